@@ -39,7 +39,11 @@ async fn scheduled(_event: ScheduledEvent, env: Env, _context: ScheduleContext) 
         Ok(environment) => {
             // One request of a fetch that the operator switched on; the next minute goes on.
             let runtime = EdgeRuntime::shared(env.clone(), environment, None);
-            let fetched = heliograph_core::fetch::step(&*runtime).await.map(|_| ());
+            let fetched = heliograph_core::fetch::step(&*runtime).await.map(|step| {
+                if let Some(warning) = step.warning {
+                    worker::console_warn!("fetching {warning}");
+                }
+            });
             work::flush_isolate(&env).await.and(fetched)
         }
         Err(error) => Err(error),

@@ -156,8 +156,12 @@ pub async fn run(native: Arc<Native>) {
         let runtime = native.clone();
         let step = Box::pin(async move { fetch::step(&*runtime).await });
         let wait = match apart::by_ourselves(native.clone(), step).await.flatten() {
-            Ok(true) => pause,
-            Ok(false) => IDLE,
+            Ok(step) => {
+                if let Some(warning) = step.warning {
+                    eprintln!("warning: fetching {warning}");
+                }
+                if step.made { pause } else { IDLE }
+            }
             Err(error) => {
                 eprintln!("warning: fetching goes on later: {}", error.message);
                 IDLE

@@ -23,6 +23,8 @@ pub enum Source {
     OoniCounts = 7,
     /// Probes that volunteers and the operator run for this deployment.
     Probe = 8,
+    /// Incidents that OONI published; apart from its measurements, and removed apart.
+    OoniIncidents = 9,
 }
 
 /// What a source is, in words.
@@ -45,7 +47,7 @@ const fn facts(
 }
 
 impl Source {
-    pub const ALL: [Source; 8] = [
+    pub const ALL: [Source; 9] = [
         Source::Ooni,
         Source::CensoredPlanet,
         Source::AccessNow,
@@ -54,6 +56,7 @@ impl Source {
         Source::Outages,
         Source::OoniCounts,
         Source::Probe,
+        Source::OoniIncidents,
     ];
     /// Those whose measurements become votes.
     pub const OF_VOTES: [Source; 3] = [Source::Ooni, Source::CensoredPlanet, Source::Probe];
@@ -122,6 +125,13 @@ impl Source {
                 "measurements of this deployment's own probes, counted where others confirm them",
                 "CC-BY-4.0",
                 "",
+            ),
+            Source::OoniIncidents => facts(
+                "ooni-incidents",
+                "OONI findings",
+                "blocks, written down by people after measurements",
+                "CC-BY-NC-SA-4.0",
+                "https://explorer.ooni.org/findings",
             ),
         }
     }

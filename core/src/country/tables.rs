@@ -199,6 +199,7 @@ impl Row for GivenRow {}
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct DayCounts {
     pub measurements: u64,
+    /// With the confirmed ones.
     pub anomalies: u64,
     pub confirmed: u64,
     pub failures: u64,

@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `model` | an election: its date to the precision that is known, its status and source |
 //! | `calendar` | coming elections inside the binary (`starter/elections.csv`) |
-//! | `read` | calendars that an operator imports, CSV |
+//! | `read`, `tables` | calendars that an operator imports, CSV, also in the layouts of two published tables |
 //! | `history` | what happened around earlier elections |
 //! | `routes` | the endpoints |
 //! | `store` | what is imported, kept by the world; [`dates`] for the forecast |
@@ -16,6 +16,7 @@ mod model;
 mod read;
 mod routes;
 mod store;
+mod tables;
 #[cfg(test)]
 mod tests;
 

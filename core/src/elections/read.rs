@@ -8,6 +8,8 @@
 //! | `source` | how the date is known: a rule or term, who announced it, or an address, and after `In doubt: ` the doubt; required |
 //! | `title` | optional |
 //! | `status` | `fixed_by_law`, `announced` (default), `expected`, `held` or `cancelled` |
+//!
+//! Two published tables are read in their own layouts ([`super::tables`]).
 
 use std::collections::BTreeSet;
 use std::io::BufRead;
@@ -15,14 +17,15 @@ use std::io::BufRead;
 use csv::ByteRecord;
 
 use super::model::{Election, ElectionType, Precision, Status, When};
+use super::tables;
 use crate::Timestamp;
 use crate::event::place;
-use crate::measurement::rows::{Header, for_each_row};
+use crate::measurement::rows::{Header, for_each_row_of};
 use crate::measurement::types::Rejection;
 use crate::measurement::{ImportCounts, ImportError};
 
 const REQUIRED: [&str; 4] = ["country", "date", "type", "source"];
-const MAX_TITLE: usize = 120;
+pub const MAX_TITLE: usize = 120;
 const MAX_SOURCE: usize = 300;
 /// Years that a calendar may reach: no table of shutdowns begins earlier, and no law fixes days so far ahead.
 const EARLIEST: i64 = 1995;
@@ -41,8 +44,15 @@ pub fn read(
     let mut counts = ImportCounts::default();
     let (mut found, mut bad) = (BTreeSet::new(), Vec::new());
     let latest = crate::time::Date::from_days(now.day()).year.saturating_add(AHEAD);
-    for_each_row(reader, limit, &REQUIRED, &mut counts, &mut |header, row| {
-        let election = election(header, row, country, latest);
+    let layouts: [&[&'static str]; 3] = [&REQUIRED, &tables::REIGN, &tables::IFES];
+    for_each_row_of(reader, limit, &layouts, &mut counts, &mut |header, row| {
+        let get = |name: &str| header.get(row, name);
+        let election = match header {
+            header if REQUIRED.iter().all(|name| header.has(name)) => election(header, row, country),
+            header if header.has("elec_year") => tables::reign(&get),
+            _ => tables::ifes(&get, now.day()),
+        };
+        let election = election.and_then(|election| bounded(election, country, latest));
         if let (Err(rejection), Some(position)) = (&election, row.position())
             && bad.len() < NAMED
         {
@@ -56,14 +66,22 @@ pub fn read(
     Ok((found.into_iter().collect(), counts))
 }
 
-fn election(header: &Header, row: &ByteRecord, country: Option<&str>, latest: i64) -> Result<Election, Rejection> {
+/// What no layout may say.
+fn bounded(election: Election, country: Option<&str>, latest: i64) -> Result<Election, Rejection> {
+    if !(EARLIEST..=latest).contains(&election.when.year()) {
+        return Err(Rejection::Unusable("date_out_of_range"));
+    }
+    if country.is_some_and(|only| only != election.country) {
+        return Err(Rejection::Unusable("other_country"));
+    }
+    Ok(election)
+}
+
+fn election(header: &Header, row: &ByteRecord, country: Option<&str>) -> Result<Election, Rejection> {
     let get = |name: &str| header.get(row, name);
     let named = Some(get("country")).filter(|name| !name.is_empty()).or(country).unwrap_or_default();
     let country = place::country(named).ok_or(Rejection::Refused("unknown_country"))?;
     let when = When::parse(get("date")).ok_or(Rejection::Refused("bad_date"))?;
-    if !(EARLIEST..=latest).contains(&when.year()) {
-        return Err(Rejection::Unusable("date_out_of_range"));
-    }
     let kind = ElectionType::parse(get("type")).ok_or(Rejection::Refused("bad_type"))?;
     let status = match get("status") {
         "" => Status::Announced,

@@ -257,3 +257,56 @@ fn a_new_date_of_the_same_year_replaces_that_of_the_calendar() {
     assert_eq!(store::dates(&space).unwrap().len(), before.len() - 1);
     assert!(after.is_sorted_by_key(|(_, day)| *day));
 }
+
+/// The layouts of the two published tables, with their traps: steps that are no votes, open days, formal names, regions.
+#[test]
+fn the_two_published_tables_are_read_in_their_own_layouts() {
+    let reign = "ccode,electionnumber,country,elec_year,elec_month,elec_day,sequence,event,elecnum,type,direct\n\
+        1,1,Kenya,2017,8,8,1,\"Vote, As Scheduled\",1,X,Y\n1,2,Kenya,2017,7, ,1,Announced,1,X,Y\n\
+        1,3,Albania,2021,4,25,1,\"Upcoming, Scheduled\",1,L,Y\n1,4,Andorra,2023,4, ,1,\"Upcoming, Deadline\",1,L,Y\n\
+        1,5,Kyrgyz Republic,2005,2, ,1,\"Vote, Early\",1,R,Y\n1,6,East Germany,1990,3,18,1,\"Vote, Early\",1,L,Y\n\
+        1,7,Algeria,1962,9,20,1,\"Vote, As Scheduled\",1,L,Y\n";
+    let (found, counts) = parsed(reign);
+    assert_eq!((counts.accepted, counts.unsupported, counts.unusable, counts.refused), (3, 1, 2, 1), "{counts:?}");
+    let said: Vec<(&str, String, &str, &str)> =
+        found.iter().map(|e| (e.country.as_str(), e.when.text(), e.kind.as_str(), e.status.as_str())).collect();
+    assert!(said.contains(&("KE", "2017-08-08".to_owned(), "presidential", "held")), "{said:?}");
+    assert!(said.contains(&("AL", "2021-04-25".to_owned(), "parliamentary", "announced")), "{said:?}");
+    assert!(said.contains(&("AD", "2023-04".to_owned(), "parliamentary", "expected")), "{said:?}");
+
+    let ifes = "date,country,election,status\n\"Dec. 4, 2021\",Republic of The Gambia,Election for President,Confirmed\n\
+        \"June 8, 2003\",Hellenic Republic,Election for Vouli ton Ellinon (Greek Parliament),Held\n\
+        \"May 6, 2011\",Scotland,Election for Scottish Parliament,Held\n\
+        \"May 7, 2011\",Republic of the Sudan,Referendum,Held\n\"May 8, 2011\",Chad,Election for President,Postponed\n\
+        None,Italian Republic,Election for Camera dei Deputati,Date not confirmed\n\
+        \"May 9, 2011\",European Union,Election for European Parliament,Held\n\
+        \"Sept. 30, 2012\",Georgia,Election for Parliament,Cancelled\n";
+    let (found, counts) = parsed(ifes);
+    assert_eq!((counts.accepted, counts.unusable, counts.refused), (5, 2, 1), "{counts:?}");
+    let said: Vec<(&str, String, &str, &str)> =
+        found.iter().map(|e| (e.country.as_str(), e.when.text(), e.kind.as_str(), e.status.as_str())).collect();
+    for expected in [
+        ("GM", "2021-12-04", "presidential", "announced"),
+        ("GR", "2003-06-08", "parliamentary", "held"),
+        ("GB", "2011-05-06", "regional", "held"),
+        ("SD", "2011-05-07", "referendum", "held"),
+        ("GE", "2012-09-30", "parliamentary", "cancelled"),
+    ] {
+        let (country, when, kind, status) = expected;
+        assert!(said.contains(&(country, when.to_owned(), kind, status)), "{expected:?} in {said:?}");
+    }
+}
+
+#[test]
+fn the_two_real_tables_are_read_whole() {
+    for (name, lines, least, most_refused) in
+        [("elections/electionlist_3_21.csv", 4_351, 1_300, 80), ("elections/election_df.csv", 2_410, 2_300, 40)]
+    {
+        let Some(bytes) = crate::country::tests::shared(name) else { return };
+        let now = Timestamp::parse("2026-11-26").unwrap();
+        let (found, counts) = read(&mut bytes.as_slice(), u64::MAX, None, now).unwrap();
+        println!("{name}: {counts:?}");
+        assert_eq!(counts.lines(), lines, "{name}");
+        assert!(found.len() >= least && counts.refused <= most_refused, "{name}: {} {counts:?}", found.len());
+    }
+}

@@ -10,16 +10,20 @@
 //! | [`shutdowns`] | shutdown tables with the columns of Access Now's STOP data set, CSV |
 //! | [`ioda`] | IODA answers (events in both forms, alerts) and its table of investigated outages |
 //! | [`radar`] | outage annotations of Cloudflare Radar |
+//! | [`findings`] | incidents that OONI publishes, JSON |
 //! | [`curated`] | outages that an operator writes down, CSV or JSON lines |
 //! | [`place`], [`moment`] | countries and dates as such sources write them |
 //! | [`report`] | what all parsers share: counting rows, identities, bounds |
 
 pub mod curated;
+pub mod findings;
 pub mod ioda;
 pub mod moment;
 pub mod place;
 pub mod radar;
 pub mod report;
+#[cfg(test)]
+mod several_tests;
 pub mod shutdowns;
 #[cfg(test)]
 mod tests;
@@ -48,6 +52,7 @@ pub fn read(
         Source::AccessNow => shutdowns::read(reader, limit, &mut rows)?,
         Source::Ioda => ioda::read(reader, limit, &mut rows)?,
         Source::Radar => radar::read(reader, limit, &mut rows)?,
+        Source::OoniIncidents => findings::read(reader, limit, &mut rows)?,
         _ => curated::read(reader, limit, &mut rows)?,
     }
     Ok(rows.finish())

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::FetchRow;
 use crate::Timestamp;
+use crate::measurement::json;
 use crate::settings::Settings;
 use crate::time::{DAY, HOUR};
 
@@ -64,6 +65,11 @@ impl Job {
         Timestamp::parse(&settings.fetch_since).map_or_else(|| day(now.plus(-FIRST_DAYS * DAY)), day)
     }
 
+    /// The end of the window at the cursor, or the cursor where no time is over.
+    pub fn until(self, row: &FetchRow, now: Timestamp) -> Timestamp {
+        self.end(row, now).unwrap_or(row.cursor)
+    }
+
     /// The end of the window at the cursor: of the time that is over in whole days or hours, however little. `None` when
     /// nothing is.
     fn end(self, row: &FetchRow, now: Timestamp) -> Option<Timestamp> {
@@ -84,8 +90,8 @@ impl Job {
                 end.to_date_text()
             ),
             Job::OoniMeasurements => format!(
-                "{ooni}/api/v1/measurements?order_by=measurement_start_time&order=asc&limit={PAGE}&offset={}&since={}&until={}",
-                row.offset,
+                "{ooni}/api/v1/measurements?order_by=measurement_start_time&order=asc&limit={PAGE}&{}&since={}&until={}",
+                row.page.clone().unwrap_or_else(|| format!("offset={}", row.offset)),
                 second(row.cursor),
                 second(end)
             ),
@@ -99,14 +105,22 @@ impl Job {
         })
     }
 
-    /// Where a job stands after `rows` rows came.
-    pub fn advance(self, row: &FetchRow, rows: u64, now: Timestamp) -> FetchRow {
-        let done = FetchRow { failures: 0, next: now, success: Some(now), ..row.clone() };
-        if self.is_paged() && rows >= PAGE {
-            return FetchRow { offset: row.offset + PAGE, ..done };
+    /// Where a job stands after an answer of `rows` rows, which named the page behind it or did not.
+    pub fn advance(self, row: &FetchRow, rows: u64, next: &Next, now: Timestamp) -> FetchRow {
+        let mut done = FetchRow { failures: 0, next: now, success: Some(now), ..row.clone() };
+        match next {
+            // A page that leads to itself, or an empty one, leads nowhere.
+            Next::Page(page) if rows > 0 && row.page.as_ref() != Some(page) => {
+                return FetchRow { offset: row.offset + rows, page: Some(page.clone()), ..done };
+            }
+            Next::Unsaid if self.is_paged() && rows >= PAGE => {
+                return FetchRow { offset: row.offset + PAGE, ..done };
+            }
+            _ => {}
         }
-        let cursor = self.end(row, now).unwrap_or(row.cursor);
-        FetchRow { cursor, offset: 0, ..done }
+        let until = self.until(row, now);
+        done.read_through(row.cursor, until);
+        FetchRow { cursor: until, offset: 0, page: None, ..done }
     }
 
     /// Where the next round begins: what came late is asked for again.
@@ -114,27 +128,57 @@ impl Job {
         row.cursor.plus(-AGAIN)
     }
 
-    /// An answer as the import of its kind reads it; the error says what is wrong with it.
-    pub fn body(self, answer: &[u8]) -> Result<Vec<u8>, String> {
+    /// An answer as the import of its kind reads it, and what it says of the page behind it; the error says what is wrong
+    /// with it.
+    pub fn body(self, answer: &[u8]) -> Result<(Vec<u8>, Next), String> {
         if self != Job::OoniMeasurements {
-            return Ok(answer.to_vec());
+            return Ok((answer.to_vec(), Next::Unsaid));
         }
-        let answer: Value = serde_json::from_slice(answer).map_err(|_| "bad_json".to_owned())?;
-        let results = answer.get("results").and_then(Value::as_array).ok_or_else(|| "source_error".to_owned())?;
+        let answer: Value = json::parse(answer).ok_or("bad_json")?;
+        let results = answer.get("results").and_then(Value::as_array).ok_or("source_error")?;
+        let next = match answer.get("metadata").and_then(|metadata| metadata.get("next_url")) {
+            None => Next::Unsaid,
+            Some(Value::String(url)) => page(url).map_or(Next::Unsaid, Next::Page),
+            Some(_) => Next::End,
+        };
         let mut lines = Vec::new();
         for result in results {
-            let mut row = result.clone();
-            if let Some(row) = row.as_object_mut() {
-                // The list calls a failed measurement so.
-                let failed = row.remove("failure").unwrap_or(Value::Bool(false));
-                row.insert("msm_failure".to_owned(), failed);
-            }
-            lines.extend(row.to_string().into_bytes());
+            lines.extend(result.to_string().into_bytes());
             lines.push(b'\n');
         }
-        Ok(lines)
+        Ok((lines, next))
     }
 }
+
+/// What an answer says of the page behind it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Next {
+    /// Nothing: a full page is followed by another.
+    Unsaid,
+    /// There is none.
+    End,
+    /// The part of an address that asks for it.
+    Page(String),
+}
+
+/// The page that an address of the source asks for, by a mark to continue at or, in the form before, by an offset. The rest
+/// of the address counts for nothing: requests go where the settings say.
+fn page(url: &str) -> Option<String> {
+    let query = url.split_once('?').map_or("", |(_, query)| query.split('#').next().unwrap_or(""));
+    let value = |wanted: &str| query.split('&').find_map(|pair| pair.strip_prefix(wanted)?.strip_prefix('='));
+    let plain = |text: &&str| {
+        let byte = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'%');
+        (1..=MAX_MARK).contains(&text.len()) && text.bytes().all(byte)
+    };
+    let offset = || value("offset").filter(|text| text.parse::<u64>().is_ok_and(|offset| offset > 0));
+    match value("cont").filter(plain) {
+        Some(mark) => Some(format!("cont={mark}")),
+        None => Some(format!("offset={}", offset()?)),
+    }
+}
+
+/// Longest mark of a page.
+const MAX_MARK: usize = 200;
 
 #[cfg(test)]
 mod tests {
@@ -155,7 +199,7 @@ mod tests {
         let outages = Job::Ioda.url(&row, now, &settings).unwrap();
         let (from, until) = (time("2024-04-24T00:00:00Z").seconds(), time("2024-05-01T05:00:00Z").seconds());
         assert!(outages.ends_with(&format!("page=0&from={from}&until={until}")), "{outages}");
-        let done = Job::Ioda.advance(&row, 3, now);
+        let done = Job::Ioda.advance(&row, 3, &Next::Unsaid, now);
         assert_eq!((done.cursor, done.success), (time("2024-05-01T05:00:00Z"), Some(now)));
         assert_eq!(Job::Ioda.url(&done, now, &settings), None);
         assert_eq!(Job::again(&done), time("2024-04-29T05:00:00Z"));
@@ -178,7 +222,7 @@ mod tests {
         .replace('\n', "");
         let mut found = Vec::new();
         let mut sink = |parsed: crate::measurement::Parsed| found.push((parsed.identity, parsed.time));
-        let lines = Job::OoniMeasurements.body(listed.as_bytes()).unwrap();
+        let (lines, _) = Job::OoniMeasurements.body(listed.as_bytes()).unwrap();
         ooni_fastpath::import(&mut lines.as_slice(), u64::MAX, &mut sink).unwrap();
         let set = Fingerprints::default();
         ooni_document::import(&mut document.as_bytes(), u64::MAX, &set, &mut sink).unwrap();

@@ -21,6 +21,16 @@ use crate::settings::Settings;
 use crate::time::SECOND;
 use crate::{Error, Result, Timestamp};
 
+/// A time that an answer can be about: nothing is known of those before 1970.
+pub fn known_time(name: &str, time: Option<Timestamp>) -> Result<Option<Timestamp>> {
+    match time {
+        Some(time) if time < Timestamp(0) => {
+            Err(Error::bad_request(format!("`{name}` lies before 1970: nothing is known of that time.")))
+        }
+        time => Ok(time),
+    }
+}
+
 /// What a handler gets.
 pub struct Cx {
     pub rt: Arc<dyn Runtime>,
@@ -183,7 +193,7 @@ impl Cx {
     /// The query parameter `as_of`: the time that an answer is about (ruling intelligence 11). It may lie ahead: then the
     /// answer says what will be left of today's evidence.
     pub fn as_of(&self) -> Result<Option<Timestamp>> {
-        self.time("as_of")
+        known_time("as_of", self.time("as_of")?)
     }
 
     /// The answer that a published document is.

@@ -18,7 +18,7 @@ pub(crate) use auth::budget_headers;
 pub use auth::{Admitted, Caller, is_operator};
 pub use computing::Computes;
 pub use document::{Ready, revalidated};
-pub use extract::Cx;
+pub use extract::{Cx, known_time};
 pub use message::{Body, Request, Response};
 pub use proxy::{Origin, Proxies, Unheard, neighbourhood};
 pub(crate) use route::handler;

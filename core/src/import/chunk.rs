@@ -6,6 +6,8 @@ use flate2::bufread::MultiGzDecoder;
 
 use super::MAX_CHUNK;
 use crate::Error;
+use crate::measurement::json;
+use crate::measurement::quotes::{Ends, Quotes, separator_of};
 
 /// Longest line that is carried whole; longer ones are cut off after this, and the importer refuses them.
 const MAX_LINE: usize = (4 << 20) + 1;
@@ -41,6 +43,12 @@ pub struct Chunker<'a> {
     damage: Option<io::Error>,
     /// A record that would have made the last chunk larger than the route reads.
     waiting: Vec<u8>,
+    /// Lines that were read behind an open quote, the next one last.
+    behind: Vec<Vec<u8>>,
+    /// Of a CSV, as its first line shows it.
+    separator: Option<u8>,
+    /// The last line given out, where it has no end.
+    last: Vec<u8>,
 }
 
 /// Most bytes of one document over many lines.
@@ -68,6 +76,9 @@ impl<'a> Chunker<'a> {
             damaged: false,
             damage: None,
             waiting: Vec::new(),
+            behind: Vec::new(),
+            separator: None,
+            last: Vec::new(),
         })
     }
 
@@ -81,25 +92,49 @@ impl<'a> Chunker<'a> {
     /// Appends one record (a line, or a CSV record with line ends inside quotes); `false` at the end.
     fn record(&mut self, out: &mut Vec<u8>) -> io::Result<bool> {
         let start = out.len();
-        let mut quoted = false;
+        let mut quotes: Option<Quotes> = None;
+        let mut lines: Vec<usize> = Vec::new();
         loop {
             let from = out.len();
             if !self.line(out)? {
+                if lines.len() > 1 {
+                    self.put_back(&lines, out);
+                }
                 return Ok(out.len() > start);
             }
             if !self.cut.quotes {
                 return Ok(true);
             }
-            let quotes = out.get(from..).unwrap_or_default().iter().filter(|byte| **byte == b'"').count();
-            quoted ^= quotes % 2 == 1;
-            if !quoted || out.len() - start > MAX_LINE {
+            let line = out.get(from..).unwrap_or_default();
+            let quotes = quotes.get_or_insert_with(|| {
+                let separator = *self.separator.get_or_insert_with(|| separator_of(line));
+                Quotes::new(separator)
+            });
+            let ends = quotes.line(line);
+            if ends == Ends::Here {
+                return Ok(true);
+            }
+            lines.push(from);
+            if ends == Ends::Open || out.len() - start > MAX_LINE {
+                self.put_back(&lines, out);
                 return Ok(true);
             }
         }
     }
 
+    /// A quote that was left open costs its own line: those behind it are records of their own.
+    fn put_back(&mut self, lines: &[usize], out: &mut Vec<u8>) {
+        for from in lines.iter().skip(1).rev() {
+            self.behind.push(out.split_off(*from));
+        }
+    }
+
     /// Appends one line with its end; what is over the limit is dropped, so that memory stays bounded.
     fn line(&mut self, out: &mut Vec<u8>) -> io::Result<bool> {
+        if let Some(line) = self.behind.pop() {
+            out.extend_from_slice(&line);
+            return Ok(true);
+        }
         let mut taken = 0;
         loop {
             let buffer = match self.reader().fill_buf() {
@@ -177,6 +212,22 @@ impl<'a> Chunker<'a> {
         self.damage.take().map_or(Ok(chunk), Err)
     }
 
+    /// Whether the stream ended within a record: its last line has no end, and is no whole document or has fewer fields than
+    /// the header.
+    pub fn is_cut_off(&self) -> bool {
+        let last = self.last.trim_ascii();
+        if last.is_empty() {
+            return false;
+        }
+        if json::begins(last) {
+            return json::parse(last.strip_suffix(b",").unwrap_or(last)).is_none();
+        }
+        let Some(separator) = self.separator.filter(|_| !self.header.is_empty()) else { return false };
+        let mut quotes = Quotes::new(separator);
+        let fields = |line: &[u8]| line.iter().filter(|byte| **byte == separator).count();
+        quotes.line(last) == Ends::Later || fields(last) < fields(self.header.trim_ascii())
+    }
+
     /// Whether the stream held anything: an answer without rows does, an empty file does not.
     pub fn has_given(&self) -> bool {
         self.given
@@ -186,6 +237,10 @@ impl<'a> Chunker<'a> {
     pub fn next_chunk(&mut self) -> io::Result<Option<Vec<u8>>> {
         let chunk = self.cut_next()?;
         self.given |= chunk.is_some();
+        if let Some(chunk) = chunk.as_deref() {
+            let from = chunk.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+            self.last = chunk.get(from..).unwrap_or_default().to_vec();
+        }
         Ok(chunk)
     }
 

@@ -9,6 +9,7 @@ pub mod chunk;
 pub mod group;
 mod http;
 mod lists;
+mod looks;
 mod measurements;
 pub(crate) mod removal;
 mod reported;
@@ -16,6 +17,7 @@ pub(crate) mod runs;
 
 pub use chunk::{Chunker, Cut};
 pub use http::ROUTES;
+pub use looks::{Looks, looks};
 pub(crate) use measurements::refuse;
 pub use measurements::{Batch, Ready, RunCounts};
 use runs::Merge;
@@ -31,7 +33,7 @@ use crate::event;
 use crate::measurement::{Fingerprints, ImportCounts, blocklist, json, ooni_aggregation};
 use crate::runtime::{self, Runtime};
 use crate::world::{self, NoteImport};
-use crate::{Error, Result, Timestamp};
+use crate::{Error, ErrorCode, Result, Timestamp};
 
 /// Most bytes of one chunk after inflation that the endpoint reads (ruling foundation-relay 22).
 pub const MAX_CHUNK: usize = 4 << 20;
@@ -69,10 +71,12 @@ pub enum ImportKind {
     Radar,
     /// Outages written down by the operator, CSV or JSON lines.
     Outages,
+    /// Incidents that OONI publishes, JSON.
+    OoniIncidents,
 }
 
 impl ImportKind {
-    pub const ALL: [ImportKind; 15] = [
+    pub const ALL: [ImportKind; 16] = [
         ImportKind::OoniMeasurements,
         ImportKind::OoniObservations,
         ImportKind::OoniFastpath,
@@ -88,6 +92,7 @@ impl ImportKind {
         ImportKind::Ioda,
         ImportKind::Radar,
         ImportKind::Outages,
+        ImportKind::OoniIncidents,
     ];
 
     /// The name on the command line and in the path.
@@ -108,6 +113,7 @@ impl ImportKind {
             ImportKind::Ioda => "ioda",
             ImportKind::Radar => "radar",
             ImportKind::Outages => "outages",
+            ImportKind::OoniIncidents => "ooni-incidents",
         }
     }
 
@@ -123,6 +129,7 @@ impl ImportKind {
             ImportKind::Ioda => Some(Source::Ioda),
             ImportKind::Radar => Some(Source::Radar),
             ImportKind::Outages => Some(Source::Outages),
+            ImportKind::OoniIncidents => Some(Source::OoniIncidents),
             ImportKind::TestList
             | ImportKind::Fingerprints
             | ImportKind::Blocklist
@@ -148,7 +155,11 @@ impl ImportKind {
                 Cut { quotes: false, is_header: |_| false, is_whole: |_| false }
             }
             // A document over many lines is one record, lines of JSON are cut like any, and the rest is CSV.
-            ImportKind::OoniAggregation | ImportKind::Ioda | ImportKind::Radar | ImportKind::Outages => {
+            ImportKind::OoniAggregation
+            | ImportKind::Ioda
+            | ImportKind::Radar
+            | ImportKind::Outages
+            | ImportKind::OoniIncidents => {
                 Cut { quotes: true, is_header: |line| !json::begins(line), is_whole: json::is_spread }
             }
             ImportKind::Fingerprints => {
@@ -297,9 +308,33 @@ impl Importer {
         Ok(Importer { kind, options, fingerprints, epoch })
     }
 
+    /// Refuses what is certainly of another kind, and says of which: half of a test list would pass for a block list.
+    fn check(&self, chunk: &[u8]) -> Result<()> {
+        let found = looks(chunk);
+        match found.contradict(self.kind) {
+            true => {
+                Err(Error::bad_request(format!("This is no `{}`: {}.", self.kind.as_str(), found.words(self.kind))))
+            }
+            false => Ok(()),
+        }
+    }
+
+    /// The error about a chunk with what it looks like, where that helps.
+    fn named<T>(&self, done: Result<T>, chunk: &[u8]) -> Result<T> {
+        done.map_err(|error| match looks(chunk).words(self.kind) {
+            words if error.code == ErrorCode::BadRequest && !words.is_empty() => {
+                Error::bad_request(format!("{} The data may be of another kind: {words}.", error.message))
+            }
+            _ => error,
+        })
+    }
+
     /// Imports one self-contained chunk. The error is about the chunk as a whole; single lines are counted.
     pub async fn chunk(&self, rt: &dyn Runtime, chunk: &[u8]) -> Result<Summary> {
-        let done = self.stream(rt, &mut { chunk }, u64::MAX).await;
+        let done = match self.check(chunk) {
+            Ok(()) => self.named(self.stream(rt, &mut { chunk }, u64::MAX).await, chunk),
+            Err(error) => Err(error),
+        };
         if !self.options.dry_run {
             self.note(rt, &done).await?;
         }
@@ -313,8 +348,11 @@ impl Importer {
 
     /// Reads one self-contained chunk of a kind that [`Importer::gathers`], to be stored with others.
     pub async fn read(&self, rt: &dyn Runtime, chunk: &[u8]) -> Result<Batch> {
-        let read =
-            measurements::parse(self.kind, &mut { chunk }, u64::MAX, &self.fingerprints, &self.options, rt.now());
+        let read = self.check(chunk).and_then(|()| {
+            let options = &self.options;
+            let read = measurements::parse(self.kind, &mut { chunk }, u64::MAX, &self.fingerprints, options, rt.now());
+            self.named(read, chunk)
+        });
         if let Err(error) = &read
             && !self.options.dry_run
         {
@@ -376,7 +414,11 @@ impl Importer {
                 drop(reader);
                 reported::store_counts(rt, self, counts, rows).await
             }
-            ImportKind::Shutdowns | ImportKind::Ioda | ImportKind::Radar | ImportKind::Outages => {
+            ImportKind::Shutdowns
+            | ImportKind::Ioda
+            | ImportKind::Radar
+            | ImportKind::Outages
+            | ImportKind::OoniIncidents => {
                 let (source, country) =
                     (self.kind.source().unwrap_or(Source::Outages), self.options.country.as_deref());
                 let (counts, events) =

@@ -1,6 +1,6 @@
 //! Block lists: plain hosts, AutoProxy rules, CSV with a `domain` column.
 //!
-//! Only what names a whole domain becomes an entry. Rules about URLs, keywords, wildcards, top-level domains, patterns
+//! Only what names a whole domain becomes an entry. Rules about URLs, elements of pages, ports, keywords, wildcards, top-level domains, patterns
 //! and exceptions are counted `not_a_domain` (ruling intelligence 28). A CSV may say in a column since when each is listed.
 
 use std::io::BufRead;
@@ -53,11 +53,11 @@ pub fn import(
                 Layout::AutoProxy => layout = Some(Layout::AutoProxy),
                 Layout::Plain => {
                     layout = Some(Layout::Plain);
-                    list.take(plain(text), None);
+                    list.line(text);
                 }
             },
             Some(Layout::AutoProxy) => list.take(autoproxy(text), None),
-            Some(_) => list.take(plain(text), None),
+            Some(_) => list.line(text),
         }
     }
 }
@@ -80,6 +80,14 @@ impl List<'_> {
                 false => self.counts.duplicate += 1,
             },
             Err(rejection) => self.counts.reject(rejection),
+        }
+    }
+
+    /// A line of a plain list. One of a hosts file may have several names behind its address, and each is an entry.
+    fn line(&mut self, line: &str) {
+        match hosts(line) {
+            Some(names) => names.for_each(|name| self.take(domain(name), None)),
+            None => self.take(plain(line), None),
         }
     }
 
@@ -120,6 +128,11 @@ struct Columns {
 /// Whether a first line says how the rest is to be read.
 pub fn is_header(line: &[u8]) -> bool {
     std::str::from_utf8(strip_bom(line)).is_ok_and(|line| !matches!(Layout::detect(line.trim()), Layout::Plain))
+}
+
+/// Whether a line could be an entry of a plain list.
+pub fn is_entry(line: &str) -> bool {
+    hosts(line).is_some() || matches!(plain(line), Ok(Some(_))) || line.starts_with("||")
 }
 
 /// What a column with the entries is called.
@@ -169,21 +182,34 @@ fn is_comment(line: &str) -> bool {
     line.starts_with(['#', '!', ';']) || line.starts_with("//")
 }
 
-/// A line of a plain list: a host, a hosts-file line, or a URL of a whole site.
+/// The names of a line of a hosts file that leads them nowhere; `None` for any other line.
+fn hosts(line: &str) -> Option<impl Iterator<Item = &str>> {
+    let mut words = line.split('#').next().unwrap_or("").split_whitespace();
+    let address: std::net::IpAddr = words.next()?.parse().ok()?;
+    let mut words = words.peekable();
+    words.peek().filter(|_| address.is_loopback() || address.is_unspecified())?;
+    Some(words)
+}
+
+/// An entry of a plain list: a host, or a URL of a whole site.
 fn plain(line: &str) -> Result<Option<TargetKey>, Rejection> {
     if is_comment(line) {
         return Ok(None);
     }
     // Rules without the line that names their grammar.
-    if line.starts_with("||") {
+    if line.starts_with("||") || is_about_elements(line) {
         return autoproxy(line);
     }
-    let entry = line.split('#').next().unwrap_or("").trim();
-    let entry = match entry.split_once(char::is_whitespace) {
-        Some(("0.0.0.0" | "127.0.0.1" | "::1" | "::", host)) => host.trim(),
-        _ => entry,
-    };
-    domain(entry)
+    domain(line.split('#').next().unwrap_or("").trim())
+}
+
+/// Whether a rule of Adblock's grammar hides or changes parts of a page: `example.org##.banner`, `example.org#@#div`.
+fn is_about_elements(line: &str) -> bool {
+    line.match_indices('#').any(|(at, _)| {
+        let behind = line.get(at + 1..).unwrap_or("").trim_start_matches(['@', '?', '$', '%']);
+        // A note is set off by a space.
+        behind.starts_with('#') && !line.get(..at).is_some_and(|before| before.ends_with(char::is_whitespace))
+    })
 }
 
 /// A rule of the AutoProxy grammar (a subset of Adblock's).
@@ -191,7 +217,7 @@ fn autoproxy(line: &str) -> Result<Option<TargetKey>, Rejection> {
     if line.starts_with('!') || line.starts_with('[') {
         return Ok(None);
     }
-    if line.starts_with("@@") || line.starts_with('/') || line.contains('$') {
+    if line.starts_with("@@") || line.starts_with('/') || line.contains(['$', '#']) {
         return Err(NOT_A_DOMAIN);
     }
     if let Some(rule) = line.strip_prefix("||") {
@@ -204,15 +230,29 @@ fn autoproxy(line: &str) -> Result<Option<TargetKey>, Rejection> {
     domain(line.strip_prefix('.').filter(|rest| rest.contains('.')).unwrap_or(line))
 }
 
+/// Last labels of names that are none of the open Internet.
+const LOCAL: [&str; 6] = ["local", "localdomain", "localhost", "lan", "internal", "arpa"];
+
 /// A whole domain, or `not_a_domain`.
 fn domain(entry: &str) -> Result<Option<TargetKey>, Rejection> {
-    let after_scheme = entry.split_once("://").map_or(entry, |(_, rest)| rest);
-    let path = after_scheme.split_once('/').map_or("", |(_, path)| path);
+    let (scheme, after_scheme) = entry.split_once("://").unwrap_or(("", entry));
+    let (authority, path) = after_scheme.split_once('/').unwrap_or((after_scheme, ""));
     // With `@`: an exception, an address of mail, or the user of a URL, whose block is that of no whole site.
-    if !path.is_empty() || entry.contains(['*', '?', '%', '=', '|', '^', ' ', '\\', '@']) {
+    if !path.is_empty() || entry.contains(['*', '?', '%', '=', '|', '^', ' ', '\\', '@', '#']) {
         return Err(NOT_A_DOMAIN);
     }
+    // One port is not the site, unless it is the one that the scheme means anyway.
+    let port = authority.rsplit_once(':').map(|(_, port)| port);
+    let usual = matches!((scheme, port), (_, None) | ("http", Some("80")) | ("https", Some("443")));
     let host = host_of(entry);
+    let local = host
+        .trim_end_matches('.')
+        .rsplit('.')
+        .next()
+        .is_some_and(|label| LOCAL.iter().any(|name| label.eq_ignore_ascii_case(name)));
+    if !usual || local {
+        return Err(NOT_A_DOMAIN);
+    }
     // A leading dot before one label is a top-level domain (`.ua`); before more it is the domain with its subdomains.
     TargetKey::from_host(host.trim_start_matches('.')).map(Some).map_err(|_| NOT_A_DOMAIN)
 }

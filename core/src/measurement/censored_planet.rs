@@ -7,6 +7,7 @@
 //!
 //! Every answer of a server is told as `stage/class`, the vocabulary of the source, and judged from that.
 
+use std::borrow::Cow;
 use std::io::BufRead;
 
 use serde_json::Value;
@@ -14,11 +15,13 @@ use serde_json::Value;
 use super::domain::TargetKey;
 use super::failure::{Failure, is_bogon};
 use super::fingerprints::Fingerprints;
+use super::guards;
 use super::input::each_line;
-use super::json::{number_of, text_of};
+use super::json::{self, number_of, text_of};
 use super::ooni_fastpath::asn;
 use super::ooni_observations::country;
 use super::outcome::{Judgement, Outcome};
+use super::page;
 use super::types::{Contribution, Form, ImportCounts, ImportError, Parsed, Rejection, Witness, identity, vote_key};
 use crate::Timestamp;
 use crate::event::moment::go_time;
@@ -145,7 +148,7 @@ fn flag(value: &Value, name: &str) -> Option<bool> {
 }
 
 fn parse(line: &[u8], fingerprints: &Fingerprints) -> Result<Parsed, Rejection> {
-    let value: Value = serde_json::from_slice(line).map_err(|_| Rejection::Refused("bad_json"))?;
+    let value = json::parse(line).ok_or(Rejection::Refused("bad_json"))?;
     if !value.is_object() {
         return Err(Rejection::Refused("not_an_object"));
     }
@@ -235,17 +238,19 @@ fn exchange(test: &Value, country: [u8; 2], fingerprints: &Fingerprints) -> (Sta
         return (stage, Class::Failed(Failure::parse(error).unwrap_or(Failure::Other)));
     }
     let response = test.get("response").unwrap_or(&Value::Null);
-    let page = match response {
-        Value::String(text) => fingerprints.page(text, &|_| None, country),
+    let headers = page::headers(response);
+    let header = |name: &str| {
+        headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_ref())
+    };
+    let whole = match response {
+        Value::String(text) => Cow::Borrowed(text.as_str()),
         response => {
-            let headers = response.get("headers").unwrap_or(&Value::Null);
-            let header = |name: &str| {
-                let members = headers.as_object()?.iter().find(|(known, _)| known.eq_ignore_ascii_case(name))?;
-                members.1.as_str().or_else(|| members.1.get(0)?.as_str())
-            };
-            fingerprints.page(text_of(response, "body"), &header, country)
+            let body = response.get("body").unwrap_or(&Value::Null);
+            page::text(body, header("content-type")).unwrap_or_default()
         }
     };
+    let found = fingerprints.page(&whole, &header, country);
+    let guarded = guards::look(&header, &whole);
     let nothing = match response {
         Value::Null => true,
         Value::String(text) => text.is_empty(),
@@ -253,8 +258,9 @@ fn exchange(test: &Value, country: [u8; 2], fingerprints: &Fingerprints) -> (Sta
     };
     let class = match nothing {
         true => Class::Failed(Failure::Eof),
-        false if page.false_positive => Class::Trusted,
-        false if page.confirmed.is_some() => Class::Blockpage,
+        false if found.false_positive => Class::Trusted,
+        false if found.confirms(guarded, false) => Class::Blockpage,
+        false if guarded.said || found.confirmed.is_some() => Class::Trusted,
         false => Class::Mismatch,
     };
     (Stage::Content, class)

@@ -30,6 +30,8 @@ pub struct Attempt<'a> {
     /// Empty when the step had no address (a request by name).
     pub ip: &'a str,
     pub port: u16,
+    /// The name that TLS asked for, where one address may serve several endpoints of a pool; empty elsewhere.
+    pub name: &'a str,
     /// Distinguishes requests without an address from each other.
     pub url: &'a str,
     pub dns: Step,
@@ -59,6 +61,7 @@ impl Attempt<'_> {
     }
 
     fn bit_of(&self, name: &str) -> u16 {
+        let name = if self.tls == Step::NotTried || self.name.is_empty() { name } else { self.name };
         self.bit.unwrap_or_else(|| hashed_bit(name.as_bytes(), self.port))
     }
 
@@ -108,7 +111,11 @@ impl Attempt<'_> {
                 set.flags |= flag::TLS_OK;
                 ok = true;
             }
-            Step::Failed(Failure::Local) => set.flags |= flag::LOCAL_FAULT,
+            // What came before it does not tell how it would have ended.
+            Step::Failed(Failure::Local) => {
+                ok = false;
+                set.flags |= flag::LOCAL_FAULT;
+            }
             Step::Failed(failure) => {
                 failed = true;
                 ok = false;
@@ -153,6 +160,8 @@ impl Attempt<'_> {
                     Failure::Timeout => flag::HTTP_TIMEOUT,
                     Failure::Reset => flag::HTTP_RESET,
                     Failure::Eof => flag::HTTP_EOF,
+                    // The request never came so far.
+                    Failure::Certificate | Failure::Handshake => tls_flag(failure),
                     _ => flag::HTTP_OTHER,
                 };
             }

@@ -17,7 +17,7 @@ pub enum Failure {
     /// SERVFAIL, REFUSED or a misbehaving server.
     DnsServer,
     DnsBogon,
-    /// The probe's own network or host: unreachable, out of memory, aborted. Always masked (ruling intelligence 6).
+    /// The probe's own network, host or software: unreachable, out of memory, aborted, a fault in its code. Always masked.
     Local,
     /// The server's fault: a redirect that nobody can follow.
     SiteFault,
@@ -43,27 +43,33 @@ impl Failure {
             "dns_non_recoverable_failure" | "getaddrinfo_failed" => Failure::DnsServer,
             "dns_bogon_error" => Failure::DnsBogon,
             "host_unreachable" | "network_unreachable" | "address_not_available" | "network_down" => Failure::Local,
-            "no_route_to_host" | "address_family_not_supported" | "interrupted" => Failure::Local,
+            "no_route_to_host" | "address_family_not_supported" | "interrupted" | "operation_canceled" => {
+                Failure::Local
+            }
+            // The client's own words for a fault in itself, or for nothing that it knows.
+            "unknown_failure" | "unknown_error" | "connection_already_closed" | "not_connected" => Failure::Local,
+            "json_parse_error" | "json_processing_error" | "parser_error" | "compute_advanced_stats_error" => {
+                Failure::Local
+            }
+            "bad_file_descriptor" | "invalid_argument" | "bad_address" | "no_buffer_space" | "not_a_socket" => {
+                Failure::Local
+            }
+            "permission_denied" | "address_in_use" | "protocol_not_supported" | "wrong_protocol_type" => Failure::Local,
             "http_invalid_redirect_location_host" => Failure::SiteFault,
             _ => return Some(Failure::from_free_text(text)),
         };
         Some(known)
     }
 
-    /// Free text (`unknown_failure: ...`), as operating systems word it.
+    /// Free text (`unknown_failure: ...`), as operating systems and libraries word it. What is in no words of a network is
+    /// the client's own: nobody can tell a block from it.
     fn from_free_text(text: &str) -> Failure {
         let text = text.to_ascii_lowercase();
         let has = |needles: &[&str]| needles.iter().any(|needle| text.contains(needle));
-        if has(&[
-            "cannot allocate memory",
-            "too many open files",
-            "unreachable",
-            "no route to host",
-            "permission denied",
-        ]) {
-            Failure::Local
-        } else if has(&["too many redirects", "invalid redirect", "malformed http", "missing location"]) {
+        if has(&["too many redirects", "invalid redirect", "malformed http", "missing location"]) {
             Failure::SiteFault
+        } else if has(&HOST) || has(&SOFTWARE) {
+            Failure::Local
         } else if has(&["certificate", "x509"]) {
             Failure::Certificate
         } else if has(&["tls", "ssl", "handshake"]) {
@@ -78,8 +84,11 @@ impl Failure {
             Failure::Eof
         } else if has(&["no such host"]) {
             Failure::Nxdomain
-        } else {
+        } else if has(&CALLS) || !text.contains(' ') {
+            // A call to the network failed, in a language or for a cause that nobody knows here.
             Failure::Other
+        } else {
+            Failure::Local
         }
     }
 
@@ -88,6 +97,60 @@ impl Failure {
         matches!(self, Failure::Nxdomain | Failure::NoAnswer | Failure::DnsServer | Failure::DnsBogon)
     }
 }
+
+/// What the probe's host and its network say.
+const HOST: [&str; 10] = [
+    "cannot allocate memory",
+    "out of memory",
+    "too many open files",
+    "unreachable",
+    "no route to host",
+    "permission denied",
+    "operation not permitted",
+    "cannot assign requested address",
+    "address already in use",
+    "no space left",
+];
+
+/// What programs say of faults in themselves.
+const SOFTWARE: [&str; 22] = [
+    "codec can't",
+    "codec can\u{2019}t",
+    "traceback",
+    "nonetype",
+    "has no attribute",
+    "attributeerror",
+    "keyerror",
+    "typeerror",
+    "valueerror",
+    "assertion",
+    "unicode",
+    "nil pointer",
+    "invalid memory address",
+    "runtime error",
+    "index out of range",
+    "panic",
+    "context canceled",
+    "operation was canceled",
+    "use of closed",
+    "file already closed",
+    "unsupported protocol scheme",
+    "not implemented",
+];
+
+/// Names of calls to the network, which stand before words in whatever language.
+const CALLS: [&str; 10] = [
+    "wsarecv",
+    "wsasend",
+    "connectex",
+    "connect:",
+    "read tcp",
+    "write tcp",
+    "dial tcp",
+    "read udp",
+    "getaddrinfo",
+    "lookup ",
+];
 
 /// Private, reserved and otherwise unroutable addresses: no public site has one (RFC 6890).
 pub fn is_bogon(address: &str) -> bool {

@@ -9,6 +9,7 @@ use std::io::BufRead;
 use regex_lite::Regex;
 
 use super::domain::normal_host;
+use super::guards::Guarded;
 use super::rows::for_each_row;
 use super::types::{ImportCounts, ImportError, Rejection};
 
@@ -19,7 +20,10 @@ pub enum Scope {
     National,
     /// Of one provider.
     Isp,
-    /// A product of a vendor, an institution's filter, an injector or something vague: evidence, never proof.
+    /// An institution's filter, a school's or a company's: proof in its countries, but whole content networks show the
+    /// same words.
+    Institution,
+    /// A product of a vendor, an injector or something vague: evidence, never proof.
     Other,
     /// A known false positive.
     FalsePositive,
@@ -30,6 +34,7 @@ impl Scope {
         match text {
             "nat" => Scope::National,
             "isp" => Scope::Isp,
+            "inst" => Scope::Institution,
             "fp" => Scope::FalsePositive,
             _ => Scope::Other,
         }
@@ -112,7 +117,7 @@ impl Origin {
         match self.scope {
             Scope::FalsePositive => false,
             Scope::National | Scope::Isp => true,
-            Scope::Other => self.countries.contains(&country),
+            Scope::Institution | Scope::Other => self.countries.contains(&country),
         }
     }
 }
@@ -122,10 +127,23 @@ impl Origin {
 pub struct PageMatch {
     /// Name of a fingerprint that confirms in this country.
     pub confirmed: Option<String>,
+    /// Nothing but the text of the page confirms, no header.
+    pub only_text: bool,
+    /// Nothing but fingerprints of institutions confirms.
+    pub only_institutions: bool,
     /// A fingerprint matched that proves nothing here.
     pub suspected: bool,
     /// A known false positive matched: it masks a difference of pages (ruling intelligence, scenario table).
     pub false_positive: bool,
+}
+
+impl PageMatch {
+    /// Whether it confirms: not by words in a page that is the site's own, and not by those of an institution's filter in a
+    /// page that a content network delivered.
+    pub fn confirms(&self, guarded: Guarded, own: bool) -> bool {
+        let excused = (self.only_text && own) || (self.only_institutions && guarded.delivered);
+        self.confirmed.is_some() && !excused
+    }
 }
 
 /// A set of fingerprints; may be empty.
@@ -181,7 +199,7 @@ impl Fingerprints {
             end -= 1;
         }
         let body = body.get(..end).unwrap_or_default();
-        let mut found = PageMatch::default();
+        let mut found = PageMatch { only_text: true, only_institutions: true, ..PageMatch::default() };
         for (place, pattern, origin) in &self.pages {
             let text = match place {
                 Place::Body => body,
@@ -197,9 +215,14 @@ impl Fingerprints {
                 Scope::FalsePositive => found.false_positive = true,
                 _ if origin.confirms(country) => {
                     found.confirmed.get_or_insert_with(|| origin.name.clone());
+                    found.only_text &= *place == Place::Body;
+                    found.only_institutions &= origin.scope == Scope::Institution;
                 }
                 _ => found.suspected = true,
             }
+        }
+        if found.confirmed.is_none() {
+            (found.only_text, found.only_institutions) = (false, false);
         }
         found
     }

@@ -17,6 +17,72 @@ pub fn whole(reader: &mut dyn BufRead, limit: u64) -> Result<Vec<u8>, ImportErro
     }
 }
 
+/// One document. A character that is none costs the string it stands in, not the document: it is replaced.
+pub fn parse(text: &[u8]) -> Option<Value> {
+    serde_json::from_slice(text).ok().or_else(|| serde_json::from_slice(&mended(text)).ok())
+}
+
+/// JSON text without what no string may hold: bytes that are no UTF-8, control characters, halves of surrogate pairs.
+pub fn mended(text: &[u8]) -> Vec<u8> {
+    let text = String::from_utf8_lossy(text);
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text.as_ref();
+    let mut inside = false;
+    while let Some(at) = rest.find(|c: char| c == '"' || c == '\\' || c.is_ascii_control()) {
+        let (before, from) = rest.split_at(at);
+        out.push_str(before);
+        let taken = match from.as_bytes() {
+            [b'"', ..] => {
+                inside = !inside;
+                out.push('"');
+                1
+            }
+            [b'\\', b'u', ..] if inside => escape(from, &mut out),
+            [b'\\', b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't', ..] if inside => {
+                out.push_str(from.get(..2).unwrap_or_default());
+                2
+            }
+            // Neither an escape nor white space between members.
+            [b'\\' | ..b' ', ..] if inside => {
+                out.push(char::REPLACEMENT_CHARACTER);
+                1
+            }
+            _ => {
+                out.push_str(from.get(..1).unwrap_or_default());
+                1
+            }
+        };
+        rest = from.get(taken..).unwrap_or_default();
+    }
+    out.push_str(rest);
+    out.into_bytes()
+}
+
+/// Copies an escape by number, with its second half, or puts the replacement in its place; answers how long it was.
+fn escape(from: &str, out: &mut String) -> usize {
+    let number = |at: usize| {
+        from.get(at..at + 6).filter(|text| text.starts_with("\\u")).and_then(|text| {
+            u32::from_str_radix(text.get(2..)?, 16)
+                .ok()
+                .filter(|_| text.bytes().skip(2).all(|byte| byte.is_ascii_hexdigit()))
+        })
+    };
+    let length = match (number(0), number(6)) {
+        (Some(0xd800..=0xdbff), Some(0xdc00..=0xdfff)) => 12,
+        (Some(0xd800..=0xdfff), _) => {
+            out.push(char::REPLACEMENT_CHARACTER);
+            return 6;
+        }
+        (Some(_), _) => 6,
+        (None, _) => {
+            out.push(char::REPLACEMENT_CHARACTER);
+            return 1;
+        }
+    };
+    out.push_str(from.get(..length).unwrap_or_default());
+    length
+}
+
 /// Every document of a stream, plain or gzip; `None` for a line that is no JSON.
 pub fn documents(reader: &mut dyn BufRead, limit: u64) -> Result<Vec<Option<Value>>, ImportError> {
     let text = whole(reader, limit)?;
@@ -24,7 +90,7 @@ pub fn documents(reader: &mut dyn BufRead, limit: u64) -> Result<Vec<Option<Valu
     if text.is_empty() {
         return Ok(Vec::new());
     }
-    if let Ok(whole) = serde_json::from_slice(text) {
+    if let Some(whole) = parse(text) {
         return Ok(vec![Some(whole)]);
     }
     // What begins like a document over several lines is one that is damaged; else each line stands for itself.
@@ -32,7 +98,7 @@ pub fn documents(reader: &mut dyn BufRead, limit: u64) -> Result<Vec<Option<Valu
         return Ok(vec![None]);
     }
     let lines = text.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).filter(|line| !line.is_empty());
-    Ok(lines.map(|line| serde_json::from_slice(line).ok()).collect())
+    Ok(lines.map(parse).collect())
 }
 
 /// Whether a first line is JSON.

@@ -12,9 +12,11 @@
 //! | [`outcome`] | what one measurement says about one target, its merge laws and its 24-byte entry |
 //! | [`types`] | parsed measurements, identities, counts |
 //! | [`failure`], [`facts`] | failure strings of the sources; one network attempt as endpoint facts |
-//! | [`input`], [`rows`], [`json`] | bounded streams: gzip, lines, CSV rows, JSON documents |
+//! | [`instrument`] | clients that are known to fail by themselves |
+//! | [`page`], [`guards`] | pages and headers as text; what tells a page of a site's own protection |
+//! | [`input`], [`quotes`], [`rows`], [`json`] | bounded streams: gzip, lines, CSV rows, JSON documents |
 //! | [`ooni_document`], [`web_connectivity`], [`web_document`], [`services`] | raw OONI documents |
-//! | [`ooni_observations`], [`ooni_fastpath`] | OONI tables |
+//! | [`ooni_observations`], [`ooni_fastpath`], [`ooni_scores`] | OONI tables, and the measurements that its interface lists |
 //! | [`ooni_aggregation`] | counts of days that OONI summed up: no votes |
 //! | [`censored_planet`] | Hyperquack and Satellite |
 //! | [`fingerprints`], [`test_list`], [`blocklist`], [`asn`] | reference lists |
@@ -26,13 +28,18 @@ pub mod domain;
 pub mod facts;
 pub mod failure;
 pub mod fingerprints;
+pub mod guards;
 pub mod input;
+pub mod instrument;
 pub mod json;
 pub mod ooni_aggregation;
 pub mod ooni_document;
 pub mod ooni_fastpath;
 pub mod ooni_observations;
+pub mod ooni_scores;
 pub mod outcome;
+pub mod page;
+pub mod quotes;
 pub mod rows;
 pub mod services;
 pub mod test_list;
@@ -46,4 +53,4 @@ pub use outcome::{ENTRY_LEN, EndpointSet, Entry, Judgement, Outcome};
 pub use types::{Contribution, Form, ImportCounts, ImportError, Parsed, Witness};
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -1,9 +1,10 @@
 //! Answers of OONI's aggregation (methods 1.4): the whole envelope or its `result` alone, an object or an array, JSON or
 //! CSV. Rows of a day and a country become counts of that day; they are never votes.
 //!
-//! The parts of a row overlap (a failed measurement may be anomalous too): 1,343 of 2,379 recorded rows do not sum up
-//! (ruling intelligence 31), so the parts are kept as they stand and nothing is derived from their difference. Only a part
-//! that is larger than the whole refuses its row.
+//! The parts of a row overlap (a failed measurement may be anomalous too): 1,343 of 2,379 recorded rows do not sum up, so
+//! nothing is derived from their difference, and only a part that is larger than the whole refuses its row. One thing
+//! changed over the years: whether `anomaly_count` has the confirmed measurements in it. Kept is always the count with
+//! them; which of the two an answer gives is told by its rows ([`Counted`]).
 
 use std::collections::BTreeMap;
 use std::io::BufRead;
@@ -41,7 +42,14 @@ pub fn read(
     now: Timestamp,
 ) -> Result<(ImportCounts, Vec<DayRow>), ImportError> {
     let bytes = whole(reader, limit)?;
-    let mut found = Found { country, now, counts: ImportCounts::default(), days: BTreeMap::new(), hourly: false };
+    let mut found = Found {
+        country,
+        now,
+        counts: ImportCounts::default(),
+        days: BTreeMap::new(),
+        hourly: false,
+        counted: Counted::default(),
+    };
     if json::begins(strip_bom(&bytes)) {
         for document in documents(&mut bytes.as_slice(), u64::MAX)? {
             match document {
@@ -57,7 +65,11 @@ pub fn read(
         found.counts.take_back(found.counts.accepted, NOT_A_DAY);
         found.days.clear();
     }
-    let row = |((country, day, part), counts)| DayRow { country, day, part, counts };
+    let counted = found.counted;
+    let row = |((country, day, part), counts)| {
+        let counts = DayCounts { anomalies: counted.anomalies(&counts), ..counts };
+        DayRow { country, day, part, counts }
+    };
     Ok((found.counts, found.days.into_iter().map(row).collect()))
 }
 
@@ -71,6 +83,39 @@ struct Found<'a> {
     /// Whether a row began at another time than midnight.
     hourly: bool,
     days: BTreeMap<(String, u32, String), DayCounts>,
+    counted: Counted,
+}
+
+/// How an answer counts: rows in which only one of the two ways adds up to the whole, failures in or beside it.
+#[derive(Default)]
+struct Counted {
+    /// `anomaly_count` has the confirmed ones in it.
+    within: u64,
+    beside: u64,
+}
+
+impl Counted {
+    fn hear(&mut self, counts: &DayCounts) {
+        let DayCounts { measurements, anomalies, confirmed, failures, ok } = *counts;
+        if confirmed == 0 {
+            return;
+        }
+        let whole = |sum: u64| sum == measurements || sum.saturating_add(failures) == measurements;
+        let without = anomalies.saturating_add(ok);
+        let (within, beside) = (confirmed <= anomalies && whole(without), whole(without.saturating_add(confirmed)));
+        // More than there is: the confirmed ones would be counted twice.
+        let over = without.saturating_add(confirmed) > measurements;
+        self.within += u64::from((within || over) && !beside);
+        self.beside += u64::from(beside && !within);
+    }
+
+    /// The count of anomalies with the confirmed ones; they stand beside it where nothing tells, as today's answers have it.
+    fn anomalies(&self, counts: &DayCounts) -> u64 {
+        match self.within > self.beside && counts.confirmed <= counts.anomalies {
+            true => counts.anomalies,
+            false => counts.anomalies.saturating_add(counts.confirmed).min(counts.measurements),
+        }
+    }
 }
 
 impl Found<'_> {
@@ -78,8 +123,13 @@ impl Found<'_> {
         if document.get("error").is_some_and(|error| !error.is_null()) {
             return self.counts.reject(Rejection::Refused("source_error"));
         }
-        match document.get("result").unwrap_or(document) {
+        let result = document.get("result").unwrap_or(document);
+        match result {
             Value::Array(rows) => rows.iter().for_each(|row| self.take(&|name| cell(row, name))),
+            // What the source has to say in place of counts.
+            Value::Object(row) if ["msg", "message", "detail"].iter().any(|name| row.contains_key(*name)) => {
+                self.counts.reject(Rejection::Refused("source_error"));
+            }
             row => self.take(&|name| cell(row, name)),
         }
     }
@@ -108,6 +158,7 @@ impl Found<'_> {
                 return self.counts.reject(rejection);
             }
         };
+        self.counted.hear(&counts);
         match self.days.get(&key).copied() {
             None => {
                 self.counts.accepted += 1;

@@ -8,6 +8,8 @@ use serde_json::value::RawValue;
 use super::domain::TargetKey;
 use super::fingerprints::Fingerprints;
 use super::input::each_line;
+use super::instrument::Client;
+use super::json;
 use super::ooni_fastpath::asn;
 use super::ooni_observations::country;
 use super::types::{
@@ -33,11 +35,13 @@ pub fn import(
         if !text.starts_with(b"[") {
             return counts.take(parse(text, fingerprints), sink);
         }
-        match serde_json::from_slice::<Vec<&RawValue>>(text) {
-            Ok(documents) => {
-                documents.iter().for_each(|raw| counts.take(parse(raw.get().as_bytes(), fingerprints), sink));
-            }
-            Err(_) => counts.reject(Rejection::Refused("bad_json")),
+        let mut each = |text: &[u8]| {
+            let documents: Vec<&RawValue> = serde_json::from_slice(text).ok()?;
+            documents.iter().for_each(|raw| counts.take(parse(raw.get().as_bytes(), fingerprints), sink));
+            Some(())
+        };
+        if each(text).or_else(|| each(&json::mended(text))).is_none() {
+            counts.reject(Rejection::Refused("bad_json"));
         }
     })
 }
@@ -51,8 +55,11 @@ pub struct Document {
     asn: u32,
     resolver_asn: u32,
     platform: String,
+    test_version: String,
+    engine_version: String,
+    software_name: String,
     software_version: String,
-    time: Timestamp,
+    pub time: Timestamp,
     uid: String,
     /// Always an object.
     pub test_keys: Value,
@@ -61,8 +68,7 @@ pub struct Document {
 impl Document {
     /// Reads a document; refuses what is none, and what lacks the fields of any measurement.
     pub fn read(bytes: &[u8]) -> Result<Document, Rejection> {
-        let value: Value = serde_json::from_slice(bytes).map_err(|_| Rejection::Refused("bad_json"))?;
-        Document::from_value(value)
+        Document::from_value(json::parse(bytes).ok_or(Rejection::Refused("bad_json"))?)
     }
 
     /// The same from parsed JSON.
@@ -86,6 +92,9 @@ impl Document {
             asn: asn_at("probe_asn"),
             resolver_asn: asn_at("resolver_asn"),
             platform: annotation("platform").unwrap_or("").to_owned(),
+            test_version: text("test_version"),
+            engine_version: annotation("engine_version").unwrap_or("").to_owned(),
+            software_name: text("software_name"),
             software_version: text("software_version"),
             time: time.ok_or(Rejection::Refused("bad_time"))?,
             uid: text("measurement_uid"),
@@ -104,6 +113,16 @@ impl Document {
             Value::String(url) => url,
             Value::Array(list) => list.first().and_then(Value::as_str).unwrap_or(""),
             _ => "",
+        }
+    }
+
+    /// The client that made it.
+    pub fn client(&self) -> Client<'_> {
+        Client {
+            test_version: &self.test_version,
+            engine_version: &self.engine_version,
+            software_name: &self.software_name,
+            software_version: &self.software_version,
         }
     }
 

@@ -1,33 +1,43 @@
-//! Rows of the `fastpath` table as JSON lines: one scored measurement each (methods 1.5).
+//! Scored measurements as JSON lines: rows of OONI's `fastpath` table, and those that its interface lists, with or without
+//! the envelope in which it answers.
 //!
-//! The verdict is in `scores` and the flags; the column `blocking_general` is always 0 and is not read
-//! (ruling intelligence 31).
+//! Columns that the one has and the other has not stand inside of the scores, too. The verdict is in `scores` and the
+//! flags; the column `blocking_general` is always 0 and is not read.
 
 use std::borrow::Cow;
 use std::io::BufRead;
 
 use serde::Deserialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::domain::{Service, TargetKey};
 use super::input::each_line;
+use super::instrument::{Client, Standing};
+use super::json;
 use super::ooni_observations::{country, number};
-use super::outcome::{Judgement, Outcome};
-use super::services::{main_series, service_of};
+use super::ooni_scores::{Found, Scores};
+use super::outcome::Outcome;
+use super::services::service_of;
 use super::types::{Contribution, Form, ImportCounts, ImportError, Parsed, Rejection, Witness, identity, vote_key};
 use crate::Timestamp;
-use crate::verdict::rules::RuleId;
-use crate::verdict::technique::Technique;
-
-/// Score from which OONI calls a measurement anomalous (methods 1.3).
-const ANOMALY: f64 = 0.5;
 
 /// Reads a stream of rows; `sink` gets every usable one. `limit` bounds the inflated bytes.
 pub fn import(reader: &mut dyn BufRead, limit: u64, sink: &mut dyn FnMut(Parsed)) -> Result<ImportCounts, ImportError> {
     each_line(reader, limit, &mut |counts, line| match line.trim_ascii() {
         b"" => {}
-        text => counts.take(parse(text), sink),
+        text => match serde_json::from_slice::<Answer<'_>>(text) {
+            Ok(Answer { results }) => results.iter().for_each(|row| counts.take(parse(row.get().as_bytes()), sink)),
+            Err(_) => counts.take(parse(text), sink),
+        },
     })
+}
+
+/// An answer of the interface on one line.
+#[derive(Deserialize)]
+struct Answer<'a> {
+    #[serde(borrow)]
+    results: Vec<&'a RawValue>,
 }
 
 /// The fields that are read; numbers, strings and nulls alike.
@@ -55,12 +65,21 @@ struct Row<'a> {
     confirmed: Value,
     #[serde(default)]
     msm_failure: Value,
+    /// What the interface calls it.
+    #[serde(default)]
+    failure: Value,
     #[serde(default)]
     domain: Value,
     #[serde(default)]
     blocking_type: Value,
     #[serde(default)]
     platform: Value,
+    #[serde(default)]
+    test_version: Value,
+    #[serde(default)]
+    engine_version: Value,
+    #[serde(default)]
+    software_name: Value,
     #[serde(default)]
     software_version: Value,
 }
@@ -91,14 +110,21 @@ pub fn asn(value: &Value) -> u32 {
 }
 
 fn parse(line: &[u8]) -> Result<Parsed, Rejection> {
-    let row: Row<'_> = serde_json::from_slice(line).map_err(|_| Rejection::Refused("bad_json"))?;
+    let mended;
+    let row: Row<'_> = match serde_json::from_slice(line) {
+        Ok(row) => row,
+        Err(_) => {
+            mended = json::mended(line);
+            serde_json::from_slice(&mended).map_err(|_| Rejection::Refused("bad_json"))?
+        }
+    };
     let test = match row.test_name.as_ref() {
         "" => return Err(Rejection::Refused("no_test_name")),
         "web_connectivity" => None,
         name => Some(service_of(name).ok_or(Rejection::Unsupported("unsupported_test"))?),
     };
-    if flag(&row.msm_failure) {
-        return Err(Rejection::Unusable("measurement_failed"));
+    if flag(&row.msm_failure) || flag(&row.failure) {
+        return Err(MEASUREMENT_FAILED);
     }
     let time = Timestamp::parse(text(&row.measurement_start_time)).ok_or(Rejection::Refused("bad_time"))?;
     let country = country(text(&row.probe_cc))?;
@@ -106,7 +132,8 @@ fn parse(line: &[u8]) -> Result<Parsed, Rejection> {
     if report_id.is_empty() && uid.is_empty() {
         return Err(Rejection::Unusable("no_report_id"));
     }
-    let (target, judgement) = judge(&row, test, input)?;
+    let found = judge(&row, test, input, (time, country))?;
+    let contribution = |(target, judgement)| Contribution { target, outcome: Outcome::Judged(judgement) };
     Ok(Parsed {
         country,
         asn: Some(asn(&row.probe_asn)).filter(|asn| *asn != 0),
@@ -118,7 +145,7 @@ fn parse(line: &[u8]) -> Result<Parsed, Rejection> {
         form: Form::Fastpath,
         vote_key: vote_key(0, text(&row.platform).as_bytes(), text(&row.software_version).as_bytes()),
         row_hash: crc32fast::hash(line),
-        contributions: vec![Contribution { target, outcome: Outcome::Judged(judgement) }],
+        contributions: found.into_iter().map(contribution).collect(),
         primary: Some(0),
         witness: if uid.is_empty() {
             Witness::Report { report_id: report_id.to_owned(), input: (!input.is_empty()).then(|| input.to_owned()) }
@@ -128,59 +155,53 @@ fn parse(line: &[u8]) -> Result<Parsed, Rejection> {
     })
 }
 
-/// How a confirmed row was told: by where its fingerprint stood, in an answer of DNS or in a page.
-fn fingerprint(scores: &Value) -> Option<Technique> {
-    let fingerprints = scores.get("fingerprints")?.as_array()?;
-    let places = || fingerprints.iter().filter_map(|one| one.get("location_found")?.as_str());
-    let of_pages = places().next().map(|_| Technique::HttpBlockpage);
-    if places().any(|place| place == "dns") { Some(Technique::DnsInjectionBlockpage) } else { of_pages }
-}
-
-fn judge(row: &Row<'_>, test: Option<Service>, input: &str) -> Result<(TargetKey, Judgement), Rejection> {
-    let scores = match &row.scores {
+/// What a row says about its targets, the one that it set out to measure first.
+fn judge(row: &Row<'_>, test: Option<Service>, input: &str, at: (Timestamp, [u8; 2])) -> Result<Found, Rejection> {
+    let (time, country) = at;
+    let all = match &row.scores {
         // Some exports carry the scores as a string of JSON.
         Value::String(json) => Cow::Owned(serde_json::from_str::<Value>(json).unwrap_or_default()),
         scores => Cow::Borrowed(scores),
     };
-    let score = match scores.get("blocking_general").and_then(Value::as_f64) {
+    if all.get("accuracy").and_then(Value::as_f64) == Some(0.0) {
+        return Err(MEASUREMENT_FAILED);
+    }
+    let score = match all.get("blocking_general").and_then(Value::as_f64) {
         Some(score) => score,
         None if flag(&row.anomaly) => 1.0,
         None => return Err(Rejection::Unusable("no_scores")),
     };
-    if let Some(service) = test {
-        return Ok((main_series(service, &row.test_name, input), judge_service(service, score)));
+    let inside = all.get("analysis").and_then(|analysis| analysis.get("blocking_type")).and_then(Value::as_str);
+    let kind = Some(text(&row.blocking_type)).filter(|kind| !kind.is_empty()).or(inside).unwrap_or("");
+    let confirmed = flag(&row.confirmed) || all.get("confirmed").and_then(Value::as_bool) == Some(true);
+    let scores = Scores { all: &all, score, confirmed, kind, country };
+    let Some(service) = test else {
+        let host = if input.is_empty() { text(&row.domain) } else { input };
+        let target = TargetKey::from_url(host).map_err(|error| Rejection::Unusable(error.reason()))?;
+        return Ok(vec![(target, scores.web())]);
+    };
+    let client = Client {
+        test_version: text(&row.test_version),
+        engine_version: text(&row.engine_version),
+        software_name: text(&row.software_name),
+        software_version: text(&row.software_version),
+    };
+    // Answers of the interface name no versions, but since then mark the sessions of broken ones as failed.
+    let sound = match client.standing(service, time) {
+        Standing::Unknown => time >= MARKED,
+        standing => standing == Standing::Sound,
+    };
+    let mut found = scores.service(service, &row.test_name, input, sound);
+    for (target, judgement) in &mut found {
+        if let Some(Outcome::Judged(fault)) = client.fault(service, target, time) {
+            *judgement = fault;
+        }
     }
-    let host = if input.is_empty() { text(&row.domain) } else { input };
-    let target = TargetKey::from_url(host).map_err(|error| Rejection::Unusable(error.reason()))?;
-    let named = match text(&row.blocking_type) {
-        "dns" => Some(Technique::Dns),
-        "tcp_ip" => Some(Technique::Tcp),
-        "http-diff" => Some(Technique::HttpBlockpage),
-        "http-failure" => Some(Technique::Http),
-        _ => None,
-    };
-    let confirmed = flag(&row.confirmed);
-    let technique = if confirmed { fingerprint(&scores).or(named) } else { named };
-    let rule = if confirmed {
-        RuleId::FastpathConfirmed
-    } else if score < ANOMALY {
-        RuleId::FastpathClear
-    } else if technique == Some(Technique::HttpBlockpage) {
-        RuleId::HttpDiffUnchecked
-    } else {
-        RuleId::FastpathAnomaly
-    };
-    let technique = if rule == RuleId::FastpathClear { None } else { technique };
-    Ok((target, Judgement { rule, technique }))
+    Ok(found)
 }
 
-/// Scores of service tests cover all roles: below the threshold all work; for Telegram, whose score adds one for the web
-/// site alone, only a score above 1 must include the pool (methods 1.3).
-fn judge_service(service: Service, score: f64) -> Judgement {
-    let rule = match service {
-        _ if score < ANOMALY => RuleId::FastpathClear,
-        Service::Telegram if score <= 1.0 => RuleId::FastpathAmbiguous,
-        _ => RuleId::FastpathServiceAnomaly,
-    };
-    Judgement { rule, technique: None }
-}
+/// 1 July 2024.
+const MARKED: Timestamp = Timestamp::from_seconds(1_719_792_000);
+
+/// OONI found that the measurement is of no use.
+const MEASUREMENT_FAILED: Rejection = Rejection::Unusable("measurement_failed");

@@ -11,8 +11,10 @@ use super::domain::{Service, TargetKey, host_of, is_ip_literal, port_of};
 use super::facts::{Attempt, Step, telegram_bit};
 use super::failure::Failure;
 use super::fingerprints::Fingerprints;
+use super::instrument::{Client, Standing};
 use super::outcome::{Outcome, flag};
 use super::rows::Rows;
+use super::services::main_series;
 use super::types::{Contribution, Form, ImportCounts, ImportError, Parsed, Rejection, Witness, identity, vote_key};
 use crate::Timestamp;
 
@@ -66,8 +68,12 @@ columns!(
     probe_asn,
     resolver_asn,
     platform,
+    test_version,
+    engine_version,
+    software_name,
     software_version,
     hostname,
+    tls_server_name,
     ip,
     port,
     dns_engine,
@@ -112,12 +118,14 @@ impl Columns {
             return Err(Rejection::Unusable("no_report_id"));
         }
         let input = text(self.input);
-        let (target, attempt, pool) = self.attempt(test, row)?;
-        let mut attempt = attempt;
+        let client = self.client(row);
+        let (target, mut attempt, pool) =
+            self.attempt(test, test.service().map_or(Standing::Sound, |service| client.standing(service, time)), row)?;
         attempt.dns_fingerprint = fingerprints.confirms_answer(attempt.dns_answer, country);
         let mut facts = attempt.facts();
         facts.flags |= analysis_flag(text(self.probe_analysis)) | if pool { flag::POOL } else { 0 };
         let primary = test.is_primary(&target, input).then_some(0);
+        let fault = test.service().and_then(|service| client.fault(service, &target, time));
         let uid = text(self.measurement_uid);
         Ok(Parsed {
             country,
@@ -131,7 +139,7 @@ impl Columns {
                 text(self.software_version).as_bytes(),
             ),
             row_hash: row_hash(row),
-            contributions: vec![Contribution { target, outcome: Outcome::Endpoints(facts) }],
+            contributions: vec![Contribution { target, outcome: fault.unwrap_or(Outcome::Endpoints(facts)) }],
             primary,
             witness: if uid.is_empty() {
                 Witness::Report {
@@ -144,8 +152,22 @@ impl Columns {
         })
     }
 
+    fn client<'r>(&self, row: &'r ByteRecord) -> Client<'r> {
+        Client {
+            test_version: text_at(row, self.test_version),
+            engine_version: text_at(row, self.engine_version),
+            software_name: text_at(row, self.software_name),
+            software_version: text_at(row, self.software_version),
+        }
+    }
+
     /// The target of a row, the attempt it describes, and whether the target is a pool.
-    fn attempt<'r>(&self, test: Test, row: &'r ByteRecord) -> Result<(TargetKey, Attempt<'r>, bool), Rejection> {
+    fn attempt<'r>(
+        &self,
+        test: Test,
+        standing: Standing,
+        row: &'r ByteRecord,
+    ) -> Result<(TargetKey, Attempt<'r>, bool), Rejection> {
         let text = |index: usize| text_at(row, index);
         let url = text(self.http_request_url);
         let (ip, hostname) = (text(self.ip), text(self.hostname));
@@ -162,22 +184,26 @@ impl Columns {
         let resolved = !dns_answer.is_empty() || (!ip.is_empty() && !text(self.dns_engine).is_empty());
         let tls = match Step::from_columns(is_true(text(self.tls_success)), text(self.tls_failure)) {
             Step::Ok if is_false(text(self.tls_is_certificate_valid)) => Step::Failed(Failure::Certificate),
-            // Old clients pin an authority that the service has left: the client's fault (methods 1.3).
-            Step::Failed(Failure::Certificate) if test == Test::Service(Service::Signal) => {
-                Step::Failed(Failure::Local)
-            }
-            step => step,
+            step => believed(standing, step),
         };
+        let server = text(self.tls_server_name);
         let attempt = Attempt {
             ip: endpoint,
             port,
+            name: if !pool {
+                ""
+            } else if server.is_empty() {
+                host
+            } else {
+                server
+            },
             url,
             dns: Step::from_columns(resolved, text(self.dns_failure)),
             dns_answer,
             dns_fingerprint: false,
             tcp: Step::from_columns(is_true(text(self.tcp_success)), text(self.tcp_failure)),
             tls,
-            http: Step::from_columns(!url.is_empty(), text(self.http_failure)),
+            http: believed(standing, Step::from_columns(!url.is_empty(), text(self.http_failure))),
             bit: if test == Test::Service(Service::Telegram) && pool { telegram_bit(endpoint, port) } else { None },
         };
         Ok((target, attempt, pool))
@@ -211,11 +237,18 @@ impl Test {
         }
     }
 
+    fn service(self) -> Option<Service> {
+        match self {
+            Test::WebConnectivity => None,
+            Test::Service(service) => Some(service),
+        }
+    }
+
     /// Whether a series is the one that the test set out to measure.
     fn is_primary(self, target: &TargetKey, input: &str) -> bool {
         match self {
             Test::WebConnectivity => TargetKey::from_url(input).is_ok_and(|key| key == *target),
-            Test::Service(service) => *target == service.main_key(),
+            Test::Service(service) => *target == main_series(service, service.name(), input),
         }
     }
 
@@ -229,6 +262,13 @@ impl Test {
                 None => domain(host).map(|key| (key, false)),
             },
         }
+    }
+}
+
+fn believed(standing: Standing, step: Step) -> Step {
+    match step {
+        Step::Failed(failure) => Step::Failed(standing.believed(failure)),
+        step => step,
     }
 }
 

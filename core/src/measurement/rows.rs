@@ -4,12 +4,13 @@ use std::io::BufRead;
 
 use csv::ByteRecord;
 
-use super::input::{Input, MAX_LINE};
+use super::input::{Input, Line, MAX_LINE};
+use super::quotes::{Ends, Quotes};
 use super::types::{ImportCounts, ImportError, Rejection};
 
 /// The rows of one stream.
 pub struct Rows<'a> {
-    csv: csv::Reader<RowGuard<'a>>,
+    csv: csv::Reader<Records<'a>>,
 }
 
 impl<'a> Rows<'a> {
@@ -24,9 +25,9 @@ impl<'a> Rows<'a> {
 
     /// The rows of what is left of a stream.
     pub fn of(input: Input<'a>, separator: u8) -> Rows<'a> {
-        let guard = RowGuard { input, since_row: 0, too_long: false };
+        let records = Records::new(input, separator);
         let mut csv = csv::ReaderBuilder::new();
-        Rows { csv: csv.has_headers(false).flexible(true).delimiter(separator).from_reader(guard) }
+        Rows { csv: csv.has_headers(false).flexible(true).delimiter(separator).from_reader(records) }
     }
 
     /// Reads the next row that is not blank; `false` at the end.
@@ -51,6 +52,17 @@ pub fn for_each_row(
     for_each_separated(reader, limit, b',', required, counts, take)
 }
 
+/// [`for_each_row`] of a table in one of several layouts; where it fits none, the columns of the first are missed.
+pub fn for_each_row_of(
+    reader: &mut dyn BufRead,
+    limit: u64,
+    layouts: &[&[&'static str]],
+    counts: &mut ImportCounts,
+    take: &mut dyn FnMut(&Header, &ByteRecord) -> Result<bool, Rejection>,
+) -> Result<(), ImportError> {
+    rows_of(reader, limit, b',', layouts, counts, take)
+}
+
 /// [`for_each_row`] of a table whose columns another character separates.
 pub fn for_each_separated(
     reader: &mut dyn BufRead,
@@ -60,15 +72,28 @@ pub fn for_each_separated(
     counts: &mut ImportCounts,
     take: &mut dyn FnMut(&Header, &ByteRecord) -> Result<bool, Rejection>,
 ) -> Result<(), ImportError> {
+    rows_of(reader, limit, separator, &[required], counts, take)
+}
+
+fn rows_of(
+    reader: &mut dyn BufRead,
+    limit: u64,
+    separator: u8,
+    layouts: &[&[&'static str]],
+    counts: &mut ImportCounts,
+    take: &mut dyn FnMut(&Header, &ByteRecord) -> Result<bool, Rejection>,
+) -> Result<(), ImportError> {
     let mut rows = Rows::separated(reader, limit, separator)?;
     let mut record = ByteRecord::new();
     if !rows.next(&mut record, counts)? {
         return Ok(());
     }
     let header = Header::new(&record);
-    let missing: Vec<&'static str> = required.iter().copied().filter(|name| !header.has(name)).collect();
-    if !missing.is_empty() {
-        return Err(ImportError::MissingColumns(missing));
+    let missing = |layout: &&[&'static str]| -> Vec<&'static str> {
+        layout.iter().copied().filter(|name| !header.has(name)).collect()
+    };
+    if !layouts.iter().any(|layout| missing(layout).is_empty()) {
+        return Err(ImportError::MissingColumns(layouts.first().map(missing).unwrap_or_default()));
     }
     while rows.next(&mut record, counts)? {
         match take(&header, &record) {
@@ -80,41 +105,144 @@ pub fn for_each_separated(
     Ok(())
 }
 
-/// Reads one record. A row that outgrows [`MAX_LINE`] (an open quote swallows all that follows) ends the stream.
+/// Reads one record, and counts the rows that were left out before it.
 fn read(
-    csv: &mut csv::Reader<RowGuard<'_>>,
+    csv: &mut csv::Reader<Records<'_>>,
     record: &mut ByteRecord,
     counts: &mut ImportCounts,
 ) -> Result<bool, ImportError> {
-    csv.get_mut().since_row = 0;
-    match csv.read_byte_record(record) {
+    let found = csv.read_byte_record(record);
+    let left_out = std::mem::take(&mut csv.get_mut().left_out);
+    left_out.into_iter().for_each(|rejection| counts.reject(rejection));
+    match found {
         Ok(more) => Ok(more),
-        Err(_) if csv.get_ref().too_long => {
-            counts.reject(Rejection::Refused("row_too_long"));
-            Ok(false)
-        }
-        Err(error) => match error.into_kind() {
-            csv::ErrorKind::Io(error) => Err(csv.get_ref().input.error(&error)),
-            _ => Err(ImportError::Read("damaged CSV".into())),
+        Err(error) => match csv.get_mut().failed.take() {
+            Some(error) => Err(error),
+            None => Err(ImportError::Read(error.to_string())),
         },
     }
 }
 
-/// Bounds the memory of one row.
-struct RowGuard<'a> {
+/// The stream of whole records: what was left open in one costs none of those behind it.
+struct Records<'a> {
     input: Input<'a>,
-    since_row: usize,
-    too_long: bool,
+    separator: u8,
+    /// What is handed on, and how much of it was.
+    ready: Vec<u8>,
+    given: usize,
+    line: Vec<u8>,
+    /// Lines that were read behind an open quote, the next one last.
+    behind: Vec<Vec<u8>>,
+    left_out: Vec<Rejection>,
+    failed: Option<ImportError>,
 }
 
-impl std::io::Read for RowGuard<'_> {
-    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
-        let n = self.input.read(out)?;
-        self.since_row += n;
-        if self.since_row > MAX_LINE + out.len() {
-            self.too_long = true;
-            return Err(std::io::Error::other("row too long"));
+impl<'a> Records<'a> {
+    fn new(input: Input<'a>, separator: u8) -> Records<'a> {
+        Records {
+            input,
+            separator,
+            ready: Vec::new(),
+            given: 0,
+            line: Vec::new(),
+            behind: Vec::new(),
+            left_out: Vec::new(),
+            failed: None,
         }
+    }
+
+    /// Appends the next line with its end to `ready` and answers where it begins there; `None` at the end of the stream.
+    fn line(&mut self) -> Result<Option<usize>, ImportError> {
+        loop {
+            let from = self.ready.len();
+            if let Some(line) = self.behind.pop() {
+                self.ready.extend_from_slice(&line);
+                return Ok(Some(from));
+            }
+            match self.input.next_line(&mut self.line)? {
+                Line::End => return Ok(None),
+                Line::TooLong => {
+                    self.left_out.push(Rejection::Refused("row_too_long"));
+                    // Numbers of lines stay right.
+                    self.ready.push(b'\n');
+                }
+                Line::Read => {
+                    self.ready.extend_from_slice(&self.line);
+                    self.ready.push(b'\n');
+                    return Ok(Some(from));
+                }
+            }
+        }
+    }
+
+    /// Makes some records ready; none at the end of the stream.
+    fn fill(&mut self) {
+        self.ready.clear();
+        self.given = 0;
+        while self.ready.len() < AHEAD && self.failed.is_none() {
+            match self.record() {
+                Ok(true) => {}
+                Ok(false) => return,
+                Err(error) => self.failed = Some(error),
+            }
+        }
+    }
+
+    /// Appends the next record to `ready`; `false` at the end of the stream.
+    fn record(&mut self) -> Result<bool, ImportError> {
+        let start = self.ready.len();
+        let mut quotes = Quotes::new(self.separator);
+        let mut lines: Vec<usize> = Vec::new();
+        loop {
+            let (from, ends) = match self.line()? {
+                Some(from) => (Some(from), quotes.line(self.ready.get(from..).unwrap_or_default())),
+                None if lines.is_empty() => return Ok(self.ready.len() > start),
+                None => (None, Ends::Open),
+            };
+            if ends == Ends::Here {
+                return Ok(true);
+            }
+            lines.extend(from);
+            if ends == Ends::Open || self.ready.len() - start > MAX_LINE {
+                self.cut(&lines);
+                return Ok(true);
+            }
+        }
+    }
+
+    /// Leaves out the first of these lines, which a quote was left open in; the others are read anew.
+    fn cut(&mut self, lines: &[usize]) {
+        let first = lines.first().copied().unwrap_or_default();
+        for from in lines.iter().skip(1).rev() {
+            self.behind.push(self.ready.split_off(*from));
+        }
+        self.ready.truncate(first);
+        self.ready.push(b'\n');
+        self.left_out.push(OPEN_QUOTE);
+    }
+}
+
+/// Bytes of records that are made ready at a time.
+const AHEAD: usize = 32 << 10;
+
+/// A quote was opened in the row and never closed.
+pub const OPEN_QUOTE: Rejection = Rejection::Refused("open_quote");
+
+impl std::io::Read for Records<'_> {
+    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+        if self.given == self.ready.len() && self.failed.is_none() {
+            self.fill();
+        }
+        // What was whole before the stream failed is handed on first.
+        if self.given == self.ready.len() && self.failed.is_some() {
+            return Err(std::io::Error::other("the stream failed"));
+        }
+        let left = self.ready.get(self.given..).unwrap_or_default();
+        let n = left.len().min(out.len());
+        if let (Some(to), Some(from)) = (out.get_mut(..n), left.get(..n)) {
+            to.copy_from_slice(from);
+        }
+        self.given += n;
         Ok(n)
     }
 }

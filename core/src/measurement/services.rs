@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::domain::{Service, TargetKey, host_of, is_ip_literal, normal_host};
 use super::facts::{Attempt, Step, telegram_bit};
 use super::failure::Failure;
+use super::instrument::Standing;
 use super::ooni_document::Document;
 use super::ooni_observations::service_role;
 use super::outcome::{EndpointSet, Judgement, Outcome, flag};
@@ -37,6 +38,8 @@ pub fn service_of(test_name: &str) -> Option<Service> {
 pub fn main_series(service: Service, test_name: &str, input: &str) -> TargetKey {
     match test_name {
         "torsf" => TargetKey::service(Service::Tor, "snowflake"),
+        // This one starts no client: it connects.
+        "tor" => TargetKey::service(Service::Tor, "or_port"),
         "openvpn" => openvpn_series(input.strip_prefix("vpn://").and_then(|rest| rest.split(['/', '?']).next())),
         _ => service.main_key(),
     }
@@ -64,9 +67,15 @@ pub fn judge(document: &Document) -> Vec<Contribution> {
         Service::Riseupvpn => riseupvpn(keys),
         Service::Psiphon => psiphon(keys),
         _ => {
-            let mut found = attempts(service, keys);
-            conclusions(service, keys, &mut found);
-            found.into_iter().map(|(target, outcome)| Contribution { target, outcome }).collect()
+            let client = document.client();
+            let standing = client.standing(service, document.time);
+            let mut found = attempts(service, keys, standing);
+            conclusions(service, keys, standing, &mut found);
+            let found = found.into_iter().map(|(target, outcome)| {
+                let outcome = client.fault(service, &target, document.time).unwrap_or(outcome);
+                Contribution { target, outcome }
+            });
+            found.collect()
         }
     }
 }
@@ -87,8 +96,8 @@ fn series(service: Service, host: &str) -> Option<(TargetKey, bool)> {
 }
 
 /// The facts of all attempts by series.
-fn attempts(service: Service, keys: &Value) -> Found {
-    let mut collector = Collector { service, found: Found::new(), names: BTreeMap::new() };
+fn attempts(service: Service, keys: &Value, standing: Standing) -> Found {
+    let mut collector = Collector { service, standing, found: Found::new(), names: BTreeMap::new() };
     collector.lookups(keys);
     collector.connects(keys);
     collector.handshakes(keys);
@@ -98,6 +107,7 @@ fn attempts(service: Service, keys: &Value) -> Found {
 
 struct Collector<'a> {
     service: Service,
+    standing: Standing,
     found: Found,
     /// The name that each address was looked up for.
     names: BTreeMap<&'a str, String>,
@@ -145,7 +155,8 @@ impl<'a> Collector<'a> {
             let success = status.get("success").and_then(Value::as_bool) == Some(true);
             let tcp = match failure_at(status, "failure") {
                 Some(failure) => Step::Failed(failure),
-                None if success => Step::Ok,
+                // The handshake with the same endpoint speaks for both.
+                None if success && !shaken(keys, ip, port) => Step::Ok,
                 None => continue,
             };
             let bit = self.bit(ip, port);
@@ -164,9 +175,11 @@ impl<'a> Collector<'a> {
             let host = normal_host(text_at(tls, "server_name")).unwrap_or_default();
             let address = text_at(tls, "address");
             let ip = address.rsplit_once(':').map_or(host.as_ref(), |(ip, _)| ip.trim_matches(['[', ']']));
-            let step = failure_at(tls, "failure").map_or(Step::Ok, |failure| instrument(self.service, failure));
-            if !host.is_empty() {
-                self.add(&host, Attempt { ip, port: 443, tls: step, ..Attempt::default() });
+            let step = failure_at(tls, "failure").map_or(Step::Ok, |failure| self.failed(failure));
+            // A handshake that does not verify proves nothing.
+            let unproven = tls.get("no_tls_verify").and_then(Value::as_bool) == Some(true) && step == Step::Ok;
+            if !(host.is_empty() || unproven) {
+                self.add(&host, Attempt { ip, port: 443, name: &host, tls: step, ..Attempt::default() });
             }
         }
     }
@@ -178,23 +191,25 @@ impl<'a> Collector<'a> {
             if host.is_empty() {
                 continue;
             }
-            let http = failure_at(entry, "failure").map_or(Step::Ok, |failure| instrument(self.service, failure));
+            let http = failure_at(entry, "failure").map_or(Step::Ok, |failure| self.failed(failure));
             let bit = self.bit(host, url_port(url));
             self.add(host, Attempt { url, http, bit, ..Attempt::default() });
         }
     }
-}
 
-/// Old Signal probes pin an authority that the service has left: their certificate failures are their own.
-fn instrument(service: Service, failure: Failure) -> Step {
-    match (service, failure) {
-        (Service::Signal, Failure::Certificate) => Step::Failed(Failure::Local),
-        _ => Step::Failed(failure),
+    fn failed(&self, failure: Failure) -> Step {
+        Step::Failed(self.standing.believed(failure))
     }
 }
 
+/// Whether the document tells of a handshake with an endpoint.
+fn shaken(keys: &Value, ip: &str, port: u16) -> bool {
+    let address = if ip.contains(':') { format!("[{ip}]:{port}") } else { format!("{ip}:{port}") };
+    array(keys, "tls_handshakes").any(|tls| text_at(tls, "address") == address)
+}
+
 /// The test's own conclusions, where the document has no attempts to judge by.
-fn conclusions(service: Service, keys: &Value, found: &mut Found) {
+fn conclusions(service: Service, keys: &Value, standing: Standing, found: &mut Found) {
     match service {
         Service::Telegram => {
             pool_conclusion(keys, found);
@@ -208,15 +223,24 @@ fn conclusions(service: Service, keys: &Value, found: &mut Found) {
         Service::Signal => {
             status_conclusion(keys, "signal_backend_status", "signal/backend", found);
             let target = Service::Signal.main_key();
-            let failure = failure_at(keys, "signal_backend_failure").map(|failure| instrument(service, failure));
-            if let (Some(Step::Failed(Failure::Local)), Some(Outcome::Judged(judgement))) =
-                (failure, found.get_mut(&target))
+            if let Some(Outcome::Judged(judgement)) = found.get_mut(&target)
+                && judgement.rule == RuleId::ServiceBlocked
+                && let Some(failure) = failure_at(keys, "signal_backend_failure")
             {
-                judgement.rule = RuleId::InstrumentFault;
+                *judgement = signal_failure(standing.believed(failure));
             }
         }
         Service::FacebookMessenger => messenger_conclusion(keys, found),
         Service::Tor | Service::Psiphon | Service::Openvpn | Service::Riseupvpn => {}
+    }
+}
+
+/// What the first failure of Signal's hosts comes to, where nothing else is known of them.
+pub fn signal_failure(failure: Failure) -> Judgement {
+    match failure {
+        Failure::Certificate => Judgement { rule: RuleId::TlsIntercepted, technique: None },
+        Failure::Local => Judgement { rule: RuleId::InstrumentFault, technique: None },
+        _ => Judgement { rule: RuleId::ServiceBlocked, technique: None },
     }
 }
 
@@ -237,11 +261,16 @@ fn pool_conclusion(keys: &Value, found: &mut Found) {
     }
 }
 
-/// A role's status ("ok" or "blocked"), unless attempts already tell.
+/// A role's status ("ok" or "blocked"), unless attempts already tell. Of endpoints that the test does no more than connect
+/// to, a connection tells everything; of the rest it does not say what came after it.
 fn status_conclusion(keys: &Value, name: &str, target: &str, found: &mut Found) {
+    let only_connects = target == "whatsapp/pool";
     let target = TargetKey::from_stored(target);
     if let Some(Outcome::Endpoints(set)) = found.get(&target)
-        && (set.http_ok | set.http_failed != 0 || set.has(flag::TLS_OK | flag::LOCAL_FAULT) || set.connect_failed != 0)
+        && (set.http_ok | set.http_failed != 0
+            || set.has(flag::TLS_OK | flag::LOCAL_FAULT)
+            || set.connect_failed != 0
+            || (only_connects && set.connect_ok != 0))
     {
         return;
     }
@@ -253,9 +282,15 @@ fn status_conclusion(keys: &Value, name: &str, target: &str, found: &mut Found) 
     found.insert(target, Outcome::Judged(Judgement { rule, technique: None }));
 }
 
-/// Messenger's answer about names goes before its connections: a wrong answer may well accept connections.
+/// Messenger's answer about names, unless connections work: the test compares networks of addresses, and the service has
+/// many.
 fn messenger_conclusion(keys: &Value, found: &mut Found) {
     let target = Service::FacebookMessenger.main_key();
+    if let Some(Outcome::Endpoints(set)) = found.get(&target)
+        && (set.connect_ok | set.connect_failed != 0)
+    {
+        return;
+    }
     let flagged = |name: &str| keys.get(name).and_then(Value::as_bool);
     if flagged("facebook_dns_blocking") == Some(true) {
         let judgement = Judgement { rule: RuleId::ServiceBlocked, technique: Some(Technique::Dns) };
@@ -267,7 +302,7 @@ fn messenger_conclusion(keys: &Value, found: &mut Found) {
         Some(false) => RuleId::ServiceOk,
         None => return,
     };
-    found.entry(target).or_insert(Outcome::Judged(Judgement { rule, technique: None }));
+    found.insert(target, Outcome::Judged(Judgement { rule, technique: None }));
 }
 
 /// Every relay, authority and bridge is an endpoint of its role.

@@ -83,9 +83,9 @@ pub fn judge(document: &Document, fingerprints: &Fingerprints) -> Result<WebVerd
 }
 
 /// The hosts of the redirect chain with the first URL of each.
-fn chain<'a>(web: &WebDocument<'a>) -> Vec<(String, &'a str)> {
-    let mut hosts: Vec<(String, &'a str)> = vec![(web.host.clone(), web.url)];
-    let mut add = |host: &str, url: &'a str| {
+fn chain<'w>(web: &'w WebDocument<'_>) -> Vec<(String, &'w str)> {
+    let mut hosts: Vec<(String, &'w str)> = vec![(web.host.clone(), web.url)];
+    let mut add = |host: &str, url: &'w str| {
         if !hosts.iter().any(|(known, _)| known == host) {
             hosts.push((host.to_owned(), url));
         }
@@ -93,7 +93,7 @@ fn chain<'a>(web: &WebDocument<'a>) -> Vec<(String, &'a str)> {
     for request in &web.requests {
         add(&request.host, request.url);
         if request.is_redirect()
-            && let Some(location) = request.location
+            && let Some(location) = request.location.as_deref()
             && (location.contains("://") || location.starts_with("//"))
             && let Ok(host) = normal_host(host_of(location))
         {
@@ -138,7 +138,7 @@ struct Host<'j, 'w, 'a> {
     judge: &'j Judge<'w, 'a>,
     host: &'j str,
     /// The first URL of the host in the chain.
-    url: &'a str,
+    url: &'j str,
     /// The host of the measured URL, which the control looked at endpoint by endpoint.
     first: bool,
 }
@@ -462,12 +462,14 @@ impl<'a> Host<'_, '_, 'a> {
             return rule(RuleId::TlsValid);
         }
         let found = self.judge.fingerprints.page("", &|name| redirect.header(name), self.judge.country);
-        if found.confirmed.is_some() {
+        let to = redirect.location.as_deref().unwrap_or_default();
+        let guarded = redirect.guarded(to);
+        if found.confirms(guarded, false) {
             return with(RuleId::HttpFingerprint, Technique::HttpRedirect);
         }
         let control = self.page_control() == Some(true);
         let compared = self.web().comparison;
-        let target = redirect.location.map(host_of).unwrap_or_default();
+        let target = host_of(to);
         if target.is_empty() || same_site(&target.to_ascii_lowercase(), self.host) {
             let same = control && self.same_page(false);
             return rule(if same { RuleId::HttpSame } else { RuleId::HttpAnswered });
@@ -476,46 +478,67 @@ impl<'a> Host<'_, '_, 'a> {
         match [compared.length, compared.title] {
             _ if !control => rule(RuleId::HttpAnswered),
             pair if pair.contains(&Some(true)) => rule(RuleId::HttpSame),
+            _ if guarded.said => rule(RuleId::HttpChallenge),
             [Some(false), Some(false)] => with(RuleId::HttpDiff, Technique::HttpRedirect),
             _ => rule(RuleId::HttpAnswered),
         }
     }
 
-    /// Whether the page is the control's by one of length, title, headers. On a host of another site that a plain
-    /// redirect led to, headers prove nothing: block pages of their own servers share the common ones.
-    fn same_page(&self, truncated: bool) -> bool {
+    /// What the client compared of a page: length, title, headers. On a host of another site that a plain redirect led to,
+    /// headers prove nothing: block pages of their own servers share the common ones.
+    fn compared(&self, truncated: bool) -> [Option<bool>; 3] {
         let compared = self.web().comparison;
-        let length = compared.length.filter(|_| !truncated);
         let headers = compared.headers.filter(|_| self.first || same_site(self.host, &self.web().host));
-        compared.status != Some(false) && [length, compared.title, headers].contains(&Some(true))
+        [compared.length.filter(|_| !truncated), compared.title, headers]
+    }
+
+    /// Whether the page is the control's by one of length, title, headers.
+    fn same_page(&self, truncated: bool) -> bool {
+        self.web().comparison.status != Some(false) && self.compared(truncated).contains(&Some(true))
+    }
+
+    /// Whether it is the control's beyond doubt: more speaks for it than against, so that words in it mean nothing.
+    fn own_page(&self, truncated: bool) -> bool {
+        let count = |wanted| self.compared(truncated).into_iter().filter(|one| *one == Some(wanted)).count();
+        self.web().comparison.status != Some(false) && count(true) > count(false)
     }
 
     /// A page over plain HTTP.
     fn page(&self, page: &Request<'a>, answer: Answer) -> Judgement {
-        let found = self.judge.fingerprints.page(page.body(), &|name| page.header(name), self.judge.country);
-        if found.confirmed.is_some() {
+        let body = page.body();
+        let found = self.judge.fingerprints.page(&body, &|name| page.header(name), self.judge.country);
+        let guarded = page.guarded(&body);
+        let control = &self.web().control;
+        let controlled = self.page_control() == Some(true);
+        if found.confirms(guarded, controlled && self.own_page(page.truncated)) {
             return rule(RuleId::HttpFingerprint);
         }
-        let control = &self.web().control;
-        if self.page_control() != Some(true) {
+        if !controlled {
             return rule(RuleId::HttpAnswered);
         }
-        if page.status == 451 && control.status != 451 {
-            return rule(RuleId::Http451);
-        }
-        if self.same_page(page.truncated) {
+        let compared = self.web().comparison;
+        let status = compared.status.or(Some(page.status == control.status));
+        let unavailable = page.status == 451 && control.status != 451;
+        if !unavailable && self.same_page(page.truncated) {
             return rule(RuleId::HttpSame);
         }
-        let compared = self.web().comparison;
-        let status = compared.status.unwrap_or(page.status == control.status);
-        if found.false_positive || (!status && page.is_challenge(compared.headers)) {
+        if found.false_positive
+            || page.is_challenge(guarded, compared.headers)
+            || guarded.delivered && found.confirmed.is_some()
+        {
             return rule(RuleId::HttpChallenge);
         }
-        let differ = [compared.length.filter(|_| !page.truncated), compared.title, compared.headers];
-        match (status, differ.contains(&Some(false)), answer) {
-            (false, ..) | (true, true, _) => rule(RuleId::HttpDiff),
-            (true, false, Answer::Foreign) => rule(RuleId::DnsUnmatched),
-            (true, false, _) => rule(RuleId::HttpAnswered),
+        if unavailable {
+            return rule(RuleId::Http451);
+        }
+        let [length, title, headers] = self.compared(page.truncated);
+        let differing = [status, length, title, headers].into_iter().filter(|one| *one == Some(false)).count();
+        match (differing, answer) {
+            (0, Answer::Foreign) => rule(RuleId::DnsUnmatched),
+            (0, _) => rule(RuleId::HttpAnswered),
+            // One comparison differs and none agrees: nobody knows what the rest would have said.
+            (1, _) => rule(RuleId::HttpDiffUnchecked),
+            _ => rule(RuleId::HttpDiff),
         }
     }
 }

@@ -1,11 +1,14 @@
 //! The `test_keys` of web_connectivity as plain lists, whatever the version that wrote them (methods 1.2).
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use serde_json::Value;
 
 use super::domain::{host_of, normal_host, port_of};
 use super::failure::Failure;
+use super::guards::{self, Guarded};
+use super::page;
 
 /// Who was asked for a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,7 +54,8 @@ pub struct Request<'a> {
     /// 0 without a response.
     pub status: u64,
     pub truncated: bool,
-    pub location: Option<&'a str>,
+    pub location: Option<Cow<'a, str>>,
+    headers: Vec<(&'a str, Cow<'a, str>)>,
     response: &'a Value,
 }
 
@@ -61,62 +65,32 @@ impl<'a> Request<'a> {
         (300..400).contains(&self.status) && self.location.is_some()
     }
 
-    /// The page; empty when it was not kept or is not text.
-    pub fn body(&self) -> &'a str {
-        self.response.get("body").and_then(Value::as_str).unwrap_or("")
+    /// The page, decoded; empty when it was not kept.
+    pub fn body(&self) -> Cow<'a, str> {
+        let body = self.response.get("body").unwrap_or(&Value::Null);
+        page::text(body, self.header("content-type")).unwrap_or_default()
     }
 
     /// A response header, its name in whatever case.
-    pub fn header(&self, name: &str) -> Option<&'a str> {
-        header(self.response.get("headers")?, name)
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let (_, value) = self.headers.iter().find(|(key, _)| key.eq_ignore_ascii_case(name))?;
+        Some(value)
     }
 
-    /// An error page of the site's own server: it says 4xx or 5xx and its headers are the site's, or it names the content
-    /// network that asks for a proof of being human or serves no one here, or the server is overloaded or counts requests
-    /// (429). Blocks of a network say none of that.
-    pub fn is_challenge(&self, headers_match: Option<bool>) -> bool {
-        let network = ["server", "via"].iter().filter_map(|header| self.header(header)).any(|server| {
-            let server = server.to_ascii_lowercase();
-            GUARDS.iter().any(|name| server.contains(name))
-        });
-        let marked = GUARD_HEADERS.iter().any(|name| self.header(name).is_some());
-        self.status >= 500
+    /// What the answer shows of a protection; `text` is its page, or where it leads to.
+    pub fn guarded(&self, text: &str) -> Guarded {
+        guards::look(&|name| self.header(name), text)
+    }
+
+    /// A page in place of the site's by its own protection or server: it says so, or it is an error (4xx) whose headers are
+    /// the site's or that a content network delivered, or the server is overloaded or counts requests (429). Blocks of a
+    /// network say none of that.
+    pub fn is_challenge(&self, guarded: Guarded, headers_match: Option<bool>) -> bool {
+        guarded.said
+            || self.status >= 500
             || self.status == 429
-            || (self.status >= 400 && (headers_match == Some(true) || network || marked))
+            || (self.status >= 400 && (headers_match == Some(true) || guarded.delivered))
     }
-}
-
-/// Content networks and guards that answer in a site's place, as the headers `server` and `via` name them.
-const GUARDS: [&str; 11] = [
-    "cloudflare",
-    "cloudfront",
-    "akamai",
-    "ddos-guard",
-    "sucuri",
-    "incapsula",
-    "imperva",
-    "datadome",
-    "vercel",
-    "varnish",
-    "awselb",
-];
-
-/// Headers that only such a network sets.
-const GUARD_HEADERS: [&str; 9] = [
-    "cf-ray",
-    "cf-mitigated",
-    "x-sucuri-id",
-    "x-iinfo",
-    "x-amz-cf-id",
-    "x-amzn-waf-action",
-    "x-datadome",
-    "x-vercel-mitigated",
-    "akamai-grn",
-];
-
-fn header<'a>(headers: &'a Value, name: &str) -> Option<&'a str> {
-    let (_, value) = headers.as_object()?.iter().find(|(key, _)| key.eq_ignore_ascii_case(name))?;
-    value.as_str()
 }
 
 /// The test helper's view.
@@ -126,7 +100,7 @@ pub struct Control<'a> {
     pub usable: bool,
     /// Whether it resolved the name; `None` when it did not say.
     pub dns: Option<bool>,
-    /// It said that the name does not exist or has no address (rather than failing itself).
+    /// It said that the name does not exist or has no address (rather than failing itself, or saying nothing).
     pub no_such_name: bool,
     pub addresses: Vec<&'a str>,
     tcp: HashMap<&'a str, bool>,
@@ -152,14 +126,19 @@ impl<'a> Control<'a> {
             out.addresses = all.filter(|text| text.parse::<std::net::IpAddr>().is_ok()).collect();
             let failure = failure_at(dns, "failure");
             out.dns = Some(failure.is_none() && !out.addresses.is_empty());
+            // Without addresses and without a failure it says nothing: helpers have lost addresses on the way.
             out.no_such_name =
-                out.addresses.is_empty() && matches!(failure, None | Some(Failure::Nxdomain | Failure::NoAnswer));
+                out.addresses.is_empty() && matches!(failure, Some(Failure::Nxdomain | Failure::NoAnswer));
         }
         out.tcp = endpoint_results(control.get("tcp_connect"));
         out.tls = endpoint_results(control.get("tls_handshake"));
         if let Some(http) = control.get("http_request").filter(|http| http.is_object()) {
             out.status = http.get("status_code").and_then(Value::as_u64).unwrap_or(0);
             out.http = Some(failure_at(http, "failure").is_none() && out.status > 0);
+        }
+        // Whoever got the page has resolved the name, whatever is left of the addresses.
+        if out.http == Some(true) && out.dns == Some(false) && !out.no_such_name {
+            out.dns = None;
         }
         if let Some(info) = control.get("ip_info").and_then(Value::as_object) {
             let asn = |value: &Value| value.get("asn").and_then(Value::as_u64).and_then(|n| u32::try_from(n).ok());
@@ -336,6 +315,8 @@ fn split_endpoint(text: &str) -> (&str, u16) {
 fn request(entry: &Value) -> Option<Request<'_>> {
     let url = text_at(entry.get("request")?, "url");
     let response = entry.get("response").unwrap_or(&Value::Null);
+    let headers = page::headers(response);
+    let location = headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("location"));
     Some(Request {
         url,
         host: normal_host(host_of(url)).ok()?.into_owned(),
@@ -344,7 +325,8 @@ fn request(entry: &Value) -> Option<Request<'_>> {
         failure: failure_at(entry, "failure"),
         status: response.get("code").and_then(Value::as_u64).unwrap_or(0),
         truncated: response.get("body_is_truncated").and_then(Value::as_bool) == Some(true),
-        location: response.get("headers").and_then(|headers| header(headers, "location")),
+        location: location.map(|(_, value)| value.clone()),
+        headers,
         response,
     })
 }

@@ -73,6 +73,8 @@ pub fn endpoints(set: &EndpointSet) -> Evaluated {
 const LOST_DNS: u32 =
     flag::DNS_NXDOMAIN | flag::DNS_NO_ANSWER | flag::DNS_REFUSED | flag::DNS_TIMEOUT | flag::DNS_OTHER;
 const LOST_TLS: u32 = flag::TLS_TIMEOUT | flag::TLS_RESET | flag::TLS_EOF | flag::TLS_CERTIFICATE | flag::TLS_OTHER;
+const LOST_HTTP: u32 = flag::HTTP_TIMEOUT | flag::HTTP_RESET | flag::HTTP_EOF | flag::HTTP_OTHER;
+const LOST_TCP: u32 = flag::TCP_TIMEOUT | flag::TCP_RESET | flag::TCP_REFUSED | flag::TCP_OTHER;
 const ANALYSIS_BLOCKED: u32 =
     flag::ANALYSIS_DNS | flag::ANALYSIS_TCP | flag::ANALYSIS_HTTP_DIFF | flag::ANALYSIS_HTTP_FAILURE;
 
@@ -83,15 +85,21 @@ fn half_failed(ok: u16, failed: u16) -> bool {
     seen > 0 && 2 * (failed & !ok).count_ones() >= seen
 }
 
+/// The half rule on connections. Where no handshake worked, what connected below a failed one does not work.
+fn connect_lost(set: &EndpointSet) -> bool {
+    let below = if set.has(LOST_TLS) && !set.has(flag::TLS_OK) { set.connect_failed } else { 0 };
+    half_failed(set.connect_ok & !below, set.connect_failed)
+}
+
 fn pool(set: &EndpointSet) -> Evaluated {
-    let connect_lost = half_failed(set.connect_ok, set.connect_failed);
+    let connect_lost = connect_lost(set);
     // Endpoints known by name: without an address nothing else was tried.
     if set.has(LOST_DNS) && !set.has(flag::DNS_OK) && set.http_ok == 0 && set.connect_ok == 0 {
         return decide(RuleId::DnsFailureNoControl, Some(dns_technique(set)));
     }
     if half_failed(set.http_ok, set.http_failed) {
-        return if connect_lost {
-            decide(RuleId::PoolTcpFailure, Some(tcp_technique(set)))
+        return if connect_lost || set.has(LOST_TLS) && !set.has(flag::TLS_OK | LOST_HTTP) {
+            pool_unconnected(set)
         } else {
             decide(RuleId::HttpTimeoutPool, Some(http_technique(set)))
         };
@@ -100,12 +108,24 @@ fn pool(set: &EndpointSet) -> Evaluated {
         return decide(RuleId::PoolOk, None);
     }
     if connect_lost {
-        return decide(RuleId::PoolTcpFailure, Some(tcp_technique(set)));
+        return pool_unconnected(set);
     }
     match (set.connect_ok != 0, set.has(flag::LOCAL_FAULT)) {
         (true, _) => decide(RuleId::TcpOk, None),
         (false, true) => decide(RuleId::LocalFault, None),
         (false, false) => decide(RuleId::NoEvidence, None),
+    }
+}
+
+/// A pool that cannot be connected to, by the layer that failed. Another certificate is no failure of a network, so it
+/// waits for no peers.
+fn pool_unconnected(set: &EndpointSet) -> Evaluated {
+    if set.has(LOST_TCP) || !set.has(LOST_TLS) {
+        decide(RuleId::PoolTcpFailure, Some(tcp_technique(set)))
+    } else if set.has(flag::TLS_CERTIFICATE) {
+        decide(RuleId::TlsIntercepted, None)
+    } else {
+        decide(RuleId::TlsFailureNoControl, Some(tls_technique(set)))
     }
 }
 
@@ -126,7 +146,7 @@ fn host(set: &EndpointSet) -> Evaluated {
         return decide(RuleId::DnsFingerprint, None);
     }
     let http_lost = half_failed(set.http_ok, set.http_failed);
-    let connect_lost = half_failed(set.connect_ok, set.connect_failed);
+    let connect_lost = connect_lost(set);
     if set.http_ok != 0 && !http_lost {
         return answered(set);
     }
@@ -142,6 +162,9 @@ fn host(set: &EndpointSet) -> Evaluated {
     }
     if connect_lost {
         return failure(set, RuleId::TcpFailure, RuleId::TcpFailureNoControl, tcp_technique(set));
+    }
+    if http_lost && set.has(LOST_TLS) && !set.has(flag::TLS_OK | LOST_HTTP) {
+        return failure(set, RuleId::TlsOther, RuleId::TlsFailureNoControl, tls_technique(set));
     }
     if http_lost {
         return failure(set, RuleId::HttpFailure, RuleId::HttpFailureNoControl, http_technique(set));
@@ -169,9 +192,10 @@ fn connected_only(set: &EndpointSet) -> Evaluated {
     if set.has(flag::TLS_OK) {
         return decide(RuleId::TlsValid, None);
     }
-    // Where only IPv6 failed and none of it works, the client's `tcp_ip` speaks of that (ruling intelligence 6).
+    // Where only IPv6 failed and none of it works, the client's `tcp_ip` speaks of that (ruling intelligence 6); where
+    // connections work, it speaks of nothing.
     let v6_dead = set.has(flag::V6_TCP_FAILED | flag::V6_TLS_FAILED) && !set.has(flag::V6_OK);
-    let claims = if v6_dead { ANALYSIS_BLOCKED & !flag::ANALYSIS_TCP } else { ANALYSIS_BLOCKED };
+    let claims = if v6_dead || set.connect_ok != 0 { ANALYSIS_BLOCKED & !flag::ANALYSIS_TCP } else { ANALYSIS_BLOCKED };
     if set.has(claims) && !set.has(flag::ANALYSIS_HTTP_DIFF) {
         return decide(RuleId::AnalysisBlocked, Some(analysis_technique(set)));
     }

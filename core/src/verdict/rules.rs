@@ -123,7 +123,7 @@ rules! {
     HttpDiff = 23, "http.diff.control_ok", Blocked, 1.2, false, Some(T::HttpBlockpage), OURS,
         "Another page than the control's: title, headers and length differ.";
     HttpDiffUnchecked = 24, "http.diff.unchecked", Masked, 0.9, false, Some(T::HttpBlockpage), OURS,
-        "The client reports another page; the source lacks what would tell a challenge page from a block page.";
+        "Another page is reported, and too little is known of it to tell a block page from one of the site's own.";
     HttpFailure = 25, "http.failure.control_ok", Blocked, 1.5, false, Some(T::Http), OURS,
         "HTTP fails after a connection where the control gets the page.";
     HttpFailureNoControl = 26, "http.failure.no_control", Blocked, 1.5, true, Some(T::Http), OURS,
@@ -183,6 +183,8 @@ rules! {
         "A probe is led to another site, whose page has no known fingerprint.";
     DownElsewhere = 56, "target.down_elsewhere", Down, 0.0, false, None, OURS,
         "It fails, and in the same hours it failed in most other countries where it works else.";
+    TlsIntercepted = 57, "tls.certificate.pinned", Blocked, 1.55, false, Some(T::TlsMitm), LABELS,
+        "A client that is not known to be wrong about it sees certificates that are not those of the service.";
 }
 
 impl RuleId {

@@ -39,13 +39,13 @@ macro_rules! techniques {
 
 techniques! {
     /// DNS interference of a kind that the evidence does not tell.
-    Dns = 1, "dns", "dns-poison", "dns_block";
+    Dns = 1, "dns", "dns", "dns_block";
     /// The resolver denies a name that exists.
     DnsNxdomain = 2, "dns.nxdomain", "dns-nxdomain", "dns_block";
     /// The resolver answers without an address.
-    DnsNoAnswer = 3, "dns.no_answer", "dns-nxdomain", "dns_block";
+    DnsNoAnswer = 3, "dns.no_answer", "dns-no-answer", "dns_block";
     /// The resolver refuses or fails.
-    DnsRefused = 4, "dns.refused", "dns-nxdomain", "dns_block";
+    DnsRefused = 4, "dns.refused", "dns-refused", "dns_block";
     /// The resolver stays silent.
     DnsTimeout = 5, "dns.timeout", "dns-timeout", "dns_block";
     /// A wrong answer.
@@ -55,23 +55,23 @@ techniques! {
     /// The address of a block page as the answer.
     DnsInjectionBlockpage = 8, "dns.injection.blockpage", "dns-poison", "dns_block";
     /// Connections to the address fail in a way that the evidence does not tell.
-    Tcp = 9, "tcp", "tcp-timeout", "ip_block";
+    Tcp = 9, "tcp", "tcp", "ip_block";
     TcpTimeout = 10, "tcp.timeout", "tcp-timeout", "ip_block";
     TcpReset = 11, "tcp.reset", "tcp-reset", "dpi_block";
     TcpRefused = 12, "tcp.refused", "tcp-refused", "ip_block";
     /// TLS fails in a way that the evidence does not tell.
-    Tls = 13, "tls", "tls-reset", "dpi_block";
+    Tls = 13, "tls", "tls", "dpi_block";
     TlsTimeout = 14, "tls.timeout", "tls-timeout", "dpi_block";
     TlsReset = 15, "tls.reset", "tls-reset", "dpi_block";
     /// The peer closes during the handshake.
-    TlsEof = 16, "tls.eof", "tls-reset", "dpi_block";
+    TlsEof = 16, "tls.eof", "tls-eof", "dpi_block";
     /// Another certificate than the site's.
     TlsMitm = 17, "tls.mitm", "tls-cert-invalid", "dpi_block";
     /// HTTP fails in a way that the evidence does not tell.
-    Http = 18, "http", "http-timeout", "dpi_block";
+    Http = 18, "http", "http", "dpi_block";
     HttpTimeout = 19, "http.timeout", "http-timeout", "dpi_block";
     HttpReset = 20, "http.reset", "tcp-reset", "dpi_block";
-    HttpEof = 21, "http.eof", "tcp-reset", "dpi_block";
+    HttpEof = 21, "http.eof", "http-eof", "dpi_block";
     /// Another page than the site's.
     HttpBlockpage = 22, "http.blockpage", "blockpage", "dpi_block";
     /// Status 451.

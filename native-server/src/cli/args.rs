@@ -105,7 +105,7 @@ pub enum Command {
 }
 
 /// What `import` accepts.
-pub const KINDS: [&str; 15] = [
+pub const KINDS: [&str; 16] = [
     "ooni-measurements",
     "ooni-observations",
     "ooni-fastpath",
@@ -115,6 +115,7 @@ pub const KINDS: [&str; 15] = [
     "ioda",
     "radar",
     "outages",
+    "ooni-incidents",
     "test-list",
     "fingerprints",
     "blocklist",
@@ -124,7 +125,7 @@ pub const KINDS: [&str; 15] = [
 ];
 
 /// What `db drop-source` accepts.
-pub const SOURCES: [&str; 13] = [
+pub const SOURCES: [&str; 14] = [
     "ooni",
     "ooni-aggregation",
     "censoredplanet",
@@ -132,6 +133,7 @@ pub const SOURCES: [&str; 13] = [
     "ioda",
     "cloudflare-radar",
     "outages",
+    "ooni-incidents",
     "probe",
     "blocklist",
     "asn",

@@ -11,7 +11,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use heliograph_core::import::{Batch, Chunker, ImportKind, Importer, ListKind, MAX_CHUNK, Options, Ready, Summary};
+use heliograph_core::import::{
+    Batch, Chunker, ImportKind, Importer, ListKind, MAX_CHUNK, Options, Ready, Summary, looks,
+};
 use heliograph_core::measurement::ImportCounts;
 use heliograph_core::runtime::Runtime;
 use heliograph_core::{ErrorCode, Timestamp};
@@ -67,10 +69,16 @@ pub fn run(common: &Common, import: &Import) -> Result<(), String> {
         }
     }
     print(&report, import.json)?;
-    // An answer of the right shape that has no rows says so; what asks every hour must not fail over it.
     let counts = &report.summary.counts;
+    // An answer of the right shape that has no rows says so; what asks every hour must not fail over it.
     let without_rows = read && counts.lines() == 0;
-    if without_rows || counts.lines() > counts.refused { Ok(()) } else { Err("nothing could be read".to_owned()) }
+    let anything = without_rows || counts.lines() > counts.refused;
+    match report.unreadable.len() {
+        _ if !anything => Err("nothing could be read".to_owned()),
+        0 => Ok(()),
+        1 => Err("one file could not be read, or not to its end".to_owned()),
+        some => Err(format!("{some} files could not be read, or not to their end")),
+    }
 }
 
 enum Failure {
@@ -137,7 +145,9 @@ fn one_file(doors: &mut Doors<'_>, file: &Path, total: &mut Summary) -> Result<b
         matches!(doors.kind, ImportKind::TestList | ImportKind::Fingerprints).then(|| list_of(doors.import, file));
     let size = if doors.client.deployment().is_some() { MAX_CHUNK } else { PIECE };
     let mut chunks = Chunker::new(&mut reader, doors.kind.cut(), size).map_err(unreadable)?;
+    let mut of_file = ImportCounts::default();
     let mut done = |summary: Summary| {
+        of_file.add(&summary.counts);
         total.add(&summary);
         bar.set_message(format!("{} accepted, {} refused", total.counts.accepted, total.counts.refused));
     };
@@ -148,8 +158,25 @@ fn one_file(doors: &mut Doors<'_>, file: &Path, total: &mut Summary) -> Result<b
         there(doors, list.as_deref(), &mut chunks, &mut done)?;
     }
     bar.finish_and_clear();
-    Ok(chunks.has_given())
+    match chunks.is_cut_off() {
+        true => Err(Failure::Unreadable("it ends in the middle of a record: what came before was read".to_owned())),
+        false => other_kind(doors.kind, file, &of_file).map_or(Ok(chunks.has_given()), Err),
+    }
 }
+
+/// A file of which nothing could be used, and that looks like one of another kind.
+fn other_kind(kind: ImportKind, file: &Path, counts: &ImportCounts) -> Option<Failure> {
+    if counts.lines() == 0 || counts.accepted + counts.duplicate > 0 {
+        return None;
+    }
+    let mut reader = BufReader::new(File::open(file).ok()?);
+    let head = Chunker::new(&mut reader, kind.cut(), LOOKED_AT).ok()?.next_chunk().ok()??;
+    let words = looks(&head).words(kind);
+    (!words.is_empty()).then(|| Failure::Unreadable(format!("nothing in it is of use as `{}`: {words}", kind.as_str())))
+}
+
+/// Bytes of a file that tell its kind.
+const LOOKED_AT: usize = 64 << 10;
 
 /// What can be stored by itself.
 enum Piece {

@@ -333,7 +333,9 @@ fn an_import_goes_on_after_a_file_that_cannot_be_read() {
     let files = [legend.as_str(), &cut_off, &missing, &casino, &global];
     let import = |more: &[&str]| -> Value {
         let arguments = [&["import", "test-list", "--json"], &files[..], more].concat();
-        serde_json::from_str(&good(&path, &arguments)).unwrap()
+        let output = run(&path, &arguments);
+        assert!(!output.status.success(), "whoever runs it hears that files are missing");
+        serde_json::from_slice(&output.stdout).unwrap()
     };
     let check = |report: &Value, new: u64| {
         let unreadable: Vec<&String> = report["unreadable"].as_object().unwrap().keys().collect();
@@ -362,6 +364,77 @@ fn an_import_goes_on_after_a_file_that_cannot_be_read() {
         let lines = report["accepted"].as_u64().unwrap() + report["duplicate"].as_u64().unwrap();
         assert_eq!((lines, &report["reasons"]["row_too_long"]), (2, &1.into()), "{report}");
     }
+}
+
+/// A file that is cut off, missing or of another kind fails the command, and the message names the kind that it looks like;
+/// here and at a server alike. What came before the cut is read.
+#[test]
+fn a_file_that_is_cut_off_missing_or_of_another_kind_fails_the_command() {
+    let (folder, path) = data("other-kinds");
+    let write = |name: &str, text: &[u8]| {
+        let file = folder.file(name);
+        std::fs::write(&file, text).unwrap();
+        file.to_str().unwrap().to_owned()
+    };
+    let document = |number: u32| {
+        json!({
+            "test_name": "telegram", "report_id": format!("r{number}"), "probe_cc": "KE", "probe_asn": "AS64500", "input": null,
+            "measurement_start_time": "2026-05-01 00:00:00", "test_keys": { "telegram_web_status": "ok" },
+        })
+        .to_string()
+    };
+    let row = json!({
+        "test_name": "telegram", "report_id": "r", "probe_cc": "KE", "probe_asn": "1", "scores": { "blocking_general": 0.0 },
+        "measurement_start_time": "2026-05-01 00:00:00",
+    })
+    .to_string();
+    let whole = [document(1), document(2), document(3)].join("\n");
+    let cut = &whole[..whole.len() - 20];
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    std::io::Write::write_all(&mut gzip, whole.as_bytes()).unwrap();
+    let packed = gzip.finish().unwrap();
+    let lists = "url,category_code,notes\nhttps://a.example/,NEWS,x\n";
+    let cases: [(&str, &str, Vec<u8>, &str); 11] = [
+        ("ooni-measurements", "cut.jsonl", cut.into(), "ends in the middle"),
+        ("ooni-measurements", "cut.jsonl.gz", packed[..packed.len() - 9].to_vec(), "error"),
+        ("test-list", "cut.csv", format!("{lists}https://b.example/,NE").into(), "ends in the middle"),
+        ("test-list", "quote.csv", format!("{lists}https://b.example/,NEWS,\"op").into(), "ends in the middle"),
+        ("ooni-measurements", "rows.jsonl", row.clone().into(), "`ooni-fastpath`"),
+        ("ooni-fastpath", "documents.jsonl", document(1).into(), "`ooni-measurements`"),
+        ("blocklist", "list.csv", lists.into(), "`test-list`"),
+        (
+            "elections",
+            "stop.csv",
+            b"start_date,country,shutdown_type\n2020-01-01,Chad,Shutdown\n".to_vec(),
+            "`shutdowns`",
+        ),
+        ("shutdowns", "elections.csv", b"country,date,type,source\nKE,2027,local,x\n".to_vec(), "`elections`"),
+        ("test-list", "hosts.txt", b"one.example\ntwo.example\n".to_vec(), "`blocklist`"),
+        ("ioda", "error.html", b"<html>504</html>".to_vec(), "a page of a web site"),
+    ];
+    let all = |more: &[&str]| {
+        for (kind, name, text, says) in &cases {
+            let file = write(name, text);
+            let country = if *kind == "blocklist" { &["--country", "KE"][..] } else { &[] };
+            let output = run(&path, &[&["import", kind, &file], country, more].concat());
+            let told = String::from_utf8(output.stderr).unwrap();
+            assert!(!output.status.success() && told.contains(says), "{kind} {name}: {told}");
+            if name.starts_with("cut.jsonl") && !name.ends_with("gz") {
+                let told = String::from_utf8(output.stdout).unwrap();
+                assert!(told.lines().any(|line| line.split_whitespace().eq(["refused", "1"])), "{told}");
+            }
+        }
+        let missing = folder.file("missing.csv");
+        let output = run(&path, &[&["import", "asn", missing.to_str().unwrap()], more].concat());
+        assert!(!output.status.success());
+        // Lines that end as they should, whatever the last one ends with.
+        for text in [whole.clone(), format!("{whole}\n")] {
+            good(&path, &[&["import", "ooni-measurements", &write("whole.jsonl", text.as_bytes())], more].concat());
+        }
+    };
+    all(&[]);
+    let server = Server::start(&path);
+    all(&["--to", &server.base]);
 }
 
 /// One document a line, an array, JSON spread over lines, a mark of byte order: all are read, and a line that is none is

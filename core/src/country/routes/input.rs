@@ -2,7 +2,7 @@
 //! that are no code are 404 (interface section 7), but a question about a site in a country is answered: unknown.
 
 use crate::country::Subject;
-use crate::http::Cx;
+use crate::http::{Cx, known_time};
 use crate::starter::Country;
 use crate::{Error, Result, Timestamp, reference};
 
@@ -38,11 +38,12 @@ pub fn required<'a>(name: &str, value: &'a Option<String>) -> Result<&'a str> {
     }
 }
 
-/// A time in a body.
+/// The time in a body that an answer is about.
 pub fn time(value: Option<&str>) -> Result<Option<Timestamp>> {
-    value
+    let time = value
         .map(|text| Timestamp::parse(text).ok_or_else(|| Error::bad_request("`as_of` must be an ISO 8601 time.")))
-        .transpose()
+        .transpose()?;
+    known_time("as_of", time)
 }
 
 /// A target of a batch, with the different words in which it was asked for.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::country::Source;
 use crate::country::source::{BLOCKLIST_LICENCE, TEST_LIST_LICENCE, licence_of};
-use crate::fetch::{self, FetchRow, FetchRows, Job};
+use crate::fetch::{self, FetchRow, FetchRows, Job, SetAside};
 use crate::http::{Cx, Response};
 use crate::import::ImportKind;
 use crate::measurement::ImportCounts;
@@ -51,6 +51,27 @@ struct Fetching {
     last_error: Option<LastError>,
     /// No request before; `null` when it is off or nothing was asked for yet.
     next_try: Option<String>,
+    /// Windows that failed so often that the rest went on without them, the latest last; at most 50.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    set_aside: Vec<SetAsideBody>,
+}
+
+/// A window of time of which not everything was read.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+struct SetAsideBody {
+    from: String,
+    until: String,
+    /// When it was given up.
+    at: String,
+    /// The last failure.
+    message: String,
+}
+
+impl From<SetAside> for SetAsideBody {
+    fn from(window: SetAside) -> Self {
+        let SetAside { from, until, at, error } = window;
+        SetAsideBody { from: from.to_string(), until: until.to_string(), at: at.to_string(), message: error }
+    }
 }
 
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
@@ -150,6 +171,7 @@ fn fetching(source: Source, rows: &BTreeMap<String, FetchRow>, enabled: &[Job]) 
         failures: row.map_or(0, |row| row.failures),
         last_error: row.and_then(|row| row.error.clone()).map(error),
         next_try: row.filter(|_| enabled).map(|row| row.next.to_string()),
+        set_aside: row.map(|row| row.set_aside.iter().cloned().map(Into::into).collect()).unwrap_or_default(),
     })
 }
 

@@ -7,6 +7,7 @@ mod counts;
 mod days;
 mod down_everywhere;
 mod endpoints;
+mod faults;
 mod few_hours;
 mod histories;
 mod incidents;

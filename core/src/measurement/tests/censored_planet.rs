@@ -230,3 +230,22 @@ fn ruling_31_the_real_aggregation_is_read_whole() {
     println!("{} rows, {} do not sum up", rows.len(), overlap.count());
     assert!(rows.len() > 2_300);
 }
+
+/// Protections answer servers in data centres, too, and pages come in bytes of other character sets.
+#[test]
+fn a_page_of_a_protection_is_no_block_page_and_one_in_base64_is_found() {
+    let page = |headers: &str, body: &str| {
+        let response = format!(
+            r#"{{"matches_template":false,"response":{{"status_line":"403","headers":{headers},"body":{body}}}}}"#
+        );
+        rule(&hyperquack("http", &response))
+    };
+    let challenge = "http.server_side_challenge";
+    assert_eq!(page(r#"{"Server":["cloudflare"],"Cf-Mitigated":["challenge"]}"#, r#""x""#), challenge);
+    assert_eq!(page("{}", r#""<title>Just a moment...</title>""#), challenge);
+    assert_eq!(page("{}", r#""another page""#), "http.diff.unchecked");
+    // "This page is forbidden"
+    let packed = r#"{"format":"base64","data":"VGhpcyBwYWdlIGlzIGZvcmJpZGRlbg=="}"#;
+    assert_eq!(page("{}", packed), "http.fingerprint.confirmed");
+    assert_eq!(page(r#"{"Server":"cloudflare"}"#, packed), "http.fingerprint.confirmed", "a national one stands");
+}

@@ -1,10 +1,15 @@
 //! Tests on the shared sample data (skipped with a message where it is absent) and properties of the types.
 
+mod broken;
 mod censored_planet;
+mod convicts;
 mod formats;
+mod forms;
 mod kenya;
 mod laws;
 mod lists;
+mod live;
+pub mod made;
 mod mutation;
 
 use std::path::PathBuf;
