@@ -73,7 +73,7 @@ pub const RECOMPUTE: Table<(), RecomputeRow> = Table::new(34);
 pub const MAX_WITNESSES: usize = 3;
 
 /// Version of the rule list and of the outcome codes that entries are written in.
-pub const RULES_VERSION: u32 = 1;
+pub const RULES_VERSION: u32 = 2;
 
 /// What cannot stand in a part of an address as it is (RFC 3986, 2.3).
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');

@@ -261,7 +261,7 @@ fn ruling_intelligence_10_witnesses_are_at_most_three_per_cell_and_lead_to_the_m
     assert_eq!(witnesses.len(), 3, "{role}");
     assert!(witnesses[0]["link"].as_str().unwrap().starts_with("https://explorer.ooni.org/m/"), "{role}");
     assert_eq!((&role["rules"][0]["rule"], &role["rules"][0]["count"]), (&"tls.reset.control_ok".into(), &8.into()));
-    assert_eq!(check["explanation"]["rules_version"], 1);
+    assert_eq!(check["explanation"]["rules_version"], crate::country::RULES_VERSION);
 }
 
 #[test]
