@@ -10,7 +10,7 @@ use crate::change::constants::BLOCK_DAYS;
 use crate::change::series::block_of;
 use crate::kv::{Direction, Read, Table};
 use crate::verdict::Vote;
-use crate::verdict::constants::{NETWORK_HALF_LIFE, NETWORK_USUAL_MOST, NETWORK_USUAL_WEIGHT, SITE_MOST};
+use crate::verdict::belief::{NETWORK_HALF_LIFE, NETWORK_USUAL_MOST, NETWORK_USUAL_WEIGHT, SITE_MOST};
 use crate::{Result, Timestamp};
 
 /// Measurements and failures.

@@ -4,14 +4,49 @@
 //! more the other networks block) or end; each vote then says more or less about it, by how often sessions fail in each of
 //! the three states. Why this method and these numbers: `docs/decisions/verdicts.md`.
 
-use super::constants::{
-    ACCESSIBLE_PROBABILITY, BLOCK_BEGINS, BLOCK_ENDS, BLOCK_SPREADS, BLOCKED_HOURS, BLOCKED_PROBABILITY, CLEAR_VOTES,
-    FAILS_BLOCKED, FAILS_IN_HOURS, FREE_LEAST, FREE_MOST, IN_HOURS, MIN_ADDRESSES, MOST_VOTES, NATIONAL_COVERAGE,
-    REMOTE_WEIGHT,
-};
+use super::constants::{BLOCKED_HOURS, MIN_ADDRESSES, REMOTE_WEIGHT};
 use super::network::Status;
 use super::window::{Ageing, HourVote, by_day, hour_after};
 use crate::Timestamp;
+
+// Numbers without a source are our choice, by the tables of simulated worlds.
+
+/// Votes beyond so many say nothing more; the newest count.
+pub const MOST_VOTES: usize = 400;
+/// A network or country is blocked at this probability of a block ...
+pub const BLOCKED_PROBABILITY: f64 = 0.5;
+/// ... accessible at this one or below ...
+pub const ACCESSIBLE_PROBABILITY: f64 = 0.2;
+/// ... a network with so many clear votes.
+pub const CLEAR_VOTES: usize = 3;
+/// A country is blocked only where the networks with a verdict have this share of the weight of those with votes.
+pub const NATIONAL_COVERAGE: f64 = 0.3;
+
+/// Probability a day that a block begins on a network.
+pub const BLOCK_BEGINS: f64 = 0.004;
+/// ... more, times the mean probability of a block on the other networks: blocks come on many networks at once.
+pub const BLOCK_SPREADS: f64 = 0.5;
+/// Probability a day that a block ends.
+pub const BLOCK_ENDS: f64 = 0.08;
+/// Share of blocks that keep hours of the week.
+pub const IN_HOURS: f64 = 0.1;
+/// Share of sessions that fail under a block.
+pub const FAILS_BLOCKED: f64 = 0.92;
+/// ... under one that keeps hours, over all hours.
+pub const FAILS_IN_HOURS: f64 = 0.40;
+/// Sessions fail where nobody blocks at least this often ...
+pub const FREE_LEAST: f64 = 0.02;
+/// ... and at most this often.
+pub const FREE_MOST: f64 = 0.98;
+/// A site counts as failing by itself at most this often: where more fails in the median of other countries, it may be
+/// blocked there too.
+pub const SITE_MOST: f64 = 0.3;
+/// Sessions on a network at other sites count less by half after so many hours.
+pub const NETWORK_HALF_LIFE: i64 = 6;
+/// What a network usually fails at other sites counts up to this share: more may be blocks.
+pub const NETWORK_USUAL_MOST: f64 = 0.1;
+/// A network's own usual share stands for so many of its sessions.
+pub const NETWORK_USUAL_WEIGHT: f64 = 5.0;
 
 /// The votes of a network, oldest first, each with how likely it would be blocked where nobody blocks.
 #[derive(Debug, Clone, Copy)]

@@ -51,44 +51,6 @@ constants! {
     /// More than this share of clear votes between the first and last blocked one is an intermittent pattern
     /// (ruling intelligence 1).
     INTERMITTENT_CLEAR_SHARE: f64 = 0.30;
-
-    /// Votes beyond so many say nothing more; the newest count.
-    MOST_VOTES: usize = 400;
-    /// A network or country is blocked at this probability of a block ...
-    BLOCKED_PROBABILITY: f64 = 0.5;
-    /// ... accessible at this one or below ...
-    ACCESSIBLE_PROBABILITY: f64 = 0.2;
-    /// ... a network with so many clear votes.
-    CLEAR_VOTES: usize = 3;
-    /// A country is blocked only where the networks with a verdict have this share of the weight of those with votes.
-    NATIONAL_COVERAGE: f64 = 0.3;
-
-    /// Probability a day that a block begins on a network.
-    BLOCK_BEGINS: f64 = 0.004;
-    /// ... more, times the mean probability of a block on the other networks: blocks come on many networks at once.
-    BLOCK_SPREADS: f64 = 0.5;
-    /// Probability a day that a block ends.
-    BLOCK_ENDS: f64 = 0.08;
-    /// Share of blocks that keep hours of the week.
-    IN_HOURS: f64 = 0.1;
-    /// Share of sessions that fail under a block.
-    FAILS_BLOCKED: f64 = 0.92;
-    /// ... under one that keeps hours, over all hours.
-    FAILS_IN_HOURS: f64 = 0.40;
-    /// Sessions fail where nobody blocks at least this often ...
-    FREE_LEAST: f64 = 0.02;
-    /// ... and at most this often.
-    FREE_MOST: f64 = 0.98;
-    /// A site counts as failing by itself at most this often: where more fails in the median of other countries, it may be
-    /// blocked there too.
-    SITE_MOST: f64 = 0.3;
-    /// Sessions on a network at other sites count less by half after so many hours.
-    NETWORK_HALF_LIFE: i64 = 6;
-    /// What a network usually fails at other sites counts up to this share: more may be blocks.
-    NETWORK_USUAL_MOST: f64 = 0.1;
-    /// A network's own usual share stands for so many of its sessions.
-    NETWORK_USUAL_WEIGHT: f64 = 5.0;
-
     /// No measured verdict without a vote this young, microseconds (ruling intelligence 12).
     AGE_LIMIT: i64 = 30 * DAY;
     /// The same for messaging services (ruling intelligence 12).
