@@ -108,7 +108,8 @@ fn attack(
     over: &AtomicBool,
     written: &AtomicU64,
 ) -> Option<String> {
-    let answer = client.post("/v1/agent/register", &if number % 2 == 0 { made_up(body) } else { copied(body) });
+    let answer =
+        client.post("/v1/agent/register", &if number.is_multiple_of(2) { made_up(body) } else { copied(body) });
     begun.store(true, Ordering::Relaxed);
     let key = answer.json()["api_key"].as_str()?.to_owned();
     let agent = client.agent(&key);
