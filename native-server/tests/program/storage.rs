@@ -201,5 +201,8 @@ fn a_damaged_file_is_named_by_check_and_copied_by_nothing() {
     assert!(error.contains("damaged: page ") && error.contains("leaf of rows, "), "{error}");
     let (_, health) = get(&format!("{}/health", server.base), ("x-a", "b"));
     assert_eq!((health["status"].as_str(), health["checks"]["damaged_pages"].as_u64()), (Some("degraded"), Some(1)));
-    assert_eq!(post(&format!("{}/v1/agent/register", server.base), ("x-a", "b"), &json!({})).0, 201);
+    // A new agent, whose name is random, may have its place in the damaged leaf.
+    let register = |_| post(&format!("{}/v1/agent/register", server.base), ("x-a", "b"), &json!({})).0;
+    let statuses: Vec<u16> = (0..20).map(register).collect();
+    assert!(statuses.contains(&201) && statuses.iter().all(|status| [201, 503].contains(status)), "{statuses:?}");
 }
