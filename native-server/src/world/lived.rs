@@ -24,7 +24,7 @@ pub const CHECK: usize = 6;
 /// Measurements stored together.
 const TOGETHER: usize = 400_000;
 /// A deployment is at rest when it has nothing to do for so long: whatever follows from measurements comes sooner.
-const REST: i64 = 20 * 1_000_000;
+const REST: i64 = 8 * 1_000_000;
 /// Longest that it may work after the import.
 const PATIENCE: Duration = Duration::from_secs(1_800);
 
