@@ -4,7 +4,8 @@
 //! more the other networks block) or end; each vote then says more or less about it, by how often sessions fail in each of
 //! the three states. Why this method and these numbers: `docs/decisions/verdicts.md`.
 
-use super::constants::{BLOCKED_HOURS, MIN_ADDRESSES, REMOTE_WEIGHT};
+use super::constants::BLOCKED_HOURS;
+use super::national::weight_by;
 use super::network::Status;
 use super::window::{Ageing, HourVote, by_day, hour_after};
 use crate::Timestamp;
@@ -188,8 +189,7 @@ pub struct Voice {
 
 impl Voice {
     fn weight(&self) -> f64 {
-        let network = (self.addresses.unwrap_or(0).max(MIN_ADDRESSES) as f64).sqrt();
-        if self.remote { REMOTE_WEIGHT * (MIN_ADDRESSES as f64).sqrt() } else { network }
+        weight_by(self.addresses, self.remote)
     }
 }
 

@@ -167,10 +167,15 @@ fn count(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }
 
-/// Square root of the addresses, at least of 256; so all weigh the same without a table.
+/// Square root of the addresses, at least of 256; so all weigh the same without a table. What is seen from outside weighs half
+/// of the smallest network.
+pub(super) fn weight_by(addresses: Option<u64>, remote: bool) -> f64 {
+    let network = (addresses.unwrap_or(0).max(MIN_ADDRESSES) as f64).sqrt();
+    if remote { REMOTE_WEIGHT * (MIN_ADDRESSES as f64).sqrt() } else { network }
+}
+
 fn weight(member: &Member<'_>) -> f64 {
-    let network = (member.addresses.unwrap_or(0).max(MIN_ADDRESSES) as f64).sqrt();
-    if member.remote { REMOTE_WEIGHT * (MIN_ADDRESSES as f64).sqrt() } else { network }
+    weight_by(member.addresses, member.remote)
 }
 
 fn weight_of(members: &[&Member<'_>]) -> f64 {
