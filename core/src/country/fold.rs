@@ -352,10 +352,8 @@ struct Totals<'a> {
     /// Whether the target of the latest cells does; cells come by target.
     needs_peers: bool,
     peers: BTreeSet<(&'a str, u32)>,
-    /// Measurements more than before by day and source, network, and hour.
-    volumes: BTreeMap<(u32, u8), BTreeMap<u32, [i64; 24]>>,
-    /// Those of them that failed.
-    failed: BTreeMap<(u32, u8), BTreeMap<u32, [i64; 24]>>,
+    /// Measurements more than before by day and source.
+    volumes: BTreeMap<(u32, u8), changes::Heard>,
 }
 
 impl<'a> Totals<'a> {
@@ -374,12 +372,12 @@ impl<'a> Totals<'a> {
             source.last_hour = source.last_hour.max(last_hour(cell));
         }
         // Volunteers come and go; that their probes fall silent says nothing.
-        if cell.source != Source::Probe.code() {
-            for (all, more) in [(&mut self.volumes, change.hours), (&mut self.failed, change.failed)] {
-                if more != [0; 24] {
-                    let sums = all.entry((cell.day, cell.source)).or_default().entry(cell.asn).or_default();
-                    sums.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
-                }
+        let more = [change.hours, change.failed];
+        if more != [[0; 24]; 2] && cell.source != Source::Probe.code() {
+            let heard = self.volumes.entry((cell.day, cell.source)).or_default();
+            for (all, more) in heard.iter_mut().zip(more).filter(|(_, more)| *more != [0; 24]) {
+                let sums = all.entry(cell.asn).or_default();
+                sums.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
             }
         }
         if change.altered {
@@ -481,11 +479,8 @@ fn record(turn: &mut Turn<'_>, totals: Totals<'_>) -> Result<()> {
         days::queue(turn, target, days.0.saturating_sub(1))?;
         changes::measured(turn, target, *days)?;
     }
-    let (none, keys) = (BTreeMap::new(), totals.volumes.keys().chain(totals.failed.keys()));
-    for key in keys.collect::<BTreeSet<_>>() {
-        let of = |all: &'_ BTreeMap<_, BTreeMap<u32, [i64; 24]>>| all.get(key).cloned();
-        let (measured, failed) = (of(&totals.volumes), of(&totals.failed));
-        changes::heard(turn, *key, measured.as_ref().unwrap_or(&none), failed.as_ref().unwrap_or(&none))?;
+    for (key, heard) in &totals.volumes {
+        changes::heard(turn, *key, heard)?;
     }
     for (target, day) in totals.peers {
         PEERS_CHANGED.put(turn, &(target.to_owned(), day), &())?;

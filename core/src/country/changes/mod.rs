@@ -25,7 +25,7 @@ mod tests;
 pub use compared::{CountFailures, FailingElsewhere, SetFailing};
 pub use silences::SetElsewhere;
 pub(crate) use silences::networks_heard;
-pub(super) use silences::{forget, heard, heard_from, heard_until};
+pub(super) use silences::{Heard, forget, heard, heard_from, heard_until};
 #[cfg(test)]
 pub(super) use tables::FOUND as FOUND_ROWS;
 pub(super) use tables::{Days, FAILED, VOLUMES, Volumes};

@@ -30,15 +30,12 @@ const SEARCH_INTERVALS: i64 = 360;
 /// A country that was lately measured is listened to this often.
 const LISTEN: i64 = 6 * HOUR;
 
-/// Counts measurements of a day and source: how many more there are by network and hour than before, and of those that
-/// failed.
-pub fn heard(
-    turn: &mut Turn<'_>,
-    (day, source): (u32, u8),
-    measured: &BTreeMap<u32, [i64; 24]>,
-    failed: &BTreeMap<u32, [i64; 24]>,
-) -> Result<()> {
-    for (table, more) in [(&VOLUMES, measured), (&FAILED, failed)] {
+/// How many more measurements there are by network and hour than before, and how many more of them failed.
+pub type Heard = [BTreeMap<u32, [i64; 24]>; 2];
+
+/// Counts measurements of a day and source.
+pub fn heard(turn: &mut Turn<'_>, (day, source): (u32, u8), more: &Heard) -> Result<()> {
+    for (table, more) in [&VOLUMES, &FAILED].into_iter().zip(more) {
         if !more.is_empty() {
             let mut volumes = table.get(turn, &(day, source))?.unwrap_or_default();
             more.iter().for_each(|(asn, hours)| volumes.add(*asn, hours));
