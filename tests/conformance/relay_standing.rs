@@ -1,7 +1,7 @@
 //! Whose a DID is: made-up keys, copied signatures, proofs. The attacker knows what is public and no more.
 
 use heliograph_core::crypto::client::Client as Sdk;
-use heliograph_tests::races::{self, copied, encryption_key, made_up, owner};
+use heliograph_tests::races::{self, Race, copied, encryption_key, made_up, owner};
 use heliograph_tests::relay::{Agent, SdkAgent, base64, bytes, deployment_id, proof, unique, unsigned_body};
 use serde_json::{Value, json};
 
@@ -317,7 +317,14 @@ fn a_did_document_has_proved_keys_only(suite: &Suite) {
 }
 
 fn an_owner_wins_the_race_against_attackers_and_inherits_nothing(suite: &Suite) {
-    let race = races::run(&|| suite.client(), 4);
+    // An owner may be there before an attacker wrote anything, so races go on until one was close.
+    let mut race = Race::default();
+    for _ in 0..20 {
+        race += races::run(&|| suite.client(), 4);
+        if race.written > 0 {
+            break;
+        }
+    }
     assert!(race.registered > 0 && race.written > 0, "no race: {race:?}");
     assert_eq!((race.lost, race.left, race.open), (0, 0, 0), "{race:?}");
 }
