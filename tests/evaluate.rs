@@ -162,25 +162,17 @@ fn a_set_that_lists_its_labels_is_read_as_its_lines_are() {
     }
 }
 
-/// Small worlds go through a deployment: both methods find their blocks; the filter meets every bar, and calls less blocked that
-/// is not than the window does.
+/// Small worlds go through a deployment, whose answers meet every bar and never say more than their probability.
 #[test]
 fn simulated_worlds_judge_the_method() {
-    let judge = |more: &[&str]| {
-        let command = ["evaluate", "--world", "--short", "--json"].iter().chain(more);
-        let output = std::process::Command::new(built("heliograph")).args(command).output().unwrap();
-        let report: Value = serde_json::from_slice(&output.stdout)
-            .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stderr)));
-        (output.status.success(), report["rows"].as_array().unwrap().clone())
-    };
-    let (_, window) = judge(&[]);
-    let (passes, filter) = judge(&["--filter"]);
-    assert!(passes, "{filter:#?}");
-    for row in window.iter().chain(&filter) {
+    let command = ["evaluate", "--world", "--short", "--json"];
+    let output = std::process::Command::new(built("heliograph")).args(command).output().unwrap();
+    let report: Value = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stderr)));
+    assert!(output.status.success(), "{report:#}");
+    for row in report["rows"].as_array().unwrap() {
         assert!(row["begun"].as_u64() > Some(2), "{row}");
         assert!(row["found_in_72_h"].as_f64() > Some(0.6), "{row}");
+        assert_eq!(row["contradictions"], 0, "{row}");
     }
-    let wrong = |rows: &[Value]| rows.iter().filter_map(|row| row["clean_called_blocked"].as_f64()).sum::<f64>();
-    assert!(wrong(&filter) < wrong(&window), "{filter:#?} {window:#?}");
-    assert!(filter.iter().all(|row| row["contradictions"] == 0), "{filter:#?}");
 }

@@ -118,7 +118,7 @@ impl Kind {
     /// countries tell each other through it.
     pub const fn is_derived(self, table: u8) -> bool {
         match self {
-            Kind::Country => matches!(table, 22..=24 | 26 | 31 | 34 | 40..=55 | 57..=69 | 123),
+            Kind::Country => matches!(table, 22..=24 | 26 | 31 | 34 | 40..=46 | 48..=55 | 57..=69 | 123 | 136),
             Kind::World => matches!(table, 16 | 18..=20 | 22..=24 | 60..=64 | 70 | 121..=126),
             _ => false,
         }

@@ -46,7 +46,7 @@ pub struct Block {
     pub category: Option<String>,
     pub networks_blocked: u32,
     pub networks_tested: u32,
-    /// Blocked votes in the windows of its networks.
+    /// Blocked votes of its networks that count.
     pub observations: u32,
     /// Blocked votes of all votes.
     pub rate: f64,

@@ -481,7 +481,7 @@ pub fn techniques(asked: &Asked<'_>, world: &World) -> Result<Rendered> {
         countries: asked.parameter.is_none().then(|| by_country.collect()),
     };
     let table = Table { list: "techniques", columns: &["technique", "label", "share", "n_observations"] };
-    let caveat = "Shares of the blocked votes in the windows of blocking networks, by the deepest technique that their \
+    let caveat = "Shares of the blocked votes of blocking networks, by the deepest technique that their \
         evidence shows; what is measured more weighs more.";
     snake(asked, world, caveat, &table, body)
 }

@@ -84,9 +84,9 @@ fn claims_are_compared_with_what_was_measured() {
         ("was blocked in Italy in December 2025 but is no longer blocked", "confirmed", ""),
         ("has been blocked in Germany for a month", "unconfirmed", "took 11 days"),
         ("has been blocked in Germany for ten days", "confirmed", ""),
-        ("is blocked in Greece", "unconfirmed", "doubtful, its confidence being 0."),
-        ("is not blocked in Greece", "unconfirmed", "doubtful, its confidence being 0."),
-        ("is no longer blocked in Greece", "unconfirmed", "doubtful, its confidence being 0."),
+        ("is blocked in Greece", "unconfirmed contradicted", ""),
+        ("is not blocked in Greece", "confirmed", ""),
+        ("is no longer blocked in Greece", "confirmed", ""),
         ("has been blocked in Italy since 21 December 2025", "unconfirmed contradicted", ""),
     ] {
         let (_, body) = server.post("/verify-claim", &json!({ "claim": format!("{SITE} {claim}") }));

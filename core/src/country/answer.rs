@@ -85,7 +85,7 @@ pub struct NetworkAnswer {
     pub asn: u32,
     pub name: Option<String>,
     pub state: State,
-    /// Blocked votes of all votes in the window, 0-1.
+    /// Blocked votes of all votes that count, 0-1.
     pub block_rate: f64,
     /// Posterior of the blocked share.
     pub posterior: Beta,
@@ -273,7 +273,7 @@ fn find(view: &View<'_>, subject: &Subject, surroundings: &Surroundings, explain
     let at = surroundings.at;
     let mut judged = Vec::with_capacity(subject.roles.len());
     for role in &subject.roles {
-        judged.push((role.essential, evidence::judge(view, &role.key, surroundings)?));
+        judged.push((role.essential, evidence::judge(view, &role.key, surroundings, explain)?));
     }
     let (lists, listed) = lists(view, subject, at, &surroundings.listed)?;
     let (attestations, attested) = attested::evidence(view, subject, surroundings, explain)?;
@@ -322,7 +322,7 @@ fn find(view: &View<'_>, subject: &Subject, surroundings: &Surroundings, explain
         p_blocked: round(verdict.p_blocked),
         reason: (down && !from_list).then(|| "site_down".to_owned()),
         roles: judged.iter().map(|(essential, judged)| role_answer(*essential, judged)).collect(),
-        explanation: explain.then(|| explain::explain(view, &judged, at)).transpose()?,
+        explanation: explain.then(|| explain::explain(view, &judged)).transpose()?,
         failure_rate: essential.iter().filter_map(|judged| judged.failure_rate).next(),
         weights_known: essential.iter().flat_map(|j| &j.networks).any(|network| network.addresses.is_some()),
         networks,

@@ -4,29 +4,17 @@ use serde::{Deserialize, Serialize};
 
 use super::State;
 use super::evidence::{Controls, Surroundings};
-use super::noise::Free;
 use super::subject::is_messaging;
-use super::timeline::Timeline;
+use super::timeline::{Timeline, reach};
 use crate::actor::{Kind, Query, View};
-use crate::time::DAY;
 use crate::verdict::window::Ageing;
 use crate::{Result, Timestamp};
-
-/// How verdicts are made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Method {
-    /// By the votes of a window, as answers are.
-    Window,
-    /// By a filter over votes ([`crate::verdict::belief`]), which is compared with it.
-    Filter,
-}
 
 /// Asks for the standings of a series at some moments, oldest first.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Course {
     pub target: String,
     pub times: Vec<Timestamp>,
-    pub method: Method,
 }
 
 /// The verdict at a moment.
@@ -52,12 +40,8 @@ impl Query for Course {
         let (Some(first), Some(last)) = (self.times.first(), self.times.last()) else { return Ok(Vec::new()) };
         let controls = Controls::between(view, *first, *last)?;
         let surroundings = Surroundings::new(*last, controls.failing(*last));
-        let from = first.plus(-Ageing::of(is_messaging(&self.target)).limit - DAY);
+        let from = first.plus(-reach(Ageing::of(is_messaging(&self.target))));
         let timeline = Timeline::read(view, &self.target, from, &surroundings)?;
-        if self.method == Method::Filter {
-            let free = Free::over(view, &self.target, (from, *last))?;
-            return Ok(self.times.iter().map(|at| timeline.believed(*at, &free)).collect());
-        }
         Ok(self.times.iter().map(|at| timeline.standing(*at, &controls.failing(*at))).collect())
     }
 }

@@ -7,23 +7,25 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::Source;
 use super::changes::outages;
 use super::distinct::Distinct;
-use super::instrument::{self, InstrumentFault};
+use super::instrument::InstrumentFault;
+use super::noise::Noise;
 use super::packed;
 use super::probed;
 use super::rollup::{self, Prefix};
 use super::subject::is_messaging;
 use super::tables::{CONTROL_SITES, ENTRIES, NETWORKS, NetworkRow, OUTSIDE, PRIORS, ROLLED, TARGETS};
+use super::votes::{Voter, Votes};
 use crate::actor::{View, decode, encode};
 use crate::kv::{Direction, Key, Read, Row, Table};
 use crate::measurement::{ENTRY_LEN, Entry};
 use crate::time::{DAY, HOUR};
+use crate::verdict::belief::{self, Step};
 use crate::verdict::constants::{
-    ACCESSIBLE_VOTES, BROKEN_NETWORK_SHARE, DEFAULT_DOWN_RATE, PEER_NETWORKS, PEER_SESSIONS,
+    BROKEN_NETWORK_SHARE, DEFAULT_DOWN_RATE, PEER_NETWORKS, PEER_SESSIONS, RATE_MEASUREMENTS,
 };
 use crate::verdict::national::{self, CountryVerdict, Member};
-use crate::verdict::network::{self, Context, NetworkVerdict};
-use crate::verdict::posterior::Calibration;
-use crate::verdict::window::{self, Ageing, HourVote, Peers, Session};
+use crate::verdict::network::{self, NetworkVerdict};
+use crate::verdict::window::{Ageing, HourVote, Peers, Session};
 use crate::verdict::{RuleId, Vote};
 use crate::{Result, Timestamp, order, starter};
 
@@ -51,8 +53,10 @@ pub struct Network {
     pub remote: bool,
     pub name: Option<Arc<str>>,
     pub addresses: Option<u64>,
-    /// The votes of the window, oldest first.
+    /// The votes that count, oldest first.
     pub votes: Vec<HourVote>,
+    /// What each vote did to the belief in a block; empty unless it was asked for.
+    pub steps: Vec<Step>,
     pub verdict: NetworkVerdict,
     /// Measurements inside the age limit, with or without a vote.
     pub measurements: u32,
@@ -75,8 +79,6 @@ pub struct Judged {
     /// Those of them that are counted at this series, and at no other: of the age limit, and of the last seven days.
     pub counted: u32,
     pub of_week: u32,
-    /// The newest measurement of the day before the age limit, hours since the epoch.
-    aged: Option<i64>,
     /// Their identities; one may be there twice.
     pub identities: Vec<u64>,
     /// Newest measurement before the time, however old, hours since the epoch.
@@ -107,6 +109,8 @@ pub struct Surroundings {
     pub(super) listed: Present,
     pub(super) attested: Present,
     pub(super) rolled: Present,
+    /// By block of days.
+    noise: Mutex<BTreeMap<u32, Arc<Noise>>>,
 }
 
 /// Whether a table has rows at all. Many countries have none of some sorts, which fifty targets need not look for one by one.
@@ -271,6 +275,7 @@ impl Surroundings {
             listed: Present::default(),
             attested: Present::default(),
             rolled: Present::default(),
+            noise: Mutex::default(),
         }
     }
 
@@ -303,8 +308,18 @@ impl Surroundings {
 
     /// Networks that fail so many control sites that they decide nothing, by number.
     pub fn broken(&self) -> Vec<u32> {
-        let broken = self.control.iter().filter(|(_, share)| **share > BROKEN_NETWORK_SHARE);
-        broken.map(|(asn, _)| *asn).collect()
+        self.control.keys().filter(|asn| is_broken(&self.control, **asn)).copied().collect()
+    }
+
+    /// How often the networks failed in a block of days.
+    pub(super) fn noise(&self, view: &impl Read, block: u32) -> Result<Arc<Noise>> {
+        let known = || self.noise.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(noise) = known().get(&block) {
+            return Ok(noise.clone());
+        }
+        let noise = Arc::new(Noise::of_block(view, block)?);
+        known().insert(block, noise.clone());
+        Ok(noise)
     }
 
     /// Name and addresses of a network.
@@ -318,6 +333,11 @@ impl Surroundings {
         networks().insert(asn, named.clone());
         Ok(named)
     }
+}
+
+/// Whether a network fails so many control sites that it decides nothing (ruling intelligence 22).
+pub(super) fn is_broken(control: &Failing, asn: u32) -> bool {
+    control.get(&asn).is_some_and(|share| *share > BROKEN_NETWORK_SHARE)
 }
 
 pub(super) fn control_sites(view: &impl Read) -> Result<Vec<String>> {
@@ -392,42 +412,13 @@ impl Tally {
     fn failure_rate(&self) -> Option<f64> {
         let failed = self.failed + self.down;
         let said = failed + self.clear;
-        (said as usize >= ACCESSIBLE_VOTES).then(|| f64::from(failed) / f64::from(said))
+        (said as usize >= RATE_MEASUREMENTS).then(|| f64::from(failed) / f64::from(said))
     }
 }
 
 /// Whether it was seen from outside, on no known network.
 pub(super) fn is_remote(seen: &Seen) -> bool {
     seen.session.asn.is_none() && seen.source == Source::CensoredPlanet.code()
-}
-
-/// The sessions of each network, in the order of their days, as they are read: whole rows are sorted, not sessions. What
-/// was seen from outside is apart from what withheld its network.
-fn by_network(seen: &[Seen]) -> Vec<(bool, Vec<Session>)> {
-    let mut rows: Vec<&[Seen]> =
-        seen.chunk_by(|a, b| (a.day, a.session.asn, a.source) == (b.day, b.session.asn, b.source)).collect();
-    let network = |row: &[Seen]| row.first().map(|seen| (seen.session.asn, is_remote(seen)));
-    rows.sort_by_key(|row| network(row));
-    let networks = rows.chunk_by(|a, b| network(a) == network(b));
-    let sessions = |rows: &[&[Seen]]| rows.iter().flat_map(|row| row.iter()).map(|seen| seen.session).collect();
-    let remote = |rows: &[&[Seen]]| rows.first().and_then(|row| row.first()).is_some_and(is_remote);
-    networks.map(|rows| (remote(rows), sessions(rows))).collect()
-}
-
-/// Judges one series. A block that only ageing made is none.
-pub fn judge(view: &View<'_>, key: &str, surroundings: &Surroundings) -> Result<Judged> {
-    let judged = judge_at(view, key, surroundings)?;
-    let Some(then) = judged.verdict.blocked_since_evidence(surroundings.at) else { return Ok(judged) };
-    // Mostly the newest evidence is hours old, and nothing passed the age limit since.
-    let counted_then = |hour: i64| hour * HOUR >= then.0 - judged.ageing.limit;
-    if then.0 >= surroundings.at.0 - DAY && !judged.aged.is_some_and(counted_then) {
-        return Ok(judged);
-    }
-    let before = judge_at(view, key, &Surroundings::at(view, then)?)?;
-    match national::is_block_of(&members(&before.networks), &members(&judged.networks)) {
-        true => Ok(judged),
-        false => Ok(Judged { verdict: judged.verdict.undecided(), ..judged }),
-    }
 }
 
 /// The rate at which a target fails where nobody blocks it.
@@ -445,81 +436,88 @@ fn members<'n>(networks: &'n [Network]) -> Vec<Member<'n>> {
     networks.map(member).collect()
 }
 
-/// Measurements that are counted at their series: of the last seven days, and by network.
-fn counted(seen: &[Seen], at: Timestamp) -> (u32, BTreeMap<u32, u32>) {
-    let counted = seen.iter().filter(|seen| seen.primary);
-    let week = at.plus(-WEEK);
-    let of_week = counted.clone().filter(|seen| seen.session.hour * HOUR >= week.0).count();
-    let mut of_network = BTreeMap::new();
-    counted.for_each(|seen| *of_network.entry(seen.session.asn.unwrap_or(0)).or_default() += 1);
-    (count(of_week), of_network)
-}
-
-fn judge_at(view: &View<'_>, key: &str, surroundings: &Surroundings) -> Result<Judged> {
+/// Judges one series; `trace` notes what each vote did.
+pub fn judge(view: &View<'_>, key: &str, surroundings: &Surroundings, trace: bool) -> Result<Judged> {
     let at = surroundings.at;
     let ageing = Ageing::of(is_messaging(key));
-    let from = at.plus(-ageing.limit);
-    // One day more than the limit: a peer may be that much older than the vote it controls.
-    let mut all = read_of(view, key, from.plus(-DAY), at, &surroundings.rolled)?;
-    let instrument = instrument::mask(&mut all);
-    outages::mask(view, key, &mut all)?;
-    let peers = peers(view, key, &all, at)?;
-    let newest = newest(view, key, at, &all)?;
-    let aged = all.iter().map(|seen| seen.session.hour).filter(|hour| hour * HOUR < from.0).max();
-    all.retain(|seen| seen.session.hour * HOUR >= from.0);
-    let tally = Tally::of(all.iter().map(|seen| &seen.session));
-    let identities: Vec<u64> = all.iter().map(|seen| seen.identity).collect();
+    let votes = Votes::counting(view, key, ageing, surroundings)?;
+    let mut networks = networks(view, &votes, ageing, (surroundings, trace))?;
+    // Also of networks whose votes count only because the newest one came before they had passed the age limit.
+    let mut verdict = national::verdict(&members(&networks));
+    let mut seen = votes.seen;
+    let newest = newest(view, key, at, &seen)?;
+    if networks.is_empty() && newest.is_some() {
+        verdict.p_blocked = belief::RATE;
+    }
+    seen.retain(|seen| seen.session.hour * HOUR >= at.plus(-ageing.limit).0);
+    count_in(&mut networks, &seen);
+    networks.retain(|network| network.measurements > 0);
+    let tally = Tally::of(seen.iter().map(|seen| &seen.session));
+    let identities: Vec<u64> = seen.iter().map(|seen| seen.identity).collect();
     let mut distinct = Distinct::default();
     identities.iter().for_each(|identity| distinct.insert(*identity));
-    let sources = all.iter().map(|seen| seen.source).collect();
-    let (of_week, of_network) = counted(&all, at);
-    let mut networks = Vec::new();
-    let mut known_rate = None;
-    for (remote, sessions) in &by_network(&all) {
-        let asn = sessions.first().and_then(|session| session.asn).unwrap_or(0);
-        let (name, addresses) = surroundings.network(view, asn)?;
-        let votes = window::recent_votes(sessions, &peers, at, ageing);
-        let control_failures = surroundings.control_failures(asn);
-        let calibration = Calibration::cold_start();
-        let mut context = Context { ageing, control_failures, down_rate: DEFAULT_DOWN_RATE, calibration };
-        let mut verdict = network::verdict(&votes, at, &context);
-        if verdict.status == network::Status::Blocked {
-            // Looked up only where it may change anything.
-            context.down_rate = match known_rate {
-                Some(known) => known,
-                None => *known_rate.insert(down_rate(view, key)?),
-            };
-            verdict = network::verdict(&votes, at, &context);
-        }
-        networks.push(Network {
-            asn,
-            remote: *remote,
-            name,
-            addresses,
-            verdict,
-            votes,
-            measurements: count(sessions.len()),
-            counted: of_network.get(&asn).copied().unwrap_or(0),
-            last_hour: sessions.iter().map(|session| session.hour).max().unwrap_or(0),
-            control_failures,
-        });
-    }
+    let week = at.plus(-WEEK);
+    let of_week = seen.iter().filter(|seen| seen.primary && seen.session.hour * HOUR >= week.0).count();
     Ok(Judged {
         key: key.to_owned(),
         ageing,
-        verdict: national::verdict(&members(&networks)),
+        verdict,
         evidence: count(distinct.len()),
-        counted: of_network.values().sum(),
-        of_week,
-        aged,
+        counted: networks.iter().map(|network| network.counted).sum(),
+        of_week: count(of_week),
         identities,
         newest,
-        sources,
+        sources: seen.iter().map(|seen| seen.source).collect(),
         down: tally.down,
         failure_rate: tally.failure_rate(),
         networks,
-        instrument,
+        instrument: votes.instrument,
     })
+}
+
+/// The networks with their verdicts, in the order of their numbers, measurements not yet counted.
+fn networks(
+    view: &View<'_>,
+    votes: &Votes,
+    ageing: Ageing,
+    (surroundings, trace): (&Surroundings, bool),
+) -> Result<Vec<Network>> {
+    let (at, control) = (surroundings.at, &surroundings.control);
+    let mut steps: BTreeMap<u32, Vec<Step>> = BTreeMap::new();
+    let verdicts = match trace {
+        true => votes.traced(at, control, |asn, step| steps.entry(asn).or_default().push(step)),
+        false => votes.verdicts(at, control),
+    };
+    let network = |(voter, verdict): (&Voter, NetworkVerdict)| {
+        let (name, addresses) = surroundings.network(view, voter.asn)?;
+        Ok(Network {
+            asn: voter.asn,
+            remote: voter.remote,
+            name,
+            addresses,
+            votes: network::counting(&voter.votes, at, ageing).to_vec(),
+            steps: if voter.counts() { steps.remove(&voter.asn).unwrap_or_default() } else { Vec::new() },
+            verdict,
+            measurements: 0,
+            counted: 0,
+            last_hour: 0,
+            control_failures: surroundings.control_failures(voter.asn),
+        })
+    };
+    votes.voters.iter().zip(verdicts).map(network).collect()
+}
+
+/// Counts the measurements of each network.
+fn count_in(networks: &mut [Network], seen: &[Seen]) {
+    // They mostly come by network.
+    for seen in seen.chunk_by(|a, b| (a.session.asn, a.source) == (b.session.asn, b.source)) {
+        let Some(of) = seen.first().map(|seen| (seen.session.asn.unwrap_or(0), is_remote(seen))) else { continue };
+        let place = networks.binary_search_by_key(&of, |network| (network.asn, network.remote));
+        let Some(network) = place.ok().and_then(|place| networks.get_mut(place)) else { continue };
+        network.measurements = network.measurements.saturating_add(count(seen.len()));
+        network.counted += count(seen.iter().filter(|seen| seen.primary).count());
+        network.last_hour = seen.iter().map(|seen| seen.session.hour).fold(network.last_hour, i64::max);
+    }
 }
 
 /// The newest measurement before `at`, however old.
@@ -543,11 +541,11 @@ fn newest(view: &impl Read, key: &str, at: Timestamp, recent: &[Seen]) -> Result
     }
 }
 
-/// Rules behind the votes of the window of a series, with counts.
-pub fn rules(judged: &Judged, at: Timestamp) -> BTreeMap<RuleId, u32> {
+/// Rules behind the votes of a series that count, with counts.
+pub fn rules(judged: &Judged) -> BTreeMap<RuleId, u32> {
     let mut rules = BTreeMap::new();
     for network in &judged.networks {
-        for (rule, count) in window::window(&network.votes, at, judged.ageing).iter().flat_map(|vote| &vote.rules) {
+        for (rule, count) in network.votes.iter().flat_map(|vote| &vote.rules) {
             *rules.entry(*rule).or_default() += count;
         }
     }

@@ -4,19 +4,20 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::answer::{Detection, State, round};
-use super::evidence::{self, Judged};
+use super::evidence::{self, Judged, Network};
 use super::instrument::InstrumentFault;
 use super::tables::{RULES_VERSION, WITNESSES, WitnessRow};
 use crate::actor::View;
 use crate::kv::Direction;
 use crate::time::HOUR;
+use crate::verdict::belief::{self, CALIBRATION, Step};
 use crate::verdict::network::Status;
-use crate::verdict::posterior::Calibration;
-use crate::verdict::window;
 use crate::{Result, Timestamp};
 
 /// Most witnesses of one series in an explanation.
 const WITNESS_LIMIT: usize = 12;
+/// Most votes of one network in an explanation.
+const VOTE_LIMIT: usize = 24;
 
 /// One rule that decided votes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -50,6 +51,28 @@ pub struct NetworkUse {
     pub votes: u32,
     pub blocked_votes: u32,
     pub blocked_hours: u32,
+    /// Probability that a block is in force on it: from `prior` by the votes to `p_blocked_then`, that after the newest vote
+    /// of any network, and from there by time alone.
+    pub p_blocked: f64,
+    pub p_blocked_then: f64,
+    /// Whether the status of the country is its status.
+    pub carries: bool,
+    /// Its newest votes, oldest first, with what each did.
+    pub newest_votes: Vec<VoteUse>,
+}
+
+/// What a vote did to the probability of a block.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct VoteUse {
+    /// When the hour of the vote begins, RFC 3339.
+    pub hour: String,
+    pub blocked: bool,
+    /// Probability of a blocked vote where nobody blocks, 0 where the vote is clear: then it makes no difference.
+    pub fails_anyhow: f64,
+    /// log10 of the factor by which it changed the odds of a block.
+    pub log10_weight: f64,
+    /// Probability of a block after it.
+    pub p_blocked: f64,
 }
 
 /// One series' part.
@@ -58,6 +81,8 @@ pub struct RoleExplanation {
     pub key: String,
     pub essential: bool,
     pub status: State,
+    /// Probability that the country is blocked: that the networks which block reach the lines of a national block.
+    pub p_blocked: f64,
     pub rules: Vec<RuleUse>,
     pub networks: Vec<NetworkUse>,
     pub witnesses: Vec<WitnessLink>,
@@ -68,6 +93,8 @@ pub struct RoleExplanation {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Explanation {
     pub rules_version: u32,
+    /// Probability of a block on a network before any vote: its share of time in the long run.
+    pub prior: f64,
     /// What the probabilities rest on.
     pub calibration_source: String,
     pub roles: Vec<RoleExplanation>,
@@ -75,11 +102,11 @@ pub struct Explanation {
     pub not_known: Vec<String>,
 }
 
-pub(super) fn explain(view: &View<'_>, judged: &[(bool, Judged)], at: Timestamp) -> Result<Explanation> {
+pub(super) fn explain(view: &View<'_>, judged: &[(bool, Judged)]) -> Result<Explanation> {
     let mut roles = Vec::with_capacity(judged.len());
     let mut not_known = Vec::new();
     for (essential, judged) in judged {
-        let explanation = role(view, *essential, judged, at)?;
+        let explanation = role(view, *essential, judged)?;
         if judged.evidence == 0 {
             not_known.push(format!("{} was not measured within the age limit.", judged.key));
         }
@@ -99,14 +126,15 @@ pub(super) fn explain(view: &View<'_>, judged: &[(bool, Judged)], at: Timestamp)
     }
     Ok(Explanation {
         rules_version: RULES_VERSION,
-        calibration_source: Calibration::cold_start().source.to_owned(),
+        prior: round(belief::RATE),
+        calibration_source: CALIBRATION.to_owned(),
         roles,
         not_known,
     })
 }
 
-fn role(view: &View<'_>, essential: bool, judged: &Judged, at: Timestamp) -> Result<RoleExplanation> {
-    let rules = evidence::rules(judged, at).into_iter().map(|(rule, count)| {
+fn role(view: &View<'_>, essential: bool, judged: &Judged) -> Result<RoleExplanation> {
+    let rules = evidence::rules(judged).into_iter().map(|(rule, count)| {
         let rule = rule.rule();
         RuleUse {
             rule: rule.name.to_owned(),
@@ -128,25 +156,42 @@ fn role(view: &View<'_>, essential: bool, judged: &Judged, at: Timestamp) -> Res
             votes: verdict.votes,
             blocked_votes: verdict.blocked_votes,
             blocked_hours: verdict.blocked_hours,
+            p_blocked: round(verdict.p_blocked),
+            p_blocked_then: round(verdict.p_blocked_then),
+            carries: verdict.status != Status::Unknown && verdict.status == judged.verdict.status,
+            newest_votes: newest_votes(network),
         });
     }
     Ok(RoleExplanation {
         key: judged.key.clone(),
         essential,
         status: judged.verdict.status.into(),
+        p_blocked: round(judged.verdict.p_blocked),
         rules: rules.collect(),
         networks,
-        witnesses: witnesses(view, judged, at)?,
+        witnesses: witnesses(view, judged)?,
         instrument_fault: judged.instrument,
     })
 }
 
+fn newest_votes(network: &Network) -> Vec<VoteUse> {
+    let newest = network.steps.len().saturating_sub(VOTE_LIMIT);
+    let vote = |step: &Step| VoteUse {
+        hour: Timestamp(step.hour * HOUR).to_string(),
+        blocked: step.blocked,
+        fails_anyhow: round(step.free),
+        log10_weight: round(step.log10_weight),
+        p_blocked: round(step.belief.blocked()),
+    };
+    network.steps.iter().skip(newest).map(vote).collect()
+}
+
 /// Measurements on the days of blocked votes, of each network the newest first.
-fn witnesses(view: &View<'_>, judged: &Judged, at: Timestamp) -> Result<Vec<WitnessLink>> {
+fn witnesses(view: &View<'_>, judged: &Judged) -> Result<Vec<WitnessLink>> {
     let mut found = Vec::new();
     for network in judged.networks.iter().filter(|network| network.asn != 0) {
-        let window = window::window(&network.votes, at, judged.ageing);
-        let mut days: Vec<u32> = window
+        let mut days: Vec<u32> = network
+            .votes
             .iter()
             .filter(|vote| vote.blocked)
             .filter_map(|vote| u32::try_from(vote.hour.div_euclid(24)).ok())

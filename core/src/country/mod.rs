@@ -5,8 +5,9 @@
 //! | `tables`, `packed` | what is stored |
 //! | `fold` | storing measurements, idempotent in any order |
 //! | `lists` | block lists about the country |
-//! | `noise` | how often sessions fail where nobody blocks |
-//! | `evidence`, `timeline` | from entries to judged networks, at any time; at the end of each of many days |
+//! | `noise`, `noisy` | how often sessions fail where nobody blocks; verdicts again when that changed |
+//! | `votes` | from entries to the votes and verdicts of networks |
+//! | `evidence`, `timeline` | judged series, at any time; at the end of each of many days |
 //! | `answer`, `explain` | the answer to a question, and why |
 //! | `course` | how a series stood at many moments |
 //! | `refresh` | verdicts after a change, by timer; effects to [`crate::world`] |
@@ -46,6 +47,7 @@ mod inbox;
 mod instrument;
 mod lists;
 mod noise;
+mod noisy;
 mod packed;
 pub(crate) mod past;
 pub(crate) mod probed;
@@ -60,13 +62,14 @@ mod tables;
 #[cfg(test)]
 pub(crate) mod tests;
 mod timeline;
+mod votes;
 
 pub use active::{Active, SetActive, active_at};
 pub use answer::{Detect, Detection, Listing, MAX_SUBJECTS, NetworkAnswer, RoleAnswer, State, round};
 pub use attested::AttestationEvidence;
 pub(crate) use changes::networks_heard;
 pub use changes::{CountFailures, FailingElsewhere, SetElsewhere, SetFailing};
-pub use course::{Course, Method, Standing};
+pub use course::{Course, Standing};
 pub use day_counts::{AddDayCounts, COUNTS_AT_ONCE, DayCountRows, DayCountsPreview};
 pub use days::{Days, SeriesDays, TellAllDays};
 pub use documents::FAMILIES;
@@ -120,6 +123,7 @@ pub const ENTRIES: &[Entry] = &[
     operation::<SetActive>(),
     operation::<TellAllDays>(),
     operation::<past::JudgePastDays>(),
+    operation::<noisy::JudgeFailing>(),
     operation::<attested::SetAttested>(),
     operation::<attested::EndAttestations>(),
     operation::<probed::AddProbed>(),

@@ -1,17 +1,17 @@
 //! How often sessions fail where nobody blocks: at a site in other countries, and on a network at its other sites around the
 //! same hour. A vote that is as likely where nobody blocks says nothing.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::changes::{FAILED, VOLUMES, Volumes};
-use super::evidence::{Seen, down_rate, read};
+use super::evidence::{Seen, Surroundings, down_rate};
 use crate::change::constants::BLOCK_DAYS;
 use crate::change::series::block_of;
 use crate::kv::{Direction, Read, Table};
 use crate::verdict::Vote;
-use crate::verdict::belief::{NETWORK_HALF_LIFE, NETWORK_USUAL_MOST, NETWORK_USUAL_WEIGHT, SITE_MOST};
-use crate::{Result, Timestamp};
+use crate::verdict::constants::{NETWORK_HALF_LIFE, NETWORK_USUAL_MOST, NETWORK_USUAL_WEIGHT, SITE_MOST};
+use crate::verdict::network::stepped;
+use crate::{Result, order};
 
 /// Measurements and failures.
 #[derive(Debug, Clone, Copy, Default)]
@@ -39,47 +39,29 @@ impl Counts {
     }
 }
 
-/// Counts that fade, at the hours that have any.
-#[derive(Debug, Default)]
-struct Fading(Vec<(i64, Counts)>);
+/// By hour since the epoch.
+type Hours = BTreeMap<i64, Counts>;
 
-impl Fading {
-    fn of(hours: &BTreeMap<i64, Counts>) -> Fading {
-        let mut rows: Vec<(i64, Counts)> = Vec::with_capacity(hours.len());
-        for (hour, counts) in hours {
-            let before = rows.last().map(|(at, before)| before.faded(hour - at)).unwrap_or_default();
-            rows.push((*hour, before.and(*counts)));
-        }
-        Fading(rows)
-    }
-
-    fn at(&self, hour: i64) -> Counts {
-        let before = self.0.partition_point(|(at, _)| *at <= hour).checked_sub(1);
-        before.and_then(|at| self.0.get(at)).map(|(at, counts)| counts.faded(hour - at)).unwrap_or_default()
-    }
-}
-
-/// What is measured on a network.
-#[derive(Debug, Default)]
-struct Network {
-    fading: Fading,
-    /// The share of failures that is usual, by blocks of days.
-    usual: BTreeMap<u32, f64>,
-}
-
-/// All networks of a country over some time.
-#[derive(Debug, Default)]
-pub struct Noise(BTreeMap<u32, Network>);
+/// Days before a block of days that still count at its beginning: by then a session counts little.
+const BEFORE: u32 = 2;
 
 fn block_of_hour(hour: i64) -> u32 {
     block_of(u32::try_from(hour.div_euclid(24)).unwrap_or(0))
 }
 
+fn begin_of(block: u32) -> i64 {
+    i64::from(block.saturating_mul(BLOCK_DAYS)) * 24
+}
+
+/// All networks of a country over a block of days and those before that still count.
+#[derive(Debug, Default)]
+pub struct Noise(BTreeMap<u32, Hours>);
+
 impl Noise {
-    /// Of the blocks of days that these days are in.
-    pub fn between(view: &impl Read, (first, last): (u32, u32)) -> Result<Noise> {
-        let days = (block_of(first) * BLOCK_DAYS, (block_of(last) + 1) * BLOCK_DAYS);
-        let mut networks: BTreeMap<u32, BTreeMap<i64, Counts>> = BTreeMap::new();
+    pub fn of_block(view: &impl Read, block: u32) -> Result<Noise> {
+        let first = block.saturating_mul(BLOCK_DAYS);
+        let days = (first.saturating_sub(BEFORE), first.saturating_add(BLOCK_DAYS));
+        let mut networks: BTreeMap<u32, Hours> = BTreeMap::new();
         let mut visit = |table: &Table<(u32, u8), Volumes>, add: fn(&mut Counts, f64)| {
             table.visit(view, table.between(&(days.0,), &(days.1,)), Direction::Ascending, |(day, _), volumes| {
                 for (asn, hours) in &volumes.0 {
@@ -93,74 +75,99 @@ impl Noise {
         };
         visit(&VOLUMES, |counts, more| counts.measured += more)?;
         visit(&FAILED, |counts, more| counts.failed += more)?;
-        Ok(Noise(networks.into_iter().map(|(asn, hours)| (asn, Network::of(&hours))).collect()))
+        Ok(Noise(networks))
     }
 }
 
-impl Network {
-    fn of(hours: &BTreeMap<i64, Counts>) -> Network {
-        let mut shares: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
-        for (hour, counts) in hours {
-            shares.entry(block_of_hour(*hour)).or_default().push(counts.share());
-        }
-        let median = |mut shares: Vec<f64>| {
-            shares.sort_unstable_by(f64::total_cmp);
-            shares.get(shares.len() / 2).copied().unwrap_or(0.0)
-        };
-        let usual = shares.into_iter().map(|(block, shares)| (block, median(shares).min(0.5))).collect();
-        Network { fading: Fading::of(hours), usual }
-    }
-}
-
-/// The measurements of one series by network, which say nothing about the others.
+/// The measurements of one series by network, which say nothing about the others. Each is counted once for its network, also
+/// where it is about several series.
 #[derive(Debug)]
-pub struct Own(BTreeMap<u32, Fading>);
+pub struct Own(BTreeMap<u32, Hours>);
 
 impl Own {
     pub fn of(seen: &[Seen]) -> Own {
-        let mut own: BTreeMap<u32, BTreeMap<i64, Counts>> = BTreeMap::new();
-        for seen in seen.iter().filter(|seen| seen.primary) {
+        let mut own: BTreeMap<u32, Hours> = BTreeMap::new();
+        for seen in seen {
             let hours = own.entry(seen.session.asn.unwrap_or(0)).or_default();
             let counts = hours.entry(seen.session.hour).or_default();
             counts.measured += 1.0;
             counts.failed += f64::from(u8::from(is_failure(seen.session.evaluated.vote)));
         }
-        Own(own.iter().map(|(asn, hours)| (*asn, Fading::of(hours))).collect())
+        Own(own)
+    }
+}
+
+/// What a network fails at the other sites, over a block of days.
+#[derive(Debug, Default)]
+struct Others {
+    /// Counts that fade, at the hours that have any.
+    fading: Vec<(i64, Counts)>,
+    /// The share of failures that is usual in the block: a block of a site lasts, so it is part of that.
+    usual: f64,
+}
+
+impl Others {
+    fn of(all: &Hours, own: Option<&Hours>, begin: i64) -> Others {
+        let own = |hour: &i64| own.and_then(|own| own.get(hour)).copied().unwrap_or_default();
+        let hours: Vec<(i64, Counts)> = all
+            .iter()
+            .map(|(hour, counts)| (*hour, counts.without(own(hour))))
+            .filter(|(_, counts)| counts.measured > 0.0)
+            .collect();
+        let mut shares: Vec<f64> =
+            hours.iter().filter(|(hour, _)| *hour >= begin).map(|(_, counts)| counts.share()).collect();
+        shares.sort_unstable_by(f64::total_cmp);
+        let usual = shares.get(shares.len() / 2).copied().unwrap_or(0.0).min(0.5);
+        let mut fading: Vec<(i64, Counts)> = Vec::with_capacity(hours.len());
+        for (hour, counts) in hours {
+            let before = fading.last().map(|(at, before)| before.faded(hour - at)).unwrap_or_default();
+            fading.push((hour, before.and(counts)));
+        }
+        Others { fading, usual }
+    }
+
+    /// How likely a session fails in an hour.
+    fn fails(&self, hour: i64) -> f64 {
+        let Others { fading, usual } = self;
+        let before = fading.partition_point(|(at, _)| *at <= hour).checked_sub(1).and_then(|at| fading.get(at));
+        let counts = before.map(|(at, counts)| counts.faded(hour - at)).unwrap_or_default();
+        let share = (counts.failed + NETWORK_USUAL_WEIGHT * usual) / (counts.measured + NETWORK_USUAL_WEIGHT);
+        let excess = ((share - usual) / (1.0 - usual)).max(0.0);
+        1.0 - (1.0 - excess) * (1.0 - usual.min(NETWORK_USUAL_MOST))
     }
 }
 
 /// How often sessions of one series fail where nobody blocks it.
 pub struct Free {
-    noise: Arc<Noise>,
-    own: Own,
+    /// By network and block of days; those with blocked votes.
+    others: BTreeMap<(u32, u32), Others>,
     site: f64,
 }
 
 impl Free {
-    pub fn of(view: &impl Read, key: &str, noise: Arc<Noise>, own: Own) -> Result<Free> {
-        Ok(Free { noise, own, site: down_rate(view, key)?.clamp(0.0, SITE_MOST) })
-    }
-
-    /// Of a series over `[from, to)`.
-    pub fn over(view: &impl Read, key: &str, (from, to): (Timestamp, Timestamp)) -> Result<Free> {
-        let day = |at: Timestamp| u32::try_from(at.day()).unwrap_or(0);
-        let noise = Arc::new(Noise::between(view, (day(from), day(to)))?);
-        Free::of(view, key, noise, Own::of(&read(view, key, from, to)?))
+    /// Of a series with blocked votes on these networks in these hours: no others ask for it.
+    pub fn of(
+        view: &impl Read,
+        key: &str,
+        own: &Own,
+        blocked: impl Iterator<Item = (u32, i64)>,
+        surroundings: &Surroundings,
+    ) -> Result<Free> {
+        let places: BTreeSet<(u32, u32)> = order::gather(blocked.map(|(asn, hour)| (asn, block_of_hour(hour))));
+        let site = if places.is_empty() { 0.0 } else { stepped(down_rate(view, key)?).clamp(0.0, SITE_MOST) };
+        let mut others = BTreeMap::new();
+        for (asn, block) in places {
+            let noise = surroundings.noise(view, block)?;
+            let hours = noise.0.get(&asn).map(|all| Others::of(all, own.0.get(&asn), begin_of(block)));
+            others.insert((asn, block), hours.unwrap_or_default());
+        }
+        Ok(Free { others, site })
     }
 
     /// Probability, 0-1, that a session on a network fails in an hour where nobody blocks the site.
     pub fn at(&self, asn: u32, hour: i64) -> f64 {
-        1.0 - (1.0 - self.site) * (1.0 - self.network(asn, hour))
-    }
-
-    fn network(&self, asn: u32, hour: i64) -> f64 {
-        let Some(network) = self.noise.0.get(&asn) else { return 0.0 };
-        let usual = network.usual.get(&block_of_hour(hour)).copied().unwrap_or(0.0);
-        let own = self.own.0.get(&asn).map(|own| own.at(hour)).unwrap_or_default();
-        let others = network.fading.at(hour).without(own);
-        let share = (others.failed + NETWORK_USUAL_WEIGHT * usual) / (others.measured + NETWORK_USUAL_WEIGHT);
-        let excess = ((share - usual) / (1.0 - usual)).max(0.0);
-        1.0 - (1.0 - excess) * (1.0 - usual.min(NETWORK_USUAL_MOST))
+        let network = self.others.get(&(asn, block_of_hour(hour))).map_or(0.0, |others| others.fails(hour));
+        1.0 - (1.0 - self.site) * (1.0 - network)
     }
 }
 

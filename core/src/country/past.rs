@@ -12,7 +12,7 @@ use super::evidence::{Controls, Failing, Surroundings};
 use super::shutdowns;
 use super::subject::is_messaging;
 use super::tables::{CATALOGUE, TARGETS};
-use super::timeline::Timeline;
+use super::timeline::{Timeline, reach};
 use crate::actor::{Kind, Operation, Turn, View};
 use crate::kv::{Direction, Read, Row, Table};
 use crate::outlook;
@@ -201,7 +201,7 @@ fn some(view: &View<'_>, work: &mut Work) -> Result<bool> {
         // The index is about domains.
         if !target.contains('/') && row.first_day < last && row.last_day >= oldest {
             judged += 1;
-            add(view, &target, oldest, &with, work)?;
+            add(view, &target, &with, work)?;
         }
         work.after = Some(target);
     }
@@ -209,9 +209,10 @@ fn some(view: &View<'_>, work: &mut Work) -> Result<bool> {
 }
 
 /// Adds a target to the tally of each day on which measurements of it count.
-fn add(view: &View<'_>, target: &String, oldest: u32, with: &With<'_>, work: &mut Work) -> Result<()> {
+fn add(view: &View<'_>, target: &String, with: &With<'_>, work: &mut Work) -> Result<()> {
     let ageing = Ageing::of(is_messaging(target));
-    let timeline = Timeline::read(view, target, Timestamp((i64::from(oldest) - 1) * DAY), &with.surroundings)?;
+    let from = Timestamp(i64::from(work.first) * DAY).plus(-reach(ageing));
+    let timeline = Timeline::read(view, target, from, &with.surroundings)?;
     for ((day, tally), control) in (work.first..).zip(&mut work.tallies).zip(&with.control) {
         let window = || timeline.days.range(counting(day, ageing)..=day).map(|(_, of)| of);
         if window().next().is_none() {

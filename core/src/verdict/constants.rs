@@ -32,25 +32,55 @@ constants! {
     /// A vote is clear at this log10 likelihood ratio or below (ruling intelligence 9).
     CLEAR_AT: f64 = -0.2;
 
-    /// The window of a network verdict reaches back this far, microseconds (ruling intelligence 1).
-    WINDOW: i64 = 72 * HOUR;
-    /// ... or over this many votes, whichever is longer (ruling intelligence 1).
-    WINDOW_VOTES: usize = 10;
-    /// Blocked votes in so many distinct hours make a network blocked (ruling intelligence 1).
+    /// A network or country is blocked at this probability of a block (ruling second look T1) ...
+    BLOCKED_PROBABILITY: f64 = 0.5;
+    /// ... a network with blocked votes in so many distinct hours within the age limit (ruling second look T1).
     BLOCKED_HOURS: usize = 2;
-    /// ... when they are more than so many times what the rate of failures where nobody blocks explains (ruling intelligence
-    /// 22): measured every hour, two of 72 votes are what a clean network shows. Measured with 2% of false failures on six
-    /// networks: without this a clean site is blocked on most days, with it on none ...
-    BLOCKED_TIMES: f64 = 2.0;
-    /// ... or this share of the votes, however often the target fails elsewhere: there it may be blocked too.
-    BLOCKED_SHARE: f64 = 0.50;
+    /// A network or country is accessible at this probability or below (ruling second look T1) ...
+    ACCESSIBLE_PROBABILITY: f64 = 0.2;
+    /// ... a network with so many clear votes within the age limit (ruling second look T1).
+    CLEAR_VOTES: usize = 3;
+    /// A country is blocked only where the networks with a verdict have this share of the weight of those with votes.
+    NATIONAL_COVERAGE: f64 = 0.3;
+
+    /// Probability a day that a block begins on a network.
+    BLOCK_BEGINS: f64 = 0.004;
+    /// ... more, times the mean probability of a block on the other networks: blocks come on many networks at once.
+    BLOCK_SPREADS: f64 = 0.5;
+    /// Probability a day that a block ends.
+    BLOCK_ENDS: f64 = 0.08;
+    /// Share of blocks that keep hours of the week.
+    IN_HOURS: f64 = 0.1;
+    /// Share of blocks of some sessions at all hours: on some routes, by some resolvers.
+    IN_PART: f64 = 0.1;
+    /// Share of sessions that fail under a block.
+    FAILS_BLOCKED: f64 = 0.92;
+    /// ... under one in part.
+    FAILS_IN_PART: f64 = 0.40;
+    /// A block that keeps hours of the week blocks for so many hours on end in the mean ...
+    SPELL_HOURS: f64 = 5.0;
+    /// ... and pauses for so many: nights and weekends together.
+    PAUSE_HOURS: f64 = 12.0;
+    /// Sessions fail where nobody blocks at least this often ...
+    FREE_LEAST: f64 = 0.02;
+    /// ... and at most this often.
+    FREE_MOST: f64 = 0.98;
+    /// A site counts as failing by itself at most this often: where more fails in the median of other countries, it may be
+    /// blocked there too.
+    SITE_MOST: f64 = 0.3;
     /// Rates of failures elsewhere count in steps of so much, so that a measurement more rarely changes a verdict.
     DOWN_RATE_STEP: f64 = 0.05;
-    /// So many votes at least make a network accessible (ruling intelligence 1).
-    ACCESSIBLE_VOTES: usize = 5;
-    /// More than this share of clear votes between the first and last blocked one is an intermittent pattern
-    /// (ruling intelligence 1).
-    INTERMITTENT_CLEAR_SHARE: f64 = 0.30;
+    /// Sessions on a network at other sites count less by half after so many hours.
+    NETWORK_HALF_LIFE: i64 = 6;
+    /// What a network usually fails at other sites counts up to this share: more may be blocks.
+    NETWORK_USUAL_MOST: f64 = 0.1;
+    /// A network's own usual share stands for so many of its sessions.
+    NETWORK_USUAL_WEIGHT: f64 = 20.0;
+    /// Votes of a network beyond so many say nothing more; the newest count.
+    MOST_VOTES: usize = 400;
+    /// So many measurements at least make a rate of failures.
+    RATE_MEASUREMENTS: usize = 5;
+
     /// No measured verdict without a vote this young, microseconds (ruling intelligence 12).
     AGE_LIMIT: i64 = 30 * DAY;
     /// The same for messaging services (ruling intelligence 12).

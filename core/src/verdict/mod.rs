@@ -8,11 +8,12 @@
 //! | [`evaluate`] | merged outcome of one measurement to rule and vote |
 //! | [`classify`](mod@classify) | one raw document to accessible / blocked / down / unknown |
 //! | [`confirm`] | which measurements of volunteers' probes may vote |
-//! | [`window`] | measurements of a series to votes, and the window that counts at a time T |
-//! | [`belief`] | how likely each network blocks: a filter over votes, which `heliograph evaluate` compares with the window |
-//! | [`network`] | verdict of one network |
+//! | [`window`] | measurements of a series to votes, and how long they count |
+//! | [`belief`] | how likely each network blocks: a filter over votes |
+//! | [`network`] | verdicts of the networks of a country |
+//! | [`reach`] | how likely they block the country |
 //! | [`national`] | verdict of a country |
-//! | [`posterior`] | Beta intervals and calibrated probability |
+//! | [`posterior`] | Beta intervals of shares |
 
 pub mod belief;
 pub mod classify;
@@ -22,6 +23,7 @@ pub mod evaluate;
 pub mod national;
 pub mod network;
 pub mod posterior;
+pub mod reach;
 pub mod rules;
 pub mod technique;
 pub mod window;

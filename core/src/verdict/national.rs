@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use super::constants::{
-    KNOWN_LIST_AGE, KNOWN_LIST_CONFIDENCE, MIN_ADDRESSES, NATIONAL_NETWORK_SHARE, NATIONAL_NETWORKS, NATIONAL_SHARE,
-    REMOTE_WEIGHT, SEVERAL_NETWORKS, SEVERAL_SHARE,
+    ACCESSIBLE_PROBABILITY, BLOCKED_PROBABILITY, KNOWN_LIST_AGE, KNOWN_LIST_CONFIDENCE, MIN_ADDRESSES,
+    NATIONAL_COVERAGE, NATIONAL_NETWORK_SHARE, NATIONAL_NETWORKS, REMOTE_WEIGHT,
 };
 use super::network::{NetworkVerdict, Status};
+use super::reach::{Voice, reached};
 use super::technique::Technique;
-use crate::time::HOUR;
 use crate::{Timestamp, order};
 
 /// How far a block reaches.
@@ -49,9 +49,9 @@ pub struct CountryVerdict {
     pub scope: Option<Scope>,
     /// Share of weight of the blocked networks, 0-1.
     pub blocked_weight: f64,
-    /// Calibrated probability of blocking, by weight: of the surest blocked networks that make the country blocked, else of
-    /// the accessible ones.
+    /// Probability that the networks which block reach the lines of a national block ([`reached`]).
     pub p_blocked: f64,
+    /// That of `status`, 0 for unknown.
     pub confidence: f64,
     pub evidence_strength: f64,
     pub networks_blocked: u32,
@@ -68,38 +68,36 @@ pub struct CountryVerdict {
     pub techniques: Vec<Technique>,
 }
 
-/// Combines the networks of a country (ruling intelligence 7).
+/// Combines the networks of a country (rulings intelligence 7, second look T1).
+///
+/// Weight is spread over the networks that had a verdict when the newest vote of any came, so nothing but new evidence makes
+/// a country blocked. It is blocked or accessible only while a network of that status is left.
 pub fn verdict(members: &[Member<'_>]) -> CountryVerdict {
-    let decided: Vec<&Member<'_>> = members.iter().filter(|member| member.verdict.status != Status::Unknown).collect();
-    let blocked: Vec<&Member<'_>> =
-        decided.iter().copied().filter(|member| member.verdict.status == Status::Blocked).collect();
-    let total = weight_of(&decided);
-    let share = if total > 0.0 { weight_of(&blocked) / total } else { 0.0 };
+    let with = |status: Status| -> Vec<&Member<'_>> {
+        members.iter().filter(|member| member.verdict.status == status).collect()
+    };
+    let (blocked, accessible) = (with(Status::Blocked), with(Status::Accessible));
+    let decided: Vec<&Member<'_>> = blocked.iter().chain(&accessible).copied().collect();
+    let heard: Vec<&Member<'_>> = members.iter().filter(|member| member.verdict.then.is_some()).collect();
+    let speaks = |member: &&&Member<'_>| member.verdict.then != Some(Status::Unknown);
+    let speaking: Vec<&Member<'_>> = heard.iter().filter(speaks).copied().collect();
+    // Without any verdict, what is believed of those that were heard.
+    let p_blocked = reached(&voices(if speaking.is_empty() { &heard } else { &speaking }));
+    let covers = weight_of(&speaking) >= NATIONAL_COVERAGE * weight_of(&heard);
+    let (status, carriers) = match p_blocked {
+        p if p >= BLOCKED_PROBABILITY && covers && !blocked.is_empty() => (Status::Blocked, &blocked),
+        p if p <= ACCESSIBLE_PROBABILITY && !accessible.is_empty() => (Status::Accessible, &accessible),
+        _ => (Status::Unknown, &decided),
+    };
     let networks = |members: &[&Member<'_>]| members.iter().filter(|member| !member.remote).count();
-    let status = match decided.is_empty() {
-        true => Status::Unknown,
-        false if reaches(share, networks(&blocked)) => Status::Blocked,
-        false => Status::Accessible,
-    };
-    let carriers = match status {
-        Status::Blocked => surest(&blocked, total),
-        _ => decided.iter().filter(|member| member.verdict.status == status).copied().collect(),
-    };
-    let p_blocked = mean(&carriers, |verdict| verdict.p_blocked);
-    // With no network behind it, a view from outside is half as sure. Where the networks that were measured too little to
-    // decide would turn a block, it is as sure as the others have weight.
-    let seen: Vec<&Member<'_>> = members.iter().filter(|member| member.verdict.votes > 0).collect();
-    let all = weight_of(&seen);
-    let holds = status != Status::Blocked || reaches(weight_of(&blocked) / all, networks(&blocked));
-    let from = if networks(&carriers) > 0 { 1.0 } else { REMOTE_WEIGHT };
-    let sure = if holds { from } else { from * total / all };
+    let total = weight_of(&decided);
     CountryVerdict {
         status,
         scope: scope(networks(&blocked), networks(&decided)),
-        blocked_weight: share,
+        blocked_weight: if total > 0.0 { weight_of(&blocked) / total } else { 0.0 },
         p_blocked,
-        confidence: sure * super::network::confidence(status, p_blocked),
-        evidence_strength: mean(&carriers, |verdict| verdict.evidence_strength),
+        confidence: super::network::confidence(status, p_blocked),
+        evidence_strength: mean(carriers, |verdict| verdict.evidence_strength),
         networks_blocked: count(networks(&blocked)),
         networks_tested: count(networks(&decided)),
         networks_seen: count(members.iter().filter(|member| !member.remote && member.verdict.votes > 0).count()),
@@ -110,57 +108,13 @@ pub fn verdict(members: &[Member<'_>]) -> CountryVerdict {
     }
 }
 
-/// The blocked networks that are surest, as many as make the country blocked: a doubtful one beside them takes nothing from
-/// that.
-fn surest<'m, 'v>(blocked: &[&'m Member<'v>], total: f64) -> Vec<&'m Member<'v>> {
-    let mut ordered = blocked.to_vec();
-    order::sort_by(&mut ordered, |a, b| {
-        b.verdict.p_blocked.total_cmp(&a.verdict.p_blocked).then(b.addresses.cmp(&a.addresses)).then(a.asn.cmp(&b.asn))
-    });
-    let mut enough = Vec::new();
-    for member in ordered {
-        enough.push(member);
-        if reaches(weight_of(&enough) / total, enough.iter().filter(|member| !member.remote).count()) {
-            break;
-        }
-    }
-    enough
-}
-
-impl CountryVerdict {
-    /// The time of the newest evidence behind a block, when that is an hour or more before `at`: since then nothing but
-    /// time has passed ([`is_block_of`]).
-    pub fn blocked_since_evidence(&self, at: Timestamp) -> Option<Timestamp> {
-        let hour = self.last_vote.filter(|hour| self.status == Status::Blocked && *hour < at.hour())?;
-        Some(Timestamp((hour + 1) * HOUR - 1))
-    }
-
-    /// The verdict of evidence that is not enough to decide any more.
-    pub fn undecided(self) -> CountryVerdict {
-        CountryVerdict { status: Status::Unknown, confidence: 0.0, ..self }
-    }
-}
-
-/// Whether a block of today is one of the networks that had a verdict when the newest evidence came.
-///
-/// Clean networks lose their verdict once their votes pass the age limit (ruling intelligence 12), and the weight is spread
-/// over those that are left (ruling intelligence 7), so time alone would make blocks: of one network among many, once it
-/// is the last one. Against the networks of that moment, the share of those that still block can only fall.
-pub fn is_block_of(then: &[Member<'_>], now: &[Member<'_>]) -> bool {
-    let decided: Vec<&Member<'_>> = then.iter().filter(|member| member.verdict.status != Status::Unknown).collect();
-    let blocks = |member: &&Member<'_>| member.verdict.status == Status::Blocked;
-    let still = |member: &&Member<'_>| {
-        now.iter().filter(blocks).any(|now| (now.asn, now.remote) == (member.asn, member.remote))
+fn voices(members: &[&Member<'_>]) -> Vec<Voice> {
+    let voice = |member: &&Member<'_>| Voice {
+        weight: weight(member),
+        remote: member.remote,
+        p_blocked: member.verdict.p_blocked,
     };
-    let blocked: Vec<&Member<'_>> = decided.iter().copied().filter(|member| blocks(member) && still(member)).collect();
-    let total = weight_of(&decided);
-    let networks = blocked.iter().filter(|member| !member.remote).count();
-    total > 0.0 && reaches(weight_of(&blocked) / total, networks)
-}
-
-/// Whether so many networks with this share of weight block a country (ruling intelligence 7).
-fn reaches(share: f64, networks: usize) -> bool {
-    share >= NATIONAL_SHARE || (share >= SEVERAL_SHARE && networks >= SEVERAL_NETWORKS)
+    members.iter().map(voice).collect()
 }
 
 fn count(n: usize) -> u32 {
@@ -169,7 +123,7 @@ fn count(n: usize) -> u32 {
 
 /// Square root of the addresses, at least of 256; so all weigh the same without a table. What is seen from outside weighs half
 /// of the smallest network.
-pub(super) fn weight_by(addresses: Option<u64>, remote: bool) -> f64 {
+fn weight_by(addresses: Option<u64>, remote: bool) -> f64 {
     let network = (addresses.unwrap_or(0).max(MIN_ADDRESSES) as f64).sqrt();
     if remote { REMOTE_WEIGHT * (MIN_ADDRESSES as f64).sqrt() } else { network }
 }

@@ -2,14 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::belief::{self, Belief, Step, Track};
 use super::constants::{
-    ACCESSIBLE_VOTES, BLOCKED_HOURS, BLOCKED_SHARE, BLOCKED_TIMES, BROKEN_NETWORK_SHARE, DEFAULT_DOWN_RATE,
-    DOWN_RATE_COUNTRIES, DOWN_RATE_STEP, EVIDENCE_HALF, INSTRUMENT_NETWORKS, INSTRUMENT_OTHERS_SHARE,
-    INSTRUMENT_SESSIONS, INSTRUMENT_SHARE, INTERMITTENT_CLEAR_SHARE, LABEL_PREVALENCE, PRIOR_STRENGTH,
+    ACCESSIBLE_PROBABILITY, BLOCKED_HOURS, BLOCKED_PROBABILITY, CLEAR_VOTES, DEFAULT_DOWN_RATE, DOWN_RATE_COUNTRIES,
+    DOWN_RATE_STEP, EVIDENCE_HALF, INSTRUMENT_NETWORKS, INSTRUMENT_OTHERS_SHARE, INSTRUMENT_SESSIONS, INSTRUMENT_SHARE,
+    MOST_VOTES, PRIOR_STRENGTH,
 };
-use super::posterior::{Beta, Calibration, log10_odds};
+use super::posterior::Beta;
 use super::technique::Technique;
-use super::window::{Ageing, HourVote, by_day, weighted, window};
+use super::window::{Ageing, HourVote, hour_after, weighted};
+use crate::time::HOUR;
 use crate::{Timestamp, order};
 
 /// The three states of every answer.
@@ -34,46 +36,42 @@ impl Status {
 #[derive(Debug, Clone, PartialEq)]
 pub struct NetworkVerdict {
     pub status: Status,
-    /// More than 30% clear votes between the first and last blocked one (ruling intelligence 1).
+    /// Its status when the newest vote of any network came; `None` when none of its votes counted then.
+    pub then: Option<Status>,
+    /// Rather blocked in some hours of the week, or in part, than always.
     pub intermittent: bool,
-    /// Calibrated probability of blocking; the label corpus' base rate without any vote.
+    /// Probability that a block is in force, whatever hours it keeps; and that when the newest vote of any network came.
     pub p_blocked: f64,
+    pub p_blocked_then: f64,
     /// Probability that `status` is right; 0 for unknown (ruling intelligence 26).
     pub confidence: f64,
     /// 0-1, grows with the votes (ruling intelligence 26).
     pub evidence_strength: f64,
     /// Weighted blocked and clear votes ([`NetworkVerdict::posterior`]).
     pub weights: (f64, f64),
+    /// Votes within the age limit, those of them that say blocked, and the distinct hours of these.
     pub votes: u32,
     pub blocked_votes: u32,
     pub blocked_hours: u32,
-    /// Measurements behind the votes of the window.
+    /// Measurements behind the votes.
     pub measurements: u32,
-    /// Hours since the epoch of the first and last blocked vote in the window.
+    /// Hours since the epoch of the first and last blocked vote.
     pub first_blocked: Option<i64>,
     pub last_blocked: Option<i64>,
-    /// Hour of the newest vote in the window.
+    /// Hour of the newest vote.
     pub last_vote: Option<i64>,
     /// Blocked measurements by technique.
     pub techniques: BTreeMap<Technique, u32>,
 }
 
-/// What the verdict of a network needs beside its votes.
+/// A network that was heard about a target.
 #[derive(Debug, Clone, Copy)]
-pub struct Context {
-    pub ageing: Ageing,
-    /// Share of control sites that fail on this network; `None` when none was measured.
-    pub control_failures: Option<f64>,
-    /// The rate at which the target fails where nobody blocks it ([`down_rate`]).
-    pub down_rate: f64,
-    pub calibration: Calibration,
-}
-
-impl Context {
-    /// The share of blocked votes that a clean network shows (ruling intelligence 22).
-    fn quiet(&self) -> f64 {
-        stepped(self.down_rate).max(self.control_failures.unwrap_or(0.0)).max(DEFAULT_DOWN_RATE)
-    }
+pub struct Heard<'a> {
+    pub asn: u32,
+    /// Oldest first; twice the age limit back and more, where there are any.
+    pub votes: &'a [HourVote],
+    /// Fails too many control sites to decide anything (ruling intelligence 22).
+    pub broken: bool,
 }
 
 /// A rate of failures elsewhere in whole steps of [`DOWN_RATE_STEP`], the nearest one; none below the first.
@@ -82,40 +80,109 @@ pub fn stepped(rate: f64) -> f64 {
     if steps < 1.0 { 0.0 } else { steps.round() * DOWN_RATE_STEP }
 }
 
-/// Whether so many blocked votes of all are more than a clean network shows.
-fn is_enough(blocked: usize, all: usize, quiet: f64) -> bool {
-    let (blocked, all) = (blocked as f64, all as f64);
-    blocked > BLOCKED_TIMES * quiet * all || blocked >= BLOCKED_SHARE * all
+/// The votes that count at a moment: those within the age limit, the newest of them. `votes` is sorted by hour.
+pub fn counting(votes: &[HourVote], now: Timestamp, ageing: Ageing) -> &[HourVote] {
+    let end = votes.partition_point(|vote| vote.hour <= now.hour());
+    let past = votes.get(..end).unwrap_or_default();
+    let oldest = past.partition_point(|vote| vote.hour < hour_after(now, ageing.limit));
+    past.get(oldest.max(past.len().saturating_sub(MOST_VOTES))..).unwrap_or_default()
 }
 
-/// Judges a network by its votes, oldest first.
-pub fn verdict(votes: &[HourVote], now: Timestamp, context: &Context) -> NetworkVerdict {
-    let votes = window(votes, now, context.ageing);
-    let blocked: Vec<&HourVote> = votes.iter().filter(|vote| vote.blocked).collect();
-    let mut hours: Vec<i64> = blocked.iter().map(|vote| vote.hour).collect();
-    hours.dedup();
-    let broken = context.control_failures.is_some_and(|share| share > BROKEN_NETWORK_SHARE);
-    let status = match hours.len() {
-        _ if broken => Status::Unknown,
-        hours if hours >= BLOCKED_HOURS && is_enough(blocked.len(), votes.len(), context.quiet()) => Status::Blocked,
-        _ if votes.len() >= ACCESSIBLE_VOTES => Status::Accessible,
-        _ => Status::Unknown,
+/// The hour of the newest vote of any network up to a moment.
+pub fn newest(heard: &[Heard<'_>], now: Timestamp) -> Option<i64> {
+    let last = |heard: &Heard<'_>| {
+        let end = heard.votes.partition_point(|vote| vote.hour <= now.hour());
+        Some(heard.votes.get(end.checked_sub(1)?)?.hour)
     };
-    let p_blocked = probability(votes, status, context);
-    let weights = weighted(votes, now, context.ageing);
+    heard.iter().filter_map(last).max()
+}
+
+/// Judges the networks of a country together: a block on one makes blocks on the others likelier. `free` is how likely a
+/// session on a network fails in an hour where nobody blocks the target.
+///
+/// The votes are those that counted when the newest one came. Since then beliefs move with time alone, so what passes the
+/// age limit takes verdicts away and makes none.
+pub fn verdicts(
+    heard: &[Heard<'_>],
+    now: Timestamp,
+    ageing: Ageing,
+    free: &dyn Fn(u32, i64) -> f64,
+) -> Vec<NetworkVerdict> {
+    traced(heard, now, ageing, free, |_, _| {})
+}
+
+/// The same, with what each vote did.
+pub fn traced(
+    heard: &[Heard<'_>],
+    now: Timestamp,
+    ageing: Ageing,
+    free: &dyn Fn(u32, i64) -> f64,
+    note: impl FnMut(usize, Step),
+) -> Vec<NetworkVerdict> {
+    let hour = newest(heard, now).unwrap_or(now.hour());
+    let then = Timestamp(hour * HOUR);
+    let votes: Vec<&[HourVote]> = heard.iter().map(|heard| counting(heard.votes, then, ageing)).collect();
+    // A clear vote says the same however much fails where nobody blocks.
+    let rate = |asn: u32, vote: &HourVote| if vote.blocked { free(asn, vote.hour) } else { 0.0 };
+    let rates: Vec<Vec<f64>> = heard
+        .iter()
+        .zip(&votes)
+        .map(|(heard, votes)| votes.iter().map(|vote| rate(heard.asn, vote)).collect())
+        .collect();
+    let tracks: Vec<Track<'_>> = votes.iter().zip(&rates).map(|(votes, free)| Track { votes, free }).collect();
+    let beliefs = belief::traced(&tracks, hour, note);
+    let judge = |((heard, votes), belief): ((&Heard<'_>, &&[HourVote]), Belief)| {
+        let then = if heard.broken { Status::Unknown } else { status(votes, belief.blocked()) };
+        let then = Some(then).filter(|_| !votes.is_empty());
+        let since = now.hour() - hour;
+        let verdict = verdict(heard, counting(heard.votes, now, ageing), belief.waited(since), (now, ageing));
+        NetworkVerdict { then, p_blocked_then: belief.blocked(), ..verdict }
+    };
+    heard.iter().zip(&votes).zip(beliefs).map(judge).collect()
+}
+
+/// The status of a network that is believed to block so likely after these votes.
+fn status(votes: &[HourVote], p_blocked: f64) -> Status {
+    let clear = votes.iter().filter(|vote| !vote.blocked).count();
+    match p_blocked {
+        p if p >= BLOCKED_PROBABILITY && blocked_hours(votes).len() >= BLOCKED_HOURS => Status::Blocked,
+        p if p <= ACCESSIBLE_PROBABILITY && clear >= CLEAR_VOTES => Status::Accessible,
+        _ => Status::Unknown,
+    }
+}
+
+/// Distinct hours with a blocked vote.
+fn blocked_hours(votes: &[HourVote]) -> Vec<i64> {
+    let mut hours: Vec<i64> = votes.iter().filter(|vote| vote.blocked).map(|vote| vote.hour).collect();
+    hours.dedup();
+    hours
+}
+
+fn verdict(
+    heard: &Heard<'_>,
+    votes: &[HourVote],
+    belief: Belief,
+    (now, ageing): (Timestamp, Ageing),
+) -> NetworkVerdict {
+    let p_blocked = belief.blocked();
+    let status = if heard.broken { Status::Unknown } else { status(votes, p_blocked) };
+    let hours = blocked_hours(votes);
+    let weights = weighted(votes, now, ageing);
     let mut techniques = BTreeMap::new();
-    for (technique, count) in blocked.iter().flat_map(|vote| &vote.techniques) {
+    for (technique, count) in votes.iter().filter(|vote| vote.blocked).flat_map(|vote| &vote.techniques) {
         *techniques.entry(*technique).or_default() += count;
     }
     NetworkVerdict {
         status,
-        intermittent: status == Status::Blocked && is_intermittent(votes, &hours),
+        then: None,
+        intermittent: status == Status::Blocked && belief.in_hours() + belief.in_part > belief.always,
         p_blocked,
+        p_blocked_then: p_blocked,
         confidence: confidence(status, p_blocked),
         evidence_strength: evidence_strength(weights.0 + weights.1),
         weights,
         votes: count(votes.len()),
-        blocked_votes: count(blocked.len()),
+        blocked_votes: count(votes.iter().filter(|vote| vote.blocked).count()),
         blocked_hours: count(hours.len()),
         measurements: votes.iter().fold(0_u32, |sum, vote| sum.saturating_add(vote.measurements)),
         first_blocked: hours.first().copied(),
@@ -151,44 +218,6 @@ pub fn confidence(status: Status, p_blocked: f64) -> f64 {
 /// 0 without votes, one half at [`EVIDENCE_HALF`], towards 1.
 pub fn evidence_strength(votes: f64) -> f64 {
     votes / (votes + EVIDENCE_HALF)
-}
-
-/// Share of clear votes strictly between the first and last blocked hour.
-fn is_intermittent(votes: &[HourVote], hours: &[i64]) -> bool {
-    let (Some(first), Some(last)) = (hours.first(), hours.last()) else { return false };
-    let between: Vec<&HourVote> = votes.iter().filter(|vote| vote.hour >= *first && vote.hour <= *last).collect();
-    let clear = between.iter().filter(|vote| !vote.blocked).count();
-    clear as f64 > INTERMITTENT_CLEAR_SHARE * between.len() as f64
-}
-
-/// Evidence of the window to a calibrated probability. A block may be a schedule, so clear votes do not speak one by one
-/// against what the status rule calls blocked (ruling intelligence 1): they say how unlikely so many blocked ones are
-/// without a block.
-fn probability(votes: &[HourVote], status: Status, context: &Context) -> f64 {
-    let counts = |vote: &&HourVote| vote.blocked || status != Status::Blocked;
-    let (mut evidence, mut blocked, mut all) = (0.0, 0.0, 0.0);
-    for (scale, votes) in by_day(votes) {
-        evidence += scale * votes.iter().filter(counts).map(|vote| vote.log10_lr).sum::<f64>();
-        blocked += scale * votes.iter().filter(|vote| vote.blocked).count() as f64;
-        all += scale * votes.len() as f64;
-    }
-    if status == Status::Blocked {
-        evidence = evidence.min(log10_share_ratio(blocked, all, context.quiet()));
-    }
-    context.calibration.probability(log10_odds(LABEL_PREVALENCE) + evidence)
-}
-
-/// log10 of how much likelier so many blocked votes of all are when their own share is the rule than where the share `quiet`
-/// fails: the generalized likelihood ratio of the binomial (Wilks 1938); 0 when they are no more than that.
-pub fn log10_share_ratio(blocked: f64, all: f64, quiet: f64) -> f64 {
-    let share = if all > 0.0 { blocked / all } else { 0.0 };
-    if share <= quiet {
-        return 0.0;
-    }
-    let clear = (all - blocked).max(0.0);
-    // Nothing is clear where all are blocked, and 0 ln 0 is 0.
-    let of_clear = if clear > 0.0 { clear * ((1.0 - share) / (1.0 - quiet)).log10() } else { 0.0 };
-    blocked * (share / quiet).log10() + of_clear
 }
 
 /// The rate at which a target fails where nobody blocks it: the median of its failure rates in other countries when at

@@ -1,15 +1,14 @@
-//! Windows, network and national verdicts, lists, posterior.
+//! Network and national verdicts, lists, posterior.
 
 use std::collections::BTreeMap;
 
-use super::constants::DEFAULT_DOWN_RATE;
 use super::evaluate::{Evaluated, Vote, vote_of};
 use super::national::{self, Basis, ListEntry, ListKind, Member, Scope};
-use super::network::{Context, NetworkVerdict, Status, VersionCount, down_rate, instrument_faults, verdict};
+use super::network::{self, Heard, NetworkVerdict, Status, VersionCount, down_rate, instrument_faults};
 use super::posterior::{Beta, Calibration, log10_odds};
 use super::rules::RuleId;
 use super::technique::Technique;
-use super::window::{Ageing, HourVote, Peers, Session, votes, window};
+use super::window::{Ageing, HourVote, Peers, Session, votes};
 use crate::Timestamp;
 use crate::testing::Dice;
 use crate::time::{DAY, HOUR};
@@ -20,9 +19,10 @@ fn now() -> Timestamp {
     Timestamp(NOW_HOUR * HOUR)
 }
 
-fn context() -> Context {
-    let calibration = Calibration::cold_start();
-    Context { ageing: Ageing::of(false), control_failures: None, down_rate: DEFAULT_DOWN_RATE, calibration }
+/// What is said of one network, of which sessions fail so often where nobody blocks.
+fn verdict(votes: &[HourVote], ageing: Ageing, free: f64) -> NetworkVerdict {
+    let heard = [Heard { asn: 1, votes, broken: false }];
+    network::verdicts(&heard, now(), ageing, &|_, _| free).remove(0)
 }
 
 fn vote(hours_ago: i64, blocked: bool) -> HourVote {
@@ -41,75 +41,67 @@ fn vote(hours_ago: i64, blocked: bool) -> HourVote {
 fn judge(list: &[(i64, bool)]) -> NetworkVerdict {
     let mut all: Vec<HourVote> = list.iter().map(|(hours, blocked)| vote(*hours, *blocked)).collect();
     all.sort_by_key(|vote| vote.hour);
-    verdict(&all, now(), &context())
+    verdict(&all, Ageing::of(false), 0.03)
 }
 
 #[test]
-fn ruling_intelligence_1_two_blocked_hours_block_and_one_does_not() {
+fn ruling_second_look_t1_a_status_is_what_its_probability_says() {
     assert_eq!(judge(&[(1, true), (2, true)]).status, Status::Blocked);
     assert_eq!(judge(&[(1, true), (1, true)]).status, Status::Unknown, "one hour, two vote keys");
-    assert_eq!(judge(&[(1, true), (2, false), (3, false), (4, false), (5, false)]).status, Status::Accessible);
-    assert_eq!(judge(&[(1, false), (2, false), (3, false), (4, false)]).status, Status::Unknown);
+    assert_eq!(judge(&[(1, true), (2, false), (3, false), (4, false)]).status, Status::Accessible);
+    assert_eq!(judge(&[(1, false), (2, false)]).status, Status::Unknown, "two clear votes are too few");
     assert_eq!(judge(&[]).status, Status::Unknown);
-    assert_eq!(judge(&[]).confidence, 0.0);
-    let schedule = |votes: i64, blocked: i64| {
-        let at = |index: i64| {
-            (1 + index * 70 / votes, index % (votes / blocked) == 0 && index / (votes / blocked) < blocked)
-        };
-        judge(&(0..votes).map(at).collect::<Vec<_>>())
-    };
-    let found = schedule(30, 2);
-    assert!(found.status == Status::Blocked && found.intermittent && found.blocked_hours == 2, "{found:?}");
-    let found = schedule(60, 20);
+    assert_eq!((judge(&[]).confidence, judge(&[]).p_blocked), (0.0, super::belief::RATE));
+    let every_third: Vec<(i64, bool)> = (0..60).map(|n| (1 + n * 70 / 60, n % 3 == 0)).collect();
+    let found = judge(&every_third);
     assert!(found.status == Status::Blocked && found.intermittent && found.confidence > 0.9, "{found:?}");
     assert!(!judge(&[(1, true), (2, true), (3, true), (4, false)]).intermittent);
+    let mut dice = Dice(4);
+    for _ in 0..2_000 {
+        let votes: Vec<(i64, bool)> =
+            (0..dice.below(30)).map(|_| (dice.below(900) as i64, dice.below(3) == 0)).collect();
+        let found = judge(&votes);
+        match found.status {
+            Status::Blocked => assert!(found.p_blocked >= 0.5 && found.confidence == found.p_blocked, "{found:?}"),
+            Status::Accessible => assert!(found.p_blocked <= 0.2 && found.confidence >= 0.8, "{found:?}"),
+            Status::Unknown => assert_eq!(found.confidence, 0.0),
+        }
+    }
 }
 
-/// Rulings intelligence 1, 22 and 26, measured: what fails now and then is no block, and where the rule says so all the same
-/// the confidence does not.
+/// Rulings intelligence 22, second look T1, measured: what fails now and then is no block.
 #[test]
-fn rulings_intelligence_1_22_26_a_clean_site_that_is_measured_every_hour_is_not_blocked() {
+fn a_clean_site_that_is_measured_every_hour_is_not_blocked() {
     let mut dice = Dice(11);
-    let mut random = || dice.share();
-    // A day apart, so that windows differ; (votes a day, false failures, where nobody blocks, most of 400 called blocked).
-    for (of_day, noise, down_rate, most) in [(24, 0.02, 0.03, 16), (8, 0.02, 0.03, 60), (24, 0.10, 0.10, 20)] {
-        let (mut blocked, mut sure) = (0, 0);
+    // (votes a day, false failures, of 400 that are clean the most that are called blocked).
+    for (of_day, noise, most) in [(24, 0.02, 2), (8, 0.02, 2), (24, 0.10, 8)] {
+        let mut blocked = 0;
         for _ in 0..400 {
             let votes: Vec<HourVote> =
-                (0..3 * of_day).rev().map(|at| vote(at * 24 / of_day, random() < noise)).collect();
-            let found = verdict(&votes, now(), &Context { down_rate, ..context() });
-            blocked += u32::from(found.status == Status::Blocked);
-            sure += u32::from(found.status == Status::Blocked && found.confidence > 0.5);
+                (0..3 * of_day).rev().map(|at| vote(at * 24 / of_day, dice.share() < noise)).collect();
+            blocked += u32::from(verdict(&votes, Ageing::of(false), noise).status == Status::Blocked);
         }
-        assert!(blocked <= most && sure <= 8, "{of_day} a day, {noise}: {blocked}, {sure} of them sure");
+        assert!(blocked <= most, "{of_day} a day, {noise}: {blocked}");
     }
-    // What is blocked is so however often it fails elsewhere: there it may be blocked too.
-    let half: Vec<HourVote> = (0..24).rev().map(|hour| vote(hour, hour % 2 == 0)).collect();
-    assert_eq!(verdict(&half, now(), &Context { down_rate: 0.9, ..context() }).status, Status::Blocked);
-    assert_eq!(verdict(&half[12..], now(), &Context { down_rate: 0.9, ..context() }).status, Status::Blocked);
-}
-
-#[test]
-fn ruling_intelligence_1_the_window_is_72_hours_or_ten_votes() {
-    // Blocked votes 100 h ago count while fewer than ten votes are younger.
-    assert_eq!(judge(&[(100, true), (101, true), (1, false)]).status, Status::Blocked);
-    let mut many: Vec<(i64, bool)> = (0..10).map(|h| (h * 7, false)).collect();
-    many.extend([(100, true), (101, true)]);
-    assert_eq!(judge(&many).status, Status::Accessible);
-    let inside: Vec<HourVote> = vec![vote(72, true)];
-    assert_eq!(window(&inside, now(), Ageing::of(false)).len(), 1, "the border belongs to the window");
+    // What is blocked is so where it fails elsewhere too: there it may be blocked as well.
+    let all: Vec<HourVote> = (0..24).rev().map(|hour| vote(hour, true)).collect();
+    assert_eq!(verdict(&all, Ageing::of(false), super::constants::SITE_MOST).status, Status::Blocked);
 }
 
 #[test]
 fn ruling_intelligence_12_old_votes_decide_nothing() {
     let days = |d: i64| d * 24;
-    assert_eq!(judge(&[(days(29), true), (days(29) + 1, true)]).status, Status::Blocked);
-    assert_eq!(judge(&[(days(31), true), (days(31) + 1, true)]).status, Status::Unknown);
-    let messaging = Context { ageing: Ageing::of(true), ..context() };
-    let all = [vote(days(15), true), vote(days(15) - 1, true)];
-    assert_eq!(verdict(&all, now(), &messaging).status, Status::Unknown);
-    let future = [vote(-5, true), vote(-6, true)];
-    assert_eq!(verdict(&future, now(), &context()).status, Status::Unknown, "as_of sees no later votes");
+    let blocked = |ago: i64| (0..6).rev().map(|n| vote(days(ago) + n, true)).collect::<Vec<_>>();
+    let status = |ago: i64, messaging| verdict(&blocked(ago), Ageing::of(messaging), 0.03).status;
+    assert_eq!(status(5, false), Status::Blocked);
+    assert_eq!(status(20, false), Status::Unknown, "such a block may well be over");
+    let clear: Vec<HourVote> = (0..6).rev().map(|n| vote(days(13) + n, false)).collect();
+    assert_eq!(verdict(&clear, Ageing::of(true), 0.03).status, Status::Accessible);
+    let clear: Vec<HourVote> = (0..6).rev().map(|n| vote(days(14) + n + 1, false)).collect();
+    assert_eq!(verdict(&clear, Ageing::of(true), 0.03).status, Status::Unknown, "too old for a messaging service");
+    assert_eq!(verdict(&clear, Ageing::of(false), 0.03).status, Status::Accessible);
+    let future = [vote(-6, true), vote(-5, true)];
+    assert_eq!(verdict(&future, Ageing::of(false), 0.03).status, Status::Unknown, "as_of sees no later votes");
 }
 
 #[test]
@@ -175,10 +167,12 @@ fn ruling_intelligence_9_ratios_decide_votes() {
 
 #[test]
 fn ruling_intelligence_22_a_broken_network_decides_nothing_and_the_down_rate_is_a_median() {
-    let all = [vote(1, true), vote(2, true), vote(3, true)];
-    let broken = Context { control_failures: Some(0.31), ..context() };
-    assert_eq!(verdict(&all, now(), &broken).status, Status::Unknown);
-    assert_eq!(verdict(&all, now(), &Context { control_failures: Some(0.30), ..context() }).status, Status::Blocked);
+    let all = [vote(3, true), vote(2, true), vote(1, true)];
+    let status = |broken| {
+        let heard = [Heard { asn: 1, votes: &all, broken }];
+        network::verdicts(&heard, now(), Ageing::of(false), &|_, _| 0.03).remove(0).status
+    };
+    assert_eq!((status(true), status(false)), (Status::Unknown, Status::Blocked));
     assert_eq!(down_rate(&[0.5; 4]), 0.03);
     assert_eq!(down_rate(&[0.9, 0.0, 0.1, 0.02, 0.9]), 0.1);
     assert_eq!(down_rate(&[0.0, 0.1, 0.3, 0.4, 0.5, 0.9]), 0.35);
@@ -206,6 +200,49 @@ fn ruling_intelligence_7_networks_weigh_by_the_root_of_their_addresses() {
     assert!((found.blocked_weight - 200.0 / 600.0).abs() < 1e-9);
     assert_eq!(national::verdict(&[member(1, 5, &none)]).status, Status::Unknown);
     assert_eq!(national::verdict(&[]).confidence, 0.0);
+}
+
+/// Two failures on the first network that has a verdict, before the others have one.
+#[test]
+fn a_country_of_which_little_was_measured_is_not_blocked() {
+    let (blocked, unknown) = (judge(&[(1, true), (2, true)]), judge(&[(1, false)]));
+    let of = |addresses| national::verdict(&[member(1, addresses, &blocked), member(2, 1_000_000, &unknown)]).status;
+    assert_eq!((of(256), of(1_000_000)), (Status::Unknown, Status::Blocked));
+}
+
+/// Second look T1: without new evidence the probability moves only towards the rate.
+#[test]
+fn time_alone_moves_the_probability_of_a_country_only_towards_the_rate_and_blocks_nothing() {
+    let mut dice = Dice(9);
+    for round in 0..200 {
+        let networks: Vec<Vec<HourVote>> = (0..5)
+            .map(|_| {
+                let (blocks, from, votes) = (dice.below(3) == 0, dice.below(600) as i64, dice.below(40) as i64);
+                let noise = |dice: &mut Dice| dice.below(20) == 0;
+                (0..votes).rev().map(|n| vote(n * 5 + from, blocks != noise(&mut dice))).collect()
+            })
+            .collect();
+        let heard: Vec<Heard<'_>> =
+            (1..).zip(&networks).map(|(asn, votes)| Heard { asn, votes, broken: false }).collect();
+        let at = |days: i64| {
+            let now = now().plus(days * DAY);
+            let verdicts = network::verdicts(&heard, now, Ageing::of(false), &|_, _| 0.03);
+            let members: Vec<Member<'_>> =
+                (1..).zip(&verdicts).map(|(asn, verdict)| member(asn, 1_000, verdict)).collect();
+            (national::verdict(&members), verdicts)
+        };
+        let (mut before, mut networks) = at(0);
+        for day in 1..40 {
+            let (country, later) = at(day);
+            let becomes = country.status == Status::Blocked && before.status != Status::Blocked;
+            assert!(!becomes, "round {round}, day {day}: {before:?} {country:?}");
+            for (before, later) in networks.iter().zip(&later) {
+                let far = |verdict: &NetworkVerdict| (verdict.p_blocked - super::belief::RATE).abs();
+                assert!(far(later) <= far(before) + 1e-12, "round {round}, day {day}: {before:?} {later:?}");
+            }
+            (before, networks) = (country, later);
+        }
+    }
 }
 
 #[test]
@@ -250,27 +287,6 @@ fn failures_that_follow_a_software_version_are_its_own() {
         entry.failed = entry.sessions;
     }
     assert!(instrument_faults(&counts).is_empty(), "all versions fail: the networks do it");
-}
-
-#[test]
-fn recent_votes_are_the_window_of_all_votes() {
-    let mut dice = Dice(1);
-    let mut next = |below: u64| dice.below(below);
-    for round in 0..200 {
-        let rules = [RuleId::TlsReset, RuleId::TlsValid, RuleId::HttpTimeoutPool, RuleId::LocalFault];
-        let spread = [40, 200, 900][round % 3];
-        let mut sessions: Vec<Session> = (0..next(60))
-            .map(|_| session(1, next(spread) as i64 - 5, next(3) as u32, rules[next(4) as usize]))
-            .collect();
-        let mut peers = Peers::default();
-        (0..next(8)).for_each(|n| peers.add(2 + n as u32, NOW_HOUR - next(spread) as i64, 2));
-        let all = votes(&sessions, &peers);
-        sessions.sort_by_key(|session| session.hour.div_euclid(24));
-        let ageing = Ageing::of(round % 2 == 0);
-        let recent = super::window::recent_votes(&sessions, &peers, now(), ageing);
-        assert_eq!(recent, window(&all, now(), ageing), "round {round}");
-        assert_eq!(window(&recent, now(), ageing), recent);
-    }
 }
 
 #[test]

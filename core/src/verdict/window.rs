@@ -1,10 +1,10 @@
-//! From the measurements of one series to votes, and the votes that count at a time T.
+//! From the measurements of one series to votes, and how long these count.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::constants::{
     AGE_LIMIT, AGE_LIMIT_MESSAGING, HALF_LIFE, HALF_LIFE_MESSAGING, NETWORK_DAY_VOTES, PEER_NETWORKS, PEER_SESSIONS,
-    PEER_WINDOW, WINDOW, WINDOW_VOTES,
+    PEER_WINDOW,
 };
 use super::evaluate::{Evaluated, Vote};
 use super::rules::RuleId;
@@ -149,34 +149,8 @@ fn order(session: &Session) -> (i64, u32) {
     (session.hour, session.vote_key)
 }
 
-fn groups(sessions: &[Session]) -> impl DoubleEndedIterator<Item = &[Session]> {
+fn groups(sessions: &[Session]) -> impl Iterator<Item = &[Session]> {
     sessions.chunk_by(|a, b| order(a) == order(b))
-}
-
-/// [`window`] of [`votes`], without counting the votes before the window. `sessions` of one network, in the order of their
-/// days.
-pub fn recent_votes(sessions: &[Session], peers: &Peers, now: Timestamp, ageing: Ageing) -> Vec<HourVote> {
-    let (last, young, oldest) = (now.hour(), hour_after(now, WINDOW), hour_after(now, ageing.limit));
-    let mut votes = Vec::new();
-    let mut day: Vec<Session> = Vec::new();
-    for sessions in sessions.chunk_by(|a, b| day_of(a.hour) == day_of(b.hour)).rev() {
-        day.clear();
-        day.extend_from_slice(sessions);
-        day.sort_unstable_by_key(order);
-        for group in groups(&day).rev() {
-            let hour = group.first().map_or(i64::MIN, |session| session.hour);
-            if hour > last {
-                continue;
-            }
-            if hour < oldest || (hour < young && votes.len() >= WINDOW_VOTES) {
-                votes.reverse();
-                return votes;
-            }
-            votes.extend(hour_vote(group, peers));
-        }
-    }
-    votes.reverse();
-    votes
 }
 
 /// The vote of the sessions of one hour and vote key; `None` when none of them says anything.
@@ -213,18 +187,6 @@ fn hour_vote(group: &[Session], peers: &Peers) -> Option<HourVote> {
     });
     vote.log10_lr = if count > 0.0 { sum / count } else { 0.0 };
     Some(vote)
-}
-
-/// The votes that count at `now`: those of the last 72 h or the last 10, whichever reaches further back, never past the
-/// age limit and never later than `now` (ruling intelligence 1). `votes` is sorted by hour.
-pub fn window(votes: &[HourVote], now: Timestamp, ageing: Ageing) -> &[HourVote] {
-    let now_hour = now.hour();
-    let end = votes.partition_point(|vote| vote.hour <= now_hour);
-    let past = votes.get(..end).unwrap_or_default();
-    let by_time = past.partition_point(|vote| vote.hour < hour_after(now, WINDOW));
-    let by_count = past.len().saturating_sub(WINDOW_VOTES);
-    let oldest = past.partition_point(|vote| vote.hour < hour_after(now, ageing.limit));
-    past.get(by_time.min(by_count).max(oldest)..).unwrap_or_default()
 }
 
 /// The first hour that begins at or after `now - age`.

@@ -16,6 +16,7 @@ use crate::country::source::{TEST_LIST_LICENCE, licence_of};
 use crate::settings::Settings;
 use crate::starter::categories;
 use crate::time::{DAY, HOUR};
+use crate::verdict::belief;
 use crate::verdict::constants as c;
 use crate::verdict::posterior::Calibration;
 use crate::verdict::{RULES, Technique};
@@ -188,7 +189,9 @@ struct TechniqueBody {
 }
 
 const OVERVIEW: &str = "Every measurement is judged by one rule per target. The judgements of one network and hour make \
-    votes; votes of a window make the verdict of a network; networks, weighted, make the answer for a country. Sums \
+    votes; a hidden Markov filter over the votes of all networks of a country gives for each the probability that a block is in \
+    force there; the probability that the networks which block carry enough weight is that of the country. From these \
+    probabilities follow status and confidence of every answer: blocked at 0.5 or more, accessible at 0.2 or less, else unknown. Sums \
     of likelihood ratios over the votes of a network tell when blocking began and ended; what fails in most other countries at \
     the same time is out of order and no block; what belongs together becomes one incident. Lists speak only where measurements do not decide. Every answer can be computed again for any past time.";
 
@@ -196,7 +199,7 @@ const OVERVIEW: &str = "Every measurement is judged by one rule per target. The 
 const FIGURES: [(&str, &str); 8] = [
     (
         "anomalyRate",
-        "Blocked votes of all votes on all networks, in the windows of the verdicts: how often measurements fail.",
+        "Blocked votes of all votes on all networks that count for the verdicts: how often measurements fail.",
     ),
     (
         "blockRate",
@@ -205,7 +208,7 @@ const FIGURES: [(&str, &str); 8] = [
     ),
     (
         "confidence",
-        "Of a verdict: the calibrated probability that the status is right, 0 for unknown. Of an incident: the same of its \
+        "Of a verdict: the probability that the status is right, 0 for unknown. Of an incident: the same of its \
          strongest network, less where few networks or sources show it.",
     ),
     (
@@ -435,14 +438,30 @@ fn constants() -> BTreeMap<&'static str, f64> {
     order::gather([
         ("vote_blocked_at_log10_lr", c::BLOCKED_AT),
         ("vote_clear_at_log10_lr", c::CLEAR_AT),
-        ("window_hours", hours(c::WINDOW)),
-        ("window_votes", c::WINDOW_VOTES as f64),
+        ("blocked_probability", c::BLOCKED_PROBABILITY),
         ("blocked_hours", c::BLOCKED_HOURS as f64),
-        ("blocked_times", c::BLOCKED_TIMES),
-        ("blocked_share", c::BLOCKED_SHARE),
+        ("accessible_probability", c::ACCESSIBLE_PROBABILITY),
+        ("clear_votes", c::CLEAR_VOTES as f64),
+        ("national_coverage", c::NATIONAL_COVERAGE),
+        ("prior", belief::RATE),
+        ("block_begins_a_day", c::BLOCK_BEGINS),
+        ("block_spreads_a_day", c::BLOCK_SPREADS),
+        ("block_ends_a_day", c::BLOCK_ENDS),
+        ("blocks_in_hours", c::IN_HOURS),
+        ("fails_blocked", c::FAILS_BLOCKED),
+        ("blocks_in_part", c::IN_PART),
+        ("fails_in_part", c::FAILS_IN_PART),
+        ("spell_hours", c::SPELL_HOURS),
+        ("pause_hours", c::PAUSE_HOURS),
+        ("free_least", c::FREE_LEAST),
+        ("free_most", c::FREE_MOST),
+        ("site_most", c::SITE_MOST),
         ("down_rate_step", c::DOWN_RATE_STEP),
-        ("accessible_votes", c::ACCESSIBLE_VOTES as f64),
-        ("intermittent_clear_share", c::INTERMITTENT_CLEAR_SHARE),
+        ("network_half_life_hours", c::NETWORK_HALF_LIFE as f64),
+        ("network_usual_most", c::NETWORK_USUAL_MOST),
+        ("network_usual_weight", c::NETWORK_USUAL_WEIGHT),
+        ("most_votes", c::MOST_VOTES as f64),
+        ("rate_measurements", c::RATE_MEASUREMENTS as f64),
         ("age_limit_days", days(c::AGE_LIMIT)),
         ("age_limit_messaging_days", days(c::AGE_LIMIT_MESSAGING)),
         ("half_life_days", days(c::HALF_LIFE)),

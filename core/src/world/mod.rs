@@ -241,7 +241,7 @@ pub struct CountrySummary {
     pub domains_accessible: u32,
     /// Targets, be they domains or roles of services, that measurements decide.
     pub decided: u32,
-    /// Blocked votes of all votes in the window.
+    /// Blocked votes of all votes that count.
     pub anomaly_rate: f64,
     /// Share of the decided targets that are blocked with a method that only interference shows (a block page, an
     /// injected answer, a forged certificate).

@@ -248,9 +248,6 @@ pub struct Evaluate {
     /// Few small worlds.
     #[arg(long, requires = "world")]
     pub short: bool,
-    /// Judge the filter over votes instead of the method that answers are made by.
-    #[arg(long, requires = "world")]
-    pub filter: bool,
     /// Print every number as JSON.
     #[arg(long)]
     pub json: bool,

@@ -1,6 +1,5 @@
 //! `heliograph evaluate --world`: the method of verdicts judged by simulated worlds.
 
-use heliograph_core::country::Method;
 use serde::Serialize;
 
 use super::args::{Common, Evaluate};
@@ -30,14 +29,13 @@ pub fn run(common: &Common, command: &Evaluate) -> Result<(), String> {
         false => (grid(Size::FULL), WORLDS),
     };
     let worlds = command.worlds.unwrap_or(worlds);
-    let method = if command.filter { Method::Filter } else { Method::Window };
     let mut rows = Vec::new();
     for plan in plans {
         let mut judgement = Judgement::default();
         for number in 0..worlds {
             let world = World::make(plan, command.seed.wrapping_mul(1_000).wrapping_add(number));
             let folder = Folder::new("world").map_err(|error| error.to_string())?;
-            let answers = runtime.block_on(live(&world, method, folder.path()))?;
+            let answers = runtime.block_on(live(&world, folder.path()))?;
             judgement.add(&world, &answers);
         }
         let row = judgement.row(plan);

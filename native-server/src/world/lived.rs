@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use heliograph_core::Timestamp;
 use heliograph_core::actor::{self, Call};
-use heliograph_core::country::{Course, Method, Standing};
+use heliograph_core::country::{Course, Standing};
 use heliograph_core::import::{Batch, ImportKind, Importer, MAX_CHUNK, Options};
 use heliograph_core::runtime::Runtime;
 use heliograph_core::settings::Settings;
@@ -33,17 +33,17 @@ pub type Answers = Vec<Vec<Standing>>;
 
 /// Imports a world into a new data file in `folder` and asks for every pair of country and site at every check; the answers
 /// are by country.
-pub async fn live(world: &World, method: Method, folder: &Path) -> Result<Vec<Answers>, String> {
+pub async fn live(world: &World, folder: &Path) -> Result<Vec<Answers>, String> {
     let mut settings = Settings::default();
     (settings.publish_interval, settings.first_party_services) = (1, false);
     let options = store::Options { alone: true, ..store::Options::new(folder.join("world.redb")) };
     let deployment = Deployment::open(settings, options).await?;
-    let answers = lived(world, method, &deployment).await;
+    let answers = lived(world, &deployment).await;
     deployment.close().await;
     answers
 }
 
-async fn lived(world: &World, method: Method, deployment: &Deployment) -> Result<Vec<Answers>, String> {
+async fn lived(world: &World, deployment: &Deployment) -> Result<Vec<Answers>, String> {
     let rt: Arc<dyn Runtime> = deployment.native().clone();
     let start = begin(clock::now());
     import(&*rt, ImportKind::Asn, told::networks(world).as_bytes()).await?;
@@ -52,7 +52,7 @@ async fn lived(world: &World, method: Method, deployment: &Deployment) -> Result
     let mut asking = JoinSet::new();
     for country in 0..world.plan.size.countries {
         let (rt, sites) = (rt.clone(), world.plan.size.sites);
-        asking.spawn(async move { (country, ask(&*rt, method, (country, sites), start).await) });
+        asking.spawn(async move { (country, ask(&*rt, (country, sites), start).await) });
     }
     let mut answers = vec![Answers::new(); world.plan.size.countries];
     while let Some(done) = asking.join_next().await {
@@ -112,17 +112,12 @@ async fn rest(deployment: &Deployment) -> Result<(), String> {
     Err("the deployment does not come to rest".to_owned())
 }
 
-async fn ask(
-    rt: &dyn Runtime,
-    method: Method,
-    (country, sites): (usize, usize),
-    start: Timestamp,
-) -> Result<Answers, String> {
+async fn ask(rt: &dyn Runtime, (country, sites): (usize, usize), start: Timestamp) -> Result<Answers, String> {
     let times: Vec<Timestamp> =
         (CHECK..=HOURS).step_by(CHECK).map(|hour| start.plus(i64::try_from(hour).unwrap_or(0) * HOUR)).collect();
     let mut answers = Answers::with_capacity(sites);
     for site in 0..sites {
-        let course = Course { target: told::site(site), times: times.clone(), method };
+        let course = Course { target: told::site(site), times: times.clone() };
         let call = Call::query(told::code(country), &course).map_err(refused)?;
         let reply = rt.query(call).await.map_err(refused)?;
         answers.push(actor::decode(&reply).map_err(refused)?);

@@ -19,10 +19,9 @@ use crate::kv::Direction;
 use crate::reference::Tracked;
 use crate::starter::Platform;
 use crate::time::{DAY, HOUR, SECOND};
-use crate::verdict::constants::{ACCESSIBLE_VOTES, DEFAULT_DOWN_RATE, LABEL_PREVALENCE, MIN_ADDRESSES};
+use crate::verdict::constants::{CLEAR_VOTES, DEFAULT_DOWN_RATE, LABEL_PREVALENCE, MIN_ADDRESSES};
 use crate::verdict::national;
-use crate::verdict::network::log10_share_ratio;
-use crate::verdict::posterior::{Calibration, log10_odds};
+use crate::verdict::posterior::{Calibration, log10_odds, log10_share_ratio};
 use crate::verdict::technique::Technique;
 use crate::verdict::window::Ageing;
 use crate::{Result, Timestamp, licence};
@@ -394,7 +393,7 @@ fn weight(view: &View<'_>, one: &Combined<'_>) -> Result<(u32, f64)> {
     }
     let (mut all, mut blocked, mut tested) = (0.0, 0.0, 0);
     for (asn, votes) in &votes {
-        if affected.contains(asn) || *votes as usize >= ACCESSIBLE_VOTES {
+        if affected.contains(asn) || *votes as usize >= CLEAR_VOTES {
             let weight = (row(view, *asn)?.addresses.unwrap_or(0).max(MIN_ADDRESSES) as f64).sqrt();
             tested += 1;
             all += weight;

@@ -40,7 +40,7 @@ use super::tables::TARGETS;
 use crate::actor::{Kind, Operation, Turn};
 use crate::change::merge::{self, Series};
 use crate::change::series::bounds;
-use crate::kv::Direction;
+use crate::kv::{Direction, Read};
 use crate::reference::Tracked;
 use crate::starter::Platform;
 use crate::time::SECOND;
@@ -86,6 +86,21 @@ pub(super) fn touched(turn: &mut Turn<'_>, target: &str) -> Result<()> {
     let subject = subject_of(target, &super::listed(turn)?);
     SUBJECTS.put(turn, &(subject,), &())?;
     soon(turn)
+}
+
+/// Whether a target has a blocked vote in this block or a later one, as far as that was looked at.
+pub(super) fn failed_since(view: &impl Read, target: &str, block: u32) -> Result<bool> {
+    if DIRTY.contains(view, &(target.to_owned(),))? {
+        return Ok(true);
+    }
+    let mut failed = false;
+    let range = BLOCKS.between(&(target.to_owned(), block), &(target.to_owned(), u32::MAX));
+    BLOCKS.visit(view, range, Direction::Ascending, |_, block| {
+        // Hours are kept where a vote is blocked.
+        failed = block.spans.iter().any(|span| !span.hours.is_empty());
+        Ok(!failed)
+    })?;
+    Ok(failed)
 }
 
 /// Events of another source came, changed or went.

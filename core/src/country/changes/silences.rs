@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use super::super::noisy;
 use super::super::tables::NETWORKS;
 use super::tables::{Days, FAILED, SILENCES, SilenceRow, VOLUME_DAYS, VOLUMES, WORK, Work};
 use super::{combine_again, soon};
@@ -47,6 +48,7 @@ pub fn heard(turn: &mut Turn<'_>, (day, source): (u32, u8), more: &Heard) -> Res
             }
         }
     }
+    noisy::changed(turn, day)?;
     Ok(VOLUME_DAYS.put(turn, &(day,), &())?)
 }
 
@@ -54,6 +56,7 @@ pub fn heard(turn: &mut Turn<'_>, (day, source): (u32, u8), more: &Heard) -> Res
 pub fn forget(turn: &mut Turn<'_>, (day, source): (u32, u8)) -> Result<()> {
     VOLUMES.delete(turn, &(day, source));
     FAILED.delete(turn, &(day, source));
+    noisy::changed(turn, day)?;
     Ok(VOLUME_DAYS.put(turn, &(day,), &())?)
 }
 

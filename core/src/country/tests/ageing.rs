@@ -60,7 +60,8 @@ fn rulings_intelligence_7_12_a_new_vote_decides_by_the_networks_that_have_a_verd
     let server = Server::start();
     import(&server, &format!("{HEADER}{}", rows("IT", 1, "example.org", "2025-06-02", 0..8, true)));
     let statuses = sweep(&server, "IT", "example.org", "2025-06-02T08:00:00Z", 12 * HOUR, 70);
-    assert_eq!(statuses.iter().filter(|status| *status == "blocked").count(), 60, "{statuses:?}");
+    let blocked = statuses.iter().filter(|status| *status == "blocked").count();
+    assert!((14..=40).contains(&blocked), "a week, not a month: {statuses:?}");
     assert_never_more_blocked(&statuses, "one network");
 }
 

@@ -62,7 +62,7 @@ fn rulings_intelligence_1_2_4_5_6_11_kenya_2023_is_found_where_and_when_it_was()
     for day in INSIDE {
         let answer = server.detect("KE", "telegram", Some(&format!("{day}T12:00:00Z")));
         assert_eq!((&answer["status"], &answer["scope"]), (&"blocked".into(), &"several".into()), "{day}: {answer}");
-        assert!(answer["confidence"].as_f64().unwrap() > 0.9, "{answer}");
+        assert!(answer["confidence"].as_f64().unwrap() > 0.7, "{answer}");
     }
 
     let before = server.0.rows(&ActorId::new(Kind::Country, "KE"));

@@ -3,6 +3,7 @@
 mod ageing;
 mod attested;
 mod bounds;
+mod contradictions;
 mod counts;
 mod days;
 mod down_everywhere;

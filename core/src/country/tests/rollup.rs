@@ -66,7 +66,7 @@ fn answers(server: &Server, country: &str, targets: &[&str], moments: &[String])
 /// Measurements of late 2024 in two countries, with blocks that begin and end, and rows that wait for peers.
 fn old_measurements() -> String {
     let mut parts = vec![HEADER.to_owned()];
-    for (asn, blocked) in [(1, true), (2, false), (3, false)] {
+    for (asn, blocked) in [(1, true), (2, true), (3, false)] {
         parts.push(rows("IT", asn, "example.org", "2024-10-01", 0..40, false));
         parts.push(rows("IT", asn, "example.org", "2024-10-04", 0..60, blocked));
         parts.push(rows("IT", asn, "example.org", "2024-10-20", 0..30, false));

@@ -56,7 +56,7 @@ fn ruling_intelligence_12_no_measured_verdict_without_a_vote_in_30_days() {
 fn ruling_intelligence_11_as_of_knows_nothing_of_later_and_is_echoed() {
     let server = server(&[
         rows("IT", 1, "example.org", "2025-12-01", 0..8, false),
-        rows("IT", 1, "example.org", "2025-12-20", 0..8, true),
+        rows("IT", 1, "example.org", "2025-12-28", 0..8, true),
     ]);
     let then = server.detect("IT", "example.org", Some("2025-12-10T00:00:00Z"));
     assert_eq!((&then["status"], &then["as_of"]), (&"accessible".into(), &"2025-12-10T00:00:00.000Z".into()));

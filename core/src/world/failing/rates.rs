@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::change::constants::{BLOCK_DAYS, OUTAGE_EDGE_SHARE, OUTAGE_ELSE, OUTAGE_HOURS, OUTAGE_SHARE};
 use crate::change::series::{Failures, Spell, total};
 use crate::time::HOUR;
-use crate::verdict::constants::{ACCESSIBLE_VOTES, DOWN_RATE_COUNTRIES, PEER_NETWORKS, PEER_SESSIONS, PEER_WINDOW};
+use crate::verdict::constants::{DOWN_RATE_COUNTRIES, PEER_NETWORKS, PEER_SESSIONS, PEER_WINDOW, RATE_MEASUREMENTS};
 use crate::verdict::network::{down_rate, down_rate_but};
 
 /// What a country is told of a target in the others.
@@ -203,7 +203,7 @@ fn by_window(failures: &Failures, width: u8) -> Vec<Window> {
 
 /// The share of failures among measurements, of which there are enough to say so.
 fn share((failed, said): (u32, u32)) -> Option<f64> {
-    (said as usize >= ACCESSIBLE_VOTES).then(|| f64::from(failed) / f64::from(said))
+    (said as usize >= RATE_MEASUREMENTS).then(|| f64::from(failed) / f64::from(said))
 }
 
 #[cfg(test)]

@@ -1,0 +1,94 @@
+//! How likely the networks that block reach the lines of a national block.
+
+use super::constants::{NATIONAL_SHARE, SEVERAL_NETWORKS, SEVERAL_SHARE};
+
+/// A network of a country that has something to say.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Voice {
+    /// Any unit.
+    pub weight: f64,
+    /// Not a network but the country as seen from outside.
+    pub remote: bool,
+    /// Probability that it blocks.
+    pub p_blocked: f64,
+}
+
+/// Steps of the whole weight: a quarter and a half are whole numbers of them.
+const STEPS: usize = 1024;
+
+/// The probability, 0-1, that the networks which block have [`NATIONAL_SHARE`] of the weight, or [`SEVERAL_SHARE`] on
+/// [`SEVERAL_NETWORKS`] (ruling intelligence 7), as if each blocked by itself; 0 without any. Shares are added up in steps of
+/// about a thousandth, exactly where all networks weigh the same.
+pub fn reached(voices: &[Voice]) -> f64 {
+    let total: f64 = voices.iter().map(|voice| voice.weight).sum();
+    if voices.is_empty() || total <= 0.0 {
+        return 0.0;
+    }
+    // A multiple of the networks, so that equal parts are whole numbers of steps too.
+    let steps = 4 * voices.len() * (STEPS / 4).div_ceil(voices.len());
+    let line = |share: f64| (share * steps as f64).round() as usize;
+    let (half, quarter) = (line(NATIONAL_SHARE), line(SEVERAL_SHARE));
+    // By networks that block (none, one, more) and their share in steps, from a half on all the same.
+    let mut chances = vec![[0.0_f64; SEVERAL_NETWORKS + 1]; half + 1];
+    if let Some([none, ..]) = chances.first_mut() {
+        *none = 1.0;
+    }
+    for Voice { weight, remote, p_blocked } in voices {
+        let step = (weight / total * steps as f64).round() as usize;
+        let mut next = vec![[0.0_f64; SEVERAL_NETWORKS + 1]; half + 1];
+        for (at, row) in chances.iter().enumerate() {
+            for (networks, chance) in row.iter().enumerate().filter(|(_, chance)| **chance > 0.0) {
+                let more = if *remote { networks } else { (networks + 1).min(SEVERAL_NETWORKS) };
+                if let Some(free) = next.get_mut(at).and_then(|row| row.get_mut(networks)) {
+                    *free += chance * (1.0 - p_blocked);
+                }
+                if let Some(blocks) = next.get_mut((at + step).min(half)).and_then(|row| row.get_mut(more)) {
+                    *blocks += chance * p_blocked;
+                }
+            }
+        }
+        chances = next;
+    }
+    let reaches = |at: usize, networks: usize| at >= half || (at >= quarter && networks >= SEVERAL_NETWORKS);
+    let rows = chances.iter().enumerate();
+    let all = rows.flat_map(|(at, row)| row.iter().enumerate().map(move |(networks, chance)| (at, networks, chance)));
+    all.filter(|(at, networks, _)| reaches(*at, *networks)).map(|(.., chance)| chance).sum::<f64>().min(1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn voice(addresses: f64, p_blocked: f64) -> Voice {
+        Voice { weight: addresses.sqrt(), remote: false, p_blocked }
+    }
+
+    /// By all subsets.
+    fn exactly(voices: &[Voice]) -> f64 {
+        let total: f64 = voices.iter().map(|voice| voice.weight).sum();
+        let subsets = 0..1_u32 << voices.len();
+        subsets
+            .map(|subset| {
+                let (mut chance, mut weight) = (1.0, 0.0);
+                for (place, voice) in voices.iter().enumerate() {
+                    let blocks = subset >> place & 1 == 1;
+                    chance *= if blocks { voice.p_blocked } else { 1.0 - voice.p_blocked };
+                    weight += if blocks { voice.weight } else { 0.0 };
+                }
+                let share = weight / total + 1e-9;
+                if share >= 0.5 || (share >= 0.25 && subset.count_ones() >= 2) { chance } else { 0.0 }
+            })
+            .sum()
+    }
+
+    #[test]
+    fn a_country_is_as_likely_blocked_as_all_ways_to_reach_the_lines_together() {
+        let equal: Vec<Voice> = [0.9, 0.1, 0.05, 0.8, 0.1, 0.02, 0.3].map(|p| voice(1_000.0, p)).into();
+        let unequal = [voice(1e6, 0.7), voice(90_000.0, 0.2), voice(40_000.0, 0.9), voice(300.0, 0.1)];
+        for voices in [&equal[..], &equal[..4], &equal[..2], &equal[..1], &unequal] {
+            let p = reached(voices);
+            assert!((p - exactly(voices)).abs() < 2e-3, "{p} {}", exactly(voices));
+        }
+        assert_eq!(reached(&[]), 0.0);
+    }
+}
