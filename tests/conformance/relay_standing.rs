@@ -5,7 +5,7 @@ use heliograph_tests::races::{self, Race, copied, encryption_key, made_up, owner
 use heliograph_tests::relay::{Agent, SdkAgent, base64, bytes, deployment_id, proof, unique, unsigned_body};
 use serde_json::{Value, json};
 
-use crate::relay_channels::{join, post, public};
+use crate::relay_channels::{join, leave, post, public};
 use crate::{Suite, cases};
 
 cases![
@@ -18,6 +18,7 @@ cases![
     a_recorded_registration_with_a_proof_gives_nobody_another_api_key,
     nobody_displaces_a_proved_registration,
     what_a_displaced_registration_had_ends_and_what_it_wrote_is_marked,
+    posts_of_a_registration_that_is_gone_are_marked_in_channels_that_it_had_left_too,
     eight_silent_registrations_of_different_keys_wait_and_no_more,
     a_stolen_api_key_that_deactivates_ends_nothing_for_the_proved_key,
     a_squatter_that_is_suspended_or_erased_does_not_bind_the_did,
@@ -244,6 +245,42 @@ fn what_a_displaced_registration_had_ends_and_what_it_wrote_is_marked(suite: &Su
     });
     assert_eq!(marked["content"], "false");
     post(&owner, &channel, "no member").expect_error(403, "FORBIDDEN");
+}
+
+fn posts_of_a_registration_that_is_gone_are_marked_in_channels_that_it_had_left_too(suite: &Suite) {
+    let client = suite.client();
+    for way in ["leave", "deactivate", "erase"] {
+        for attack in [made_up, copied] {
+            let (sdk, body) = owner();
+            let attacker = register(suite, &attack(&body));
+            let friend = Agent::server_side(&client);
+            let channel = public(&friend);
+            join(&attacker, &channel).expect(200);
+            post(&attacker, &channel, "false").expect(201);
+            match way {
+                "leave" => leave(&attacker, &channel).expect(200),
+                "deactivate" => attacker.client.delete("/v1/agent/deactivate").expect(200),
+                _ => client.admin().delete(&format!("/v1/admin/agents/{}", sdk.did)).expect(200),
+            };
+            let owner = register(suite, &proved(suite, &sdk, &body));
+            assert_eq!(owner.did, attacker.did);
+            join(&owner, &channel).expect(200);
+            post(&owner, &channel, "true").expect(201);
+            // The mark comes by a message to the channel; only what the attacker wrote gets it.
+            let expected = vec![("false".to_owned(), true), ("true".to_owned(), false)];
+            client.until(|| (marks(&friend, &channel) == expected).then_some(()));
+        }
+    }
+}
+
+/// What was posted in a channel, in the order of texts, and whether it is marked as from before a proof.
+fn marks(reader: &Agent, channel: &str) -> Vec<(String, bool)> {
+    let page = reader.client.get(&format!("/v1/agent/channels/{channel}/messages")).expect(200);
+    let posts = page["messages"].as_array().unwrap().iter();
+    let marked = posts.map(|post| (post["content"].as_str().unwrap().to_owned(), post["before_proof"] == true));
+    let mut marked: Vec<(String, bool)> = marked.collect();
+    marked.sort();
+    marked
 }
 
 fn eight_silent_registrations_of_different_keys_wait_and_no_more(suite: &Suite) {
