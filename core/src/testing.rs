@@ -25,7 +25,7 @@ use crate::crypto::sealing::{KeyRing, MasterKey};
 use crate::deployment;
 use crate::fetch::{self, Incoming, Outgoing};
 use crate::http::Ready;
-use crate::incidents::{Draft, IncidentType, Severity, Status};
+use crate::incidents::{Draft, IncidentType, Severity, Status, Unknown};
 use crate::kv::{Batch, MemoryStore, Store};
 use crate::runtime::{self, Archive, BoxFuture, ByteStream, Environment, Runtime};
 use crate::secrets::Secrets;
@@ -112,7 +112,7 @@ pub fn incident(subject: &str, start: Timestamp) -> Draft {
         evidence_ids: Vec::new(),
         evidence_total: 0,
         licence: "CC-BY-4.0".into(),
-        end_unknown: false,
+        unknown: Unknown::NOTHING,
         declared: None,
         resolved: None,
     }

@@ -1,6 +1,8 @@
 //! What belongs together: measured events, silences and what others report, to incidents of one country. The result
 //! depends on the sets alone, not on their order (ruling intelligence 15).
 //!
+//! - What was blocked when it was first measured, nobody knows since when: of one source that is one incident with a list of
+//!   sites and platforms, as far as they end together. Which of them were measured first says nothing of a censor.
 //! - Measured events of a platform stand alone. Those of single domains that begin within 24 h of the first, by the same
 //!   method, on networks that are mostly the same, and end together are one incident with several domains: a censor's list
 //!   comes into force at once, and is lifted at once. "Mostly" is a Jaccard index of one half, not equality, since
@@ -18,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::constants::{EVENT_HOURS, EVENT_SLACK, MERGE_GAP, SIMILAR_END, SIMILAR_HOURS, SIMILAR_NETWORKS};
+use super::constants::{EVENT_HOURS, EVENT_SLACK, MERGE_GAP, SILENT_GAP, SIMILAR_END, SIMILAR_HOURS, SIMILAR_NETWORKS};
 use super::merge::Found;
 use super::series::techniques;
 use crate::event::{Event, EventKind, Scope, UNNAMED};
@@ -81,6 +83,21 @@ impl Combined<'_> {
         }
     }
 
+    /// Whether it was there when it was first measured.
+    pub fn is_start_unknown(&self) -> bool {
+        let first = self.measured.iter().map(|measured| measured.found.start).min();
+        self.measured.iter().any(|measured| Some(measured.found.start) == first && measured.found.start_unknown)
+    }
+
+    /// Of a list of what was there when it was first measured: each alone. Without any, it is none.
+    pub fn listed(&self) -> Vec<Combined<'_>> {
+        if self.measured.len() < 2 || self.measured.iter().any(|measured| !measured.found.start_unknown) {
+            return Vec::new();
+        }
+        let alone = self.measured.iter().map(|one| Combined { measured: vec![*one], ..Combined::new(&one.subject) });
+        alone.collect()
+    }
+
     /// First and last hour, hours since the epoch.
     pub fn hours(&self) -> (i64, i64) {
         let measured = self.measured.iter().map(|measured| (measured.found.start, measured.found.end));
@@ -141,7 +158,9 @@ pub fn combine<'a>(
     events: &'a [Event],
     listed: &'a [Tracked],
 ) -> Vec<Combined<'a>> {
-    let mut all = similar(measured);
+    let (unseen, seen) = unseen(measured, events, listed);
+    let mut all = similar(seen);
+    all.extend(lists(unseen, listed));
     let reported = about_services(&mut all, events.iter().filter(|event| !is_connectivity(event)).collect(), listed);
     all.extend(reported);
     all.extend(connectivity(silences, events.iter().filter(|event| is_connectivity(event)).collect()));
@@ -180,11 +199,62 @@ fn ends_apart(a: &Found, b: &Found) -> bool {
     last.start > first.end + EVENT_SLACK || first.resolved.is_some() && last.end - first.end > SIMILAR_END
 }
 
+/// Whether one source saw it on one network: such a one alone is only suspected, and does not become more in a list.
+pub fn is_narrow(found: &Found) -> bool {
+    found.networks.len() <= 1 && found.sources.len() <= 1
+}
+
+/// Whether two of a list end together, or both go on. What nobody measures any more does not go on with what is measured.
+fn ends_with(a: &Found, b: &Found) -> bool {
+    let (first, last) = if a.end <= b.end { (a, b) } else { (b, a) };
+    let over = first.resolved.is_some() || last.last_vote - first.last_vote > SILENT_GAP;
+    !over || last.end - first.end <= SIMILAR_END
+}
+
+/// Those that were there when they were first measured and that no report speaks of, and the others.
+fn unseen<'a>(
+    measured: &'a [Measured],
+    events: &'a [Event],
+    listed: &'a [Tracked],
+) -> (Vec<&'a Measured>, Vec<&'a Measured>) {
+    let mut reported: BTreeMap<&str, Vec<(i64, i64)>> = BTreeMap::new();
+    for event in events.iter().filter(|event| !is_connectivity(event)) {
+        for name in &event.services {
+            reported.entry(service(name, listed)).or_default().push(interval(event));
+        }
+    }
+    let is_reported = |one: &Measured| {
+        let hours = reported.get(one.subject.as_str()).into_iter().flatten();
+        hours.into_iter().any(|hours| overlap(*hours, (one.found.start, one.found.end)))
+    };
+    measured.iter().partition(|one| one.found.start_unknown && !is_reported(one))
+}
+
+/// What was there when it was first measured, in lists: by source, which is the first of them where several saw it.
+fn lists<'a>(mut measured: Vec<&'a Measured>, listed: &[Tracked]) -> Vec<Combined<'a>> {
+    measured.sort_by(|a, b| (a.found.start, &a.subject).cmp(&(b.found.start, &b.subject)));
+    let of = |found: &Found| (found.sources.first().copied(), is_narrow(found));
+    let mut lists: Vec<(&Found, Combined<'a>)> = Vec::new();
+    for one in measured {
+        let same = |first: &Found| of(first) == of(&one.found) && ends_with(first, &one.found);
+        match lists.iter_mut().find(|(first, _)| same(first)) {
+            Some((_, list)) => {
+                // A platform stands for the rest of them, since it says more.
+                if is_platform(&one.subject, listed) && !is_platform(&list.subject, listed) {
+                    list.subject.clone_from(&one.subject);
+                }
+                list.measured.push(one);
+            }
+            None => lists.push((&one.found, Combined { measured: vec![one], ..Combined::new(&one.subject) })),
+        }
+    }
+    lists.into_iter().map(|(_, list)| list).collect()
+}
+
 /// Platforms alone, similar single domains together.
-fn similar(measured: &[Measured]) -> Vec<Combined<'_>> {
+fn similar(mut order: Vec<&Measured>) -> Vec<Combined<'_>> {
     let is_domain =
         |measured: &&Measured| Platform::by_slug(&measured.subject).is_none() && measured.subject.contains('.');
-    let mut order: Vec<&Measured> = measured.iter().collect();
     order.sort_by(|a, b| (a.found.start, &a.subject).cmp(&(b.found.start, &b.subject)));
     let mut all: Vec<Combined<'_>> = Vec::new();
     // Leaders that may still take others: index, what was found, method, networks.

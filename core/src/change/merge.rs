@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use super::beginning;
 use super::constants::{CLEAR_VOTES, INTERMITTENT_SHARE, MERGE_GAP};
 use super::cusum::Episode;
 use super::schedule;
 use super::series::{Block, Span};
-use crate::kv::Row;
+use crate::kv::{Row, StoreError, appended};
 
 /// One series of a subject with its blocks, oldest first.
 pub struct Series {
@@ -64,8 +65,16 @@ pub struct Found {
     pub intermittent: bool,
     /// See [`schedule::words`].
     pub schedule: Option<String>,
+    /// It was there when it was first measured: it began before `start`.
+    pub start_unknown: bool,
 }
-impl Row for Found {}
+impl Row for Found {
+    const VERSION: u8 = 2;
+
+    fn upgrade(version: u8, bytes: &[u8]) -> Result<Self, StoreError> {
+        appended(version, 1, bytes, &[0])
+    }
+}
 
 struct Piece<'a> {
     series: &'a Series,
@@ -154,6 +163,7 @@ fn found(series: &[Series], group: &[&Piece<'_>], end: i64) -> Option<Found> {
         blocked: 0,
         intermittent: false,
         schedule: None,
+        start_unknown: false,
     };
     found.networks = networks(group);
     let mut hours = Vec::new();
@@ -184,6 +194,7 @@ fn found(series: &[Series], group: &[&Piece<'_>], end: i64) -> Option<Found> {
     let votes: u32 = found.networks.iter().map(|network| network.votes).sum();
     found.intermittent = f64::from(votes - blocked.min(votes)) > INTERMITTENT_SHARE * f64::from(votes);
     found.schedule = schedule::words(&hours);
+    found.start_unknown = !beginning::is_seen(&found, series);
     resolve(&mut found, &mut later);
     Some(found)
 }

@@ -7,10 +7,12 @@
 //! | [`pool`] | a block that is too short for each network alone |
 //! | [`series`] | a series in blocks, so that late data cost what they change |
 //! | [`merge`] | episodes of all networks and roles of a subject to events |
+//! | [`beginning`] | whether anybody looked before it began |
 //! | [`combine`] | measured events, silences and reports of others to incidents |
 //! | [`volume`], [`silence`] | measurements that were to be expected and did not come |
 //! | [`schedule`] | the hours that a block keeps |
 
+pub mod beginning;
 pub mod combine;
 pub mod constants;
 pub mod cusum;

@@ -145,10 +145,11 @@ fn lasts(incidents: &[&Incident], when: Option<When>, stance: Stance, period: Pe
         (false, true) => Fit::Opposed,
         (false, false) => Fit::Untold,
     };
-    let begins = |incident: &&Incident| begins(incident, when);
+    let begins = |incident: &&Incident| begins(incident, when) == Fit::Agrees;
+    let begun = |incidents: &[&Incident]| incidents.iter().all(|incident| self::begins(incident, when) != Fit::Untold);
     let ends = |incident: &&Incident| incident.end().is_some_and(|end| is_last(end, when));
     // Who knows only when it was last said to go on does not know its end.
-    let ended = incidents.iter().all(|incident| incident.end().is_some() && !incident.is_end_unknown());
+    let ended = incidents.iter().all(|incident| incident.known_end().is_some());
     match (when.span, stance.negated) {
         (Span::During | Span::By | Span::Between, _) | (Span::Before | Span::After, false) => Fit::Agrees,
         // "Blocked until 24 November": it ended then.
@@ -156,12 +157,12 @@ fn lasts(incidents: &[&Incident], when: Option<When>, stance: Stance, period: Pe
         (Span::Since, false) => {
             let goes_on = |incident: &&Incident| incident.end().is_none_or(|end| end >= period.to);
             let going: Vec<&Incident> = incidents.iter().copied().filter(|incident| goes_on(incident)).collect();
-            told(going.iter().any(begins), !going.is_empty())
+            told(going.iter().any(begins), !going.is_empty() && begun(&going))
         }
         (Span::Range, false) => {
             // Of several, the first begins and the last ends it, and they fill most of it.
             let several = incidents.iter().any(begins) && incidents.iter().any(ends);
-            told(several && share(incidents, period, until) >= WHOLE, ended)
+            told(several && share(incidents, period, until) >= WHOLE, ended && begun(incidents))
         }
         (Span::Throughout, false) => told(share(incidents, period, until) >= WHOLE, ended),
         (Span::After | Span::Before, true) => fit(share(incidents, period, until) >= WHOLE),
@@ -172,11 +173,16 @@ fn lasts(incidents: &[&Incident], when: Option<When>, stance: Stance, period: Pe
     }
 }
 
-/// Whether an incident began on the days that a claim gives for its beginning, or near them.
-pub fn begins(incident: &Incident, when: When) -> bool {
+/// Whether an incident began on the days that a claim gives for its beginning, or near them. One that was there when it was
+/// first measured began at any time before: that tells only against a later beginning.
+pub fn begins(incident: &Incident, when: When) -> Fit {
     let (first, day) = (when.first.days(), incident.start().day());
     let last = if matches!(when.span, Span::During) { when.last.days() } else { first + when.named - 1 };
-    day + NEAR > first && day < last + NEAR
+    match (incident.is_start_unknown(), day + NEAR > first && day < last + NEAR) {
+        (true, _) if day + NEAR > first => Fit::Untold,
+        (false, true) => Fit::Agrees,
+        _ => Fit::Opposed,
+    }
 }
 
 /// Whether an end lies on the days that a claim gives for it, or near them. An end at midnight is that of the day before.
@@ -185,11 +191,13 @@ fn is_last(end: Timestamp, when: When) -> bool {
     end.day() + NEAR > last - when.closing + 1 && day < last + NEAR
 }
 
-/// Days that an incident took, up to now where it goes on; nobody knows of one that was only said to go on at some time.
+/// Days that an incident took, up to now where it goes on; nobody knows of one that was only said to go on at some time, or
+/// that was there when it was first measured.
 pub fn took(incident: &Incident, now: Timestamp) -> Option<f64> {
     let until = incident.end().unwrap_or(now).0;
     // Microseconds of centuries need no more digits than a double has.
-    (!incident.is_end_unknown()).then_some((until - incident.start().0).max(0) as f64 / DAY as f64)
+    let known = !incident.is_end_unknown() && !incident.is_start_unknown();
+    known.then_some((until - incident.start().0).max(0) as f64 / DAY as f64)
 }
 
 /// Whether an incident is of a whole country and names no networks.

@@ -6,6 +6,7 @@ use super::check::{Judgement, Verdict, Why, judge};
 use super::findings::Findings;
 use super::on_network::{self, OnNetwork, Seen};
 use super::opposite::{self, Known};
+use super::outweighed::outweighed;
 use super::parse::Reading;
 use super::platforms;
 use super::reach::{self, Fit, Reach};
@@ -204,7 +205,15 @@ impl Claimed<'_> {
         let (country, period) = (self.country.code, self.period);
         let named = |incident: &Incident| network.as_ref().is_none_or(|network| network.is_of(incident, period));
         let claim = (self.reading, self.stance);
-        let mut bearing = bearing::of(&incidents, country, claim, period, |one| named(one) && !self.is_gone(one));
+        let outweighed = match (self.topic, &network) {
+            // That it is over is seen by measurements anyway, and of one network a day of the country says nothing.
+            (Topic::Subject(subject), None) if findings.measured && !self.stance.over => {
+                outweighed(rt, country, subject, &incidents, period).await?
+            }
+            _ => Vec::new(),
+        };
+        let counts = |one: &Incident| named(one) && !self.is_gone(one) && !outweighed.contains(&one.id);
+        let mut bearing = bearing::of(&incidents, country, claim, period, counts);
         weigh_incidents(&mut findings, &incidents, &bearing, (self.reading, period));
         let gone = bearing::of(&incidents, country, claim, period, |one| named(one) && self.is_gone(one));
         self.weigh_now(&mut findings, gone.surest.and_then(|at| incidents.get(at)), detection.as_ref());
@@ -257,11 +266,17 @@ impl Claimed<'_> {
     }
 
     /// Whether an incident of the claimed place began when the claim says.
-    fn begins(&self, incidents: &[Incident], bearing: &Bearing) -> bool {
-        let began = |when: When| {
-            bearing.fitting.iter().filter_map(|at| incidents.get(*at)).any(|incident| bearing::begins(incident, when))
-        };
-        self.reading.when.is_some_and(began)
+    fn begins(&self, incidents: &[Incident], bearing: &Bearing) -> Fit {
+        let fitting = bearing.fitting.iter().filter_map(|at| incidents.get(*at));
+        let fits: Vec<Fit> = fitting
+            .map(|incident| self.reading.when.map_or(Fit::Opposed, |when| bearing::begins(incident, when)))
+            .collect();
+        match fits.as_slice() {
+            _ if fits.contains(&Fit::Agrees) => Fit::Agrees,
+            [] => Fit::Untold,
+            all if all.contains(&Fit::Untold) => Fit::Untold,
+            _ => Fit::Opposed,
+        }
     }
 
     /// The judgement with and without the details that nothing tells, and the networks that the claim counts.
@@ -350,7 +365,7 @@ impl Claimed<'_> {
         let recorded = surest.map_or(0, |incident| incident.draft.networks.len());
         let occasion = surest.and_then(|incident| incident.draft.occasion.as_deref());
         let told = |beyond: &Beyond| match *beyond {
-            Beyond::Beginning => known.begins,
+            Beyond::Beginning => known.begins == Fit::Agrees,
             Beyond::Hours(_) => known.hours == Fit::Agrees,
             Beyond::HowLong(length) => {
                 // What is said of the past, and goes on, has no length yet.
@@ -385,7 +400,7 @@ impl Claimed<'_> {
 
     /// Whether a claim about now comes after the end of an incident.
     fn is_gone(&self, incident: &Incident) -> bool {
-        let ended = !incident.is_end_unknown() && incident.end().is_some_and(|end| end <= self.now);
+        let ended = incident.known_end().is_some_and(|end| end <= self.now);
         self.period.is_now && !self.stance.over && ended
     }
 
@@ -464,7 +479,7 @@ fn weigh_incidents(
     }
     let fitting = || bearing.fitting.iter().filter_map(|at| incidents.get(*at));
     // Who knows only when it was last said to go on does not know that it ended.
-    let ended = |incident: &Incident| !incident.is_end_unknown() && incident.end().is_some_and(|end| end <= period.at);
+    let ended = |incident: &Incident| incident.known_end().is_some_and(|end| end <= period.at);
     let ended_by = |at: Timestamp| move |incident: &Incident| incident.end().is_some_and(|end| end <= at);
     findings.over = (findings.incident.is_some() && fitting().all(ended)) || findings.over;
     findings.soon_over = findings.incident.is_some() && fitting().all(ended_by(period.at.plus(SOON)));

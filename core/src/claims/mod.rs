@@ -39,6 +39,7 @@
 //! | `hours` | at what hours and on which days of the week it says so |
 //! | `counts` | what it counts and compares, against the rows of a table |
 //! | `recorded` | the incidents of its service, country and period |
+//! | `outweighed` | which of them measurements say the opposite of |
 //! | `gather` | what measurements, lists and incidents say |
 //! | `on_network` | what measurements say of one network |
 //! | `platforms` | what measurements of platforms say of social media |
@@ -78,6 +79,7 @@ mod networks;
 mod objects;
 mod on_network;
 mod opposite;
+mod outweighed;
 mod parse;
 mod part;
 mod places;

@@ -17,8 +17,8 @@ pub struct Known<'k> {
     pub nationwide: Fit,
     pub networks: Fit,
     pub hours: Fit,
-    /// One of them began on the claimed days.
-    pub begins: bool,
+    /// Whether one of them began on the claimed days.
+    pub begins: Fit,
     pub now: Timestamp,
 }
 
@@ -30,7 +30,7 @@ impl Known<'_> {
             Beyond::Nationwide => self.nationwide == Fit::Opposed,
             Beyond::HowLong(length) => self.is_of_another_length(length),
             Beyond::Hours(_) => self.hours == Fit::Opposed,
-            Beyond::Beginning => !self.begins && !self.fitting.is_empty(),
+            Beyond::Beginning => self.begins == Fit::Opposed,
             Beyond::Method(claimed) => claimed.are_opposed_by(self.methods),
             _ => false,
         }
@@ -39,7 +39,7 @@ impl Known<'_> {
     /// Whether all that is known of it is over and took clearly longer or shorter, each by itself and all together.
     fn is_of_another_length(&self, claimed: Length) -> bool {
         let ended = |incident: &&Incident| {
-            let end = incident.end().filter(|end| *end <= self.now && !incident.is_end_unknown());
+            let end = incident.known_end().filter(|end| *end <= self.now && !incident.is_start_unknown());
             end.map(|end| (incident.start(), end))
         };
         let spans: Vec<(Timestamp, Timestamp)> = self.fitting.iter().filter_map(ended).collect();

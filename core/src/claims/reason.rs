@@ -111,7 +111,8 @@ fn unchecked(found: &Found, beyond: Beyond, now: Timestamp) -> Option<String> {
             format!("at what hours, and what is recorded keeps to {kept}")
         }
         (Beyond::Beginning, ..) if let Some(incident) = surest => {
-            format!("when it began, and what is recorded began on {}", plain_date(incident.start()))
+            let began = if incident.is_start_unknown() { "before" } else { "on" };
+            format!("when it began, and what is recorded began {began} {}", plain_date(incident.start()))
         }
         (Beyond::Method(_), ..) => {
             let measured = gather::methods(surest, found.detection.as_ref()).join(", ");

@@ -155,6 +155,12 @@ struct IncidentRow {
     confidence: f64,
     status: incidents::Status,
     start_time: String,
+    /// It was there when it was first measured: it began before `startTime`.
+    start_unknown: bool,
+    /// Nobody said when it ended: it is known to have gone on until `lastConfirmedAt`.
+    end_unknown: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_confirmed_at: Option<String>,
     permalink: String,
 }
 
@@ -275,6 +281,9 @@ async fn verify(cx: Cx) -> Result<Response> {
                 confidence: body.confidence,
                 status: body.status,
                 start_time: body.start_time,
+                start_unknown: body.start_unknown,
+                end_unknown: body.end_unknown,
+                last_confirmed_at: body.last_confirmed_at,
                 permalink: body.permalink,
             })
             .collect(),

@@ -7,7 +7,7 @@ use super::subjects::Topic;
 use super::{reason, route};
 use crate::country::Source;
 use crate::event::{Cause, EventKind, Scope};
-use crate::incidents::{AffectedNetwork, Draft, Record, Report, Status, actor};
+use crate::incidents::{AffectedNetwork, Draft, Record, Report, Status, Unknown, actor};
 use crate::runtime::call;
 use crate::testing::{self, START, TestRuntime};
 use crate::world::{self, EventMark, Given, GivenEvents};
@@ -45,7 +45,8 @@ fn known() -> std::sync::Arc<TestRuntime> {
     report(&runtime, "BR", vec![incident("twitter", "2024-08-31", "2024-10-08")]);
     report(&runtime, "KE", vec![incident("telegram", "2023-11-08", "2023-11-24")]);
     report(&runtime, "UA", vec![incident("vkontakte", "2017-05-16", "2017-08-01")]);
-    let old = Draft { end_unknown: true, status: Status::Active, ..incident("tiktok", "2022-12-16", "2024-02-01") };
+    let unknown = Unknown { end: true, start: false };
+    let old = Draft { unknown, ..incident("tiktok", "2022-12-16", "2024-02-01") };
     report(&runtime, "JO", vec![old]);
     let delhi =
         Draft { areas: vec!["National Capital Territory".into()], ..incident("internet", "2021-01-26", "2021-01-27") };

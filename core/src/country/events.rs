@@ -154,7 +154,7 @@ impl Query for Events {
         let range = self.source.map_or_else(|| EVENTS.range(), |source| EVENTS.prefix(&(source,)));
         let rows = EVENTS.scan(view, &range, Direction::Ascending, MOST_READ)?;
         let events = ioda::joined(rows.into_iter().map(|(_, told)| told.event));
-        Ok(events.into_iter().filter(|e| e.start <= self.until && e.end.is_none_or(|end| end >= self.from)).collect())
+        Ok(events.into_iter().filter(|e| e.start <= self.until && e.last(view.now).0 >= self.from).collect())
     }
 }
 

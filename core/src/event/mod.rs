@@ -38,6 +38,7 @@ use crate::Timestamp;
 use crate::country::Source;
 use crate::kv::Row;
 use crate::measurement::{ImportCounts, ImportError};
+use crate::time::{DAY, SECOND};
 
 /// Reads a stream of one source of events. `country` stands in where a row names none; `now` bounds what may begin.
 pub fn read(
@@ -109,10 +110,11 @@ pub struct Event {
     pub start: Timestamp,
     /// `None` when it goes on or the source does not say.
     pub end: Option<Timestamp>,
-    /// Of an event without an end: up to when the source said that it went on; `None` when it never said so.
+    /// Of an event without an end: up to when the source said that it went on; `None` when it never said so. Where a
+    /// later report names an end, it stays and says nothing.
     pub heard: Option<Timestamp>,
-    /// Whether the source gives only days: `start` is then midnight UTC of the first day, `end` that after the last. Who gives
-    /// the end by the second all the same has it a second later.
+    /// Whether the source gives only days: `start` is then midnight UTC of the first day, `end` and `heard` that after the
+    /// last. Who gives the end by the second all the same has it a second later.
     pub days_only: bool,
     /// Networks that the source names.
     pub asns: Vec<u32>,
@@ -129,3 +131,22 @@ pub struct Event {
     pub url: Option<String>,
 }
 impl Row for Event {}
+
+impl Event {
+    /// The last moment that the source speaks of, and whether it ended then. Without an end it is known to go on until
+    /// then, and to have begun where nobody ever said that it goes on. No source speaks of what is to come but for an end or
+    /// a beginning that it announces.
+    pub fn last(&self, now: Timestamp) -> (Timestamp, bool) {
+        // The end of a day belongs to that day.
+        let last = |at: Timestamp| if self.days_only { at.plus(-SECOND) } else { at };
+        match (self.end, self.heard) {
+            (Some(end), _) => (last(end), true),
+            // Who gives days may know by the second when somebody last said so.
+            (None, Some(heard)) => {
+                let heard = if heard.0.rem_euclid(DAY) == 0 { last(heard) } else { heard };
+                (heard.min(now).max(self.start), false)
+            }
+            (None, None) => (self.start, false),
+        }
+    }
+}

@@ -33,6 +33,9 @@ pub const AHEAD: i64 = 366 * DAY;
 /// 1 January 1995: no table of shutdowns reaches further back.
 const EARLIEST: Timestamp = Timestamp::from_seconds(788_918_400);
 
+/// Stands for the newest date of a table until all of it is read ([`Rows::cover`]).
+pub const UNTIL_THE_NEWEST: Timestamp = Timestamp::MAX;
+
 /// An event with what decides between two reports of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Reported {
@@ -47,14 +50,16 @@ impl Row for Reported {}
 impl Reported {
     /// Joins two reports of one event. The higher version stays; of equal ones that with an end, then the later end, then
     /// that which names more services, then the greater text: a join of a semilattice, so order, splits and repeats never matter
-    /// (ruling intelligence 15).
+    /// (ruling intelligence 15). That it went on until some day stays known, though a later version says no more.
     pub fn join(self, other: Reported) -> Reported {
         let leads = self.leads || other.leads;
+        let heard = self.event.heard.max(other.event.heard);
         let rank = |report: &Reported| {
-            (report.version, report.event.end, report.event.services.len(), format!("{:?}", report.event))
+            let told = Event { heard: None, ..report.event.clone() };
+            (report.version, told.end, told.services.len(), format!("{told:?}"))
         };
         let stays = if rank(&self) >= rank(&other) { self } else { other };
-        Reported { leads, ..stays }
+        Reported { leads, event: Event { heard, ..stays.event }, ..stays }
     }
 
     /// Whether it says the same, however it was counted.
@@ -68,7 +73,7 @@ pub struct Rows<'a> {
     pub source: Source,
     /// Stands in for a country that a row does not name.
     pub country: Option<&'a str>,
-    now: Timestamp,
+    pub now: Timestamp,
     pub counts: ImportCounts,
     found: BTreeMap<(String, String), Reported>,
 }
@@ -125,6 +130,16 @@ impl<'a> Rows<'a> {
         match first.end.is_some_and(|end| end < first.start) {
             true => Err(Rejection::Unusable("end_before_start")),
             false => Ok(()),
+        }
+    }
+
+    /// Where a row says that an event goes on and not until when, its table covers it until the end of this day.
+    pub fn cover(&mut self, newest: Timestamp) {
+        let newest = Timestamp(newest.day().saturating_add(1).saturating_mul(DAY));
+        for event in self.found.values_mut().map(|told| &mut told.event) {
+            if event.heard == Some(UNTIL_THE_NEWEST) {
+                event.heard = Some(newest.max(event.start));
+            }
         }
     }
 

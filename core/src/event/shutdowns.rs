@@ -8,7 +8,7 @@ use std::io::BufRead;
 
 use csv::ByteRecord;
 
-use super::report::{CAUSE_ENDS, Rows, address, hashed_id, prose, service, services, text, texts};
+use super::report::{CAUSE_ENDS, Rows, UNTIL_THE_NEWEST, address, hashed_id, prose, service, services, text, texts};
 use super::{Cause, Event, EventKind, Scope, UNNAMED, place};
 use crate::Timestamp;
 use crate::measurement::ImportError;
@@ -39,11 +39,25 @@ pub fn read(reader: &mut dyn BufRead, limit: u64, rows: &mut Rows<'_>) -> Result
     if !missing.is_empty() {
         return Err(ImportError::MissingColumns(missing));
     }
+    let mut newest = Timestamp::MIN;
     while csv.next(&mut record, &mut rows.counts)? {
-        let events = row(rows, &|name| header.get(&record, name));
+        let get = |name: &str| header.get(&record, name);
+        let dates = ["start_date", "end_date"].map(|name| Timestamp::parse(get(name)));
+        // What is announced was not seen yet.
+        newest = dates.into_iter().flatten().filter(|date| *date <= rows.now).fold(newest, Timestamp::max);
+        let events = row(rows, &get);
         rows.take(events);
     }
+    rows.cover(newest);
     Ok(())
+}
+
+/// Up to when a row without an end says that its event went on. The table comes once a year and repeats what goes on, so the
+/// row speaks of the whole year that it is counted under. A table of a year that is not over ends with its newest date.
+fn heard(status: &str, year: u32, now: Timestamp) -> Option<Timestamp> {
+    let covered =
+        Timestamp::parse(&format!("{:04}-01-01", year.saturating_add(1))).filter(|end| year > 0 && *end <= now);
+    status.eq_ignore_ascii_case("ongoing").then(|| covered.unwrap_or(UNTIL_THE_NEWEST))
 }
 
 fn row<'r>(rows: &Rows<'_>, get: &dyn Fn(&str) -> &'r str) -> Result<(Vec<Event>, u32), Rejection> {
@@ -62,9 +76,7 @@ fn row<'r>(rows: &Rows<'_>, get: &dyn Fn(&str) -> &'r str) -> Result<(Vec<Event>
     }
     let (kind, scope) = (kind(get), scope(get));
     let year: u32 = get("count_year").parse().unwrap_or(0);
-    // The table comes once a year and repeats what goes on: an ongoing row speaks of the whole of its year.
-    let ongoing = end.is_none() && get("shutdown_status").eq_ignore_ascii_case("ongoing");
-    let heard = Timestamp::parse(&format!("{}-01-01", year.saturating_add(1))).filter(|end| ongoing && *end > start);
+    let heard = heard(get("shutdown_status"), year, rows.now).filter(|heard| end.is_none() && *heard > start);
     // Another year's table may write the same area in other words.
     let area = match place::beyond_the_country(get("area_name")) {
         Some(beyond) => format!("nationwide {beyond}"),

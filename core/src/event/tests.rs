@@ -134,6 +134,10 @@ fn only_what_a_shutdown_table_calls_ongoing_goes_on_and_only_for_the_year_of_the
     assert_eq!(heard("Ongoing", "", 2024), Some(time("2025-01-01")));
     assert_eq!(heard("Ongoing", "2023-05-09", 2024), None);
     assert_eq!(heard("Unknown", "", 2024), None);
+    // A year that is not over, or none: the newest date of the table, through its end. 2027 has just begun.
+    for year in [2027, 0] {
+        assert_eq!(heard("Ongoing", "", year), Some(time("2023-05-02")), "{year}");
+    }
     assert_eq!(heard("", "", 2024), None);
 }
 
@@ -147,6 +151,17 @@ fn ruling_15_the_order_of_reports_means_nothing() {
         read_as(Source::AccessNow, &format!("{STOP}{text}")).1
     };
     let expected = one(&[0, 1, 2, 3]);
+    // That it went on until some day is known whichever row of which year is told last.
+    let ongoing = |status: &str, year: u32| {
+        let table = format!("start_date,country,shutdown_status,count_year\n2019-12-30,India,{status},{year}\n");
+        read_as(Source::AccessNow, &table).1.remove(0)
+    };
+    let told = [ongoing("Ongoing", 2020), ongoing("Ongoing", 2021), ongoing("Unknown", 2022)];
+    for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0], [2, 0, 1]] {
+        let [a, b, c] = order.map(|at| told[at].clone());
+        let last = [a.clone().join(b.clone()).join(c.clone()), a.join(b.join(c))].map(|joined| joined.event.last(NOW));
+        assert_eq!(last, [(time("2021-12-31T23:59:59Z"), false); 2], "{order:?}");
+    }
     assert_eq!(expected[0].event.end, Some(time("2020-02-02")));
     for order in [[3, 2, 1, 0], [1, 0, 3, 2], [2, 3, 0, 1], [0, 3, 2, 1]] {
         assert_eq!(one(&order), expected, "{order:?}");
@@ -260,8 +275,9 @@ fn an_outage_that_reaches_over_the_end_of_the_question_has_no_end_yet() {
         assert_eq!(joined, later[0], "the latest question says until when it went on");
     }
     let both = open[0].clone().join(over[0].clone());
-    assert_eq!((both.event.id.clone(), both), (open[0].event.id.clone(), over[0].clone()), "the end comes later");
-    assert_eq!(over[0].clone().join(open[0].clone()), over[0], "and no older answer takes it back");
+    assert_eq!((&both.event.id, both.event.end), (&open[0].event.id, over[0].event.end), "the end comes later");
+    assert_eq!(over[0].clone().join(open[0].clone()), both, "and no older answer takes it back");
+    assert_eq!(both.event.last(NOW), (Timestamp::from_seconds(1_700_090_000), true));
 }
 
 #[test]

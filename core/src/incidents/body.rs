@@ -42,11 +42,17 @@ pub struct IncidentBody {
     /// All evidence there is; `/evidence` has at most 50 rows.
     pub evidence_count: u64,
     pub start_time: String,
+    /// It was there when it was first measured, at `startTime`: it began before, and when is not known.
+    pub start_unknown: bool,
     /// Absent while it goes on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub end_time: Option<String>,
-    /// Nobody said when it ended: `endTime` is when it was last said to go on.
+    /// Nobody said when it ended. It is active while it was said to go on lately, and resolved later: `endTime` is then the
+    /// same as `lastConfirmedAt`.
     pub end_unknown: bool,
+    /// When it was last said, or measured, to go on; absent where the end is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_confirmed_at: Option<String>,
     /// When the data sufficed to say that it began, and that it is over: later than the dates themselves. Absent where
     /// nothing was measured, and while it is not over.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -104,6 +110,7 @@ impl IncidentBody {
         let country_name = world::name(&incident.id.country);
         let created = incident.created.to_string();
         let permalink = permalink(incident, settings);
+        let goes_on = incident.is_end_unknown() && incident.status() == Status::Active;
         IncidentBody {
             id: incident.hash.clone(),
             hash_id: id.clone(),
@@ -126,8 +133,10 @@ impl IncidentBody {
             measurement_count: draft.measurements,
             evidence_count: draft.evidence_total,
             start_time: incident.start().to_string(),
-            end_time: incident.end().map(|end| end.to_string()),
+            start_unknown: incident.is_start_unknown(),
+            end_time: incident.end().filter(|_| !goes_on).map(|end| end.to_string()),
             end_unknown: incident.is_end_unknown(),
+            last_confirmed_at: incident.last_confirmed().map(|at| at.to_string()),
             declared_time: draft.declared.map(|at| at.to_string()),
             resolved_time: draft.resolved.map(|at| at.to_string()),
             created_at: created.clone(),

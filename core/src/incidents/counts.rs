@@ -58,8 +58,8 @@ fn corroboration(view: &View<'_>) -> Result<Corroboration> {
     Ok(found)
 }
 
-/// How many incidents of each country began after a time, and how many went on after another; suspected ones are not
-/// counted.
+/// How many incidents of each country are known to have begun after a time, and how many went on after another; suspected
+/// ones are not counted.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Densities {
     pub began_after: Timestamp,
@@ -78,7 +78,7 @@ impl Query for Densities {
         for (country, briefs) in shown.by_country() {
             let (mut begun, mut going_on) = (0, 0);
             for brief in briefs.filter(|brief| brief.status != Status::Suspected && brief.start <= view.now) {
-                begun += u64::from(brief.start > self.began_after);
+                begun += u64::from(brief.start > self.began_after && !brief.start_unknown);
                 let on = brief.end.map_or(brief.status == Status::Active, |end| end > self.on_after);
                 going_on += u64::from(on);
             }

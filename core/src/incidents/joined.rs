@@ -1,5 +1,6 @@
 //! An incident with those that operators made parts of it: it shows what all of them show, until they are parted again.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use super::model::{Action, AffectedNetwork, Change, Draft, Incident, IncidentType, MAX_EVIDENCE, ReadableId, Status};
@@ -7,6 +8,7 @@ use super::query::evidence_of;
 use super::record::save;
 use super::tables::{INCIDENTS, key};
 use super::text::INTERNET;
+use super::unknown::Unknown;
 use crate::actor::{Turn, View};
 use crate::{Result, Timestamp, licence};
 
@@ -54,7 +56,7 @@ fn told(incident: &Incident) -> Draft {
         confidence: incident.confidence(),
         start: incident.start(),
         end: incident.end(),
-        end_unknown: incident.is_end_unknown(),
+        unknown: Unknown { end: incident.is_end_unknown(), start: incident.is_start_unknown() },
         ..incident.draft.clone()
     }
 }
@@ -104,11 +106,16 @@ fn add(whole: &mut Draft, part: &Incident) {
     }
     whole.severity = whole.severity.max(of.severity);
     whole.confidence = whole.confidence.max(of.confidence);
+    whole.unknown.start = match whole.start.cmp(&of.start) {
+        Ordering::Less => whole.unknown.start,
+        Ordering::Equal => whole.unknown.start || of.unknown.start,
+        Ordering::Greater => of.unknown.start,
+    };
     whole.start = whole.start.min(of.start);
     let latest = |a: Option<Timestamp>, b: Option<Timestamp>| Some(a?.max(b?));
     let end = latest(whole.end, of.end);
     if end != whole.end {
-        whole.end_unknown = of.end_unknown;
+        whole.unknown.end = of.unknown.end;
     }
     whole.end = end;
     unite(&mut whole.services, &of.services);

@@ -6,7 +6,7 @@
 //!
 //! | Module | What |
 //! |---|---|
-//! | `model` | what an incident is |
+//! | `model`, `unknown` | what an incident is |
 //! | `tables` | what is stored |
 //! | `record` | a country reports; ids, versions, order of changes |
 //! | `operate`, `disputes` | what operators do, and what readers ask them to do |
@@ -46,6 +46,7 @@ mod tables;
 mod tests;
 mod text;
 pub mod topics;
+mod unknown;
 mod written;
 
 pub use body::{IncidentBody, permalink};
@@ -61,6 +62,7 @@ pub use record::{MAX_REPORTS, Record, Report};
 pub use routes::{ROUTES, admin, dispute};
 pub use schedule::offset;
 pub use text::{INTERNET, label, sentence, title};
+pub use unknown::Unknown;
 
 use crate::actor::{ActorId, Entry, Kind, operation, query};
 

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use super::unknown::Unknown;
 use crate::Timestamp;
 use crate::crypto::encoding::encode_hex;
 use crate::kv::{Row, StoreError, appended};
@@ -201,7 +202,8 @@ pub struct Draft {
     /// 0 to 1 (ruling intelligence 30).
     pub confidence: f64,
     pub start: Timestamp,
-    /// Last blocked vote, or the end that the sources name; `None` while it goes on.
+    /// Last blocked vote, or the end that the sources name; where nobody names one, when it was last said to go on
+    /// ([`Unknown::end`]). `None` while it is measured to go on.
     pub end: Option<Timestamp>,
     /// Platform slugs, and names without a domain that sources write, in lower case.
     pub services: Vec<String>,
@@ -236,8 +238,7 @@ pub struct Draft {
     pub evidence_total: u64,
     /// Strictest licence of the sources.
     pub licence: String,
-    /// Nobody said when it ended: `end` is when it was last said to go on.
-    pub end_unknown: bool,
+    pub unknown: Unknown,
     /// When the votes sufficed to say that it began, and that it is over: apart from `start` and `end`, which come earlier
     /// (ruling intelligence 3). `None` where nothing was measured, and while it is not over.
     pub declared: Option<Timestamp>,
@@ -367,14 +368,14 @@ impl Incident {
         self.start() > self.updated
     }
 
-    /// The operator's word; else that of the data, but what is said to have ended does not go on. What has not begun is
+    /// The operator's word; else that of the data, but what is known to have ended does not go on. What has not begun is
     /// suspected, whoever announces it. A beginning or an end that lies ahead makes a version of its own when its time has
     /// come ([`super::record::Ended`]).
     pub fn status(&self) -> Status {
         if self.is_ahead() {
             return Status::Suspected;
         }
-        let ended = self.end().is_some_and(|end| end <= self.updated);
+        let ended = self.known_end().is_some_and(|end| end <= self.updated);
         self.overrides.status.unwrap_or(match self.draft.status {
             Status::Active if ended => Status::Resolved,
             Status::Resolved if self.overrides.end == Some(ONGOING) => Status::Active,
@@ -390,13 +391,43 @@ impl Incident {
         self.overrides.start.unwrap_or(self.draft.start)
     }
 
+    /// Until when it is known to have gone on: its end, or when it was last said to go on. `None` while it goes on.
     pub fn end(&self) -> Option<Timestamp> {
         self.overrides.end.or(self.draft.end).filter(|end| *end != ONGOING)
     }
 
     /// Whether [`Incident::end`] is only when it was last said to go on.
     pub fn is_end_unknown(&self) -> bool {
-        self.draft.end_unknown && self.overrides.end.is_none()
+        self.draft.unknown.end && self.overrides.end.is_none()
+    }
+
+    /// The end that is known.
+    pub fn known_end(&self) -> Option<Timestamp> {
+        self.end().filter(|_| !self.is_end_unknown())
+    }
+
+    /// Of one whose end is not known: when it was last said, or seen, to go on.
+    pub fn last_confirmed(&self) -> Option<Timestamp> {
+        match self.is_end_unknown() {
+            true => self.end(),
+            false if self.end().is_some() => None,
+            false => self.last_seen(),
+        }
+    }
+
+    /// The last blocked vote of any network.
+    pub fn last_seen(&self) -> Option<Timestamp> {
+        self.draft.networks.iter().filter_map(|network| network.last).max()
+    }
+
+    /// Whether [`Incident::start`] is only when it was first seen.
+    pub fn is_start_unknown(&self) -> bool {
+        self.draft.unknown.start && self.overrides.start.is_none()
+    }
+
+    /// Whether the data have it from reports of others alone: none of it was measured.
+    pub fn is_reported_alone(&self) -> bool {
+        self.measured && self.draft.declared.is_none() && self.draft.measurements == 0
     }
 
     /// The incident that this one is a part of; its ids lead there. An operator's word stands before that of the data.

@@ -107,7 +107,8 @@ pub(super) fn lines(
     Ok(())
 }
 
-/// When the incidents of a country began that may be cited as censorship, newest first.
+/// When the incidents of a country began that may be cited as censorship, newest first; those of which nobody knows are
+/// left out.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Beginnings {
     pub country: String,
@@ -121,7 +122,7 @@ impl Query for Beginnings {
     fn run(self, view: &View<'_>) -> Result<Vec<Timestamp>> {
         let mut found = Vec::new();
         lines(view, Some(&self.country), |_, (start, line)| {
-            found.extend(line.citable.then_some(start));
+            found.extend((line.citable && !line.start_unknown).then_some(start));
             Ok(true)
         })?;
         Ok(found)

@@ -319,7 +319,7 @@ pub(super) fn replace(turn: &mut Turn<'_>, before: Option<&Incident>, incident: 
 
 /// What the pages of the country say of an incident: nothing when it is over, withdrawn or only suspected.
 fn active(incident: &Incident) -> Option<Active> {
-    let ahead = incident.end().is_none_or(|end| end > incident.updated);
+    let ahead = incident.known_end().is_none_or(|end| end > incident.updated);
     let goes_on = incident.is_shown() && incident.status() == Status::Active && ahead;
     goes_on.then(|| Active {
         title: title(incident),

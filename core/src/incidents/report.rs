@@ -110,10 +110,15 @@ fn link(url: &str) -> String {
 
 fn markdown(incident: &Incident, body: &IncidentBody, evidence: &[EvidenceRow], settings: &Settings) -> String {
     let mut out = String::new();
-    let ended = match body.end_time.as_deref() {
-        None => "not known to have ended".to_owned(),
-        Some(end) if body.end_unknown => format!("not known; last reported {}", date(end)),
-        Some(end) => date(end).to_owned(),
+    let ended = match (body.end_time.as_deref(), body.last_confirmed_at.as_deref()) {
+        (Some(end), None) => date(end).to_owned(),
+        (Some(_), Some(last)) => format!("not known; last reported {}", date(last)),
+        (None, Some(last)) if body.end_unknown => format!("not known to have ended; last reported {}", date(last)),
+        (None, _) => "not known to have ended".to_owned(),
+    };
+    let (started, first) = match body.start_unknown {
+        true => (format!("not known; before {}", date(&body.start_time)), "first blocked vote"),
+        false => (date(&body.start_time).to_owned(), "start"),
     };
     let percent = format!("{:.0}%", body.confidence * 100.0);
     let networks = match body.networks_tested {
@@ -136,9 +141,9 @@ fn markdown(incident: &Incident, body: &IncidentBody, evidence: &[EvidenceRow], 
         ("Severity", body.severity.as_str().to_owned()),
         ("Status", body.status.as_str().to_owned()),
         ("Confidence", percent),
-        ("Start", date(&body.start_time).to_owned()),
+        ("Start", started),
         ("End", ended),
-        ("Known to have begun", delay(incident.draft.declared, incident.start(), "start")),
+        ("Known to have begun", delay(incident.draft.declared, incident.start(), first)),
         ("Known to be over", delay(incident.draft.resolved, incident.end().unwrap_or(incident.start()), "end")),
         ("Networks affected", networks),
         (

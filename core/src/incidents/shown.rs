@@ -44,6 +44,7 @@ pub struct Brief {
     pub start: Timestamp,
     pub end: Option<Timestamp>,
     pub status: Status,
+    pub start_unknown: bool,
     country: [u8; 2],
     year: u16,
     sequence: u32,
@@ -122,7 +123,8 @@ impl Shown {
         country.iter_mut().zip(code.bytes()).for_each(|(to, from)| *to = from);
         self.by_country.entry(country).or_default().push(place);
         let year = u16::try_from(year).unwrap_or_default();
-        self.briefs.push(Brief { start, end: line.end, status: line.status, country, year, sequence });
+        let (end, status, start_unknown) = (line.end, line.status, line.start_unknown);
+        self.briefs.push(Brief { start, end, status, start_unknown, country, year, sequence });
         self.which.push(which);
     }
 
@@ -251,6 +253,7 @@ mod tests {
             evidence: Vec::new(),
             linked: false,
             licence: String::new(),
+            start_unknown: false,
         };
         let country = |n: u32| if n.is_multiple_of(3) { "KE" } else { "IR" };
         (0..12).rev().map(|n| ((country(n).to_owned(), 2025, n), Timestamp(i64::from(n / 2)), line(n))).collect()

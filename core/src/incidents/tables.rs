@@ -75,12 +75,15 @@ pub struct Line {
     pub linked: bool,
     /// Strictest licence of the incident and its evidence; empty where an earlier program wrote the row.
     pub licence: String,
+    /// It began before the time that stands for its beginning.
+    pub start_unknown: bool,
 }
 impl Row for Line {
-    const VERSION: u8 = 2;
+    const VERSION: u8 = 3;
 
     fn upgrade(version: u8, bytes: &[u8]) -> Result<Self, StoreError> {
-        appended(version, 1, bytes, &[0])
+        let missing: &[u8] = if version == 1 { &[0, 0] } else { &[0] };
+        appended(version, version.clamp(1, 2), bytes, missing)
     }
 }
 
@@ -113,6 +116,7 @@ impl Line {
             licence: licence::effective(
                 std::iter::once(&draft.licence).chain(evidence.iter().map(|row| &row.licence)).map(String::as_str),
             ),
+            start_unknown: incident.is_start_unknown(),
         }
     }
 }

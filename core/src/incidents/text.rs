@@ -74,15 +74,17 @@ fn name(incident: &Incident, internet: &str) -> (String, bool) {
     // Where nothing was measured, the domains are what reports name; without a service, they are what it is about.
     let sites = draft.services.is_empty();
     let told = sites || (incident.measured && draft.declared.is_none());
-    // What operators made one of several is about sites that belong to none of its services, too.
-    let besides = |domain: &str| incident.alone.is_some() && Platform::by_domain(domain).is_none();
+    // What is one of several is about sites that belong to none of its services, too.
+    let several = incident.alone.is_some() || draft.unknown.start;
+    let besides = |domain: &str| several && Platform::by_domain(domain).is_none();
     let domains = draft.domains.iter().filter(|domain| told || besides(domain));
     let others = draft.services.iter().chain(domains).filter(|service| **service != draft.subject);
     let mut names: Vec<String> = std::iter::once(&draft.subject).chain(others).map(|subject| label(subject)).collect();
     if names.len() > MOST_NAMED {
         let more = names.len() - (MOST_NAMED - 1);
         names.truncate(MOST_NAMED - 1);
-        names.push(format!("{more} more {}", if sites { "sites" } else { "services" }));
+        let of_sites = sites || (draft.unknown.start && !draft.domains.is_empty());
+        names.push(format!("{more} more {}", if of_sites { "sites" } else { "services" }));
     }
     match names.pop() {
         Some(last) if !names.is_empty() => (format!("{} and {last}", names.join(", ")), true),
@@ -115,7 +117,8 @@ fn place(incident: &Incident) -> String {
 pub fn sentence(incident: &Incident) -> String {
     let draft = &incident.draft;
     let (name, several) = name(incident, "Internet access");
-    let ended = incident.status() == Status::Resolved || incident.end().is_some_and(|end| end <= incident.updated);
+    let ended =
+        incident.status() == Status::Resolved || incident.known_end().is_some_and(|end| end <= incident.updated);
     let was = match (ended, incident.status(), several) {
         _ if incident.is_ahead() && several => "are announced to be",
         _ if incident.is_ahead() => "is announced to be",
@@ -130,35 +133,44 @@ pub fn sentence(incident: &Incident) -> String {
     let networks = draft.networks.len();
     if draft.networks_tested > 0 && networks > 0 {
         let of = u32::try_from(networks).unwrap_or(u32::MAX).max(draft.networks_tested);
-        text += &format!(" on {networks} of {of} network{}", if of == 1 { "" } else { "s" });
-        text += &format!(", about {:.0}% of their weight", draft.weight * 100.0);
+        // Of a list of sites, each is blocked on some of these networks.
+        let (up_to, about) = if several && draft.unknown.start { ("up to ", "at most") } else { ("", "about") };
+        text += &format!(" on {up_to}{networks} of {of} network{}", if of == 1 { "" } else { "s" });
+        text += &format!(", {about} {:.0}% of their weight", draft.weight * 100.0);
     } else if networks > 0 {
         text += &format!(" on {networks} network{}", if networks == 1 { "" } else { "s" });
     }
-    let start = plain_date(incident.start());
-    text += &match (incident.end(), last_seen(incident)) {
-        (Some(end), _) if incident.is_end_unknown() && plain_date(end) == start => {
-            format!(", on {start}; nobody said when it ended")
-        }
-        (Some(end), _) if incident.is_end_unknown() => {
-            format!(", from {start}; last reported to go on at {}", plain_date(end))
-        }
-        (Some(end), _) if plain_date(end) == start => format!(", on {start}"),
-        (Some(end), _) => format!(", from {start} to {}", plain_date(end)),
-        (None, Some(last)) => format!(", since {start}, last seen {}", plain_date(last)),
-        (None, None) if incident.is_ahead() => format!(", from {start} on"),
-        (None, None) => format!(", since {start}"),
-    };
+    text += &span(incident, ended, several);
     if let Some(words) = &draft.schedule {
         text += &format!(", {}", schedule::local(words, &incident.id.country));
     }
     text + "."
 }
 
-/// The last blocked vote of any network.
-pub fn last_seen(incident: &Incident) -> Option<Timestamp> {
-    incident.draft.networks.iter().filter_map(|network| network.last).max()
+/// From when to when, as far as it is known: ", from 8 Nov 2023 to 24 Nov 2023".
+fn span(incident: &Incident, ended: bool, several: bool) -> String {
+    let start = plain_date(incident.start());
+    let begun = match (incident.is_start_unknown(), several) {
+        (true, true) => format!("before {start} or their first measurements"),
+        (true, false) => format!("before {start}"),
+        (false, _) => start.clone(),
+    };
+    let word = if incident.is_reported_alone() { "last reported to go on at" } else { "last seen" };
+    let last = |at: Timestamp| format!("{word} {}", plain_date(at));
+    let one_day = incident.end().is_some_and(|end| plain_date(end) == begun);
+    match (incident.known_end(), incident.last_confirmed()) {
+        (Some(_), _) if one_day => format!(", on {start}"),
+        (Some(end), _) => format!(", from {begun} to {}", plain_date(end)),
+        (None, Some(_)) if ended && one_day => format!(", on {start}; {END_NOT_KNOWN}"),
+        (None, Some(at)) if ended => format!(", from {begun}, {}; {END_NOT_KNOWN}", last(at)),
+        (None, Some(at)) => format!(", since {begun}, {}", last(at)),
+        (None, None) if incident.is_ahead() => format!(", from {start} on"),
+        (None, None) => format!(", since {begun}"),
+    }
 }
+
+/// How a sentence ends about what is over, nobody knows since when.
+const END_NOT_KNOWN: &str = "when it ended is not known";
 
 /// What this incident does not know, in sentences.
 pub fn not_known(incident: &Incident) -> Vec<String> {
@@ -182,12 +194,26 @@ pub fn not_known(incident: &Incident) -> Vec<String> {
         draft.sources.len() == 1 && incident.status() != Status::Suspected,
         "Only one source reports it; no independent one confirms it.",
     );
-    say(!ahead && incident.end().is_none(), "Whether it has ended is not known.");
+    let goes_on = !ahead && incident.known_end().is_none() && incident.status() != Status::Resolved;
+    let last = incident.last_confirmed().filter(|_| incident.is_reported_alone());
+    let last = last.map(|at| format!(" It was last reported to go on at {}.", plain_date(at))).unwrap_or_default();
+    say(goes_on, &format!("Whether it has ended is not known.{last}"));
+    let (start, several) = (plain_date(incident.start()), name(incident, "").1);
+    say(
+        incident.is_start_unknown() && !several,
+        &format!("When it began is not known: it was so before {start}, and nothing was measured earlier."),
+    );
+    say(
+        incident.is_start_unknown() && several,
+        &format!(
+            "When each of them began is not known: the first was so before {start}, and each when it was first measured."
+        ),
+    );
     say(
         incident.end().is_some() && draft.declared.is_some() && draft.resolved.is_none() && draft.end == incident.end(),
         "It was not measured afterwards for long enough to be sure that it ended: the end is the last time it was seen.",
     );
-    say(incident.is_end_unknown(), "When it ended is not known.");
+    say(!goes_on && incident.is_end_unknown(), "When it ended is not known.");
     say(draft.networks_tested == 0, "How many networks it affected was not measured.");
     say(draft.networks_tested > 0, "Networks that nobody measured may be affected too.");
     say(draft.methods.is_empty(), "By which method it was done is not known.");

@@ -20,7 +20,7 @@ const WRITTEN: Table<IdKey, Written> = Table::new(30);
 
 /// To be raised whenever the same incident is written in another way: members of [`IncidentBody`], titles, sentences,
 /// names. What an earlier program wrote is not used then.
-pub(super) const MANNER: u32 = 4;
+pub(super) const MANNER: u32 = 5;
 
 /// An incident in its newest version, written.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -6,19 +6,20 @@ use super::super::Source;
 use super::super::answer::round;
 use super::super::subject::is_role;
 use super::super::tables::{NETWORKS, NetworkRow, WITNESSES};
+use super::lasting::{self, Lasting};
 use crate::actor::View;
-use crate::change::combine::{Combined, INTERNET, Measured, is_national, is_platform, tracked};
+use crate::change::combine::{Combined, INTERNET, Measured, is_narrow, is_national, is_platform, tracked};
 use crate::change::constants::{
     CONFIDENCE_NETWORKS, CONFIDENCE_SINGLE, CRITICAL_WEIGHT, HIGH_NETWORKS, HIGH_WEIGHT, MEDIUM_NETWORKS,
 };
 use crate::change::merge::Affected;
 use crate::change::series::techniques;
 use crate::event::{Cause, Event, EventKind, Scope, UNNAMED};
-use crate::incidents::{AffectedNetwork, Draft, EvidenceRow, IncidentType, MAX_EVIDENCE, Severity, Status};
+use crate::incidents::{AffectedNetwork, Draft, EvidenceRow, IncidentType, MAX_EVIDENCE, Severity, Status, Unknown};
 use crate::kv::Direction;
 use crate::reference::Tracked;
 use crate::starter::Platform;
-use crate::time::{DAY, HOUR, SECOND};
+use crate::time::{DAY, HOUR};
 use crate::verdict::constants::{CLEAR_VOTES, DEFAULT_DOWN_RATE, LABEL_PREVALENCE, MIN_ADDRESSES};
 use crate::verdict::national;
 use crate::verdict::posterior::{Calibration, log10_odds, log10_share_ratio};
@@ -28,17 +29,6 @@ use crate::{Result, Timestamp, licence};
 
 /// Probability given to a report that its source does not grade. Our choice.
 const REPORT_PROBABILITY: f64 = 0.9;
-/// How long "it goes on" stands, in microseconds: the slowest table comes once a year, some weeks late; what machines watch
-/// is told anew within hours. Our choice.
-const REPORT_STANDS: i64 = 400 * DAY;
-const WATCH_STANDS: i64 = 7 * DAY;
-
-fn stands(event: &Event) -> i64 {
-    match event.source {
-        Source::Ioda | Source::Radar => WATCH_STANDS,
-        _ => REPORT_STANDS,
-    }
-}
 /// Smallest share of the blocked votes by which a method is named. Our choice: a network that drops connections now and
 /// then has other failures too.
 const METHOD_SHARE: f64 = 0.05;
@@ -74,9 +64,8 @@ fn stands_until(measured: &Measured) -> Timestamp {
 pub fn over_by_itself(one: &Combined<'_>, now: Timestamp) -> Option<Timestamp> {
     let measured =
         one.measured.iter().filter(|measured| !is_over(measured, now)).map(|measured| stands_until(measured));
-    let open = one.events.iter().filter(|event| one.measured.is_empty() && ended(event, now).is_none());
-    let heard = open.filter_map(|event| Some(event.heard?.plus(stands(event))));
-    measured.chain(heard).min().map(|last| last.plus(1))
+    let told = one.events.iter().filter(|_| one.measured.is_empty());
+    measured.map(|last| last.plus(1)).chain(told.filter_map(|event| lasting::stands_until(event, now))).min()
 }
 
 /// The draft of an incident.
@@ -84,19 +73,18 @@ pub fn draft(view: &View<'_>, one: &Combined<'_>) -> Result<Draft> {
     let measured = !one.measured.is_empty();
     let sources = sources(one);
     let networks = networks(view, one)?;
-    let (tested, weight) = weight(view, one)?;
-    let (start, end, end_unknown) = times(one, view.now);
+    let listed = super::super::listed(view)?;
+    let (tested, weight, severity) = grade(view, one, &networks, &listed)?;
+    let Times { start, end, unknown, goes_on } = times(view, one)?;
     let votes: u64 = one.measured.iter().map(|measured| measured.found.votes).sum();
     let blocked: u64 = one.measured.iter().map(|measured| measured.found.blocked).sum();
     let (evidence, evidence_total) = evidence(view, one)?;
-    let listed = super::super::listed(view)?;
     let ids = sources.iter().map(|source| source.id().to_owned());
     Ok(Draft {
         subject: one.subject.clone(),
         kind: kind(one),
-        severity: severity(one, weight, &networks, &listed),
-        // An announced end lies ahead: until then it goes on.
-        status: status(one, end.filter(|end| *end <= view.now), sources.len(), networks.len()),
+        severity,
+        status: status(one, goes_on, sources.len(), networks.len()),
         confidence: round(confidence(one, sources.len(), networks.len())),
         start,
         end,
@@ -117,7 +105,7 @@ pub fn draft(view: &View<'_>, one: &Combined<'_>) -> Result<Draft> {
         evidence_ids: Vec::new(),
         evidence_total,
         licence: licence::effective(sources.iter().map(|source| source.licence_under(view.settings))),
-        end_unknown,
+        unknown,
         declared: one.measured.iter().map(|measured| at_hour(measured.found.declared)).min(),
         resolved: resolved(one),
     })
@@ -182,6 +170,25 @@ fn kind(one: &Combined<'_>) -> IncidentType {
     }
 }
 
+/// Networks that were tested, their affected share and the severity. In a list of what was there when it was first measured
+/// each has a share and a severity of its own, of which the greatest counts: a network that blocks one need not block all.
+fn grade(
+    view: &View<'_>,
+    one: &Combined<'_>,
+    networks: &[AffectedNetwork],
+    listed: &[Tracked],
+) -> Result<(u32, f64, Severity)> {
+    let (tested, share) = weight(view, one)?;
+    let mut greatest: Option<(f64, Severity)> = None;
+    for each in one.listed() {
+        let share = weight(view, &each)?.1;
+        let severity = severity(&each, share, &self::networks(view, &each)?, listed);
+        greatest = Some(greatest.map_or((share, severity), |known| (known.0.max(share), known.1.max(severity))));
+    }
+    let (share, severity) = greatest.unwrap_or_else(|| (share, severity(one, share, networks, listed)));
+    Ok((tested, share, severity))
+}
+
 fn severity(one: &Combined<'_>, weight: f64, networks: &[AffectedNetwork], listed: &[Tracked]) -> Severity {
     if one.subject == INTERNET {
         return connectivity_severity(one);
@@ -231,14 +238,16 @@ fn only_slowed(one: &Combined<'_>) -> bool {
 }
 
 /// Suspected is one source and one network, and a silence that nobody else speaks of (rulings intelligence 24 and 30).
-fn status(one: &Combined<'_>, end: Option<Timestamp>, sources: usize, networks: usize) -> Status {
-    let narrow = one.events.iter().all(|event| event.scope == Scope::Network) && networks <= 1;
+fn status(one: &Combined<'_>, goes_on: bool, sources: usize, networks: usize) -> Status {
+    // In a list, each on a network of its own is still each on one.
+    let one_each = !one.listed().is_empty() && one.measured.iter().all(|measured| is_narrow(&measured.found));
+    let narrow = one.events.iter().all(|event| event.scope == Scope::Network) && (networks <= 1 || one_each);
     let silence_alone = one.events.is_empty() && !one.silences.is_empty();
     let single = sources <= 1 && one.silences.is_empty() && narrow;
-    match end {
+    match goes_on {
         _ if silence_alone || single => Status::Suspected,
-        Some(_) => Status::Resolved,
-        None => Status::Active,
+        false => Status::Resolved,
+        true => Status::Active,
     }
 }
 
@@ -256,36 +265,37 @@ fn confidence(one: &Combined<'_>, sources: usize, networks: usize) -> f64 {
         }
 }
 
-/// Begin and end, and whether the end is only where the reports stop. What was measured gives them; reports only where
-/// nothing was measured.
-fn times(one: &Combined<'_>, now: Timestamp) -> (Timestamp, Option<Timestamp>, bool) {
-    let (first, last) = one.hours();
-    if !one.measured.is_empty() {
-        let over = one.measured.iter().all(|measured| is_over(measured, now));
-        // Over because nobody measured any more: the last blocked vote is no end.
-        let unknown = over && one.measured.iter().any(|measured| measured.found.resolved.is_none());
-        return (at_hour(first), over.then(|| at_hour(last)), unknown);
-    }
-    if !one.silences.is_empty() {
-        let over = one.silences.iter().all(|silence| silence.over);
-        return (at_hour(first), over.then(|| at_hour(last)), false);
-    }
-    let start = one.events.iter().map(|event| event.start).min().unwrap_or(at_hour(first));
-    let ends: Option<Vec<(Timestamp, bool)>> = one.events.iter().map(|event| ended(event, now)).collect();
-    match ends.and_then(|ends| ends.into_iter().max()) {
-        Some((end, unknown)) => (start, Some(end), unknown),
-        None => (start, None, false),
-    }
+/// When an incident was.
+struct Times {
+    start: Timestamp,
+    end: Option<Timestamp>,
+    unknown: Unknown,
+    goes_on: bool,
 }
 
-/// When a reported event ended, and whether that is only where the reports stop; `None` while it goes on.
-pub fn ended(event: &Event, now: Timestamp) -> Option<(Timestamp, bool)> {
-    match (event.end, event.heard) {
-        // The end of a day belongs to that day.
-        (Some(end), _) => Some((if event.days_only { end.plus(-SECOND) } else { end }, false)),
-        (None, Some(heard)) if now.since(heard) <= stands(event) => None,
-        (None, heard) => Some((heard.unwrap_or(event.start), true)),
+/// Begin and end. What was measured gives them; reports only where nothing was measured.
+fn times(view: &View<'_>, one: &Combined<'_>) -> Result<Times> {
+    let (first, last) = one.hours();
+    let measured = |over: bool, unknown: Unknown| Times {
+        start: at_hour(first),
+        end: over.then(|| at_hour(last)),
+        unknown,
+        goes_on: !over,
+    };
+    if !one.measured.is_empty() {
+        let over = one.measured.iter().all(|measured| is_over(measured, view.now));
+        // Over because nobody measured any more: the last blocked vote is no end.
+        let end = over && one.measured.iter().any(|measured| measured.found.resolved.is_none());
+        return Ok(measured(over, Unknown { end, start: one.is_start_unknown() }));
     }
+    if !one.silences.is_empty() {
+        return Ok(measured(one.silences.iter().all(|silence| silence.over), Unknown::NOTHING));
+    }
+    let start = one.events.iter().map(|event| event.start).min().unwrap_or(at_hour(first));
+    let lasting = Lasting::of(one, view.now);
+    let goes_on = lasting.goes_on && !lasting::is_clear_since(view, one, lasting.last)?;
+    let unknown = Unknown { end: !lasting.ended, ..Unknown::NOTHING };
+    Ok(Times { start, end: Some(lasting.last), unknown, goes_on })
 }
 
 /// What reports name where nothing was measured: of lost connectivity all that they name, else what it is about.

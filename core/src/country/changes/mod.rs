@@ -15,6 +15,7 @@
 mod blocks;
 mod compared;
 mod draft;
+mod lasting;
 pub(super) mod outages;
 mod reports;
 mod silences;

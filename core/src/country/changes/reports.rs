@@ -6,9 +6,10 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::super::tables::EVENTS;
+use super::lasting::{self, Lasting};
 use super::tables::{FOUND, REPORTED, Reported, WORK, Work};
 use super::{compared, draft, silences};
-use crate::actor::{Turn, encode};
+use crate::actor::{Turn, View, encode};
 use crate::change::combine::{Combined, Measured, combine};
 use crate::change::constants::MERGE_GAP;
 use crate::event::{Event, ioda};
@@ -30,10 +31,12 @@ fn hash(value: &impl Serialize) -> Result<u64> {
 }
 
 /// All that a draft is made from.
-fn inputs(one: &Combined<'_>, weights: u64, now: Timestamp) -> Result<u64> {
+fn inputs(view: &View<'_>, one: &Combined<'_>, weights: u64) -> Result<u64> {
+    let now = view.now;
     let measured: Vec<_> = one.measured.iter().map(|m| (&m.subject, &m.found, draft::is_over(m, now))).collect();
-    let over: Vec<bool> = one.events.iter().map(|event| draft::ended(event, now).is_some()).collect();
-    hash(&(weights, &one.subject, &one.named, measured, &one.silences, &one.events, over))
+    let told: Vec<bool> = one.events.iter().map(|event| lasting::stands_until(event, now).is_some()).collect();
+    let clear = lasting::is_clear_since(view, one, Lasting::of(one, now).last)?;
+    hash(&(weights, &one.subject, &one.named, measured, &one.silences, &one.events, told, clear))
 }
 
 /// The draft without what grows with every measurement.
@@ -164,9 +167,12 @@ impl Sending {
         before: Option<&Reported>,
     ) -> Result<Option<u64>> {
         let work = WORK.get(turn, &())?.unwrap_or_default();
-        let inputs = inputs(one, work.weights, turn.now)?;
+        let inputs = inputs(&turn.view(), one, work.weights)?;
         if let Some(due) = draft::over_by_itself(one, turn.now) {
             self.look_again_at(due);
+        }
+        if lasting::may_be_cleared(one, turn.now) {
+            self.look_again_at(turn.now.plus(DAY));
         }
         if before.is_some_and(|before| !before.gone && before.inputs == inputs) {
             return Ok(number);

@@ -85,6 +85,7 @@ fn block(subject: &str, from: i64, to: i64, asns: &[u32]) -> Measured {
         blocked: 9,
         intermittent: false,
         schedule: None,
+        start_unknown: false,
     };
     Measured { subject: subject.to_owned(), found }
 }
@@ -480,13 +481,21 @@ fn a_report_without_an_end_is_active_only_while_somebody_says_that_it_goes_on() 
         source: Source::AccessNow,
         ..event("open", EventKind::Shutdown, Cause::Ordered, 0, 1)
     };
-    let state = |event: Event| {
-        let draft = drafts(&[], &[], &[event]).remove(0);
-        (draft.status, draft.end, draft.end_unknown)
+    let early = |heard: Timestamp| Event { start: heard.plus(-2 * DAY), ..open(Some(heard)) };
+    let state = |events: &[Event]| {
+        let draft = drafts(&[], &[], events).remove(0);
+        (draft.status, draft.end, draft.unknown.end)
     };
-    let lately = Some(NOW.plus(-300 * DAY));
-    assert_eq!(state(open(lately)), (Status::Active, None, false));
-    let long_ago = NOW.plus(-401 * DAY);
-    assert_eq!(state(open(Some(long_ago))), (Status::Resolved, Some(long_ago), true));
-    assert_eq!(state(open(None)), (Status::Resolved, Some(Timestamp(START * HOUR)), true));
+    let (lately, long_ago) = (NOW.plus(-90 * DAY + 1), NOW.plus(-90 * DAY));
+    assert_eq!(state(&[early(lately)]), (Status::Active, Some(lately), true));
+    assert_eq!(state(&[early(long_ago)]), (Status::Resolved, Some(long_ago), true));
+    assert_eq!(state(&[open(None)]), (Status::Resolved, Some(Timestamp(START * HOUR)), true));
+    // Another source names the end of as much; that of a part of it is none.
+    let end = NOW.plus(-9 * DAY);
+    let other =
+        Event { start: lately.plus(-DAY), end: Some(end), ..event("other", EventKind::Shutdown, Cause::Ordered, 0, 1) };
+    assert_eq!(state(&[early(lately), other.clone()]), (Status::Resolved, Some(end), false));
+    let part = Event { scope: Scope::Regional, ..other };
+    let known = Event { end: None, heard: Some(NOW.plus(-9 * DAY)), start: lately.plus(-DAY), ..early(lately) };
+    assert_eq!(state(&[known, part]), (Status::Active, Some(end), true));
 }

@@ -146,6 +146,10 @@ fn country() -> Vec<String> {
         put(rows("IT", asn, "web.telegram.org", "2025-11-08", 0..20, false));
     }
     for asn in [1, 2] {
+        // Clear before, so that each begins while somebody looks.
+        for host in ["flapping.example", "one.example", "two.example", "three.example", "later.example"] {
+            put(rows("IT", asn, host, "2025-11-09", 0..2, false));
+        }
         // Office hours of ten days.
         for day in 10..20 {
             put(rows("IT", asn, "flapping.example", &format!("2025-11-{day}T08:00:00Z"), 0..4, true));

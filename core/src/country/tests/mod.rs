@@ -2,6 +2,7 @@
 
 mod ageing;
 mod attested;
+mod beginnings;
 mod bounds;
 mod contradictions;
 mod counts;
@@ -14,6 +15,7 @@ mod histories;
 mod incidents;
 mod kenya;
 mod kept;
+mod lasting;
 mod one_more;
 mod pages;
 mod past;

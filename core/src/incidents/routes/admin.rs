@@ -13,7 +13,7 @@ use crate::incidents::model::{
     AffectedNetwork, Draft, EvidenceRow, IncidentType, MAX_EVIDENCE, ONGOING, Overrides, Severity, Status,
 };
 use crate::incidents::operate::{Create, Deed, Field, Operate, Versions};
-use crate::incidents::{actor, text};
+use crate::incidents::{Unknown, actor, text};
 use crate::starter::Platform;
 use crate::{Error, Result, Timestamp, licence, runtime};
 
@@ -182,7 +182,7 @@ async fn draft(cx: &Cx, wanted: NewIncident) -> Result<Draft> {
         evidence_ids: Vec::new(),
         evidence_total: evidence.len() as u64,
         licence: licence::effective(evidence.iter().map(|row| row.licence.as_str())),
-        end_unknown: false,
+        unknown: Unknown::NOTHING,
         evidence,
         sources,
         subject,

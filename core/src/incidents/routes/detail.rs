@@ -5,11 +5,11 @@ use serde::Serialize;
 
 use crate::country::{Detect, Detection, Explanation, State, Subject, sentence};
 use crate::http::{Cx, Response};
+use crate::incidents::actor;
 use crate::incidents::body::{IncidentBody, NetworkBody};
 use crate::incidents::model::Incident;
 use crate::incidents::operate::Versions;
 use crate::incidents::query::{Find, VersionOf};
-use crate::incidents::{actor, text};
 use crate::{Error, Result, reference, runtime, world};
 
 /// Seconds for which a version, which never changes, may be kept.
@@ -86,7 +86,7 @@ async fn explain(cx: &Cx, incident: &Incident) -> Result<ExplainBody> {
         by: if row.change.by.is_some() { "operator" } else { "data" },
         reason: row.change.reason,
     });
-    let at = incident.end().or_else(|| text::last_seen(incident)).unwrap_or_else(|| cx.now());
+    let at = incident.end().or_else(|| incident.last_seen()).unwrap_or_else(|| cx.now());
     let draft = &incident.draft;
     let named = std::iter::once(&draft.subject).chain(&draft.services).chain(&draft.domains);
     let mut subjects: Vec<Subject> = Vec::new();

@@ -33,7 +33,7 @@ enum Format {
     Json,
 }
 
-const COLUMNS: [&str; 27] = [
+const COLUMNS: [&str; 30] = [
     "id",
     "readable_id",
     "country",
@@ -61,6 +61,9 @@ const COLUMNS: [&str; 27] = [
     "license",
     "declared_time",
     "resolved_time",
+    "start_unknown",
+    "end_unknown",
+    "last_confirmed_at",
 ];
 
 pub async fn export(cx: Cx) -> Result<Response> {
@@ -239,6 +242,9 @@ fn cells(body: &IncidentBody) -> [String; COLUMNS.len()] {
         body.license.clone(),
         body.declared_time.clone().unwrap_or_default(),
         body.resolved_time.clone().unwrap_or_default(),
+        body.start_unknown.to_string(),
+        body.end_unknown.to_string(),
+        body.last_confirmed_at.clone().unwrap_or_default(),
     ]
     .map(|cell| rfc4180::harmless(&cell).into_owned())
 }
