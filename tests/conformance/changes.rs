@@ -9,7 +9,12 @@ use serde_json::Value;
 
 use crate::{Suite, cases};
 
-cases![ruling_3_a_made_up_block_becomes_one_incident_and_late_data_amend_it, ruling_3_kenya_2023_is_one_incident,];
+cases![
+    ruling_3_a_made_up_block_becomes_one_incident_and_late_data_amend_it,
+    ruling_3_kenya_2023_is_one_incident,
+    a_report_speaks_up_to_the_last_day_of_its_table_and_no_further,
+    a_beginning_that_nobody_saw_is_unknown_until_earlier_data_come,
+];
 
 const SITE: &str = "gazette.example";
 const COUNTRY: &str = "DK";
@@ -80,4 +85,55 @@ fn ruling_3_kenya_2023_is_one_incident(suite: &Suite) {
     assert!(("2023-11-06".."2023-11-10").contains(&day("startTime").as_str()), "{incident}");
     assert!(("2023-11-22".."2023-11-26").contains(&day("endTime").as_str()), "{incident}");
     assert_eq!(incident["affectedServices"], serde_json::json!(["telegram"]), "{incident}");
+}
+
+fn a_report_speaks_up_to_the_last_day_of_its_table_and_no_further(suite: &Suite) {
+    let target = suite.fresh(&[]);
+    let client = target.client();
+    let table = format!(
+        "start_date,end_date,country,shutdown_type,shutdown_extent,ordered_by,other_affected,shutdown_status,count_year\n\
+         2023-03-01,,Denmark,Shutdown,Service-based,National government,{SITE},Ongoing,2024\n"
+    );
+    data::import(&client.admin(), "shutdowns", "", table.as_bytes());
+    let found = wait(&client, COUNTRY, |found| found.len() == 1);
+    let [incident] = found.as_slice() else { panic!("{found:#?}") };
+    let last = "2024-12-31T23:59:59.000Z";
+    let jsonl = client.get("/data/incidents/export?format=jsonl");
+    let exported: Value = serde_json::from_str(jsonl.text().trim()).unwrap();
+    for one in [incident, &exported] {
+        assert_eq!((&one["status"], &one["endUnknown"]), (&"resolved".into(), &true.into()), "{one}");
+        assert_eq!((&one["lastConfirmedAt"], &one["endTime"]), (&last.into(), &last.into()), "{one}");
+    }
+    let csv = client.get("/data/incidents/export?format=csv");
+    assert!(csv.text().trim_end().ends_with(&format!(",false,true,{last}")), "{}", csv.text());
+    for path in ["feed.rss", "feed.atom", &format!("{}/report", incident["hashId"].as_str().unwrap())] {
+        let said = client.get(&format!("/data/incidents/{path}"));
+        assert!(said.text().contains("when it ended is not known"), "{path}: {}", said.text());
+    }
+    let verdict = |claim: &str| {
+        let claim = serde_json::json!({ "claim": format!("{SITE} {claim}") });
+        client.post("/verify-claim", &claim).expect(200)["verdict"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(verdict("was blocked in Denmark on 5 October 2024"), "confirmed");
+    for claim in ["is still blocked in Denmark", "was blocked in Denmark on 5 October 2025"] {
+        let found = verdict(claim);
+        assert!(!["confirmed", "likely"].contains(&found.as_str()), "{claim}: {found}");
+    }
+}
+
+fn a_beginning_that_nobody_saw_is_unknown_until_earlier_data_come(suite: &Suite) {
+    let target = suite.fresh(&[]);
+    let client = target.client();
+    data::import(&client.admin(), "ooni-observations", "", rows(8..=16, 8..=10, 1).as_bytes());
+    let is = |unknown: bool| move |found: &[Value]| matches!(found, [one] if one["startUnknown"] == unknown);
+    let found = wait(&client, COUNTRY, is(true));
+    let [incident] = found.as_slice() else { panic!("{found:#?}") };
+    assert_eq!((&incident["startUnknown"], &incident["startTime"]), (&true.into(), &"2024-03-08T00:00:00.000Z".into()));
+    assert!(incident["summary"].as_str().unwrap().contains("from before 8 Mar 2024 to 10 Mar 2024"), "{incident}");
+    assert!(incident["notKnown"].to_string().contains("before 8 Mar 2024"), "{incident}");
+    data::import(&client.admin(), "ooni-observations", "", rows(4..=6, 20..=20, 2).as_bytes());
+    let later = wait(&client, COUNTRY, is(false));
+    assert!(is(false)(&later), "{later:#?}");
+    assert_eq!(later[0]["hashId"], incident["hashId"]);
+    assert!(!later[0]["summary"].as_str().unwrap().contains("before"), "{later:#?}");
 }

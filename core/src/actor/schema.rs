@@ -48,6 +48,8 @@ const MIGRATIONS: &[Migration] = &[
     },
     // What silent senders have in a mailbox was a row of its own.
     Migration { to: 3, concerns: |kind| matches!(kind, Kind::Agent), shows: false, run: crate::agent::mailbox::begin },
+    // Reports stood for longer, and nothing told whether a beginning was seen.
+    Migration { to: 3, concerns: |kind| matches!(kind, Kind::Country), shows: false, run: crate::country::begin },
     // Two names were one when their letters in lower case were.
     Migration {
         to: 3,

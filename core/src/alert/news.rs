@@ -160,6 +160,6 @@ fn is_recent(before: Option<&Incident>, incident: &Incident, now: Timestamp) -> 
     let near = |at: Timestamp| now.since(at) <= RECENT;
     let goes_on = |of: &Incident| of.is_shown() && of.status() == Status::Active;
     near(incident.start())
-        || incident.end().is_some_and(near)
+        || incident.known_end().is_some_and(near)
         || before.is_some_and(|before| goes_on(before) || goes_on(incident))
 }

@@ -19,3 +19,89 @@ fn is_clear_before(span: &Span, hour: i64) -> bool {
     let mut days = span.days.iter().filter(|_| span.hours.is_empty());
     hours || days.any(|count| i64::from(count.day) < day && count.votes > count.blocked)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use super::super::cusum::Cusum;
+    use super::super::merge::Affected;
+    use super::super::series::{Block, DayCount, HourCount};
+    use super::*;
+
+    /// An hour of a day of a block on networks 1 and 2 of one site.
+    const START: i64 = 24 * 20_000 + 10;
+
+    fn found() -> Found {
+        let network = |asn| Affected {
+            asn,
+            first: START,
+            last: START + 90,
+            blocked: 9,
+            votes: 9,
+            evidence: 5.0,
+            techniques: BTreeMap::new(),
+            targets: BTreeSet::from(["a.example".to_owned()]),
+        };
+        Found {
+            start: START,
+            end: START + 90,
+            declared: START + 2,
+            resolved: None,
+            last_vote: START + 90,
+            networks: vec![network(1), network(2)],
+            tested: BTreeMap::new(),
+            targets: BTreeSet::from(["a.example".to_owned()]),
+            essential: true,
+            sources: BTreeSet::from([1]),
+            measurements: 9,
+            votes: 18,
+            blocked: 18,
+            intermittent: false,
+            schedule: None,
+            start_unknown: false,
+        }
+    }
+
+    fn seen(key: &str, asn: u32, days: Vec<DayCount>, hours: Vec<HourCount>) -> bool {
+        let (techniques, sources) = (BTreeMap::new(), BTreeSet::new());
+        let span = Span { asn, cusum: Cusum::default(), ended: Vec::new(), days, hours, techniques, sources };
+        let block = Block { spans: vec![span], ..Block::default() };
+        is_seen(&found(), &[Series { key: key.to_owned(), essential: true, blocks: vec![block] }])
+    }
+
+    #[test]
+    fn only_a_clear_vote_of_a_network_that_takes_part_before_the_first_hour_shows_the_beginning() {
+        let hour = |hour, blocked, clear| vec![HourCount { hour, blocked, clear }];
+        assert!(seen("a.example", 2, Vec::new(), hour(START - 1, 0, 1)));
+        assert!(
+            seen("a.example", 1, Vec::new(), hour(START - 9_000, 3, 1)),
+            "however long before, whatever failed too"
+        );
+        assert!(!seen("a.example", 3, Vec::new(), hour(START - 1, 0, 1)), "another network");
+        assert!(!seen("b.example", 1, Vec::new(), hour(START - 1, 0, 1)), "another site");
+        assert!(!seen("a.example", 1, Vec::new(), hour(START, 1, 1)), "in the same hour");
+        assert!(!seen("a.example", 1, Vec::new(), hour(START - 1, 2, 0)), "a failure");
+    }
+
+    #[test]
+    fn a_day_whose_hours_are_not_kept_lies_before_as_a_whole_or_not_at_all() {
+        let day = |day, votes, blocked| vec![DayCount { day, votes, blocked, measurements: votes }];
+        assert!(seen("a.example", 1, day(19_999, 1, 0), Vec::new()));
+        assert!(!seen("a.example", 1, day(20_000, 1, 0), Vec::new()));
+        assert!(!seen("a.example", 1, day(19_999, 1, 1), Vec::new()));
+        // Where hours are kept, they say it.
+        let later = vec![HourCount { hour: START + 5, blocked: 0, clear: 1 }];
+        assert!(!seen("a.example", 1, day(19_999, 1, 0), later));
+    }
+
+    /// An earlier program did not ask: its rows say that the beginning is known until the series changes.
+    #[test]
+    fn rows_from_before_it_was_asked_are_read() {
+        use crate::kv::{decode_row, encode_row};
+        let mut old = encode_row(&found()).unwrap();
+        old[0] = 1;
+        assert_eq!(old.pop(), Some(0));
+        assert_eq!(decode_row::<Found>(&old).unwrap(), found());
+    }
+}

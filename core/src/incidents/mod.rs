@@ -73,6 +73,7 @@ pub const ENTRIES: &[Entry] = &[
     operation::<Forget>(),
     operation::<search::Learn>(),
     operation::<record::Ended>(),
+    operation::<record::OutageFades>(),
     query::<query::Count>(),
     query::<SourceCounts>(),
     query::<Densities>(),

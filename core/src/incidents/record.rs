@@ -20,7 +20,7 @@ use crate::actor::{Kind, Operation, Turn, View};
 use crate::change::constants::MERGE_GAP;
 use crate::country::{Active, SetActive};
 use crate::kv::Direction;
-use crate::time::HOUR;
+use crate::time::{DAY, HOUR};
 use crate::world::Outage;
 use crate::{Error, Result, Timestamp, alert};
 
@@ -266,6 +266,9 @@ pub(super) fn save(turn: &mut Turn<'_>, before: Option<Incident>, mut incident: 
             turn.schedule(&format!("{what} {}", incident.id), at, &Ended { id: incident.id.clone() })?;
         }
     }
+    if let (Some(due), Some(_)) = (outage_fades(&incident), active(&incident).and_then(|active| active.outage)) {
+        turn.schedule(&format!("outage {}", incident.id), due, &OutageFades { id: incident.id.clone() })?;
+    }
     Ok(incident)
 }
 
@@ -317,6 +320,38 @@ pub(super) fn replace(turn: &mut Turn<'_>, before: Option<&Incident>, incident: 
     documents::changed(turn)
 }
 
+/// So long after reports last said that connectivity is lost, the country and the world are said to be cut off, in microseconds.
+/// The incident stands for longer; but how it is now, nobody said. Our choice.
+const OUTAGE_STANDS: i64 = 7 * DAY;
+
+/// The time came to which reports are taken to say that connectivity is lost.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct OutageFades {
+    pub id: ReadableId,
+}
+
+impl Operation for OutageFades {
+    const ACTOR: Kind = Kind::Incidents;
+    const NAME: &'static str = "outage_fades";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        let Some(incident) = INCIDENTS.get(turn, &key(&self.id))? else { return Ok(()) };
+        let told = active(&incident);
+        let now = active(&Incident { updated: turn.now.max(incident.updated), ..incident });
+        match now != told {
+            true => turn.send(self.id.country.clone(), &SetActive { id: self.id, active: now }),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Until when what reports say is told of a country as a whole; `None` where no report is all that is known.
+fn outage_fades(incident: &Incident) -> Option<Timestamp> {
+    let last = incident.last_confirmed().filter(|_| incident.is_end_unknown());
+    last.map(|last| last.plus(OUTAGE_STANDS))
+}
+
 /// What the pages of the country say of an incident: nothing when it is over, withdrawn or only suspected.
 fn active(incident: &Incident) -> Option<Active> {
     let ahead = incident.known_end().is_none_or(|end| end > incident.updated);
@@ -325,7 +360,7 @@ fn active(incident: &Incident) -> Option<Active> {
         title: title(incident),
         severity: incident.severity(),
         kind: incident.kind(),
-        outage: (incident.draft.subject == INTERNET)
+        outage: (incident.draft.subject == INTERNET && outage_fades(incident).is_none_or(|due| incident.updated < due))
             .then(|| if incident.severity() == Severity::Critical { Outage::Full } else { Outage::Partial }),
     })
 }

@@ -37,7 +37,7 @@ use serde::{Deserialize, Serialize};
 
 use self::tables::{BLOCKS, CONTROL, DIRTY, FOUND, SUBJECTS, WORK, Work};
 use super::subject::{Role, Subject};
-use super::tables::TARGETS;
+use super::tables::{EVENTS, TARGETS};
 use crate::actor::{Kind, Operation, Turn};
 use crate::change::merge::{self, Series};
 use crate::change::series::bounds;
@@ -135,6 +135,18 @@ pub(super) fn all_again(turn: &mut Turn<'_>) -> Result<()> {
     nothing_left(turn)?;
     let now = turn.now;
     turn.schedule("changes_spread", now, &Spread { block: None, after: None })
+}
+
+/// What an earlier program found and reported is looked at again: it took reports to stand for longer, and did not ask whether
+/// anybody saw a beginning.
+pub(crate) fn begin(turn: &mut Turn<'_>) -> Result<()> {
+    if EVENTS.first(turn, &EVENTS.range())?.is_some() {
+        touched_events(turn)?;
+    }
+    match TARGETS.first(turn, &TARGETS.range())? {
+        Some(_) => all_again(turn),
+        None => Ok(()),
+    }
 }
 
 /// The subject that a target belongs to (ruling intelligence 30: rows of telegram.org join telegram).

@@ -499,3 +499,27 @@ fn a_report_without_an_end_is_active_only_while_somebody_says_that_it_goes_on() 
     let known = Event { end: None, heard: Some(NOW.plus(-9 * DAY)), start: lately.plus(-DAY), ..early(lately) };
     assert_eq!(state(&[known, part]), (Status::Active, Some(end), true));
 }
+
+/// An earlier program took a report to stand for 400 days, and looks again only then.
+#[test]
+fn what_an_earlier_program_reported_is_looked_at_again() {
+    let (actor, mut store, settings) = (ActorId::new(Kind::Country, "IT"), MemoryStore::default(), Settings::default());
+    let heard = Some(NOW.plus(-200 * DAY));
+    let open = Event { end: None, heard, ..event("open", EventKind::Shutdown, Cause::Ordered, -9_000, 0) };
+    let subjects = BTreeSet::from([INTERNET.to_owned()]);
+    let (start, end) = (START - 9_000, START - 8_976);
+    let before = super::tables::Reported { subjects, start, end, inputs: 0, shape: 0, at: NOW, gone: false };
+    let mut space = Overlay::new(&store);
+    EVENTS.put(&mut space, &(1, "open".to_owned()), &told(&open)).unwrap();
+    super::tables::REPORTED.put(&mut space, &(1,), &before).unwrap();
+    super::tables::WORK.put(&mut space, &(), &super::tables::Work { last_event: 1, ..Default::default() }).unwrap();
+    let batch = space.into_batch();
+    store.apply(batch).unwrap();
+    let call = Call::operation("IT", &FindChanges).unwrap();
+    let space = Space { actor: &actor, rows: &store, now: NOW, seed: [1; 32], settings: &settings };
+    let outcome = host::perform(&space, &call);
+    outcome.reply.unwrap();
+    store.apply(outcome.batch).unwrap();
+    let after = super::tables::REPORTED.get(&store, &(1,)).unwrap().unwrap();
+    assert_eq!((after.start, after.gone, after.inputs != 0), (start, false, true), "under the same number");
+}

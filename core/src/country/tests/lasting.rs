@@ -5,11 +5,11 @@ use std::time::Duration;
 use http::Method;
 use serde_json::{Value, json};
 
-use super::incidents::one;
-use super::{HEADER, Server, rows};
+use super::incidents::{incidents, one};
+use super::{HEADER, Server, rows, shared};
 use crate::http::Body;
 use crate::import::{ImportKind, Options};
-use crate::incidents::Incident;
+use crate::incidents::{Incident, Status};
 
 const TABLE: &str = "start_date,end_date,country,shutdown_type,shutdown_extent,ordered_by,other_affected,shutdown_status,\
     count_year\n";
@@ -276,4 +276,62 @@ fn a_table_of_a_year_that_goes_on_speaks_up_to_its_newest_date() {
         import(&server, &format!("{}{newest}", row("2026-01-15", "", "Ongoing", year)));
         assert_eq!(shown(&server)["lastConfirmedAt"], "2026-02-14T23:59:59.000Z", "{year}");
     }
+}
+
+/// Several countries in a cell, and a later row that names the end in one of them.
+#[test]
+fn an_end_in_one_country_of_a_cell_is_none_in_the_others() {
+    let several = |countries: &str, end: &str, status: &str| {
+        format!("2025-05-01,{end},\"{countries}\",Shutdown,Service-based,National government,{SITE},{status},2025\n")
+    };
+    let server = with(&several("Ethiopia, Eritrea", "", "Ongoing"));
+    import(&server, &several("Eritrea", "2025-06-30", "Ended").replace(",2025\n", ",2026\n"));
+    let of = |country: &str| {
+        let incident = one(&server, country);
+        (incident.is_end_unknown(), incident.end().unwrap().to_string())
+    };
+    assert_eq!(of("ET"), (true, LAST.to_owned()));
+    assert_eq!(of("ER"), (false, "2025-06-30T23:59:59.000Z".to_owned()));
+}
+
+#[test]
+fn the_real_table_says_of_nothing_that_it_goes_on_a_year_after_its_end() {
+    let Some(table) = shared("shutdowns/stop_2016_2024.csv.gz") else { return };
+    let server = Server::start();
+    server.import(ImportKind::Shutdowns, Options::default(), &table);
+    let stats = server.ok("/data/incidents/stats");
+    assert_eq!((&stats["byStatus"]["active"], stats["total"].as_u64() > Some(1_000)), (&json!(0), true), "{stats}");
+    // Ongoing in the rows of 2024; ended in a row of its own; ongoing in rows of 2019 and then no more.
+    for (country, subject, start, last) in [
+        ("JO", "tiktok", "2022-12-16", Some("2024-12-31T23:59:59.000Z")),
+        ("QA", "grindr.com", "2020-01-01", Some("2024-12-31T23:59:59.000Z")),
+        ("VE", "signal", "2024-08-08", Some("2024-12-31T23:59:59.000Z")),
+        ("BR", "twitter", "2024-08-31", None),
+    ] {
+        let found = incidents(&server, country);
+        let named = |incident: &&Incident| {
+            let draft = &incident.draft;
+            let names = draft.services.iter().chain(&draft.domains).chain([&draft.subject]);
+            draft.start.to_string().starts_with(start) && names.into_iter().any(|name| name == subject)
+        };
+        let incident = found.iter().find(named).unwrap_or_else(|| panic!("{country} {subject}: {found:#?}"));
+        let said = incident.last_confirmed().map(|at| at.to_string());
+        assert_eq!((incident.status(), said.as_deref()), (Status::Resolved, last), "{country} {subject}");
+    }
+}
+
+/// The incident is active for 90 days; that a country is cut off today, nobody said for so long.
+#[test]
+fn a_country_is_not_said_to_be_cut_off_weeks_after_the_last_word_of_a_report() {
+    let server = Server::start();
+    let lost = "country,kind,start,end,cause\nIT,shutdown,2025-12-31T12:00:00Z,,ordered\n";
+    server.import(ImportKind::Outages, Options::default(), lost.as_bytes());
+    let status = || server.ok("/data/country/IT")["data"]["status"].clone();
+    let world = || server.ok("/v1/censorship-index")["summary"]["fullOutage"].clone();
+    pass(&server, 5);
+    assert_eq!((status(), active(&server)), (json!("full_outage"), (1, 1)));
+    assert_eq!(world(), 1);
+    pass(&server, 2);
+    assert_ne!(status(), "full_outage");
+    assert_eq!((active(&server), world()), ((1, 1), json!(0)), "the incident stands");
 }

@@ -1,5 +1,6 @@
 //! Recording, in a deployment in memory.
 
+mod bounds;
 mod merging;
 
 use futures_util::FutureExt;
