@@ -54,10 +54,10 @@ fn a_clear_vote_before_the_first_blocked_one_makes_the_beginning_known() {
         (seen("b.example", &[1, 2], "2025-12-18", 40, false), false),
         (seen("a.example", &[2], "2026-01-01", 1, false), false),
     ] {
-        let server = server(&[blocked.clone()]);
+        let server = server(std::slice::from_ref(&blocked));
         wait(&server);
         assert!(one(&server, "IT").is_start_unknown());
-        add(&server, &[before.clone()]);
+        add(&server, std::slice::from_ref(&before));
         wait(&server);
         let incident = one(&server, "IT");
         assert_eq!(incident.is_start_unknown(), !known, "{before}");
