@@ -387,6 +387,11 @@ impl Settings {
         }
     }
 
+    /// The name of a schema, which begins with the brand.
+    pub fn schema(&self, name: &str) -> String {
+        format!("{}-{name}", self.brand)
+    }
+
     /// What links in answers begin with, without a slash at the end.
     pub fn base_url(&self) -> String {
         match self.public_url.trim_end_matches('/') {

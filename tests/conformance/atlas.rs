@@ -288,7 +288,11 @@ fn components_add_up_to_the_score_exactly(suite: &Suite) {
         assert_eq!(json!(sum), body["score"], "{body}");
         assert!(parts["base_rate"].as_f64() <= Some(50.0) && (0.0..=100.0).contains(&sum), "{body}");
         assert_eq!((&row["score"], &row["grade"]), (&body["score"], &body["grade"]), "{row} {body}");
-        assert!(["A", "B", "C", "D", "F"].contains(&body["grade"].as_str().unwrap()), "{body}");
+        match body["grade"].as_str() {
+            Some(grade) => assert!(["A", "B", "C", "D", "F"].contains(&grade) && body["reason"].is_null(), "{body}"),
+            None => assert!(body["reason"].is_string() && body["missing"] != json!([]), "{body}"),
+        }
+        assert_eq!((&row["missing"], row["coverage"].as_f64().is_some()), (&body["missing"], true), "{row}");
         assert!(body["interpretation"].is_string() && body["missing"].is_array(), "{body}");
     }
 }

@@ -136,11 +136,13 @@ fn ruling_17_the_heatmap_is_sorted_by_the_greater_of_both_risks(suite: &Suite) {
     let rows = body["countries"].as_array().unwrap();
     assert!(rows.len() >= 240 && body["n"] == rows.len(), "{}", rows.len());
     assert_eq!((&rows[0]["country"], body["eval_date"].as_str().unwrap().len()), (&json!(OFTEN), 10), "{}", rows[0]);
-    let risk = |row: &Value| probability(&row["probability"]).max(probability(&row["max_risk"]));
+    let risk = |row: &Value| probability(&row["max_risk"]);
     assert!(rows.iter().map(risk).is_sorted_by(|a, b| a >= b));
     for row in rows {
         let above = row["probability"].as_f64().unwrap() >= row["threshold"].as_f64().unwrap();
         assert_eq!(row["above_threshold"], above, "{row}");
+        let greater = probability(&row["probability"]).max(probability(&row["max_daily_risk"]));
+        assert_eq!(risk(row), greater, "what is sorted by is what is shown: {row}");
         assert!(row["country_name"].is_string() && row["max_risk_day"].is_u64() && row["drivers"].is_array(), "{row}");
     }
     let least = risk(&rows[0]);

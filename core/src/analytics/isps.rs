@@ -20,8 +20,16 @@ pub const CAVEAT: &str = "A network is placed where its probes were. Rates are o
 /// Domains that a profile names.
 const TOP: usize = 20;
 
-/// 0-100: blocked votes, breadth of categories, variety of methods.
+/// Whether enough is measured on a network for a score.
+pub fn is_enough(isp: &Isp) -> bool {
+    isp.measurements >= c::ISP_MIN_MEASUREMENTS
+}
+
+/// 0-100: blocked votes, breadth of categories, variety of methods; 0 with too few measurements, which says nothing.
 pub fn composite(isp: &Isp) -> f64 {
+    if !is_enough(isp) {
+        return 0.0;
+    }
     let categories: BTreeSet<&str> = isp.blocks.iter().filter_map(|block| block.category.as_deref()).collect();
     let full = |n: usize, full: f64| (n as f64 / full).min(1.0);
     let score = c::ISP_WEIGHT_RATE * isp.rate
@@ -32,12 +40,12 @@ pub fn composite(isp: &Isp) -> f64 {
 
 /// Whether a network is ranked worldwide: it blocks something, and enough is measured on it.
 pub fn is_ranked(isp: &Isp) -> bool {
-    isp.blocked > 0 && isp.measurements >= c::ISP_MIN_MEASUREMENTS
+    isp.blocked > 0 && is_enough(isp)
 }
 
-/// Worst first; of equals the lower number.
+/// Worst first, those with too few measurements last; of equals the lower number.
 pub fn order(a: &Isp, b: &Isp) -> std::cmp::Ordering {
-    composite(b).total_cmp(&composite(a)).then(a.asn.cmp(&b.asn))
+    is_enough(b).cmp(&is_enough(a)).then(composite(b).total_cmp(&composite(a))).then(a.asn.cmp(&b.asn))
 }
 
 /// `AS<digits>` in any case, or the digits; 400 for anything else.
@@ -67,8 +75,10 @@ pub struct IspRow {
     country: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     country_name: Option<String>,
-    /// 0-100
+    /// 0-100; 0 where `insufficientData` says that it means nothing.
     composite_score: f64,
+    /// Fewer measurements than a score needs.
+    insufficient_data: bool,
     block_rate: f64,
     methods: Vec<String>,
     blocked_categories: Vec<String>,
@@ -100,6 +110,7 @@ fn row(rank: usize, country: Option<&str>, isp: &Isp) -> IspRow {
         country: country.map(str::to_owned),
         country_name: country.map(world::name),
         composite_score: one_decimal(composite(isp)),
+        insufficient_data: !is_enough(isp),
         block_rate: isp.rate,
         methods: isp.methods.iter().map(|(method, _)| method.clone()).collect(),
         blocked_categories: categories(isp).into_keys().filter(|code| *code != "untagged").map(str::to_owned).collect(),
@@ -263,6 +274,8 @@ pub struct IspProfile {
     /// Everywhere it was measured.
     countries: Vec<String>,
     composite_score: f64,
+    /// Fewer measurements than a score needs; the score is 0 then.
+    insufficient_data: bool,
     rank_in_country: u32,
     isps_in_country: u32,
     block_rate: f64,
@@ -276,6 +289,9 @@ pub struct IspProfile {
     /// The day it was first measured on in that country.
     first_seen: Option<String>,
     last_seen: String,
+    /// When the newest measurement became too old to count: the profile is that of its last day. Absent while any counts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stale_since: Option<String>,
 }
 
 /// The profile of a network from the places where it was measured; `None` without any.
@@ -298,6 +314,7 @@ pub fn profile(places: &[&Placed], with_domains: bool) -> Option<IspProfile> {
         country_name: world::name(&main.country),
         countries: places.iter().map(|placed| placed.country.clone()).collect(),
         composite_score: one_decimal(composite(isp)),
+        insufficient_data: !is_enough(isp),
         rank_in_country: main.rank,
         isps_in_country: main.of,
         block_rate: isp.rate,
@@ -320,7 +337,16 @@ pub fn profile(places: &[&Placed], with_domains: bool) -> Option<IspProfile> {
             .collect(),
         first_seen: isp.first_day.map(|day| Timestamp(i64::from(day) * DAY).to_string()),
         last_seen: isp.last_checked.to_string(),
+        stale_since: None,
     })
+}
+
+impl IspProfile {
+    /// As it was on the last day that anything was measured.
+    pub fn of_the_past(mut self, last: Timestamp, at: Timestamp) -> IspProfile {
+        self.stale_since = world::stale_since(Some(last), 0, at).map(|since| since.to_string());
+        self
+    }
 }
 
 /// `/v1/isp/compare`

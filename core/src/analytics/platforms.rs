@@ -66,7 +66,10 @@ struct ScoreRow {
     rank: usize,
     platform: String,
     label: String,
+    /// 0 where `insufficientData` says that it means nothing.
     global_score: f64,
+    /// Measured in no country.
+    insufficient_data: bool,
     /// Countries where it is measured as blocked.
     countries_blocking: usize,
     /// Countries with a measured answer.
@@ -126,6 +129,7 @@ fn score_row(platform: &Tracked, world: &World) -> ScoreRow {
         platform: platform.slug.clone(),
         label: platform.label.clone(),
         global_score,
+        insufficient_data: countries_measured == 0,
         countries_blocking: blocking.len(),
         countries_measured,
         avg_block_rate: if countries_measured > 0 { round(rates / countries_measured as f64) } else { 0.0 },
@@ -156,7 +160,10 @@ struct BlockedIn {
 pub struct RiskBody {
     platform: String,
     label: String,
+    /// 0 where `insufficientData` says that it means nothing.
     global_score: f64,
+    /// Measured in no country.
+    insufficient_data: bool,
     /// Countries where it is measured as blocked.
     countries_blocking: usize,
     /// Countries with a documented block and no measured answer.
@@ -192,6 +199,7 @@ pub fn risk(asked: &Asked<'_>, world: &World) -> Result<Rendered> {
         platform: platform.slug.clone(),
         label: platform.label.clone(),
         global_score,
+        insufficient_data: countries_measured == 0,
         countries_blocking,
         countries_listed: blocked_in.len() - countries_blocking,
         countries_measured,
@@ -228,7 +236,10 @@ pub struct CountryRiskBody {
     label: String,
     country: &'static str,
     country_name: &'static str,
+    /// 0 where `insufficientData` says that it means nothing.
     score: f64,
+    /// The status is unknown.
+    insufficient_data: bool,
     block_rate: f64,
     status: State,
     basis: String,
@@ -257,6 +268,7 @@ pub fn in_country(platform: &Tracked, country: &'static Country, answer: &Detect
         country: country.code,
         country_name: country.name,
         score: score(answer.state, answer.confidence),
+        insufficient_data: answer.state == State::Unknown,
         block_rate: if votes > 0 { round(f64::from(blocked) / f64::from(votes)) } else { 0.0 },
         status: answer.state,
         basis: answer.basis.clone(),

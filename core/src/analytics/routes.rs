@@ -14,10 +14,10 @@ use super::store::{CategoriesOf, FactsAt, IspsByNumber, IspsOf, Placed};
 use super::tabular::{self, generated, wants_csv};
 use super::{constants, isps, measurement, platforms, tools, topics};
 use crate::country::routes::{AT_ONCE, input, measured};
-use crate::country::{self, Detect, Detection, Source};
+use crate::country::{self, Detect, Detection, LastHeard, Source};
 use crate::documents::Rendered;
 use crate::http::{Cx, Response};
-use crate::reference::{self, Tracked};
+use crate::reference::{self, CountriesOf, Tracked};
 use crate::starter::Country;
 use crate::world::{self, LICENSE, SourceLicense, SourceSummary};
 use crate::{Error, Result, Timestamp, licence, runtime};
@@ -298,12 +298,41 @@ async fn places(cx: &Cx, asns: &[u32]) -> Result<(Vec<SourceSummary>, Vec<Placed
     Ok((sources, found))
 }
 
+/// A network that nothing was measured on inside the window: where it was measured last, as it was then.
+async fn last_places(cx: &Cx, asn: u32) -> Result<(Vec<SourceSummary>, Vec<Placed>)> {
+    let codes = runtime::query(&*cx.rt, reference::actor().name, &CountriesOf { asn }).await?;
+    let until = cx.as_of()?;
+    let mut last: Option<(u32, String)> = None;
+    for code in codes {
+        let heard = runtime::query(&*cx.rt, code.clone(), &LastHeard { asn, until }).await?;
+        last = last.max(heard.map(|day| (day, code)));
+    }
+    let (mut sources, mut found) = (Vec::new(), Vec::new());
+    let Some((day, code)) = last else { return Ok((sources, found)) };
+    for (facts, _, mut isps) in ask(cx, BTreeSet::from([code]), Timestamp::end_of_day(day)).await? {
+        isps.sort_by(isps::order);
+        let ranked: Vec<u32> = isps.iter().map(|isp| isp.asn).collect();
+        let of = isps.into_iter().filter(|isp| isp.asn == asn);
+        found.extend(of.map(|isp| Placed::among(&facts.country, isp, &ranked)));
+        sources.extend(facts.sources);
+    }
+    Ok((sources, found))
+}
+
 pub async fn isp_profile(cx: Cx) -> Result<Response> {
     let asn = isps::number(cx.path("asn")?)?;
-    let (sources, found) = Box::pin(places(&cx, &[asn])).await?;
+    let (mut sources, mut found) = Box::pin(places(&cx, &[asn])).await?;
+    let is_past = found.is_empty();
+    if is_past {
+        (sources, found) = Box::pin(last_places(&cx, asn)).await?;
+    }
     let places: Vec<&Placed> = found.iter().collect();
-    let nothing = || Error::not_found(reports::nothing_in_window(&format!("on AS{asn}")));
-    let body = isps::profile(&places, true).ok_or_else(nothing)?;
+    let nothing = || Error::not_found(format!("Nothing was ever measured on AS{asn} before the time of this answer."));
+    let mut body = isps::profile(&places, true).ok_or_else(nothing)?;
+    if is_past {
+        let last = found.iter().map(|placed| placed.isp.last_checked).max().unwrap_or_default();
+        body = body.of_the_past(last, cx.as_of()?.unwrap_or_else(|| cx.now()));
+    }
     let label = format!("AS{asn}");
     let asked = Asked { name: "isp", parameter: Some(&label), csv: wants_csv(&cx)? };
     networks(&cx, &asked, sources, &isps::PROFILE_TABLE, body)

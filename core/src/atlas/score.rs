@@ -70,6 +70,22 @@ impl Components {
     }
 }
 
+/// The grade, where the missing parts cannot make it another one.
+fn graded(score: f64, known: &Known) -> Option<&'static str> {
+    let most = score + known.missing().into_iter().map(worth).sum::<f64>();
+    Some(grade(score)).filter(|letter| *letter == grade(most.min(100.0)))
+}
+
+/// What a component counts at most.
+fn worth(component: &str) -> f64 {
+    match component {
+        "anomaly" => SCORE_ANOMALY,
+        "forecast_30d_avg" => SCORE_FORECAST_30D,
+        "forecast_7d" => SCORE_FORECAST_7D,
+        _ => 0.0,
+    }
+}
+
 /// Higher is worse.
 fn grade(score: f64) -> &'static str {
     match (score / GRADE_STEP).floor() {
@@ -86,11 +102,11 @@ pub struct ScoreBody {
     country: String,
     country_name: String,
     available: bool,
-    /// Why there is no score; null otherwise.
+    /// Why there is no score, or no grade; null otherwise.
     reason: Option<&'static str>,
-    /// `A`, `B`, `C`, `D` or `F`; null without a score.
+    /// `A`, `B`, `C`, `D` or `F`; null without a score, and where the missing parts could make it another one.
     grade: Option<&'static str>,
-    /// 0 to 100, higher is worse: the sum of the components. Null when nothing is known of the country.
+    /// 0 to 100, higher is worse: the sum of the components. Null when nothing but incidents is known of the country.
     score: Option<f64>,
     components: Components,
     /// Components that nothing is known for; they count 0 points.
@@ -102,6 +118,9 @@ pub struct ScoreBody {
 }
 
 const NOTHING: &str = "Nothing is measured, forecast or reported of this country.";
+const TOO_LITTLE: &str = "Too few parts: nothing is forecast of this country and no measured day is judged. Incidents \
+                          alone make no score: where nobody looks there are few.";
+const UNGRADED: &str = "The parts in `missing` could make it another grade: the score is a lower bound.";
 const CAVEATS: [&str; 3] = [
     "Weights are our choice and were not fitted to anything; the methodology names them.",
     "Incidents are counted where they are found: a country that nobody measures or reports of scores low.",
@@ -121,7 +140,12 @@ impl Known {
     }
 
     fn is_something(&self) -> bool {
-        self.began > 0 || self.on > 0 || self.risks.is_some() || self.anomaly.is_some()
+        self.began > 0 || self.on > 0 || self.is_enough()
+    }
+
+    /// Whether there is more than incidents, which are few where nobody looks (ruling second look T8).
+    fn is_enough(&self) -> bool {
+        self.risks.is_some() || self.anomaly.is_some()
     }
 }
 
@@ -174,18 +198,24 @@ async fn one_page(cx: &Cx) -> Result<Response> {
     let (found, license) = known(cx, Some(country.code)).await?;
     let known = found.get(country.code).copied().unwrap_or_default();
     let components = Components::of(&known);
-    let score = Some(components.sum()).filter(|_| known.is_something());
+    let score = Some(components.sum()).filter(|_| known.is_enough());
+    let grade = score.and_then(|score| graded(score, &known));
     Response::json(&ScoreBody {
         country: country.code.to_owned(),
         country_name: country.name.to_owned(),
         available: score.is_some(),
-        reason: score.is_none().then_some(NOTHING),
-        grade: score.map(grade),
+        reason: match score {
+            None if known.is_something() => Some(TOO_LITTLE),
+            None => Some(NOTHING),
+            Some(_) => grade.is_none().then_some(UNGRADED),
+        },
+        grade,
         score,
         components,
         missing: known.missing(),
         interpretation: match score {
             Some(score) => interpretation(country.name, &known, &components, score),
+            None if known.is_something() => format!("{}: too little is known for a score.", country.name),
             None => format!("{}: nothing is known.", country.name),
         },
         honest_caveats: CAVEATS.to_vec(),
@@ -198,18 +228,25 @@ async fn one_page(cx: &Cx) -> Result<Response> {
 struct Row {
     country: String,
     country_name: String,
-    grade: &'static str,
+    /// Null where the missing parts could make it another one.
+    grade: Option<&'static str>,
     score: f64,
+    /// Components that nothing is known for; they count 0 points.
+    missing: Vec<&'static str>,
+    /// Points that the known components can give, of 100.
+    coverage: f64,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ListBody {
     count: usize,
     generated_at: String,
-    /// Countries of which something is known, the highest score first.
+    /// Countries of which enough is known, the highest score first.
     results: Vec<Row>,
     n_returned: usize,
     n_total: usize,
+    /// Countries of which only incidents are known: they have no score.
+    n_insufficient: usize,
     interpretation: String,
     honest_caveats: Vec<&'static str>,
     license: String,
@@ -222,26 +259,36 @@ pub async fn all(cx: Cx) -> Result<Response> {
 async fn all_page(cx: &Cx) -> Result<Response> {
     let (found, license) = known(cx, None).await?;
     let row = |(code, known): (String, Known)| {
-        let country = Country::by_code(&code).filter(|_| known.is_something())?;
+        let country = Country::by_code(&code).filter(|_| known.is_enough())?;
         let score = Components::of(&known).sum();
-        Some(Row { country_name: country.name.to_owned(), country: code, grade: grade(score), score })
+        let missing = known.missing();
+        Some(Row {
+            country_name: country.name.to_owned(),
+            country: code,
+            grade: graded(score, &known),
+            score,
+            coverage: 100.0 - missing.iter().map(|component| worth(component)).sum::<f64>(),
+            missing,
+        })
     };
+    let n_insufficient = found.values().filter(|known| known.is_something() && !known.is_enough()).count();
     let mut results: Vec<Row> = found.into_iter().filter_map(row).collect();
     order::sort_by(&mut results, |a, b| b.score.total_cmp(&a.score).then_with(|| a.country.cmp(&b.country)));
     let interpretation = match results.first() {
         Some(first) => format!(
-            "Of {} countries something is known; {} is the worst, with {} of 100.",
+            "Of {} countries enough is known; {} is the worst, with {} of 100.",
             results.len(),
             first.country_name,
             first.score
         ),
-        None => "Of no country anything is known.".to_owned(),
+        None => "Of no country enough is known.".to_owned(),
     };
     Response::json(&ListBody {
         count: results.len(),
         generated_at: cx.now().to_string(),
         n_returned: results.len(),
         n_total: results.len(),
+        n_insufficient,
         results,
         interpretation,
         honest_caveats: CAVEATS.to_vec(),
@@ -300,7 +347,19 @@ mod tests {
     fn what_is_not_known_is_named_and_nothing_known_is_no_score() {
         assert_eq!(Known::default().missing(), ["anomaly", "forecast_30d_avg", "forecast_7d"]);
         assert!(!Known::default().is_something());
-        assert!(known(1, 0, None, None).is_something());
+        let reported = known(1, 0, None, None);
+        assert!(reported.is_something() && !reported.is_enough(), "one incident is no grade A");
         assert!(known(0, 0, Some((0.1, 0.2)), None).missing() == ["anomaly"]);
+    }
+
+    /// Ruling second look T8: a country that is in nobody's data was graded A.
+    #[test]
+    fn ruling_t8_no_grade_is_given_that_the_missing_parts_could_make_another() {
+        let forecast = known(0, 0, Some((0.1, 0.2)), None);
+        assert_eq!((graded(5.0, &forecast), graded(15.0, &forecast)), (Some("A"), None), "up to 10 points are missing");
+        let measured = known(0, 0, None, Some((0.2, false)));
+        assert_eq!(graded(0.0, &measured), None, "30 points are missing");
+        let all = known(0, 0, Some((0.1, 0.2)), Some((0.2, false)));
+        assert_eq!((graded(15.0, &all), graded(85.0, &forecast)), (Some("A"), Some("F")));
     }
 }

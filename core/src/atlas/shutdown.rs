@@ -67,15 +67,16 @@ async fn uncovered(cx: &Cx) -> Result<String> {
     })
 }
 
-/// `late`: days that the history of the forecast is; `none`: no start is known here.
-fn caveats(late: i32, none: bool) -> Vec<String> {
-    let mut found = vec![
-        "What nobody reported is in no table: few starts may mean few reporters.".to_owned(),
-        "History tells where shutdowns begin far better than when.".to_owned(),
-    ];
-    if late > 0 {
-        found.push(format!("The history is {late} days late."));
-    }
+/// `late`: how old the history of the forecast is, in a sentence; `none`: no start is known here.
+fn caveats(late: Option<String>, none: bool) -> Vec<String> {
+    let mut found: Vec<String> = late.into_iter().collect();
+    found.extend(
+        [
+            "What nobody reported is in no table: few starts may mean few reporters.",
+            "History tells where shutdowns begin far better than when.",
+        ]
+        .map(str::to_owned),
+    );
     if none {
         found.push("No shutdown of this country is in the imported tables.".to_owned());
     }
@@ -133,7 +134,7 @@ async fn page(cx: &Cx) -> Result<Response> {
         structural_count: years + STRUCTURAL_WEEK_WEIGHT as usize * week,
         last_start: starts.last().map(|start| date(start.day)),
         history_until: found.map(|(model, _)| date(model.until)),
-        honest_caveats: caveats(found.map_or(0, |(model, _)| model.delay), starts.is_empty()),
+        honest_caveats: caveats(found.and_then(|(model, _)| forecast::late(model, today)), starts.is_empty()),
         generated_at: cx.now().to_string(),
         license,
     })

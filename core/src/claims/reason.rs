@@ -9,7 +9,7 @@ use super::shares::ENOUGH;
 use super::stance::Kind;
 use super::when::Span;
 use crate::Timestamp;
-use crate::country::{Detection, NetworkAnswer, State, plain_date, sentence};
+use crate::country::{Detection, NetworkAnswer, State, plain_date, sentence, uncounted};
 use crate::event::report::CAUSE_ENDS;
 use crate::incidents;
 
@@ -242,12 +242,8 @@ fn nothing(found: &Found, name: &str, country: &str, when: &str) -> String {
         if found.when.is_none() && detection.stale_since.is_some() {
             return sentence(detection, found.country.name);
         }
-        if let Some(list) = detection.lists.iter().max_by(|a, b| a.date.cmp(&b.date)) {
-            return format!(
-                "{name} is named as blocked in {country} by a list of {}, which is too old to count; nothing newer is \
-                 measured or recorded{when}.",
-                list.date
-            );
+        if let Some(list) = uncounted(detection) {
+            return format!("{name} is named in {country} by {list}; nothing else is measured or recorded{when}.");
         }
     }
     let nothing = format!("Nothing is measured or recorded about {name} in {country}{when}.");

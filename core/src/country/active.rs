@@ -70,13 +70,16 @@ pub struct ActiveBody {
     #[serde(rename = "type")]
     pub kind: IncidentType,
     pub severity: Severity,
+    /// How much of the country it cuts off.
+    #[serde(skip)]
+    pub outage: Outage,
 }
 
-/// How much of this country is cut off by what goes on.
+/// How much of this country is cut off by what goes on; `None` when nothing does.
 pub fn outage(view: &View<'_>) -> Result<Option<Outage>> {
     let mut worst = None;
     ACTIVE.visit(view, ACTIVE.range(), Direction::Ascending, |_, active| {
-        worst = worst.max(active.outage);
+        worst = worst.max(Some(active.outage.unwrap_or(Outage::Degraded)));
         Ok(true)
     })?;
     Ok(worst)
@@ -91,6 +94,7 @@ pub fn active(view: &View<'_>) -> Result<Vec<ActiveBody>> {
         title: active.title,
         kind: active.kind,
         severity: active.severity,
+        outage: active.outage.unwrap_or(Outage::Degraded),
     };
     Ok(rows.into_iter().map(body).collect())
 }
@@ -106,6 +110,7 @@ pub async fn active_at(rt: &dyn Runtime, country: &str, at: Timestamp) -> Result
         title: incidents::title(&incident),
         kind: incident.kind(),
         severity: incident.severity(),
+        outage: incidents::outage(&incident).unwrap_or(Outage::Degraded),
     };
     Ok(found.incidents.into_iter().map(body).collect())
 }

@@ -285,7 +285,7 @@ fn find(view: &View<'_>, subject: &Subject, surroundings: &Surroundings, explain
     let answer = national::answer(&verdict, measurements, newest, &entries, at);
     let networks = if brief { Vec::new() } else { networks(view, &essential)? };
     let techniques = national::techniques(blocked_networks(&essential).map(|network| &network.verdict.techniques));
-    let documented = starter::known_blocks::find(view.actor().name.as_str(), &subject.name)
+    let documented = starter::known_blocks::find_any(view.actor().name.as_str(), subject.named())
         .and_then(|block| Technique::from_dotted(block.technique?));
     let (methods, technique, block_type) = how(answer.basis, State::from(answer.status), &techniques, documented);
     let limit = judged.iter().map(|(_, judged)| judged.ageing.limit).max().unwrap_or(0);
@@ -475,7 +475,8 @@ type Lists = Vec<(ListEntry, Listing)>;
 fn lists(view: &View<'_>, subject: &Subject, at: Timestamp, all: &Present) -> Result<(Lists, bool)> {
     let (mut found, mut named) = (Lists::new(), false);
     let country = view.actor().name.as_str();
-    if let Some(block) = starter::known_blocks::find(country, &subject.name).filter(|block| block.confirmed_on <= at) {
+    let documented = starter::known_blocks::find_any(country, subject.named());
+    if let Some(block) = documented.filter(|block| block.confirmed_on <= at) {
         let entry = ListEntry { kind: national::ListKind::Documented, date: block.confirmed_on };
         let source = Some(block.source.to_owned());
         found.push((entry, listing("documented", block.confirmed_on, source)));
@@ -509,11 +510,11 @@ pub(super) fn is_listed(view: &View<'_>, target: &str, at: Timestamp, all: &Pres
     Ok(entries.iter().any(|(entry, _)| entry.speaks(at)))
 }
 
-fn listing(kind: &str, date: Timestamp, source: Option<String>) -> Listing {
+pub(super) fn listing(kind: &str, date: Timestamp, source: Option<String>) -> Listing {
     Listing { kind: kind.to_owned(), date: date.to_date_text(), source, since: None }
 }
 
-fn weight_of(kind: ListKind) -> national::ListKind {
+pub(super) fn weight_of(kind: ListKind) -> national::ListKind {
     match kind {
         ListKind::Community => national::ListKind::Community,
         ListKind::Official => national::ListKind::Official,

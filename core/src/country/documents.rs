@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::active::{ActiveBody, active, outage};
+use super::listed::{ListedBlock, ListedBlocks, listed_blocks};
 use super::routes;
 use super::summary;
 use crate::actor::{Kind, View};
@@ -38,15 +39,14 @@ pub const FAMILIES: &[Family] = &[
 fn render_country(view: &View<'_>, _: &str) -> Result<Rendered> {
     let rank = crate::analytics::rank::rank(view)?;
     let mut body = country(&summary::summary(view, None)?, rank, view.settings, view.now);
-    body.data.active_incidents = active(view)?;
-    body.data.status = outage(view)?.map_or(body.data.status, Outage::as_str);
+    body.go_on(active(view)?, outage(view)?);
+    body.list(listed_blocks(view, None)?);
     Rendered::json(&body)
 }
 
 fn render_overview(view: &View<'_>, _: &str) -> Result<Rendered> {
     let mut body = overview(&summary::summary(view, None)?, view.settings);
-    body.active_incidents = active(view)?;
-    body.status = outage(view)?.map_or(body.status, Outage::as_str);
+    body.go_on(active(view)?, outage(view)?);
     Rendered::json(&body)
 }
 
@@ -57,7 +57,8 @@ fn render_isps(view: &View<'_>, code: &str) -> Result<Rendered> {
 
 fn render_accessibility(view: &View<'_>, code: &str) -> Result<Rendered> {
     let (rows, summary) = (summary::latest(view)?, summary::summary(view, None)?);
-    Rendered::json(&routes::summary_body(known(code)?, &rows, &summary, view.now, None))
+    let lists = listed_blocks(view, None)?;
+    Rendered::json(&routes::summary_body(known(code)?, &rows, &summary, lists, view.now, None))
 }
 
 fn known(code: &str) -> Result<&'static Country> {
@@ -77,7 +78,7 @@ pub struct CountryBody {
     score: Option<f64>,
     reason: Option<String>,
     ooni: OoniBody,
-    pub(super) data: CountryData,
+    data: CountryData,
     license: &'static str,
     #[serde(rename = "sourceLicenses")]
     source_licenses: Vec<SourceLicense>,
@@ -109,15 +110,37 @@ pub struct CountryData {
     breadth_list: String,
     affected_services: Vec<String>,
     blocked_domains: Vec<String>,
+    /// What lists and documented facts say is blocked, where no measurement decides: at most 50.
+    listed_blocked: Vec<ListedBlock>,
+    /// Entries of lists and facts that count here, also of sites that measurements decide.
+    listed_count: u64,
     top_methods: Vec<String>,
     networks: u32,
     domains: u32,
     domains_blocked: u32,
     domains_accessible: u32,
     /// What goes on, or went on then; newest first, at most 20.
-    pub(super) active_incidents: Vec<ActiveBody>,
+    active_incidents: Vec<ActiveBody>,
     ooni: OoniBody,
     last_checked: Option<String>,
+}
+
+impl CountryBody {
+    /// Says what goes on: never `normal` beside it (ruling second look T7).
+    pub(super) fn go_on(&mut self, incidents: Vec<ActiveBody>, outage: Option<Outage>) {
+        if let Some(outage) = outage {
+            self.data.status = outage.as_str();
+            self.data.ooni.status = outage.as_str();
+            self.ooni.status = outage.as_str();
+        }
+        self.data.active_incidents = incidents;
+    }
+
+    /// Says what lists name (ruling second look T7).
+    pub(super) fn list(&mut self, lists: ListedBlocks) {
+        self.data.listed_count = lists.count;
+        self.data.listed_blocked = lists.shown;
+    }
 }
 
 /// The measurements, zeros when there are none: clients read the numbers unchecked (spec intelligence 15).
@@ -158,6 +181,8 @@ pub fn country(summary: &CountrySummary, rank: Option<u64>, settings: &Settings,
             breadth_list: index.breadth_list.clone(),
             affected_services: summary.services.clone(),
             blocked_domains: summary.blocked.clone(),
+            listed_blocked: Vec::new(),
+            listed_count: 0,
             top_methods: summary.methods.clone(),
             networks: summary.networks,
             domains: summary.domains,
@@ -189,7 +214,7 @@ pub struct CountryOverview {
     score: Option<u32>,
     /// What goes on now; absent about the past.
     #[serde(rename = "activeIncidents")]
-    pub(super) active_incidents: Vec<ActiveBody>,
+    active_incidents: Vec<ActiveBody>,
     license: &'static str,
     #[serde(rename = "sourceLicenses")]
     source_licenses: Vec<SourceLicense>,
@@ -204,6 +229,17 @@ pub struct CountryOverview {
     timestamp: String,
     #[serde(rename = "as_of", skip_serializing_if = "Option::is_none")]
     pub as_of: Option<String>,
+}
+
+impl CountryOverview {
+    /// As [`CountryBody::go_on`].
+    pub(super) fn go_on(&mut self, incidents: Vec<ActiveBody>, outage: Option<Outage>) {
+        if let Some(outage) = outage {
+            self.status = outage.as_str();
+            self.ooni.iter_mut().for_each(|ooni| ooni.status = outage.as_str());
+        }
+        self.active_incidents = incidents;
+    }
 }
 
 pub fn overview(summary: &CountrySummary, settings: &Settings) -> CountryOverview {

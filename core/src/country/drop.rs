@@ -287,6 +287,7 @@ impl Operation for DropLists {
         if TARGETS.first(turn, &TARGETS.range())?.is_some() {
             refresh::soon(turn)?;
         }
+        super::lists::publish(turn)?;
         past::changed(turn)?;
         let swept = Swept { task: Task::DropLists, handled: removed, changed: 0, changes: Vec::new() };
         turn.send(world::actor().name, &swept)

@@ -266,8 +266,28 @@ pub fn sentence(answer: &Detection, country: &str) -> String {
             }
         ),
         (State::Unknown, _) if answer.stale_since.is_some() => {
-            format!("Whether {name} is blocked in {country} is not known: it was last measured on {seen}.")
+            let list = uncounted(answer).map(|list| format!(" It is named by {list}.")).unwrap_or_default();
+            format!("Whether {name} is blocked in {country} is not known: it was last measured on {seen}.{list}")
         }
-        (State::Unknown, _) => format!("{name} has not been measured in {country}."),
+        (State::Unknown, _) => match uncounted(answer) {
+            Some(list) => format!("{name} has not been measured in {country}. It is named by {list}."),
+            None => format!("{name} has not been measured in {country}."),
+        },
+    }
+}
+
+/// A list that names what is not known to be blocked, and the true reason why that does not decide: its kind, or its date.
+/// One that counts would have decided (ruling intelligence 28).
+pub fn uncounted(answer: &Detection) -> Option<String> {
+    let newest = |community: bool| {
+        let lists = answer.lists.iter().filter(move |list| (list.kind == "community") == community);
+        lists.max_by(|a, b| a.date.cmp(&b.date))
+    };
+    match (newest(false), newest(true)) {
+        (Some(list), _) => Some(format!("a list of {} (kind: {}), which is too old to count", list.date, list.kind)),
+        (None, Some(list)) => {
+            Some(format!("a community list of {}: lists of that kind are no evidence, whatever their date", list.date))
+        }
+        (None, None) => None,
     }
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::tables::{EPOCHS, LISTED, LISTED_SINCE, LISTS, LISTS_EPOCH, TARGETS};
-use super::{days, past, refresh};
+use super::{days, documents, past, refresh};
 use crate::actor::{Kind, Operation, Query, Turn, View};
 use crate::import::{ListKind, removal};
 use crate::kv::{Direction, Read};
@@ -70,6 +70,7 @@ impl Operation for AddListed {
             row.date = row.date.max(self.date);
             LISTS.put(turn, &(self.kind,), &row)?;
             tell(turn)?;
+            publish(turn)?;
             past::changed(turn)?;
         }
         if again {
@@ -87,6 +88,15 @@ fn tell(turn: &mut Turn<'_>) -> Result<()> {
     let country = turn.actor().name.clone();
     let given = GivenEvents { country, source: LISTS_EPOCH, given: Given { rows, newest }, marks: Vec::new() };
     turn.send(world::actor().name, &given)
+}
+
+/// Has the pages made anew that show what lists name.
+pub(super) fn publish(turn: &mut Turn<'_>) -> Result<()> {
+    let country = turn.actor().name.clone();
+    for family in [documents::COUNTRY, documents::ACCESSIBILITY] {
+        turn.publish(&[family, &country].concat())?;
+    }
+    Ok(())
 }
 
 /// What [`AddListed`] would answer.

@@ -45,6 +45,7 @@ mod explain;
 mod fold;
 mod inbox;
 mod instrument;
+mod listed;
 mod lists;
 mod noise;
 mod noisy;
@@ -63,6 +64,7 @@ mod tables;
 pub(crate) mod tests;
 mod timeline;
 mod votes;
+mod witnesses;
 
 pub use active::{Active, SetActive, active_at};
 pub use answer::{Detect, Detection, Listing, MAX_SUBJECTS, NetworkAnswer, RoleAnswer, State, round};
@@ -78,12 +80,13 @@ pub use dump::{Dump, DumpPage, DumpRow, dump_span};
 pub(crate) use events::ordered_days;
 pub use events::{AddEvents, EVENTS_AT_ONCE, Events, EventsPreview, EventsReport};
 pub(crate) use evidence::hours;
-pub(crate) use explain::plain_date;
 pub use explain::{Explanation, sentence};
+pub(crate) use explain::{plain_date, uncounted};
 pub(crate) use fold::needs_peers;
 pub use fold::{Cell, Fold, FoldPreview, FoldReport, MAX_COST};
 pub use inbox::{SetCatalogue, SetNetworks, SetOutside, SetPriors};
 pub use instrument::InstrumentFault;
+pub use listed::{ListedBlock, ListedBlocks, ListedHere};
 pub use lists::{AddListed, ListedPreview};
 pub(crate) use packed::BLOCK_DAYS;
 pub use refresh::Recompute;
@@ -92,10 +95,11 @@ pub use routes::{ClassifyResult, ROUTES, SweepBody, classify_one};
 pub use shutdowns::SetShutdownTable;
 pub use source::Source;
 pub use subject::{Role, Subject, is_role};
-pub use summary::{Heard, History, HistoryDay, Summary, Verdicts, strictest};
+pub use summary::{Heard, History, HistoryDay, LastHeard, Summary, Verdicts, strictest};
 pub(crate) use summary::{first_days, latest, listed, summary, verdicts_and_summary};
 pub(crate) use tables::LISTS_EPOCH;
 pub use tables::{Catalogue, DayCounts, MAX_WITNESSES, Peers, RULES_VERSION, WitnessRow, Witnesses};
+pub use witnesses::{Place, WitnessPage};
 
 use crate::actor::{Entry, operation, query};
 
@@ -139,8 +143,11 @@ pub const ENTRIES: &[Entry] = &[
     query::<Detect>(),
     query::<Course>(),
     query::<Summary>(),
+    query::<ListedHere>(),
     query::<Verdicts>(),
     query::<History>(),
     query::<Heard>(),
+    query::<LastHeard>(),
+    query::<WitnessPage>(),
     query::<Dump>(),
 ];

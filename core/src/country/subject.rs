@@ -47,6 +47,12 @@ impl Subject {
         Ok(Subject::series(key.as_str()))
     }
 
+    /// What a documented block may name: itself, and the roles without which it cannot be used.
+    pub fn named(&self) -> impl Iterator<Item = &str> {
+        let roles = self.roles.iter().filter(|role| role.essential && role.key != self.name);
+        std::iter::once(self.name.as_str()).chain(roles.map(|role| role.key.as_str()))
+    }
+
     /// A single series.
     pub fn series(key: &str) -> Subject {
         Subject { name: key.to_owned(), service: false, roles: vec![Role { key: key.to_owned(), essential: true }] }

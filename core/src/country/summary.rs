@@ -311,6 +311,30 @@ impl Query for Heard {
     }
 }
 
+/// The last day on which a network was measured, by a time or at all.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct LastHeard {
+    pub asn: u32,
+    pub until: Option<Timestamp>,
+}
+
+impl Query for LastHeard {
+    const ACTOR: Kind = Kind::Country;
+    const NAME: &'static str = "last_heard";
+    type Reply = Option<u32>;
+
+    fn computes(&self) -> bool {
+        true
+    }
+
+    fn run(self, view: &View<'_>) -> Result<Option<u32>> {
+        if !NETWORKS.contains(view, &(self.asn,))? {
+            return Ok(None);
+        }
+        changes::last_heard(view, self.asn, self.until.unwrap_or(view.now))
+    }
+}
+
 /// The licence that everything measured here stands under.
 pub fn strictest(sources: &[SourceSummary]) -> String {
     licence::effective(sources.iter().map(|source| source.licence.as_str()))

@@ -65,6 +65,6 @@ pub(crate) fn served(view: &crate::actor::View<'_>) -> crate::Result<Option<mode
     Ok(crate::actor::Query::run(ServedModel, view)?.0.map(|(model, _)| model))
 }
 
-pub(crate) use routes::{Ahead, ahead, date, fine, no_model, said};
+pub(crate) use routes::{Ahead, ahead, date, fine, late, no_model, said};
 pub(crate) use store::forgotten;
 pub use store::{ENTRIES, Forecasts, Served, ServedModel, soon};

@@ -8,6 +8,7 @@ use super::history::{Drift, History};
 use super::logistic::{Logistic, sigmoid};
 use super::metrics::{Confusion, Figures};
 use super::panel::{Horizon, Knowledge};
+use crate::country::plain_date;
 use crate::kv::{Row, StoreError, appended};
 use crate::time::DAY;
 use crate::{Timestamp, order};
@@ -232,6 +233,11 @@ fn drivers(history: &History, contributions: &[f64], asked: Question) -> Vec<(Fa
     found.into_iter().filter_map(|(family, _)| Some((family, words(history, family, asked)?))).collect()
 }
 
+/// A day since the epoch, as sentences have it.
+pub(super) fn in_words(day: i32) -> String {
+    plain_date(Timestamp(i64::from(day) * DAY))
+}
+
 /// So many of something, in words.
 fn counted(number: f64, one: &str) -> String {
     format!("{number} {one}{}", if number == 1.0 { "" } else { "s" })
@@ -241,11 +247,20 @@ fn counted(number: f64, one: &str) -> String {
 fn words(history: &History, family: Family, asked: Question) -> Option<String> {
     let Question { country, known, .. } = asked;
     let month = history.starts(country, known - 29, known);
+    // A reader counts days from today; the model counts them from the last day that it knows. Where that is another one,
+    // dates say which is meant (ruling second look T8).
+    let is_late = known < asked.at;
+    let table = history.newest().map_or(known, |newest| newest.min(known));
+    let end = if is_late { format!("; the table ends on {}", in_words(table)) } else { String::new() };
+    let days = |count: i32| match is_late {
+        true => format!("from {} to {}{end}", in_words(known - count + 1), in_words(known)),
+        false => format!("in the last {count} days"),
+    };
     Some(match family {
-        Family::Recent if month > 0.0 => format!("{} began in the last 30 known days", counted(month, "shutdown")),
+        Family::Recent if month > 0.0 => format!("{} began {}", counted(month, "shutdown"), days(30)),
         Family::Recent => {
-            let since = f64::from(history.since(country, known)?);
-            format!("the last known shutdown began {} before", counted(since, "day"))
+            let last = known - history.since(country, known)?;
+            format!("the last known shutdown began on {}{}", in_words(last), end)
         }
         Family::LongRun => {
             let year = rate(history, asked) * 365.0;
@@ -254,13 +269,13 @@ fn words(history: &History, family: Family, asked: Question) -> Option<String> {
         Family::Exams => match exam_years(history, asked) {
             0 => {
                 let starts = history.exams(country, known - 20, known);
-                format!("{} for exams in the last 21 known days", counted(starts, "shutdown"))
+                format!("{} for exams {}", counted(starts, "shutdown"), days(21))
             }
             years => format!("shutdowns for exams at this time of the year in {years} of the last three years"),
         },
         Family::National => {
             let starts = history.national(country, known - 364, known);
-            format!("{} of the whole country in the last known year", counted(starts, "shutdown"))
+            format!("{} of the whole country {}", counted(starts, "shutdown"), days(365))
         }
         Family::Elections => {
             let election = history.election(country, asked.from - 14, asked.to + 30)?;

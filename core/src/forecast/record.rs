@@ -112,7 +112,8 @@ struct HoldoutBody {
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct AccuracyBody {
-    schema: &'static str,
+    /// Begins with the brand.
+    schema: String,
     generated_at: String,
     window_days: u32,
     degraded: bool,
@@ -122,7 +123,8 @@ pub struct AccuracyBody {
     prod_rolling: RollingBody,
     /// Null while no model is served.
     training_holdout: Option<HoldoutBody>,
-    notes: Vec<String>,
+    /// Sentences in one text.
+    notes: String,
     methodology_url: &'static str,
     license: String,
 }
@@ -214,7 +216,7 @@ async fn accuracy(cx: Cx) -> Result<Response> {
             notes.push(format!("{} of them were decided by reports.", found.reported));
         }
         Response::json(&AccuracyBody {
-            schema: "sentinel-accuracy/v1",
+            schema: cx.settings().schema("sentinel-accuracy/v1"),
             generated_at: tabular::generated(&cx, None).to_string(),
             window_days,
             degraded: why.is_some(),
@@ -223,7 +225,7 @@ async fn accuracy(cx: Cx) -> Result<Response> {
             model_version: model.map(Model::version),
             prod_rolling: rolling(&found),
             training_holdout: model.map(holdout),
-            notes,
+            notes: notes.join(" "),
             methodology_url: METHODOLOGY,
             license: license(&cx),
         })

@@ -46,7 +46,8 @@ pub struct ReportRequest {
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ReportBody {
-    schema: &'static str,
+    /// Begins with the brand.
+    schema: String,
     ok: bool,
     queue_id: u64,
     review_sla_hours: u32,
@@ -90,7 +91,7 @@ async fn report(cx: Cx) -> Result<Response> {
     let report = Report { country: country.code.to_owned(), what, source_url, forecast, outcome };
     let queue_id = runtime::call(&*cx.rt, world::actor().name, &report).await?;
     Response::created(&ReportBody {
-        schema: "svc-sentinel-miss-report/v1",
+        schema: cx.settings().schema("sentinel-miss-report/v1"),
         ok: true,
         queue_id,
         review_sla_hours: cx.settings().report_review_hours,

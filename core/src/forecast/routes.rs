@@ -12,7 +12,7 @@ use super::conformal::{Class, TARGET_MISS};
 use super::features::{FEATURES, Family};
 use super::known::NO_HISTORY;
 use super::metrics::ALERT;
-use super::model::{DAYS, Forecast, Model};
+use super::model::{DAYS, Forecast, Model, in_words};
 use super::panel::Horizon;
 use super::store::{Forecasts, Served, ServedModel};
 use crate::analytics::tabular::{self, Tabular};
@@ -160,9 +160,23 @@ fn top(contributions: &[f64]) -> Vec<Feature> {
     named.into_iter().map(feature).collect()
 }
 
+/// How old the history is that a model rests on, when it is: what must be said first (ruling second look T8).
+pub(crate) fn late(model: &Model, today: i32) -> Option<String> {
+    let days = today - model.until;
+    (model.delay > 0 && days > 0).then(|| {
+        format!(
+            "The shutdown table ends on {}, {days} days ago: what began since is not known, and confidence is lowered for \
+             it. The model was trained to forecast with a history that is {} days late.",
+            in_words(model.until),
+            model.delay
+        )
+    })
+}
+
 /// What a reader must know beside the numbers.
 fn caveats(model: &Model, forecast: &Forecast) -> Vec<String> {
-    let mut found = vec!["History tells where shutdowns begin far better than when.".to_owned()];
+    let mut found: Vec<String> = late(model, forecast.today).into_iter().collect();
+    found.push("History tells where shutdowns begin far better than when.".to_owned());
     let calendar = forecast.calendar;
     match (calendar.known, calendar.learned) {
         (false, _) => found.push("No election calendar is here: elections are not considered.".to_owned()),
@@ -179,14 +193,6 @@ fn caveats(model: &Model, forecast: &Forecast) -> Vec<String> {
     } else if !model.learned(Family::Measured) {
         found.push("Measured drift is known, but training had no time with it: it does not move the risk.".to_owned());
     }
-    if model.delay > 0 {
-        let until = date(model.until);
-        found.push(format!(
-            "The newest imported shutdown began on {until}: the model was trained to forecast with a history that is {} \
-             days late.",
-            model.delay
-        ));
-    }
     if model.held_out.better_rate().is_some() {
         found.push("On the days that it was tested on, a plain rate of each country did better.".to_owned());
     }
@@ -202,7 +208,9 @@ pub(super) fn license(cx: &Cx) -> String {
 
 fn confidence(model: &Model, forecast: &Forecast) -> f64 {
     let width = forecast.horizons.get(1).map_or(1.0, |week| week.high - week.low);
-    round((1.0 - width).clamp(0.0, 1.0) * 0.5f64.powf(f64::from(model.delay) / LATE))
+    let late = (forecast.today - model.until).max(model.delay).max(0);
+    let late = if model.delay > 0 { late } else { 0 };
+    round((1.0 - width).clamp(0.0, 1.0) * 0.5f64.powf(f64::from(late) / LATE))
 }
 
 fn body(cx: &Cx, country: &Country, model: &Model, forecast: &Forecast) -> ForecastBody {
@@ -445,9 +453,8 @@ async fn high_risk_page(cx: &Cx) -> Result<Response> {
     match &found {
         None => caveats.extend([no_model(cx).await?, "Nothing is called high risk by base rates.".to_owned()]),
         Some(Served { model, forecasts }) => {
-            if model.delay > 0 {
-                caveats.push(format!("The history is {} days late.", model.delay));
-            }
+            let today = i32::try_from(cx.now().day()).unwrap_or(i32::MAX);
+            caveats.extend(late(model, today));
             rows.extend(forecasts.iter().map(|(code, forecast)| {
                 let (max_risk, max_risk_day) = forecast.max_risk();
                 HighRisk {

@@ -413,3 +413,33 @@ proptest! {
         }
     }
 }
+
+/// Ruling second look T8: days that were counted from the end of an old table read like days before today.
+#[test]
+fn ruling_t8_the_drivers_of_a_stale_history_name_dates() {
+    let until = 18_900;
+    let today = until + 200;
+    let history = History::new(made_up_starts().filter(|(_, start)| start.day <= until), today).unwrap();
+    let now = Timestamp(i64::from(today) * DAY);
+    let model = learn(&history, now, 1, None).unwrap();
+    assert!(model.delay >= 200, "{}", model.delay);
+    let table = super::model::in_words(history.newest().unwrap());
+    let mut dated = 0;
+    for code in ["IN", "KE", "IQ"] {
+        for (family, words) in forecast(&model, &history, place(code), now).drivers {
+            assert!(!words.contains("known days") && !words.contains("days before"), "{words}");
+            if matches!(family, Family::Recent | Family::National) {
+                assert!(words.contains(&format!("the table ends on {table}")), "{words}");
+                dated += 1;
+            }
+        }
+    }
+    assert!(dated > 0, "no driver that counts days");
+    let first = super::routes::late(&model, today).unwrap();
+    assert!(first.contains(&table) && first.contains("days ago"), "{first}");
+    // A history that is not late counts days from today.
+    let fresh = made_up(until);
+    let model = learn(&fresh, Timestamp(i64::from(until) * DAY), 1, None).unwrap();
+    let drivers = forecast(&model, &fresh, place("IN"), Timestamp(i64::from(until) * DAY)).drivers;
+    assert!(model.delay > 0 || drivers.iter().all(|(_, words)| !words.contains("table ends")), "{drivers:?}");
+}

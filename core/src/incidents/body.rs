@@ -28,6 +28,7 @@ pub struct IncidentBody {
     pub country_name_snake: String,
     pub flag: String,
     pub title: String,
+    /// The operator's words; the summary where nobody wrote any.
     pub description: String,
     /// One plain sentence with numbers.
     pub summary: String,
@@ -111,6 +112,8 @@ impl IncidentBody {
         let created = incident.created.to_string();
         let permalink = permalink(incident, settings);
         let goes_on = incident.is_end_unknown() && incident.status() == Status::Active;
+        let summary = text::sentence(incident);
+        let written = incident.overrides.description.as_ref().filter(|text| !text.is_empty());
         IncidentBody {
             id: incident.hash.clone(),
             hash_id: id.clone(),
@@ -123,8 +126,8 @@ impl IncidentBody {
             country_name_snake: country_name,
             flag: flag(&incident.id.country),
             title: text::title(incident),
-            description: incident.overrides.description.clone().unwrap_or_default(),
-            summary: text::sentence(incident),
+            description: written.cloned().unwrap_or_else(|| summary.clone()),
+            summary,
             severity: incident.severity(),
             incident_type: incident.kind(),
             status: incident.status(),
@@ -165,6 +168,13 @@ impl IncidentBody {
             merged_from: incident.parts.iter().map(ToString::to_string).collect(),
             retracted: incident.retracted().map(str::to_owned),
         }
+    }
+}
+
+impl IncidentBody {
+    /// The description, where somebody wrote one.
+    pub fn written(&self) -> Option<&str> {
+        (self.description != self.summary).then_some(self.description.as_str())
     }
 }
 

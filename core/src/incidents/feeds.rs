@@ -52,9 +52,9 @@ fn xml(text: &str) -> String {
 
 /// What an entry says below its title.
 fn summary(body: &IncidentBody) -> String {
-    match body.description.as_str() {
-        "" => body.summary.clone(),
-        description => format!("{} {description}", body.summary),
+    match body.written() {
+        None => body.summary.clone(),
+        Some(description) => format!("{} {description}", body.summary),
     }
 }
 

@@ -57,8 +57,8 @@ pub use model::{
     Action, AffectedNetwork, Change, Draft, EvidenceRow, Incident, IncidentType, MAX_EVIDENCE, Overrides, ReadableId,
     Severity, Status, hash_id,
 };
-pub use query::{Beginnings, Changed, Changes, EvidenceOf, Filter, Find, Select, Selected, VersionOf};
-pub use record::{MAX_REPORTS, Record, Report};
+pub use query::{Beginnings, Changed, Changes, EvidenceOf, Filter, Find, LatestAbout, Select, Selected, VersionOf};
+pub use record::{MAX_REPORTS, Record, Report, outage};
 pub use routes::{ROUTES, admin, dispute};
 pub use schedule::offset;
 pub use text::{INTERNET, label, sentence, title};
@@ -80,6 +80,7 @@ pub const ENTRIES: &[Entry] = &[
     query::<search::hits::Results>(),
     query::<query::Domains>(),
     query::<query::LastChange>(),
+    query::<LatestAbout>(),
     query::<Beginnings>(),
     operation::<disputes::File>(),
     operation::<disputes::Resolve>(),

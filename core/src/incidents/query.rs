@@ -279,6 +279,33 @@ impl Select {
     }
 }
 
+/// The shown incident about any of these subjects that began last, by a time.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct LatestAbout {
+    pub country: Option<String>,
+    /// Platform slugs and domains.
+    pub subjects: Vec<String>,
+    pub until: Timestamp,
+}
+
+impl Query for LatestAbout {
+    const ACTOR: Kind = Kind::Incidents;
+    const NAME: &'static str = "latest_about";
+    type Reply = Option<Incident>;
+
+    fn run(self, view: &View<'_>) -> Result<Option<Incident>> {
+        let shown = Shown::now(view)?;
+        let mut filter = Filter { country: self.country, until: Some(self.until), ..Filter::default() };
+        let mut found: Vec<Brief> = Vec::new();
+        for subject in self.subjects {
+            filter.subject = Some(subject);
+            found.extend(shown.select(&filter, 0, 1).0.into_iter().cloned());
+        }
+        let latest = found.into_iter().max_by_key(|brief| (brief.start, brief.key()));
+        Ok(latest.map(|brief| INCIDENTS.get(view, &brief.key())).transpose()?.flatten())
+    }
+}
+
 /// The same as answers have it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Listing(pub Select);

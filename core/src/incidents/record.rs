@@ -360,9 +360,14 @@ fn active(incident: &Incident) -> Option<Active> {
         title: title(incident),
         severity: incident.severity(),
         kind: incident.kind(),
-        outage: (incident.draft.subject == INTERNET && outage_fades(incident).is_none_or(|due| incident.updated < due))
-            .then(|| if incident.severity() == Severity::Critical { Outage::Full } else { Outage::Partial }),
+        outage: outage(incident).filter(|_| outage_fades(incident).is_none_or(|due| incident.updated < due)),
     })
+}
+
+/// How much of a country an incident cuts off; `None` when it is about a service or a site.
+pub fn outage(incident: &Incident) -> Option<Outage> {
+    (incident.draft.subject == INTERNET)
+        .then(|| if incident.severity() == Severity::Critical { Outage::Full } else { Outage::Partial })
 }
 
 /// A time later than that of every change before.

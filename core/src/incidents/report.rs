@@ -158,8 +158,8 @@ fn markdown(incident: &Incident, body: &IncidentBody, evidence: &[EvidenceRow], 
     for (name, value) in rows {
         let _ = writeln!(out, "| {name} | {value} |");
     }
-    if !body.description.is_empty() {
-        let paragraphs: Vec<String> = body.description.split("\n\n").map(md).collect();
+    if let Some(written) = body.written() {
+        let paragraphs: Vec<String> = written.split("\n\n").map(md).collect();
         let _ = write!(out, "\n## Description\n\n{}\n", paragraphs.join("\n\n"));
     }
     let _ = write!(
@@ -191,11 +191,11 @@ fn markdown(incident: &Incident, body: &IncidentBody, evidence: &[EvidenceRow], 
         );
     }
     let cited = format!("{}?version={}", permalink(incident, settings), incident.version);
-    let year = body.updated_at.get(..4).unwrap_or_default();
     let _ = write!(
         out,
-        "\n## Citation\n\n{} ({year}): {}. Incident {}, version {}. {}\n",
+        "\n## Citation\n\n{} ({}): {}. Incident {}, version {}. {}\n",
         md(&publisher(settings)),
+        year(body),
         md(&body.title),
         body.readable_id,
         body.version,
@@ -234,13 +234,19 @@ fn tex(text: &str) -> String {
     safe
 }
 
+/// The year that a citation names: that of the event, in every format.
+fn year(body: &IncidentBody) -> &str {
+    body.start_time.get(..4).unwrap_or_default()
+}
+
+/// The title stands in two pairs of braces: styles take capitals away from what stands in one.
 fn bibtex(body: &IncidentBody, settings: &Settings) -> String {
-    let year = body.start_time.get(..4).unwrap_or_default();
+    let year = year(body);
     let month = body.start_time.get(5..7).unwrap_or_default();
     // Addresses hold no braces and no backslashes: they are made here from ids and the operator's own address.
     let url = body.citation_url.replace(['{', '}', '\\'], "");
     format!(
-        "@misc{{heliograph-{},\n  title = {{{}}},\n  author = {{{{{}}}}},\n  year = {{{year}}},\n  month = {{{month}}},\n  \
+        "@misc{{heliograph-{},\n  title = {{{{{}}}}},\n  author = {{{{{}}}}},\n  year = {{{year}}},\n  month = {{{month}}},\n  \
          howpublished = {{\\url{{{url}}}}},\n  url = {{{url}}},\n  note = {{{}Incident {}, version {}, {}. {}}},\n  \
          license = {{{}}}\n}}\n",
         body.readable_id,
@@ -268,7 +274,7 @@ fn ris(body: &IncidentBody, settings: &Settings) -> String {
     };
     tag("TI", &body.title);
     tag("AU", &publisher(settings));
-    tag("PY", body.start_time.get(..4).unwrap_or_default());
+    tag("PY", year(body));
     tag("DA", &day(&body.start_time));
     tag("Y2", &day(&body.updated_at));
     tag("AB", &body.summary);

@@ -41,9 +41,12 @@ pub struct StatsBody {
     pub total_evidence_camel: u64,
     /// Adds up to `total_evidence`.
     pub evidence_by_source: Counts,
-    /// Incidents by source; one with two sources counts twice.
+    /// The same under the name that other readers know (ruling second look T8).
     #[serde(rename = "bySource")]
     pub by_source: Counts,
+    /// Incidents by source; one with two sources counts twice.
+    #[serde(rename = "incidentsBySource")]
+    pub incidents_by_source: Counts,
     #[serde(rename = "bySeverity")]
     pub by_severity: Counts,
     #[serde(rename = "byCountry")]
@@ -77,6 +80,7 @@ pub fn stats(view: &View<'_>) -> Result<StatsBody> {
         total_evidence_camel: 0,
         evidence_by_source: Counts::new(),
         by_source: Counts::new(),
+        incidents_by_source: Counts::new(),
         by_severity: zeros(&Severity::ALL.map(Severity::as_str)),
         by_country: Counts::new(),
         by_type: zeros(&IncidentType::ALL.map(IncidentType::as_str)),
@@ -98,7 +102,7 @@ pub fn stats(view: &View<'_>) -> Result<StatsBody> {
         count(&mut body.by_severity, line.severity.as_str(), 1);
         count(&mut body.by_type, line.kind.as_str(), 1);
         count(&mut body.by_status, line.status.as_str(), 1);
-        line.sources.iter().for_each(|source| count(&mut body.by_source, source, 1));
+        line.sources.iter().for_each(|source| count(&mut body.incidents_by_source, source, 1));
         for (source, rows) in &line.evidence {
             count(&mut body.evidence_by_source, source, u64::from(*rows));
             body.total_evidence += u64::from(*rows);
@@ -113,6 +117,7 @@ pub fn stats(view: &View<'_>) -> Result<StatsBody> {
     })?;
     body.total_camel = body.total;
     body.total_evidence_camel = body.total_evidence;
+    body.by_source = body.evidence_by_source.clone();
     if let Some((first, last)) = range {
         body.date_range = DateRange { first: Some(first.to_string()), last: Some(last.to_string()) };
     }

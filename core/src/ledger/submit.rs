@@ -11,9 +11,11 @@ use super::book::{Books, did_of, name_of};
 use super::envelope::{Common, Content, Envelope, MAX_WINDOW, SKEW};
 use super::pay::{self, Claimant};
 use super::reason::{Reason, Ruled, ensure};
-use super::rows::{Id, KEYS, KeyRow, Micro, Name, Payment, Signed, Space, WALLETS, id};
+use super::receipt::ReceiptState;
+use super::rows::{ESCROWS, Escrow, Id, KEYS, KeyRow, Micro, Name, Payment, Signed, Space, WALLETS, id};
 use super::{batch, escrow, hire, idempotency, listing, metrics, notify, provider, receipt, room, sweep};
 use crate::actor::{Kind, Operation, Query, Turn, View};
+use crate::agent::trust;
 use crate::agent::waiting::Spoke;
 use crate::crypto::encoding::{actor_id, parse_did};
 use crate::crypto::hash::sha256;
@@ -252,10 +254,23 @@ fn tell_agent(turn: &mut Turn<'_>, name: &str, signing: [u8; 32]) -> Result<()> 
 /// What follows elsewhere from what was decided.
 fn effects(turn: &mut Turn<'_>, envelope: &Envelope, answer: &Answer) -> Result<()> {
     notify::tell(turn, envelope, answer)?;
-    match answer {
-        Answer::Done(Done::Hire(id, hire)) => provider::hired(turn, id, hire),
+    match (answer, &envelope.content) {
+        (Answer::Done(Done::Hire(id, hire)), _) => provider::hired(turn, id, hire),
+        (Answer::Done(Done::Escrow(stand)), Content::Close(_)) => paid(turn, &stand.escrow),
+        (Answer::Done(Done::Receipt(_, receipt)), Content::Acceptance(_)) => {
+            let escrow = receipt.escrow.filter(|_| receipt.state == ReceiptState::Accepted);
+            match escrow.map(|id| ESCROWS.get(turn, &(id,))).transpose()?.flatten() {
+                Some(escrow) => paid(turn, &escrow),
+                None => Ok(()),
+            }
+        }
         _ => Ok(()),
     }
+}
+
+/// An escrow that its sender paid out speaks for the recipient (ruling foundation-relay 25).
+fn paid(turn: &mut Turn<'_>, escrow: &Escrow) -> Result<()> {
+    trust::escrows::paid(turn, &escrow.from, &escrow.to, escrow.state, escrow.opened)
 }
 
 fn decide(books: &mut Books<'_>, by: &Submission<'_>, envelope: &Envelope, claimant: &Claimant) -> Result<Answer> {

@@ -103,6 +103,28 @@ impl Query for Interested {
     }
 }
 
+/// Countries that have or had measurements of a network.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct CountriesOf {
+    pub asn: u32,
+}
+
+impl Query for CountriesOf {
+    const ACTOR: Kind = Kind::Reference;
+    const NAME: &'static str = "countries_of";
+    type Reply = Vec<String>;
+
+    fn run(self, view: &View<'_>) -> Result<Vec<String>> {
+        let mut found = Vec::new();
+        for ((country,), ()) in INTERESTED.scan(view, &INTERESTED.range(), Direction::Ascending, usize::MAX)? {
+            if WANTED.contains(view, &(country.clone(), self.asn))? {
+                found.push(country);
+            }
+        }
+        Ok(found)
+    }
+}
+
 /// Reference data that can be removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[repr(u8)]

@@ -9,10 +9,10 @@ mod inform;
 mod targets;
 
 pub use fingerprints::{AddFingerprints, FingerprintSet, fingerprint_lines, fingerprints};
-pub use inform::{Announce, AnnounceEvents, DropReference, Inform, Interested, Reference, ReferenceEpoch};
+pub use inform::{Announce, AnnounceEvents, CountriesOf, DropReference, Inform, Interested, Reference, ReferenceEpoch};
 pub use targets::{
-    AddTargets, ListedPlatforms, ListedTarget, TargetList, Tracked, label, platform, platforms, read as read_targets,
-    subject,
+    AddTargets, ListedOwner, ListedPlatforms, ListedTarget, Owner, TargetList, Tracked, label, owner, platform,
+    platforms, read as read_targets, subject,
 };
 
 use std::collections::BTreeMap;
@@ -35,12 +35,14 @@ pub const ENTRIES: &[Entry] = &[
     operation::<Inform>(),
     operation::<DropReference>(),
     query::<Interested>(),
+    query::<CountriesOf>(),
     query::<ReferenceEpoch>(),
     query::<FingerprintSet>(),
     query::<Lists>(),
     query::<Sites>(),
     query::<Names>(),
     query::<ListedPlatforms>(),
+    query::<ListedOwner>(),
 ];
 
 /// The one reference actor.

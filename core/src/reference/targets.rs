@@ -71,7 +71,8 @@ impl Tracked {
 
     /// The documented block of this platform in a country, if there is one.
     pub fn known_block(&self, country: &Country) -> Option<&'static KnownBlock> {
-        known_blocks::find(country.code, &self.slug)
+        let roles = self.roles.iter().filter(|role| role.essential).map(|role| role.key.as_str());
+        known_blocks::find_any(country.code, std::iter::once(self.slug.as_str()).chain(roles))
     }
 }
 
@@ -269,6 +270,55 @@ pub async fn platform(rt: &dyn Runtime, text: &str) -> Result<Option<Tracked>> {
     }
     let listed = runtime::query(rt, actor().name, &ListedPlatforms).await?;
     Ok(listed.into_iter().find(|platform| platform.slug.eq_ignore_ascii_case(text)))
+}
+
+/// The platform that a site is a role of.
+#[derive(Debug, Clone)]
+pub struct Owner {
+    pub platform: Tracked,
+    /// What the site is to it, where that is known.
+    pub role: Option<&'static str>,
+    /// Whether the platform is blocked when the site is.
+    pub essential: bool,
+}
+
+/// The platform of a target list that a series is a role of.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ListedOwner {
+    pub key: String,
+}
+
+impl Query for ListedOwner {
+    const ACTOR: Kind = Kind::Reference;
+    const NAME: &'static str = "listed_owner";
+    type Reply = Option<Tracked>;
+
+    fn run(self, view: &View<'_>) -> Result<Option<Tracked>> {
+        let Some(list) = TARGETS.get(view, &())? else { return Ok(None) };
+        // Most sites are in no list; making the platforms takes far longer than to see that.
+        let named =
+            list.hosts.iter().any(|(_, host)| *host == self.key) || list.targets.iter().any(|row| row.id == self.key);
+        if !named {
+            return Ok(None);
+        }
+        Ok(list.platforms().into_iter().find(|platform| platform.has(&self.key)))
+    }
+}
+
+/// The platform that a subject is a role of; `None` of a platform itself, and of a site on its own.
+pub async fn owner(rt: &dyn Runtime, subject: &Subject) -> Result<Option<Owner>> {
+    if subject.service {
+        return Ok(None);
+    }
+    if let Some((platform, role)) = Platform::by_key(&subject.name) {
+        return Ok(Some(Owner { platform: platform.into(), role: Some(role.name), essential: role.essential }));
+    }
+    let key = subject.name.clone();
+    let listed = runtime::query(rt, actor().name, &ListedOwner { key }).await?;
+    Ok(listed.map(|platform| {
+        let essential = platform.roles.iter().any(|role| role.key == subject.name && role.essential);
+        Owner { platform, role: None, essential }
+    }))
 }
 
 /// [`Subject::parse`], which also knows the services of target lists.

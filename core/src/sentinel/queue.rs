@@ -99,7 +99,8 @@ struct CoverageBody {
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct QueueBody {
-    schema: &'static str,
+    /// Begins with the brand.
+    schema: String,
     generated_at: String,
     count: usize,
     limit: u32,
@@ -222,7 +223,7 @@ async fn page(cx: &Cx) -> Result<Response> {
     let known = runtime::query(&*cx.rt, world::actor().name, &asked).await?;
     let items = ranked(&known, rank, limit as usize);
     Response::json(&QueueBody {
-        schema: "svc-active-learning-queue/v2",
+        schema: cx.settings().schema("active-learning-queue/v2"),
         generated_at: tabular::generated(cx, None).to_string(),
         count: items.len(),
         limit,

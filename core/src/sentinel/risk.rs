@@ -277,7 +277,8 @@ struct NextBody {
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct BatchBody<'a> {
-    schema: &'static str,
+    /// Begins with the brand.
+    schema: String,
     data: DataBody<'a>,
     /// What to ask next.
     next_tools: Vec<NextBody>,
@@ -337,7 +338,7 @@ pub async fn batch(cx: Cx) -> Result<Response> {
         let countries = batch::parts(&pages)?;
         let (next_tools, errors) = (next(&countries)?, asked.errors.as_slice());
         let data = DataBody { countries, errors };
-        Response::json(&BatchBody { schema: "svc-sentinel-current-risk-batch/v1", data, next_tools })
+        Response::json(&BatchBody { schema: cx.settings().schema("sentinel-current-risk-batch/v1"), data, next_tools })
     };
     asked.answer(&cx, made).await
 }
@@ -348,8 +349,10 @@ struct HeatBody {
     country_name: String,
     /// That a shutdown begins within the next seven days.
     probability: f64,
-    /// Greatest risk of one day.
+    /// What countries are filtered and sorted by: the greater of `probability` and `max_daily_risk`.
     max_risk: f64,
+    /// Greatest risk of one day, and which.
+    max_daily_risk: f64,
     max_risk_day: i32,
     threshold: f64,
     above_threshold: bool,
@@ -361,7 +364,7 @@ pub struct HeatmapBody {
     eval_date: String,
     n: usize,
     honest_caveat: String,
-    /// By the greater of `probability` and `max_risk`.
+    /// By `max_risk`, the highest first.
     countries: Vec<HeatBody>,
     model_version: Option<String>,
     license: String,
@@ -387,7 +390,8 @@ async fn heatmap_page(cx: &Cx) -> Result<Response> {
             country: row.country.clone(),
             country_name: row.country_name.clone(),
             probability: row.risk_7day,
-            max_risk: row.max_risk,
+            max_risk: row.most(),
+            max_daily_risk: row.max_risk,
             max_risk_day: row.max_risk_day,
             threshold: THRESHOLD,
             above_threshold: row.risk_7day >= THRESHOLD,

@@ -74,6 +74,11 @@ pub fn find(country: &str, key: &str) -> Option<&'static KnownBlock> {
     names(key).into_iter().filter_map(exact).max_by_key(|row| row.confirmed_on)
 }
 
+/// The row that answers for any of these keys; with several, the one confirmed last.
+pub fn find_any<'a>(country: &str, keys: impl IntoIterator<Item = &'a str>) -> Option<&'static KnownBlock> {
+    keys.into_iter().filter_map(|key| find(country, key)).max_by_key(|row| row.confirmed_on)
+}
+
 /// The countries for which [`find`] has a row.
 pub fn countries(key: &str) -> impl Iterator<Item = &'static str> {
     let names = names(key);

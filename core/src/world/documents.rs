@@ -453,7 +453,7 @@ pub fn overview(
             country: country.code.to_owned(),
             name: country.name.to_owned(),
             status,
-            ooni: summary.and_then(ooni),
+            ooni: summary.and_then(ooni).map(|ooni| OoniBody { status, ..ooni }),
             score: summary.and_then(|summary| summary.index.score),
         });
     }

@@ -1,4 +1,4 @@
-//! Countries that are cut off, for the overview: as their active incidents say.
+//! Countries where something is blocked or cut off, for the overview: as their active incidents say.
 
 use std::collections::BTreeMap;
 
@@ -9,14 +9,33 @@ use crate::Result;
 use crate::actor::{Kind, Operation, Turn, View};
 use crate::kv::{Direction, Row, Table};
 
-/// How much of a country is cut off.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+/// How much of a country is cut off. Stored by the place in this list: later ones come last, and their order is another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Outage {
     Partial,
     /// At least half of it: an incident about connectivity that is critical (ruling intelligence 30).
     Full,
+    /// Nothing, but an incident about a site or a service goes on: such a country is not `normal` (ruling second look T7).
+    Degraded,
 }
 impl Row for Outage {}
+
+impl Ord for Outage {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        let rank = |outage: &Outage| match outage {
+            Outage::Degraded => 0,
+            Outage::Partial => 1,
+            Outage::Full => 2,
+        };
+        rank(self).cmp(&rank(other))
+    }
+}
+
+impl PartialOrd for Outage {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
 
 impl Outage {
     /// The word of the overview (spec intelligence 0.4).
@@ -24,13 +43,14 @@ impl Outage {
         match self {
             Outage::Partial => "partial_outage",
             Outage::Full => "full_outage",
+            Outage::Degraded => "degraded",
         }
     }
 }
 
 const OUTAGES: Table<(String,), Outage> = Table::new(39);
 
-/// A country is cut off, more or less than before, or not any more.
+/// How much of a country is cut off changed.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SetOutage {
     pub country: String,
@@ -51,7 +71,7 @@ impl Operation for SetOutage {
     }
 }
 
-/// Every country that is cut off, by code.
+/// Every country where an incident goes on, by code.
 pub fn outages(view: &View<'_>) -> Result<BTreeMap<String, Outage>> {
     let rows = OUTAGES.scan(view, &OUTAGES.range(), Direction::Ascending, usize::MAX)?;
     Ok(rows.into_iter().map(|((country,), outage)| (country, outage)).collect())

@@ -2,12 +2,14 @@
 //!
 //! Registration is free, so whatever agents can do among themselves a hundred agents of one person can do as well. So two
 //! things are kept apart. **Anchored weight** comes from outside: attestations that independent measurements agreed with
-//! later ([`crate::country`] says when), and what the operator endorses. Only it makes a level above `low`, and only
+//! later ([`crate::country`] says when), what the operator endorses, and escrows that agents with such weight paid
+//! ([`escrows`]). Only it makes a level above `low`, and only
 //! whoever has it can lend weight to an attestation or a rating. What an agent did by itself (tasks, statements) moves its
 //! score within the levels `new` and `low`. `docs/trust.md` holds the formulas, made from the constants of this file.
 //!
 //! Table number 88.
 
+pub mod escrows;
 pub mod routes;
 
 use serde::{Deserialize, Serialize};
@@ -16,7 +18,7 @@ use super::activity::{self, Counts};
 use super::{listing, record};
 use crate::actor::{Entry, Kind, Operation, Query, Turn, View, operation, query};
 use crate::directory::leaderboard::{self, Place, Placed, Unplace};
-use crate::kv::{Row, Table};
+use crate::kv::{Row, StoreError, Table, appended};
 use crate::time::MINUTE;
 use crate::{Result, Timestamp};
 
@@ -100,8 +102,18 @@ pub struct Standing {
     pub endorsed: Option<Level>,
     /// When the leaderboard was told last.
     told: Timestamp,
+    /// What escrows earned that agents with anchored weight paid out; 0 in rows of version 1.
+    pub paid: f64,
+    /// How many those were; 0 in rows of version 1. Stays the last member.
+    pub escrows: u32,
 }
-impl Row for Standing {}
+impl Row for Standing {
+    const VERSION: u8 = 2;
+
+    fn upgrade(version: u8, bytes: &[u8]) -> Result<Self, StoreError> {
+        appended(version, 1, bytes, &[0; 9])
+    }
+}
 
 /// Mean of a share after `good` of `all` observations, under the prior.
 fn share(good: f64, all: f64) -> f64 {
@@ -116,8 +128,17 @@ pub fn vote(anchored: f64) -> f64 {
 impl Standing {
     /// Anchored weight, 0 or more.
     pub fn anchored(&self) -> f64 {
+        self.with(self.paid)
+    }
+
+    /// That part of it which no other agent gave.
+    pub fn own(&self) -> f64 {
+        self.with(0.0)
+    }
+
+    fn with(&self, paid: f64) -> f64 {
         let endorsed = self.endorsed.map_or(0.0, Level::weight);
-        (self.earned - WRONG_COST * f64::from(self.wrong)).max(0.0) + endorsed
+        (self.earned + paid - WRONG_COST * f64::from(self.wrong)).max(0.0) + endorsed
     }
 
     pub fn level(&self) -> Level {
@@ -126,7 +147,9 @@ impl Standing {
             Some(Level::Verified) => Level::Verified,
             _ if anchored >= HIGH_FROM => Level::High,
             _ if anchored >= MEDIUM_FROM => Level::Medium,
-            _ if anchored > 0.0 || self.agreed + self.wrong + self.tasks_completed + self.tasks_failed > 0 => {
+            _ if anchored > 0.0
+                || self.agreed + self.wrong + self.tasks_completed + self.tasks_failed + self.escrows > 0 =>
+            {
                 Level::Low
             }
             _ => Level::New,
@@ -172,13 +195,19 @@ pub const ENTRIES: &[Entry] = &[
     operation::<Settle>(),
     operation::<Endorse>(),
     operation::<TellTrust>(),
+    operation::<escrows::SetLent>(),
+    operation::<escrows::CountEscrow>(),
 ];
 
 /// Changes the standing of an active agent and lets the directory know.
 fn change(turn: &mut Turn<'_>, apply: impl FnOnce(&mut Standing)) -> Result<()> {
     let mut standing = STANDING.get(turn, &())?.unwrap_or_default();
+    let lent = standing.own();
     apply(&mut standing);
     STANDING.put(turn, &(), &standing)?;
+    if standing.own() != lent {
+        escrows::lend(turn, &standing)?;
+    }
     listing::set_rank(turn, standing.level() as u8)?;
     if turn.scheduled(TIMER)?.is_some() {
         return Ok(());
@@ -211,23 +240,29 @@ pub(super) fn ended(turn: &mut Turn<'_>) -> Result<()> {
         return Ok(());
     }
     STANDING.delete(turn, &());
+    escrows::lend(turn, &Standing::default())?;
+    escrows::forget(turn)?;
     turn.cancel(TIMER)?;
     listing::set_rank(turn, 0)?;
     let did = record::did_of(&turn.actor().name)?;
     turn.send(leaderboard::SHARD, &Unplace { did })
 }
 
-/// Takes a suspended agent from the leaderboard.
+/// Takes a suspended agent from the leaderboard; its word is worth nothing meanwhile.
 pub(super) fn hide(turn: &mut Turn<'_>) -> Result<()> {
     if STANDING.get(turn, &())?.is_none() {
         return Ok(());
     }
+    escrows::lend(turn, &Standing::default())?;
     let did = record::did_of(&turn.actor().name)?;
     turn.send(leaderboard::SHARD, &Unplace { did })
 }
 
 /// Puts an agent back to its place.
 pub(super) fn show(turn: &mut Turn<'_>) -> Result<()> {
+    if let Some(standing) = STANDING.get(turn, &())? {
+        escrows::lend(turn, &standing)?;
+    }
     TellTrust.run(turn)
 }
 
@@ -380,6 +415,16 @@ impl Operation for TellTrust {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kv::{decode_row, encode_row};
+
+    #[test]
+    fn a_standing_of_version_1_is_read_without_escrows() {
+        let now = Standing { earned: 1.5, agreed: 3, told: Timestamp(7), ..Standing::default() };
+        let mut bytes = encode_row(&now).unwrap();
+        bytes.truncate(bytes.len() - 9);
+        bytes[0] = 1;
+        assert_eq!(decode_row::<Standing>(&bytes).unwrap(), now);
+    }
 
     /// Ruling foundation-relay 25: own acts, however many, stay below every level that anchored weight gives.
     #[test]
@@ -404,8 +449,9 @@ mod tests {
             format!("| `medium` | {MEDIUM_FROM} |"),
             format!("| `high` | {HIGH_FROM} |"),
             format!("| `verified` | {VERIFIED_WEIGHT} |"),
-            format!("max(0, earned - {WRONG_COST} x wrong)"),
+            format!("max(0, earned + escrows - {WRONG_COST} x wrong)"),
             format!("v(W) = W / (W + {HALF_VOTE})"),
+            format!("together less than {} x v(W)", escrows::ESCROWS_OF_ONE),
             format!("{OWN_SHARE} x (mean of the four components)"),
             format!("(good + {}) / (all + {PRIOR})", PRIOR / 2.0),
             format!("{} days", crate::country::attested::WINDOW / crate::time::DAY),

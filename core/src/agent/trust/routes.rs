@@ -48,6 +48,8 @@ pub struct Activity {
     pub tasks_completed: u32,
     pub tasks_failed: u32,
     pub attestations_made: u32,
+    /// Escrows that agents with anchored weight of their own paid out to it.
+    pub escrows_settled: u32,
     /// Null for everybody but the agent itself (ruling foundation-relay 27).
     pub messages_sent: Option<u64>,
 }
@@ -62,7 +64,8 @@ pub struct Trust {
     pub trust_score: f64,
     /// `new`, `low`, `medium`, `high` or `verified`.
     pub trust_level: &'static str,
-    /// What lifts above `low`: weight from attestations that measurements agreed with, and from the operator.
+    /// What lifts above `low`: weight from attestations that measurements agreed with, from escrows that agents with weight of
+    /// their own paid, and from the operator.
     pub anchored_weight: f64,
     /// The level the operator vouches for.
     pub endorsed: Option<&'static str>,
@@ -75,9 +78,10 @@ pub struct Trust {
     pub notes: Vec<&'static str>,
 }
 
-/// Sources of trust that are not there.
+/// What trust rests on and what not, where the numbers alone would mislead.
 const NOTES: [&str; 2] = [
-    "Escrows do not count: this service has no credit ledger yet.",
+    "Escrows count for their recipient when an agent with anchored weight of its own released them or accepted the work: \
+     less than one unit of weight from each such agent. Other escrows do not count.",
     "message_reliability is 0.5 for every agent: whether mail was delivered says nothing about its sender, and whether \
      it was read is the reader's own affair.",
 ];
@@ -92,7 +96,7 @@ fn trust(did: String, known: Trusted, messages_sent: Option<u64>) -> Trust {
     };
     let (trust_score, trust_level) = (round(standing.score()), standing.level().as_str());
     let anchored_weight = round(standing.anchored());
-    let Standing { tasks_completed, tasks_failed, made, endorsed, .. } = standing;
+    let Standing { tasks_completed, tasks_failed, made, endorsed, escrows, .. } = standing;
     Trust {
         agent: did.clone(),
         agent_did: did,
@@ -103,7 +107,13 @@ fn trust(did: String, known: Trusted, messages_sent: Option<u64>) -> Trust {
         endorsed: endorsed.map(Level::as_str),
         factors: components.clone(),
         components,
-        activity: Activity { tasks_completed, tasks_failed, attestations_made: made, messages_sent },
+        activity: Activity {
+            tasks_completed,
+            tasks_failed,
+            attestations_made: made,
+            escrows_settled: escrows,
+            messages_sent,
+        },
         member_since: created.to_string(),
         notes: NOTES.to_vec(),
     }

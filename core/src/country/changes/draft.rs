@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::super::Source;
 use super::super::answer::round;
 use super::super::subject::is_role;
-use super::super::tables::{NETWORKS, NetworkRow, WITNESSES};
+use super::super::tables::{NETWORKS, NetworkRow, WITNESSES, WitnessRow};
 use super::lasting::{self, Lasting};
 use crate::actor::View;
 use crate::change::combine::{Combined, INTERNET, Measured, is_narrow, is_national, is_platform, tracked};
@@ -496,27 +496,45 @@ fn witnesses(view: &View<'_>, target: &str, network: &Affected, room: usize) -> 
         let cells = WITNESSES.prefix(&(target.to_owned(), day, network.asn));
         for ((.., source), witnesses) in WITNESSES.scan(view, &cells, Direction::Ascending, 8)? {
             let Some(source) = Source::from_code(source) else { continue };
-            let link = witnesses.0.iter().find_map(|witness| witness.link());
-            let Some((reference, permalink)) = link else { continue };
+            let cell = (day, network.asn);
+            let Some(row) = witnesses.0.iter().find_map(|one| witness(view, target, cell, source, one)) else {
+                continue;
+            };
             rows.push(EvidenceRow {
-                id: EvidenceRow::id_of(source.id(), &reference, target),
-                source: source.id().to_owned(),
-                kind: MEASUREMENT.to_owned(),
                 signal_type: Some(signal.to_owned()),
-                observed_at: time_of(&reference).unwrap_or(Timestamp(i64::from(day) * DAY)),
-                source_ref: reference,
-                permalink: Some(permalink),
-                source_url: source.url().map(str::to_owned),
-                retrieved_at: None,
                 confidence: round(probability(network)),
-                domain: (!is_role(target)).then(|| target.to_owned()),
-                asn: Some(network.asn),
-                licence: source.licence_under(view.settings).to_owned(),
+                ..row
             });
         }
     }
     rows.truncate(room);
     Ok(rows)
+}
+
+/// A measurement of a series on a day and network, without what its network shows; `None` where it cannot be looked up.
+pub fn witness(
+    view: &View<'_>,
+    target: &str,
+    (day, asn): (u32, u32),
+    source: Source,
+    witness: &WitnessRow,
+) -> Option<EvidenceRow> {
+    let (reference, permalink) = witness.link()?;
+    Some(EvidenceRow {
+        id: EvidenceRow::id_of(source.id(), &reference, target),
+        source: source.id().to_owned(),
+        kind: MEASUREMENT.to_owned(),
+        signal_type: None,
+        observed_at: time_of(&reference).unwrap_or(Timestamp(i64::from(day) * DAY)),
+        source_ref: reference,
+        permalink: Some(permalink),
+        source_url: source.url().map(str::to_owned),
+        retrieved_at: None,
+        confidence: 0.0,
+        domain: (!is_role(target)).then(|| target.to_owned()),
+        asn: Some(asn),
+        licence: source.licence_under(view.settings).to_owned(),
+    })
 }
 
 /// The time in a measurement uid (`20231108115901.123456_KE_...`) or report id (`20231108T115901Z_...`).

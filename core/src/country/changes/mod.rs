@@ -24,7 +24,9 @@ mod tables;
 mod tests;
 
 pub use compared::{CountFailures, FailingElsewhere, SetFailing};
+pub(super) use draft::witness;
 pub use silences::SetElsewhere;
+pub(super) use silences::last_heard;
 pub(crate) use silences::networks_heard;
 pub(super) use silences::{Heard, forget, heard, heard_from, heard_until};
 #[cfg(test)]

@@ -91,6 +91,18 @@ pub(crate) fn networks_heard(view: &impl Read, day: u32) -> Result<u32> {
     Ok(u32::try_from(heard.len()).unwrap_or(u32::MAX))
 }
 
+/// The last day by a time on which a network was heard of, by any source.
+pub fn last_heard(view: &impl Read, asn: u32, until: Timestamp) -> Result<Option<u32>> {
+    let mut last = None;
+    let days = VOLUMES.between(&(), &(u32::try_from(until.day() + 1).unwrap_or(0),));
+    VOLUMES.visit(view, days, Direction::Descending, |(day, _), volumes| {
+        let heard = volumes.0.iter().any(|(of, hours)| *of == asn && hours.iter().any(|count| *count > 0));
+        last = heard.then_some(day);
+        Ok(!heard)
+    })?;
+    Ok(last)
+}
+
 /// Tells the world the changed volumes and looks for silences around them; true when nothing is left to do.
 pub fn run(turn: &mut Turn<'_>) -> Result<bool> {
     if report(turn)? {

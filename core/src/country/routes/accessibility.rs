@@ -8,8 +8,12 @@ use serde::{Deserialize, Serialize};
 
 use super::detect::{Question, StatusCounts, license};
 use super::input;
+use super::leads::{self, IncidentLead, Leads, PlatformLead};
 use crate::analytics::tabular::{self, Tabular};
-use crate::country::{Detection, Explanation, Listing, State, Subject, Summary, Verdicts, is_role, round, sentence};
+use crate::country::{
+    Detection, Explanation, ListedBlock, ListedBlocks, ListedHere, Listing, State, Subject, Summary, Verdicts, is_role,
+    round, sentence,
+};
 use crate::http::{Cx, Response};
 use crate::starter::Country;
 use crate::world::{self, CountrySummary, Glance, SurveyOf, Surveyed, TargetSummary};
@@ -52,6 +56,12 @@ pub struct CheckBody {
     stale_since: Option<String>,
     /// Time of this answer.
     checked_at: String,
+    /// The platform that the domain is a role of; of a check of one domain.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    platform: Option<PlatformLead>,
+    /// The latest incident about the domain or its platform here, where its status is unknown; of a check of one domain.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    latest_incident: Option<IncidentLead>,
     summary: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     explanation: Option<Explanation>,
@@ -59,9 +69,11 @@ pub struct CheckBody {
     as_of: Option<String>,
 }
 
-fn body(question: &Question, domain: String, answer: Detection, now: Timestamp) -> CheckBody {
+fn body(question: &Question, domain: String, answer: Detection, leads: Leads, now: Timestamp) -> CheckBody {
     CheckBody {
-        summary: sentence(&answer, &question.name),
+        summary: leads.after(sentence(&answer, &question.name)),
+        platform: leads.platform,
+        latest_incident: leads.latest_incident,
         domain,
         country: question.code.clone(),
         country_name: question.name.clone(),
@@ -101,9 +113,8 @@ pub async fn check(cx: Cx) -> Result<Response> {
     let country = cx.required("country")?;
     let question = Question::new(&country, cx.as_of()?, cx.flag("explain")?.unwrap_or(false))?;
     let subject = reference::subject(&*cx.rt, &domain).await?;
-    let answer = question.ask_briefly(&*cx.rt, vec![subject]).await?.pop();
-    let answer = answer.ok_or_else(|| Error::internal("no answer to one question"))?;
-    Response::json(&body(&question, domain.trim().to_owned(), answer, cx.now()))
+    let (answer, leads) = leads::ask(&*cx.rt, &question, subject, true).await?;
+    Response::json(&body(&question, domain.trim().to_owned(), answer, leads, cx.now()))
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -147,7 +158,7 @@ pub async fn batch(cx: Cx) -> Result<Response> {
     let asked: Vec<(String, Detection)> = asked.collect();
     let summary = StatusCounts::count(asked.iter().map(|(_, answer)| answer));
     let results: Vec<CheckBody> =
-        asked.into_iter().map(|(domain, answer)| body(&question, domain, answer, now)).collect();
+        asked.into_iter().map(|(domain, answer)| body(&question, domain, answer, Leads::default(), now)).collect();
     Response::json(&BatchBody {
         country: question.code.clone(),
         country_name: question.name.clone(),
@@ -189,6 +200,10 @@ pub struct SummaryBody {
     #[serde(skip_serializing_if = "Option::is_none")]
     stale_since: Option<String>,
     top_blocked: Vec<TopBlocked>,
+    /// What lists and documented facts say is blocked, where no measurement decides: at most 50. Not counted above.
+    listed_blocked: Vec<ListedBlock>,
+    /// Entries of lists and facts that count here, also of sites that measurements decide.
+    listed_count: u64,
     sources: Vec<String>,
     license: String,
     #[serde(rename = "as_of", skip_serializing_if = "Option::is_none")]
@@ -213,7 +228,8 @@ async fn summary_then(cx: &Cx, country: &'static Country) -> Result<Response> {
     let at = cx.as_of()?;
     let rows = runtime::query(&*cx.rt, country.code, &Verdicts { at }).await?;
     let overall = runtime::query(&*cx.rt, country.code, &Summary { at }).await?;
-    Response::json(&summary_body(country, &rows, &overall, cx.now(), at))
+    let lists = runtime::query(&*cx.rt, country.code, &ListedHere { at }).await?;
+    Response::json(&summary_body(country, &rows, &overall, lists, cx.now(), at))
 }
 
 /// What of a country can be reached, by the verdicts of its targets.
@@ -221,6 +237,7 @@ pub(in crate::country) fn summary_body(
     country: &'static Country,
     rows: &[TargetSummary],
     overall: &CountrySummary,
+    lists: ListedBlocks,
     now: Timestamp,
     at: Option<Timestamp>,
 ) -> SummaryBody {
@@ -255,6 +272,8 @@ pub(in crate::country) fn summary_body(
                 method: row.methods.first().cloned(),
             })
             .collect(),
+        listed_blocked: lists.shown,
+        listed_count: lists.count,
         sources: overall.sources.iter().map(|source| source.source.clone()).collect(),
         license: crate::country::strictest(&overall.sources),
         as_of: at.map(|at| at.to_string()),
@@ -341,7 +360,7 @@ pub async fn known_of(cx: &Cx, subject: &Subject) -> Result<Known> {
     if subject.roles.len() > 1 {
         order::sort_by(&mut seen, |a, b| a.country.cmp(&b.country));
     }
-    let documented = crate::starter::known_blocks::countries(&subject.name).map(str::to_owned);
+    let documented = subject.named().flat_map(crate::starter::known_blocks::countries).map(str::to_owned);
     Ok(Known { listed: order::gather(listed.into_iter().chain(documented)), seen })
 }
 

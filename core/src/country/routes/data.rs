@@ -12,7 +12,7 @@ use super::input;
 use crate::analytics::NOTHING;
 use crate::analytics::constants::{ISP_CRITICAL_RATE, ISP_HIGH_RATE, ISP_MEDIUM_RATE};
 use crate::analytics::tabular::{self, Tabular};
-use crate::country::{Summary, Verdicts, round};
+use crate::country::{ListedHere, Summary, Verdicts, round};
 use crate::http::{Cx, Response};
 use crate::reference::{self, Interested};
 use crate::starter::Country;
@@ -93,7 +93,9 @@ pub async fn country_overview(cx: Cx) -> Result<Response> {
         return cx.document(&[country::documents::OVERVIEW, code].concat()).await;
     };
     let mut body = country::documents::overview(&Box::pin(past_country(&cx, code, at)).await?, cx.settings());
-    body.active_incidents = country::active_at(&*cx.rt, code, at).await?;
+    let then = country::active_at(&*cx.rt, code, at).await?;
+    let outage = then.iter().map(|incident| incident.outage).max();
+    body.go_on(then, outage);
     body.as_of = Some(at.to_string());
     Response::uncached(&body)
 }
@@ -105,7 +107,10 @@ pub async fn country(cx: Cx) -> Result<Response> {
     };
     let summary = Box::pin(past_country(&cx, code, at)).await?;
     let mut body = country::documents::country(&summary, None, cx.settings(), cx.now());
-    body.data.active_incidents = country::active_at(&*cx.rt, code, at).await?;
+    let then = country::active_at(&*cx.rt, code, at).await?;
+    let outage = then.iter().map(|incident| incident.outage).max();
+    body.go_on(then, outage);
+    body.list(runtime::query(&*cx.rt, code, &ListedHere { at: Some(at) }).await?);
     body.as_of = Some(at.to_string());
     Response::uncached(&body)
 }

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::input;
+use super::leads::{self, IncidentLead, Leads, PlatformLead};
 use crate::country::{
     AttestationEvidence, Detect, Detection, Explanation, Listing, NetworkAnswer, RoleAnswer, State, Subject, round,
     sentence,
@@ -112,7 +113,13 @@ pub struct DetectBody {
     pub blocked_weight: f64,
     pub p_blocked: f64,
     pub roles: Vec<RoleAnswer>,
-    /// The answer in one sentence.
+    /// The platform that the target is a role of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub platform: Option<PlatformLead>,
+    /// The latest incident about the target or its platform here, where its status is unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latest_incident: Option<IncidentLead>,
+    /// The answer in one sentence, with one more about the platform and the latest incident where they are named.
     pub summary: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub isps: Option<Vec<IspBody>>,
@@ -185,14 +192,16 @@ impl Question {
         })
     }
 
-    /// One answer per subject, in order.
-    pub async fn ask(&self, rt: &dyn Runtime, subjects: Vec<Subject>) -> Result<Vec<Detection>> {
-        self.answers(rt, subjects, false).await
-    }
-
-    /// The same without networks.
+    /// One answer per subject, in order, without networks.
     pub async fn ask_briefly(&self, rt: &dyn Runtime, subjects: Vec<Subject>) -> Result<Vec<Detection>> {
         self.answers(rt, subjects, true).await
+    }
+
+    /// The same about one, without an explanation.
+    pub async fn glance(&self, rt: &dyn Runtime, subject: Subject) -> Result<Detection> {
+        let brief = Question { code: self.code.clone(), name: self.name.clone(), explain: false, ..*self };
+        let answer = brief.answers(rt, vec![subject], true).await?.pop();
+        answer.ok_or_else(|| crate::Error::internal("no answer to one question"))
     }
 
     /// Either.
@@ -219,9 +228,11 @@ fn may_see_networks(caller: &Caller) -> bool {
     }
 }
 
-fn body(question: &Question, target: String, answer: Detection) -> DetectBody {
+fn body(question: &Question, target: String, answer: Detection, leads: Leads) -> DetectBody {
     DetectBody {
-        summary: sentence(&answer, &question.name),
+        summary: leads.after(sentence(&answer, &question.name)),
+        platform: leads.platform,
+        latest_incident: leads.latest_incident,
         country: question.code.clone(),
         country_name: question.name.clone(),
         target,
@@ -266,10 +277,9 @@ pub async fn detect(cx: Cx) -> Result<Response> {
     let subject = reference::subject(&*cx.rt, &target).await?;
     let at = input::time(request.as_of.as_deref())?;
     let question = Question::new(country, at, request.explain.unwrap_or(false))?;
-    let mut answers = question.ask(&*cx.rt, vec![subject]).await?;
-    let answer = answers.pop().ok_or_else(|| crate::Error::internal("no answer to one question"))?;
+    let (answer, leads) = leads::ask(&*cx.rt, &question, subject, false).await?;
     let networks = if request.include_isps.unwrap_or(false) { answer.networks.clone() } else { Vec::new() };
-    let mut body = body(&question, target, answer);
+    let mut body = body(&question, target, answer, leads);
     match (request.include_isps.unwrap_or(false), may_see_networks(&cx.caller)) {
         (false, _) => {}
         (true, true) => {

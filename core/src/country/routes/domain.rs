@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::accessibility::{KnownIn, ask_all, known_of};
 use super::detect::{Question, StatusCounts, license};
+use super::leads::{self, IncidentLead, PlatformEverywhere};
 use crate::analytics::tabular::{self, Tabular};
 use crate::country::subject::is_messaging;
 use crate::country::{Detection, Explanation, NetworkAnswer, Source, State, Subject, sentence};
@@ -59,6 +60,12 @@ pub struct DomainBody {
     freshness: Freshness,
     summary: DomainSummary,
     blocked_in: Vec<BlockedIn>,
+    /// The platform that the domain is a role of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    platform: Option<PlatformEverywhere>,
+    /// The latest incident about the domain or its platform anywhere, where the status is unknown.
+    #[serde(rename = "latestIncident", skip_serializing_if = "Option::is_none")]
+    latest_incident: Option<IncidentLead>,
     license: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     as_of: Option<String>,
@@ -156,11 +163,13 @@ async fn domain_page(cx: &Cx) -> Result<Response> {
         }
         blocked_in.push(blocked(&question, answer));
     }
+    let status = status(&counts);
+    let (platform, latest_incident) = leads(cx, &subject, status, at).await?;
     Response::json(&DomainBody {
         domain: subject.name.clone(),
         generated: tabular::generated(cx, at).to_string(),
         period: PERIOD,
-        status: status(&counts),
+        status,
         freshness,
         summary: DomainSummary {
             blocked_in_countries: counts.blocked,
@@ -169,9 +178,44 @@ async fn domain_page(cx: &Cx) -> Result<Response> {
             total_blocking_isps: blocking,
         },
         blocked_in,
+        platform,
+        latest_incident,
         license: license(&licences),
         as_of: at.map(|at| at.to_string()),
     })
+}
+
+/// Where the page leads on to.
+async fn leads(
+    cx: &Cx,
+    subject: &Subject,
+    status: &str,
+    at: Option<Timestamp>,
+) -> Result<(Option<PlatformEverywhere>, Option<IncidentLead>)> {
+    let owner = reference::owner(&*cx.rt, subject).await?;
+    let names = leads::names(subject, owner.as_ref());
+    let platform = match owner {
+        Some(owner) => {
+            let counts = counts(cx, &owner.platform.subject(), at).await?;
+            Some(PlatformEverywhere::new(owner, &counts, &cx.settings().base_url()))
+        }
+        None => None,
+    };
+    let latest = match status {
+        "unknown" => leads::latest(&*cx.rt, None, names, at).await?,
+        _ => None,
+    };
+    Ok((platform, latest))
+}
+
+/// In how many countries a subject is blocked, accessible, and neither.
+async fn counts(cx: &Cx, subject: &Subject, at: Option<Timestamp>) -> Result<StatusCounts> {
+    let survey = survey(cx, subject, at).await?;
+    let answers = ask_all(cx, subject, survey.suspects(), at, true).await?;
+    let mut counts = StatusCounts::count(answers.iter().map(|(_, answer)| answer));
+    counts.accessible += survey.elsewhere.accessible;
+    counts.unknown += survey.elsewhere.unknown;
+    Ok(counts)
 }
 
 /// What is known of a subject without asking every country: a popular site is measured in every country, and blocked in

@@ -9,6 +9,7 @@ mod domain;
 mod health;
 mod history;
 pub(crate) mod input;
+mod leads;
 mod sources;
 
 pub(crate) use accessibility::AT_ONCE;

@@ -71,6 +71,8 @@ fn rulings_intelligence_1_2_4_5_6_11_kenya_2023_is_found_where_and_when_it_was()
     assert_eq!(before, server.0.rows(&ActorId::new(Kind::Country, "KE")), "a second import changed rows");
 
     pages(&server);
+    leads(&server);
+    evidence(&server);
 }
 
 fn grade(server: &Server) {
@@ -102,6 +104,69 @@ fn grade(server: &Server) {
             }
         }
     }
+}
+
+/// Ruling second look T7: who asks today learns where to read on.
+fn leads(server: &Server) {
+    let check = server.ok("/v1/accessibility/check?domain=telegram.org&country=KE");
+    assert_eq!((&check["status"], &check["platform"]["slug"]), (&"unknown".into(), &"telegram".into()), "{check}");
+    assert_eq!(check["platform"]["status"], "unknown", "{check}");
+    assert!(check["staleSince"].is_string() || check["platform"]["staleSince"].is_string(), "{check}");
+    let incident = &check["latestIncident"];
+    assert!(incident["startTime"].as_str().unwrap().starts_with("2023-11-"), "{check}");
+    assert!(incident["endTime"].as_str().unwrap().starts_with("2023-11-"), "{check}");
+    let (said, id) = (check["summary"].as_str().unwrap(), incident["id"].as_str().unwrap());
+    for part in ["part of Telegram", "last measured on", "Nov 2023", id] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    assert_eq!(server.ok(&format!("/data/incidents/{id}"))["readableId"], id);
+    assert_eq!(server.detect("KE", "telegram.org", None)["latestIncident"]["id"], id);
+    let page = server.ok("/data/domain/telegram.org");
+    assert_eq!(page["platform"]["slug"], "telegram", "{page}");
+
+    // A network that was measured only then has a profile, of its last day.
+    let profile = server.ok("/v1/isp/AS33771/profile");
+    assert!(profile["lastSeen"].as_str().unwrap().starts_with("2023-1"), "{profile}");
+    assert!(profile["staleSince"].is_string() && profile["measurements"].as_u64() > Some(0), "{profile}");
+    assert_eq!(server.get("/v1/isp/AS64500/profile").0, 404);
+}
+
+/// Ruling second look T8: the evidence pages through all that can be looked up, each once.
+fn evidence(server: &Server) {
+    let found = server.ok("/v1/accessibility/check?domain=telegram.org&country=KE");
+    let id = found["latestIncident"]["id"].as_str().unwrap();
+    let first = server.ok(&format!("/data/incidents/{id}/evidence"));
+    let (mut page, mut all, mut pages) = (first.clone(), Vec::new(), 0);
+    loop {
+        all.extend(page["evidence"].as_array().unwrap().iter().map(|row| row["id"].as_str().unwrap().to_owned()));
+        assert_eq!(page["count"], first["count"]);
+        assert_eq!(page["has_more"], page["next_cursor"].is_string(), "{page}");
+        let Some(cursor) = page["next_cursor"].as_str() else { break };
+        pages += 1;
+        assert!(pages < 1_000, "it never ends");
+        page = server.ok(&format!("/data/incidents/{id}/evidence?limit=200&cursor={cursor}"));
+        for row in page["evidence"].as_array().unwrap() {
+            assert!(row["permalink"].as_str().unwrap().starts_with("https://explorer.ooni.org/"), "{row}");
+            assert!(row["observedAt"].as_str().unwrap().starts_with("2023-11-"), "{row}");
+            assert!(row["source"] == "ooni" && row["signalType"].is_string() && row["confidence"].is_number(), "{row}");
+        }
+    }
+    let kept = first["evidence"].as_array().unwrap().len();
+    assert!(kept <= 50 && all.len() > 4 * kept, "{} of {}, {kept} kept", all.len(), first["count"]);
+    let mut once = all.clone();
+    once.sort();
+    once.dedup();
+    assert_eq!(once.len(), all.len(), "no row comes twice");
+    // In small pages it is the same.
+    let (mut small, mut cursor) = (Vec::new(), String::new());
+    loop {
+        let page = server.ok(&format!("/data/incidents/{id}/evidence?limit=7{cursor}"));
+        small.extend(page["evidence"].as_array().unwrap().iter().map(|row| row["id"].as_str().unwrap().to_owned()));
+        let Some(next) = page["next_cursor"].as_str() else { break };
+        cursor = format!("&cursor={next}");
+    }
+    assert_eq!(small, all);
+    assert_eq!(server.get(&format!("/data/incidents/{id}/evidence?cursor=x")).0, 400);
 }
 
 /// The other pages over the same data.

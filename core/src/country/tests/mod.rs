@@ -16,6 +16,7 @@ mod incidents;
 mod kenya;
 mod kept;
 mod lasting;
+mod leads;
 mod one_more;
 mod pages;
 mod past;

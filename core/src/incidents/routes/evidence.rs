@@ -7,11 +7,12 @@ use serde::Serialize;
 
 use super::detail::asked;
 use crate::analytics::tabular::{Tabular, as_csv, wants_csv};
+use crate::country::{Place, WitnessPage};
 use crate::http::{Cx, Response};
 use crate::incidents::actor;
-use crate::incidents::model::EvidenceRow;
+use crate::incidents::model::{EvidenceRow, Incident};
 use crate::incidents::query::{EvidenceById, EvidenceOf};
-use crate::{Error, Result, licence, runtime};
+use crate::{Error, Result, Timestamp, licence, reference, runtime};
 
 /// One piece of evidence.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -78,12 +79,16 @@ pub struct EvidenceList {
     pub incident_id_camel: String,
     #[serde(rename = "readableId")]
     pub readable_id: String,
-    /// All there is; the rows are at most 50 of the incident and of each of eight merged into it.
+    /// All there is. The pages have every row that can be looked up; of the other measurements only their number is kept.
     pub count: u64,
     #[serde(rename = "evidenceCount")]
     pub count_camel: u64,
-    /// Oldest first.
+    /// The first page has those that the incident keeps: at most 50 of it and of each of eight merged into it, oldest
+    /// first. The pages after it have the others, site by site.
     pub evidence: Vec<EvidenceBody>,
+    /// Asks for the next page; null on the last.
+    pub next_cursor: Option<String>,
+    pub has_more: bool,
     pub corroboration: Corroboration,
     pub license: String,
 }
@@ -109,13 +114,115 @@ const TABLE: Tabular = Tabular {
     ],
 };
 
+/// Where a page begins: at a row of those that the incident keeps, or after a cell of its country.
+enum Cursor {
+    Kept(usize),
+    After(Option<Place>),
+}
+
+impl Cursor {
+    fn parse(text: &str) -> Option<Cursor> {
+        let (kind, rest) = text.split_at_checked(1)?;
+        let numbers: Vec<u32> = rest.split('.').map(str::parse).collect::<Result<_, _>>().ok()?;
+        Some(match (kind, numbers.as_slice()) {
+            ("k", [at]) => Cursor::Kept(usize::try_from(*at).ok()?),
+            ("m", [0]) => Cursor::After(None),
+            ("m", [series, day, asn, source]) => {
+                Cursor::After(Some((*series, *day, *asn, u8::try_from(*source).ok()?)))
+            }
+            _ => return None,
+        })
+    }
+
+    fn text(&self) -> String {
+        match self {
+            Cursor::Kept(at) => format!("k{at}"),
+            Cursor::After(None) => "m0".to_owned(),
+            Cursor::After(Some((series, day, asn, source))) => format!("m{series}.{day}.{asn}.{source}"),
+        }
+    }
+}
+
+/// Rows of a page unless asked otherwise, and at most. The first page has all that the incident keeps, unless it is asked
+/// for fewer.
+const DEFAULT_ROWS: u32 = 50;
+const MOST_ROWS: u32 = 200;
+
+/// A page of the evidence.
+#[derive(Default)]
+struct Page {
+    rows: Vec<EvidenceRow>,
+    /// Where the next one begins.
+    next: Option<Cursor>,
+    /// Sources of the rows that the incident keeps.
+    sampled: BTreeSet<String>,
+    /// Whether it rests on rows that no version of the incident holds.
+    is_loose: bool,
+}
+
+async fn page(cx: &Cx, incident: &Incident) -> Result<Page> {
+    let wrong = || Error::bad_request("Query parameter `cursor` must be the `next_cursor` of the page before.");
+    let cursor = cx.query("cursor")?.map(|text| Cursor::parse(&text).ok_or_else(wrong)).transpose()?;
+    let limit = cx.count("limit", DEFAULT_ROWS, MOST_ROWS)?;
+    let ids = incident.draft.evidence_ids.clone();
+    let mut kept = runtime::query(&*cx.rt, actor().name, &EvidenceOf { ids }).await?;
+    kept.sort_by(|a, b| (a.observed_at, &a.id).cmp(&(b.observed_at, &b.id)));
+    let sampled = kept.iter().map(|row| row.source.clone()).collect();
+    let at = match cursor {
+        Some(Cursor::After(after)) => {
+            let (rows, next) = measured(cx, incident, &kept, after, limit).await?;
+            return Ok(Page { rows, next, sampled, is_loose: true });
+        }
+        Some(Cursor::Kept(at)) => at,
+        None => 0,
+    };
+    let most = if cx.query("limit")?.is_none() && at == 0 { kept.len() } else { limit as usize };
+    let more = (kept.len() > at.saturating_add(most)).then(|| Cursor::Kept(at.saturating_add(most)));
+    let others =
+        (!incident.draft.networks.is_empty() && incident.draft.measurements > 0).then_some(Cursor::After(None));
+    let rows = kept.into_iter().skip(at).take(most).collect();
+    Ok(Page { rows, next: more.or(others), sampled, is_loose: false })
+}
+
+/// A page of the measurements that the country can still show and the incident does not keep.
+async fn measured(
+    cx: &Cx,
+    incident: &Incident,
+    kept: &[EvidenceRow],
+    after: Option<Place>,
+    limit: u32,
+) -> Result<(Vec<EvidenceRow>, Option<Cursor>)> {
+    let draft = &incident.draft;
+    let day = |at: Option<Timestamp>| at.and_then(|at| u32::try_from(at.day()).ok());
+    let (start, end) = (day(Some(incident.start())).unwrap_or(0), day(incident.end()).unwrap_or(u32::MAX - 1));
+    let networks = draft.networks.iter();
+    let networks = networks.map(|of| (of.asn, day(of.first).unwrap_or(start), day(of.last).unwrap_or(end))).collect();
+    let mut series = draft.domains.clone();
+    for name in std::iter::once(&draft.subject).chain(&draft.services) {
+        let Ok(subject) = reference::subject(&*cx.rt, name).await else { continue };
+        series.extend(subject.roles.into_iter().map(|role| role.key));
+    }
+    series.sort();
+    series.dedup();
+    let asked = WitnessPage { series, networks, after, limit };
+    let (found, next) = runtime::query(&*cx.rt, incident.id.country.clone(), &asked).await?;
+    // What a network showed is said once, by the rows that the incident keeps.
+    let like = |row: &EvidenceRow| {
+        let of = kept.iter().filter(|known| known.asn == row.asn && known.kind == row.kind);
+        of.clone().find(|known| known.domain == row.domain).or_else(|| of.clone().next())
+    };
+    let others = found.into_iter().filter(|row| !draft.evidence_ids.contains(&row.id)).map(|row| EvidenceRow {
+        signal_type: like(&row).and_then(|known| known.signal_type.clone()),
+        confidence: like(&row).map_or_else(|| incident.confidence(), |known| known.confidence),
+        ..row
+    });
+    Ok((others.collect(), next.map(|place| Cursor::After(Some(place)))))
+}
+
 pub async fn list(cx: Cx) -> Result<Response> {
     let (incident, max_age) = asked(&cx).await?;
     let sources = &incident.draft.sources;
-    let ids = incident.draft.evidence_ids.clone();
-    let mut rows = runtime::query(&*cx.rt, actor().name, &EvidenceOf { ids }).await?;
-    rows.sort_by(|a, b| (a.observed_at, &a.id).cmp(&(b.observed_at, &b.id)));
-    let sampled: BTreeSet<&str> = rows.iter().map(|row| row.source.as_str()).collect();
+    let Page { rows, next, sampled, is_loose } = page(&cx, &incident).await?;
     let agreement =
         if sources.is_empty() { 0.0 } else { sampled.len() as f64 / sources.len().max(sampled.len()) as f64 };
     let corroboration = Corroboration {
@@ -134,12 +241,14 @@ pub async fn list(cx: Cx) -> Result<Response> {
         count,
         count_camel: count,
         evidence: rows.into_iter().map(EvidenceBody::from).collect(),
+        has_more: next.is_some(),
+        next_cursor: next.map(|cursor| cursor.text()),
         corroboration,
         license,
     };
     let response = Response::json(&body)?;
     let response = if wants_csv(&cx)? { as_csv(&TABLE, &body.readable_id, &response)? } else { response };
-    cx.tagged(response, max_age)
+    cx.tagged(response, if is_loose { 0 } else { max_age })
 }
 
 /// One piece of evidence and the incidents that rest on it.

@@ -46,7 +46,15 @@ pub const ROUTES: &[Route] = &[
         .summary("One incident by either id."),
     Route::get("/data/incidents/{id}/evidence", handler!(evidence::list))
         .limit(Limit::Incidents)
-        .params(&[VERSION, FORMAT])
+        .params(&[
+            VERSION,
+            FORMAT,
+            Param::optional(
+                "limit",
+                "Rows of a page, 1 to 200; unless given, the first page has all that the incident keeps.",
+            ),
+            Param::optional("cursor", "`next_cursor` of the page before."),
+        ])
         .returns::<evidence::EvidenceList>()
         .summary("What an incident rests on."),
     Route::get("/data/evidence/{id}", handler!(evidence::one))

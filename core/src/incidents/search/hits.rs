@@ -28,7 +28,7 @@ pub struct Why {
 /// How well an incident fits.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct HitBody {
-    /// 0 to 1; 1 when every method ranks it first.
+    /// 0 to 1: how high it ranks, times how much of the question it answers. What answers next to nothing is left out.
     pub score: f64,
     pub why: Why,
     /// At most 240 characters around what was found.

@@ -84,6 +84,8 @@ struct Columns {
 pub struct Scores {
     pub bm25: f32,
     pub lsa: f32,
+    /// How much of what the query says the entry has in words, 0 to 1.
+    pub shared: f32,
 }
 
 impl Index {
@@ -199,6 +201,20 @@ impl Index {
         known.copied().unwrap_or(rarest).max(f32::EPSILON).sqrt()
     }
 
+    /// How much the words of a query say together, each once.
+    pub fn says(&self, query: &str) -> f32 {
+        count(query).keys().map(|word| self.weight(word)).sum()
+    }
+
+    /// How much of it these terms say.
+    pub fn says_of(&self, terms: &[(u32, u16)]) -> f32 {
+        terms.iter().map(|(term, _)| self.weight_of(*term)).sum()
+    }
+
+    fn weight_of(&self, term: u32) -> f32 {
+        self.idf.get(term as usize).copied().unwrap_or_default().max(f32::EPSILON).sqrt()
+    }
+
     /// The terms of a query that the index knows.
     pub fn known(&self, query: &str) -> Vec<(u32, u16)> {
         let number = |word: &String| self.terms.binary_search(word).ok().and_then(|at| u32::try_from(at).ok());
@@ -221,11 +237,11 @@ impl Index {
         &entry.terms
     }
 
-    /// How every entry answers a query, in the order of the entries.
-    pub fn scores(&self, query: &[(u32, u16)]) -> Vec<Scores> {
+    /// How every entry answers a query whose words say so much in all, in the order of the entries.
+    pub fn scores(&self, query: &[(u32, u16)], says: f32) -> Vec<Scores> {
         let place = self.place(query);
         let length: f32 = place.iter().map(|part| part * part).sum::<f32>().sqrt();
-        let mut scores = vec![Scores { bm25: 0.0, lsa: 0.0 }; self.entries.len()];
+        let mut scores = vec![Scores { bm25: 0.0, lsa: 0.0, shared: 0.0 }; self.entries.len()];
         if length > 1e-6 {
             let place = padded(place.into_iter());
             for (score, own) in scores.iter_mut().zip(self.columns.places.chunks_exact(place.len())) {
@@ -233,9 +249,11 @@ impl Index {
             }
         }
         for (term, asked) in query {
+            let share = if says > 0.0 { self.weight_of(*term) / says } else { 0.0 };
             for (at, part) in self.postings(*term) {
                 scores.get_mut(*at as usize).into_iter().for_each(|score| {
                     score.bm25 += f32::from(*asked).min(3.0) * part;
+                    score.shared += share;
                 });
             }
         }

@@ -86,7 +86,7 @@ pub(super) fn render(view: &View<'_>) -> Result<Rendered> {
 pub(super) fn text(body: &IncidentBody) -> Text {
     let parts = [
         body.title.as_str(),
-        &body.description,
+        body.written().unwrap_or_default(),
         &body.summary,
         body.occasion.as_deref().unwrap_or_default(),
         &body.affected_services.join(" "),
@@ -133,7 +133,7 @@ impl Shared {
 
 /// The words of an answer around the first of these, at most 240 characters.
 pub fn snippet(summary: &str, description: &str, words: &[&str]) -> String {
-    let whole = if description.is_empty() { summary.to_owned() } else { format!("{summary} {description}") };
+    let whole = if description == summary { summary.to_owned() } else { format!("{summary} {description}") };
     let lower = whole.to_lowercase();
     // Lower case may be longer than what it was made of: then the beginning serves.
     let found = words.iter().filter_map(|word| lower.find(word)).min().filter(|_| lower.len() == whole.len());

@@ -1,4 +1,5 @@
-//! From scores to ranks: reciprocal rank fusion (Cormack, Clarke and Buettcher 2009).
+//! From scores to ranks: reciprocal rank fusion (Cormack, Clarke and Buettcher 2009), times how much of the question an
+//! entry answers: ranks alone call the best of nothing good (ruling second look T8).
 
 use super::index::{Entry, Index};
 use super::vectors::Vectors;
@@ -12,6 +13,18 @@ const DEPTH: usize = 1_000;
 
 /// A score up to this is none.
 const LEAST: f32 = 1e-4;
+
+/// What answers less of a question than this has nothing to do with it. Our choice: one common word of a long question.
+const RELEVANT: f32 = 0.1;
+/// How much of a question an entry answers that has nothing but its country. Our choice.
+const PLACE: f32 = 0.5;
+
+/// What a cosine in the subspace says of the meaning: up to this one it comes about by chance. Our choice.
+const CHANCE: f32 = 0.5;
+
+fn likeness(cosine: f32) -> f32 {
+    (cosine - CHANCE).max(0.0) / (1.0 - CHANCE)
+}
 
 /// One way to compare.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,7 +41,7 @@ pub enum Method {
 pub struct Hit {
     /// Its place in the index.
     pub at: usize,
-    /// 0 to 1: 1 when every method ranks it first.
+    /// 0 to 1: 1 when every method ranks it first and it answers all of the question.
     pub score: f32,
     /// Ranks from 1 by method, where the method found it at all.
     pub ranks: Vec<(Method, usize)>,
@@ -44,7 +57,10 @@ pub fn search(
     admit: &dyn Fn(usize, &Entry) -> bool,
 ) -> Vec<Hit> {
     let known = index.known(query);
-    let scores = index.scores(&known);
+    let says = index.says(query);
+    let scores = index.scores(&known, says);
+    // Words that no incident has take from what the others can say.
+    let understood = if says > 0.0 { index.says_of(&known) / says } else { 0.0 };
     let near = vectors.map(|vectors| vectors.similarities(index, query)).unwrap_or_default();
     let entries = (0u32..).zip(&index.entries);
     let admitted: Vec<u32> = entries.filter(|(at, entry)| admit(*at as usize, entry)).map(|(at, _)| at).collect();
@@ -66,7 +82,13 @@ pub fn search(
         }
         orders.push((*method, order));
     }
-    fuse(&orders, index.entries.len(), k)
+    let of = if named.is_empty() { Vec::new() } else { index.of_countries(&named) };
+    let relevance = |at: usize| {
+        let own = scores.get(at).map_or(0.0, |score| score.shared.max(likeness(score.lsa) * understood));
+        let place = if of.get(at) == Some(&true) { PLACE } else { 0.0 };
+        own.max(likeness(near.get(at).copied().unwrap_or_default())).max(place).min(1.0)
+    };
+    fuse(&orders, index.entries.len(), k, &relevance)
 }
 
 /// Entries that a method found with their scores, the best first: [`packed`], so that their order is that of numbers.
@@ -89,8 +111,8 @@ fn found(admitted: &[u32], score: impl Fn(usize) -> f32) -> Order {
     scored.filter(|(_, score)| *score > LEAST).map(|(at, score)| packed(at, score)).collect()
 }
 
-/// Of the orders of several methods, of places below `places`, the best `k`.
-fn fuse(orders: &[(Method, Order)], places: usize, k: usize) -> Vec<Hit> {
+/// Of the orders of several methods, of places below `places`, the best `k` of those that are relevant.
+fn fuse(orders: &[(Method, Order)], places: usize, k: usize, relevance: &dyn Fn(usize) -> f32) -> Vec<Hit> {
     let used = orders.len().max(1) as f32;
     let mut scores = vec![0.0f32; places];
     // By method the rank of every entry; 0 where it was not found.
@@ -107,6 +129,10 @@ fn fuse(orders: &[(Method, Order)], places: usize, k: usize) -> Vec<Hit> {
         by_method.push((*method, ranks));
     }
     let scored = (0..).zip(scores).filter(|(_, score)| *score > 0.0);
+    let scored = scored.filter_map(|(at, score)| {
+        let relevant = relevance(at as usize);
+        (relevant >= RELEVANT).then_some((at, score * relevant))
+    });
     let mut all: Order = scored.map(|(at, score)| packed(at, score)).collect();
     best(&mut all, k);
     let hit = |entry: u64| {

@@ -113,14 +113,14 @@ fn an_index_that_was_stored_answers_as_the_one_that_was_built() {
         let hits = |index: &Index| search(index, None, query, &methods, 5, &|_, _| true);
         assert!(!hits(&built).is_empty());
         assert_eq!(hits(&built), hits(&stored));
-        let scores = built.scores(&built.known(query));
+        let scores = built.scores(&built.known(query), 1.0);
         for (score, words) in scores.iter().zip(words) {
             let found = words.split(' ').any(|word| query.contains(word));
             assert_eq!(score.bm25 > 0.0, found, "{query}: {words}");
         }
     }
-    let once = built.scores(&built.known("exam"))[0].bm25;
-    assert_eq!(built.scores(&built.known("exam exam exam exam"))[0].bm25, 3.0 * once);
+    let once = built.scores(&built.known("exam"), 1.0)[0].bm25;
+    assert_eq!(built.scores(&built.known("exam exam exam exam"), 1.0)[0].bm25, 3.0 * once);
 }
 
 #[test]
@@ -138,6 +138,30 @@ fn what_shares_words_comes_first_and_what_shares_nothing_not_at_all() {
     assert!(search(&index, None, "", &both, 5, &|_, _| true).is_empty());
     assert!(search(&index, None, "exam", &both, 5, &|_, entry| entry.country != "IQ").iter().all(|hit| hit.at != 0));
     assert!(search(&Index::build(&[]), None, "exam", &both, 5, &|_, _| true).is_empty());
+}
+
+/// Ruling second look T8: ranks alone gave the best of nothing a third of the full score.
+#[test]
+fn what_has_nothing_to_do_with_the_question_is_left_out_and_a_likeness_scores_by_its_share() {
+    let mut texts: Vec<Text> = (0..40)
+        .map(|n| text(&format!("site{n}"), "IQ", &format!("Site number{n} was blocked in Iraq by the ministry")))
+        .collect();
+    texts.push(text("exam", "SY", "Mobile internet was shut down during national school exams against cheating"));
+    let index = Index::build(&texts);
+    let both = [Method::Bm25, Method::Lsa];
+    let find = |query: &str| search(&index, None, query, &both, 50, &|_, _| true);
+    for query in
+        ["zebra giraffe elephant blocked", "best recipe for apple pie was", "quantum chromodynamics by the lattice"]
+    {
+        let hits = find(query);
+        assert!(hits.is_empty(), "{query}: {hits:?}");
+    }
+    let whole = find("school exams cheating");
+    assert_eq!((index.entries[whole[0].at].id.as_str(), whole.len()), ("exam", 1));
+    assert!(whole[0].score > 0.9, "{whole:?}");
+    let part = find("school exams zebra giraffe");
+    assert!(part[0].score < 0.7 * whole[0].score, "{part:?}");
+    assert!(part.is_sorted_by(|a, b| a.score >= b.score));
 }
 
 #[test]

@@ -23,6 +23,7 @@ mod segments;
 mod signatures;
 mod stats;
 mod times;
+mod trust;
 mod vectors;
 
 use std::cell::Cell;
