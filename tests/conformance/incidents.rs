@@ -109,6 +109,7 @@ pub fn check_incident(incident: &Value) {
     ] {
         assert!(incident[name].is_string(), "{name}: {incident}");
     }
+    assert_ne!(incident["description"], "", "the summary where nobody wrote one: {incident}");
     for name in ["confidence", "anomalyRate"] {
         assert!((0.0..=1.0).contains(&incident[name].as_f64().unwrap()), "{name}: {incident}");
     }

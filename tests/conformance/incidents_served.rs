@@ -74,6 +74,14 @@ fn evidence_has_the_envelopes_of_both_generations(suite: &Suite) {
     assert_eq!(body["license"], "CC-BY-NC-SA-4.0");
     let none = client.get("/data/incidents/IR-2025-0001/evidence").expect(200);
     assert_eq!((&none["evidence"], &none["count"]), (&json!([]), &json!(0)));
+    // The same rows in pages.
+    assert_eq!((&body["has_more"], &body["next_cursor"]), (&json!(false), &Value::Null));
+    let first = client.get(&format!("{KENYA}/evidence?limit=1")).expect(200);
+    let cursor = first["next_cursor"].as_str().unwrap();
+    let second = client.get(&format!("{KENYA}/evidence?limit=1&cursor={cursor}")).expect(200);
+    assert_eq!((&first["evidence"][0], &second["evidence"][0]), (&rows[0], &rows[1]));
+    assert_eq!((&first["count"], &second["has_more"]), (&json!(2), &json!(false)));
+    client.get(&format!("{KENYA}/evidence?cursor=nowhere")).expect_error(400, "BAD_REQUEST");
 }
 
 fn evidence_rows_lead_to_their_incidents(suite: &Suite) {
@@ -121,7 +129,7 @@ fn reports_come_in_three_formats_whatever_is_accepted(suite: &Suite) {
             "https://explorer.ooni.org/m/",
         ),
         ("?format=markdown", "text/markdown; charset=utf-8", "# ", "| Country | Kenya (KE) |"),
-        ("?format=bibtex", "application/x-bibtex", "@misc{", "title = {Telegram blocked in Kenya}"),
+        ("?format=bibtex", "application/x-bibtex", "@misc{", "title = {{Telegram blocked in Kenya}}"),
         ("?format=RIS", "application/x-research-info-systems", "TY  - ELEC\r\n", "TI  - Telegram blocked in Kenya\r\n"),
     ] {
         for accept in ["text/markdown", "text/plain", "application/json", "image/png"] {
@@ -139,7 +147,11 @@ fn reports_come_in_three_formats_whatever_is_accepted(suite: &Suite) {
         let there = markdown.text().contains(&format!("## {section}"));
         assert_eq!(there, section != "Description", "{section}: without a text there is no section of it");
     }
+    // The year is that of the event, not that of its last change.
+    assert!(markdown.text().contains(" (2023): Telegram blocked in Kenya."), "{}", markdown.text());
+    assert!(client.get(&format!("{path}?format=bibtex")).text().contains("year = {2023}"));
     let ris = client.get(&format!("{path}?format=ris"));
+    assert!(ris.text().contains("PY  - 2023\r\n"), "{}", ris.text());
     let tags: Vec<&str> = ris.text().lines().map(|line| line.get(..6).unwrap()).collect();
     assert!(tags.iter().all(|tag| tag.ends_with("  - ")), "{tags:?}");
     assert_eq!((tags.first(), tags.last()), (Some(&"TY  - "), Some(&"ER  - ")));
@@ -218,6 +230,8 @@ fn stats_have_both_name_sets_and_nothing_null(suite: &Suite) {
     assert_eq!((&body["citable_censorship"], &body["citable_with_evidence"]), (&json!(2), &json!(1)));
     assert_eq!((&body["citable_multi_source"], &body["total_evidence"]), (&json!(1), &json!(2)));
     assert_eq!(body["evidence_by_source"], json!({ "newsroom": 1, "ooni": 1 }));
+    assert_eq!(body["bySource"], body["evidence_by_source"]);
+    assert!(body["incidentsBySource"].as_object().is_some_and(|counts| !counts.is_empty()), "{body}");
     assert_eq!(body["bySeverity"], json!({ "low": 1, "medium": 0, "high": 1, "critical": 1 }));
     assert_eq!(body["byCountry"], json!({ "IR": 1, "KE": 2 }));
     assert_eq!(body["license"], "CC-BY-NC-SA-4.0", "of the incidents and their evidence");

@@ -325,10 +325,11 @@ fn minimum_fields_of_trust_are_there(suite: &Suite) {
     for name in ["task_completion_rate", "task_quality_avg", "attestation_accuracy", "message_reliability"] {
         assert!((0.0..=1.0).contains(&trust["components"][name].as_f64().unwrap()), "{name}");
     }
-    for name in ["tasks_completed", "tasks_failed", "attestations_made"] {
+    for name in ["tasks_completed", "tasks_failed", "attestations_made", "escrows_settled"] {
         assert!(trust["activity"][name].is_u64(), "{name}");
     }
-    assert!(trust["notes"].to_string().contains("ledger"), "{trust}");
+    let notes = trust["notes"].to_string();
+    assert!(notes.contains("Escrows count") && !notes.contains("no credit ledger"), "{trust}");
     client.get("/v1/agent/trust/did:svc:1111111111111111").expect_error(404, "NOT_FOUND");
 }
 

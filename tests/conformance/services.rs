@@ -25,6 +25,7 @@ fn platform_scores_have_the_twelve_slugs(suite: &Suite) {
     for (at, platform) in platforms.iter().enumerate() {
         assert_eq!(platform["rank"], at + 1, "{platform}");
         assert!(platform["globalScore"].is_number() && platform["avgBlockRate"].is_number(), "{platform}");
+        assert_eq!(platform["insufficientData"], platform["countriesMeasured"] == 0, "{platform}");
         assert!(platform["label"].is_string() && platform["methods"].is_array(), "{platform}");
     }
     assert!(body["generatedAt"].is_string(), "{body}");
@@ -52,6 +53,7 @@ fn a_platform_in_a_country_has_numbers_and_never_null(suite: &Suite) {
         let body = client.get(&format!("/v1/platform/{platform}/risk/se")).expect(200);
         assert_eq!((&body["country"], &body["countryName"]), (&"SE".into(), &"Sweden".into()), "{body}");
         assert!(body["score"].is_number() && body["blockRate"].is_number(), "a tool prints NaN: {body}");
+        assert_eq!(body["insufficientData"], body["status"] == "unknown", "{body}");
         assert!(body["methods"].is_array() && body["evidenceCount"].is_u64(), "{body}");
         assert!(body["label"].is_string() && body["status"].is_string() && body["generatedAt"].is_string(), "{body}");
     }
@@ -112,7 +114,7 @@ fn ruling_32_networks_of_a_country_are_ranked_by_the_formula(suite: &Suite) {
     assert_eq!((body["ispCount"].as_u64(), isps.len()), (Some(5), 5), "{body}");
     for (at, isp) in isps.iter().enumerate() {
         assert_eq!((&isp["rank"], &isp["asn"]), (&(at + 1).into(), &(FIRST[0] as usize + at).into()), "{isp}");
-        assert_eq!(isp["measurements"], 96, "{isp}");
+        assert_eq!((&isp["measurements"], &isp["insufficientData"]), (&96.into(), &false.into()), "{isp}");
         if at < 3 {
             // Four of six sites, three categories, one method: 60 x 4/6 + 25 x 0.3 + 15 x 0.2.
             assert_eq!(isp["compositeScore"], 50.5, "{isp}");

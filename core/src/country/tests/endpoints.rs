@@ -255,11 +255,17 @@ fn a_network_has_its_place_among_those_of_its_country_also_after_they_change() {
     expect(&[1, 2]);
     // The first turns out to block one of two sites, and another blocks all of what is measured on it.
     let data = format!(
-        "{HEADER}{}{}",
+        "{HEADER}{}{}{}",
         rows("IT", 1, "example.net", "2025-12-30", 0..8, false),
-        rows("IT", 3, "example.org", "2025-12-30", 0..8, true)
+        rows("IT", 3, "example.org", "2025-12-30", 0..12, true),
+        rows("IT", 4, "example.org", "2025-12-30", 0..6, true)
     );
     server.upload("ooni-observations", data.as_bytes());
     server.settle();
-    expect(&[3, 1, 2]);
+    expect(&[3, 1, 2, 4]);
+    // Six measurements make no score, whatever they say (ruling second look T8).
+    let few = server.ok("/v1/isp/AS4/profile");
+    let shown = (&few["compositeScore"], &few["insufficientData"], &few["blockRate"], &few["measurements"]);
+    assert_eq!(shown, (&json!(0.0), &json!(true), &json!(1.0), &json!(6)), "{few}");
+    assert_eq!(server.ok("/v1/isp/AS3/profile")["insufficientData"], false);
 }

@@ -213,6 +213,7 @@ async fn measured(
     };
     let others = found.into_iter().filter(|row| !draft.evidence_ids.contains(&row.id)).map(|row| EvidenceRow {
         signal_type: like(&row).and_then(|known| known.signal_type.clone()),
+        retrieved_at: Some(incident.created),
         confidence: like(&row).map_or_else(|| incident.confidence(), |known| known.confidence),
         ..row
     });
