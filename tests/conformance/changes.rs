@@ -121,19 +121,23 @@ fn a_report_speaks_up_to_the_last_day_of_its_table_and_no_further(suite: &Suite)
     }
 }
 
+/// The failures have no comparison of their own: those of the 8th and 9th are blocked votes once the days around them show that
+/// the site works on both networks.
 fn a_beginning_that_nobody_saw_is_unknown_until_earlier_data_come(suite: &Suite) {
     let target = suite.fresh(&[]);
     let client = target.client();
     data::import(&client.admin(), "ooni-observations", "", rows(8..=16, 8..=10, 1).as_bytes());
-    let is = |unknown: bool| move |found: &[Value]| matches!(found, [one] if one["startUnknown"] == unknown);
-    let found = wait(&client, COUNTRY, is(true));
-    let [incident] = found.as_slice() else { panic!("{found:#?}") };
-    assert_eq!((&incident["startUnknown"], &incident["startTime"]), (&true.into(), &"2024-03-08T00:00:00.000Z".into()));
-    assert!(incident["summary"].as_str().unwrap().contains("from before 8 Mar 2024 to 10 Mar 2024"), "{incident}");
-    assert!(incident["notKnown"].to_string().contains("before 8 Mar 2024"), "{incident}");
-    data::import(&client.admin(), "ooni-observations", "", rows(4..=6, 20..=20, 2).as_bytes());
-    let later = wait(&client, COUNTRY, is(false));
-    assert!(is(false)(&later), "{later:#?}");
-    assert_eq!(later[0]["hashId"], incident["hashId"]);
+    let is = |start: &'static str, unknown: bool| move |found: &[Value]| matches!(found, [one] if one["startTime"] == start && one["startUnknown"] == unknown);
+    let first = is("2024-03-10T00:00:00.000Z", true);
+    let found = wait(&client, COUNTRY, &first);
+    assert!(first(&found), "{found:#?}");
+    let summary = found[0]["summary"].as_str().unwrap();
+    assert!(summary.contains("from before 10 Mar 2024 to 10 Mar 2024"), "{summary}");
+    assert!(found[0]["notKnown"].to_string().contains("before 10 Mar 2024"), "{found:#?}");
+    data::import(&client.admin(), "ooni-observations", "", rows(4..=7, 20..=20, 2).as_bytes());
+    let seen = is("2024-03-08T00:00:00.000Z", false);
+    let later = wait(&client, COUNTRY, &seen);
+    assert!(seen(&later), "{later:#?}");
+    assert_eq!(later[0]["hashId"], found[0]["hashId"]);
     assert!(!later[0]["summary"].as_str().unwrap().contains("before"), "{later:#?}");
 }
