@@ -5,7 +5,7 @@ use heliograph_tests::client::Client;
 use heliograph_tests::synthetic::{COUNTRY, INSIDE, SITE};
 use serde_json::{Value, json};
 
-use crate::detect::with_blocked_site;
+use crate::detect::{research, with_blocked_site};
 use crate::{Suite, cases};
 
 cases![
@@ -19,6 +19,7 @@ cases![
     ruling_26_confidence_is_the_chance_of_being_right_and_evidence_strength_the_amount,
     ruling_11_as_of_works_on_checks_batches_and_summaries,
     a_known_block_of_a_country_is_shown_with_basis,
+    ruling_t7_answers_about_a_site_of_a_platform_name_it_and_lists_are_shown,
     a_service_name_may_stand_for_a_domain,
     a_batch_answers_in_the_order_of_the_request_with_a_summary,
     a_batch_is_limited_to_50_and_needs_both_members,
@@ -165,6 +166,27 @@ fn a_known_block_of_a_country_is_shown_with_basis(suite: &Suite) {
     assert_eq!(body["basis"], "known_list", "{body}");
     let elsewhere = check(&suite.client(), "domain=youtube.com&country=SE");
     assert_eq!(elsewhere["status"], "unknown");
+}
+
+fn ruling_t7_answers_about_a_site_of_a_platform_name_it_and_lists_are_shown(suite: &Suite) {
+    let client = suite.client();
+    let answers = [
+        check(&client, "domain=telegram.org&country=SE"),
+        research(&client).post("/hydra/v1/detect", &json!({ "country": "SE", "target": "telegram.org" })).expect(200),
+        client.get("/data/domain/telegram.org").expect(200),
+    ];
+    for body in answers {
+        let platform = &body["platform"];
+        assert_eq!((&platform["slug"], &platform["role"]), (&json!("telegram"), &json!("website")), "{body}");
+        assert!(platform["status"].is_string(), "{body}");
+    }
+    assert!(check(&client, "domain=nobody.example&country=SE")["platform"].is_null());
+    let china = client.get("/data/country/CN").expect(200)["data"].clone();
+    let listed = china["listedBlocked"].as_array().unwrap();
+    assert!(listed.iter().any(|row| row["target"] == "youtube" && row["basis"] == "known_list"), "{china}");
+    assert!(china["listedCount"].as_u64().unwrap() >= listed.len() as u64, "{china}");
+    let sweden = client.get("/data/country/SE").expect(200)["data"].clone();
+    assert_eq!((&sweden["listedBlocked"], &sweden["listedCount"]), (&json!([]), &json!(0)), "{sweden}");
 }
 
 fn a_service_name_may_stand_for_a_domain(suite: &Suite) {
