@@ -157,6 +157,11 @@ fn no_answer_about_random_worlds_says_more_than_its_probability() {
             }
         }
     }
-    assert!(wrong.is_empty(), "{} contradictions, such as {:#?}", wrong.len(), wrong.iter().take(8).collect::<Vec<_>>());
+    assert!(
+        wrong.is_empty(),
+        "{} contradictions, such as {:#?}",
+        wrong.len(),
+        wrong.iter().take(8).collect::<Vec<_>>()
+    );
     assert!(decided.iter().all(|count| *count > 20), "{decided:?}");
 }
