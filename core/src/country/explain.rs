@@ -66,8 +66,9 @@ pub struct NetworkUse {
 pub struct VoteUse {
     /// When the hour of the vote begins, RFC 3339.
     pub hour: String,
-    pub blocked: bool,
-    /// Probability of a blocked vote where nobody blocks, 0 where the vote is clear: then it makes no difference.
+    /// Whether it says blocked.
+    pub failed: bool,
+    /// Probability of a failed vote where nobody blocks, 0 where the vote is clear: then it makes no difference.
     pub fails_anyhow: f64,
     /// log10 of the factor by which it changed the odds of a block.
     pub log10_weight: f64,
@@ -178,7 +179,7 @@ fn newest_votes(network: &Network) -> Vec<VoteUse> {
     let newest = network.steps.len().saturating_sub(VOTE_LIMIT);
     let vote = |step: &Step| VoteUse {
         hour: Timestamp(step.hour * HOUR).to_string(),
-        blocked: step.blocked,
+        failed: step.blocked,
         fails_anyhow: round(step.free),
         log10_weight: round(step.log10_weight),
         p_blocked: round(step.belief.blocked()),

@@ -4,30 +4,29 @@ use serde::{Deserialize, Serialize};
 
 use super::tables::TARGETS;
 use super::{changes, days, refresh};
-use crate::Result;
 use crate::actor::{Kind, Operation, Turn};
 use crate::change::constants::BLOCK_DAYS;
 use crate::change::series::block_of;
 use crate::kv::{Direction, Row, Table};
 use crate::time::SECOND;
+use crate::{Result, Timestamp};
 
-/// Publish intervals between a change and the judging: the data of an import come in many pieces. Shorter than those of
+/// Publish intervals after the last change until the judging: the data of an import come in many pieces. Shorter than those of
 /// [`super::past`], which rests on what is judged here.
 const INTERVALS: i64 = 2;
-/// How often the judging waits anew because something changed meanwhile.
-const MOST_WAITS: u8 = 30;
+/// Publish intervals after the first change until the judging, whatever comes.
+const MOST_INTERVALS: i64 = 60;
 /// Targets looked at in one operation.
 const AT_ONCE: usize = 400;
 const TIMER: &str = "noise";
 
-/// What changed since failures were last looked at.
+/// What changed and is not judged yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Noisy {
     /// The first day whose counts are others.
     from: u32,
-    /// Something changed since the judging was put off.
-    again: bool,
-    waited: u8,
+    /// When that was first known.
+    since: Timestamp,
 }
 impl Row for Noisy {}
 
@@ -36,26 +35,21 @@ const NOISY: Table<(), Noisy> = Table::new(136);
 /// Networks failed more or less on a day than was known.
 pub(super) fn changed(turn: &mut Turn<'_>, day: u32) -> Result<()> {
     let known = NOISY.get(turn, &())?;
-    let now = match known {
-        Some(known) => Noisy { from: known.from.min(day), again: true, ..known },
-        None => Noisy { from: day, again: false, waited: 0 },
-    };
+    let Noisy { from, since } = known.unwrap_or(Noisy { from: day, since: turn.now });
+    let now = Noisy { from: from.min(day), since };
     if known != Some(now) {
         NOISY.put(turn, &(), &now)?;
     }
-    if known.is_none() { wait(turn) } else { Ok(()) }
-}
-
-fn wait(turn: &mut Turn<'_>) -> Result<()> {
-    let due = turn.now.plus(INTERVALS * i64::from(turn.settings.publish_interval) * SECOND);
-    turn.schedule(TIMER, due, &JudgeFailing { from: None, after: None })
+    let after =
+        |time: Timestamp, intervals: i64| time.plus(intervals * i64::from(turn.settings.publish_interval) * SECOND);
+    let due = after(turn.now, INTERVALS).min(after(since, MOST_INTERVALS));
+    turn.schedule(TIMER, due, &JudgeFailing { after: None })
 }
 
 /// Has the targets judged again that failed on the changed days or since.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct JudgeFailing {
-    /// The first changed day and the last target that was looked at; `None` before the first.
-    from: Option<u32>,
+    /// The last target that was looked at.
     after: Option<String>,
 }
 
@@ -65,18 +59,7 @@ impl Operation for JudgeFailing {
     type Reply = ();
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
-        let from = match (self.from, NOISY.get(turn, &())?) {
-            (Some(from), _) => from,
-            (None, None) => return Ok(()),
-            (None, Some(noisy)) if noisy.again && noisy.waited < MOST_WAITS => {
-                NOISY.put(turn, &(), &Noisy { again: false, waited: noisy.waited + 1, ..noisy })?;
-                return wait(turn);
-            }
-            (None, Some(noisy)) => {
-                NOISY.delete(turn, &());
-                noisy.from
-            }
-        };
+        let Some(Noisy { from, .. }) = NOISY.get(turn, &())? else { return Ok(()) };
         let block = block_of(from);
         let range = match self.after {
             Some(after) => TARGETS.after(TARGETS.range(), &(after,)),
@@ -94,11 +77,12 @@ impl Operation for JudgeFailing {
         match last {
             Some(after) => {
                 let now = turn.now;
-                turn.schedule(TIMER, now, &JudgeFailing { from: Some(from), after: Some(after) })
+                turn.schedule(TIMER, now, &JudgeFailing { after: Some(after) })
             }
-            // Something may have changed while it went on.
-            None if NOISY.contains(turn, &())? => wait(turn),
-            None => Ok(()),
+            None => {
+                NOISY.delete(turn, &());
+                Ok(())
+            }
         }
     }
 }

@@ -18,7 +18,6 @@ use crate::starter::categories;
 use crate::time::{DAY, HOUR};
 use crate::verdict::belief;
 use crate::verdict::constants as c;
-use crate::verdict::posterior::Calibration;
 use crate::verdict::{RULES, Technique};
 use crate::{Timestamp, analytics, anomaly, atlas, change, classifier, forecast, order, starter};
 
@@ -139,9 +138,10 @@ struct ForecastPart {
 
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 struct CalibrationBody {
+    /// By what the probabilities were made right.
     source: &'static str,
-    intercept: f64,
-    slope: f64,
+    /// Probability of a block on a network before any vote.
+    prior: f64,
 }
 
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -385,7 +385,6 @@ fn forecasts(served: Option<&forecast::model::Model>) -> ForecastPart {
 }
 
 fn model(served: Option<&forecast::model::Model>) -> Model {
-    let calibration = Calibration::cold_start();
     Model {
         classifier: ModelPart {
             kind: "rule list with likelihood ratios, one vote per network, probe and hour",
@@ -393,14 +392,10 @@ fn model(served: Option<&forecast::model::Model>) -> Model {
             f1: None,
             auc_roc: None,
             validation_note: "Ratios marked as published come from 126 adjudicated measurements; all others are the \
-                project's choice. Probabilities use the published calibration; none is fitted on this deployment's data.",
+                project's choice. Probabilities were made right on simulated worlds; none is fitted on this deployment's data.",
         },
         forecast: forecasts(served),
-        calibration: CalibrationBody {
-            source: calibration.source,
-            intercept: calibration.intercept,
-            slope: calibration.slope,
-        },
+        calibration: CalibrationBody { source: belief::CALIBRATION, prior: belief::RATE },
     }
 }
 
@@ -443,7 +438,6 @@ fn constants() -> BTreeMap<&'static str, f64> {
         ("accessible_probability", c::ACCESSIBLE_PROBABILITY),
         ("clear_votes", c::CLEAR_VOTES as f64),
         ("national_coverage", c::NATIONAL_COVERAGE),
-        ("prior", belief::RATE),
         ("block_begins_a_day", c::BLOCK_BEGINS),
         ("block_spreads_a_day", c::BLOCK_SPREADS),
         ("block_ends_a_day", c::BLOCK_ENDS),

@@ -78,7 +78,6 @@ fn paths() -> Vec<String> {
         "/v1/measurement/by-region",
         "/v1/measurement/co-blocking",
         "/v1/platforms/scores",
-        "/v1/isp/index",
         "/v1/isp/worst",
         "/v1/vpn-accessibility",
         "/data/incidents",
