@@ -127,7 +127,8 @@ fn ruling_32_remote_vantage_points_speak_for_a_country_and_form_no_network(suite
     assert_eq!((&answer["status"], &answer["basis"]), (&json!("blocked"), &json!("measured")), "{answer}");
     assert_eq!((&answer["isps"], &answer["sources"]), (&json!([]), &json!(["censoredplanet"])), "{answer}");
     assert_eq!(answer["evidenceCount"], 18, "{answer}");
-    assert!(answer["confidence"].as_f64().unwrap() <= 0.5, "half as sure as a network: {answer}");
+    assert_eq!(answer["confidence"], answer["pBlocked"], "{answer}");
+    assert_eq!(answer["networksTested"], 0, "{answer}");
     assert!(!answer.to_string().contains(VANTAGE), "{answer}");
 }
 

@@ -79,21 +79,25 @@ impl Noise {
     }
 }
 
-/// The measurements of one series by network, which say nothing about the others. Each is counted once for its network, also
-/// where it is about several series.
-#[derive(Debug)]
-pub struct Own(BTreeMap<u32, Hours>);
+/// The measurements of a series and those that belong to it, by network, which say nothing about other sites. Each counts once
+/// for its network, also where it is about several series.
+#[derive(Debug, Default)]
+pub struct Own {
+    networks: BTreeMap<u32, Hours>,
+    known: BTreeSet<u64>,
+}
 
 impl Own {
-    pub fn of(seen: &[Seen]) -> Own {
-        let mut own: BTreeMap<u32, Hours> = BTreeMap::new();
+    pub fn add(&mut self, seen: &[Seen]) {
         for seen in seen {
-            let hours = own.entry(seen.session.asn.unwrap_or(0)).or_default();
+            if !self.known.insert(seen.identity) {
+                continue;
+            }
+            let hours = self.networks.entry(seen.session.asn.unwrap_or(0)).or_default();
             let counts = hours.entry(seen.session.hour).or_default();
             counts.measured += 1.0;
             counts.failed += f64::from(u8::from(is_failure(seen.session.evaluated.vote)));
         }
-        Own(own)
     }
 }
 
@@ -158,7 +162,7 @@ impl Free {
         let mut others = BTreeMap::new();
         for (asn, block) in places {
             let noise = surroundings.noise(view, block)?;
-            let hours = noise.0.get(&asn).map(|all| Others::of(all, own.0.get(&asn), begin_of(block)));
+            let hours = noise.0.get(&asn).map(|all| Others::of(all, own.networks.get(&asn), begin_of(block)));
             others.insert((asn, block), hours.unwrap_or_default());
         }
         Ok(Free { others, site })

@@ -17,7 +17,7 @@ const INTERVALS: i64 = 2;
 /// Publish intervals after the first change until the judging, whatever comes.
 const MOST_INTERVALS: i64 = 60;
 /// Targets looked at in one operation.
-const AT_ONCE: usize = 400;
+const AT_ONCE: usize = 200;
 const TIMER: &str = "noise";
 
 /// What changed and is not judged yet.

@@ -65,6 +65,13 @@ impl Subject {
     }
 }
 
+/// The other roles of the platform that a series is a role of.
+pub fn siblings(key: &str) -> impl Iterator<Item = &'static str> {
+    let owner = key.split_once('/').and_then(|(owner, _)| Platform::by_slug(owner));
+    let roles = owner.or_else(|| Platform::by_domain(key)).into_iter().flat_map(|platform| &platform.roles);
+    roles.map(|role| role.key).filter(move |role| *role != key)
+}
+
 /// Whether a key is a role such as `telegram/pool`, which is measured by address and has no domain.
 pub fn is_role(key: &str) -> bool {
     key.contains('/')

@@ -6,6 +6,7 @@ use super::changes::outages;
 use super::evidence::{Failing, Seen, Surroundings, is_broken, is_remote, peers, read_of};
 use super::instrument::{self, InstrumentFault};
 use super::noise::{Free, Own};
+use super::subject;
 use crate::actor::View;
 use crate::time::{DAY, HOUR};
 use crate::verdict::belief::Step;
@@ -59,7 +60,8 @@ impl Votes {
     ) -> Result<Votes> {
         let at = surroundings.at;
         let mut seen = read_of(view, key, from, at, &surroundings.rolled)?;
-        let own = Own::of(&seen);
+        let mut own = Own::default();
+        own.add(&seen);
         let instrument = instrument::mask(&mut seen);
         outages::mask(view, key, &mut seen)?;
         let peers = peers(view, key, &seen, at)?;
@@ -72,6 +74,12 @@ impl Votes {
             .into_iter()
             .map(|((asn, remote), sessions)| Voter { asn, remote, votes: window::votes(&sessions, &peers) })
             .collect();
+        if voters.iter().flat_map(|voter| &voter.votes).any(|vote| vote.blocked) {
+            // What a platform's other sites say is no news either: they are blocked together.
+            for key in subject::siblings(key) {
+                own.add(&read_of(view, key, from, at, &surroundings.rolled)?);
+            }
+        }
         let votes = voters.iter().flat_map(|voter| voter.votes.iter().map(move |vote| (voter.asn, vote)));
         let blocked = votes.filter(|(_, vote)| vote.blocked).map(|(asn, vote)| (asn, vote.hour));
         let free = Free::of(view, key, &own, blocked, surroundings)?;

@@ -63,17 +63,22 @@ impl Belief {
         self.now + self.paused
     }
 
-    /// After so many hours without a vote of any network.
-    pub fn waited(self, hours: i64) -> Belief {
-        self.later(hours, BLOCK_BEGINS)
+    /// When a block may have begun with the probabilities of `new`.
+    fn with(self, new: Belief) -> Belief {
+        let free = 1.0 - self.blocked();
+        Belief {
+            always: self.always + free * new.always,
+            in_part: self.in_part + free * new.in_part,
+            now: self.now + free * new.now,
+            paused: self.paused + free * new.paused,
+        }
     }
 
-    /// After so many hours without a vote, in which a block begins with this probability a day.
-    fn later(self, hours: i64, begins: f64) -> Belief {
+    /// After so many hours without a vote.
+    pub fn waited(self, hours: i64) -> Belief {
         let days = hours as f64 / 24.0;
-        let (before, rate) = (self.blocked(), begins + BLOCK_ENDS);
-        let at_last = begins / rate;
-        let total = at_last + (before - at_last) * (-rate * days).exp();
+        let before = self.blocked();
+        let total = RATE + (before - RATE) * (-(BLOCK_BEGINS + BLOCK_ENDS) * days).exp();
         // What goes on keeps its hours.
         let on = (before * (-BLOCK_ENDS * days).exp()).min(total);
         let kept = if before > 0.0 { on / before } else { 0.0 };
@@ -136,12 +141,14 @@ struct Walk<'a> {
     belief: Belief,
     /// Hour of `belief`.
     hour: i64,
+    /// How many of the other networks were believed to block when it last voted, 0-1.
+    others: f64,
 }
 
 impl<'a> Walk<'a> {
     fn begin(track: Track<'a>, hour: i64) -> Walk<'a> {
         let weights = by_day(track.votes).flat_map(|(scale, votes)| votes.iter().map(move |_| scale)).collect();
-        Walk { track, weights, next: 0, belief: Belief::of(RATE), hour }
+        Walk { track, weights, next: 0, belief: Belief::of(RATE), hour, others: RATE }
     }
 
     fn next_hour(&self) -> Option<i64> {
@@ -150,8 +157,10 @@ impl<'a> Walk<'a> {
 
     /// Takes the votes of an hour, while so many of the other networks are believed to block.
     fn take(&mut self, hour: i64, others: f64, mut note: impl FnMut(Step)) {
-        self.belief = self.belief.later(hour - self.hour, BLOCK_BEGINS + BLOCK_SPREADS * others);
-        self.hour = hour;
+        // What began on others since its last vote may have begun here; what it did not follow then, it need not now.
+        let begun = BLOCK_SPREADS * (others - self.others).max(0.0);
+        self.belief = self.belief.waited(hour - self.hour).with(Belief::of(begun));
+        (self.hour, self.others) = (hour, others);
         while let Some(vote) = self.track.votes.get(self.next).filter(|vote| vote.hour == hour) {
             let free = self.track.free.get(self.next).copied().unwrap_or(FREE_LEAST);
             let weight = self.weights.get(self.next).copied().unwrap_or(1.0);
@@ -183,7 +192,7 @@ pub fn traced(tracks: &[Track<'_>], hour: i64, mut note: impl FnMut(usize, Step)
             walk.take(next, rest / others, |step| note(place, step));
         }
     }
-    walks.into_iter().map(|walk| walk.belief.later(hour - walk.hour, BLOCK_BEGINS)).collect()
+    walks.into_iter().map(|walk| walk.belief.waited(hour - walk.hour)).collect()
 }
 
 #[cfg(test)]

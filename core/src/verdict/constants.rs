@@ -45,14 +45,14 @@ constants! {
 
     /// Probability a day that a block begins on a network.
     BLOCK_BEGINS: f64 = 0.004;
-    /// ... more, times the mean probability of a block on the other networks: blocks come on many networks at once.
-    BLOCK_SPREADS: f64 = 0.5;
+    /// ... and that it comes with one that begins on all others: blocks come on many networks at once.
+    BLOCK_SPREADS: f64 = 0.4;
     /// Probability a day that a block ends.
     BLOCK_ENDS: f64 = 0.08;
     /// Share of blocks that keep hours of the week.
     IN_HOURS: f64 = 0.1;
     /// Share of blocks of some sessions at all hours: on some routes, by some resolvers.
-    IN_PART: f64 = 0.1;
+    IN_PART: f64 = 0.04;
     /// Share of sessions that fail under a block.
     FAILS_BLOCKED: f64 = 0.92;
     /// ... under one in part.

@@ -439,7 +439,7 @@ fn constants() -> BTreeMap<&'static str, f64> {
         ("clear_votes", c::CLEAR_VOTES as f64),
         ("national_coverage", c::NATIONAL_COVERAGE),
         ("block_begins_a_day", c::BLOCK_BEGINS),
-        ("block_spreads_a_day", c::BLOCK_SPREADS),
+        ("block_spreads", c::BLOCK_SPREADS),
         ("block_ends_a_day", c::BLOCK_ENDS),
         ("blocks_in_hours", c::IN_HOURS),
         ("fails_blocked", c::FAILS_BLOCKED),
