@@ -129,14 +129,14 @@ fn a_beginning_that_nobody_saw_is_unknown_until_earlier_data_come(suite: &Suite)
     data::import(&client.admin(), "ooni-observations", "", rows(8..=16, 8..=10, 1).as_bytes());
     let is = |start: &'static str, unknown: bool| move |found: &[Value]| matches!(found, [one] if one["startTime"] == start && one["startUnknown"] == unknown);
     let first = is("2024-03-10T00:00:00.000Z", true);
-    let found = wait(&client, COUNTRY, &first);
+    let found = wait(&client, COUNTRY, first);
     assert!(first(&found), "{found:#?}");
     let summary = found[0]["summary"].as_str().unwrap();
     assert!(summary.contains("from before 10 Mar 2024 to 10 Mar 2024"), "{summary}");
     assert!(found[0]["notKnown"].to_string().contains("before 10 Mar 2024"), "{found:#?}");
     data::import(&client.admin(), "ooni-observations", "", rows(4..=7, 20..=20, 2).as_bytes());
     let seen = is("2024-03-08T00:00:00.000Z", false);
-    let later = wait(&client, COUNTRY, &seen);
+    let later = wait(&client, COUNTRY, seen);
     assert!(seen(&later), "{later:#?}");
     assert_eq!(later[0]["hashId"], found[0]["hashId"]);
     assert!(!later[0]["summary"].as_str().unwrap().contains("before"), "{later:#?}");

@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::changes::{self, FAILED};
 use super::tables::TARGETS;
-use super::{changes, days, refresh};
+use super::{days, refresh};
 use crate::actor::{Kind, Operation, Turn};
 use crate::change::constants::BLOCK_DAYS;
 use crate::change::series::block_of;
@@ -61,6 +62,12 @@ impl Operation for JudgeFailing {
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
         let Some(Noisy { from, .. }) = NOISY.get(turn, &())? else { return Ok(()) };
         let block = block_of(from);
+        // Where nothing fails, more that does not changes no share of failures.
+        let days = FAILED.between(&(block.saturating_mul(BLOCK_DAYS),), &(u32::MAX,));
+        if FAILED.first(turn, &days)?.is_none() {
+            NOISY.delete(turn, &());
+            return Ok(());
+        }
         let range = match self.after {
             Some(after) => TARGETS.after(TARGETS.range(), &(after,)),
             None => TARGETS.range(),
