@@ -53,9 +53,9 @@ pub struct Network {
     pub remote: bool,
     pub name: Option<Arc<str>>,
     pub addresses: Option<u64>,
-    /// The votes that count, oldest first.
+    /// The votes that count, oldest first; empty unless they were asked for.
     pub votes: Vec<HourVote>,
-    /// What each vote did to the belief in a block; empty unless it was asked for.
+    /// What each vote did to the belief in a block; the same.
     pub steps: Vec<Step>,
     pub verdict: NetworkVerdict,
     /// Measurements inside the age limit, with or without a vote.
@@ -436,7 +436,7 @@ fn members<'n>(networks: &'n [Network]) -> Vec<Member<'n>> {
     networks.map(member).collect()
 }
 
-/// Judges one series; `trace` notes what each vote did.
+/// Judges one series; `trace` keeps its votes and what each did.
 pub fn judge(view: &View<'_>, key: &str, surroundings: &Surroundings, trace: bool) -> Result<Judged> {
     let at = surroundings.at;
     let ageing = Ageing::of(is_messaging(key));
@@ -495,7 +495,7 @@ fn networks(
             remote: voter.remote,
             name,
             addresses,
-            votes: network::counting(&voter.votes, at, ageing).to_vec(),
+            votes: if trace { network::counting(&voter.votes, at, ageing).to_vec() } else { Vec::new() },
             steps: if voter.counts() { steps.remove(&voter.asn).unwrap_or_default() } else { Vec::new() },
             verdict,
             measurements: 0,

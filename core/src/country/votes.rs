@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::changes::outages;
 use super::evidence::{Failing, Seen, Surroundings, is_broken, is_remote, peers, read_of};
 use super::instrument::{self, InstrumentFault};
-use super::noise::{Free, Own};
+use super::noise::{Free, Own, is_failure};
 use super::subject;
 use crate::actor::View;
 use crate::time::{DAY, HOUR};
@@ -61,7 +61,10 @@ impl Votes {
         let at = surroundings.at;
         let mut seen = read_of(view, key, from, at, &surroundings.rolled)?;
         let mut own = Own::default();
-        own.add(&seen);
+        // Before anything is masked, as networks count it.
+        if seen.iter().any(|seen| is_failure(seen.session.evaluated.vote)) {
+            own.add(&seen);
+        }
         let instrument = instrument::mask(&mut seen);
         outages::mask(view, key, &mut seen)?;
         let peers = peers(view, key, &seen, at)?;
