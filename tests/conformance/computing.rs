@@ -1,5 +1,7 @@
 //! What has to be computed has a budget of its own, which nothing that is kept draws on.
 
+use std::time::Duration;
+
 use heliograph_tests::client::{Answer, Client};
 use heliograph_tests::target::{ADMIN_KEY, Kind};
 use heliograph_tests::{data, synthetic};
@@ -60,6 +62,8 @@ fn what_is_computed_is_limited_per_address_and_says_so(suite: &Suite) {
 fn what_is_kept_or_published_draws_on_no_budget_of_what_is_computed(suite: &Suite) {
     let target = suite.fresh(&[("computing_per_minute", "3"), ("publish_interval", "3600")]);
     let client = target.client();
+    // What a deployment begins with may change its documents in the first moments.
+    client.wait(Duration::from_secs(1));
     let page = "/v1/accessibility/service/telegram";
     let mut little = vec!["/health", "/v1/accessibility/check?domain=a.example&country=NO", page];
     if suite.kind != Kind::Edge {
