@@ -6,7 +6,7 @@
 
 mod client;
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -144,8 +144,10 @@ fn a_host_name_that_leads_to_a_private_network_opens_no_way_there() {
     std::thread::spawn(move || {
         for stream in inside.incoming() {
             count.fetch_add(1, Ordering::SeqCst);
-            let _ =
-                stream.unwrap().write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\nConnection: close\r\n\r\nsecret");
+            let mut stream = stream.unwrap();
+            // A connection that is closed before its request was read is reset, and the answer with it.
+            let _ = stream.read(&mut [0; 4_096]);
+            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\nConnection: close\r\n\r\nsecret");
         }
     });
     let reach = |settings: &[(&'static str, &'static str)]| {
