@@ -11,6 +11,7 @@ use crate::actor::View;
 use crate::kv::Direction;
 use crate::time::HOUR;
 use crate::verdict::belief::{self, CALIBRATION, Step};
+use crate::verdict::national;
 use crate::verdict::network::Status;
 use crate::{Result, Timestamp};
 
@@ -148,7 +149,7 @@ fn role(view: &View<'_>, essential: bool, judged: &Judged) -> Result<RoleExplana
     let mut networks = Vec::new();
     for network in judged.networks.iter().filter(|network| network.asn != 0) {
         let verdict = &network.verdict;
-        let weight = (network.addresses.unwrap_or(0).max(crate::verdict::constants::MIN_ADDRESSES) as f64).sqrt();
+        let weight = national::network_weight(network.addresses);
         networks.push(NetworkUse {
             asn: network.asn,
             name: network.name.as_deref().map(str::to_owned),

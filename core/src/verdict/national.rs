@@ -62,8 +62,6 @@ pub struct CountryVerdict {
     pub intermittent: bool,
     /// Measurements inside the age limit.
     pub evidence_count: u32,
-    /// Newest vote, hours since the epoch.
-    pub last_vote: Option<i64>,
     /// Techniques of the blocked networks, most frequent first, each at the deepest level seen.
     pub techniques: Vec<Technique>,
 }
@@ -103,7 +101,6 @@ pub fn verdict(members: &[Member<'_>]) -> CountryVerdict {
         networks_seen: count(members.iter().filter(|member| !member.remote && member.verdict.votes > 0).count()),
         intermittent: blocked.iter().any(|member| member.verdict.intermittent),
         evidence_count: members.iter().fold(0_u32, |sum, member| sum.saturating_add(member.verdict.measurements)),
-        last_vote: members.iter().filter_map(|member| member.verdict.last_vote).max(),
         techniques: techniques(blocked.iter().map(|member| &member.verdict.techniques)),
     }
 }
@@ -121,15 +118,15 @@ fn count(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }
 
-/// Square root of the addresses, at least of 256; so all weigh the same without a table. What is seen from outside weighs half
-/// of the smallest network.
-fn weight_by(addresses: Option<u64>, remote: bool) -> f64 {
-    let network = (addresses.unwrap_or(0).max(MIN_ADDRESSES) as f64).sqrt();
-    if remote { REMOTE_WEIGHT * (MIN_ADDRESSES as f64).sqrt() } else { network }
+/// The weight of a network with so many IPv4 addresses: their square root, at least that of 256; so all weigh the same without
+/// a table (ruling intelligence 7).
+pub fn network_weight(addresses: Option<u64>) -> f64 {
+    (addresses.unwrap_or(0).max(MIN_ADDRESSES) as f64).sqrt()
 }
 
+/// What is seen from outside weighs half of the smallest network.
 fn weight(member: &Member<'_>) -> f64 {
-    weight_by(member.addresses, member.remote)
+    if member.remote { REMOTE_WEIGHT * network_weight(None) } else { network_weight(member.addresses) }
 }
 
 fn weight_of(members: &[&Member<'_>]) -> f64 {

@@ -55,11 +55,6 @@ pub struct NetworkVerdict {
     pub blocked_hours: u32,
     /// Measurements behind the votes.
     pub measurements: u32,
-    /// Hours since the epoch of the first and last blocked vote.
-    pub first_blocked: Option<i64>,
-    pub last_blocked: Option<i64>,
-    /// Hour of the newest vote.
-    pub last_vote: Option<i64>,
     /// Blocked measurements by technique.
     pub techniques: BTreeMap<Technique, u32>,
 }
@@ -166,7 +161,6 @@ fn verdict(
 ) -> NetworkVerdict {
     let p_blocked = belief.blocked();
     let status = if heard.broken { Status::Unknown } else { status(votes, p_blocked) };
-    let hours = blocked_hours(votes);
     let weights = weighted(votes, now, ageing);
     let mut techniques = BTreeMap::new();
     for (technique, count) in votes.iter().filter(|vote| vote.blocked).flat_map(|vote| &vote.techniques) {
@@ -183,11 +177,8 @@ fn verdict(
         weights,
         votes: count(votes.len()),
         blocked_votes: count(votes.iter().filter(|vote| vote.blocked).count()),
-        blocked_hours: count(hours.len()),
+        blocked_hours: count(blocked_hours(votes).len()),
         measurements: votes.iter().fold(0_u32, |sum, vote| sum.saturating_add(vote.measurements)),
-        first_blocked: hours.first().copied(),
-        last_blocked: hours.last().copied(),
-        last_vote: votes.last().map(|vote| vote.hour),
         techniques,
     }
 }

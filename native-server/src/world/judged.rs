@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use heliograph_core::country::{Standing, State};
-use heliograph_core::verdict::constants::{MIN_ADDRESSES, NATIONAL_SHARE, SEVERAL_NETWORKS, SEVERAL_SHARE};
+use heliograph_core::verdict::constants::{NATIONAL_SHARE, SEVERAL_NETWORKS, SEVERAL_SHARE};
+use heliograph_core::verdict::national::network_weight;
 use serde::Serialize;
 
 use super::lived::{Answers, CHECK};
@@ -34,7 +35,7 @@ pub struct Judgement {
 /// Whether the blocked networks are so much of the country's weight that it is blocked.
 fn reaches_lines(world: &World, block: &Block) -> bool {
     let weights = world.addresses.get(block.country).into_iter().flatten();
-    let weights: Vec<f64> = weights.map(|addresses| ((*addresses).max(MIN_ADDRESSES) as f64).sqrt()).collect();
+    let weights: Vec<f64> = weights.map(|addresses| network_weight(Some(*addresses))).collect();
     let blocked: f64 = weights.iter().zip(&block.networks).filter(|(_, on)| **on).map(|(weight, _)| weight).sum();
     let share = blocked / weights.iter().sum::<f64>();
     let networks = block.networks.iter().filter(|on| **on).count();

@@ -20,7 +20,7 @@ use crate::kv::Direction;
 use crate::reference::Tracked;
 use crate::starter::Platform;
 use crate::time::{DAY, HOUR};
-use crate::verdict::constants::{CLEAR_VOTES, DEFAULT_DOWN_RATE, LABEL_PREVALENCE, MIN_ADDRESSES};
+use crate::verdict::constants::{CLEAR_VOTES, DEFAULT_DOWN_RATE, LABEL_PREVALENCE};
 use crate::verdict::national;
 use crate::verdict::posterior::{Calibration, log10_odds, log10_share_ratio};
 use crate::verdict::technique::Technique;
@@ -404,7 +404,7 @@ fn weight(view: &View<'_>, one: &Combined<'_>) -> Result<(u32, f64)> {
     let (mut all, mut blocked, mut tested) = (0.0, 0.0, 0);
     for (asn, votes) in &votes {
         if affected.contains(asn) || *votes as usize >= CLEAR_VOTES {
-            let weight = (row(view, *asn)?.addresses.unwrap_or(0).max(MIN_ADDRESSES) as f64).sqrt();
+            let weight = national::network_weight(row(view, *asn)?.addresses);
             tested += 1;
             all += weight;
             blocked += if affected.contains(asn) { weight } else { 0.0 };

@@ -18,7 +18,7 @@ use crate::change::silence::runs;
 use crate::change::volume::Volume;
 use crate::kv::{Direction, Read};
 use crate::time::{HOUR, SECOND};
-use crate::verdict::constants::MIN_ADDRESSES;
+use crate::verdict::national::network_weight;
 use crate::world::{self, AskElsewhere, Elsewhere, VolumeDays};
 use crate::{Result, Timestamp};
 
@@ -187,7 +187,7 @@ fn load(turn: &Turn<'_>, first: i64, last: i64) -> Result<BTreeMap<u8, Vec<Volum
         let mut weighed = Vec::with_capacity(volumes.len());
         for (asn, volume) in volumes {
             let addresses = NETWORKS.get(turn, &(asn,))?.and_then(|row| row.addresses);
-            weighed.push(Volume { weight: (addresses.unwrap_or(0).max(MIN_ADDRESSES) as f64).sqrt(), ..volume });
+            weighed.push(Volume { weight: network_weight(addresses), ..volume });
         }
         out.insert(source, weighed);
     }

@@ -450,7 +450,7 @@ fn stored_events_are_reported_once() {
 /// Ruling intelligence 16: a number stays with its event when late reports bring another one that began earlier.
 #[test]
 fn ruling_intelligence_16_numbers_stay_with_their_areas_when_late_reports_come_between() {
-    let (actor, mut store, settings) = (ActorId::new(Kind::Country, "IT"), MemoryStore::default(), Settings::default());
+    let mut store = MemoryStore::default();
     let mut report = |area: &str, from: i64| {
         let shutdown = regional(area, area, from, from + 24);
         let mut space = Overlay::new(&store);
@@ -459,11 +459,7 @@ fn ruling_intelligence_16_numbers_stay_with_their_areas_when_late_reports_come_b
         super::tables::WORK.put(&mut space, &(), &super::tables::Work { combine: true, ..work }).unwrap();
         let batch = space.into_batch();
         store.apply(batch).unwrap();
-        let call = Call::operation("IT", &FindChanges).unwrap();
-        let space = Space { actor: &actor, rows: &store, now: NOW, seed: [1; 32], settings: &settings };
-        let outcome = host::perform(&space, &call);
-        outcome.reply.unwrap();
-        store.apply(outcome.batch).unwrap();
+        find_changes(&mut store);
         let reported = super::tables::REPORTED;
         let rows = reported.scan(&store, &reported.range(), crate::kv::Direction::Ascending, 9).unwrap();
         rows.into_iter().map(|((number,), row)| (number, row.start - START)).collect::<Vec<_>>()
@@ -500,10 +496,20 @@ fn a_report_without_an_end_is_active_only_while_somebody_says_that_it_goes_on() 
     assert_eq!(state(&[known, part]), (Status::Active, Some(end), true));
 }
 
+/// Lets the country of a store find changes once.
+fn find_changes(store: &mut MemoryStore) {
+    let (actor, settings) = (ActorId::new(Kind::Country, "IT"), Settings::default());
+    let call = Call::operation("IT", &FindChanges).unwrap();
+    let space = Space { actor: &actor, rows: &*store, now: NOW, seed: [1; 32], settings: &settings };
+    let outcome = host::perform(&space, &call);
+    outcome.reply.unwrap();
+    store.apply(outcome.batch).unwrap();
+}
+
 /// An earlier program took a report to stand for 400 days, and looks again only then.
 #[test]
 fn what_an_earlier_program_reported_is_looked_at_again() {
-    let (actor, mut store, settings) = (ActorId::new(Kind::Country, "IT"), MemoryStore::default(), Settings::default());
+    let mut store = MemoryStore::default();
     let heard = Some(NOW.plus(-200 * DAY));
     let open = Event { end: None, heard, ..event("open", EventKind::Shutdown, Cause::Ordered, -9_000, 0) };
     let subjects = BTreeSet::from([INTERNET.to_owned()]);
@@ -515,11 +521,7 @@ fn what_an_earlier_program_reported_is_looked_at_again() {
     super::tables::WORK.put(&mut space, &(), &super::tables::Work { last_event: 1, ..Default::default() }).unwrap();
     let batch = space.into_batch();
     store.apply(batch).unwrap();
-    let call = Call::operation("IT", &FindChanges).unwrap();
-    let space = Space { actor: &actor, rows: &store, now: NOW, seed: [1; 32], settings: &settings };
-    let outcome = host::perform(&space, &call);
-    outcome.reply.unwrap();
-    store.apply(outcome.batch).unwrap();
+    find_changes(&mut store);
     let after = super::tables::REPORTED.get(&store, &(1,)).unwrap().unwrap();
     assert_eq!((after.start, after.gone, after.inputs != 0), (start, false, true), "under the same number");
 }
