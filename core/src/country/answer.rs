@@ -489,19 +489,31 @@ fn lists(view: &View<'_>, subject: &Subject, at: Timestamp, all: &Present) -> Re
         let rows =
             LISTED.scan(view, &LISTED.prefix(&(role.key.clone(),)), Direction::Ascending, ListKind::ALL.len())?;
         named |= !rows.is_empty();
-        for ((_, code), date) in rows {
-            let since = LISTED_SINCE.get(view, &(role.key.clone(), code))?;
-            // A list says since when it has an entry: from then on it had it, and at its own date it still did.
-            let (from, date) = (since.unwrap_or(date), date.max(since.unwrap_or(date)));
-            let Some(kind) = ListKind::from_code(code).filter(|_| from <= at) else { continue };
-            let entry = ListEntry { kind: weight_of(kind), date: date.min(at) };
-            if !found.iter().any(|(known, _)| *known == entry) {
-                let listing = listing(kind.as_str(), entry.date, None);
-                found.push((entry, Listing { since: since.map(|since| since.to_date_text()), ..listing }));
+        for (key, date) in rows {
+            if let Some((entry, listing)) = listed_at(view, &key, date, at)?
+                && !found.iter().any(|(known, _)| *known == entry)
+            {
+                found.push((entry, listing));
             }
         }
     }
     Ok((found, named))
+}
+
+/// What a row of a list (domain, kind) with the date of the list says at a time; `None` before it begins.
+pub(super) fn listed_at(
+    view: &View<'_>,
+    key: &(String, u8),
+    date: Timestamp,
+    at: Timestamp,
+) -> Result<Option<(ListEntry, Listing)>> {
+    let since = LISTED_SINCE.get(view, key)?;
+    // A list says since when it has an entry: from then on it had it, and at its own date it still did.
+    let (from, date) = (since.unwrap_or(date), date.max(since.unwrap_or(date)));
+    let Some(kind) = ListKind::from_code(key.1).filter(|_| from <= at) else { return Ok(None) };
+    let entry = ListEntry { kind: weight_of(kind), date: date.min(at) };
+    let listing = listing(kind.as_str(), entry.date, None);
+    Ok(Some((entry, Listing { since: since.map(|since| since.to_date_text()), ..listing })))
 }
 
 /// Whether a list says that a series is blocked, where measurements do not decide (ruling intelligence 28).

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::answer::{self, Listing};
 use super::evidence::Surroundings;
 use super::subject::Subject;
-use super::tables::{LISTED, LISTED_SINCE, LISTS, VERDICTS};
+use super::tables::{LISTED, LISTS, VERDICTS};
 use crate::actor::{Kind, Query, View};
 use crate::import::ListKind;
 use crate::kv::Direction;
@@ -85,16 +85,12 @@ pub fn listed_blocks(view: &View<'_>, at: Option<Timestamp>) -> Result<ListedBlo
         blocks.count += kind_of(code).filter(|kind| speaks(*kind)).map_or(0, |_| row.domains);
     }
     let rows = LISTED.scan(view, &LISTED.range(), Direction::Ascending, LOOKED_AT)?;
-    for ((domain, code), date) in rows {
-        let Some(kind) = kind_of(code) else { continue };
-        let since = LISTED_SINCE.get(view, &(domain.clone(), code))?;
-        let (from, date) = (since.unwrap_or(date), date.max(since.unwrap_or(date)).min(when));
-        if from > when || !(ListEntry { kind: answer::weight_of(kind), date }).speaks(when) {
-            continue;
+    for (key, date) in rows.into_iter().filter(|((_, code), _)| kind_of(*code).is_some()) {
+        if let Some((entry, list)) = answer::listed_at(view, &key, date, when)?
+            && entry.speaks(when)
+        {
+            blocks.add(view, past.as_ref(), &key.0, list)?;
         }
-        let list = answer::listing(kind.as_str(), date, None);
-        let list = Listing { since: since.map(|since| since.to_date_text()), ..list };
-        blocks.add(view, past.as_ref(), &domain, list)?;
     }
     Ok(blocks)
 }
