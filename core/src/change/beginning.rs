@@ -7,7 +7,7 @@ use super::series::Span;
 /// all: otherwise nobody knows when it began.
 pub fn is_seen(found: &Found, series: &[Series]) -> bool {
     let blocked = series.iter().filter(|series| found.targets.contains(&series.key));
-    let mut spans = blocked.flat_map(|series| &series.blocks).flat_map(|block| &block.spans);
+    let mut spans = blocked.flat_map(Series::spans);
     let takes_part = |asn: u32| found.networks.iter().any(|network| network.asn == asn);
     spans.any(|span| takes_part(span.asn) && is_clear_before(span, found.start))
 }
@@ -24,7 +24,6 @@ fn is_clear_before(span: &Span, hour: i64) -> bool {
 mod tests {
     use std::collections::{BTreeMap, BTreeSet};
 
-    use super::super::cusum::Cusum;
     use super::super::merge::Affected;
     use super::super::series::{Block, DayCount, HourCount};
     use super::*;
@@ -39,7 +38,7 @@ mod tests {
             last: START + 90,
             blocked: 9,
             votes: 9,
-            evidence: 5.0,
+            probability: 0.9,
             techniques: BTreeMap::new(),
             targets: BTreeSet::from(["a.example".to_owned()]),
         };
@@ -65,14 +64,14 @@ mod tests {
 
     fn seen(key: &str, asn: u32, days: Vec<DayCount>, hours: Vec<HourCount>) -> bool {
         let (techniques, sources) = (BTreeMap::new(), BTreeSet::new());
-        let span = Span { asn, cusum: Cusum::default(), ended: Vec::new(), days, hours, techniques, sources };
+        let span = Span { asn, days, hours, techniques, sources };
         let block = Block { spans: vec![span], ..Block::default() };
-        is_seen(&found(), &[Series { key: key.to_owned(), essential: true, blocks: vec![block] }])
+        is_seen(&found(), &[Series::new(key.to_owned(), true, vec![(0, block)], 720)])
     }
 
     #[test]
     fn only_a_clear_vote_of_a_network_that_takes_part_before_the_first_hour_shows_the_beginning() {
-        let hour = |hour, blocked, clear| vec![HourCount { hour, blocked, clear }];
+        let hour = |hour, blocked, clear| vec![HourCount { hour, blocked, clear, fails: 0 }];
         assert!(seen("a.example", 2, Vec::new(), hour(START - 1, 0, 1)));
         assert!(
             seen("a.example", 1, Vec::new(), hour(START - 9_000, 3, 1)),
@@ -91,7 +90,7 @@ mod tests {
         assert!(!seen("a.example", 1, day(20_000, 1, 0), Vec::new()));
         assert!(!seen("a.example", 1, day(19_999, 1, 1), Vec::new()));
         // Where hours are kept, they say it.
-        let later = vec![HourCount { hour: START + 5, blocked: 0, clear: 1 }];
+        let later = vec![HourCount { hour: START + 5, blocked: 0, clear: 1, fails: 0 }];
         assert!(!seen("a.example", 1, day(19_999, 1, 0), later));
     }
 
@@ -102,6 +101,22 @@ mod tests {
         let mut old = encode_row(&found()).unwrap();
         old[0] = 1;
         assert_eq!(old.pop(), Some(0));
-        assert_eq!(decode_row::<Found>(&old).unwrap(), found());
+        let mut expected = found();
+        expected.networks.iter_mut().for_each(|network| network.probability = 0.5);
+        assert_eq!(decode_row::<Found>(&old).unwrap(), expected);
+    }
+
+    #[test]
+    fn short_failures_of_several_networks_at_once_are_likelier_a_block_than_those_of_one() {
+        let short = |probability: f64, tested: u32| {
+            let mut found = found();
+            (found.end, found.tested) = (found.start + 6, (1..=tested).map(|asn| (asn, 9)).collect());
+            found.networks.iter_mut().for_each(|network| network.probability = probability);
+            found.spread();
+            found.probability()
+        };
+        assert!(short(0.1, 2) > 0.9);
+        assert!(short(0.1, 20) < 0.3, "two of twenty are chance");
+        assert!(short(0.9, 20) >= 0.99, "who is sure stays so");
     }
 }

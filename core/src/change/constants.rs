@@ -4,36 +4,12 @@
 use crate::verdict::constants::constants;
 
 constants! {
-    /// Share of blocked votes where nobody blocks (ruling intelligence 3).
-    QUIET_RATE: f64 = 0.03;
-    /// ... or, where that is more, the share of blocked votes that the target has in the same 30 days at hours in which no
-    /// network alarms, when there are so many: a site that often fails is not blocked each time it does so.
-    USUAL_VOTES: u32 = 20;
-    /// ... looked for again so often, as episodes that fall away leave more such hours.
-    USUAL_ROUNDS: usize = 6;
-    /// Share of blocked votes under a block (ruling intelligence 3): low, since a block may keep hours.
-    BLOCKED_RATE: f64 = 0.5;
-    /// A CUSUM crosses at the natural logarithm of this likelihood ratio (ruling intelligence 3).
-    ALARM_RATIO: f64 = 1000.0;
-    /// An excursion counts only with blocked votes in so many distinct hours (ruling intelligence 1).
-    ALARM_HOURS: u32 = 2;
-    /// Excursions that do not cross alone are a block together: those of several networks within so many hours, when their
-    /// sum crosses, less the logarithm of the number of ways to choose so many of the networks (Xie and Siegmund 2013, by
-    /// the most likely subset) ...
-    POOL_HOURS: i64 = 24;
-    /// ... or those of one network that came this part of the way ...
-    HALFWAY: f64 = 0.5;
-    /// ... on so many of the days that one incident bridges. Neither where the target often fails.
-    REPEATED_DAYS: usize = 3;
     /// Blocked votes of a subject closer than this belong to one incident; so long measured without one resolves it
     /// (ruling intelligence 3).
     MERGE_GAP: i64 = 96;
-    /// Without a blocked vote for so long an episode or excursion is over, measured or not: no verdict stands that long
+    /// Without a blocked vote for so long an episode is over, measured or not: no verdict stands that long
     /// (ruling intelligence 12).
     SILENT_GAP: i64 = 720;
-    /// So many clear votes at least make a silence of blocked votes a measured one: as many as make a network accessible
-    /// (ruling intelligence 1).
-    CLEAR_VOTES: u32 = 5;
     /// Days of one stored block of a series. As long as the age limit, so that a network's control failures (ruling
     /// intelligence 22) are those of the block.
     BLOCK_DAYS: u32 = 30;

@@ -5,18 +5,33 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::beginning;
-use super::constants::{CLEAR_VOTES, INTERMITTENT_SHARE, MERGE_GAP};
-use super::cusum::Episode;
+use super::constants::{INTERMITTENT_SHARE, MERGE_GAP};
+use super::episodes::{Episode, Told, episodes};
 use super::schedule;
 use super::series::{Block, Span};
 use crate::kv::{Row, StoreError, appended};
+use crate::verdict::constants::{BLOCK_BEGINS, BLOCK_ENDS, BLOCK_SPREADS, BLOCKED_PROBABILITY, CLEAR_VOTES};
 
-/// One series of a subject with its blocks, oldest first.
+/// One series of a subject.
 pub struct Series {
     pub key: String,
     /// Whether the subject is blocked when this series is.
     pub essential: bool,
-    pub blocks: Vec<Block>,
+    /// By number, oldest first.
+    pub blocks: Vec<(u32, Block)>,
+    pub episodes: Vec<Episode>,
+}
+
+impl Series {
+    /// `limit` is the age limit of verdicts on it in hours.
+    pub fn new(key: String, essential: bool, blocks: Vec<(u32, Block)>, limit: i64) -> Series {
+        let episodes = episodes(&blocks, Told::All, limit);
+        Series { key, essential, blocks, episodes }
+    }
+
+    pub fn spans(&self) -> impl Iterator<Item = &Span> {
+        self.blocks.iter().flat_map(|(_, block)| &block.spans)
+    }
 }
 
 /// The part of one network in an event.
@@ -29,8 +44,8 @@ pub struct Affected {
     /// Votes between start and end of the event.
     pub blocked: u32,
     pub votes: u32,
-    /// log10 likelihood ratio of the blocked votes of its strongest episode.
-    pub evidence: f64,
+    /// Probability, 0-1, that it blocked, by all votes, when that was greatest.
+    pub probability: f64,
     /// Blocked measurements by technique.
     pub techniques: BTreeMap<u8, u32>,
     /// Series on which it is blocked.
@@ -43,7 +58,7 @@ pub struct Found {
     /// First and last blocked vote, hours since the epoch.
     pub start: i64,
     pub end: i64,
-    /// When the first network alarmed.
+    /// When it was first believed of a network.
     pub declared: i64,
     /// When it had been measured clear for 96 h.
     pub resolved: Option<i64>,
@@ -69,38 +84,64 @@ pub struct Found {
     pub start_unknown: bool,
 }
 impl Row for Found {
-    const VERSION: u8 = 2;
+    const VERSION: u8 = 3;
 
     fn upgrade(version: u8, bytes: &[u8]) -> Result<Self, StoreError> {
-        appended(version, 1, bytes, &[0])
+        let missing: &[u8] = if version == 1 { &[0] } else { &[] };
+        let mut found: Found = appended(version, version.clamp(1, 2), bytes, missing)?;
+        // It had another measure in this place, until the country looks again: of each the least is known.
+        found.networks.iter_mut().for_each(|network| network.probability = BLOCKED_PROBABILITY);
+        Ok(found)
     }
 }
 
+impl Found {
+    /// Probability, 0-1, that any of the networks blocked, as if each did so by itself.
+    pub fn probability(&self) -> f64 {
+        1.0 - self.networks.iter().map(|network| 1.0 - network.probability).product::<f64>()
+    }
+
+    /// Takes into account that a block comes on several networks at once: each of them with [`BLOCK_SPREADS`]. For a network
+    /// alone, a short one is as unlikely as chance; that chance met all of them in the same hours is not.
+    pub(super) fn spread(&mut self) {
+        let days = ((self.end - self.start) as f64 / 24.0).max(SHORTEST);
+        // That one begins in so long a time, and ends in it.
+        let prior = (BLOCK_BEGINS * days).min(0.5) * (1.0 - (-BLOCK_ENDS * days).exp());
+        let odds = |p: f64| p / (1.0 - p).max(f64::EPSILON);
+        let follows = |network: &Affected| BLOCK_SPREADS * odds(network.probability) / odds(prior);
+        let others = self.tested.keys().filter(|asn| !self.networks.iter().any(|network| network.asn == **asn)).count();
+        let free = 1.0 - BLOCK_SPREADS;
+        let all: f64 = self.networks.iter().map(|network| (free + follows(network)).ln()).sum();
+        let together = (odds(prior).ln() + all + free.ln() * others as f64).exp();
+        let together = if together.is_finite() { together / (1.0 + together) } else { 1.0 };
+        for network in &mut self.networks {
+            let with_others = together * follows(network) / (free + follows(network));
+            network.probability = network.probability.max(with_others);
+        }
+    }
+}
+
+/// Days that a block lasts at least, as far as its length counts: votes lie hours apart.
+const SHORTEST: f64 = 0.25;
+
 struct Piece<'a> {
     series: &'a Series,
-    asn: u32,
     episode: Episode,
 }
 
 fn pieces(series: &[Series]) -> Vec<Piece<'_>> {
     let mut pieces = Vec::new();
     for series in series {
-        for span in series.blocks.iter().flat_map(|block| &block.spans) {
-            pieces.extend(span.ended.iter().map(|episode| Piece { series, asn: span.asn, episode: *episode }));
-        }
-        let last = series.blocks.last();
-        for span in last.iter().flat_map(|block| &block.spans) {
-            pieces.extend(span.cusum.open().map(|episode| Piece { series, asn: span.asn, episode }));
-        }
+        pieces.extend(series.episodes.iter().map(|episode| Piece { series, episode: *episode }));
     }
     pieces.sort_by(|a, b| {
-        let order = |piece: &Piece<'_>| (piece.episode.start, piece.episode.last, piece.asn);
+        let order = |piece: &Piece<'_>| (piece.episode.start, piece.episode.last, piece.episode.asn);
         order(a).cmp(&order(b)).then_with(|| a.series.key.cmp(&b.series.key))
     });
     pieces
 }
 
-/// The events of a subject, oldest first: episodes of whatever network and series join while the gap between blocked
+/// The events of a subject, oldest first, without those that later votes made unlikely: episodes of whatever network and series join while the gap between blocked
 /// votes stays under [`MERGE_GAP`] hours.
 fn merge(series: &[Series]) -> Vec<Found> {
     let pieces = pieces(series);
@@ -137,8 +178,7 @@ pub fn events(subject: &str, series: &[Series]) -> Vec<(String, Found)> {
 
 /// Spans of a series with days of `[start, end]` (hours), with those days' share.
 fn spans_between(series: &Series, start: i64, end: i64) -> impl Iterator<Item = &Span> {
-    let spans = series.blocks.iter().flat_map(|block| &block.spans);
-    spans.filter(move |span| span.days.iter().any(|count| within(count.day, start, end)))
+    series.spans().filter(move |span| span.days.iter().any(|count| within(count.day, start, end)))
 }
 
 fn within(day: u32, start: i64, end: i64) -> bool {
@@ -175,7 +215,7 @@ fn found(series: &[Series], group: &[&Piece<'_>], end: i64) -> Option<Found> {
             measurements += count(&mut found, span, start, end);
         }
         found.measurements = found.measurements.max(measurements);
-        for span in series.blocks.iter().flat_map(|block| &block.spans) {
+        for span in series.spans() {
             let affected = found.networks.iter().any(|n| n.asn == span.asn && n.targets.contains(&series.key));
             if affected {
                 let between = span.hours.iter().filter(|count| (start..=end).contains(&count.hour));
@@ -188,6 +228,12 @@ fn found(series: &[Series], group: &[&Piece<'_>], end: i64) -> Option<Found> {
                 later.extend(clear_after(span, end));
             }
         }
+    }
+    if found.networks.len() > 1 {
+        found.spread();
+    }
+    if found.probability() < BLOCKED_PROBABILITY {
+        return None;
     }
     found.sources = sources(series, &found);
     let blocked: u32 = found.networks.iter().map(|network| network.blocked).sum();
@@ -204,19 +250,19 @@ fn networks(group: &[&Piece<'_>]) -> Vec<Affected> {
     let mut networks: BTreeMap<u32, Affected> = BTreeMap::new();
     for piece in group {
         let episode = piece.episode;
-        let network = networks.entry(piece.asn).or_insert_with(|| Affected {
-            asn: piece.asn,
+        let network = networks.entry(episode.asn).or_insert_with(|| Affected {
+            asn: episode.asn,
             first: episode.start,
             last: episode.last,
             blocked: 0,
             votes: 0,
-            evidence: 0.0,
+            probability: 0.0,
             techniques: BTreeMap::new(),
             targets: BTreeSet::new(),
         });
         network.first = network.first.min(episode.start);
         network.last = network.last.max(episode.last);
-        network.evidence = network.evidence.max(episode.evidence);
+        network.probability = network.probability.max(episode.probability);
         network.targets.insert(piece.series.key.clone());
     }
     networks.into_values().collect()
@@ -279,7 +325,7 @@ fn resolve(found: &mut Found, later: &mut [(i64, u32)]) {
     for (hour, clear) in later.iter() {
         seen += clear;
         found.last_vote = found.last_vote.max(*hour);
-        if found.resolved.is_none() && seen >= CLEAR_VOTES && hour - found.end >= MERGE_GAP {
+        if found.resolved.is_none() && seen as usize >= CLEAR_VOTES && hour - found.end >= MERGE_GAP {
             found.resolved = Some(*hour);
         }
     }

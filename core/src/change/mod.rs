@@ -3,9 +3,8 @@
 //! | Module | What |
 //! |---|---|
 //! | [`constants`] | every number, named; the methodology prints them |
-//! | [`cusum`] | begin and end of blocking on one network |
-//! | [`pool`] | a block that is too short for each network alone |
 //! | [`series`] | a series in blocks, so that late data cost what they change |
+//! | [`episodes`] | begin and end of blocking on each network of a series |
 //! | [`merge`] | episodes of all networks and roles of a subject to events |
 //! | [`beginning`] | whether anybody looked before it began |
 //! | [`combine`] | measured events, silences and reports of others to incidents |
@@ -15,9 +14,8 @@
 pub mod beginning;
 pub mod combine;
 pub mod constants;
-pub mod cusum;
+pub mod episodes;
 pub mod merge;
-pub mod pool;
 pub mod schedule;
 pub mod series;
 pub mod silence;

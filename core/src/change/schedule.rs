@@ -123,7 +123,12 @@ mod tests {
         // 19,716 days after the epoch is Monday 2023-12-25.
         let start = 19_716 * 24;
         (start..start + 14 * 24)
-            .map(|hour| HourCount { hour, blocked: u32::from(blocked(hour)), clear: u32::from(!blocked(hour)) })
+            .map(|hour| HourCount {
+                hour,
+                blocked: u32::from(blocked(hour)),
+                clear: u32::from(!blocked(hour)),
+                fails: 0,
+            })
             .collect()
     }
 

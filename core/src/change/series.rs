@@ -1,18 +1,16 @@
-//! A series in blocks of 30 days: what each block holds is computed from its own measurements and from where the sums
-//! stood before it, so late data costs the blocks from its day on, and only as far as they differ.
+//! A series in blocks of 30 days: what each block holds is computed from its own measurements, so late data cost the blocks of
+//! their days.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::constants::{BLOCK_DAYS, OUTAGE_HOURS, QUIET_RATE, USUAL_ROUNDS, USUAL_VOTES};
-use super::cusum::{Cusum, Episode, HourCell};
-use super::pool::{self, Member};
+use super::constants::{BLOCK_DAYS, OUTAGE_HOURS};
 use crate::Timestamp;
-use crate::kv::Row;
+use crate::kv::{Row, StoreError};
 use crate::time::DAY;
 use crate::verdict::technique::Technique;
-use crate::verdict::window::{HourVote, by_day};
+use crate::verdict::window::HourVote;
 
 /// The block that a day (since the epoch) lies in.
 pub const fn block_of(day: u32) -> u32 {
@@ -43,42 +41,23 @@ pub struct HourCount {
     pub hour: i64,
     pub blocked: u32,
     pub clear: u32,
+    /// Where votes are blocked: how many of a hundred sessions fail on the network in this hour where nobody blocks.
+    pub fails: u8,
 }
 
 /// One network in one block of a series.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Span {
     pub asn: u32,
-    /// Where its sums stand after the block.
-    #[serde(with = "quiet")]
-    pub cusum: Cusum,
-    /// Episodes that end in the block.
-    pub ended: Vec<Episode>,
     /// Days with votes, oldest first.
     #[serde(with = "counted")]
     pub days: Vec<DayCount>,
-    /// Hours with votes, when any vote of the block is blocked or it began amid an excursion: then an episode begins or
-    /// ends by the hour.
+    /// Hours with votes, when any of them is blocked: then an episode begins or ends by the hour.
     pub hours: Vec<HourCount>,
     /// Blocked measurements by technique.
     pub techniques: BTreeMap<u8, u32>,
     /// Codes of the sources of blocked measurements.
     pub sources: BTreeSet<u8>,
-}
-
-/// Most sums stand where they began, and are then one byte.
-mod quiet {
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    use super::Cusum;
-
-    pub fn serialize<S: Serializer>(cusum: &Cusum, serializer: S) -> Result<S::Ok, S::Error> {
-        Some(cusum).filter(|cusum| **cusum != Cusum::default()).serialize(serializer)
-    }
-
-    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Cusum, D::Error> {
-        Option::deserialize(deserializer).map(Option::unwrap_or_default)
-    }
 }
 
 /// Most days have one vote, or several of one measurement each, and none of them blocked. So the days are numbers in turn:
@@ -173,12 +152,21 @@ pub struct Block {
     pub spells: Vec<Spell>,
     /// Share of failures in other countries at the same time, percent (ruling intelligence 22).
     pub elsewhere: u8,
-    /// Where the sums stand by what was measured here alone, of networks with something under way; `None` where it is the
-    /// same.
-    pub alone: Option<Vec<(u32, Cusum)>>,
+    /// The spans by what was measured here alone, as if other countries had said nothing; `None` where it is the same.
+    pub untold: Option<Vec<Span>>,
 }
 impl Row for Block {
-    const VERSION: u8 = 7;
+    const VERSION: u8 = 8;
+
+    /// What an earlier program kept is computed again, all of it, at its first start.
+    fn upgrade(version: u8, bytes: &[u8]) -> Result<Self, StoreError> {
+        match version {
+            1..8 => Ok(Block::default()),
+            _ => {
+                Err(StoreError::Corrupt(format!("a block of a series has no version {version}: {} bytes", bytes.len())))
+            }
+        }
+    }
 }
 
 /// How often a target failed in a block, as other countries hear of it.
@@ -215,198 +203,65 @@ pub fn total(spells: &[Spell]) -> (u32, u32) {
 }
 
 impl Block {
-    /// Where the sums of a network stand after this block.
-    pub fn cusum(&self, asn: u32) -> Cusum {
-        self.spans.iter().find(|span| span.asn == asn).map(|span| span.cusum.clone()).unwrap_or_default()
-    }
-
     /// Votes that failed, and all.
     pub fn votes(&self) -> (u32, u32) {
         let days = self.spans.iter().flat_map(|span| &span.days);
         days.fold((0, 0), |(failed, all), day| (failed + day.blocked, all + day.votes))
     }
-
-    /// As if other countries had said nothing of this block.
-    pub fn without_others(&self) -> Block {
-        let Some(alone) = &self.alone else { return self.clone() };
-        let span = |(asn, cusum): &(u32, Cusum)| Span {
-            asn: *asn,
-            cusum: cusum.clone(),
-            ended: Vec::new(),
-            days: Vec::new(),
-            hours: Vec::new(),
-            techniques: BTreeMap::new(),
-            sources: BTreeSet::new(),
-        };
-        Block { spans: alone.iter().map(span).collect(), ..Block::default() }
-    }
-
-    /// Whether a later block would come out the same after either.
-    pub fn ends_like(&self, other: &Block) -> bool {
-        open(&self.spans).eq(open(&other.spans)) && self.alone == other.alone
-    }
 }
 
-/// Networks of spans with something under way.
-pub fn open(spans: &[Span]) -> impl Iterator<Item = (u32, &Cusum)> {
-    spans.iter().filter(|span| !span.cusum.is_quiet()).map(|span| (span.asn, &span.cusum))
-}
-
-/// The votes of a network on the hour grid, oldest first. Hours without a vote carry nothing: whether their silence means
-/// something is judged by volume, over all targets.
-pub fn grid(votes: &[HourVote]) -> Vec<HourCell> {
-    let mut cells: Vec<HourCell> = Vec::new();
-    for (scale, votes) in by_day(votes) {
-        for vote in votes {
-            let evidence = if vote.blocked { scale * vote.log10_lr } else { 0.0 };
-            match cells.last_mut() {
-                Some(cell) if cell.hour == vote.hour => {
-                    cell.blocked += u32::from(vote.blocked);
-                    cell.clear += u32::from(!vote.blocked);
-                    cell.evidence += evidence;
-                }
-                _ => cells.push(HourCell {
-                    hour: vote.hour,
-                    blocked: u32::from(vote.blocked),
-                    clear: u32::from(!vote.blocked),
-                    scale,
-                    evidence,
-                }),
-            }
-        }
-    }
-    cells
-}
-
-/// A network's part of a block.
-pub struct Heard {
-    pub asn: u32,
-    /// Its votes in the block, oldest first.
-    pub votes: Vec<HourVote>,
-    /// Its last vote in the day before, hours since the epoch.
-    pub before: Option<i64>,
-    /// Codes of the sources of blocked measurements.
-    pub sources: BTreeSet<u8>,
-}
-
-/// The networks of a series through one block, from where `before` left them; `failing` is the share of failures where
-/// nobody blocks.
-pub fn advance(before: &Block, networks: Vec<Heard>, failing: f64) -> Vec<Span> {
-    let cells: Vec<Vec<HourCell>> = networks.iter().map(|network| grid(&network.votes)).collect();
-    let start: Vec<Cusum> = networks.iter().map(|network| before.cusum(network.asn)).collect();
-    let begun: Vec<bool> = start.iter().map(|cusum| !cusum.is_quiet()).collect();
-    let (mut sums, mut ended) = walk(&networks, &cells, start.clone(), failing);
-    let mut rate = failing.max(QUIET_RATE);
-    for _ in 0..USUAL_ROUNDS {
-        let usual = usual_rate(&cells, &ended, &sums);
-        if usual <= rate {
-            break;
-        }
-        // What fails so often on any day must fail more than that while it is blocked. Then fewer episodes are left, and more
-        // of the time says how often that is.
-        rate = usual;
-        (sums, ended) = walk(&networks, &cells, start.clone(), rate);
-    }
-    let parts = networks.into_iter().zip(cells).zip(sums).zip(begun).zip(ended);
-    parts.map(|((((network, cells), cusum), begun), ended)| span(network, &cells, cusum, begun, ended)).collect()
-}
-
-/// The share of blocked votes at hours in which no network had an episode; 0 when there was none, or too few votes to say.
-fn usual_rate(cells: &[Vec<HourCell>], ended: &[Vec<Episode>], sums: &[Cusum]) -> f64 {
-    let episodes = || ended.iter().flatten().copied().chain(sums.iter().filter_map(Cusum::open));
-    let mut taken: Vec<(i64, i64)> = episodes().map(|episode| (episode.start, episode.last)).collect();
-    taken.sort_unstable();
-    // By where they begin, each with the end that all up to it reach.
-    let mut reach = i64::MIN;
-    for (_, end) in &mut taken {
-        reach = reach.max(*end);
-        *end = reach;
-    }
-    let is_taken = |hour: i64| {
-        let begun = taken.partition_point(|(start, _)| *start <= hour);
-        begun.checked_sub(1).and_then(|at| taken.get(at)).is_some_and(|(_, end)| hour <= *end)
-    };
-    let (mut blocked, mut all) = (0, 0);
-    for cell in cells.iter().flatten().filter(|_| !taken.is_empty()).filter(|cell| !is_taken(cell.hour)) {
-        blocked += cell.blocked;
-        all += cell.blocked + cell.clear;
-    }
-    if all < USUAL_VOTES { 0.0 } else { f64::from(blocked) / f64::from(all) }
-}
-
-/// Takes the sums of all networks through the hours of a block together; where they stand then, and the episodes of each
-/// that end.
-fn walk(
-    networks: &[Heard],
-    cells: &[Vec<HourCell>],
-    mut sums: Vec<Cusum>,
-    failing: f64,
-) -> (Vec<Cusum>, Vec<Vec<Episode>>) {
-    let mut ended = vec![Vec::new(); networks.len()];
-    // Where nothing is blocked and nothing under way, the sums stay where they are.
-    if sums.iter().all(Cusum::is_quiet) && cells.iter().flatten().all(|cell| cell.blocked == 0) {
-        return (sums, ended);
-    }
-    let mut hours: BTreeMap<i64, Vec<(usize, &HourCell)>> = BTreeMap::new();
-    for (index, cells) in cells.iter().enumerate() {
-        cells.iter().for_each(|cell| hours.entry(cell.hour).or_default().push((index, cell)));
-    }
-    let mut heard: Vec<Option<i64>> = networks.iter().map(|network| network.before).collect();
-    for (hour, cells) in hours {
-        let mut blocked = false;
-        for (index, cell) in cells {
-            if let (Some(cusum), Some(ended), Some(heard)) =
-                (sums.get_mut(index), ended.get_mut(index), heard.get_mut(index))
-            {
-                ended.extend(cusum.step(cell, failing));
-                *heard = Some(hour);
-                blocked |= cell.blocked > 0;
-            }
-        }
-        // What often fails does so on several networks at once, without a censor.
-        if blocked && failing <= QUIET_RATE {
-            let members = networks.iter().zip(sums.iter_mut()).zip(&heard);
-            let mut members: Vec<Member<'_>> =
-                members.map(|((network, cusum), heard)| Member { asn: network.asn, cusum, heard: *heard }).collect();
-            pool::declare(&mut members, hour);
-        }
-    }
-    (sums, ended)
-}
-
-fn span(network: Heard, cells: &[HourCell], cusum: Cusum, begun: bool, ended: Vec<Episode>) -> Span {
-    let Heard { asn, votes, sources, .. } = network;
+/// A network's part of a block: its votes, oldest first, how likely one of an hour fails where nobody blocks (0-1), and the
+/// codes of the sources of blocked measurements.
+pub fn span(asn: u32, votes: &[HourVote], fails: impl Fn(i64) -> f64, sources: BTreeSet<u8>) -> Span {
     let mut techniques: BTreeMap<u8, u32> = BTreeMap::new();
     for (technique, count) in votes.iter().filter(|vote| vote.blocked).flat_map(|vote| &vote.techniques) {
         *techniques.entry(technique.code()).or_default() += count;
     }
     let mut days: Vec<DayCount> = Vec::new();
-    for vote in &votes {
+    let mut hours: Vec<HourCount> = Vec::new();
+    for vote in votes {
+        let blocked = u32::from(vote.blocked);
         let day = u32::try_from(vote.hour.div_euclid(24)).unwrap_or(0);
-        let count = DayCount { day, votes: 1, blocked: u32::from(vote.blocked), measurements: vote.measurements };
         match days.last_mut() {
             Some(last) if last.day == day => {
                 last.votes += 1;
-                last.blocked += count.blocked;
-                last.measurements = last.measurements.saturating_add(count.measurements);
+                last.blocked += blocked;
+                last.measurements = last.measurements.saturating_add(vote.measurements);
             }
-            _ => days.push(count),
+            _ => days.push(DayCount { day, votes: 1, blocked, measurements: vote.measurements }),
+        }
+        match hours.last_mut() {
+            Some(last) if last.hour == vote.hour => {
+                (last.blocked, last.clear) = (last.blocked + blocked, last.clear + 1 - blocked)
+            }
+            _ => hours.push(HourCount { hour: vote.hour, blocked, clear: 1 - blocked, fails: 0 }),
         }
     }
-    let any = begun || cells.iter().any(|cell| cell.blocked > 0);
-    let hours = cells.iter().filter(|_| any);
-    Span {
-        asn,
-        cusum,
-        ended,
-        days,
-        hours: hours.map(|cell| HourCount { hour: cell.hour, blocked: cell.blocked, clear: cell.clear }).collect(),
-        techniques,
-        sources,
+    if !hours.iter().any(|count| count.blocked > 0) {
+        hours.clear();
     }
+    for count in hours.iter_mut().filter(|count| count.blocked > 0) {
+        count.fails = (fails(count.hour) * 100.0).round().clamp(0.0, 100.0) as u8;
+    }
+    Span { asn, days, hours, techniques, sources }
 }
 
 /// Techniques by their stored codes; codes of later versions are left out.
 pub fn techniques(codes: &BTreeMap<u8, u32>) -> BTreeMap<Technique, u32> {
     codes.iter().filter_map(|(code, count)| Some((Technique::from_code(*code)?, *count))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kv::{decode_row, encode_row};
+
+    #[test]
+    fn what_an_earlier_program_kept_is_read_as_nothing_until_it_is_computed_again() {
+        let mut row = encode_row(&Block { elsewhere: 9, ..Block::default() }).unwrap();
+        row[0] = 7;
+        assert_eq!(decode_row::<Block>(&row).unwrap(), Block::default());
+        row[0] = 9;
+        assert!(decode_row::<Block>(&row).is_err(), "of a later one nothing is known");
+    }
 }

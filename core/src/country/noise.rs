@@ -4,14 +4,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::changes::{FAILED, VOLUMES, Volumes};
-use super::evidence::{Seen, Surroundings, down_rate};
+use super::evidence::{Present, Seen, Surroundings, down_rate, read_of};
+use super::subject;
 use crate::change::constants::BLOCK_DAYS;
 use crate::change::series::block_of;
 use crate::kv::{Direction, Read, Table};
 use crate::verdict::Vote;
 use crate::verdict::constants::{NETWORK_HALF_LIFE, NETWORK_USUAL_MOST, NETWORK_USUAL_WEIGHT, SITE_MOST};
 use crate::verdict::network::stepped;
-use crate::{Result, order};
+use crate::{Result, Timestamp, order};
 
 /// Measurements and failures.
 #[derive(Debug, Clone, Copy, Default)]
@@ -88,6 +89,20 @@ pub struct Own {
 }
 
 impl Own {
+    /// What a platform's other sites say is no news either: they are blocked together.
+    pub fn add_siblings(
+        &mut self,
+        view: &impl Read,
+        key: &str,
+        (from, at): (Timestamp, Timestamp),
+        rolled: &Present,
+    ) -> Result<()> {
+        for key in subject::siblings(key) {
+            self.add(&read_of(view, key, from, at, rolled)?);
+        }
+        Ok(())
+    }
+
     pub fn add(&mut self, seen: &[Seen]) {
         for seen in seen {
             if !self.known.insert(seen.identity) {
@@ -170,8 +185,12 @@ impl Free {
 
     /// Probability, 0-1, that a session on a network fails in an hour where nobody blocks the site.
     pub fn at(&self, asn: u32, hour: i64) -> f64 {
-        let network = self.others.get(&(asn, block_of_hour(hour))).map_or(0.0, |others| others.fails(hour));
-        1.0 - (1.0 - self.site) * (1.0 - network)
+        1.0 - (1.0 - self.site) * (1.0 - self.on_network(asn, hour))
+    }
+
+    /// The part of it that lies in the network.
+    pub fn on_network(&self, asn: u32, hour: i64) -> f64 {
+        self.others.get(&(asn, block_of_hour(hour))).map_or(0.0, |others| others.fails(hour))
     }
 }
 

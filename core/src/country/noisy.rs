@@ -77,7 +77,9 @@ impl Operation for JudgeFailing {
         for ((target,), row) in rows {
             if row.last_day >= from && changes::failed_since(turn, &target, block)? {
                 // What is usual on a network is that of the whole block.
-                days::queue(turn, &target, block.saturating_mul(BLOCK_DAYS))?;
+                let first = block.saturating_mul(BLOCK_DAYS);
+                days::queue(turn, &target, first)?;
+                changes::failed_anew(turn, &target, (first, row.last_day))?;
             }
         }
         refresh::soon(turn)?;

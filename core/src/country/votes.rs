@@ -6,7 +6,6 @@ use super::changes::outages;
 use super::evidence::{Failing, Seen, Surroundings, is_broken, is_remote, peers, read_of};
 use super::instrument::{self, InstrumentFault};
 use super::noise::{Free, Own, is_failure};
-use super::subject;
 use crate::actor::View;
 use crate::time::{DAY, HOUR};
 use crate::verdict::belief::Step;
@@ -78,10 +77,7 @@ impl Votes {
             .map(|((asn, remote), sessions)| Voter { asn, remote, votes: window::votes(&sessions, &peers) })
             .collect();
         if voters.iter().flat_map(|voter| &voter.votes).any(|vote| vote.blocked) {
-            // What a platform's other sites say is no news either: they are blocked together.
-            for key in subject::siblings(key) {
-                own.add(&read_of(view, key, from, at, &surroundings.rolled)?);
-            }
+            own.add_siblings(view, key, (from, at), &surroundings.rolled)?;
         }
         let votes = voters.iter().flat_map(|voter| voter.votes.iter().map(move |vote| (voter.asn, vote)));
         let blocked = votes.filter(|(_, vote)| vote.blocked).map(|(asn, vote)| (asn, vote.hour));

@@ -6,18 +6,26 @@
 //! numbers: `docs/decisions/verdicts.md`.
 
 use super::constants::{
-    BLOCK_BEGINS, BLOCK_ENDS, BLOCK_SPREADS, FAILS_BLOCKED, FAILS_IN_PART, FREE_LEAST, FREE_MOST, IN_HOURS, IN_PART,
-    PAUSE_HOURS, SPELL_HOURS,
+    AGE_LIMIT, BLOCK_BEGINS, BLOCK_ENDS, BLOCK_SPREADS, FAILS_BLOCKED, FAILS_IN_PART, FREE_LEAST, FREE_MOST, IN_HOURS,
+    IN_PART, PAUSE_HOURS, SPELL_HOURS,
 };
 use super::posterior::log10_odds;
-use super::window::{HourVote, by_day};
+use crate::time::HOUR;
 
-/// The votes of a network, oldest first, each with how likely it would be blocked where nobody blocks.
-#[derive(Debug, Clone, Copy)]
-pub struct Track<'a> {
-    pub votes: &'a [HourVote],
-    pub free: &'a [f64],
+/// Votes of a network in an hour that say the same.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Ballot {
+    /// Hours since the epoch.
+    pub hour: i64,
+    pub blocked: bool,
+    /// As how many votes it counts: a day has no more than its share.
+    pub weight: f64,
+    /// How likely it would be blocked where nobody blocks, 0-1.
+    pub free: f64,
 }
+
+/// The votes of a network, oldest first.
+pub type Track<'a> = &'a [Ballot];
 
 /// Probabilities of the states in which a block is in force on a network, each 0-1.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -64,7 +72,7 @@ impl Belief {
     }
 
     /// When a block may have begun with the probabilities of `new`.
-    fn with(self, new: Belief) -> Belief {
+    pub(super) fn with(self, new: Belief) -> Belief {
         let free = 1.0 - self.blocked();
         Belief {
             always: self.always + free * new.always,
@@ -76,15 +84,19 @@ impl Belief {
 
     /// After so many hours without a vote.
     pub fn waited(self, hours: i64) -> Belief {
-        let days = hours as f64 / 24.0;
+        self.through(&Wait::of(hours))
+    }
+
+    /// After a time without a vote. Linear in the probabilities of the states.
+    pub(super) fn through(self, wait: &Wait) -> Belief {
         let before = self.blocked();
-        let total = RATE + (before - RATE) * (-(BLOCK_BEGINS + BLOCK_ENDS) * days).exp();
+        let total = RATE + (before - RATE) * wait.unlike_the_rate;
         // What goes on keeps its hours.
-        let on = (before * (-BLOCK_ENDS * days).exp()).min(total);
+        let on = (before * wait.goes_on).min(total);
         let kept = if before > 0.0 { on / before } else { 0.0 };
         let in_hours = self.in_hours() * kept;
         let spell = if self.in_hours() > 0.0 { self.now / self.in_hours() } else { SPELLS };
-        let spell = SPELLS + (spell - SPELLS) * (-(1.0 / SPELL_HOURS + 1.0 / PAUSE_HOURS) * hours as f64).exp();
+        let spell = SPELLS + (spell - SPELLS) * wait.same_spell;
         let new = Belief::of(total - on);
         Belief {
             always: self.always * kept + new.always,
@@ -94,18 +106,24 @@ impl Belief {
         }
     }
 
-    /// After a vote that counts so much (0-1), and would be blocked with the probability `free` where nobody blocks.
-    fn after(self, blocked: bool, free: f64, weight: f64) -> Belief {
-        let free = free.clamp(FREE_LEAST, FREE_MOST);
-        let likely = |fails: f64| {
-            let fails = 1.0 - (1.0 - fails) * (1.0 - free);
-            if blocked { fails } else { 1.0 - fails }.powf(weight)
-        };
-        let (none, blocks) = (likely(0.0), likely(FAILS_BLOCKED));
+    /// The same where a block is known to be in force.
+    pub(super) fn given_a_block(self) -> Belief {
+        let all = self.blocked();
+        Belief {
+            always: self.always / all,
+            in_part: self.in_part / all,
+            now: self.now / all,
+            paused: self.paused / all,
+        }
+    }
+
+    /// After a vote.
+    pub(super) fn after(self, ballot: &Ballot) -> Belief {
+        let [none, always, in_part] = ballot.likely();
         let after = Belief {
-            always: self.always * blocks,
-            in_part: self.in_part * likely(FAILS_IN_PART),
-            now: self.now * blocks,
+            always: self.always * always,
+            in_part: self.in_part * in_part,
+            now: self.now * always,
             paused: self.paused * none,
         };
         let all = (1.0 - self.blocked()) * none + after.blocked();
@@ -118,6 +136,41 @@ impl Belief {
     }
 }
 
+/// What a time without a vote does.
+pub(super) struct Wait {
+    /// How much of the distance to the rate is left.
+    unlike_the_rate: f64,
+    /// Probability that a block went on all the time.
+    goes_on: f64,
+    /// How much of what was known of its spell is left.
+    same_spell: f64,
+}
+
+impl Wait {
+    pub(super) fn of(hours: i64) -> Wait {
+        let days = hours as f64 / 24.0;
+        Wait {
+            unlike_the_rate: (-(BLOCK_BEGINS + BLOCK_ENDS) * days).exp(),
+            goes_on: (-BLOCK_ENDS * days).exp(),
+            same_spell: (-(1.0 / SPELL_HOURS + 1.0 / PAUSE_HOURS) * hours as f64).exp(),
+        }
+    }
+}
+
+impl Ballot {
+    /// How likely it is where nobody blocks or a block pauses, under a block, and under one in part.
+    pub(super) fn likely(&self) -> [f64; 3] {
+        let free = self.free.clamp(FREE_LEAST, FREE_MOST);
+        [0.0, FAILS_BLOCKED, FAILS_IN_PART].map(|fails: f64| {
+            let fails = 1.0 - (1.0 - fails) * (1.0 - free);
+            if self.blocked { fails } else { 1.0 - fails }.powf(self.weight)
+        })
+    }
+}
+
+/// Hours without a vote after which a network is no part of what goes on in a country: the age limit of verdicts.
+const HEARD: i64 = AGE_LIMIT / HOUR;
+
 /// What a vote did to a belief.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Step {
@@ -126,6 +179,8 @@ pub struct Step {
     pub blocked: bool,
     /// How likely it would be blocked where nobody blocks.
     pub free: f64,
+    /// Probability that a block came from the other networks just before it.
+    pub spreads: f64,
     /// log10 of the factor by which it changed the odds of a block.
     pub log10_weight: f64,
     /// The belief after it.
@@ -135,39 +190,36 @@ pub struct Step {
 /// A network on its way through time.
 struct Walk<'a> {
     track: Track<'a>,
-    /// How much each vote counts: a day has no more than its share.
-    weights: Vec<f64>,
     next: usize,
     belief: Belief,
     /// Hour of `belief`.
     hour: i64,
-    /// How many of the other networks were believed to block when it last voted, 0-1.
+    /// What was believed of the other networks together when it last voted.
     others: f64,
 }
 
 impl<'a> Walk<'a> {
-    fn begin(track: Track<'a>, hour: i64) -> Walk<'a> {
-        let weights = by_day(track.votes).flat_map(|(scale, votes)| votes.iter().map(move |_| scale)).collect();
-        Walk { track, weights, next: 0, belief: Belief::of(RATE), hour, others: RATE }
-    }
-
     fn next_hour(&self) -> Option<i64> {
-        self.track.votes.get(self.next).map(|vote| vote.hour)
+        self.track.get(self.next).map(|ballot| ballot.hour)
     }
 
-    /// Takes the votes of an hour, while so many of the other networks are believed to block.
-    fn take(&mut self, hour: i64, others: f64, mut note: impl FnMut(Step)) {
-        // What began on others since its last vote may have begun here; what it did not follow then, it need not now.
-        let begun = BLOCK_SPREADS * (others - self.others).max(0.0);
-        self.belief = self.belief.waited(hour - self.hour).with(Belief::of(begun));
-        (self.hour, self.others) = (hour, others);
-        while let Some(vote) = self.track.votes.get(self.next).filter(|vote| vote.hour == hour) {
-            let free = self.track.free.get(self.next).copied().unwrap_or(FREE_LEAST);
-            let weight = self.weights.get(self.next).copied().unwrap_or(1.0);
+    /// Whether it is heard of at an hour.
+    fn is_heard(&self, hour: i64) -> bool {
+        hour - self.hour <= HEARD
+    }
+
+    /// Takes the votes of an hour; a block begins that is so likely to come from the other networks.
+    fn take(&mut self, hour: i64, spreads: f64, mut note: impl FnMut(Step)) {
+        self.belief = self.belief.waited(hour - self.hour).with(Belief::of(spreads));
+        self.hour = hour;
+        let mut spreads = spreads;
+        while let Some(ballot) = self.track.get(self.next).filter(|ballot| ballot.hour == hour) {
             let before = self.belief.blocked();
-            self.belief = self.belief.after(vote.blocked, free, weight);
+            self.belief = self.belief.after(ballot);
             let log10_weight = log10_odds(self.belief.blocked()) - log10_odds(before);
-            note(Step { hour, blocked: vote.blocked, free, log10_weight, belief: self.belief });
+            let Ballot { hour, blocked, free, .. } = *ballot;
+            note(Step { hour, blocked, free, spreads, log10_weight, belief: self.belief });
+            spreads = 0.0;
             self.next += 1;
         }
     }
@@ -181,15 +233,21 @@ pub fn beliefs(tracks: &[Track<'_>], hour: i64) -> Vec<Belief> {
 
 /// The same, with every step of each network (by its place) on the way.
 pub fn traced(tracks: &[Track<'_>], hour: i64, mut note: impl FnMut(usize, Step)) -> Vec<Belief> {
-    let first = tracks.iter().filter_map(|track| track.votes.first()).map(|vote| vote.hour).min().unwrap_or(hour);
-    let mut walks: Vec<Walk<'_>> = tracks.iter().map(|track| Walk::begin(*track, first)).collect();
-    let others = walks.len().saturating_sub(1).max(1) as f64;
+    let first = tracks.iter().filter_map(|track| track.first()).map(|ballot| ballot.hour).min().unwrap_or(hour);
+    let others = tracks.len().saturating_sub(1) as f64 * RATE;
+    let mut walks: Vec<Walk<'_>> =
+        tracks.iter().map(|track| Walk { track, next: 0, belief: Belief::of(RATE), hour: first, others }).collect();
     while let Some(next) = walks.iter().filter_map(Walk::next_hour).min().filter(|next| *next <= hour) {
         // As all were before this hour.
         let sum: f64 = walks.iter().map(|walk| walk.belief.blocked()).sum();
+        let heard = walks.iter().filter(|walk| walk.is_heard(next)).count();
         for (place, walk) in walks.iter_mut().enumerate().filter(|(_, walk)| walk.next_hour() == Some(next)) {
             let rest = (sum - walk.belief.blocked()).max(0.0);
-            walk.take(next, rest / others, |step| note(place, step));
+            let others = heard.saturating_sub(usize::from(walk.is_heard(next))).max(1) as f64;
+            // What began on others since its last vote may have begun here; what it did not follow then, it need not now.
+            let spreads = BLOCK_SPREADS * ((rest - walk.others) / others).clamp(0.0, 1.0);
+            walk.others = rest;
+            walk.take(next, spreads, |step| note(place, step));
         }
     }
     walks.into_iter().map(|walk| walk.belief.waited(hour - walk.hour)).collect()
@@ -199,22 +257,12 @@ pub fn traced(tracks: &[Track<'_>], hour: i64, mut note: impl FnMut(usize, Step)
 mod tests {
     use super::*;
 
-    fn votes(list: &[(i64, bool)]) -> Vec<HourVote> {
-        let vote = |(hour, blocked): &(i64, bool)| HourVote {
-            hour: *hour,
-            vote_key: 0,
-            blocked: *blocked,
-            log10_lr: 0.0,
-            measurements: 1,
-            techniques: Default::default(),
-            rules: Default::default(),
-        };
-        list.iter().map(vote).collect()
+    fn votes(list: &[(i64, bool)], free: f64) -> Vec<Ballot> {
+        list.iter().map(|(hour, blocked)| Ballot { hour: *hour, blocked: *blocked, weight: 1.0, free }).collect()
     }
 
     fn believed(list: &[(i64, bool)], free: f64, at: i64) -> f64 {
-        let votes = votes(list);
-        beliefs(&[Track { votes: &votes, free: &vec![free; votes.len()] }], at)[0].blocked()
+        beliefs(&[&votes(list, free)], at)[0].blocked()
     }
 
     #[test]
@@ -238,19 +286,22 @@ mod tests {
 
     #[test]
     fn a_block_on_the_other_networks_makes_one_here_likelier_and_their_order_does_not_matter() {
-        let (blocked, here) = (votes(&[(0, true), (6, true), (12, true)]), votes(&[(20, true)]));
-        let (a, b) = (Track { votes: &blocked, free: &[0.03; 3] }, Track { votes: &here, free: &[0.03] });
-        let [with, alone] = [beliefs(&[a, b], 24)[1], beliefs(&[b], 24)[0]].map(|belief| belief.blocked());
+        let (a, b) = (votes(&[(0, true), (6, true), (12, true)], 0.03), votes(&[(20, true)], 0.03));
+        let [with, alone] = [beliefs(&[&a, &b], 24)[1], beliefs(&[&b], 24)[0]].map(|belief| belief.blocked());
         assert!(with > alone + 0.1, "{with} {alone}");
-        assert_eq!(beliefs(&[a, b], 24)[1], beliefs(&[b, a], 24)[0]);
+        assert_eq!(beliefs(&[&a, &b], 24)[1], beliefs(&[&b, &a], 24)[0]);
     }
 
-    /// A chatty probe is no crowd.
+    /// Nobody hears of a network that fell silent, whatever was believed of it; who is heard again follows as before.
     #[test]
-    fn a_day_counts_as_eight_votes_at_most() {
-        let many: Vec<(i64, bool)> = (0..200).map(|n| (n / 10, n % 3 == 0)).collect();
-        let few: Vec<(i64, bool)> = (0..200).step_by(25).map(|n| (n / 10, n % 3 == 0)).collect();
-        let far = |p: f64| (p / (1.0 - p)).ln().abs();
-        assert!(far(believed(&many, 0.3, 24)) < 4.0 * far(believed(&few, 0.3, 24)) + 4.0);
+    fn a_network_that_fell_silent_neither_spreads_a_block_nor_dilutes_one() {
+        let day = |days: i64| days * 24;
+        let block = votes(&[(day(100), true), (day(100) + 6, true), (day(100) + 12, true)], 0.03);
+        let here = votes(&[(day(90), false), (day(100) + 20, true)], 0.03);
+        let silent = votes(&[(0, true), (6, true), (12, true)], 0.03);
+        let at = day(101);
+        let two = beliefs(&[&block, &here], at)[1].blocked();
+        let three = beliefs(&[&block, &here, &silent], at)[1].blocked();
+        assert!((two - three).abs() < 0.02, "{two} {three}");
     }
 }

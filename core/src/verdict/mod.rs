@@ -10,6 +10,7 @@
 //! | [`confirm`] | which measurements of volunteers' probes may vote |
 //! | [`window`] | measurements of a series to votes, and how long they count |
 //! | [`belief`] | how likely each network blocks: a filter over votes |
+//! | [`smoothing`] | the same by later votes too: when a block began and ended
 //! | [`network`] | verdicts of the networks of a country |
 //! | [`reach`] | how likely they block the country |
 //! | [`national`] | verdict of a country |
@@ -25,6 +26,7 @@ pub mod network;
 pub mod posterior;
 pub mod reach;
 pub mod rules;
+pub mod smoothing;
 pub mod technique;
 pub mod window;
 

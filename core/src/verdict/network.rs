@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::belief::{self, Belief, Step, Track};
+use super::belief::{self, Ballot, Belief, Step};
 use super::constants::{
     ACCESSIBLE_PROBABILITY, BLOCKED_HOURS, BLOCKED_PROBABILITY, CLEAR_VOTES, DEFAULT_DOWN_RATE, DOWN_RATE_COUNTRIES,
     DOWN_RATE_STEP, EVIDENCE_HALF, INSTRUMENT_NETWORKS, INSTRUMENT_OTHERS_SHARE, INSTRUMENT_SESSIONS, INSTRUMENT_SHARE,
@@ -10,7 +10,7 @@ use super::constants::{
 };
 use super::posterior::Beta;
 use super::technique::Technique;
-use super::window::{Ageing, HourVote, hour_after, weighted};
+use super::window::{Ageing, HourVote, by_day, hour_after, weighted};
 use crate::time::HOUR;
 use crate::{Timestamp, order};
 
@@ -119,12 +119,18 @@ pub fn traced(
     let votes: Vec<&[HourVote]> = heard.iter().map(|heard| counting(heard.votes, then, ageing)).collect();
     // A clear vote says the same however much fails where nobody blocks.
     let rate = |asn: u32, vote: &HourVote| if vote.blocked { free(asn, vote.hour) } else { 0.0 };
-    let rates: Vec<Vec<f64>> = heard
-        .iter()
-        .zip(&votes)
-        .map(|(heard, votes)| votes.iter().map(|vote| rate(heard.asn, vote)).collect())
-        .collect();
-    let tracks: Vec<Track<'_>> = votes.iter().zip(&rates).map(|(votes, free)| Track { votes, free }).collect();
+    let ballot = |asn: u32, weight: f64, vote: &HourVote| Ballot {
+        hour: vote.hour,
+        blocked: vote.blocked,
+        weight,
+        free: rate(asn, vote),
+    };
+    let tracks = heard.iter().zip(&votes).map(|(heard, votes)| {
+        let days = by_day(votes);
+        days.flat_map(|(scale, votes)| votes.iter().map(move |vote| ballot(heard.asn, scale, vote))).collect()
+    });
+    let tracks: Vec<Vec<Ballot>> = tracks.collect();
+    let tracks: Vec<&[Ballot]> = tracks.iter().map(Vec::as_slice).collect();
     let beliefs = belief::traced(&tracks, hour, note);
     let judge = |((heard, votes), belief): ((&Heard<'_>, &&[HourVote]), Belief)| {
         let then = if heard.broken { Status::Unknown } else { status(votes, belief.blocked()) };

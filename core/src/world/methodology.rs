@@ -524,7 +524,7 @@ mod tests {
         let published = body["methodology"]["changes"].as_object().unwrap();
         assert_eq!(published.len(), change::constants::TABLE.len());
         assert_eq!(published["MERGE_GAP"], change::constants::MERGE_GAP as f64);
-        assert_eq!(published["QUIET_RATE"], change::constants::QUIET_RATE);
+        assert_eq!(published["SIMILAR_NETWORKS"], change::constants::SIMILAR_NETWORKS);
     }
 
     /// Spec intelligence 3.4: the sources that readers look for, and what is said of each; null where nothing is measured.

@@ -2,6 +2,8 @@
 //! them at the same time, it is out of order, and nobody blocks it (methods 4.1 step 5). And what fails here without a control
 //! has one where it works in others (ruling intelligence 4). The world asks them and answers ([`crate::world::Compare`]).
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::super::fold::needs_peers;
@@ -11,8 +13,9 @@ use super::{at, blocks, combine_again, measured, outages, soon};
 use crate::actor::{Kind, Operation, Turn};
 use crate::change::combine::Combined;
 use crate::change::constants::BLOCK_DAYS;
-use crate::change::cusum::Episode;
-use crate::change::series::{Block, Failures, Span, block_of};
+use crate::change::episodes::Episode;
+use crate::change::series::{Block, Failures, block_of};
+use crate::kv::Direction;
 use crate::time::{HOUR, SECOND};
 use crate::world::{self, Compare, FailingBlocks};
 use crate::{Result, Timestamp};
@@ -68,32 +71,9 @@ fn store(turn: &mut Turn<'_>, key: &BlockKey, row: Compared) -> Result<()> {
     Ok(())
 }
 
-/// Why to ask about a block.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Asks {
-    /// See [`Compared::asks`].
-    newest: Option<i64>,
-    lacks_control: bool,
-    /// An alarm of this block began in the one before.
-    reaches_back: bool,
-}
-
-impl Asks {
-    /// In a block that begins at hour `start`: `untold` as if others had said nothing of it, `alone` as if they had never.
-    pub fn of(untold: &[Span], alone: &[Span], start: i64, lacks_control: bool) -> Asks {
-        let begun = |spans: &[Span]| -> Vec<Episode> {
-            let episodes = spans.iter().flat_map(|span| span.ended.iter().copied().chain(span.cusum.open()));
-            episodes.filter(|episode| episode.declared >= start).collect()
-        };
-        let newest = begun(untold).into_iter().map(|episode| episode.declared).max();
-        let reaches_back = begun(alone).into_iter().any(|episode| episode.start < start);
-        Asks { newest: newest.or(lacks_control.then_some(0)), lacks_control, reaches_back }
-    }
-}
-
 impl Compared {
     fn is_asking(&self) -> bool {
-        self.asks.is_some() || self.reached
+        self.asks.is_some() || self.lacks_control || self.reached
     }
 
     /// Whether failures of this target are counted for the world.
@@ -102,12 +82,13 @@ impl Compared {
     }
 }
 
-/// A block was computed and stored: asks the world or does no longer, and reports the failures that the world wants to know.
+/// A block was computed and stored: asks the world where failures lack a control or does no longer, and reports the failures
+/// that the world wants to know.
 pub fn note(
     turn: &mut Turn<'_>,
     key: &BlockKey,
     before: Compared,
-    (known, block, asks): (Option<&Block>, Option<&Block>, Asks),
+    (known, block, lacks_control): (Option<&Block>, Option<&Block>, bool),
     news: &mut News,
 ) -> Result<()> {
     let (target, number) = key;
@@ -120,19 +101,35 @@ pub fn note(
             news.report(turn, &next)?;
         }
     }
-    change(
-        turn,
-        key,
-        before,
-        Compared { owes: false, asks: asks.newest, lacks_control: asks.lacks_control, ..before },
-        news,
-    )?;
-    let earlier = (target.clone(), number.saturating_sub(1));
-    let before = row(turn, &earlier)?;
-    change(turn, &earlier, before, Compared { reached: asks.reaches_back, ..before }, news)
+    change(turn, key, before, Compared { owes: false, lacks_control, ..before }, news)
 }
 
-/// Stores what became of a row, and asks: also once more when another alarm begins in the block.
+/// Asks the world about the blocks of days in which something seems to begin by what was measured here alone, or does no
+/// longer.
+pub fn ask(turn: &mut Turn<'_>, target: &str, alone: &[Episode], news: &mut News) -> Result<()> {
+    let block = |hour: i64| block_of(u32::try_from(hour.div_euclid(24)).unwrap_or(0));
+    let rows = COMPARED.scan(turn, &COMPARED.prefix(&(target.to_owned(),)), Direction::Ascending, usize::MAX)?;
+    let mut rows: BTreeMap<BlockKey, (Compared, Compared)> = rows
+        .into_iter()
+        .map(|(key, before)| (key, (before, Compared { asks: None, reached: false, ..before })))
+        .collect();
+    for episode in alone {
+        let [start, declared, last] = [episode.start, episode.declared, episode.last].map(block);
+        let (_, row) = rows.entry((target.to_owned(), declared)).or_default();
+        row.asks = row.asks.max(Some(episode.declared));
+        // Were it out of order there, it would seem to begin in the next one.
+        let beside = [Some(start), (last > declared).then_some(declared.saturating_add(1))];
+        for block in beside.into_iter().flatten().filter(|block| *block != declared) {
+            rows.entry((target.to_owned(), block)).or_default().1.reached = true;
+        }
+    }
+    for (key, (before, after)) in rows {
+        change(turn, &key, before, after, news)?;
+    }
+    Ok(())
+}
+
+/// Stores what became of a row, and asks: also once more when something is believed later in the block.
 fn change(turn: &mut Turn<'_>, key: &BlockKey, before: Compared, after: Compared, news: &mut News) -> Result<()> {
     let mut after = after;
     let (asked, asks) = (before.is_asking(), after.is_asking());
@@ -144,7 +141,7 @@ fn change(turn: &mut Turn<'_>, key: &BlockKey, before: Compared, after: Compared
     if after == before { Ok(()) } else { store(turn, key, after) }
 }
 
-/// Until when an event waits for the answers about its first alarms; `None` when they are there.
+/// Until when an event waits for the answers about its beginning; `None` when they are there.
 pub fn waits(turn: &Turn<'_>, one: &Combined<'_>) -> Result<Option<Timestamp>> {
     let mut until: Option<Timestamp> = None;
     for found in one.measured.iter().map(|measured| &measured.found) {

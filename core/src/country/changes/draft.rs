@@ -20,9 +20,8 @@ use crate::kv::Direction;
 use crate::reference::Tracked;
 use crate::starter::Platform;
 use crate::time::{DAY, HOUR};
-use crate::verdict::constants::{CLEAR_VOTES, DEFAULT_DOWN_RATE, LABEL_PREVALENCE};
+use crate::verdict::constants::CLEAR_VOTES;
 use crate::verdict::national;
-use crate::verdict::posterior::{Calibration, log10_odds, log10_share_ratio};
 use crate::verdict::technique::Technique;
 use crate::verdict::window::Ageing;
 use crate::{Result, Timestamp, licence};
@@ -40,12 +39,6 @@ pub const MEASUREMENT: &str = "measurement";
 
 fn at_hour(hour: i64) -> Timestamp {
     Timestamp(hour.saturating_mul(HOUR))
-}
-
-/// Calibrated probability of a network's blocked votes, which their share bounds as in its verdict.
-fn probability(network: &Affected) -> f64 {
-    let share = log10_share_ratio(f64::from(network.blocked), f64::from(network.votes), DEFAULT_DOWN_RATE);
-    Calibration::cold_start().probability(log10_odds(LABEL_PREVALENCE) + network.evidence.min(share))
 }
 
 /// Whether a measured event is over: 96 h measured without a blocked vote, or too old to be called blocked (ruling
@@ -252,7 +245,7 @@ fn status(one: &Combined<'_>, goes_on: bool, sources: usize, networks: usize) ->
 }
 
 fn confidence(one: &Combined<'_>, sources: usize, networks: usize) -> f64 {
-    let measured = one.measured.iter().flat_map(|measured| &measured.found.networks).map(probability);
+    let measured = one.measured.iter().map(|measured| measured.found.probability());
     let reported = one.events.iter().map(|event| event.score.unwrap_or(REPORT_PROBABILITY));
     let silent = one.silences.iter().map(|_| REPORT_PROBABILITY);
     let largest = measured.chain(reported).chain(silent).fold(0.0_f64, f64::max).clamp(0.0, 1.0);
@@ -502,7 +495,7 @@ fn witnesses(view: &View<'_>, target: &str, network: &Affected, room: usize) -> 
             };
             rows.push(EvidenceRow {
                 signal_type: Some(signal.to_owned()),
-                confidence: round(probability(network)),
+                confidence: round(network.probability),
                 ..row
             });
         }

@@ -5,12 +5,13 @@ use super::roles;
 use super::tables::BLOCKS;
 use crate::actor::View;
 use crate::change::combine::{Combined, INTERNET};
-use crate::change::constants::{CLEAR_VOTES, MERGE_GAP};
+use crate::change::constants::MERGE_GAP;
 use crate::change::series::{Block, block_of};
 use crate::country::Source;
 use crate::event::Event;
 use crate::kv::Direction;
 use crate::time::DAY;
+use crate::verdict::constants::CLEAR_VOTES;
 use crate::{Result, Timestamp};
 
 /// For so long after its source last said so, something is taken to go on, in microseconds: a table is told anew within
@@ -111,7 +112,7 @@ fn is_series_clear(view: &View<'_>, target: &str, since: i64) -> Result<bool> {
             newest = newest.max(if votes.0 > 0 { hour } else { since });
         }
     }
-    Ok(clear >= CLEAR_VOTES && clear > blocked && newest - since >= MERGE_GAP)
+    Ok(clear as usize >= CLEAR_VOTES && clear > blocked && newest - since >= MERGE_GAP)
 }
 
 /// Clear and blocked votes of all networks of a block after an hour; of a day without hours as if they were of its last one.

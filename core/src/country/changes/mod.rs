@@ -4,8 +4,8 @@
 //! | Step | From | To |
 //! |---|---|---|
 //! | `blocks` | measurements of a target, in blocks of 30 days from the first changed day on | `BLOCKS` |
-//! | `compared` | where an alarm begins, how the target is in other countries at the same time | `COMPARED`, `ELSEWHERE` |
 //! | `subjects` | blocks of a subject's series | `FOUND` |
+//! | `compared` | where a block seems to begin, how the target is in other countries at the same time | `COMPARED`, `ELSEWHERE` |
 //! | `silences` | counts of measurements by network and hour | `SILENCES`, once the world has said how it is elsewhere |
 //! | `reports` | what was found, silences, events that others report | numbered events, sent when they changed |
 //!
@@ -38,15 +38,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use self::tables::{BLOCKS, CONTROL, DIRTY, FOUND, SUBJECTS, WORK, Work};
-use super::subject::{Role, Subject};
+use super::evidence::Surroundings;
+use super::subject::{Role, Subject, is_messaging};
 use super::tables::{EVENTS, TARGETS};
 use crate::actor::{Kind, Operation, Turn};
+use crate::change::episodes::{Told, episodes};
 use crate::change::merge::{self, Series};
 use crate::change::series::bounds;
 use crate::kv::{Direction, Read};
 use crate::reference::Tracked;
 use crate::starter::Platform;
-use crate::time::SECOND;
+use crate::time::{HOUR, SECOND};
+use crate::verdict::window::Ageing;
 use crate::{Result, anomaly};
 
 /// Blocks computed in one operation.
@@ -82,6 +85,12 @@ pub(super) fn measured(turn: &mut Turn<'_>, target: &str, (first, last): (u32, u
         None => Days { first, last },
     };
     Ok(DIRTY.put(turn, &key, &days)?)
+}
+
+/// The same where networks failed more or less at other sites: that is part of what a failure says.
+pub(super) fn failed_anew(turn: &mut Turn<'_>, target: &str, days: (u32, u32)) -> Result<()> {
+    measured(turn, target, days)?;
+    soon(turn)
 }
 
 /// The events of a target's subject must be looked at again, though its measurements stay the same.
@@ -282,6 +291,8 @@ fn series(turn: &mut Turn<'_>) -> Result<bool> {
     let more = marked.len() > AT_ONCE;
     let controls = super::evidence::control_sites(turn)?;
     let listed = super::listed(turn)?;
+    // Of these only the noise counts, which is kept from one target to the next.
+    let surroundings = Surroundings::new(turn.now, Default::default());
     let mut room = BLOCKS_AT_ONCE;
     let mut news = compared::News::default();
     let mut done = !more;
@@ -293,7 +304,7 @@ fn series(turn: &mut Turn<'_>) -> Result<bool> {
         if controls.contains(&key.0) {
             blocks::control_changed(turn, days)?;
         }
-        match blocks::recompute(turn, &key.0, days, &mut room, &mut news)? {
+        match blocks::recompute(turn, &key.0, days, &surroundings, (&mut room, &mut news))? {
             Some(rest) => DIRTY.put(turn, &key, &rest)?,
             None => {
                 DIRTY.delete(turn, &key);
@@ -311,26 +322,30 @@ fn subjects(turn: &mut Turn<'_>) -> Result<bool> {
     let more = marked.len() > AT_ONCE;
     let listed = super::listed(turn)?;
     let mut changed = 0;
+    let mut done = !more;
+    let mut news = compared::News::default();
     for ((subject,), ()) in marked.into_iter().take(AT_ONCE) {
         if changed >= ROWS_AT_ONCE {
-            return Ok(false);
+            done = false;
+            break;
         }
         SUBJECTS.delete(turn, &(subject.clone(),));
         // What was found of a host that a platform has taken over goes with the platform's turn.
         let Some(roles) = roles(&subject, &listed) else { continue };
         let before = changed;
-        changed += find(turn, &subject, &roles)?;
+        changed += find(turn, &subject, &roles, &mut news)?;
         // Also when all stays the same: what was measured long ago may have become too old.
         if changed > before || FOUND.first(turn, &FOUND.prefix(&(subject,)))?.is_some() {
             combine_again(turn)?;
         }
     }
-    Ok(!more)
+    news.send(turn)?;
+    Ok(done)
 }
 
 /// Writes what is found of a subject and, by their own names, of those of its series that it can do without; how many rows
-/// changed.
-fn find(turn: &mut Turn<'_>, subject: &str, roles: &[Role]) -> Result<usize> {
+/// changed. What the world is to be asked about is added to `news`.
+fn find(turn: &mut Turn<'_>, subject: &str, roles: &[Role], news: &mut compared::News) -> Result<usize> {
     let mut series = Vec::new();
     let mut known = BTreeMap::new();
     let names: BTreeSet<&str> = std::iter::once(subject).chain(roles.iter().map(|role| role.key.as_str())).collect();
@@ -339,8 +354,10 @@ fn find(turn: &mut Turn<'_>, subject: &str, roles: &[Role]) -> Result<usize> {
     }
     for role in roles {
         let blocks = blocks::load(turn, &role.key)?;
+        let limit = Ageing::of(is_messaging(&role.key)).limit / HOUR;
+        compared::ask(turn, &role.key, &episodes(&blocks, Told::Nothing, limit), news)?;
         if !blocks.is_empty() {
-            series.push(Series { key: role.key.clone(), essential: role.essential, blocks });
+            series.push(Series::new(role.key.clone(), role.essential, blocks, limit));
         }
     }
     let mut changed = 0;

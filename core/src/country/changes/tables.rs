@@ -50,12 +50,12 @@ impl Row for SpansElsewhere {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Compared {
-    /// The country asks how it is elsewhere, since by what was measured here alone an alarm begins in the block (the newest
-    /// hour of one, since the epoch) or failures lack a control (0).
+    /// The country asks how it is elsewhere, since by what was measured here alone a block is first believed in this block of
+    /// days (the newest hour of that, since the epoch) ...
     pub asks: Option<i64>,
-    /// Failures lack a control: successes in other countries matter.
+    /// ... or failures lack a control: successes in other countries matter ...
     pub lacks_control: bool,
-    /// ... or an alarm of the next block began in this one.
+    /// ... or what is first believed in the next one began in this one, or in the one before and goes on.
     pub reached: bool,
     /// Since when it waits for the answer.
     pub waits_since: Option<Timestamp>,

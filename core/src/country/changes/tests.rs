@@ -65,7 +65,7 @@ fn block(subject: &str, from: i64, to: i64, asns: &[u32]) -> Measured {
         last: START + to,
         blocked: 9,
         votes: 10,
-        evidence: 5.0,
+        probability: 0.95,
         techniques: BTreeMap::from([(crate::verdict::Technique::TlsReset.code(), 9)]),
         targets: BTreeSet::from([subject.to_owned()]),
     });

@@ -164,6 +164,7 @@ fn country() -> Vec<String> {
         }
         put(rows("IT", asn, "later.example", "2025-11-23", 0..12, true));
     }
+    put(rows("IT", 1, "lone.example", "2025-11-11", 0..8, false));
     put(rows("IT", 1, "lone.example", "2025-11-12", 0..2, true));
     put(rows("IT", 1, "lone.example", "2025-11-13", 0..8, false));
     lines
