@@ -536,3 +536,31 @@ fn stray_failures_on_clean_networks_are_no_incident() {
     }
     assert_eq!(incidents(&server(&[text]), "IT"), []);
 }
+
+/// A network that fails at many sites at once says little about each, also when the other sites come later.
+#[test]
+fn what_a_network_fails_at_other_sites_takes_an_incident_back_in_any_order() {
+    let site = |n: u32| -> String {
+        let host = format!("site{n}.example");
+        let of = |asn: u32, from: i64, to: i64, fails: bool| {
+            (from..to)
+                .step_by(3)
+                .map(|hour| rows("IT", asn, &host, "2025-11-10", hour..hour + 1, fails))
+                .collect::<String>()
+        };
+        [of(1, 0, 120, false), of(1, 120, 138, true), of(1, 138, 300, false), of(2, 0, 300, false)].concat()
+    };
+    let others: String = (1..=12).map(site).collect();
+    let alone = server(&[site(0)]);
+    alone.settle();
+    assert_eq!(one(&alone, "IT").draft.domains, ["site0.example"]);
+    let known = |server: &Server| {
+        server.0.advance(std::time::Duration::from_secs(2 * 86_400));
+        incidents(server, "IT").len()
+    };
+    add(&alone, &[others.clone()]);
+    assert_eq!(known(&alone), 0, "the network failed, and nobody blocked");
+    let reversed = server(&[others]);
+    add(&reversed, &[site(0)]);
+    assert_eq!(known(&reversed), 0);
+}
