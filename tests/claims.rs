@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
-use heliograph_core::claims::parse;
-use heliograph_core::time::Timestamp;
+use heliograph_core::engine::time::Timestamp;
+use heliograph_core::intelligence::claims::parse;
 
 /// What reading a claim costs may grow with the square of its length, not with the cube, whatever it is made of: the
 /// longest that is taken must not be costly. The bench has the times.

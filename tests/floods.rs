@@ -38,7 +38,7 @@ fn resident(server: &Server) -> u64 {
 
 /// What the settings let the server keep in its caches.
 fn caches() -> u64 {
-    let settings = heliograph_core::settings::Settings::default();
+    let settings = heliograph_core::engine::settings::Settings::default();
     settings.cache_bytes + settings.answer_cache_bytes
 }
 

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use heliograph_core::http::{Auth, Route, routes};
+use heliograph_core::engine::http::{Auth, Route, routes};
 
 /// Method and path with nameless parameters: the pages name them differently in places.
 type Place = (String, String);

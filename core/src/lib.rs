@@ -1,91 +1,26 @@
 //! All logic of Heliograph: censorship intelligence and the agent relay.
 //!
 //! The crate has no runtime, no clock, no randomness and no I/O of its own: `native-server` and `edge-worker` bring
-//! those and stay thin. Layout, from the seam with storage up to the endpoints:
+//! those and stay thin. A layer imports from those above it in this table:
 //!
-//! | Module | What |
+//! | Layer | What |
 //! |---|---|
-//! | [`kv`] | the ordered key-value seam, its codec, typed tables, overlay, memory backend, conformance functions |
-//! | [`actor`] | actors: operations, effects, outbox, timers; run identically by every runtime |
-//! | [`documents`] | published, cacheable bodies |
-//! | [`runtime`] | what a request handler needs from outside |
-//! | [`http`] | the route table, the router, authentication, limits, OpenAPI |
-//! | [`admin`] | the operator's routes and the health checks |
-//! | [`keys`] | API keys, tiers, sign-up |
-//! | [`agent`] | the relay: identity, messages, streams, pins |
-//! | [`directory`] | names of agents |
-//! | [`relay`] | federation: messages from and to other relays |
-//! | [`crypto`] | wire formats of messages, sealing at rest, signatures |
-//! | [`ledger`] | credit: wallets, transfers, escrow |
-//! | [`measurement`] | formats of measurement sources and their importers |
-//! | [`verdict`] | rules, votes, verdicts: from observations to blocked / accessible / unknown |
-//! | [`country`], [`world`] | the actors that hold measurements, and the endpoints that answer from them |
-//! | [`analytics`] | rankings and profiles over all countries |
-//! | [`anomaly`], [`classifier`], [`atlas`] | days unlike others, what they look like, scores and networks at risk |
-//! | [`event`] | outages, shutdowns and blocks that others report |
-//! | [`fetch`] | asking sources with a public interface, off by default |
-//! | [`alert`] | who hears of incidents by webhook |
-//! | [`incidents`] | what happened, from when to when, and how we know |
-//! | [`outlook`] | threat levels, scores, and what may come |
-//! | [`probe`] | the probe network: nodes, their submissions, what they found |
-//! | [`reference`](mod@reference) | imported reference data: fingerprints, categories, networks |
-//! | [`import`](mod@import) | streams of any supported kind, to the actors that keep them |
-//! | [`order`] | sorting and gathering without a copy of the algorithm per type |
-//! | [`licence`] | which of several licences an answer stands under |
-//! | [`starter`] | the dated facts that ship inside the binary |
+//! | [`crypto`] | wire formats of messages, sealing at rest, signatures; also what a client needs |
+//! | [`engine`] | what every feature stands on: storage, actors, documents, HTTP, settings |
+//! | [`facts`] | facts about censorship as pure functions: formats, rules, verdicts, change points |
+//! | [`relay`] | the agent relay: identity, messages, channels, federation, keys |
+//! | [`ledger`] | credit: wallets, transfers, escrow, a marketplace |
+//! | [`intelligence`] | what is blocked where, since when, how we know, what may come; never the ledger |
+//! | [`app`] | the assembled program: what belongs to no feature, and what lists them all |
 #![forbid(unsafe_code)]
 
-pub mod actor;
-pub mod admin;
-pub mod agent;
-pub mod alert;
-pub mod analytics;
-pub mod anomaly;
-pub mod apart;
-pub mod atlas;
-pub mod attestation;
-pub mod change;
-pub mod channel;
-pub mod claims;
-pub mod classifier;
-pub mod country;
+pub mod app;
 pub mod crypto;
-pub mod deployment;
-pub mod directory;
-pub mod documents;
-pub mod elections;
-pub mod error;
-pub mod event;
-pub mod fetch;
-pub mod forecast;
-pub mod http;
-pub mod import;
-pub mod incidents;
-pub mod keys;
-pub mod kv;
+pub mod engine;
+pub mod facts;
+pub mod intelligence;
 pub mod ledger;
-pub mod licence;
-pub mod limits;
-pub mod measurement;
-pub mod moving;
-pub mod order;
-pub mod outlook;
-pub mod probe;
-pub mod reference;
 pub mod relay;
-pub mod rfc4180;
-pub mod roster;
-pub mod runtime;
-pub mod secrets;
-pub mod sentinel;
-pub mod settings;
-pub mod starter;
-#[cfg(any(test, feature = "conformance"))]
-pub mod testing;
-pub mod time;
-pub mod verdict;
-pub mod webhook;
-pub mod world;
 
-pub use error::{Error, ErrorCode, Result};
-pub use time::Timestamp;
+pub use engine::error::{Error, ErrorCode, Result};
+pub use engine::time::Timestamp;

@@ -1,8 +1,8 @@
 //! The Worker: every request enters here.
 
 use heliograph_core::Error;
-use heliograph_core::http::{self as routes, Origin, Preflight};
-use heliograph_core::settings::Settings;
+use heliograph_core::engine::http::{self as routes, Origin, Preflight};
+use heliograph_core::engine::settings::Settings;
 use worker::{
     Context, Env, Headers, Method, Request, Response, Result, ScheduleContext, ScheduledEvent, console_log, event,
 };
@@ -39,7 +39,7 @@ async fn scheduled(_event: ScheduledEvent, env: Env, _context: ScheduleContext) 
         Ok(environment) => {
             // One request of a fetch that the operator switched on; the next minute goes on.
             let runtime = EdgeRuntime::shared(env.clone(), environment, None);
-            let fetched = heliograph_core::fetch::step(&*runtime).await.map(|step| {
+            let fetched = heliograph_core::intelligence::fetch::step(&*runtime).await.map(|step| {
                 if let Some(warning) = step.warning {
                     worker::console_warn!("fetching {warning}");
                 }

@@ -12,13 +12,13 @@
 use std::cell::OnceCell;
 use std::sync::Arc;
 
-use heliograph_core::actor::{Call, decode};
 use heliograph_core::crypto::Secret;
 use heliograph_core::crypto::sealing::{KeyRing, MasterKey};
-use heliograph_core::deployment::{self, Start};
-use heliograph_core::runtime::Environment;
-use heliograph_core::secrets::Secrets;
-use heliograph_core::settings::Settings;
+use heliograph_core::engine::actor::{Call, decode};
+use heliograph_core::engine::deployment::{self, Start};
+use heliograph_core::engine::runtime::Environment;
+use heliograph_core::engine::secrets::Secrets;
+use heliograph_core::engine::settings::Settings;
 use heliograph_core::{Error, Result};
 use worker::Env;
 use worker::js_sys::Object;

@@ -3,7 +3,7 @@
 //! An errand is a POST to a host name that no client's request ever has: requests of clients are forwarded under
 //! [`CLIENT`], and the Worker writes both addresses itself. Bodies are postcard.
 
-use heliograph_core::actor::{ActorId, Call, Delivery, Receipt, decode, encode};
+use heliograph_core::engine::actor::{ActorId, Call, Delivery, Receipt, decode, encode};
 use heliograph_core::{Error, Result};
 use serde::de::DeserializeOwned;
 use worker::js_sys::Uint8Array;

@@ -3,7 +3,7 @@
 //! KV is eventually consistent (a reader may see a body up to about a minute old) and caches absence too, so only
 //! documents that exist from the first start live here, never state that decides anything (ruling foundation-relay 20).
 
-use heliograph_core::documents::Document;
+use heliograph_core::engine::documents::Document;
 use heliograph_core::{Error, Result, Timestamp};
 use serde::{Deserialize, Serialize};
 use worker::{Env, KvError, KvStore};

@@ -3,7 +3,7 @@
 //! KV shows a new value elsewhere up to a minute late. Nobody asks for a segment before it was read back some minutes after
 //! it was put ([`heliograph_core::ledger::segment::keep`]), and none is ever replaced.
 
-use heliograph_core::runtime::{Archive, BoxFuture};
+use heliograph_core::engine::runtime::{Archive, BoxFuture};
 use heliograph_core::{Error, Result};
 use worker::KvStore;
 

@@ -5,10 +5,10 @@ use std::cell::OnceCell;
 use std::rc::Rc;
 
 use heliograph_core::Error;
-use heliograph_core::actor::{ActorId, Call, Delivery, Kind, decode};
-use heliograph_core::agent::stream::Open;
-use heliograph_core::http::{self as routes, Preflight};
-use heliograph_core::runtime;
+use heliograph_core::engine::actor::{ActorId, Call, Delivery, Kind, decode};
+use heliograph_core::engine::http::{self as routes, Preflight};
+use heliograph_core::engine::runtime;
+use heliograph_core::relay::agent::stream::Open;
 use worker::{
     DurableObject, Env, Request, Response, Result, State, Url, WebSocket, WebSocketIncomingMessage, durable_object,
 };

@@ -8,11 +8,11 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use heliograph_core::actor::ActorId;
-use heliograph_core::actor::host::probe::{Add, Forward, Later, Panic, Read};
-use heliograph_core::fetch::{Networks, Outgoing};
-use heliograph_core::kv::conformance;
-use heliograph_core::{ErrorCode, runtime};
+use heliograph_core::engine::actor::ActorId;
+use heliograph_core::engine::actor::host::probe::{Add, Forward, Later, Panic, Read};
+use heliograph_core::engine::kv::conformance;
+use heliograph_core::intelligence::fetch::{Networks, Outgoing};
+use heliograph_core::{ErrorCode, engine::runtime};
 use serde_json::json;
 use worker::{Env, Error, Request, Response, Result};
 
@@ -101,16 +101,18 @@ pub async fn object_fetch(space: &Rc<Space>, request: Request) -> Result<Respons
         "size" => Response::ok(space.rows().database_size().to_string()),
         "panic" => panic_now(),
         "panic-in-transaction" => {
-            let mut batch = heliograph_core::kv::Batch::default();
+            let mut batch = heliograph_core::engine::kv::Batch::default();
             batch.put(b"half".to_vec(), b"written".to_vec());
             let done = space.rows().transaction(|| {
                 space.rows().apply(&batch)?;
-                panic_now().map(|_| ()).map_err(|error| heliograph_core::kv::StoreError::Unavailable(error.to_string()))
+                panic_now()
+                    .map(|_| ())
+                    .map_err(|error| heliograph_core::engine::kv::StoreError::Unavailable(error.to_string()))
             });
             done.map_err(|error| Error::RustError(error.to_string())).and_then(|()| Response::empty())
         }
         "half" => {
-            let value = heliograph_core::kv::Read::get(space.rows(), b"half");
+            let value = heliograph_core::engine::kv::Read::get(space.rows(), b"half");
             Response::ok(format!("{:?}", value.map_err(|error| error.to_string())?))
         }
         "conformance" => {

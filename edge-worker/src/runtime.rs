@@ -5,14 +5,14 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use heliograph_core::actor::Call;
-use heliograph_core::agent::stream::Open;
-use heliograph_core::apart::{self, Asker};
-use heliograph_core::documents::Recent;
-use heliograph_core::fetch::{Incoming, Outgoing};
-use heliograph_core::http::Ready;
-use heliograph_core::runtime::{Archive, BoxFuture, ByteStream, Environment, Runtime};
-use heliograph_core::{Error, Result, Timestamp, deployment};
+use heliograph_core::engine::actor::Call;
+use heliograph_core::engine::apart::{self, Asker};
+use heliograph_core::engine::documents::Recent;
+use heliograph_core::engine::http::Ready;
+use heliograph_core::engine::runtime::{Archive, BoxFuture, ByteStream, Environment, Runtime};
+use heliograph_core::intelligence::fetch::{Incoming, Outgoing};
+use heliograph_core::relay::agent::stream::Open;
+use heliograph_core::{Error, Result, Timestamp, engine::deployment};
 use worker::Env;
 
 use crate::kv_documents::Documents;

@@ -7,8 +7,8 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use futures_util::{StreamExt, future};
 use heliograph_core::Error;
-use heliograph_core::http::{self as routes, Body, Matched, Origin, Proxies, Request, Response};
-use heliograph_core::runtime::Runtime;
+use heliograph_core::engine::http::{self as routes, Body, Matched, Origin, Proxies, Request, Response};
+use heliograph_core::engine::runtime::Runtime;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use worker::{Headers, ResponseBuilder, Result, js_sys};
 

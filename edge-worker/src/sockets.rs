@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use futures_util::StreamExt;
 use futures_util::future::{self, Either};
-use heliograph_core::actor::{ActorId, Kind, encode};
-use heliograph_core::agent::stream::Open;
-use heliograph_core::agent::websocket::{self, FIRST_FRAME, REFUSED};
-use heliograph_core::runtime::Runtime;
+use heliograph_core::engine::actor::{ActorId, Kind, encode};
+use heliograph_core::engine::runtime::Runtime;
+use heliograph_core::relay::agent::stream::Open;
+use heliograph_core::relay::agent::websocket::{self, FIRST_FRAME, REFUSED};
 use heliograph_core::{Error, Result};
 use percent_encoding::percent_decode_str;
 use worker::{Env, Headers, Method, Response, WebSocket, WebSocketPair, WebsocketEvent};
@@ -35,8 +35,9 @@ pub async fn connect(env: Env, runtime: Arc<dyn Runtime>, head: &Head) -> worker
             Err(error) => Err(error),
         };
         // A key in the header is refused before the upgrade.
-        return opened
-            .or_else(|error| shell::response(shell::logged(websocket::PATH, heliograph_core::http::refusal(error))));
+        return opened.or_else(|error| {
+            shell::response(shell::logged(websocket::PATH, heliograph_core::engine::http::refusal(error)))
+        });
     }
     let pair = WebSocketPair::new()?;
     pair.server.accept()?;

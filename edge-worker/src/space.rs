@@ -7,9 +7,9 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use heliograph_core::actor::host::{self, Due, Outcome};
-use heliograph_core::actor::{ActorId, Call, Delivery, Memo, Receipt, View};
-use heliograph_core::kv::Batch;
+use heliograph_core::engine::actor::host::{self, Due, Outcome};
+use heliograph_core::engine::actor::{ActorId, Call, Delivery, Memo, Receipt, View};
+use heliograph_core::engine::kv::Batch;
 use heliograph_core::{Error, Result, Timestamp};
 use worker::{Env, State, js_sys};
 

@@ -9,7 +9,9 @@
 
 use std::cell::{Cell, OnceCell};
 
-use heliograph_core::kv::{Batch, Change, Direction, MAX_VALUE_BYTES, Pair, Range, Read, Room, Store, StoreError};
+use heliograph_core::engine::kv::{
+    Batch, Change, Direction, MAX_VALUE_BYTES, Pair, Range, Read, Room, Store, StoreError,
+};
 use wasm_bindgen::JsCast;
 use wasm_bindgen::prelude::*;
 use worker::{Error, SqlStorage, SqlStorageValue, Storage};

@@ -12,13 +12,13 @@ use std::time::Duration;
 use futures_channel::oneshot;
 use futures_util::future::{self, Either};
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use heliograph_core::actor::{ActorId, Delivery, decode, host};
-use heliograph_core::agent::usage;
-use heliograph_core::documents::{self, Document};
-use heliograph_core::kv::{Batch, Direction, Range, Read};
-use heliograph_core::runtime::BoxFuture;
-use heliograph_core::time::SECOND;
-use heliograph_core::{Error, Result, Timestamp, order, runtime};
+use heliograph_core::engine::actor::{ActorId, Delivery, decode, host};
+use heliograph_core::engine::documents::{self, Document};
+use heliograph_core::engine::kv::{Batch, Direction, Range, Read};
+use heliograph_core::engine::runtime::BoxFuture;
+use heliograph_core::engine::time::SECOND;
+use heliograph_core::relay::agent::usage;
+use heliograph_core::{Error, Result, Timestamp, engine::runtime, engine::small_sort};
 
 use crate::kv_documents::Documents;
 use crate::runtime::EdgeRuntime;
@@ -256,7 +256,7 @@ fn begin(
 
 /// Lets those go on whose pieces are done or put off.
 fn release_waiters(space: &Space) {
-    let mut left: BTreeSet<String> = order::gather(due(space).iter().map(name));
+    let mut left: BTreeSet<String> = small_sort::gather(due(space).iter().map(name));
     left.extend(space.work.busy.borrow().iter().cloned());
     let mut waiters = space.work.waiters.borrow_mut();
     let (waiting, ready): (Vec<_>, Vec<_>) = waiters.drain(..).partition(|waiter| !waiter.pieces.is_disjoint(&left));

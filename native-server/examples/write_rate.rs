@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 use heliograph::store::{Options, Store};
 use heliograph::testing::folder;
 use heliograph::writer::{Listener, Writer};
-use heliograph_core::actor::host::probe::Add;
-use heliograph_core::actor::{ActorId, Call};
-use heliograph_core::documents::Document;
-use heliograph_core::settings::Settings;
+use heliograph_core::engine::actor::host::probe::Add;
+use heliograph_core::engine::actor::{ActorId, Call};
+use heliograph_core::engine::documents::Document;
+use heliograph_core::engine::settings::Settings;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

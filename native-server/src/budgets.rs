@@ -5,8 +5,8 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fnv::FnvBuildHasher;
-use heliograph_core::http::{Proxies, neighbourhood};
-use heliograph_core::settings::Settings;
+use heliograph_core::engine::http::{Proxies, neighbourhood};
+use heliograph_core::engine::settings::Settings;
 
 /// The part of a budget that one address may have.
 const PART: u64 = 4;

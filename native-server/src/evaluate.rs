@@ -1,7 +1,7 @@
 //! How well probabilities and labels fit what people found: Brier score, calibration error, sensitivity and specificity
 //! (methods 3.3, ruling intelligence 20). Pure; not part of `core`, so that the Worker need not carry it.
 
-use heliograph_core::verdict::posterior::Beta;
+use heliograph_core::facts::verdict::posterior::Beta;
 use serde::Serialize;
 
 /// Bins of equal mass of the calibration error.

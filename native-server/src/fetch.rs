@@ -6,9 +6,9 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use bytes::Bytes;
-use heliograph_core::apart;
-use heliograph_core::fetch::{self, Incoming, Networks, Outgoing};
-use heliograph_core::runtime::Runtime;
+use heliograph_core::engine::apart;
+use heliograph_core::engine::runtime::Runtime;
+use heliograph_core::intelligence::fetch::{self, Incoming, Networks, Outgoing};
 use heliograph_core::{Error, ErrorCode, Result};
 use http::{Method, Request, Uri, header};
 use http_body_util::{BodyExt, Full};
@@ -176,10 +176,10 @@ mod tests {
     use std::io::{Read, Write};
     use std::net::TcpListener;
 
-    use heliograph_core::fetch::{FetchRow, FetchRows};
-    use heliograph_core::runtime;
-    use heliograph_core::settings::Settings;
-    use heliograph_core::world::{self, SourceState};
+    use heliograph_core::engine::runtime;
+    use heliograph_core::engine::settings::Settings;
+    use heliograph_core::intelligence::fetch::{FetchRow, FetchRows};
+    use heliograph_core::intelligence::world::{self, SourceState};
 
     use super::*;
     use crate::server::Deployment;

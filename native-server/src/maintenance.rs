@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures_util::stream;
-use heliograph_core::actor::{ActorId, Kind, Query, View, outbox_summary};
-use heliograph_core::agent::reseal::{CountSealed, Counted};
 use heliograph_core::crypto::sealing::KeyId;
-use heliograph_core::kv::{Range, Read};
-use heliograph_core::runtime::{BoxFuture, FileCopy, FileInfo, Maintenance, Runtime, Scrub};
-use heliograph_core::settings::Settings;
-use heliograph_core::{Error, Result, Timestamp, alert, channel, relay};
+use heliograph_core::engine::actor::{ActorId, Kind, Query, View, outbox_summary};
+use heliograph_core::engine::kv::{Range, Read};
+use heliograph_core::engine::runtime::{BoxFuture, FileCopy, FileInfo, Maintenance, Runtime, Scrub};
+use heliograph_core::engine::settings::Settings;
+use heliograph_core::relay::agent::reseal::{CountSealed, Counted};
+use heliograph_core::{Error, Result, Timestamp, intelligence::alert, relay::channel, relay::federation};
 use redb::ReadableTableMetadata;
 use tokio::io::AsyncReadExt;
 
@@ -131,7 +131,7 @@ fn info(store: &Store, settings: &Settings, current: KeyId) -> Result<FileInfo> 
                 let sealed = match actor.kind {
                     Kind::Agent => CountSealed { current }.run(&view)?,
                     Kind::Channel => channel::key::counted(&view, current)?,
-                    Kind::Relay => relay::key::counted(&view, current)?,
+                    Kind::Relay => federation::key::counted(&view, current)?,
                     Kind::Account => alert::subscription::counted(&view, current)?,
                     _ => Counted::default(),
                 };

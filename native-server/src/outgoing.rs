@@ -7,8 +7,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use heliograph_core::actor::{ActorId, Kind};
-use heliograph_core::{apart, runtime};
+use heliograph_core::engine::actor::{ActorId, Kind};
+use heliograph_core::{engine::apart, engine::runtime};
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::{Instant, MissedTickBehavior, interval};
@@ -81,7 +81,7 @@ async fn paced<F: Future<Output = ()>>(
     lot: usize,
     begin: impl Fn(Wish) -> F,
 ) {
-    let latest = Duration::from_micros(heliograph_core::webhook::LATEST.unsigned_abs());
+    let latest = Duration::from_micros(heliograph_core::relay::webhook::LATEST.unsigned_abs());
     let mut beat = interval(BEAT);
     // After a pause no lots come together.
     beat.set_missed_tick_behavior(MissedTickBehavior::Delay);

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use heliograph_core::measurement::domain::host_of;
+use heliograph_core::facts::measurement::domain::host_of;
 use heliograph_core::{Error, ErrorCode, Result};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 

@@ -5,8 +5,8 @@ use std::net::IpAddr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use heliograph_core::http::{Origin, Unheard, neighbourhood};
-use heliograph_core::settings::Settings;
+use heliograph_core::engine::http::{Origin, Unheard, neighbourhood};
+use heliograph_core::engine::settings::Settings;
 
 /// Requests after which it would be strange that all come from one client.
 const MANY: u32 = 1_000;

@@ -11,11 +11,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures_util::{StreamExt, stream};
-use heliograph_core::actor::{ActorId, Call, Kind};
-use heliograph_core::agent::reseal::{Progress, reseal};
-use heliograph_core::deployment::{self, SetTextsSealed, Start, TextsSealed};
-use heliograph_core::runtime::{self, Runtime};
-use heliograph_core::{Error, Result, alert, channel, relay};
+use heliograph_core::engine::actor::{ActorId, Call, Kind};
+use heliograph_core::engine::deployment::{self, SetTextsSealed, Start, TextsSealed};
+use heliograph_core::engine::runtime::{self, Runtime};
+use heliograph_core::relay::agent::reseal::{Progress, reseal};
+use heliograph_core::{Error, Result, intelligence::alert, relay::channel, relay::federation};
 use tokio::sync::{Mutex, Notify};
 
 use crate::keyfile;
@@ -138,7 +138,7 @@ async fn visit(native: &Arc<Native>) -> Result<Progress> {
             .map(|actor| async move {
                 match actor.kind {
                     Kind::Channel => channel::key::reseal(&**native, &actor.name).await,
-                    Kind::Relay => relay::key::reseal(&**native).await,
+                    Kind::Relay => federation::key::reseal(&**native).await,
                     Kind::Account => alert::secret::reseal(&**native, &actor.name).await,
                     _ => reseal(&**native, &actor.name, usize::MAX).await,
                 }

@@ -6,15 +6,15 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use fnv::FnvBuildHasher;
-use heliograph_core::actor::{ActorId, Call, Memo, View, host};
-use heliograph_core::agent::stream::Open;
-use heliograph_core::apart::Asker;
-use heliograph_core::documents::Document;
-use heliograph_core::fetch::{Incoming, Outgoing};
-use heliograph_core::http::Ready;
-use heliograph_core::kv::Read;
-use heliograph_core::runtime::{BoxFuture, ByteStream, Environment, Maintenance, Runtime, StorageHealth};
-use heliograph_core::settings::Settings;
+use heliograph_core::engine::actor::{ActorId, Call, Memo, View, host};
+use heliograph_core::engine::apart::Asker;
+use heliograph_core::engine::documents::Document;
+use heliograph_core::engine::http::Ready;
+use heliograph_core::engine::kv::Read;
+use heliograph_core::engine::runtime::{BoxFuture, ByteStream, Environment, Maintenance, Runtime, StorageHealth};
+use heliograph_core::engine::settings::Settings;
+use heliograph_core::intelligence::fetch::{Incoming, Outgoing};
+use heliograph_core::relay::agent::stream::Open;
 use heliograph_core::{Error, Result, Timestamp};
 use tokio::sync::mpsc::UnboundedSender;
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use heliograph_core::runtime::Scrub;
-use heliograph_core::time::DAY;
+use heliograph_core::engine::runtime::Scrub;
+use heliograph_core::engine::time::DAY;
 use heliograph_core::{Error, Result, Timestamp};
 
 use crate::clock;

@@ -4,13 +4,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use heliograph_core::agent::usage;
-use heliograph_core::deployment::{self, Start};
-use heliograph_core::incidents::search::vectors::Vectors;
-use heliograph_core::runtime::Environment;
-use heliograph_core::secrets::Secrets;
-use heliograph_core::settings::Settings;
-use heliograph_core::{actor, actor::Call};
+use heliograph_core::engine::deployment::{self, Start};
+use heliograph_core::engine::runtime::Environment;
+use heliograph_core::engine::secrets::Secrets;
+use heliograph_core::engine::settings::Settings;
+use heliograph_core::intelligence::incidents::search::vectors::Vectors;
+use heliograph_core::relay::agent::usage;
+use heliograph_core::{engine::actor, engine::actor::Call};
 
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::unbounded_channel;

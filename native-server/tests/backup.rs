@@ -11,8 +11,8 @@ use heliograph::clock;
 use heliograph::store;
 use heliograph::testing::folder;
 use heliograph_core::ErrorCode;
-use heliograph_core::actor::Call;
-use heliograph_core::actor::host::probe::{Forward, Later};
+use heliograph_core::engine::actor::Call;
+use heliograph_core::engine::actor::host::probe::{Forward, Later};
 
 const ACTORS: u64 = 40;
 

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use common::Bench;
 use heliograph::testing::folder;
 use heliograph_core::Timestamp;
-use heliograph_core::directory::search::{Find, Found, Index, Listed, Sought};
+use heliograph_core::relay::directory::search::{Find, Found, Index, Listed, Sought};
 
 /// Operations under way at once.
 const AT_ONCE: u64 = 4_000;

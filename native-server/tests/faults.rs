@@ -11,7 +11,7 @@ use common::{Bench, add, until};
 use heliograph::store::fault::Faults;
 use heliograph::testing::folder;
 use heliograph_core::ErrorCode;
-use heliograph_core::actor::host::probe::Read;
+use heliograph_core::engine::actor::host::probe::Read;
 
 /// Waits until a write succeeds; it counts in the actor `after`.
 async fn resumed(bench: &Bench) {
@@ -58,7 +58,8 @@ async fn ruling_foundation_relay_9_a_failed_sync_refuses_its_batch_and_recovers_
     assert_eq!(bench.count("actor-59"), 1);
 }
 
-static PLAIN: std::sync::LazyLock<heliograph_core::actor::host::probe::Add> = std::sync::LazyLock::new(|| add("x"));
+static PLAIN: std::sync::LazyLock<heliograph_core::engine::actor::host::probe::Add> =
+    std::sync::LazyLock::new(|| add("x"));
 
 /// Ruling foundation-relay 9.
 #[tokio::test(flavor = "multi_thread")]

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use common::server::Server;
 use futures_util::{SinkExt, StreamExt};
 use heliograph::testing::folder;
-use heliograph_core::settings::Settings;
+use heliograph_core::engine::settings::Settings;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::net::TcpStream;

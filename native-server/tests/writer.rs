@@ -9,9 +9,9 @@ use common::{Bench, add, failing_add, until};
 use heliograph::clock;
 use heliograph::testing::folder;
 use heliograph_core::ErrorCode;
-use heliograph_core::actor::View;
-use heliograph_core::actor::host::probe::{Forward, Later, Panic, PanicLater};
-use heliograph_core::actor::{ActorId, Call, Kind, outbox_summary};
+use heliograph_core::engine::actor::View;
+use heliograph_core::engine::actor::host::probe::{Forward, Later, Panic, PanicLater};
+use heliograph_core::engine::actor::{ActorId, Call, Kind, outbox_summary};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_call_of_a_crowded_commit_is_answered_and_sees_the_ones_before_it() {
@@ -20,7 +20,7 @@ async fn every_call_of_a_crowded_commit_is_answered_and_sees_the_ones_before_it(
     let calls: Vec<_> = (0..500).map(|n| Call::operation("crowd", &add(&n.to_string())).unwrap()).collect();
     let answers = futures_util::future::join_all(calls.into_iter().map(|call| bench.writer.call(call))).await;
     let mut seen: Vec<u64> =
-        answers.into_iter().map(|answer| heliograph_core::actor::decode(&answer.unwrap()).unwrap()).collect();
+        answers.into_iter().map(|answer| heliograph_core::engine::actor::decode(&answer.unwrap()).unwrap()).collect();
     seen.sort_unstable();
     assert_eq!(seen, (1..=500).collect::<Vec<u64>>());
     assert_eq!(bench.count("crowd"), 500);
@@ -35,7 +35,7 @@ async fn a_commit_of_more_than_waits_in_memory_loses_none_of_its_rows() {
     let calls = notes.iter().map(|note| Call::operation("crowd", &add(note)).unwrap());
     let answers = futures_util::future::join_all(calls.map(|call| bench.writer.call(call))).await;
     let mut seen: Vec<u64> =
-        answers.into_iter().map(|answer| heliograph_core::actor::decode(&answer.unwrap()).unwrap()).collect();
+        answers.into_iter().map(|answer| heliograph_core::engine::actor::decode(&answer.unwrap()).unwrap()).collect();
     seen.sort_unstable();
     assert_eq!(seen, (1..=600).collect::<Vec<u64>>());
     let bench = bench.restart();

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use heliograph_core::time::Timestamp;
+use heliograph_core::engine::time::Timestamp;
 use heliograph_tests::client::Client;
 use heliograph_tests::process::{Server, built};
 use heliograph_tests::relay::{Agent, letter, text};

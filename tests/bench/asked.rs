@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use heliograph_core::starter::Country;
+use heliograph_core::facts::starter::Country;
 use heliograph_tests::client::Client;
 use heliograph_tests::process::Server;
 use heliograph_tests::questions::{Asked, Known, Question};

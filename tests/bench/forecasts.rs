@@ -8,13 +8,13 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Instant;
 
-use heliograph_core::country::Source;
-use heliograph_core::forecast::history::{Beside, History, start};
-use heliograph_core::forecast::learning::Course;
-use heliograph_core::forecast::model::forecast;
-use heliograph_core::starter::Country;
-use heliograph_core::time::DAY;
-use heliograph_core::{Timestamp, event, world};
+use heliograph_core::engine::time::DAY;
+use heliograph_core::facts::starter::Country;
+use heliograph_core::intelligence::country::Source;
+use heliograph_core::intelligence::forecast::history::{Beside, History, start};
+use heliograph_core::intelligence::forecast::learning::Course;
+use heliograph_core::intelligence::forecast::model::forecast;
+use heliograph_core::{Timestamp, facts::reported, intelligence::world};
 use heliograph_tests::client::Client;
 use heliograph_tests::data;
 use heliograph_tests::process::Server;
@@ -70,7 +70,7 @@ fn made_up(now: Timestamp) -> String {
 }
 
 fn history(text: &[u8], now: Timestamp) -> History {
-    let (_, told) = event::read(Source::AccessNow, &mut &*text, u64::MAX, None, now).unwrap();
+    let (_, told) = reported::read(Source::AccessNow, &mut &*text, u64::MAX, None, now).unwrap();
     let marks = told.iter().map(|told| (told.event.country.clone(), world::EventMark::of(&told.event)));
     let source = Source::AccessNow.code();
     let starts: Vec<_> = marks.filter_map(|(country, mark)| Some((country, start(source, &mark)?))).collect();

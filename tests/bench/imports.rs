@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use heliograph_core::time::Timestamp;
+use heliograph_core::engine::time::Timestamp;
 use heliograph_tests::data;
 use heliograph_tests::process::built;
 use heliograph_tests::synthetic::{HEADER, Seen, Session, observation};

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use heliograph_core::starter::Country;
+use heliograph_core::facts::starter::Country;
 use heliograph_tests::client::Client;
 use heliograph_tests::process::{Server, built};
 use heliograph_tests::questions::QUESTIONS;

@@ -15,8 +15,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use heliograph_core::starter::Country;
-use heliograph_core::time::Timestamp;
+use heliograph_core::engine::time::Timestamp;
+use heliograph_core::facts::starter::Country;
 use heliograph_tests::client::Client;
 use heliograph_tests::process::{Server, built};
 use heliograph_tests::questions::QUESTIONS;

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use heliograph_core::time::Timestamp;
+use heliograph_core::engine::time::Timestamp;
 use heliograph_tests::client::Client;
 use heliograph_tests::data;
 use heliograph_tests::process::{Server, built};

@@ -1,6 +1,6 @@
 //! Accessibility (interface 4.3; spec intelligence 5.9 to 5.12 and 15).
 
-use heliograph_core::time::Timestamp;
+use heliograph_core::engine::time::Timestamp;
 use heliograph_tests::client::Client;
 use heliograph_tests::synthetic::{COUNTRY, INSIDE, SITE};
 use serde_json::{Value, json};

@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use heliograph_core::crypto::hash::sha256;
-use heliograph_core::starter::basket;
-use heliograph_core::time::{HOUR, Timestamp};
+use heliograph_core::engine::time::{HOUR, Timestamp};
+use heliograph_core::facts::starter::basket;
 use heliograph_tests::client::Client;
 use heliograph_tests::data;
 use heliograph_tests::synthetic::{HEADER, INSIDE, Seen, Session, observation};

@@ -1,6 +1,6 @@
 //! Country pages and their networks (spec intelligence 3.3, 3.7, 15).
 
-use heliograph_core::starter::Country;
+use heliograph_core::facts::starter::Country;
 use heliograph_tests::client::{Answer, Client};
 use heliograph_tests::synthetic::{BLOCKING, CLEAN, INSIDE, SITE};
 use serde_json::{Value, json};

@@ -1,7 +1,7 @@
 //! Detection (interface 2 and 4.1; spec intelligence 2.1, 2.2).
 
-use heliograph_core::starter::{Country, known_blocks};
-use heliograph_core::time::Timestamp;
+use heliograph_core::engine::time::Timestamp;
+use heliograph_core::facts::starter::{Country, known_blocks};
 use heliograph_tests::client::Client;
 use heliograph_tests::data;
 use heliograph_tests::synthetic::{BEFORE, BLOCKING, CLEAN, COUNTRY, HALF_BLOCKED, INSIDE, ROWS, SITE, blocked_site};
@@ -314,7 +314,7 @@ fn a_service_name_is_answered_from_its_roles(suite: &Suite) {
     let platform = known_blocks::all()
         .iter()
         .filter(|row| row.confirmed_on <= now && row.sets_status(now))
-        .find_map(|row| heliograph_core::starter::Platform::by_slug(row.target).map(|platform| (row, platform)));
+        .find_map(|row| heliograph_core::facts::starter::Platform::by_slug(row.target).map(|platform| (row, platform)));
     let (row, platform) = platform.unwrap();
     let host = platform.essential_roles().find(|role| role.is_host()).unwrap().key;
     assert_eq!(detect(&client, row.country, platform.slug)["status"], "blocked");

@@ -1,6 +1,6 @@
 //! Elections (interface 4.3, spec intelligence 5.13 and 5.14, rulings intelligence 33 and 38).
 
-use heliograph_core::time::DAY;
+use heliograph_core::engine::time::DAY;
 use heliograph_tests::client::Client;
 use heliograph_tests::data;
 use serde_json::{Value, json};

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use heliograph_core::country::Source;
-use heliograph_core::event;
-use heliograph_core::forecast::history::{Beside, History, start};
-use heliograph_core::forecast::learning::learn;
-use heliograph_core::forecast::model::{Forecast, Model, forecast};
-use heliograph_core::starter::Country;
-use heliograph_core::time::DAY;
-use heliograph_core::{Timestamp, world};
+use heliograph_core::engine::time::DAY;
+use heliograph_core::facts::reported;
+use heliograph_core::facts::starter::Country;
+use heliograph_core::intelligence::country::Source;
+use heliograph_core::intelligence::forecast::history::{Beside, History, start};
+use heliograph_core::intelligence::forecast::learning::learn;
+use heliograph_core::intelligence::forecast::model::{Forecast, Model, forecast};
+use heliograph_core::{Timestamp, intelligence::world};
 use heliograph_tests::client::Client;
 use heliograph_tests::data;
 use heliograph_tests::target::Kind;
@@ -253,7 +253,7 @@ fn every_promotion_is_in_the_changelog_and_nothing_is_promoted_without_news(suit
 fn computed(at: Timestamp) -> (Model, History) {
     let text = table(at);
     let mut reader = text.as_bytes();
-    let (_, told) = event::read(Source::AccessNow, &mut reader, 1 << 20, None, at).unwrap();
+    let (_, told) = reported::read(Source::AccessNow, &mut reader, 1 << 20, None, at).unwrap();
     let marks = told.iter().map(|told| (told.event.country.clone(), world::EventMark::of(&told.event)));
     let source = Source::AccessNow.code();
     let starts: Vec<_> = marks.filter_map(|(country, mark)| Some((country, start(source, &mark)?))).collect();

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use heliograph_core::time::DAY;
+use heliograph_core::engine::time::DAY;
 use heliograph_tests::client::Client;
 use heliograph_tests::data;
 use heliograph_tests::target::{ADMIN_KEY, Kind};

@@ -1,6 +1,6 @@
 //! Operator imports (rulings intelligence 6, 14, 15, 31, 37 and foundation-relay 22; the Kenya proof).
 
-use heliograph_core::measurement::ImportCounts;
+use heliograph_core::facts::measurement::ImportCounts;
 use heliograph_tests::client::Client;
 use heliograph_tests::data;
 use heliograph_tests::simulation::Dice;

@@ -1,6 +1,6 @@
 //! The censorship index (interface 4.2; spec intelligence 3.1, 3.2, 3.5, 3.6, 15).
 
-use heliograph_core::time::DAY;
+use heliograph_core::engine::time::DAY;
 use heliograph_tests::client::{Answer, Client};
 use heliograph_tests::data;
 use heliograph_tests::synthetic::INSIDE;

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use heliograph_core::http::{Auth, BodyKind, Route, routes};
+use heliograph_core::engine::http::{Auth, BodyKind, Route, routes};
 use heliograph_tests::relay::Agent;
 use heliograph_tests::target::ADMIN_KEY;
 use serde_json::{Value, json};

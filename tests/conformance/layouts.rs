@@ -1,7 +1,7 @@
 //! Imports of other samples of the same kinds: other columns, times, layouts, probes with a wrong clock, pools of
 //! endpoints (rulings intelligence 4, 5, 6, 13, 28 and 31).
 
-use heliograph_core::measurement::ImportCounts;
+use heliograph_core::facts::measurement::ImportCounts;
 use heliograph_tests::client::Client;
 use heliograph_tests::data;
 use heliograph_tests::synthetic::{COUNTRY, HEADER, INSIDE, PLANTED, ROWS, SITE, Shows, blocked_site, document};

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use heliograph_core::http::{Auth, BodyKind, Route, openapi, routes};
+use heliograph_core::engine::http::{Auth, BodyKind, Route, openapi, routes};
 use heliograph_tests::client::{Answer, Client};
 use heliograph_tests::relay::{Agent, letter, unique};
 use heliograph_tests::target::ADMIN_KEY;

@@ -1,6 +1,6 @@
 //! Methodology and health (spec intelligence 2.7 and 3.4).
 
-use heliograph_core::time::Timestamp;
+use heliograph_core::engine::time::Timestamp;
 use serde_json::Value;
 
 use crate::index::check_caching;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use heliograph_core::starter::basket;
-use heliograph_core::time::{DAY, HOUR, Timestamp};
+use heliograph_core::engine::time::{DAY, HOUR, Timestamp};
+use heliograph_core::facts::starter::basket;
 use heliograph_tests::client::Client;
 use heliograph_tests::data;
 use heliograph_tests::synthetic::{HEADER, Seen, Session, observation};

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use heliograph_core::agent::{api_key, proof, rotate};
 use heliograph_core::crypto::client::{Client as Sdk, Meta, Options};
 use heliograph_core::crypto::{Secret, encoding, signing};
+use heliograph_core::relay::agent::{api_key, proof, rotate};
 use heliograph_tests::client::Client;
 use heliograph_tests::relay::{
     Agent, SdkAgent, actor_id, base64, bytes, deployment_id, encode, look_up, proof, seed, text, unique,

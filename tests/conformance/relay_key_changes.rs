@@ -1,9 +1,9 @@
 //! Keys that change without a signature by the key before: who pinned those before is refused, all others are told. The
 //! attacker has stolen an API key, or knows public keys alone.
 
-use heliograph_core::agent::{proof, rotate};
 use heliograph_core::crypto::client::Options;
 use heliograph_core::crypto::{Secret, signing};
+use heliograph_core::relay::agent::{proof, rotate};
 use heliograph_tests::client::{Answer, Client};
 use heliograph_tests::peer::route_body;
 use heliograph_tests::relay::{Agent, SdkAgent, base64, bytes, deployment_id, letter, look_up, made_up_like, unique};

@@ -275,7 +275,7 @@ impl Scene {
 fn every_kind_of_actor_moves(dump: &Dump) {
     let kinds = dump.lines.iter().map(|line| text(line, "actor").split_once('/').unwrap().0);
     let kinds: BTreeSet<&str> = kinds.collect();
-    let all = heliograph_core::actor::Kind::ALL.map(heliograph_core::actor::Kind::as_str);
+    let all = heliograph_core::engine::actor::Kind::ALL.map(heliograph_core::engine::actor::Kind::as_str);
     assert_eq!(kinds, BTreeSet::from(all));
 }
 

@@ -1,7 +1,7 @@
 //! What every endpoint of the relay shares (spec relay 1): absent and null, large limits, words that win over parameters.
 
 use heliograph_core::crypto::client::Options;
-use heliograph_core::http::{Auth, BodyKind, Route, routes};
+use heliograph_core::engine::http::{Auth, BodyKind, Route, routes};
 use heliograph_tests::client::{Answer, Client};
 use heliograph_tests::relay::{Agent, SdkAgent, letter, text, unique};
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
 //! What holds for every route: methods, CORS, limits of bodies, the error body.
 
-use heliograph_core::http::{BodyKind, routes};
+use heliograph_core::engine::http::{BodyKind, routes};
 use heliograph_tests::client::Client;
 use heliograph_tests::relay::Agent;
 use heliograph_tests::target::{ADMIN_KEY, Kind};
@@ -114,7 +114,7 @@ fn ruling_28_a_body_over_its_limit_is_413(suite: &Suite) {
 }
 
 fn a_missing_or_wrong_key_is_401_on_every_route_that_needs_one(suite: &Suite) {
-    use heliograph_core::http::Auth;
+    use heliograph_core::engine::http::Auth;
     let client = suite.client();
     for route in routes().filter(|route| matches!(route.auth, Auth::Key | Auth::Agent | Auth::Admin)) {
         let header = match route.auth {

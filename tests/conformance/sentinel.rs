@@ -3,8 +3,8 @@
 
 use std::fmt::Write as _;
 
-use heliograph_core::starter::basket;
-use heliograph_core::time::{DAY, HOUR};
+use heliograph_core::engine::time::{DAY, HOUR};
+use heliograph_core::facts::starter::basket;
 use heliograph_tests::client::Client;
 use heliograph_tests::data;
 use heliograph_tests::synthetic::{HEADER, Seen, Session, observation};

@@ -32,7 +32,7 @@ fn platform_scores_have_the_twelve_slugs(suite: &Suite) {
 }
 
 fn a_documented_block_of_a_platform_is_told_from_a_measured_one(suite: &Suite) {
-    use heliograph_core::starter::{Country, Platform};
+    use heliograph_core::facts::starter::{Country, Platform};
     let body = suite.client().get("/v1/platform/X/risk").expect(200);
     assert_eq!((&body["platform"], &body["countriesBlocking"]), (&"twitter".into(), &0.into()), "{body}");
     assert_eq!(body["globalScore"], 0.0, "{body}");

@@ -50,7 +50,7 @@ fn source(client: &Client, id: &str, done: impl Fn(&Value) -> bool) -> Value {
     panic!("{id} never came so far: {row}");
 }
 
-fn five(counts: &heliograph_core::measurement::ImportCounts) -> [u64; 5] {
+fn five(counts: &heliograph_core::facts::measurement::ImportCounts) -> [u64; 5] {
     [counts.accepted, counts.duplicate, counts.unsupported, counts.unusable, counts.refused]
 }
 

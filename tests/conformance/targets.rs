@@ -1,7 +1,7 @@
 //! Target lists: platforms beside the project's twelve, for every answer about platforms (issue text of the analytics;
 //! rulings intelligence 29, 30, 35).
 
-use heliograph_core::time::{HOUR, Timestamp};
+use heliograph_core::engine::time::{HOUR, Timestamp};
 use heliograph_tests::client::Client;
 use heliograph_tests::data;
 use heliograph_tests::synthetic::{HEADER, Seen, Session, observation};

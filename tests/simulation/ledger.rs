@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use heliograph_core::agent::proof;
-use heliograph_core::agent::rotate::signed_text;
 use heliograph_core::crypto::{Secret, signing};
-use heliograph_core::http::Response;
+use heliograph_core::engine::http::Response;
+use heliograph_core::engine::runtime::Runtime;
 use heliograph_core::ledger::client::Signer;
-use heliograph_core::runtime::Runtime;
+use heliograph_core::relay::agent::proof;
+use heliograph_core::relay::agent::rotate::signed_text;
 use heliograph_tests::simulation::{DEPLOYMENT, Requests, Simulation, body};
 use http::Method;
 use serde_json::{Value, json};

@@ -6,7 +6,7 @@
 mod ledger;
 mod messages;
 
-use heliograph_core::http::Request;
+use heliograph_core::engine::http::Request;
 use http::{HeaderMap, HeaderValue, Method};
 use serde_json::Value;
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use heliograph_core::crypto::client::{Client, Options};
-use heliograph_core::http::{Request, Response};
+use heliograph_core::engine::http::{Request, Response};
 use heliograph_tests::simulation::{Dice, Requests, Simulation, body};
 use http::Method;
 use serde_json::{Value, json};

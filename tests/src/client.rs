@@ -8,8 +8,8 @@ use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
 use heliograph_core::Timestamp;
-use heliograph_core::http as core_http;
-use heliograph_core::runtime::Runtime;
+use heliograph_core::engine::http as core_http;
+use heliograph_core::engine::runtime::Runtime;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use serde_json::Value;
 

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use flate2::Compression;
 use flate2::read::MultiGzDecoder;
 use flate2::write::GzEncoder;
-use heliograph_core::measurement::ImportCounts;
+use heliograph_core::facts::measurement::ImportCounts;
 
 use crate::client::Client;
 

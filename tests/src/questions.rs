@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use heliograph_core::http::{Auth, Route, routes};
+use heliograph_core::engine::http::{Auth, Route, routes};
 
 use crate::simulation::Dice;
 

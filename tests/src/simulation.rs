@@ -11,17 +11,17 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bytes::Bytes;
-use heliograph_core::actor::host::{self, Due, Outcome, Space, Work};
-use heliograph_core::actor::{ActorId, Call, Delivery, Receipt, View};
 use heliograph_core::crypto::Secret;
 use heliograph_core::crypto::sealing::{KeyRing, MasterKey};
-use heliograph_core::http::Ready;
-use heliograph_core::http::{Request, Response};
-use heliograph_core::kv::fault::{FaultyStore, How, When};
-use heliograph_core::kv::{MemoryStore, Store};
-use heliograph_core::runtime::{BoxFuture, ByteStream, Environment, Runtime};
-use heliograph_core::secrets::Secrets;
-use heliograph_core::settings::Settings;
+use heliograph_core::engine::actor::host::{self, Due, Outcome, Space, Work};
+use heliograph_core::engine::actor::{ActorId, Call, Delivery, Receipt, View};
+use heliograph_core::engine::http::Ready;
+use heliograph_core::engine::http::{Request, Response};
+use heliograph_core::engine::kv::fault::{FaultyStore, How, When};
+use heliograph_core::engine::kv::{MemoryStore, Store};
+use heliograph_core::engine::runtime::{BoxFuture, ByteStream, Environment, Runtime};
+use heliograph_core::engine::secrets::Secrets;
+use heliograph_core::engine::settings::Settings;
 use heliograph_core::{Error, Result, Timestamp};
 
 /// The id of the deployment.
@@ -176,7 +176,7 @@ impl Simulation {
 
     /// Starts a request; it moves on when polled by [`Requests::step`].
     pub fn request(self: &Arc<Self>, request: Request) -> Pin<Box<dyn Future<Output = Response> + Send>> {
-        Box::pin(heliograph_core::http::serve(self.clone(), request))
+        Box::pin(heliograph_core::engine::http::serve(self.clone(), request))
     }
 
     /// Moves time on and does one thing that is due or on its way.
@@ -401,7 +401,7 @@ impl Runtime for Simulation {
             self.pause().await;
             let state = self.state();
             let empty = MemoryStore::default();
-            let rows: &dyn heliograph_core::kv::Read = match state.stores.get(&call.actor) {
+            let rows: &dyn heliograph_core::engine::kv::Read = match state.stores.get(&call.actor) {
                 Some(store) => store,
                 None => &empty,
             };
@@ -413,7 +413,7 @@ impl Runtime for Simulation {
         Box::pin(async move { Ok(self.state().documents.get(key).cloned()) })
     }
 
-    fn stream(&self, _open: heliograph_core::agent::stream::Open) -> BoxFuture<'_, Result<ByteStream>> {
+    fn stream(&self, _open: heliograph_core::relay::agent::stream::Open) -> BoxFuture<'_, Result<ByteStream>> {
         Box::pin(async { Err(Error::unavailable("streams are simulated through their hub")) })
     }
 
@@ -495,7 +495,7 @@ impl<T> Requests<T> {
 /// The bytes of a response that is no stream.
 pub fn body(response: &Response) -> Bytes {
     match &response.body {
-        heliograph_core::http::Body::Bytes(bytes) => bytes.clone(),
-        heliograph_core::http::Body::Stream(_) => panic!("a stream has no bytes"),
+        heliograph_core::engine::http::Body::Bytes(bytes) => bytes.clone(),
+        heliograph_core::engine::http::Body::Stream(_) => panic!("a stream has no bytes"),
     }
 }

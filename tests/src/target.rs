@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use heliograph_core::testing::TestRuntime;
-use heliograph_core::{fetch, runtime};
+use heliograph_core::app::testing::TestRuntime;
+use heliograph_core::{engine::runtime, intelligence::fetch};
 use tempfile::TempDir;
 
 use crate::client::{Client, block_on, until};

@@ -11,12 +11,12 @@ use super::log::{Note, What};
 use super::reason::{Reason, Ruled, ensure};
 use super::rows::{ADMIN_KEYS, AdminKey, KEYS, KeyRow, Micro, Name, Role, Signed, Space, id, parse_id};
 use super::sweep;
-use crate::actor::{Kind, Operation, Query, Turn, View};
 use crate::crypto::encoding::{decode_base64_array, encode_base64, encode_hex};
 use crate::crypto::hash::sha256;
 use crate::crypto::signing;
-use crate::kv::Direction;
-use crate::time::MINUTE;
+use crate::engine::actor::{Kind, Operation, Query, Turn, View};
+use crate::engine::kv::Direction;
+use crate::engine::time::MINUTE;
 use crate::{Error, Result, Timestamp};
 
 /// How long an action may be valid, in microseconds (spec ledger 11).

@@ -12,7 +12,7 @@ use super::pay::keeps_failure;
 use super::reason::{Reason, Refusal, Ruled, ensure};
 use super::rows::{Id, Micro, Outcome, Payment, Space, Wallet, id};
 use super::submit::{Done, Submission};
-use crate::kv::Read;
+use crate::engine::kv::Read;
 use crate::{Error, Result, Timestamp};
 
 /// Most transfers of a batch.
@@ -107,7 +107,7 @@ pub fn settle(books: &mut Books<'_>, by: &Submission<'_>, batch: &envelope::Batc
     books.left(first, &mut sender, total)?;
     books.put(from, &sender)?;
     let mut sums = items.clone();
-    crate::order::sort_by_key(&mut sums, |(to, _)| *to);
+    crate::engine::small_sort::sort_by_key(&mut sums, |(to, _)| *to);
     for of_one in sums.chunk_by(|(a, _), (b, _)| a == b) {
         let Some((to, _)) = of_one.first() else { continue };
         books.pay_in(to, first, of_one.iter().map(|(_, amount)| amount).sum())?;

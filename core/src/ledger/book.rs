@@ -16,9 +16,9 @@ use super::rows::{
     Wallet,
 };
 use super::{room, segment};
-use crate::actor::{self, Operation, Turn};
-use crate::kv::{Desc, Read, Write};
-use crate::time::{DAY, MINUTE};
+use crate::engine::actor::{self, Operation, Turn};
+use crate::engine::kv::{Desc, Read, Write};
+use crate::engine::time::{DAY, MINUTE};
 use crate::{Error, Result, Timestamp};
 
 /// Largest amount of one payment, in micro-credits (spec ledger 11).

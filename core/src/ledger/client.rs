@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use crate::Timestamp;
 use crate::crypto::encoding::{did, did_bytes, encode_base64};
 use crate::crypto::{Secret, signing};
-use crate::time::MINUTE;
+use crate::engine::time::MINUTE;
 
 /// Who signs.
 #[derive(Clone)]

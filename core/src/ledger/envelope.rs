@@ -7,7 +7,7 @@
 use super::batch::MAX_ITEMS;
 use super::json::{self, Json, Members};
 use crate::Timestamp;
-use crate::time::{MINUTE, SECOND};
+use crate::engine::time::{MINUTE, SECOND};
 
 /// Most characters of free text.
 pub const MAX_TEXT: usize = 280;
@@ -266,7 +266,7 @@ impl Envelope {
             Content::Transfer(transfer) => vec![&transfer.to],
             Content::Batch(batch) => {
                 let mut all: Vec<&str> = batch.items.iter().map(|item| item.to.as_str()).collect();
-                crate::order::sort_by_key(&mut all, |to| *to);
+                crate::engine::small_sort::sort_by_key(&mut all, |to| *to);
                 all.dedup();
                 all
             }

@@ -16,8 +16,8 @@ use super::rows::{
     Closed, DUE, ESCROWS, ESCROWS_TO, Escrow, EscrowState, HELD, Id, Micro, Ref, Signed, Space, Wallet, id, parse_id,
 };
 use super::submit::{Done, Submission};
-use crate::kv::{Desc, Direction};
-use crate::time::DAY;
+use crate::engine::kv::{Desc, Direction};
+use crate::engine::time::DAY;
 use crate::{Result, Timestamp};
 
 /// Longest an escrow holds, in microseconds (spec ledger 9.5).

@@ -13,8 +13,8 @@ use super::reason::{Reason, Ruled, ensure};
 use super::rows::{ESCROWS, Escrow, EscrowState, Id, Micro, Name, Signed, Space, id, id_text, parse_id};
 use super::submit::{Done, Submission};
 use super::tally::{self, Ending, Top};
-use crate::kv::{Desc, Row, StoreError, Table, appended};
-use crate::time::HOUR;
+use crate::engine::kv::{Desc, Row, StoreError, Table, appended};
+use crate::engine::time::HOUR;
 use crate::{Result, Timestamp};
 
 /// Where a hire stands.

@@ -12,10 +12,10 @@ use serde::{Deserialize, Serialize};
 use super::book::Books;
 use super::rows::Id;
 use super::submit::Answer;
-use crate::actor::{decode, encode};
 use crate::crypto::hash::sha256_of;
-use crate::kv::{Row, Table};
-use crate::time::DAY;
+use crate::engine::actor::{decode, encode};
+use crate::engine::kv::{Row, Table};
+use crate::engine::time::DAY;
 use crate::{Result, Timestamp};
 
 /// Most characters of a key (spec ledger 11).
@@ -30,7 +30,7 @@ pub struct Kept {
     hash: [u8; 32],
     until: Timestamp,
     /// An [`Answer`].
-    #[serde(with = "crate::kv::bytes")]
+    #[serde(with = "crate::engine::kv::bytes")]
     answer: Vec<u8>,
 }
 impl Row for Kept {}
@@ -87,7 +87,7 @@ pub fn keep(books: &mut Books<'_>, id: Option<&Id>, hash: &[u8; 32], answer: &An
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kv::{MemoryStore, Overlay};
+    use crate::engine::kv::{MemoryStore, Overlay};
     use crate::ledger::reason::Reason;
     use crate::ledger::submit;
 

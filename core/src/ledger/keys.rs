@@ -20,9 +20,9 @@ use super::log::{Note, What};
 use super::reason::Reason;
 use super::rows::{KEYS, KeyRow, Micro, Name, WALLETS, Wallet};
 use super::{room, sweep};
-use crate::actor::{Kind, Operation, Query, Turn, View};
 use crate::crypto::encoding::{did_bytes, parse_did};
 use crate::crypto::signing::PublicKey;
+use crate::engine::actor::{Kind, Operation, Query, Turn, View};
 use crate::{Result, Timestamp};
 
 /// What is remembered of signers, so that a signature can be verified without asking the ledger first.
@@ -103,7 +103,7 @@ pub struct SetKey {
     pub current: bool,
     pub active: bool,
     /// What an earlier version has not told yet ends before this.
-    #[serde(deserialize_with = "crate::kv::bytes::last_or_default")]
+    #[serde(deserialize_with = "crate::engine::kv::bytes::last_or_default")]
     pub how: How,
 }
 

@@ -10,8 +10,8 @@ use super::rows::{Id, Micro, Name, Ref, Signed, Space, id};
 use super::submit::{Done, Submission};
 use super::sweep;
 use super::tally::{self, Top};
-use crate::actor::{Kind, Operation, Turn};
-use crate::kv::{Direction, Row, Table};
+use crate::engine::actor::{Kind, Operation, Turn};
+use crate::engine::kv::{Direction, Row, Table};
 use crate::{Result, Timestamp};
 
 /// Highest price of a call (spec ledger 11).

@@ -12,8 +12,8 @@ use super::reason::Reason;
 use super::rows::{Book, ESCROWS, EVENT_PARTS, EVENTS, Entry, INDEX, Id, Micro, Name, Signed, Space, id};
 use super::segment;
 use super::segment::open::{LogQuery, prepare};
-use crate::actor::{Kind, Query, View};
-use crate::kv::{Desc, Read, Row};
+use crate::engine::actor::{Kind, Query, View};
+use crate::engine::kv::{Desc, Read, Row};
 use crate::{Error, Result, Timestamp};
 
 /// What happened.
@@ -141,7 +141,7 @@ impl Event {
 
 /// Part of what was signed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Part(#[serde(with = "crate::kv::bytes")] pub Vec<u8>);
+pub struct Part(#[serde(with = "crate::engine::kv::bytes")] pub Vec<u8>);
 impl Row for Part {}
 
 /// Bytes of what was signed that stay in the event's own row, and that one other row takes. Durable Objects take 2 MB

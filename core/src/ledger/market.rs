@@ -10,9 +10,9 @@ use super::receipt::{self, RECEIPTS_FROM, RECEIPTS_OF, RECEIPTS_TO, Receipt};
 use super::rows::{Book, Counts, Id, MINUTES, Name, Ref};
 use super::tally::{Market, TALLIES, Tally, Top};
 use super::{escrow, sweep};
-use crate::actor::{Kind, Query, View};
-use crate::kv::{Desc, Direction, Read};
-use crate::time::{DAY, HOUR};
+use crate::engine::actor::{Kind, Query, View};
+use crate::engine::kv::{Desc, Direction, Read};
+use crate::engine::time::{DAY, HOUR};
 use crate::{Result, Timestamp};
 
 /// One listing.

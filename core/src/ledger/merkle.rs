@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::rows::Id;
 use crate::crypto::hash::sha256_of;
-use crate::kv::{Desc, Read, Row, Table, Write};
+use crate::engine::kv::{Desc, Read, Row, Table, Write};
 use crate::{Error, Result};
 
 /// SHA-256 of a leaf or a node.
@@ -180,10 +180,10 @@ impl Frontier {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tile {
     /// 32 bytes each.
-    #[serde(with = "crate::kv::bytes")]
+    #[serde(with = "crate::engine::kv::bytes")]
     hashes: Vec<u8>,
     /// On level 0 the ids of the events, 16 bytes each.
-    #[serde(with = "crate::kv::bytes")]
+    #[serde(with = "crate::engine::kv::bytes")]
     ids: Vec<u8>,
 }
 impl Row for Tile {}

@@ -9,8 +9,8 @@ use super::book::{self, Books};
 use super::log::What;
 use super::reason::Reason;
 use super::rows::{DUE, INDEX, Micro, Name, WALLETS, Wallet};
-use crate::actor::{Kind, Query, View};
-use crate::kv::{Desc, Direction, Read, Row, Table};
+use crate::engine::actor::{Kind, Query, View};
+use crate::engine::kv::{Desc, Direction, Read, Row, Table};
 use crate::{Result, Timestamp};
 
 /// How often the ledger refused for a reason, by its place in [`Reason::ALL`].

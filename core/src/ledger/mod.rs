@@ -67,7 +67,7 @@ pub mod tally;
 #[cfg(test)]
 mod tests;
 
-use crate::actor::{Entry, operation, query};
+use crate::engine::actor::{Entry, operation, query};
 use segment::open::Open;
 
 /// The name of the one ledger.

@@ -9,8 +9,8 @@ use super::rows::{
     Book, FAILURES, FAUCET, FAUCET_BY_ADDRESS, FAUCET_UNTIL, Grant, Id, Micro, Outcome, Payment, Space, id,
 };
 use super::submit::{Done, Submission};
-use crate::kv::{Direction, Read};
-use crate::time::DAY;
+use crate::engine::kv::{Direction, Read};
+use crate::engine::time::DAY;
 use crate::{Error, Result, Timestamp};
 
 /// What the faucet gives, in micro-credits (spec ledger 11).

@@ -12,9 +12,9 @@ use super::rows::{ADMIN_KEYS, ESCROWS_TO, Entry, Escrow, INDEX, Id, Name, Paymen
 use super::segment;
 use super::segment::open::{LogQuery, prepare};
 use super::sweep;
-use crate::actor::{Kind, Query, View};
-use crate::kv::{Desc, Direction, Read};
-use crate::time::DAY;
+use crate::engine::actor::{Kind, Query, View};
+use crate::engine::kv::{Desc, Direction, Read};
+use crate::engine::time::DAY;
 use crate::{Result, Timestamp};
 
 /// Rows that one page looks at, at most.

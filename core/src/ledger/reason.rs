@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::kv::StoreError;
-use crate::limits::Admission;
+use crate::engine::kv::StoreError;
+use crate::engine::limits::Admission;
 use crate::{Error, ErrorCode, Result};
 
 macro_rules! reasons {

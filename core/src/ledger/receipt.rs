@@ -17,8 +17,8 @@ use super::rows::{
 };
 use super::submit::{Done, Submission};
 use crate::crypto::encoding::decode_hex_array;
-use crate::kv::{Desc, Read, Row, Table};
-use crate::time::{DAY, MINUTE};
+use crate::engine::kv::{Desc, Read, Row, Table};
+use crate::engine::time::{DAY, MINUTE};
 use crate::{Result, Timestamp};
 
 /// Shortest and longest time for the requester to look at the work, in microseconds (spec ledger 9.5).

@@ -6,8 +6,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::reason::{Reason, Ruled, ensure};
-use crate::kv::{Direction, Read, Row, Table, Write};
-use crate::time::{DAY, HOUR};
+use crate::engine::kv::{Direction, Read, Row, Table, Write};
+use crate::engine::time::{DAY, HOUR};
 use crate::{Result, Timestamp};
 
 /// Part of the limit, in percent, from which on new wallets and listings are refused.
@@ -126,7 +126,7 @@ pub fn hour(at: Timestamp) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kv::{MemoryStore, Overlay, Pair, Range, Room, Store, StoreError};
+    use crate::engine::kv::{MemoryStore, Overlay, Pair, Range, Room, Store, StoreError};
 
     /// Rows in a place whose size the test says.
     struct Place(MemoryStore, Option<Room>);

@@ -15,7 +15,7 @@ use super::log::{Event, Part, What};
 use super::reason::Reason;
 use crate::Timestamp;
 use crate::crypto::hash::{sha256, sha256_of};
-use crate::kv::{Desc, Head, Row, StoreError, Table, appended};
+use crate::engine::kv::{Desc, Head, Row, StoreError, Table, appended};
 
 /// An amount of money in micro-credits: a credit has 1,000,000. All that exist are at most 2^53 - 1, so no sum of amounts
 /// that exist overflows (ruling ledger 19).
@@ -81,10 +81,10 @@ pub fn parse_id(text: &str) -> Option<Id> {
 /// Something signed, as it came: what an auditor needs to check it again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Signed {
-    #[serde(with = "crate::kv::bytes")]
+    #[serde(with = "crate::engine::kv::bytes")]
     pub canonical: Vec<u8>,
     /// Ed25519, 64 bytes.
-    #[serde(with = "crate::kv::bytes")]
+    #[serde(with = "crate::engine::kv::bytes")]
     pub signature: Vec<u8>,
     pub key: [u8; 32],
 }
@@ -246,7 +246,7 @@ pub struct Payment {
     pub outcome: Outcome,
     /// SHA-256 of what was signed.
     pub hash: [u8; 32],
-    #[serde(with = "crate::kv::bytes")]
+    #[serde(with = "crate::engine::kv::bytes")]
     pub signature: Vec<u8>,
     /// As they were signed.
     pub issued_at: String,

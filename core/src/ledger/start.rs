@@ -4,8 +4,8 @@
 
 use super::admin::{SyncAdminKeys, parse_keys};
 use super::{ACTOR, provider};
-use crate::deployment::{self, Ready, SetReady};
-use crate::runtime::{self, Runtime};
+use crate::engine::deployment::{self, Ready, SetReady};
+use crate::engine::runtime::{self, Runtime};
 use crate::{Error, Result};
 
 /// Key of the wish, and of the timer that repeats it.

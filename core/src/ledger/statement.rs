@@ -9,7 +9,7 @@ use super::pay;
 use super::reads::List;
 use super::rows::{ESCROWS, Entry, Id, Micro, Name, Space, id};
 use super::segment::open::LogQuery;
-use crate::actor::View;
+use crate::engine::actor::View;
 use crate::{Error, Result, Timestamp};
 
 /// One change of a wallet's money.

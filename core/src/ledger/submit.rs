@@ -14,11 +14,11 @@ use super::reason::{Reason, Ruled, ensure};
 use super::receipt::ReceiptState;
 use super::rows::{ESCROWS, Escrow, Id, KEYS, KeyRow, Micro, Name, Payment, Signed, Space, WALLETS, id};
 use super::{batch, escrow, hire, idempotency, listing, metrics, notify, provider, receipt, room, sweep};
-use crate::actor::{Kind, Operation, Query, Turn, View};
-use crate::agent::trust;
-use crate::agent::waiting::Spoke;
 use crate::crypto::encoding::{actor_id, parse_did};
 use crate::crypto::hash::sha256;
+use crate::engine::actor::{Kind, Operation, Query, Turn, View};
+use crate::relay::agent::trust;
+use crate::relay::agent::waiting::Spoke;
 use crate::{Error, Result, Timestamp};
 
 /// What the ledger or an agent knows of the key of a DID.
@@ -67,9 +67,9 @@ impl Query for Prepare {
 /// An envelope whose signature was verified.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Submit {
-    #[serde(with = "crate::kv::bytes")]
+    #[serde(with = "crate::engine::kv::bytes")]
     pub canonical: Vec<u8>,
-    #[serde(with = "crate::kv::bytes")]
+    #[serde(with = "crate::engine::kv::bytes")]
     pub signature: Vec<u8>,
     /// Whose it is, and under which generation of keys it was verified.
     pub signer: Known,

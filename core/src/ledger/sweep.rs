@@ -11,9 +11,9 @@ use super::rows::{
     BURNT, BURNT_UNTIL, DUE, EscrowState, FAILURES, FAUCET_BY_ADDRESS, FAUCET_UNTIL, IDLE, Id, KEYS, MINUTES,
 };
 use super::{escrow, metrics, segment};
-use crate::actor::{Kind, Operation, Turn, View};
-use crate::kv::{Direction, Key, Overlay, Row, Table};
-use crate::time::{DAY, MINUTE, SECOND};
+use crate::engine::actor::{Kind, Operation, Turn, View};
+use crate::engine::kv::{Direction, Key, Overlay, Row, Table};
+use crate::engine::time::{DAY, MINUTE, SECOND};
 use crate::{Result, Timestamp};
 
 /// Key of the timer.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::book::{Books, key, plus};
 use super::rows::{Micro, Name};
-use crate::kv::{Row, Table};
+use crate::engine::kv::{Row, Table};
 use crate::{Result, Timestamp};
 
 /// The past of one agent.

@@ -1,98 +1,19 @@
-//! Federation: relays that the operators of each other made peers exchange messages of their agents (spec relay 15;
-//! ruling foundation-relay 13).
-//!
-//! An agent hands a message that it encrypted and signed to its own relay ([`route`]). If nobody here has the DID, each
-//! peer is asked once whether it has ([`find`]), and the message waits in the rows of its sender ([`queue`]) until the
-//! recipient's relay took it ([`send`]) at [`deliver`]. Nobody forwards: a peer is asked for, and takes, only what is its
-//! own. `docs/federation.md` has the protocol, and what a peer can and cannot do.
+//! The agent relay: who an agent is, what it sends, and whom it works with.
 //!
 //! | Module | What |
 //! |---|---|
-//! | [`peers`] | rows of the actor `relay/main`: peers, what they say of DIDs, whose DIDs are theirs |
-//! | [`key`] | the relay's own signing key, sealed under the master key |
-//! | [`wire`] | what relays send each other, and the text that they sign |
-//! | [`find`] | asking the peers for a DID |
-//! | [`queue`] | deliveries that wait, in the rows of the agent that sends |
-//! | [`send`] | one attempt of a delivery |
-//! | [`route`], [`deliver`], [`info`], [`operate`] | the endpoints: for agents, for peers, for everybody, for the operator |
-//! | [`tally`] | what happened with each peer, written once a minute |
-//!
-//! Table numbers: 16 to 21 in `relay/main`; 112 to 116 in agents.
+//! | [`agent`] | identity, messages, streams, pins |
+//! | [`attestation`] | what agents say that they saw |
+//! | [`channel`] | channels of many agents |
+//! | [`directory`] | names of agents |
+//! | [`federation`] | messages from and to other relays |
+//! | [`keys`] | API keys, tiers, sign-up |
+//! | [`webhook`] | who hears of messages by webhook |
 
-pub mod deliver;
-pub mod find;
-pub mod info;
-pub mod key;
-pub mod operate;
-pub mod peers;
-pub mod queue;
-pub mod route;
-pub mod send;
-pub mod tally;
-pub mod wire;
-
-#[cfg(test)]
-mod tests;
-
-use crate::actor::{ActorId, Entry, Kind, operation, query};
-use crate::crypto::encoding::actor_id;
-use crate::crypto::hash::sha256;
-use crate::time::{DAY, MINUTE, SECOND};
-
-pub use tally::Tallies;
-
-/// Names a peer: the first 16 bytes of SHA-256 of its address, so that another key of it is still the same peer.
-pub type PeerId = [u8; 16];
-
-/// Most peers of a relay; our choice. All of them are asked for a DID that nobody here has.
-pub const MAX_PEERS: usize = 32;
-/// How long an answer of the peers holds, also that nobody has a DID, in microseconds (ruling foundation-relay 13).
-pub const ANSWERS_HOLD: i64 = 5 * MINUTE;
-/// The same where a peer did not answer, which may soon do.
-pub const SILENCE_HOLDS: i64 = 30 * SECOND;
-/// How far the time of a delivery may be from ours, in microseconds.
-pub const WINDOW: i64 = 5 * MINUTE;
-/// How long a delivery is tried, in microseconds: as long as a message lives whose sender says nothing.
-pub const PATIENCE: i64 = DAY;
-/// Largest body of a delivery, in bytes: that of a message, and what stands around it.
-pub const MAX_BODY: usize = 272 * 1024;
-
-pub const ENTRIES: &[Entry] = &[
-    operation::<peers::PutPeer>(),
-    operation::<peers::RemovePeer>(),
-    operation::<peers::Meet>(),
-    operation::<peers::Ask>(),
-    operation::<peers::Learn>(),
-    operation::<peers::PutPin>(),
-    operation::<peers::Count>(),
-    query::<peers::List>(),
-    query::<peers::PeerOf>(),
-    query::<peers::Look>(),
-    query::<peers::PinOf>(),
-    query::<peers::Link>(),
-    operation::<key::PutKey>(),
-    operation::<key::Reseal>(),
-    query::<key::ReadKey>(),
-    operation::<queue::Queue>(),
-    operation::<queue::Tend>(),
-    operation::<queue::Record>(),
-    query::<queue::Next>(),
-    query::<queue::ReadDelivery>(),
-];
-
-/// The one actor that knows the peers.
-pub fn actor() -> ActorId {
-    ActorId::sole(Kind::Relay)
-}
-
-/// Who a peer with this address is.
-pub fn peer_id(url: &str) -> PeerId {
-    let mut id = PeerId::default();
-    id.iter_mut().zip(sha256(url.as_bytes())).for_each(|(to, from)| *to = from);
-    id
-}
-
-/// A peer's id as operators see it.
-pub fn peer_text(id: &PeerId) -> String {
-    actor_id(id)
-}
+pub mod agent;
+pub mod attestation;
+pub mod channel;
+pub mod directory;
+pub mod federation;
+pub mod keys;
+pub mod webhook;

@@ -1,6 +1,6 @@
 //! `heliograph agents`.
 
-use heliograph_core::agent::moderation::{AgentState, Suspension};
+use heliograph_core::relay::agent::moderation::{AgentState, Suspension};
 
 use super::args::{AgentsCommand, Common};
 use super::client::Client;

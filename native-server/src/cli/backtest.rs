@@ -7,15 +7,15 @@ use std::io::{BufReader, Read};
 use std::path::Path;
 
 use heliograph_core::Timestamp;
-use heliograph_core::country::Source;
-use heliograph_core::event;
-use heliograph_core::forecast::Known;
-use heliograph_core::forecast::backtest::{Backtest, Part, backtest, complete_until};
-use heliograph_core::forecast::history::{Beside, History, Start, start};
-use heliograph_core::forecast::metrics::Figures;
-use heliograph_core::forecast::panel::penalties;
-use heliograph_core::runtime;
-use heliograph_core::world::{self, EventMark};
+use heliograph_core::engine::runtime;
+use heliograph_core::facts::reported;
+use heliograph_core::intelligence::country::Source;
+use heliograph_core::intelligence::forecast::Known;
+use heliograph_core::intelligence::forecast::backtest::{Backtest, Part, backtest, complete_until};
+use heliograph_core::intelligence::forecast::history::{Beside, History, Start, start};
+use heliograph_core::intelligence::forecast::metrics::Figures;
+use heliograph_core::intelligence::forecast::panel::penalties;
+use heliograph_core::intelligence::world::{self, EventMark};
 
 use super::args::{self, Common};
 use super::client::Client;
@@ -63,7 +63,7 @@ fn is_table(path: &Path) -> Result<bool, String> {
 fn of_table(path: &Path, now: Timestamp) -> Result<Vec<(String, Start)>, String> {
     let refuse = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
     let mut reader = BufReader::new(File::open(path).map_err(|error| refuse(&error))?);
-    let (counts, told) = event::read(Source::AccessNow, &mut reader, MOST_BYTES, None, now)
+    let (counts, told) = reported::read(Source::AccessNow, &mut reader, MOST_BYTES, None, now)
         .map_err(|error| refuse(&format!("{error:?}")))?;
     if told.is_empty() {
         return Err(refuse(&format!("no event in {} rows: it must be a shutdown table", counts.lines())));

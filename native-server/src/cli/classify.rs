@@ -6,9 +6,9 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
 use flate2::bufread::MultiGzDecoder;
-use heliograph_core::country::classify_one;
-use heliograph_core::measurement::Fingerprints;
-use heliograph_core::measurement::input::MAX_LINE;
+use heliograph_core::facts::measurement::Fingerprints;
+use heliograph_core::facts::measurement::input::MAX_LINE;
+use heliograph_core::intelligence::country::classify_one;
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 

@@ -7,8 +7,8 @@ use std::path::Path;
 
 use bytes::Bytes;
 use futures_util::StreamExt;
-use heliograph_core::http::{self as routes, Body};
-use heliograph_core::runtime::Runtime;
+use heliograph_core::engine::http::{self as routes, Body};
+use heliograph_core::engine::runtime::Runtime;
 use http::{HeaderMap, HeaderValue, Method};
 use serde::Serialize;
 use serde::de::DeserializeOwned;

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use bytes::Bytes;
-use heliograph_core::admin::{DbInfo, Scrubbed};
-use heliograph_core::runtime::{Damage, Scrub};
+use heliograph_core::app::admin::{DbInfo, Scrubbed};
+use heliograph_core::engine::runtime::{Damage, Scrub};
 use http::Method;
 
 use super::args::{Common, DbCommand};

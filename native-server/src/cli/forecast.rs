@@ -1,7 +1,7 @@
 //! `heliograph forecast`: the models of the shutdown forecast.
 
 use bytes::Bytes;
-use heliograph_core::forecast::{PromoteRequest, RollbackRequest, ToldBody};
+use heliograph_core::intelligence::forecast::{PromoteRequest, RollbackRequest, ToldBody};
 use http::Method;
 use serde_json::Value;
 

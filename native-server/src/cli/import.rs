@@ -11,11 +11,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use heliograph_core::import::{
+use heliograph_core::engine::runtime::Runtime;
+use heliograph_core::facts::measurement::ImportCounts;
+use heliograph_core::intelligence::import::{
     Batch, Chunker, ImportKind, Importer, ListKind, MAX_CHUNK, Options, Ready, Summary, looks,
 };
-use heliograph_core::measurement::ImportCounts;
-use heliograph_core::runtime::Runtime;
 use heliograph_core::{ErrorCode, Timestamp};
 use http::Method;
 use indicatif::{ProgressBar, ProgressStyle};

@@ -1,9 +1,9 @@
 //! `heliograph incidents`.
 
-use heliograph_core::incidents::admin::{
+use heliograph_core::intelligence::incidents::admin::{
     Amendment, Merging, NewEvidence, NewIncident, Restoration, Retraction, VersionsBody,
 };
-use heliograph_core::incidents::dispute::{DisputeBody, DisputePage};
+use heliograph_core::intelligence::incidents::dispute::{DisputeBody, DisputePage};
 use serde_json::Value;
 
 use super::args::{Common, IncidentsCommand};

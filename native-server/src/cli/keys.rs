@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use heliograph_core::admin::{DbInfo, KeyPage, MasterKeys, NewKey, Revoked};
-use heliograph_core::agent::api_key::{NewKey as AgentKey, OperatorRequest};
-use heliograph_core::keys::Tier;
+use heliograph_core::app::admin::{DbInfo, KeyPage, MasterKeys, NewKey, Revoked};
+use heliograph_core::relay::agent::api_key::{NewKey as AgentKey, OperatorRequest};
+use heliograph_core::relay::keys::Tier;
 use serde_json::Value;
 
 use super::args::{Common, KeysCommand};

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Write};
 use std::path::Path;
 
-use heliograph_core::moving::{ActorRows, Check, Checked, DumpPage, FORMAT, Header, Load, Loaded, Next, Totals};
+use heliograph_core::app::dump::{ActorRows, Check, Checked, DumpPage, FORMAT, Header, Load, Loaded, Next, Totals};
 use serde::{Deserialize, Serialize};
 
 use super::args::Common;

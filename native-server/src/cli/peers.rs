@@ -1,6 +1,8 @@
 //! `heliograph peers`.
 
-use heliograph_core::relay::operate::{AdminPeer, AdminPeers, MadePin, NewPeer, NewPin, RelayKey, RemovedPeer};
+use heliograph_core::relay::federation::operate::{
+    AdminPeer, AdminPeers, MadePin, NewPeer, NewPin, RelayKey, RemovedPeer,
+};
 use serde_json::Value;
 
 use super::args::{Common, PeersCommand};

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use heliograph_core::runtime::Runtime;
+use heliograph_core::engine::runtime::Runtime;
 use tokio::net::TcpListener;
 
 use super::args::Common;

@@ -5,7 +5,7 @@ use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-use heliograph_core::import::{ImportKind, Ready, RunCounts};
+use heliograph_core::intelligence::import::{ImportKind, Ready, RunCounts};
 
 /// Bytes read of each run at a time.
 const BLOCK: usize = 64 << 10;

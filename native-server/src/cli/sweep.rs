@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use heliograph_core::country::SweepBody;
+use heliograph_core::intelligence::country::SweepBody;
 use http::Method;
 
 use super::args::{Common, VerdictsCommand};
@@ -43,7 +43,8 @@ fn print(sweep: &SweepBody, json: bool, what: &str) -> Result<(), String> {
     say!("{what:<17}{:>10}", sweep.handled);
     say!("answers changed  {:>10}", sweep.changed);
     for change in &sweep.changes {
-        let state = |state: Option<heliograph_core::country::State>| state.map_or("none", |state| state.as_str());
+        let state =
+            |state: Option<heliograph_core::intelligence::country::State>| state.map_or("none", |state| state.as_str());
         say!("  {} {}: {} to {}", change.country, change.target, state(change.before), state(change.after));
     }
     Ok(())

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use heliograph_core::runtime::ByteStream;
+use heliograph_core::engine::runtime::ByteStream;
 use hyper::body::{Body, Frame, SizeHint};
 
 use super::marks::Turn;

@@ -24,7 +24,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use heliograph_core::Error;
-use heliograph_core::settings::Settings;
+use heliograph_core::engine::settings::Settings;
 use http::{StatusCode, Version};
 use hyper::body::Incoming;
 use hyper::rt::{Read, ReadBufCursor, Write};

@@ -10,7 +10,7 @@ use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, Bytes};
 use heliograph_core::Error;
-use heliograph_core::http::{self as routes, Body};
+use heliograph_core::engine::http::{self as routes, Body};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 

@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use async_task::{Builder, Runnable};
-use heliograph_core::apart::{self, Asker};
-use heliograph_core::runtime::BoxFuture;
-use heliograph_core::settings::Settings;
+use heliograph_core::engine::apart::{self, Asker};
+use heliograph_core::engine::runtime::BoxFuture;
+use heliograph_core::engine::settings::Settings;
 use heliograph_core::{Error, Result};
 use tokio::runtime::Handle;
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use heliograph_core::crypto::encoding::encode_hex;
 use heliograph_core::crypto::hash::hmac_sha256;
-use heliograph_core::probe::ADVISORY;
-use heliograph_core::starter::basket;
+use heliograph_core::facts::starter::basket;
+use heliograph_core::intelligence::probe::ADVISORY;
 use serde_json::{Value, json};
 
 use super::measure::{Measurer, Site};

@@ -28,10 +28,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
 
-use heliograph_core::actor::{ActorId, Kind};
-use heliograph_core::documents::Document;
-use heliograph_core::kv::{Range, Room};
-use heliograph_core::{Error, ErrorCode, Result, Timestamp, actor};
+use heliograph_core::engine::actor::{ActorId, Kind};
+use heliograph_core::engine::documents::Document;
+use heliograph_core::engine::kv::{Range, Room};
+use heliograph_core::{Error, ErrorCode, Result, Timestamp, engine::actor};
 use redb::backends::FileBackend;
 use redb::{ReadTransaction, ReadableDatabase, ReadableTable, StorageBackend, TableDefinition, WriteTransaction};
 

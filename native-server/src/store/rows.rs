@@ -4,8 +4,8 @@ use std::iter::Peekable;
 use std::ops::Bound;
 use std::path::Path;
 
-use heliograph_core::actor::{ActorId, Kind};
-use heliograph_core::kv::{Batch, Change, Direction, KeyPart, Pair, Range, Read, Room, StoreError, Visit};
+use heliograph_core::engine::actor::{ActorId, Kind};
+use heliograph_core::engine::kv::{Batch, Change, Direction, KeyPart, Pair, Range, Read, Room, StoreError, Visit};
 use redb::{CursorError, ReadableTable, StorageError};
 
 /// The bytes before every key of an actor: a byte for its kind, and its name in the key codec of the core, whose end mark

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use heliograph_core::runtime::{Damage, Scrub};
+use heliograph_core::engine::runtime::{Damage, Scrub};
 use heliograph_core::{Error, Result};
 use redb::ReadableDatabase;
 

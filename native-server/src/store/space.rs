@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use heliograph_core::actor::ActorId;
-use heliograph_core::kv::{Batch, Direction, Pair, Range, Read, Store as Seam, StoreError};
+use heliograph_core::engine::actor::ActorId;
+use heliograph_core::engine::kv::{Batch, Direction, Pair, Range, Read, Store as Seam, StoreError};
 use heliograph_core::{Error, ErrorCode};
 
 use super::{ROWS, Rows, Store, apply, prefix};
@@ -63,8 +63,8 @@ impl Seam for ActorSpace {
 mod tests {
     use super::*;
     use crate::store::Options;
-    use heliograph_core::actor::Kind;
-    use heliograph_core::kv::conformance;
+    use heliograph_core::engine::actor::Kind;
+    use heliograph_core::engine::kv::conformance;
     use heliograph_core::ledger::model::{Model, walk_seeds};
 
     #[test]

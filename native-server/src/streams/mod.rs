@@ -10,9 +10,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use heliograph_core::actor::{ActorId, Kind, View};
-use heliograph_core::agent::stream::{CONNECT_PATIENCE, Emission, Hub, Open, StreamId};
-use heliograph_core::settings::Settings;
+use heliograph_core::engine::actor::{ActorId, Kind, View};
+use heliograph_core::engine::settings::Settings;
+use heliograph_core::relay::agent::stream::{CONNECT_PATIENCE, Emission, Hub, Open, StreamId};
 use heliograph_core::{Error, Result, Timestamp};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 

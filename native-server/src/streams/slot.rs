@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 use futures_util::Stream;
-use heliograph_core::agent::stream::End;
+use heliograph_core::relay::agent::stream::End;
 use tokio::sync::{Notify, OwnedSemaphorePermit};
 
 use crate::queue::Held;

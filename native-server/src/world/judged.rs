@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use heliograph_core::country::{Standing, State};
-use heliograph_core::verdict::constants::{NATIONAL_SHARE, SEVERAL_NETWORKS, SEVERAL_SHARE};
-use heliograph_core::verdict::national::network_weight;
+use heliograph_core::facts::verdict::constants::{NATIONAL_SHARE, SEVERAL_NETWORKS, SEVERAL_SHARE};
+use heliograph_core::facts::verdict::national::network_weight;
+use heliograph_core::intelligence::country::{Standing, State};
 use serde::Serialize;
 
 use super::lived::{Answers, CHECK};

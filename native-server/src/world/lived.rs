@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use heliograph_core::Timestamp;
-use heliograph_core::actor::{self, Call};
-use heliograph_core::country::{Course, Standing};
-use heliograph_core::import::{Batch, ImportKind, Importer, MAX_CHUNK, Options};
-use heliograph_core::runtime::Runtime;
-use heliograph_core::settings::Settings;
-use heliograph_core::time::{DAY, HOUR};
+use heliograph_core::engine::actor::{self, Call};
+use heliograph_core::engine::runtime::Runtime;
+use heliograph_core::engine::settings::Settings;
+use heliograph_core::engine::time::{DAY, HOUR};
+use heliograph_core::intelligence::country::{Course, Standing};
+use heliograph_core::intelligence::import::{Batch, ImportKind, Importer, MAX_CHUNK, Options};
 use tokio::task::JoinSet;
 
 use super::made::{HOURS, World};

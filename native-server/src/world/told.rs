@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use heliograph_core::Timestamp;
-use heliograph_core::starter::Country;
-use heliograph_core::time::HOUR;
+use heliograph_core::engine::time::HOUR;
+use heliograph_core::facts::starter::Country;
 
 use super::made::{Session, World};
 

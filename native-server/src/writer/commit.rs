@@ -6,13 +6,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::time::Instant;
 
-use heliograph_core::actor::host::{self, Due, Outcome, Space, Work};
-use heliograph_core::actor::{ActorId, Call, Delivery, Receipt};
-use heliograph_core::documents::Document;
-use heliograph_core::kv::{Batch, Patched, Read};
-use heliograph_core::settings::Settings;
-use heliograph_core::time::{MINUTE, SECOND};
-use heliograph_core::{Error, Result, Timestamp, actor};
+use heliograph_core::engine::actor::host::{self, Due, Outcome, Space, Work};
+use heliograph_core::engine::actor::{ActorId, Call, Delivery, Receipt};
+use heliograph_core::engine::documents::Document;
+use heliograph_core::engine::kv::{Batch, Patched, Read};
+use heliograph_core::engine::settings::Settings;
+use heliograph_core::engine::time::{MINUTE, SECOND};
+use heliograph_core::{Error, Result, Timestamp, engine::actor};
 use redb::{ReadableTable, Table, WriteTransaction};
 use tokio::sync::oneshot;
 

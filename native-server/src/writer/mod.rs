@@ -23,11 +23,11 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use heliograph_core::actor::{ActorId, Call, Kind, Operation};
-use heliograph_core::agent::reseal::Reseal;
-use heliograph_core::documents::Document;
-use heliograph_core::settings::Settings;
-use heliograph_core::webhook::Record;
+use heliograph_core::engine::actor::{ActorId, Call, Kind, Operation};
+use heliograph_core::engine::documents::Document;
+use heliograph_core::engine::settings::Settings;
+use heliograph_core::relay::agent::reseal::Reseal;
+use heliograph_core::relay::webhook::Record;
 use heliograph_core::{Error, Result, Timestamp};
 use tokio::sync::oneshot;
 

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use heliograph_core::actor::Call;
+use heliograph_core::engine::actor::Call;
 use heliograph_core::{Error, Result};
 use tokio::sync::oneshot;
 

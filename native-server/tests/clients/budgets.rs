@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use heliograph::testing::{Folder, folder};
-use heliograph_core::settings::Settings;
+use heliograph_core::engine::settings::Settings;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use common::server::Server;
 use heliograph::testing::folder;
-use heliograph_core::settings::Settings;
+use heliograph_core::engine::settings::Settings;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 

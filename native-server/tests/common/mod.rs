@@ -11,10 +11,10 @@ use heliograph::runtime::answer;
 use heliograph::store::fault::Faults;
 use heliograph::store::{Options, Store};
 use heliograph::writer::{Listener, Writer, WriterThread};
-use heliograph_core::actor::host::probe::{Add, Read};
-use heliograph_core::actor::{ActorId, Call, Memo, Operation, Query, decode};
-use heliograph_core::documents::Document;
-use heliograph_core::settings::Settings;
+use heliograph_core::engine::actor::host::probe::{Add, Read};
+use heliograph_core::engine::actor::{ActorId, Call, Memo, Operation, Query, decode};
+use heliograph_core::engine::documents::Document;
+use heliograph_core::engine::settings::Settings;
 use heliograph_core::{ErrorCode, Result};
 
 /// What the writer told.

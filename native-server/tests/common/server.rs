@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use heliograph::server::Deployment;
 use heliograph::store::Options;
-use heliograph_core::settings::Settings;
+use heliograph_core::engine::settings::Settings;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};

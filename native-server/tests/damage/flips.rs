@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use heliograph::testing::{Folder, folder};
-use heliograph_core::runtime::Damage;
+use heliograph_core::engine::runtime::Damage;
 use tokio::runtime::Runtime;
 
 use crate::place::{Place, check, pages, runtime};

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use heliograph::server::Deployment;
 use heliograph::store::{Options, Store};
-use heliograph_core::runtime::{Damage, Runtime as _, Scrub};
-use heliograph_core::settings::Settings;
+use heliograph_core::engine::runtime::{Damage, Runtime as _, Scrub};
+use heliograph_core::engine::settings::Settings;
 use heliograph_tests::client::Client;
 use heliograph_tests::target::ADMIN_KEY;
 use tokio::net::TcpListener;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use heliograph::store::{Options, Store, convert, scrub};
 use heliograph::testing::folder;
-use heliograph_core::runtime::Damage;
+use heliograph_core::engine::runtime::Damage;
 use redb::{Database, ReadableTable, TableDefinition};
 
 use crate::place::{Place, check, pages, runtime};

@@ -13,9 +13,9 @@ use std::process::{Child, Command, Output, Stdio};
 
 use heliograph::keyfile;
 use heliograph::testing::{Folder, folder};
-use heliograph_core::actor::{ActorId, Kind};
 use heliograph_core::crypto::Secret;
 use heliograph_core::crypto::sealing::MasterKey;
+use heliograph_core::engine::actor::{ActorId, Kind};
 use serde_json::{Value, json};
 
 fn heliograph(data: &Path) -> Command {
@@ -554,7 +554,7 @@ fn sealed_in_file(path: &Path) -> (u64, u64, bool) {
 /// How many rows of these agents name the current master key, and how many an earlier one, whatever the code that
 /// counts them elsewhere says.
 fn rows_by_key(path: &Path, agents: &[&Agent]) -> (usize, usize) {
-    use heliograph_core::kv::{Direction, Range, Read as _};
+    use heliograph_core::engine::kv::{Direction, Range, Read as _};
     let ring = keyfile::load_or_create(path, false).unwrap();
     let store = heliograph::store::Store::open(heliograph::store::Options::new(path)).unwrap();
     let (mut current, mut earlier) = (0, 0);

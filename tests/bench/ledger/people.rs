@@ -1,8 +1,8 @@
 //! Who pays whom: agents with keys and credit, and what they sign.
 
 use heliograph_core::crypto::client::{Client as Sdk, Options};
+use heliograph_core::engine::time::Timestamp;
 use heliograph_core::ledger::client::Signer;
-use heliograph_core::time::Timestamp;
 use heliograph_tests::client::Client;
 use heliograph_tests::ledger::{Operator, nonce};
 use heliograph_tests::simulation::Dice;

@@ -4,13 +4,13 @@
 use super::{Auditor, Checked, Fields, Open, check, signer};
 use crate::Timestamp;
 use crate::crypto::hash::sha256_of;
+use crate::engine::time::{DAY, HOUR};
 use crate::ledger::batch::batch_id;
 use crate::ledger::book::name_of;
 use crate::ledger::envelope::{SKEW, time};
 use crate::ledger::json::Json;
 use crate::ledger::log::What;
 use crate::ledger::rows::{Id, Space, id, id_text, parse_id};
-use crate::time::{DAY, HOUR};
 
 /// How far after the end of its window an envelope's event may stand: events stay in order when the ledger's clock is set
 /// back, and run ahead of it then. What is late by less is counted.

@@ -22,9 +22,9 @@ use self::postings::Numbers;
 use self::prices::Prices;
 use super::listing::Listing;
 use super::rows::{Id, Micro};
-use crate::actor::{Entry, Kind, Operation, Query, Turn, View, operation, query};
-use crate::directory::fold;
-use crate::kv::{Direction, Range, Row, StoreError, Table, Write, appended};
+use crate::engine::actor::{Entry, Kind, Operation, Query, Turn, View, operation, query};
+use crate::engine::kv::{Direction, Range, Row, StoreError, Table, Write, appended};
+use crate::relay::directory::fold;
 use crate::{Result, Timestamp};
 
 /// The name of the one index.

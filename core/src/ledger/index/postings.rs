@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
-use crate::kv::{Read, Row, StoreError, Table, Write};
+use crate::engine::kv::{Read, Row, StoreError, Table, Write};
 
 /// Numbers in one row.
 const BLOCK: u64 = 4_096;
@@ -16,7 +16,7 @@ const LOOKED_UP: usize = 6;
 
 /// Which numbers of a block, as [`Bits::pack`] writes them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Packed(#[serde(with = "crate::kv::bytes")] Vec<u8>);
+struct Packed(#[serde(with = "crate::engine::kv::bytes")] Vec<u8>);
 impl Row for Packed {}
 
 const POSTINGS: Table<(u32, String), Packed> = Table::new(21);

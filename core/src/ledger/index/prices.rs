@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
-use crate::kv::{Read, Row, StoreError, Table, Write};
+use crate::engine::kv::{Read, Row, StoreError, Table, Write};
 use crate::ledger::rows::Micro;
 
 /// Numbers in one row: with its key it takes four pages of 4 KiB.
@@ -15,7 +15,7 @@ const CLOSED: Micro = Micro::MAX;
 
 /// Prices side by side, 8 bytes each, big-endian. What is beyond the end is closed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Packed(#[serde(with = "crate::kv::bytes")] Vec<u8>);
+struct Packed(#[serde(with = "crate::engine::kv::bytes")] Vec<u8>);
 impl Row for Packed {}
 
 const PRICES: Table<(u32,), Packed> = Table::new(22);
@@ -60,7 +60,7 @@ impl<'a, R: Read + ?Sized> Prices<'a, R> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kv::{MemoryStore, Overlay};
+    use crate::engine::kv::{MemoryStore, Overlay};
 
     #[test]
     fn prices_are_found_by_number_over_all_rows_and_closed_ones_have_none() {

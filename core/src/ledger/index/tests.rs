@@ -2,11 +2,11 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::actor::host::{self, Space};
-use crate::actor::{ActorId, Call, decode};
-use crate::kv::{MemoryStore, Pair, Read, Store, decode_row, encode_row};
-use crate::settings::Settings;
-use crate::testing::Dice;
+use crate::app::testing::Dice;
+use crate::engine::actor::host::{self, Space};
+use crate::engine::actor::{ActorId, Call, decode};
+use crate::engine::kv::{MemoryStore, Pair, Read, Store, decode_row, encode_row};
+use crate::engine::settings::Settings;
 
 /// Counts what is read.
 struct Counting<'a> {

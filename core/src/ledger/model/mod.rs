@@ -27,12 +27,12 @@ use super::segment;
 use super::submit::{Answer, Done, Submit};
 use super::sweep::{Sweep, Swept};
 use crate::Timestamp;
-use crate::actor::{ActorId, Call, Kind, Operation, decode, host};
+use crate::app::testing::START;
 use crate::crypto::Secret;
-use crate::kv::{Direction, Store};
-use crate::settings::Settings;
-use crate::testing::START;
-use crate::time::{DAY, HOUR};
+use crate::engine::actor::{ActorId, Call, Kind, Operation, decode, host};
+use crate::engine::kv::{Direction, Store};
+use crate::engine::settings::Settings;
+use crate::engine::time::{DAY, HOUR};
 
 const AGENTS: usize = 12;
 const ADMIN: [u8; 32] = [3; 32];
@@ -353,7 +353,7 @@ impl<S: Store + 'static> Model<S> {
             0 => -(self.below(HOUR as u64) as i64),
             1 | 2 => self.below(2 * DAY as u64) as i64,
             3..=9 => self.below(HOUR as u64) as i64,
-            _ => self.below(crate::time::SECOND as u64) as i64,
+            _ => self.below(crate::engine::time::SECOND as u64) as i64,
         };
         self.now = self.now.plus(micros);
         self.high = self.high.max(self.now);

@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use super::{ADMIN, AGENTS, Keys, Model, Step, key_of};
-use crate::kv::Store;
+use crate::engine::kv::Store;
+use crate::engine::time::{HOUR, MINUTE};
 use crate::ledger::admin::{Direct, Directed, keyid};
 use crate::ledger::escrow::MAX_HOLD;
 use crate::ledger::keys::{How, OpenWallet, SetKey};
@@ -11,7 +12,6 @@ use crate::ledger::listing::LISTINGS;
 use crate::ledger::pay::Claimant;
 use crate::ledger::rows::{Id, KEYS, Signed, id_text};
 use crate::ledger::submit::{Known, Submit};
-use crate::time::{HOUR, MINUTE};
 
 impl<S: Store + 'static> Model<S> {
     /// Every kind of operation that the ledger has.

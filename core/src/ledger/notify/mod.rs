@@ -22,17 +22,17 @@ use super::receipt::{Receipt, ReceiptState};
 use super::rows::{ESCROWS, Id, Name, Outcome, id_text};
 use super::submit::{Answer, Done};
 use super::{ACTOR, provider};
-use crate::actor::{ActorId, Kind, Operation, Query, Turn, View};
-use crate::agent::mailbox::{Append, Appended, Asked, Body, Origin};
-use crate::agent::record::{self, ReadPublic};
-use crate::agent::{custody, wire};
 use crate::crypto::encoding::{actor_id, decode_base64, decode_hex_array, encode_hex, parse_did};
 use crate::crypto::hash::sha256_of;
 use crate::crypto::server_message::{self, SenderSecrets};
-use crate::kv::{Direction, Read, Row, Table};
-use crate::runtime::{self, Runtime};
-use crate::time::{DAY, HOUR, SECOND};
-use crate::{Error, ErrorCode, Result, Timestamp, webhook};
+use crate::engine::actor::{ActorId, Kind, Operation, Query, Turn, View};
+use crate::engine::kv::{Direction, Read, Row, Table};
+use crate::engine::runtime::{self, Runtime};
+use crate::engine::time::{DAY, HOUR, SECOND};
+use crate::relay::agent::mailbox::{Append, Appended, Asked, Body, Origin};
+use crate::relay::agent::record::{self, ReadPublic};
+use crate::relay::agent::{custody, wire};
+use crate::{Error, ErrorCode, Result, Timestamp, relay::webhook};
 
 /// What is told, in the order of the bits of [`Events`].
 pub const EVENTS: [&str; 4] = ["hire.created", "hire.claimed", "receipt.disputed", "transfer.settled"];

@@ -4,9 +4,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{EVENTS, Events, ReadNotices, SetNotices};
-use crate::http::{Cx, Response, Route, handler};
+use crate::engine::http::{Cx, Response, Route, handler};
 use crate::ledger::provider::ReadOwn;
-use crate::{Error, Result, ledger, runtime};
+use crate::{Error, Result, engine::runtime, ledger};
 
 pub const ROUTES: &[Route] = &[
     Route::get("/v1/agent/ledger-notices", handler!(read))

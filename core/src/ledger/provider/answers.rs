@@ -7,9 +7,9 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 
 use super::SERVICES;
-use crate::http::{Body, Cx};
+use crate::engine::http::{Body, Cx};
+use crate::engine::runtime::Runtime;
 use crate::ledger::envelope::MAX_TEXT;
-use crate::runtime::Runtime;
 use crate::{Error, Result};
 
 /// Members in their order.
@@ -137,7 +137,7 @@ mod tests {
     use futures_util::FutureExt;
 
     use super::*;
-    use crate::testing::TestRuntime;
+    use crate::app::testing::TestRuntime;
 
     fn ask(capability: &str, input: Option<&str>) -> String {
         let rt: Arc<dyn Runtime> = TestRuntime::start(&[]);

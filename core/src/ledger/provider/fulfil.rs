@@ -5,14 +5,14 @@ use std::sync::Arc;
 use super::{ReadTask, Task, answers, own};
 use crate::crypto::encoding::encode_hex;
 use crate::crypto::hash::sha256;
+use crate::engine::runtime::{self, Runtime};
+use crate::engine::time::{HOUR, MINUTE};
 use crate::ledger::ACTOR;
 use crate::ledger::book::did_of;
 use crate::ledger::json::Json;
 use crate::ledger::reason::Reason;
 use crate::ledger::rows::{id_text, parse_id};
 use crate::ledger::submit::Answer;
-use crate::runtime::{self, Runtime};
-use crate::time::{HOUR, MINUTE};
 use crate::{Error, Result, Timestamp};
 
 /// Longest and shortest time to look at the answer, in microseconds, and how long before the end of the escrow it is over

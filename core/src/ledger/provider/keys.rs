@@ -2,21 +2,21 @@
 
 use super::services::SERVICES;
 use super::{Adopt, ReadOwn};
-use crate::agent::create::Create;
-use crate::agent::custody::HeldKeys;
-use crate::agent::record::{Deactivate, ReadKeys, Update};
-use crate::agent::{reseal, wire};
 use crate::crypto::encoding::{self, encode_hex};
 use crate::crypto::{sealing, signing};
-use crate::directory::{self, Did, Reserve, likeness};
+use crate::engine::runtime::{self, Runtime};
+use crate::engine::settings::Settings;
+use crate::engine::time::MINUTE;
 use crate::ledger::ACTOR;
 use crate::ledger::book::{did_of, name_of};
 use crate::ledger::json::{Json, Members};
 use crate::ledger::rows::{KeyRow, Name};
 use crate::ledger::submit::{Answer, Known, Submit};
-use crate::runtime::{self, Runtime};
-use crate::settings::Settings;
-use crate::time::MINUTE;
+use crate::relay::agent::create::Create;
+use crate::relay::agent::custody::HeldKeys;
+use crate::relay::agent::record::{Deactivate, ReadKeys, Update};
+use crate::relay::agent::{reseal, wire};
+use crate::relay::directory::{self, Did, Reserve, likeness};
 use crate::{Error, ErrorCode, Result};
 
 /// How long what the provider signs may be sent, in microseconds.
@@ -94,7 +94,7 @@ pub(super) async fn make(rt: &dyn Runtime) -> Result<Own> {
         capabilities: SERVICES.iter().map(|service| service.slug(&settings.brand)).collect(),
         metadata: "{}".to_owned(),
         client_side: false,
-        standing: crate::agent::standing::Standing::Proved,
+        standing: crate::relay::agent::standing::Standing::Proved,
         signing: public.signing,
         encryption: public.encryption,
         mlkem: Some(public.mlkem),
@@ -115,7 +115,7 @@ pub(super) async fn make(rt: &dyn Runtime) -> Result<Own> {
 
 impl Own {
     fn id(&self) -> Result<Did> {
-        crate::agent::record::did_of(&self.actor)
+        crate::relay::agent::record::did_of(&self.actor)
     }
 
     /// Has the provider bear its name. An agent that had it before it was reserved keeps it.

@@ -20,9 +20,9 @@ use super::book;
 use super::envelope::{Content, Envelope};
 use super::hire::{HIRES, Hire, HireState};
 use super::rows::{ESCROWS, EscrowState, Id, Name, id_text};
-use crate::actor::{Kind, Operation, Query, Turn, View};
-use crate::kv::{Direction, Read, Row, Table};
-use crate::time::SECOND;
+use crate::engine::actor::{Kind, Operation, Query, Turn, View};
+use crate::engine::kv::{Direction, Read, Row, Table};
+use crate::engine::time::SECOND;
 use crate::{Result, Timestamp};
 
 pub use fulfil::fulfil;

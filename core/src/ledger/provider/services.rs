@@ -2,13 +2,13 @@
 
 use super::keys::{self, Own};
 use super::own;
+use crate::engine::runtime::{self, Runtime};
 use crate::ledger::ACTOR;
 use crate::ledger::json::Json;
 use crate::ledger::listing::Listing;
 use crate::ledger::market::ListingsOf;
 use crate::ledger::rows::Micro;
 use crate::ledger::submit::Answer;
-use crate::runtime::{self, Runtime};
 use crate::{Error, Result};
 
 /// One service.

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::{agent_name, own};
 use crate::crypto::encoding::encode_base64;
 use crate::crypto::signing;
-use crate::http::{Auth, Cx, Limit, Response, Route, handler};
+use crate::engine::http::{Auth, Cx, Limit, Response, Route, handler};
 use crate::ledger::json;
 use crate::{Error, ErrorCode, Result};
 

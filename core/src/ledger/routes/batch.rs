@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::act::{self, Act, SignedBody, failed, schema};
 use super::dress_transfer;
 use crate::crypto::encoding::encode_hex;
-use crate::http::{Auth, Cx, Limit, Response, Route, handler};
+use crate::engine::http::{Auth, Cx, Limit, Response, Route, handler};
 use crate::ledger::batch::{Settled, item_id};
 use crate::ledger::envelope::{Content, malformed_item};
 use crate::ledger::reason::Reason;

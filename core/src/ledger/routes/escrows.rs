@@ -7,7 +7,7 @@ use super::act::{self, Act, SignedBody, did, path_name, refused, schema};
 use super::admin;
 use super::proof::{Reader, Texts};
 use crate::crypto::encoding::{encode_base64, encode_hex};
-use crate::http::{Auth, Cx, Limit, Param, Response, Route, handler};
+use crate::engine::http::{Auth, Cx, Limit, Param, Response, Route, handler};
 use crate::ledger::ACTOR;
 use crate::ledger::envelope::{Content, Envelope};
 use crate::ledger::escrow::Stand;
@@ -17,7 +17,7 @@ use crate::ledger::reason::{Reason, Ruled};
 use crate::ledger::rows::{Escrow, EscrowState, Id, Micro, id_text, parse_id};
 use crate::ledger::submit::Done;
 use crate::ledger::sweep::Sweep;
-use crate::{Error, Result, Timestamp, runtime};
+use crate::{Error, Result, Timestamp, engine::runtime};
 
 pub const ROUTES: &[Route] = &[
     Route::post("/v1/pay/escrow/open", handler!(open))

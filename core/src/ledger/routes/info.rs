@@ -5,7 +5,8 @@ use serde::Serialize;
 
 use super::act::schema;
 use crate::Result;
-use crate::http::{Auth, Cx, Limit, Response, Route, handler, routes};
+use crate::engine::http::{Auth, Cx, Limit, Response, Route, handler, routes};
+use crate::engine::runtime::{self, Late};
 use crate::ledger::ACTOR;
 use crate::ledger::book::{DAILY_CAP, MAX_AMOUNT, PER_TX_CAP};
 use crate::ledger::envelope::MAX_TEXT;
@@ -13,7 +14,6 @@ use crate::ledger::reads::ReadHealth;
 use crate::ledger::room::{Storage, Unknown};
 use crate::ledger::rows::Micro;
 use crate::ledger::submit::Prepare;
-use crate::runtime::{self, Late};
 
 pub const ROUTES: &[Route] = &[
     Route::get("/v1/pay/manifest.json", handler!(manifest))
@@ -125,7 +125,7 @@ fn endpoints() -> Vec<Endpoint> {
         routes().filter(|route| route.path.starts_with("/v1/pay/") && !route.path.starts_with(SESSIONS)).collect();
     let known = |route: &Route| ORDER.iter().position(|(method, path)| route.method == *method && route.path == *path);
     let mut ordered: Vec<&Route> = ours;
-    crate::order::sort_by_key(&mut ordered, |route| (known(route).unwrap_or(usize::MAX), route.extension));
+    crate::engine::small_sort::sort_by_key(&mut ordered, |route| (known(route).unwrap_or(usize::MAX), route.extension));
     let entry = |route: &Route| Endpoint { method: route.method.to_string(), path: route.path, summary: route.summary };
     ordered.into_iter().map(entry).collect()
 }

@@ -9,7 +9,7 @@ use super::act::{self, Act, SignedBody, did, path_name, refused, schema};
 use super::proof::{Reader, Texts};
 use super::search::{SearchAnswer, search};
 use crate::crypto::encoding::encode_hex;
-use crate::http::{Auth, Cx, Limit, Param, Response, Route, handler};
+use crate::engine::http::{Auth, Cx, Limit, Param, Response, Route, handler};
 use crate::ledger::ACTOR;
 use crate::ledger::envelope::{Content, Envelope};
 use crate::ledger::hire::{Hire, HireState};
@@ -19,7 +19,7 @@ use crate::ledger::reason::{Reason, Ruled};
 use crate::ledger::rows::{Id, Micro, id_text, parse_id};
 use crate::ledger::submit::Done;
 use crate::ledger::tally::rating;
-use crate::{Error, Result, Timestamp, runtime};
+use crate::{Error, Result, Timestamp, engine::runtime};
 
 const HIRES_PAGE: &[Param] = &[
     Param::optional("state", "`requested`, `claimed`, `completed`, `disputed` or `expired`."),
@@ -201,7 +201,7 @@ async fn listings_of(cx: Cx) -> Result<Response> {
         rows = runtime::late(&*cx.rt, ACTOR, &ListingsOf { name }).await?.value;
     }
     rows.retain(|(_, listing)| before.is_none_or(|before| listing.listed < before));
-    crate::order::sort_by_key(&mut rows, |(_, listing)| Reverse(listing.listed));
+    crate::engine::small_sort::sort_by_key(&mut rows, |(_, listing)| Reverse(listing.listed));
     let more = rows.len() > limit;
     rows.truncate(limit);
     let next = rows.last().map(|(_, listing)| listing.listed).filter(|_| more);

@@ -6,12 +6,12 @@ use std::fmt::Write;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::http::{Cx, Param, Response, Route, handler};
+use crate::engine::http::{Cx, Param, Response, Route, handler};
 use crate::ledger::ACTOR;
 use crate::ledger::metrics::ReadMetrics;
 use crate::ledger::reason::Reason;
 use crate::ledger::rows::Micro;
-use crate::{Error, Result, runtime};
+use crate::{Error, Result, engine::runtime};
 
 pub const ROUTES: &[Route] = &[Route::get("/v1/admin/ledger/metrics", handler!(metrics))
     .admin()

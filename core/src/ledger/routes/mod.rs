@@ -18,7 +18,7 @@ pub mod stats;
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use crate::http::{Auth, Body, Limit, Response, Route};
+use crate::engine::http::{Auth, Body, Limit, Response, Route};
 
 impl Route {
     /// A route of the ledger, whose errors carry what its clients look for.

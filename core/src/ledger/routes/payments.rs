@@ -8,7 +8,7 @@ use super::act::{self, Act, SignedBody, did, failed, path_name, refused, schema}
 use super::dress_transfer;
 use super::proof::{Reader, Texts};
 use crate::crypto::encoding::{encode_base64, encode_hex};
-use crate::http::{Auth, Cx, Limit, Param, Response, Route, handler};
+use crate::engine::http::{Auth, Cx, Limit, Param, Response, Route, handler};
 use crate::ledger::ACTOR;
 use crate::ledger::book::name_of;
 use crate::ledger::envelope::Content;
@@ -19,7 +19,7 @@ use crate::ledger::reason::Reason;
 use crate::ledger::rows::{Id, Micro, Outcome, Payment, id_text, parse_id};
 use crate::ledger::segment::open::ask;
 use crate::ledger::submit::{Done, Kept};
-use crate::{Error, Result, runtime};
+use crate::{Error, Result, engine::runtime};
 
 /// Parameters of lists.
 pub const PAGE: &[Param] = &[

@@ -4,15 +4,15 @@
 use super::act::{self, canonical, speakers};
 use crate::crypto::encoding::decode_base64;
 use crate::crypto::signing;
-use crate::http::Cx;
+use crate::engine::http::Cx;
+use crate::engine::time::MINUTE;
 use crate::ledger::ACTOR;
 use crate::ledger::book::name_of;
 use crate::ledger::envelope::{Content, Envelope};
 use crate::ledger::json::{self, Json};
 use crate::ledger::rows::Name;
 use crate::ledger::submit::{Prepare, window};
-use crate::time::MINUTE;
-use crate::{Result, runtime};
+use crate::{Result, engine::runtime};
 
 /// Longest life of a proof, in microseconds.
 const MAX_LIFE: i64 = MINUTE;

@@ -7,7 +7,7 @@ use super::act::{self, Act, SignedBody, did, path_name, refused, schema};
 use super::market;
 use super::proof::{Reader, Texts};
 use crate::crypto::encoding::{encode_base64, encode_hex};
-use crate::http::{Auth, Cx, Limit, Param, Response, Route, handler};
+use crate::engine::http::{Auth, Cx, Limit, Param, Response, Route, handler};
 use crate::ledger::ACTOR;
 use crate::ledger::book::name_of;
 use crate::ledger::envelope::{Acceptance, Content};
@@ -19,7 +19,7 @@ use crate::ledger::receipt::{Receipt, ReceiptState};
 use crate::ledger::rows::{Id, Micro, id_text, parse_id};
 use crate::ledger::submit::{Done, Prepare};
 use crate::ledger::sweep::Sweep;
-use crate::{Error, Result, Timestamp, runtime};
+use crate::{Error, Result, Timestamp, engine::runtime};
 
 const PAGE: &[Param] = &[
     Param::optional("limit", "Rows per page, at most 200; default 50."),

@@ -5,15 +5,15 @@ use serde::Serialize;
 
 use super::act::{self, schema};
 use super::market::{ListingBody, listing_body};
-use crate::directory::fold;
-use crate::http::{Cx, Response};
+use crate::engine::http::{Cx, Response};
 use crate::ledger::ACTOR;
 use crate::ledger::book::name_of;
 use crate::ledger::index::{self, Find, Offer, Place};
 use crate::ledger::listing::Listing;
 use crate::ledger::market::{ListingsOf, ReadListings};
 use crate::ledger::rows::{Id, Micro, Name};
-use crate::{Error, Result, Timestamp, order, runtime};
+use crate::relay::directory::fold;
+use crate::{Error, Result, Timestamp, engine::runtime, engine::small_sort};
 
 #[derive(Serialize, JsonSchema)]
 pub struct SearchAnswer {
@@ -94,7 +94,7 @@ async fn of_one(cx: &Cx, find: &Find, name: Name) -> Result<Page> {
     let rows = runtime::late(&*cx.rt, ACTOR, &ListingsOf { name }).await?.value;
     let place = |listing: &Listing| Place { price: listing.price, listed: listing.listed };
     let mut fitting: Vec<_> = rows.into_iter().filter(|(_, listing)| find.fits(&Offer::of(listing))).collect();
-    order::sort_by_key(&mut fitting, |(_, listing)| place(listing));
+    small_sort::sort_by_key(&mut fitting, |(_, listing)| place(listing));
     let more = fitting.len() > find.limit;
     fitting.truncate(find.limit);
     let next = fitting.last().map(|(_, listing)| place(listing)).filter(|_| more);

@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::act::{self, did, path_name, schema};
 use super::payments::PAGE;
 use super::proof::{Reader, Texts};
-use crate::http::{Auth, Cx, Limit, Response, Route, handler};
+use crate::engine::http::{Auth, Cx, Limit, Response, Route, handler};
 use crate::ledger::form;
 use crate::ledger::rows::{Micro, id_text};
 use crate::ledger::segment::open::ask;

@@ -5,12 +5,12 @@ use serde::Serialize;
 
 use super::act::{did, path_name, schema};
 use super::market::{ListingBody, listing_body};
-use crate::http::{Auth, Cx, Limit, Response, Route, handler};
+use crate::engine::http::{Auth, Cx, Limit, Response, Route, handler};
+use crate::engine::runtime::{self, Late};
 use crate::ledger::ACTOR;
 use crate::ledger::market::{ReadStats, ReadTrust, Trust};
 use crate::ledger::rows::{Micro, id_text};
 use crate::ledger::tally::{Tally, rating};
-use crate::runtime::{self, Late};
 use crate::{Result, Timestamp};
 
 pub const ROUTES: &[Route] = &[

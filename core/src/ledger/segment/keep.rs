@@ -7,15 +7,15 @@ use futures_util::stream::{self, StreamExt, TryStreamExt};
 use serde::{Deserialize, Serialize};
 
 use super::{BODIES, SEGMENTS, age, body};
-use crate::actor::{ActorId, Kind, Operation, Query, Turn, View};
 use crate::crypto::encoding::encode_hex;
 use crate::crypto::hash::sha256;
-use crate::kv::{Direction, Pair, Row, Table};
+use crate::engine::actor::{ActorId, Kind, Operation, Query, Turn, View};
+use crate::engine::kv::{Direction, Pair, Row, Table};
+use crate::engine::runtime::{self, Archive, Runtime};
+use crate::engine::time::MINUTE;
 use crate::ledger::book::Books;
 use crate::ledger::merkle::Hash;
 use crate::ledger::{ACTOR, sweep};
-use crate::runtime::{self, Archive, Runtime};
-use crate::time::MINUTE;
 use crate::{Result, Timestamp};
 
 /// The wish to have segments kept ([`Turn::reach_out`]).

@@ -20,11 +20,11 @@ use super::book::Books;
 use super::log::Part;
 use super::merkle::{self, Hash};
 use super::rows::{Book, EVENT_PARTS, EVENTS, Id};
-use crate::actor::{decode, encode};
 use crate::crypto::hash::sha256;
-use crate::kv::{Direction, Pair, Range, Read, Row, StoreError, Table, encode_row};
-use crate::settings::Settings;
-use crate::time::DAY;
+use crate::engine::actor::{decode, encode};
+use crate::engine::kv::{Direction, Pair, Range, Read, Row, StoreError, Table, encode_row};
+use crate::engine::settings::Settings;
+use crate::engine::time::DAY;
 use crate::{Error, Result, Timestamp};
 
 /// Events of one segment, unless they are large: two tiles of the tree. Reading one event unpacks its whole segment, and
@@ -58,9 +58,9 @@ impl Row for Segment {}
 /// A row as it was.
 #[derive(Serialize, Deserialize)]
 struct Packed {
-    #[serde(with = "crate::kv::bytes")]
+    #[serde(with = "crate::engine::kv::bytes")]
     key: Vec<u8>,
-    #[serde(with = "crate::kv::bytes")]
+    #[serde(with = "crate::engine::kv::bytes")]
     value: Vec<u8>,
 }
 

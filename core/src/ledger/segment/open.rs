@@ -12,13 +12,13 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::{SEALED, Segment, body, holder, missing, unpack};
-use crate::actor::{Kind, Query, View};
 use crate::crypto::hash::sha256;
-use crate::kv::{Direction, Pair, Range, Read, StoreError};
+use crate::engine::actor::{Kind, Query, View};
+use crate::engine::kv::{Direction, Pair, Range, Read, StoreError};
+use crate::engine::runtime::{self, Runtime};
 use crate::ledger::merkle::{self, Hash};
 use crate::ledger::rows::{EVENT_PARTS, EVENTS, Id};
 use crate::ledger::{ACTOR, book};
-use crate::runtime::{self, Runtime};
 use crate::{Error, Result};
 
 /// How often one question is asked again with more segments.
@@ -46,7 +46,7 @@ pub struct Open<Q> {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Fetched {
     first: u64,
-    #[serde(with = "crate::kv::bytes")]
+    #[serde(with = "crate::engine::kv::bytes")]
     body: Vec<u8>,
 }
 

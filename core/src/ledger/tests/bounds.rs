@@ -8,12 +8,12 @@ use futures_util::FutureExt;
 use serde_json::{Value, json};
 
 use super::{Party, World, hours, minutes, refused, text, with};
-use crate::actor::{ActorId, Kind};
-use crate::kv::{Batch, Direction, MemoryStore, Pair, Range, Read, Store, StoreError};
+use crate::app::testing::TestRuntime;
+use crate::engine::actor::{ActorId, Kind};
+use crate::engine::kv::{Batch, Direction, MemoryStore, Pair, Range, Read, Store, StoreError};
+use crate::engine::runtime::Runtime;
 use crate::ledger::book;
 use crate::ledger::rows::{BURNT, BURNT_UNTIL, WALLETS};
-use crate::runtime::Runtime;
-use crate::testing::TestRuntime;
 
 /// Counts the rows that scans give.
 struct Counting(MemoryStore, Cell<usize>);
@@ -86,7 +86,7 @@ fn ruling_16_an_operation_reads_one_boundary_minute() {
         let wallet = WALLETS.get(&stored, &(name.to_owned(),)).unwrap().unwrap();
         assert!(wallet.flow.len() <= 1_441);
         let spent = book::spent(&stored, now, name, &wallet).unwrap();
-        let counts = |at: &&crate::Timestamp| now.since(**at) <= crate::time::DAY;
+        let counts = |at: &&crate::Timestamp| now.since(**at) <= crate::engine::time::DAY;
         assert_eq!(spent, 7 * paid.iter().filter(counts).count() as u64, "{seconds} s later");
         assert!(stored.1.get() <= 9, "{} rows", stored.1.get());
     }
@@ -227,7 +227,7 @@ fn ruling_14_overload_is_503_with_retry_after() {
     let body = a.signer.signed("credit-transfer", world.rt.now(), members).to_string();
     world.rt.close(true);
     let ask = |method: http::Method, path: &str, body: &str| {
-        let request = crate::http::Request {
+        let request = crate::engine::http::Request {
             method,
             path: path.to_owned(),
             query: String::new(),
@@ -237,7 +237,7 @@ fn ruling_14_overload_is_503_with_retry_after() {
             forwarded: false,
             network: None,
         };
-        let response = crate::http::serve(world.rt.clone(), request).now_or_never().unwrap();
+        let response = crate::engine::http::serve(world.rt.clone(), request).now_or_never().unwrap();
         (response.status.as_u16(), response.headers.get("retry-after").map(|value| value.to_str().unwrap().to_owned()))
     };
     for path in ["/v1/pay/stats", "/v1/pay/capability/search", "/v1/pay/wallet/did:svc:a"] {

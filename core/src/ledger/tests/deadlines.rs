@@ -5,8 +5,8 @@ use serde_json::json;
 use std::time::Duration;
 
 use super::{World, hours, minutes, refused, with};
+use crate::engine::runtime::Runtime;
 use crate::ledger::rows::{DUE, HELD};
-use crate::runtime::Runtime;
 
 /// Spec ledger E15.
 #[test]

@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 use super::log::{audit, busy_on, read};
 use super::{Party, World, hours, minutes};
 use crate::Timestamp;
+use crate::engine::runtime::Runtime;
 use crate::ledger::form::Hidden;
 use crate::ledger::json;
-use crate::runtime::Runtime;
 
 /// In the hours of the log.
 const AT: &str = "2026-01-01T03:00:00.000Z";

@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 
 use super::{Party, World, hours, minutes, refused, text, with};
 use crate::crypto::Secret;
+use crate::engine::runtime::Runtime;
 use crate::ledger::client::Signer;
 use crate::ledger::log::Event;
 use crate::ledger::rows::{ESCROWS, EVENTS, EscrowState, id_text};
-use crate::runtime::Runtime;
 
 /// A payer with 1,000 micro-credits, a registered recipient without a wallet, a stranger.
 fn three() -> (World, Party, Party, Party) {

@@ -9,11 +9,11 @@ use super::invariants_transfer::{perform, submission};
 use super::{Party, World, hours, minutes, refused, settled, text, with};
 use crate::crypto::Secret;
 use crate::crypto::encoding::{encode_base64, encode_hex};
+use crate::engine::runtime::Runtime;
 use crate::ledger::client::Signer;
 use crate::ledger::pay::{Claimant, GRANT};
 use crate::ledger::rows::{EVENTS, FAUCET, WALLETS};
 use crate::ledger::submit::Answer;
-use crate::runtime::Runtime;
 
 fn claim(world: &World, by: &Party) -> Result<Value, String> {
     world.act(by, "pay-faucet", json!({ "did": by.did() }))

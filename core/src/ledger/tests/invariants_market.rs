@@ -4,13 +4,13 @@ use serde_json::{Value, json};
 
 use super::invariants_transfer::{perform, submission};
 use super::{Party, World, hours, minutes, refused, text, with};
-use crate::kv::Overlay;
+use crate::engine::kv::Overlay;
+use crate::engine::runtime::Runtime;
 use crate::ledger::hire::HIRES;
 use crate::ledger::listing::LISTINGS;
 use crate::ledger::reason::Reason;
 use crate::ledger::rows::ESCROWS;
 use crate::ledger::submit::{Answer, Kept};
-use crate::runtime::Runtime;
 
 /// A requester with 1,000 micro-credits, a provider, a listing of 100.
 fn scene() -> (World, Party, Party, Value) {
@@ -117,11 +117,12 @@ fn m8_a_provider_that_ended_is_not_hired_whatever_its_listing_says() {
     world.send("DELETE", "/v1/agent/deactivate", Some(&b.key), &Value::Null);
     refused(world.hire(&a, &listing), "capability_inactive");
     let store = world.store();
-    let (key, row) = LISTINGS.scan(&store, &LISTINGS.range(), crate::kv::Direction::Ascending, 1).unwrap().remove(0);
+    let (key, row) =
+        LISTINGS.scan(&store, &LISTINGS.range(), crate::engine::kv::Direction::Ascending, 1).unwrap().remove(0);
     let mut space = Overlay::new(&store);
     LISTINGS.put(&mut space, &key, &crate::ledger::listing::Listing { active: true, ..row }).unwrap();
     let (mut active, batch) = (store.clone(), space.into_batch());
-    crate::kv::Store::apply(&mut active, batch).unwrap();
+    crate::engine::kv::Store::apply(&mut active, batch).unwrap();
     let (answer, _) = perform(&world.rt, &active, &submit);
     assert_eq!(answer, Answer::Refused(Reason::RecipientInvalidDid, Kept::default()));
 }

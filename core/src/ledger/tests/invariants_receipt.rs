@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 
 use super::invariants_transfer::{perform, submission};
 use super::{Party, World, hours, minutes, refused, text, with};
+use crate::engine::runtime::Runtime;
 use crate::ledger::hire::{HIRES, HireState};
 use crate::ledger::reason::Reason;
 use crate::ledger::receipt::{RECEIPTS, RECEIPTS_FROM, RECEIPTS_OF, RECEIPTS_TO};
 use crate::ledger::rows::DUE;
 use crate::ledger::submit::{Answer, Kept};
-use crate::runtime::Runtime;
 
 /// A requester with 1,000 micro-credits, a provider, an escrow of 100 between them for a day.
 fn scene() -> (World, Party, Party, String) {

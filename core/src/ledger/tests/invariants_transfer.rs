@@ -6,15 +6,15 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{Party, World, hours, refused, settled, text, with};
-use crate::actor::{ActorId, Call, Kind, decode, host};
+use crate::app::testing::TestRuntime;
 use crate::crypto::signing;
-use crate::kv::fault::{FaultyStore, How, When};
-use crate::kv::{MemoryStore, Store};
+use crate::engine::actor::{ActorId, Call, Kind, decode, host};
+use crate::engine::kv::fault::{FaultyStore, How, When};
+use crate::engine::kv::{MemoryStore, Store};
+use crate::engine::runtime::Runtime;
 use crate::ledger::book::{DAILY_CAP, PER_TX_CAP};
 use crate::ledger::rows::{EVENTS, KEYS, KeyRow, WALLETS};
 use crate::ledger::submit::{Answer, Done, Known, Submit};
-use crate::runtime::Runtime;
-use crate::testing::TestRuntime;
 
 /// Every kind of envelope that a key of somebody signs, each of them good: schema, signer, members.
 pub(super) fn every_kind<'a>(world: &World, a: &'a Party, b: &'a Party) -> Vec<(&'static str, &'a Party, Value)> {
@@ -231,7 +231,7 @@ pub(super) fn submission(world: &World, by: &Party, other: Option<&Party>, schem
 }
 
 /// What the ledger makes of it on these rows.
-pub(super) fn perform(rt: &TestRuntime, store: &MemoryStore, submit: &Submit) -> (Answer, crate::kv::Batch) {
+pub(super) fn perform(rt: &TestRuntime, store: &MemoryStore, submit: &Submit) -> (Answer, crate::engine::kv::Batch) {
     let actor = ActorId::sole(Kind::Ledger);
     let settings = &rt.environment().settings;
     let space = host::Space { actor: &actor, rows: store, now: rt.now(), seed: [1; 32], settings };

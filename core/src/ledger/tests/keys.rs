@@ -3,13 +3,13 @@
 use serde_json::{Value, json};
 
 use super::{Party, World, refused};
-use crate::agent::proof::Keys;
-use crate::agent::rotate::signed_text;
 use crate::crypto::client::{Client, Options};
 use crate::crypto::encoding::encode_base64;
 use crate::crypto::{Secret, signing};
+use crate::engine::runtime::Runtime;
 use crate::ledger::client::Signer;
-use crate::runtime::Runtime;
+use crate::relay::agent::proof::Keys;
+use crate::relay::agent::rotate::signed_text;
 
 /// Rotates an agent to the key of this seed, signed for by `by` or not at all.
 fn rotate(world: &World, party: &Party, seed: u8, by: Option<&Signer>) -> Value {

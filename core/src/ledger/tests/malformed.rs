@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 
 use super::invariants_transfer::every_kind;
 use super::{Party, World, path_of};
-use crate::actor::{ActorId, Kind};
+use crate::engine::actor::{ActorId, Kind};
+use crate::engine::runtime::Runtime;
 use crate::ledger::json as strict;
 use crate::ledger::mutation::Mutator;
-use crate::runtime::Runtime;
 
 /// How many bodies are tried; after each so many, on a new deployment.
 const BODIES: usize = 10_000;

@@ -3,7 +3,7 @@
 
 use crate::crypto::encoding::encode_hex;
 use crate::crypto::hash::sha256_of;
-use crate::kv::{Change, MemoryStore, Overlay, Store};
+use crate::engine::kv::{Change, MemoryStore, Overlay, Store};
 use crate::ledger::merkle::{
     Frontier, Hash, Kept, append, consistency, inclusion, is_consistent, is_included, leaf, leaf_hash, node_hash, root,
 };

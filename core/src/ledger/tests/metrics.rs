@@ -3,12 +3,12 @@
 use serde_json::json;
 
 use super::{Party, World, hours, refused, with};
-use crate::actor::{ActorId, Kind, Query, View};
-use crate::kv::{MemoryStore, Overlay, Store};
+use crate::engine::actor::{ActorId, Kind, Query, View};
+use crate::engine::kv::{MemoryStore, Overlay, Store};
+use crate::engine::runtime::Runtime;
 use crate::ledger::book::Books;
 use crate::ledger::metrics::{self, Metrics, ReadMetrics};
 use crate::ledger::rows::WALLETS;
-use crate::runtime::Runtime;
 
 impl World {
     /// The numbers after so many looks at the wallets of a store.

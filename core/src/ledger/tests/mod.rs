@@ -40,13 +40,13 @@ use super::client::Signer;
 use super::log::{Event, What};
 use super::rows::{Id, WALLETS, Wallet};
 use super::segment;
-use crate::actor::{ActorId, Kind};
+use crate::app::testing::TestRuntime;
 use crate::crypto::Secret;
 use crate::crypto::client::{Client, Options};
-use crate::http::{Body, Request, serve};
-use crate::kv::{Batch, Direction, Key, MemoryStore, Row, Store, Table};
-use crate::runtime::Runtime;
-use crate::testing::TestRuntime;
+use crate::engine::actor::{ActorId, Kind};
+use crate::engine::http::{Body, Request, serve};
+use crate::engine::kv::{Batch, Direction, Key, MemoryStore, Row, Store, Table};
+use crate::engine::runtime::Runtime;
 
 /// What every deployment here is told.
 const SETTINGS: &[(&str, &str)] = &[("admin_key", "operator"), ("pay_writes_per_minute", "0")];

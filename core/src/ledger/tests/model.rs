@@ -3,7 +3,7 @@
 //! `cargo xtask sim ledger` is the long form; `HELIOGRAPH_LEDGER_SEED=7` replays one seed. What runs on redb is beside its
 //! store.
 
-use crate::kv::{Batch, Direction, MemoryStore, Range, Read, Store};
+use crate::engine::kv::{Batch, Direction, MemoryStore, Range, Read, Store};
 use crate::ledger::model::{Model, walk_seeds};
 
 fn number(name: &str) -> Option<u64> {

@@ -5,11 +5,11 @@ use serde_json::json;
 
 use super::{World, refused};
 use crate::crypto::encoding::decode_base64_array;
+use crate::engine::runtime;
 use crate::ledger::ACTOR;
 use crate::ledger::admin::{SetAdminKey, SyncAdminKeys};
 use crate::ledger::client::Signer;
 use crate::ledger::rows::Role;
-use crate::runtime;
 
 impl World {
     /// A start with these keys in the settings.

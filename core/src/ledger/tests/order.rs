@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 
 use super::{Party, World, hours, minutes, path_of, settled, text, with};
 use crate::crypto::Secret;
+use crate::engine::runtime::Runtime;
+use crate::engine::time::{MINUTE, SECOND};
 use crate::ledger::client::Signer;
-use crate::runtime::Runtime;
-use crate::time::{MINUTE, SECOND};
 
 /// What one thing wrong gives, and how it is made wrong.
 type Fault<C> = (&'static str, fn(&mut C));

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Party, SETTINGS, World, hours, minutes, refused, text};
-use crate::actor::{ActorId, Kind};
+use crate::engine::actor::{ActorId, Kind};
 use crate::ledger::pay::MAX_FAILURES;
 use std::collections::BTreeMap;
 

@@ -8,11 +8,11 @@ use serde_json::{Value, json};
 
 use super::log::{busy_on, read};
 use super::{Party, SETTINGS, World, hours, minutes, refused, text};
-use crate::actor::{ActorId, Kind};
+use crate::app::testing::TestRuntime;
+use crate::engine::actor::{ActorId, Kind};
+use crate::engine::runtime::Runtime;
 use crate::ledger::rows::{EVENT_PARTS, EVENTS};
 use crate::ledger::segment::{BODIES, RUN, SEALED, SEGMENTS};
-use crate::runtime::Runtime;
-use crate::testing::TestRuntime;
 
 const DAY: u64 = 24;
 
@@ -126,7 +126,7 @@ fn ruling_12_a_run_is_sealed_when_its_last_event_is_thirty_days_old_and_not_befo
     };
     // Events of one moment have times of their own, a microsecond apart.
     let last = world.rows(&EVENTS).into_iter().map(|(_, event)| event.at).max().unwrap();
-    let due = last.plus(30 * crate::time::DAY);
+    let due = last.plus(30 * crate::engine::time::DAY);
     world.wait(world.rt.now().until(due) - Duration::from_micros(1));
     assert_eq!(sealed(&world), 0);
     world.wait(Duration::from_micros(1));

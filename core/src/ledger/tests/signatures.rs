@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use super::{World, refused};
-use crate::actor::{ActorId, Kind};
 use crate::crypto::encoding::{decode_base64, did, did_bytes, encode_base64};
-use crate::runtime::Runtime;
+use crate::engine::actor::{ActorId, Kind};
+use crate::engine::runtime::Runtime;
 
 /// The order of the group, little-endian.
 const ORDER: [u8; 32] = [

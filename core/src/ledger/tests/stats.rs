@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::{World, hours, minutes, text};
+use crate::engine::runtime::Runtime;
+use crate::engine::time::{DAY, HOUR};
 use crate::ledger::book::minute;
-use crate::runtime::Runtime;
-use crate::time::{DAY, HOUR};
 
 /// What happened, minute by minute, counted beside the ledger.
 #[derive(Default)]

@@ -5,9 +5,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{Party, World, hours, minutes, refused};
-use crate::actor::{ActorId, Kind};
+use crate::engine::actor::{ActorId, Kind};
+use crate::engine::runtime::Runtime;
 use crate::ledger::rows::{BURNT, BURNT_UNTIL, WALLETS};
-use crate::runtime::Runtime;
 
 /// An envelope with a window given in milliseconds from now.
 fn windowed(world: &World, a: &Party, b: &Party, issued: i64, expires: i64) -> Value {
@@ -88,9 +88,9 @@ fn ruling_16_a_wallet_remembers_minutes_of_a_day_and_no_more() {
     let flow = || {
         let rows = world.rt.rows(&ActorId::sole(Kind::Ledger));
         let name = a.signer.did.strip_prefix("did:svc:").unwrap().to_owned();
-        let store = crate::kv::MemoryStore::default();
-        let mut space = crate::kv::Overlay::new(&store);
-        rows.into_iter().for_each(|(key, value)| crate::kv::Write::put(&mut space, key, value));
+        let store = crate::engine::kv::MemoryStore::default();
+        let mut space = crate::engine::kv::Overlay::new(&store);
+        rows.into_iter().for_each(|(key, value)| crate::engine::kv::Write::put(&mut space, key, value));
         WALLETS.get(&space, &(name,)).unwrap().unwrap().flow.len()
     };
     for _ in 0..200 {

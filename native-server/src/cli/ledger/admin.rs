@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use bytes::Bytes;
 use clap::{Args, Subcommand};
+use heliograph_core::engine::time::MINUTE;
 use heliograph_core::ledger::json as canonical;
-use heliograph_core::time::MINUTE;
 use http::Method;
 use serde_json::{Map, Value, json};
 

@@ -1,0 +1,272 @@
+//! The operator's routes and the health checks (rulings foundation-relay 23 and 29: extensions of the interface).
+//!
+//! Keys are managed the same way on both runtimes. The data file can be looked at and copied natively only: on the edge
+//! the platform keeps the data, with point-in-time recovery of its own, and those routes answer 404.
+
+use std::borrow::Cow;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::crypto::encoding::{encode_hex, parse_actor_id};
+use crate::engine::deployment::{self, Keys, ListedKey, WhoAmI};
+use crate::engine::http::{Body, Cx, Param, Response, Route, handler};
+use crate::engine::runtime::{self, FileInfo, Maintenance, Scrub};
+use crate::relay::agent;
+use crate::relay::agent::reseal::{Progress, reseal};
+use crate::relay::keys::{RevokeAccount, SignupResponse, Tier};
+use crate::{Error, ErrorCode, Result};
+
+pub const ROUTES: &[Route] = &[
+    Route::get("/healthz", handler!(healthz)).extension().returns::<Health>().summary("Whether the process answers."),
+    Route::get("/readyz", handler!(readyz))
+        .extension()
+        .effectful()
+        .returns::<Health>()
+        .summary("Whether a write becomes durable right now; 503 when not."),
+    Route::get("/v1/admin/keys", handler!(list_keys))
+        .admin()
+        .extension()
+        .params(&[
+            Param::optional("after", "The `next` of the page before."),
+            Param::optional("limit", "Keys per page, at most 1,000; default 100."),
+        ])
+        .returns::<KeyPage>()
+        .summary("List API keys, without their secrets."),
+    Route::post("/v1/admin/keys", handler!(create_key))
+        .admin()
+        .extension()
+        .accepts::<NewKey>()
+        .creates::<SignupResponse>()
+        .summary("Make an API key of any tier. It is shown once."),
+    Route::delete("/v1/admin/keys/{account}", handler!(revoke_key))
+        .admin()
+        .extension()
+        .returns::<Revoked>()
+        .summary("End an API key at once."),
+    Route::post("/v1/admin/master-key", handler!(rotate_master))
+        .admin()
+        .extension()
+        .bodiless()
+        .creates::<MasterKeys>()
+        .summary("Make a new master key and move what is sealed under it, in the background; native only."),
+    Route::post("/v1/admin/agents/{did}/reseal", handler!(reseal_agent))
+        .admin()
+        .extension()
+        .bodiless()
+        .returns::<Resealed>()
+        .summary("Move what one agent has sealed under the current master key."),
+    Route::get("/v1/admin/db", handler!(db_info))
+        .admin()
+        .extension()
+        .returns::<DbInfo>()
+        .summary("What the data file holds; native only."),
+    Route::get("/v1/admin/db/backup", handler!(db_backup))
+        .admin()
+        .extension()
+        .effectful()
+        .summary("A consistent copy of the data file; native only. The key file is not in it."),
+    Route::post("/v1/admin/scrub", handler!(scrub))
+        .admin()
+        .extension()
+        .bodiless()
+        .returns::<Scrubbed>()
+        .summary("Read everything and compare it with its checksums; on the edge the platform does so by itself."),
+];
+
+/// The answer of a health check.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Health {
+    /// `ok` or `ready`.
+    pub status: &'static str,
+}
+
+async fn healthz(_cx: Cx) -> Result<Response> {
+    Response::json(&Health { status: "ok" })
+}
+
+async fn readyz(cx: Cx) -> Result<Response> {
+    cx.rt.probe().await?;
+    Response::json(&Health { status: "ready" })
+}
+
+/// A listed API key.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct KeyEntry {
+    /// Names the key, for revoking.
+    pub account: String,
+    pub tier: String,
+    /// What the holder wrote about themselves.
+    pub label: String,
+    /// ISO 8601.
+    pub created_at: String,
+    pub revoked: bool,
+}
+
+impl KeyEntry {
+    fn of(cx: &Cx, key: ListedKey) -> Result<KeyEntry> {
+        Ok(KeyEntry {
+            label: crate::relay::keys::shown_label(&*cx.rt, &key.account, &key.label)?,
+            account: key.account,
+            tier: key.tier,
+            created_at: key.created.to_string(),
+            revoked: key.revoked,
+        })
+    }
+}
+
+/// One page of keys.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct KeyPage {
+    pub keys: Vec<KeyEntry>,
+    /// The limit in force: the one asked for, at most 1,000.
+    pub limit: u32,
+    /// Give it as `after` to get the next page; null on the last one.
+    pub next: Option<String>,
+}
+
+async fn list_keys(cx: Cx) -> Result<Response> {
+    let limit = cx.count("limit", 100, 1_000)?;
+    let query = Keys { after: cx.query("after")?, limit };
+    let keys = runtime::query(&*cx.rt, deployment::actor().name, &query).await?;
+    let next = keys.last().filter(|_| keys.len() == limit as usize).map(|key| key.account.clone());
+    let keys = keys.into_iter().map(|key| KeyEntry::of(&cx, key)).collect::<Result<_>>()?;
+    Response::json(&KeyPage { keys, limit, next })
+}
+
+/// What key to make.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct NewKey {
+    pub tier: Tier,
+    /// For the list of keys; at most 500 characters.
+    #[serde(default)]
+    pub label: String,
+}
+
+async fn create_key(cx: Cx) -> Result<Response> {
+    let wanted: NewKey = cx.json()?;
+    if wanted.tier == Tier::Demo {
+        return Err(Error::bad_request("The demo key is the setting `demo_key`; `tier` must be another."));
+    }
+    if wanted.label.chars().count() > 500 {
+        return Err(Error::bad_request("`label` must be at most 500 characters."));
+    }
+    Response::created(&crate::relay::keys::create(&*cx.rt, wanted.tier, &wanted.label).await?)
+}
+
+/// A key that ended.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Revoked {
+    pub account: String,
+    pub revoked: bool,
+}
+
+/// Accepts the account or the whole key, so that a leaked key can be revoked as it was found.
+async fn revoke_key(cx: Cx) -> Result<Response> {
+    let environment = cx.rt.environment();
+    let given = cx.path("account")?;
+    let key = environment.secrets.parse_key(&environment.settings.brand, crate::relay::keys::KEY_KIND, given);
+    let account = key.map_or(Cow::Borrowed(given), |key| Cow::Owned(key.actor().to_owned())).into_owned();
+    if parse_actor_id(&account).is_none() {
+        return Err(Error::not_found("There is no such key."));
+    }
+    runtime::call(&*cx.rt, account.clone(), &RevokeAccount).await?;
+    Response::json(&Revoked { account, revoked: true })
+}
+
+/// The master keys after a rotation.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct MasterKeys {
+    /// Names the current one, 16 hexadecimal digits.
+    pub key_id: String,
+    /// How many earlier ones are kept. They never go: API keys and address hashes made under them need them.
+    pub earlier_keys: u64,
+}
+
+async fn rotate_master(cx: Cx) -> Result<Response> {
+    let Some(maintenance) = cx.rt.maintenance() else {
+        let message = "The master keys of this deployment are secrets of its platform: set HELIOGRAPH_MASTER_KEY and \
+                       HELIOGRAPH_MASTER_KEYS_EARLIER there.";
+        return Err(Error::new(ErrorCode::NotFound, message));
+    };
+    maintenance.rotate_master().await?;
+    let ring = cx.rt.environment().secrets.sealing();
+    Response::created(&MasterKeys {
+        key_id: encode_hex(&ring.current().id()),
+        earlier_keys: u64::try_from(ring.earlier()).map_err(Error::internal)?,
+    })
+}
+
+/// What moved under the current master key.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Resealed {
+    pub resealed: u64,
+    /// Values that none of the master keys opens; they stay as they are.
+    pub unopened: u64,
+    /// False when there is more: ask again.
+    pub complete: bool,
+}
+
+/// Pages of an agent's values that one request moves, so that it ends in time on the edge.
+const RESEAL_PAGES: usize = 20;
+
+async fn reseal_agent(cx: Cx) -> Result<Response> {
+    let actor = agent::wire::known_actor(cx.settings(), cx.path("did")?)?;
+    let Progress { resealed, unopened, complete } = reseal(&*cx.rt, &actor, RESEAL_PAGES).await?;
+    Response::json(&Resealed { resealed, unopened, complete })
+}
+
+/// The deployment and its data file.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct DbInfo {
+    pub deployment: String,
+    pub brand: String,
+    /// ISO 8601.
+    pub created_at: String,
+    #[serde(flatten)]
+    pub file: FileInfo,
+}
+
+fn maintenance(cx: &Cx) -> Result<&dyn Maintenance> {
+    cx.rt.maintenance().ok_or_else(|| {
+        let message = "This deployment has no data file: the platform keeps its data and the ways to copy it.";
+        Error::new(ErrorCode::NotFound, message)
+    })
+}
+
+async fn db_info(cx: Cx) -> Result<Response> {
+    let file = maintenance(&cx)?.info().await?;
+    let identity = runtime::query(&*cx.rt, deployment::actor().name, &WhoAmI).await?;
+    let identity = identity.ok_or_else(|| Error::internal("a running deployment without identity"))?;
+    let (brand, created_at) = (identity.brand, identity.created.to_string());
+    Response::json(&DbInfo { deployment: identity.id, brand, created_at, file })
+}
+
+/// What a scrub found.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Scrubbed {
+    /// False where the platform keeps the data, with checksums of its own: then there is nothing else to say.
+    pub supported: bool,
+    /// What it means when it is not supported.
+    pub note: Option<String>,
+    #[serde(flatten)]
+    pub found: Scrub,
+}
+
+async fn scrub(cx: Cx) -> Result<Response> {
+    let Some(maintenance) = cx.rt.maintenance() else {
+        let note = "The platform keeps the data of this deployment and checks it with checksums of its own.";
+        return Response::json(&Scrubbed { supported: false, note: Some(note.into()), found: Scrub::default() });
+    };
+    Response::json(&Scrubbed { supported: true, note: None, found: maintenance.scrub().await? })
+}
+
+async fn db_backup(cx: Cx) -> Result<Response> {
+    let copy = maintenance(&cx)?.backup().await?;
+    let mut response = Response::new(http::StatusCode::OK, "application/octet-stream", "");
+    response.set("content-disposition", "attachment; filename=\"heliograph.redb\"");
+    // A copy that breaks off must not look whole.
+    response.set("content-length", &copy.bytes.to_string());
+    response.body = Body::Stream(copy.stream);
+    Ok(response)
+}

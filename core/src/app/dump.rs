@@ -1,0 +1,334 @@
+//! Moving a whole deployment: `dump` and `load` (ruling foundation-relay 40).
+//!
+//! A dump is JSON lines: a header with the version of the format, then rows of actors as they are stored, then a line that
+//! counts them. It knows actors and rows, not what they mean, so whatever is added later moves as well, between a data file
+//! and the edge in both directions. What is sealed stays sealed: a dump is of use only together with the master keys, and a
+//! deployment with other ones refuses it. Both ends are closed meanwhile (setting `closed`), so that no message between
+//! actors is under way and no timer runs; published bodies do not move, they are made anew.
+
+use std::pin::pin;
+
+use futures_util::stream::{self, StreamExt};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::crypto::encoding::{decode_base64, encode_base64, encode_hex};
+use crate::engine::actor::rows::{self, Page, ReadRows};
+use crate::engine::actor::{ActorId, Call, Kind, decode, encode, schema};
+use crate::engine::deployment::{self, WhoAmI};
+use crate::engine::http::{Cx, Param, Response, Route, handler};
+use crate::engine::kv::Pair;
+use crate::engine::roster::{self, Enrol, Listed};
+use crate::engine::runtime::{self, Runtime};
+use crate::ledger::segment::keep;
+use crate::{Error, Result};
+
+/// The version of the format. Another one is refused.
+pub const FORMAT: u32 = 1;
+/// Actors of one answer: each is asked, and on the edge a request may ask few.
+const ACTORS: usize = 32;
+/// Bytes of rows after which an answer takes no further actor.
+const BYTES: usize = 1 << 20;
+/// Most bytes of one request of a load.
+pub const MAX_LOAD: usize = 8 << 20;
+/// Actors of a load that are written at once, so that they share commits.
+const AT_ONCE: usize = 32;
+/// Kinds whose actors come from use; a deployment without them is empty.
+const USED: [Kind; 7] =
+    [Kind::Agent, Kind::Account, Kind::Country, Kind::Channel, Kind::Attestation, Kind::Relay, Kind::Probe];
+
+pub const ROUTES: &[Route] = &[
+    Route::get("/v1/admin/dump/header", handler!(header))
+        .admin()
+        .extension()
+        .returns::<Header>()
+        .summary("The first line of a dump. The deployment must be closed."),
+    Route::get("/v1/admin/dump", handler!(dump))
+        .admin()
+        .extension()
+        .params(&[
+            Param::optional("actor", "`next.actor` of the answer before."),
+            Param::optional("row", "`next.row` of the answer before."),
+        ])
+        .returns::<DumpPage>()
+        .summary("Rows of actors, actor after actor. The deployment must be closed."),
+    Route::post("/v1/admin/load/check", handler!(check))
+        .admin()
+        .extension()
+        .accepts::<Check>()
+        .returns::<Checked>()
+        .summary("Whether a dump with this header can be loaded here."),
+    Route::post("/v1/admin/load", handler!(load))
+        .admin()
+        .extension()
+        .max_body(MAX_LOAD)
+        .accepts::<Load>()
+        .returns::<Loaded>()
+        .summary("Take rows of a dump. The first rows of an actor replace what it had."),
+];
+
+/// The first line of a dump.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Header {
+    /// The version of the format.
+    pub heliograph_dump: u32,
+    /// The version of the program's rows.
+    pub schema: u64,
+    pub deployment: String,
+    pub brand: String,
+    /// Tells the master key that the sealed values want, without revealing it; hexadecimal.
+    pub key_check: String,
+    /// When the deployment began, ISO 8601.
+    pub created_at: String,
+    /// ISO 8601.
+    pub dumped_at: String,
+}
+
+/// Rows of one actor. A line of a dump.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ActorRows {
+    /// Kind and name.
+    pub actor: String,
+    /// The first of the actor: what it had before is replaced.
+    pub first: bool,
+    /// Keys and values, base64.
+    pub rows: Vec<(String, String)>,
+}
+
+/// The last line of a dump, and what a dump of the same data has again.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Totals {
+    pub actors: u64,
+    /// Without those of the machinery of actors, such as what waits to be delivered.
+    pub rows: u64,
+}
+
+impl Totals {
+    /// Counts a line. An error says that it is none.
+    pub fn count(&mut self, line: &ActorRows) -> Result<()> {
+        self.actors += u64::from(line.first);
+        for (key, _) in &line.rows {
+            self.rows += u64::from(rows::is_own(&decode_base64("key", key)?));
+        }
+        Ok(())
+    }
+}
+
+/// Where a dump goes on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Next {
+    /// The actor that was last.
+    pub actor: String,
+    /// Where its rows go on, base64, when it has more.
+    pub row: Option<String>,
+}
+
+/// A part of a dump.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct DumpPage {
+    pub lines: Vec<ActorRows>,
+    /// Null at the end.
+    pub next: Option<Next>,
+}
+
+/// Asks whether a dump can be loaded.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Check {
+    pub header: Header,
+    /// Although there is something already: actors of the dump replace those here, others stay.
+    #[serde(default)]
+    pub replace: bool,
+}
+
+/// It can.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Checked {
+    /// Nothing was here.
+    pub empty: bool,
+}
+
+/// Some lines of a dump.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Load {
+    pub lines: Vec<ActorRows>,
+}
+
+/// What was taken.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Loaded {
+    pub lines: u64,
+    pub rows: u64,
+}
+
+fn must_be_closed(cx: &Cx) -> Result<()> {
+    match cx.settings().closed {
+        true => Ok(()),
+        false => Err(Error::conflict(
+            "Close this deployment first: start it with the setting `closed` (HELIOGRAPH_CLOSED=true), so that nothing \
+             changes while it is moved.",
+        )),
+    }
+}
+
+async fn header(cx: Cx) -> Result<Response> {
+    must_be_closed(&cx)?;
+    let known = runtime::query(&*cx.rt, deployment::actor().name, &WhoAmI).await?;
+    let known = known.ok_or_else(|| Error::internal("a running deployment without identity"))?;
+    Response::json(&Header {
+        heliograph_dump: FORMAT,
+        schema: schema::VERSION,
+        deployment: known.id,
+        brand: known.brand,
+        key_check: encode_hex(&known.key_check),
+        created_at: known.created.to_string(),
+        dumped_at: cx.now().to_string(),
+    })
+}
+
+/// The actors after one, at most so many.
+async fn listed(rt: &dyn Runtime, after: Option<ActorId>, limit: usize) -> Result<Vec<ActorId>> {
+    match rt.maintenance() {
+        // A file knows all its actors, also those from before there was a list.
+        Some(maintenance) => maintenance.actors(after, limit).await,
+        None => {
+            let limit = u32::try_from(limit).unwrap_or(u32::MAX);
+            runtime::query(rt, roster::NAME, &Listed { after, limit }).await
+        }
+    }
+}
+
+/// Rows of an actor after one, and where the next page goes on. At their end come those that only an archive has.
+async fn page_of(rt: &dyn Runtime, actor: &ActorId, after: Option<Vec<u8>>) -> Result<(Vec<Pair>, Option<Vec<u8>>)> {
+    let arguments = encode(&ReadRows { after: after.clone() })?;
+    let call = Call { actor: actor.clone(), name: rows::READ.to_owned(), arguments };
+    let Page { mut rows, more } = decode(&rt.query(call).await?)?;
+    let mut next = rows.last().filter(|_| more).map(|(key, _)| key.clone());
+    if !more && let Some((place, archived)) = keep::dumped(rt, actor, after.as_deref()).await? {
+        rows.extend(archived);
+        next = Some(place);
+    }
+    Ok((rows, next))
+}
+
+fn parse_actor(text: &str) -> Result<ActorId> {
+    ActorId::parse(text).ok_or_else(|| Error::bad_request(format!("{text:?} is no actor.")))
+}
+
+async fn dump(cx: Cx) -> Result<Response> {
+    must_be_closed(&cx)?;
+    let mut last = cx.query("actor")?.as_deref().map(parse_actor).transpose()?;
+    let mut row = cx.query("row")?.as_deref().map(|row| decode_base64("row", row)).transpose()?;
+    let mut waiting = match (&last, &row) {
+        (Some(actor), Some(_)) => vec![actor.clone()],
+        _ => Vec::new(),
+    };
+    waiting.extend(listed(&*cx.rt, last.clone(), ACTORS).await?);
+    let ended = waiting.len() < ACTORS;
+    let (mut lines, mut bytes) = (Vec::new(), 0);
+    for actor in waiting {
+        loop {
+            let (rows, next) = page_of(&*cx.rt, &actor, row.clone()).await?;
+            if !rows.is_empty() {
+                bytes += rows.iter().map(|(key, value)| key.len() + value.len()).sum::<usize>();
+                let rows = rows.iter().map(|(key, value)| (encode_base64(key), encode_base64(value))).collect();
+                lines.push(ActorRows { actor: actor.to_string(), first: row.is_none(), rows });
+            }
+            row = next;
+            let next = || Next { actor: actor.to_string(), row: row.as_deref().map(encode_base64) };
+            if bytes >= BYTES {
+                return Response::json(&DumpPage { next: Some(next()), lines });
+            }
+            if row.is_none() {
+                break;
+            }
+        }
+        last = Some(actor);
+    }
+    let next = last.filter(|_| !ended).map(|actor| Next { actor: actor.to_string(), row: None });
+    Response::json(&DumpPage { lines, next })
+}
+
+async fn check(cx: Cx) -> Result<Response> {
+    must_be_closed(&cx)?;
+    let Check { header, replace } = cx.json()?;
+    if header.heliograph_dump != FORMAT {
+        return Err(Error::bad_request(format!(
+            "The dump has version {} of the format; this program knows {FORMAT}.",
+            header.heliograph_dump
+        )));
+    }
+    if header.schema > schema::VERSION {
+        return Err(Error::conflict(format!(
+            "The dump was written by a newer version of the program (schema {}; this one knows {}).",
+            header.schema,
+            schema::VERSION
+        )));
+    }
+    let environment = cx.rt.environment();
+    if header.brand != environment.settings.brand {
+        return Err(Error::conflict(format!(
+            "The dump is of a deployment with brand {:?}; its DIDs carry that word. Here it is {:?}.",
+            header.brand, environment.settings.brand
+        )));
+    }
+    if !environment.secrets.key_checks().iter().any(|check| encode_hex(check) == header.key_check) {
+        return Err(Error::conflict(
+            "The master key of the dump is not here; what is sealed in it could not be opened. Bring the key file, or the \
+             secrets, of that deployment first.",
+        ));
+    }
+    let mut empty = true;
+    let mut after = None;
+    while empty {
+        let page = listed(&*cx.rt, after, 1_000).await?;
+        empty = !page.iter().any(|actor| USED.contains(&actor.kind));
+        after = page.last().filter(|_| page.len() == 1_000).cloned();
+        if after.is_none() {
+            break;
+        }
+    }
+    if !empty && !replace {
+        return Err(Error::conflict("This deployment is not empty. Load into a new one, or say `replace`."));
+    }
+    Response::json(&Checked { empty })
+}
+
+async fn load(cx: Cx) -> Result<Response> {
+    must_be_closed(&cx)?;
+    let Load { lines } = cx.json()?;
+    let actors = lines.iter().filter(|line| line.first).map(|line| parse_actor(&line.actor));
+    let actors = actors.collect::<Result<Vec<ActorId>>>()?;
+    // Each line in its own operation; those that replace an actor go before what follows of it.
+    let (first, more): (Vec<ActorRows>, Vec<ActorRows>) = lines.into_iter().partition(|line| line.first);
+    let mut done = Loaded { lines: 0, rows: 0 };
+    for lines in [first, more] {
+        let rt = &*cx.rt;
+        let work = stream::iter(lines).map(|line| take(rt, line)).buffer_unordered(AT_ONCE);
+        let mut work = pin!(work);
+        while let Some(rows) = work.next().await {
+            done.rows += rows?;
+            done.lines += 1;
+        }
+    }
+    // After their rows: where nothing else lists actors, one that is listed is there.
+    if !actors.is_empty() {
+        runtime::call(&*cx.rt, roster::NAME, &Enrol { actors }).await?;
+    }
+    Response::json(&done)
+}
+
+/// Puts the rows of a line where they belong; how many.
+async fn take(rt: &dyn Runtime, line: ActorRows) -> Result<u64> {
+    let actor = parse_actor(&line.actor)?;
+    let pairs = line.rows.iter().map(|(key, value)| Ok((decode_base64("key", key)?, decode_base64("value", value)?)));
+    let pairs = pairs.collect::<Result<Vec<(Vec<u8>, Vec<u8>)>>>()?;
+    let call = |name: &str, arguments| Call { actor: actor.clone(), name: name.to_owned(), arguments };
+    // The list here may name actors that the dump does not.
+    let keeps = actor.kind == Kind::Deployment && actor.name == roster::NAME;
+    if line.first && !keeps {
+        while decode::<bool>(&rt.call(call(rows::CLEAR, Vec::new())).await?)? {}
+    }
+    let count = pairs.len() as u64;
+    rt.call(call(rows::PUT, encode(&pairs)?)).await?;
+    Ok(count)
+}

@@ -1,0 +1,546 @@
+//! A whole deployment in memory: the [`Runtime`] of tests.
+//!
+//! Nothing here waits. Effects are delivered before a call is answered, sleeping moves the clock, and the clock stands
+//! still otherwise until [`TestRuntime::advance`] moves it and fires what is due on the way. Time begins at a fixed
+//! instant and randomness at a fixed seed, so every run is the same.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use std::collections::{BTreeMap, VecDeque};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::stream::Stream;
+use rand_chacha::ChaCha20Rng;
+use rand_core::{Rng, SeedableRng};
+
+use crate::crypto::Secret;
+use crate::crypto::sealing::{KeyRing, MasterKey};
+use crate::engine::actor::host::{self, Outcome, Space, Work};
+use crate::engine::actor::{ActorId, Call, Delivery, Kind, Memo, View};
+use crate::engine::deployment;
+use crate::engine::http::Ready;
+use crate::engine::kv::{Batch, MemoryStore, Store};
+use crate::engine::runtime::{self, Archive, BoxFuture, ByteStream, Environment, Runtime};
+use crate::engine::secrets::Secrets;
+use crate::engine::settings::Settings;
+use crate::intelligence::country;
+use crate::intelligence::fetch::{self, Incoming, Outgoing};
+use crate::intelligence::incidents::{Draft, IncidentType, Severity, Status, Unknown};
+use crate::intelligence::world::TargetSummary;
+use crate::relay::agent::stream::{Emission, Hub, Open, StreamId};
+use crate::{Error, Result, Timestamp};
+
+/// 2026-01-01T00:00:00Z
+pub const START: Timestamp = Timestamp::from_seconds(1_767_225_600);
+
+/// Numbers that look random and are the same in every run (a linear congruential generator, Knuth's MMIX).
+pub struct Dice(pub u64);
+
+impl Dice {
+    fn roll(&mut self) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 >> 33
+    }
+
+    /// From 0 to `n` - 1.
+    pub fn below(&mut self, n: u64) -> u64 {
+        self.roll() % n
+    }
+
+    /// From 0 to under 1.
+    pub fn share(&mut self) -> f64 {
+        self.roll() as f64 / (1_u64 << 31) as f64
+    }
+
+    pub fn shuffle<T>(&mut self, items: &mut [T]) {
+        for at in (1..items.len()).rev() {
+            items.swap(at, self.below(at as u64 + 1) as usize);
+        }
+    }
+}
+
+/// A target that works in a country, as the country reports it.
+pub fn accessible(target: &str) -> TargetSummary {
+    TargetSummary {
+        target: target.to_owned(),
+        state: country::State::Accessible,
+        basis: "measured".to_owned(),
+        confidence: 0.9,
+        evidence: 9,
+        counted: 9,
+        of_week: 9,
+        blocked_weight: 0.0,
+        networks_blocked: 0,
+        networks_tested: 1,
+        methods: Vec::new(),
+        technique: None,
+        networks: Vec::new(),
+        last_checked: Timestamp(0),
+        failure_rate: None,
+        sources: Vec::new(),
+        details: Vec::new(),
+    }
+}
+
+/// An active incident of one subject since a time, as a country reports it; a test changes what it is about.
+pub fn incident(subject: &str, start: Timestamp) -> Draft {
+    Draft {
+        subject: subject.into(),
+        kind: IncidentType::Censorship,
+        severity: Severity::High,
+        status: Status::Active,
+        confidence: 0.8,
+        start,
+        end: None,
+        services: vec![subject.into()],
+        domains: Vec::new(),
+        networks: Vec::new(),
+        networks_tested: 3,
+        weight: 0.4,
+        methods: vec!["dns-poison".into()],
+        areas: Vec::new(),
+        occasion: None,
+        pattern: None,
+        schedule: None,
+        sources: vec!["ooni".into()],
+        measurements: 40,
+        anomaly_rate: 0.5,
+        evidence: Vec::new(),
+        evidence_ids: Vec::new(),
+        evidence_total: 0,
+        licence: "CC-BY-4.0".into(),
+        unknown: Unknown::NOTHING,
+        declared: None,
+        resolved: None,
+    }
+}
+
+/// The deployment.
+pub struct TestRuntime {
+    environment: Environment,
+    /// Which deployment it is.
+    number: u64,
+    state: Mutex<State>,
+    own: Weak<TestRuntime>,
+    memo: Memo,
+    web: Mutex<Option<Arc<Web>>>,
+    archive: Mutex<BTreeMap<String, Vec<u8>>>,
+}
+
+/// What answers the requests of a deployment to others.
+pub type Web = dyn Fn(&Outgoing) -> Result<Incoming> + Send + Sync;
+
+struct State {
+    now: Timestamp,
+    random: ChaCha20Rng,
+    spaces: BTreeMap<ActorId, MemoryStore>,
+    documents: BTreeMap<String, Arc<Ready>>,
+    hubs: BTreeMap<String, Listeners>,
+    closed: bool,
+    /// What handlers asked of which actor since [`TestRuntime::calls`] was last read.
+    calls: Vec<(ActorId, String)>,
+    /// Operations, timers and documents of actors since [`TestRuntime::deeds`] was last read.
+    deeds: Vec<(ActorId, String)>,
+    /// Requests to others that actors asked for.
+    outgoing: VecDeque<(ActorId, String)>,
+}
+
+/// What a deployment begins with.
+struct Stored {
+    now: Timestamp,
+    spaces: BTreeMap<ActorId, MemoryStore>,
+    documents: BTreeMap<String, Arc<Ready>>,
+}
+
+impl Default for Stored {
+    fn default() -> Self {
+        Stored { now: START, spaces: BTreeMap::new(), documents: BTreeMap::new() }
+    }
+}
+
+/// The streams of one agent, with what each has not taken yet.
+#[derive(Default)]
+struct Listeners {
+    hub: Hub,
+    waiting: BTreeMap<StreamId, VecDeque<Emission>>,
+}
+
+impl TestRuntime {
+    /// A fresh deployment with these settings.
+    ///
+    /// # Panics
+    /// When a setting does not exist or cannot have its value.
+    pub fn start(settings: &[(&str, &str)]) -> Arc<TestRuntime> {
+        TestRuntime::start_on(Stored::default(), settings, false, 0)
+    }
+
+    /// One that shares replies that may be late, and has an archive, as the isolates of a Worker do.
+    pub fn start_sharing(settings: &[(&str, &str)]) -> Arc<TestRuntime> {
+        TestRuntime::start_on(Stored::default(), settings, true, 0)
+    }
+
+    /// One that draws other random bytes, and so is another deployment, for each number; 0 is that of [`TestRuntime::start`].
+    pub fn start_as(number: u64, settings: &[(&str, &str)]) -> Arc<TestRuntime> {
+        TestRuntime::start_on(Stored::default(), settings, false, number)
+    }
+
+    fn start_on(stored: Stored, settings: &[(&str, &str)], shares_reads: bool, number: u64) -> Arc<TestRuntime> {
+        let mut values = Settings::default();
+        // What a test does not ask for shall not stand among what it looks at.
+        values.first_party_services = false;
+        for (name, value) in settings {
+            values.set(name, value).unwrap_or_else(|error| panic!("{error}"));
+        }
+        values.archives_segments = shares_reads;
+        let ring = KeyRing::new(MasterKey::new(Secret::new([42; 32])), Vec::new());
+        let secrets = Secrets::new(ring, values.admin_key.clone());
+        let start = deployment::Start { brand: values.brand.clone(), key_checks: secrets.key_checks() };
+        let mut seed = [7; 32];
+        seed.iter_mut().zip(number.to_le_bytes()).for_each(|(seed, byte)| *seed ^= byte);
+        let mut state = State {
+            now: stored.now,
+            random: ChaCha20Rng::from_seed(seed),
+            spaces: stored.spaces,
+            documents: stored.documents,
+            hubs: BTreeMap::new(),
+            closed: false,
+            calls: Vec::new(),
+            deeds: Vec::new(),
+            outgoing: VecDeque::new(),
+        };
+        let call = Call::operation(deployment::actor().name, &start).unwrap();
+        let reply = state.call(&values, &call).unwrap();
+        let identity: deployment::Identity = crate::engine::actor::decode(&reply).unwrap();
+        let environment = Environment { shares_reads, ..Environment::new(values, secrets, identity.id) };
+        Arc::new_cyclic(|own| TestRuntime {
+            environment,
+            number,
+            state: Mutex::new(state),
+            own: own.clone(),
+            memo: Memo::default(),
+            web: Mutex::default(),
+            archive: Mutex::default(),
+        })
+    }
+
+    /// From now on this answers the requests to others, which nobody answers otherwise.
+    pub fn connect(&self, web: Box<Web>) {
+        *self.web.lock().unwrap_or_else(PoisonError::into_inner) = Some(web.into());
+    }
+
+    /// What the archive holds, by name.
+    pub fn archived(&self) -> MutexGuard<'_, BTreeMap<String, Vec<u8>>> {
+        self.archive.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A process that takes over what this one has stored, with other settings.
+    ///
+    /// # Panics
+    /// When a setting does not exist, or the deployment refuses to start.
+    pub fn restarted(&self, settings: &[(&str, &str)]) -> Arc<TestRuntime> {
+        let mut state = self.state();
+        let stored = Stored {
+            now: state.now,
+            spaces: std::mem::take(&mut state.spaces),
+            documents: std::mem::take(&mut state.documents),
+        };
+        TestRuntime::start_on(stored, settings, false, self.number)
+    }
+
+    /// Moves the clock, doing everything that falls due on the way, at its time.
+    pub fn advance(&self, duration: Duration) {
+        let mut state = self.state();
+        let end = state.now.plus_duration(duration);
+        state.run_until(&self.environment.settings, end);
+    }
+
+    /// Makes the requests to others that actors asked for, one after the other.
+    pub async fn reach_out(&self) {
+        loop {
+            let Some((actor, key)) = self.state().outgoing.pop_front() else { return };
+            // Whoever asked asks again by timer.
+            let Some(own) = self.own.upgrade() else { return };
+            let _ = runtime::reach_out(own, &actor, &key).await;
+        }
+    }
+
+    /// Takes the requests to others that actors asked for, for whoever makes them.
+    pub fn wishes(&self) -> Vec<(ActorId, String)> {
+        self.state().outgoing.drain(..).collect()
+    }
+
+    /// Forgets the requests that actors asked for, as a crash after the commit does.
+    pub fn lose_outgoing(&self) -> usize {
+        self.wishes().len()
+    }
+
+    /// While closed, storage answers nothing.
+    pub fn close(&self, closed: bool) {
+        self.state().closed = closed;
+    }
+
+    /// Answers kept by all actors.
+    pub fn memo(&self) -> &Memo {
+        &self.memo
+    }
+
+    /// Every stored value of an actor, for tests that look for what must not be there.
+    pub fn rows(&self, actor: &ActorId) -> Vec<(Vec<u8>, Vec<u8>)> {
+        use crate::engine::kv::{Direction, Range, Read};
+        let state = self.state();
+        let rows = state.spaces.get(actor).map(|space| space.scan(&Range::all(), Direction::Ascending, usize::MAX));
+        rows.transpose().unwrap().unwrap_or_default()
+    }
+
+    /// Changes rows of an actor by hand, to what an earlier version had written.
+    pub fn edit(&self, actor: &ActorId, batch: Batch) {
+        self.state().spaces.entry(actor.clone()).or_default().apply(batch).unwrap();
+    }
+
+    /// The operations and queries of handlers since the last look.
+    pub fn calls(&self) -> Vec<(ActorId, String)> {
+        std::mem::take(&mut self.state().calls)
+    }
+
+    /// What actors did since the last look: names of operations, `timer <key>`, `publish <document>`.
+    pub fn deeds(&self) -> Vec<(ActorId, String)> {
+        std::mem::take(&mut self.state().deeds)
+    }
+
+    /// Actors that have rows.
+    pub fn actors(&self) -> Vec<ActorId> {
+        self.state().spaces.iter().filter(|(_, space)| !space.is_empty()).map(|(actor, _)| actor.clone()).collect()
+    }
+}
+
+impl State {
+    fn check(&self) -> Result<()> {
+        if self.closed { Err(Error::unavailable("storage is closed")) } else { Ok(()) }
+    }
+
+    /// Runs `run` on an actor's rows and applies what it came to.
+    fn step<T>(
+        &mut self,
+        settings: &Settings,
+        actor: &ActorId,
+        run: impl FnOnce(&Space<'_>) -> Outcome<T>,
+    ) -> Result<T> {
+        let mut seed = [0; 32];
+        self.random.fill_bytes(&mut seed);
+        let empty = MemoryStore::default();
+        let rows = self.spaces.get(actor).unwrap_or(&empty);
+        let outcome = run(&Space { actor, rows, now: self.now, seed, settings });
+        // As on the edge: an actor that was only read leaves nothing behind.
+        if !outcome.batch.is_empty() {
+            self.spaces.entry(actor.clone()).or_default().apply(outcome.batch)?;
+        }
+        self.outgoing.extend(outcome.outgoing.into_iter().map(|key| (actor.clone(), key)));
+        outcome.reply
+    }
+
+    fn call(&mut self, settings: &Settings, call: &Call) -> Result<Vec<u8>> {
+        self.deeds.push((call.actor.clone(), call.name.clone()));
+        let reply = self.step(settings, &call.actor, |space| host::perform(space, call));
+        self.work_off(settings, call.actor.clone());
+        reply
+    }
+
+    /// Does everything that is due now on this actor and on those it reaches.
+    fn work_off(&mut self, settings: &Settings, first: ActorId) {
+        let mut actors = VecDeque::from([first]);
+        while let Some(actor) = actors.pop_front() {
+            while let Some(rows) = self.spaces.get(&actor).filter(|_| !settings.closed) {
+                let work = host::due_work(&actor, rows, self.now).unwrap();
+                if work.is_empty() {
+                    break;
+                }
+                for piece in work {
+                    match piece {
+                        // A failed timer is put back by its own batch.
+                        Work::Timer(key) => {
+                            self.deeds.push((actor.clone(), format!("timer {key}")));
+                            let _ = self.step(settings, &actor, |space| host::fire(space, &key));
+                        }
+                        Work::Deliver(delivery) => actors.push_back(self.deliver(settings, &actor, &delivery)),
+                        Work::Publish(key) => {
+                            self.deeds.push((actor.clone(), format!("publish {key}")));
+                            if let Ok(Some(document)) = self.step(settings, &actor, |space| host::publish(space, &key))
+                            {
+                                self.documents.insert(key, Arc::new(document.into()));
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn deliver(&mut self, settings: &Settings, source: &ActorId, delivery: &Delivery) -> ActorId {
+        let target = delivery.call.actor.clone();
+        self.deeds.push((target.clone(), delivery.call.name.clone()));
+        let receipt = self.step(settings, &target, |space| host::receive(space, delivery)).unwrap();
+        self.step(settings, source, |space| host::settle(space, &target, delivery.sequence, &receipt)).unwrap();
+        target
+    }
+
+    fn run_until(&mut self, settings: &Settings, end: Timestamp) {
+        // Closed for changes: time passes, and what is due waits.
+        loop {
+            if settings.closed {
+                break;
+            }
+            let due = self.spaces.iter().filter_map(|(actor, rows)| Some((host::next_due(rows).ok()??, actor.clone())));
+            let Some((due, actor)) = due.min().filter(|(due, _)| *due <= end) else { break };
+            self.now = self.now.max(due);
+            self.work_off(settings, actor);
+        }
+        self.now = self.now.max(end);
+    }
+
+    /// Lets the streams of an agent read on, then takes the next piece of one of them.
+    fn next(&mut self, settings: &Settings, agent: &str, id: StreamId) -> Option<Emission> {
+        let actor = ActorId::new(Kind::Agent, agent);
+        let empty = MemoryStore::default();
+        let rows = self.spaces.get(&actor).unwrap_or(&empty);
+        let view = View::new(&actor, rows, self.now, settings);
+        let listeners = self.hubs.get_mut(agent)?;
+        let waiting = std::cell::RefCell::new(&mut listeners.waiting);
+        let mut ready = |id| waiting.borrow().get(&id).is_some_and(VecDeque::is_empty);
+        let mut emit = |id, emission| waiting.borrow_mut().entry(id).or_default().push_back(emission);
+        listeners.hub.turn(&view, &mut ready, &mut emit).unwrap();
+        listeners.waiting.get_mut(&id)?.pop_front()
+    }
+}
+
+/// One open stream.
+struct TestStream {
+    runtime: Arc<TestRuntime>,
+    agent: String,
+    id: StreamId,
+    ended: bool,
+}
+
+impl Stream for TestStream {
+    type Item = Bytes;
+
+    fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        if self.ended {
+            return Poll::Ready(None);
+        }
+        let next = self.runtime.state().next(&self.runtime.environment.settings, &self.agent, self.id);
+        match next {
+            Some(Emission::Page(bytes)) => Poll::Ready(Some(bytes)),
+            Some(Emission::Last(bytes, _)) => {
+                self.ended = true;
+                Poll::Ready((!bytes.is_empty()).then_some(bytes))
+            }
+            None => Poll::Pending,
+        }
+    }
+}
+
+impl Drop for TestStream {
+    fn drop(&mut self) {
+        let mut state = self.runtime.state();
+        if let Some(listeners) = state.hubs.get_mut(&self.agent) {
+            listeners.hub.close(self.id);
+            listeners.waiting.remove(&self.id);
+        }
+    }
+}
+
+impl Archive for TestRuntime {
+    fn put<'a>(&'a self, name: &'a str, body: Vec<u8>) -> BoxFuture<'a, Result<()>> {
+        self.archived().insert(name.to_owned(), body);
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn get<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<Vec<u8>>>> {
+        Box::pin(std::future::ready(Ok(self.archived().get(name).cloned())))
+    }
+}
+
+impl Runtime for TestRuntime {
+    fn call(&self, call: Call) -> BoxFuture<'_, Result<Vec<u8>>> {
+        let mut state = self.state();
+        state.calls.push((call.actor.clone(), call.name.clone()));
+        let reply = state.check().and_then(|()| state.call(&self.environment.settings, &call));
+        Box::pin(std::future::ready(reply))
+    }
+
+    fn query(&self, call: Call) -> BoxFuture<'_, Result<Vec<u8>>> {
+        let mut state = self.state();
+        state.calls.push((call.actor.clone(), call.name.clone()));
+        let empty = MemoryStore::default();
+        let rows = state.spaces.get(&call.actor).unwrap_or(&empty);
+        let view = View::new(&call.actor, rows, state.now, &self.environment.settings).remembering(&self.memo);
+        let reply = state.check().and_then(|()| host::answer(&view, &call));
+        Box::pin(std::future::ready(reply))
+    }
+
+    fn remembered(&self, call: &Call) -> Option<Vec<u8>> {
+        let state = self.state();
+        let empty = MemoryStore::default();
+        let rows = state.spaces.get(&call.actor).unwrap_or(&empty);
+        let view = View::new(&call.actor, rows, state.now, &self.environment.settings).remembering(&self.memo);
+        host::remembered(&view, call)
+    }
+
+    fn document<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Arc<Ready>>>> {
+        Box::pin(std::future::ready(Ok(self.state().documents.get(key).cloned())))
+    }
+
+    fn stream(&self, open: Open) -> BoxFuture<'_, Result<ByteStream>> {
+        let mut state = self.state();
+        let result = state.check().map(|()| {
+            let (now, agent) = (state.now, open.agent.clone());
+            let listeners = state.hubs.entry(agent.clone()).or_default();
+            let id = listeners.hub.open(open, now);
+            listeners.waiting.insert(id, VecDeque::new());
+            let runtime = self.own.upgrade().unwrap();
+            Box::pin(TestStream { runtime, agent, id, ended: false }) as ByteStream
+        });
+        Box::pin(std::future::ready(result))
+    }
+
+    fn sleep(&self, duration: Duration) -> BoxFuture<'_, ()> {
+        self.advance(duration);
+        Box::pin(std::future::ready(()))
+    }
+
+    fn fetch(&self, outgoing: Outgoing) -> BoxFuture<'_, Result<Incoming>> {
+        // Not held while it answers, which may take its time.
+        let web = self.web.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let answer = web.as_ref().map_or_else(|| Err(fetch::no_way_out()), |web| web(&outgoing));
+        Box::pin(std::future::ready(answer))
+    }
+
+    fn archive(&self) -> Option<&dyn Archive> {
+        self.environment.settings.archives_segments.then_some(self)
+    }
+
+    fn now(&self) -> Timestamp {
+        self.state().now
+    }
+
+    fn random(&self) -> [u8; 32] {
+        let mut bytes = [0; 32];
+        self.state().random.fill_bytes(&mut bytes);
+        bytes
+    }
+
+    fn environment(&self) -> &Environment {
+        &self.environment
+    }
+
+    fn probe(&self) -> BoxFuture<'_, Result<()>> {
+        Box::pin(std::future::ready(self.state().check()))
+    }
+}

@@ -1,0 +1,35 @@
+//! What every feature stands on: storage, actors, documents, HTTP, settings, errors. It knows no feature.
+//!
+//! | Module | What |
+//! |---|---|
+//! | [`actor`] | actors: operations, effects, outbox, timers; run identically by every runtime |
+//! | [`apart`] | room for questions that compute |
+//! | [`csv`] | RFC 4180 |
+//! | [`deployment`] | what a deployment is set up with |
+//! | [`documents`] | published, cacheable bodies |
+//! | [`error`] | errors and their codes |
+//! | [`http`] | the route table, the router, limits, OpenAPI |
+//! | [`kv`] | the ordered key-value seam, its codec, typed tables, overlay, memory backend, conformance functions |
+//! | [`limits`] | budgets of callers |
+//! | [`roster`] | which actors there are |
+//! | [`runtime`] | what a request handler needs from outside |
+//! | [`secrets`] | keys and tokens |
+//! | [`settings`] | every setting |
+//! | [`small_sort`] | sorting and gathering without a copy of the algorithm per type |
+//! | [`time`] | moments and spans |
+
+pub mod actor;
+pub mod apart;
+pub mod csv;
+pub mod deployment;
+pub mod documents;
+pub mod error;
+pub mod http;
+pub mod kv;
+pub mod limits;
+pub mod roster;
+pub mod runtime;
+pub mod secrets;
+pub mod settings;
+pub mod small_sort;
+pub mod time;

@@ -1,0 +1,125 @@
+//! The starter set: dated, sourced facts that the project writes itself and ships inside the binary and the Worker, so
+//! that the first start can answer. Measured data is always imported and always wins over it.
+//!
+//! | Table | What |
+//! |---|---|
+//! | [`countries`] | ISO 3166-1 codes, names, UN M49 regions |
+//! | [`platforms`] | the 12 platforms, their roles and hosts |
+//! | [`known_blocks`] | documented national blocks, the `known_list` of kind `documented` |
+//! | [`basket`] | 60 sites with a category, probed and reported before any list is imported |
+//! | [`signatures`] | block pages and addresses |
+//! | [`categories`] | category codes of the test lists, retired codes, focus groups |
+//! | [`crate::intelligence::elections::calendar`] | coming elections, CSV like the calendars that are imported |
+//!
+//! The tables are tab-separated text next to the code: a `#` line is a comment, the first other line names the columns,
+//! fields hold no tabs and no quoting. They are parsed once, on first use; every string is borrowed from the binary.
+
+pub mod basket;
+pub mod categories;
+pub mod countries;
+pub mod known_blocks;
+pub mod platforms;
+pub mod signatures;
+
+pub use basket::BasketSite;
+pub use countries::Country;
+pub use known_blocks::KnownBlock;
+pub use platforms::Platform;
+pub use signatures::Signature;
+
+use crate::engine::time::Timestamp;
+use crate::intelligence::elections::calendar;
+
+/// The licence of every row here.
+pub const LICENCE: &str = "CC-BY-4.0";
+
+/// One table of the starter set, as listed by `/data/sources` and the exports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StarterSource {
+    /// Stable identifier, for example `starter/known_blocks`.
+    pub id: &'static str,
+    /// One line for people.
+    pub description: &'static str,
+    /// Number of rows.
+    pub rows: usize,
+    /// SPDX identifier.
+    pub licence: &'static str,
+    /// Newest `confirmed_on` of the table, midnight UTC.
+    pub newest: Timestamp,
+    /// Bytes of text in the binary.
+    pub bytes: usize,
+}
+
+/// What ships, with counts and the newest date of each table.
+pub fn sources() -> Vec<StarterSource> {
+    let source = |id, description, text: &'static str, rows, newest: Option<Timestamp>| StarterSource {
+        id,
+        description,
+        rows,
+        licence: LICENCE,
+        newest: newest.or_else(|| table_date(text)).unwrap_or(Timestamp::MIN),
+        bytes: text.len(),
+    };
+    let blocks = known_blocks::all();
+    let signatures = signatures::all();
+    let roles = Platform::all().iter().map(|p| p.roles.len()).sum();
+    vec![
+        source("starter/countries", "Country codes, names and regions", countries::TEXT, Country::all().len(), None),
+        source("starter/platforms", "Platforms, their roles and hosts", platforms::TEXT, roles, None),
+        source(
+            "starter/known_blocks",
+            "Documented national blocks",
+            known_blocks::TEXT,
+            blocks.len(),
+            blocks.iter().map(|b| b.confirmed_on).max(),
+        ),
+        source("starter/basket", "Basket of 60 sites with categories", basket::TEXT, basket::all().len(), None),
+        source(
+            "starter/signatures",
+            "Block page and address signatures",
+            signatures::TEXT,
+            signatures.len(),
+            signatures.iter().map(|s| s.confirmed_on).max(),
+        ),
+        source("starter/elections", "Coming elections", calendar::TEXT, calendar::all().len(), None),
+    ]
+}
+
+/// The rows of a table that have exactly `N` fields, without comments and without the line of column names.
+pub(crate) fn rows<const N: usize>(text: &'static str) -> impl Iterator<Item = [&'static str; N]> {
+    lines(text).filter_map(|line| {
+        let mut fields = [""; N];
+        let mut given = line.split('\t');
+        for field in &mut fields {
+            *field = given.next()?;
+        }
+        given.next().is_none().then_some(fields)
+    })
+}
+
+fn lines(text: &'static str) -> impl Iterator<Item = &'static str> {
+    text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).skip(1)
+}
+
+/// Value of a `# name: value` line that holds for the whole table.
+fn directive(text: &'static str, name: &str) -> Option<&'static str> {
+    text.lines().filter_map(|line| line.strip_prefix("# ")?.strip_prefix(name)?.strip_prefix(": ")).next_back()
+}
+
+/// The `confirmed_on` of a table whose rows share one date.
+fn table_date(text: &'static str) -> Option<Timestamp> {
+    date(directive(text, "confirmed_on")?)
+}
+
+/// `YYYY-MM-DD` as midnight UTC.
+fn date(text: &str) -> Option<Timestamp> {
+    if text.len() == 10 { Timestamp::parse(text) } else { None }
+}
+
+/// A field that may be empty.
+fn optional(field: &'static str) -> Option<&'static str> {
+    (!field.is_empty()).then_some(field)
+}
+
+#[cfg(test)]
+mod tests;

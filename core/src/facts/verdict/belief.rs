@@ -1,0 +1,307 @@
+//! How likely a block is in force on each network of a country: a hidden Markov filter over the votes about one target.
+//!
+//! A network is free, blocks, blocks in some hours of the week (then it does so right now or pauses), or blocks in part: some
+//! sessions of every hour. Between votes a block may begin (the likelier, the more the other networks block), end, pause and go
+//! on; each vote then says more or less about it, by how often sessions fail in each of these states. Why this method and these
+//! numbers: `docs/decisions/verdicts.md`.
+
+use super::constants::{
+    AGE_LIMIT, BLOCK_BEGINS, BLOCK_ENDS, BLOCK_SPREADS, FAILS_BLOCKED, FAILS_IN_PART, FREE_LEAST, FREE_MOST, IN_HOURS,
+    IN_PART, PAUSE_HOURS, SPELL_HOURS,
+};
+use super::posterior::log10_odds;
+use crate::engine::time::HOUR;
+
+/// Votes of a network in an hour that say the same.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Ballot {
+    /// Hours since the epoch.
+    pub hour: i64,
+    pub blocked: bool,
+    /// As how many votes it counts: a day has no more than its share.
+    pub weight: f64,
+    /// How likely it would be blocked where nobody blocks, 0-1.
+    pub free: f64,
+}
+
+/// The votes of a network, oldest first.
+pub type Track<'a> = &'a [Ballot];
+
+/// Probabilities of the states in which a block is in force on a network, each 0-1.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Belief {
+    /// All sessions at all hours.
+    pub always: f64,
+    /// Some sessions at all hours.
+    pub in_part: f64,
+    /// In some hours of the week, and now.
+    pub now: f64,
+    /// In some hours of the week, not now.
+    pub paused: f64,
+}
+
+/// What the probabilities rest on: rates that were chosen by the tables of simulated worlds.
+pub const CALIBRATION: &str = "simulated_worlds";
+
+/// What is believed of a pair of country and site without any vote: the share of time that a block is in force.
+pub const RATE: f64 = BLOCK_BEGINS / (BLOCK_BEGINS + BLOCK_ENDS);
+
+/// Share of the time that a block which keeps hours blocks.
+const SPELLS: f64 = SPELL_HOURS / (SPELL_HOURS + PAUSE_HOURS);
+
+impl Belief {
+    /// In the usual parts.
+    pub fn of(total: f64) -> Belief {
+        let (in_part, in_hours) = (total * IN_PART, total * IN_HOURS);
+        Belief {
+            always: total - in_part - in_hours,
+            in_part,
+            now: in_hours * SPELLS,
+            paused: in_hours * (1.0 - SPELLS),
+        }
+    }
+
+    /// Probability that a block is in force, whatever hours it keeps.
+    pub fn blocked(&self) -> f64 {
+        self.always + self.in_part + self.in_hours()
+    }
+
+    /// Probability of a block that keeps hours.
+    pub fn in_hours(&self) -> f64 {
+        self.now + self.paused
+    }
+
+    /// When a block may have begun with the probabilities of `new`.
+    pub(super) fn with(self, new: Belief) -> Belief {
+        let free = 1.0 - self.blocked();
+        Belief {
+            always: self.always + free * new.always,
+            in_part: self.in_part + free * new.in_part,
+            now: self.now + free * new.now,
+            paused: self.paused + free * new.paused,
+        }
+    }
+
+    /// After so many hours without a vote.
+    pub fn waited(self, hours: i64) -> Belief {
+        self.through(&Wait::of(hours))
+    }
+
+    /// After a time without a vote. Linear in the probabilities of the states.
+    pub(super) fn through(self, wait: &Wait) -> Belief {
+        let before = self.blocked();
+        let total = RATE + (before - RATE) * wait.unlike_the_rate;
+        // What goes on keeps its hours.
+        let on = (before * wait.goes_on).min(total);
+        let kept = if before > 0.0 { on / before } else { 0.0 };
+        let in_hours = self.in_hours() * kept;
+        let spell = if self.in_hours() > 0.0 { self.now / self.in_hours() } else { SPELLS };
+        let spell = SPELLS + (spell - SPELLS) * wait.same_spell;
+        let new = Belief::of(total - on);
+        Belief {
+            always: self.always * kept + new.always,
+            in_part: self.in_part * kept + new.in_part,
+            now: in_hours * spell + new.now,
+            paused: in_hours * (1.0 - spell) + new.paused,
+        }
+    }
+
+    /// The same where a block is known to be in force.
+    pub(super) fn given_a_block(self) -> Belief {
+        let all = self.blocked();
+        Belief {
+            always: self.always / all,
+            in_part: self.in_part / all,
+            now: self.now / all,
+            paused: self.paused / all,
+        }
+    }
+
+    /// After a vote.
+    pub(super) fn after(self, ballot: &Ballot) -> Belief {
+        let [none, always, in_part] = ballot.likely();
+        let after = Belief {
+            always: self.always * always,
+            in_part: self.in_part * in_part,
+            now: self.now * always,
+            paused: self.paused * none,
+        };
+        let all = (1.0 - self.blocked()) * none + after.blocked();
+        Belief {
+            always: after.always / all,
+            in_part: after.in_part / all,
+            now: after.now / all,
+            paused: after.paused / all,
+        }
+    }
+}
+
+/// What a time without a vote does.
+pub(super) struct Wait {
+    /// How much of the distance to the rate is left.
+    unlike_the_rate: f64,
+    /// Probability that a block went on all the time.
+    goes_on: f64,
+    /// How much of what was known of its spell is left.
+    same_spell: f64,
+}
+
+impl Wait {
+    pub(super) fn of(hours: i64) -> Wait {
+        let days = hours as f64 / 24.0;
+        Wait {
+            unlike_the_rate: (-(BLOCK_BEGINS + BLOCK_ENDS) * days).exp(),
+            goes_on: (-BLOCK_ENDS * days).exp(),
+            same_spell: (-(1.0 / SPELL_HOURS + 1.0 / PAUSE_HOURS) * hours as f64).exp(),
+        }
+    }
+}
+
+impl Ballot {
+    /// How likely it is where nobody blocks or a block pauses, under a block, and under one in part.
+    pub(super) fn likely(&self) -> [f64; 3] {
+        let free = self.free.clamp(FREE_LEAST, FREE_MOST);
+        [0.0, FAILS_BLOCKED, FAILS_IN_PART].map(|fails: f64| {
+            let fails = 1.0 - (1.0 - fails) * (1.0 - free);
+            if self.blocked { fails } else { 1.0 - fails }.powf(self.weight)
+        })
+    }
+}
+
+/// Hours without a vote after which a network is no part of what goes on in a country: the age limit of verdicts.
+const HEARD: i64 = AGE_LIMIT / HOUR;
+
+/// What a vote did to a belief.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Step {
+    /// Hours since the epoch.
+    pub hour: i64,
+    pub blocked: bool,
+    /// How likely it would be blocked where nobody blocks.
+    pub free: f64,
+    /// Probability that a block came from the other networks just before it.
+    pub spreads: f64,
+    /// log10 of the factor by which it changed the odds of a block.
+    pub log10_weight: f64,
+    /// The belief after it.
+    pub belief: Belief,
+}
+
+/// A network on its way through time.
+struct Walk<'a> {
+    track: Track<'a>,
+    next: usize,
+    belief: Belief,
+    /// Hour of `belief`.
+    hour: i64,
+    /// What was believed of the other networks together when it last voted.
+    others: f64,
+}
+
+impl<'a> Walk<'a> {
+    fn next_hour(&self) -> Option<i64> {
+        self.track.get(self.next).map(|ballot| ballot.hour)
+    }
+
+    /// Whether it is heard of at an hour.
+    fn is_heard(&self, hour: i64) -> bool {
+        hour - self.hour <= HEARD
+    }
+
+    /// Takes the votes of an hour; a block begins that is so likely to come from the other networks.
+    fn take(&mut self, hour: i64, spreads: f64, mut note: impl FnMut(Step)) {
+        self.belief = self.belief.waited(hour - self.hour).with(Belief::of(spreads));
+        self.hour = hour;
+        let mut spreads = spreads;
+        while let Some(ballot) = self.track.get(self.next).filter(|ballot| ballot.hour == hour) {
+            let before = self.belief.blocked();
+            self.belief = self.belief.after(ballot);
+            let log10_weight = log10_odds(self.belief.blocked()) - log10_odds(before);
+            let Ballot { hour, blocked, free, .. } = *ballot;
+            note(Step { hour, blocked, free, spreads, log10_weight, belief: self.belief });
+            spreads = 0.0;
+            self.next += 1;
+        }
+    }
+}
+
+/// What is believed of each network at the end of an hour, from its votes up to then. Time alone moves a belief only towards
+/// [`RATE`]. Independent of the order of the networks.
+pub fn beliefs(tracks: &[Track<'_>], hour: i64) -> Vec<Belief> {
+    traced(tracks, hour, |_, _| {})
+}
+
+/// The same, with every step of each network (by its place) on the way.
+pub fn traced(tracks: &[Track<'_>], hour: i64, mut note: impl FnMut(usize, Step)) -> Vec<Belief> {
+    let first = tracks.iter().filter_map(|track| track.first()).map(|ballot| ballot.hour).min().unwrap_or(hour);
+    let others = tracks.len().saturating_sub(1) as f64 * RATE;
+    let mut walks: Vec<Walk<'_>> =
+        tracks.iter().map(|track| Walk { track, next: 0, belief: Belief::of(RATE), hour: first, others }).collect();
+    while let Some(next) = walks.iter().filter_map(Walk::next_hour).min().filter(|next| *next <= hour) {
+        // As all were before this hour.
+        let sum: f64 = walks.iter().map(|walk| walk.belief.blocked()).sum();
+        let heard = walks.iter().filter(|walk| walk.is_heard(next)).count();
+        for (place, walk) in walks.iter_mut().enumerate().filter(|(_, walk)| walk.next_hour() == Some(next)) {
+            let rest = (sum - walk.belief.blocked()).max(0.0);
+            let others = heard.saturating_sub(usize::from(walk.is_heard(next))).max(1) as f64;
+            // What began on others since its last vote may have begun here; what it did not follow then, it need not now.
+            let spreads = BLOCK_SPREADS * ((rest - walk.others) / others).clamp(0.0, 1.0);
+            walk.others = rest;
+            walk.take(next, spreads, |step| note(place, step));
+        }
+    }
+    walks.into_iter().map(|walk| walk.belief.waited(hour - walk.hour)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn votes(list: &[(i64, bool)], free: f64) -> Vec<Ballot> {
+        list.iter().map(|(hour, blocked)| Ballot { hour: *hour, blocked: *blocked, weight: 1.0, free }).collect()
+    }
+
+    fn believed(list: &[(i64, bool)], free: f64, at: i64) -> f64 {
+        beliefs(&[&votes(list, free)], at)[0].blocked()
+    }
+
+    #[test]
+    fn time_alone_moves_a_belief_only_towards_the_rate() {
+        for list in [vec![(0, true), (8, true), (16, true)], vec![(0, false), (8, false), (16, false)]] {
+            let mut before = believed(&list, 0.03, 16);
+            for day in 1..60 {
+                let now = believed(&list, 0.03, 16 + 24 * day);
+                assert!((now - RATE).abs() <= (before - RATE).abs() + 1e-12, "day {day}: {before} to {now}");
+                before = now;
+            }
+        }
+    }
+
+    #[test]
+    fn a_failure_says_little_where_much_fails_anyhow() {
+        let failures = [(0, true), (6, true), (12, true)];
+        assert!(believed(&failures, 0.03, 12) > 0.95);
+        assert!(believed(&failures, 0.9, 12) < 0.2);
+    }
+
+    #[test]
+    fn a_block_on_the_other_networks_makes_one_here_likelier_and_their_order_does_not_matter() {
+        let (a, b) = (votes(&[(0, true), (6, true), (12, true)], 0.03), votes(&[(20, true)], 0.03));
+        let [with, alone] = [beliefs(&[&a, &b], 24)[1], beliefs(&[&b], 24)[0]].map(|belief| belief.blocked());
+        assert!(with > alone + 0.1, "{with} {alone}");
+        assert_eq!(beliefs(&[&a, &b], 24)[1], beliefs(&[&b, &a], 24)[0]);
+    }
+
+    /// Nobody hears of a network that fell silent, whatever was believed of it; who is heard again follows as before.
+    #[test]
+    fn a_network_that_fell_silent_neither_spreads_a_block_nor_dilutes_one() {
+        let day = |days: i64| days * 24;
+        let block = votes(&[(day(100), true), (day(100) + 6, true), (day(100) + 12, true)], 0.03);
+        let here = votes(&[(day(90), false), (day(100) + 20, true)], 0.03);
+        let silent = votes(&[(0, true), (6, true), (12, true)], 0.03);
+        let at = day(101);
+        let two = beliefs(&[&block, &here], at)[1].blocked();
+        let three = beliefs(&[&block, &here, &silent], at)[1].blocked();
+        assert!((two - three).abs() < 0.02, "{two} {three}");
+    }
+}

@@ -1,0 +1,207 @@
+//! What was measured of a country by day, kept as measurements change.
+//!
+//! Change detection reads a target's measurements whenever they change, in blocks of 30 days. What it reads is counted
+//! here by day, one row per target and block; the counts of the country are the sum over targets, moved by the difference
+//! whenever a row changes. So they cost a day's rows and never a look at all measurements.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::constants::KEPT_DAYS;
+use super::digest;
+use crate::engine::actor::Turn;
+use crate::engine::kv::{Direction, Read, Row, Table};
+use crate::facts::change::constants::BLOCK_DAYS;
+use crate::facts::change::series::block_of;
+use crate::facts::verdict::{Technique, Vote};
+use crate::{Result, Timestamp};
+
+/// Layers whose shares are features, in their order (ruling intelligence 38).
+pub const LAYERS: [&str; 4] = ["dns", "tcp", "tls", "http"];
+/// Methods that only interference shows: a forged answer, page or certificate.
+const FORGED: [&str; 4] = ["blockpage", "http-451", "dns-poison", "tls-cert-invalid"];
+
+/// Results of a target on a day, or of all targets of a country.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// Measurements that are counted at this target and at no other: over all targets each counts once.
+    pub measurements: u32,
+    /// What measurements say of targets: one may speak of several.
+    pub results: u32,
+    pub blocked: u32,
+    pub clear: u32,
+    /// Blocked ones that show a forged answer, page or certificate.
+    pub confirmed: u32,
+    /// Those that say nothing, or that the site itself is down.
+    pub failed: u32,
+    /// Blocked ones by layer, in the order of [`LAYERS`].
+    pub layers: [u32; 4],
+}
+
+impl Counts {
+    /// Counts one result.
+    pub fn note(&mut self, primary: bool, vote: Vote, technique: Option<Technique>) {
+        self.results += 1;
+        self.measurements += u32::from(primary);
+        match vote {
+            Vote::Clear => self.clear += 1,
+            Vote::Blocked => {
+                self.blocked += 1;
+                let Some(technique) = technique else { return };
+                self.confirmed += u32::from(FORGED.contains(&technique.method()));
+                let counts = self.layers.iter_mut().zip(LAYERS);
+                counts.filter(|(_, layer)| *layer == technique.layer()).for_each(|(count, _)| *count += 1);
+            }
+            Vote::NeedsControl | Vote::Down | Vote::Masked => self.failed += 1,
+        }
+    }
+
+    /// Takes `before` out and puts `after` in.
+    fn replace(&mut self, before: &Counts, after: &Counts) {
+        let moved = |sum: &mut u32, before: u32, after: u32| *sum = sum.saturating_add(after).saturating_sub(before);
+        moved(&mut self.measurements, before.measurements, after.measurements);
+        moved(&mut self.results, before.results, after.results);
+        moved(&mut self.blocked, before.blocked, after.blocked);
+        moved(&mut self.clear, before.clear, after.clear);
+        moved(&mut self.confirmed, before.confirmed, after.confirmed);
+        moved(&mut self.failed, before.failed, after.failed);
+        for ((sum, before), after) in self.layers.iter_mut().zip(before.layers).zip(after.layers) {
+            moved(sum, before, after);
+        }
+    }
+
+    /// Votes that say blocked or clear.
+    pub fn votes(&self) -> u32 {
+        self.blocked + self.clear
+    }
+
+    /// A part of the results, 0 to 1.
+    pub fn share(&self, part: u32) -> f64 {
+        f64::from(part) / f64::from(self.results.max(1))
+    }
+}
+
+/// Counts of results by day, in the order in which they come: by day.
+#[derive(Debug, Default)]
+pub struct Tally(Vec<(u32, Counts)>);
+
+impl Tally {
+    /// Counts a result of a day that is not before that of the last one.
+    pub fn note(&mut self, day: u32, primary: bool, vote: Vote, technique: Option<Technique>) {
+        if self.0.last().is_none_or(|(last, _)| *last != day) {
+            self.0.push((day, Counts::default()));
+        }
+        if let Some((_, counts)) = self.0.last_mut() {
+            counts.note(primary, vote, technique);
+        }
+    }
+}
+
+/// A target in a block of 30 days, by day.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+struct TargetDays(Vec<(u32, Counts)>);
+impl Row for TargetDays {}
+
+/// A country on a day.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct DayRow {
+    pub counts: Counts,
+    /// Targets with results.
+    pub targets: u32,
+    /// Networks with measurements; counted a little later than the rest.
+    pub networks: u32,
+}
+impl Row for DayRow {}
+
+// Of a country actor.
+const TARGET_DAYS: Table<(String, u32), TargetDays> = Table::new(61);
+/// By day since the epoch.
+pub(super) const DAYS: Table<(u32,), DayRow> = Table::new(62);
+/// Days whose networks must be counted again.
+pub(super) const STALE: Table<(u32,), ()> = Table::new(63);
+/// Stands once counting has begun here.
+const BEGUN: Table<(), ()> = Table::new(65);
+
+/// The day of a time.
+pub fn day(at: Timestamp) -> u32 {
+    u32::try_from(at.day()).unwrap_or(0)
+}
+
+/// The first day that is counted at a time.
+pub fn first_day(now: Timestamp) -> u32 {
+    day(now).saturating_sub(KEPT_DAYS)
+}
+
+/// Whether nothing was ever counted here; from then on it is.
+pub fn begins(turn: &mut Turn<'_>) -> Result<bool> {
+    let begins = !BEGUN.contains(turn, &())?;
+    if begins {
+        BEGUN.put(turn, &(), &())?;
+    }
+    Ok(begins)
+}
+
+/// The country has no measurements any more: it is as if nothing was ever counted.
+pub fn nothing_left(turn: &mut Turn<'_>) {
+    BEGUN.delete(turn, &());
+}
+
+/// Blocks with days that are counted.
+pub fn blocks(now: Timestamp) -> std::ops::RangeInclusive<u32> {
+    block_of(first_day(now))..=block_of(day(now))
+}
+
+/// The measurements of a target in a block are these now.
+pub fn counted(turn: &mut Turn<'_>, target: &str, block: u32, now: Tally) -> Result<()> {
+    let first = first_day(turn.now);
+    if block.saturating_add(1).saturating_mul(BLOCK_DAYS) <= first {
+        return Ok(());
+    }
+    let key = (target.to_owned(), block);
+    let before = TARGET_DAYS.get(turn, &key)?.unwrap_or_default();
+    // A clock that runs ahead makes days that nobody has seen yet.
+    let days = first..=day(turn.now).saturating_add(1);
+    let now = TargetDays(now.0.into_iter().filter(|(day, _)| days.contains(day)).collect());
+    if before == now {
+        return Ok(());
+    }
+    let mut moved: BTreeMap<u32, (Counts, Counts)> = BTreeMap::new();
+    before.0.iter().for_each(|(day, counts)| moved.entry(*day).or_default().0 = *counts);
+    now.0.iter().for_each(|(day, counts)| moved.entry(*day).or_default().1 = *counts);
+    for (day, (before, after)) in moved.into_iter().filter(|(day, (before, after))| *day >= first && before != after) {
+        let mut row = DAYS.get(turn, &(day,))?.unwrap_or_default();
+        row.counts.replace(&before, &after);
+        row.targets += u32::from(after.results > 0);
+        row.targets = row.targets.saturating_sub(u32::from(before.results > 0));
+        match row.targets {
+            0 => DAYS.delete(turn, &(day,)),
+            _ => DAYS.put(turn, &(day,), &row)?,
+        }
+        STALE.put(turn, &(day,), &())?;
+    }
+    match now.0.is_empty() {
+        true => TARGET_DAYS.delete(turn, &key),
+        false => TARGET_DAYS.put(turn, &key, &now)?,
+    }
+    let old = TARGET_DAYS.between(&(target.to_owned(), 0_u32), &(target.to_owned(), block_of(first)));
+    for (key, _) in TARGET_DAYS.scan(turn, &old, Direction::Ascending, 20)? {
+        TARGET_DAYS.delete(turn, &key);
+    }
+    digest::soon(turn)
+}
+
+/// The days of this country that are counted, oldest first.
+pub fn days(view: &impl Read, now: Timestamp) -> Result<BTreeMap<u32, DayRow>> {
+    let rows = DAYS.scan(view, &DAYS.between(&(first_day(now),), &(u32::MAX,)), Direction::Ascending, usize::MAX)?;
+    Ok(crate::engine::small_sort::gather(rows.into_iter().map(|((day,), row)| (day, row))))
+}
+
+/// Visits (target, day, counts) of every target and day that is counted, target by target.
+pub fn visit(view: &impl Read, mut visit: impl FnMut(&str, u32, &Counts)) -> Result<()> {
+    TARGET_DAYS.visit(view, TARGET_DAYS.range(), Direction::Ascending, |(target, _), row| {
+        row.0.iter().for_each(|(day, counts)| visit(&target, *day, counts));
+        Ok(true)
+    })?;
+    Ok(())
+}

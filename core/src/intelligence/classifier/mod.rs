@@ -1,0 +1,21 @@
+//! Whether a country's day looks like one with a shutdown or an ordered block (interface 4.10, spec intelligence 11).
+//!
+//! | Module | What |
+//! |---|---|
+//! | `train` | labels, learning, and whether what was learned may be served |
+//! | `store` | the classifier that is served, kept by the world |
+//! | `routes` | the endpoints, corroboration among them |
+//! | `constants` | every number |
+
+pub mod constants;
+mod routes;
+mod store;
+mod train;
+
+pub use routes::ROUTES;
+pub use store::{Change, Changes, NAME, named, soon};
+pub use train::{Learned, labelled};
+
+use crate::engine::actor::{Entry, operation, query};
+
+pub const ENTRIES: &[Entry] = &[operation::<store::Learn>(), query::<store::Served>(), query::<store::Changes>()];

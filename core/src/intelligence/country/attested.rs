@@ -1,0 +1,336 @@
+//! What agents attest about targets of this country: shown beside the measurements, never among them, and settled by them
+//! (issue relay 6; ruling foundation-relay 25).
+//!
+//! A verdict never reads these rows. It is the other way round: when later measurements on several networks say what an
+//! attestation said, and the answer as of the attestation's own time, with all that is known today, was another one, then
+//! its author knew something first and earns anchored weight. Who follows with the same earns half of that, and so on, so
+//! copies are worth little: all together never 2. That a site works which nobody measured before earns nothing, since
+//! nearly every site does.
+//!
+//! Table numbers 70 and 71.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::answer::{self, Detection, State, round};
+use super::evidence::Surroundings;
+use super::subject::Subject;
+use crate::crypto::encoding::actor_id;
+use crate::engine::actor::{Kind, Operation, Turn, View};
+use crate::engine::kv::{Direction, Read, Row, Table};
+use crate::engine::time::DAY;
+use crate::relay::agent::trust::Settle;
+use crate::relay::agent::wire;
+use crate::relay::directory::Did;
+use crate::{Result, Timestamp, engine::small_sort};
+
+/// How long measurements have to settle an attestation, in microseconds.
+pub const WINDOW: i64 = 7 * DAY;
+/// Networks that the measurements of a settling answer must come from, at least.
+pub const NETWORKS: u32 = 2;
+/// How long an attestation stands beside measurements, in microseconds.
+pub const LIFE: i64 = 30 * DAY;
+/// Attestations that are kept of one series. Beyond, of those of least weight the newest goes: no flood drives out what
+/// came before it.
+const MAX_ROWS: usize = 200;
+/// Single attestations in an explanation.
+const SHOWN: usize = 12;
+/// Attestations that one run of the timer looks at.
+const AT_ONCE: usize = 50;
+/// Key of the timer.
+const TIMER: &str = "attested";
+
+/// How an attestation ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+enum End {
+    /// Agreed with, and its author was among the first to know.
+    Earned,
+    Agreed,
+    Wrong,
+    /// Nothing settled it in time.
+    Unsettled,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Attested {
+    author: Did,
+    blocked: bool,
+    expires: Timestamp,
+    /// Anchored votes behind and against it, the author's among the former.
+    support: f64,
+    refute: f64,
+    end: Option<End>,
+}
+impl Row for Attested {}
+
+type RowKey = (String, Timestamp, String);
+
+/// By series, time, and id.
+const ATTESTED: Table<RowKey, Attested> = Table::new(70);
+/// When to look at one again: at the end of its window, then at the end of its life.
+const DUE: Table<(Timestamp, String, Timestamp, String), ()> = Table::new(71);
+
+fn due_key(due: Timestamp, key: &RowKey) -> (Timestamp, String, Timestamp, String) {
+    (due, key.0.clone(), key.1, key.2.clone())
+}
+
+/// When a row is looked at next.
+fn due_of(key: &RowKey, row: &Attested) -> Timestamp {
+    let life = key.1.plus(LIFE).min(row.expires);
+    if row.end.is_some() { life } else { key.1.plus(WINDOW).min(life) }
+}
+
+fn remove(turn: &mut Turn<'_>, key: &RowKey, row: &Attested) {
+    DUE.delete(turn, &due_key(due_of(key, row), key));
+    ATTESTED.delete(turn, key);
+}
+
+fn put(turn: &mut Turn<'_>, key: &RowKey, row: &Attested) -> Result<()> {
+    if let Some(before) = ATTESTED.get(turn, key)? {
+        remove(turn, key, &before);
+    }
+    ATTESTED.put(turn, key, row)?;
+    let due = due_of(key, row);
+    DUE.put(turn, &due_key(due, key), &())?;
+    match turn.scheduled(TIMER)? {
+        Some(waiting) if waiting <= due => Ok(()),
+        _ => turn.schedule(TIMER, due, &EndAttestations),
+    }
+}
+
+fn rows(view: &(impl Read + ?Sized), series: &str) -> Result<Vec<(RowKey, Attested)>> {
+    Ok(ATTESTED.scan(view, &ATTESTED.prefix(&(series.to_owned(),)), Direction::Ascending, MAX_ROWS + 1)?)
+}
+
+/// An attestation, or what became of it by votes.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SetAttested {
+    pub id: String,
+    /// The series it is about.
+    pub series: String,
+    pub author: Did,
+    pub blocked: bool,
+    pub at: Timestamp,
+    pub expires: Timestamp,
+    pub support: f64,
+    pub refute: f64,
+}
+
+impl Operation for SetAttested {
+    const ACTOR: Kind = Kind::Country;
+    const NAME: &'static str = "set_attested";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        let SetAttested { id, series, author, blocked, at, expires, support, refute } = self;
+        if expires.min(at.plus(LIFE)) <= turn.now {
+            return Ok(());
+        }
+        let key = (series, at, id);
+        let end = ATTESTED.get(turn, &key)?.and_then(|before| before.end);
+        put(turn, &key, &Attested { author, blocked, expires, support, refute, end })?;
+        let rows = rows(turn, &key.0)?;
+        if rows.len() <= MAX_ROWS {
+            return Ok(());
+        }
+        let least =
+            rows.iter().min_by(|(a, one), (b, other)| one.support.total_cmp(&other.support).then(b.1.cmp(&a.1)));
+        if let Some((key, row)) = least {
+            remove(turn, key, row);
+        }
+        Ok(())
+    }
+}
+
+/// One attestation in an explanation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Statement {
+    pub id: String,
+    /// DID.
+    pub agent: String,
+    /// `blocked` or `accessible`.
+    pub says: String,
+    pub at: String,
+    /// Anchored votes behind it, its author's among them.
+    pub weight: f64,
+    /// Anchored votes against it.
+    pub refuted: f64,
+}
+
+/// What agents attest, as a source beside the measurements. It decides nothing.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AttestationEvidence {
+    /// `attestation`.
+    pub source: String,
+    /// Always false.
+    pub decides: bool,
+    /// Attestations of the last 30 days.
+    pub count: u32,
+    /// Agents that say so, each once.
+    pub agents_blocked: u32,
+    pub agents_accessible: u32,
+    /// Their trust: an agent counts 0 to 1 by its anchored weight, whoever refutes counts for the other side.
+    pub weight_blocked: f64,
+    pub weight_accessible: f64,
+    pub newest: String,
+    /// With `explain`: those of most weight, at most 12.
+    pub statements: Vec<Statement>,
+}
+
+/// What is attested about a subject at a time, and whether anything is at any time.
+pub(super) fn evidence(
+    view: &View<'_>,
+    subject: &Subject,
+    surroundings: &Surroundings,
+    explain: bool,
+) -> Result<(Option<AttestationEvidence>, bool)> {
+    if !surroundings.attested.any(view, &ATTESTED)? {
+        return Ok((None, false));
+    }
+    let at = surroundings.at;
+    let mut standing = Vec::new();
+    for role in subject.roles.iter().filter(|role| role.essential) {
+        standing.extend(rows(view, &role.key)?);
+    }
+    let any = !standing.is_empty();
+    standing.retain(|(key, row)| key.1 <= at && row.expires.min(key.1.plus(LIFE)) > at);
+    let Some(newest) = standing.iter().map(|(key, _)| key.1).max() else { return Ok((None, any)) };
+    // However often an agent says the same, it counts once.
+    let mut by_agent: BTreeMap<(bool, Did), (f64, f64)> = BTreeMap::new();
+    for (_, row) in &standing {
+        let (support, refute) = by_agent.entry((row.blocked, row.author)).or_default();
+        *support = support.max(row.support);
+        *refute = refute.max(row.refute);
+    }
+    let weight = |side: bool| -> f64 {
+        by_agent.iter().map(|((blocked, _), (support, refute))| if *blocked == side { *support } else { *refute }).sum()
+    };
+    let agents = |side: bool| by_agent.keys().filter(|(blocked, _)| *blocked == side).count();
+    let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+    let mut evidence = AttestationEvidence {
+        source: "attestation".to_owned(),
+        decides: false,
+        count: count(standing.len()),
+        agents_blocked: count(agents(true)),
+        agents_accessible: count(agents(false)),
+        weight_blocked: round(weight(true)),
+        weight_accessible: round(weight(false)),
+        newest: newest.to_string(),
+        statements: Vec::new(),
+    };
+    if explain {
+        small_sort::sort_by(&mut standing, |(a, one), (b, other)| {
+            other.support.total_cmp(&one.support).then(b.1.cmp(&a.1))
+        });
+        let said = standing.into_iter().take(SHOWN).map(|(key, row)| Statement {
+            id: key.2,
+            agent: wire::did_text(view.settings, &row.author),
+            says: if row.blocked { "blocked" } else { "accessible" }.to_owned(),
+            at: key.1.to_string(),
+            weight: round(row.support),
+            refuted: round(row.refute),
+        });
+        evidence.statements = said.collect();
+    }
+    Ok((Some(evidence), any))
+}
+
+/// What measurements on enough networks say.
+fn measured(detection: &Detection) -> Option<State> {
+    let decides = detection.basis == "measured" && detection.networks_tested >= NETWORKS;
+    (decides && detection.state != State::Unknown).then_some(detection.state)
+}
+
+fn claimed(row: &Attested) -> State {
+    if row.blocked { State::Blocked } else { State::Accessible }
+}
+
+/// What was the answer at a time, with all that is known today.
+fn answer_at(view: &View<'_>, series: &str, at: Timestamp) -> Result<State> {
+    Ok(answer::detect(view, &Subject::series(series), &Surroundings::at(view, at)?, false)?.state)
+}
+
+/// Settles the attestations that a new answer agrees with.
+pub(super) fn agree(turn: &mut Turn<'_>, series: &str, now: &Detection) -> Result<()> {
+    let Some(state) = measured(now) else { return Ok(()) };
+    let known = rows(turn, series)?;
+    let since = turn.now.plus(-WINDOW);
+    let same = known.iter().filter(|(key, row)| claimed(row) == state && key.1 > since);
+    let mut first: BTreeSet<Did> =
+        same.filter(|(_, row)| row.end == Some(End::Earned)).map(|(_, row)| row.author).collect();
+    // Votes count in hours, so all attestations of an hour met the same answer.
+    let mut before: BTreeMap<i64, State> = BTreeMap::new();
+    for (key, row) in known {
+        if row.end.is_some() || claimed(&row) != state || now.last_checked <= key.1 {
+            continue;
+        }
+        let then = match before.get(&key.1.hour()) {
+            Some(known) => *known,
+            None => *before.entry(key.1.hour()).or_insert(answer_at(&turn.view(), series, key.1)?),
+        };
+        // That a site works nobody had measured is no news.
+        let news = then != state && (state == State::Blocked || then == State::Blocked);
+        let earns = news && !first.contains(&row.author);
+        let earned = if earns { 0.5_f64.powi(i32::try_from(first.len()).unwrap_or(i32::MAX)) } else { 0.0 };
+        if earns {
+            first.insert(row.author);
+        }
+        settle(turn, &key, row, if earns { End::Earned } else { End::Agreed }, earned)?;
+    }
+    Ok(())
+}
+
+fn settle(turn: &mut Turn<'_>, key: &RowKey, row: Attested, end: End, earned: f64) -> Result<()> {
+    if end != End::Unsettled {
+        let settle = Settle { at: key.1, agreed: end != End::Wrong, earned };
+        turn.send(actor_id(&row.author), &settle)?;
+    }
+    // The row goes first: when it is looked at next depends on how it ended.
+    remove(turn, key, &row);
+    put(turn, key, &Attested { end: Some(end), ..row })
+}
+
+/// The end of a window: contradicted, or not settled at all.
+fn close(turn: &mut Turn<'_>, key: &RowKey, row: Attested) -> Result<()> {
+    let view = turn.view();
+    let surroundings = Surroundings::at(&view, turn.now)?;
+    let now = answer::detect(&view, &Subject::series(&key.0), &surroundings, false)?;
+    let contradicted = measured(&now).is_some_and(|state| state != claimed(&row)) && now.last_checked > key.1;
+    let end = match contradicted {
+        false => End::Unsettled,
+        // It was true when it was said.
+        true if answer_at(&view, &key.0, key.1)? == claimed(&row) => End::Agreed,
+        true => End::Wrong,
+    };
+    settle(turn, key, row, end, 0.0)
+}
+
+/// Looks at attestations whose window or life is over.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct EndAttestations;
+
+impl Operation for EndAttestations {
+    const ACTOR: Kind = Kind::Country;
+    const NAME: &'static str = "end_attestations";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        let over = DUE.between(&(), &(turn.now.plus(1),));
+        for ((due, series, at, id), ()) in DUE.scan(turn, &over, Direction::Ascending, AT_ONCE)? {
+            let key = (series, at, id);
+            DUE.delete(turn, &due_key(due, &key));
+            let Some(row) = ATTESTED.get(turn, &key)? else { continue };
+            match row.end.is_none() && at.plus(LIFE).min(row.expires) > turn.now {
+                true => close(turn, &key, row)?,
+                false => remove(turn, &key, &row),
+            }
+        }
+        match DUE.first(turn, &DUE.range())? {
+            Some(((due, ..), ())) => turn.schedule(TIMER, due.max(turn.now), &EndAttestations),
+            None => Ok(()),
+        }
+    }
+}

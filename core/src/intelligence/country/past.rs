@@ -1,0 +1,247 @@
+//! The scores of the days before the server knew this country: of a history that was imported. By timer, some targets at a
+//! time, from one read of each series over all of these days; days that the server saw are kept as it saw them
+//! ([`risk::days`]).
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use super::answer::{self, State};
+use super::evidence::{Controls, Failing, Surroundings};
+use super::shutdowns;
+use super::subject::is_messaging;
+use super::tables::{CATALOGUE, TARGETS};
+use super::timeline::{Timeline, reach};
+use crate::engine::actor::{Kind, Operation, Turn, View};
+use crate::engine::kv::{Direction, Read, Row, Table};
+use crate::engine::time::{DAY, SECOND};
+use crate::facts::verdict::window::Ageing;
+use crate::intelligence::risk;
+use crate::intelligence::world::index::{self, Lists, Site, Tally};
+use crate::{Result, Timestamp};
+
+/// Days before the present one that have a score: with it the thirty of a history (interface 4.1).
+const DAYS: u32 = 29;
+/// Targets judged in one operation, on each of the days: bounds how long it holds the writer.
+const AT_ONCE: usize = 20;
+/// Targets looked at in one operation; some were not measured in that time.
+const LOOKED_AT_ONCE: usize = 400;
+/// Publish intervals between a change and the judging: the data of an import come in many pieces. Where scores are known it
+/// waits longer, since all targets are judged for one late measurement.
+const INTERVALS: i64 = 6;
+const INTERVALS_AGAIN: i64 = 60;
+/// How often the first judging waits anew because something changed meanwhile: until it would be done again.
+const MOST_WAITS: u8 = (INTERVALS_AGAIN / INTERVALS) as u8;
+const TIMER: &str = "past_days";
+
+/// The score at the end of a day, 0-100; `None` when there was too little data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Score(pub Option<u32>);
+impl Row for Score {}
+
+/// How far the judging has come.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Work {
+    first: u32,
+    /// The last target that was looked at.
+    after: Option<String>,
+    /// Of the days from the first on.
+    tallies: Vec<Tally>,
+}
+impl Row for Work {}
+
+/// By day since the epoch.
+const SCORES: Table<(u32,), Score> = Table::new(67);
+/// Stands while nothing that the scores rest on is newer than they are, or than the judging that waits or is under way.
+const CURRENT: Table<(), ()> = Table::new(68);
+const WORK: Table<(), Work> = Table::new(69);
+
+/// The scores that are known, by day since the epoch.
+pub fn scores(view: &impl Read) -> Result<BTreeMap<u32, Score>> {
+    let rows = SCORES.scan(view, &SCORES.range(), Direction::Ascending, 2 * DAYS as usize)?;
+    Ok(rows.into_iter().map(|((day,), score)| (day, score)).collect())
+}
+
+/// Days of the last thirty that the server did not see; `None` when it saw all.
+fn unseen(view: &View<'_>) -> Result<Option<Range<u32>>> {
+    let today = u32::try_from(view.now.day()).unwrap_or(0);
+    let first = today.saturating_sub(DAYS);
+    Ok(risk::days::first(view)?.filter(|seen| first < *seen).map(|seen| first..seen))
+}
+
+/// The first day whose measurements count on a day.
+fn counting(day: u32, ageing: Ageing) -> u32 {
+    (day + 1).saturating_sub(u32::try_from(ageing.limit / DAY).unwrap_or(0))
+}
+
+/// Something is new that the scores of any days rest on.
+pub(super) fn changed(turn: &mut Turn<'_>) -> Result<()> {
+    CURRENT.delete(turn, &());
+    look(turn)
+}
+
+/// The sites that the index is over are others. What is known of days rests on the old ones, and so does half of a judging
+/// that is under way: neither compares with the score of today.
+pub(super) fn sites_changed(turn: &mut Turn<'_>) -> Result<()> {
+    clear(turn)?;
+    WORK.delete(turn, &());
+    risk::days::sites_changed(turn)?;
+    changed(turn)
+}
+
+/// The same of a target's days from one on.
+pub(super) fn changed_from(turn: &mut Turn<'_>, day: u32) -> Result<()> {
+    if risk::days::first(&turn.view())?.is_none_or(|seen| day < seen) {
+        CURRENT.delete(turn, &());
+    }
+    Ok(())
+}
+
+/// Has the days judged that the server did not see, when something that their scores rest on is new.
+pub(super) fn look(turn: &mut Turn<'_>) -> Result<()> {
+    if unseen(&turn.view())?.is_none() || turn.scheduled(TIMER)?.is_some() || CURRENT.contains(turn, &())? {
+        return Ok(());
+    }
+    match SCORES.first(turn, &SCORES.range())? {
+        Some(_) => after(turn, INTERVALS_AGAIN, JudgePastDays { waited: MOST_WAITS }),
+        None => after(turn, INTERVALS, JudgePastDays { waited: 0 }),
+    }
+}
+
+fn after(turn: &mut Turn<'_>, intervals: i64, judge: JudgePastDays) -> Result<()> {
+    let due = turn.now.plus(intervals * i64::from(turn.settings.publish_interval) * SECOND);
+    turn.schedule(TIMER, due, &judge)
+}
+
+/// A source was removed, and what the server saw is forgotten with it (ruling intelligence 35).
+pub(super) fn forget(turn: &mut Turn<'_>) -> Result<()> {
+    clear(turn)?;
+    CURRENT.delete(turn, &());
+    WORK.delete(turn, &());
+    turn.cancel(TIMER)
+}
+
+fn clear(turn: &mut Turn<'_>) -> Result<()> {
+    for (key, _) in SCORES.scan(turn, &SCORES.range(), Direction::Ascending, 2 * DAYS as usize)? {
+        SCORES.delete(turn, &key);
+    }
+    Ok(())
+}
+
+/// Judges some targets on all days, and writes the scores after the last.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct JudgePastDays {
+    waited: u8,
+}
+
+impl Operation for JudgePastDays {
+    const ACTOR: Kind = Kind::Country;
+    const NAME: &'static str = "judge_past_days";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        let work = match WORK.get(turn, &())? {
+            Some(work) => Some(work),
+            // More is coming, of a large import for minutes: what is judged now would be judged again.
+            None if self.waited < MOST_WAITS && !CURRENT.contains(turn, &())? => {
+                CURRENT.put(turn, &(), &())?;
+                return after(turn, INTERVALS, JudgePastDays { waited: self.waited + 1 });
+            }
+            None => begin(turn)?,
+        };
+        let Some(mut work) = work else { return Ok(()) };
+        if some(&turn.view(), &mut work)? {
+            WORK.put(turn, &(), &work)?;
+            let now = turn.now;
+            return turn.schedule(TIMER, now, &self);
+        }
+        finish(turn, work)?;
+        look(turn)
+    }
+}
+
+fn begin(turn: &mut Turn<'_>) -> Result<Option<Work>> {
+    let Some(days) = unseen(&turn.view())? else { return Ok(None) };
+    CURRENT.put(turn, &(), &())?;
+    Ok(Some(Work { first: days.start, after: None, tallies: vec![Tally::default(); days.len()] }))
+}
+
+/// What every target of one operation is judged with.
+struct With<'a> {
+    surroundings: Surroundings,
+    lists: Lists<'a>,
+    /// How control sites failed, by day from the first on.
+    control: Vec<Failing>,
+}
+
+/// Adds some targets; true when more are left.
+fn some(view: &View<'_>, work: &mut Work) -> Result<bool> {
+    let catalogue = CATALOGUE.get(view, &())?.unwrap_or_default();
+    let last = work.first + u32::try_from(work.tallies.len()).unwrap_or(0);
+    let controls = Controls::between(view, Timestamp::end_of_day(work.first), view.now)?;
+    let with = With {
+        surroundings: Surroundings::new(view.now, controls.failing(view.now)),
+        lists: Lists::new(&catalogue.global, &catalogue.political),
+        control: (work.first..last).map(|day| controls.failing(Timestamp::end_of_day(day))).collect(),
+    };
+    let range = match work.after.take() {
+        Some(after) => TARGETS.after(TARGETS.range(), &(after,)),
+        None => TARGETS.range(),
+    };
+    let rows = TARGETS.scan(view, &range, Direction::Ascending, LOOKED_AT_ONCE)?;
+    let all = rows.len();
+    let (mut looked, mut judged) = (0, 0);
+    for ((target,), row) in rows {
+        if judged == AT_ONCE {
+            break;
+        }
+        looked += 1;
+        let oldest = counting(work.first, Ageing::of(is_messaging(&target)));
+        // The index is about domains.
+        if !target.contains('/') && row.first_day < last && row.last_day >= oldest {
+            judged += 1;
+            add(view, &target, &with, work)?;
+        }
+        work.after = Some(target);
+    }
+    Ok(looked < all || all == LOOKED_AT_ONCE)
+}
+
+/// Adds a target to the tally of each day on which measurements of it count.
+fn add(view: &View<'_>, target: &String, with: &With<'_>, work: &mut Work) -> Result<()> {
+    let ageing = Ageing::of(is_messaging(target));
+    let from = Timestamp(i64::from(work.first) * DAY).plus(-reach(ageing));
+    let timeline = Timeline::read(view, target, from, &with.surroundings)?;
+    for ((day, tally), control) in (work.first..).zip(&mut work.tallies).zip(&with.control) {
+        let window = || timeline.days.range(counting(day, ageing)..=day).map(|(_, of)| of);
+        if window().next().is_none() {
+            continue;
+        }
+        let verdict = timeline.verdict(day, control);
+        let state = State::from(verdict.status);
+        // What a list decides is not measured.
+        if state == State::Unknown
+            && answer::is_listed(view, target, Timestamp::end_of_day(day), &with.surroundings.listed)?
+        {
+            continue;
+        }
+        let counted = window().map(|of| of.counted).sum();
+        let blocked_weight = answer::round(verdict.blocked_weight);
+        tally.add(&Site { target, state, is_measured: true, counted, blocked_weight }, &with.lists);
+    }
+    Ok(())
+}
+
+fn finish(turn: &mut Turn<'_>, work: Work) -> Result<()> {
+    clear(turn)?;
+    WORK.delete(turn, &());
+    let catalogue = CATALOGUE.get(turn, &())?.unwrap_or_default();
+    let lists = Lists::new(&catalogue.global, &catalogue.political);
+    for (day, tally) in (work.first..).zip(&work.tallies) {
+        let load = shutdowns::load(&turn.view(), Timestamp::end_of_day(day))?;
+        // Networks make the grade, not the score.
+        SCORES.put(turn, &(day,), &Score(index::of(tally, &lists, 0, load).score))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,60 @@
+//! `/health` and `/hydra/v1/health`.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::engine::http::{Cx, Response};
+use crate::intelligence::risk::AnyScore;
+use crate::{ErrorCode, Result, engine::runtime, intelligence::world};
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct HealthBody {
+    status: &'static str,
+    version: &'static str,
+    /// Names this deployment in what is signed for it.
+    deployment_id: String,
+    time: String,
+    checks: Checks,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Checks {
+    /// `ok`; `unavailable` when storage does not answer; `failing` when it takes no writes; `damaged` when parts of what is
+    /// stored are.
+    database: &'static str,
+    /// `ok`, or why writes fail, in the words of the system.
+    writes: String,
+    /// Pages of the data file that are known to be damaged.
+    damaged_pages: u64,
+    /// `ok`, or `empty` before the first import.
+    ingest: &'static str,
+    /// The rule list in force.
+    model: String,
+}
+
+/// Always 200 while the process answers: probes and monitors gate on it (spec intelligence 2.7).
+pub async fn health(cx: Cx) -> Result<Response> {
+    let measured = runtime::query(&*cx.rt, world::actor().name, &AnyScore).await;
+    let storage = cx.rt.storage();
+    let (status, database) = match (&measured, &storage.failing, storage.damaged_pages) {
+        (Err(error), ..) if error.code == ErrorCode::Damaged => ("degraded", "damaged"),
+        (Err(_), ..) => ("degraded", "unavailable"),
+        (Ok(_), Some(_), _) => ("degraded", "failing"),
+        (Ok(_), None, 1..) => ("degraded", "damaged"),
+        (Ok(_), None, 0) => ("ok", "ok"),
+    };
+    let ingest = if measured.is_ok_and(|measured| measured) { "ok" } else { "empty" };
+    Response::json(&HealthBody {
+        status,
+        version: env!("CARGO_PKG_VERSION"),
+        deployment_id: cx.rt.environment().deployment.clone(),
+        time: cx.now().to_string(),
+        checks: Checks {
+            database,
+            writes: storage.failing.unwrap_or_else(|| "ok".to_owned()),
+            damaged_pages: storage.damaged_pages,
+            ingest,
+            model: format!("rules {}", crate::intelligence::country::RULES_VERSION),
+        },
+    })
+}

@@ -1,0 +1,64 @@
+//! How much of the last year a country was switched off, for its index (methods 4.2). A country knows its own rows of a
+//! shutdown table; that a table is imported, so that no row means no shutdown, it hears from the world.
+
+use serde::{Deserialize, Serialize};
+
+use super::past;
+use super::refresh;
+use super::source::Source;
+use super::tables::EVENTS;
+use crate::engine::actor::{Kind, Operation, Turn, View};
+use crate::engine::kv::{Direction, Table};
+use crate::facts::reported::EventKind;
+use crate::intelligence::world::index::{LOAD_DAYS, shutdown_load};
+use crate::{Result, Timestamp};
+
+/// The newest begin of a shutdown that the imported table has of any country.
+const NEWEST: Table<(), Timestamp> = Table::new(53);
+/// Most rows of the table that are read of one country.
+const MOST: usize = 20_000;
+
+/// A shutdown table is imported, or there is none any more.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SetShutdownTable {
+    /// The newest begin of a shutdown in any country.
+    pub newest: Option<Timestamp>,
+}
+
+impl Operation for SetShutdownTable {
+    const ACTOR: Kind = Kind::Country;
+    const NAME: &'static str = "set_shutdown_table";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        if NEWEST.get(turn, &())? == self.newest {
+            return Ok(());
+        }
+        match self.newest {
+            Some(newest) => NEWEST.put(turn, &(), &newest)?,
+            None => NEWEST.delete(turn, &()),
+        }
+        past::changed(turn)?;
+        refresh::soon(turn)
+    }
+}
+
+/// The shutdown load at a time, 0-1, or why there is none (ruling intelligence 33: no table is not no shutdown).
+pub(super) fn load(view: &View<'_>, at: Timestamp) -> Result<std::result::Result<f64, &'static str>> {
+    let Some(newest) = NEWEST.get(view, &())? else { return Ok(Err("no shutdown table is imported")) };
+    let today = at.day();
+    if newest.day() <= today - LOAD_DAYS {
+        return Ok(Err("the imported shutdown table ends more than a year before"));
+    }
+    let mut spans = Vec::new();
+    let rows = EVENTS.prefix(&(Source::AccessNow.code(),));
+    for (_, told) in EVENTS.scan(view, &rows, Direction::Ascending, MOST)? {
+        let event = told.event;
+        if event.kind == EventKind::Shutdown {
+            // The end is the instant after the last day; an open one is known until it was last spoken of.
+            let last = event.end.or(event.heard).map_or(event.start, |end| Timestamp(end.0 - 1));
+            spans.push((event.start.day(), last.max(event.start).day(), event.scope));
+        }
+    }
+    Ok(Ok(shutdown_load(&spans, today)))
+}

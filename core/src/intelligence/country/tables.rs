@@ -1,0 +1,293 @@
+//! Rows of a country actor.
+//!
+//! What is stored and what is derived: the 24-byte entries of measurements are the truth; every hourly vote, aggregate,
+//! interval and answer is computed from them when it is read, so a changed rule re-judges old measurements and nothing
+//! can drift apart. Kept with them: hashes of source rows (to count exact repeats); beside them: witnesses, one small row per
+//! target, network and source for listings, and the latest verdict of each target, which feeds the open data.
+//! Entries older than 400 days become counts per rule (`rollup`, ruling intelligence 10).
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::packed::{CellKey, PackedTable};
+use super::rollup::DayRow;
+use crate::Timestamp;
+use crate::engine::kv::{Row, Table};
+use crate::engine::time::DAY;
+
+/// Entries of each (target, day, network, source), and hashes of the source rows whose first target it is, many cells to a
+/// row. Source rows that say nothing of any target stand under the empty one.
+pub const ENTRIES: PackedTable = Table::new(16);
+/// At most [`MAX_WITNESSES`] witnesses of a cell, sorted by identity.
+pub const WITNESSES: Table<(String, u32, u32, u8), Witnesses> = Table::new(18);
+pub const TARGETS: Table<(String,), TargetRow> = Table::new(19);
+pub const NETWORKS: Table<(u32,), NetworkRow> = Table::new(20);
+pub const SOURCES: Table<(u8,), SourceRow> = Table::new(21);
+/// Targets whose verdict must be computed again, and from when on their days may say something else.
+pub const QUEUE: Table<(String,), Since> = Table::new(22);
+/// Latest verdict of a target, as of its `at`.
+pub const VERDICTS: Table<(String,), VerdictRow> = Table::new(23);
+/// When a verdict must be looked at again because evidence ages.
+pub const AGEING: Table<(Timestamp, String), ()> = Table::new(24);
+/// Entries of imported block lists of this country: newest date per domain and kind.
+pub const LISTED: Table<(String, u8), Timestamp> = Table::new(25);
+/// Since when a list has an entry, where its row says so: the earliest that was said.
+pub const LISTED_SINCE: Table<(String, u8), Timestamp> = Table::new(57);
+/// (target, day) whose successes other countries may need as control and do not know yet.
+pub const PEERS_CHANGED: Table<(String, u32), ()> = Table::new(26);
+/// Successes in other countries, by (target, day).
+pub const OUTSIDE: Table<(String, u32), Peers> = Table::new(27);
+/// Failure rate of a target in other countries (ruling intelligence 22).
+pub const PRIORS: Table<(String,), Prior> = Table::new(28);
+/// Sites of the reference lists that the index needs.
+pub const CATALOGUE: Table<(), Catalogue> = Table::new(29);
+/// A few control sites; in a row of their own, since every answer reads them.
+pub const CONTROL_SITES: Table<(), ControlSites> = Table::new(33);
+pub const META: Table<(), Meta> = Table::new(30);
+/// What the open data say of this country, as of its `at`.
+pub const SUMMARY: Table<(), crate::intelligence::world::CountrySummary> = Table::new(31);
+/// Block lists that were imported, by kind.
+pub const LISTS: Table<(u8,), ListRow> = Table::new(32);
+
+/// What is left of old cells.
+pub const ROLLED: Table<CellKey, DayRow> = Table::new(35);
+
+/// How often a source was removed here, by its code; block lists under [`LISTS_EPOCH`].
+pub const EPOCHS: Table<(u8,), u64> = Table::new(36);
+/// No source has this code.
+pub const LISTS_EPOCH: u8 = 0;
+
+/// Events that others report, by source and id.
+pub const EVENTS: Table<(u8, String), crate::facts::reported::Reported> = Table::new(37);
+/// What the sources of events and of counts gave this country.
+pub const GIVEN: Table<(u8,), GivenRow> = Table::new(38);
+/// Counts of a day that a source summed up itself, by day and part (a test or a site, or nothing): never votes.
+pub const DAY_COUNTS: Table<(u32, String), DayCounts> = Table::new(39);
+
+/// Stands while every verdict is computed again.
+pub const RECOMPUTE: Table<(), RecomputeRow> = Table::new(34);
+
+/// Most witnesses kept per cell (ruling intelligence 10).
+pub const MAX_WITNESSES: usize = 3;
+
+/// Version of the rule list and of the outcome codes that entries are written in.
+pub const RULES_VERSION: u32 = 2;
+
+/// What cannot stand in a part of an address as it is (RFC 3986, 2.3).
+const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// Where one measurement can be looked up.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct WitnessRow {
+    pub identity: [u8; 8],
+    /// A measurement uid, or `report_id` and input.
+    pub uid: Option<String>,
+    pub report_id: Option<String>,
+    pub input: Option<String>,
+}
+
+impl WitnessRow {
+    /// The measurement's name in its source and its page in OONI Explorer.
+    pub fn link(&self) -> Option<(String, String)> {
+        let encode = |text: &str| utf8_percent_encode(text, RESERVED).to_string();
+        match (&self.uid, &self.report_id) {
+            (Some(uid), _) => Some((uid.clone(), format!("https://explorer.ooni.org/m/{}", encode(uid)))),
+            (None, Some(report)) => {
+                let input = self.input.as_deref().map(|input| format!("?input={}", encode(input))).unwrap_or_default();
+                Some((report.clone(), format!("https://explorer.ooni.org/measurement/{}{input}", encode(report))))
+            }
+            (None, None) => None,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Witnesses(pub Vec<WitnessRow>);
+impl Row for Witnesses {}
+
+impl Witnesses {
+    /// Adds one: of one identity the greater text stays, of all the smallest identities.
+    pub fn add(&mut self, witness: WitnessRow) {
+        match self.0.binary_search_by(|known| known.identity.cmp(&witness.identity)) {
+            Ok(at) => {
+                if let Some(known) = self.0.get_mut(at).filter(|known| **known < witness) {
+                    *known = witness;
+                }
+            }
+            Err(at) if at < MAX_WITNESSES => {
+                self.0.insert(at, witness);
+                self.0.truncate(MAX_WITNESSES);
+            }
+            Err(_) => {}
+        }
+    }
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TargetRow {
+    /// Measurements, of all time.
+    pub entries: u64,
+    pub first_day: u32,
+    pub last_day: u32,
+}
+impl Row for TargetRow {}
+
+/// A day; [`u32::MAX`] for none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Since(pub u32);
+impl Row for Since {
+    const VERSION: u8 = 2;
+
+    /// Version 1 named no day.
+    fn upgrade(_version: u8, _bytes: &[u8]) -> Result<Self, crate::engine::kv::StoreError> {
+        Ok(Since(0))
+    }
+}
+
+/// What computing every verdict again has found so far.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct RecomputeRow {
+    pub judged: u64,
+    pub changed: u64,
+    pub changes: Vec<crate::intelligence::world::ChangedAnswer>,
+}
+impl Row for RecomputeRow {}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NetworkRow {
+    pub entries: u64,
+    /// Name and addresses from the network table, once the reference actor has answered.
+    pub name: Option<String>,
+    pub addresses: Option<u64>,
+    /// First measured day by source; none in rows of version 1. Stays the last member.
+    pub firsts: BTreeMap<u8, u32>,
+}
+impl Row for NetworkRow {
+    const VERSION: u8 = 2;
+
+    fn upgrade(version: u8, bytes: &[u8]) -> Result<Self, crate::engine::kv::StoreError> {
+        crate::engine::kv::appended(version, 1, bytes, &[0])
+    }
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceRow {
+    /// Measurements, each once for every target it says something about.
+    pub entries: u64,
+    /// Measurements, each once.
+    pub measurements: u64,
+    /// Rows or documents of the source.
+    pub rows: u64,
+    /// Newest measurement, hours since the epoch.
+    pub last_hour: i64,
+}
+impl Row for SourceRow {}
+
+/// How much a source of events or counts gave a country.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GivenRow {
+    pub rows: u64,
+    /// The newest begin of an event, or day of counts.
+    pub newest: Timestamp,
+}
+impl Row for GivenRow {}
+
+/// Measurements of one day as their source counted them. Failures overlap the other counts, so the parts need not sum to
+/// the whole (ruling intelligence 31).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct DayCounts {
+    pub measurements: u64,
+    /// With the confirmed ones.
+    pub anomalies: u64,
+    pub confirmed: u64,
+    pub failures: u64,
+    pub ok: u64,
+}
+impl Row for DayCounts {}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListRow {
+    pub domains: u64,
+    pub date: Timestamp,
+}
+impl Row for ListRow {}
+
+/// Sessions that succeeded, and on how many networks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Peers {
+    pub sessions: u32,
+    pub networks: u32,
+}
+impl Row for Peers {}
+
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Prior {
+    pub rate: f64,
+    pub countries: u32,
+}
+impl Row for Prior {}
+
+/// Reference sites for the index, as the reference actor last sent them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Catalogue {
+    /// Sites of the list that is the same for every country.
+    pub global: Vec<String>,
+    /// Sites of any list whose category is political speech.
+    pub political: Vec<String>,
+    /// Platforms of target lists; none in rows of version 1. Stays the last member.
+    pub platforms: Vec<crate::intelligence::reference::Tracked>,
+}
+impl Row for Catalogue {
+    const VERSION: u8 = 2;
+
+    fn upgrade(version: u8, bytes: &[u8]) -> Result<Self, crate::engine::kv::StoreError> {
+        crate::engine::kv::appended(version, 1, bytes, &[0])
+    }
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ControlSites(pub Vec<String>);
+impl Row for ControlSites {}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Meta {
+    pub rules_version: u32,
+}
+impl Row for Meta {}
+
+/// The verdict of a target at a time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct VerdictRow {
+    pub at: Timestamp,
+    /// Whether it is looked at again a day later.
+    pub ages: bool,
+    /// Without its name.
+    pub summary: crate::intelligence::world::TargetSummary,
+}
+impl Row for VerdictRow {
+    const VERSION: u8 = 5;
+}
+
+impl VerdictRow {
+    /// When it must be looked at again, under [`AGEING`].
+    pub fn due(&self) -> Option<Timestamp> {
+        self.ages.then(|| self.at.plus(DAY))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::kv::{decode_row, encode_row};
+
+    #[test]
+    fn a_row_of_version_1_is_read_without_the_list_that_came_later() {
+        let now = Catalogue { global: vec!["example.org".to_owned()], ..Catalogue::default() };
+        let mut bytes = encode_row(&now).unwrap();
+        assert_eq!((bytes[0], bytes.pop()), (2, Some(0)));
+        bytes[0] = 1;
+        assert_eq!(decode_row::<Catalogue>(&bytes).unwrap(), now);
+    }
+}

@@ -1,0 +1,121 @@
+//! Where each job stands: rows of the world actor.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::engine::actor::{Kind, Operation, Query, Turn, View};
+use crate::engine::kv::{Direction, Row, StoreError, Table, appended};
+use crate::{Result, Timestamp};
+
+const FETCHES: Table<(String,), FetchRow> = Table::new(53);
+
+/// Where a job stands.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FetchRow {
+    /// Where the window begins that is asked for next.
+    pub cursor: Timestamp,
+    /// Rows of the window that are read already.
+    pub offset: u64,
+    /// No request before.
+    pub next: Timestamp,
+    /// Failures in a row.
+    pub failures: u32,
+    /// The last failure, and when it was.
+    pub error: Option<(Timestamp, String)>,
+    /// The last answer that was imported.
+    pub success: Option<Timestamp>,
+    /// The page that is asked for next, in the words of the source; `None` at the begin of a window.
+    pub page: Option<String>,
+    /// Windows that failed so often that the rest went on without them, the latest last.
+    pub set_aside: Vec<SetAside>,
+}
+
+impl Row for FetchRow {
+    const VERSION: u8 = 2;
+
+    fn upgrade(version: u8, bytes: &[u8]) -> std::result::Result<Self, StoreError> {
+        appended(version, 1, bytes, &[0, 0])
+    }
+}
+
+/// A window that nothing was read from, or not all.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SetAside {
+    pub from: Timestamp,
+    pub until: Timestamp,
+    /// When it was given up, and over what.
+    pub at: Timestamp,
+    pub error: String,
+}
+
+/// Most windows set aside that are remembered.
+const REMEMBERED: usize = 50;
+/// How often a window is asked for before it is set aside.
+const TRIES: u32 = 5;
+/// Windows set aside since the last success that make the next one more patient: then it is rather the source that fails.
+const PATIENCE: u32 = 4;
+
+impl FetchRow {
+    /// Whether the window from `cursor` to `until` failed often enough to go on without it. After one that was set aside
+    /// without a success since, twice as often; one that was set aside before is only tried again in passing.
+    pub fn is_hopeless(&self, until: Timestamp) -> bool {
+        if self.set_aside.iter().any(|window| window.from < until && window.until > self.cursor) {
+            return true;
+        }
+        let since = self.set_aside.iter().rev().take_while(|window| self.success.is_none_or(|at| window.at > at));
+        let doubled = u32::try_from(since.count()).unwrap_or(PATIENCE).min(PATIENCE);
+        self.failures >= TRIES << doubled
+    }
+
+    /// Goes on behind the window that ends at `until`.
+    pub fn without(mut self, until: Timestamp, error: &str, now: Timestamp) -> FetchRow {
+        self.set_aside.retain(|window| window.from >= until || window.until <= self.cursor);
+        self.set_aside.push(SetAside { from: self.cursor, until, at: now, error: error.to_owned() });
+        let over = self.set_aside.len().saturating_sub(REMEMBERED);
+        self.set_aside.drain(..over);
+        FetchRow { cursor: until, offset: 0, page: None, failures: 0, next: now, ..self }
+    }
+
+    /// Forgets windows set aside that were read after all.
+    pub fn read_through(&mut self, from: Timestamp, until: Timestamp) {
+        self.set_aside.retain(|window| window.from < from || window.until > until);
+    }
+}
+
+/// Moves a job on. When it stands elsewhere by now, another step was faster, and this one changes nothing.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct NoteFetch {
+    pub job: String,
+    pub before: FetchRow,
+    pub after: FetchRow,
+}
+
+impl Operation for NoteFetch {
+    const ACTOR: Kind = Kind::World;
+    const NAME: &'static str = "note_fetch";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        let key = (self.job,);
+        match FETCHES.get(turn, &key)? {
+            Some(now) if now != self.before => Ok(()),
+            _ => Ok(FETCHES.put(turn, &key, &self.after)?),
+        }
+    }
+}
+
+/// Every job that ever made a step.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct FetchRows;
+
+impl Query for FetchRows {
+    const ACTOR: Kind = Kind::World;
+    const NAME: &'static str = "fetch_rows";
+    type Reply = BTreeMap<String, FetchRow>;
+
+    fn run(self, view: &View<'_>) -> Result<Self::Reply> {
+        let rows = FETCHES.scan(view, &FETCHES.range(), Direction::Ascending, 100)?;
+        Ok(rows.into_iter().map(|((job,), row)| (job, row)).collect())
+    }
+}

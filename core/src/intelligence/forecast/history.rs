@@ -1,0 +1,370 @@
+//! What happened where, in a form that answers "how many until then" at once.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use crate::engine::small_sort;
+use crate::facts::reported::{Cause, EventKind, Scope};
+use crate::facts::starter::Country;
+use crate::intelligence::country::Source;
+use crate::intelligence::world::EventMark;
+
+/// Codes without inhabitants who could be cut off, and one that is no ISO code: they are forecast, and not learned from.
+/// With them left out, 242 codes remain (ruling intelligence 18).
+const OUTSIDE: [&str; 8] = ["AQ", "BV", "GS", "HM", "IO", "TF", "UM", "XK"];
+/// Days before the first year of systematic reports that are counted: what still goes on since then.
+const BEFORE: i32 = 730;
+/// Starts in a year from which on a table counts as kept systematically.
+const SYSTEMATIC: usize = 30;
+/// Days for which the last measured day of a country stands for those after it.
+const FRESHNESS: u32 = 3;
+/// Half-lives in days of the two recent rates.
+pub const HALF_LIVES: [f64; 2] = [30.0, 150.0];
+
+/// An event that forecasts learn from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Start {
+    /// Days since the epoch.
+    pub day: i32,
+    /// Stands for the areas: starts of one country, day and place are one (ruling intelligence 18).
+    pub place: u32,
+    /// Connectivity was cut because of exams.
+    pub exams: bool,
+    /// The whole country.
+    pub national: bool,
+}
+
+/// The start that a mark tells of, if it is one to learn from: shutdowns, throttling and blocks of a shutdown table, and
+/// those that an operator wrote down as ordered. Raw outages are no labels (methods 4.3).
+pub fn start(source: u8, mark: &EventMark) -> Option<Start> {
+    let listed = source == Source::AccessNow.code();
+    let written = source == Source::Outages.code() && mark.cause == Cause::Ordered;
+    if !(listed || written) || mark.kind == EventKind::Outage {
+        return None;
+    }
+    let day = i32::try_from(mark.start).ok()?;
+    Some(Start { day, place: mark.place, exams: mark.exams, national: mark.scope == Scope::National })
+}
+
+/// What was measured in a country at the end of a day.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Measured {
+    /// Days since the epoch.
+    pub day: u32,
+    /// Share of the measurements inside the age limit that vote blocked, in ten-thousandths.
+    pub blocked: u16,
+    /// Measurements of the seven days before.
+    pub week: u32,
+}
+
+/// What forecasts look at beside the starts. Countries are named by code.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Beside {
+    /// Days of elections that are more than local, past and to come, since the epoch.
+    pub elections: Vec<(String, i32)>,
+    /// Oldest first.
+    pub measured: Vec<(String, Vec<Measured>)>,
+    /// What people reported of the seven days after a day: whether something began.
+    pub reported: Vec<(String, i32, bool)>,
+    /// The newest start of a table that is kept systematically, where there is one: what an operator wrote down since
+    /// makes no history complete.
+    pub listed_until: Option<i32>,
+}
+
+/// How measurements of a country moved lately.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Drift {
+    /// Change of the share of blocked votes against a week before, -1 to 1.
+    pub blocked: f64,
+    /// Natural logarithm of the volume of a week over its median of four weeks.
+    pub volume: f64,
+}
+
+/// Everything known of one country.
+#[derive(Debug, Clone, Default)]
+struct Series {
+    /// Starts up to and including each day of the grid; empty without any.
+    starts: Vec<u32>,
+    exams: Vec<u32>,
+    national: Vec<u32>,
+    /// The day of the last start, up to each day.
+    last: Vec<Option<i32>>,
+    /// Starts that count half after each half-life.
+    recent: [Vec<f64>; 2],
+}
+
+/// The starts of all countries on a grid of days.
+#[derive(Debug, Clone, Default)]
+pub struct History {
+    /// First day of the grid, and the first of systematic reports.
+    first: i32,
+    begins: i32,
+    days: usize,
+    countries: Vec<Series>,
+    /// By country: where its region stands.
+    region_of: Vec<usize>,
+    /// By region: starts up to and including each day, and codes that are learned from.
+    regions: Vec<(Vec<u32>, u32)>,
+    /// The newest start, and how many there are.
+    newest: Option<i32>,
+    total: usize,
+    /// By country: days of elections, ascending; what was measured, oldest first.
+    elections: Vec<Vec<i32>>,
+    measured: Vec<Vec<Measured>>,
+    /// By country and day.
+    reported: BTreeMap<(usize, i32), bool>,
+}
+
+/// The place of a code in `Country::all`.
+fn index(code: &str) -> Option<usize> {
+    Country::all().binary_search_by(|country| country.code.cmp(code)).ok()
+}
+
+/// Whether a code is one of the 242 of the panel.
+pub fn in_panel(country: &Country) -> bool {
+    !OUTSIDE.contains(&country.code)
+}
+
+impl History {
+    /// From starts by country code, with a grid that ends at `until`. `None` while no year has enough of them.
+    pub fn new(starts: impl IntoIterator<Item = (String, Start)>, until: i32) -> Option<History> {
+        let all = Country::all();
+        let mut of: Vec<BTreeSet<Start>> = vec![BTreeSet::new(); all.len()];
+        for (code, start) in starts {
+            if let Some(of) = index(&code).and_then(|at| of.get_mut(at)) {
+                of.insert(start);
+            }
+        }
+        let mut regions: Vec<u16> = small_sort::gather(all.iter().map(|country| country.subregion.m49));
+        regions.sort_unstable();
+        regions.dedup();
+        let region_of =
+            all.iter().map(|country| regions.binary_search(&country.subregion.m49).unwrap_or_default()).collect();
+        let begins = begin(&of)?;
+        let first = begins - BEFORE;
+        let days = usize::try_from(until - first + 1).ok()?;
+        let mut history = History {
+            first,
+            begins,
+            days,
+            countries: Vec::new(),
+            region_of,
+            regions: vec![(vec![0; days], 0); regions.len()],
+            newest: of.iter().flatten().map(|start| start.day).filter(|day| *day <= until).max(),
+            total: of.iter().map(BTreeSet::len).sum(),
+            elections: vec![Vec::new(); all.len()],
+            measured: vec![Vec::new(); all.len()],
+            reported: BTreeMap::new(),
+        };
+        for (at, (country, starts)) in all.iter().zip(&of).enumerate() {
+            let series = history.series(starts);
+            let region = history.region_of.get(at).and_then(|region| history.regions.get_mut(*region));
+            if let Some((counts, codes)) = region {
+                *codes += u32::from(in_panel(country));
+                for (sum, count) in counts.iter_mut().zip(&series.starts) {
+                    *sum += count;
+                }
+            }
+            history.countries.push(series);
+        }
+        Some(history)
+    }
+
+    /// The same with what is known beside the starts.
+    pub fn with(mut self, beside: Beside) -> History {
+        for (code, day) in beside.elections {
+            if let Some(days) = index(&code).and_then(|at| self.elections.get_mut(at)) {
+                days.push(day);
+            }
+        }
+        self.elections.iter_mut().for_each(|days| days.sort_unstable());
+        for (code, days) in beside.measured {
+            if let Some(of) = index(&code).and_then(|at| self.measured.get_mut(at)) {
+                *of = days;
+            }
+        }
+        self.newest = beside.listed_until.filter(|until| *until <= self.end()).or(self.newest);
+        let reported = beside.reported.into_iter();
+        self.reported.extend(reported.filter_map(|(code, day, event)| Some(((index(&code)?, day), event))));
+        self
+    }
+
+    fn series(&self, starts: &BTreeSet<Start>) -> Series {
+        if !starts.iter().any(|start| self.place(start.day).is_some()) {
+            return Series::default();
+        }
+        let mut per_day = vec![[0u32; 3]; self.days];
+        for start in starts {
+            if let Some(day) = self.place(start.day).and_then(|at| per_day.get_mut(at)) {
+                let counted = [true, start.exams, start.national].map(u32::from);
+                day.iter_mut().zip(counted).for_each(|(sum, one)| *sum += one);
+            }
+        }
+        let mut series = Series::default();
+        let (mut sums, mut last, mut recent) = ([0; 3], None, [0.0; 2]);
+        let keep = HALF_LIVES.map(|days| 0.5f64.powf(1.0 / days));
+        for (day, counts) in (self.first..).zip(&per_day) {
+            sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+            let [starts, exams, national] = sums;
+            let here = counts.first().copied().unwrap_or_default();
+            last = if here > 0 { Some(day) } else { last };
+            for (value, keep) in recent.iter_mut().zip(keep) {
+                *value = *value * keep + f64::from(here);
+            }
+            series.starts.push(starts);
+            series.exams.push(exams);
+            series.national.push(national);
+            series.last.push(last);
+            series.recent.iter_mut().zip(recent).for_each(|(days, value)| days.push(value));
+        }
+        series
+    }
+
+    /// Where a day stands in the grid.
+    fn place(&self, day: i32) -> Option<usize> {
+        usize::try_from(day - self.first).ok().filter(|at| *at < self.days)
+    }
+
+    /// A count up to and including a day, which before the grid is 0 and after it what it was at its end.
+    fn until(&self, counts: &[u32], day: i32) -> f64 {
+        let at = (day - self.first).min(i32::try_from(self.days).unwrap_or(i32::MAX) - 1);
+        usize::try_from(at).ok().and_then(|at| counts.get(at)).copied().map_or(0.0, f64::from)
+    }
+
+    fn within(&self, counts: &[u32], from: i32, to: i32) -> f64 {
+        if to < from { 0.0 } else { self.until(counts, to) - self.until(counts, from - 1) }
+    }
+
+    fn of(&self, country: usize) -> &Series {
+        const NOTHING: &Series = &Series {
+            starts: Vec::new(),
+            exams: Vec::new(),
+            national: Vec::new(),
+            last: Vec::new(),
+            recent: [Vec::new(), Vec::new()],
+        };
+        self.countries.get(country).unwrap_or(NOTHING)
+    }
+
+    /// Starts on the days `from` to `to`, both counted.
+    pub fn starts(&self, country: usize, from: i32, to: i32) -> f64 {
+        self.within(&self.of(country).starts, from, to)
+    }
+
+    /// As [`History::starts`], because of exams.
+    pub fn exams(&self, country: usize, from: i32, to: i32) -> f64 {
+        self.within(&self.of(country).exams, from, to)
+    }
+
+    /// As [`History::starts`], of the whole country.
+    pub fn national(&self, country: usize, from: i32, to: i32) -> f64 {
+        self.within(&self.of(country).national, from, to)
+    }
+
+    /// All starts up to and including a day.
+    pub fn ever(&self, country: usize, day: i32) -> f64 {
+        self.until(&self.of(country).starts, day)
+    }
+
+    /// Starts per country of its region up to and including a day, its own left out, one added.
+    pub fn region(&self, country: usize, day: i32) -> f64 {
+        let region = self.region_of.get(country).and_then(|region| self.regions.get(*region));
+        region.map_or(0.0, |(counts, codes)| {
+            (self.until(counts, day) - self.ever(country, day) + 1.0) / f64::from((*codes).max(1))
+        })
+    }
+
+    /// Days from the last start to a day; `None` when there was none.
+    pub fn since(&self, country: usize, day: i32) -> Option<i32> {
+        let last = &self.of(country).last;
+        let at = self.place(day.min(self.end()))?;
+        last.get(at).copied().flatten().map(|last| day - last)
+    }
+
+    /// Starts up to a day, each counting half after every half-life of [`HALF_LIVES`].
+    pub fn recent(&self, country: usize, day: i32) -> [f64; 2] {
+        let at = self.place(day);
+        let series = self.of(country);
+        [0, 1].map(|which| {
+            let values = series.recent.get(which).zip(at);
+            values.and_then(|(values, at)| values.get(at)).copied().unwrap_or_default()
+        })
+    }
+
+    /// The first election on the days `from` to `to`, both counted.
+    pub fn election(&self, country: usize, from: i32, to: i32) -> Option<i32> {
+        let days = self.elections.get(country)?;
+        days.get(days.partition_point(|day| *day < from)).copied().filter(|day| *day <= to)
+    }
+
+    /// Whether any election before a day is known: without one no model can have learned what elections do.
+    pub fn any_election_before(&self, day: i32) -> bool {
+        self.elections.iter().any(|days| days.first().is_some_and(|first| *first < day))
+    }
+
+    /// Whether any election is known.
+    pub fn any_election(&self) -> bool {
+        self.elections.iter().any(|days| !days.is_empty())
+    }
+
+    /// How measurements moved in the four weeks up to a day; `None` where they were not measured throughout.
+    pub fn drift(&self, country: usize, day: i32) -> Option<Drift> {
+        let days = self.measured.get(country)?;
+        let at = |day: i32| {
+            let day = u32::try_from(day).ok()?;
+            let next = days.partition_point(|of| of.day <= day);
+            days.get(next.checked_sub(1)?).filter(|of| day - of.day <= FRESHNESS)
+        };
+        let (now, before) = (at(day)?, at(day - 7)?);
+        let weeks: Option<Vec<f64>> = (0..28).map(|back| at(day - back).map(|of| f64::from(of.week))).collect();
+        let usual = super::metrics::median(weeks?)?;
+        let share = |of: &Measured| f64::from(of.blocked) / 10_000.0;
+        let volume = ((f64::from(now.week) + 1.0) / (usual + 1.0)).ln();
+        Some(Drift { blocked: share(now) - share(before), volume })
+    }
+
+    /// What people reported of the seven days after a day.
+    pub fn reported(&self, country: usize, day: i32) -> Option<bool> {
+        self.reported.get(&(country, day)).copied()
+    }
+
+    /// All that people reported: (country, day).
+    pub fn reports(&self) -> impl Iterator<Item = (usize, i32)> {
+        self.reported.keys().copied()
+    }
+
+    /// Where the region of a country stands.
+    pub fn region_index(&self, country: usize) -> usize {
+        self.region_of.get(country).copied().unwrap_or_default()
+    }
+
+    /// The first day of systematic reports.
+    pub fn begins(&self) -> i32 {
+        self.begins
+    }
+
+    /// The last day of the grid.
+    pub fn end(&self) -> i32 {
+        self.first + i32::try_from(self.days).unwrap_or(i32::MAX) - 1
+    }
+
+    /// The newest start, up to which the history is taken to be complete.
+    pub fn newest(&self) -> Option<i32> {
+        self.newest
+    }
+
+    /// Starts, each once.
+    pub fn total(&self) -> usize {
+        self.total
+    }
+}
+
+/// The first day of the first year with enough starts.
+fn begin(of: &[BTreeSet<Start>]) -> Option<i32> {
+    let year = |day: i32| crate::engine::time::Date::from_days(i64::from(day)).year;
+    let mut years: Vec<i64> = of.iter().flatten().map(|start| year(start.day)).collect();
+    years.sort_unstable();
+    let first = years.chunk_by(|a, b| a == b).find(|starts| starts.len() >= SYSTEMATIC)?.first()?;
+    crate::engine::time::Date::new(*first, 1, 1).and_then(|date| i32::try_from(date.days()).ok())
+}

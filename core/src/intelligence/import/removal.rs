@@ -1,0 +1,45 @@
+//! Imports and removals of the same source: never both (ruling intelligence 35).
+//!
+//! Whoever holds the data of a source counts its removals. An import learns the number when it begins and names it with
+//! all that it stores, the parts of a file that come in several requests by the parameter `epoch`. What names an earlier
+//! number is refused, so an import that a removal overtakes leaves nothing behind and ends with an error; and none
+//! begins while a removal runs.
+
+use super::ImportKind;
+use crate::engine::runtime::{self, Runtime};
+use crate::intelligence::elections::ElectionsEpoch;
+use crate::intelligence::reference::{self, Reference, ReferenceEpoch};
+use crate::intelligence::world::{self, SourceEpoch, Task};
+use crate::{Error, Result};
+
+/// The refusal of an import that would begin while its source is being removed.
+pub fn running() -> Error {
+    Error::conflict("This source is being removed. Import it once that is done.")
+}
+
+/// Refuses what an import stores that began before the last removal.
+pub fn check(begun: u64, removals: u64) -> Result<()> {
+    match begun < removals {
+        true => Err(Error::conflict("This source was removed after the import began. Start the import again.")),
+        false => Ok(()),
+    }
+}
+
+/// How often the source of this kind was removed, for an import that begins now or began at `begun`.
+pub async fn epoch(rt: &dyn Runtime, kind: ImportKind, begun: Option<u64>) -> Result<u64> {
+    let task = |task| async move { runtime::query(rt, world::actor().name, &SourceEpoch { task }).await };
+    let table = |what| async move { runtime::query(rt, reference::actor().name, &ReferenceEpoch { what }).await };
+    let removals = match kind.source() {
+        Some(source) => task(Task::DropSource(source.code())).await?,
+        None => match kind {
+            ImportKind::Blocklist => task(Task::DropLists).await?,
+            ImportKind::Asn => table(Reference::Networks).await?,
+            ImportKind::TestList => table(Reference::TestLists).await?,
+            ImportKind::Targets => table(Reference::Targets).await?,
+            ImportKind::Elections => runtime::query(rt, world::actor().name, &ElectionsEpoch).await?,
+            _ => 0,
+        },
+    };
+    check(begun.unwrap_or(removals), removals)?;
+    Ok(removals)
+}

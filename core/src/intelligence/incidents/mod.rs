@@ -1,0 +1,102 @@
+//! Incidents: what happened, where, from when to when, and how we know.
+//!
+//! A country decides from its measurements and from events of other sources what its incidents are (`country::changes`)
+//! and reports each change of mind here. This actor gives them ids that are never reused, keeps every version, the order
+//! of changes, and what operators amended; the endpoints of interface 4.4 answer from it.
+//!
+//! | Module | What |
+//! |---|---|
+//! | `model`, `unknown` | what an incident is |
+//! | `tables` | what is stored |
+//! | `record` | a country reports; ids, versions, order of changes |
+//! | `operate`, `disputes` | what operators do, and what readers ask them to do |
+//! | `joined` | what operators made one of several |
+//! | `forget` | removing a source |
+//! | `shown` | all of them in memory, for filters |
+//! | `written` | each as answers have it |
+//! | `query` | one incident, pages, changes since a time |
+//! | `text`, `schedule` | titles and sentences |
+//! | `body` | an incident as clients read it |
+//! | `documents`, `stats`, `feeds` | what many read: the first page, counts, RSS and Atom |
+//! | `search` | similar incidents |
+//! | `topics` | what incidents are about |
+//! | `counts` | by source and by country, for other answers |
+//! | `report` | markdown, BibTeX, RIS |
+//! | `routes` | the endpoints |
+
+mod body;
+mod counts;
+mod disputes;
+mod documents;
+mod feeds;
+mod forget;
+mod joined;
+mod model;
+mod operate;
+mod query;
+mod record;
+mod report;
+mod routes;
+mod schedule;
+pub mod search;
+mod shown;
+mod stats;
+mod tables;
+#[cfg(test)]
+mod tests;
+mod text;
+pub mod topics;
+mod unknown;
+mod written;
+
+pub use body::{IncidentBody, permalink};
+pub use counts::{Densities, SourceCounts};
+pub use documents::FAMILIES;
+pub use forget::Forget;
+pub use model::{
+    Action, AffectedNetwork, Change, Draft, EvidenceRow, Incident, IncidentType, MAX_EVIDENCE, Overrides, ReadableId,
+    Severity, Status, hash_id,
+};
+pub use query::{Beginnings, Changed, Changes, EvidenceOf, Filter, Find, LatestAbout, Select, Selected, VersionOf};
+pub use record::{MAX_REPORTS, Record, Report, outage};
+pub use routes::{ROUTES, admin, dispute};
+pub use schedule::offset;
+pub use text::{INTERNET, label, sentence, title};
+pub use unknown::Unknown;
+
+use crate::engine::actor::{ActorId, Entry, Kind, operation, query};
+
+pub const ENTRIES: &[Entry] = &[
+    operation::<Record>(),
+    operation::<operate::Create>(),
+    operation::<operate::Operate>(),
+    operation::<Forget>(),
+    operation::<search::Learn>(),
+    operation::<record::Ended>(),
+    operation::<record::OutageFades>(),
+    query::<query::Count>(),
+    query::<SourceCounts>(),
+    query::<Densities>(),
+    query::<search::hits::Results>(),
+    query::<query::Domains>(),
+    query::<query::LastChange>(),
+    query::<LatestAbout>(),
+    query::<Beginnings>(),
+    operation::<disputes::File>(),
+    operation::<disputes::Resolve>(),
+    query::<disputes::Disputes>(),
+    query::<Find>(),
+    query::<Select>(),
+    query::<query::Listing>(),
+    query::<query::Page>(),
+    query::<query::EvidenceById>(),
+    query::<operate::Versions>(),
+    query::<Changes>(),
+    query::<EvidenceOf>(),
+    query::<VersionOf>(),
+];
+
+/// The one actor that holds them.
+pub fn actor() -> ActorId {
+    ActorId::sole(Kind::Incidents)
+}

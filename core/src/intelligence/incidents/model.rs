@@ -1,0 +1,477 @@
+//! What an incident is (interface 2, spec intelligence 6.1, ruling intelligence 30).
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::unknown::Unknown;
+use crate::Timestamp;
+use crate::crypto::encoding::encode_hex;
+use crate::engine::kv::{Row, StoreError, appended};
+
+/// Most evidence rows that one incident keeps; `evidence_total` counts all.
+pub const MAX_EVIDENCE: usize = 50;
+
+/// `disruption` is lost connectivity that nobody is known to have ordered: never citable as censorship alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum IncidentType {
+    Censorship,
+    Disruption,
+    Mixed,
+}
+
+impl IncidentType {
+    pub const ALL: [IncidentType; 3] = [IncidentType::Censorship, IncidentType::Disruption, IncidentType::Mixed];
+
+    pub fn parse(text: &str) -> Option<IncidentType> {
+        IncidentType::ALL.into_iter().find(|kind| kind.as_str().eq_ignore_ascii_case(text))
+    }
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            IncidentType::Censorship => "censorship",
+            IncidentType::Disruption => "disruption",
+            IncidentType::Mixed => "mixed",
+        }
+    }
+
+    /// Whether it may be cited as censorship, given that it is not merely suspected.
+    pub const fn is_censorship(self) -> bool {
+        !matches!(self, IncidentType::Disruption)
+    }
+}
+
+/// Ruling intelligence 30.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    Low,
+    Medium,
+    High,
+    Critical,
+}
+
+impl Severity {
+    pub const ALL: [Severity; 4] = [Severity::Low, Severity::Medium, Severity::High, Severity::Critical];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Severity::Low => "low",
+            Severity::Medium => "medium",
+            Severity::High => "high",
+            Severity::Critical => "critical",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Severity> {
+        Severity::ALL.into_iter().find(|severity| severity.as_str().eq_ignore_ascii_case(text))
+    }
+}
+
+/// Ruling intelligence 30.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    /// One source and one network: not citable.
+    Suspected,
+    Active,
+    /// 96 hours measured without a blocked vote, or the end that its source names; or nothing newer is known for so long
+    /// that nobody can say that it goes on (ruling intelligence 12).
+    Resolved,
+}
+
+impl Status {
+    pub const ALL: [Status; 3] = [Status::Suspected, Status::Active, Status::Resolved];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Status::Suspected => "suspected",
+            Status::Active => "active",
+            Status::Resolved => "resolved",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Status> {
+        Status::ALL.into_iter().find(|status| status.as_str().eq_ignore_ascii_case(text))
+    }
+}
+
+/// `<CC>-<year>-<sequence>`: the year in which the incident began when it was first recorded, the sequence padded to 4
+/// digits. Never renumbered, never reused (ruling intelligence 16).
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct ReadableId {
+    pub country: String,
+    pub year: u16,
+    pub sequence: u32,
+}
+
+impl ReadableId {
+    /// Reads one in any case; the sequence with or without leading zeros.
+    pub fn parse(text: &str) -> Option<ReadableId> {
+        let mut parts = text.trim().split('-');
+        let (country, year, sequence) = (parts.next()?, parts.next()?, parts.next()?);
+        let letters = country.len() == 2 && country.bytes().all(|b| b.is_ascii_alphabetic());
+        let digits = |text: &str, most: usize| {
+            (1..=most).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit())
+        };
+        if parts.next().is_some() || !letters || year.len() != 4 || !digits(year, 4) || !digits(sequence, 9) {
+            return None;
+        }
+        Some(ReadableId {
+            country: country.to_ascii_uppercase(),
+            year: year.parse().ok()?,
+            sequence: sequence.parse().ok()?,
+        })
+    }
+}
+
+impl fmt::Display for ReadableId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{:04}-{:04}", self.country, self.year, self.sequence)
+    }
+}
+
+/// The other id: 12 hex digits of SHA-256 over the readable one, so that either leads to the other for ever.
+pub fn hash_id(id: &ReadableId) -> String {
+    let digest = Sha256::digest(format!("incident/{id}").as_bytes());
+    encode_hex(&digest).chars().take(12).collect()
+}
+
+/// A network that took part.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AffectedNetwork {
+    pub asn: u32,
+    pub name: Option<String>,
+    /// First and last blocked vote.
+    #[schemars(with = "Option<String>")]
+    pub first: Option<Timestamp>,
+    #[schemars(with = "Option<String>")]
+    pub last: Option<Timestamp>,
+    /// Blocked votes and all votes between the incident's start and end.
+    pub blocked: u32,
+    pub votes: u32,
+}
+
+/// One piece of evidence (spec intelligence 6.4).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct EvidenceRow {
+    /// 16 hex digits: the beginning of SHA-256 over source, reference and target; the same wherever the row turns up.
+    pub id: String,
+    pub source: String,
+    /// `measurement`, `outage`, `shutdown`, `block` or `report`.
+    pub kind: String,
+    /// Spec intelligence 0.4 (`dns-blocking`, `http-blocking-timeout`, `outage`, ...).
+    pub signal_type: Option<String>,
+    /// The record within its source.
+    pub source_ref: String,
+    /// https, the record itself.
+    pub permalink: Option<String>,
+    /// https, context.
+    pub source_url: Option<String>,
+    pub observed_at: Timestamp,
+    /// Since when an incident here rests on it; `None` until it does.
+    pub retrieved_at: Option<Timestamp>,
+    /// 0 to 1.
+    pub confidence: f64,
+    pub domain: Option<String>,
+    pub asn: Option<u32>,
+    pub licence: String,
+}
+impl Row for EvidenceRow {}
+
+impl EvidenceRow {
+    /// The id of a row.
+    pub fn id_of(source: &str, source_ref: &str, target: &str) -> String {
+        let digest = Sha256::digest(format!("evidence/{source}/{source_ref}/{target}").as_bytes());
+        encode_hex(&digest).chars().take(16).collect()
+    }
+}
+
+/// An incident as its country sees it now. Equal inputs give equal drafts, in whatever order they came
+/// (ruling intelligence 15).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Draft {
+    /// Platform slug, domain, name of a service, or `internet` when connectivity itself was lost.
+    pub subject: String,
+    pub kind: IncidentType,
+    pub severity: Severity,
+    pub status: Status,
+    /// 0 to 1 (ruling intelligence 30).
+    pub confidence: f64,
+    pub start: Timestamp,
+    /// Last blocked vote, or the end that the sources name; where nobody names one, when it was last said to go on
+    /// ([`Unknown::end`]). `None` while it is measured to go on.
+    pub end: Option<Timestamp>,
+    /// Platform slugs, and names without a domain that sources write, in lower case.
+    pub services: Vec<String>,
+    pub domains: Vec<String>,
+    /// Blocked ones, by number.
+    pub networks: Vec<AffectedNetwork>,
+    /// Networks with votes between start and end.
+    pub networks_tested: u32,
+    /// Share of the weight of tested networks that is affected, 0 to 1 (ruling intelligence 7).
+    pub weight: f64,
+    /// Normal forms of spec intelligence 0.4, most frequent first.
+    pub methods: Vec<String>,
+    /// Areas, where only parts of the country are affected.
+    pub areas: Vec<String>,
+    /// What others say the occasion was (an election, an exam).
+    pub occasion: Option<String>,
+    /// `intermittent`, or nothing.
+    pub pattern: Option<String>,
+    /// Hours of the day in UTC and days of the week between which blocked votes fall, in words, when they follow a
+    /// schedule ("weekdays 04-14 UTC").
+    pub schedule: Option<String>,
+    /// Identifiers of spec intelligence 0.4, sorted.
+    pub sources: Vec<String>,
+    /// Distinct measurements between start and end, and the share of their votes that say blocked.
+    pub measurements: u64,
+    pub anomaly_rate: f64,
+    /// At most [`MAX_EVIDENCE`], oldest first; empty once recorded, where the ids stand for them.
+    pub evidence: Vec<EvidenceRow>,
+    /// Of the recorded rows, in the same order.
+    pub evidence_ids: Vec<String>,
+    /// All there is, kept or not.
+    pub evidence_total: u64,
+    /// Strictest licence of the sources.
+    pub licence: String,
+    pub unknown: Unknown,
+    /// When the votes sufficed to say that it began, and that it is over: apart from `start` and `end`, which come earlier
+    /// (ruling intelligence 3). `None` where nothing was measured, and while it is not over.
+    pub declared: Option<Timestamp>,
+    pub resolved: Option<Timestamp>,
+}
+
+/// The end that an operator sets to say that it goes on, whatever the data say.
+pub const ONGOING: Timestamp = Timestamp::MAX;
+
+/// What an operator set; wins over what is measured until it is taken back.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Overrides {
+    pub title: Option<String>,
+    pub description: Option<String>,
+    pub kind: Option<IncidentType>,
+    pub severity: Option<Severity>,
+    pub status: Option<Status>,
+    pub confidence: Option<f64>,
+    pub start: Option<Timestamp>,
+    /// [`ONGOING`] takes the end away.
+    pub end: Option<Timestamp>,
+    /// The incident that an operator made this one a part of.
+    pub merged_into: Option<ReadableId>,
+    /// Why an operator withdrew it.
+    pub retracted: Option<String>,
+}
+
+/// What made a version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Action {
+    Created,
+    Amended,
+    /// Amendments of an operator were taken back.
+    Restored,
+    Merged,
+    Retracted,
+}
+
+impl Action {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Action::Created => "created",
+            Action::Amended => "amended",
+            Action::Restored => "restored",
+            Action::Merged => "merged",
+            Action::Retracted => "retracted",
+        }
+    }
+}
+
+/// Who made a version, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Change {
+    pub action: Action,
+    /// Id of the operator's key ([`crate::engine::secrets::Secrets::admin_key_id`]); `None` when the data changed.
+    pub by: Option<String>,
+    /// The operator's words.
+    pub reason: Option<String>,
+}
+
+impl Change {
+    /// A change of the data.
+    pub const fn measured(action: Action) -> Self {
+        Change { action, by: None, reason: None }
+    }
+}
+
+/// A recorded incident in one version.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Incident {
+    pub id: ReadableId,
+    /// See [`hash_id`].
+    pub hash: String,
+    /// From 1, one more with each change.
+    pub version: u32,
+    pub created: Timestamp,
+    /// Strictly increasing over all incidents: the cursor of the delta (ruling intelligence 16).
+    pub updated: Timestamp,
+    /// What is known of it, with what its parts show.
+    pub draft: Draft,
+    pub overrides: Overrides,
+    /// The incident that, by the data, this one became a part of. [`Incident::merged_into`] has the operator's word too.
+    pub merged_into: Option<ReadableId>,
+    /// Why, by the data, it is none; stays in the delta (ruling intelligence 16). See [`Incident::retracted`].
+    pub retracted: Option<String>,
+    /// Whether data showed it; else an operator made it.
+    pub measured: bool,
+    /// Incidents that operators made parts of this one.
+    pub parts: Vec<ReadableId>,
+    /// What made this version.
+    pub change: Change,
+    /// What is known of it without its parts; `None` where it has none and `draft` is that.
+    pub alone: Option<Box<Draft>>,
+    /// The data do not show it any more, and do show parts of it: so it stays, and is what they are.
+    pub kept: bool,
+}
+impl Row for Incident {
+    const VERSION: u8 = 2;
+
+    fn upgrade(version: u8, bytes: &[u8]) -> Result<Self, StoreError> {
+        appended(version, 1, bytes, &[0, 0])
+    }
+}
+
+impl Incident {
+    /// What is known of it alone; `draft` has what its parts show too.
+    pub fn own(&self) -> &Draft {
+        self.alone.as_deref().unwrap_or(&self.draft)
+    }
+
+    /// The same to change; [`super::joined::join`] has to follow.
+    pub fn own_mut(&mut self) -> &mut Draft {
+        self.alone.as_deref_mut().unwrap_or(&mut self.draft)
+    }
+
+    pub fn kind(&self) -> IncidentType {
+        self.overrides.kind.unwrap_or(self.draft.kind)
+    }
+
+    pub fn severity(&self) -> Severity {
+        self.overrides.severity.unwrap_or(self.draft.severity)
+    }
+
+    /// Whether it is announced and had not begun when this version was made.
+    pub fn is_ahead(&self) -> bool {
+        self.start() > self.updated
+    }
+
+    /// The operator's word; else that of the data, but what is known to have ended does not go on. What has not begun is
+    /// suspected, whoever announces it. A beginning or an end that lies ahead makes a version of its own when its time has
+    /// come ([`super::record::Ended`]).
+    pub fn status(&self) -> Status {
+        if self.is_ahead() {
+            return Status::Suspected;
+        }
+        let ended = self.known_end().is_some_and(|end| end <= self.updated);
+        self.overrides.status.unwrap_or(match self.draft.status {
+            Status::Active if ended => Status::Resolved,
+            Status::Resolved if self.overrides.end == Some(ONGOING) => Status::Active,
+            status => status,
+        })
+    }
+
+    pub fn confidence(&self) -> f64 {
+        self.overrides.confidence.unwrap_or(self.draft.confidence)
+    }
+
+    pub fn start(&self) -> Timestamp {
+        self.overrides.start.unwrap_or(self.draft.start)
+    }
+
+    /// Until when it is known to have gone on: its end, or when it was last said to go on. `None` while it goes on.
+    pub fn end(&self) -> Option<Timestamp> {
+        self.overrides.end.or(self.draft.end).filter(|end| *end != ONGOING)
+    }
+
+    /// Whether [`Incident::end`] is only when it was last said to go on.
+    pub fn is_end_unknown(&self) -> bool {
+        self.draft.unknown.end && self.overrides.end.is_none()
+    }
+
+    /// The end that is known.
+    pub fn known_end(&self) -> Option<Timestamp> {
+        self.end().filter(|_| !self.is_end_unknown())
+    }
+
+    /// Of one whose end is not known: when it was last said, or seen, to go on.
+    pub fn last_confirmed(&self) -> Option<Timestamp> {
+        match self.is_end_unknown() {
+            true => self.end(),
+            false if self.end().is_some() => None,
+            false => self.last_seen(),
+        }
+    }
+
+    /// The last blocked vote of any network.
+    pub fn last_seen(&self) -> Option<Timestamp> {
+        self.draft.networks.iter().filter_map(|network| network.last).max()
+    }
+
+    /// Whether [`Incident::start`] is only when it was first seen.
+    pub fn is_start_unknown(&self) -> bool {
+        self.draft.unknown.start && self.overrides.start.is_none()
+    }
+
+    /// Whether the data have it from reports of others alone: none of it was measured.
+    pub fn is_reported_alone(&self) -> bool {
+        self.measured && self.draft.declared.is_none() && self.draft.measurements == 0
+    }
+
+    /// The incident that this one is a part of; its ids lead there. An operator's word stands before that of the data.
+    pub fn merged_into(&self) -> Option<&ReadableId> {
+        let measured = self.merged_into.as_ref().filter(|_| self.overrides.retracted.is_none());
+        self.overrides.merged_into.as_ref().or(measured)
+    }
+
+    /// Why it was withdrawn.
+    pub fn retracted(&self) -> Option<&str> {
+        let stands = self.overrides.merged_into.is_none() && !self.kept;
+        let measured = self.retracted.as_deref().filter(|_| stands);
+        self.overrides.retracted.as_deref().or(measured)
+    }
+
+    /// Whether lists show it: neither withdrawn nor part of another.
+    pub fn is_shown(&self) -> bool {
+        self.merged_into().is_none() && self.retracted().is_none()
+    }
+
+    /// Whether it can be cited as censorship (spec intelligence 6.6).
+    pub fn is_citable(&self) -> bool {
+        self.is_shown() && self.kind().is_censorship() && self.status() != Status::Suspected
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn either_id_form_is_read_back_and_odd_ones_are_refused() {
+        let id = ReadableId { country: "KE".into(), year: 2023, sequence: 7 };
+        assert_eq!(id.to_string(), "KE-2023-0007");
+        for text in ["KE-2023-0007", "ke-2023-7", " KE-2023-0007 ", "KE-2023-000007"] {
+            assert_eq!(ReadableId::parse(text).as_ref(), Some(&id), "{text}");
+        }
+        for text in ["", "KE", "KE-2023", "KE-23-7", "KE-2023-", "KE-2023-7-1", "K1-2023-7", "KE-2023-+7", "KEN-2023-7"]
+        {
+            assert_eq!(ReadableId::parse(text), None, "{text}");
+        }
+        assert_eq!(hash_id(&id).len(), 12);
+        assert!(hash_id(&id).bytes().all(|byte| byte.is_ascii_hexdigit()));
+        let wide = ReadableId { sequence: 123_456, ..id };
+        assert_eq!(ReadableId::parse(&wide.to_string()), Some(wide));
+    }
+}

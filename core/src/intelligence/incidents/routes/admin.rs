@@ -1,0 +1,393 @@
+//! The operator's routes: create, amend, take back, merge, retract.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::check::{self, asn, domain, line, link, prose, share, sorted, subject, time};
+use super::detail::find;
+use crate::engine::http::{Cx, Response};
+use crate::facts::reported::AHEAD;
+use crate::facts::starter::Platform;
+use crate::intelligence::country::routes::input;
+use crate::intelligence::incidents::body::IncidentBody;
+use crate::intelligence::incidents::model::{
+    AffectedNetwork, Draft, EvidenceRow, IncidentType, MAX_EVIDENCE, ONGOING, Overrides, Severity, Status,
+};
+use crate::intelligence::incidents::operate::{Create, Deed, Field, Operate, Versions};
+use crate::intelligence::incidents::{Unknown, actor, text};
+use crate::{Error, Result, Timestamp, engine::runtime, facts::licence};
+
+/// An incident to make.
+#[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct NewIncident {
+    /// ISO 3166-1 alpha-2.
+    pub country: String,
+    /// A platform, a domain, or `internet`.
+    pub subject: String,
+    /// Why it is made; kept with the version.
+    pub reason: String,
+    pub title: Option<String>,
+    pub description: Option<String>,
+    /// Default `censorship`.
+    #[serde(rename = "type")]
+    pub kind: Option<IncidentType>,
+    /// Default `critical` for `internet`, `high` where `areas` says of which, else `medium`.
+    pub severity: Option<Severity>,
+    /// Default `suspected` for one source and one network, else `active`, or `resolved` when it is over.
+    pub status: Option<Status>,
+    /// 0 to 1; default 0.5.
+    pub confidence: Option<f64>,
+    /// ISO 8601.
+    pub start: String,
+    /// ISO 8601; a bare date is the last day, through its end.
+    pub end: Option<String>,
+    pub services: Vec<String>,
+    pub domains: Vec<String>,
+    /// `AS64496` or `64496`.
+    pub asns: Vec<String>,
+    /// As measurements name them: `dns-poison`, `tls-reset`, `blockpage`, `throttling` ...
+    pub methods: Vec<String>,
+    pub areas: Vec<String>,
+    pub occasion: Option<String>,
+    /// At most 50.
+    pub evidence: Vec<NewEvidence>,
+}
+
+/// A piece of evidence of a new incident.
+#[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct NewEvidence {
+    /// Who says so, such as `ooni`; lower case.
+    pub source: String,
+    /// `measurement`, `outage`, `shutdown`, `block` or `report` (default).
+    pub kind: Option<String>,
+    pub signal_type: Option<String>,
+    /// The record within its source; default the permalink.
+    pub source_ref: Option<String>,
+    /// https, the record itself.
+    pub permalink: Option<String>,
+    /// https, context.
+    pub source_url: Option<String>,
+    /// ISO 8601.
+    pub observed_at: String,
+    /// 0 to 1; default 0.5.
+    pub confidence: Option<f64>,
+    pub domain: Option<String>,
+    pub asn: Option<String>,
+    /// SPDX identifier of what the source allows; known for sources that are imported.
+    pub license: Option<String>,
+}
+
+pub async fn create(cx: Cx) -> Result<Response> {
+    let wanted: NewIncident = cx.json()?;
+    let unknown = |code: String| Error::bad_request(format!("{code} is not an ISO 3166-1 country code."));
+    let country = input::country(&wanted.country)?.map_err(unknown)?.code.to_owned();
+    let overrides = Overrides {
+        title: line("title", wanted.title.as_deref(), 200)?,
+        description: prose("description", wanted.description.as_deref(), 4_000)?,
+        ..Overrides::default()
+    };
+    let (by, reason) = who(&cx, &wanted.reason)?;
+    let draft = draft(&cx, wanted).await?;
+    let create = Create { country, draft, overrides, by, reason };
+    let made = runtime::call(&*cx.rt, actor().name, &create).await?;
+    Response::created(&IncidentBody::new(&made, cx.settings()))
+}
+
+/// The beginning, unless it lies further ahead than what sources may announce.
+fn begins(cx: &Cx, start: Option<Timestamp>) -> Result<Option<Timestamp>> {
+    match start {
+        Some(start) if start > cx.now().plus(AHEAD) => {
+            Err(Error::bad_request("`start` lies more than a year ahead: nobody can say so much today."))
+        }
+        start => Ok(start),
+    }
+}
+
+async fn draft(cx: &Cx, wanted: NewIncident) -> Result<Draft> {
+    let subject = subject(cx, &wanted.subject).await?;
+    let platform = Platform::by_slug(&subject);
+    let mut services: Vec<String> = Vec::with_capacity(wanted.services.len());
+    for text in &wanted.services {
+        services.push(check::subject(cx, text).await?);
+    }
+    let mut domains: Vec<String> = wanted.domains.iter().map(|text| domain(text)).collect::<Result<_>>()?;
+    match platform {
+        Some(platform) => services.push(platform.slug.to_owned()),
+        // A name without a dot is a service of a target list.
+        None if !subject.contains('.') && subject != text::INTERNET => services.push(subject.clone()),
+        None if subject != text::INTERNET => domains.push(subject.clone()),
+        None => {}
+    }
+    sorted(&mut services, 50, "services")?;
+    sorted(&mut domains, 200, "domains")?;
+    let mut networks: Vec<u32> = wanted.asns.iter().map(|text| asn(text)).collect::<Result<_>>()?;
+    sorted(&mut networks, 500, "asns")?;
+    let network = |asn: u32| AffectedNetwork { asn, name: None, first: None, last: None, blocked: 0, votes: 0 };
+    if wanted.evidence.len() > MAX_EVIDENCE {
+        return Err(Error::bad_request(format!("`evidence` takes at most {MAX_EVIDENCE} rows.")));
+    }
+    let mut evidence = Vec::new();
+    for row in wanted.evidence {
+        let row = evidence_row(cx, row, &subject)?;
+        if !evidence.iter().any(|known: &EvidenceRow| known.id == row.id) {
+            evidence.push(row);
+        }
+    }
+    evidence.sort_by(|a, b| (a.observed_at, &a.id).cmp(&(b.observed_at, &b.id)));
+    let mut sources: Vec<String> = evidence.iter().map(|row| row.source.clone()).collect();
+    sorted(&mut sources, MAX_EVIDENCE, "evidence")?;
+    let (start, end) = (time("start", Some(&wanted.start))?, check::end(wanted.end.as_deref())?);
+    let start = begins(cx, start)?.ok_or_else(|| Error::bad_request("`start` is required."))?;
+    if end.is_some_and(|end| end < start) {
+        return Err(Error::bad_request("`end` lies before `start`."));
+    }
+    // Ruling intelligence 30, as far as nothing is measured: a shutdown is critical, one of some areas or networks less so.
+    let usual = match (subject == text::INTERNET, wanted.areas.is_empty(), networks.is_empty()) {
+        (true, true, true) => Severity::Critical,
+        (true, false, _) => Severity::High,
+        _ => Severity::Medium,
+    };
+    let list = |name: &str, texts: &[String]| -> Result<Vec<String>> {
+        let lines = texts.iter().map(|text| line(name, Some(text), 200)).collect::<Result<Vec<_>>>()?;
+        Ok(lines.into_iter().flatten().take(50).collect())
+    };
+    Ok(Draft {
+        kind: wanted.kind.unwrap_or(IncidentType::Censorship),
+        severity: wanted.severity.unwrap_or(usual),
+        status: wanted.status.unwrap_or(match end.is_some_and(|end| end <= cx.now()) {
+            // Ruling intelligence 30.
+            _ if sources.len() <= 1 && networks.len() == 1 => Status::Suspected,
+            true => Status::Resolved,
+            false => Status::Active,
+        }),
+        confidence: share("confidence", wanted.confidence)?.unwrap_or(0.5),
+        start,
+        end,
+        services,
+        domains,
+        networks: networks.into_iter().map(network).collect(),
+        networks_tested: 0,
+        weight: 0.0,
+        methods: check::methods(&wanted.methods)?,
+        areas: list("areas", &wanted.areas)?,
+        occasion: line("occasion", wanted.occasion.as_deref(), 200)?,
+        pattern: None,
+        schedule: None,
+        declared: None,
+        resolved: None,
+        measurements: 0,
+        anomaly_rate: 0.0,
+        evidence_ids: Vec::new(),
+        evidence_total: evidence.len() as u64,
+        licence: licence::effective(evidence.iter().map(|row| row.licence.as_str())),
+        unknown: Unknown::NOTHING,
+        evidence,
+        sources,
+        subject,
+    })
+}
+
+fn evidence_row(cx: &Cx, row: NewEvidence, subject: &str) -> Result<EvidenceRow> {
+    let source = line("source", Some(&row.source), 64)?.unwrap_or_default().to_lowercase();
+    if source.is_empty() {
+        return Err(Error::bad_request("Each row of `evidence` needs a `source`."));
+    }
+    const KINDS: [&str; 5] = ["measurement", "outage", "shutdown", "block", "report"];
+    let kind = row.kind.unwrap_or_else(|| "report".to_owned());
+    if !KINDS.contains(&kind.as_str()) {
+        return Err(Error::bad_request(format!("`kind` must be one of {}.", KINDS.join(", "))));
+    }
+    let permalink = link("permalink", row.permalink)?;
+    let source_ref = line("source_ref", row.source_ref.as_deref(), 500)?.or_else(|| permalink.clone());
+    let source_ref = source_ref
+        .ok_or_else(|| Error::bad_request("Each row of `evidence` needs a `source_ref` or a `permalink`."))?;
+    let imported = crate::intelligence::country::Source::ALL.into_iter().find(|known| known.id() == source);
+    let licence = imported.map(|source| source.licence_under(&cx.rt.environment().settings).to_owned()).or(line(
+        "license",
+        row.license.as_deref(),
+        64,
+    )?);
+    let licence = licence.ok_or_else(|| {
+        Error::bad_request(format!("Evidence of {source} needs a `license`: what does the source allow?"))
+    })?;
+    let domain = row.domain.as_deref().map(domain).transpose()?;
+    let observed_at = time("observed_at", Some(&row.observed_at))?;
+    Ok(EvidenceRow {
+        id: EvidenceRow::id_of(&source, &source_ref, domain.as_deref().unwrap_or(subject)),
+        kind,
+        signal_type: line("signal_type", row.signal_type.as_deref(), 64)?,
+        source_ref,
+        permalink,
+        source_url: link("source_url", row.source_url)?,
+        observed_at: observed_at.ok_or_else(|| Error::bad_request("`observed_at` is required."))?,
+        retrieved_at: Some(cx.now()),
+        confidence: share("confidence", row.confidence)?.unwrap_or(0.5),
+        domain,
+        asn: row.asn.as_deref().map(asn).transpose()?,
+        licence,
+        source,
+    })
+}
+
+/// What to change of an incident; what is left out stays.
+#[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Amendment {
+    /// Why; kept with the version.
+    pub reason: String,
+    /// Refuse (409) when the incident has another version by now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    pub kind: Option<IncidentType>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub severity: Option<Severity>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<Status>,
+    /// 0 to 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<f64>,
+    /// ISO 8601.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start: Option<String>,
+    /// ISO 8601, a bare date being the last day, through its end; or `ongoing`: it goes on, whatever the data say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub end: Option<String>,
+}
+
+pub async fn amend(cx: Cx) -> Result<Response> {
+    let members: serde_json::Map<String, serde_json::Value> = cx.json()?;
+    // Left out or taken back: nobody knows which of them null would mean.
+    if let Some((name, _)) = members.iter().find(|(_, value)| value.is_null()) {
+        return Err(Error::bad_request(format!(
+            "`{name}` is null: leave out what stays; `end` is `ongoing` where there is none yet; .../restore takes back."
+        )));
+    }
+    let wanted: Amendment = cx.json()?;
+    let patch = Overrides {
+        title: line("title", wanted.title.as_deref(), 200)?,
+        description: prose("description", wanted.description.as_deref(), 4_000)?,
+        kind: wanted.kind,
+        severity: wanted.severity,
+        status: wanted.status,
+        confidence: share("confidence", wanted.confidence)?,
+        start: begins(&cx, time("start", wanted.start.as_deref())?)?,
+        end: match wanted.end.as_deref().map(str::trim) {
+            Some(word) if word.eq_ignore_ascii_case("ongoing") => Some(ONGOING),
+            written => check::end(written)?,
+        },
+        ..Overrides::default()
+    };
+    if patch == Overrides::default() {
+        return Err(Error::bad_request(
+            "Nothing to amend: give title, description, type, severity, status, confidence, start or end.",
+        ));
+    }
+    operate(&cx, Deed::Amend(Box::new(patch)), wanted.version, &wanted.reason).await
+}
+
+/// Which amendments to take back.
+#[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Restoration {
+    /// Why; kept with the version.
+    pub reason: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<u32>,
+    /// All of them when empty.
+    pub fields: Vec<Field>,
+}
+
+pub async fn restore(cx: Cx) -> Result<Response> {
+    let wanted: Restoration = cx.json()?;
+    operate(&cx, Deed::Restore(wanted.fields), wanted.version, &wanted.reason).await
+}
+
+/// What an incident becomes a part of.
+#[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Merging {
+    /// Why; kept with the version.
+    pub reason: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<u32>,
+    /// Either id of an incident in the same country.
+    pub into: String,
+}
+
+pub async fn merge(cx: Cx) -> Result<Response> {
+    let wanted: Merging = cx.json()?;
+    if wanted.into.trim().is_empty() {
+        return Err(Error::bad_request("`into` is required."));
+    }
+    operate(&cx, Deed::Merge(wanted.into), wanted.version, &wanted.reason).await
+}
+
+/// Why an incident is none.
+#[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Retraction {
+    /// Why; everybody reads it.
+    pub reason: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<u32>,
+}
+
+pub async fn retract(cx: Cx) -> Result<Response> {
+    let wanted: Retraction = cx.json()?;
+    operate(&cx, Deed::Retract, wanted.version, &wanted.reason).await
+}
+
+async fn operate(cx: &Cx, deed: Deed, version: Option<u32>, reason: &str) -> Result<Response> {
+    let (by, reason) = who(cx, reason)?;
+    let operate = Operate { id: cx.path("id")?.to_owned(), version, deed, by, reason };
+    let incident = runtime::call(&*cx.rt, actor().name, &operate).await?;
+    Response::json(&IncidentBody::new(&incident, cx.settings()))
+}
+
+/// The history of an incident.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct VersionsBody {
+    pub id: String,
+    /// Newest first, at most 200.
+    pub versions: Vec<VersionBody>,
+}
+
+/// One version.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct VersionBody {
+    pub version: u32,
+    /// ISO 8601.
+    pub at: String,
+    /// `created`, `amended`, `restored`, `merged` or `retracted`.
+    pub action: String,
+    /// Id of the operator's key; null when the data changed.
+    pub by: Option<String>,
+    pub reason: Option<String>,
+}
+
+pub async fn versions(cx: Cx) -> Result<Response> {
+    let id = find(&cx, cx.path("id")?, false).await?.id;
+    let versions = runtime::query(&*cx.rt, actor().name, &Versions { id: id.clone() }).await?;
+    let body = |row: crate::intelligence::incidents::operate::Version| VersionBody {
+        version: row.version,
+        at: row.at.to_micros_text(),
+        action: row.change.action.as_str().to_owned(),
+        by: row.change.by,
+        reason: row.change.reason,
+    };
+    Response::json(&VersionsBody { id: id.to_string(), versions: versions.into_iter().map(body).collect() })
+}
+
+/// Id of the operator's key, and the reason, which must be given.
+fn who(cx: &Cx, reason: &str) -> Result<(String, String)> {
+    let reason = prose("reason", Some(reason), 1_000)?;
+    let reason = reason.ok_or_else(|| Error::bad_request("`reason` is required: it is kept with the version."))?;
+    Ok((cx.rt.environment().secrets.admin_key_id(), reason))
+}

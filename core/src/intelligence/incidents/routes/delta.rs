@@ -1,0 +1,72 @@
+//! `GET /data/incidents/delta`
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::engine::http::{Cx, Response};
+use crate::intelligence::incidents::actor;
+use crate::intelligence::incidents::body::IncidentBody;
+use crate::intelligence::incidents::documents::{dataset_version, generated};
+use crate::intelligence::incidents::query::{Changes, LastChange};
+use crate::intelligence::incidents::written::{self, MANNER, Written};
+use crate::{Error, Result, Timestamp, engine::runtime, facts::licence};
+
+/// Rows of an answer unless asked otherwise, and at most; `has_more` says whether to ask again at once. Our choice: as
+/// many as a page of the list has, so that one reader's answer does not hold up the others'.
+const MAX_ROWS: u32 = 200;
+
+/// An incident that changed.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ChangedBody {
+    #[serde(flatten)]
+    pub incident: IncidentBody,
+    /// `created`, `updated`, `merged` (see `mergedInto`) or `retracted` (see `retracted`).
+    pub change: &'static str,
+}
+
+/// Incidents changed after `since`, each once and as it is now, oldest change first.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct DeltaBody {
+    /// As asked.
+    pub since: String,
+    pub count: usize,
+    pub incidents: Vec<ChangedBody>,
+    /// Ask with this the next time: nothing is skipped and nothing comes twice (ruling intelligence 16).
+    pub next_since: String,
+    pub has_more: bool,
+    pub dataset_version: String,
+    pub generated_at_utc: String,
+    pub license: String,
+}
+
+pub async fn delta(cx: Cx) -> Result<Response> {
+    let since = cx.time("since")?.ok_or_else(|| Error::bad_request("Query parameter `since` is required."))?;
+    let limit = cx.count("limit", MAX_ROWS, MAX_ROWS)?;
+    let changed = runtime::query(&*cx.rt, actor().name, &LastChange).await?;
+    let at = generated(cx.now(), changed);
+    cx.kept_by(&("delta", MANNER, changed, at, since, limit), 0, page(&cx, since, limit, at)).await
+}
+
+async fn page(cx: &Cx, since: Timestamp, limit: u32, at: Timestamp) -> Result<Response> {
+    let found = runtime::query(&*cx.rt, actor().name, &Changes { since, limit }).await?;
+    let newest = found.incidents.last().map(|incident| incident.updated);
+    let change = |incident: &Written| match (incident.merged, incident.retracted) {
+        (true, _) => "merged",
+        (false, true) => "retracted",
+        (false, false) if incident.created > since => "created",
+        (false, false) => "updated",
+    };
+    let body = DeltaBody {
+        since: since.to_micros_text(),
+        count: found.incidents.len(),
+        next_since: found.next.to_micros_text(),
+        has_more: found.more,
+        dataset_version: dataset_version(newest, at),
+        generated_at_utc: at.to_string(),
+        license: licence::effective(found.incidents.iter().map(|incident| incident.licence())),
+        incidents: Vec::new(),
+    };
+    let rows = found.incidents.iter();
+    let rows = rows.map(|incident| [written::open(incident.json()), ",\"change\":\"", change(incident), "\"}"]);
+    Ok(Response::json_text(written::fill(&body, "incidents", rows)?))
+}

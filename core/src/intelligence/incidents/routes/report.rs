@@ -1,0 +1,22 @@
+//! `GET /data/incidents/{id}/report`
+
+use http::StatusCode;
+
+use super::detail::asked;
+use crate::engine::http::{Cx, Response};
+use crate::intelligence::incidents::actor;
+use crate::intelligence::incidents::query::EvidenceOf;
+use crate::intelligence::incidents::report::{self, Format};
+use crate::{Error, Result, engine::runtime};
+
+/// Whatever the client says it accepts, it gets the format it asks for (spec intelligence 6.5).
+pub async fn report(cx: Cx) -> Result<Response> {
+    let format = cx.query("format")?.unwrap_or_else(|| "markdown".to_owned());
+    let format =
+        Format::parse(&format).ok_or_else(|| Error::bad_request("`format` must be markdown, bibtex or ris."))?;
+    let (incident, max_age) = asked(&cx).await?;
+    let ids = incident.draft.evidence_ids.clone();
+    let evidence = runtime::query(&*cx.rt, actor().name, &EvidenceOf { ids }).await?;
+    let text = report::report(format, &incident, &evidence, cx.settings());
+    cx.tagged(Response::new(StatusCode::OK, format.content_type(), text), max_age)
+}

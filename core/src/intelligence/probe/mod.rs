@@ -1,0 +1,135 @@
+//! The probe network: nodes that volunteers and the operator run, what they submit, and what became of it (interface 4.5;
+//! spec intelligence 7 and 8; rulings intelligence 25 and 37).
+//!
+//! | Module | What |
+//! |---|---|
+//! | `wire` | what probes send, and what each row of it says |
+//! | `record` | rows of a shard, and the operations that change them |
+//! | `query` | what can be asked of a shard |
+//! | `board` | the actor that knows all nodes, for lists and pages about the network |
+//! | `community` | registration, tokens, lists of nodes |
+//! | `results` | submissions, and the sites to measure |
+//! | `status` | the network, its numbers, domains |
+//!
+//! Nodes live in eight shards, which their ids name, so a submission is one operation on one actor. It takes the readings,
+//! counts them and sends them to the country, where they are kept with all other measurements
+//! ([`crate::intelligence::country`]'s `probed` says which of them count).
+//!
+//! Of an address nothing is stored but a hash under a key of the deployment, of the block that it is in. A token is stored
+//! as its hash. In countries where measuring can harm who does it, public pages show a node under another name each, and
+//! no city.
+
+pub mod board;
+pub mod community;
+pub mod query;
+pub mod record;
+pub mod results;
+pub mod status;
+pub mod wire;
+
+use std::net::IpAddr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::crypto::encoding::{decode_hex_array, encode_hex};
+use crate::crypto::hash::{sha256, sha256_first8};
+use crate::engine::actor::{Entry, operation, query as entry};
+use crate::engine::secrets::Secrets;
+
+pub use record::{Compared, SetTrust};
+
+pub const ENTRIES: &[Entry] = &[
+    operation::<record::Register>(),
+    operation::<record::Submit>(),
+    operation::<record::SetTrust>(),
+    operation::<record::Operate>(),
+    operation::<record::Claim>(),
+    operation::<record::Sweep>(),
+    operation::<board::Touch>(),
+    operation::<board::Tell>(),
+    operation::<board::Turned>(),
+    entry::<query::Find>(),
+    entry::<query::Check>(),
+    entry::<board::Latest>(),
+    entry::<board::Foremost>(),
+    entry::<query::DomainNow>(),
+    entry::<query::DomainDays>(),
+];
+
+/// Shards of nodes.
+pub const SHARDS: u8 = 8;
+/// Rows of one submission, at most (spec intelligence 7.5).
+pub const MAX_ROWS: usize = 100;
+/// Rows that a node submits on a day, at most: beyond what its cycle can bring.
+pub const ROWS_PER_DAY: u32 = 20_000;
+/// Sites that a node speaks of, at most.
+pub const DOMAINS_PER_NODE: u32 = 1_000;
+/// How all node ids begin; 16 hexadecimal digits follow.
+const ID: &str = "cp-";
+/// How the names of nodes begin that public pages show in some countries.
+const ALIAS: &str = "pn-";
+
+/// Where measuring can harm who does it (spec intelligence 8, the advisory of clients).
+pub const ADVISORY: [&str; 11] = ["CN", "IR", "KP", "TM", "ER", "RU", "SA", "CU", "SY", "MM", "BY"];
+
+/// The actor names of all shards.
+pub fn shards() -> impl Iterator<Item = String> {
+    (0..SHARDS).map(|number| number.to_string())
+}
+
+fn shard_of_bytes(bytes: &[u8; 8]) -> String {
+    let [first, ..] = bytes;
+    (first % SHARDS).to_string()
+}
+
+/// The node or alias with these random bytes.
+fn named(prefix: &str, bytes: &[u8; 8]) -> String {
+    format!("{prefix}{}", encode_hex(bytes))
+}
+
+/// The bytes of a node id or alias.
+fn bytes_of(text: &str) -> Option<[u8; 8]> {
+    let hex = text.strip_prefix(ID).or_else(|| text.strip_prefix(ALIAS))?;
+    decode_hex_array("node id", hex).ok()
+}
+
+/// The shard that a node id or an alias names; `None` for any other text.
+pub fn shard_of(id: &str) -> Option<String> {
+    bytes_of(id).as_ref().map(shard_of_bytes)
+}
+
+/// The vote key of a node's measurements: which software it runs is not in it, and never [`crate::intelligence::country`]'s own keys.
+pub fn vote_key(id: &str) -> u32 {
+    let [a, b, c, d, ..] = sha256(id.as_bytes());
+    u32::from_be_bytes([a | 1, b, c, d])
+}
+
+/// What is stored in place of an address: a hash of its block, a /24 of IPv4 or a /48 of IPv6, under a key of the
+/// deployment (ruling ledger 20).
+pub fn block(secrets: &Secrets, client: Option<IpAddr>) -> u64 {
+    let text = match client.map(|client| client.to_canonical()) {
+        Some(IpAddr::V4(v4)) => {
+            let [a, b, c, _] = v4.octets();
+            format!("probe block {a}.{b}.{c}")
+        }
+        Some(IpAddr::V6(v6)) => {
+            let [a, b, c, ..] = v6.segments();
+            format!("probe block {a:x}:{b:x}:{c:x}")
+        }
+        None => "probe block unknown".to_owned(),
+    };
+    let hash = secrets.address_hashes(&text).into_iter().next().unwrap_or_default();
+    u64::from_be_bytes(sha256_first8(&hash))
+}
+
+/// Where a public page shows a node: under a name that is another one on each page, where the country asks for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Page {
+    Nodes = 0,
+    Board = 1,
+    Network = 2,
+    Domain = 3,
+}
+
+#[cfg(test)]
+mod tests;

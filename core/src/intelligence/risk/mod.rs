@@ -1,0 +1,29 @@
+//! What may come: the detection group's `predict`, `threat-level`, `scores` and `model/info` (interface 4.1, spec
+//! intelligence 2.3 to 2.6).
+//!
+//! | Module | What |
+//! |---|---|
+//! | `days` | the score of each country by day, kept in the country |
+//! | `scores` | the latest score of every country, kept in the world |
+//! | `rate` | the base rate, which is served where no learned forecast speaks |
+//! | `level` | words, trend and certainty of a score (pure) |
+//! | `history` | the days of a country as open data |
+//! | `routes` | the endpoints |
+
+pub(crate) mod days;
+mod history;
+mod level;
+mod rate;
+mod routes;
+pub(crate) mod scores;
+
+pub use days::{Look, Looked};
+pub(crate) use level::{RISKS, word};
+pub(crate) use rate::{Known, MODEL, cumulative, estimate};
+pub use routes::ROUTES;
+pub(crate) use routes::base_rate;
+pub use scores::{AnyScore, Scores};
+
+use crate::engine::actor::{Entry, query};
+
+pub const ENTRIES: &[Entry] = &[query::<Look>(), query::<Scores>(), query::<AnyScore>()];

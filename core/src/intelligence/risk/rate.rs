@@ -1,0 +1,175 @@
+//! The source of risk.
+//!
+//! Of a country as a whole the learned forecast speaks, while one is served ([`crate::intelligence::forecast`]). Of a target, and without
+//! a model, the risk is a base rate: incidents of the last year, as a Poisson rate of the country that is shrunk towards all countries, moved a
+//! little by the measured trend. That ranks countries and says nothing about when, so confidence stays low.
+
+use crate::intelligence::country::round;
+
+/// What is served.
+pub struct Model {
+    pub name: &'static str,
+    pub version: &'static str,
+    pub algorithm: &'static str,
+    pub features: &'static [&'static str],
+    pub caveats: &'static [&'static str],
+}
+
+pub const MODEL: Model = Model {
+    name: "base-rate",
+    version: "base-rate/1",
+    algorithm: "Poisson rate of incidents in the last 365 days, shrunk towards the rate of all countries, times the \
+                exponential of the measured change of the score",
+    features: &["incidents_365d", "incidents_365d_all_countries", "score_change_7d"],
+    caveats: &[
+        "This is a base rate of past incidents with the measured trend: nothing about it is trained.",
+        "It tells countries apart, not days: history explains where blocks begin, not when.",
+        "No accuracy is stated, because none was measured.",
+    ],
+};
+
+/// Days of incidents that a rate is taken over.
+pub const WINDOW: f64 = 365.0;
+/// Days of all countries' rate that a country's own is mixed with. Our choice.
+const PRIOR_DAYS: f64 = 182.5;
+/// Incidents added to all countries' count, so that a rate is never zero (Jeffreys' prior of a Poisson rate).
+const JEFFREYS: f64 = 0.5;
+/// Change of the log rate per point of the score's change, and its limit. Our choice, not fitted.
+const TREND_WEIGHT: f64 = 2.0;
+const TREND_LIMIT: f64 = 0.5;
+/// Confidence of a base rate where the country has a score, and where it is measured but has none. Low by intent.
+const SCORED: f64 = 0.3;
+const MEASURED: f64 = 0.1;
+
+/// What an estimate rests on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Known {
+    /// The target, when one is asked for.
+    pub about: Option<String>,
+    /// Incidents that began here in the window, about the target when one is asked for.
+    pub incidents: u64,
+    /// The same in all countries.
+    pub incidents_everywhere: u64,
+    /// Countries with measurements, this one included.
+    pub countries: u64,
+    /// Change of the score, 0-1; `None` when it is not known.
+    pub trend: Option<f64>,
+    pub measured: bool,
+    pub scored: bool,
+}
+
+/// A reason for a risk: its share of the log rate.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Factor {
+    pub name: &'static str,
+    /// Positive raises the risk.
+    pub weight: f64,
+    pub description: String,
+}
+
+/// The risk that something begins.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Risk {
+    /// Of each day from tomorrow, 0-1.
+    pub daily: Vec<f64>,
+    pub confidence: f64,
+    pub factors: Vec<Factor>,
+    pub caveats: Vec<String>,
+}
+
+/// The risk of each of the next `days` days.
+pub fn estimate(known: &Known, days: u32) -> Risk {
+    let everywhere = (known.incidents_everywhere as f64 + JEFFREYS) / (known.countries.max(1) as f64 * WINDOW);
+    let own = (known.incidents as f64 + everywhere * PRIOR_DAYS) / (WINDOW + PRIOR_DAYS);
+    let shift = (TREND_WEIGHT * known.trend.unwrap_or(0.0)).clamp(-TREND_LIMIT, TREND_LIMIT);
+    let hazard = 1.0 - (-own * shift.exp()).exp();
+    let mut factors = vec![Factor {
+        name: "base_rate",
+        weight: round((own / everywhere).ln()),
+        description: format!(
+            "Incidents{} that began in the last 365 days: {} here, {} in all measured countries ({}).",
+            known.about.as_ref().map(|about| format!(" about {about}")).unwrap_or_default(),
+            known.incidents,
+            known.incidents_everywhere,
+            known.countries
+        ),
+    }];
+    if let Some(trend) = known.trend {
+        factors.push(Factor {
+            name: "measured_trend",
+            weight: round(shift),
+            description: format!("The score changed by {trend:+.2} against the week before."),
+        });
+    }
+    let mut caveats: Vec<String> = MODEL.caveats.iter().map(|caveat| (*caveat).to_owned()).collect();
+    if !known.measured {
+        caveats.push("Nothing was measured here lately: only the rate of all countries speaks.".to_owned());
+    }
+    if known.trend.is_none() {
+        caveats.push("The trend is not known: scores of two weeks are needed.".to_owned());
+    }
+    let confidence = match (known.scored, known.measured) {
+        (true, _) => SCORED,
+        (false, true) => MEASURED,
+        (false, false) => 0.0,
+    };
+    Risk { daily: vec![hazard; days as usize], confidence, factors, caveats }
+}
+
+/// The probability of at least one, day by day.
+pub fn cumulative(daily: &[f64]) -> Vec<f64> {
+    let mut none = 1.0;
+    daily
+        .iter()
+        .map(|risk| {
+            none *= 1.0 - risk;
+            1.0 - none
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KNOWN: Known = Known {
+        about: None,
+        incidents: 0,
+        incidents_everywhere: 100,
+        countries: 100,
+        trend: None,
+        measured: true,
+        scored: true,
+    };
+
+    /// By hand: all countries 100.5 / 36,500 = 0.0027534 a day; own (0 + 0.0027534 x 182.5) / 547.5 = 0.00091781;
+    /// with 10 incidents (10 + 0.5025) / 547.5 = 0.0191826, whose hazard is 0.0189998.
+    #[test]
+    fn a_rate_is_shrunk_towards_all_countries_by_hand() {
+        let quiet = estimate(&KNOWN, 7);
+        assert!((quiet.daily[0] - 0.000_917_39).abs() < 1e-8, "{}", quiet.daily[0]);
+        let busy = estimate(&Known { incidents: 10, ..KNOWN }, 7);
+        assert!((busy.daily[0] - 0.018_999_8).abs() < 1e-6, "{}", busy.daily[0]);
+        let week = cumulative(&busy.daily);
+        assert!((week[6] - (1.0 - (-0.019_182_6f64 * 7.0).exp())).abs() < 1e-5);
+        assert!(week.is_sorted());
+        assert!(quiet.factors[0].weight < 0.0 && busy.factors[0].weight > 0.0);
+    }
+
+    #[test]
+    fn the_trend_moves_the_rate_a_little_and_only_so_far() {
+        let at = |trend| estimate(&Known { incidents: 3, trend, ..KNOWN }, 1).daily[0];
+        assert!(at(Some(-0.1)) < at(None) && at(None) < at(Some(0.1)));
+        assert_eq!(at(Some(0.25)), at(Some(0.9)), "at most half a unit of log rate");
+        assert_eq!(at(Some(0.0)), at(None));
+    }
+
+    #[test]
+    fn confidence_is_low_and_zero_where_nothing_is_measured() {
+        let confidence = |measured, scored| estimate(&Known { measured, scored, ..KNOWN }, 1).confidence;
+        assert_eq!((confidence(false, false), confidence(true, false), confidence(true, true)), (0.0, 0.1, 0.3));
+        let nothing = Known { incidents_everywhere: 0, countries: 0, ..KNOWN };
+        let risk = estimate(&nothing, 1).daily[0];
+        assert!(risk > 0.0 && risk < 0.01, "{risk}");
+    }
+}

@@ -1,0 +1,132 @@
+//! The forecasts as their endpoints serve them: whatever else speaks of a forecast says the same numbers.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use crate::engine::http::Cx;
+use crate::{Error, Result};
+
+/// From this risk on something is elevated (interface 2, "Forecast").
+pub const THRESHOLD: f64 = 0.5;
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct Day {
+    pub day: i32,
+    pub date: String,
+    pub risk: f64,
+    pub drivers: Vec<String>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct Summary {
+    pub max_risk: f64,
+    pub max_risk_day: i32,
+    pub avg_risk: f64,
+    pub risk_7day: f64,
+    pub key_drivers: Vec<String>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct Aci {
+    pub empirical_coverage: Option<f64>,
+}
+
+/// `GET /v1/forecast/{country}/7day`, as far as it is read here.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Week {
+    pub country: String,
+    pub country_name: String,
+    pub generated_at: String,
+    pub forecast: Vec<Day>,
+    pub summary: Summary,
+    pub model_version: String,
+    pub aci: Option<Aci>,
+    /// Null for base rates.
+    pub history_until: Option<String>,
+    pub caveats: Vec<String>,
+    pub license: String,
+}
+
+impl Week {
+    /// Whether a model is served, and not base rates.
+    pub fn is_learned(&self) -> bool {
+        self.aci.is_some()
+    }
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct Feature {
+    pub name: String,
+    pub contribution: f64,
+    pub direction: String,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct Horizon {
+    pub probability: f64,
+    pub interval_90: Option<[f64; 2]>,
+    pub top_features: Vec<Feature>,
+}
+
+/// `GET /v1/forecast/{country}/multi-horizon`, as far as it is read here.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Horizons {
+    pub horizons: BTreeMap<String, Horizon>,
+}
+
+impl Horizons {
+    /// Of the next seven days.
+    pub fn week(&self) -> Option<&Horizon> {
+        self.horizons.get("7d")
+    }
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct Ranked {
+    pub country: String,
+    pub country_name: String,
+    pub max_risk: f64,
+    pub max_risk_day: i32,
+    pub risk_7day: f64,
+    pub drivers: Vec<String>,
+}
+
+impl Ranked {
+    /// What countries are selected on (ruling intelligence 17).
+    pub fn most(&self) -> f64 {
+        self.max_risk.max(self.risk_7day)
+    }
+}
+
+/// `GET /v1/forecast/high-risk` of all countries: none without a model.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Everywhere {
+    pub countries: Vec<Ranked>,
+    /// Null without a model.
+    pub model_version: Option<String>,
+    pub caveats: Vec<String>,
+    pub license: String,
+}
+
+/// What an endpoint of this service answers.
+pub async fn ask<T: DeserializeOwned>(cx: &Cx, path: &str, query: &str) -> Result<T> {
+    let body = Box::pin(cx.ask(path, query)).await?;
+    serde_json::from_slice(&body).map_err(Error::internal)
+}
+
+/// The seven-day forecast of a country, by its code.
+pub async fn week(cx: &Cx, code: &str) -> Result<Week> {
+    ask(cx, &format!("/v1/forecast/{code}/7day"), "").await
+}
+
+/// Its horizons.
+pub async fn horizons(cx: &Cx, code: &str) -> Result<Horizons> {
+    ask(cx, &format!("/v1/forecast/{code}/multi-horizon"), "").await
+}
+
+/// All countries, those with the highest risk first.
+pub async fn everywhere(cx: &Cx) -> Result<Everywhere> {
+    ask(cx, "/v1/forecast/high-risk", "threshold=0").await
+}

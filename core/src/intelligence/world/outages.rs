@@ -1,0 +1,78 @@
+//! Countries where something is blocked or cut off, for the overview: as their active incidents say.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::documents::OVERVIEW;
+use crate::Result;
+use crate::engine::actor::{Kind, Operation, Turn, View};
+use crate::engine::kv::{Direction, Row, Table};
+
+/// How much of a country is cut off. Stored by the place in this list: later ones come last, and their order is another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Outage {
+    Partial,
+    /// At least half of it: an incident about connectivity that is critical (ruling intelligence 30).
+    Full,
+    /// Nothing, but an incident about a site or a service goes on: such a country is not `normal` (ruling second look T7).
+    Degraded,
+}
+impl Row for Outage {}
+
+impl Ord for Outage {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        let rank = |outage: &Outage| match outage {
+            Outage::Degraded => 0,
+            Outage::Partial => 1,
+            Outage::Full => 2,
+        };
+        rank(self).cmp(&rank(other))
+    }
+}
+
+impl PartialOrd for Outage {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Outage {
+    /// The word of the overview (spec intelligence 0.4).
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Outage::Partial => "partial_outage",
+            Outage::Full => "full_outage",
+            Outage::Degraded => "degraded",
+        }
+    }
+}
+
+const OUTAGES: Table<(String,), Outage> = Table::new(39);
+
+/// How much of a country is cut off changed.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SetOutage {
+    pub country: String,
+    pub outage: Option<Outage>,
+}
+
+impl Operation for SetOutage {
+    const ACTOR: Kind = Kind::World;
+    const NAME: &'static str = "set_outage";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        match self.outage {
+            Some(outage) => OUTAGES.put(turn, &(self.country,), &outage)?,
+            None => OUTAGES.delete(turn, &(self.country,)),
+        }
+        turn.publish(OVERVIEW)
+    }
+}
+
+/// Every country where an incident goes on, by code.
+pub fn outages(view: &View<'_>) -> Result<BTreeMap<String, Outage>> {
+    let rows = OUTAGES.scan(view, &OUTAGES.range(), Direction::Ascending, usize::MAX)?;
+    Ok(rows.into_iter().map(|((country,), outage)| (country, outage)).collect())
+}

@@ -1,0 +1,54 @@
+//! Tells the measured countries that a shutdown table is imported: a country without a row in it had no shutdown, which
+//! it cannot know by itself (ruling intelligence 33).
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::given::newest_of;
+use crate::engine::actor::{Kind, Operation, Query, Turn};
+use crate::engine::kv::{Direction, Table};
+use crate::engine::time::SECOND;
+use crate::intelligence::country::{SetShutdownTable, Source};
+use crate::intelligence::risk::Scores;
+use crate::{Result, Timestamp};
+
+/// What countries were told.
+const TOLD: Table<(String,), Timestamp> = Table::new(38);
+
+/// Something about the table or the countries changed: one look at both, after the publish interval.
+pub(super) fn soon(turn: &mut Turn<'_>) -> Result<()> {
+    if turn.scheduled("shutdowns")?.is_some() {
+        return Ok(());
+    }
+    let due = turn.now.plus(i64::from(turn.settings.publish_interval) * SECOND);
+    turn.schedule("shutdowns", due, &TellShutdowns)
+}
+
+/// Tells every measured country what it was not told yet.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct TellShutdowns;
+
+impl Operation for TellShutdowns {
+    const ACTOR: Kind = Kind::World;
+    const NAME: &'static str = "tell_shutdowns";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        let newest = newest_of(&turn.view(), Source::AccessNow)?;
+        let told = TOLD.scan(turn, &TOLD.range(), Direction::Ascending, usize::MAX)?;
+        let told: BTreeMap<String, Timestamp> =
+            told.into_iter().map(|((country,), newest)| (country, newest)).collect();
+        for (country, _) in Scores.run(&turn.view())? {
+            if told.get(&country).copied() == newest {
+                continue;
+            }
+            match newest {
+                Some(newest) => TOLD.put(turn, &(country.clone(),), &newest)?,
+                None => TOLD.delete(turn, &(country.clone(),)),
+            }
+            turn.send(country, &SetShutdownTable { newest })?;
+        }
+        Ok(())
+    }
+}

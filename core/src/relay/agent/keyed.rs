@@ -1,0 +1,159 @@
+//! What a request does to its own agent, it does only while the API key it came with still opens that agent.
+//!
+//! A key is checked when a request begins. Its body, its budget or a long wait for mail may take until the registration has
+//! given way to another one, and what is written or read then would be the heir's. So the request's own agent is asked
+//! through [`Keyed`]: the agent looks at the key again in the same step, before it does anything.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::record;
+use crate::engine::actor::{ActorId, Call, Entry, Kind, View, decode, encode, registry};
+use crate::engine::apart::Asker;
+use crate::engine::http::Ready;
+use crate::engine::runtime::{Archive, BoxFuture, ByteStream, Environment, Maintenance, Runtime, StorageHealth};
+use crate::intelligence::fetch::{Incoming, Outgoing};
+use crate::{Error, Result, Timestamp};
+
+const OPERATION: &str = "keyed/operation";
+const QUERY: &str = "keyed/query";
+
+pub const ENTRIES: &[Entry] = &[
+    Entry {
+        kind: Kind::Agent,
+        name: OPERATION,
+        run: registry::Run::Operation(|arguments, turn| {
+            let under = Under::read(arguments, &turn.view())?;
+            registry::operate(Kind::Agent, &under.name, &under.arguments, turn)
+        }),
+    },
+    Entry {
+        kind: Kind::Agent,
+        name: QUERY,
+        run: registry::Run::Query(|arguments, view| {
+            let under = Under::read(arguments, view)?;
+            registry::ask(Kind::Agent, &under.name, &under.arguments, view)
+        }),
+    },
+];
+
+/// An operation or query of an agent under an API key.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Under {
+    secret_hash: [u8; 32],
+    name: String,
+    arguments: Vec<u8>,
+}
+
+impl Under {
+    /// What is to be done, if the key still opens the agent.
+    fn read(arguments: &[u8], view: &View<'_>) -> Result<Under> {
+        let under: Under = decode(arguments)?;
+        match record::is_key(view, &under.secret_hash)? {
+            true => Ok(under),
+            false => Err(ended()),
+        }
+    }
+}
+
+/// The answer to a key that opens nothing any more.
+pub fn ended() -> Error {
+    Error::unauthorized("The agent key is not valid.")
+}
+
+/// A runtime for one request of an agent.
+pub struct Keyed {
+    inner: Arc<dyn Runtime>,
+    agent: ActorId,
+    secret_hash: [u8; 32],
+}
+
+impl Keyed {
+    /// A runtime that asks this agent under this API key.
+    // On the edge a runtime stays on its thread.
+    #[allow(clippy::arc_with_non_send_sync)]
+    pub fn over(inner: Arc<dyn Runtime>, agent: &str, secret_hash: [u8; 32]) -> Arc<dyn Runtime> {
+        Arc::new(Keyed { inner, agent: ActorId::new(Kind::Agent, agent), secret_hash })
+    }
+
+    /// The call as it is sent: one of the agent's own is put under the key.
+    fn under(&self, call: Call, name: &str) -> Result<Call> {
+        if call.actor != self.agent {
+            return Ok(call);
+        }
+        let Call { actor, name: inner, arguments } = call;
+        let under = Under { secret_hash: self.secret_hash, name: inner, arguments };
+        Ok(Call { actor, name: name.to_owned(), arguments: encode(&under)? })
+    }
+}
+
+impl Runtime for Keyed {
+    fn call(&self, call: Call) -> BoxFuture<'_, Result<Vec<u8>>> {
+        match self.under(call, OPERATION) {
+            Ok(call) => self.inner.call(call),
+            Err(error) => Box::pin(std::future::ready(Err(error))),
+        }
+    }
+
+    fn query(&self, call: Call) -> BoxFuture<'_, Result<Vec<u8>>> {
+        match self.under(call, QUERY) {
+            Ok(call) => self.inner.query(call),
+            Err(error) => Box::pin(std::future::ready(Err(error))),
+        }
+    }
+
+    fn remembered(&self, call: &Call) -> Option<Vec<u8>> {
+        self.inner.remembered(call)
+    }
+
+    fn apart<'a>(&'a self, asker: &'a Asker, work: BoxFuture<'static, ()>) -> BoxFuture<'a, Result<()>> {
+        self.inner.apart(asker, work)
+    }
+
+    fn document<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Arc<Ready>>>> {
+        self.inner.document(key)
+    }
+
+    /// A stream ends by itself when the key does: [`super::stream::Open::version`].
+    fn stream(&self, open: super::stream::Open) -> BoxFuture<'_, Result<ByteStream>> {
+        self.inner.stream(open)
+    }
+
+    fn sleep(&self, duration: Duration) -> BoxFuture<'_, ()> {
+        self.inner.sleep(duration)
+    }
+
+    fn now(&self) -> Timestamp {
+        self.inner.now()
+    }
+
+    fn random(&self) -> [u8; 32] {
+        self.inner.random()
+    }
+
+    fn environment(&self) -> &Environment {
+        self.inner.environment()
+    }
+
+    fn probe(&self) -> BoxFuture<'_, Result<()>> {
+        self.inner.probe()
+    }
+
+    fn fetch(&self, outgoing: Outgoing) -> BoxFuture<'_, Result<Incoming>> {
+        self.inner.fetch(outgoing)
+    }
+
+    fn archive(&self) -> Option<&dyn Archive> {
+        self.inner.archive()
+    }
+
+    fn storage(&self) -> StorageHealth {
+        self.inner.storage()
+    }
+
+    fn maintenance(&self) -> Option<&dyn Maintenance> {
+        self.inner.maintenance()
+    }
+}

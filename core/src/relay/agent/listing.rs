@@ -1,0 +1,119 @@
+//! What the directory knows of an agent for its search: told anew whenever it changes, the rank at most once an hour
+//! (ruling foundation-relay 14).
+
+use serde::{Deserialize, Serialize};
+
+use super::record::{self, Agent};
+use super::{capabilities, stats};
+use crate::engine::actor::{Entry, Kind, Operation, Turn, operation};
+use crate::engine::kv::{Row, Table};
+use crate::engine::time::HOUR;
+use crate::relay::directory::fold;
+use crate::relay::directory::search::{self, Listed};
+use crate::{Result, Timestamp};
+
+/// Time between two changes of the rank in the directory, in microseconds.
+const RANK_INTERVAL: i64 = HOUR;
+/// Key of the timer that tells the directory a new rank.
+const TIMER: &str = "rank";
+
+/// Absent while the rank was never other than 0.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Rank {
+    now: u8,
+    listed: u8,
+    /// When the directory was told last.
+    at: Timestamp,
+}
+impl Row for Rank {}
+
+const RANK: Table<(), Rank> = Table::new(103);
+
+pub const ENTRIES: &[Entry] = &[operation::<SetRank>(), operation::<TellRank>()];
+
+/// Tells the directory what the agent is now. Call it after every change of what the search shows.
+pub(super) fn changed(turn: &mut Turn<'_>, agent: &Agent) -> Result<()> {
+    let did = record::did_of(&turn.actor().name)?;
+    let shard = search::shard(&did);
+    if !agent.is_active() {
+        stats::tell(turn, agent, None)?;
+        return turn.send(shard, &search::Unlist { did });
+    }
+    let mut rank = 0;
+    if let Some(mut known) = RANK.get(turn, &())? {
+        rank = known.now;
+        if known.listed != rank {
+            known.listed = rank;
+            known.at = turn.now;
+            RANK.put(turn, &(), &known)?;
+        }
+    }
+    // Found by what it registered beside what its profile says.
+    let mut names = agent.capabilities.clone();
+    for name in capabilities::tell(turn, rank)? {
+        if names.iter().all(|known| fold(known) != fold(&name)) {
+            names.push(name);
+        }
+    }
+    stats::tell(turn, agent, Some(&names))?;
+    let listed = Listed {
+        name: agent.name.clone(),
+        capabilities: names,
+        signing: agent.keys.signing,
+        encryption: agent.keys.encryption,
+        rank,
+        registered: agent.created,
+    };
+    turn.send(shard, &search::Index { did, listed })
+}
+
+/// Sets the agent's rank in searches: its trust level, higher ones come first.
+pub fn set_rank(turn: &mut Turn<'_>, rank: u8) -> Result<()> {
+    let mut known = RANK.get(turn, &())?.unwrap_or_default();
+    if known.now == rank {
+        return Ok(());
+    }
+    known.now = rank;
+    RANK.put(turn, &(), &known)?;
+    match known.at.plus(RANK_INTERVAL) {
+        due if due > turn.now => turn.schedule(TIMER, due, &TellRank),
+        _ => TellRank.run(turn),
+    }
+}
+
+/// [`set_rank`], for an actor that knows the trust of others.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SetRank {
+    pub rank: u8,
+}
+
+impl Operation for SetRank {
+    const ACTOR: Kind = Kind::Agent;
+    const NAME: &'static str = "set_rank";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        if record::active(turn)?.is_none() {
+            return Ok(());
+        }
+        set_rank(turn, self.rank)
+    }
+}
+
+/// Tells the directory the rank, if it is another by now.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct TellRank;
+
+impl Operation for TellRank {
+    const ACTOR: Kind = Kind::Agent;
+    const NAME: &'static str = "tell_rank";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        let moved = RANK.get(turn, &())?.is_some_and(|rank| rank.now != rank.listed);
+        match record::active(turn)? {
+            Some(agent) if moved => changed(turn, &agent),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! Nonces of signed requests: each is used once.
+//!
+//! They outlive the registration that used them: a signed request that was seen under one registration of a DID must not
+//! work under the next one.
+
+use serde::{Deserialize, Serialize};
+
+use crate::crypto::hash;
+use crate::engine::actor::Turn;
+use crate::engine::kv::{Row, Table};
+use crate::engine::time::MINUTE;
+use crate::{Error, ErrorCode, Result, Timestamp};
+
+/// How far the time in a signed request may be from ours, in microseconds.
+pub const WINDOW: i64 = 5 * MINUTE;
+/// Most signed requests of one DID in that time.
+const MAX: usize = 64;
+
+/// Time and hash of each nonce whose request would still be in time.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Used(Vec<(Timestamp, [u8; 32])>);
+impl Row for Used {}
+
+/// Number of the table: it stays when the rows of a registration go.
+pub(super) const TABLE: u8 = 132;
+const USED: Table<(), Used> = Table::new(TABLE);
+
+/// A nonce as it came with a signed request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Nonce {
+    /// The time that was signed.
+    pub at: Timestamp,
+    /// Of the kind of request and the nonce.
+    digest: [u8; 32],
+}
+
+impl Nonce {
+    /// `kind` keeps the nonces of one kind of request apart from those of others.
+    pub fn new(kind: &str, nonce: &str, at: Timestamp) -> Nonce {
+        Nonce { at, digest: hash::sha256_of(&[kind.as_bytes(), nonce.as_bytes()]) }
+    }
+
+    /// Whether the time that was signed is within [`WINDOW`] of ours.
+    pub fn in_time(&self, now: Timestamp) -> bool {
+        self.at.since(now).abs() <= WINDOW
+    }
+
+    /// Uses the nonce up. 400 when it is too old or too new, 409 when it was used.
+    pub(super) fn spend(&self, turn: &mut Turn<'_>) -> Result<()> {
+        if !self.in_time(turn.now) {
+            return Err(Error::bad_request("The signed time must be within 5 minutes of the service's time."));
+        }
+        let mut used = USED.get(turn, &())?.unwrap_or_default();
+        let now = turn.now;
+        used.0.retain(|(at, _)| now.since(*at) <= WINDOW);
+        if used.0.iter().any(|(_, digest)| *digest == self.digest) {
+            return Err(Error::conflict("This nonce was used."));
+        }
+        if used.0.len() >= MAX {
+            let message = "Too many signed requests of this DID; wait, then retry.";
+            return Err(Error::new(ErrorCode::RateLimited, message).retry_after(60));
+        }
+        used.0.push((self.at, self.digest));
+        Ok(USED.put(turn, &(), &used)?)
+    }
+}
+
+/// Checks the shape of a nonce, named `field`: 16 to 64 of `A-Z a-z 0-9 _ -`.
+pub fn check(field: &str, nonce: &str) -> Result<()> {
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+    if (16..=64).contains(&nonce.len()) && nonce.bytes().all(fits) {
+        return Ok(());
+    }
+    Err(Error::bad_request(format!("`{field}` must be 16 to 64 characters of A-Z, a-z, 0-9, `_` and `-`.")))
+}

@@ -1,0 +1,136 @@
+//! Answers that wait for a message: opt-in long polling (spec relay 5.8).
+//!
+//! A request with `wait` that finds nothing listens like a stream, from the mailbox's last message on, and reads again
+//! whenever something came. Without `wait` nothing is held: existing clients poll with the same parameters as they read an
+//! empty inbox. Places to wait are bounded; who finds none is answered at once, as without `wait`.
+
+use std::collections::BTreeMap;
+use std::pin::pin;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use futures_util::future::{Either, select};
+
+use super::mailbox::{Page, ReadPage};
+use super::stream::{Framing, Open, RECONNECT};
+use super::wire;
+use crate::engine::http::Cx;
+use crate::engine::time::SECOND;
+use crate::{Result, Timestamp, engine::runtime};
+
+/// Most seconds that an answer waits: clients give up after 30.
+pub const MAX_WAIT: u64 = 25;
+/// Most requests of one agent that wait at a time; our choice.
+const PER_AGENT: usize = 8;
+/// Most agents with waiting requests in one process; our choice.
+const MAX_AGENTS: usize = 10_000;
+
+/// Requests that wait, by agent: until when each does at the latest. One whose end is past counts no more, even if it
+/// could not take itself out, as when a platform drops a request without a word.
+#[derive(Debug, Default)]
+pub struct Polls(Mutex<BTreeMap<String, Vec<Timestamp>>>);
+
+/// One request's place; dropping it makes room.
+struct Place<'a> {
+    polls: &'a Polls,
+    agent: &'a str,
+    until: Timestamp,
+}
+
+impl Polls {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Vec<Timestamp>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn enter<'a>(&'a self, agent: &'a str, now: Timestamp, until: Timestamp) -> Option<Place<'a>> {
+        let mut agents = self.lock();
+        if agents.len() >= MAX_AGENTS {
+            agents.retain(|_, waiting| waiting.iter().any(|until| *until > now));
+        }
+        if agents.len() >= MAX_AGENTS && !agents.contains_key(agent) {
+            return None;
+        }
+        let waiting = agents.entry(agent.to_owned()).or_default();
+        waiting.retain(|until| *until > now);
+        if waiting.len() >= PER_AGENT {
+            return None;
+        }
+        waiting.push(until);
+        Some(Place { polls: self, agent, until })
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        let mut agents = self.polls.lock();
+        let Some(waiting) = agents.get_mut(self.agent) else { return };
+        if let Some(own) = waiting.iter().position(|until| *until == self.until) {
+            waiting.swap_remove(own);
+        }
+        if waiting.is_empty() {
+            agents.remove(self.agent);
+        }
+    }
+}
+
+/// Waits for what `ask` is about, at most so many seconds. `empty` is the page that was read before: the answer when
+/// nothing comes, when there is no place to wait, and when the caller's key or its stream ends meanwhile.
+pub(super) async fn wait(cx: &Cx, ask: &Page, empty: ReadPage, seconds: u64) -> Result<ReadPage> {
+    let caller = cx.caller.agent()?;
+    let (now, seconds) = (cx.now(), seconds.min(MAX_WAIT));
+    let until = now.plus(i64::try_from(seconds).unwrap_or(0).saturating_mul(SECOND));
+    let Some(_place) = cx.rt.environment().polls.enter(&caller.actor, now, until) else { return Ok(empty) };
+    let open = Open {
+        agent: caller.actor.clone(),
+        version: caller.epoch,
+        after: Some(empty.newest),
+        from: ask.filter.from.map(|from| wire::did_text(cx.settings(), &from)),
+        // This one ends by itself, also where nobody reads it any more.
+        framing: Framing::Sse,
+    };
+    let Ok(mut stream) = cx.rt.stream(open).await else { return Ok(empty) };
+    let mut over = pin!(cx.rt.sleep(Duration::from_secs(seconds)));
+    loop {
+        match select(stream.next(), over.as_mut()).await {
+            Either::Left((None, _)) => return Ok(empty),
+            Either::Left((Some(piece), _)) if piece == RECONNECT => return Ok(empty),
+            Either::Left((Some(_), _)) => {
+                let page = runtime::query(&*cx.rt, caller.actor.as_str(), ask).await?;
+                if !page.items.is_empty() || page.has_more {
+                    return Ok(page);
+                }
+            }
+            Either::Right(((), _)) => return Ok(empty),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_to_wait_are_bounded_by_agent_and_given_back() {
+        let polls = Polls::default();
+        let (now, until) = (Timestamp(0), Timestamp(10));
+        let mut places: Vec<_> = (0..PER_AGENT).map(|_| polls.enter("a", now, until).unwrap()).collect();
+        assert!(polls.enter("a", now, until).is_none());
+        assert!(polls.enter("b", now, until).is_some());
+        places.pop();
+        assert!(polls.enter("a", now, until).is_some());
+        drop(places);
+        assert!(polls.lock().is_empty());
+    }
+
+    #[test]
+    fn a_place_that_was_never_given_back_is_free_after_its_time() {
+        let polls = Polls::default();
+        for agent in 0..MAX_AGENTS {
+            std::mem::forget(polls.enter(&agent.to_string(), Timestamp(0), Timestamp(10)));
+        }
+        assert!(polls.enter("late", Timestamp(9), Timestamp(20)).is_none());
+        assert!(polls.enter("7", Timestamp(9), Timestamp(20)).is_some());
+        assert!(polls.enter("late", Timestamp(10), Timestamp(20)).is_some());
+    }
+}

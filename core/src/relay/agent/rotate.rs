@@ -1,0 +1,529 @@
+//! `POST /v1/agent/rotate-keys`: other keys under the same DID (interface 4.7; spec relay 2.7; rulings foundation-relay
+//! 24 and ledger 2).
+//!
+//! The earlier generation is kept: its signatures still verify, and where the service holds the private keys, messages
+//! that were written to them still open. Signed prekey and ML-KEM key belong to a generation and are replaced with it,
+//! and one-time prekeys that wait are dropped. Pins of other agents notice by comparing.
+//!
+//! A DID is derived from the key it was registered with. `rotation_signature`, by that key or by one that was reached
+//! from it in this way, makes the new key count as the DID's own; without it the agent rotates all the same, and the
+//! last proved key stays what it was.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::custody::HeldKeys;
+use super::identity::Prekey;
+use super::record::{self, AGENT, Agent, Credentials, EARLIER, EarlierKeys, Keys, MAX_EARLIER, SignedPrekey};
+use super::register::{BroughtKeys, GivenKeys};
+use super::standing::Standing;
+use super::{continuity, listing, nonces, prekeys, proof, texts, waiting, wire};
+use crate::crypto::encoding::{decode_base64, encode_base64, encode_hex};
+use crate::crypto::signing;
+use crate::engine::actor::{Entry, Kind, Operation, Query, Turn, View, operation, query};
+use crate::engine::http::{Cx, Response, Route, handler};
+use crate::engine::kv::{Direction, Read, Row, Table};
+use crate::engine::runtime::Runtime;
+use crate::engine::time::{DAY, MINUTE, SECOND};
+use crate::ledger::keys::{self, How, SetKey, Stands};
+use crate::ledger::rows::KeyRow;
+use crate::{Error, ErrorCode, Result, Timestamp, engine::runtime, ledger};
+
+pub const ROUTES: &[Route] = &[Route::post("/v1/agent/rotate-keys", handler!(rotate))
+    .agent()
+    .accepts::<RotateRequest>()
+    .returns::<RotateResponse>()
+    .summary("Other keys under the same DID. Without a body the service makes those of an agent whose keys it holds.")];
+
+/// How far the time of a `rotation_signature` may be from ours, in microseconds (ruling ledger 2).
+const WINDOW: i64 = 5 * MINUTE;
+/// The lines of a rotation text after the first, for whoever signed something else.
+const SIGNED_LINES: &str = "`deployment_id` of /health, DID, new signing key, new encryption key, new ML-KEM key or an empty \
+                            line, `rotation_issued_at`, `rotation_nonce`";
+/// How long the ledger is waited for, in microseconds (ruling foundation-relay 1).
+const LEDGER_PATIENCE: i64 = 5 * SECOND;
+/// In this time, longer than any message lives, an agent has at most [`MAX_EARLIER`] generations: so many are tried
+/// when a message is opened.
+const PERIOD: i64 = 8 * DAY;
+
+/// Absent while the keys are those of the registration.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Root {
+    registered: [u8; 32],
+    /// The last one reached from it by rotations that were signed for.
+    proved: [u8; 32],
+}
+impl Row for Root {}
+
+/// What was signed for a rotation, and the signature.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Proof {
+    pub nonce: String,
+    /// As it was signed.
+    pub issued_at: String,
+    pub signature: Vec<u8>,
+    /// Whose signature it is.
+    pub signer: [u8; 32],
+}
+
+/// A rotation, by the version it led to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rotation {
+    pub at: Timestamp,
+    pub from: [u8; 32],
+    pub to: [u8; 32],
+    pub proof: Option<Proof>,
+}
+impl Row for Rotation {}
+
+const ROOT: Table<(), Root> = Table::new(100);
+pub(super) const ROTATIONS: Table<(u64,), Rotation> = Table::new(104);
+
+pub const ENTRIES: &[Entry] =
+    &[operation::<Rotate>(), query::<ReadProvedKey>(), query::<ReadLedgerKey>(), query::<ReadRotations>()];
+
+/// The signing key the agent was registered with.
+pub(super) fn registered_key(view: &(impl Read + ?Sized), agent: &Agent) -> Result<[u8; 32]> {
+    Ok(ROOT.get(view, &())?.map_or(agent.keys.signing, |root| root.registered))
+}
+
+/// The signing key that speaks for the DID: the last one reached from the registered key by rotations that were signed
+/// for (ruling ledger 2).
+pub(super) fn proved_key(view: &(impl Read + ?Sized), agent: &Agent) -> Result<[u8; 32]> {
+    Ok(ROOT.get(view, &())?.map_or(agent.keys.signing, |root| root.proved))
+}
+
+/// The key that speaks for the DID; `None` when there is no such agent.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ReadProvedKey;
+
+impl Query for ReadProvedKey {
+    const ACTOR: Kind = Kind::Agent;
+    const NAME: &'static str = "proved_key";
+    type Reply = Option<[u8; 32]>;
+
+    fn run(self, view: &View<'_>) -> Result<Option<[u8; 32]>> {
+        AGENT.get(view, &())?.map(|agent| proved_key(view, &agent)).transpose()
+    }
+}
+
+/// What the ledger is told of the keys of an agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LedgerKey {
+    pub version: u64,
+    pub proved: [u8; 32],
+    /// The present signing key is the proved one, or nobody can rotate it any more.
+    pub current: bool,
+    pub active: bool,
+    /// Under which an envelope of this DID may verify: the key that a signed rotation named, else each registered one from
+    /// which the DID follows.
+    pub keys: Vec<[u8; 32]>,
+}
+
+impl LedgerKey {
+    /// What that is to a ledger which knows nothing of the DID.
+    pub fn row(&self) -> KeyRow {
+        KeyRow::of(self.version, self.keys.first().copied(), self.active)
+    }
+}
+
+fn ledger_key(view: &(impl Read + ?Sized), agent: &Agent) -> Result<LedgerKey> {
+    let proved = proved_key(view, agent)?;
+    let keys = match proved == registered_key(view, agent)? {
+        true => waiting::signing_keys(view)?,
+        false => vec![proved],
+    };
+    // An unproved registration that ended says nothing about those that wait.
+    let others = agent.standing < Standing::Proved && keys.iter().any(|key| *key != proved);
+    Ok(LedgerKey {
+        // The last that any registration of the DID has.
+        version: waiting::next_version(view)? - 1,
+        proved,
+        current: proved == agent.keys.signing || !agent.is_active(),
+        active: agent.is_active() || others,
+        keys,
+    })
+}
+
+/// The same while the rows of an earlier registration go and nobody holds the DID.
+fn ledger_key_of_waiting(view: &(impl Read + ?Sized)) -> Result<Option<LedgerKey>> {
+    let keys = waiting::signing_keys(view)?;
+    let Some(proved) = keys.first().copied() else { return Ok(None) };
+    let version = waiting::next_version(view)? - 1;
+    Ok(Some(LedgerKey { version, proved, current: true, active: true, keys }))
+}
+
+/// [`LedgerKey`]; `None` when there is no such agent.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ReadLedgerKey;
+
+impl Query for ReadLedgerKey {
+    const ACTOR: Kind = Kind::Agent;
+    const NAME: &'static str = "ledger_key";
+    type Reply = Option<LedgerKey>;
+
+    fn run(self, view: &View<'_>) -> Result<Option<LedgerKey>> {
+        match AGENT.get(view, &())? {
+            Some(agent) => ledger_key(view, &agent).map(Some),
+            None => ledger_key_of_waiting(view),
+        }
+    }
+}
+
+/// Tells the ledger of a registration, or of its end, in the order of the changes.
+pub(super) fn tell_ledger(turn: &mut Turn<'_>, agent: &Agent) -> Result<()> {
+    tell_of_rotation(turn, agent, None)
+}
+
+/// The same of a rotation, which `signer` signed for.
+fn tell_of_rotation(turn: &mut Turn<'_>, agent: &Agent, signer: Option<[u8; 32]>) -> Result<()> {
+    let LedgerKey { version, proved, current, active, .. } = ledger_key(turn, agent)?;
+    let did = wire::did_text(turn.settings, &record::did_of(&turn.actor().name)?);
+    let name = ledger::book::name_of(&turn.settings.brand, &did).unwrap_or_default().to_owned();
+    let how = How { signer, silent: !agent.standing.has_signed(), proved: agent.proof.is_some() };
+    turn.send(ledger::ACTOR, &SetKey { name, version, proved, current, active, how })
+}
+
+/// Waits until the ledger has heard of this generation of keys, or of the agent's end: an answer before that would promise
+/// what an envelope under the earlier key could still break (rulings foundation-relay 1 and ledger 5).
+pub(super) async fn heard_by_ledger(rt: &dyn Runtime, did: &str, version: u64, active: bool) -> Result<Stands> {
+    let settings = &rt.environment().settings;
+    let name = ledger::book::name_of(&settings.brand, did).unwrap_or_default().to_owned();
+    // One registration may end while the DID has another.
+    let told = match wire::actor_of(settings, did) {
+        Some(actor) => runtime::query(rt, actor, &ReadLedgerKey).await?,
+        None => None,
+    };
+    let (version, active) = told.map_or((version, active), |told| (told.version, told.active));
+    let end = rt.now().plus(LEDGER_PATIENCE);
+    loop {
+        let stands = runtime::query(rt, ledger::ACTOR, &keys::Standing { name: name.clone() }).await?;
+        let heard = |key: &KeyRow| key.version > version || (key.version == version && key.active == active);
+        if stands.key.as_ref().is_some_and(heard) {
+            return Ok(stands);
+        }
+        if rt.now() >= end {
+            return Err(Error::unavailable("the ledger has not heard of the change of keys yet"));
+        }
+        rt.sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// The rotations of an agent, newest first, at most [`MAX_EARLIER`], by the version each led to.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ReadRotations;
+
+impl Query for ReadRotations {
+    const ACTOR: Kind = Kind::Agent;
+    const NAME: &'static str = "rotations";
+    type Reply = Vec<(u64, Rotation)>;
+
+    fn run(self, view: &View<'_>) -> Result<Self::Reply> {
+        let rows = ROTATIONS.scan(view, &ROTATIONS.range(), Direction::Descending, MAX_EARLIER)?;
+        Ok(rows.into_iter().map(|((version,), rotation)| (version, rotation)).collect())
+    }
+}
+
+/// Replaces the keys.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Rotate {
+    /// The generation that the proof was verified against.
+    pub version: u64,
+    pub signing: [u8; 32],
+    pub encryption: [u8; 32],
+    pub mlkem: Option<Vec<u8>>,
+    pub sealed: Option<Vec<u8>>,
+    /// Its signature was verified under the new key.
+    pub signed_prekey: Option<SignedPrekey>,
+    /// Verified by the handler.
+    pub proof: Option<Proof>,
+}
+
+/// The keys in force.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rotated {
+    pub version: u64,
+    pub since: Timestamp,
+    /// The signing key speaks for the DID.
+    pub proved: bool,
+    pub signed_prekey: Option<SignedPrekey>,
+    pub stock: prekeys::Stock,
+}
+
+impl Rotate {
+    fn is_in_force(&self, keys: &Keys) -> bool {
+        (keys.signing, keys.encryption) == (self.signing, self.encryption) && keys.mlkem == self.mlkem
+    }
+
+    /// Refuses a rotation that would push generations out of reach while messages to them may live.
+    fn check_pace(turn: &Turn<'_>, agent: &Agent) -> Result<()> {
+        let earlier = EARLIER.scan(turn, &EARLIER.range(), Direction::Descending, MAX_EARLIER)?;
+        let oldest = earlier.last().filter(|_| earlier.len() == MAX_EARLIER).map(|(_, oldest)| oldest.until);
+        if oldest.is_some_and(|until| !agent.standing.has_signed() || turn.now.since(until) < PERIOD) {
+            let message = "This agent rotated its keys 64 times lately; wait, then retry.";
+            return Err(Error::new(ErrorCode::RateLimited, message).retry_after(3_600));
+        }
+        Ok(())
+    }
+
+    /// Follows the chain of proved keys. Whether the holder of the last one was seen to act: it signed for the new key,
+    /// or it is the new key and signed a prekey.
+    fn follow(&self, turn: &mut Turn<'_>, agent: &Agent) -> Result<bool> {
+        let mut root = Root { registered: registered_key(turn, agent)?, proved: proved_key(turn, agent)? };
+        let signed = self.proof.as_ref().filter(|proof| proof.signer == root.proved);
+        if let Some(proof) = signed {
+            for (_, rotation) in ROTATIONS.scan(turn, &ROTATIONS.range(), Direction::Descending, MAX_EARLIER)? {
+                if rotation.proof.is_some_and(|used| used.nonce == proof.nonce) {
+                    return Err(Error::conflict("This `rotation_nonce` was used."));
+                }
+            }
+            root.proved = self.signing;
+        }
+        ROOT.put(turn, &(), &root)?;
+        Ok(signed.is_some() || (root.proved == self.signing && self.signed_prekey.is_some()))
+    }
+}
+
+impl Operation for Rotate {
+    const ACTOR: Kind = Kind::Agent;
+    const NAME: &'static str = "rotate";
+    type Reply = Rotated;
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<Rotated> {
+        let mut agent = record::active(turn)?.ok_or_else(record::gone)?;
+        if self.is_in_force(&agent.keys) {
+            // A repeat whose answer was lost.
+            return rotated(turn, agent);
+        }
+        if agent.keys.version != self.version {
+            return Err(Error::conflict("The keys of this agent changed meanwhile."));
+        }
+        Self::check_pace(turn, &agent)?;
+        // Only the key that speaks for the DID names another one.
+        let speaks = proved_key(turn, &agent)?;
+        let signer = self.proof.as_ref().map(|proof| proof.signer).filter(|signer| *signer == speaks);
+        // That shows who registered, too (ruling foundation-relay 11).
+        if self.follow(turn, &agent)? {
+            agent.standing = agent.standing.max(Standing::Signed);
+        }
+        // It was of the keys before.
+        agent.proof = None;
+        let from = agent.keys.signing;
+        let keys = Keys {
+            version: waiting::next_version(turn)?,
+            since: turn.now,
+            signing: self.signing,
+            encryption: self.encryption,
+            mlkem: self.mlkem,
+            sealed: self.sealed,
+        };
+        let earlier = std::mem::replace(&mut agent.keys, keys);
+        EARLIER.put(turn, &(earlier.version,), &EarlierKeys { keys: earlier, until: turn.now })?;
+        agent.signed_prekey = self.signed_prekey;
+        AGENT.put(turn, &(), &agent)?;
+        if agent.standing.has_signed() {
+            waiting::end_all(turn, &agent)?;
+        }
+        if self.proof.as_ref().is_none_or(|proof| proof.signer != from) {
+            continuity::broke(turn, agent.keys.version)?;
+        }
+        let rotation = Rotation { at: turn.now, from, to: self.signing, proof: self.proof };
+        ROTATIONS.put(turn, &(agent.keys.version,), &rotation)?;
+        prekeys::ended(turn)?;
+        listing::changed(turn, &agent)?;
+        tell_of_rotation(turn, &agent, signer)?;
+        turn.wake();
+        rotated(turn, agent)
+    }
+}
+
+fn rotated(turn: &Turn<'_>, agent: Agent) -> Result<Rotated> {
+    Ok(Rotated {
+        version: agent.keys.version,
+        since: agent.keys.since,
+        proved: proved_key(turn, &agent)? == agent.keys.signing,
+        signed_prekey: agent.signed_prekey,
+        stock: prekeys::stock(turn)?,
+    })
+}
+
+/// The new keys; nothing for an agent whose keys the service holds.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct RotateRequest {
+    /// Base64, Ed25519, 32 bytes.
+    pub signing_public_key: Option<String>,
+    /// Base64, X25519, 32 bytes.
+    pub encryption_public_key: Option<String>,
+    /// Base64, ML-KEM-768, 1184 bytes. Without it the agent has none any more.
+    pub mlkem_public_key: Option<String>,
+    /// Base64, X25519, 32 bytes. Without it the agent has none any more.
+    pub signed_prekey_public: Option<String>,
+    /// Base64, Ed25519 signature over the raw prekey by the new signing key, 64 bytes.
+    pub signed_prekey_signature: Option<String>,
+    pub signed_prekey_id: Option<i64>,
+    /// Base64, Ed25519 by the signing key before, over the lines `<brand>-key-rotation/v2`, `deployment_id` of `/health`,
+    /// DID, the three new keys as sent (an empty line without an ML-KEM key), `rotation_issued_at` and `rotation_nonce`,
+    /// joined by one line feed. It makes the new key speak for the DID.
+    pub rotation_signature: Option<String>,
+    /// With `rotation_signature`: 16 to 64 of `A-Z a-z 0-9 _ -`, never used before.
+    pub rotation_nonce: Option<String>,
+    /// With `rotation_signature`: RFC 3339, within 5 minutes of the service's time.
+    pub rotation_issued_at: Option<String>,
+}
+
+/// The keys in force.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct RotateResponse {
+    pub did: String,
+    pub client_side: bool,
+    pub signing_public_key: String,
+    pub encryption_public_key: String,
+    pub mlkem_public_key: Option<String>,
+    pub signed_prekey: Option<Prekey>,
+    /// Counts the generations of keys of this DID.
+    pub key_version: u64,
+    pub rotated_at: String,
+    /// The signing key is the registered one, or was reached from it by rotations that were signed for.
+    pub rotation_proved: bool,
+    /// The agent's wallet cannot pay: the rotation was not signed for, or an operator froze it.
+    pub wallet_frozen: bool,
+    #[serde(flatten)]
+    pub stock: prekeys::OwnStock,
+}
+
+/// The text that the key before signs: in this deployment `keys` are those of `did`.
+pub fn signed_text(
+    brand: &str,
+    deployment: &str,
+    did: &str,
+    keys: proof::Keys<'_>,
+    issued_at: &str,
+    nonce: &str,
+) -> String {
+    let [signing, encryption, mlkem] = keys.in_base64();
+    let purpose = format!("{brand}-key-rotation/v2");
+    texts::lines([&purpose, deployment, did, &signing, &encryption, &mlkem, issued_at, nonce])
+}
+
+/// What was signed before texts named the deployment: the new signing key alone, for any relay. Nothing is taken for it.
+fn earlier_text(brand: &str, did: &str, signing: &str, issued_at: &str, nonce: &str) -> Result<String> {
+    let nonce = serde_json::to_string(nonce).map_err(Error::internal)?;
+    let issued_at = serde_json::to_string(issued_at).map_err(Error::internal)?;
+    // Neither a DID nor base64 needs an escape.
+    Ok(format!(
+        r#"{{"did":"{did}","issued_at":{issued_at},"new_key":"{signing}","nonce":{nonce},"schema":"{brand}-key-rotation/v1"}}"#
+    ))
+}
+
+/// The proof a client sent for these keys, verified under the key that speaks for the DID, or under the present one.
+async fn brought_proof(
+    cx: &Cx,
+    caller: &Credentials,
+    request: &RotateRequest,
+    to: proof::Keys<'_>,
+) -> Result<Option<Proof>> {
+    let (signature, nonce, issued_at) =
+        match (&request.rotation_signature, &request.rotation_nonce, &request.rotation_issued_at) {
+            (None, ..) => return Ok(None),
+            (Some(signature), Some(nonce), Some(issued_at)) => (signature, nonce, issued_at),
+            _ => {
+                let message = "A `rotation_signature` needs `rotation_nonce` and `rotation_issued_at`.";
+                return Err(Error::bad_request(message));
+            }
+        };
+    let signature = decode_base64("rotation_signature", signature)?;
+    let proved = runtime::query(&*cx.rt, caller.actor.as_str(), &ReadProvedKey).await?;
+    // Who repeats a rotation whose answer was lost has the very signature that led to the present keys.
+    let last = runtime::query(&*cx.rt, caller.actor.as_str(), &ReadRotations).await?.into_iter().next();
+    let last = last.and_then(|(_, last)| last.proof).filter(|proof| proof.signature == signature);
+    let signers = [proved, Some(caller.keys.signing), last.map(|proof| proof.signer)];
+    let signer =
+        |text: &str| signers.into_iter().flatten().find(|key| signing::verify(key, text.as_bytes(), &signature));
+    let (brand, deployment) = texts::here(cx);
+    if signer(&earlier_text(brand, &caller.did, &encode_base64(to.signing), issued_at, nonce)?).is_some() {
+        return Err(texts::outdated("rotation_signature", &format!("{brand}-key-rotation"), SIGNED_LINES));
+    }
+    nonces::check("rotation_nonce", nonce)?;
+    if Timestamp::parse(issued_at).is_none_or(|at| at.since(cx.now()).abs() > WINDOW) {
+        return Err(Error::bad_request("`rotation_issued_at` must be a time within 5 minutes of now."));
+    }
+    let text = signed_text(brand, deployment, &caller.did, to, issued_at, nonce);
+    let signer = signer(&text).ok_or_else(|| {
+        Error::bad_request(format!(
+            "`rotation_signature` does not verify under the signing key before. It covers the lines \
+             `{brand}-key-rotation/v2`, {SIGNED_LINES}."
+        ))
+    })?;
+    Ok(Some(Proof { nonce: nonce.clone(), issued_at: issued_at.clone(), signature, signer }))
+}
+
+/// New keys of an agent whose keys the service holds, with the proof that it can give itself.
+fn fresh(cx: &Cx, caller: &Credentials, sealed: &[u8]) -> Result<Rotate> {
+    let before = HeldKeys::open(&cx.rt.environment().secrets, &caller.did, sealed)?;
+    let held = HeldKeys::generate(&*cx.rt);
+    let public = held.public();
+    let (nonce, issued_at) = (encode_hex(&cx.rt.random()), cx.now().to_millis_text());
+    let keys = proof::Keys { signing: &public.signing, encryption: &public.encryption, mlkem: Some(&public.mlkem) };
+    let (brand, deployment) = texts::here(cx);
+    let text = signed_text(brand, deployment, &caller.did, keys, &issued_at, &nonce);
+    let signature = signing::sign(&before.signing, text.as_bytes()).to_vec();
+    Ok(Rotate {
+        version: caller.keys.version,
+        signing: public.signing,
+        encryption: public.encryption,
+        mlkem: Some(public.mlkem),
+        sealed: Some(held.seal(&*cx.rt, &caller.did)?),
+        signed_prekey: None,
+        proof: Some(Proof { nonce, issued_at, signature, signer: caller.keys.signing }),
+    })
+}
+
+async fn brought(cx: &Cx, caller: &Credentials, request: &RotateRequest) -> Result<Rotate> {
+    let given = GivenKeys {
+        signing: request.signing_public_key.as_deref(),
+        encryption: request.encryption_public_key.as_deref(),
+        mlkem: request.mlkem_public_key.as_deref(),
+        prekey: request.signed_prekey_public.as_deref(),
+        prekey_signature: request.signed_prekey_signature.as_deref(),
+        prekey_id: request.signed_prekey_id,
+    };
+    let keys = given.check()?.ok_or_else(|| {
+        Error::bad_request("This agent keeps its own keys: give `signing_public_key` and `encryption_public_key`.")
+    })?;
+    let BroughtKeys { signing, encryption, mlkem, signed_prekey } = keys;
+    let new = proof::Keys { signing: &signing, encryption: &encryption, mlkem: mlkem.as_deref() };
+    let proof = brought_proof(cx, caller, request, new).await?;
+    Ok(Rotate { version: caller.keys.version, signing, encryption, mlkem, sealed: None, signed_prekey, proof })
+}
+
+async fn rotate(cx: Cx) -> Result<Response> {
+    let request: RotateRequest = cx.json()?;
+    let caller = cx.caller.agent()?;
+    let rotate = match &caller.keys.sealed {
+        None => brought(&cx, caller, &request).await?,
+        Some(sealed) if request.signing_public_key.is_none() && request.encryption_public_key.is_none() => {
+            fresh(&cx, caller, sealed)?
+        }
+        Some(_) => {
+            let message = "The service makes the keys of this agent: send no keys.";
+            return Err(Error::bad_request(message));
+        }
+    };
+    let rotated = runtime::call(&*cx.rt, caller.actor.clone(), &rotate).await?;
+    let stands = heard_by_ledger(&*cx.rt, &caller.did, rotated.version, true).await?;
+    Response::json(&RotateResponse {
+        did: wire::did_text(cx.settings(), &record::did_of(&caller.actor)?),
+        client_side: caller.client_side,
+        signing_public_key: encode_base64(&rotate.signing),
+        encryption_public_key: encode_base64(&rotate.encryption),
+        mlkem_public_key: rotate.mlkem.as_deref().map(encode_base64),
+        signed_prekey: rotated.signed_prekey.map(Prekey::from),
+        key_version: rotated.version,
+        rotated_at: rotated.since.to_string(),
+        rotation_proved: rotated.proved,
+        wallet_frozen: stands.wallet.is_some_and(|(_, frozen)| frozen),
+        stock: rotated.stock.into(),
+    })
+}

@@ -1,0 +1,63 @@
+//! What [`crate::relay::directory::stats`] was told of an agent, and telling it what is different since.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use super::record::{AGENT, Agent, USAGE};
+use crate::engine::actor::Turn;
+use crate::engine::kv::{Row, Table};
+use crate::relay::directory::fold;
+use crate::relay::directory::stats::{self, Tell, hour_of};
+use crate::{Result, engine::small_sort};
+
+/// What was told. The difference goes out, so telling twice tells nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Told {
+    counted: bool,
+    hour: Option<u32>,
+    messages: u64,
+    /// Folded, in order.
+    capabilities: BTreeSet<String>,
+}
+impl Row for Told {}
+
+const TOLD: Table<(), Told> = Table::new(92);
+
+/// Has an agent counted that was registered before agents were.
+pub(crate) fn begin(turn: &mut Turn<'_>) -> Result<()> {
+    let Some(agent) = AGENT.get(turn, &())? else { return Ok(()) };
+    let names = agent.capabilities.clone();
+    tell(turn, &agent, Some(&names))
+}
+
+/// Tells what is different. `capabilities` are all names when they may have changed.
+pub(super) fn tell(turn: &mut Turn<'_>, agent: &Agent, capabilities: Option<&[String]>) -> Result<()> {
+    let told = TOLD.get(turn, &())?.unwrap_or_default();
+    let usage = USAGE.get(turn, &())?.unwrap_or_default();
+    let counted = agent.is_active();
+    let mut now = Told {
+        counted,
+        hour: usage.last_seen.filter(|_| counted).map(hour_of),
+        messages: usage.messages.max(told.messages),
+        capabilities: match capabilities {
+            _ if !counted => BTreeSet::new(),
+            Some(names) => small_sort::gather(names.iter().map(|name| fold(name))),
+            None => told.capabilities.clone(),
+        },
+    };
+    // An hour that was told is told again only when it is another: agents that are always there tell once an hour.
+    now.hour = now.hour.max(told.hour.filter(|_| counted));
+    if now == told {
+        return Ok(());
+    }
+    let difference = Tell {
+        agents: i8::from(now.counted) - i8::from(told.counted),
+        messages: now.messages - told.messages,
+        seen: if now.hour == told.hour { (None, None) } else { (told.hour, now.hour) },
+        gained: now.capabilities.difference(&told.capabilities).cloned().collect(),
+        lost: told.capabilities.difference(&now.capabilities).cloned().collect(),
+    };
+    TOLD.put(turn, &(), &now)?;
+    turn.send(stats::ACTOR, &difference)
+}

@@ -1,0 +1,253 @@
+//! Receive streams: what server-sent events and WebSockets of one agent are fed from, without any I/O.
+//!
+//! A live event carries no data. It wakes the [`Hub`], and every stream reads its next page after its own cursor, so
+//! there is no wall between backlog and live, nothing is sent twice and at most one page is buffered (ruling
+//! foundation-relay 7). Streams of one agent are served in opening order and each ends by its own opening time alone:
+//! clients lose replies when two of their listeners change places (ruling foundation-relay 8).
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+
+use super::mailbox::{Budget, Filter, Item, ReadPage, page};
+use super::{record, wire};
+use crate::crypto::encoding;
+use crate::engine::actor::View;
+use crate::engine::time::SECOND;
+use crate::{Error, Result, Timestamp};
+
+/// Most messages in a page.
+pub const PAGE_MESSAGES: usize = 64;
+/// Most bytes after which a page takes no further message; the setting `stream_bytes` is at most that.
+pub const PAGE_BYTES: u64 = 256 * 1024;
+/// How long a connect is held while storage cannot answer, before it gets a 503 (ruling foundation-relay 8).
+pub const CONNECT_PATIENCE: Duration = Duration::from_secs(20);
+
+/// Reads the place a client wants to go on from: the id of an event (the stamp in microseconds), or a timestamp.
+pub fn cursor(text: &str) -> Option<Timestamp> {
+    text.parse().map(Timestamp).ok().or_else(|| Timestamp::parse(text))
+}
+
+/// How messages are written into a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Framing {
+    /// Server-sent events; ends with an event `reconnect` after the setting `stream_seconds`.
+    Sse,
+    /// One JSON text a line, each line to be sent as one text frame without its line feed. Never ends by itself.
+    WebSocket,
+}
+
+/// A request to open a receive stream, and its state: a stream that is opened again from [`Hub::state`] goes on where
+/// it was, which is how a hibernated WebSocket wakes up.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Open {
+    /// The agent actor's name.
+    pub agent: String,
+    /// What [`super::Credentials::epoch`] was at opening. The stream ends when it is another, because the registration
+    /// may have passed to another holder, or the API key that opened it ended.
+    pub version: u64,
+    /// The stamp of the last message the client has; only later ones are sent.
+    pub after: Option<Timestamp>,
+    /// Only messages of this sender (a DID).
+    pub from: Option<String>,
+    pub framing: Framing,
+}
+
+/// Names a stream within its hub; later streams have higher numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct StreamId(pub u64);
+
+/// Bytes for one stream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Emission {
+    /// Some messages. The stream counts as not ready until they are on their way to the client.
+    Page(Bytes),
+    /// The end: send this, then close. Comes even when the stream is not ready.
+    Last(Bytes, End),
+}
+
+impl Emission {
+    /// How many bytes are sent.
+    pub fn size(&self) -> u64 {
+        let (Emission::Page(bytes) | Emission::Last(bytes, _)) = self;
+        bytes.len() as u64
+    }
+}
+
+/// Why a stream ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// It lived as long as streams do.
+    Time,
+    /// The key that opened it is not valid any more.
+    Key,
+    /// The agent opened more streams than it may have, and this was its oldest.
+    Displaced,
+}
+
+#[derive(Debug, Clone)]
+struct Stream {
+    id: StreamId,
+    open: Open,
+    opened: Timestamp,
+}
+
+impl Stream {
+    fn ends(&self, view: &View<'_>) -> Option<Timestamp> {
+        let life = i64::from(view.settings.stream_seconds) * SECOND;
+        (self.open.framing == Framing::Sse).then(|| self.opened.plus(life))
+    }
+}
+
+/// The streams of one agent, in opening order.
+#[derive(Debug, Clone, Default)]
+pub struct Hub {
+    streams: Vec<Stream>,
+    next: u64,
+}
+
+impl Hub {
+    /// Adds a stream. Call [`Hub::turn`] next, in the same turn, so that no message falls between.
+    pub fn open(&mut self, open: Open, now: Timestamp) -> StreamId {
+        let id = StreamId(self.next);
+        self.next += 1;
+        self.streams.push(Stream { id, open, opened: now });
+        id
+    }
+
+    /// Forgets a stream whose client is gone.
+    pub fn close(&mut self, id: StreamId) {
+        self.streams.retain(|stream| stream.id != id);
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.streams.is_empty()
+    }
+
+    pub fn len(&self) -> usize {
+        self.streams.len()
+    }
+
+    /// What opens this stream again where it is now.
+    pub fn state(&self, id: StreamId) -> Option<&Open> {
+        self.streams.iter().find(|stream| stream.id == id).map(|stream| &stream.open)
+    }
+
+    /// Gives every stream for which `ready` answers true its next page, in opening order, and ends those whose time is
+    /// up. Call it after an opening, after a wake of the agent, when a stream became ready again, and at the returned
+    /// time; `view` must contain every change answered before.
+    ///
+    /// Returns when to call again at the latest; that is now when a stream that got a page has more to read, which
+    /// matters only if it is ready for more already. On an error nothing was lost: call again later.
+    pub fn turn(
+        &mut self,
+        view: &View<'_>,
+        ready: &mut dyn FnMut(StreamId) -> bool,
+        emit: &mut dyn FnMut(StreamId, Emission),
+    ) -> Result<Option<Timestamp>> {
+        if self.streams.is_empty() {
+            return Ok(None);
+        }
+        self.make_room(view, emit);
+        let version = match record::active(view)? {
+            Some(agent) => Some(record::epoch(view, &agent)?),
+            None => None,
+        };
+        let to = wire::did_text(view.settings, &record::did_of(&view.actor().name)?);
+        let mut next: Option<Timestamp> = None;
+        let mut sooner = |due: Timestamp| next = Some(next.map_or(due, |next| next.min(due)));
+        for stream in self.streams.iter_mut().filter(|stream| version == Some(stream.open.version)) {
+            if !ready(stream.id) {
+                continue;
+            }
+            let found = stream.read(view)?;
+            if found.has_more {
+                sooner(view.now);
+            }
+            if !found.items.is_empty() {
+                emit(stream.id, Emission::Page(stream.render(view, &to, found.items)?));
+            }
+            stream.open.after = found.reached;
+        }
+        self.streams.retain(|stream| {
+            let ends = stream.ends(view);
+            let end = match ends {
+                _ if version != Some(stream.open.version) => End::Key,
+                Some(ends) if ends <= view.now => End::Time,
+                _ => {
+                    ends.into_iter().for_each(&mut sooner);
+                    return true;
+                }
+            };
+            emit(stream.id, Emission::Last(stream.farewell(), end));
+            false
+        });
+        Ok(next)
+    }
+
+    /// Ends the oldest streams of an agent that has more than it may. A client that is refused comes back at once, so the
+    /// new stream is opened and an old one, which may well be forgotten, gives way.
+    fn make_room(&mut self, view: &View<'_>, emit: &mut dyn FnMut(StreamId, Emission)) {
+        let most = usize::try_from(view.settings.streams_per_agent).unwrap_or(usize::MAX);
+        for stream in self.streams.drain(..self.streams.len().saturating_sub(most)) {
+            emit(stream.id, Emission::Last(stream.farewell(), End::Displaced));
+        }
+    }
+}
+
+impl Stream {
+    fn read(&self, view: &View<'_>) -> Result<ReadPage> {
+        let from = match &self.open.from {
+            None => None,
+            Some(did) => match encoding::parse_did(&view.settings.brand, did) {
+                Ok(did) => Some(did),
+                // A text that is no DID of ours never sends anything.
+                Err(_) => return Ok(ReadPage::empty(self.open.after, Timestamp::MIN)),
+            },
+        };
+        let filter = Filter { after: self.open.after, from, unread: true, ..Filter::default() };
+        page(view, &filter, Budget { messages: PAGE_MESSAGES, bytes: view.settings.stream_bytes })
+    }
+
+    fn render(&self, view: &View<'_>, to: &str, items: Vec<Item>) -> Result<Bytes> {
+        let mut page = Vec::new();
+        for item in items {
+            let id = item.stamp.0;
+            let raw = wire::raw_message(view.settings, &self.open.agent, to, item);
+            match self.open.framing {
+                Framing::Sse => {
+                    page.extend_from_slice(b"event: message\ndata: ");
+                    serde_json::to_writer(&mut page, &raw).map_err(Error::internal)?;
+                    page.extend_from_slice(format!("\nid: {id}\n\n").as_bytes());
+                }
+                Framing::WebSocket => {
+                    let frame = Frame { event: "message", id: id.to_string(), data: &raw };
+                    serde_json::to_writer(&mut page, &frame).map_err(Error::internal)?;
+                    page.push(b'\n');
+                }
+            }
+        }
+        Ok(page.into())
+    }
+
+    /// What a stream says last.
+    fn farewell(&self) -> Bytes {
+        match self.open.framing {
+            Framing::Sse => Bytes::from_static(RECONNECT),
+            Framing::WebSocket => Bytes::new(),
+        }
+    }
+}
+
+/// One WebSocket text frame.
+#[derive(Serialize)]
+struct Frame<'a> {
+    event: &'static str,
+    /// The cursor, as in server-sent events.
+    id: String,
+    data: &'a wire::RawMessage,
+}
+
+/// Existing clients reconnect half a second after this event and the close that follows it (spec relay 5.7).
+pub(super) const RECONNECT: &[u8] = b"event: reconnect\ndata: {}\n\n";

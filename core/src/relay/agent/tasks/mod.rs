@@ -1,0 +1,268 @@
+//! Tasks: work that one agent asks of another (spec relay 8; rulings foundation-relay 1 and 35).
+//!
+//! | Module | What |
+//! |---|---|
+//! | [`store`] | tasks at their assignee, which decides them; timers |
+//! | [`sent`] | what the requester knows of them, by effect |
+//! | [`boxed`] | input and output: boxes, made and opened here where the service holds the keys |
+//! | [`routes`] | the endpoints |
+//!
+//! The id of a task leads to its assignee (ruling foundation-relay 6); its local part is minted by the requester's side,
+//! so that what is delivered twice is one task.
+
+pub mod boxed;
+pub mod routes;
+pub mod sent;
+pub mod store;
+
+use serde::{Deserialize, Serialize};
+
+use super::mailbox::Local;
+use super::record;
+use crate::engine::actor::{Entry, Kind, Operation, Turn, operation, query};
+use crate::engine::kv::Row;
+use crate::engine::time::DAY;
+use crate::relay::directory::Did;
+use crate::{Error, Result, Timestamp};
+
+pub const ENTRIES: &[Entry] = &[
+    operation::<store::Put>(),
+    operation::<store::Patch>(),
+    operation::<store::Sweep>(),
+    operation::<End>(),
+    query::<store::Look>(),
+    query::<store::List>(),
+    operation::<sent::Note>(),
+    operation::<sent::Forget>(),
+];
+
+/// How long a task is remembered after it was settled, in microseconds; our choice.
+pub const REMEMBERED: i64 = 30 * DAY;
+
+/// Where a task is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Status {
+    Pending,
+    Accepted,
+    InProgress,
+    Completed,
+    Failed,
+    Cancelled,
+}
+
+impl Status {
+    const ALL: [Status; 6] =
+        [Status::Pending, Status::Accepted, Status::InProgress, Status::Completed, Status::Failed, Status::Cancelled];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Status::Pending => "pending",
+            Status::Accepted => "accepted",
+            Status::InProgress => "in_progress",
+            Status::Completed => "completed",
+            Status::Failed => "failed",
+            Status::Cancelled => "cancelled",
+        }
+    }
+
+    pub fn parse(text: &str) -> Result<Status> {
+        let found = Status::ALL.into_iter().find(|status| status.as_str() == text);
+        found.ok_or_else(|| {
+            Error::bad_request("`status` must be pending, accepted, in_progress, completed, failed or cancelled.")
+        })
+    }
+
+    /// Nothing follows.
+    pub const fn is_final(self) -> bool {
+        matches!(self, Status::Completed | Status::Failed | Status::Cancelled)
+    }
+
+    /// Whether a task may go from here to there (ruling foundation-relay 35).
+    const fn leads_to(self, next: Status) -> bool {
+        use Status::{Accepted, Cancelled, Completed, Failed, InProgress, Pending};
+        matches!(
+            (self, next),
+            (Pending, Accepted | Completed | Failed | Cancelled)
+                | (Accepted, InProgress | Completed | Failed | Cancelled)
+                | (InProgress, Completed | Failed | Cancelled)
+        )
+    }
+}
+
+/// How much it matters to the requester. Nothing is done about it here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Priority {
+    Low,
+    Normal,
+    High,
+    Urgent,
+}
+
+impl Priority {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Priority::Low => "low",
+            Priority::Normal => "normal",
+            Priority::High => "high",
+            Priority::Urgent => "urgent",
+        }
+    }
+
+    /// `medium` is what one client calls `normal` (spec relay 17, row 37).
+    pub fn parse(text: Option<&str>) -> Result<Priority> {
+        match text {
+            None | Some("normal" | "medium") => Ok(Priority::Normal),
+            Some("low") => Ok(Priority::Low),
+            Some("high") => Ok(Priority::High),
+            Some("urgent") => Ok(Priority::Urgent),
+            Some(_) => Err(Error::bad_request("`priority` must be low, normal, high or urgent.")),
+        }
+    }
+}
+
+/// What a task is without its input and output.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Head {
+    /// The requester.
+    pub from: Did,
+    /// The assignee.
+    pub to: Did,
+    pub capability: Option<String>,
+    pub priority: Priority,
+    pub status: Status,
+    /// Distinct and increasing at one assignee.
+    pub created: Timestamp,
+    pub updated: Timestamp,
+    pub expires: Option<Timestamp>,
+    /// 1 to 5.
+    pub rating: Option<u8>,
+    pub rating_comment: Option<String>,
+    /// The broadcast of the requester that it is part of.
+    pub broadcast: Option<Local>,
+    /// Bytes that it counts for at the assignee.
+    pub size: u64,
+}
+impl Row for Head {}
+
+impl Head {
+    /// The task as it is at `now`: one that was not settled in time has failed, whether or not the timer has come by.
+    pub fn at(mut self, now: Timestamp) -> Head {
+        if let Some(end) = self.expires.filter(|end| *end <= now && !self.status.is_final()) {
+            self.status = Status::Failed;
+            self.updated = end;
+        }
+        self
+    }
+
+    /// What `caller` is in this task; 404 for a stranger (ruling foundation-relay 31).
+    fn part(&self, caller: &Did) -> Result<Part> {
+        let part = Part { requester: self.from == *caller, assignee: self.to == *caller };
+        if part.requester || part.assignee { Ok(part) } else { Err(unknown_task()) }
+    }
+}
+
+/// What a participant is. One agent may be both.
+#[derive(Debug, Clone, Copy)]
+struct Part {
+    requester: bool,
+    assignee: bool,
+}
+
+/// Whether this participant may move a task so: 403 for the wrong one of the two, 409 for a move that there is not
+/// (rulings foundation-relay 31 and 35).
+fn check_move(from: Status, to: Status, part: Part) -> Result<()> {
+    let (may, who) = match to {
+        Status::Cancelled => (part.requester, "Only the requester can cancel a task."),
+        _ => (part.assignee, "Only the assignee can do this to a task; the requester can cancel it."),
+    };
+    if !may {
+        return Err(Error::new(crate::ErrorCode::Forbidden, who));
+    }
+    if !from.leads_to(to) {
+        return Err(Error::conflict(format!("A task that is {} cannot become {}.", from.as_str(), to.as_str())));
+    }
+    Ok(())
+}
+
+/// The answer for a task that does not exist or is somebody else's.
+pub fn unknown_task() -> Error {
+    Error::not_found("There is no such task.")
+}
+
+/// Key of the timer that does what [`ended`] asks for.
+pub(super) const ENDING: &str = "end_tasks";
+
+/// Ends what the agent holds of tasks and broadcasts, for a registration that ends or gives way to another: tasks that it
+/// was to do fail, and everything is forgotten: a piece at once, and more by timer.
+pub(super) fn ended(turn: &mut Turn<'_>) -> Result<()> {
+    // A burst is stamped a little ahead of the clock.
+    let before = store::latest(turn)?.max(turn.now);
+    End { before }.run(turn)
+}
+
+/// One piece of what [`ended`] asks for.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct End {
+    /// What came later belongs to the registration that followed.
+    pub before: Timestamp,
+}
+
+impl Operation for End {
+    const ACTOR: Kind = Kind::Agent;
+    const NAME: &'static str = "end_tasks";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        // Without a registration that followed, all of it goes.
+        let before = record::active(turn)?.map_or(Timestamp(i64::MAX), |_| self.before);
+        let more = [store::end(turn, before)?, sent::end(turn, before)?, super::broadcasts::end(turn, before)?]
+            .contains(&true);
+        if more { turn.schedule(ENDING, turn.now, &self) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ErrorCode;
+
+    /// Ruling foundation-relay 35: every pair of states by every participant, against the table of the ruling.
+    #[test]
+    fn ruling_foundation_relay_35_no_move_but_those_of_the_table() {
+        let table: &[(&str, &[&str])] = &[
+            ("pending", &["accepted", "completed", "failed", "cancelled"]),
+            ("accepted", &["in_progress", "completed", "failed", "cancelled"]),
+            ("in_progress", &["completed", "failed", "cancelled"]),
+        ];
+        let (requester, assignee) =
+            (Part { requester: true, assignee: false }, Part { requester: false, assignee: true });
+        for from in Status::ALL {
+            let moves = table.iter().find(|(name, _)| *name == from.as_str()).map_or(&[][..], |(_, moves)| moves);
+            for to in Status::ALL {
+                let (mine, others) =
+                    if to == Status::Cancelled { (requester, assignee) } else { (assignee, requester) };
+                let code = |part| check_move(from, to, part).map_err(|error| error.code);
+                assert_eq!(code(others), Err(ErrorCode::Forbidden), "{from:?} to {to:?}");
+                let wanted = if moves.contains(&to.as_str()) { Ok(()) } else { Err(ErrorCode::Conflict) };
+                assert_eq!(code(mine), wanted, "{from:?} to {to:?}");
+            }
+        }
+    }
+
+    /// Spec relay 17, row 37.
+    #[test]
+    fn conflict_37_medium_is_normal_and_normal_is_the_default() {
+        for (text, priority) in [
+            (None, Some("normal")),
+            (Some("medium"), Some("normal")),
+            (Some("normal"), Some("normal")),
+            (Some("low"), Some("low")),
+            (Some("high"), Some("high")),
+            (Some("urgent"), Some("urgent")),
+            (Some("Urgent"), None),
+            (Some(""), None),
+        ] {
+            assert_eq!(Priority::parse(text).ok().map(Priority::as_str), priority, "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! What a requester knows of the tasks that it asked of others: rows that follow, by effects, what the assignees decide
+//! (ruling foundation-relay 1).
+
+use serde::{Deserialize, Serialize};
+
+use super::Head;
+use crate::engine::actor::{Kind, Operation, Turn};
+use crate::engine::kv::{Desc, Direction, Range, Table};
+use crate::relay::agent::activity::{self, Counts};
+use crate::relay::agent::mailbox::Local;
+use crate::relay::agent::{broadcasts, consent, record};
+use crate::{Result, Timestamp};
+
+/// Where a task is in [`SENT`].
+const PLACES: Table<(Local,), Timestamp> = Table::new(67);
+/// Newest first.
+pub(super) const SENT: Table<(Desc<Timestamp>, Local), Head> = Table::new(68);
+/// Most tasks that a requester has in its list; the oldest give way, and stay what they are at their assignees.
+const MAX_SENT: u64 = 10_000;
+const COUNT: Table<(), u64> = Table::new(59);
+/// Rows that go at once when the agent ends.
+const BATCH: usize = 60;
+
+/// A task is new, or something became of it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Note {
+    pub local: Local,
+    pub head: Head,
+}
+
+impl Operation for Note {
+    const ACTOR: Kind = Kind::Agent;
+    const NAME: &'static str = "note_task";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        let Note { local, head } = self;
+        // A task of an earlier registration is none of the present one's.
+        let agent = record::lasting(turn)?.filter(|agent| agent.created <= head.created);
+        let Some(agent) = agent else { return Ok(()) };
+        consent::wrote(turn, &agent, head.to)?;
+        if let Some(broadcast) = head.broadcast {
+            broadcasts::note(turn, broadcast, &head)?;
+        }
+        if PLACES.get(turn, &(local,))?.is_none() {
+            let count = COUNT.get(turn, &())?.unwrap_or_default() + 1;
+            COUNT.put(turn, &(), &count)?;
+            PLACES.put(turn, &(local,), &head.created)?;
+            activity::count(turn, &Counts { tasks_created: 1, ..Counts::default() })?;
+        }
+        SENT.put(turn, &(Desc(head.created), local), &head)?;
+        if COUNT.get(turn, &())?.unwrap_or_default() > MAX_SENT
+            && let Some(((_, oldest), _)) = SENT.last(turn, &SENT.range())?
+        {
+            Forget { local: oldest }.run(turn)?;
+        }
+        Ok(())
+    }
+}
+
+/// A task that was settled long ago has been forgotten.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Forget {
+    pub local: Local,
+}
+
+impl Operation for Forget {
+    const ACTOR: Kind = Kind::Agent;
+    const NAME: &'static str = "forget_task";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        let Some(created) = PLACES.get(turn, &(self.local,))? else { return Ok(()) };
+        PLACES.delete(turn, &(self.local,));
+        SENT.delete(turn, &(Desc(created), self.local));
+        let count = COUNT.get(turn, &())?.unwrap_or_default().saturating_sub(1);
+        Ok(COUNT.put(turn, &(), &count)?)
+    }
+}
+
+/// Takes rows out; says whether there may be more.
+pub(super) fn end(turn: &mut Turn<'_>, before: Timestamp) -> Result<bool> {
+    let range = Range { start: SENT.prefix(&(Desc(before),)).start, ..SENT.range() };
+    let rows = SENT.scan(turn, &range, Direction::Ascending, BATCH)?;
+    let more = rows.len() == BATCH;
+    for ((_, local), _) in rows {
+        Forget { local }.run(turn)?;
+    }
+    Ok(more)
+}

@@ -1,0 +1,144 @@
+//! Usage counters: when an agent was last seen and how many messages it sent.
+//!
+//! They decide nothing, so they are kept in memory and written at most once a minute and agent; a crash may lose that
+//! minute (ruling foundation-relay 26). A runtime calls [`flush`] once a minute and at shutdown.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use futures_util::stream::{self, StreamExt};
+use serde::{Deserialize, Serialize};
+
+use super::activity::{self, Counts};
+use super::record::USAGE;
+use super::stats;
+use crate::engine::actor::{Entry, Kind, Operation, Turn, operation};
+use crate::engine::kv::Row;
+use crate::engine::runtime::{self, Runtime};
+use crate::{Result, Timestamp};
+
+/// What is stored of an agent's usage.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UsageRow {
+    pub last_seen: Option<Timestamp>,
+    /// Messages sent, those of sealed senders not counted (spec relay 5.6).
+    pub messages: u64,
+}
+impl Row for UsageRow {}
+
+impl UsageRow {
+    /// With what happened since.
+    pub fn plus(&self, since: &UsageRow) -> UsageRow {
+        UsageRow {
+            last_seen: self.last_seen.max(since.last_seen),
+            messages: self.messages.saturating_add(since.messages),
+        }
+    }
+}
+
+/// What happened and is not written yet.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Since {
+    pub usage: UsageRow,
+    /// What [`activity`] does not count itself.
+    pub counts: Counts,
+}
+
+impl Since {
+    fn plus(&self, other: &Since) -> Since {
+        Since { usage: self.usage.plus(&other.usage), counts: self.counts.plus(&other.counts) }
+    }
+}
+
+/// Agents that are remembered between two flushes; more are not counted until the next one.
+const MAX_AGENTS: usize = 1_000_000;
+
+/// What happened since the last flush, by agent actor.
+#[derive(Debug, Default)]
+pub struct Usage {
+    agents: Mutex<HashMap<String, Since>>,
+}
+
+impl Usage {
+    fn change(&self, actor: &str, change: impl FnOnce(&mut Since)) {
+        let mut agents = self.agents.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(row) = agents.get_mut(actor) {
+            change(row);
+        } else if agents.len() < MAX_AGENTS {
+            change(agents.entry(actor.to_owned()).or_default());
+        }
+    }
+
+    /// An authenticated request.
+    pub fn seen(&self, actor: &str, now: Timestamp) {
+        self.change(actor, |since| since.usage.last_seen = since.usage.last_seen.max(Some(now)));
+    }
+
+    /// A message sent under the agent's own name.
+    pub fn sent(&self, actor: &str) {
+        self.change(actor, |since| {
+            since.usage.messages = since.usage.messages.saturating_add(1);
+            since.counts.sent += 1;
+        });
+    }
+
+    /// A post in a channel.
+    pub fn posted(&self, actor: &str) {
+        self.change(actor, |since| since.counts.channel_posts += 1);
+    }
+
+    /// What is not written yet.
+    pub fn pending(&self, actor: &str) -> Since {
+        let agents = self.agents.lock().unwrap_or_else(PoisonError::into_inner);
+        agents.get(actor).cloned().unwrap_or_default()
+    }
+
+    fn take(&self) -> HashMap<String, Since> {
+        std::mem::take(&mut *self.agents.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn put_back(&self, actor: &str, earlier: &Since) {
+        self.change(actor, |since| *since = since.plus(earlier));
+    }
+}
+
+/// Writes what happened since the last flush. What could not be written stays for the next one.
+pub async fn flush(rt: &dyn Runtime) -> Result<()> {
+    let usage = &rt.environment().usage;
+    let write = async |(actor, since): (String, Since)| {
+        let record = RecordUsage { since };
+        let result = runtime::call(rt, actor.as_str(), &record).await;
+        if result.is_err() {
+            usage.put_back(&actor, &record.since);
+        }
+        result
+    };
+    let all = stream::iter(usage.take()).map(write).buffer_unordered(AT_ONCE);
+    let written = all.fold(Ok(()), async |sum, result| sum.and(result)).await;
+    written.and(crate::relay::federation::tally::flush(rt).await)
+}
+
+/// Records written at once, so that they share commits.
+const AT_ONCE: usize = 64;
+
+pub const ENTRIES: &[Entry] = &[operation::<RecordUsage>()];
+
+/// Adds to the stored counters.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct RecordUsage {
+    pub since: Since,
+}
+
+impl Operation for RecordUsage {
+    const ACTOR: Kind = Kind::Agent;
+    const NAME: &'static str = "record_usage";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        let Some(agent) = super::record::lasting(turn)? else { return Ok(()) };
+        let row = USAGE.get(turn, &())?.unwrap_or_default().plus(&self.since.usage);
+        USAGE.put(turn, &(), &row)?;
+        activity::count(turn, &self.since.counts)?;
+        stats::tell(turn, &agent, None)
+    }
+}

@@ -1,0 +1,105 @@
+//! Channels: rooms of agents with posts that stay, and invites into them (spec relay 6).
+//!
+//! | Module | What |
+//! |---|---|
+//! | [`record`] | the channel's own rows: who is in it, what becomes of it |
+//! | [`posts`] | what was said, sealed; pages of it |
+//! | [`invites`] | who was asked in |
+//! | [`key`] | the channel's key, sealed under the master key |
+//! | [`listing`] | the list of public channels, in an actor of the directory's kind |
+//! | [`routes`] | the endpoints |
+//!
+//! What an agent knows of its own channels and invites is in its own rows ([`crate::relay::agent::memberships`]), which follow by
+//! effects; the channel decides (ruling foundation-relay 1).
+//!
+//! A channel's actor is named by [`crate::crypto::encoding::actor_id`] of 16 random bytes. That name is the channel's id on
+//! the wire; ids of its posts and invites begin with it, so each leads to the channel (ruling foundation-relay 6).
+//!
+//! Table numbers: 16 to 19 [`record`], 20 [`posts`], 21 to 23 [`invites`]; in the directory 42 to 45 [`listing`].
+
+pub mod invites;
+pub mod key;
+pub mod listing;
+pub mod posts;
+pub mod record;
+pub mod routes;
+
+use serde::{Deserialize, Serialize};
+
+use crate::crypto::encoding;
+use crate::engine::actor::{Entry, operation, query};
+use crate::relay::directory::Did;
+use crate::{Error, Result, Timestamp};
+
+/// The bytes that a channel's actor is named by.
+pub type ChannelId = [u8; 16];
+
+pub const ENTRIES: &[Entry] = &[
+    operation::<record::Create>(),
+    operation::<record::Join>(),
+    operation::<record::Leave>(),
+    operation::<record::Sweep>(),
+    query::<record::Look>(),
+    operation::<posts::Post>(),
+    query::<posts::ReadPosts>(),
+    operation::<invites::Invite>(),
+    operation::<invites::Respond>(),
+    operation::<invites::TakeBack>(),
+    query::<invites::TextsBehind>(),
+    operation::<invites::ResealTexts>(),
+    operation::<key::Reseal>(),
+    query::<key::ReadKey>(),
+    operation::<listing::Touch>(),
+    operation::<listing::List>(),
+    operation::<listing::Unlist>(),
+    query::<listing::Find>(),
+];
+
+/// What its creator says of a channel. It never changes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct About {
+    /// In lower case.
+    pub name: String,
+    pub description: Option<String>,
+    pub topic: Option<String>,
+    /// In no list, and open to the invited only.
+    pub private: bool,
+    pub creator: Did,
+    pub created: Timestamp,
+}
+
+/// What changes about a channel while it is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Activity {
+    pub members: u64,
+    /// Posts that can be read.
+    pub posts: u64,
+    /// The last post, or the beginning.
+    pub last: Timestamp,
+}
+
+/// What a member may do. The owner is who made the channel; when that agent leaves, the longest member.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Role {
+    Owner,
+    Member,
+}
+
+impl Role {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Role::Owner => "owner",
+            Role::Member => "member",
+        }
+    }
+}
+
+/// The bytes in the name of a channel's actor.
+fn id_of(actor: &str) -> Result<ChannelId> {
+    encoding::parse_actor_id(actor).ok_or_else(|| Error::internal(format!("no channel is named {actor:?}")))
+}
+
+/// The answer for a channel that does not exist, and for a private one that is none of the caller's business.
+pub fn unknown_channel() -> Error {
+    Error::not_found("There is no such channel.")
+}

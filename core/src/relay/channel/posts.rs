@@ -1,0 +1,163 @@
+//! Posts: sealed under the channel's key before they come here, in the order of their stamps.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::record::{self, take_off};
+use crate::engine::actor::{Kind, Operation, Query, Turn, View};
+use crate::engine::kv::{Direction, Range, Row, Table};
+use crate::relay::agent::mailbox::Local;
+use crate::relay::directory::Did;
+use crate::{Result, Timestamp};
+
+/// A post as it is kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredPost {
+    pub local: Local,
+    pub from: Did,
+    /// The author's name at that time.
+    pub name: Option<String>,
+    pub reply_to: Option<String>,
+    /// The text, sealed for this id.
+    #[serde(with = "crate::engine::kv::bytes")]
+    pub sealed: Vec<u8>,
+}
+impl Row for StoredPost {}
+
+/// What a post costs beyond its own bytes: stamp, id, author.
+const OVERHEAD: u64 = 64;
+
+impl StoredPost {
+    fn size(&self) -> u64 {
+        let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+        (self.sealed.len() + text(&self.name) + text(&self.reply_to)) as u64 + OVERHEAD
+    }
+}
+
+const POSTS: Table<(Timestamp,), StoredPost> = Table::new(20);
+
+/// Most old posts that give way to a new one at once.
+const MAX_DROPPED: usize = 400;
+
+/// Puts a post in. When the channel is full, the oldest posts give way.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Post {
+    pub post: StoredPost,
+}
+
+impl Operation for Post {
+    const ACTOR: Kind = Kind::Channel;
+    const NAME: &'static str = "post";
+    /// Its stamp, later than that of every other post of the channel.
+    type Reply = Timestamp;
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<Timestamp> {
+        let channel = record::channel(turn)?;
+        record::member(turn, &channel, &self.post.from, turn.now)?;
+        let mut counts = record::counts(turn)?;
+        let stamp = turn.now.max(counts.activity.last.plus(1));
+        POSTS.put(turn, &(stamp,), &self.post)?;
+        counts.activity.last = stamp;
+        counts.activity.posts += 1;
+        counts.bytes += self.post.size();
+        for _ in 0..MAX_DROPPED {
+            let full = counts.activity.posts > u64::from(turn.settings.channel_posts)
+                || counts.bytes > turn.settings.channel_bytes;
+            if !full || counts.activity.posts <= 1 {
+                break;
+            }
+            let Some((key, oldest)) = POSTS.first(turn, &POSTS.range())? else { break };
+            POSTS.delete(turn, &key);
+            counts.activity.posts -= 1;
+            counts.bytes = counts.bytes.saturating_sub(oldest.size());
+        }
+        record::put_counts(turn, &channel.about, counts)?;
+        Ok(stamp)
+    }
+}
+
+/// Takes posts off a channel that has ended; says whether there may be more.
+pub(super) fn drop_oldest(turn: &mut Turn<'_>, limit: usize) -> Result<bool> {
+    Ok(take_off(turn, &POSTS, limit)?.1)
+}
+
+/// Posts read at a time: one can have 256 KB.
+const CHUNK: usize = 8;
+/// Bytes after which a page ends; the first post is taken whatever its size (as ruling foundation-relay 10).
+const PAGE_BYTES: u64 = 4 * 1024 * 1024;
+
+/// Reads a page for a member.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ReadPosts {
+    pub did: Did,
+    /// Only later posts. With it a page begins at the oldest of them, without it ends at the newest.
+    pub since: Option<Timestamp>,
+    /// Only earlier posts.
+    pub before: Option<Timestamp>,
+    pub limit: u32,
+}
+
+/// Posts in the order in which they came.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PostPage {
+    /// The channel's key, sealed.
+    pub key: Vec<u8>,
+    pub posts: Vec<(Timestamp, StoredPost)>,
+    /// There are more posts between `since` and `before`.
+    pub has_more: bool,
+    /// Authors whose posts until a time are of a registration that gave way to another of the same DID.
+    pub displaced: BTreeMap<Did, Timestamp>,
+}
+
+impl PostPage {
+    /// Whether a post is of a registration that gave way to another of the same DID.
+    pub fn is_displaced(&self, stamp: Timestamp, from: &Did) -> bool {
+        self.displaced.get(from).is_some_and(|until| stamp <= *until)
+    }
+}
+
+impl Query for ReadPosts {
+    const ACTOR: Kind = Kind::Channel;
+    const NAME: &'static str = "posts";
+    type Reply = PostPage;
+
+    fn run(self, view: &View<'_>) -> Result<PostPage> {
+        let channel = record::channel(view)?;
+        record::member(view, &channel, &self.did, view.now)?;
+        let start = self.since.map_or(Timestamp(i64::MIN), |since| since.plus(1));
+        let mut range = POSTS.between(&(start,), &(self.before.unwrap_or(Timestamp(i64::MAX)),));
+        let direction = if self.since.is_some() { Direction::Ascending } else { Direction::Descending };
+        let mut page = PostPage { key: channel.key, posts: Vec::new(), has_more: false, displaced: BTreeMap::new() };
+        let mut bytes = 0;
+        'all: loop {
+            let rows = POSTS.scan(view, &range, direction, CHUNK)?;
+            let ended = rows.len() < CHUNK;
+            for ((stamp,), post) in rows {
+                bytes += post.size();
+                let full = page.posts.len() >= self.limit as usize || bytes > PAGE_BYTES;
+                if full && !page.posts.is_empty() {
+                    page.has_more = true;
+                    break 'all;
+                }
+                range = match direction {
+                    Direction::Ascending => Range { start: POSTS.prefix(&(stamp.plus(1),)).start, ..range },
+                    Direction::Descending => Range { end: Some(POSTS.prefix(&(stamp,)).start), ..range },
+                };
+                page.posts.push((stamp, post));
+            }
+            if ended {
+                break;
+            }
+        }
+        if direction == Direction::Descending {
+            page.posts.reverse();
+        }
+        for (_, post) in &page.posts {
+            if let Some(until) = record::DISPLACED.get(view, &(post.from,))? {
+                page.displaced.insert(post.from, until);
+            }
+        }
+        Ok(page)
+    }
+}

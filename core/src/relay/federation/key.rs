@@ -1,0 +1,150 @@
+//! The relay's own Ed25519 key: made once, kept sealed under the master key; its public half is what operators give each
+//! other.
+
+use serde::{Deserialize, Serialize};
+
+use super::actor;
+use crate::crypto::sealing::{self, KeyId};
+use crate::crypto::{Secret, signing};
+use crate::engine::actor::{Kind, Operation, Query, Turn, View};
+use crate::engine::kv::{Row, Table};
+use crate::engine::runtime::{self, Runtime};
+use crate::relay::agent::custody;
+use crate::relay::agent::reseal::{Counted, Progress};
+use crate::{Error, Result, Timestamp};
+
+/// What the key is sealed for, and whose it is.
+const PURPOSE: &str = "relay-key/1";
+const OWNER: &str = "relay";
+/// How often a change of master keys that met another one looks again.
+const RACES: u32 = 8;
+
+/// The key.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OwnKey {
+    pub public: [u8; 32],
+    #[serde(with = "crate::engine::kv::bytes")]
+    pub sealed: Vec<u8>,
+    pub since: Timestamp,
+}
+impl Row for OwnKey {}
+
+pub(super) const KEY: Table<(), OwnKey> = Table::new(16);
+
+impl OwnKey {
+    /// The Ed25519 seed.
+    pub fn open(&self, rt: &dyn Runtime) -> Result<Secret<32>> {
+        rt.environment().secrets.sealing().open_secret(OWNER, PURPOSE, &self.sealed).map_err(Error::internal)
+    }
+}
+
+/// The key, if there is one.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ReadKey;
+
+impl Query for ReadKey {
+    const ACTOR: Kind = Kind::Relay;
+    const NAME: &'static str = "key";
+    type Reply = Option<OwnKey>;
+
+    fn run(self, view: &View<'_>) -> Result<Option<OwnKey>> {
+        Ok(KEY.get(view, &())?)
+    }
+}
+
+/// Stores a key where there is none, or in place of another one.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct PutKey {
+    pub public: [u8; 32],
+    pub sealed: Vec<u8>,
+    /// Also if there is one.
+    pub replace: bool,
+}
+
+impl Operation for PutKey {
+    const ACTOR: Kind = Kind::Relay;
+    const NAME: &'static str = "put_key";
+    /// The one in force.
+    type Reply = OwnKey;
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<OwnKey> {
+        if let Some(key) = KEY.get(turn, &())?.filter(|_| !self.replace) {
+            return Ok(key);
+        }
+        let key = OwnKey { public: self.public, sealed: self.sealed, since: turn.now };
+        KEY.put(turn, &(), &key)?;
+        Ok(key)
+    }
+}
+
+/// The relay's key; makes it at the first call. With `replace` another one.
+pub async fn own(rt: &dyn Runtime, replace: bool) -> Result<OwnKey> {
+    if !replace && let Some(key) = runtime::query(rt, actor().name, &ReadKey).await? {
+        return Ok(key);
+    }
+    let seed = Secret::new(rt.random());
+    let sealed = custody::seal(rt, OWNER, PURPOSE, seed.expose())?;
+    let put = PutKey { public: signing::signing_public_key(&seed), sealed, replace };
+    runtime::call(rt, actor().name, &put).await
+}
+
+/// Counts the sealed key, for the operator.
+pub fn counted(view: &View<'_>, current: KeyId) -> Result<Counted> {
+    let Some(key) = KEY.get(view, &())? else { return Ok(Counted::default()) };
+    Ok(Counted { all: 1, earlier: u64::from(sealing::key_id(&key.sealed) != Some(current)) })
+}
+
+/// Replaces the sealed key if it is still what was read.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Reseal {
+    pub old: Vec<u8>,
+    pub new: Vec<u8>,
+}
+
+impl Operation for Reseal {
+    const ACTOR: Kind = Kind::Relay;
+    /// The name of the operation that moves what agents have sealed: runtimes take both for bulk work.
+    const NAME: &'static str = "reseal";
+    /// Whether it was.
+    type Reply = bool;
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<bool> {
+        match KEY.get(turn, &())? {
+            Some(mut key) if key.sealed == self.old => {
+                key.sealed = self.new;
+                KEY.put(turn, &(), &key)?;
+                Ok(true)
+            }
+            _ => Ok(false),
+        }
+    }
+}
+
+/// Moves the key under the current master key (ruling foundation-relay 24).
+pub async fn reseal(rt: &dyn Runtime) -> Result<Progress> {
+    let mut progress = Progress { complete: true, ..Progress::default() };
+    for _ in 0..RACES {
+        let Some(key) = runtime::query(rt, actor().name, &ReadKey).await? else { return Ok(progress) };
+        match rt.environment().secrets.sealing().reseal(OWNER, PURPOSE, &custody::nonce(rt), &key.sealed) {
+            Ok(None) => return Ok(progress),
+            Err(_) => {
+                progress.unopened = 1;
+                return Ok(progress);
+            }
+            Ok(Some(new)) => {
+                let reseal = Reseal { old: key.sealed, new };
+                progress.resealed += u64::from(runtime::call(rt, actor().name, &reseal).await?);
+            }
+        }
+    }
+    progress.complete = false;
+    Ok(progress)
+}
+
+/// Where no task visits all actors, a key under an earlier master key moves when it is used; not done is no error.
+pub async fn passing_by(rt: &dyn Runtime, key: &OwnKey) {
+    let current = rt.environment().secrets.sealing().current().id();
+    if rt.maintenance().is_none() && sealing::key_id(&key.sealed) != Some(current) {
+        let _ = Box::pin(reseal(rt)).await;
+    }
+}

@@ -1,0 +1,470 @@
+//! The rows of `relay/main`: who the peers are, what they said lately, and which DIDs are theirs.
+//!
+//! A pin says at which peer an agent is and by which key it is known there. It is weak while only a peer claimed it, and
+//! strong once the agent itself signed something that came by that peer or is for it, or the operator said so. A weak pin
+//! gives way to a strong one, never the other way round while its peer is one.
+
+use serde::{Deserialize, Serialize};
+
+use super::key::KEY;
+use super::tally::Tally;
+use super::{MAX_PEERS, PeerId, peer_id};
+use crate::crypto::encoding::did_bytes;
+use crate::engine::actor::{Kind, Operation, Query, Turn, View};
+use crate::engine::kv::{self, Direction, Read, Row, StoreError, Table};
+use crate::relay::agent::record::Public;
+use crate::relay::agent::standing::Standing;
+use crate::relay::directory::Did;
+use crate::{Error, Result, Timestamp, engine::small_sort};
+
+/// Answers that are kept; the one that ends first gives way.
+const MAX_ANSWERS: u64 = 20_000;
+/// Agents of one peer that are pinned; of more a key that gives the DID still counts, and no other.
+const MAX_PINS: u64 = 100_000;
+
+/// Another relay.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Peer {
+    /// What its addresses begin with, without a slash at the end.
+    pub url: String,
+    pub name: String,
+    /// Ed25519; signs what it delivers.
+    pub key: [u8; 32],
+    pub added: Timestamp,
+    /// Since when it is none any more. Its pins count again when it is back.
+    pub removed: Option<Timestamp>,
+    /// Agents pinned to it.
+    pub agents: u64,
+    pub tally: Tally,
+    /// The id of its deployment, which proofs of its agents name; learned from it when one shows a proof.
+    pub deployment: Option<String>,
+}
+impl Row for Peer {
+    const VERSION: u8 = 2;
+
+    /// Version 1 ended before `deployment`.
+    fn upgrade(version: u8, bytes: &[u8]) -> Result<Self, StoreError> {
+        kv::appended(version, 1, bytes, &[0])
+    }
+}
+
+/// Where an agent is, and its key there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pin {
+    pub peer: PeerId,
+    /// Ed25519.
+    pub signing: [u8; 32],
+    /// The agent or the operator said so, not only the peer.
+    pub strong: bool,
+    pub since: Timestamp,
+}
+impl Row for Pin {}
+
+/// What the peers said of a DID.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Answer {
+    until: Timestamp,
+    found: Option<(PeerId, Public)>,
+    /// They are being asked, at most until then, and said nothing yet.
+    asking: bool,
+    /// Several have it, with different keys, and nothing tells which of them is right.
+    contested: bool,
+}
+impl Row for Answer {
+    const VERSION: u8 = 3;
+
+    /// Earlier versions knew nothing of proofs: what they heard is forgotten. It held for minutes.
+    fn upgrade(version: u8, bytes: &[u8]) -> Result<Self, StoreError> {
+        if version >= Self::VERSION {
+            return Err(StoreError::Corrupt(format!("an answer of peers has no version {version}")));
+        }
+        // What stands behind the end is left unread.
+        let until = kv::decode_row::<Timestamp>(&[&[Timestamp::VERSION], bytes].concat())?;
+        Ok(Answer { until, found: None, asking: false, contested: false })
+    }
+}
+
+const PEERS: Table<(PeerId,), Peer> = Table::new(17);
+const PINS: Table<(Did,), Pin> = Table::new(18);
+const ANSWERS: Table<(Did,), Answer> = Table::new(19);
+const ANSWERS_BY_END: Table<(Timestamp, Did), ()> = Table::new(20);
+const ANSWERS_COUNT: Table<(), u64> = Table::new(21);
+
+/// Whether a peer may speak of `did` with this key: it gives the DID, or is the one pinned for it there (ruling
+/// foundation-relay 13).
+pub fn is_key_of(did: &Did, signing: &[u8; 32], peer: &PeerId, pin: Option<&Pin>) -> bool {
+    did_bytes(signing) == *did || pin.is_some_and(|pin| pin.signing == *signing && pin.peer == *peer)
+}
+
+fn present(view: &(impl Read + ?Sized), id: &PeerId) -> Result<Option<Peer>> {
+    Ok(PEERS.get(view, &(*id,))?.filter(|peer| peer.removed.is_none()))
+}
+
+/// The peers, in the order in which they were added.
+fn all(view: &(impl Read + ?Sized)) -> Result<Vec<(PeerId, Peer)>> {
+    let mut peers = Vec::new();
+    PEERS.visit(view, PEERS.range(), Direction::Ascending, |(id,), peer| {
+        if peer.removed.is_none() {
+            peers.push((id, peer));
+        }
+        Ok(true)
+    })?;
+    small_sort::sort_by_key(&mut peers, |(id, peer)| (peer.added, *id));
+    Ok(peers)
+}
+
+/// Adds a peer, or gives the one with this address another name and key.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct PutPeer {
+    pub url: String,
+    pub name: String,
+    pub key: [u8; 32],
+}
+
+impl Operation for PutPeer {
+    const ACTOR: Kind = Kind::Relay;
+    const NAME: &'static str = "put_peer";
+    type Reply = (PeerId, Peer);
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<Self::Reply> {
+        let id = peer_id(&self.url);
+        let others: Vec<_> = all(turn)?.into_iter().filter(|(other, _)| *other != id).collect();
+        if others.len() >= MAX_PEERS {
+            return Err(Error::conflict(format!("There are {MAX_PEERS} peers already; remove one first.")));
+        }
+        if let Some((_, other)) = others.iter().find(|(_, other)| other.key == self.key) {
+            return Err(Error::conflict(format!("The peer {} has this key.", other.url)));
+        }
+        let known = PEERS.get(turn, &(id,))?;
+        // Two of one moment have an order too.
+        let last = others.last().map_or(turn.now, |(_, last)| turn.now.max(last.added.plus(1)));
+        let added = known.as_ref().filter(|peer| peer.removed.is_none()).map_or(last, |peer| peer.added);
+        let (agents, tally) = known.map_or_else(Default::default, |peer| (peer.agents, peer.tally));
+        // Which deployment it is, it says again.
+        let Self { url, name, key } = self;
+        let peer = Peer { url, name, key, added, removed: None, agents, tally, deployment: None };
+        PEERS.put(turn, &(id,), &peer)?;
+        // What was said while it was no peer holds no longer.
+        forget_answers(turn)?;
+        Ok((id, peer))
+    }
+}
+
+/// Forgets the answers, as far as one turn can; the others end by themselves.
+fn forget_answers(turn: &mut Turn<'_>) -> Result<()> {
+    for ((end, did), ()) in ANSWERS_BY_END.scan(turn, &ANSWERS_BY_END.range(), Direction::Descending, 300)? {
+        drop_answer(turn, end, did)?;
+    }
+    Ok(())
+}
+
+fn drop_answer(turn: &mut Turn<'_>, end: Timestamp, did: Did) -> Result<()> {
+    ANSWERS.delete(turn, &(did,));
+    ANSWERS_BY_END.delete(turn, &(end, did));
+    let count = ANSWERS_COUNT.get(turn, &())?.unwrap_or(0);
+    Ok(ANSWERS_COUNT.put(turn, &(), &count.saturating_sub(1))?)
+}
+
+/// Notes which deployment a peer is, as it says itself.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Meet {
+    pub id: PeerId,
+    /// The key it said that with; nothing is noted of a peer that has another one by now.
+    pub key: [u8; 32],
+    pub deployment: String,
+}
+
+impl Operation for Meet {
+    const ACTOR: Kind = Kind::Relay;
+    const NAME: &'static str = "meet";
+    /// Whether it was noted. Not what another peer said before: proofs for one deployment shall not work for two.
+    type Reply = bool;
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<bool> {
+        let peers = all(turn)?;
+        let taken = peers.iter().any(|(id, peer)| *id != self.id && peer.deployment.as_ref() == Some(&self.deployment));
+        let Some(mut peer) = present(turn, &self.id)?.filter(|peer| !taken && peer.key == self.key) else {
+            return Ok(false);
+        };
+        peer.deployment = Some(self.deployment);
+        PEERS.put(turn, &(self.id,), &peer)?;
+        Ok(true)
+    }
+}
+
+/// Ends a peer: it is asked nothing, takes nothing and brings nothing any more.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct RemovePeer {
+    pub id: PeerId,
+}
+
+impl Operation for RemovePeer {
+    const ACTOR: Kind = Kind::Relay;
+    const NAME: &'static str = "remove_peer";
+    /// Whether it was one.
+    type Reply = bool;
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<bool> {
+        let Some(mut peer) = present(turn, &self.id)? else { return Ok(false) };
+        peer.removed = Some(turn.now);
+        PEERS.put(turn, &(self.id,), &peer)?;
+        forget_answers(turn)?;
+        Ok(true)
+    }
+}
+
+/// The peers, in the order in which they were added.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct List;
+
+impl Query for List {
+    const ACTOR: Kind = Kind::Relay;
+    const NAME: &'static str = "peers";
+    type Reply = Vec<(PeerId, Peer)>;
+
+    fn run(self, view: &View<'_>) -> Result<Self::Reply> {
+        all(view)
+    }
+}
+
+/// The peer with this key.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct PeerOf {
+    pub key: [u8; 32],
+}
+
+impl Query for PeerOf {
+    const ACTOR: Kind = Kind::Relay;
+    const NAME: &'static str = "peer_of";
+    type Reply = Option<(PeerId, Peer)>;
+
+    fn run(self, view: &View<'_>) -> Result<Self::Reply> {
+        Ok(all(view)?.into_iter().find(|(_, peer)| peer.key == self.key))
+    }
+}
+
+/// Where a peer is, and the sealed key that signs for it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Link {
+    pub id: PeerId,
+}
+
+impl Query for Link {
+    const ACTOR: Kind = Kind::Relay;
+    const NAME: &'static str = "link";
+    /// `None` for who is no peer.
+    type Reply = Option<(Peer, Option<super::key::OwnKey>)>;
+
+    fn run(self, view: &View<'_>) -> Result<Self::Reply> {
+        let Some(peer) = present(view, &self.id)? else { return Ok(None) };
+        Ok(Some((peer, KEY.get(view, &())?)))
+    }
+}
+
+/// What is known of a DID that nobody here has, and whom to ask.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Look {
+    pub did: Did,
+}
+
+/// What counts of the answers of all peers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Heard {
+    /// Nobody has it.
+    Nobody,
+    At(PeerId, Box<Public>),
+    /// Several have it, with different keys, and nothing tells which of them is right.
+    Contested,
+}
+
+impl Heard {
+    fn of(answer: Answer) -> Heard {
+        match answer.found {
+            Some((peer, public)) => Heard::At(peer, Box::new(public)),
+            None if answer.contested => Heard::Contested,
+            None => Heard::Nobody,
+        }
+    }
+}
+
+/// The reply to [`Look`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Looked {
+    /// An answer that still holds.
+    pub answer: Option<Heard>,
+    pub peers: Vec<(PeerId, Peer)>,
+    pub pin: Option<Pin>,
+    /// Somebody is asking them just now.
+    pub asking: bool,
+}
+
+impl Query for Look {
+    const ACTOR: Kind = Kind::Relay;
+    const NAME: &'static str = "look";
+    type Reply = Looked;
+
+    fn run(self, view: &View<'_>) -> Result<Looked> {
+        let answer = ANSWERS.get(view, &(self.did,))?.filter(|answer| answer.until > view.now);
+        let asking = answer.as_ref().is_some_and(|answer| answer.asking);
+        let answer = answer.filter(|answer| !answer.asking).map(Heard::of);
+        Ok(Looked { answer, peers: all(view)?, pin: PINS.get(view, &(self.did,))?, asking })
+    }
+}
+
+/// The pin of a DID.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct PinOf {
+    pub did: Did,
+}
+
+impl Query for PinOf {
+    const ACTOR: Kind = Kind::Relay;
+    const NAME: &'static str = "pin_of";
+    type Reply = Option<Pin>;
+
+    fn run(self, view: &View<'_>) -> Result<Option<Pin>> {
+        Ok(PINS.get(view, &(self.did,))?)
+    }
+}
+
+/// Takes it upon the caller to ask the peers for a DID, until it tells what they said ([`Learn`]).
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Ask {
+    pub did: Did,
+    /// When another may ask, should the caller never tell.
+    pub until: Timestamp,
+}
+
+impl Operation for Ask {
+    const ACTOR: Kind = Kind::Relay;
+    const NAME: &'static str = "ask";
+    /// Whether it is the caller's to ask: false while somebody does, or has just been answered.
+    type Reply = bool;
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<bool> {
+        if ANSWERS.get(turn, &(self.did,))?.is_some_and(|answer| answer.until > turn.now) {
+            return Ok(false);
+        }
+        keep(turn, self.did, &Answer { until: self.until, found: None, asking: true, contested: false })?;
+        Ok(true)
+    }
+}
+
+/// Keeps what the peers said, and pins what one of them claimed if nothing is pinned.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Learn {
+    pub did: Did,
+    pub until: Timestamp,
+    pub heard: Heard,
+}
+
+impl Operation for Learn {
+    const ACTOR: Kind = Kind::Relay;
+    const NAME: &'static str = "learn";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        let Learn { did, until, heard } = self;
+        let contested = heard == Heard::Contested;
+        let found = match heard {
+            Heard::At(peer, public) => Some((peer, *public)),
+            Heard::Nobody | Heard::Contested => None,
+        };
+        if let Some((peer, public)) = &found {
+            // A proof for that very deployment is the agent's own word.
+            let strong = public.standing == Standing::Proved;
+            PutPin { did, peer: *peer, signing: public.signing, strong }.run(turn)?;
+        }
+        keep(turn, did, &Answer { until, found, asking: false, contested })
+    }
+}
+
+/// Keeps an answer in place of an earlier one; some that are over go, and where there are too many the next to end.
+fn keep(turn: &mut Turn<'_>, did: Did, answer: &Answer) -> Result<()> {
+    if let Some(earlier) = ANSWERS.get(turn, &(did,))? {
+        drop_answer(turn, earlier.until, did)?;
+    }
+    let crowded = ANSWERS_COUNT.get(turn, &())?.unwrap_or(0) >= MAX_ANSWERS;
+    for (at, ((end, old), ())) in
+        ANSWERS_BY_END.scan(turn, &ANSWERS_BY_END.range(), Direction::Ascending, 4)?.into_iter().enumerate()
+    {
+        if end <= turn.now || (crowded && at == 0) {
+            drop_answer(turn, end, old)?;
+        }
+    }
+    ANSWERS.put(turn, &(did,), answer)?;
+    ANSWERS_BY_END.put(turn, &(answer.until, did), &())?;
+    let count = ANSWERS_COUNT.get(turn, &())?.unwrap_or(0);
+    Ok(ANSWERS_COUNT.put(turn, &(), &(count + 1))?)
+}
+
+/// Notes at which peer an agent is.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct PutPin {
+    pub did: Did,
+    pub peer: PeerId,
+    pub signing: [u8; 32],
+    pub strong: bool,
+}
+
+impl Operation for PutPin {
+    const ACTOR: Kind = Kind::Relay;
+    const NAME: &'static str = "put_pin";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        let Some(mut peer) = present(turn, &self.peer)? else { return Ok(()) };
+        let earlier = PINS.get(turn, &(self.did,))?;
+        if let Some(pin) = &earlier {
+            // A claim moves nobody away from a peer that is still one.
+            let same = pin.peer == self.peer && pin.signing == self.signing && pin.strong == self.strong;
+            if same || (!self.strong && present(turn, &pin.peer)?.is_some()) {
+                return Ok(());
+            }
+        }
+        let left = earlier.map(|pin| pin.peer).filter(|left| *left != self.peer);
+        if left.is_some() || !PINS.contains(turn, &(self.did,))? {
+            if peer.agents >= MAX_PINS {
+                return Ok(());
+            }
+            peer.agents += 1;
+            PEERS.put(turn, &(self.peer,), &peer)?;
+        }
+        if let Some(left) = left
+            && let Some(mut row) = PEERS.get(turn, &(left,))?
+        {
+            row.agents = row.agents.saturating_sub(1);
+            PEERS.put(turn, &(left,), &row)?;
+        }
+        // What was said of it may name another peer now.
+        if let Some(answer) = ANSWERS.get(turn, &(self.did,))?
+            && answer.found.is_none_or(|(peer, _)| peer != self.peer)
+        {
+            drop_answer(turn, answer.until, self.did)?;
+        }
+        let pin = Pin { peer: self.peer, signing: self.signing, strong: self.strong, since: turn.now };
+        Ok(PINS.put(turn, &(self.did,), &pin)?)
+    }
+}
+
+/// Adds to what happened with peers.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Count {
+    pub since: Vec<(PeerId, Tally)>,
+}
+
+impl Operation for Count {
+    const ACTOR: Kind = Kind::Relay;
+    const NAME: &'static str = "count";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        for (id, since) in self.since {
+            if let Some(mut peer) = PEERS.get(turn, &(id,))? {
+                peer.tally = peer.tally.plus(&since);
+                PEERS.put(turn, &(id,), &peer)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,103 @@
+//! What happened with each peer. It decides nothing, so it is kept in memory and written at most once a minute (ruling
+//! foundation-relay 26), by [`crate::relay::agent::usage::flush`].
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use serde::{Deserialize, Serialize};
+
+use super::peers::Count;
+use super::{MAX_PEERS, PeerId, actor};
+use crate::engine::runtime::{self, Runtime};
+use crate::engine::time::SECOND;
+use crate::{Result, Timestamp};
+
+/// Sums over one peer.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tally {
+    /// Messages taken from it or by it.
+    pub routed: u64,
+    /// When it last took or brought something.
+    pub reached: Option<Timestamp>,
+    /// When it last did not answer, or answered that it cannot.
+    pub failed: Option<Timestamp>,
+}
+
+impl Tally {
+    pub fn plus(&self, since: &Tally) -> Tally {
+        Tally {
+            routed: self.routed.saturating_add(since.routed),
+            reached: self.reached.max(since.reached),
+            failed: self.failed.max(since.failed),
+        }
+    }
+}
+
+/// What is not written yet, and what need not be read again.
+#[derive(Debug, Default)]
+pub struct Tallies {
+    sums: Mutex<BTreeMap<PeerId, Tally>>,
+    /// Until when it counts that there was no peer, in microseconds.
+    alone_until: AtomicI64,
+}
+
+/// How long a process takes it for granted that there is no peer: one that another process added is asked that much later.
+const ALONE: i64 = 10 * SECOND;
+
+impl Tallies {
+    /// Adds what happened once.
+    pub fn add(&self, peer: PeerId, happened: &Tally) {
+        let mut all = self.sums.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.len() < 2 * MAX_PEERS || all.contains_key(&peer) {
+            let sum = all.entry(peer).or_default();
+            *sum = sum.plus(happened);
+        }
+    }
+
+    /// There is no peer.
+    pub fn is_alone(&self, now: Timestamp) -> bool {
+        now.0 < self.alone_until.load(Ordering::Relaxed)
+    }
+
+    /// There was no peer just now.
+    pub fn found_none(&self, now: Timestamp) {
+        self.alone_until.store(now.plus(ALONE).0, Ordering::Relaxed);
+    }
+
+    /// There is one from now on.
+    pub fn added(&self) {
+        self.alone_until.store(0, Ordering::Relaxed);
+    }
+
+    /// A message changed relays.
+    pub fn routed(&self, peer: PeerId, now: Timestamp) {
+        self.add(peer, &Tally { routed: 1, reached: Some(now), failed: None });
+    }
+
+    /// The peer did not answer, or could not.
+    pub fn failed(&self, peer: PeerId, now: Timestamp) {
+        self.add(peer, &Tally { failed: Some(now), ..Tally::default() });
+    }
+
+    /// What is not written yet of one peer.
+    pub fn pending(&self, peer: &PeerId) -> Tally {
+        self.sums.lock().unwrap_or_else(PoisonError::into_inner).get(peer).cloned().unwrap_or_default()
+    }
+}
+
+/// Writes what happened since the last time. What could not be written stays for the next one.
+pub async fn flush(rt: &dyn Runtime) -> Result<()> {
+    let tallies = &rt.environment().relay;
+    let since: Vec<(PeerId, Tally)> =
+        std::mem::take(&mut *tallies.sums.lock().unwrap_or_else(PoisonError::into_inner)).into_iter().collect();
+    if since.is_empty() {
+        return Ok(());
+    }
+    let count = Count { since };
+    let written = runtime::call(rt, actor().name, &count).await;
+    if written.is_err() {
+        count.since.iter().for_each(|(peer, tally)| tallies.add(*peer, tally));
+    }
+    written
+}

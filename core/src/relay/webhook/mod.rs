@@ -1,0 +1,59 @@
+//! Webhooks: requests that tell somebody's own server what happened (spec relay 13; interface section 6).
+//!
+//! The queue is rows of the actor that the webhook belongs to. Whatever changes the actor writes, in the same batch,
+//! which deliveries it causes ([`enqueue`]), so nothing that happened is forgotten and nobody who causes it waits. A
+//! webhook has one delivery under way at a time: taking it up writes a lease, and only once that is durable does the
+//! runtime make the request ([`attempt`]) and record what came of it ([`Record`]), which takes up the next. When that
+//! never happens, because a process died or a wish was lost, a timer ends the lease and the delivery is made again under
+//! its id: at least once. So a slow or dead receiver delays nobody but itself, however many there are.
+//!
+//! A delivery is tried at once and then 2, 4, 8, 16 and 32 minutes after the attempt before it was due, the last at +62
+//! minutes (ruling intelligence 38), whatever `Retry-After` says. Success is any status from 200 to 299; of an answer only its head is read, and no redirect is
+//! followed. A receiver that answers 410, or that failed [`MAX_FAILURES`] attempts in a row over [`PATIENCE`] and more,
+//! is told nothing any more. At most [`MAX_WAITING`] deliveries of a webhook wait; what happens beyond is not told.
+//!
+//! | Module | What |
+//! |---|---|
+//! | `queue` | the rows, and the operations that change them, for actors of any kind |
+//! | `send` | one attempt: payload, signatures, the request |
+//! | [`routes`] | the webhooks of agents; those of keys are in [`crate::intelligence::alert`] |
+//!
+//! Table numbers: 80 to 84, in every actor that has webhooks.
+
+mod queue;
+pub mod routes;
+mod send;
+
+use std::time::Duration;
+
+use crate::engine::time::{DAY, MINUTE, SECOND};
+
+pub use queue::{
+    Add, ENTRIES, Hook, Id, List, Outcome, ReadLog, Record, Remove, Replay, Rotate, Subject, Tried, all, deliver,
+    ended, enqueue, enqueue_as, log, put, read, remove, replay, reseal, reseal_url, resume, rotate, sealed,
+};
+pub use routes::{DeliveryAttempt, DeliveryList, ROUTES, Replayed, RotatedSecret, attempts, short};
+pub(crate) use send::permitted;
+pub use send::{Job, Next, PURPOSE, SECRET, URL_PURPOSE, address, attempt, owner, post, seal_url, unsealed};
+
+/// Waits before attempts after the first, in microseconds from when the attempt before was due (interface section 6).
+pub const SCHEDULE: [i64; 5] = [2 * MINUTE, 4 * MINUTE, 8 * MINUTE, 16 * MINUTE, 32 * MINUTE];
+/// For a whole exchange with a receiver.
+pub const TIMEOUT: Duration = Duration::from_secs(15);
+/// How long an attempt may take from the moment it was taken up, in microseconds: it may wait for its turn, [`LATEST`], then
+/// 10 s for a place among the requests under way, takes [`TIMEOUT`], and time to record what came of it.
+pub(crate) const LEASE: i64 = MINUTE;
+/// How long after it was taken up an attempt may begin, in microseconds.
+pub const LATEST: i64 = 30 * SECOND;
+/// Most deliveries of one webhook that wait.
+pub const MAX_WAITING: u32 = 10_000;
+/// Most webhooks of one actor; our choice. Each costs every event a few rows.
+pub const MAX_WEBHOOKS: usize = 10;
+/// Failed attempts in a row that switch a webhook off, once the first of them was [`PATIENCE`] ago.
+pub const MAX_FAILURES: u32 = 20;
+/// How long a receiver may fail, in microseconds.
+pub const PATIENCE: i64 = DAY;
+/// How long the secret before a rotation signs too, in microseconds; our choice.
+pub const OVERLAP: i64 = DAY;
+/// Attempts that the log of a webhook keeps.
+pub const MAX_LOG: usize = 50;
