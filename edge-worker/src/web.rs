@@ -2,7 +2,9 @@
 
 use futures_util::StreamExt;
 use futures_util::future::{self, Either};
-use heliograph_core::intelligence::fetch::{Incoming, Outgoing, retry_after};
+use heliograph_core::engine::web::Incoming;
+use heliograph_core::engine::web::Outgoing;
+use heliograph_core::engine::web::retry_after;
 use heliograph_core::{Error, ErrorCode, Result};
 use worker::js_sys::Uint8Array;
 use worker::{Fetch, Headers, Method, Request, RequestInit, RequestRedirect};

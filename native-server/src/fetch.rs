@@ -8,7 +8,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use heliograph_core::engine::apart;
 use heliograph_core::engine::runtime::Runtime;
-use heliograph_core::intelligence::fetch::{self, Incoming, Networks, Outgoing};
+use heliograph_core::engine::web::Incoming;
+use heliograph_core::engine::web::Networks;
+use heliograph_core::engine::web::Outgoing;
+use heliograph_core::intelligence::fetch::{self};
 use heliograph_core::{Error, ErrorCode, Result};
 use http::{Method, Request, Uri, header};
 use http_body_util::{BodyExt, Full};
@@ -117,7 +120,7 @@ where
     let response = sender.send_request(request(outgoing, uri)?).await.map_err(failed)?;
     let status = response.status().as_u16();
     let asked = response.headers().get(header::RETRY_AFTER).and_then(|value| value.to_str().ok());
-    let asked = asked.and_then(|asked| fetch::retry_after(asked, clock::now()));
+    let asked = asked.and_then(|asked| heliograph_core::engine::web::retry_after(asked, clock::now()));
     let mut body = Vec::new();
     if outgoing.max_bytes > 0 {
         let mut pieces = response.into_body();

@@ -9,8 +9,8 @@ use std::path::Path;
 use std::time::Instant;
 
 use heliograph_core::engine::time::DAY;
+use heliograph_core::facts::source::Source;
 use heliograph_core::facts::starter::Country;
-use heliograph_core::intelligence::country::Source;
 use heliograph_core::intelligence::forecast::history::{Beside, History, start};
 use heliograph_core::intelligence::forecast::learning::Course;
 use heliograph_core::intelligence::forecast::model::forecast;

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use heliograph_core::engine::time::DAY;
 use heliograph_core::facts::reported;
+use heliograph_core::facts::source::Source;
 use heliograph_core::facts::starter::Country;
-use heliograph_core::intelligence::country::Source;
 use heliograph_core::intelligence::forecast::history::{Beside, History, start};
 use heliograph_core::intelligence::forecast::learning::learn;
 use heliograph_core::intelligence::forecast::model::{Forecast, Model, forecast};

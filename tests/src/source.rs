@@ -4,7 +4,8 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
-use heliograph_core::intelligence::fetch::{Incoming, Outgoing};
+use heliograph_core::engine::web::Incoming;
+use heliograph_core::engine::web::Outgoing;
 use heliograph_core::{Error, ErrorCode, Result};
 
 /// A source that answers what a test says and keeps what it was asked, for as long as the process lives.

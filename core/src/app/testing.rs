@@ -26,8 +26,9 @@ use crate::engine::kv::{Batch, MemoryStore, Store};
 use crate::engine::runtime::{self, Archive, BoxFuture, ByteStream, Environment, Runtime};
 use crate::engine::secrets::Secrets;
 use crate::engine::settings::Settings;
+use crate::engine::web::Incoming;
+use crate::engine::web::Outgoing;
 use crate::intelligence::country;
-use crate::intelligence::fetch::{self, Incoming, Outgoing};
 use crate::intelligence::incidents::{Draft, IncidentType, Severity, Status, Unknown};
 use crate::intelligence::world::TargetSummary;
 use crate::relay::agent::stream::{Emission, Hub, Open, StreamId};
@@ -518,7 +519,7 @@ impl Runtime for TestRuntime {
     fn fetch(&self, outgoing: Outgoing) -> BoxFuture<'_, Result<Incoming>> {
         // Not held while it answers, which may take its time.
         let web = self.web.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let answer = web.as_ref().map_or_else(|| Err(fetch::no_way_out()), |web| web(&outgoing));
+        let answer = web.as_ref().map_or_else(|| Err(crate::engine::web::no_way_out()), |web| web(&outgoing));
         Box::pin(std::future::ready(answer))
     }
 

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`actor`] | actors: operations, effects, outbox, timers; run identically by every runtime |
 //! | [`apart`] | room for questions that compute |
+//! | [`bogon`] | addresses that no public host has |
 //! | [`csv`] | RFC 4180 |
 //! | [`deployment`] | what a deployment is set up with |
 //! | [`documents`] | published, cacheable bodies |
@@ -11,15 +12,19 @@
 //! | [`http`] | the route table, the router, limits, OpenAPI |
 //! | [`kv`] | the ordered key-value seam, its codec, typed tables, overlay, memory backend, conformance functions |
 //! | [`limits`] | budgets of callers |
+//! | [`moment`] | times as others write them |
+//! | [`number`] | numbers as answers show them |
 //! | [`roster`] | which actors there are |
 //! | [`runtime`] | what a request handler needs from outside |
 //! | [`secrets`] | keys and tokens |
 //! | [`settings`] | every setting |
 //! | [`small_sort`] | sorting and gathering without a copy of the algorithm per type |
 //! | [`time`] | moments and spans |
+//! | [`web`] | what asks other hosts, and what it must not ask |
 
 pub mod actor;
 pub mod apart;
+pub mod bogon;
 pub mod csv;
 pub mod deployment;
 pub mod documents;
@@ -27,9 +32,12 @@ pub mod error;
 pub mod http;
 pub mod kv;
 pub mod limits;
+pub mod moment;
+pub mod number;
 pub mod roster;
 pub mod runtime;
 pub mod secrets;
 pub mod settings;
 pub mod small_sort;
 pub mod time;
+pub mod web;

@@ -99,13 +99,10 @@ pub trait Runtime: MaybeSend + MaybeSync {
     /// Whether an answered write is possible right now, for `/readyz`.
     fn probe(&self) -> BoxFuture<'_, Result<()>>;
 
-    /// Asks another host; see [`crate::intelligence::fetch::Outgoing`] for what the runtime must refuse. An error `RATE_LIMITED` says that
+    /// Asks another host; see [`crate::engine::web::Outgoing`] for what the runtime must refuse. An error `RATE_LIMITED` says that
     /// nothing was tried, for want of room.
-    fn fetch(
-        &self,
-        _outgoing: crate::intelligence::fetch::Outgoing,
-    ) -> BoxFuture<'_, Result<crate::intelligence::fetch::Incoming>> {
-        Box::pin(std::future::ready(Err(crate::intelligence::fetch::no_way_out())))
+    fn fetch(&self, _outgoing: crate::engine::web::Outgoing) -> BoxFuture<'_, Result<crate::engine::web::Incoming>> {
+        Box::pin(std::future::ready(Err(crate::engine::web::no_way_out())))
     }
 
     /// Where sealed segments of the ledger are kept outside its actor; `None`: they stay among its rows.

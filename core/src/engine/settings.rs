@@ -7,7 +7,8 @@ use std::collections::BTreeSet;
 
 use http::HeaderName;
 
-use crate::intelligence::fetch::{Job, Networks};
+use crate::engine::web::Networks;
+use crate::intelligence::fetch::Job;
 use crate::relay::agent::stream::PAGE_BYTES;
 
 /// A quarter of it, which one address has, takes the largest body of any route.

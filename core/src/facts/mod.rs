@@ -6,12 +6,16 @@
 //! | [`licence`] | which of several licences an answer stands under |
 //! | [`measurement`] | formats of measurement sources and their importers |
 //! | [`reported`] | outages, shutdowns and blocks that others report |
+//! | [`source`] | where data come from, and under which licence |
 //! | [`starter`] | the dated facts that ship inside the binary |
+//! | [`subject`] | what a question is about: a site, a service, a platform and its parts |
 //! | [`verdict`] | rules, votes, verdicts: from observations to blocked / accessible / unknown |
 
 pub mod change;
 pub mod licence;
 pub mod measurement;
 pub mod reported;
+pub mod source;
 pub mod starter;
+pub mod subject;
 pub mod verdict;

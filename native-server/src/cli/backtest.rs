@@ -9,7 +9,7 @@ use std::path::Path;
 use heliograph_core::Timestamp;
 use heliograph_core::engine::runtime;
 use heliograph_core::facts::reported;
-use heliograph_core::intelligence::country::Source;
+use heliograph_core::facts::source::Source;
 use heliograph_core::intelligence::forecast::Known;
 use heliograph_core::intelligence::forecast::backtest::{Backtest, Part, backtest, complete_until};
 use heliograph_core::intelligence::forecast::history::{Beside, History, Start, start};

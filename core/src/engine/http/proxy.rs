@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use http::HeaderMap;
 
 use crate::engine::settings::Settings;
-use crate::intelligence::fetch::Networks;
+use crate::engine::web::Networks;
 
 /// Headers by which proxies say that they pass something on. The first two say for whom.
 const FORWARDING: [&str; 6] =

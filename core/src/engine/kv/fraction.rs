@@ -56,7 +56,7 @@ mod tests {
             }
         }
         for parts in 0..=10_000 {
-            assert_eq!(short(crate::intelligence::country::round(f64::from(parts) / 10_000.0)), Ok(parts));
+            assert_eq!(short(crate::engine::number::round(f64::from(parts) / 10_000.0)), Ok(parts));
         }
     }
 }

@@ -13,7 +13,7 @@ use std::io::BufRead;
 use serde_json::Value;
 
 use super::domain::TargetKey;
-use super::failure::{Failure, is_bogon};
+use super::failure::Failure;
 use super::fingerprints::Fingerprints;
 use super::guards;
 use super::input::each_line;
@@ -24,7 +24,8 @@ use super::outcome::{Judgement, Outcome};
 use super::page;
 use super::types::{Contribution, Form, ImportCounts, ImportError, Parsed, Rejection, Witness, identity, vote_key};
 use crate::Timestamp;
-use crate::facts::reported::moment::go_time;
+use crate::engine::bogon::is_bogon;
+use crate::engine::moment::go_time;
 use crate::facts::verdict::rules::RuleId;
 use crate::facts::verdict::technique::Technique;
 

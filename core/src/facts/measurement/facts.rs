@@ -1,7 +1,8 @@
 //! One network attempt of a measurement as facts: what observation rows and the arrays of a raw document share.
 
-use super::failure::{Failure, is_bogon};
+use super::failure::Failure;
 use super::outcome::{EndpointSet, flag, hashed_bit};
+use crate::engine::bogon::is_bogon;
 
 /// Result of one step: not tried, worked, failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -6,12 +6,13 @@
 //! failing hop of a redirect votes for its own host, with the control's page as its control (ruling intelligence 4).
 
 use super::domain::{TargetKey, host_of, normal_host};
-use super::failure::{Failure, is_bogon};
+use super::failure::Failure;
 use super::fingerprints::Fingerprints;
 use super::ooni_document::Document;
 use super::outcome::{Judgement, Outcome};
 use super::types::{Contribution, Rejection};
 use super::web_document::{Connect, Request, WebDocument, url_port};
+use crate::engine::bogon::is_bogon;
 use crate::facts::verdict::rules::{Class, RuleId};
 use crate::facts::verdict::technique::Technique;
 

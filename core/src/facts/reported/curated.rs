@@ -21,10 +21,10 @@ use std::io::BufRead;
 use csv::ByteRecord;
 use serde_json::Value;
 
-use super::moment::{is_day, last_moment};
 use super::report::{Rows, address, asns, hashed_id, own_id, services, text, texts};
 use super::{Cause, Event, EventKind, Scope, place};
 use crate::Timestamp;
+use crate::engine::moment::{is_day, last_moment};
 use crate::engine::time::SECOND;
 use crate::facts::measurement::ImportError;
 use crate::facts::measurement::input::strip_bom;

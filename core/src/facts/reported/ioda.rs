@@ -10,16 +10,16 @@ use std::io::BufRead;
 use csv::ByteRecord;
 use serde_json::Value;
 
-use super::moment::moment;
 use super::report::{Rows, asns, hashed_id, own_id, text};
 use super::{Cause, Event, EventKind, Scope, place};
 use crate::Timestamp;
+use crate::engine::moment::moment;
 use crate::facts::measurement::ImportError;
 use crate::facts::measurement::input::strip_bom;
 use crate::facts::measurement::json::{documents, number_of, seconds_of, text_of, whole};
 use crate::facts::measurement::rows::{Header, Rows as Csv};
 use crate::facts::measurement::types::Rejection;
-use crate::intelligence::country::Source;
+use crate::facts::source::Source;
 
 type Row = Result<(Vec<Event>, u32), Rejection>;
 

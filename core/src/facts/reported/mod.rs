@@ -18,7 +18,6 @@
 pub mod curated;
 pub mod findings;
 pub mod ioda;
-pub mod moment;
 pub mod place;
 pub mod radar;
 pub mod report;
@@ -38,7 +37,7 @@ use crate::Timestamp;
 use crate::engine::kv::Row;
 use crate::engine::time::{DAY, SECOND};
 use crate::facts::measurement::{ImportCounts, ImportError};
-use crate::intelligence::country::Source;
+use crate::facts::source::Source;
 
 /// Reads a stream of one source of events. `country` stands in where a row names none; `now` bounds what may begin.
 pub fn read(

@@ -12,9 +12,9 @@ use crate::engine::time::DAY;
 use crate::facts::measurement::ImportCounts;
 use crate::facts::measurement::domain::TargetKey;
 use crate::facts::measurement::types::{CLOCK_AHEAD, Rejection};
+use crate::facts::source::Source;
 use crate::facts::starter::Platform;
 use crate::intelligence::claims;
-use crate::intelligence::country::Source;
 
 /// Most characters of a text that a source wrote.
 const MAX_TEXT: usize = 120;

@@ -1,6 +1,7 @@
 //! Sources of events: what each row becomes, and that order never matters.
 
 use super::*;
+use crate::engine::moment;
 use crate::facts::measurement::json;
 
 const NOW: Timestamp = Timestamp::from_seconds(1_800_000_000);

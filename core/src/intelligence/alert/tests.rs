@@ -18,7 +18,8 @@ use crate::engine::actor::{ActorId, Kind};
 use crate::engine::http::{Body, Request, serve};
 use crate::engine::runtime::{Runtime, call};
 use crate::engine::time::{DAY, HOUR};
-use crate::intelligence::fetch::{Incoming, Outgoing};
+use crate::engine::web::Incoming;
+use crate::engine::web::Outgoing;
 use crate::intelligence::incidents::{self, AffectedNetwork, Draft, Record, Report, Severity, Status};
 use crate::{Error, Timestamp};
 

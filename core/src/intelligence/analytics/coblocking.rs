@@ -11,8 +11,8 @@ use serde::Serialize;
 use super::constants::FALSE_DISCOVERY_RATE;
 use super::facts::Site;
 use super::statistics::{benjamini_hochberg, fixed_margin, tail};
+use crate::engine::number::round;
 use crate::facts::starter::categories::Focus;
-use crate::intelligence::country::round;
 
 /// Example domains of a pair.
 const EXAMPLES: usize = 5;

@@ -21,9 +21,10 @@ use crate::engine::documents::{self, Family, Rendered};
 use crate::engine::http::{Body, Cx, Response};
 use crate::engine::runtime::{self, Runtime};
 use crate::engine::time::DAY;
+use crate::facts::source::Source;
 use crate::facts::starter::Country;
 use crate::intelligence::country::routes::{input, measured};
-use crate::intelligence::country::{Dump, DumpPage, DumpRow, Source, dump_span};
+use crate::intelligence::country::{Dump, DumpPage, DumpRow, dump_span};
 use crate::{Error, Result, Timestamp, intelligence::world};
 
 /// Columns of a file, with what they mean.

@@ -8,9 +8,11 @@ use serde::{Deserialize, Serialize};
 use super::constants::{CO_BLOCKING_SESSIONS, CONFIRMED_NETWORKS};
 use crate::Timestamp;
 use crate::engine::kv::{Row, StoreError};
+use crate::engine::number::round;
 use crate::facts::starter::categories::Focus;
+use crate::facts::subject::is_role;
 use crate::facts::verdict::Technique;
-use crate::intelligence::country::{State, is_role, round};
+use crate::intelligence::country::State;
 use crate::intelligence::reference::Tracked;
 use crate::intelligence::world::{CountrySummary, NetworkSummary, SourceSummary, TargetSummary, block_rate};
 

@@ -10,8 +10,8 @@ use super::facts::Isp;
 use super::reports::{Asked, NOTHING, Table, WORST_DEFAULT, World, camel};
 use super::store::Placed;
 use crate::engine::documents::Rendered;
+use crate::engine::number::round;
 use crate::engine::time::DAY;
-use crate::intelligence::country::round;
 use crate::{Error, Result, Timestamp, intelligence::world};
 
 pub const CAVEAT: &str = "A network is placed where its probes were. Rates are of the sites tested on it, which differ \

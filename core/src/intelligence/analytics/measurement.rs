@@ -11,9 +11,9 @@ use super::facts::{Block, Facts, focus_shares};
 use super::reports::{Asked, CO_BLOCKING, Table, World, chosen, snake};
 use super::tabular::Tabular;
 use crate::engine::documents::Rendered;
+use crate::engine::number::round;
 use crate::facts::starter::Country;
 use crate::facts::starter::categories::{Category, current_code};
-use crate::intelligence::country::round;
 use crate::{Error, Result, Timestamp, intelligence::world};
 
 /// Rows of the longest lists.

@@ -14,9 +14,10 @@ use super::facts::PlatformFacts;
 use super::reports::{Asked, Table, World, camel};
 use crate::engine::documents::Rendered;
 use crate::engine::http::Cx;
+use crate::engine::number::round;
 use crate::facts::starter::Country;
 use crate::facts::verdict::constants::{KNOWN_LIST_AGE, KNOWN_LIST_CONFIDENCE};
-use crate::intelligence::country::{Detection, State, round};
+use crate::intelligence::country::{Detection, State};
 use crate::intelligence::reference::{self, Tracked};
 use crate::{Error, Result, Timestamp, intelligence::world};
 

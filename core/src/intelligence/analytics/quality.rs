@@ -8,7 +8,7 @@ use super::facts::Facts;
 use super::measurement::{freshness, share};
 use super::reports::{Asked, Table, World, chosen, snake};
 use crate::engine::documents::Rendered;
-use crate::intelligence::country::round;
+use crate::engine::number::round;
 use crate::{Result, Timestamp, intelligence::world};
 
 #[derive(Debug, Serialize, JsonSchema)]

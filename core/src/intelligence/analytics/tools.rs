@@ -12,8 +12,8 @@ use super::constants::WINDOW_DAYS;
 use super::facts::{TOOLS, ToolFacts, tool_of};
 use super::reports::{Asked, NOTHING, Stamp, Table, World, caveat, finish};
 use crate::engine::documents::Rendered;
+use crate::engine::number::round;
 use crate::engine::time::{DAY, HOUR};
-use crate::intelligence::country::round;
 use crate::intelligence::world::SourceLicense;
 use crate::{Error, Result};
 

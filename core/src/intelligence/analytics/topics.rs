@@ -8,8 +8,8 @@ use super::facts::Facts;
 use super::measurement::TESTED_ONLY;
 use super::reports::{Asked, Table, World, camel};
 use crate::engine::documents::Rendered;
+use crate::engine::number::round;
 use crate::facts::starter::categories::{CIRCUMVENTION_TOOLING, POLITICAL_SPEECH, REGULATED_MORALITY, current_code};
-use crate::intelligence::country::round;
 use crate::intelligence::world::index::{PRIOR_BREADTH, PRIOR_SITES, level};
 use crate::{Error, Result, intelligence::world};
 

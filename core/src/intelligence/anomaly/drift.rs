@@ -11,8 +11,8 @@ use serde::Serialize;
 
 use super::constants::{DRIFT_BLOCKED_SHARE, DRIFT_COUNTRY_VOTES, DRIFT_LEAST_VOTES, DRIFT_LISTED, WEEK_DAYS};
 use super::store::Weeks;
+use crate::engine::number::round;
 use crate::engine::time::DAY;
-use crate::intelligence::country::round;
 use crate::{Timestamp, engine::small_sort, facts::licence};
 
 /// The cluster of what no country blocks.

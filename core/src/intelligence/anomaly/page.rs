@@ -11,8 +11,9 @@ use super::dbscan::{Clusters, Point, cluster, core_distance, reach, standardise}
 use super::features::{FEATURES, window};
 use crate::engine::actor::View;
 use crate::engine::documents::Rendered;
+use crate::engine::number::round;
 use crate::engine::time::DAY;
-use crate::intelligence::country::{ordered_days, round, strictest, summary};
+use crate::intelligence::country::{ordered_days, strictest, summary};
 use crate::intelligence::forecast::metrics::{Outcome, figures};
 use crate::{Result, Timestamp, intelligence::world};
 

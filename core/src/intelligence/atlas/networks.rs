@@ -16,9 +16,11 @@ use super::constants::{
     NETWORKS_MOST,
 };
 use crate::engine::http::{Cx, Response};
+use crate::engine::number::round;
+use crate::facts::source::Source;
 use crate::intelligence::anomaly::NetworksOf;
+use crate::intelligence::country::State;
 use crate::intelligence::country::routes::input;
-use crate::intelligence::country::{Source, State, round};
 use crate::intelligence::world::TargetSummary;
 use crate::{Error, Result, engine::runtime, engine::small_sort, facts::licence, intelligence::world};
 

@@ -11,9 +11,9 @@ use super::constants::{
 };
 use super::{densities, served};
 use crate::engine::http::{Cx, Response};
+use crate::facts::source::Source;
 use crate::facts::starter::Country;
 use crate::intelligence::anomaly::Anomalies;
-use crate::intelligence::country::Source;
 use crate::intelligence::country::routes::input;
 use crate::intelligence::forecast::Served;
 use crate::{Result, engine::runtime, engine::small_sort, facts::licence, intelligence::world};

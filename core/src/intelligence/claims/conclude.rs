@@ -57,14 +57,12 @@ pub fn conclude(claim: &Claim, found: &[Found]) -> Option<Conclusion> {
     let capped = !unchecked.is_empty() && !contradicted && part.verdict <= Verdict::Unconfirmed;
     Some(Conclusion {
         verdict: if capped { Verdict::Unconfirmed } else { part.verdict },
-        confidence: if capped { 0.0 } else { crate::intelligence::country::round(part.confidence) },
+        confidence: if capped { 0.0 } else { crate::engine::number::round(part.confidence) },
         contradicted,
         deciding,
         unchecked,
-        core: core.map(|core| Core {
-            verdict: core.verdict,
-            confidence: crate::intelligence::country::round(core.confidence),
-        }),
+        core: core
+            .map(|core| Core { verdict: core.verdict, confidence: crate::engine::number::round(core.confidence) }),
     })
 }
 

@@ -12,8 +12,8 @@ use super::subjects::Topic;
 use super::when::When;
 use super::words::{Pause, Word};
 use crate::engine::runtime::{self, Runtime};
+use crate::facts::source::Source;
 use crate::facts::starter::Country;
-use crate::intelligence::country::Source;
 use crate::intelligence::world::{self, EventHistory, EventMark};
 use crate::{Result, engine::small_sort};
 

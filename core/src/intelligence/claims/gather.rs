@@ -18,7 +18,8 @@ use super::when::{Span, When};
 use crate::engine::runtime::{self, Runtime};
 use crate::engine::time::DAY;
 use crate::facts::starter::Country;
-use crate::intelligence::country::{Detect, Detection, Heard, History, HistoryDay, State, Subject};
+use crate::facts::subject::Subject;
+use crate::intelligence::country::{Detect, Detection, Heard, History, HistoryDay, State};
 use crate::intelligence::incidents::{self, INTERNET, Incident};
 use crate::{Error, Result, Timestamp};
 

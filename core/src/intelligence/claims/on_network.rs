@@ -8,7 +8,8 @@ use super::parse::Reading;
 use super::stance::Stance;
 use super::subjects::Topic;
 use crate::engine::runtime::{self, Runtime};
-use crate::intelligence::country::{Detection, History, NetworkAnswer, State, Subject};
+use crate::facts::subject::Subject;
+use crate::intelligence::country::{Detection, History, NetworkAnswer, State};
 use crate::intelligence::incidents::Incident;
 use crate::{Result, Timestamp};
 

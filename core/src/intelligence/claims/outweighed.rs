@@ -4,7 +4,8 @@
 use super::gather::Period;
 use crate::engine::runtime::{self, Runtime};
 use crate::engine::time::DAY;
-use crate::intelligence::country::{History, State, Subject};
+use crate::facts::subject::Subject;
+use crate::intelligence::country::{History, State};
 use crate::intelligence::incidents::{Incident, ReadableId};
 use crate::{Result, Timestamp};
 

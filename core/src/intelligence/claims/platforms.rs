@@ -7,7 +7,8 @@ use super::stance::Stance;
 use super::subjects::SOCIAL;
 use crate::Result;
 use crate::engine::runtime::Runtime;
-use crate::intelligence::country::{State, Subject};
+use crate::facts::subject::Subject;
+use crate::intelligence::country::State;
 
 /// So many blocked platforms make a block of social media likely, when they are half of those decided. Our choice.
 const BLOCKED: usize = 2;

@@ -202,7 +202,7 @@ impl TopicBody {
             network: network.map(|on| NetworkRow { asn: on.asn(), name: on.network.name.clone() }),
             negated: found.stance.negated,
             verdict: found.judgement.verdict,
-            confidence: crate::intelligence::country::round(found.judgement.confidence),
+            confidence: crate::engine::number::round(found.judgement.confidence),
             contradicted: found.judgement.contradicted,
             reason: reason(found, now),
         }

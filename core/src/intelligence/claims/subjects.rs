@@ -6,7 +6,7 @@ use super::lexicon::Words;
 use super::words::{Lazy, Pause, Phrases, Word, is_top_level};
 use crate::engine::small_sort;
 use crate::facts::starter::{self, Platform};
-use crate::intelligence::country::Subject;
+use crate::facts::subject::Subject;
 use crate::intelligence::incidents::INTERNET;
 use crate::intelligence::reference::{self, Tracked};
 
@@ -296,7 +296,7 @@ mod tests {
     /// A platform of a target list is named like those of the project; an ordinary word is none.
     #[test]
     fn platforms_of_target_lists_are_named_too() {
-        let role = |key: &str| crate::intelligence::country::Role { key: key.to_owned(), essential: true };
+        let role = |key: &str| crate::facts::subject::Role { key: key.to_owned(), essential: true };
         let tracked = |slug: &str, label: &str, key: &str| Tracked {
             slug: slug.to_owned(),
             label: label.to_owned(),

@@ -8,7 +8,7 @@ use super::{reason, route};
 use crate::app::testing::{self, START, TestRuntime};
 use crate::engine::runtime::call;
 use crate::facts::reported::{Cause, EventKind, Scope};
-use crate::intelligence::country::Source;
+use crate::facts::source::Source;
 use crate::intelligence::incidents::{AffectedNetwork, Draft, Record, Report, Status, Unknown, actor};
 use crate::intelligence::world::{self, EventMark, Given, GivenEvents};
 use crate::{Timestamp, facts::starter};

@@ -8,11 +8,12 @@ use serde::Serialize;
 use super::constants::TOP_FEATURES;
 use super::store::{Answer, NAME, Served, State, named};
 use crate::engine::http::{Cx, Limit, Response, Route, handler};
+use crate::engine::number::round;
 use crate::engine::time::DAY;
+use crate::facts::source::Source;
 use crate::intelligence::anomaly::FEATURES;
 use crate::intelligence::anomaly::constants::KEPT_DAYS;
 use crate::intelligence::country::routes::input;
-use crate::intelligence::country::{Source, round};
 use crate::intelligence::incidents::{self, SourceCounts};
 use crate::{Result, Timestamp, engine::runtime, engine::small_sort, facts::licence, intelligence::world};
 

@@ -196,6 +196,6 @@ pub fn named(values: impl IntoIterator<Item = f64>) -> std::collections::BTreeMa
         crate::intelligence::anomaly::FEATURES
             .into_iter()
             .zip(values)
-            .map(|(name, value)| (name, crate::intelligence::country::round(value))),
+            .map(|(name, value)| (name, crate::engine::number::round(value))),
     )
 }

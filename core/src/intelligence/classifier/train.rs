@@ -201,7 +201,7 @@ mod tests {
     #[test]
     fn raw_outages_are_no_labels_and_events_without_an_end_label_their_first_day() {
         use crate::facts::reported::{Cause, EventKind, Scope};
-        use crate::intelligence::country::Source;
+        use crate::facts::source::Source;
         let mark = EventMark {
             start: 100,
             end: None,

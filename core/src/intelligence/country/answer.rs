@@ -5,18 +5,19 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Source;
 use super::attested::{self, AttestationEvidence};
 use super::distinct::Distinct;
 use super::evidence::{self, Judged, Network, Present, Surroundings};
 use super::explain::{self, Explanation};
-use super::source;
-use super::subject::Subject;
 use super::tables::{LISTED, LISTED_SINCE};
 use crate::engine::actor::{Call, Kind, Query, View, decode, encode};
 use crate::engine::kv::Direction;
+use crate::engine::number::round;
 use crate::engine::settings::Settings;
 use crate::engine::time::HOUR;
+use crate::facts::source;
+use crate::facts::source::Source;
+use crate::facts::subject::Subject;
 use crate::facts::verdict::Technique;
 use crate::facts::verdict::national::{self, Basis, CountryVerdict, ListEntry};
 use crate::facts::verdict::network::{self, Status};
@@ -329,12 +330,6 @@ fn find(view: &View<'_>, subject: &Subject, surroundings: &Surroundings, explain
         attestations,
     };
     Ok(Found { answer, named: listed || attested })
-}
-
-/// Four decimals: more would pretend a precision that votes do not have.
-pub fn round(value: f64) -> f64 {
-    // The sum of nothing is -0.0; adding 0 makes it plain.
-    (value * 10_000.0).round() / 10_000.0 + 0.0
 }
 
 /// The licences of the rows behind an answer: of measurements, and of the entries of lists that decided.

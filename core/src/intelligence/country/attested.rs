@@ -14,13 +14,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::answer::{self, Detection, State, round};
+use super::answer::{self, Detection, State};
 use super::evidence::Surroundings;
-use super::subject::Subject;
 use crate::crypto::encoding::actor_id;
 use crate::engine::actor::{Kind, Operation, Turn, View};
 use crate::engine::kv::{Direction, Read, Row, Table};
+use crate::engine::number::round;
 use crate::engine::time::DAY;
+use crate::facts::subject::Subject;
 use crate::relay::agent::trust::Settle;
 use crate::relay::agent::wire;
 use crate::relay::directory::Did;

@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::State;
 use super::evidence::{Controls, Surroundings};
-use super::subject::is_messaging;
 use super::timeline::{Timeline, reach};
 use crate::engine::actor::{Kind, Query, View};
+use crate::facts::subject::is_messaging;
 use crate::facts::verdict::window::Ageing;
 use crate::{Result, Timestamp};
 

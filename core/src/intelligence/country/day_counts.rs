@@ -3,11 +3,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Source;
 use super::tables::{DAY_COUNTS, DayCounts, EPOCHS, GIVEN};
 use crate::engine::actor::{Kind, Operation, Query, Turn, View};
 use crate::engine::kv::{Direction, Read};
 use crate::engine::time::DAY;
+use crate::facts::source::Source;
 use crate::intelligence::import::removal;
 use crate::intelligence::world::{self, Given, GivenEvents};
 use crate::{Result, Timestamp};

@@ -12,10 +12,11 @@ use super::tables::{
     AGEING, ENTRIES, EPOCHS, GIVEN, LISTED, LISTED_SINCE, LISTS, LISTS_EPOCH, META, NETWORKS, OUTSIDE, PEERS_CHANGED,
     PRIORS, QUEUE, ROLLED, SOURCES, SUMMARY, TARGETS, VERDICTS, WITNESSES,
 };
-use super::{Source, changes, day_counts, days, documents, events, past};
+use super::{changes, day_counts, days, documents, events, past};
 use crate::engine::actor::{Kind, Operation, Turn};
 use crate::engine::kv::{Direction, Read};
 use crate::facts::measurement::ENTRY_LEN;
+use crate::facts::source::Source;
 use crate::intelligence::incidents;
 use crate::intelligence::world::{self, Forget, ForgetGiven, Swept, Task, Unlisted};
 use crate::{Result, intelligence::anomaly, intelligence::risk};

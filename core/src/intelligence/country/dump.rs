@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::Source;
 use super::evidence;
 use super::tables::{EPOCHS, RULES_VERSION, SOURCES, TARGETS};
 use crate::engine::actor::{Kind, Query, View};
 use crate::engine::kv::Direction;
+use crate::facts::source::Source;
 use crate::facts::verdict::Vote;
 use crate::{Result, Timestamp};
 

@@ -4,7 +4,6 @@ use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::Source;
 use super::changes::outages;
 use super::distinct::Distinct;
 use super::instrument::InstrumentFault;
@@ -12,13 +11,14 @@ use super::noise::Noise;
 use super::packed;
 use super::probed;
 use super::rollup::{self, Prefix};
-use super::subject::is_messaging;
 use super::tables::{CONTROL_SITES, ENTRIES, NETWORKS, NetworkRow, OUTSIDE, PRIORS, ROLLED, TARGETS};
 use super::votes::{Voter, Votes};
 use crate::engine::actor::{View, decode, encode};
 use crate::engine::kv::{Direction, Key, Read, Row, Table};
 use crate::engine::time::{DAY, HOUR};
 use crate::facts::measurement::{ENTRY_LEN, Entry};
+use crate::facts::source::Source;
+use crate::facts::subject::is_messaging;
 use crate::facts::verdict::belief::{self, Step};
 use crate::facts::verdict::constants::{
     BROKEN_NETWORK_SHARE, DEFAULT_DOWN_RATE, PEER_NETWORKS, PEER_SESSIONS, RATE_MEASUREMENTS,

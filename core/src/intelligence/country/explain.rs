@@ -3,12 +3,13 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::answer::{Detection, State, round};
+use super::answer::{Detection, State};
 use super::evidence::{self, Judged, Network};
 use super::instrument::InstrumentFault;
 use super::tables::{RULES_VERSION, WITNESSES, WitnessRow};
 use crate::engine::actor::View;
 use crate::engine::kv::Direction;
+use crate::engine::number::round;
 use crate::engine::time::HOUR;
 use crate::facts::verdict::belief::{self, CALIBRATION, Step};
 use crate::facts::verdict::national;

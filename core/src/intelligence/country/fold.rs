@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::Source;
 use super::packed::{self, CellKey, HASH_LEN, Kept, Loaded};
 use super::rollup::{self, PREFIX_LEN, Prefix};
 use super::tables::{
@@ -16,6 +15,7 @@ use super::{changes, days, noise};
 use crate::engine::actor::{Kind, Operation, Query, Turn, View};
 use crate::engine::kv::Read;
 use crate::facts::measurement::{ENTRY_LEN, Entry};
+use crate::facts::source::Source;
 use crate::intelligence::import::removal;
 use crate::{Error, Result, Timestamp, facts::starter};
 

@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use super::answer::{self, Listing};
 use super::evidence::Surroundings;
-use super::subject::Subject;
 use super::tables::{LISTED, LISTS, VERDICTS};
 use crate::engine::actor::{Kind, Query, View};
 use crate::engine::kv::Direction;
 use crate::facts::starter::{Platform, known_blocks};
+use crate::facts::subject::Subject;
 use crate::facts::verdict::national::{self, Basis, ListEntry};
 use crate::intelligence::import::ListKind;
 use crate::{Result, Timestamp};

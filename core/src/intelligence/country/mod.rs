@@ -20,12 +20,10 @@
 //! | `distinct` | counting measurements |
 //! | `dump` | monthly aggregates |
 //! | `drop` | removing a source |
-//! | `source` | the sources, their names and licences |
 //! | `events` | outages, shutdowns and blocks that others report |
 //! | `day_counts` | counts of days that a source summed up itself |
 //! | `inbox` | what the world and the reference actor tell a country |
 //! | `summary`, `documents` | the country as a whole |
-//! | `subject` | domains, services and their roles |
 //! | `routes` | the endpoints |
 
 mod active;
@@ -56,8 +54,6 @@ mod refresh;
 mod rollup;
 pub(crate) mod routes;
 mod shutdowns;
-pub(crate) mod source;
-mod subject;
 mod summary;
 mod tables;
 #[cfg(test)]
@@ -67,7 +63,7 @@ mod votes;
 mod witnesses;
 
 pub use active::{Active, SetActive, active_at};
-pub use answer::{Detect, Detection, Listing, MAX_SUBJECTS, NetworkAnswer, RoleAnswer, State, round};
+pub use answer::{Detect, Detection, Listing, MAX_SUBJECTS, NetworkAnswer, RoleAnswer, State};
 pub use attested::AttestationEvidence;
 pub use changes::{CountFailures, FailingElsewhere, SetElsewhere, SetFailing};
 pub(crate) use changes::{begin, networks_heard};
@@ -93,8 +89,6 @@ pub use refresh::Recompute;
 pub use rollup::{Prefix, prefix};
 pub use routes::{ClassifyResult, ROUTES, SweepBody, classify_one};
 pub use shutdowns::SetShutdownTable;
-pub use source::Source;
-pub use subject::{Role, Subject, is_role};
 pub use summary::{Heard, History, HistoryDay, LastHeard, Summary, Verdicts, strictest};
 pub(crate) use summary::{first_days, latest, listed, summary, verdicts_and_summary};
 pub(crate) use tables::LISTS_EPOCH;

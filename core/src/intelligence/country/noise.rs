@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::changes::{FAILED, VOLUMES, Volumes};
 use super::evidence::{Present, Seen, Surroundings, down_rate, read_of};
-use super::subject;
 use crate::engine::kv::{Direction, Read, Table};
 use crate::facts::change::constants::BLOCK_DAYS;
 use crate::facts::change::series::block_of;
+use crate::facts::subject;
 use crate::facts::verdict::Vote;
 use crate::facts::verdict::constants::{NETWORK_HALF_LIFE, NETWORK_USUAL_MOST, NETWORK_USUAL_WEIGHT, SITE_MOST};
 use crate::facts::verdict::network::stepped;

@@ -10,12 +10,13 @@ use serde::{Deserialize, Serialize};
 use super::answer::{self, State};
 use super::evidence::{Controls, Failing, Surroundings};
 use super::shutdowns;
-use super::subject::is_messaging;
 use super::tables::{CATALOGUE, TARGETS};
 use super::timeline::{Timeline, reach};
 use crate::engine::actor::{Kind, Operation, Turn, View};
 use crate::engine::kv::{Direction, Read, Row, Table};
+use crate::engine::number::round;
 use crate::engine::time::{DAY, SECOND};
+use crate::facts::subject::is_messaging;
 use crate::facts::verdict::window::Ageing;
 use crate::intelligence::risk;
 use crate::intelligence::world::index::{self, Lists, Site, Tally};
@@ -227,7 +228,7 @@ fn add(view: &View<'_>, target: &String, with: &With<'_>, work: &mut Work) -> Re
             continue;
         }
         let counted = window().map(|of| of.counted).sum();
-        let blocked_weight = answer::round(verdict.blocked_weight);
+        let blocked_weight = round(verdict.blocked_weight);
         tally.add(&Site { target, state, is_measured: true, counted, blocked_weight }, &with.lists);
     }
     Ok(())

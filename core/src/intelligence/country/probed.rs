@@ -16,7 +16,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::Source;
 use super::changes::Days;
 use super::evidence::{self, Present, Seen};
 use super::fold::{Cell, Fold};
@@ -28,6 +27,7 @@ use crate::engine::kv::{Direction, Read, Row, Table};
 use crate::engine::time::{DAY, HOUR, SECOND};
 use crate::facts::measurement::outcome::Judgement;
 use crate::facts::measurement::{ENTRY_LEN, Entry};
+use crate::facts::source::Source;
 use crate::facts::verdict::confirm::{self, Say};
 use crate::facts::verdict::constants::{PROBE_FRESH, PROBE_FRESH_DAYS, PROBE_SPAN};
 use crate::facts::verdict::{RuleId, Vote, evaluate};

@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 use super::answer::{self, Detection};
 use super::days::SeriesDays;
 use super::evidence::{self, Surroundings};
-use super::subject::Subject;
 use super::tables::{
     AGEING, META, Meta, PEERS_CHANGED, Peers, QUEUE, RECOMPUTE, RULES_VERSION, RecomputeRow, SOURCES, SUMMARY, Since,
     TARGETS, VERDICTS, VerdictRow,
@@ -16,6 +15,7 @@ use super::{attested, changes, days, documents, past, summary};
 use crate::engine::actor::{Kind, Operation, Turn, View};
 use crate::engine::kv::Direction;
 use crate::engine::time::{DAY, SECOND};
+use crate::facts::subject::Subject;
 use crate::facts::verdict::Vote;
 use crate::intelligence::world::{
     self, DAYS_AT_ONCE, NetworkDetail, NetworkSummary, NoteDays, PeerDays, Summarize, TargetSummary,

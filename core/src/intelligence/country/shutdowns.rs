@@ -5,11 +5,11 @@ use serde::{Deserialize, Serialize};
 
 use super::past;
 use super::refresh;
-use super::source::Source;
 use super::tables::EVENTS;
 use crate::engine::actor::{Kind, Operation, Turn, View};
 use crate::engine::kv::{Direction, Table};
 use crate::facts::reported::EventKind;
+use crate::facts::source::Source;
 use crate::intelligence::world::index::{LOAD_DAYS, shutdown_load};
 use crate::{Result, Timestamp};
 

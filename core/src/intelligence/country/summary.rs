@@ -4,17 +4,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::Source;
 use super::answer::{self, State};
 use super::changes;
 use super::distinct::Distinct;
 use super::evidence::Surroundings;
 use super::refresh::target_summary;
-use super::subject::{Subject, is_role};
 use super::tables::{CATALOGUE, NETWORKS, SOURCES, SUMMARY, TARGETS, VERDICTS};
 use crate::engine::actor::{Kind, Query, View};
 use crate::engine::kv::{Direction, Read};
+use crate::engine::number::round;
 use crate::engine::time::{DAY, HOUR};
+use crate::facts::source::Source;
+use crate::facts::subject::{Subject, is_role};
 use crate::facts::verdict::window::Ageing;
 use crate::intelligence::reference::Tracked;
 use crate::intelligence::world::index::{self, Inputs};
@@ -103,7 +104,7 @@ pub fn country(view: &View<'_>, rows: &[TargetSummary], at: Timestamp) -> Result
         domains_blocked: count(blocked.len()),
         domains_accessible: count(domains().filter(|row| row.is_decided() && row.state == State::Accessible).count()),
         decided: count(rows.iter().filter(|row| row.is_decided()).count()),
-        anomaly_rate: block_rate(rows.iter().flat_map(|row| &row.networks)).map_or(0.0, answer::round),
+        anomaly_rate: block_rate(rows.iter().flat_map(|row| &row.networks)).map_or(0.0, round),
         confirmed_rate: confirmed_rate(rows),
         blocked,
         services: services(&blocks, &catalogue.platforms),
@@ -126,7 +127,7 @@ fn confirmed_rate(rows: &[TargetSummary]) -> f64 {
     let decided = rows.iter().filter(|row| row.is_decided()).count();
     let forged = |row: &&TargetSummary| row.methods.iter().any(|method| FORGED.contains(&method.as_str()));
     let confirmed = rows.iter().filter(|row| row.is_measured_block()).filter(forged).count();
-    if decided == 0 { 0.0 } else { answer::round(confirmed as f64 / decided as f64) }
+    if decided == 0 { 0.0 } else { round(confirmed as f64 / decided as f64) }
 }
 
 fn count(n: usize) -> u32 {

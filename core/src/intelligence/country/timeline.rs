@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use super::course::Standing;
 use super::evidence::{Failing, Named, Surroundings};
-use super::subject::is_messaging;
 use super::votes::Votes;
 use crate::engine::actor::View;
 use crate::engine::time::DAY;
+use crate::facts::subject::is_messaging;
 use crate::facts::verdict::Vote;
 use crate::facts::verdict::national::{self, CountryVerdict, Member};
 use crate::facts::verdict::network::NetworkVerdict;

@@ -4,11 +4,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::changes::witness;
-use super::source::Source;
 use super::tables::WITNESSES;
 use crate::Result;
 use crate::engine::actor::{Kind, Query, View};
 use crate::engine::kv::Direction;
+use crate::facts::source::Source;
 use crate::intelligence::incidents::EvidenceRow;
 
 /// Cells looked at for one page: those of other networks are passed over.

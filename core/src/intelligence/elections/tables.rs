@@ -8,8 +8,8 @@
 //! A day that a table leaves open is never guessed.
 
 use super::model::{Election, ElectionType, Precision, Status, When};
+use crate::engine::moment::moment;
 use crate::facts::measurement::types::Rejection;
-use crate::facts::reported::moment::moment;
 use crate::facts::reported::place;
 
 pub const REIGN: [&str; 6] = ["country", "elec_year", "elec_month", "elec_day", "event", "type"];

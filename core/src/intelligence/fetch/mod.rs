@@ -10,11 +10,9 @@ mod jobs;
 mod state;
 #[cfg(test)]
 mod tests;
-mod web;
 
 pub use jobs::{Job, Next};
 pub use state::{FetchRow, FetchRows, NoteFetch, SetAside};
-pub use web::{Incoming, MAX_BYTES, Networks, Outgoing, check_url, is_public, retry_after};
 
 use std::time::Duration;
 
@@ -22,6 +20,7 @@ use crate::engine::apart;
 use crate::engine::runtime::{self, Runtime};
 use crate::engine::settings::Settings;
 use crate::engine::time::{HOUR, MINUTE, SECOND};
+use crate::engine::web::{MAX_BYTES, Networks, Outgoing, check_url};
 use crate::intelligence::import::{ImportKind, Importer, Options, Summary};
 use crate::intelligence::world;
 use crate::{Error, Result, Timestamp};
@@ -169,9 +168,4 @@ impl Job {
             Job::Ioda => ImportKind::Ioda,
         }
     }
-}
-
-/// The error of a runtime that cannot reach out.
-pub fn no_way_out() -> Error {
-    Error::internal("this runtime makes no requests of its own")
 }

@@ -8,6 +8,7 @@ use futures_util::FutureExt;
 use super::*;
 use crate::app::testing::TestRuntime;
 use crate::engine::kv::{Row, decode_row, encode_row};
+use crate::engine::web::Incoming;
 
 type Answer = dyn Fn(&str) -> (u16, String) + Send + Sync;
 

@@ -12,9 +12,9 @@ use super::routes::date;
 use super::store::{Action, Change, Daily, Models, Promote, Rollback, ServedModel, Told};
 use super::training::{Begin, Step};
 use crate::engine::http::{Cx, Param, Response, Route, handler};
+use crate::engine::number::round;
 use crate::intelligence::analytics::tabular;
 use crate::intelligence::classifier::{self, Learned};
-use crate::intelligence::country::round;
 use crate::{Error, Result, Timestamp, engine::runtime, engine::small_sort, intelligence::world};
 
 pub const ROUTES: &[Route] = &[

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::small_sort;
 use crate::facts::reported::{Cause, EventKind, Scope};
+use crate::facts::source::Source;
 use crate::facts::starter::Country;
-use crate::intelligence::country::Source;
 use crate::intelligence::world::EventMark;
 
 /// Codes without inhabitants who could be cut off, and one that is no ISO code: they are forecast, and not learned from.

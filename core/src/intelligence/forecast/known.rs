@@ -6,7 +6,7 @@ use super::history::{Beside, History, Measured, Start, start};
 use super::{reports, store};
 use crate::engine::actor::{Kind, Query, Turn, View};
 use crate::engine::kv::{Direction, Row, Table};
-use crate::intelligence::country::Source;
+use crate::facts::source::Source;
 use crate::intelligence::world::{CountrySummary, EventHistory};
 use crate::{Error, Result, Timestamp, engine::small_sort, intelligence::elections};
 

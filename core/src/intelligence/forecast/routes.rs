@@ -16,11 +16,12 @@ use super::model::{DAYS, Forecast, Model, in_words};
 use super::panel::Horizon;
 use super::store::{Forecasts, Served, ServedModel};
 use crate::engine::http::{Cx, Limit, Param, Response, Route, handler};
+use crate::engine::number::round;
 use crate::engine::time::DAY;
+use crate::facts::source::Source;
 use crate::facts::starter::{self, Country};
 use crate::intelligence::analytics::tabular::{self, Tabular};
 use crate::intelligence::country::routes::input;
-use crate::intelligence::country::{Source, round};
 use crate::{Error, Result, Timestamp, engine::runtime, engine::small_sort, intelligence::risk, intelligence::world};
 
 pub const ROUTES: &[Route] = &[

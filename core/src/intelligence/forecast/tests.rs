@@ -15,8 +15,8 @@ use super::model::{HeldOut, Model, forecast};
 use super::panel::{Horizon, Knowledge, countries, label, question};
 use crate::Timestamp;
 use crate::engine::time::DAY;
+use crate::facts::source::Source;
 use crate::facts::starter::Country;
-use crate::intelligence::country::Source;
 
 fn rows() -> impl Iterator<Item = ([f64; 3], bool, f64)> {
     (0..40u32).map(|i| {

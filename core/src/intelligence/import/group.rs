@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use crate::engine::small_sort;
 use crate::engine::time::HOUR;
 use crate::facts::measurement::{ENTRY_LEN, Entry, Parsed, TargetKey, Witness};
+use crate::facts::source::Source;
 use crate::facts::verdict::Vote;
 use crate::intelligence::country::{
-    BLOCK_DAYS, Cell, Fold, MAX_COST, MAX_WITNESSES, Prefix, Source, WitnessRow, Witnesses, needs_peers, prefix,
+    BLOCK_DAYS, Cell, Fold, MAX_COST, MAX_WITNESSES, Prefix, WitnessRow, Witnesses, needs_peers, prefix,
 };
 
 /// Number of the target, day, network.

@@ -14,7 +14,8 @@ use crate::facts::measurement::types::{CLOCK_AHEAD, Rejection};
 use crate::facts::measurement::{
     Fingerprints, ImportCounts, ImportError, Parsed, censored_planet, ooni_document, ooni_fastpath, ooni_observations,
 };
-use crate::intelligence::country::{Fold, FoldPreview, FoldReport, Source};
+use crate::facts::source::Source;
+use crate::intelligence::country::{Fold, FoldPreview, FoldReport};
 use crate::{Error, ErrorCode, Result, Timestamp};
 
 /// Whether lines of this kind are measurements.

@@ -30,7 +30,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::runtime::{self, Runtime};
 use crate::facts::measurement::{Fingerprints, ImportCounts, blocklist, json, ooni_aggregation};
-use crate::intelligence::country::Source;
+use crate::facts::source::Source;
 use crate::intelligence::world::{self, NoteImport};
 use crate::{Error, ErrorCode, Result, Timestamp};
 

@@ -11,8 +11,9 @@ use crate::facts::measurement::ImportCounts;
 use crate::facts::measurement::ooni_aggregation::DayRow;
 use crate::facts::measurement::types::Rejection;
 use crate::facts::reported::Reported;
+use crate::facts::source::Source;
 use crate::intelligence::country::{
-    AddDayCounts, AddEvents, COUNTS_AT_ONCE, DayCountsPreview, EVENTS_AT_ONCE, EventsPreview, EventsReport, Source,
+    AddDayCounts, AddEvents, COUNTS_AT_ONCE, DayCountsPreview, EVENTS_AT_ONCE, EventsPreview, EventsReport,
 };
 use crate::{ErrorCode, Result};
 

@@ -6,7 +6,8 @@ use std::collections::BinaryHeap;
 use std::io::{self, Read, Write};
 
 use super::group::{Folds, Sorted};
-use crate::intelligence::country::{Cell, Fold, Source};
+use crate::facts::source::Source;
+use crate::intelligence::country::{Cell, Fold};
 
 /// Most bytes of a stored cell: one holds at most the measurements of a run.
 const MAX_CELL: usize = 1 << 30;

@@ -147,7 +147,7 @@ fn add(whole: &mut Draft, part: &Incident) {
     }
     let votes = whole.measurements.saturating_add(of.measurements);
     let blocked = whole.anomaly_rate * whole.measurements as f64 + of.anomaly_rate * of.measurements as f64;
-    whole.anomaly_rate = if votes == 0 { 0.0 } else { crate::intelligence::country::round(blocked / votes as f64) };
+    whole.anomaly_rate = if votes == 0 { 0.0 } else { crate::engine::number::round(blocked / votes as f64) };
     whole.measurements = votes;
     let known = of.evidence_ids.iter().filter(|id| whole.evidence_ids.contains(id)).count() as u64;
     whole.evidence_total = whole.evidence_total.saturating_add(of.evidence_total.saturating_sub(known));

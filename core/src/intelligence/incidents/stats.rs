@@ -11,7 +11,7 @@ use super::query::lines;
 use super::tables::{CLOCK, Clock, INCIDENTS, IdKey, Line};
 use crate::engine::actor::View;
 use crate::engine::kv::StoreError;
-use crate::intelligence::country::Source;
+use crate::facts::source::Source;
 use crate::{Result, Timestamp, facts::licence};
 
 type Counts = BTreeMap<String, u64>;

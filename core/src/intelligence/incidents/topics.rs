@@ -19,7 +19,7 @@ use super::{actor, query};
 use crate::engine::actor::{Kind, View};
 use crate::engine::documents::{Family, Rendered};
 use crate::engine::http::{Cx, Limit, Response, Route, handler};
-use crate::intelligence::country::round;
+use crate::engine::number::round;
 use crate::intelligence::country::routes::input;
 use crate::{Error, Result, engine::runtime, engine::small_sort, facts::licence};
 

@@ -12,7 +12,7 @@ use super::{
 use crate::engine::actor::{Kind, Operation, Turn};
 use crate::engine::kv::{Direction, Read, Row, StoreError, Table, appended};
 use crate::engine::time::{DAY, HOUR};
-use crate::intelligence::country::Source;
+use crate::facts::source::Source;
 use crate::intelligence::country::probed::{AddProbed, SetProbe, Standing};
 use crate::intelligence::import::group::Groups;
 use crate::{Error, Result, Timestamp, facts::starter};

@@ -20,8 +20,9 @@ use crate::facts::measurement::rows::for_each_separated;
 use crate::facts::measurement::types::Rejection;
 use crate::facts::measurement::{ImportCounts, Service, TargetKey};
 use crate::facts::starter::{Country, KnownBlock, Platform, known_blocks};
+use crate::facts::subject::Role;
+use crate::facts::subject::Subject;
 use crate::intelligence::analytics::SetPlatforms;
-use crate::intelligence::country::{Role, Subject};
 use crate::{Error, Result, intelligence::world};
 
 /// Most rows of both tables together: they are one row here, and every country is told.

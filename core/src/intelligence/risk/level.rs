@@ -1,7 +1,7 @@
 //! Words, trend and certainty of a score.
 
+use crate::engine::number::round;
 use crate::facts::verdict::posterior::Beta;
-use crate::intelligence::country::round;
 use crate::intelligence::world::index::Index;
 
 /// Lower ends of the threat levels on the scale of 0 to 1 (spec intelligence 2.4).

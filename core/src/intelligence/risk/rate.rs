@@ -4,7 +4,7 @@
 //! a model, the risk is a base rate: incidents of the last year, as a Poisson rate of the country that is shrunk towards all countries, moved a
 //! little by the measured trend. That ranks countries and says nothing about when, so confidence stays low.
 
-use crate::intelligence::country::round;
+use crate::engine::number::round;
 
 /// What is served.
 pub struct Model {

@@ -11,9 +11,10 @@ use crate::engine::deployment::{self, WhoAmI};
 use crate::engine::http::{Cx, Limit, Param, Response, Route, handler};
 use crate::engine::time::DAY;
 use crate::facts::starter::Platform;
+use crate::facts::subject::Subject;
 use crate::intelligence::analytics::FORMAT;
 use crate::intelligence::country::routes::input;
-use crate::intelligence::country::{Detect, State, Subject, strictest};
+use crate::intelligence::country::{Detect, State, strictest};
 use crate::intelligence::forecast::model::{Model, NAME};
 use crate::intelligence::forecast::{self, Ahead, ServedModel};
 use crate::intelligence::incidents::{self, Filter, Select, Status};
@@ -567,7 +568,7 @@ fn learned(cx: &Cx, model: &Model, since: Timestamp) -> ModelBody {
             ..Metrics::default()
         },
         caveats,
-        sources: vec![crate::intelligence::country::Source::AccessNow.id().to_owned()],
+        sources: vec![crate::facts::source::Source::AccessNow.id().to_owned()],
         classifier_version: classifier(),
         served_since: since.to_string(),
         generated_at: cx.now().to_string(),

@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::served;
 use crate::engine::http::{Auth, Cx, Response, Route, routes};
 use crate::engine::time::DAY;
-use crate::intelligence::country::Source;
+use crate::facts::source::Source;
 use crate::{Result, Timestamp, facts::starter};
 
 const GROUP: &str = "/v1/sentinel/";

@@ -6,9 +6,9 @@ use serde::Serialize;
 
 use super::served::THRESHOLD;
 use crate::engine::http::{Cx, Response};
+use crate::engine::number::round;
 use crate::engine::time::DAY;
 use crate::intelligence::analytics::tabular;
-use crate::intelligence::country::round;
 use crate::intelligence::country::routes::input;
 use crate::intelligence::forecast::{Candidate, Candidates, Reviewed};
 use crate::{Error, Result, Timestamp, engine::runtime, engine::small_sort, intelligence::world};

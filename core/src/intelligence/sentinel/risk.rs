@@ -10,8 +10,8 @@ use serde_json::value::RawValue;
 
 use super::served::{self, Feature, THRESHOLD, Week, ask};
 use crate::engine::http::{Body, Cx, Response};
+use crate::engine::number::round;
 use crate::engine::time::SECOND;
-use crate::intelligence::country::round;
 use crate::intelligence::country::routes::input;
 use crate::intelligence::forecast::batch::{self, Asked, BatchError};
 use crate::intelligence::risk::word;

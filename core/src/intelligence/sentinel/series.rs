@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::engine::actor::{Kind, Query, View};
-use crate::intelligence::country::{DayCountRows, Source};
+use crate::facts::source::Source;
+use crate::intelligence::country::DayCountRows;
 use crate::intelligence::forecast::history::start;
 use crate::intelligence::risk::Scores;
 use crate::intelligence::world::{EventHistory, index};

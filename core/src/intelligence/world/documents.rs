@@ -12,10 +12,10 @@ use super::{CountrySummary, methodology, summaries};
 use crate::engine::actor::{Kind, View};
 use crate::engine::documents::{Family, Rendered};
 use crate::engine::settings::Settings;
+use crate::facts::source::Source;
+use crate::facts::source::{TEST_LIST_LICENCE, licence_of};
 use crate::facts::starter::{self, Country};
 use crate::intelligence::analytics::constants::DEGRADED_RATE;
-use crate::intelligence::country::Source;
-use crate::intelligence::country::source::{TEST_LIST_LICENCE, licence_of};
 use crate::{Result, Timestamp, engine::csv, engine::small_sort, facts::licence};
 
 pub const INDEX_JSON: &str = "data/censorship-index.json";
@@ -204,7 +204,7 @@ pub fn effective_license(sources: &[SourceLicense]) -> String {
 }
 
 fn share(part: u32, whole: u32) -> f64 {
-    if whole == 0 { 0.0 } else { crate::intelligence::country::round(f64::from(part) / f64::from(whole)) }
+    if whole == 0 { 0.0 } else { crate::engine::number::round(f64::from(part) / f64::from(whole)) }
 }
 
 /// The scored countries, worst first.

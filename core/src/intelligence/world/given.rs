@@ -11,7 +11,8 @@ use crate::engine::kv::{Direction, Row, StoreError, Table, decode_row};
 use crate::engine::time::{DAY, MINUTE};
 use crate::facts::measurement::ImportCounts;
 use crate::facts::reported::{Cause, Event, EventKind, Scope, report};
-use crate::intelligence::country::{LISTS_EPOCH, Source};
+use crate::facts::source::Source;
+use crate::intelligence::country::LISTS_EPOCH;
 use crate::intelligence::import::ImportKind;
 use crate::{Result, Timestamp, intelligence::classifier, intelligence::forecast};
 

@@ -201,7 +201,7 @@ pub fn of(tally: &Tally, lists: &Lists<'_>, networks: u32, shutdown_load: Result
         .map(|((name, weight), (value, missing))| Component {
             name: (*name).to_owned(),
             weight: *weight,
-            value: value.map(crate::intelligence::country::round),
+            value: value.map(crate::engine::number::round),
             missing: value.is_none().then(|| missing.to_owned()),
         })
         .collect();
@@ -380,7 +380,7 @@ mod tests {
         assert!((total - 1.0).abs() < 1e-12);
         let prior = (30.0 + scoring["priorBreadth"].as_f64().unwrap() * scoring["priorSites"].as_f64().unwrap())
             / (40.0 + scoring["priorSites"].as_f64().unwrap());
-        assert_eq!(found.components[0].value, Some(crate::intelligence::country::round(prior)));
+        assert_eq!(found.components[0].value, Some(crate::engine::number::round(prior)));
     }
 
     #[test]

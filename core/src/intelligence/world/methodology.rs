@@ -13,12 +13,12 @@ use super::index::{
 };
 use crate::engine::settings::Settings;
 use crate::engine::time::{DAY, HOUR};
+use crate::facts::source::Source;
+use crate::facts::source::{TEST_LIST_LICENCE, licence_of};
 use crate::facts::starter::categories;
 use crate::facts::verdict::belief;
 use crate::facts::verdict::constants as c;
 use crate::facts::verdict::{RULES, Technique};
-use crate::intelligence::country::Source;
-use crate::intelligence::country::source::{TEST_LIST_LICENCE, licence_of};
 use crate::{
     Timestamp, engine::small_sort, facts::change, facts::starter, intelligence::analytics, intelligence::anomaly,
     intelligence::atlas, intelligence::classifier, intelligence::forecast,

@@ -102,7 +102,7 @@ pub struct NetworkSummary {
 impl NetworkSummary {
     /// Blocked votes of all votes, 0 to 1; 0 without any.
     pub fn block_rate(&self) -> f64 {
-        block_rate([self]).map_or(0.0, crate::intelligence::country::round)
+        block_rate([self]).map_or(0.0, crate::engine::number::round)
     }
 
     /// How many of so many of its measurements are behind blocked votes, in proportion to the votes.

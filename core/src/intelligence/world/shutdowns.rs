@@ -9,7 +9,8 @@ use super::given::newest_of;
 use crate::engine::actor::{Kind, Operation, Query, Turn};
 use crate::engine::kv::{Direction, Table};
 use crate::engine::time::SECOND;
-use crate::intelligence::country::{SetShutdownTable, Source};
+use crate::facts::source::Source;
+use crate::intelligence::country::SetShutdownTable;
 use crate::intelligence::risk::Scores;
 use crate::{Result, Timestamp};
 

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use super::{LISTED, TARGETS, TargetSummary};
 use crate::engine::actor::{Kind, Query, View};
 use crate::engine::kv::{Direction, Row};
-use crate::intelligence::country::{Source, State};
+use crate::facts::source::Source;
+use crate::intelligence::country::State;
 use crate::{Result, Timestamp};
 
 /// What the world keeps of the latest summary of a series in a country. The country itself keeps the whole.

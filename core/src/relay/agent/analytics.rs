@@ -7,8 +7,8 @@ use super::activity::{KEPT, ReadActivity, day_of};
 use super::trust::ReadTrust;
 use super::wire;
 use crate::engine::http::{Cx, Param, Response, Route, handler};
+use crate::engine::number::round;
 use crate::engine::time::DAY;
-use crate::intelligence::country::round;
 use crate::{Error, Result, Timestamp, engine::runtime};
 
 pub const ROUTES: &[Route] = &[Route::get("/v1/agent/analytics", handler!(read))

@@ -14,7 +14,8 @@ use crate::engine::actor::{ActorId, Call, Entry, Kind, View, decode, encode, reg
 use crate::engine::apart::Asker;
 use crate::engine::http::Ready;
 use crate::engine::runtime::{Archive, BoxFuture, ByteStream, Environment, Maintenance, Runtime, StorageHealth};
-use crate::intelligence::fetch::{Incoming, Outgoing};
+use crate::engine::web::Incoming;
+use crate::engine::web::Outgoing;
 use crate::{Error, Result, Timestamp};
 
 const OPERATION: &str = "keyed/operation";

@@ -12,10 +12,11 @@ use super::{Attestation, MAX_DATA, MAX_LIFE, Measurable, Vote, is_shard, shard, 
 use crate::crypto::encoding::{decode_base64, encode_base64};
 use crate::crypto::{hash, signing};
 use crate::engine::http::{Cx, Param, Response, Route, handler};
+use crate::engine::number::round;
 use crate::engine::settings::Settings;
 use crate::engine::time::SECOND;
 use crate::facts::starter::Country;
-use crate::intelligence::country::{Subject, round};
+use crate::facts::subject::Subject;
 use crate::relay::agent::Credentials;
 use crate::relay::agent::custody::HeldKeys;
 use crate::relay::agent::mailbox::Local;

@@ -10,8 +10,8 @@ use crate::Result;
 use crate::engine::actor::{Entry, Kind, Operation, Query, Turn, View, operation, query};
 use crate::engine::documents::{Family, Rendered};
 use crate::engine::kv::{Desc, Direction, Read, Row, Table};
+use crate::engine::number::round;
 use crate::engine::settings::Settings;
-use crate::intelligence::country::round;
 use crate::relay::agent::trust::Level;
 use crate::relay::agent::wire;
 

@@ -18,7 +18,10 @@ use crate::crypto::encoding::{decode_base64, decode_base64_array, did_bytes, enc
 use crate::crypto::{boxes, kem, signing};
 use crate::engine::limits::Rate;
 use crate::engine::runtime::{self, BoxFuture, Runtime};
-use crate::intelligence::fetch::{Incoming, Networks, Outgoing, check_url};
+use crate::engine::web::Incoming;
+use crate::engine::web::Networks;
+use crate::engine::web::Outgoing;
+use crate::engine::web::check_url;
 use crate::relay::agent::proof::{self, Proof};
 use crate::relay::agent::record::{self, Public, ReadPublic, SignedPrekey};
 use crate::relay::agent::standing::Standing;

@@ -7,7 +7,9 @@ use crate::crypto::encoding::decode_hex_array;
 use crate::engine::actor::ActorId;
 use crate::engine::runtime::{self, Runtime};
 use crate::engine::settings::Settings;
-use crate::intelligence::fetch::{Networks, Outgoing, check_url};
+use crate::engine::web::Networks;
+use crate::engine::web::Outgoing;
+use crate::engine::web::check_url;
 use crate::relay::webhook::{LATEST, LEASE, TIMEOUT};
 use crate::{Error, ErrorCode, Result};
 

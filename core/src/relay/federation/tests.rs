@@ -18,7 +18,7 @@ use crate::engine::actor::Operation;
 use crate::engine::http::{Body, Request, serve};
 use crate::engine::runtime::{self, Runtime};
 use crate::engine::time::{DAY, MINUTE, SECOND};
-use crate::intelligence::fetch::Incoming;
+use crate::engine::web::Incoming;
 use crate::relay::agent::record::{Deactivate, Public};
 use crate::{ErrorCode, Result, Timestamp};
 

@@ -7,9 +7,9 @@ use crate::facts::measurement::ooni_aggregation;
 use crate::facts::measurement::types::ImportCounts;
 use crate::facts::measurement::{Parsed, ooni_fastpath};
 use crate::facts::reported;
+use crate::facts::source::Source;
 use crate::facts::verdict::RuleId;
 use crate::facts::verdict::evaluate::Vote;
-use crate::intelligence::country::Source;
 use crate::intelligence::fetch::{Job, Next};
 
 const NOW: Timestamp = Timestamp::from_seconds(1_790_000_000);

@@ -2,13 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::Source;
-use super::super::answer::round;
-use super::super::subject::is_role;
 use super::super::tables::{NETWORKS, NetworkRow, WITNESSES, WitnessRow};
 use super::lasting::{self, Lasting};
 use crate::engine::actor::View;
 use crate::engine::kv::Direction;
+use crate::engine::number::round;
 use crate::engine::time::{DAY, HOUR};
 use crate::facts::change::combine::{Combined, INTERNET, Measured, is_narrow, is_national, is_platform, tracked};
 use crate::facts::change::constants::{
@@ -17,7 +15,9 @@ use crate::facts::change::constants::{
 use crate::facts::change::merge::Affected;
 use crate::facts::change::series::techniques;
 use crate::facts::reported::{Cause, Event, EventKind, Scope, UNNAMED};
+use crate::facts::source::Source;
 use crate::facts::starter::Platform;
+use crate::facts::subject::is_role;
 use crate::facts::verdict::constants::CLEAR_VOTES;
 use crate::facts::verdict::national;
 use crate::facts::verdict::technique::Technique;
@@ -51,7 +51,7 @@ pub fn is_over(measured: &Measured, now: Timestamp) -> bool {
 
 /// Until when a measured block is called one without another vote.
 fn stands_until(measured: &Measured) -> Timestamp {
-    let messaging = measured.found.targets.iter().any(|target| super::super::subject::is_messaging(target));
+    let messaging = measured.found.targets.iter().any(|target| crate::facts::subject::is_messaging(target));
     at_hour(measured.found.last_vote).plus(Ageing::of(messaging).limit)
 }
 

@@ -10,8 +10,8 @@ use crate::facts::change::combine::{Combined, INTERNET};
 use crate::facts::change::constants::MERGE_GAP;
 use crate::facts::change::series::{Block, block_of};
 use crate::facts::reported::Event;
+use crate::facts::source::Source;
 use crate::facts::verdict::constants::CLEAR_VOTES;
-use crate::intelligence::country::Source;
 use crate::{Result, Timestamp};
 
 /// For so long after its source last said so, something is taken to go on, in microseconds: a table is told anew within

@@ -39,7 +39,6 @@ use serde::{Deserialize, Serialize};
 
 use self::tables::{BLOCKS, CONTROL, DIRTY, FOUND, SUBJECTS, WORK, Work};
 use super::evidence::Surroundings;
-use super::subject::{Role, Subject, is_messaging};
 use super::tables::{EVENTS, TARGETS};
 use crate::engine::actor::{Kind, Operation, Turn};
 use crate::engine::kv::{Direction, Read};
@@ -48,6 +47,7 @@ use crate::facts::change::episodes::{Told, episodes};
 use crate::facts::change::merge::{self, Series};
 use crate::facts::change::series::bounds;
 use crate::facts::starter::Platform;
+use crate::facts::subject::{Role, Subject, is_messaging};
 use crate::facts::verdict::window::Ageing;
 use crate::intelligence::reference::Tracked;
 use crate::{Result, intelligence::anomaly};

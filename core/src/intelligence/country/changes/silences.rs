@@ -149,7 +149,7 @@ fn report(turn: &mut Turn<'_>) -> Result<bool> {
     for ((day,), ()) in &changed {
         VOLUME_DAYS.delete(turn, &(*day,));
         let mut sums: BTreeMap<u8, [u32; 24]> =
-            super::super::Source::ALL.iter().map(|source| (source.code(), [0; 24])).collect();
+            crate::facts::source::Source::ALL.iter().map(|source| (source.code(), [0; 24])).collect();
         VOLUMES.visit(turn, VOLUMES.prefix(&(*day,)), Direction::Ascending, |(_, source), volumes| {
             sums.insert(source, volumes.sum());
             Ok(true)

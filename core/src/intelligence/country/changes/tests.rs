@@ -14,7 +14,8 @@ use crate::engine::time::{DAY, HOUR};
 use crate::facts::change::combine::{INTERNET, Measured, Silence, combine};
 use crate::facts::change::merge::{Affected, Found};
 use crate::facts::reported::{self, Cause, Event, EventKind, Scope};
-use crate::intelligence::country::{Catalogue, Source};
+use crate::facts::source::Source;
+use crate::intelligence::country::Catalogue;
 use crate::intelligence::incidents::{Draft, IncidentType, Severity, Status};
 use crate::intelligence::reference::Tracked;
 
@@ -316,7 +317,7 @@ fn ruling_intelligence_30_a_block_is_never_a_shutdown() {
 #[test]
 fn ruling_intelligence_30_platforms_of_target_lists_are_graded_as_platforms() {
     let (actor, mut store, settings) = (ActorId::new(Kind::Country, "IT"), MemoryStore::default(), Settings::default());
-    let role = crate::intelligence::country::Role { key: "hub.example".to_owned(), essential: true };
+    let role = crate::facts::subject::Role { key: "hub.example".to_owned(), essential: true };
     let hub = Tracked { slug: "hub".to_owned(), label: "Hub".to_owned(), roles: vec![role] };
     let catalogue = Catalogue { platforms: vec![hub], ..Catalogue::default() };
     let mut space = Overlay::new(&store);

@@ -10,11 +10,13 @@ use super::detect::{Question, StatusCounts, license};
 use super::input;
 use super::leads::{self, IncidentLead, Leads, PlatformLead};
 use crate::engine::http::{Cx, Response};
+use crate::engine::number::round;
 use crate::facts::starter::Country;
+use crate::facts::subject::Subject;
+use crate::facts::subject::is_role;
 use crate::intelligence::analytics::tabular::{self, Tabular};
 use crate::intelligence::country::{
-    Detection, Explanation, ListedBlock, ListedBlocks, ListedHere, Listing, State, Subject, Summary, Verdicts, is_role,
-    round, sentence,
+    Detection, Explanation, ListedBlock, ListedBlocks, ListedHere, Listing, State, Summary, Verdicts, sentence,
 };
 use crate::intelligence::world::{self, CountrySummary, Glance, SurveyOf, Surveyed, TargetSummary};
 use crate::{

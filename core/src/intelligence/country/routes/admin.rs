@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::data::measured;
 use crate::engine::http::{Cx, Response};
 use crate::engine::runtime;
-use crate::intelligence::country::Source;
+use crate::facts::source::Source;
 use crate::intelligence::elections::DropElections;
 use crate::intelligence::reference::{self, DropReference, Reference};
 use crate::intelligence::world::{self, ChangedAnswer, ForgetImports, StartSweep, Sweep, SweepState, Task};

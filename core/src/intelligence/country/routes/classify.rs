@@ -55,7 +55,7 @@ pub fn classify_one(document: Value, fingerprints: &Fingerprints) -> ClassifyRes
             label: found.label.as_str(),
             status: found.label.status(),
             rules: found.rules.iter().map(|rule| rule.rule().name).collect(),
-            probability: Some(crate::intelligence::country::round(found.probability)),
+            probability: Some(crate::engine::number::round(found.probability)),
             method: found.method(),
             technique: found.technique.map(|technique| technique.as_str()),
             interference: found.interference,

@@ -10,11 +10,12 @@ use serde::Serialize;
 use super::accessibility::AT_ONCE;
 use super::input;
 use crate::engine::http::{Cx, Response};
+use crate::engine::number::round;
 use crate::facts::starter::Country;
 use crate::intelligence::analytics::NOTHING;
 use crate::intelligence::analytics::constants::{ISP_CRITICAL_RATE, ISP_HIGH_RATE, ISP_MEDIUM_RATE};
 use crate::intelligence::analytics::tabular::{self, Tabular};
-use crate::intelligence::country::{ListedHere, Summary, Verdicts, round};
+use crate::intelligence::country::{ListedHere, Summary, Verdicts};
 use crate::intelligence::reference::{self, Interested};
 use crate::intelligence::world::{self, Countries, CountrySummary, NetworkSummary, TargetSummary, block_rate};
 use crate::{Result, Timestamp, engine::runtime, engine::small_sort, intelligence::country};
@@ -268,8 +269,9 @@ pub(in crate::intelligence::country) fn isps_body(
 
 fn isp(asn: u32, (name, domains): Found<'_>) -> IspRow {
     let rate = block_rate(domains.iter().map(|(_, network)| *network));
-    let is_named =
-        |target: &str, network: &NetworkSummary| network.state == country::State::Blocked && !country::is_role(target);
+    let is_named = |target: &str, network: &NetworkSummary| {
+        network.state == country::State::Blocked && !crate::facts::subject::is_role(target)
+    };
     let mut top: Vec<BlockedDomain> = domains
         .iter()
         .filter(|(target, network)| is_named(target, network))

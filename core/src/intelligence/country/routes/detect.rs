@@ -6,11 +6,12 @@ use serde::{Deserialize, Serialize};
 use super::input;
 use super::leads::{self, IncidentLead, Leads, PlatformLead};
 use crate::engine::http::{Caller, Cx, Response};
+use crate::engine::number::round;
 use crate::engine::runtime::{self, Runtime};
+use crate::facts::subject::Subject;
 use crate::facts::verdict::constants::INTERVAL;
 use crate::intelligence::country::{
-    AttestationEvidence, Detect, Detection, Explanation, Listing, NetworkAnswer, RoleAnswer, State, Subject, round,
-    sentence,
+    AttestationEvidence, Detect, Detection, Explanation, Listing, NetworkAnswer, RoleAnswer, State, sentence,
 };
 use crate::{Result, Timestamp, facts::licence, intelligence::reference};
 

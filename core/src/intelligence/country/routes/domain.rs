@@ -9,10 +9,12 @@ use super::accessibility::{KnownIn, ask_all, known_of};
 use super::detect::{Question, StatusCounts, license};
 use super::leads::{self, IncidentLead, PlatformEverywhere};
 use crate::engine::http::{Cx, Response};
+use crate::facts::source::Source;
+use crate::facts::subject::Subject;
+use crate::facts::subject::is_messaging;
 use crate::facts::verdict::window::Ageing;
 use crate::intelligence::analytics::tabular::{self, Tabular};
-use crate::intelligence::country::subject::is_messaging;
-use crate::intelligence::country::{Detection, Explanation, NetworkAnswer, Source, State, Subject, sentence};
+use crate::intelligence::country::{Detection, Explanation, NetworkAnswer, State, sentence};
 use crate::intelligence::world::Glance;
 use crate::{Result, Timestamp, intelligence::reference};
 

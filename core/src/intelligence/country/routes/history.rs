@@ -18,9 +18,11 @@ use super::detect::{StatusCounts, license};
 use super::domain::{Freshness, Survey, status, subject, survey};
 use super::input;
 use crate::engine::http::{Body, Cx, Response};
+use crate::engine::number::round;
 use crate::engine::time::DAY;
+use crate::facts::subject::Subject;
 use crate::intelligence::analytics::tabular::{self, MAX_AGE};
-use crate::intelligence::country::{Days, History, HistoryDay, State, Subject, round};
+use crate::intelligence::country::{Days, History, HistoryDay, State};
 use crate::intelligence::world::{self, Chronicle};
 use crate::{Error, Result, Timestamp, engine::csv, engine::documents, engine::runtime};
 

@@ -3,7 +3,7 @@
 
 use crate::engine::http::{Cx, known_time};
 use crate::facts::starter::Country;
-use crate::intelligence::country::Subject;
+use crate::facts::subject::Subject;
 use crate::{Error, Result, Timestamp, intelligence::reference};
 
 /// A country in a body or query. `Err` holds the upper-case letters of a code that no country has.

@@ -6,7 +6,8 @@ use serde::Serialize;
 
 use super::detect::{Question, StatusCounts};
 use crate::engine::runtime::{self, Runtime};
-use crate::intelligence::country::{Detection, State, Subject, sentence};
+use crate::facts::subject::Subject;
+use crate::intelligence::country::{Detection, State, sentence};
 use crate::intelligence::incidents::{self, Incident, LatestAbout};
 use crate::intelligence::reference::{self, Owner};
 use crate::{Result, Timestamp};

@@ -13,8 +13,8 @@ use crate::engine::http::Body;
 use crate::engine::kv::{Direction, MemoryStore, Pair, Range, Read, Store, StoreError};
 use crate::engine::runtime::Runtime;
 use crate::engine::settings::Settings;
+use crate::facts::subject::Subject;
 use crate::intelligence::country::answer::{Detect, State};
-use crate::intelligence::country::subject::Subject;
 use crate::intelligence::import::{ImportKind, Options};
 use crate::intelligence::world;
 

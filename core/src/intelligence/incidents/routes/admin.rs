@@ -203,7 +203,7 @@ fn evidence_row(cx: &Cx, row: NewEvidence, subject: &str) -> Result<EvidenceRow>
     let source_ref = line("source_ref", row.source_ref.as_deref(), 500)?.or_else(|| permalink.clone());
     let source_ref = source_ref
         .ok_or_else(|| Error::bad_request("Each row of `evidence` needs a `source_ref` or a `permalink`."))?;
-    let imported = crate::intelligence::country::Source::ALL.into_iter().find(|known| known.id() == source);
+    let imported = crate::facts::source::Source::ALL.into_iter().find(|known| known.id() == source);
     let licence = imported.map(|source| source.licence_under(&cx.rt.environment().settings).to_owned()).or(line(
         "license",
         row.license.as_deref(),

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::list::subject_of;
 use crate::engine::http::Cx;
-use crate::facts::reported::moment::last_moment;
+use crate::engine::moment::last_moment;
 use crate::facts::verdict::Technique;
 use crate::intelligence::incidents::text;
 use crate::{Error, ErrorCode, Result, Timestamp};
@@ -32,7 +32,7 @@ pub async fn service(cx: &Cx, text: &str) -> Result<String> {
 
 /// A domain; a service is refused.
 pub fn domain(text: &str) -> Result<String> {
-    let subject = crate::intelligence::country::Subject::parse(text)?;
+    let subject = crate::facts::subject::Subject::parse(text)?;
     if subject.service {
         return Err(Error::bad_request(format!("{text:?} is a service, not a domain.")));
     }

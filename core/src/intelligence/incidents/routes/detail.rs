@@ -4,7 +4,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::engine::http::{Cx, Response};
-use crate::intelligence::country::{Detect, Detection, Explanation, State, Subject, sentence};
+use crate::facts::subject::Subject;
+use crate::intelligence::country::{Detect, Detection, Explanation, State, sentence};
 use crate::intelligence::incidents::actor;
 use crate::intelligence::incidents::body::{IncidentBody, NetworkBody};
 use crate::intelligence::incidents::model::Incident;

@@ -229,7 +229,7 @@ pub async fn list(cx: Cx) -> Result<Response> {
     let corroboration = Corroboration {
         independent_sources: sources.len(),
         sampled_sources: sampled.len(),
-        agreement: crate::intelligence::country::round(agreement),
+        agreement: crate::engine::number::round(agreement),
         sources: sources.clone(),
     };
     let license =

@@ -180,5 +180,5 @@ fn result(index: &Index, hit: &Hit, known: &[(u32, u16)], entry: &Entry) -> Foun
         lsa_rank: rank(Method::Lsa),
         vector_rank: rank(Method::Vectors),
     };
-    Found { id: entry.id.clone(), score: crate::intelligence::country::round(f64::from(hit.score)), why }
+    Found { id: entry.id.clone(), score: crate::engine::number::round(f64::from(hit.score)), why }
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Endorse, Level, ReadTrust, Standing, Trusted};
 use crate::engine::http::{Cx, Param, Response, Route, handler};
-use crate::intelligence::country::round;
+use crate::engine::number::round;
 use crate::relay::agent::record::ReadProfile;
 use crate::relay::agent::wire;
 use crate::relay::directory::leaderboard::{self, Best, Leaderboard};

@@ -6,9 +6,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
+use crate::engine::bogon::is_bogon;
+use crate::engine::moment::moment;
 use crate::engine::time::SECOND;
-use crate::facts::measurement::failure::is_bogon;
-use crate::facts::reported::moment::moment;
 use crate::{Error, Result, Timestamp};
 
 /// Most bytes of an answer.
@@ -170,6 +170,11 @@ pub fn retry_after(header: &str, now: Timestamp) -> Option<u64> {
     }
     let until = moment(header).filter(|until| header.ends_with("GMT") && *until >= Timestamp(0))?;
     u64::try_from(until.since(now).max(0)).ok().map(|wait| wait.div_ceil(SECOND.unsigned_abs()))
+}
+
+/// The error of a runtime that cannot reach out.
+pub fn no_way_out() -> Error {
+    Error::internal("this runtime makes no requests of its own")
 }
 
 #[cfg(test)]
