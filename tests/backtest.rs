@@ -48,8 +48,8 @@ fn run(table: &[u8], args: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// Issue: every member that the command prints, the weak figures beside the strong ones, and the history known at 1 January
-/// beside the perfect one (ruling intelligence 19).
+/// Issue: every member that the command prints, the weak figures beside the strong ones, and the history known at 1
+/// January beside the perfect one (decision late-history).
 #[test]
 fn a_backtest_has_every_member_that_is_asked_of_it() {
     let found = backtest(table().as_bytes(), "2018", "2019");
@@ -102,10 +102,10 @@ fn documented(name: &str, part: &Value) -> String {
     format!("| {name} | {auc:.3} | {precision:.3} | {skill:.3} | {ece:.4} |")
 }
 
-/// The floors of ruling intelligence 18, those of single years (19), and how far the model is above a plain logistic; and
-/// the documents tell these very figures, the weak ones beside the strong ones.
+/// The floors of decision forecast-panel, those of single years (19), and how far the model is above a plain logistic;
+/// and the documents tell these very figures, the weak ones beside the strong ones.
 #[test]
-fn rulings_intelligence_18_and_19_the_floors_hold_on_the_real_table_and_the_documents_tell_its_figures() {
+fn and_19_the_floors_hold_on_the_real_table_and_the_documents_tell_its_figures() {
     let Some(table) = data::real("shutdowns/stop_2016_2024.csv.gz") else { return };
     let began = Instant::now();
     let found = backtest(&table, "2019", "2024");
@@ -179,8 +179,8 @@ fn told(found: &Value) {
     }
 }
 
-/// The penalty of exams was chosen without any year that the backtest reports: the least within a thousandth of the best when
-/// countries are left out of the rows before 2019.
+/// The penalty of exams was chosen without any year that the backtest reports: the least within a thousandth of the
+/// best when countries are left out of the rows before 2019.
 #[test]
 fn the_penalty_of_exams_is_what_the_years_before_the_tested_ones_choose() {
     let Some(table) = data::real("shutdowns/stop_2016_2024.csv.gz") else { return };
@@ -193,8 +193,8 @@ fn the_penalty_of_exams_is_what_the_years_before_the_tested_ones_choose() {
     assert_eq!(chosen["is_used"], true, "{found}");
 }
 
-/// Issue: attribution and the search for unusual days cost little, whatever was measured: 20 donors and as many placebos, and
-/// the days of a window.
+/// Issue: attribution and the search for unusual days cost little, whatever was measured: 20 donors and as many
+/// placebos, and the days of a window.
 #[test]
 fn detectors_take_milliseconds() {
     let wave = |of: usize, day: usize| ((of * 37 + day * 101 + of * day * 13) % 97) as f64 / 970.0;

@@ -32,10 +32,10 @@ fn report(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// Ruling intelligence 20, from the file to the answer: what is no label is skipped and counted, down and ok are not
+/// Decision labels-and-bars, from the file to the answer: what is no label is skipped and counted, down and ok are not
 /// blocked, and under 200 labels no bar is said to be met.
 #[test]
-fn ruling_intelligence_20_labels_are_judged_and_all_others_counted() {
+fn labels_are_judged_and_all_others_counted() {
     let folder = tempfile::TempDir::new().unwrap();
     let mut rows = vec![
         label(1, "blocked", Shows::DnsBlocked),
@@ -92,10 +92,10 @@ fn with_two_hundred_labels_the_bars_are_told() {
     assert_ne!(body["result"], "insufficient labels");
 }
 
-/// Ruling intelligence 20: a file of labels of which none can be judged has too few of them. What the classifier rejects is no
-/// case that it was sure of.
+/// Decision labels-and-bars: a file of labels of which none can be judged has too few of them. What the classifier
+/// rejects is no case that it was sure of.
 #[test]
-fn ruling_intelligence_20_labels_that_cannot_be_judged_are_counted_and_are_no_cases() {
+fn labels_that_cannot_be_judged_are_counted_and_are_no_cases() {
     let folder = tempfile::TempDir::new().unwrap();
     let without = json!({ "label": "ok", "measurement_uid": "u" }).to_string();
     let old = json!({ "label": "ok", "superseded_by": "l-2" }).to_string();

@@ -1,5 +1,5 @@
 //! The golden lists of the interface: `golden/routes.tsv` is the route table, `golden/pending.tsv` the routes that the
-//! pages ask for and nobody has built yet (ruling 29). A change of either shows in the diff.
+//! pages ask for and nobody has built yet. A change of either shows in the diff.
 //!
 //! `HELIOGRAPH_UPDATE_GOLDEN=1 cargo test -p heliograph-tests --test golden` writes both anew.
 
@@ -86,9 +86,9 @@ fn the_route_table_is_the_golden_one() {
     compare("routes.tsv", "path\tmethod\tauth\textension", rows.collect());
 }
 
-/// Ruling foundation-relay 29.
+/// Decision listed-extensions.
 #[test]
-fn ruling_29_every_demanded_route_is_built_or_pending() {
+fn every_demanded_route_is_built_or_pending() {
     let Some(demanded) = demanded() else { return };
     let built = built();
     let pending = demanded
@@ -98,12 +98,12 @@ fn ruling_29_every_demanded_route_is_built_or_pending() {
     compare("pending.tsv", "path\tmethod\tauth", pending.collect());
 }
 
-/// Ruling foundation-relay 29.
+/// Decision listed-extensions.
 #[test]
-fn ruling_29_a_pending_route_is_in_no_router() {
+fn a_pending_route_is_in_no_router() {
     if updating() {
         // The list is written first, whichever test comes first.
-        ruling_29_every_demanded_route_is_built_or_pending();
+        every_demanded_route_is_built_or_pending();
     }
     let built = built();
     for row in rows(&golden("pending.tsv")) {
@@ -111,10 +111,10 @@ fn ruling_29_a_pending_route_is_in_no_router() {
     }
 }
 
-/// Rulings intelligence 38 and foundation-relay 29: routes are those of the pages and a declared table of extensions, and
-/// no other.
+/// Decisions features-dates-retries and listed-extensions: routes are those of the pages and a declared table of
+/// extensions, and no other.
 #[test]
-fn ruling_29_what_the_pages_do_not_ask_for_is_marked_as_an_extension() {
+fn what_the_pages_do_not_ask_for_is_marked_as_an_extension() {
     let Some(demanded) = demanded() else { return };
     let demanded: BTreeMap<Place, String> =
         demanded.into_iter().map(|row| (place(&row[0], &row[1]), row[2].clone())).collect();

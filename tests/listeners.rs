@@ -1,5 +1,5 @@
-//! Many streams at once on the real servers (issue relay 7, ruling foundation-relay 34). How fast and how large the native
-//! server is with 10,000 of them, `cargo xtask bench --agents` measures.
+//! Many streams at once on the real servers (issue relay 7, decision ten-thousand-listeners). How fast and how large
+//! the native server is with 10,000 of them, `cargo xtask bench --agents` measures.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -52,21 +52,21 @@ async fn across_reconnects(host: &str) {
 
 const SHORT: &[(&str, &str)] = &[("stream_seconds", "5")];
 
-/// Ruling foundation-relay 34.
+/// Decision ten-thousand-listeners.
 #[test]
-fn ruling_34_on_the_native_server_nothing_is_lost_or_doubled_across_reconnects() {
+fn on_the_native_server_nothing_is_lost_or_doubled_across_reconnects() {
     on(Kind::Native, SHORT, across_reconnects);
 }
 
-/// Ruling foundation-relay 34.
+/// Decision ten-thousand-listeners.
 #[test]
-fn ruling_34_on_the_worker_200_agents_get_20_messages_across_two_reconnects_once_each() {
+fn on_the_worker_200_agents_get_20_messages_across_two_reconnects_once_each() {
     on(Kind::Edge, SHORT, across_reconnects);
 }
 
-/// Ruling foundation-relay 34.
+/// Decision ten-thousand-listeners.
 #[test]
-fn ruling_34_on_the_worker_1000_sleeping_sockets_get_one_message_each() {
+fn on_the_worker_1000_sleeping_sockets_get_one_message_each() {
     on(Kind::Edge, &[], async |host| {
         let agents = register(host, SOCKETS).await;
         let place = Relay { host: host.to_owned(), agents };

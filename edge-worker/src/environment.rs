@@ -78,7 +78,7 @@ fn binding(env: &Env, name: &str) -> Option<String> {
 fn read_settings(env: &Env) -> Result<Settings, String> {
     let mut settings = Settings::default();
     settings.archives_segments = true;
-    // The one secret that has a name without the prefix too (ruling ledger 21).
+    // The one secret that has a name without the prefix too (decision operator-keys).
     if let Some(keys) = binding(env, "LEDGER_ADMIN_KEYS") {
         settings.set("ledger_admin_keys", &keys)?;
     }

@@ -1,7 +1,8 @@
 //! Published documents in Workers KV: immutable bodies with an ETag and a generation.
 //!
 //! KV is eventually consistent (a reader may see a body up to about a minute old) and caches absence too, so only
-//! documents that exist from the first start live here, never state that decides anything (ruling foundation-relay 20).
+//! documents that exist from the first start live here, never state that decides anything (decision
+//! published-documents).
 
 use heliograph_core::engine::documents::Document;
 use heliograph_core::{Error, Result, Timestamp};

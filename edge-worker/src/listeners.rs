@@ -1,9 +1,9 @@
 //! Streams open on one agent's object: server-sent events and hibernating WebSockets.
 //!
 //! The core's [`Hub`] decides what each stream gets and in which order; this module moves bytes. A commit wakes the
-//! hub without data, and every stream then reads on after its own cursor (rulings foundation-relay 7, 8). While only
-//! WebSockets are open the object may be put to sleep: each socket carries its cursor as an attachment, from which the
-//! hub is built again.
+//! hub without data, and every stream then reads on after its own cursor (decisions wake-without-data and
+//! stream-lifetimes). While only WebSockets are open the object may be put to sleep: each socket carries its cursor as
+//! an attachment, from which the hub is built again.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -28,8 +28,8 @@ use crate::{clock, hex};
 /// tell how much, so a long backlog must not be written into it at once.
 const PAGE_PAUSE: i64 = 50_000;
 
-/// Pages' worth of bytes that one socket is sent before it is closed, for the same reason: its client connects again and
-/// goes on where it was, and one that doesn't read makes the platform keep no more than that.
+/// Pages' worth of bytes that one socket is sent before it is closed, for the same reason: its client connects again
+/// and goes on where it was, and one that doesn't read makes the platform keep no more than that.
 const SOCKET_PAGES: u64 = 32;
 
 /// Pause before rows that could not be read are tried again, or a client that does not read is looked at again.

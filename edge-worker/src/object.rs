@@ -27,7 +27,8 @@ pub struct Actor {
 }
 
 impl DurableObject for Actor {
-    /// Touches nothing: an object that is only looked at must stay without storage (ruling foundation-relay 5).
+    /// Touches nothing: an object that is only looked at must stay without storage (decision
+    /// invented-names-leave-nothing).
     fn new(state: State, env: Env) -> Self {
         Actor { state: Rc::new(state), env, space: OnceCell::new() }
     }
@@ -88,7 +89,8 @@ fn is_errand(url: &Url, errand: &str) -> bool {
 }
 
 impl Actor {
-    /// Makes a request to somebody else for another object ([`errand::reach`]). Whatever goes wrong, its timer asks again.
+    /// Makes a request to somebody else for another object ([`errand::reach`]). Whatever goes wrong, its timer asks
+    /// again.
     async fn reach(&self, body: &[u8]) -> Result<Response> {
         let refused = |error: Error| worker::Error::RustError(error.to_string());
         let (actor, key): (ActorId, String) = decode(body).map_err(refused)?;
@@ -141,7 +143,7 @@ fn own_call(space: &Space, body: &[u8]) -> heliograph_core::Result<Call> {
     }
 }
 
-/// A request of the agent that lives here, forwarded whole (ruling foundation-relay 4).
+/// A request of the agent that lives here, forwarded whole (decision hops-of-a-route).
 async fn client(space: &Rc<Space>, mut request: Request) -> Result<Response> {
     let environment = match environment::started(&space.env).await {
         Ok(environment) => environment,

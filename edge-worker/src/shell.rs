@@ -45,8 +45,8 @@ impl Head {
         self.headers.get(name)?.to_str().ok()
     }
 
-    /// Where the request comes from. The peer is whom the platform names; a client cannot set the platform's header, except
-    /// on a machine that has no platform around it, where the peer is that machine itself.
+    /// Where the request comes from. The peer is whom the platform names; a client cannot set the platform's header,
+    /// except on a machine that has no platform around it, where the peer is that machine itself.
     pub fn origin(&self, proxies: &Proxies) -> Origin {
         match self.platform() {
             Some(peer) => Origin { forwarded: true, ..proxies.origin(peer, &self.headers) },
@@ -166,7 +166,7 @@ pub fn response(response: Response) -> Result<worker::Response> {
     for (name, value) in &response.headers {
         headers.append(name.as_str(), value.to_str().map_err(|error| error.to_string())?)?;
     }
-    // Clients compare their clocks with it (spec ledger 5). The platform's network adds it, the runtime alone does not.
+    // Clients compare their clocks with it. The platform's network adds it, the runtime alone does not.
     headers.set("date", &String::from(js_sys::Date::new_0().to_utc_string()))?;
     let builder = ResponseBuilder::new().with_status(response.status.as_u16()).with_headers(headers);
     match response.body {

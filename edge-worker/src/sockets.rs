@@ -1,4 +1,4 @@
-//! `GET /v1/agent/receive/ws` in the Worker (ruling foundation-relay 37).
+//! `GET /v1/agent/receive/ws` in the Worker (decision websocket-receive).
 //!
 //! A client that sends its key as a header is connected straight to its agent's object, which may sleep while nothing
 //! arrives. A browser cannot: it sends its key in the first frame, when the connection has long been accepted. Nobody
@@ -62,8 +62,8 @@ fn close(socket: &WebSocket, error: &Error) {
     let _ = socket.close(Some(websocket::close_code(error)), Some(error.message.as_ref()));
 }
 
-/// Answers the Close frame of a client with its own code (RFC 6455 section 5.5.1); with 1000 where it had none that may be
-/// sent.
+/// Answers the Close frame of a client with its own code (RFC 6455 section 5.5.1); with 1000 where it had none that may
+/// be sent.
 pub fn answer_close(socket: &WebSocket, code: usize) {
     let sendable = |code: &u16| (1000..5000).contains(code) && !matches!(code, 1004..=1006 | 1015);
     let code = u16::try_from(code).ok().filter(sendable).unwrap_or(1000);

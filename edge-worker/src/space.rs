@@ -121,7 +121,7 @@ impl Space {
     }
 
     /// Sets the alarm to `due` unless it is earlier. Nothing is awaited: the platform groups the alarm with the writes
-    /// of the same turn, so both become durable together (ruling foundation-relay 17).
+    /// of the same turn, so both become durable together (decision timers-and-alarms).
     pub fn arm(&self, due: Timestamp) {
         // Rounded up, so that what was due is due when the alarm fires.
         let at = due.plus(999).millis();

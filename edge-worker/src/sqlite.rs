@@ -4,8 +4,8 @@
 //! is the order of encoded keys. Numbers live inside keys and values as big-endian bytes: a SQLite integer would travel
 //! through JavaScript as a double and lose everything above 2^53.
 //!
-//! The table appears with the first successful write (ruling foundation 5): looking at an object that nobody created
-//! leaves nothing behind.
+//! The table appears with the first successful write (decision invented-names-leave-nothing): looking at an object that
+//! nobody created leaves nothing behind.
 
 use std::cell::{Cell, OnceCell};
 

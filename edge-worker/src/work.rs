@@ -45,7 +45,7 @@ const TIMERS: usize = 40;
 /// machinery; the core's own tables end at 11.
 const UNSTORED: u8 = 12;
 
-/// Usage is written at most once a minute (ruling foundation-relay 26).
+/// Usage is written at most once a minute (decision counts-in-memory).
 const USAGE_PERIOD: i64 = 60 * SECOND;
 
 #[derive(Default)]
@@ -65,8 +65,8 @@ pub struct Work {
     open: Cell<u32>,
 }
 
-/// Connections to others that the platform opens for one object at a time; what comes on top waits until one ends. So it
-/// does here, that an object behaves alike where no such platform is around it.
+/// Connections to others that the platform opens for one object at a time; what comes on top waits until one ends. So
+/// it does here, that an object behaves alike where no such platform is around it.
 const CONNECTIONS: u32 = 6;
 /// How often who waits for a connection looks again.
 const LOOK: Duration = Duration::from_millis(20);
@@ -91,8 +91,8 @@ impl Drop for Connection {
     }
 }
 
-/// Requests to others that follow one event: the platform makes no more than 50 on its smallest plan. For the rest the timer
-/// of their lease asks again.
+/// Requests to others that follow one event: the platform makes no more than 50 on its smallest plan. For the rest the
+/// timer of their lease asks again.
 const REQUESTS_PER_EVENT: u32 = 40;
 
 /// Somebody who waits until these pieces were tried.

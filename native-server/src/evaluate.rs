@@ -1,14 +1,14 @@
 //! How well probabilities and labels fit what people found: Brier score, calibration error, sensitivity and specificity
-//! (methods 3.3, ruling intelligence 20). Pure; not part of `core`, so that the Worker need not carry it.
+//! (decision labels-and-bars). Pure; not part of `core`, so that the Worker need not carry it.
 
 use heliograph_core::facts::verdict::posterior::Beta;
 use serde::Serialize;
 
 /// Bins of equal mass of the calibration error.
 const BINS: usize = 10;
-/// Labels under which no bar is evaluated (ruling intelligence 20).
+/// Labels under which no bar is evaluated (decision labels-and-bars).
 pub const LEAST_LABELS: usize = 200;
-/// Abstention from which on no bar is met (ruling intelligence 20).
+/// Abstention from which on no bar is met (decision labels-and-bars).
 const MOST_ABSTENTION: f64 = 0.2;
 /// Goals (issue: calibration; the last two are OONI's published figures).
 const BRIER: f64 = 0.03;
@@ -119,7 +119,8 @@ pub fn evaluate(cases: &[Case]) -> Evaluation {
     let ece = gap(&reliability);
     let decided = abstention.point.is_some_and(|share| share < MOST_ABSTENTION);
     let holds = |name, goal, met: bool| Bar { name, goal, met: (n >= LEAST_LABELS).then_some(met) };
-    // An interval that lies above the goal is better than one that includes it. Without a label of the class nobody can say.
+    // An interval that lies above the goal is better than one that includes it. Without a label of the class nobody can
+    // say.
     let share_holds = |name, goal, share: &Share| Bar {
         met: holds(name, goal, decided && share.high >= goal).met.filter(|_| share.of > 0),
         ..holds(name, goal, false)
@@ -171,8 +172,8 @@ pub fn calibration_error(said: &[(f64, bool)]) -> Option<f64> {
     gap(&bins(&said.iter().map(case).collect::<Vec<_>>()))
 }
 
-/// Ten bins of equal mass of cases sorted by probability. Cases of one probability share their mean truth, so that the order of the file
-/// does not decide which of them falls into which bin.
+/// Ten bins of equal mass of cases sorted by probability. Cases of one probability share their mean truth, so that the
+/// order of the file does not decide which of them falls into which bin.
 fn bins(cases: &[Case]) -> Vec<Bin> {
     let mut sorted: Vec<(f64, f64)> = cases.iter().map(|case| (case.probability, truth(case))).collect();
     for tied in sorted.chunk_by_mut(|a, b| a.0 == b.0) {
@@ -254,10 +255,10 @@ mod tests {
         found.bars.iter().find(|bar| bar.name == name).unwrap().met
     }
 
-    /// Ruling intelligence 20: unknown counts as not blocked for sensitivity, and as abstention; a bar is met when the
-    /// interval includes the goal and under a fifth are unknown; under 200 labels nothing is said.
+    /// Decision labels-and-bars: unknown counts as not blocked for sensitivity, and as abstention; a bar is met when
+    /// the interval includes the goal and under a fifth are unknown; under 200 labels nothing is said.
     #[test]
-    fn ruling_intelligence_20_bars_stand_inside_the_interval_and_unknown_is_no_way_out() {
+    fn bars_stand_inside_the_interval_and_unknown_is_no_way_out() {
         let good = evaluate(&many(50, 0, 150, 0));
         assert_eq!(good.result, "met", "{good:?}");
         assert_eq!(evaluate(&many(50, 0, 149, 0)).result, "insufficient labels");

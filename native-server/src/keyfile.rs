@@ -1,4 +1,4 @@
-//! The key file `<data>.key`: master keys and the generated operator key (ruling foundation-relay 24).
+//! The key file `<data>.key`: master keys and the generated operator key (decision master-key-file).
 //!
 //! ```text
 //! # comment lines
@@ -215,9 +215,9 @@ mod tests {
     use super::*;
     use crate::testing::folder;
 
-    /// Ruling foundation-relay 24.
+    /// Decision master-key-file.
     #[test]
-    fn ruling_foundation_relay_24_a_key_file_is_made_once_private_and_read_again() {
+    fn a_key_file_is_made_once_private_and_read_again() {
         let folder = folder("keyfile");
         let data = folder.file("d.redb");
         let made = load_or_create(&data, true).unwrap();
@@ -232,9 +232,9 @@ mod tests {
         }
     }
 
-    /// Ruling foundation-relay 24.
+    /// Decision master-key-file.
     #[test]
-    fn ruling_foundation_relay_24_data_without_its_key_file_is_refused() {
+    fn data_without_its_key_file_is_refused() {
         let folder = folder("keyfile-missing");
         let data = folder.file("d.redb");
         let error = load_or_create(&data, false).unwrap_err();
@@ -251,9 +251,9 @@ mod tests {
         assert_eq!(parse(&std::fs::read_to_string(&path).unwrap()).unwrap(), keys);
     }
 
-    /// Ruling foundation-relay 24.
+    /// Decision master-key-file.
     #[test]
-    fn ruling_foundation_relay_24_a_rotation_keeps_every_earlier_key_and_the_operators() {
+    fn a_rotation_keeps_every_earlier_key_and_the_operators() {
         let folder = folder("keyfile-rotate");
         let data = folder.file("d.redb");
         let first = load_or_create(&data, true).unwrap();

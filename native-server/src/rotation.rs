@@ -1,8 +1,9 @@
-//! Rotating the master key (ruling foundation-relay 24), and moving what is sealed under the new one.
+//! Rotating the master key (decision master-key-file), and moving what is sealed under the new one.
 //!
 //! The order keeps every value readable after a stop at any point: the key file with the new key is durable first, then
 //! the data knows the key (from there on a start with the old key file is refused), and only then does anything seal
-//! under it. Moving is background work on all agents and channels, in bounded pieces; a start takes up what an earlier run left.
+//! under it. Moving is background work on all agents and channels, in bounded pieces; a start takes up what an earlier
+//! run left.
 //!
 //! A data file from before texts were sealed has some as they were written: the same work seals them, once.
 
@@ -28,7 +29,8 @@ const BATCH: usize = 32;
 const PAUSE: Duration = Duration::from_millis(10);
 /// Pause after storage refused.
 const RETRY: Duration = Duration::from_secs(5);
-/// When to look once more: a request that began before the rotation may have stored a value under the earlier key since.
+/// When to look once more: a request that began before the rotation may have stored a value under the earlier key
+/// since.
 const AGAIN: Duration = Duration::from_secs(60);
 
 /// What is under way.

@@ -112,7 +112,7 @@ impl Deployment {
     }
 }
 
-/// Writes usage counters once a minute (ruling foundation-relay 26).
+/// Writes usage counters once a minute (decision counts-in-memory).
 async fn write_usage(native: Arc<Native>) {
     let mut minute = tokio::time::interval(USAGE_INTERVAL);
     minute.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);

@@ -1,4 +1,4 @@
-//! `GET /v1/agent/receive/ws`: messages as WebSocket text frames (ruling foundation-relay 37).
+//! `GET /v1/agent/receive/ws`: messages as WebSocket text frames (decision websocket-receive).
 //!
 //! The key comes in the header `X-Agent-Key`, or, from browsers, in the first frame `{"api_key": ..., "since": ...}`
 //! within five seconds; never in the address. No frame marks anything read.
@@ -104,8 +104,8 @@ async fn first_frame(socket: &mut WebSocket) -> First {
     tokio::time::timeout(FIRST_FRAME, frame).await.unwrap_or(First::Nothing)
 }
 
-/// Takes what still comes until both sides have closed, within bounds: reading on sends the answer to a Close frame, and
-/// whoever closed first sees its own answered (RFC 6455 section 5.5.1).
+/// Takes what still comes until both sides have closed, within bounds: reading on sends the answer to a Close frame,
+/// and whoever closed first sees its own answered (RFC 6455 section 5.5.1).
 async fn finish(mut socket: impl Stream<Item = Result<Message, axum::Error>> + Unpin) {
     let rest = async { while let Some(Ok(_)) = socket.next().await {} };
     // A client that takes longer than that goes without.
@@ -156,8 +156,8 @@ async fn pump(socket: WebSocket, mut stream: Outlet) {
     }
 }
 
-/// Sends a page, a frame for each of its lines. Each is sent before the next is handed over, so that no more than one waits
-/// in the buffer of the library.
+/// Sends a page, a frame for each of its lines. Each is sent before the next is handed over, so that no more than one
+/// waits in the buffer of the library.
 async fn send(to: &mut SplitSink<WebSocket, Message>, page: Bytes) -> Result<(), axum::Error> {
     for line in page.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
         let Ok(text) = std::str::from_utf8(line) else { continue };

@@ -1,4 +1,4 @@
-//! A backup taken while the writer works is one consistent state (ruling foundation-relay 23).
+//! A backup taken while the writer works is one consistent state (decision commands-on-servers).
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod common;
@@ -16,9 +16,9 @@ use heliograph_core::engine::actor::host::probe::{Forward, Later};
 
 const ACTORS: u64 = 40;
 
-/// Ruling foundation-relay 23.
+/// Decision commands-on-servers.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn ruling_foundation_relay_23_a_copy_under_writes_is_the_state_of_one_moment() {
+async fn a_copy_under_writes_is_the_state_of_one_moment() {
     let folder = folder("backup-load");
     let bench = Bench::open(&folder.file("d.redb"));
     // Enough rows for the copying to take longer than many commits.

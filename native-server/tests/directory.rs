@@ -1,4 +1,4 @@
-//! How fast agents are found in a large directory (ruling foundation-relay 14).
+//! How fast agents are found in a large directory (decision agent-search-order).
 //!
 //! Ignored, since it takes minutes:
 //! `cargo test --release -p heliograph --test directory -- --ignored --nocapture`. `HELIOGRAPH_DIRECTORY_AGENTS` takes
@@ -97,10 +97,10 @@ fn percentile(times: &[Duration], share: f64) -> Duration {
     times[((times.len() - 1) as f64 * share) as usize]
 }
 
-/// Ruling foundation-relay 14: p99 under 20 ms natively at a million agents.
+/// Decision agent-search-order: p99 under 20 ms natively at a million agents.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "takes minutes; the number is for RESULTS.md"]
-async fn ruling_foundation_relay_14_a_million_agents_are_searched_within_20_ms() {
+async fn a_million_agents_are_searched_within_20_ms() {
     let agents = std::env::var("HELIOGRAPH_DIRECTORY_AGENTS").map_or(1_000_000, |text| text.parse().unwrap());
     let folder = folder("directory");
     let bench = Bench::open(&folder.file("d.redb"));

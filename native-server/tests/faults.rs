@@ -1,4 +1,4 @@
-//! Ruling foundation-relay 9, step by step, on a backend that fails underneath redb.
+//! Decision reopen-after-failure, step by step, on a backend that fails underneath redb.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod common;
@@ -28,9 +28,9 @@ async fn fill(bench: &Bench, actors: usize) {
     }
 }
 
-/// Ruling foundation-relay 9.
+/// Decision reopen-after-failure.
 #[tokio::test(flavor = "multi_thread")]
-async fn ruling_foundation_relay_9_a_failed_sync_refuses_its_batch_and_recovers_by_reopening() {
+async fn a_failed_sync_refuses_its_batch_and_recovers_by_reopening() {
     let folder = folder("sync-fault");
     let faults = Arc::new(Faults::default());
     let bench = Bench::faulty(&folder.file("d.redb"), &faults);
@@ -61,9 +61,9 @@ async fn ruling_foundation_relay_9_a_failed_sync_refuses_its_batch_and_recovers_
 static PLAIN: std::sync::LazyLock<heliograph_core::engine::actor::host::probe::Add> =
     std::sync::LazyLock::new(|| add("x"));
 
-/// Ruling foundation-relay 9.
+/// Decision reopen-after-failure.
 #[tokio::test(flavor = "multi_thread")]
-async fn ruling_foundation_relay_9_reads_answer_503_until_the_file_is_open_again() {
+async fn reads_answer_503_until_the_file_is_open_again() {
     let folder = folder("read-503");
     let faults = Arc::new(Faults::default());
     let bench = Bench::faulty(&folder.file("d.redb"), &faults);
@@ -84,9 +84,9 @@ async fn ruling_foundation_relay_9_reads_answer_503_until_the_file_is_open_again
     assert_eq!(bench.count("actor-5"), 1);
 }
 
-/// Ruling foundation-relay 9.
+/// Decision reopen-after-failure.
 #[tokio::test(flavor = "multi_thread")]
-async fn ruling_foundation_relay_9_after_reopening_reads_are_served_while_writes_wait_for_the_probe() {
+async fn after_reopening_reads_are_served_while_writes_wait_for_the_probe() {
     let folder = folder("probe-gate");
     let faults = Arc::new(Faults::default());
     let bench = Bench::faulty(&folder.file("d.redb"), &faults);

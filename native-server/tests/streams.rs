@@ -121,9 +121,9 @@ async fn streams_end_at_once_when_the_server_stops() {
     deployment.close().await;
 }
 
-/// Ruling foundation-relay 37.
+/// Decision websocket-receive.
 #[tokio::test(flavor = "multi_thread")]
-async fn ruling_foundation_relay_37_a_web_socket_takes_its_key_from_the_header_or_the_first_frame() {
+async fn a_web_socket_takes_its_key_from_the_header_or_the_first_frame() {
     let folder = folder("ws");
     let server = start(&folder.file("d.redb"), 30).await;
     let (did, key) = server.agent("reader").await;
@@ -148,9 +148,9 @@ async fn ruling_foundation_relay_37_a_web_socket_takes_its_key_from_the_header_o
     assert_eq!(ids[0], ids[1]);
 }
 
-/// Ruling foundation-relay 37.
+/// Decision websocket-receive.
 #[tokio::test(flavor = "multi_thread")]
-async fn ruling_foundation_relay_37_a_web_socket_without_a_right_key_is_refused() {
+async fn a_web_socket_without_a_right_key_is_refused() {
     let folder = folder("ws-refused");
     let server = start(&folder.file("d.redb"), 30).await;
     let url = format!("ws://{}/v1/agent/receive/ws", server.address);

@@ -58,9 +58,9 @@ async fn a_failed_operation_leaves_nothing_and_fails_no_other() {
     assert_eq!(bench.counter("a"), (2, vec!["good".into(), "good".into()]));
 }
 
-/// Ruling foundation-relay 19.
+/// Decision bounded-commits.
 #[tokio::test(flavor = "multi_thread")]
-async fn ruling_foundation_relay_19_a_panic_answers_500_and_fails_no_other() {
+async fn a_panic_answers_500_and_fails_no_other() {
     let folder = folder("panic");
     let bench = Bench::open(&folder.file("d.redb"));
     let good = add("good");

@@ -1,9 +1,10 @@
-//! `cargo xtask bench --agents`: agents that listen, and what a message between them costs (issue relay 7, ruling
-//! foundation-relay 34).
+//! `cargo xtask bench --agents`: agents that listen, and what a message between them costs (issue relay 7, decision
+//! ten-thousand-listeners).
 //!
-//! Every agent holds an SSE stream as the TypeScript SDK does, with the server's own stream life of 30 s. After a minute
-//! without messages the memory is read; then messages go between agents drawn at random. A bare axum echo over SSE has the
-//! same listeners and the same rate before and after. `--number N` takes another number of agents, for shorter times.
+//! Every agent holds an SSE stream as the TypeScript SDK does, with the server's own stream life of 30 s. After a
+//! minute without messages the memory is read; then messages go between agents drawn at random. A bare axum echo over
+//! SSE has the same listeners and the same rate before and after. `--number N` takes another number of agents, for
+//! shorter times.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -22,7 +23,7 @@ pub const HEADING: &str = "\n## Agents\n";
 const WRITERS: usize = 64;
 /// What one idle stream may take of resident memory (issue relay 7).
 const MEMORY: f64 = 40_000.0;
-/// What p99 may be in any case, in milliseconds, and in times of the echo's (ruling foundation-relay 34).
+/// What p99 may be in any case, in milliseconds, and in times of the echo's (decision ten-thousand-listeners).
 const P99: (f64, f64) = (50.0, 5.0);
 
 /// How much, and how long.

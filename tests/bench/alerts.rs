@@ -1,9 +1,9 @@
-//! `cargo xtask bench --alerts`: one incident told to 10,000 subscriptions, and what a mailbox feels of it (issue: load).
+//! `cargo xtask bench --alerts`: one incident told to 10,000 subscriptions, and what a mailbox feels of it.
 //!
-//! A receiver on loopback answers 200 at once and notes what came. Two incidents happen, one after the other: the first is
-//! for subscriptions of a key each, the second for keys with a hundred each. Before and meanwhile one agent writes to
-//! another, and reads what came, at a steady pace; the time that takes is compared. `--number N` takes another number of
-//! subscriptions.
+//! A receiver on loopback answers 200 at once and notes what came. Two incidents happen, one after the other: the first
+//! is for subscriptions of a key each, the second for keys with a hundred each. Before and meanwhile one agent writes
+//! to another, and reads what came, at a steady pace; the time that takes is compared. `--number N` takes another
+//! number of subscriptions.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::{load, machine};
 
 const CONNECTIONS: usize = 32;
-/// Milliseconds (issue: cost).
+/// Milliseconds.
 const TARGET: f64 = 20.0;
 /// The question that does nothing but answer.
 const BARE: &str = "GET /health";
@@ -41,8 +41,8 @@ impl Measured {
         [self.first, self.again, self.once_more.unwrap_or(self.again)].map(|outcome| f64::from(outcome.p99) / 1e3)
     }
 
-    /// CPU of one request by that of `bare`, the question that costs least: the speed of a machine, and what else runs on it,
-    /// fall out of this as they do not fall out of a time.
+    /// CPU of one request by that of `bare`, the question that costs least: the speed of a machine, and what else runs
+    /// on it, fall out of this as they do not fall out of a time.
     fn by(&self, bare: &Measured) -> Option<f64> {
         Some(self.cpu[1]? / bare.cpu[1]?)
     }

@@ -1,8 +1,8 @@
-//! `cargo xtask bench --incidents`: what readers of incidents wait for when there are 20,000 of them (issue: cost).
+//! `cargo xtask bench --incidents`: what readers of incidents wait for when there are 20,000 of them.
 //!
 //! They are made by the operator's route, so that the file holds what any other way would leave in it. Every public GET
-//! endpoint about them is then asked at 32 connections, with filters, deep pages and changing words; last, the whole export
-//! is read by several readers at once, with the memory that it takes.
+//! endpoint about them is then asked at 32 connections, with filters, deep pages and changing words; last, the whole
+//! export is read by several readers at once, with the memory that it takes.
 
 use std::fmt::Write as _;
 use std::path::Path;

@@ -1,10 +1,10 @@
-//! `cargo xtask bench --large`: what a deployment of the size that the project is meant for costs (issue: cost).
+//! `cargo xtask bench --large`: what a deployment of the size that the project is meant for costs.
 //!
-//! Five million observation rows over 180 countries, 2,000 sites and 3,000 networks, in the order of time as dumps come,
-//! and as uneven as measurements are: a few countries, sites and networks give most of them. They are written to a file
-//! row by row, imported by the command line into a new data file, and served, with incidents of
-//! [`crate::incidents`] beside what the rows show; every public endpoint is then asked at 32 connections. `--rows N` takes
-//! another number of rows, `--store FILE` keeps the data file or takes it from an earlier run, and
+//! Five million observation rows over 180 countries, 2,000 sites and 3,000 networks, in the order of time as dumps
+//! come, and as uneven as measurements are: a few countries, sites and networks give most of them. They are written to
+//! a file row by row, imported by the command line into a new data file, and served, with incidents of
+//! [`crate::incidents`] beside what the rows show; every public endpoint is then asked at 32 connections. `--rows N`
+//! takes another number of rows, `--store FILE` keeps the data file or takes it from an earlier run, and
 //! `HELIOGRAPH_BENCH_ONLY=text` asks only questions whose name has the text in it.
 
 use std::collections::HashSet;
@@ -47,12 +47,13 @@ pub struct Large {
     pub peak: [Option<u64>; 2],
     /// Resident bytes of the server at the end.
     pub resident: Option<u64>,
-    /// Length of the file, and what it takes on the disk: redb doubles a file ahead of its use, and what was never written
-    /// takes no space. After the import, and after all that follows from it.
+    /// Length of the file, and what it takes on the disk: redb doubles a file ahead of its use, and what was never
+    /// written takes no space. After the import, and after all that follows from it.
     pub file: [machine::FileSize; 2],
     /// CPU seconds of the import, of all threads.
     pub import_cpu: Option<f64>,
-    /// CPU seconds of the server until it had computed everything that an import leads to; `None` when that took too long.
+    /// CPU seconds of the server until it had computed everything that an import leads to; `None` when that took too
+    /// long.
     pub followed_cpu: Option<f64>,
     pub questions: Vec<Measured>,
 }
@@ -179,7 +180,8 @@ fn command(store: &Path, cores: &machine::Cores) -> Command {
     command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(store);
     command.env("HELIOGRAPH_ADMIN_KEY", ADMIN_KEY).env("HELIOGRAPH_ACCESS_LOG", "false");
     command.env("HELIOGRAPH_ACCESSIBILITY_PER_MINUTE", "0");
-    // Incidents are kept as they are written in answers, with their links: at another port they would be written anew for each.
+    // Incidents are kept as they are written in answers, with their links: at another port they would be written anew
+    // for each.
     command.env("HELIOGRAPH_PUBLIC_URL", "http://bench.example");
     command
 }

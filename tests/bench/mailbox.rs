@@ -1,8 +1,9 @@
-//! `cargo xtask bench --mailbox`: what a page of a full mailbox costs (ruling foundation-relay 10).
+//! `cargo xtask bench --mailbox`: what a page of a full mailbox costs (decision mailbox-pages).
 //!
 //! One mailbox gets 100,000 messages from seven agents in eleven threads, 99 of 100 are marked read, and the first, the
-//! middle and the last page of every indexed filter are asked for in turn on one connection, page after page, so that other
-//! work on the machine falls on all alike. How many rows a page reads is tested without a clock in `agent::mailbox`.
+//! middle and the last page of every indexed filter are asked for in turn on one connection, page after page, so that
+//! other work on the machine falls on all alike. How many rows a page reads is tested without a clock in
+//! `agent::mailbox`.
 
 use std::fmt::Write as _;
 use std::path::Path;

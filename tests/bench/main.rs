@@ -1,12 +1,12 @@
-//! `cargo xtask bench`: how fast, beside yardsticks measured in the same minutes (rulings foundation-relay 33).
+//! `cargo xtask bench`: how fast, beside yardsticks measured in the same minutes (decision fair-benches).
 //!
 //! Every round measures, one after the other on the same disk and the same cores: the raw fdatasync rate, a bare axum
 //! JSON handler, a cached lookup, detection from stored aggregates, durable sends at 1, 16 and 64 connections, and the
 //! fdatasync rate again. Three rounds; ratios are taken within a round and the worst round counts. Then imports with
 //! their peak memory, and the Worker's start and size. Server and generator are pinned to different cores where
-//! `taskset` is there. `--large`, `--incidents`, `--agents`, `--mailbox`, `--alerts`, `--overload`, `--races`, `--probes`, `--forecasts`, `--fair`,
-//! `--ledger`, `--ledger-grown` and `--ledger-edge` measure other things. The result is
-//! `tests/bench/RESULTS.md`; `--quick` measures shortly and writes nothing.
+//! `taskset` is there. `--large`, `--incidents`, `--agents`, `--mailbox`, `--alerts`, `--overload`, `--races`,
+//! `--probes`, `--forecasts`, `--fair`, `--ledger`, `--ledger-grown` and `--ledger-edge` measure other things. The
+//! result is `tests/bench/RESULTS.md`; `--quick` measures shortly and writes nothing.
 
 mod agents;
 mod alerts;

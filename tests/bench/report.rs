@@ -7,7 +7,7 @@ use crate::edge::Edge;
 use crate::imports::Imports;
 use crate::load::Outcome;
 
-/// The rate of the disk that the durable target was set for (ruling foundation-relay 33).
+/// The rate of the disk that the durable target was set for (decision fair-benches).
 const REFERENCE_FSYNC: f64 = 7_000.0;
 
 /// One target with the worst and the best round.

@@ -19,7 +19,7 @@ use crate::machine::Cores;
 const LOOKUP: &str = "/data/censorship-index.json";
 /// Connections of the largest send run, each an agent of its own.
 const AGENTS: usize = 64;
-/// Bytes of ciphertext in a durable send (ruling foundation-relay 33).
+/// Bytes of ciphertext in a durable send (decision fair-benches).
 const CIPHERTEXT: usize = 1_024;
 /// Measurements of the busiest series.
 const BUSY: &str = "ooni/observations_KE_2023_telegram.csv.gz";

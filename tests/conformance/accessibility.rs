@@ -1,4 +1,4 @@
-//! Accessibility (interface 4.3; spec intelligence 5.9 to 5.12 and 15).
+//! Accessibility.
 
 use heliograph_core::engine::time::Timestamp;
 use heliograph_tests::client::Client;
@@ -16,10 +16,10 @@ cases![
     what_is_not_two_letters_is_400,
     the_domain_is_echoed_as_asked_and_the_country_as_a_code,
     accessibility_score_follows_the_status,
-    ruling_26_confidence_is_the_chance_of_being_right_and_evidence_strength_the_amount,
-    ruling_11_as_of_works_on_checks_batches_and_summaries,
+    confidence_is_the_chance_of_being_right_and_evidence_strength_the_amount,
+    as_of_works_on_checks_batches_and_summaries,
     a_known_block_of_a_country_is_shown_with_basis,
-    ruling_t7_answers_about_a_site_of_a_platform_name_it_and_lists_are_shown,
+    answers_about_a_site_of_a_platform_name_it_and_lists_are_shown,
     a_service_name_may_stand_for_a_domain,
     a_batch_answers_in_the_order_of_the_request_with_a_summary,
     a_batch_is_limited_to_50_and_needs_both_members,
@@ -40,7 +40,7 @@ fn site(client: &Client, as_of: &str) -> Value {
     check(client, &format!("domain={SITE}&country={COUNTRY}&as_of={as_of}"))
 }
 
-/// Checks names and types of spec intelligence 5.9; a missing `accessibilityScore` prints NaN in a client (section 15).
+/// Checks names and types; a missing `accessibilityScore` prints NaN in a client.
 fn check_shape(body: &Value) {
     for name in ["domain", "country", "countryName", "status", "checkedAt"] {
         assert!(body[name].as_str().is_some_and(|text| !text.is_empty()), "{name}: {body}");
@@ -116,7 +116,7 @@ fn what_is_not_two_letters_is_400(suite: &Suite) {
 }
 
 fn the_domain_is_echoed_as_asked_and_the_country_as_a_code(suite: &Suite) {
-    // Agents compare the echo with what they sent (spec intelligence 5.9).
+    // Agents compare the echo with what they sent.
     let client = suite.client();
     for domain in ["https://WWW.Nobody.example/path", "NOBODY.example.", "nobody.example"] {
         let body = check(&client, &format!("domain={}&country=se", domain.replace(':', "%3A").replace('/', "%2F")));
@@ -133,13 +133,13 @@ fn accessibility_score_follows_the_status(suite: &Suite) {
     assert_eq!(known["accessibilityScore"], 0.0, "{known}");
 }
 
-fn ruling_26_confidence_is_the_chance_of_being_right_and_evidence_strength_the_amount(suite: &Suite) {
+fn confidence_is_the_chance_of_being_right_and_evidence_strength_the_amount(suite: &Suite) {
     let body = site(&suite.prepared("site", with_blocked_site), INSIDE);
     assert!(body["confidence"].as_f64().unwrap() > 0.5, "a decided status is more likely right than wrong: {body}");
     assert!((0.0..=1.0).contains(&body["evidenceStrength"].as_f64().unwrap()), "{body}");
 }
 
-fn ruling_11_as_of_works_on_checks_batches_and_summaries(suite: &Suite) {
+fn as_of_works_on_checks_batches_and_summaries(suite: &Suite) {
     let client = suite.prepared("site", with_blocked_site);
     let as_of = Timestamp::parse(INSIDE);
     let echoed = |body: &Value| Timestamp::parse(body["as_of"].as_str().unwrap_or_else(|| panic!("no as_of: {body}")));
@@ -168,7 +168,7 @@ fn a_known_block_of_a_country_is_shown_with_basis(suite: &Suite) {
     assert_eq!(elsewhere["status"], "unknown");
 }
 
-fn ruling_t7_answers_about_a_site_of_a_platform_name_it_and_lists_are_shown(suite: &Suite) {
+fn answers_about_a_site_of_a_platform_name_it_and_lists_are_shown(suite: &Suite) {
     let client = suite.client();
     let answers = [
         check(&client, "domain=telegram.org&country=SE"),

@@ -58,7 +58,7 @@ fn an_identity_without_optional_keys_shows_nulls(suite: &Suite) {
     assert!(identity["signed_prekey"].is_object());
 }
 
-/// Ruling foundation-relay 27.
+/// Decision private-activity.
 fn interface_2_an_identity_hides_activity(suite: &Suite) {
     let client = suite.client();
     let agent = Agent::server_side(&client);

@@ -1,5 +1,5 @@
-//! Open data over all countries: measurement group, dumps, and what all tables share (interface 4.2 and 4.3; spec
-//! intelligence 3.10, 3.11, 4, 5.8). Platforms, networks, topics and tools are in `services`.
+//! Open data over all countries: measurement group, dumps, and what all tables share. Platforms, networks, topics and
+//! tools are in `services`.
 
 use std::time::Duration;
 
@@ -20,16 +20,16 @@ cases![
     the_summary_counts_what_is_there,
     the_intent_profile_has_shares_of_nationally_blocked_domains,
     category_leaders_need_a_category_that_exists,
-    ruling_23_pairs_of_countries_carry_expected_overlap_and_significance,
+    pairs_of_countries_carry_expected_overlap_and_significance,
     most_blocked_domains_are_ordered_by_countries,
     network_depth_and_techniques_take_a_country,
     quality_has_its_components_and_the_coverage_of_categories,
     regions_come_at_two_levels,
-    ruling_11_rankings_of_a_past_time_echo_it_and_are_not_cached,
+    rankings_of_a_past_time_echo_it_and_are_not_cached,
     every_table_comes_as_csv_too,
     every_public_answer_has_a_tag_and_every_table_of_the_interface_a_csv,
     lists_hold_exactly_as_many_as_the_limit,
-    ruling_40_monthly_dumps_have_a_list_a_codebook_and_a_checksum,
+    monthly_dumps_have_a_list_a_codebook_and_a_checksum,
     the_methodology_prints_the_numbers_of_the_rankings,
     rankings_follow_new_measurements_and_their_removal,
 ];
@@ -171,7 +171,7 @@ fn the_summary_counts_what_is_there(suite: &Suite) {
     assert_eq!(body["top_categories"][0]["category"], "NEWS", "{body}");
     assert_eq!(body["top_categories"][0]["domains"], 4, "{body}");
     assert_eq!(body["sources"][0]["source"], "ooni", "{body}");
-    // Ruling intelligence 35: the strictest licence of what is in it.
+    // Decision licence-and-removal: the strictest licence of what is in it.
     assert!(body["license"].as_str().unwrap().contains("NC"), "{body}");
 }
 
@@ -212,7 +212,7 @@ fn category_leaders_need_a_category_that_exists(suite: &Suite) {
     }
 }
 
-fn ruling_23_pairs_of_countries_carry_expected_overlap_and_significance(suite: &Suite) {
+fn pairs_of_countries_carry_expected_overlap_and_significance(suite: &Suite) {
     let body = past(suite, "/v1/measurement/co-blocking");
     assert_eq!((&body["n_pairs"], &body["n_pairs_tested"]), (&3.into(), &3.into()), "{body}");
     let pairs = array(&body, "pairs");
@@ -314,7 +314,7 @@ fn regions_come_at_two_levels(suite: &Suite) {
     suite.client().get("/v1/measurement/by-region?level=planet").expect_error(400, "BAD_REQUEST");
 }
 
-fn ruling_11_rankings_of_a_past_time_echo_it_and_are_not_cached(suite: &Suite) {
+fn rankings_of_a_past_time_echo_it_and_are_not_cached(suite: &Suite) {
     let client = prepared(suite);
     for path in RANKINGS {
         let answer = client.get(&at(path));
@@ -441,7 +441,7 @@ fn every_public_answer_has_a_tag_and_every_table_of_the_interface_a_csv(suite: &
     assert!(csv.text().lines().count() > 1 && csv.text().contains(",blocked,0"), "{}", csv.text());
 }
 
-/// Interface section 8 and spec intelligence 5.8: as many as allowed, and one more.
+/// As many as allowed, and one more.
 fn lists_hold_exactly_as_many_as_the_limit(suite: &Suite) {
     let asns = |n: u32| (1..=n).map(|asn| asn.to_string()).collect::<Vec<_>>().join(",");
     let client = suite.client();
@@ -459,7 +459,7 @@ fn lists_hold_exactly_as_many_as_the_limit(suite: &Suite) {
     }
 }
 
-fn ruling_40_monthly_dumps_have_a_list_a_codebook_and_a_checksum(suite: &Suite) {
+fn monthly_dumps_have_a_list_a_codebook_and_a_checksum(suite: &Suite) {
     let client = prepared(suite);
     let countries = client.get("/data/dumps").expect(200);
     row(array(&countries, "countries"), "country", "FI");
@@ -544,7 +544,7 @@ pub fn wait(client: &Client, path: &str, wanted: impl Fn(&Value) -> bool) -> Val
     panic!("{path} never changed: {}", client.get(path).text());
 }
 
-/// Ruling foundation-relay 20: published documents follow their data.
+/// Decision published-documents: published documents follow their data.
 fn rankings_follow_new_measurements_and_their_removal(suite: &Suite) {
     let target = suite.fresh(&[("publish_interval", "1")]);
     let client = target.client();

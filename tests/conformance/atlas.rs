@@ -1,5 +1,5 @@
-//! Unusual days, drifting domains, the classifier, scores, topics and networks at risk (interface 4.10, spec intelligence
-//! 11, ruling intelligence 38).
+//! Unusual days, drifting domains, the classifier, scores, topics and networks at risk (decision
+//! features-dates-retries).
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::{Suite, cases};
 cases![
     a_first_start_says_everywhere_that_too_little_is_known,
     bad_input_is_refused_by_name,
-    ruling_38_the_last_day_is_judged_by_twelve_features,
+    the_last_day_is_judged_by_twelve_features,
     domains_whose_blocking_changed_most_lead_the_leaderboard,
     the_classifier_learns_from_reported_events_and_states_figures_of_unseen_days,
     components_add_up_to_the_score_exactly,
@@ -33,8 +33,8 @@ const DAYS: i64 = 90;
 const NETWORKS: u32 = 7;
 const SITES: [&str; 4] = ["first.example", "second.example", "third.example", "moved.example"];
 
-/// Whether a network resets a site so many days ago: three networks the first sites all the time, one more the last site
-/// within the last week, and two more everything on days of a shutdown.
+/// Whether a network resets a site so many days ago: three networks the first sites all the time, one more the last
+/// site within the last week, and two more everything on days of a shutdown.
 fn reset(country: &str, site: usize, network: u32, back: i64) -> bool {
     let shut = back % 2 == 0 && (3..5).contains(&network);
     let blocked = if site < 3 { network < 3 } else { network < 4 && back <= 7 };
@@ -110,7 +110,7 @@ fn filled(suite: &Suite) -> Client {
     suite.prepared("atlas", prepare)
 }
 
-/// What every answer of this family has (spec intelligence 11).
+/// What every answer of this family has.
 fn check_family(body: &Value) {
     assert!(body["generated_at"].is_string() && body["license"].is_string(), "{body}");
     assert!(body["honest_caveats"].as_array().is_some_and(|caveats| !caveats.is_empty()), "{body}");
@@ -174,8 +174,8 @@ fn bad_input_is_refused_by_name(suite: &Suite) {
     client.get("/v1/forecast/asn-gnn?limit=0").expect_error(400, "BAD_REQUEST");
 }
 
-/// Ruling intelligence 38: the twelve features of DBSCAN.
-fn ruling_38_the_last_day_is_judged_by_twelve_features(suite: &Suite) {
+/// Decision features-dates-retries: the twelve features of DBSCAN.
+fn the_last_day_is_judged_by_twelve_features(suite: &Suite) {
     let client = filled(suite);
     let body = client.get(&format!("/v1/anomaly/dbscan/{}", COUNTRY.to_lowercase())).expect(200);
     check_family(&body);

@@ -1,4 +1,5 @@
-//! Measurements in, incidents out, on every runtime (rulings intelligence 3, 15, 30; the Kenya proof).
+//! Measurements in, incidents out, on every runtime (decisions incident-dates, order-of-data and incident-grades; the
+//! Kenya proof).
 
 use std::time::{Duration, Instant};
 
@@ -10,8 +11,8 @@ use serde_json::Value;
 use crate::{Suite, cases};
 
 cases![
-    ruling_3_a_made_up_block_becomes_one_incident_and_late_data_amend_it,
-    ruling_3_kenya_2023_is_one_incident,
+    a_made_up_block_becomes_one_incident_and_late_data_amend_it,
+    kenya_2023_is_one_incident,
     a_report_speaks_up_to_the_last_day_of_its_table_and_no_further,
     a_beginning_that_nobody_saw_is_unknown_until_earlier_data_come,
 ];
@@ -49,7 +50,7 @@ fn wait(client: &Client, country: &str, enough: impl Fn(&[Value]) -> bool) -> Ve
     }
 }
 
-fn ruling_3_a_made_up_block_becomes_one_incident_and_late_data_amend_it(suite: &Suite) {
+fn a_made_up_block_becomes_one_incident_and_late_data_amend_it(suite: &Suite) {
     let target = suite.fresh(&[]);
     let client = target.client();
     data::import(&client.admin(), "ooni-observations", "", rows(4..=16, 8..=10, 1).as_bytes());
@@ -68,7 +69,7 @@ fn ruling_3_a_made_up_block_becomes_one_incident_and_late_data_amend_it(suite: &
     assert_eq!(later[0]["endTime"], "2024-03-12T21:00:00.000Z", "{later:#?}");
 }
 
-fn ruling_3_kenya_2023_is_one_incident(suite: &Suite) {
+fn kenya_2023_is_one_incident(suite: &Suite) {
     let Some(telegram) = data::real("ooni/observations_KE_2023_telegram.csv.gz") else { return };
     let target = suite.fresh(&[]);
     let client = target.client();
@@ -121,8 +122,8 @@ fn a_report_speaks_up_to_the_last_day_of_its_table_and_no_further(suite: &Suite)
     }
 }
 
-/// The failures have no comparison of their own: those of the 8th and 9th are blocked votes once the days around them show that
-/// the site works on both networks.
+/// The failures have no comparison of their own: those of the 8th and 9th are blocked votes once the days around them
+/// show that the site works on both networks.
 fn a_beginning_that_nobody_saw_is_unknown_until_earlier_data_come(suite: &Suite) {
     let target = suite.fresh(&[]);
     let client = target.client();

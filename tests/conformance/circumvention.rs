@@ -1,5 +1,5 @@
 //! Tests of circumvention tools: OpenVPN, Riseup VPN and Tor over Snowflake, from documents to `/v1/vpn-accessibility`
-//! (ruling intelligence 31; spec intelligence 3.11).
+//! (decision import-counts).
 
 use heliograph_tests::client::Client;
 use heliograph_tests::data;
@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use crate::{Suite, cases};
 
 cases![
-    ruling_31_tests_of_vpns_reach_the_list_of_reachability,
+    tests_of_vpns_reach_the_list_of_reachability,
     tools_are_asked_for_by_country_and_by_provider,
-    ruling_31_real_documents_of_vpns_are_counted_as_their_tools,
+    real_documents_of_vpns_are_counted_as_their_tools,
 ];
 
 /// When the documents are of.
@@ -70,7 +70,7 @@ fn providers(body: &Value) -> Vec<&str> {
     body["by_provider"].as_array().unwrap().iter().map(|row| row["provider"].as_str().unwrap()).collect()
 }
 
-fn ruling_31_tests_of_vpns_reach_the_list_of_reachability(suite: &Suite) {
+fn tests_of_vpns_reach_the_list_of_reachability(suite: &Suite) {
     let body = asked(suite, "");
     assert_eq!((&body["available"], providers(&body)), (&json!(true), vec!["torsf", "openvpn", "riseupvpn"]), "{body}");
     let hosts = |at: usize| {
@@ -112,7 +112,7 @@ fn tools_are_asked_for_by_country_and_by_provider(suite: &Suite) {
     }
 }
 
-fn ruling_31_real_documents_of_vpns_are_counted_as_their_tools(suite: &Suite) {
+fn real_documents_of_vpns_are_counted_as_their_tools(suite: &Suite) {
     let Some(text) = data::real("ooni/fastpath_2024-01-01.jsonl.gz") else { return };
     let target = suite.fresh(&[]);
     data::import(&target.client().admin(), "ooni-fastpath", "", &text);

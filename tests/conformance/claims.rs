@@ -1,4 +1,4 @@
-//! Claims in words (interface 4.1; spec intelligence 2.8; ruling intelligence 34).
+//! Claims in words (decision claims-contradicted).
 
 use heliograph_tests::client::Client;
 use heliograph_tests::data;
@@ -9,10 +9,10 @@ use crate::detect::with_blocked_site;
 use crate::{Suite, cases};
 
 cases![
-    ruling_34_a_claim_is_confirmed_contradicted_or_undecided_by_what_was_measured,
+    a_claim_is_confirmed_contradicted_or_undecided_by_what_was_measured,
     a_claim_answers_every_member_that_a_client_reads,
     a_claim_about_a_documented_block_is_likely_and_never_more,
-    ruling_34_nothing_about_a_country_and_period_is_no_data,
+    nothing_about_a_country_and_period_is_no_data,
     what_was_measured_long_ago_is_said_to_be,
     the_reason_tells_of_the_incident_that_decides,
     a_sentence_that_cannot_be_checked_says_what_it_lacks,
@@ -68,7 +68,7 @@ fn check_shape(body: &Value) {
     }
 }
 
-fn ruling_34_a_claim_is_confirmed_contradicted_or_undecided_by_what_was_measured(suite: &Suite) {
+fn a_claim_is_confirmed_contradicted_or_undecided_by_what_was_measured(suite: &Suite) {
     let client = suite.prepared("site", with_blocked_site);
     // Two of four networks reset it in Finland, one of four in Norway.
     for (claim, country, verdict, contradicted) in [
@@ -108,7 +108,7 @@ fn a_claim_about_a_documented_block_is_likely_and_never_more(suite: &Suite) {
     assert!(body["confidence"].as_f64().unwrap() <= 0.6, "{body}");
 }
 
-fn ruling_34_nothing_about_a_country_and_period_is_no_data(suite: &Suite) {
+fn nothing_about_a_country_and_period_is_no_data(suite: &Suite) {
     let client = suite.client();
     for claim in ["nobody-tests-this.example is blocked in Sweden", "The internet was shut down in Sweden in 2011"] {
         let body = verify(&client, claim);
@@ -147,7 +147,8 @@ fn a_claim_is_required_and_bounded(suite: &Suite) {
     client.post("/verify-claim", &json!({ "claim": format!("{longest}x") })).expect_error(400, "BAD_REQUEST");
 }
 
-/// Ruling intelligence 11: old measurements decide nothing about today, and the answer does not deny that they exist.
+/// Decision answers-about-a-time: old measurements decide nothing about today, and the answer does not deny that they
+/// exist.
 fn what_was_measured_long_ago_is_said_to_be(suite: &Suite) {
     let client = suite.prepared("site", with_blocked_site);
     let body = verify(&client, &format!("{SITE} is blocked in Finland"));
@@ -314,7 +315,7 @@ fn a_nationwide_claim_needs_a_national_incident(suite: &Suite) {
     }
 }
 
-/// Ruling intelligence 3: the end is the last blocked vote, and the window of a verdict looks back beyond it.
+/// Decision incident-dates: the end is the last blocked vote, and the window of a verdict looks back beyond it.
 fn an_end_shows_in_the_days_after_it(suite: &Suite) {
     let client = suite.prepared("spans", with_spans);
     for (claim, verdict) in [
@@ -415,7 +416,7 @@ fn an_incident_supports_a_claim_about_a_network_that_it_names(suite: &Suite) {
     }
 }
 
-/// Ruling intelligence 11: what was seen long ago says nothing about now.
+/// Decision answers-about-a-time: what was seen long ago says nothing about now.
 fn what_is_over_now_needs_measurements_of_now(suite: &Suite) {
     let client = suite.prepared("spans", with_spans);
     for claim in [

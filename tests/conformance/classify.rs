@@ -1,4 +1,4 @@
-//! Classification of raw documents (rulings intelligence 8 and section 2).
+//! Classification of raw documents (decision classify-one-document and section 2).
 
 use heliograph_tests::simulation::Dice;
 use heliograph_tests::synthetic::{PLANTED, Shows, document};
@@ -13,7 +13,7 @@ cases![
     a_batch_is_classified_in_order_and_equals_single_answers,
     more_than_50_or_none_is_400,
     a_document_of_another_kind_or_broken_is_unknown_or_refused_and_never_a_fault,
-    ruling_37_no_answer_shows_an_address_of_the_probe,
+    no_answer_shows_an_address_of_the_probe,
     a_classification_stores_nothing,
 ];
 
@@ -40,7 +40,7 @@ fn check_shape(result: &Value) {
     assert!(method.is_null() || method.is_string(), "{result}");
 }
 
-/// The class that rulings/intelligence.md section 2 gives a scenario name.
+/// The class of a scenario by its name (decision scenario-truths).
 fn truth(name: &str) -> &'static [&'static str] {
     match name {
         "successWithHTTPS"
@@ -187,7 +187,7 @@ fn a_document_of_another_kind_or_broken_is_unknown_or_refused_and_never_a_fault(
     assert!(matches!(answer.status, 400 | 413), "{}", answer.status);
 }
 
-fn ruling_37_no_answer_shows_an_address_of_the_probe(suite: &Suite) {
+fn no_answer_shows_an_address_of_the_probe(suite: &Suite) {
     for shows in [Shows::Works, Shows::DnsBlocked, Shows::Down] {
         let text = classify(&suite.client(), &document(shows, "a.example", "NO", 64_500, TIME)).to_string();
         assert!(PLANTED.iter().all(|address| !text.contains(address)), "{text}");

@@ -1,4 +1,4 @@
-//! Country pages and their networks (spec intelligence 3.3, 3.7, 15).
+//! Country pages and their networks.
 
 use heliograph_core::facts::starter::Country;
 use heliograph_tests::client::{Answer, Client};
@@ -13,12 +13,12 @@ use crate::{Suite, cases};
 
 cases![
     a_country_page_has_both_layouts_that_clients_read,
-    ruling_33_a_country_without_data_is_200_with_score_null_and_a_reason,
+    a_country_without_data_is_200_with_score_null_and_a_reason,
     every_iso_country_has_a_page,
     no_country_is_404_and_no_code_is_400,
     a_country_page_is_cached_by_its_tag,
-    ruling_20_a_country_page_follows_its_data_soon,
-    ruling_11_a_past_country_page_is_computed_and_echoes_the_time,
+    a_country_page_follows_its_data_soon,
+    a_past_country_page_is_computed_and_echoes_the_time,
     networks_of_a_country_have_what_clients_format,
     networks_of_a_country_without_data_are_an_empty_list,
     pages_name_the_incidents_that_go_on_and_no_others,
@@ -59,7 +59,7 @@ fn a_country_page_has_both_layouts_that_clients_read(suite: &Suite) {
     assert_eq!(past["data"]["ooni"]["measurementCount"], 64, "{past}");
 }
 
-fn ruling_33_a_country_without_data_is_200_with_score_null_and_a_reason(suite: &Suite) {
+fn a_country_without_data_is_200_with_score_null_and_a_reason(suite: &Suite) {
     let body = page(&suite.client(), "/data/country/se");
     check_page(&body, "SE");
     assert_eq!((&body["score"], &body["data"]["score"]), (&Value::Null, &Value::Null), "{body}");
@@ -96,13 +96,13 @@ fn a_country_page_is_cached_by_its_tag(suite: &Suite) {
     check_caching(&suite.prepared("site", with_blocked_site), "/data/country/NO", "application/json");
 }
 
-/// Ruling foundation-relay 20.
-fn ruling_20_a_country_page_follows_its_data_soon(suite: &Suite) {
+/// Decision published-documents.
+fn a_country_page_follows_its_data_soon(suite: &Suite) {
     let target = suite.fresh(&[]);
     let client = target.client();
     let before = client.get("/data/country/NO");
     with_blocked_site(&client);
-    // Published at most 10 s later, and seen on the edge within 30 s (ruling foundation-relay 20).
+    // Published at most 10 s later, and seen on the edge within 30 s (decision published-documents).
     let generation = |answer: &Answer| answer.json()["generation"].as_u64().unwrap();
     for _ in 0..60 {
         let after = client.get("/data/country/NO");
@@ -116,7 +116,7 @@ fn ruling_20_a_country_page_follows_its_data_soon(suite: &Suite) {
     panic!("the page never changed: {}", before.text());
 }
 
-fn ruling_11_a_past_country_page_is_computed_and_echoes_the_time(suite: &Suite) {
+fn a_past_country_page_is_computed_and_echoes_the_time(suite: &Suite) {
     let client = suite.prepared("site", with_blocked_site);
     for path in ["/data/country/NO", "/data/country/NO/isps"] {
         let body = page(&client, &format!("{path}?as_of={INSIDE}"));
@@ -169,7 +169,7 @@ fn pages_name_the_incidents_that_go_on_and_no_others(suite: &Suite) {
     for path in ["/data/country/IR", "/v1/censorship-index/IR"] {
         let body = wait(&client, path, |body| of(body) != &json!([]));
         assert_eq!(of(&body), &expected, "{body}");
-        // Ruling intelligence 11: about the past, what went on then.
+        // Decision answers-about-a-time: about the past, what went on then.
         assert_eq!(of(&page(&client, &format!("{path}?as_of={INSIDE}"))), &json!([]), "{path}");
         let both = page(&client, &format!("{path}?as_of=2025-03-01T12:00:00Z"));
         assert_eq!(of(&both).as_array().map(Vec::len), Some(2), "{both}");

@@ -1,4 +1,4 @@
-//! Detection (interface 2 and 4.1; spec intelligence 2.1, 2.2).
+//! Detection.
 
 use heliograph_core::engine::time::Timestamp;
 use heliograph_core::facts::starter::{Country, known_blocks};
@@ -14,7 +14,7 @@ cases![
     an_unmeasured_domain_has_every_field_of_the_interface,
     a_documented_block_is_known_list_with_bounded_confidence_and_the_date_of_its_list,
     a_measured_block_is_blocked_with_networks_counts_and_method,
-    ruling_7_the_national_answer_names_blocked_and_tested_networks,
+    the_national_answer_names_blocked_and_tested_networks,
     a_demo_key_gets_no_network_breakdown_and_is_told_so,
     missing_or_mistyped_members_are_400,
     a_missing_or_wrong_key_is_401,
@@ -22,12 +22,12 @@ cases![
     lower_case_countries_are_accepted,
     what_is_not_two_letters_is_400,
     two_letters_that_are_no_country_are_200_unmeasured,
-    ruling_29_every_spelling_of_a_domain_is_one_target,
-    ruling_29_a_subdomain_does_not_take_the_answer_of_its_parent,
+    every_spelling_of_a_domain_is_one_target,
+    a_subdomain_does_not_take_the_answer_of_its_parent,
     a_service_name_is_answered_from_its_roles,
     what_is_no_domain_is_400,
-    ruling_11_as_of_is_echoed_and_means_what_is_known_about_that_time,
-    ruling_12_old_evidence_decays_to_unknown_and_says_since_when,
+    as_of_is_echoed_and_means_what_is_known_about_that_time,
+    old_evidence_decays_to_unknown_and_says_since_when,
     as_of_that_is_no_time_is_400,
     a_batch_has_counts_that_add_up,
     a_batch_collapses_duplicates,
@@ -60,7 +60,7 @@ fn at(client: &Client, as_of: &str) -> Value {
     client.post("/hydra/v1/detect", &body).expect(200)
 }
 
-/// Checks names and types of every member of interface section 2.
+/// Checks names and types of every member.
 pub fn check_shape(body: &Value) {
     let status = body["status"].as_str().unwrap();
     assert!(["blocked", "accessible", "unknown"].contains(&status), "{body}");
@@ -80,7 +80,7 @@ pub fn check_shape(body: &Value) {
         assert_eq!(kind == "none", status != "blocked", "{body}");
     }
     assert!(body["country"].is_string() && body["target"].is_string(), "{body}");
-    // Ruling intelligence 26: confidence is about the status, so it is 0 for every unknown.
+    // Decision confidence-of-status: confidence is about the status, so it is 0 for every unknown.
     assert_eq!(status == "unknown", confidence == 0.0, "{body}");
 }
 
@@ -95,8 +95,8 @@ fn an_unmeasured_domain_has_every_field_of_the_interface(suite: &Suite) {
     assert_eq!(body["blockingMethod"], Value::Null);
     assert_eq!(body["sources"], json!([]));
     assert_eq!((&body["country"], &body["target"]), (&json!("SE"), &json!("nobody-measured-this.example")));
-    // `lastChecked` of an unmeasured answer is the time of the answer (ruling intelligence 27); the memory runtime has
-    // a clock of its own.
+    // `lastChecked` of an unmeasured answer is the time of the answer (decision counts-and-basis); the memory runtime
+    // has a clock of its own.
     if suite.kind != heliograph_tests::target::Kind::Memory {
         let before = before.duration_since(std::time::UNIX_EPOCH).unwrap().as_micros() as i64;
         let checked = Timestamp::parse(body["lastChecked"].as_str().unwrap()).unwrap().0;
@@ -104,8 +104,8 @@ fn an_unmeasured_domain_has_every_field_of_the_interface(suite: &Suite) {
     }
 }
 
-/// Ruling intelligence 27: a listed answer keeps an evidence count of 0 and the list's date; ruling intelligence 26: its
-/// confidence is at most 0.6.
+/// Decision counts-and-basis: a listed answer keeps an evidence count of 0 and the list's date; decision
+/// confidence-of-status: its confidence is at most 0.6.
 fn a_documented_block_is_known_list_with_bounded_confidence_and_the_date_of_its_list(suite: &Suite) {
     let client = research(&suite.client());
     let now = Timestamp::parse(detect(&client, "SE", "now.example")["lastChecked"].as_str().unwrap()).unwrap();
@@ -140,7 +140,7 @@ fn a_documented_block_is_known_list_with_bounded_confidence_and_the_date_of_its_
     }
 }
 
-/// Ruling intelligence 27: `evidenceCount` counts distinct measurements, and `lastChecked` is the newest of them.
+/// Decision counts-and-basis: `evidenceCount` counts distinct measurements, and `lastChecked` is the newest of them.
 fn a_measured_block_is_blocked_with_networks_counts_and_method(suite: &Suite) {
     let body = at(&research(&suite.prepared("site", with_blocked_site)), INSIDE);
     check_shape(&body);
@@ -167,7 +167,7 @@ fn a_measured_block_is_blocked_with_networks_counts_and_method(suite: &Suite) {
     }
 }
 
-fn ruling_7_the_national_answer_names_blocked_and_tested_networks(suite: &Suite) {
+fn the_national_answer_names_blocked_and_tested_networks(suite: &Suite) {
     let body = at(&research(&suite.prepared("site", with_blocked_site)), INSIDE);
     assert_eq!((&body["networksBlocked"], &body["networksTested"]), (&json!(1), &json!(4)), "{body}");
     // One network of four with equal weight is 25% of the weight but not two networks: the country is not blocked.
@@ -263,7 +263,7 @@ fn two_letters_that_are_no_country_are_200_unmeasured(suite: &Suite) {
     }
 }
 
-fn ruling_29_every_spelling_of_a_domain_is_one_target(suite: &Suite) {
+fn every_spelling_of_a_domain_is_one_target(suite: &Suite) {
     let client = research(&suite.prepared("site", with_blocked_site));
     let expected = at(&client, INSIDE);
     for target in [
@@ -289,7 +289,7 @@ fn ruling_29_every_spelling_of_a_domain_is_one_target(suite: &Suite) {
     }
 }
 
-fn ruling_29_a_subdomain_does_not_take_the_answer_of_its_parent(suite: &Suite) {
+fn a_subdomain_does_not_take_the_answer_of_its_parent(suite: &Suite) {
     let client = research(&suite.prepared("site", with_blocked_site));
     for target in ["news.daily-news.example", "www.www.daily-news.example", "wwwdaily-news.example", "example"] {
         let body = json!({ "country": COUNTRY, "target": target, "as_of": INSIDE });
@@ -309,7 +309,7 @@ fn a_service_name_is_answered_from_its_roles(suite: &Suite) {
         check_shape(&body);
         assert_eq!(body["basis"], "unmeasured", "{service}");
     }
-    // Documented: a platform's block is the answer for its essential hosts too (ruling intelligence 29).
+    // Documented: a platform's block is the answer for its essential hosts too (decision keys-and-roles).
     let now = Timestamp::parse(detect(&client, "SE", "now.example")["lastChecked"].as_str().unwrap()).unwrap();
     let platform = known_blocks::all()
         .iter()
@@ -353,7 +353,7 @@ fn what_is_no_domain_is_400(suite: &Suite) {
     }
 }
 
-fn ruling_11_as_of_is_echoed_and_means_what_is_known_about_that_time(suite: &Suite) {
+fn as_of_is_echoed_and_means_what_is_known_about_that_time(suite: &Suite) {
     let client = research(&suite.prepared("site", with_blocked_site));
     let body = at(&client, INSIDE);
     assert_eq!(Timestamp::parse(body["as_of"].as_str().unwrap()), Timestamp::parse(INSIDE), "{body}");
@@ -371,7 +371,7 @@ fn ruling_11_as_of_is_echoed_and_means_what_is_known_about_that_time(suite: &Sui
     assert_eq!(at(&client, INSIDE), body);
 }
 
-fn ruling_12_old_evidence_decays_to_unknown_and_says_since_when(suite: &Suite) {
+fn old_evidence_decays_to_unknown_and_says_since_when(suite: &Suite) {
     let client = research(&suite.prepared("site", with_blocked_site));
     // The votes are of 9 to 12 March 2024. Three weeks later they still count, 31 days after the last they do not.
     let young = at(&client, "2024-04-02T12:00:00Z");

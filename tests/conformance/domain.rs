@@ -1,4 +1,4 @@
-//! Domain pages and their history (spec intelligence 3.8, 3.9, 15).
+//! Domain pages and their history.
 
 use heliograph_tests::client::Client;
 use heliograph_tests::synthetic::{BLOCKING, CLEAN, COUNTRY, HALF_BLOCKED, INSIDE, SITE};
@@ -10,12 +10,12 @@ use crate::{Suite, cases};
 cases![
     a_domain_page_has_what_clients_format,
     a_domain_that_nobody_measured_is_an_honest_empty_page,
-    ruling_29_every_spelling_of_a_domain_is_one_page,
+    every_spelling_of_a_domain_is_one_page,
     what_is_no_domain_is_400,
     a_history_is_newest_first_with_totals_per_day,
     a_history_of_one_country_is_only_about_it,
     days_are_clamped_and_nonsense_is_400,
-    ruling_11_past_pages_echo_their_time,
+    past_pages_echo_their_time,
 ];
 
 fn page(client: &Client) -> Value {
@@ -58,7 +58,7 @@ fn a_domain_that_nobody_measured_is_an_honest_empty_page(suite: &Suite) {
     assert_eq!(body["summary"]["totalDataPoints"], 0, "{body}");
 }
 
-fn ruling_29_every_spelling_of_a_domain_is_one_page(suite: &Suite) {
+fn every_spelling_of_a_domain_is_one_page(suite: &Suite) {
     let client = suite.prepared("site", with_blocked_site);
     let expected = page(&client);
     for spelling in
@@ -119,7 +119,7 @@ fn days_are_clamped_and_nonsense_is_400(suite: &Suite) {
     }
 }
 
-fn ruling_11_past_pages_echo_their_time(suite: &Suite) {
+fn past_pages_echo_their_time(suite: &Suite) {
     let client = suite.prepared("site", with_blocked_site);
     assert!(page(&client)["as_of"].is_string());
     assert!(history(&client, "")["as_of"].is_string());

@@ -1,4 +1,4 @@
-//! Elections (interface 4.3, spec intelligence 5.13 and 5.14, rulings intelligence 33 and 38).
+//! Elections (decisions index-with-little-data and features-dates-retries).
 
 use heliograph_core::engine::time::DAY;
 use heliograph_tests::client::Client;
@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use crate::{Suite, cases, forecasts};
 
 cases![
-    ruling_38_the_calendar_ships_with_sources_status_and_precision,
-    ruling_38_a_month_or_a_year_is_never_given_a_day,
+    the_calendar_ships_with_sources_status_and_precision,
+    a_month_or_a_year_is_never_given_a_day,
     an_imported_calendar_adds_and_replaces_and_its_removal_brings_back_what_ships,
     bad_rows_are_named_with_their_line,
     without_history_a_briefing_says_what_is_missing,
@@ -30,7 +30,7 @@ fn day(client: &Client, days: i64) -> String {
     client.now().plus(days * DAY).to_date_text()
 }
 
-fn ruling_38_the_calendar_ships_with_sources_status_and_precision(suite: &Suite) {
+fn the_calendar_ships_with_sources_status_and_precision(suite: &Suite) {
     let body = suite.client().get("/v1/elections/calendar").expect(200);
     assert!(body["count"].as_u64().unwrap() >= 40, "{body}");
     assert_eq!(body["count"], rows(&body).len(), "{body}");
@@ -54,7 +54,7 @@ fn ruling_38_the_calendar_ships_with_sources_status_and_precision(suite: &Suite)
     assert!(!rows(&year).is_empty() && rows(&year).iter().all(|row| row["date"].as_str().unwrap().starts_with("2028")));
 }
 
-fn ruling_38_a_month_or_a_year_is_never_given_a_day(suite: &Suite) {
+fn a_month_or_a_year_is_never_given_a_day(suite: &Suite) {
     let body = suite.client().get("/v1/elections/calendar").expect(200);
     let france = &of(&body, "FR")[0];
     assert_eq!((&france["date"], &france["datePrecision"]), (&json!("2027-04"), &json!("month")), "{france}");
@@ -103,7 +103,7 @@ fn bad_rows_are_named_with_their_line(suite: &Suite) {
     admin.send("POST", "/v1/admin/import/elections", None, b"country,date\nKE,2027\n").expect_error(400, "BAD_REQUEST");
 }
 
-/// Ruling 33: no shutdown table is not zero shutdowns; an unscored country has tier 0.
+/// No shutdown table is not zero shutdowns; an unscored country has tier 0.
 fn without_history_a_briefing_says_what_is_missing(suite: &Suite) {
     let body = suite.client().get("/v1/elections/ke/briefing").expect(200);
     assert_eq!((&body["country"], &body["countryName"]), (&json!("KE"), &json!("Kenya")), "{body}");

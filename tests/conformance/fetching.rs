@@ -1,5 +1,5 @@
-//! Fetching from sources with a public interface, against answers on loopback (issue of more inputs; ruling
-//! intelligence 40): off by default, page by page, shown with its failures, never inside.
+//! Fetching from sources with a public interface, against answers on loopback (decision dumps-and-recompute): off by
+//! default, page by page, shown with its failures, never inside.
 
 use heliograph_tests::source::{Source, response};
 use heliograph_tests::target::Target;
@@ -10,7 +10,7 @@ use crate::{Suite, cases};
 cases![
     nothing_is_fetched_unless_it_is_switched_on,
     what_is_switched_on_is_fetched_window_by_window_and_page_by_page,
-    ruling_40_a_failing_fetch_is_shown_with_its_error_and_the_next_try,
+    a_failing_fetch_is_shown_with_its_error_and_the_next_try,
     no_fetch_goes_to_a_private_address,
 ];
 
@@ -148,7 +148,7 @@ fn what_is_switched_on_is_fetched_window_by_window_and_page_by_page(suite: &Suit
     assert!(asked.iter().max().unwrap() - asked.iter().min().unwrap() <= 3, "{asked:?}");
 }
 
-fn ruling_40_a_failing_fetch_is_shown_with_its_error_and_the_next_try(suite: &Suite) {
+fn a_failing_fetch_is_shown_with_its_error_and_the_next_try(suite: &Suite) {
     let source = Source::start(|path| match path.contains("/outages/") {
         true => response("429 Too Many Requests", "retry-after: 7200\r\n", "slow down"),
         false => response("200 OK", "", r#"{"error":"internal"}"#),

@@ -1,4 +1,4 @@
-//! Forecasts of shutdowns (interface 4.3, spec intelligence 5.1 to 5.3, 10.9 and 11).
+//! Forecasts of shutdowns.
 
 use std::time::Duration;
 
@@ -22,8 +22,8 @@ cases![
     without_history_base_rates_are_served_and_say_so,
     a_history_that_nothing_has_learned_from_is_not_called_none,
     an_answer_about_many_countries_is_put_together_once,
-    ruling_17_a_learned_forecast_has_the_members_that_clients_read,
-    ruling_17_high_risk_selects_on_the_greater_of_both_risks,
+    a_learned_forecast_has_the_members_that_clients_read,
+    high_risk_selects_on_the_greater_of_both_risks,
     a_batch_answers_each_country_or_says_why_not,
     horizons_have_intervals_and_rise,
     every_runtime_tells_the_numbers_of_this_process_to_a_billionth,
@@ -45,7 +45,8 @@ pub fn table(now: Timestamp) -> String {
         "start_date,end_date,country,area_name,geo_scope,shutdown_type,shutdown_extent,actual_cause\n".to_owned();
     for back in 1..5 * 365i64 {
         // What a plain rate of the country cannot know: a month and a half of unrest, then four and a half of quiet.
-        // The days between have no common step with those that are learned from, or a one-day forecast would see all or none.
+        // The days between have no common step with those that are learned from, or a one-day forecast would see all or
+        // none.
         if (back / 45) % 4 == 0 && [1, 3, 5, 8, 10].contains(&(back % 11)) {
             out += &format!("{},{},Sweden,Lund,,Shutdown,Full network,Protests\n", day(back), day(back));
         }
@@ -163,7 +164,7 @@ fn an_answer_about_many_countries_is_put_together_once(suite: &Suite) {
     assert_eq!(twice[0]["errors"][0]["country"], "nowhere", "{twice:?}");
 }
 
-fn ruling_17_a_learned_forecast_has_the_members_that_clients_read(suite: &Suite) {
+fn a_learned_forecast_has_the_members_that_clients_read(suite: &Suite) {
     let client = learned(suite);
     let body = client.get(&format!("/v1/forecast/{OFTEN}/7day")).expect(200);
     assert_eq!((&body["country"], &body["country_name"]), (&json!("SE"), &json!("Sweden")), "{body}");
@@ -198,7 +199,7 @@ fn ruling_17_a_learned_forecast_has_the_members_that_clients_read(suite: &Suite)
     assert_eq!(predicted["daily"][0]["risk"], days[1]["risk"], "{predicted}");
 }
 
-fn ruling_17_high_risk_selects_on_the_greater_of_both_risks(suite: &Suite) {
+fn high_risk_selects_on_the_greater_of_both_risks(suite: &Suite) {
     let client = learned(suite);
     let body = client.get("/v1/forecast/high-risk?threshold=0.2").expect(200);
     assert_eq!(body["high_risk_countries"], body["countries"], "{body}");

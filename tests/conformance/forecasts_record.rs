@@ -1,5 +1,4 @@
-//! Forecasts held to what came of them: reports, accuracy, calibration, the track record (interface 4.9 and 4.10, spec
-//! intelligence 10.1, 10.4, 10.6 and 11).
+//! Forecasts held to what came of them: reports, accuracy, calibration, the track record.
 
 use std::time::Duration;
 
@@ -50,7 +49,7 @@ fn without_a_model_nothing_is_claimed(suite: &Suite) {
     assert!(!track["honest_caveats"].as_array().unwrap().is_empty(), "{track}");
 }
 
-/// Interface section 5, spec intelligence 10.1: an admin key; subscriber keys are the secrets of alert subscriptions.
+/// An admin key; subscriber keys are the secrets of alert subscriptions.
 fn reports_need_a_key_and_ten_an_hour_are_taken_of_each(suite: &Suite) {
     let target = suite.fresh(&[("sentinel_admin_key", KEY)]);
     let client = target.client();
@@ -159,8 +158,8 @@ fn reports_refuse_bad_input_by_name(suite: &Suite) {
     assert_eq!(client.get("/v1/sentinel/accuracy?window_days=9999").expect(200)["window_days"], 365);
 }
 
-/// Issue: later events resolve forecasts; figures come from stored forecasts against stored outcomes. Only where time can
-/// be let pass.
+/// Issue: later events resolve forecasts; figures come from stored forecasts against stored outcomes. Only where time
+/// can be let pass.
 fn later_events_resolve_forecasts_with_lead_times(suite: &Suite) {
     if suite.kind != Kind::Memory {
         return;
@@ -214,8 +213,8 @@ fn later_events_resolve_forecasts_with_lead_times(suite: &Suite) {
     assert_eq!(csv.text().lines().count(), days.len() + 1, "{}", csv.text());
 }
 
-/// Issue: a new model is promoted only when it beats the served one, each promotion is in the changelog, and the old one is
-/// kept for rollback. Only where time can be let pass.
+/// Issue: a new model is promoted only when it beats the served one, each promotion is in the changelog, and the old
+/// one is kept for rollback. Only where time can be let pass.
 fn a_better_model_replaces_the_served_one_and_a_rollback_brings_it_back(suite: &Suite) {
     if suite.kind != Kind::Memory {
         return;

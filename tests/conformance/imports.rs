@@ -1,4 +1,5 @@
-//! Operator imports (rulings intelligence 6, 14, 15, 31, 37 and foundation-relay 22; the Kenya proof).
+//! Operator imports (decisions ipv6-and-probe-faults, identity-of-measurements, order-of-data, import-counts,
+//! addresses-discarded and repeatable-import-chunks; the Kenya proof).
 
 use heliograph_core::facts::measurement::ImportCounts;
 use heliograph_tests::client::Client;
@@ -12,23 +13,23 @@ use crate::detect::research;
 use crate::{Suite, cases};
 
 cases![
-    ruling_31_raw_documents_reach_the_counts_of_a_careful_importer,
-    ruling_31_fastpath_rows_reach_the_counts_of_a_careful_importer,
+    raw_documents_reach_the_counts_of_a_careful_importer,
+    fastpath_rows_reach_the_counts_of_a_careful_importer,
     every_list_of_the_real_data_is_read_without_an_unexplained_refusal,
     kenya_the_three_networks_are_blocked_inside_the_window_and_not_outside,
     kenya_the_clean_networks_are_never_blocked,
     kenya_importing_again_is_all_duplicates_and_changes_no_byte,
-    ruling_22_importing_twice_changes_nothing,
-    ruling_15_any_order_and_any_split_gives_the_same_answers,
-    ruling_14_one_measurement_in_two_forms_counts_once,
+    importing_twice_changes_nothing,
+    any_order_and_any_split_gives_the_same_answers,
+    one_measurement_in_two_forms_counts_once,
     gzip_and_raw_bodies_are_the_same_import,
-    ruling_28_only_lists_of_authorities_set_a_status,
-    ruling_intelligence_35_a_removal_ends_the_imports_that_began_before_it,
+    only_lists_of_authorities_set_a_status,
+    a_removal_ends_the_imports_that_began_before_it,
     a_dry_run_counts_and_changes_nothing,
-    ruling_22_a_chunk_over_4_mib_inflated_is_413,
+    a_chunk_over_4_mib_inflated_is_413,
     hostile_bytes_are_counted_or_refused_and_never_a_fault,
     nonsense_in_the_query_is_400_and_an_unknown_kind_404,
-    ruling_37_a_planted_address_is_in_no_answer,
+    a_planted_address_is_in_no_answer,
 ];
 
 /// Moments of data/README.md.
@@ -55,7 +56,7 @@ fn reasons_add_up(counts: &ImportCounts) {
     assert!((rejected..=rejected + counts.duplicate).contains(&explained), "{counts:?}");
 }
 
-fn ruling_31_raw_documents_reach_the_counts_of_a_careful_importer(suite: &Suite) {
+fn raw_documents_reach_the_counts_of_a_careful_importer(suite: &Suite) {
     let Some(text) = data::real("ooni/measurements.jsonl.gz") else { return };
     let target = suite.fresh(&[]);
     let admin = target.client().admin();
@@ -66,7 +67,7 @@ fn ruling_31_raw_documents_reach_the_counts_of_a_careful_importer(suite: &Suite)
     assert_eq!(five(&again), counts(0, 28, 11, 0), "{again:?}");
 }
 
-fn ruling_31_fastpath_rows_reach_the_counts_of_a_careful_importer(suite: &Suite) {
+fn fastpath_rows_reach_the_counts_of_a_careful_importer(suite: &Suite) {
     let Some(text) = data::real("ooni/fastpath_2024-01-01.jsonl.gz") else { return };
     let target = suite.fresh(&[]);
     let admin = target.client().admin();
@@ -141,8 +142,8 @@ fn network(body: &Value, asn: u64) -> &str {
     found.map_or("absent", |network| network["status"].as_str().unwrap())
 }
 
-/// Ruling intelligence 2: inside and outside the window are these moments, and these networks. Ruling intelligence 1: two
-/// blocked hours block, however many clear votes lie between.
+/// Decision kenya-proof: inside and outside the window are these moments, and these networks. Decision
+/// two-blocked-hours: two blocked hours block, however many clear votes lie between.
 fn kenya_the_three_networks_are_blocked_inside_the_window_and_not_outside(suite: &Suite) {
     let Some(client) = with_kenya(suite) else { return };
     let client = research(&client);
@@ -163,8 +164,8 @@ fn kenya_the_three_networks_are_blocked_inside_the_window_and_not_outside(suite:
     }
 }
 
-/// Ruling intelligence 2: AS36926 may be named and is never counted as unaffected. Ruling intelligence 6: read naively these
-/// networks would look blocked.
+/// Decision kenya-proof: AS36926 may be named and is never counted as unaffected. Decision ipv6-and-probe-faults: read
+/// naively these networks would look blocked.
 fn kenya_the_clean_networks_are_never_blocked(suite: &Suite) {
     let Some(client) = with_kenya(suite) else { return };
     let client = research(&client);
@@ -173,7 +174,7 @@ fn kenya_the_clean_networks_are_never_blocked(suite: &Suite) {
         for network in body["isps"].as_array().unwrap() {
             let asn = network["asn"].as_u64().unwrap();
             assert!(!CLEAN.contains(&asn) || network["status"] != "blocked", "{day}: {network}");
-            // Ruling intelligence 0 (a): no network outside the four; AS36926 may be named and is not graded.
+            // Decision kenya-proof (a): no network outside the four; AS36926 may be named and is not graded.
             let named = BLOCKED.contains(&asn) || asn == 36_926;
             assert!(named || network["status"] != "blocked", "{day}: {network}");
         }
@@ -224,8 +225,8 @@ fn answers(client: &Client) -> Vec<String> {
     )
 }
 
-/// Ruling foundation-relay 22.
-fn ruling_22_importing_twice_changes_nothing(suite: &Suite) {
+/// Decision repeatable-import-chunks.
+fn importing_twice_changes_nothing(suite: &Suite) {
     let target = suite.fresh(&[]);
     let client = target.client();
     let first = data::import(&client.admin(), "ooni-observations", "", blocked_site().as_bytes());
@@ -237,7 +238,7 @@ fn ruling_22_importing_twice_changes_nothing(suite: &Suite) {
     assert_eq!(answers(&client), before);
 }
 
-fn ruling_15_any_order_and_any_split_gives_the_same_answers(suite: &Suite) {
+fn any_order_and_any_split_gives_the_same_answers(suite: &Suite) {
     let text = blocked_site();
     let mut expected: Option<Vec<String>> = None;
     let rounds = if suite.kind == Kind::Memory { 8 } else { 2 };
@@ -263,7 +264,7 @@ fn ruling_15_any_order_and_any_split_gives_the_same_answers(suite: &Suite) {
     }
 }
 
-fn ruling_14_one_measurement_in_two_forms_counts_once(suite: &Suite) {
+fn one_measurement_in_two_forms_counts_once(suite: &Suite) {
     let target = suite.fresh(&[]);
     let client = target.client();
     let raw = document(Shows::DnsBlocked, SITE, COUNTRY, 64_500, "2024-03-12 09:00:00");
@@ -297,7 +298,7 @@ fn gzip_and_raw_bodies_are_the_same_import(suite: &Suite) {
     assert_eq!(five(&data::send(&admin, "ooni-observations", "", &both)), counts(0, ROWS, 0, 0));
 }
 
-fn ruling_28_only_lists_of_authorities_set_a_status(suite: &Suite) {
+fn only_lists_of_authorities_set_a_status(suite: &Suite) {
     let target = suite.fresh(&[]);
     let client = target.client();
     let admin = client.admin();
@@ -322,7 +323,7 @@ fn ruling_28_only_lists_of_authorities_set_a_status(suite: &Suite) {
     assert_eq!(check("official.example", "2028-02-01T00:00:00Z")["status"], "unknown");
 }
 
-fn ruling_intelligence_35_a_removal_ends_the_imports_that_began_before_it(suite: &Suite) {
+fn a_removal_ends_the_imports_that_began_before_it(suite: &Suite) {
     let target = suite.fresh(&[]);
     let client = target.client();
     let admin = client.admin();
@@ -347,7 +348,7 @@ fn ruling_intelligence_35_a_removal_ends_the_imports_that_began_before_it(suite:
     assert!(answers(&client)[2].contains("\"measured\""));
 }
 
-/// Ruling intelligence 40: `import --dry-run`.
+/// Decision dumps-and-recompute: `import --dry-run`.
 fn a_dry_run_counts_and_changes_nothing(suite: &Suite) {
     let target = suite.fresh(&[]);
     let client = target.client();
@@ -358,8 +359,8 @@ fn a_dry_run_counts_and_changes_nothing(suite: &Suite) {
     assert_eq!(data::send(&client.admin(), "ooni-observations", "", text.as_bytes()).accepted, ROWS);
 }
 
-/// Ruling foundation-relay 22.
-fn ruling_22_a_chunk_over_4_mib_inflated_is_413(suite: &Suite) {
+/// Decision repeatable-import-chunks.
+fn a_chunk_over_4_mib_inflated_is_413(suite: &Suite) {
     let admin = suite.client().admin();
     let post = |body: &[u8]| admin.send("POST", "/v1/admin/import/ooni-fastpath", Some("application/gzip"), body);
     let over = vec![b'\n'; (4 << 20) + 1];
@@ -454,7 +455,7 @@ fn nonsense_in_the_query_is_400_and_an_unknown_kind_404(suite: &Suite) {
     }
 }
 
-fn ruling_37_a_planted_address_is_in_no_answer(suite: &Suite) {
+fn a_planted_address_is_in_no_answer(suite: &Suite) {
     let target = suite.fresh(&[]);
     let client = target.client();
     let mut lines = String::new();

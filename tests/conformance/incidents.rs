@@ -1,5 +1,4 @@
-//! Incidents: list and detail (interface 4.4; spec intelligence 6.1 to 6.3, 15; rulings
-//! intelligence 16, 30, 39).
+//! Incidents: list and detail (decisions incident-ids, incident-grades and plain-sentences-and-disputes).
 
 use heliograph_tests::client::Client;
 use serde_json::{Value, json};
@@ -18,8 +17,8 @@ cases![
     a_topic_knows_the_categories_of_imported_lists,
     either_id_in_any_case_leads_to_the_incident,
     unknown_incidents_are_404,
-    ruling_39_a_version_never_changes,
-    ruling_39_one_sentence_has_numbers_and_the_unknown_is_said,
+    a_version_never_changes,
+    one_sentence_has_numbers_and_the_unknown_is_said,
 ];
 
 /// A new incident of an operator, with evidence of two sources.
@@ -81,7 +80,7 @@ pub fn with_three(client: &Client) {
     create(client, &outage);
 }
 
-/// Members of spec intelligence 6.1 and 15 with their types.
+/// The members that clients read, with their types.
 #[track_caller]
 pub fn check_incident(incident: &Value) {
     for name in [
@@ -161,7 +160,7 @@ fn the_list_has_every_member_that_readers_know(suite: &Suite) {
     let version = body["dataset_version"].as_str().unwrap();
     assert!(version.len() == 10 && version.split('.').count() == 3, "{version}");
     assert!(body["generated_at_utc"].is_string(), "{body}");
-    // Ruling intelligence 35: the strictest of what contributed.
+    // Decision licence-and-removal: the strictest of what contributed.
     assert_eq!(body["license"], "CC-BY-NC-SA-4.0");
     let kenya = &body["incidents"][2];
     assert_eq!(kenya["license"], "CC-BY-NC-SA-4.0");
@@ -401,7 +400,7 @@ fn unknown_incidents_are_404(suite: &Suite) {
     }
 }
 
-fn ruling_39_a_version_never_changes(suite: &Suite) {
+fn a_version_never_changes(suite: &Suite) {
     let client = suite.client();
     let made = create(&client, &site("DE", "cited.example.org", "2024-02-01"));
     let path = format!("/data/incidents/{}?version=1", readable(&made));
@@ -421,7 +420,7 @@ fn ruling_39_a_version_never_changes(suite: &Suite) {
     assert_eq!((&second["title"], &second["version"]), (&json!("Another title"), &json!(2)));
 }
 
-fn ruling_39_one_sentence_has_numbers_and_the_unknown_is_said(suite: &Suite) {
+fn one_sentence_has_numbers_and_the_unknown_is_said(suite: &Suite) {
     let client = suite.prepared("incidents", with_three);
     let kenya = client.get("/data/incidents/KE-2023-0001").expect(200);
     assert_eq!(kenya["summary"], "Telegram was blocked in Kenya on 3 networks, from 8 Nov 2023 to 24 Nov 2023.");

@@ -1,4 +1,4 @@
-//! RSS and Atom as a strict parser reads them (interface 4.4; spec intelligence 6.9; RSS 2.0, RFC 4287).
+//! RSS and Atom as a strict parser reads them (RSS 2.0, RFC 4287).
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,5 @@
-//! What operators do to incidents: create, amend, take back, merge, retract (interface 4.4; rulings intelligence 16 and 39).
+//! What operators do to incidents: create, amend, take back, merge, retract (decisions incident-ids and
+//! plain-sentences-and-disputes).
 
 use serde_json::{Value, json};
 
@@ -9,8 +10,8 @@ cases![
     an_operators_amendment_stands_until_it_is_taken_back,
     what_an_operator_wrote_of_a_new_incident_is_what_a_restoration_leads_back_to,
     a_new_incident_has_methods_that_exist_and_the_usual_severity,
-    ruling_16_merged_ids_lead_on_and_come_back_when_taken_back,
-    ruling_16_withdrawn_incidents_leave_the_list,
+    merged_ids_lead_on_and_come_back_when_taken_back,
+    withdrawn_incidents_leave_the_list,
     operators_need_their_key_and_a_reason,
     malformed_operator_requests_are_refused_and_change_nothing,
 ];
@@ -120,7 +121,7 @@ fn a_new_incident_has_methods_that_exist_and_the_usual_severity(suite: &Suite) {
     assert!(refused.text().contains("ongoing"));
 }
 
-fn ruling_16_merged_ids_lead_on_and_come_back_when_taken_back(suite: &Suite) {
+fn merged_ids_lead_on_and_come_back_when_taken_back(suite: &Suite) {
     let client = suite.client();
     let admin = client.admin();
     let whole = create(&client, &site("FI", "whole.example.org", "2024-02-01"));
@@ -148,7 +149,7 @@ fn ruling_16_merged_ids_lead_on_and_come_back_when_taken_back(suite: &Suite) {
     assert!(alone.get("mergedFrom").is_none(), "{alone}");
 }
 
-fn ruling_16_withdrawn_incidents_leave_the_list(suite: &Suite) {
+fn withdrawn_incidents_leave_the_list(suite: &Suite) {
     let client = suite.client();
     let made = create(&client, &site("IS", "withdrawn.example.org", "2024-02-01"));
     let path = format!("/v1/admin/incidents/{}", readable(&made));

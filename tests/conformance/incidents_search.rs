@@ -1,4 +1,5 @@
-//! Similar incidents, disputes, and the removal of a source (interface 4.4, 8; rulings intelligence 21, 35, 39).
+//! Similar incidents, disputes, and the removal of a source (decisions similar-incidents, licence-and-removal and
+//! plain-sentences-and-disputes).
 
 use std::time::{Duration, Instant};
 
@@ -16,11 +17,11 @@ cases![
     malformed_searches_are_400,
     withdrawn_incidents_are_not_found,
     searching_an_empty_deployment_finds_nothing,
-    ruling_39_a_dispute_reaches_operators_and_nobody_else,
+    a_dispute_reaches_operators_and_nobody_else,
     malformed_disputes_are_400,
     disputes_are_limited,
     only_operators_see_and_end_disputes,
-    ruling_35_a_removed_source_leaves_no_evidence_and_no_version,
+    a_removed_source_leaves_no_evidence_and_no_version,
 ];
 
 /// Incidents of three causes in several countries.
@@ -174,7 +175,7 @@ fn searching_an_empty_deployment_finds_nothing(suite: &Suite) {
     assert_eq!((&body["results"], &body["indexed"]), (&json!([]), &json!(0)));
 }
 
-fn ruling_39_a_dispute_reaches_operators_and_nobody_else(suite: &Suite) {
+fn a_dispute_reaches_operators_and_nobody_else(suite: &Suite) {
     let target = suite.fresh(&[]);
     let client = target.client();
     let made = create(&client, &site("KE", "disputed.example.org", "2024-01-01"));
@@ -277,7 +278,7 @@ fn only_operators_see_and_end_disputes(suite: &Suite) {
     }
 }
 
-fn ruling_35_a_removed_source_leaves_no_evidence_and_no_version(suite: &Suite) {
+fn a_removed_source_leaves_no_evidence_and_no_version(suite: &Suite) {
     let target = suite.fresh(&[]);
     let client = target.client();
     let admin = client.admin();

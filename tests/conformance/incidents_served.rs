@@ -1,5 +1,4 @@
-//! Incidents in other forms: evidence, reports, counts, exports, delta (interface 4.4; spec intelligence 6.4 to
-//! 6.11, 15).
+//! Incidents in other forms: evidence, reports, counts, exports, delta.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -28,7 +27,7 @@ cases![
     the_delta_is_exact_while_others_write,
     everything_is_cached_by_its_tag,
     unknown_incidents_are_404_in_every_form,
-    ruling_39_an_explanation_has_rules_history_and_verdicts,
+    an_explanation_has_rules_history_and_verdicts,
 ];
 
 const KENYA: &str = "/data/incidents/KE-2023-0001";
@@ -362,9 +361,9 @@ fn the_delta_has_every_change_once_with_tombstones(suite: &Suite) {
     assert_eq!((&rest["count"], &rest["has_more"]), (&json!(1), &json!(false)));
 }
 
-/// Ruling intelligence 16: `updatedAt` is strictly increasing and equals the delta cursor. A reader that follows it in
-/// small pages while others make, amend, merge and withdraw gets every incident, none twice in the same version, and ends
-/// with what everybody else sees.
+/// Decision incident-ids: `updatedAt` is strictly increasing and equals the delta cursor. A reader that follows it in
+/// small pages while others make, amend, merge and withdraw gets every incident, none twice in the same version, and
+/// ends with what everybody else sees.
 fn the_delta_is_exact_while_others_write(suite: &Suite) {
     let target = suite.fresh(&[]);
     let client = target.client();
@@ -471,7 +470,7 @@ fn unknown_incidents_are_404_in_every_form(suite: &Suite) {
     }
 }
 
-fn ruling_39_an_explanation_has_rules_history_and_verdicts(suite: &Suite) {
+fn an_explanation_has_rules_history_and_verdicts(suite: &Suite) {
     use heliograph_tests::synthetic::{COUNTRY, INSIDE, SITE};
     let target = suite.fresh(&[]);
     let client = target.client();

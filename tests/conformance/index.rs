@@ -1,4 +1,4 @@
-//! The censorship index (interface 4.2; spec intelligence 3.1, 3.2, 3.5, 3.6, 15).
+//! The censorship index.
 
 use heliograph_core::engine::time::DAY;
 use heliograph_tests::client::{Answer, Client};
@@ -15,11 +15,11 @@ cases![
     the_index_is_cached_by_its_tag,
     the_csv_is_a_download_with_the_named_columns,
     json_and_csv_name_the_same_countries,
-    ruling_33_shutdowns_enter_the_index_with_a_table_and_leave_with_it,
-    ruling_33_countries_with_too_little_data_are_left_out_and_counted,
-    ruling_33_known_lists_never_enter_the_index,
-    ruling_35_licences_stand_beside_the_index,
-    ruling_11_the_index_of_a_past_time_is_computed_and_echoes_it,
+    shutdowns_enter_the_index_with_a_table_and_leave_with_it,
+    countries_with_too_little_data_are_left_out_and_counted,
+    known_lists_never_enter_the_index,
+    licences_stand_beside_the_index,
+    the_index_of_a_past_time_is_computed_and_echoes_it,
     index_v1_has_summary_and_countries_by_code,
     index_v1_of_a_country_has_what_clients_format,
     index_v1_of_no_country_is_404,
@@ -152,8 +152,9 @@ fn shutdowns(client: &Client, rows: &[(&str, i64, i64, &str)]) -> String {
     out
 }
 
-/// Ruling intelligence 33: no shutdown table is not zero shutdowns, and a table without a row about a country is.
-fn ruling_33_shutdowns_enter_the_index_with_a_table_and_leave_with_it(suite: &Suite) {
+/// Decision index-with-little-data: no shutdown table is not zero shutdowns, and a table without a row about a country
+/// is.
+fn shutdowns_enter_the_index_with_a_table_and_leave_with_it(suite: &Suite) {
     let target = suite.fresh(&[("publish_interval", "1"), ("source_licences", "access-now=LicenseRef-agreed")]);
     let client = target.client();
     data::import(&client.admin(), "ooni-observations", "", recent(client.now()).as_bytes());
@@ -192,7 +193,7 @@ fn ruling_33_shutdowns_enter_the_index_with_a_table_and_leave_with_it(suite: &Su
     wait(&client, "/data/country/NO", |body| load(body)["missing"].is_string());
 }
 
-fn ruling_33_countries_with_too_little_data_are_left_out_and_counted(suite: &Suite) {
+fn countries_with_too_little_data_are_left_out_and_counted(suite: &Suite) {
     let client = suite.prepared("site", with_blocked_site);
     let path = format!("/data/censorship-index.json?as_of={INSIDE}");
     let body = client.get(&path).expect(200);
@@ -203,14 +204,14 @@ fn ruling_33_countries_with_too_little_data_are_left_out_and_counted(suite: &Sui
     assert!(body["metadata"]["insufficientData"].as_u64().is_some_and(|count| count >= 1), "{body}");
 }
 
-fn ruling_33_known_lists_never_enter_the_index(suite: &Suite) {
+fn known_lists_never_enter_the_index(suite: &Suite) {
     // A first start knows documented blocks of several countries and no measurement.
     let body = index(&suite.client());
     assert_eq!(body["countries"], serde_json::json!([]), "{body}");
     assert_eq!(body["metadata"]["totalMeasurements"], 0, "{body}");
 }
 
-fn ruling_35_licences_stand_beside_the_index(suite: &Suite) {
+fn licences_stand_beside_the_index(suite: &Suite) {
     let body = index(&suite.client());
     let license = body.get("license").or(body.pointer("/metadata/license")).and_then(Value::as_str);
     let cc_by =
@@ -220,7 +221,7 @@ fn ruling_35_licences_stand_beside_the_index(suite: &Suite) {
     assert!(text.contains("sourceLicenses") && text.contains("effectiveLicense"), "{text}");
 }
 
-fn ruling_11_the_index_of_a_past_time_is_computed_and_echoes_it(suite: &Suite) {
+fn the_index_of_a_past_time_is_computed_and_echoes_it(suite: &Suite) {
     let client = suite.prepared("site", with_blocked_site);
     for path in ["/data/censorship-index.json", "/v1/censorship-index", "/v1/censorship-index/NO"] {
         let body = client.get(&format!("{path}?as_of={INSIDE}")).expect(200);
@@ -247,7 +248,7 @@ fn index_v1_has_summary_and_countries_by_code(suite: &Suite) {
     }
 }
 
-/// What clients format without looking whether it is there (spec intelligence 15).
+/// What clients format without looking whether it is there.
 fn check_ooni(ooni: &Value) {
     assert!(ooni["measurementCount"].is_u64(), "{ooni}");
     assert!((0.0..=1.0).contains(&ooni["anomalyRate"].as_f64().unwrap()), "{ooni}");

@@ -1,5 +1,5 @@
 //! Agents with their own keys, agents whose keys the service holds, and messages between them in every mode of the
-//! public TypeScript SDK (relay 4, ruling 2, ruling 3).
+//! public TypeScript SDK.
 
 use std::time::{Duration, Instant};
 
@@ -15,24 +15,24 @@ cases![
     clients_read_each_other_in_every_mode,
     a_dialogue_that_restarts_its_sessions_stays_readable,
     a_backlog_of_many_sessions_is_readable_in_the_order_of_the_relay,
-    ruling_3_the_service_opens_what_clients_write_in_every_mode,
-    ruling_3_a_long_session_opens_in_any_order_and_again,
+    the_service_opens_what_clients_write_in_every_mode,
+    a_long_session_opens_in_any_order_and_again,
     relay_4_6_a_later_message_opens_before_the_first_one_was_read,
     relay_4_6_a_session_outlives_a_first_message_that_nobody_read,
     what_is_kept_of_the_sessions_of_one_sender_is_bounded,
-    ruling_3_a_session_is_forgotten_after_30_days_of_silence,
-    ruling_3_each_sender_and_each_session_opens_beside_the_others,
-    ruling_3_a_step_more_than_1000_beyond_the_row_does_not_open_and_costs_nothing,
-    ruling_3_a_session_goes_on_over_a_change_of_the_senders_keys,
+    a_session_is_forgotten_after_30_days_of_silence,
+    each_sender_and_each_session_opens_beside_the_others,
+    a_step_more_than_1000_beyond_the_row_does_not_open_and_costs_nothing,
+    a_session_goes_on_over_a_change_of_the_senders_keys,
     the_sealed_members_win_over_the_outer_ones,
     what_does_not_open_is_an_item_without_content,
     relay_4_11_the_service_writes_what_clients_read,
-    ruling_38_server_texts_that_look_like_a_header_arrive_whole,
+    server_texts_that_look_like_a_header_arrive_whole,
     a_dialogue_between_both_kinds_of_agents,
     verify_tells_a_genuine_envelope_from_a_forged_one,
-    ruling_2_a_refused_first_message_silences_a_session_until_the_peer_writes,
-    ruling_2_a_failed_post_that_is_repeated_loses_nothing,
-    ruling_2_a_later_message_may_overtake_in_time_but_not_in_order,
+    a_refused_first_message_silences_a_session_until_the_peer_writes,
+    a_failed_post_that_is_repeated_loses_nothing,
+    a_later_message_may_overtake_in_time_but_not_in_order,
     relay_5_6_two_sealed_senders_do_not_mix,
 ];
 
@@ -91,7 +91,7 @@ fn a_backlog_of_many_sessions_is_readable_in_the_order_of_the_relay(suite: &Suit
     let mut expected = Vec::new();
     for round in 0..4 {
         for (at, sender) in senders.iter_mut().enumerate() {
-            // Without a new `dh_ratchet_key` a client cannot tell a new session (ruling 38).
+            // Without a new `dh_ratchet_key` a client cannot tell a new session.
             if round == 2 && sender.sdk.options.double_ratchet {
                 sender.sdk.forget_sessions();
             }
@@ -112,8 +112,8 @@ fn opened_by_service(a: &mut SdkAgent, reader: &Agent, message: &str) -> Value {
     item
 }
 
-/// Ruling foundation-relay 3.
-fn ruling_3_the_service_opens_what_clients_write_in_every_mode(suite: &Suite) {
+/// Decision server-side-sessions.
+fn the_service_opens_what_clients_write_in_every_mode(suite: &Suite) {
     let client = suite.client();
     for options in modes() {
         let (mut a, reader) = (SdkAgent::new(&client, options), Agent::server_side(&client));
@@ -132,8 +132,8 @@ fn contents(items: &[Value]) -> Vec<&str> {
     items.iter().map(|item| text(item, "content")).collect()
 }
 
-/// Ruling foundation-relay 3.
-fn ruling_3_a_long_session_opens_in_any_order_and_again(suite: &Suite) {
+/// Decision server-side-sessions.
+fn a_long_session_opens_in_any_order_and_again(suite: &Suite) {
     let client = suite.client();
     for options in [Options::default(), Options { double_ratchet: false, ..Options::default() }] {
         let (mut a, reader) = (SdkAgent::new(&client, options), Agent::server_side(&client));
@@ -210,8 +210,8 @@ fn what_is_kept_of_the_sessions_of_one_sender_is_bounded(suite: &Suite) {
     assert!(all.iter().all(|item| text(item, "content").starts_with(text(item, "thread_id"))));
 }
 
-/// Ruling foundation-relay 3.
-fn ruling_3_a_session_is_forgotten_after_30_days_of_silence(suite: &Suite) {
+/// Decision server-side-sessions.
+fn a_session_is_forgotten_after_30_days_of_silence(suite: &Suite) {
     if suite.kind != Kind::Memory {
         // Elsewhere 30 days take 30 days.
         return;
@@ -239,8 +239,8 @@ fn ruling_3_a_session_is_forgotten_after_30_days_of_silence(suite: &Suite) {
     }
 }
 
-/// Ruling foundation-relay 3.
-fn ruling_3_each_sender_and_each_session_opens_beside_the_others(suite: &Suite) {
+/// Decision server-side-sessions.
+fn each_sender_and_each_session_opens_beside_the_others(suite: &Suite) {
     let client = suite.client();
     let reader = Agent::server_side(&client);
     let mut senders: Vec<SdkAgent> = modes().into_iter().map(|options| SdkAgent::new(&client, options)).collect();
@@ -260,8 +260,8 @@ fn ruling_3_each_sender_and_each_session_opens_beside_the_others(suite: &Suite) 
     assert!(reader.inbox().iter().all(|item| item["signature_valid"] == true));
 }
 
-/// Ruling foundation-relay 3.
-fn ruling_3_a_step_more_than_1000_beyond_the_row_does_not_open_and_costs_nothing(suite: &Suite) {
+/// Decision server-side-sessions.
+fn a_step_more_than_1000_beyond_the_row_does_not_open_and_costs_nothing(suite: &Suite) {
     let client = suite.client();
     let (mut a, reader) = (SdkAgent::new(&client, Options::default()), Agent::server_side(&client));
     let peer = a.look_up(&reader.did);
@@ -288,8 +288,8 @@ fn ruling_3_a_step_more_than_1000_beyond_the_row_does_not_open_and_costs_nothing
     assert!(started.elapsed() < Duration::from_secs(3), "{:?}", started.elapsed());
 }
 
-/// Ruling foundation-relay 3.
-fn ruling_3_a_session_goes_on_over_a_change_of_the_senders_keys(suite: &Suite) {
+/// Decision server-side-sessions.
+fn a_session_goes_on_over_a_change_of_the_senders_keys(suite: &Suite) {
     // The SDK keeps its sessions when its keys change, so a later message opens with the key of the session start. An
     // unproven registration that becomes a proved one changes the encryption key; the deniable mode proves nothing.
     let client = suite.client();
@@ -396,7 +396,7 @@ fn relay_4_11_the_service_writes_what_clients_read(suite: &Suite) {
     let key: [u8; 32] = bytes(&a.registration["signing_public_key"]).try_into().unwrap();
     assert!(signing::verify(&key, envelope.as_bytes(), &bytes(&item["signature"])));
 
-    // A plain NaCl box, whose content always begins with the header (ruling 38).
+    // A plain NaCl box, whose content always begins with the header.
     let nonce: [u8; 24] = bytes(&item["nonce"]).try_into().unwrap();
     let plain =
         boxes::box_open(&raw.sender_encryption_key, &b.sdk.keys.encryption, &nonce, &bytes(&item["ciphertext"]))
@@ -407,8 +407,8 @@ fn relay_4_11_the_service_writes_what_clients_read(suite: &Suite) {
     assert_eq!(item["sender_signing_key"], a.registration["signing_public_key"]);
 }
 
-/// Ruling foundation-relay 38.
-fn ruling_38_server_texts_that_look_like_a_header_arrive_whole(suite: &Suite) {
+/// Decision earlier-keys-verify.
+fn server_texts_that_look_like_a_header_arrive_whole(suite: &Suite) {
     let client = suite.client();
     let a = Agent::server_side(&client);
     let (mut b, servant) = (SdkAgent::new(&client, Options::default()), Agent::server_side(&client));
@@ -469,7 +469,7 @@ fn verify_tells_a_genuine_envelope_from_a_forged_one(suite: &Suite) {
         let answer = client.post("/v1/agent/verify", &body).expect(200);
         assert_eq!((&answer["valid"], &answer["sender_did"]), (&json!(true), &json!(did)));
         assert!(heliograph_core::Timestamp::parse(text(&answer, "verified_at")).is_some());
-        assert!(!answer["key_period"].is_null(), "ruling 38: {answer}");
+        assert!(!answer["key_period"].is_null(), "{answer}");
         let forged = [
             ("envelope", json!(format!("{} ", text(item, "envelope")))),
             ("signature", json!(heliograph_tests::relay::base64(&[0; 64]))),
@@ -489,8 +489,8 @@ fn verify_tells_a_genuine_envelope_from_a_forged_one(suite: &Suite) {
     }
 }
 
-/// Ruling foundation-relay 2.
-fn ruling_2_a_refused_first_message_silences_a_session_until_the_peer_writes(suite: &Suite) {
+/// Decision patient-sends.
+fn a_refused_first_message_silences_a_session_until_the_peer_writes(suite: &Suite) {
     // What a client loses when its first message is refused; the reason why the relay never refuses one for pace.
     let client = suite.client();
     let (mut a, mut b) = (SdkAgent::new(&client, Options::default()), SdkAgent::new(&client, Options::default()));
@@ -517,8 +517,8 @@ fn ruling_2_a_refused_first_message_silences_a_session_until_the_peer_writes(sui
     assert_eq!(text(&item, "content"), if hybrid { "" } else { "orphan" });
 }
 
-/// Ruling foundation-relay 2.
-fn ruling_2_a_failed_post_that_is_repeated_loses_nothing(suite: &Suite) {
+/// Decision patient-sends.
+fn a_failed_post_that_is_repeated_loses_nothing(suite: &Suite) {
     let client = suite.client();
     let servant = Agent::server_side(&client);
     let (mut a, mut b) = (SdkAgent::new(&client, Options::default()), SdkAgent::new(&client, Options::default()));
@@ -537,8 +537,8 @@ fn ruling_2_a_failed_post_that_is_repeated_loses_nothing(suite: &Suite) {
     assert_eq!(contents(&servant.inbox()), ["first", "second"]);
 }
 
-/// Ruling foundation-relay 2.
-fn ruling_2_a_later_message_may_overtake_in_time_but_not_in_order(suite: &Suite) {
+/// Decision patient-sends.
+fn a_later_message_may_overtake_in_time_but_not_in_order(suite: &Suite) {
     // The first message is delayed on its way, the second arrives before it: lost for a client (no ciphertext of the
     // key encapsulation yet), but the first one still opens.
     let client = suite.client();

@@ -1,4 +1,4 @@
-//! API keys (interface section 5; rulings foundation-relay 5, 23, 32).
+//! API keys (decisions invented-names-leave-nothing, commands-on-servers and api-key-form).
 
 use heliograph_tests::client::Client;
 use serde_json::{Value, json};
@@ -11,15 +11,15 @@ cases![
     a_new_key_works_at_once_and_every_changed_character_is_401,
     the_operator_makes_keys_of_every_tier_but_demo,
     a_key_of_no_tier_is_400,
-    ruling_4_a_revoked_key_is_401_at_once_and_stays_so,
+    a_revoked_key_is_401_at_once_and_stays_so,
     a_leaked_key_is_revoked_as_it_was_found,
     revoking_what_does_not_exist_is_404,
     the_list_of_keys_is_paged_and_has_no_secrets,
-    ruling_23_operator_routes_need_the_operator_key_and_nothing_else_opens_them,
+    operator_routes_need_the_operator_key_and_nothing_else_opens_them,
     an_empty_demo_key_switches_it_off,
-    ruling_32_a_demo_key_may_have_any_form,
+    a_demo_key_may_have_any_form,
     a_key_of_another_deployment_is_401,
-    ruling_24_the_operator_rotates_the_master_key_and_moves_what_an_agent_has_sealed,
+    the_operator_rotates_the_master_key_and_moves_what_an_agent_has_sealed,
 ];
 
 fn sign_up_gives_a_key_that_is_shown_once(suite: &Suite) {
@@ -112,8 +112,8 @@ fn a_key_of_no_tier_is_400(suite: &Suite) {
     }
 }
 
-/// Ruling foundation-relay 4.
-fn ruling_4_a_revoked_key_is_401_at_once_and_stays_so(suite: &Suite) {
+/// Decision hops-of-a-route.
+fn a_revoked_key_is_401_at_once_and_stays_so(suite: &Suite) {
     let client = suite.client();
     let (key, other) = (make(&client, "research", "to be revoked"), make(&client, "research", "to be kept"));
     assert_eq!((used(&client, &key), used(&client, &other)), (200, 200));
@@ -160,8 +160,8 @@ fn the_list_of_keys_is_paged_and_has_no_secrets(suite: &Suite) {
     }
 }
 
-/// Ruling foundation-relay 23.
-fn ruling_23_operator_routes_need_the_operator_key_and_nothing_else_opens_them(suite: &Suite) {
+/// Decision commands-on-servers.
+fn operator_routes_need_the_operator_key_and_nothing_else_opens_them(suite: &Suite) {
     let client = suite.client();
     let key = make(&client, "bench", "not the operator");
     let body = json!({ "tier": "bench" });
@@ -190,8 +190,8 @@ fn an_empty_demo_key_switches_it_off(suite: &Suite) {
     assert_eq!((used(&target.client(), "svc_demo"), used(&target.client(), "")), (401, 401));
 }
 
-/// Ruling foundation-relay 32.
-fn ruling_32_a_demo_key_may_have_any_form(suite: &Suite) {
+/// Decision api-key-form.
+fn a_demo_key_may_have_any_form(suite: &Suite) {
     let target = suite.fresh(&[("demo_key", "Try it: 100% free!")]);
     assert_eq!((used(&target.client(), "Try it: 100% free!"), used(&target.client(), "svc_demo")), (200, 401));
 }
@@ -204,8 +204,8 @@ fn a_key_of_another_deployment_is_401(suite: &Suite) {
     assert_eq!(used(&two, &make(&one.client(), "research", "elsewhere")), 401);
 }
 
-/// Ruling foundation-relay 24.
-fn ruling_24_the_operator_rotates_the_master_key_and_moves_what_an_agent_has_sealed(suite: &Suite) {
+/// Decision master-key-file.
+fn the_operator_rotates_the_master_key_and_moves_what_an_agent_has_sealed(suite: &Suite) {
     use heliograph_tests::target::Kind;
     let target = suite.fresh(&[]);
     let client = target.client();

@@ -1,5 +1,6 @@
 //! Imports of other samples of the same kinds: other columns, times, layouts, probes with a wrong clock, pools of
-//! endpoints (rulings intelligence 4, 5, 6, 13, 28 and 31).
+//! endpoints (decisions controls-from-peers, half-of-a-pool, ipv6-and-probe-faults, vote-per-hour, kinds-of-lists and
+//! import-counts).
 
 use heliograph_core::facts::measurement::ImportCounts;
 use heliograph_tests::client::Client;
@@ -11,14 +12,14 @@ use crate::detect::research;
 use crate::{Suite, cases};
 
 cases![
-    ruling_31_columns_come_in_any_order_case_and_company,
-    ruling_31_every_odd_document_is_counted_with_its_reason,
-    ruling_31_every_odd_row_is_counted_with_its_reason,
+    columns_come_in_any_order_case_and_company,
+    every_odd_document_is_counted_with_its_reason,
+    every_odd_row_is_counted_with_its_reason,
     a_probe_with_a_wrong_clock_is_unusable_and_moves_no_answer,
     rows_of_other_countries_are_counted_when_one_is_asked_for,
-    ruling_28_block_lists_of_every_layout_name_the_same_domains,
-    ruling_5_half_of_a_pool_lost_at_http_blocks_where_peers_succeed,
-    ruling_6_dead_ipv6_convicts_no_network,
+    block_lists_of_every_layout_name_the_same_domains,
+    half_of_a_pool_lost_at_http_blocks_where_peers_succeed,
+    dead_ipv6_convicts_no_network,
 ];
 
 fn only(counts: &ImportCounts, kind: &str, reason: &str) -> bool {
@@ -76,8 +77,8 @@ fn answer(client: &Client, country: &str, target: &str, as_of: &str) -> Value {
     research(client).post("/hydra/v1/detect", &body).expect(200)
 }
 
-/// Ruling intelligence 31: columns are found by their header.
-fn ruling_31_columns_come_in_any_order_case_and_company(suite: &Suite) {
+/// Decision import-counts: columns are found by their header.
+fn columns_come_in_any_order_case_and_company(suite: &Suite) {
     let mut expected: Option<Value> = None;
     for style in 0..4 {
         let target = suite.fresh(&[]);
@@ -95,8 +96,8 @@ fn changed(member: &str, value: Value) -> Value {
     document
 }
 
-/// Ruling intelligence 31: every line ends as one of five, with its reason.
-fn ruling_31_every_odd_document_is_counted_with_its_reason(suite: &Suite) {
+/// Decision import-counts: every line ends as one of five, with its reason.
+fn every_odd_document_is_counted_with_its_reason(suite: &Suite) {
     let target = suite.fresh(&[]);
     let admin = target.client().admin();
     let cases = [
@@ -162,8 +163,8 @@ fn row(changes: &[(&str, &str)]) -> Vec<u8> {
     format!("{}\n{}\n", names.join(","), values.join(",")).into_bytes()
 }
 
-/// Ruling intelligence 31: numbers, times and flags as exporters write them; what cannot be read has its reason.
-fn ruling_31_every_odd_row_is_counted_with_its_reason(suite: &Suite) {
+/// Decision import-counts: numbers, times and flags as exporters write them; what cannot be read has its reason.
+fn every_odd_row_is_counted_with_its_reason(suite: &Suite) {
     let target = suite.fresh(&[]);
     let admin = target.client().admin();
     let cases = [
@@ -230,8 +231,8 @@ fn rows_of_other_countries_are_counted_when_one_is_asked_for(suite: &Suite) {
     assert_eq!(counts.reasons["other_country"], ROWS / 2);
 }
 
-/// Ruling intelligence 28: whole domains become entries, whatever the layout of the list.
-fn ruling_28_block_lists_of_every_layout_name_the_same_domains(suite: &Suite) {
+/// Decision kinds-of-lists: whole domains become entries, whatever the layout of the list.
+fn block_lists_of_every_layout_name_the_same_domains(suite: &Suite) {
     let target = suite.fresh(&[]);
     let client = target.client();
     let layouts = [
@@ -298,9 +299,9 @@ fn isp(body: &Value, asn: u32) -> &Value {
     isps.iter().find(|isp| isp["asn"] == asn).unwrap_or_else(|| panic!("AS{asn} is not in {body}"))
 }
 
-/// Ruling intelligence 5: at least half of the pool fails at HTTP after connecting, and peers succeed. Ruling 4: alone,
+/// Decision half-of-a-pool: at least half of the pool fails at HTTP after connecting, and peers succeed. Alone,
 /// without any other network that reaches the pool, the same failures convict nobody.
-fn ruling_5_half_of_a_pool_lost_at_http_blocks_where_peers_succeed(suite: &Suite) {
+fn half_of_a_pool_lost_at_http_blocks_where_peers_succeed(suite: &Suite) {
     let target = suite.fresh(&[]);
     let client = target.client();
     let mut alone = HEADER.to_owned();
@@ -324,9 +325,9 @@ fn ruling_5_half_of_a_pool_lost_at_http_blocks_where_peers_succeed(suite: &Suite
     assert_eq!(body["networksBlocked"], 1, "{body}");
 }
 
-/// Ruling intelligence 6: IPv6 rows of a session without one IPv6 success and `*_unreachable` count for nothing, nor does
-/// what the client concludes from them; a success flag beside a failure text is a failure.
-fn ruling_6_dead_ipv6_convicts_no_network(suite: &Suite) {
+/// Decision ipv6-and-probe-faults: IPv6 rows of a session without one IPv6 success and `*_unreachable` count for
+/// nothing, nor does what the client concludes from them; a success flag beside a failure text is a failure.
+fn dead_ipv6_convicts_no_network(suite: &Suite) {
     let target = suite.fresh(&[]);
     let client = target.client();
     let mut text = HEADER.to_owned();

@@ -1,4 +1,5 @@
-//! The log of events over HTTP: signed heads, proofs, export, and the program that checks all of it (ruling ledger 11).
+//! The log of events over HTTP: signed heads, proofs, export, and the program that checks all of it (decision
+//! ledger-log).
 
 use std::process::{Command, Output};
 
@@ -18,12 +19,12 @@ use serde_json::{Value, json};
 use crate::{Suite, cases};
 
 cases![
-    ruling_11_the_signed_head_is_over_the_log_that_is_exported,
-    ruling_11_proofs_hold_against_heads_of_before_and_after,
-    ruling_11_a_text_is_shown_to_its_parties_alone,
-    ruling_11_the_log_stays_over_a_restart,
-    ruling_11_the_program_finds_a_sound_log_sound,
-    ruling_11_the_program_says_at_which_event_a_forged_log_breaks,
+    the_signed_head_is_over_the_log_that_is_exported,
+    proofs_hold_against_heads_of_before_and_after,
+    a_text_is_shown_to_its_parties_alone,
+    the_log_stays_over_a_restart,
+    the_program_finds_a_sound_log_sound,
+    the_program_says_at_which_event_a_forged_log_breaks,
 ];
 
 fn hash(hex: &Value) -> Hash {
@@ -56,7 +57,7 @@ fn busy(client: &Client) -> (Party, Party) {
     (a, b)
 }
 
-fn ruling_11_the_signed_head_is_over_the_log_that_is_exported(suite: &Suite) {
+fn the_signed_head_is_over_the_log_that_is_exported(suite: &Suite) {
     let target = suite.fresh(&[]);
     let client = target.client();
     let (a, b) = busy(&client);
@@ -94,13 +95,13 @@ fn ruling_11_the_signed_head_is_over_the_log_that_is_exported(suite: &Suite) {
         log["events"].as_array().unwrap().iter().flat_map(|e| e["audit"].as_array()).flatten().collect();
     let auto = |party: &Party| json!({ "action": "create_wallet", "actor": "system:auto_create_on_receive", "did": party.did() });
     let given = |party: &Party| json!({ "action": "credit_grant", "actor": "system:faucet", "did": party.did() });
-    assert_eq!(rows[..4], [&auto(&a), &given(&a), &auto(&b), &given(&b)], "spec ledger F9");
+    assert_eq!(rows[..4], [&auto(&a), &given(&a), &auto(&b), &given(&b)], "in the order of the log");
     let granted = (&rows[4]["action"], text(rows[4], "actor").starts_with("admin:"), &rows[4]["did"]);
     assert_eq!((granted, rows.len()), ((&json!("credit_grant"), true, &json!(a.did())), 5));
     assert!(auditor.hidden == 3 && auditor.verified > 6, "{} hidden, {} verified", auditor.hidden, auditor.verified);
 }
 
-fn ruling_11_proofs_hold_against_heads_of_before_and_after(suite: &Suite) {
+fn proofs_hold_against_heads_of_before_and_after(suite: &Suite) {
     let client = suite.client();
     let (a, b) = (Party::funded(&client), Party::new(&client));
     let paid = a.pay(b.did(), 5).expect(200);
@@ -142,7 +143,7 @@ fn ruling_11_proofs_hold_against_heads_of_before_and_after(suite: &Suite) {
     }
 }
 
-fn ruling_11_a_text_is_shown_to_its_parties_alone(suite: &Suite) {
+fn a_text_is_shown_to_its_parties_alone(suite: &Suite) {
     let client = suite.client();
     let (a, b, c) = (Party::funded(&client), Party::new(&client), Party::new(&client));
     let item = |to: &Party, memo: &str| json!({ "to_did": to.did(), "amount_micro": 1, "memo": memo });
@@ -179,7 +180,7 @@ fn ruling_11_a_text_is_shown_to_its_parties_alone(suite: &Suite) {
     );
 }
 
-fn ruling_11_the_log_stays_over_a_restart(suite: &Suite) {
+fn the_log_stays_over_a_restart(suite: &Suite) {
     let target = suite.fresh(&[]);
     let (a, b) = busy(&target.client());
     let before = target.client().get("/v1/pay/audit/head").expect(200);
@@ -207,7 +208,7 @@ pub fn said(output: &Output) -> String {
     [String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr)].concat()
 }
 
-fn ruling_11_the_program_finds_a_sound_log_sound(suite: &Suite) {
+fn the_program_finds_a_sound_log_sound(suite: &Suite) {
     let target = suite.fresh(&[]);
     let client = target.client();
     busy(&client);
@@ -231,7 +232,7 @@ fn ruling_11_the_program_finds_a_sound_log_sound(suite: &Suite) {
 }
 
 /// A server that shows one event otherwise than it was, and one that leaves a wallet out.
-fn ruling_11_the_program_says_at_which_event_a_forged_log_breaks(suite: &Suite) {
+fn the_program_says_at_which_event_a_forged_log_breaks(suite: &Suite) {
     if suite.kind == heliograph_tests::target::Kind::Edge {
         // The program is asked what it makes of a server; the server of this test is its own.
         return;

@@ -1,4 +1,4 @@
-//! Batches: many transfers under one signature, all or none (rulings ledger 9 and 10).
+//! Batches: many transfers under one signature, all or none (decisions batch-one-event and batch-contract).
 
 use heliograph_tests::client::{Answer, Client};
 use heliograph_tests::ledger::{Operator, Party, nonce, path_of, refused};
@@ -8,13 +8,13 @@ use serde_json::{Value, json};
 use crate::{Suite, cases};
 
 cases![
-    ruling_10_a_batch_settles_all_and_each_transfer_is_readable,
-    ruling_10_a_batch_settles_all_or_nothing_and_says_which_item_failed,
-    ruling_10_a_batch_id_is_its_nonce,
-    ruling_10_items_are_checked_like_an_envelope,
-    ruling_10_the_largest_batch_fits_and_one_more_item_does_not,
-    ruling_6_a_batch_pays_agents_without_wallets_and_nobody_else,
-    ruling_17_the_items_of_a_batch_page_out_exactly_once,
+    a_batch_settles_all_and_each_transfer_is_readable,
+    a_batch_settles_all_or_nothing_and_says_which_item_failed,
+    a_batch_id_is_its_nonce,
+    items_are_checked_like_an_envelope,
+    the_largest_batch_fits_and_one_more_item_does_not,
+    a_batch_pays_agents_without_wallets_and_nobody_else,
+    the_items_of_a_batch_page_out_exactly_once,
     t5_a_batch_counts_against_the_cap_of_the_day,
 ];
 
@@ -35,7 +35,7 @@ fn refused_at(answer: &Answer, status: u16, reason: &str, index: Option<u64>) {
     assert_eq!(text(&body, "status"), "failed");
 }
 
-fn ruling_10_a_batch_settles_all_and_each_transfer_is_readable(suite: &Suite) {
+fn a_batch_settles_all_and_each_transfer_is_readable(suite: &Suite) {
     let client = suite.client();
     let (a, b, c) = (Party::funded(&client), Party::new(&client), Party::new(&client));
     let mut third = item(b.did(), 3);
@@ -78,7 +78,7 @@ fn ruling_10_a_batch_settles_all_and_each_transfer_is_readable(suite: &Suite) {
     assert_eq!((ids(&a), ids(&b), ids(&c)), (vec![id(2), id(1), id(0)], vec![id(2), id(0)], vec![id(1)]));
 }
 
-fn ruling_10_a_batch_settles_all_or_nothing_and_says_which_item_failed(suite: &Suite) {
+fn a_batch_settles_all_or_nothing_and_says_which_item_failed(suite: &Suite) {
     let client = suite.client();
     let operator = Operator::new(&client, "all");
     let (a, b) = (Party::funded(&client), Party::funded(&client));
@@ -118,7 +118,7 @@ fn ruling_10_a_batch_settles_all_or_nothing_and_says_which_item_failed(suite: &S
     assert_eq!((a.money(), b.money()), ((9_999_991, 0), (10_000_009, 0)));
 }
 
-fn ruling_10_a_batch_id_is_its_nonce(suite: &Suite) {
+fn a_batch_id_is_its_nonce(suite: &Suite) {
     let client = suite.client();
     let (a, b) = (Party::funded(&client), Party::funded(&client));
     let id = nonce();
@@ -142,7 +142,7 @@ fn ruling_10_a_batch_id_is_its_nonce(suite: &Suite) {
     let mut transfer = a.transfer(b.did(), 1);
     transfer["nonce"] = json!(id);
     a.act("credit-transfer", transfer).expect(200);
-    // A refused one is used up too (ruling 13).
+    // A refused one is used up too.
     let id = nonce();
     let again = |micro: u64| {
         a.act("batch-transfer", json!({ "from_did": a.did(), "batch_id": id, "items": [item(b.did(), micro)] }))
@@ -151,7 +151,7 @@ fn ruling_10_a_batch_id_is_its_nonce(suite: &Suite) {
     refused_at(&again(1), 409, "nonce_seen", None);
 }
 
-fn ruling_10_items_are_checked_like_an_envelope(suite: &Suite) {
+fn items_are_checked_like_an_envelope(suite: &Suite) {
     let client = suite.client();
     let (a, b) = (Party::funded(&client), Party::funded(&client));
     let with = |item: Value| a.act("batch-transfer", json!({ "from_did": a.did(), "items": [item] }));
@@ -195,7 +195,7 @@ fn ruling_10_items_are_checked_like_an_envelope(suite: &Suite) {
     refused(&client.post(path_of("batch-transfer"), &forged), 400, "invalid_signature");
 }
 
-fn ruling_10_the_largest_batch_fits_and_one_more_item_does_not(suite: &Suite) {
+fn the_largest_batch_fits_and_one_more_item_does_not(suite: &Suite) {
     let client = suite.client();
     let (a, b) = (Party::funded(&client), Party::funded(&client));
     // Every character takes six bytes in what is signed.
@@ -219,7 +219,7 @@ fn ruling_10_the_largest_batch_fits_and_one_more_item_does_not(suite: &Suite) {
     assert_eq!(client.post(path_of("credit-transfer"), &body).status, 413);
 }
 
-fn ruling_6_a_batch_pays_agents_without_wallets_and_nobody_else(suite: &Suite) {
+fn a_batch_pays_agents_without_wallets_and_nobody_else(suite: &Suite) {
     let client = suite.client();
     let a = Party::funded(&client);
     let parties: Vec<Party> = (0..5).map(|_| Party::new(&client)).collect();
@@ -249,7 +249,7 @@ fn pages(client: &Client, path: &str, list: &str, limit: usize) -> Vec<Value> {
     }
 }
 
-fn ruling_17_the_items_of_a_batch_page_out_exactly_once(suite: &Suite) {
+fn the_items_of_a_batch_page_out_exactly_once(suite: &Suite) {
     let client = suite.client();
     let (a, b, c) = (Party::funded(&client), Party::funded(&client), Party::funded(&client));
     let mut ids = Vec::new();

@@ -1,4 +1,4 @@
-//! Escrows and receipts of the ledger (spec ledger 6.6 to 6.14, 10.2, 10.3). What needs hours to pass is tested in the core.
+//! Escrows and receipts of the ledger. What needs hours to pass is tested in the core.
 
 use std::time::Duration;
 
@@ -12,14 +12,14 @@ use crate::{Suite, cases};
 cases![
     e10_e11_release_pays_a_first_time_provider_once,
     e12_refund_gives_back,
-    ruling_35_newer_clients_close_escrows_with_their_own_members,
+    newer_clients_close_escrows_with_their_own_members,
     e7_e8_e9_an_escrow_needs_a_registered_recipient_a_deadline_and_an_amount,
     e16_an_admin_ends_an_escrow_by_force,
     escrow_lists_have_both_sides_and_no_texts_for_strangers,
     a_claim_is_accepted_and_paid,
     r_claim_checks,
     r_acceptance_checks,
-    ruling_32_one_action_nonce_serves_two_acceptances,
+    one_action_nonce_serves_two_acceptances,
     r21_a_dispute_moves_no_money,
     a_receipt_without_escrow_moves_no_money,
     receipts_are_listed_by_escrow_and_did,
@@ -71,7 +71,7 @@ fn e12_refund_gives_back(suite: &Suite) {
     refused(&a.act("escrow-refund", unknown), 404, "escrow_not_found");
 }
 
-fn ruling_35_newer_clients_close_escrows_with_their_own_members(suite: &Suite) {
+fn newer_clients_close_escrows_with_their_own_members(suite: &Suite) {
     let (client, a, b) = pair(suite);
     let id = a.open(b.did(), 300);
     let send = |members: Value| {
@@ -206,7 +206,7 @@ fn r_claim_checks(suite: &Suite) {
     let body = b.body("work-claim", upper);
     let claimed = client.post("/v1/pay/receipt/claim", &body).expect(200);
     assert_eq!(claimed["receipt"]["work_hash"], "0a".repeat(32));
-    // Spec ledger 12: a repeat is told so; ruling ledger 1: another claim finds the escrow taken.
+    // Spec ledger 12: a repeat is told so; decision one-claim-at-a-time: another claim finds the escrow taken.
     refused(&client.post("/v1/pay/receipt/claim", &body), 409, "nonce_seen");
     refused(&client.post("/v1/pay/receipt/claim", &b.body("work-claim", good)), 409, "escrow_not_open");
     let alone = b.body("work-claim", b.claim(a.did(), None));
@@ -241,7 +241,7 @@ fn r_acceptance_checks(suite: &Suite) {
     refused(&client.post("/v1/pay/receipt/accept", &forged), 409, "receipt_not_pending");
 }
 
-fn ruling_32_one_action_nonce_serves_two_acceptances(suite: &Suite) {
+fn one_action_nonce_serves_two_acceptances(suite: &Suite) {
     let (_, a, b) = pair(suite);
     for _ in 0..2 {
         let id = a.open(b.did(), 10);
@@ -264,7 +264,7 @@ fn r21_a_dispute_moves_no_money(suite: &Suite) {
     assert_eq!(a.money(), (9_999_700, 300));
     let escrow = &client.get(&format!("/v1/pay/escrow/{id}")).expect(200)["escrow"];
     assert_eq!(text(escrow, "state"), "open");
-    // Ruling ledger 1.
+    // Decision one-claim-at-a-time.
     refused(&b.act("work-claim", b.claim(a.did(), Some(&id))), 409, "escrow_not_open");
     a.close("escrow-refund", &id).expect(200);
     assert_eq!(a.money(), (10_000_000, 0));

@@ -1,4 +1,4 @@
-//! `Idempotency-Key` (spec ledger 12; ruling ledger 33).
+//! `Idempotency-Key` (decision ledger-idempotency).
 
 use heliograph_tests::client::Answer;
 use heliograph_tests::ledger::{Party, nonce, path_of, refused};
@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 use crate::{Suite, cases};
 
 cases![
-    ruling_33_a_repeat_under_its_key_gets_the_first_answer_and_settles_once,
-    ruling_33_another_envelope_under_a_used_key_is_422_and_takes_nothing,
-    ruling_33_a_key_counts_per_route_and_signer,
-    ruling_33_a_final_refusal_is_given_again_and_a_bad_signature_is_not_remembered,
-    ruling_33_what_may_pass_is_not_remembered,
-    ruling_33_every_signed_route_takes_a_key,
+    a_repeat_under_its_key_gets_the_first_answer_and_settles_once,
+    another_envelope_under_a_used_key_is_422_and_takes_nothing,
+    a_key_counts_per_route_and_signer,
+    a_final_refusal_is_given_again_and_a_bad_signature_is_not_remembered,
+    what_may_pass_is_not_remembered,
+    every_signed_route_takes_a_key,
     a_key_that_cannot_be_read_is_400,
 ];
 
@@ -21,7 +21,7 @@ fn send(party: &Party, schema: &str, body: &Value, key: &str) -> Answer {
     party.client.with("idempotency-key", key).post(path_of(schema), body)
 }
 
-fn ruling_33_a_repeat_under_its_key_gets_the_first_answer_and_settles_once(suite: &Suite) {
+fn a_repeat_under_its_key_gets_the_first_answer_and_settles_once(suite: &Suite) {
     let client = suite.client();
     let (a, b) = (Party::funded(&client), Party::new(&client));
     let (body, key) = (a.body("credit-transfer", a.transfer(b.did(), 100)), nonce());
@@ -36,7 +36,7 @@ fn ruling_33_a_repeat_under_its_key_gets_the_first_answer_and_settles_once(suite
     refused(&send(&a, "credit-transfer", &body, &nonce()), 409, "nonce_seen");
 }
 
-fn ruling_33_another_envelope_under_a_used_key_is_422_and_takes_nothing(suite: &Suite) {
+fn another_envelope_under_a_used_key_is_422_and_takes_nothing(suite: &Suite) {
     let client = suite.client();
     let (a, b) = (Party::funded(&client), Party::new(&client));
     let key = nonce();
@@ -52,7 +52,7 @@ fn ruling_33_another_envelope_under_a_used_key_is_422_and_takes_nothing(suite: &
     send(&a, "credit-transfer", &first, &key).expect(200);
 }
 
-fn ruling_33_a_key_counts_per_route_and_signer(suite: &Suite) {
+fn a_key_counts_per_route_and_signer(suite: &Suite) {
     let client = suite.client();
     let (a, b) = (Party::funded(&client), Party::funded(&client));
     let key = nonce();
@@ -63,7 +63,7 @@ fn ruling_33_a_key_counts_per_route_and_signer(suite: &Suite) {
     assert_eq!((a.money(), b.money()), ((10_000_000 - 1 + 2 - 3, 3), (10_000_000 + 1 - 2, 0)));
 }
 
-fn ruling_33_a_final_refusal_is_given_again_and_a_bad_signature_is_not_remembered(suite: &Suite) {
+fn a_final_refusal_is_given_again_and_a_bad_signature_is_not_remembered(suite: &Suite) {
     let client = suite.client();
     let (a, b) = (Party::funded(&client), Party::new(&client));
     let (body, key) = (a.body("credit-transfer", a.transfer(b.did(), 10_000_001)), nonce());
@@ -76,7 +76,7 @@ fn ruling_33_a_final_refusal_is_given_again_and_a_bad_signature_is_not_remembere
     assert_eq!((again.status, again.json()), (first.status, first.json()));
 }
 
-fn ruling_33_what_may_pass_is_not_remembered(suite: &Suite) {
+fn what_may_pass_is_not_remembered(suite: &Suite) {
     let target = suite.fresh(&[("pay_writes_per_minute", "60")]);
     let client = target.client();
     let (a, b) = (Party::funded(&client), Party::new(&client));
@@ -97,7 +97,7 @@ fn ruling_33_what_may_pass_is_not_remembered(suite: &Suite) {
     send(&a, "credit-transfer", &body, &key).expect(200);
 }
 
-fn ruling_33_every_signed_route_takes_a_key(suite: &Suite) {
+fn every_signed_route_takes_a_key(suite: &Suite) {
     let client = suite.client();
     let (a, b) = (Party::new(&client), Party::funded(&client));
     let twice = |party: &Party, schema: &str, members: Value| {

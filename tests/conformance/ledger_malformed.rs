@@ -1,4 +1,4 @@
-//! Malformed envelopes over HTTP (spec ledger G3; ruling ledger 31); ten thousand of them are tried in the core.
+//! Malformed envelopes over HTTP (decision money-model); ten thousand of them are tried in the core.
 
 use heliograph_core::ledger::mutation::Mutator;
 use heliograph_tests::ledger::{Party, path_of, refused};

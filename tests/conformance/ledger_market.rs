@@ -1,4 +1,4 @@
-//! Listings, searches, hires, trust and stats of the ledger (spec ledger 6.15 to 6.22, 10.4, 10.6, 13).
+//! Listings, searches, hires, trust and stats of the ledger.
 
 use heliograph_tests::client::Client;
 use heliograph_tests::ledger::{Party, refused};
@@ -15,10 +15,10 @@ cases![
     m4_to_m10_checks_of_a_hire,
     m12_the_same_hire_twice_is_one,
     m14_search_is_cheapest_first_and_filters_combine,
-    ruling_4_a_free_listing_is_readable_but_found_by_nobody,
-    ruling_4_a_hundred_listings_per_did,
+    a_free_listing_is_readable_but_found_by_nobody,
+    a_hundred_listings_per_did,
     hires_are_listed_by_side_and_state,
-    ruling_24_inputs_are_in_no_list_of_a_requester,
+    inputs_are_in_no_list_of_a_requester,
     bounds_of_listings,
     x1_x2_trust_of_an_unknown_did_divides_by_nothing,
     stats_count_what_happened,
@@ -164,7 +164,7 @@ fn m14_search_is_cheapest_first_and_filters_combine(suite: &Suite) {
     assert!(client.get("/v1/pay/capability/search?limit=1000").expect(200)["query"]["limit"] == 200);
 }
 
-fn ruling_4_a_free_listing_is_readable_but_found_by_nobody(suite: &Suite) {
+fn a_free_listing_is_readable_but_found_by_nobody(suite: &Suite) {
     let client = suite.client();
     let (a, b, slug) = (Party::funded(&client), Party::new(&client), slug());
     let free = list(&b, &slug, 0);
@@ -176,7 +176,7 @@ fn ruling_4_a_free_listing_is_readable_but_found_by_nobody(suite: &Suite) {
     refused(&a.act("hire-request", a.hire(&free)), 400, "amount_out_of_range");
 }
 
-fn ruling_4_a_hundred_listings_per_did(suite: &Suite) {
+fn a_hundred_listings_per_did(suite: &Suite) {
     let target = suite.fresh(&[("pay_writes_per_minute", "0")]);
     let client = target.client();
     let b = Party::new(&client);
@@ -211,7 +211,7 @@ fn hires_are_listed_by_side_and_state(suite: &Suite) {
     refused(&client.get(&format!("/v1/pay/hire/incoming/{}?state=done", b.did())), 400, "bad_request");
 }
 
-fn ruling_24_inputs_are_in_no_list_of_a_requester(suite: &Suite) {
+fn inputs_are_in_no_list_of_a_requester(suite: &Suite) {
     let client = suite.client();
     let (a, b) = (Party::funded(&client), Party::new(&client));
     let listing = list(&b, &slug(), 10);

@@ -1,4 +1,4 @@
-//! What parties are told by webhook and mailbox (ruling ledger 35).
+//! What parties are told by webhook and mailbox (decision ledger-for-clients).
 
 use heliograph_tests::ledger::Party;
 use heliograph_tests::relay::{Agent, text};
@@ -10,10 +10,10 @@ use crate::relay_webhooks::{Received, heard, ok};
 use crate::{Suite, cases};
 
 cases![
-    ruling_35_each_event_reaches_the_webhook_of_the_other_party_once,
-    ruling_35_what_nobody_asked_for_is_not_told,
-    ruling_35_each_transfer_of_a_batch_is_told_to_its_recipient,
-    ruling_35_a_mailbox_gets_a_message_of_the_deployments_own_agent_under_the_same_id,
+    each_event_reaches_the_webhook_of_the_other_party_once,
+    what_nobody_asked_for_is_not_told,
+    each_transfer_of_a_batch_is_told_to_its_recipient,
+    a_mailbox_gets_a_message_of_the_deployments_own_agent_under_the_same_id,
     notices_by_mail_need_known_events_and_an_agent_that_writes,
 ];
 
@@ -37,7 +37,7 @@ fn at<'a>(got: &'a [Received], path: &str) -> Vec<&'a Received> {
     got.iter().filter(|got| got.head.starts_with(&format!("POST {path} "))).collect()
 }
 
-fn ruling_35_each_event_reaches_the_webhook_of_the_other_party_once(suite: &Suite) {
+fn each_event_reaches_the_webhook_of_the_other_party_once(suite: &Suite) {
     let (target, source) = scene(suite);
     let client = target.client();
     let (a, b) = (Party::funded(&client), Party::funded(&client));
@@ -73,7 +73,7 @@ fn ruling_35_each_event_reaches_the_webhook_of_the_other_party_once(suite: &Suit
     assert_eq!(ids.len(), 4);
 }
 
-fn ruling_35_what_nobody_asked_for_is_not_told(suite: &Suite) {
+fn what_nobody_asked_for_is_not_told(suite: &Suite) {
     let (target, source) = scene(suite);
     let client = target.client();
     let (a, b) = (Party::funded(&client), Party::funded(&client));
@@ -92,7 +92,7 @@ fn ruling_35_what_nobody_asked_for_is_not_told(suite: &Suite) {
     assert_eq!(source.heard().len(), 1);
 }
 
-fn ruling_35_each_transfer_of_a_batch_is_told_to_its_recipient(suite: &Suite) {
+fn each_transfer_of_a_batch_is_told_to_its_recipient(suite: &Suite) {
     let (target, source) = scene(suite);
     let client = target.client();
     let (a, b, c) = (Party::funded(&client), Party::new(&client), Party::new(&client));
@@ -110,7 +110,7 @@ fn ruling_35_each_transfer_of_a_batch_is_told_to_its_recipient(suite: &Suite) {
     }
 }
 
-fn ruling_35_a_mailbox_gets_a_message_of_the_deployments_own_agent_under_the_same_id(suite: &Suite) {
+fn a_mailbox_gets_a_message_of_the_deployments_own_agent_under_the_same_id(suite: &Suite) {
     let (target, source) = scene(suite);
     let client = target.client();
     let provider = target.until(|| {

@@ -1,4 +1,4 @@
-//! What operators sign (spec ledger 14; rulings ledger 7, 19 and 21).
+//! What operators sign (decisions freeze-stops-clocks, money-supply-bound and operator-keys).
 
 use heliograph_tests::ledger::{Operator, Party, Signer, nonce, refused};
 use heliograph_tests::relay::{base64, text};
@@ -7,20 +7,20 @@ use serde_json::{Value, json};
 use crate::{Suite, cases};
 
 cases![
-    ruling_21_keys_come_from_the_operator_of_the_deployment_alone,
+    keys_come_from_the_operator_of_the_deployment_alone,
     a_grant_makes_the_wallet_and_is_done_once,
     every_way_to_be_refused,
     roles_do_what_they_are_for,
-    ruling_19_no_more_money_than_can_be_counted,
-    ruling_21_keys_of_the_settings_sign_without_being_added,
-    ruling_22_without_an_audience_two_servers_both_settle_one_envelope,
-    ruling_34_an_operator_brings_an_agent_back_with_its_wallet,
+    no_more_money_than_can_be_counted,
+    keys_of_the_settings_sign_without_being_added,
+    without_an_audience_two_servers_both_settle_one_envelope,
+    an_operator_brings_an_agent_back_with_its_wallet,
     a_suspended_agent_neither_pays_nor_offers_until_it_is_restored,
-    ruling_35_metrics_say_whether_the_books_balance_and_what_was_refused,
-    ruling_35_newer_clients_release_and_refund_with_their_own_members,
+    metrics_say_whether_the_books_balance_and_what_was_refused,
+    newer_clients_release_and_refund_with_their_own_members,
 ];
 
-fn ruling_21_keys_come_from_the_operator_of_the_deployment_alone(suite: &Suite) {
+fn keys_come_from_the_operator_of_the_deployment_alone(suite: &Suite) {
     let target = suite.fresh(&[]);
     let client = target.client();
     let signer = Signer::new("svc", heliograph_core::crypto::Secret::new(heliograph_tests::relay::seed()));
@@ -46,7 +46,7 @@ fn ruling_21_keys_come_from_the_operator_of_the_deployment_alone(suite: &Suite) 
     }
 }
 
-fn ruling_21_keys_of_the_settings_sign_without_being_added(suite: &Suite) {
+fn keys_of_the_settings_sign_without_being_added(suite: &Suite) {
     let signer = Signer::new("svc", heliograph_core::crypto::Secret::new(heliograph_tests::relay::seed()));
     let keys = format!("{}:grant", signer.public_key());
     let target = suite.fresh(&[("ledger_admin_keys", &keys)]);
@@ -64,7 +64,7 @@ fn ruling_21_keys_of_the_settings_sign_without_being_added(suite: &Suite) {
     refused(&freeze, 403, "admin_role_not_authorized");
 }
 
-fn ruling_22_without_an_audience_two_servers_both_settle_one_envelope(suite: &Suite) {
+fn without_an_audience_two_servers_both_settle_one_envelope(suite: &Suite) {
     let (one, other) = (suite.fresh(&[]), suite.fresh(&[]));
     let clients = [one.client(), other.client()];
     let sdk = heliograph_core::crypto::client::Client::new("svc", heliograph_tests::relay::seed(), Default::default());
@@ -96,7 +96,7 @@ fn ruling_22_without_an_audience_two_servers_both_settle_one_envelope(suite: &Su
     }
 }
 
-fn ruling_34_an_operator_brings_an_agent_back_with_its_wallet(suite: &Suite) {
+fn an_operator_brings_an_agent_back_with_its_wallet(suite: &Suite) {
     let client = suite.client();
     let (a, b) = (Party::funded(&client), Party::new(&client));
     let early = a.body("credit-transfer", a.transfer(b.did(), 1));
@@ -133,7 +133,7 @@ fn a_suspended_agent_neither_pays_nor_offers_until_it_is_restored(suite: &Suite)
     assert_eq!(a.money(), (9_999_999, 0));
 }
 
-fn ruling_35_metrics_say_whether_the_books_balance_and_what_was_refused(suite: &Suite) {
+fn metrics_say_whether_the_books_balance_and_what_was_refused(suite: &Suite) {
     let target = suite.fresh(&[]);
     let client = target.client();
     let (a, b) = (Party::funded(&client), Party::funded(&client));
@@ -167,7 +167,7 @@ fn ruling_35_metrics_say_whether_the_books_balance_and_what_was_refused(suite: &
     admin.get("/v1/admin/ledger/metrics?format=xml").expect_error(400, "BAD_REQUEST");
 }
 
-fn ruling_35_newer_clients_release_and_refund_with_their_own_members(suite: &Suite) {
+fn newer_clients_release_and_refund_with_their_own_members(suite: &Suite) {
     let client = suite.client();
     let (a, b) = (Party::funded(&client), Party::new(&client));
     let send = |schema: &str, members: Value| {
@@ -282,7 +282,7 @@ fn roles_do_what_they_are_for(suite: &Suite) {
     }
 }
 
-fn ruling_19_no_more_money_than_can_be_counted(suite: &Suite) {
+fn no_more_money_than_can_be_counted(suite: &Suite) {
     let target = suite.fresh(&[]);
     let client = target.client();
     let operator = Operator::new(&client, "grant");

@@ -1,4 +1,4 @@
-//! Envelopes, wallets, transfers, history, faucet, manifest and health of the ledger (spec ledger 2 to 6, 10.1, 10.5, 15).
+//! Envelopes, wallets, transfers, history, faucet, manifest and health of the ledger.
 
 use std::collections::BTreeSet;
 
@@ -13,15 +13,15 @@ cases![
     a_transfer_moves_exactly_its_amount_and_is_readable_afterwards,
     every_spelling_of_a_wallet_has_the_same_value,
     t1_a_signature_holds_for_every_member_and_no_hint_says_which_failed,
-    ruling_26_strange_json_is_an_invalid_envelope,
-    ruling_25_only_canonical_base64_is_a_signature,
-    ruling_6_paying_the_void_is_refused_and_makes_no_wallet,
+    strange_json_is_an_invalid_envelope,
+    only_canonical_base64_is_a_signature,
+    paying_the_void_is_refused_and_makes_no_wallet,
     t13_a_frozen_wallet_receives_and_does_not_send,
     t5_t6_t7_caps_and_allowlist,
     t11_a_refused_transfer_is_a_row_that_says_why,
-    ruling_24_memos_are_in_lists_only_for_a_party,
-    ruling_22_an_envelope_for_another_deployment_is_refused,
-    ruling_18_requests_without_a_good_signature_spend_nobodys_budget,
+    memos_are_in_lists_only_for_a_party,
+    an_envelope_for_another_deployment_is_refused,
+    requests_without_a_good_signature_spend_nobodys_budget,
     f6_the_faucet_gives_once,
     paths_take_raw_and_encoded_dids_and_never_fail,
     every_unknown_id_is_404,
@@ -112,7 +112,7 @@ fn t1_a_signature_holds_for_every_member_and_no_hint_says_which_failed(suite: &S
     client.post(path_of("credit-transfer"), &body).expect(200);
 }
 
-fn ruling_26_strange_json_is_an_invalid_envelope(suite: &Suite) {
+fn strange_json_is_an_invalid_envelope(suite: &Suite) {
     let client = suite.client();
     let a = Party::funded(&client);
     let body = a.body("credit-transfer", a.transfer(Party::new(&client).did(), 5)).to_string();
@@ -144,7 +144,7 @@ fn ruling_26_strange_json_is_an_invalid_envelope(suite: &Suite) {
     send(&with("\"amount_micro\":5", "\"amount_micro\":50e-1").replacen('{', "{\"x\":1.5,", 1)).expect(200);
 }
 
-fn ruling_25_only_canonical_base64_is_a_signature(suite: &Suite) {
+fn only_canonical_base64_is_a_signature(suite: &Suite) {
     let client = suite.client();
     let a = Party::funded(&client);
     let body = a.body("credit-transfer", a.transfer(Party::new(&client).did(), 5));
@@ -167,7 +167,7 @@ fn ruling_25_only_canonical_base64_is_a_signature(suite: &Suite) {
     client.post("/v1/pay/transfer", &body).expect(200);
 }
 
-fn ruling_6_paying_the_void_is_refused_and_makes_no_wallet(suite: &Suite) {
+fn paying_the_void_is_refused_and_makes_no_wallet(suite: &Suite) {
     let client = suite.client();
     let (a, b) = (Party::funded(&client), Party::new(&client));
     let void = format!("did:svc:void{}", nonce());
@@ -237,7 +237,7 @@ fn t11_a_refused_transfer_is_a_row_that_says_why(suite: &Suite) {
     assert_eq!((ids(&a), ids(&b).len()), (vec![id.to_owned()], 0));
 }
 
-fn ruling_24_memos_are_in_lists_only_for_a_party(suite: &Suite) {
+fn memos_are_in_lists_only_for_a_party(suite: &Suite) {
     let client = suite.client();
     let (a, b, c) = (Party::funded(&client), Party::new(&client), Party::new(&client));
     let mut members = a.transfer(b.did(), 1);
@@ -264,7 +264,7 @@ fn ruling_24_memos_are_in_lists_only_for_a_party(suite: &Suite) {
     }
 }
 
-fn ruling_22_an_envelope_for_another_deployment_is_refused(suite: &Suite) {
+fn an_envelope_for_another_deployment_is_refused(suite: &Suite) {
     let client = suite.client();
     let (a, b) = (Party::funded(&client), Party::new(&client));
     let here = client.get("/v1/pay/health").expect(200)["deployment"].clone();
@@ -275,7 +275,7 @@ fn ruling_22_an_envelope_for_another_deployment_is_refused(suite: &Suite) {
     a.act("credit-transfer", members).expect(200);
 }
 
-fn ruling_18_requests_without_a_good_signature_spend_nobodys_budget(suite: &Suite) {
+fn requests_without_a_good_signature_spend_nobodys_budget(suite: &Suite) {
     let target = suite.fresh(&[("pay_writes_per_minute", "5")]);
     let client = target.client();
     let (a, b) = (Party::funded(&client), Party::new(&client));
@@ -363,7 +363,7 @@ fn manifest_lists_the_routes_in_their_order(suite: &Suite) {
         listed[..3],
         [("POST", "/v1/pay/wallet"), ("GET", "/v1/pay/wallet/{did}"), ("POST", "/v1/pay/transfer")]
     );
-    // Ruling 30: the core routes first, then our own. The page of clients for private sessions is no endpoint of the ledger.
+    // The core routes first, then our own. The page of clients for private sessions is no endpoint of the ledger.
     let listed_ones = |path: &str| path.starts_with("/v1/pay/") && path != "/v1/pay/private-session/config";
     let ours = || heliograph_core::engine::http::routes().filter(|route| listed_ones(route.path));
     let all = ours().count();

@@ -1,4 +1,4 @@
-//! What is shown to whom (ruling ledger 24).
+//! What is shown to whom (decision ledger-texts-for-parties).
 
 use std::time::Duration;
 
@@ -10,11 +10,11 @@ use serde_json::{Value, json};
 use crate::{Suite, cases};
 
 cases![
-    ruling_24_lists_show_texts_only_in_rows_of_whoever_proves_to_be_a_party,
-    ruling_24_by_id_and_in_a_providers_work_everything_stands_for_existing_clients,
-    ruling_24_where_reads_are_for_parties_nobody_else_sees_texts,
-    ruling_24_a_proof_for_another_deployment_proves_nothing,
-    ruling_24_a_batch_shows_no_hash_over_memos_of_its_other_transfers,
+    lists_show_texts_only_in_rows_of_whoever_proves_to_be_a_party,
+    by_id_and_in_a_providers_work_everything_stands_for_existing_clients,
+    where_reads_are_for_parties_nobody_else_sees_texts,
+    a_proof_for_another_deployment_proves_nothing,
+    a_batch_shows_no_hash_over_memos_of_its_other_transfers,
     whoever_is_to_be_paid_by_an_escrow_sees_its_texts_in_the_audit_log,
 ];
 
@@ -28,7 +28,8 @@ fn proving(party: &Party, changes: Value) -> Client {
     party.client.with("x-svc-proof", &base64(body.to_string().as_bytes()))
 }
 
-/// Every kind of text between two parties, each with a word of its own: paths by id, paths of lists, the provider's work.
+/// Every kind of text between two parties, each with a word of its own: paths by id, paths of lists, the provider's
+/// work.
 fn talk(a: &Party, b: &Party) -> (Vec<String>, Vec<String>, String) {
     let mut transfer = a.transfer(b.did(), 1);
     transfer["memo"] = json!("word-memo");
@@ -69,7 +70,7 @@ fn has_texts(client: &Client, path: &str) -> bool {
     answer.text().contains("word-")
 }
 
-fn ruling_24_lists_show_texts_only_in_rows_of_whoever_proves_to_be_a_party(suite: &Suite) {
+fn lists_show_texts_only_in_rows_of_whoever_proves_to_be_a_party(suite: &Suite) {
     let client = suite.client();
     let (a, b, c) = (Party::funded(&client), Party::funded(&client), Party::funded(&client));
     let (_, lists, _) = talk(&a, &b);
@@ -89,7 +90,7 @@ fn ruling_24_lists_show_texts_only_in_rows_of_whoever_proves_to_be_a_party(suite
     assert!(!client.get("/v1/pay/stats").text().contains("word-"));
 }
 
-fn ruling_24_by_id_and_in_a_providers_work_everything_stands_for_existing_clients(suite: &Suite) {
+fn by_id_and_in_a_providers_work_everything_stands_for_existing_clients(suite: &Suite) {
     let client = suite.client();
     let (a, b) = (Party::funded(&client), Party::funded(&client));
     let (by_id, _, incoming) = talk(&a, &b);
@@ -98,7 +99,7 @@ fn ruling_24_by_id_and_in_a_providers_work_everything_stands_for_existing_client
     }
 }
 
-fn ruling_24_where_reads_are_for_parties_nobody_else_sees_texts(suite: &Suite) {
+fn where_reads_are_for_parties_nobody_else_sees_texts(suite: &Suite) {
     let target = suite.fresh(&[("ledger_reads", "parties")]);
     let client = target.client();
     let (a, b, c) = (Party::funded(&client), Party::funded(&client), Party::funded(&client));
@@ -137,7 +138,7 @@ fn ruling_24_where_reads_are_for_parties_nobody_else_sees_texts(suite: &Suite) {
     assert_eq!(row(&client, &path)["envelope_hash"], plain["envelope_hash"]);
 }
 
-fn ruling_24_a_proof_for_another_deployment_proves_nothing(suite: &Suite) {
+fn a_proof_for_another_deployment_proves_nothing(suite: &Suite) {
     let client = suite.client();
     let (a, b) = (Party::funded(&client), Party::funded(&client));
     talk(&a, &b);
@@ -147,7 +148,7 @@ fn ruling_24_a_proof_for_another_deployment_proves_nothing(suite: &Suite) {
     assert!(!has_texts(&proving(&a, json!({ "aud": "elsewhere" })), &path));
 }
 
-fn ruling_24_a_batch_shows_no_hash_over_memos_of_its_other_transfers(suite: &Suite) {
+fn a_batch_shows_no_hash_over_memos_of_its_other_transfers(suite: &Suite) {
     let target = suite.fresh(&[("ledger_reads", "parties")]);
     let client = target.client();
     let (a, b, c) = (Party::funded(&client), Party::new(&client), Party::new(&client));

@@ -1,4 +1,4 @@
-//! The deployment's own services (spec ledger 16 and 17; rulings ledger 23 and 24).
+//! The deployment's own services (decisions own-provider and ledger-texts-for-parties).
 
 use std::time::Duration;
 
@@ -13,13 +13,13 @@ use serde_json::{Value, json};
 use crate::{Suite, cases};
 
 cases![
-    ruling_23_a_hire_of_our_own_services_reaches_claimed_alone_and_says_what_is_known,
-    ruling_23_accepting_completes_a_hire_of_ours_and_pays_its_provider,
-    ruling_23_hires_of_ours_are_claimed_within_a_second,
+    a_hire_of_our_own_services_reaches_claimed_alone_and_says_what_is_known,
+    accepting_completes_a_hire_of_ours_and_pays_its_provider,
+    hires_of_ours_are_claimed_within_a_second,
     what_is_wrong_with_an_input_is_answered,
     services_are_listed_with_the_prices_and_tags_of_existing_providers,
-    ruling_23_the_providers_name_is_nobody_elses_and_it_has_no_api_key,
-    ruling_24_what_our_own_services_are_asked_is_in_no_list,
+    the_providers_name_is_nobody_elses_and_it_has_no_api_key,
+    what_our_own_services_are_asked_is_in_no_list,
     private_session_config_is_signed_by_the_provider,
     without_services_nothing_is_listed_and_there_is_no_config,
 ];
@@ -54,7 +54,7 @@ fn answered(target: &Target, party: &Party, listing: &Value, input: Option<&str>
     (hire, receipt["receipt"].clone())
 }
 
-fn ruling_23_a_hire_of_our_own_services_reaches_claimed_alone_and_says_what_is_known(suite: &Suite) {
+fn a_hire_of_our_own_services_reaches_claimed_alone_and_says_what_is_known(suite: &Suite) {
     let target = scene(suite);
     let party = Party::funded(&target.client());
     let check = listing(&target, "block_check");
@@ -86,7 +86,7 @@ fn ruling_23_a_hire_of_our_own_services_reaches_claimed_alone_and_says_what_is_k
     }
 }
 
-fn ruling_23_accepting_completes_a_hire_of_ours_and_pays_its_provider(suite: &Suite) {
+fn accepting_completes_a_hire_of_ours_and_pays_its_provider(suite: &Suite) {
     let target = scene(suite);
     let party = Party::funded(&target.client());
     let check = listing(&target, "block_check");
@@ -100,7 +100,7 @@ fn ruling_23_accepting_completes_a_hire_of_ours_and_pays_its_provider(suite: &Su
     assert_eq!(wallet["balance_micro"], 5_000);
 }
 
-fn ruling_23_hires_of_ours_are_claimed_within_a_second(suite: &Suite) {
+fn hires_of_ours_are_claimed_within_a_second(suite: &Suite) {
     let target = scene(suite);
     let party = Party::funded(&target.client());
     let check = listing(&target, "block_check");
@@ -150,7 +150,7 @@ fn services_are_listed_with_the_prices_and_tags_of_existing_providers(suite: &Su
     assert_eq!(of.expect(200)["capabilities"].as_array().unwrap().len(), 2);
 }
 
-fn ruling_23_the_providers_name_is_nobody_elses_and_it_has_no_api_key(suite: &Suite) {
+fn the_providers_name_is_nobody_elses_and_it_has_no_api_key(suite: &Suite) {
     let target = scene(suite);
     let client = target.client();
     let did = text(&listing(&target, "block_check"), "did").to_owned();
@@ -168,7 +168,7 @@ fn ruling_23_the_providers_name_is_nobody_elses_and_it_has_no_api_key(suite: &Su
     made.expect_error(409, "CONFLICT");
 }
 
-fn ruling_24_what_our_own_services_are_asked_is_in_no_list(suite: &Suite) {
+fn what_our_own_services_are_asked_is_in_no_list(suite: &Suite) {
     let target = scene(suite);
     let client = target.client();
     let party = Party::funded(&client);

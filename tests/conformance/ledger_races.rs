@@ -1,4 +1,4 @@
-//! Many at once (spec ledger 12): whoever comes first, money moves once and is all there afterwards.
+//! Many at once: whoever comes first, money moves once and is all there afterwards.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -23,7 +23,7 @@ cases![
     accept_against_dispute_ends_in_one_of_them,
     e15_release_against_expiry_moves_the_money_once,
     r17_accept_against_the_sweep_ends_in_one_state,
-    ruling_7_after_the_answer_to_a_freeze_nothing_settles_that_64_connections_send,
+    after_the_answer_to_a_freeze_nothing_settles_that_64_connections_send,
 ];
 
 /// A hundred of one agent at once are more than it may send in a minute.
@@ -145,7 +145,7 @@ fn refund_of(a: &Party, escrow: &str) -> Post {
     ("/v1/pay/escrow/refund", a.body("escrow-refund", members))
 }
 
-/// Ruling ledger 3: a refund needs a dispute first, so it never wins against an acceptance.
+/// Decision due-before-anything: a refund needs a dispute first, so it never wins against an acceptance.
 fn refund_against_accept_pays_the_provider(suite: &Suite) {
     let client = suite.client();
     for _ in 0..10 {
@@ -274,7 +274,7 @@ fn r17_accept_against_the_sweep_ends_in_one_state(suite: &Suite) {
     assert_eq!((a.money(), b.money()), ((10_000_000 - all, all - paid), (10_000_000 + paid, 0)));
 }
 
-fn ruling_7_after_the_answer_to_a_freeze_nothing_settles_that_64_connections_send(suite: &Suite) {
+fn after_the_answer_to_a_freeze_nothing_settles_that_64_connections_send(suite: &Suite) {
     let target = suite.fresh(UNLIMITED);
     let client = target.client();
     let operator = Operator::new(&client, "freeze");

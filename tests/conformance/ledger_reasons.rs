@@ -1,4 +1,4 @@
-//! Every reason that the ledger refuses for (spec ledger 8.2; ruling ledger 29): a request that raises it, the status, and
+//! Every reason that the ledger refuses for (decision reason-order): a request that raises it, the status, and
 //! the body of the error. A reason without a row fails.
 
 use std::collections::BTreeSet;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::{Suite, cases};
 
-cases![ruling_29_every_reason_is_raised_with_its_status_and_body];
+cases![every_reason_is_raised_with_its_status_and_body];
 
 /// Who and what is there when a refusal is asked for.
 struct Scene {
@@ -115,7 +115,7 @@ fn forged(by: &Party, schema: &str, members: Value) -> Value {
 /// A reason, its status, and what raises it.
 type Row = (Reason, u16, fn(&Scene) -> Answer);
 
-/// What a deployment with the usual settings refuses, in the order of spec ledger 8.2. Those that stop a wallet come last.
+/// What a deployment with the usual settings refuses. Those that stop a wallet come last.
 const USUAL: &[Row] = &[
     (Reason::InvalidEnvelope, 400, |s| s.transfer(json!({ "owner": "x" }))),
     (Reason::InvalidSignature, 400, |s| {
@@ -260,7 +260,7 @@ fn check(reason: Reason, status: u16, answer: &Answer) {
     assert!(body["schema"].as_str().is_some_and(|schema| schema.starts_with("svc-pay-")), "{body}");
 }
 
-fn ruling_29_every_reason_is_raised_with_its_status_and_body(suite: &Suite) {
+fn every_reason_is_raised_with_its_status_and_body(suite: &Suite) {
     let target = suite.fresh(&[("pay_writes_per_minute", "0")]);
     let scene = Scene::new(&target.client());
     let mut raised = BTreeSet::new();

@@ -1,4 +1,4 @@
-//! How full the store is, and what is refused first when room gets short (ruling ledger 12).
+//! How full the store is, and what is refused first when room gets short (decision ledger-room).
 
 use heliograph_tests::client::Client;
 use heliograph_tests::ledger::{Party, nonce, refused};
@@ -9,15 +9,15 @@ use serde_json::{Value, json};
 use crate::{Suite, cases};
 
 cases![
-    ruling_12_health_says_how_much_is_stored_and_what_is_not_known,
-    ruling_12_near_the_limit_new_wallets_and_listings_are_refused_and_money_still_moves,
+    health_says_how_much_is_stored_and_what_is_not_known,
+    near_the_limit_new_wallets_and_listings_are_refused_and_money_still_moves,
 ];
 
 fn storage(client: &Client) -> Value {
     client.get("/v1/pay/health").expect(200)["storage"].clone()
 }
 
-fn ruling_12_health_says_how_much_is_stored_and_what_is_not_known(suite: &Suite) {
+fn health_says_how_much_is_stored_and_what_is_not_known(suite: &Suite) {
     let target = suite.fresh(&[]);
     let client = target.client();
     let (a, b) = (Party::funded(&client), Party::new(&client));
@@ -39,7 +39,7 @@ fn ruling_12_health_says_how_much_is_stored_and_what_is_not_known(suite: &Suite)
     assert!(suite.kind == Kind::Native || storage["takes_new"] == true);
 }
 
-fn ruling_12_near_the_limit_new_wallets_and_listings_are_refused_and_money_still_moves(suite: &Suite) {
+fn near_the_limit_new_wallets_and_listings_are_refused_and_money_still_moves(suite: &Suite) {
     let target = suite.fresh(&[]);
     let client = target.client();
     let [a, b, c, d] = [(); 4].map(|()| Party::new(&client));

@@ -1,4 +1,4 @@
-//! Old events lie in sealed segments and answer as before, also after the deployment was moved (ruling ledger 12).
+//! Old events lie in sealed segments and answer as before, also after the deployment was moved (decision ledger-room).
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::ledger_audit::{said, verify};
 use crate::relay_moving::moved;
 use crate::{Suite, cases};
 
-cases![ruling_12_sealed_events_answer_as_before_and_move_with_the_deployment];
+cases![sealed_events_answer_as_before_and_move_with_the_deployment];
 
 /// Events of one segment.
 const RUN: u64 = 128;
@@ -38,7 +38,7 @@ fn answers(client: &Client, paths: &[String]) -> Vec<Value> {
     answers
 }
 
-fn ruling_12_sealed_events_answer_as_before_and_move_with_the_deployment(suite: &Suite) {
+fn sealed_events_answer_as_before_and_move_with_the_deployment(suite: &Suite) {
     let target = suite.fresh(AT_ONCE);
     let client = target.client();
     let (a, b) = (Party::funded(&client), Party::new(&client));

@@ -1,4 +1,4 @@
-//! Statements: every change of a wallet's money with what it left (ruling ledger 35).
+//! Statements: every change of a wallet's money with what it left (decision ledger-for-clients).
 
 use heliograph_tests::client::Client;
 use heliograph_tests::ledger::{Operator, Party, nonce};
@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use crate::{Suite, cases};
 
 cases![
-    ruling_35_a_statement_has_every_change_with_the_balance_it_left,
-    ruling_35_texts_are_in_a_statement_only_for_a_party,
-    ruling_17_a_statement_pages_out_exactly_once,
+    a_statement_has_every_change_with_the_balance_it_left,
+    texts_are_in_a_statement_only_for_a_party,
+    a_statement_pages_out_exactly_once,
     a_statement_of_nobody_is_empty,
 ];
 
@@ -38,7 +38,7 @@ fn adds_up(lines: &[Value], money: (u64, u64)) {
     assert!(lines.windows(2).all(|pair| text(&pair[0], "at") > text(&pair[1], "at")));
 }
 
-fn ruling_35_a_statement_has_every_change_with_the_balance_it_left(suite: &Suite) {
+fn a_statement_has_every_change_with_the_balance_it_left(suite: &Suite) {
     let client = suite.client();
     let operator = Operator::new(&client, "all");
     let (a, b) = (Party::funded(&client), Party::new(&client));
@@ -95,7 +95,7 @@ fn ruling_35_a_statement_has_every_change_with_the_balance_it_left(suite: &Suite
     }
 }
 
-fn ruling_35_texts_are_in_a_statement_only_for_a_party(suite: &Suite) {
+fn texts_are_in_a_statement_only_for_a_party(suite: &Suite) {
     let client = suite.client();
     let (a, b, c) = (Party::funded(&client), Party::new(&client), Party::new(&client));
     let mut transfer = a.transfer(b.did(), 1);
@@ -129,7 +129,7 @@ fn ruling_35_texts_are_in_a_statement_only_for_a_party(suite: &Suite) {
     assert_eq!(memos(&proving(&c), &b), Vec::<String>::new());
 }
 
-fn ruling_17_a_statement_pages_out_exactly_once(suite: &Suite) {
+fn a_statement_pages_out_exactly_once(suite: &Suite) {
     let client = suite.client();
     let (a, b) = (Party::funded(&client), Party::funded(&client));
     for n in 0..12 {

@@ -1,4 +1,4 @@
-//! Budgets and quotas, with settings small enough to reach them (rulings 2, 8, 10, 21, 31).
+//! Budgets and quotas, with settings small enough to reach them.
 
 use std::time::{Duration, Instant};
 
@@ -13,12 +13,12 @@ use crate::{Suite, cases, websockets};
 cases![
     an_agent_over_its_budget_is_429_with_the_headers_that_say_when,
     budgets_belong_to_each_agent,
-    ruling_2_an_encrypted_message_is_delayed_and_never_429,
-    ruling_2_a_sender_far_over_its_budget_gets_503_with_retry_after_1,
-    ruling_8_opening_a_stream_is_never_429,
-    ruling_31_a_full_mailbox_is_503_mailbox_full,
-    ruling_31_a_mailbox_full_of_bytes_is_503_mailbox_full,
-    ruling_2_a_first_hybrid_message_still_fits_a_nearly_full_mailbox,
+    an_encrypted_message_is_delayed_and_never_429,
+    a_sender_far_over_its_budget_gets_503_with_retry_after_1,
+    opening_a_stream_is_never_429,
+    a_full_mailbox_is_503_mailbox_full,
+    a_mailbox_full_of_bytes_is_503_mailbox_full,
+    a_first_hybrid_message_still_fits_a_nearly_full_mailbox,
     room_in_a_full_mailbox_comes_back,
     registrations_are_limited_by_address,
 ];
@@ -63,8 +63,8 @@ fn budgets_belong_to_each_agent(suite: &Suite) {
     assert_eq!(b.client.get("/v1/agent/profile").status, 200);
 }
 
-/// Ruling foundation-relay 2.
-fn ruling_2_an_encrypted_message_is_delayed_and_never_429(suite: &Suite) {
+/// Decision patient-sends.
+fn an_encrypted_message_is_delayed_and_never_429(suite: &Suite) {
     let target = suite.fresh(SLOW);
     let client = target.client();
     let (mut a, mut b) = (SdkAgent::new(&client, Options::default()), SdkAgent::new(&client, Options::default()));
@@ -79,8 +79,8 @@ fn ruling_2_an_encrypted_message_is_delayed_and_never_429(suite: &Suite) {
     assert_eq!(b.texts(), ["0", "1", "2"]);
 }
 
-/// Ruling foundation-relay 2.
-fn ruling_2_a_sender_far_over_its_budget_gets_503_with_retry_after_1(suite: &Suite) {
+/// Decision patient-sends.
+fn a_sender_far_over_its_budget_gets_503_with_retry_after_1(suite: &Suite) {
     if suite.kind == Kind::Memory {
         // Requests in memory come one after the other, so none is ever far over.
         return;
@@ -120,8 +120,8 @@ fn ruling_2_a_sender_far_over_its_budget_gets_503_with_retry_after_1(suite: &Sui
     assert_eq!(b.unread_count(), accepted);
 }
 
-/// Ruling foundation-relay 8.
-fn ruling_8_opening_a_stream_is_never_429(suite: &Suite) {
+/// Decision stream-lifetimes.
+fn opening_a_stream_is_never_429(suite: &Suite) {
     let target = suite.fresh(&[("agent_per_second", "1"), ("agent_burst", "3"), ("stream_seconds", "1")]);
     let agent = Agent::server_side(&target.client());
     exhaust(&agent);
@@ -155,8 +155,8 @@ fn fill(senders: &[Agent], reader: &Agent, text: &str) -> (u64, Answer) {
     (accepted, refusal.expect("the mailbox never was full"))
 }
 
-/// Ruling foundation-relay 31.
-fn ruling_31_a_full_mailbox_is_503_mailbox_full(suite: &Suite) {
+/// Decision foreign-is-404.
+fn a_full_mailbox_is_503_mailbox_full(suite: &Suite) {
     let target = suite.fresh(&[("mailbox_messages", "40")]);
     let client = target.client();
     let senders: Vec<Agent> = (0..30).map(|_| Agent::server_side(&client)).collect();
@@ -173,8 +173,8 @@ fn ruling_31_a_full_mailbox_is_503_mailbox_full(suite: &Suite) {
     senders[0].say(&senders[1].did, "x");
 }
 
-/// Ruling foundation-relay 31.
-fn ruling_31_a_mailbox_full_of_bytes_is_503_mailbox_full(suite: &Suite) {
+/// Decision foreign-is-404.
+fn a_mailbox_full_of_bytes_is_503_mailbox_full(suite: &Suite) {
     let target = suite.fresh(&[("mailbox_bytes", "1000000")]);
     let client = target.client();
     let senders: Vec<Agent> = (0..30).map(|_| Agent::server_side(&client)).collect();
@@ -184,8 +184,8 @@ fn ruling_31_a_mailbox_full_of_bytes_is_503_mailbox_full(suite: &Suite) {
     assert!((15..=50).contains(&accepted), "{accepted} of 20 kB each in 1 MB");
 }
 
-/// Ruling foundation-relay 2.
-fn ruling_2_a_first_hybrid_message_still_fits_a_nearly_full_mailbox(suite: &Suite) {
+/// Decision patient-sends.
+fn a_first_hybrid_message_still_fits_a_nearly_full_mailbox(suite: &Suite) {
     let target = suite.fresh(&[("mailbox_messages", "40")]);
     let client = target.client();
     let senders: Vec<Agent> = (0..30).map(|_| Agent::server_side(&client)).collect();

@@ -12,11 +12,11 @@ cases![
     each_filter_chooses_its_messages_on_both_routes,
     filters_combine,
     unread_only_is_the_default_and_a_get_marks_nothing,
-    ruling_15_timestamps_have_six_digits_and_increase,
+    timestamps_have_six_digits_and_increase,
     messages_come_oldest_first_whoever_sent_them,
-    ruling_15_since_is_exclusive_and_compared_as_a_number,
+    since_is_exclusive_and_compared_as_a_number,
     a_page_holds_100_at_most_and_says_whether_there_is_more,
-    ruling_28_a_limit_over_the_maximum_is_clamped,
+    a_limit_over_the_maximum_is_clamped,
     bad_filters_are_400,
     a_read_mark_is_idempotent_and_only_the_recipients,
     a_batch_of_read_marks_skips_what_it_does_not_know,
@@ -26,7 +26,7 @@ cases![
     an_unknown_message_id_is_404,
     empty_bodies_with_a_json_type_are_no_bodies,
     nobody_reads_the_mail_of_another,
-    ruling_10_a_big_page_ends_early_and_says_so,
+    a_big_page_ends_early_and_says_so,
 ];
 
 const BOTH: [&str; 2] = ["/v1/agent/receive", "/v1/agent/receive/raw"];
@@ -124,8 +124,8 @@ fn unread_only_is_the_default_and_a_get_marks_nothing(suite: &Suite) {
     }
 }
 
-/// Ruling foundation-relay 15.
-fn ruling_15_timestamps_have_six_digits_and_increase(suite: &Suite) {
+/// Decision message-stamps.
+fn timestamps_have_six_digits_and_increase(suite: &Suite) {
     let [a, b, reader] = agents(suite);
     std::thread::scope(|scope| {
         for sender in [&a, &b] {
@@ -146,8 +146,8 @@ fn messages_come_oldest_first_whoever_sent_them(suite: &Suite) {
     }
 }
 
-/// Ruling foundation-relay 15.
-fn ruling_15_since_is_exclusive_and_compared_as_a_number(suite: &Suite) {
+/// Decision message-stamps.
+fn since_is_exclusive_and_compared_as_a_number(suite: &Suite) {
     let [a, reader] = agents(suite);
     let sent: Vec<String> = (0..4).map(|_| send(&a, &reader, json!({}))).collect();
     let items = reader.raw();
@@ -201,8 +201,8 @@ fn a_page_holds_100_at_most_and_says_whether_there_is_more(suite: &Suite) {
     }
 }
 
-/// Ruling foundation-relay 28.
-fn ruling_28_a_limit_over_the_maximum_is_clamped(suite: &Suite) {
+/// Decision request-size-limits.
+fn a_limit_over_the_maximum_is_clamped(suite: &Suite) {
     let [a, reader] = agents(suite);
     send(&a, &reader, json!({}));
     for route in BOTH {
@@ -378,8 +378,8 @@ fn nobody_reads_the_mail_of_another(suite: &Suite) {
     }
 }
 
-/// Ruling foundation-relay 10.
-fn ruling_10_a_big_page_ends_early_and_says_so(suite: &Suite) {
+/// Decision mailbox-pages.
+fn a_big_page_ends_early_and_says_so(suite: &Suite) {
     // 40 messages of 175 kB are 7 MB: more than an answer should hold.
     let client = suite.client();
     let (a, reader) = (SdkAgent::new(&client, Options::default()).agent, Agent::server_side(&client));

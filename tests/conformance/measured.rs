@@ -1,5 +1,5 @@
-//! What is made of own measurements, end to end: attribution, drift in the review queue, the classifier in the changelog; and
-//! that every runtime makes the same numbers of it (interface 2 and 4.10, spec intelligence 10.8, 10.9 and 11).
+//! What is made of own measurements, end to end: attribution, drift in the review queue, the classifier in the
+//! changelog; and that every runtime makes the same numbers of it.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::forecasts;
 use crate::{Suite, cases};
 
 cases![
-    ruling_38_attribution_compares_what_this_deployment_measured,
+    attribution_compares_what_this_deployment_measured,
     the_queue_weighs_the_drift_and_volume_that_are_measured,
     the_changelog_tells_of_the_classifier_as_of_the_forecast,
     every_runtime_makes_the_same_numbers_of_the_same_measurements,
@@ -40,8 +40,8 @@ fn days(country: &str) -> i64 {
     if country == SHUT { 90 } else { 45 }
 }
 
-/// Whether the first network resets a site so many days ago: now and then everywhere, many on days of a shutdown, and all
-/// since the event.
+/// Whether the first network resets a site so many days ago: now and then everywhere, many on days of a shutdown, and
+/// all since the event.
 fn reset(country: &str, place: usize, site: usize, back: i64) -> bool {
     let noise = back % 3 == 0 && (back as usize * 7 + place * 3) % SITES == site;
     let shut = country == SHUT && back % 2 == 0 && site < 6 + back as usize % 3;
@@ -74,8 +74,8 @@ fn measurements(today: Timestamp) -> String {
     out
 }
 
-/// Measurements first, all of them counted, then the reports: so that whatever is learned has the same before it. All days
-/// are counted from the one on which this begins.
+/// Measurements first, all of them counted, then the reports: so that whatever is learned has the same before it. All
+/// days are counted from the one on which this begins.
 fn fill(client: &Client) {
     let today = client.now().plus(-client.now().0.rem_euclid(DAY));
     measure(client, today);
@@ -136,7 +136,7 @@ fn number(value: &Value) -> f64 {
 }
 
 /// A third of all sessions is reset since the day, and one in 180 before it and elsewhere.
-fn ruling_38_attribution_compares_what_this_deployment_measured(suite: &Suite) {
+fn attribution_compares_what_this_deployment_measured(suite: &Suite) {
     let client = filled(suite);
     let today = filled_on(&client);
     let body = client.get(&attribution(today, SINCE)).expect(200);
@@ -199,7 +199,8 @@ fn the_changelog_tells_of_the_classifier_as_of_the_forecast(suite: &Suite) {
     assert!(entry["honest_caveats"].as_array().is_some_and(|caveats| caveats.len() >= 3), "{body}");
     assert!(entry["change"].as_str().unwrap().starts_with("Accepted"), "{body}");
     let all = client.get("/v1/atlas/changelog").expect(200);
-    // In the order of what was done: a forecast is promoted a moment after its training, so times of one kind are compared.
+    // In the order of what was done: a forecast is promoted a moment after its training, so times of one kind are
+    // compared.
     for kind in ["forecast", "classifier"] {
         let entries = all["entries"].as_array().unwrap().iter().filter(|of| of["kind"] == json!(kind));
         let times: Vec<&str> = entries.map(|of| of["trained_at"].as_str().unwrap()).collect();
@@ -209,8 +210,8 @@ fn the_changelog_tells_of_the_classifier_as_of_the_forecast(suite: &Suite) {
     assert!(model["entries"].as_array().unwrap().iter().all(|of| of["kind"] == json!("forecast")), "{model}");
 }
 
-/// Where two answers differ in a number by more than a billionth, or in their members; `None` when nowhere. Texts are not
-/// compared: they tell times.
+/// Where two answers differ in a number by more than a billionth, or in their members; `None` when nowhere. Texts are
+/// not compared: they tell times.
 fn difference(at: &str, ours: &Value, theirs: &Value) -> Option<String> {
     let told = || Some(format!("{at}: {ours} {theirs}"));
     match (ours, theirs) {
@@ -233,8 +234,8 @@ fn difference(at: &str, ours: &Value, theirs: &Value) -> Option<String> {
     }
 }
 
-/// Issue: both runtimes return the same numbers to 1e-9. The other one is the core over its memory store in this process,
-/// filled with the same at the same time.
+/// Issue: both runtimes return the same numbers to 1e-9. The other one is the core over its memory store in this
+/// process, filled with the same at the same time.
 fn every_runtime_makes_the_same_numbers_of_the_same_measurements(suite: &Suite) {
     let client = filled(suite);
     let target = Target::start(Kind::Memory, &[]);
@@ -286,8 +287,8 @@ fn every_runtime_makes_the_same_numbers_of_the_same_measurements(suite: &Suite) 
     }
     for path in paths {
         let mut last = None;
-        // What rests on incidents follows a little later; topics, which are counted anew with the search index, a quarter of a
-        // second for each incident over a hundred.
+        // What rests on incidents follows a little later; topics, which are counted anew with the search index, a
+        // quarter of a second for each incident over a hundred.
         for _ in 0..120 {
             go(&reference, client.now());
             let (ours, theirs) = (reference.get(&path).expect(200), client.get(&path).expect(200));

@@ -13,16 +13,16 @@ cases![
     an_encrypted_message_arrives_byte_for_byte,
     a_missing_or_null_envelope_stays_null,
     metadata_that_was_not_sent_is_not_invented,
-    ruling_6_a_message_id_names_the_mailbox_and_hides_its_traffic,
+    a_message_id_names_the_mailbox_and_hides_its_traffic,
     relay_4_8_the_largest_message_of_the_sdk_is_carried,
     a_signature_has_32_or_64_bytes_and_a_nonce_24,
     a_wrong_signature_is_carried_for_the_recipient_to_judge,
-    ruling_16_an_exact_repeat_is_answered_with_the_first_id,
-    ruling_16_an_exact_repeat_is_known_after_the_message_is_gone,
-    ruling_16_the_same_nonce_and_signature_of_another_sender_is_another_message,
-    ruling_16_an_idempotency_key_makes_send_repeatable,
-    ruling_28_a_message_has_at_most_65536_characters_of_any_kind,
-    ruling_28_a_ttl_is_from_1_to_604800_seconds,
+    an_exact_repeat_is_answered_with_the_first_id,
+    an_exact_repeat_is_known_after_the_message_is_gone,
+    the_same_nonce_and_signature_of_another_sender_is_another_message,
+    an_idempotency_key_makes_send_repeatable,
+    a_message_has_at_most_65536_characters_of_any_kind,
+    a_ttl_is_from_1_to_604800_seconds,
     an_expired_message_is_gone_at_once,
     an_agent_may_write_to_itself,
     an_unknown_recipient_is_404,
@@ -133,8 +133,8 @@ fn metadata_that_was_not_sent_is_not_invented(suite: &Suite) {
     assert!([Value::Null, json!("text")].contains(&item["message_type"]), "{item}");
 }
 
-/// Ruling foundation-relay 6.
-fn ruling_6_a_message_id_names_the_mailbox_and_hides_its_traffic(suite: &Suite) {
+/// Decision ids-lead-to-actors.
+fn a_message_id_names_the_mailbox_and_hides_its_traffic(suite: &Suite) {
     let client = suite.client();
     let (a, b) = (Agent::server_side(&client), Agent::server_side(&client));
     let actor = actor_id(&bytes(&b.registration["signing_public_key"])[..16]);
@@ -201,8 +201,8 @@ fn a_wrong_signature_is_carried_for_the_recipient_to_judge(suite: &Suite) {
     assert_eq!(item["signature_valid"], false);
 }
 
-/// Ruling foundation-relay 16.
-fn ruling_16_an_exact_repeat_is_answered_with_the_first_id(suite: &Suite) {
+/// Decision message-repeats.
+fn an_exact_repeat_is_answered_with_the_first_id(suite: &Suite) {
     let client = suite.client();
     let (a, b) = (SdkAgent::new(&client, Options::default()).agent, SdkAgent::new(&client, Options::default()).agent);
     let body = letter(&b.did, "once");
@@ -215,8 +215,8 @@ fn ruling_16_an_exact_repeat_is_answered_with_the_first_id(suite: &Suite) {
     assert_eq!(b.raw().len(), 2);
 }
 
-/// Ruling foundation-relay 16.
-fn ruling_16_an_exact_repeat_is_known_after_the_message_is_gone(suite: &Suite) {
+/// Decision message-repeats.
+fn an_exact_repeat_is_known_after_the_message_is_gone(suite: &Suite) {
     let client = suite.client();
     let (a, b) = (SdkAgent::new(&client, Options::default()).agent, SdkAgent::new(&client, Options::default()).agent);
     let (deleted, read, mut expired) = (letter(&b.did, "deleted"), letter(&b.did, "read"), letter(&b.did, "expired"));
@@ -235,8 +235,8 @@ fn ruling_16_an_exact_repeat_is_known_after_the_message_is_gone(suite: &Suite) {
     assert_eq!(b.everything().len(), 1);
 }
 
-/// Ruling foundation-relay 16.
-fn ruling_16_the_same_nonce_and_signature_of_another_sender_is_another_message(suite: &Suite) {
+/// Decision message-repeats.
+fn the_same_nonce_and_signature_of_another_sender_is_another_message(suite: &Suite) {
     let client = suite.client();
     let agents: Vec<Agent> = (0..3).map(|_| Agent::server_side(&client)).collect();
     let mut body = letter(&agents[2].did, "mine");
@@ -251,8 +251,8 @@ fn ruling_16_the_same_nonce_and_signature_of_another_sender_is_another_message(s
     assert_eq!((agents[2].raw().len(), agents[1].raw().len()), (2, 1));
 }
 
-/// Ruling foundation-relay 16.
-fn ruling_16_an_idempotency_key_makes_send_repeatable(suite: &Suite) {
+/// Decision message-repeats.
+fn an_idempotency_key_makes_send_repeatable(suite: &Suite) {
     let client = suite.client();
     let (a, b) = (Agent::server_side(&client), Agent::server_side(&client));
     let body = json!({ "to": b.did, "message": "pay 5" });
@@ -268,8 +268,8 @@ fn ruling_16_an_idempotency_key_makes_send_repeatable(suite: &Suite) {
     assert_eq!(b.inbox().len(), 4);
 }
 
-/// Ruling foundation-relay 28.
-fn ruling_28_a_message_has_at_most_65536_characters_of_any_kind(suite: &Suite) {
+/// Decision request-size-limits.
+fn a_message_has_at_most_65536_characters_of_any_kind(suite: &Suite) {
     let client = suite.client();
     let (a, b) = (Agent::server_side(&client), Agent::server_side(&client));
     for character in ["a", "\u{e4}", "\u{20ac}", "\u{1f600}"] {
@@ -289,8 +289,8 @@ fn ruling_28_a_message_has_at_most_65536_characters_of_any_kind(suite: &Suite) {
     assert_eq!(b.unread_count(), 1);
 }
 
-/// Ruling foundation-relay 28.
-fn ruling_28_a_ttl_is_from_1_to_604800_seconds(suite: &Suite) {
+/// Decision request-size-limits.
+fn a_ttl_is_from_1_to_604800_seconds(suite: &Suite) {
     let client = suite.client();
     let (a, b) = (Agent::server_side(&client), Agent::server_side(&client));
     let routes =

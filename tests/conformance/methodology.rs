@@ -1,4 +1,4 @@
-//! Methodology and health (spec intelligence 2.7 and 3.4).
+//! Methodology and health.
 
 use heliograph_core::engine::time::Timestamp;
 use serde_json::Value;
@@ -9,8 +9,8 @@ use crate::{Suite, cases};
 cases![
     the_methodology_has_the_members_that_readers_know,
     the_methodology_is_cached_by_its_tag,
-    ruling_35_the_methodology_names_the_licences_of_sources,
-    ruling_7_the_methodology_names_the_weight_of_networks,
+    the_methodology_names_the_licences_of_sources,
+    the_methodology_names_the_weight_of_networks,
     the_methodology_carries_no_accuracy_figure_without_a_source,
     health_is_200_without_a_key_and_says_what_was_checked,
     probes_of_the_platform_are_answered,
@@ -37,7 +37,7 @@ fn the_methodology_is_cached_by_its_tag(suite: &Suite) {
     check_caching(&suite.client(), "/data/methodology", "application/json");
 }
 
-fn ruling_35_the_methodology_names_the_licences_of_sources(suite: &Suite) {
+fn the_methodology_names_the_licences_of_sources(suite: &Suite) {
     let body = suite.client().get("/data/methodology").expect(200);
     let text = body.to_string();
     let license = body.pointer("/license").or(body.pointer("/methodology/license"));
@@ -48,7 +48,7 @@ fn ruling_35_the_methodology_names_the_licences_of_sources(suite: &Suite) {
     assert!(text.contains("sourceLicenses") && text.contains("effectiveLicense"), "{body}");
 }
 
-fn ruling_7_the_methodology_names_the_weight_of_networks(suite: &Suite) {
+fn the_methodology_names_the_weight_of_networks(suite: &Suite) {
     let text = suite.client().get("/data/methodology").expect(200).to_string().to_lowercase();
     assert!(text.contains("square root") && text.contains("ipv4"), "{text}");
 }

@@ -1,4 +1,4 @@
-//! The detection group that looks ahead: predict, threat level, scores, model (interface 4.1, spec intelligence 2.3 to 2.6).
+//! The detection group that looks ahead: predict, threat level, scores, model.
 
 use std::time::Duration;
 
@@ -17,12 +17,12 @@ cases![
     a_measured_country_has_a_threat_level_that_clients_read,
     a_history_has_thirty_days_and_only_when_asked_for,
     a_history_that_is_imported_has_the_scores_of_the_pages_of_its_days,
-    ruling_26_a_country_without_data_has_no_score_confidence_0_and_a_reason,
-    ruling_33_scores_hold_only_scored_countries_worst_first,
+    a_country_without_data_has_no_score_confidence_0_and_a_reason,
+    scores_hold_only_scored_countries_worst_first,
     scores_are_always_a_list,
     a_prediction_is_a_base_rate_with_low_confidence_and_its_reason,
     horizons_are_kept_within_1_and_30_days,
-    ruling_36_the_model_says_that_nothing_is_trained,
+    the_model_says_that_nothing_is_trained,
     bad_input_is_refused_by_name,
 ];
 
@@ -175,7 +175,7 @@ fn a_history_that_is_imported_has_the_scores_of_the_pages_of_its_days(suite: &Su
     client.get(&format!("/data/country/{CENSORED}/history?days=0")).expect_error(400, "BAD_REQUEST");
 }
 
-fn ruling_26_a_country_without_data_has_no_score_confidence_0_and_a_reason(suite: &Suite) {
+fn a_country_without_data_has_no_score_confidence_0_and_a_reason(suite: &Suite) {
     let client = measured(suite);
     for country in ["DK", THIN] {
         let body = threat(&client, country);
@@ -187,7 +187,7 @@ fn ruling_26_a_country_without_data_has_no_score_confidence_0_and_a_reason(suite
     client.post("/hydra/v1/predict", &json!({ "country": "ZZ" })).expect_error(404, "NOT_FOUND");
 }
 
-fn ruling_33_scores_hold_only_scored_countries_worst_first(suite: &Suite) {
+fn scores_hold_only_scored_countries_worst_first(suite: &Suite) {
     let client = measured(suite);
     let body = client.get("/hydra/v1/scores?minConfidence=0").expect(200);
     let rows = body["scores"].as_array().unwrap();
@@ -209,7 +209,7 @@ fn ruling_33_scores_hold_only_scored_countries_worst_first(suite: &Suite) {
     assert_eq!(scores(&client, "?limit=1").as_array().unwrap().len(), 1);
 }
 
-/// The score adapter fails on a missing list (spec intelligence 2.5).
+/// The score adapter fails on a missing list.
 fn scores_are_always_a_list(suite: &Suite) {
     let client = research(&suite.client());
     let body = client.get("/hydra/v1/scores").expect(200);
@@ -248,7 +248,7 @@ fn horizons_are_kept_within_1_and_30_days(suite: &Suite) {
 }
 
 /// What is missing is said, and answered with 200.
-fn ruling_36_the_model_says_that_nothing_is_trained(suite: &Suite) {
+fn the_model_says_that_nothing_is_trained(suite: &Suite) {
     let client = measured(suite);
     let body = client.get("/hydra/v1/model/info").expect(200);
     assert_eq!((&body["version"], &body["trainedAt"]), (&json!("base-rate/1"), &Value::Null), "{body}");

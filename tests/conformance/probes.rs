@@ -1,4 +1,4 @@
-//! The probe network (interface 4.5; spec intelligence 7 and 8; rulings intelligence 25 and 37).
+//! The probe network (decisions probes-confirm-probes and addresses-discarded).
 
 use heliograph_core::crypto::encoding::encode_hex;
 use heliograph_core::crypto::hash::hmac_sha256;
@@ -18,7 +18,7 @@ cases![
     the_signature_is_over_the_bytes_as_they_came,
     rows_that_cannot_be_used_are_counted_and_cost_nothing_else,
     at_least_40_sites_are_given_to_probes,
-    ruling_37_public_pages_hide_who_measures_where_it_can_harm,
+    public_pages_hide_who_measures_where_it_can_harm,
     a_node_is_claimed_by_who_has_its_token,
     unknown_nodes_are_404_and_unknown_domains_empty,
 ];
@@ -337,8 +337,8 @@ fn at_least_40_sites_are_given_to_probes(suite: &Suite) {
     assert_ne!(more["version"], list["version"]);
 }
 
-/// Ruling intelligence 37: no city, a day in place of a time, and another name on each page.
-fn ruling_37_public_pages_hide_who_measures_where_it_can_harm(suite: &Suite) {
+/// Decision addresses-discarded: no city, a day in place of a time, and another name on each page.
+fn public_pages_hide_who_measures_where_it_can_harm(suite: &Suite) {
     let target = suite.fresh(&[]);
     let client = target.client();
     let node = Node::register(&client, &json!({ "country": "IR", "city": "Shiraz", "label": "me", "asn": 64_501 }));

@@ -1,4 +1,4 @@
-//! Rate limits (interface section 8; ruling foundation-relay 21).
+//! Rate limits (decision caller-rate-limits).
 
 use heliograph_tests::client::{Answer, Client};
 use heliograph_tests::target::Kind;
@@ -15,8 +15,8 @@ cases![
     public_data_without_a_limit_never_refuses,
     a_refused_request_changes_nothing_and_a_wrong_key_costs_no_budget,
     sign_ups_are_limited_per_day,
-    ruling_33_a_bench_key_meets_no_limit,
-    ruling_ledger_20_what_a_proxy_passes_on_gets_the_public_figures,
+    a_bench_key_meets_no_limit,
+    what_a_proxy_passes_on_gets_the_public_figures,
     clients_of_a_trusted_proxy_have_a_budget_each_whatever_they_write,
     a_header_from_anybody_else_counts_for_nothing,
 ];
@@ -149,7 +149,7 @@ fn a_refused_request_changes_nothing_and_a_wrong_key_costs_no_budget(suite: &Sui
     assert_eq!(budget(suite, &detect(&client.key("svc_demo"))).1, 19);
 }
 
-/// Ruling intelligence 40: sign-up is limited per address and day.
+/// Decision dumps-and-recompute: sign-up is limited per address and day.
 fn sign_ups_are_limited_per_day(suite: &Suite) {
     let target = suite.fresh(&[("signups_per_day", "3")]);
     let client = target.client();
@@ -160,9 +160,9 @@ fn sign_ups_are_limited_per_day(suite: &Suite) {
     assert!(number(&refusal, "retry-after") >= 1);
 }
 
-/// Ruling ledger 20: loopback is treated generously only while no forwarding header is present; what the operator chose
-/// holds for everybody.
-fn ruling_ledger_20_what_a_proxy_passes_on_gets_the_public_figures(suite: &Suite) {
+/// Decision faucet-addresses: loopback is treated generously only while no forwarding header is present; what the
+/// operator chose holds for everybody.
+fn what_a_proxy_passes_on_gets_the_public_figures(suite: &Suite) {
     let target = suite.fresh(&[("registrations_per_hour", "7000")]);
     let client = target.client();
     assert_eq!(client.get("/data/country/SE").header("x-ratelimit-limit"), None);
@@ -222,8 +222,8 @@ fn a_header_from_anybody_else_counts_for_nothing(suite: &Suite) {
     }
 }
 
-/// Ruling foundation-relay 33: benches use keys of tier `bench`, so that they measure the service and not its limiter.
-fn ruling_33_a_bench_key_meets_no_limit(suite: &Suite) {
+/// Decision fair-benches: benches use keys of tier `bench`, so that they measure the service and not its limiter.
+fn a_bench_key_meets_no_limit(suite: &Suite) {
     let target = suite.fresh(&[]);
     let client = target.client();
     let made = client.admin().post("/v1/admin/keys", &json!({ "tier": "bench" })).expect(201);

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::{Suite, cases};
 
-cases![ruling_36_what_libsodium_signed_is_carried_verified_and_found_valid];
+cases![what_libsodium_signed_is_carried_verified_and_found_valid];
 
 fn vectors() -> Value {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/vectors/nacl/signatures.json");
@@ -32,8 +32,8 @@ fn valid(client: &Client, envelope: &Value, signature: &Value, from: &str) -> Va
     client.post("/v1/agent/verify", &body).expect(200)["valid"].clone()
 }
 
-/// Ruling foundation-relay 36; issue relay 8.
-fn ruling_36_what_libsodium_signed_is_carried_verified_and_found_valid(suite: &Suite) {
+/// Decision recorded-vectors; issue relay 8.
+fn what_libsodium_signed_is_carried_verified_and_found_valid(suite: &Suite) {
     let (client, vectors) = (suite.client(), vectors());
     let (alice, bob) = (register(&client, &vectors["alice"]), register(&client, &vectors["bob"]));
     let list = |name: &str| vectors[name].as_array().unwrap().clone();

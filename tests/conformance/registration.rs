@@ -14,19 +14,19 @@ cases![
     one_key_without_the_other_is_refused,
     the_same_bytes_may_serve_as_both_keys,
     the_did_is_base58_of_the_first_16_bytes_of_the_signing_key,
-    ruling_32_the_api_key_names_its_agent_and_any_changed_character_is_refused,
-    ruling_11_signing_keys_of_small_order_are_refused,
-    ruling_11_signing_keys_that_are_no_canonical_point_are_refused,
+    the_api_key_names_its_agent_and_any_changed_character_is_refused,
+    signing_keys_of_small_order_are_refused,
+    signing_keys_that_are_no_canonical_point_are_refused,
     an_encryption_key_of_small_order_is_refused,
     keys_of_a_wrong_length_or_alphabet_are_refused,
-    ruling_11_a_prekey_signature_must_verify,
+    a_prekey_signature_must_verify,
     a_name_is_unique_whatever_its_case,
     a_name_has_at_most_128_characters,
     at_most_32_capabilities_and_4_kilobytes_of_metadata,
     the_same_signing_key_registers_once,
-    ruling_11_an_unproven_registration_gives_way_to_a_proved_one,
+    an_unproven_registration_gives_way_to_a_proved_one,
     silent_registrations_of_the_same_keys_collide,
-    ruling_11_an_envelope_of_its_signing_key_proves_a_registration,
+    an_envelope_of_its_signing_key_proves_a_registration,
     an_unproved_agent_frees_its_did_when_deactivated,
 ];
 
@@ -142,8 +142,8 @@ fn the_did_is_base58_of_the_first_16_bytes_of_the_signing_key(suite: &Suite) {
     }
 }
 
-/// Ruling foundation-relay 32.
-fn ruling_32_the_api_key_names_its_agent_and_any_changed_character_is_refused(suite: &Suite) {
+/// Decision api-key-form.
+fn the_api_key_names_its_agent_and_any_changed_character_is_refused(suite: &Suite) {
     let client = suite.client();
     let agent = Agent::server_side(&client);
     let rest = agent.api_key.strip_prefix("svc_agent_").unwrap_or_else(|| panic!("form of {}", agent.api_key));
@@ -191,15 +191,15 @@ const SMALL_ORDER: [&str; 8] = [
     "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03fa",
 ];
 
-/// Ruling foundation-relay 11.
-fn ruling_11_signing_keys_of_small_order_are_refused(suite: &Suite) {
+/// Decision signed-registrations.
+fn signing_keys_of_small_order_are_refused(suite: &Suite) {
     for point in SMALL_ORDER {
         refused(suite, &with_signing_key(&hex(point)));
     }
 }
 
-/// Ruling foundation-relay 11.
-fn ruling_11_signing_keys_that_are_no_canonical_point_are_refused(suite: &Suite) {
+/// Decision signed-registrations.
+fn signing_keys_that_are_no_canonical_point_are_refused(suite: &Suite) {
     // y = p + k for every k that fits 255 bits, both signs: some are on the curve, none is canonical.
     for k in 0..19u8 {
         for sign in [0x7f, 0xff] {
@@ -266,8 +266,8 @@ fn keys_of_a_wrong_length_or_alphabet_are_refused(suite: &Suite) {
     Agent::register(&suite.client(), &good);
 }
 
-/// Ruling foundation-relay 11.
-fn ruling_11_a_prekey_signature_must_verify(suite: &Suite) {
+/// Decision signed-registrations.
+fn a_prekey_signature_must_verify(suite: &Suite) {
     let sdk = Sdk::new("svc", seed(), Options::default());
     let other = Sdk::new("svc", seed(), Options::default()).key_body(None, 1);
     let good = sdk.key_body(None, 1);
@@ -350,8 +350,8 @@ fn the_same_signing_key_registers_once(suite: &Suite) {
     assert_eq!(first.client.get("/v1/agent/profile").status, 200);
 }
 
-/// Ruling foundation-relay 11.
-fn ruling_11_an_unproven_registration_gives_way_to_a_proved_one(suite: &Suite) {
+/// Decision signed-registrations.
+fn an_unproven_registration_gives_way_to_a_proved_one(suite: &Suite) {
     let client = suite.client();
     let owner = Sdk::new("svc", seed(), Options::default());
     let squatter = Sdk::new("svc", seed(), Options::default());
@@ -378,8 +378,8 @@ fn silent_registrations_of_the_same_keys_collide(suite: &Suite) {
     assert_eq!(first.client.get("/v1/agent/profile").status, 200);
 }
 
-/// Ruling foundation-relay 11.
-fn ruling_11_an_envelope_of_its_signing_key_proves_a_registration(suite: &Suite) {
+/// Decision signed-registrations.
+fn an_envelope_of_its_signing_key_proves_a_registration(suite: &Suite) {
     let client = suite.client();
     let peer = Agent::server_side(&client);
     let mut sdk = Sdk::new("svc", seed(), Options::default());

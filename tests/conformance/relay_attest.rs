@@ -1,4 +1,5 @@
-//! Attestations, votes, consensus, trust and leaderboard (relay 9, 10, 4.14): signatures, every spelling, who may do what.
+//! Attestations, votes, consensus, trust and leaderboard (relay 9, 10, 4.14): signatures, every spelling, who may do
+//! what.
 
 use std::time::Duration;
 
@@ -17,16 +18,16 @@ cases![
     conflict_29_the_service_signs_for_agents_whose_keys_it_holds_and_takes_unsigned_ones,
     a_repeat_of_a_signed_attestation_is_the_same_one,
     conflict_28_both_spellings_of_the_type_choose_and_items_have_every_field,
-    ruling_25_a_question_without_country_is_answered_from_all_shards,
+    a_question_without_country_is_answered_from_all_shards,
     since_limit_agent_and_consensus_choose,
-    ruling_6_an_id_names_its_shard,
+    an_id_names_its_shard,
     conflict_30_one_vote_per_agent_and_none_of_its_own,
     a_vote_needs_a_signature_over_id_and_word,
     consensus_counts_by_type_domain_and_country,
     an_attestation_ends_with_its_time,
     minimum_fields_of_trust_are_there,
-    ruling_27_messages_sent_are_shown_to_the_agent_alone,
-    ruling_25_only_the_operator_or_measurements_lift_above_low,
+    messages_sent_are_shown_to_the_agent_alone,
+    only_the_operator_or_measurements_lift_above_low,
     conflict_32_the_leaderboard_takes_both_filters,
     bad_bodies_and_parameters_are_400,
     issue_4_attestations_are_a_source_beside_measurements,
@@ -188,7 +189,7 @@ fn conflict_28_both_spellings_of_the_type_choose_and_items_have_every_field(suit
     assert_eq!((&detail["corroborations"], &detail["agent_name"]), (&json!([]), &Value::Null));
 }
 
-fn ruling_25_a_question_without_country_is_answered_from_all_shards(suite: &Suite) {
+fn a_question_without_country_is_answered_from_all_shards(suite: &Suite) {
     let client = suite.client();
     let agent = Agent::server_side(&client);
     let domain = domain();
@@ -229,8 +230,8 @@ fn since_limit_agent_and_consensus_choose(suite: &Suite) {
     assert_eq!(found(&client, &format!("domain={domain}&since=2100-01-01T00:00:00Z")).len(), 0);
 }
 
-/// Ruling foundation-relay 6.
-fn ruling_6_an_id_names_its_shard(suite: &Suite) {
+/// Decision ids-lead-to-actors.
+fn an_id_names_its_shard(suite: &Suite) {
     let client = suite.client();
     let agent = Agent::server_side(&client);
     let id = text(&attest(&agent, &claim("shutdown", &domain(), Some("KE"))), "id").to_owned();
@@ -333,8 +334,8 @@ fn minimum_fields_of_trust_are_there(suite: &Suite) {
     client.get("/v1/agent/trust/did:svc:1111111111111111").expect_error(404, "NOT_FOUND");
 }
 
-/// Ruling foundation-relay 27.
-fn ruling_27_messages_sent_are_shown_to_the_agent_alone(suite: &Suite) {
+/// Decision private-activity.
+fn messages_sent_are_shown_to_the_agent_alone(suite: &Suite) {
     let client = suite.client();
     let [agent, other] = [(); 2].map(|()| Agent::server_side(&client));
     agent.say(&other.did, "one");
@@ -346,8 +347,8 @@ fn ruling_27_messages_sent_are_shown_to_the_agent_alone(suite: &Suite) {
     }
 }
 
-/// Ruling foundation-relay 25.
-fn ruling_25_only_the_operator_or_measurements_lift_above_low(suite: &Suite) {
+/// Decision anchored-weight.
+fn only_the_operator_or_measurements_lift_above_low(suite: &Suite) {
     let client = suite.client();
     let agents: Vec<Agent> = (0..6).map(|_| Agent::server_side(&client)).collect();
     let id = text(&attest(&agents[0], &claim("shutdown", &domain(), Some("KE"))), "id").to_owned();

@@ -1,4 +1,5 @@
-//! Channels (relay 6): every spelling that a client reads, who may do what, pages, limits. Invites are in `relay_invites`.
+//! Channels (relay 6): every spelling that a client reads, who may do what, pages, limits. Invites are in
+//! `relay_invites`.
 
 use std::time::Duration;
 
@@ -18,9 +19,9 @@ cases![
     posts_come_back_exactly_and_in_order_with_every_spelling,
     what_a_client_encrypts_itself_comes_back_to_the_letter,
     since_and_before_and_limit_choose_pages_in_the_order_of_time,
-    ruling_28_a_post_has_65536_characters_and_not_one_more,
-    ruling_10_a_page_of_long_posts_ends_early_and_says_so,
-    ruling_31_a_stranger_is_told_what_it_may_know,
+    a_post_has_65536_characters_and_not_one_more,
+    a_page_of_long_posts_ends_early_and_says_so,
+    a_stranger_is_told_what_it_may_know,
     leaving_ends_membership_and_the_owner_is_followed,
     a_channel_without_members_is_gone,
     an_agent_that_ends_leaves_its_channels,
@@ -28,7 +29,7 @@ cases![
     ids_that_nobody_issued_are_404,
     minimum_fields_of_channels_are_there,
     caps_are_settings,
-    ruling_24_the_keys_of_channels_move_under_a_new_master_key,
+    the_keys_of_channels_move_under_a_new_master_key,
     many_agents_post_at_once_and_every_post_has_its_own_time,
 ];
 
@@ -145,7 +146,7 @@ fn a_new_channel_has_every_spelling_and_its_maker_owns_it(suite: &Suite) {
     ] {
         assert_eq!(made[member], value, "{member}");
     }
-    // Ruling foundation-relay 6: the id is the channel's actor.
+    // Decision ids-lead-to-actors: the id is the channel's actor.
     assert_eq!(text(&made, "id").len(), 22);
     micros(&made["last_activity"]);
     let secret = make(&ada, &json!({ "name": named(), "private": true, "topic": null, "description": null }));
@@ -290,8 +291,8 @@ fn since_and_before_and_limit_choose_pages_in_the_order_of_time(suite: &Suite) {
     }
 }
 
-/// Ruling foundation-relay 28.
-fn ruling_28_a_post_has_65536_characters_and_not_one_more(suite: &Suite) {
+/// Decision request-size-limits.
+fn a_post_has_65536_characters_and_not_one_more(suite: &Suite) {
     let [ada] = agents(suite);
     let channel = public(&ada);
     for character in ["a", "\u{1f4e1}"] {
@@ -314,8 +315,8 @@ fn ruling_28_a_post_has_65536_characters_and_not_one_more(suite: &Suite) {
     assert_eq!(messages(&ada, &channel, "").len(), 4);
 }
 
-/// Ruling foundation-relay 10: a page also ends at 4 MiB.
-fn ruling_10_a_page_of_long_posts_ends_early_and_says_so(suite: &Suite) {
+/// Decision mailbox-pages: a page also ends at 4 MiB.
+fn a_page_of_long_posts_ends_early_and_says_so(suite: &Suite) {
     let [ada] = agents(suite);
     let channel = public(&ada);
     let long = "\u{1f4e1}".repeat(65_536);
@@ -329,8 +330,8 @@ fn ruling_10_a_page_of_long_posts_ends_early_and_says_so(suite: &Suite) {
     assert_eq!((&rest["count"], &rest["has_more"]), (&json!(3), &json!(false)));
 }
 
-/// Ruling foundation-relay 31.
-fn ruling_31_a_stranger_is_told_what_it_may_know(suite: &Suite) {
+/// Decision foreign-is-404.
+fn a_stranger_is_told_what_it_may_know(suite: &Suite) {
     let [ada, bob, eve] = agents(suite);
     let (open, secret) = (public(&ada), private(&ada));
     let all = |agent: &Agent, channel: &str| {
@@ -479,8 +480,8 @@ fn caps_are_settings(suite: &Suite) {
     public(&ada);
 }
 
-/// Ruling foundation-relay 24. Only the native server changes its master key itself; the others are tested in core.
-fn ruling_24_the_keys_of_channels_move_under_a_new_master_key(suite: &Suite) {
+/// Decision master-key-file. Only the native server changes its master key itself; the others are tested in core.
+fn the_keys_of_channels_move_under_a_new_master_key(suite: &Suite) {
     if suite.kind != Kind::Native {
         return;
     }

@@ -1,4 +1,4 @@
-//! Who may write to an agent (ruling foundation-relay 39): blocking, the three settings, the lists, and the tenth of a
+//! Who may write to an agent (decision who-may-write): blocking, the three settings, the lists, and the tenth of a
 //! mailbox that senders without proof share.
 
 use heliograph_core::crypto::client::Options;
@@ -10,20 +10,20 @@ use crate::relay_tasks::{agents, offer, word};
 use crate::{Suite, cases};
 
 cases![
-    ruling_39_everybody_may_write_until_the_agent_says_otherwise,
-    ruling_39_a_refused_sender_gets_the_answer_of_an_unknown_recipient,
-    ruling_39_a_blocked_agent_reaches_nothing_and_is_told_nothing,
-    ruling_39_known_are_the_pinned_the_written_to_and_the_allowed,
-    ruling_39_a_pinned_agent_with_other_keys_is_not_known,
-    ruling_39_listed_lets_only_the_list_in,
-    ruling_39_a_sealed_message_is_judged_by_who_sends_it,
-    ruling_39_an_agent_always_reaches_itself,
-    ruling_39_what_was_accepted_before_a_block_stays_and_is_repeated,
-    ruling_39_a_broadcast_passes_over_who_refuses_its_sender,
+    everybody_may_write_until_the_agent_says_otherwise,
+    a_refused_sender_gets_the_answer_of_an_unknown_recipient,
+    a_blocked_agent_reaches_nothing_and_is_told_nothing,
+    known_are_the_pinned_the_written_to_and_the_allowed,
+    a_pinned_agent_with_other_keys_is_not_known,
+    listed_lets_only_the_list_in,
+    a_sealed_message_is_judged_by_who_sends_it,
+    an_agent_always_reaches_itself,
+    what_was_accepted_before_a_block_stays_and_is_repeated,
+    a_broadcast_passes_over_who_refuses_its_sender,
     an_agent_is_on_one_list_at_most_and_lists_have_pages,
     bad_requests_about_consent_are_refused,
     consent_is_the_agents_own,
-    ruling_39_unproved_senders_share_one_tenth_and_take_nobodys_room,
+    unproved_senders_share_one_tenth_and_take_nobodys_room,
 ];
 
 fn accept_from(agent: &Agent, who: &str) -> Value {
@@ -61,7 +61,7 @@ fn invite(from: &Agent, to: &str) -> Answer {
 type Way = (&'static str, fn(&Agent, &str) -> Answer);
 const WAYS: [Way; 4] = [("send", send), ("encrypted", encrypted), ("task", task), ("invite", invite)];
 
-fn ruling_39_everybody_may_write_until_the_agent_says_otherwise(suite: &Suite) {
+fn everybody_may_write_until_the_agent_says_otherwise(suite: &Suite) {
     let [ada, bob] = agents(suite);
     let consent = bob.client.get("/v1/agent/consent").expect(200);
     let expected = json!({ "accept_from": "everyone", "blocked_count": 0, "allowed_count": 0, "max_listed": 10_000 });
@@ -76,7 +76,7 @@ fn ruling_39_everybody_may_write_until_the_agent_says_otherwise(suite: &Suite) {
     send(&ada, &bob.did).expect(201);
 }
 
-fn ruling_39_a_refused_sender_gets_the_answer_of_an_unknown_recipient(suite: &Suite) {
+fn a_refused_sender_gets_the_answer_of_an_unknown_recipient(suite: &Suite) {
     let [ada, bob] = agents(suite);
     let nobody = format!("did:svc:{}", base58(&seed()[..16]));
     accept_from(&bob, "listed");
@@ -98,7 +98,7 @@ fn ruling_39_a_refused_sender_gets_the_answer_of_an_unknown_recipient(suite: &Su
     ada.client.get(&format!("/v1/agent/identity/{}", bob.did)).expect(200);
 }
 
-fn ruling_39_a_blocked_agent_reaches_nothing_and_is_told_nothing(suite: &Suite) {
+fn a_blocked_agent_reaches_nothing_and_is_told_nothing(suite: &Suite) {
     let [ada, bob, carl] = agents(suite);
     put(&bob, "blocked", &ada.did);
     for (_, way) in WAYS {
@@ -116,7 +116,7 @@ fn ruling_39_a_blocked_agent_reaches_nothing_and_is_told_nothing(suite: &Suite) 
     send(&ada, &bob.did).expect(201);
 }
 
-fn ruling_39_known_are_the_pinned_the_written_to_and_the_allowed(suite: &Suite) {
+fn known_are_the_pinned_the_written_to_and_the_allowed(suite: &Suite) {
     let [reader, stranger, written, pinned, allowed, asked] = agents(suite);
     // Before the setting changes, and after.
     send(&reader, &written.did).expect(201);
@@ -135,8 +135,8 @@ fn ruling_39_known_are_the_pinned_the_written_to_and_the_allowed(suite: &Suite) 
     encrypted(&stranger, &reader.did).expect(201);
 }
 
-/// A pin is of keys: whoever has others by now may be somebody else (spec relay 12), until the reader decides.
-fn ruling_39_a_pinned_agent_with_other_keys_is_not_known(suite: &Suite) {
+/// A pin is of keys: whoever has others by now may be somebody else, until the reader decides.
+fn a_pinned_agent_with_other_keys_is_not_known(suite: &Suite) {
     let [reader, pinned] = agents(suite);
     reader.client.post("/v1/agent/keys/pin", &json!({ "did": pinned.did })).expect(200);
     accept_from(&reader, "known");
@@ -151,7 +151,7 @@ fn ruling_39_a_pinned_agent_with_other_keys_is_not_known(suite: &Suite) {
     }
 }
 
-fn ruling_39_listed_lets_only_the_list_in(suite: &Suite) {
+fn listed_lets_only_the_list_in(suite: &Suite) {
     let [reader, written, pinned, allowed] = agents(suite);
     accept_from(&reader, "listed");
     send(&reader, &written.did).expect(201);
@@ -168,7 +168,7 @@ fn ruling_39_listed_lets_only_the_list_in(suite: &Suite) {
 }
 
 /// Relay 5.6: the wire has no mark of a sealed message, and the API key tells the relay whose it is.
-fn ruling_39_a_sealed_message_is_judged_by_who_sends_it(suite: &Suite) {
+fn a_sealed_message_is_judged_by_who_sends_it(suite: &Suite) {
     let client = suite.client();
     let reader = SdkAgent::new(&client, Options::default());
     let mut sender = SdkAgent::new(&client, Options { sealed: true, ..Options::default() });
@@ -180,7 +180,7 @@ fn ruling_39_a_sealed_message_is_judged_by_who_sends_it(suite: &Suite) {
     assert_eq!(reader.agent.raw().len(), 1);
 }
 
-fn ruling_39_an_agent_always_reaches_itself(suite: &Suite) {
+fn an_agent_always_reaches_itself(suite: &Suite) {
     let [ada] = agents(suite);
     accept_from(&ada, "listed");
     send(&ada, &ada.did).expect(201);
@@ -189,8 +189,8 @@ fn ruling_39_an_agent_always_reaches_itself(suite: &Suite) {
     ada.client.send("PUT", &path("blocked", &ada.did), None, b"").expect_error(400, "BAD_REQUEST");
 }
 
-/// Rulings foundation-relay 16 and 39.
-fn ruling_39_what_was_accepted_before_a_block_stays_and_is_repeated(suite: &Suite) {
+/// Decisions message-repeats and who-may-write.
+fn what_was_accepted_before_a_block_stays_and_is_repeated(suite: &Suite) {
     let [ada, bob] = agents(suite);
     let body = letter(&bob.did, "x");
     let first = ada.client.post("/v1/agent/send/encrypted", &body).expect(201);
@@ -205,7 +205,7 @@ fn ruling_39_what_was_accepted_before_a_block_stays_and_is_repeated(suite: &Suit
     encrypted(&ada, &bob.did).expect_error(404, "NOT_FOUND");
 }
 
-fn ruling_39_a_broadcast_passes_over_who_refuses_its_sender(suite: &Suite) {
+fn a_broadcast_passes_over_who_refuses_its_sender(suite: &Suite) {
     let [ada, bob, carl, dora] = agents(suite);
     let name = word();
     for agent in [&bob, &carl, &dora] {
@@ -301,8 +301,8 @@ fn consent_is_the_agents_own(suite: &Suite) {
     assert!(!identity.to_string().contains(&bob.did), "{identity}");
 }
 
-/// Rulings foundation-relay 11 and 39.
-fn ruling_39_unproved_senders_share_one_tenth_and_take_nobodys_room(suite: &Suite) {
+/// Decisions signed-registrations and who-may-write.
+fn unproved_senders_share_one_tenth_and_take_nobodys_room(suite: &Suite) {
     let target = suite.fresh(&[("mailbox_messages", "200")]);
     let client = target.client();
     let reader = Agent::server_side(&client);

@@ -1,4 +1,4 @@
-//! Federation: what peers bring, honest ones and those that lie or flood (ruling 13).
+//! Federation: what peers bring, honest ones and those that lie or flood.
 
 use heliograph_core::crypto::signing;
 use heliograph_tests::client::Client;
@@ -13,14 +13,14 @@ use crate::{Suite, cases};
 cases![
     a_delivered_message_shows_as_a_local_one,
     the_signature_of_an_agent_at_a_peer_can_be_checked,
-    ruling_13_an_exact_repeat_gets_the_same_answer,
-    ruling_13_another_body_under_the_same_delivery_id_is_refused,
-    ruling_13_deliveries_that_are_not_signed_right_are_refused,
-    ruling_13_deliveries_out_of_their_time_are_refused,
+    an_exact_repeat_gets_the_same_answer,
+    another_body_under_the_same_delivery_id_is_refused,
+    deliveries_that_are_not_signed_right_are_refused,
+    deliveries_out_of_their_time_are_refused,
     a_peer_cannot_bring_what_its_agent_did_not_write,
     a_peer_cannot_bring_messages_of_agents_here,
     a_peer_cannot_claim_the_agents_of_another,
-    ruling_13_what_a_peer_brings_for_others_is_not_forwarded,
+    what_a_peer_brings_for_others_is_not_forwarded,
     the_operator_vouches_for_a_rotated_key,
     a_peer_that_floods_is_held_up_before_others_are,
     a_peer_that_changed_its_key_is_known_by_the_new_one,
@@ -81,8 +81,8 @@ fn the_signature_of_an_agent_at_a_peer_can_be_checked(suite: &Suite) {
     client.post("/v1/agent/verify", &nobody).expect_error(404, "NOT_FOUND");
 }
 
-/// Ruling foundation-relay 13.
-fn ruling_13_an_exact_repeat_gets_the_same_answer(suite: &Suite) {
+/// Decision peer-deliveries.
+fn an_exact_repeat_gets_the_same_answer(suite: &Suite) {
     let (_target, client, peer, xena, bob) = arrivals(suite);
     let body = xena.letter(&look_up(&client, &bob.did), "once");
     let signed = peer.sign(client.now(), &body);
@@ -94,8 +94,8 @@ fn ruling_13_an_exact_repeat_gets_the_same_answer(suite: &Suite) {
     assert_eq!(bob.items("/v1/agent/receive/raw?unread=false").len(), 0);
 }
 
-/// Ruling foundation-relay 13.
-fn ruling_13_another_body_under_the_same_delivery_id_is_refused(suite: &Suite) {
+/// Decision peer-deliveries.
+fn another_body_under_the_same_delivery_id_is_refused(suite: &Suite) {
     let (_target, client, peer, xena, bob) = arrivals(suite);
     let to = look_up(&client, &bob.did);
     let first = peer.sign(client.now(), &xena.letter(&to, "one"));
@@ -107,8 +107,8 @@ fn ruling_13_another_body_under_the_same_delivery_id_is_refused(suite: &Suite) {
     assert_eq!(bob.raw().len(), 1);
 }
 
-/// Ruling foundation-relay 13: signed over method, path, body hash, timestamp and delivery id.
-fn ruling_13_deliveries_that_are_not_signed_right_are_refused(suite: &Suite) {
+/// Decision peer-deliveries: signed over method, path, body hash, timestamp and delivery id.
+fn deliveries_that_are_not_signed_right_are_refused(suite: &Suite) {
     let (_target, client, peer, xena, bob) = arrivals(suite);
     let body = xena.letter(&look_up(&client, &bob.did), "x");
     let refused = |what: &str, signed: &heliograph_tests::peer::Signed| {
@@ -147,8 +147,8 @@ fn ruling_13_deliveries_that_are_not_signed_right_are_refused(suite: &Suite) {
     good.send(&client).expect(201);
 }
 
-/// Ruling foundation-relay 13.
-fn ruling_13_deliveries_out_of_their_time_are_refused(suite: &Suite) {
+/// Decision peer-deliveries.
+fn deliveries_out_of_their_time_are_refused(suite: &Suite) {
     let (_target, client, peer, xena, bob) = arrivals(suite);
     let to = look_up(&client, &bob.did);
     for (seconds, status) in [(-310, 401), (310, 401), (-290, 201), (290, 201)] {
@@ -233,8 +233,8 @@ fn a_peer_cannot_claim_the_agents_of_another(suite: &Suite) {
     assert_eq!((&found["relay"], bob.raw().len()), (&json!(home.source.base), 2));
 }
 
-/// Ruling foundation-relay 13: one hop.
-fn ruling_13_what_a_peer_brings_for_others_is_not_forwarded(suite: &Suite) {
+/// Decision peer-deliveries: one hop.
+fn what_a_peer_brings_for_others_is_not_forwarded(suite: &Suite) {
     let (_target, client, peer, xena, _) = arrivals(suite);
     let (other, yuri) = (FakePeer::start(), Stranger::new());
     other.befriend(&client);
@@ -245,7 +245,7 @@ fn ruling_13_what_a_peer_brings_for_others_is_not_forwarded(suite: &Suite) {
     assert_eq!(other.deliveries().len(), 0);
 }
 
-/// Ruling foundation-relay 13: "or the key was pinned before".
+/// Decision peer-deliveries: "or the key was pinned before".
 fn the_operator_vouches_for_a_rotated_key(suite: &Suite) {
     let (_target, client) = fresh(suite);
     let (peer, mut xena, bob) = (FakePeer::start(), Stranger::new(), Agent::server_side(&client));
@@ -312,7 +312,7 @@ fn a_peer_that_changed_its_key_is_known_by_the_new_one(suite: &Suite) {
     assert!(made["public_key"] == key() && key() != before);
 }
 
-/// Spec relay 18 and ruling foundation-relay 28.
+/// Spec relay 18 and decision request-size-limits.
 fn a_delivery_over_its_limit_is_413(suite: &Suite) {
     let (_target, client, peer, xena, bob) = arrivals(suite);
     let to = look_up(&client, &bob.did);

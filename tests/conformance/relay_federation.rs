@@ -1,5 +1,5 @@
-//! Federation: relay info, the operator's peers, questions to them, and messages for their agents (spec relay 15; ruling
-//! 13). What peers bring is in `relay_deliveries`.
+//! Federation: relay info, the operator's peers, questions to them, and messages for their agents. What peers bring is
+//! in `relay_deliveries`.
 
 use std::time::Duration;
 
@@ -15,17 +15,17 @@ use crate::{Suite, cases};
 cases![
     minimum_fields_of_relay_info_and_peers_are_there,
     relay_info_counts_agents,
-    ruling_21_head_makes_no_key,
+    head_makes_no_key,
     a_routed_message_for_an_agent_here_arrives_as_any_other,
-    ruling_38_routed_text_that_begins_with_v_arrives_whole,
+    routed_text_that_begins_with_v_arrives_whole,
     a_routed_message_that_is_repeated_is_one_message,
     malformed_messages_are_not_routed,
     the_operator_makes_lists_and_ends_peers,
     peers_inside_or_with_bad_keys_are_refused,
-    ruling_13_a_did_unknown_here_is_asked_once_from_each_peer,
+    a_did_unknown_here_is_asked_once_from_each_peer,
     who_comes_while_a_peer_is_asked_waits_for_that_answer,
-    ruling_13_an_answer_holds_five_minutes_also_a_negative_one,
-    ruling_13_a_key_that_does_not_give_the_did_is_not_accepted,
+    an_answer_holds_five_minutes_also_a_negative_one,
+    a_key_that_does_not_give_the_did_is_not_accepted,
     what_no_relay_would_say_of_an_agent_is_not_believed,
     a_claim_about_a_did_that_is_here_counts_for_nothing,
     a_question_of_a_peer_is_not_forwarded,
@@ -86,8 +86,8 @@ fn minimum_fields_of_relay_info_and_peers_are_there(suite: &Suite) {
     );
 }
 
-/// Spec relay 15: the sums are those of `GET /v1/agent/stats`. Messages follow with the usage of a minute (ruling
-/// foundation-relay 26), which another test looks at.
+/// Spec relay 15: the sums are those of `GET /v1/agent/stats`. Messages follow with the usage of a minute (decision
+/// counts-in-memory), which another test looks at.
 fn relay_info_counts_agents(suite: &Suite) {
     let (_target, client) = fresh(suite);
     let (_ada, bob) = (Agent::server_side(&client), Agent::server_side(&client));
@@ -105,8 +105,8 @@ fn relay_info_counts_agents(suite: &Suite) {
     counted(1);
 }
 
-/// Ruling foundation-relay 21: HEAD never runs what writes.
-fn ruling_21_head_makes_no_key(suite: &Suite) {
+/// Decision caller-rate-limits: HEAD never runs what writes.
+fn head_makes_no_key(suite: &Suite) {
     let (_target, client) = fresh(suite);
     assert_eq!(client.send("HEAD", "/v1/relay/info", None, b"").status, 200);
     let key = client.get("/v1/relay/info").expect(200)["relay"]["public_key"].clone();
@@ -142,9 +142,9 @@ fn a_routed_message_for_an_agent_here_arrives_as_any_other(suite: &Suite) {
     assert_eq!((&got["content_type"], &got["thread_id"]), (&json!("text/markdown"), &json!("t-1")));
 }
 
-/// Spec relay 4.11, ruling foundation-relay 38: clients route text in a plain box without a header before it, and no first
-/// letter may cost it anything.
-fn ruling_38_routed_text_that_begins_with_v_arrives_whole(suite: &Suite) {
+/// Spec relay 4.11, decision plain-box-header: clients route text in a plain box without a header before it, and no
+/// first letter may cost it anything.
+fn routed_text_that_begins_with_v_arrives_whole(suite: &Suite) {
     let client = suite.client();
     let (ada, bob) = (sdk(&client), Agent::server_side(&client));
     let texts = ["V", "Vab", "Viva", "Very well, at ten.", "V\u{1}\u{2}\u{3}x", "V\u{1}\u{0}\u{0}"];
@@ -244,8 +244,8 @@ fn peers_inside_or_with_bad_keys_are_refused(suite: &Suite) {
     }
 }
 
-/// Ruling foundation-relay 13.
-fn ruling_13_a_did_unknown_here_is_asked_once_from_each_peer(suite: &Suite) {
+/// Decision peer-deliveries.
+fn a_did_unknown_here_is_asked_once_from_each_peer(suite: &Suite) {
     let (_target, client) = fresh(suite);
     let (one, two, xena) = (FakePeer::start(), FakePeer::start(), Stranger::new());
     one.befriend(&client);
@@ -266,7 +266,7 @@ fn ruling_13_a_did_unknown_here_is_asked_once_from_each_peer(suite: &Suite) {
     assert_eq!(client.get("/v1/relay/peers").expect(200)["peers"][1]["agents_synced"], 1);
 }
 
-/// Ruling foundation-relay 13: asked once, also by many at one moment. In memory everything is asked one after another.
+/// Decision peer-deliveries: asked once, also by many at one moment. In memory everything is asked one after another.
 fn who_comes_while_a_peer_is_asked_waits_for_that_answer(suite: &Suite) {
     if suite.kind == Kind::Memory {
         return;
@@ -288,8 +288,8 @@ fn who_comes_while_a_peer_is_asked_waits_for_that_answer(suite: &Suite) {
     assert_eq!((peer.questions(xena.did()), peer.questions(nobody.did())), (1, 1));
 }
 
-/// Ruling foundation-relay 13. Only in memory does time pass as a test wants.
-fn ruling_13_an_answer_holds_five_minutes_also_a_negative_one(suite: &Suite) {
+/// Decision peer-deliveries. Only in memory does time pass as a test wants.
+fn an_answer_holds_five_minutes_also_a_negative_one(suite: &Suite) {
     if suite.kind != Kind::Memory {
         return;
     }
@@ -316,8 +316,8 @@ fn ruling_13_an_answer_holds_five_minutes_also_a_negative_one(suite: &Suite) {
     assert_eq!(peer.questions(other.did()), 2);
 }
 
-/// Ruling foundation-relay 13: accepted only if the first 16 bytes of the key give that DID.
-fn ruling_13_a_key_that_does_not_give_the_did_is_not_accepted(suite: &Suite) {
+/// Decision peer-deliveries: accepted only if the first 16 bytes of the key give that DID.
+fn a_key_that_does_not_give_the_did_is_not_accepted(suite: &Suite) {
     let (_target, client) = fresh(suite);
     let (liar, xena, eve) = (FakePeer::start(), Stranger::new(), Stranger::new());
     liar.befriend(&client);
@@ -388,7 +388,7 @@ fn a_claim_about_a_did_that_is_here_counts_for_nothing(suite: &Suite) {
     assert_eq!(liar.deliveries().len(), 0);
 }
 
-/// Ruling foundation-relay 13: one hop.
+/// Decision peer-deliveries: one hop.
 fn a_question_of_a_peer_is_not_forwarded(suite: &Suite) {
     let (_target, client) = fresh(suite);
     let (peer, xena) = (FakePeer::start(), Stranger::new());
@@ -464,7 +464,7 @@ fn a_message_for_an_agent_of_a_peer_is_delivered_and_its_sender_sees_it(suite: &
     assert_eq!((&shown["status"], &shown["messages_routed"]), (&json!("active"), &json!(1)));
 }
 
-/// The schedule of the delivery engine (interface section 6).
+/// The schedule of the delivery engine.
 fn a_peer_that_cannot_take_a_message_now_is_tried_again(suite: &Suite) {
     let (target, client) = fresh(suite);
     let (peer, xena, ada) = (FakePeer::start(), Stranger::new(), sdk(&client));

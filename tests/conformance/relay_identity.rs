@@ -1,4 +1,4 @@
-//! Keys of an agent that change, API keys that are lost, prekeys, DID documents (relay 2.7, 3; rulings 11, 12, 21, 24).
+//! Keys of an agent that change, API keys that are lost, prekeys, DID documents.
 
 use std::collections::BTreeSet;
 
@@ -16,28 +16,28 @@ use crate::{Suite, cases};
 cases![
     two_keys_are_enough_to_rotate,
     a_rotation_replaces_signed_prekey_and_ml_kem_key_together,
-    ruling_ledger_2_a_rotation_that_the_key_before_signed_is_proved,
+    a_rotation_that_the_key_before_signed_is_proved,
     what_was_sent_before_a_rotation_opens_and_verifies_after_it,
-    ruling_24_a_server_side_agent_rotates_with_an_empty_body_and_reads_its_old_mail,
-    ruling_38_envelopes_of_an_earlier_key_verify_with_its_period,
+    a_server_side_agent_rotates_with_an_empty_body_and_reads_its_old_mail,
+    envelopes_of_an_earlier_key_verify_with_its_period,
     pins_of_others_report_new_keys,
     a_rotation_that_does_not_fit_the_agent_is_refused,
-    ruling_12_the_newest_key_gets_another_one,
-    ruling_12_a_revoked_key_ends_at_once,
-    ruling_12_a_signature_gets_a_new_key_once,
-    ruling_12_the_operator_makes_a_new_key,
-    ruling_6_a_new_api_key_names_the_same_agent,
+    the_newest_key_gets_another_one,
+    a_revoked_key_ends_at_once,
+    a_signature_gets_a_new_key_once,
+    the_operator_makes_a_new_key,
+    a_new_api_key_names_the_same_agent,
     a_bundle_shows_the_prekey_of_the_registration,
     uploaded_prekeys_are_given_one_by_one,
     an_upload_is_checked_and_a_repeat_changes_nothing,
-    ruling_11_an_uploaded_signed_prekey_proves_a_registration,
+    an_uploaded_signed_prekey_proves_a_registration,
     prekeys_are_given_exactly_once_to_a_hundred_fetchers,
-    ruling_21_head_gives_no_prekey_away,
-    ruling_21_a_caller_over_the_limit_gets_a_bundle_without_a_one_time_prekey,
+    head_gives_no_prekey_away,
+    a_caller_over_the_limit_gets_a_bundle_without_a_one_time_prekey,
     the_owner_is_told_when_prekeys_run_low,
     prekeys_of_nobody_and_of_an_ended_agent_are_404,
     a_did_document_shows_the_keys_and_the_did_key,
-    ruling_11_an_unproven_key_is_no_other_name_of_the_agent,
+    an_unproven_key_is_no_other_name_of_the_agent,
 ];
 
 /// Has the key before sign a rotation that goes to this deployment.
@@ -122,8 +122,8 @@ fn a_rotation_replaces_signed_prekey_and_ml_kem_key_together(suite: &Suite) {
     assert_eq!((&answer["uploaded"], &answer["signed_prekey_updated"]), (&json!(10), &json!(true)));
 }
 
-/// Ruling ledger 2.
-fn ruling_ledger_2_a_rotation_that_the_key_before_signed_is_proved(suite: &Suite) {
+/// Decision money-key-settled.
+fn a_rotation_that_the_key_before_signed_is_proved(suite: &Suite) {
     let client = suite.client();
     let mut ada = SdkAgent::new(&client, Options::default());
     let before = ada.sdk.keys.signing.clone();
@@ -156,8 +156,8 @@ fn what_was_sent_before_a_rotation_opens_and_verifies_after_it(suite: &Suite) {
     assert_eq!(bob.texts(), ["by the old keys", "in the old session", "by the new keys"]);
 }
 
-/// Ruling foundation-relay 24.
-fn ruling_24_a_server_side_agent_rotates_with_an_empty_body_and_reads_its_old_mail(suite: &Suite) {
+/// Decision master-key-file.
+fn a_server_side_agent_rotates_with_an_empty_body_and_reads_its_old_mail(suite: &Suite) {
     let client = suite.client();
     let held = Agent::server_side(&client);
     let mut ada = SdkAgent::new(&client, Options::default());
@@ -192,8 +192,8 @@ fn ruling_24_a_server_side_agent_rotates_with_an_empty_body_and_reads_its_old_ma
     assert!(held.inbox().iter().all(|item| item["decrypted"] == true));
 }
 
-/// Ruling foundation-relay 38.
-fn ruling_38_envelopes_of_an_earlier_key_verify_with_its_period(suite: &Suite) {
+/// Decision earlier-keys-verify.
+fn envelopes_of_an_earlier_key_verify_with_its_period(suite: &Suite) {
     let client = suite.client();
     let held = Agent::server_side(&client);
     held.say(&held.did, "signed by the first key");
@@ -283,8 +283,8 @@ fn opens(client: &Client, key: &str) -> bool {
     }
 }
 
-/// Ruling foundation-relay 12.
-fn ruling_12_the_newest_key_gets_another_one(suite: &Suite) {
+/// Decision lost-agent-keys.
+fn the_newest_key_gets_another_one(suite: &Suite) {
     let client = suite.client();
     let ada = Agent::server_side(&client);
     let second = new_key(&ada.client, &json!({}));
@@ -300,8 +300,8 @@ fn ruling_12_the_newest_key_gets_another_one(suite: &Suite) {
     }
 }
 
-/// Ruling foundation-relay 12.
-fn ruling_12_a_revoked_key_ends_at_once(suite: &Suite) {
+/// Decision lost-agent-keys.
+fn a_revoked_key_ends_at_once(suite: &Suite) {
     let client = suite.client();
     let ada = Agent::server_side(&client);
     let second = new_key(&ada.client, &json!({}));
@@ -312,8 +312,8 @@ fn ruling_12_a_revoked_key_ends_at_once(suite: &Suite) {
     client.agent(&third).post("/v1/agent/send", &json!({ "to": ada.did, "message": "x" })).expect(201);
 }
 
-/// Ruling foundation-relay 12.
-fn ruling_12_a_signature_gets_a_new_key_once(suite: &Suite) {
+/// Decision lost-agent-keys.
+fn a_signature_gets_a_new_key_once(suite: &Suite) {
     let client = suite.client();
     let ada = SdkAgent::new(&client, Options::default());
     let deployment = deployment_id(&client);
@@ -338,8 +338,8 @@ fn ruling_12_a_signature_gets_a_new_key_once(suite: &Suite) {
     assert!(opens(&client, &key));
 }
 
-/// Ruling foundation-relay 12.
-fn ruling_12_the_operator_makes_a_new_key(suite: &Suite) {
+/// Decision lost-agent-keys.
+fn the_operator_makes_a_new_key(suite: &Suite) {
     let client = suite.client();
     let ada = Agent::server_side(&client);
     let path = format!("/v1/admin/agents/{}/api-key", ada.did);
@@ -355,8 +355,8 @@ fn ruling_12_the_operator_makes_a_new_key(suite: &Suite) {
     client.admin().post(&format!("/v1/admin/agents/{nobody}/api-key"), &json!({})).expect_error(404, "NOT_FOUND");
 }
 
-/// Ruling foundation-relay 6: what is issued leads to its actor by position.
-fn ruling_6_a_new_api_key_names_the_same_agent(suite: &Suite) {
+/// Decision ids-lead-to-actors: what is issued leads to its actor by position.
+fn a_new_api_key_names_the_same_agent(suite: &Suite) {
     let client = suite.client();
     let ada = Agent::server_side(&client);
     let actor = actor_id(&bytes(&ada.registration["signing_public_key"])[..16]);
@@ -442,8 +442,8 @@ fn an_upload_is_checked_and_a_repeat_changes_nothing(suite: &Suite) {
     assert_eq!(post(&only_signed).expect(200)["uploaded"], 0);
 }
 
-/// Ruling foundation-relay 11.
-fn ruling_11_an_uploaded_signed_prekey_proves_a_registration(suite: &Suite) {
+/// Decision signed-registrations.
+fn an_uploaded_signed_prekey_proves_a_registration(suite: &Suite) {
     let client = suite.client();
     let mut sdk = Sdk::new("svc", seed(), Options::default());
     let ada = Agent::register(&client, &two_keys(&sdk.key_body(None, 1)));
@@ -473,8 +473,8 @@ fn prekeys_are_given_exactly_once_to_a_hundred_fetchers(suite: &Suite) {
     assert_eq!(fetch(), Value::Null);
 }
 
-/// Ruling foundation-relay 21.
-fn ruling_21_head_gives_no_prekey_away(suite: &Suite) {
+/// Decision caller-rate-limits.
+fn head_gives_no_prekey_away(suite: &Suite) {
     let client = suite.client();
     let mut ada = SdkAgent::new(&client, Options::default());
     ada.agent.client.post("/v1/agent/prekeys", &ada.sdk.prekeys_body(1, 1, 2)).expect(200);
@@ -485,8 +485,8 @@ fn ruling_21_head_gives_no_prekey_away(suite: &Suite) {
     assert!(bundle(&client, &ada.agent.did)["one_time_prekey"].is_object());
 }
 
-/// Ruling foundation-relay 21.
-fn ruling_21_a_caller_over_the_limit_gets_a_bundle_without_a_one_time_prekey(suite: &Suite) {
+/// Decision caller-rate-limits.
+fn a_caller_over_the_limit_gets_a_bundle_without_a_one_time_prekey(suite: &Suite) {
     let target = suite.fresh(&[("prekeys_per_hour", "3")]);
     let client = target.client();
     for _ in 0..2 {
@@ -557,8 +557,8 @@ fn a_did_document_shows_the_keys_and_the_did_key(suite: &Suite) {
     client.get(&format!("/.well-known/did/{nobody}")).expect_error(404, "NOT_FOUND");
 }
 
-/// Ruling foundation-relay 11.
-fn ruling_11_an_unproven_key_is_no_other_name_of_the_agent(suite: &Suite) {
+/// Decision signed-registrations.
+fn an_unproven_key_is_no_other_name_of_the_agent(suite: &Suite) {
     let client = suite.client();
     let sdk = Sdk::new("svc", seed(), Options::default());
     let squatter = Agent::register(&client, &two_keys(&sdk.key_body(None, 1)));

@@ -1,4 +1,4 @@
-//! Analytics, statistics, exports (spec relay 14), and what an operator can do about an agent (ruling foundation-relay 40).
+//! Analytics, statistics, exports, and what an operator can do about an agent (decision agent-exports).
 
 use std::time::Duration;
 
@@ -55,7 +55,7 @@ fn minimum_fields_of_analytics_are_there_for_an_agent_that_did_nothing(suite: &S
     suite.client().get("/v1/agent/analytics").expect_error(401, "UNAUTHORIZED");
 }
 
-/// Spec relay 14.1, ruling foundation-relay 26.
+/// Spec relay 14.1, decision counts-in-memory.
 fn analytics_count_what_the_agent_did_and_got(suite: &Suite) {
     let client = suite.client();
     let (ada, bob) = (Agent::server_side(&client), Agent::server_side(&client));
@@ -128,7 +128,7 @@ fn minimum_fields_of_stats_are_there_without_a_key(suite: &Suite) {
     assert_eq!(numbers, nobody);
 }
 
-/// Spec relay 14.2; ruling foundation-relay 26: totals are sums of differences.
+/// Spec relay 14.2; decision counts-in-memory: totals are sums of differences.
 fn stats_follow_agents_as_they_come_and_go(suite: &Suite) {
     let target = suite.fresh(&[]);
     let client = target.client();
@@ -150,7 +150,7 @@ fn stats_follow_agents_as_they_come_and_go(suite: &Suite) {
     assert_eq!(stats()["capabilities"], json!(["sum", "translate"]));
 }
 
-/// Spec relay 14.3, 14.4; ruling foundation-relay 40.
+/// Spec relay 14.3, 14.4; decision agent-exports.
 fn an_export_holds_everything_and_is_on_record(suite: &Suite) {
     let client = suite.client();
     let name = format!("exporter {}", unique());
@@ -303,7 +303,7 @@ fn nobody_reaches(did: &str, by: &Agent) {
     }
 }
 
-/// Ruling foundation-relay 40.
+/// Decision agent-exports.
 fn a_suspended_agent_is_inactive_to_others_and_comes_back_whole(suite: &Suite) {
     let client = suite.client();
     let scene = Moderated::new(&client);
@@ -335,7 +335,7 @@ fn a_suspended_agent_is_inactive_to_others_and_comes_back_whole(suite: &Suite) {
     let order = |action: &str| admin.post(&format!("/v1/admin/agents/{}/{action}", bob.did), &json!({}));
     order("suspend").expect_error(409, "CONFLICT");
     bob.client.get("/v1/agent/profile").expect_error(401, "UNAUTHORIZED");
-    assert_eq!(order("restore").expect(200)["state"], "active", "ruling ledger 34");
+    assert_eq!(order("restore").expect(200)["state"], "active", "decision deactivated-wallets");
     bob.client.get("/v1/agent/profile").expect(200);
 }
 
@@ -364,7 +364,7 @@ fn the_streams_of_a_suspended_agent_end(suite: &Suite) {
     assert!(events.next().is_none(), "the stream is closed");
 }
 
-/// Ruling foundation-relay 40: keys, mail, memory, webhooks, tasks and memberships are gone.
+/// Decision agent-exports: keys, mail, memory, webhooks, tasks and memberships are gone.
 fn an_erased_agent_leaves_nothing_but_its_did(suite: &Suite) {
     let client = suite.client();
     let scene = Moderated::new(&client);
@@ -410,7 +410,7 @@ fn an_erased_agent_leaves_nothing_but_its_did(suite: &Suite) {
     }
 }
 
-/// Ruling foundation-relay 40.
+/// Decision agent-exports.
 fn an_erased_proved_did_is_never_given_out_again(suite: &Suite) {
     let client = suite.client();
     let mut sdk = SdkAgent::new(&client, Options::default());

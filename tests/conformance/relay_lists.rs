@@ -1,4 +1,4 @@
-//! The three lists of the wire contract that clients depend on (spec relay 0.2, 17, 20), row by row, each with the tests of
+//! The three lists of the wire contract that clients depend on, row by row, each with the tests of
 //! this suite that would fail if it were not so. A row without a test, or one whose test is gone, fails here.
 
 use crate::{MODULES, Suite, cases};
@@ -8,12 +8,12 @@ cases![every_row_of_the_lists_has_its_tests];
 /// What a row says, and the tests that hold it.
 type Row = (&'static str, &'static [&'static str]);
 
-/// Facts that break clients (spec relay 0.2).
+/// Facts that break clients.
 const FACTS: [Row; 10] = [
     ("the key comes in X-Agent-Key", &["agents::a_profile_needs_its_own_key"]),
     ("SSE is there and answers 200", &["streams::a_stream_has_the_one_form_that_clients_parse"]),
     ("line feeds alone, one space after the colon", &["streams::a_stream_has_the_one_form_that_clients_parse"]),
-    ("reconnect, then the end", &["streams::ruling_8_a_stream_asks_to_reconnect_and_closes_after_its_own_time"]),
+    ("reconnect, then the end", &["streams::a_stream_asks_to_reconnect_and_closes_after_its_own_time"]),
     ("an envelope is a text, byte for byte", &["messages::an_encrypted_message_arrives_byte_for_byte"]),
     ("oldest first", &["mailbox::messages_come_oldest_first_whoever_sent_them"]),
     ("standard base64 with padding", &["registration::keys_of_a_wrong_length_or_alphabet_are_refused"]),
@@ -25,15 +25,15 @@ const FACTS: [Row; 10] = [
     ),
 ];
 
-/// Conflicts between clients, by number (spec relay 17). Row 19 is about names in a client, which no server sees.
+/// Conflicts between clients, by number. Row 19 is about names in a client, which no server sees.
 const CONFLICTS: [Row; 45] = [
     ("key header", &["agents::a_profile_needs_its_own_key"]),
     ("DID of 16 bytes", &["registration::the_did_is_base58_of_the_first_16_bytes_of_the_signing_key"]),
     (
         "no activity in identity and search",
-        &["agents::interface_2_an_identity_hides_activity", "relay_search::ruling_27_the_search_shows_no_activity"],
+        &["agents::interface_2_an_identity_hides_activity", "relay_search::the_search_shows_no_activity"],
     ),
-    ("heartbeats show", &["relay_memory::ruling_27_only_heartbeats_show_and_never_a_count"]),
+    ("heartbeats show", &["relay_memory::only_heartbeats_show_and_never_a_count"]),
     ("unread is the default", &["mailbox::unread_only_is_the_default_and_a_get_marks_nothing"]),
     (
         "the same filters on both",
@@ -47,7 +47,7 @@ const CONFLICTS: [Row; 45] = [
         "sizes",
         &[
             "messages::relay_4_8_the_largest_message_of_the_sdk_is_carried",
-            "messages::ruling_28_a_message_has_at_most_65536_characters_of_any_kind",
+            "messages::a_message_has_at_most_65536_characters_of_any_kind",
         ],
     ),
     (
@@ -71,10 +71,7 @@ const CONFLICTS: [Row; 45] = [
     ("error body", &["malformed::a_body_that_is_no_json_is_refused_everywhere"]),
     (
         "SSE and WebSocket",
-        &[
-            "streams::a_stream_has_the_one_form_that_clients_parse",
-            "websockets::ruling_37_a_key_in_the_header_opens_the_stream",
-        ],
+        &["streams::a_stream_has_the_one_form_that_clients_parse", "websockets::a_key_in_the_header_opens_the_stream"],
     ),
     ("names of options", &[]),
     ("sealed senders keep their DID", &["interop::relay_5_6_two_sealed_senders_do_not_mix"]),
@@ -124,7 +121,7 @@ const CONFLICTS: [Row; 45] = [
     ("deactivation", &["relay_transport::conflict_45_the_answer_to_a_deactivation_names_the_agent"]),
 ];
 
-/// What clients crash without, or lose messages without a word (spec relay 20).
+/// What clients crash without, or lose messages without a word.
 const MINIMUM: [Row; 20] = [
     ("did and api_key of a registration", &["registration::a_registration_without_keys_gets_keys_from_the_service"]),
     ("encryption key of an identity", &["agents::an_identity_shows_what_clients_need_to_write_to_the_agent"]),
@@ -137,7 +134,7 @@ const MINIMUM: [Row; 20] = [
     ("id of channels, posts, invites", &["relay_channels::minimum_fields_of_channels_are_there"]),
     ("id of tasks", &["relay_tasks::conflict_34_and_35_lists_have_both_spellings_and_show_the_assignee_first"]),
     ("id of attestations", &["relay_attest::conflict_28_both_spellings_of_the_type_choose_and_items_have_every_field"]),
-    ("did of found agents", &["relay_search::ruling_14_a_did_is_found_whole_and_by_its_beginning"]),
+    ("did of found agents", &["relay_search::a_did_is_found_whole_and_by_its_beginning"]),
     ("key of memory keys", &["relay_memory::lists_have_every_field_and_take_a_prefix_and_a_limit"]),
     ("relay and stats", &["relay_life::minimum_fields_of_stats_are_there_without_a_key"]),
     ("components and activity of trust", &["relay_attest::minimum_fields_of_trust_are_there"]),

@@ -18,17 +18,17 @@ cases![
     slashes_in_names_stay_in_their_part_however_they_are_written,
     a_value_that_has_ended_is_gone_at_once_and_frees_its_room,
     a_second_put_replaces_everything,
-    ruling_28_a_value_has_a_mebibyte_and_not_one_byte_more,
-    ruling_28_the_quota_is_16_mebibytes_to_the_byte,
-    ruling_31_a_full_memory_is_413_and_limits_are_settings,
+    a_value_has_a_mebibyte_and_not_one_byte_more,
+    the_quota_is_16_mebibytes_to_the_byte,
+    a_full_memory_is_413_and_limits_are_settings,
     lists_have_every_field_and_take_a_prefix_and_a_limit,
     minimum_fields_of_memory_are_there_for_an_agent_that_kept_nothing,
     memory_belongs_to_its_agent,
     bad_memory_requests_are_400,
     puts_at_once_leave_sums_that_add_up,
     a_heartbeat_has_every_field_that_clients_read,
-    ruling_27_only_heartbeats_show_and_never_a_count,
-    ruling_27_presence_is_switched_off_in_the_profile,
+    only_heartbeats_show_and_never_a_count,
+    presence_is_switched_off_in_the_profile,
     nobody_is_404_and_a_wrong_key_does_not_matter,
 ];
 
@@ -207,8 +207,8 @@ fn sized(bytes: usize) -> Vec<u8> {
     format!(r#"{{"value":"{}"}}"#, "x".repeat(bytes - 2)).into_bytes()
 }
 
-/// Ruling foundation-relay 28.
-fn ruling_28_a_value_has_a_mebibyte_and_not_one_byte_more(suite: &Suite) {
+/// Decision request-size-limits.
+fn a_value_has_a_mebibyte_and_not_one_byte_more(suite: &Suite) {
     let ada = agent(suite);
     let stored = put_raw(&ada, "big/k", &sized(1_048_576)).expect(200);
     assert_eq!(stored["size_bytes"], 1_048_576);
@@ -221,8 +221,8 @@ fn ruling_28_a_value_has_a_mebibyte_and_not_one_byte_more(suite: &Suite) {
     put_raw(&ada, "big/k", wide.as_bytes()).expect_error(413, "PAYLOAD_TOO_LARGE");
 }
 
-/// Ruling foundation-relay 28.
-fn ruling_28_the_quota_is_16_mebibytes_to_the_byte(suite: &Suite) {
+/// Decision request-size-limits.
+fn the_quota_is_16_mebibytes_to_the_byte(suite: &Suite) {
     let ada = agent(suite);
     let whole = sized(1_048_576);
     for n in 0..15 {
@@ -239,8 +239,8 @@ fn ruling_28_the_quota_is_16_mebibytes_to_the_byte(suite: &Suite) {
     put_raw(&ada, "full/almost", &whole).expect(200);
 }
 
-/// Rulings foundation-relay 28 and 31.
-fn ruling_31_a_full_memory_is_413_and_limits_are_settings(suite: &Suite) {
+/// Decisions request-size-limits and foreign-is-404.
+fn a_full_memory_is_413_and_limits_are_settings(suite: &Suite) {
     let target = suite.fresh(&[("memory_bytes", "10"), ("memory_value_bytes", "6"), ("memory_keys", "2")]);
     let ada = Agent::server_side(&target.client());
     put_raw(&ada, "n/a", &sized(6)).expect(200);
@@ -399,8 +399,8 @@ fn a_heartbeat_has_every_field_that_clients_read(suite: &Suite) {
     assert!(text(&again, "server_time") > text(&pong, "server_time"));
 }
 
-/// Ruling foundation-relay 27.
-fn ruling_27_only_heartbeats_show_and_never_a_count(suite: &Suite) {
+/// Decision private-activity.
+fn only_heartbeats_show_and_never_a_count(suite: &Suite) {
     let (ada, bob) = (agent(suite), agent(suite));
     ada.say(&bob.did, "x");
     ada.client.get("/v1/agent/profile").expect(200);
@@ -414,8 +414,8 @@ fn ruling_27_only_heartbeats_show_and_never_a_count(suite: &Suite) {
     assert!(identity.get("presence").is_none());
 }
 
-/// Ruling foundation-relay 27.
-fn ruling_27_presence_is_switched_off_in_the_profile(suite: &Suite) {
+/// Decision private-activity.
+fn presence_is_switched_off_in_the_profile(suite: &Suite) {
     let ada = agent(suite);
     assert_eq!(ada.client.get("/v1/agent/profile").expect(200)["presence"], true);
     ping(&ada);

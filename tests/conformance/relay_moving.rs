@@ -1,4 +1,4 @@
-//! Moving a whole deployment: dump and load, and data of earlier versions (ruling foundation-relay 40).
+//! Moving a whole deployment: dump and load, and data of earlier versions (decision schema-versions).
 
 use std::collections::BTreeSet;
 use std::io::Read;
@@ -19,12 +19,12 @@ use tempfile::TempDir;
 use crate::{Suite, cases};
 
 cases![
-    ruling_40_a_deployment_moves_with_all_it_has,
+    a_deployment_moves_with_all_it_has,
     a_dump_is_refused_while_the_deployment_is_open,
     a_closed_deployment_reads_and_does_not_write,
     a_load_is_refused_where_it_would_do_harm,
     rows_of_many_pages_move,
-    ruling_40_data_of_an_earlier_version_is_read_and_moves,
+    data_of_an_earlier_version_is_read_and_moves,
 ];
 
 const CLOSED: &[(&str, &str)] = &[("closed", "true")];
@@ -269,8 +269,8 @@ impl Scene {
     }
 }
 
-/// "Every later issue adds its actors to dump and load, with a test": whoever adds a kind of actor has this fail until the
-/// scene has one and asks for something that it says.
+/// "Every later issue adds its actors to dump and load, with a test": whoever adds a kind of actor has this fail until
+/// the scene has one and asks for something that it says.
 #[track_caller]
 fn every_kind_of_actor_moves(dump: &Dump) {
     let kinds = dump.lines.iter().map(|line| text(line, "actor").split_once('/').unwrap().0);
@@ -293,7 +293,7 @@ fn settled(client: &Client, scene: &Scene) -> Vec<(String, Value)> {
 }
 
 /// Native to native, or native to the edge and back: the same answers at every stop, and everything goes on.
-fn ruling_40_a_deployment_moves_with_all_it_has(suite: &Suite) {
+fn a_deployment_moves_with_all_it_has(suite: &Suite) {
     let way = way(suite.kind);
     let mut here = Target::start(way[0], OPEN);
     let first = scene(&here.client());
@@ -434,7 +434,7 @@ pub fn earlier_file() -> (Value, Vec<u8>) {
     (known, data)
 }
 
-fn ruling_40_data_of_an_earlier_version_is_read_and_moves(suite: &Suite) {
+fn data_of_an_earlier_version_is_read_and_moves(suite: &Suite) {
     let (known, data) = earlier_file();
     let (scratch, old) = (TempDir::new().unwrap(), Target::on_file(&data, CLOSED));
     let dumped = dump(&old.client(), scratch.path());

@@ -1,4 +1,4 @@
-//! Finding agents: discover and usernames (relay 2.4, 22; rulings 1, 14, 27).
+//! Finding agents: discover and usernames.
 
 use heliograph_core::crypto::client::{Client as Sdk, Options};
 use heliograph_tests::client::Client;
@@ -8,19 +8,19 @@ use serde_json::{Value, json};
 use crate::{Suite, cases};
 
 cases![
-    ruling_14_a_name_is_found_by_its_beginning_and_by_that_of_a_word_whatever_the_case,
-    ruling_14_exact_comes_before_beginning_before_word_and_then_the_older_one,
-    ruling_14_a_did_is_found_whole_and_by_its_beginning,
-    ruling_14_a_cursor_brings_every_agent_once,
+    a_name_is_found_by_its_beginning_and_by_that_of_a_word_whatever_the_case,
+    exact_comes_before_beginning_before_word_and_then_the_older_one,
+    a_did_is_found_whole_and_by_its_beginning,
+    a_cursor_brings_every_agent_once,
     an_agent_is_found_by_a_capability_of_its_profile,
-    ruling_1_the_search_knows_at_once_what_was_answered,
-    ruling_27_the_search_shows_no_activity,
+    the_search_knows_at_once_what_was_answered,
+    the_search_shows_no_activity,
     a_search_is_bounded_and_says_what_is_wrong,
     a_username_is_taken_changed_and_given_up,
     a_username_is_one_per_agent_and_one_agents,
     a_username_of_another_shape_is_refused,
-    ruling_27_a_username_shows_last_seen_to_its_own_agent_only,
-    ruling_1_a_username_is_there_at_once_and_ends_with_its_agent,
+    a_username_shows_last_seen_to_its_own_agent_only,
+    a_username_is_there_at_once_and_ends_with_its_agent,
 ];
 
 fn discover(client: &Client, query: &str) -> Value {
@@ -43,8 +43,8 @@ fn named(client: &Client, name: &str) -> Agent {
     Agent::register(client, &json!({ "name": name }))
 }
 
-/// Ruling foundation-relay 14.
-fn ruling_14_a_name_is_found_by_its_beginning_and_by_that_of_a_word_whatever_the_case(suite: &Suite) {
+/// Decision agent-search-order.
+fn a_name_is_found_by_its_beginning_and_by_that_of_a_word_whatever_the_case(suite: &Suite) {
     let client = suite.client();
     let word = word();
     let ada = named(&client, &format!("{word}Ämter von-Ort{word}end"));
@@ -74,8 +74,8 @@ fn ruling_14_a_name_is_found_by_its_beginning_and_by_that_of_a_word_whatever_the
     assert_eq!((&agent["status"], &all["cursor"]), (&json!("active"), &Value::Null));
 }
 
-/// Ruling foundation-relay 14.
-fn ruling_14_exact_comes_before_beginning_before_word_and_then_the_older_one(suite: &Suite) {
+/// Decision agent-search-order.
+fn exact_comes_before_beginning_before_word_and_then_the_older_one(suite: &Suite) {
     let client = suite.client();
     let word = word();
     let names =
@@ -104,8 +104,8 @@ fn ruling_14_exact_comes_before_beginning_before_word_and_then_the_older_one(sui
     }
 }
 
-/// Ruling foundation-relay 14.
-fn ruling_14_a_did_is_found_whole_and_by_its_beginning(suite: &Suite) {
+/// Decision agent-search-order.
+fn a_did_is_found_whole_and_by_its_beginning(suite: &Suite) {
     let client = suite.client();
     let ada = Agent::server_side(&client);
     assert_eq!(dids(&client, &format!("query={}", ada.did)), std::slice::from_ref(&ada.did));
@@ -123,8 +123,8 @@ fn ruling_14_a_did_is_found_whole_and_by_its_beginning(suite: &Suite) {
     assert!(dids(&client, &format!("query={}x", ada.did)).is_empty());
 }
 
-/// Ruling foundation-relay 14: also where so many agents share a beginning that the directory keeps them in order.
-fn ruling_14_a_cursor_brings_every_agent_once(suite: &Suite) {
+/// Decision agent-search-order: also where so many agents share a beginning that the directory keeps them in order.
+fn a_cursor_brings_every_agent_once(suite: &Suite) {
     let client = suite.client();
     let word = word();
     let agents: Vec<String> = (0..150).map(|number| named(&client, &format!("{word}-{number}")).did).collect();
@@ -166,8 +166,8 @@ fn an_agent_is_found_by_a_capability_of_its_profile(suite: &Suite) {
     assert_eq!(dids(&client, &format!("capability={capability}")), [bob.did]);
 }
 
-/// Ruling foundation-relay 1.
-fn ruling_1_the_search_knows_at_once_what_was_answered(suite: &Suite) {
+/// Decision one-deciding-operation.
+fn the_search_knows_at_once_what_was_answered(suite: &Suite) {
     let client = suite.client();
     let (old, new) = (word(), word());
     let ada = named(&client, &old);
@@ -185,8 +185,8 @@ fn ruling_1_the_search_knows_at_once_what_was_answered(suite: &Suite) {
     assert!(dids(&client, &format!("query={}", ada.did)).is_empty());
 }
 
-/// Ruling foundation-relay 27 (relay 17.3).
-fn ruling_27_the_search_shows_no_activity(suite: &Suite) {
+/// Decision private-activity (relay 17.3).
+fn the_search_shows_no_activity(suite: &Suite) {
     let client = suite.client();
     let word = word();
     let ada = named(&client, &word);
@@ -283,8 +283,8 @@ fn a_username_of_another_shape_is_refused(suite: &Suite) {
     client.post("/v1/agent/username", &json!({ "username": "abc" })).expect_error(401, "UNAUTHORIZED");
 }
 
-/// Ruling foundation-relay 27.
-fn ruling_27_a_username_shows_last_seen_to_its_own_agent_only(suite: &Suite) {
+/// Decision private-activity.
+fn a_username_shows_last_seen_to_its_own_agent_only(suite: &Suite) {
     let client = suite.client();
     let (ada, bob) = (Agent::server_side(&client), Agent::server_side(&client));
     let username = username();
@@ -301,8 +301,8 @@ fn ruling_27_a_username_shows_last_seen_to_its_own_agent_only(suite: &Suite) {
     }
 }
 
-/// Ruling foundation-relay 1.
-fn ruling_1_a_username_is_there_at_once_and_ends_with_its_agent(suite: &Suite) {
+/// Decision one-deciding-operation.
+fn a_username_is_there_at_once_and_ends_with_its_agent(suite: &Suite) {
     let client = suite.client();
     let sdk = Sdk::new("svc", seed(), Options::default());
     let ada = Agent::register(&client, &sdk.key_body(None, 1));

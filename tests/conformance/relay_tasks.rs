@@ -14,22 +14,22 @@ cases![
     input_that_is_no_json_is_wrapped_for_an_agent_with_its_own_keys,
     conflict_33_and_36_boxes_of_clients_come_back_to_the_letter,
     conflict_34_and_35_lists_have_both_spellings_and_show_the_assignee_first,
-    ruling_35_every_move_over_http,
-    ruling_35_one_rating_by_the_requester_at_the_end,
-    ruling_31_strangers_and_the_wrong_participant,
-    ruling_6_the_id_of_a_task_leads_to_its_assignee,
+    every_move_over_http,
+    one_rating_by_the_requester_at_the_end,
+    strangers_and_the_wrong_participant,
+    the_id_of_a_task_leads_to_its_assignee,
     a_task_that_is_not_settled_in_time_has_failed,
     a_repeat_with_an_idempotency_key_is_one_task,
     tasks_are_open_to_both_after_their_keys_rotate,
     a_task_fails_when_its_assignee_ends,
     an_agent_may_give_itself_a_task,
-    ruling_1_a_broadcast_reaches_who_has_the_capability_and_hears_of_the_end,
+    a_broadcast_reaches_who_has_the_capability_and_hears_of_the_end,
     conflict_38_a_broadcast_takes_a_box_that_only_its_sender_opens,
     a_broadcast_asks_no_more_agents_than_it_may_and_never_its_sender,
     minimum_fields_of_a_broadcast_without_agents_are_there,
     bad_requests_about_tasks_are_400,
     pages_of_tasks_follow_each_other,
-    ruling_25_settled_tasks_are_activity_and_lift_nobody_above_low,
+    settled_tasks_are_activity_and_lift_nobody_above_low,
 ];
 
 pub fn agents<const N: usize>(suite: &Suite) -> [Agent; N] {
@@ -218,8 +218,8 @@ fn conflict_34_and_35_lists_have_both_spellings_and_show_the_assignee_first(suit
     }
 }
 
-/// Ruling foundation-relay 35. The table of all pairs is a test of the core.
-fn ruling_35_every_move_over_http(suite: &Suite) {
+/// Decision task-moves. The table of all pairs is a test of the core.
+fn every_move_over_http(suite: &Suite) {
     let [ada, bob] = agents(suite);
     let task = ask(&ada, &bob.did, json!({}));
     step(&bob, &task, "in_progress").expect_error(409, "CONFLICT");
@@ -238,8 +238,8 @@ fn ruling_35_every_move_over_http(suite: &Suite) {
     assert_eq!(list(&ada, "role=requester&status=cancelled").len(), 1);
 }
 
-/// Ruling foundation-relay 35.
-fn ruling_35_one_rating_by_the_requester_at_the_end(suite: &Suite) {
+/// Decision task-moves.
+fn one_rating_by_the_requester_at_the_end(suite: &Suite) {
     let [ada, bob] = agents(suite);
     let task = ask(&ada, &bob.did, json!({}));
     patch(&ada, &task, json!({ "rating": 5 })).expect_error(409, "CONFLICT");
@@ -256,8 +256,8 @@ fn ruling_35_one_rating_by_the_requester_at_the_end(suite: &Suite) {
     assert_eq!(list(&ada, "role=requester")[0]["rating"], 2);
 }
 
-/// Ruling foundation-relay 31.
-fn ruling_31_strangers_and_the_wrong_participant(suite: &Suite) {
+/// Decision foreign-is-404.
+fn strangers_and_the_wrong_participant(suite: &Suite) {
     let [ada, bob, eve] = agents(suite);
     let task = ask(&ada, &bob.did, json!({}));
     step(&eve, &task, "cancelled").expect_error(404, "NOT_FOUND");
@@ -275,8 +275,8 @@ fn ruling_31_strangers_and_the_wrong_participant(suite: &Suite) {
     ada.client.post("/v1/agent/tasks", &json!({ "to": "bob" })).expect_error(404, "NOT_FOUND");
 }
 
-/// Ruling foundation-relay 6.
-fn ruling_6_the_id_of_a_task_leads_to_its_assignee(suite: &Suite) {
+/// Decision ids-lead-to-actors.
+fn the_id_of_a_task_leads_to_its_assignee(suite: &Suite) {
     let [ada, bob] = agents(suite);
     let id = |made: &Value, name: &str| text(made, name).to_owned();
     let task = id(&ask(&ada, &bob.did, json!({})), "id");
@@ -363,8 +363,8 @@ fn detail(from: &Agent, made: &Value) -> Answer {
     from.client.get(&format!("/v1/agent/tasks/broadcasts/{}", text(made, "broadcast_id")))
 }
 
-/// Rulings foundation-relay 1 and 35, for broadcasts.
-fn ruling_1_a_broadcast_reaches_who_has_the_capability_and_hears_of_the_end(suite: &Suite) {
+/// Decisions one-deciding-operation and task-moves, for broadcasts.
+fn a_broadcast_reaches_who_has_the_capability_and_hears_of_the_end(suite: &Suite) {
     let client = suite.client();
     let name = word();
     let [ada, bob] = agents(suite);
@@ -525,8 +525,8 @@ fn pages_of_tasks_follow_each_other(suite: &Suite) {
     }
 }
 
-/// What agents do for each other shows, and is no ladder (ruling foundation-relay 25).
-fn ruling_25_settled_tasks_are_activity_and_lift_nobody_above_low(suite: &Suite) {
+/// What agents do for each other shows, and is no ladder (decision anchored-weight).
+fn settled_tasks_are_activity_and_lift_nobody_above_low(suite: &Suite) {
     let [asks, works] = agents(suite);
     for end in ["completed", "completed", "failed", "cancelled"] {
         let task = ask(&asks, &works.did, json!({}));

@@ -1,4 +1,4 @@
-//! What every endpoint of the relay shares (spec relay 1): absent and null, large limits, words that win over parameters.
+//! What every endpoint of the relay shares: absent and null, large limits, words that win over parameters.
 
 use heliograph_core::crypto::client::Options;
 use heliograph_core::engine::http::{Auth, BodyKind, Route, routes};
@@ -131,7 +131,7 @@ fn relay_1_1_unknown_parameters_and_empty_queries_do_not_matter(suite: &Suite) {
     }
 }
 
-/// Spec relay 18; ruling foundation-relay 28: a limit over the maximum is clamped.
+/// Spec relay 18; decision request-size-limits: a limit over the maximum is clamped.
 fn relay_18_a_large_limit_is_clamped_and_a_senseless_one_is_400_on_every_list(suite: &Suite) {
     let [ada] = agents::<1>(suite);
     for path in [
@@ -220,7 +220,8 @@ fn conflict_42_a_key_never_matters_where_none_is_needed(suite: &Suite) {
     }
 }
 
-/// Spec relay 1.2, 1.4: what is absent is 404, nothing answers 204, and every time is ISO 8601 in UTC with milliseconds.
+/// Spec relay 1.2, 1.4: what is absent is 404, nothing answers 204, and every time is ISO 8601 in UTC with
+/// milliseconds.
 fn relay_1_4_a_status_of_its_own_means_what_clients_take_it_for(suite: &Suite) {
     let [ada, bob] = agents(suite);
     let nobody = "did:svc:1111111111111111";
@@ -244,7 +245,6 @@ fn relay_1_4_a_status_of_its_own_means_what_clients_take_it_for(suite: &Suite) {
     }
 }
 
-/// Spec relay 17.44; interface 4.7, 4.8.
 fn conflict_44_what_is_made_is_201_and_the_rest_200(suite: &Suite) {
     let mut ada = SdkAgent::new(&suite.client(), Options::default());
     let client = ada.agent.client.clone();

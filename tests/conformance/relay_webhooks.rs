@@ -1,4 +1,4 @@
-//! Webhooks of agents (spec relay 13, 4.15) against a receiver on loopback.
+//! Webhooks of agents against a receiver on loopback.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -130,7 +130,7 @@ fn a_message_reaches_the_receiver_as_the_raw_object_signed_with_the_secret(suite
 }
 
 pub fn unhex(text: &str) -> Vec<u8> {
-    assert_eq!(text, text.to_ascii_lowercase(), "spec relay 4.15");
+    assert_eq!(text, text.to_ascii_lowercase(), "in lower case");
     (0..text.len() / 2).map(|at| u8::from_str_radix(&text[2 * at..2 * at + 2], 16).unwrap()).collect()
 }
 

@@ -10,11 +10,11 @@ use crate::{Suite, cases};
 
 cases![
     a_path_that_nobody_serves_is_no_route,
-    ruling_30_every_open_route_may_be_called_from_any_page,
+    every_open_route_may_be_called_from_any_page,
     a_wrong_method_is_405_and_allow_lists_the_right_ones,
-    ruling_21_head_answers_like_get_without_a_body_and_never_runs_an_effect,
+    head_answers_like_get_without_a_body_and_never_runs_an_effect,
     a_body_of_another_media_type_is_415,
-    ruling_28_a_body_over_its_limit_is_413,
+    a_body_over_its_limit_is_413,
     a_missing_or_wrong_key_is_401_on_every_route_that_needs_one,
     two_leading_slashes_are_one,
     an_operator_has_everything_read_and_compared_with_its_checksums,
@@ -32,8 +32,8 @@ fn a_path_that_nobody_serves_is_no_route(suite: &Suite) {
     }
 }
 
-/// Ruling foundation-relay 30.
-fn ruling_30_every_open_route_may_be_called_from_any_page(suite: &Suite) {
+/// Decision any-origin.
+fn every_open_route_may_be_called_from_any_page(suite: &Suite) {
     let client = suite.client().with("origin", "https://app.example.org");
     for route in routes() {
         let admin = route.path.starts_with("/v1/admin/");
@@ -72,8 +72,8 @@ fn a_wrong_method_is_405_and_allow_lists_the_right_ones(suite: &Suite) {
     assert_eq!(answer.header("allow"), Some("GET, HEAD, OPTIONS"));
 }
 
-/// Ruling foundation-relay 21.
-fn ruling_21_head_answers_like_get_without_a_body_and_never_runs_an_effect(suite: &Suite) {
+/// Decision caller-rate-limits.
+fn head_answers_like_get_without_a_body_and_never_runs_an_effect(suite: &Suite) {
     let client = suite.client();
     let (head, get) = (client.send("HEAD", "/openapi.json", None, b""), client.get("/openapi.json"));
     assert_eq!((head.status, head.body.len()), (200, 0));
@@ -103,8 +103,8 @@ pub fn with_every_key(suite: &Suite) -> Client {
     client.with("x-sentinel-admin-key", ADMIN_KEY).with("authorization", &token)
 }
 
-/// Ruling foundation-relay 28.
-fn ruling_28_a_body_over_its_limit_is_413(suite: &Suite) {
+/// Decision request-size-limits.
+fn a_body_over_its_limit_is_413(suite: &Suite) {
     let client = with_every_key(suite);
     for route in routes().filter(|route| route.body != BodyKind::None && route.max_body <= 1024 * 1024) {
         let body = vec![b' '; route.max_body + 1];

@@ -1,5 +1,4 @@
-//! Sentinel (interface 4.9 and 4.10, "Active-learning review queue response"; spec intelligence 10, 11 and 15; rulings
-//! intelligence 17 and 38).
+//! Sentinel (decisions hazard-and-week-risk and features-dates-retries).
 
 use std::fmt::Write as _;
 
@@ -19,12 +18,12 @@ cases![
     a_learned_risk_has_the_trust_block_that_clients_read,
     a_risk_names_an_incident_of_the_country_and_its_evidence,
     a_batch_of_risks_answers_each_country_or_says_why_not,
-    ruling_17_the_heatmap_is_sorted_by_the_greater_of_both_risks,
+    the_heatmap_is_sorted_by_the_greater_of_both_risks,
     the_manifest_names_every_endpoint_and_health_says_what_is_served,
     the_queue_has_exactly_the_members_of_the_interface,
     the_queue_is_filtered_and_ranked_as_asked,
-    ruling_38_an_attribution_without_donors_has_low_confidence_and_a_reason,
-    ruling_38_an_effect_is_found_against_quiet_free_countries,
+    an_attribution_without_donors_has_low_confidence_and_a_reason,
+    an_effect_is_found_against_quiet_free_countries,
     sentinel_refuses_bad_input_by_name,
 ];
 
@@ -36,7 +35,7 @@ fn probability(value: &Value) -> f64 {
     value
 }
 
-/// What breaks a client when it is null or missing (spec intelligence 15).
+/// What breaks a client when it is null or missing.
 fn readable(body: &Value) {
     let trust = &body["trust"];
     let [low, high] = [0, 1].map(|at| probability(&trust["interval_90"][at]));
@@ -130,7 +129,7 @@ fn a_batch_of_risks_answers_each_country_or_says_why_not(suite: &Suite) {
     }
 }
 
-fn ruling_17_the_heatmap_is_sorted_by_the_greater_of_both_risks(suite: &Suite) {
+fn the_heatmap_is_sorted_by_the_greater_of_both_risks(suite: &Suite) {
     let client = forecasts::learned(suite);
     let body = client.get("/v1/sentinel/global_heatmap").expect(200);
     let rows = body["countries"].as_array().unwrap();
@@ -324,7 +323,7 @@ fn with_series(client: &Client) {
     wait(client, &path, ready);
 }
 
-fn ruling_38_an_attribution_without_donors_has_low_confidence_and_a_reason(suite: &Suite) {
+fn an_attribution_without_donors_has_low_confidence_and_a_reason(suite: &Suite) {
     let client = suite.client();
     let day = client.now().plus(-30 * DAY).to_date_text();
     for country in ["NO", "ZZ"] {
@@ -343,8 +342,8 @@ fn ruling_38_an_attribution_without_donors_has_low_confidence_and_a_reason(suite
     }
 }
 
-/// Ruling 38: donors have index `free` and no shutdown in five years; Latvia has one, and five are left.
-fn ruling_38_an_effect_is_found_against_quiet_free_countries(suite: &Suite) {
+/// Donors have index `free` and no shutdown in five years; Latvia has one, and five are left.
+fn an_effect_is_found_against_quiet_free_countries(suite: &Suite) {
     let client = suite.prepared("attribution", with_series);
     let event = client.now().plus(-SINCE * DAY).to_date_text();
     let body = client.get(&format!("/v1/sentinel/attribute?country=no&date={event}")).expect(200);

@@ -1,4 +1,4 @@
-//! Platforms, networks, topics and tools over all countries (interface 4.3; spec intelligence 5.4-5.7).
+//! Platforms, networks, topics and tools over all countries.
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ cases![
     a_documented_block_of_a_platform_is_told_from_a_measured_one,
     a_platform_in_a_country_has_numbers_and_never_null,
     unknown_platforms_countries_and_networks_are_404_and_bad_ones_400,
-    ruling_32_networks_of_a_country_are_ranked_by_the_formula,
+    networks_of_a_country_are_ranked_by_the_formula,
     the_worst_networks_of_the_world_are_counted_and_limited,
     a_network_has_a_profile_with_and_without_prefix,
     networks_are_compared_side_by_side,
@@ -107,7 +107,7 @@ fn unknown_platforms_countries_and_networks_are_404_and_bad_ones_400(suite: &Sui
     }
 }
 
-fn ruling_32_networks_of_a_country_are_ranked_by_the_formula(suite: &Suite) {
+fn networks_of_a_country_are_ranked_by_the_formula(suite: &Suite) {
     let body = past(suite, "/v1/isp/index?country=no");
     assert_eq!((&body["country"], &body["countryName"]), (&"NO".into(), &"Norway".into()), "{body}");
     let isps = array(&body, "isps");

@@ -1,5 +1,5 @@
-//! Sources of events and counts, remote measurements, and the list of sources (rulings intelligence 15, 31, 32, 35, 37
-//! and 40).
+//! Sources of events and counts, remote measurements, and the list of sources (decisions order-of-data, import-counts,
+//! country-of-networks, licence-and-removal, addresses-discarded and dumps-and-recompute).
 
 use std::time::Duration;
 
@@ -11,15 +11,15 @@ use crate::detect::research;
 use crate::{Suite, cases};
 
 cases![
-    ruling_31_a_shutdown_table_is_counted_and_importing_it_again_changes_nothing,
-    ruling_35_dropping_a_source_of_events_removes_it_and_nothing_else,
-    ruling_32_remote_vantage_points_speak_for_a_country_and_form_no_network,
+    a_shutdown_table_is_counted_and_importing_it_again_changes_nothing,
+    dropping_a_source_of_events_removes_it_and_nothing_else,
+    remote_vantage_points_speak_for_a_country_and_form_no_network,
     an_answer_without_rows_is_an_import_of_nothing,
     a_day_that_has_not_begun_has_no_counts,
     counts_of_days_never_become_votes,
-    ruling_40_a_dump_names_the_source_of_each_row_and_the_licence_in_force,
+    a_dump_names_the_source_of_each_row_and_the_licence_in_force,
     signatures_of_block_pages_are_imported_by_the_name_of_their_file,
-    ruling_40_the_list_of_sources_has_licence_counts_and_errors,
+    the_list_of_sources_has_licence_counts_and_errors,
     real_events_and_counts_are_read_twice_with_the_same_end,
 ];
 
@@ -31,7 +31,7 @@ const STOP: &str = "start_date,country,geo_scope,area_name,shutdown_type,shutdow
 const RADAR: &str = r#"{"success":true,"result":{"annotations":[{"id":"550","asns":[44244],"locations":["IR"],
     "eventType":"OUTAGE","startDate":"2023-08-21T01:00:00Z","endDate":"2023-08-21T05:00:00Z",
     "outage":{"outageCause":"GOVERNMENT_DIRECTED","outageType":"NATIONWIDE"}}]}}"#;
-/// Never in any answer (ruling intelligence 37).
+/// Never in any answer (decision addresses-discarded).
 const VANTAGE: &str = "198.51.100.";
 
 /// The row of a source in `/data/sources`; effects may take a moment.
@@ -54,7 +54,7 @@ fn five(counts: &heliograph_core::facts::measurement::ImportCounts) -> [u64; 5] 
     [counts.accepted, counts.duplicate, counts.unsupported, counts.unusable, counts.refused]
 }
 
-fn ruling_31_a_shutdown_table_is_counted_and_importing_it_again_changes_nothing(suite: &Suite) {
+fn a_shutdown_table_is_counted_and_importing_it_again_changes_nothing(suite: &Suite) {
     let target = suite.fresh(&[]);
     let admin = target.client().admin();
     let dry = data::send(&admin, "shutdowns", "?dry_run=true", STOP.as_bytes());
@@ -73,7 +73,7 @@ fn ruling_31_a_shutdown_table_is_counted_and_importing_it_again_changes_nothing(
     assert_eq!(only.lines(), 3, "{only:?}");
 }
 
-fn ruling_35_dropping_a_source_of_events_removes_it_and_nothing_else(suite: &Suite) {
+fn dropping_a_source_of_events_removes_it_and_nothing_else(suite: &Suite) {
     let target = suite.fresh(&[]);
     let admin = target.client().admin();
     data::send(&admin, "shutdowns", "", STOP.as_bytes());
@@ -113,7 +113,7 @@ fn remote(country: &str) -> String {
     lines
 }
 
-fn ruling_32_remote_vantage_points_speak_for_a_country_and_form_no_network(suite: &Suite) {
+fn remote_vantage_points_speak_for_a_country_and_form_no_network(suite: &Suite) {
     let target = suite.fresh(&[]);
     let (client, admin) = (target.client(), target.client().admin());
     let counts = data::send(&admin, "censored-planet", "", remote("TR").as_bytes());
@@ -132,7 +132,7 @@ fn ruling_32_remote_vantage_points_speak_for_a_country_and_form_no_network(suite
     assert!(!answer.to_string().contains(VANTAGE), "{answer}");
 }
 
-fn ruling_40_a_dump_names_the_source_of_each_row_and_the_licence_in_force(suite: &Suite) {
+fn a_dump_names_the_source_of_each_row_and_the_licence_in_force(suite: &Suite) {
     let target = suite.fresh(&[("source_licences", "censoredplanet=LicenseRef-ours")]);
     let (client, admin) = (target.client(), target.client().admin());
     data::send(&admin, "censored-planet", "", remote("TR").as_bytes());
@@ -236,7 +236,7 @@ fn counts_of_days_never_become_votes(suite: &Suite) {
     assert_eq!((&answer["status"], &answer["evidenceCount"]), (&json!("unknown"), &json!(0)), "{answer}");
 }
 
-fn ruling_40_the_list_of_sources_has_licence_counts_and_errors(suite: &Suite) {
+fn the_list_of_sources_has_licence_counts_and_errors(suite: &Suite) {
     let target = suite.fresh(&[("source_licences", "ioda=LicenseRef-ours; ooni=CC-BY-4.0")]);
     let (client, admin) = (target.client(), target.client().admin());
     let rows = client.get("/data/sources").expect(200)["sources"].as_array().unwrap().clone();

@@ -1,4 +1,4 @@
-//! Receive streams: server-sent events and WebSockets (relay 5.7, rulings 7, 8, 37).
+//! Receive streams: server-sent events and WebSockets.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -17,20 +17,20 @@ cases![
     a_stream_without_a_valid_key_is_401,
     the_backlog_comes_first_and_then_what_arrives,
     a_stream_begins_after_since,
-    ruling_7_last_event_id_wins_over_since,
+    last_event_id_wins_over_since,
     a_stream_may_be_of_one_sender_only,
     read_messages_are_not_in_the_backlog,
-    ruling_7_a_backlog_of_300_arrives_once_and_in_order,
-    ruling_7_pages_of_large_messages_lose_nothing,
-    ruling_8_a_stream_asks_to_reconnect_and_closes_after_its_own_time,
-    ruling_8_siblings_end_each_at_its_own_time,
+    a_backlog_of_300_arrives_once_and_in_order,
+    pages_of_large_messages_lose_nothing,
+    a_stream_asks_to_reconnect_and_closes_after_its_own_time,
+    siblings_end_each_at_its_own_time,
     reconnecting_with_the_last_id_loses_and_doubles_nothing,
     every_connection_of_an_agent_gets_each_message,
-    ruling_8_the_connection_opened_first_is_served_first,
+    the_connection_opened_first_is_served_first,
     past_the_budget_of_an_agent_its_oldest_stream_ends_and_the_new_one_is_served,
     a_page_holds_no_more_than_the_budget_of_a_stream_and_one_message_always_fits,
     a_stream_of_a_deactivated_agent_brings_nothing_more,
-    ruling_8_a_place_that_cannot_be_read_never_refuses_a_connect,
+    a_place_that_cannot_be_read_never_refuses_a_connect,
 ];
 
 const SSE: &str = "/v1/agent/receive/sse";
@@ -148,8 +148,8 @@ fn a_stream_begins_after_since(suite: &Suite) {
     assert_eq!(id(events.next()), sent[3]);
 }
 
-/// Ruling foundation-relay 7.
-fn ruling_7_last_event_id_wins_over_since(suite: &Suite) {
+/// Decision wake-without-data.
+fn last_event_id_wins_over_since(suite: &Suite) {
     let (a, b) = pair(&suite.client());
     let sent = say_many(&a, &b, 5);
     let mut events = b.client.events(SSE);
@@ -187,8 +187,8 @@ fn read_messages_are_not_in_the_backlog(suite: &Suite) {
     assert_eq!(id(events.next()), sent[2]);
 }
 
-/// Ruling foundation-relay 7.
-fn ruling_7_a_backlog_of_300_arrives_once_and_in_order(suite: &Suite) {
+/// Decision wake-without-data.
+fn a_backlog_of_300_arrives_once_and_in_order(suite: &Suite) {
     let (a, b) = pair(&suite.client());
     let sent = say_many(&a, &b, 300);
     let mut events = b.client.events(SSE);
@@ -198,8 +198,8 @@ fn ruling_7_a_backlog_of_300_arrives_once_and_in_order(suite: &Suite) {
     assert_eq!(id(events.next()), live);
 }
 
-/// Ruling foundation-relay 7.
-fn ruling_7_pages_of_large_messages_lose_nothing(suite: &Suite) {
+/// Decision wake-without-data.
+fn pages_of_large_messages_lose_nothing(suite: &Suite) {
     let (a, b) = pair(&suite.client());
     // Two of the larger ones are more than a page of 256 KiB.
     let sizes = [40_000, 1, 30_000, 40_000, 40_000, 2, 3, 40_000, 20_000, 40_000];
@@ -228,8 +228,8 @@ fn needs_real_time(suite: &Suite) -> bool {
     skip
 }
 
-/// Ruling foundation-relay 8.
-fn ruling_8_a_stream_asks_to_reconnect_and_closes_after_its_own_time(suite: &Suite) {
+/// Decision stream-lifetimes.
+fn a_stream_asks_to_reconnect_and_closes_after_its_own_time(suite: &Suite) {
     if needs_real_time(suite) {
         return;
     }
@@ -245,8 +245,8 @@ fn ruling_8_a_stream_asks_to_reconnect_and_closes_after_its_own_time(suite: &Sui
     assert!((1_900..4_000).contains(&lived.as_millis()), "{lived:?}");
 }
 
-/// Ruling foundation-relay 8.
-fn ruling_8_siblings_end_each_at_its_own_time(suite: &Suite) {
+/// Decision stream-lifetimes.
+fn siblings_end_each_at_its_own_time(suite: &Suite) {
     if needs_real_time(suite) {
         return;
     }
@@ -359,8 +359,8 @@ fn drain(socket: &mut TcpStream) -> usize {
     total
 }
 
-/// Ruling foundation-relay 8.
-fn ruling_8_the_connection_opened_first_is_served_first(suite: &Suite) {
+/// Decision stream-lifetimes.
+fn the_connection_opened_first_is_served_first(suite: &Suite) {
     if needs_real_time(suite) {
         return;
     }
@@ -430,8 +430,8 @@ fn a_stream_of_a_deactivated_agent_brings_nothing_more(suite: &Suite) {
     assert!(events.all(|event| event.event != "message"));
 }
 
-/// Ruling foundation-relay 8.
-fn ruling_8_a_place_that_cannot_be_read_never_refuses_a_connect(suite: &Suite) {
+/// Decision stream-lifetimes.
+fn a_place_that_cannot_be_read_never_refuses_a_connect(suite: &Suite) {
     // A client repeats a refused connect every half second for ever.
     let (a, b) = pair(&suite.client());
     let sent = say(&a, &b, "x");

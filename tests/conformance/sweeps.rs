@@ -1,4 +1,5 @@
-//! The operator's work on what is stored: removing a source, computing verdicts again (rulings intelligence 35 and 40).
+//! The operator's work on what is stored: removing a source, computing verdicts again (decisions licence-and-removal
+//! and dumps-and-recompute).
 
 use std::time::Duration;
 
@@ -11,9 +12,9 @@ use crate::detect::research;
 use crate::{Suite, cases};
 
 cases![
-    ruling_35_a_removed_source_is_gone_from_every_answer_and_lists_stay,
-    ruling_40_verdicts_are_computed_again_and_the_changes_are_told,
-    ruling_11_an_index_of_the_past_knows_what_was_just_imported,
+    a_removed_source_is_gone_from_every_answer_and_lists_stay,
+    verdicts_are_computed_again_and_the_changes_are_told,
+    an_index_of_the_past_knows_what_was_just_imported,
     only_the_operator_sweeps_and_only_what_there_is,
 ];
 
@@ -36,8 +37,8 @@ fn finished(admin: &Client, path: &str) -> Value {
     panic!("never complete: {body}");
 }
 
-/// Ruling intelligence 35: `drop-source` removes one source exactly.
-fn ruling_35_a_removed_source_is_gone_from_every_answer_and_lists_stay(suite: &Suite) {
+/// Decision licence-and-removal: `drop-source` removes one source exactly.
+fn a_removed_source_is_gone_from_every_answer_and_lists_stay(suite: &Suite) {
     let target = suite.fresh(&[]);
     let (client, admin) = (target.client(), target.client().admin());
     data::send(&admin, "ooni-observations", "", blocked_site().as_bytes());
@@ -61,8 +62,8 @@ fn ruling_35_a_removed_source_is_gone_from_every_answer_and_lists_stay(suite: &S
     assert_eq!(answer(&client, COUNTRY)["basis"], "measured");
 }
 
-/// Ruling intelligence 40: `verdicts recompute` after a change of the rules, with a diff of changed answers.
-fn ruling_40_verdicts_are_computed_again_and_the_changes_are_told(suite: &Suite) {
+/// Decision dumps-and-recompute: `verdicts recompute` after a change of the rules, with a diff of changed answers.
+fn verdicts_are_computed_again_and_the_changes_are_told(suite: &Suite) {
     let target = suite.fresh(&[]);
     let (client, admin) = (target.client(), target.client().admin());
     data::send(&admin, "ooni-observations", "", blocked_site().as_bytes());
@@ -75,8 +76,8 @@ fn ruling_40_verdicts_are_computed_again_and_the_changes_are_told(suite: &Suite)
     assert_eq!(answer(&client, COUNTRY), before, "the same rules say the same");
 }
 
-/// Ruling intelligence 11: `as_of` bypasses documents, so it does not wait for any to be published.
-fn ruling_11_an_index_of_the_past_knows_what_was_just_imported(suite: &Suite) {
+/// Decision answers-about-a-time: `as_of` bypasses documents, so it does not wait for any to be published.
+fn an_index_of_the_past_knows_what_was_just_imported(suite: &Suite) {
     let target = suite.fresh(&[]);
     let client = target.client();
     data::send(&client.admin(), "ooni-observations", "", blocked_site().as_bytes());

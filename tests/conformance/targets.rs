@@ -1,5 +1,5 @@
-//! Target lists: platforms beside the project's twelve, for every answer about platforms (issue text of the analytics;
-//! rulings intelligence 29, 30, 35).
+//! Target lists: platforms beside the project's twelve, for every answer about platforms (decisions keys-and-roles,
+//! incident-grades and licence-and-removal).
 
 use heliograph_core::engine::time::{HOUR, Timestamp};
 use heliograph_tests::client::Client;

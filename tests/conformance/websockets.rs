@@ -1,4 +1,4 @@
-//! The receive stream over a WebSocket (ruling 37), for servers with a real socket.
+//! The receive stream over a WebSocket, for servers with a real socket.
 
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
@@ -14,14 +14,14 @@ use tungstenite::{Message, WebSocket};
 use crate::{Suite, cases};
 
 cases![
-    ruling_37_a_key_in_the_header_opens_the_stream,
-    ruling_37_a_key_in_the_first_frame_opens_the_stream,
-    ruling_37_the_first_frame_may_say_since_when,
-    ruling_37_a_wrong_key_gets_nothing,
-    ruling_37_no_key_within_five_seconds_ends_the_connection,
-    ruling_37_a_key_in_the_url_is_ignored,
-    ruling_37_no_frame_marks_anything_read,
-    ruling_7_a_backlog_of_300_arrives_once_and_in_order,
+    a_key_in_the_header_opens_the_stream,
+    a_key_in_the_first_frame_opens_the_stream,
+    the_first_frame_may_say_since_when,
+    a_wrong_key_gets_nothing,
+    no_key_within_five_seconds_ends_the_connection,
+    a_key_in_the_url_is_ignored,
+    no_frame_marks_anything_read,
+    a_backlog_of_300_arrives_once_and_in_order,
     on_the_edge_a_socket_that_was_sent_much_is_closed_and_the_next_goes_on_where_it_ended,
     past_the_budget_of_an_agent_its_oldest_socket_is_closed_with_the_reason,
     a_client_that_closes_gets_its_close_frame_back,
@@ -95,8 +95,8 @@ fn pair(suite: &Suite) -> (Agent, Agent) {
     (Agent::server_side(&client), Agent::server_side(&client))
 }
 
-/// Ruling foundation-relay 37.
-fn ruling_37_a_key_in_the_header_opens_the_stream(suite: &Suite) {
+/// Decision websocket-receive.
+fn a_key_in_the_header_opens_the_stream(suite: &Suite) {
     let Some(address) = address(suite) else { return };
     let (a, b) = pair(suite);
     let backlog = [say(&a, &b), say(&a, &b)];
@@ -112,8 +112,8 @@ fn ruling_37_a_key_in_the_header_opens_the_stream(suite: &Suite) {
     }
 }
 
-/// Ruling foundation-relay 37.
-fn ruling_37_a_key_in_the_first_frame_opens_the_stream(suite: &Suite) {
+/// Decision websocket-receive.
+fn a_key_in_the_first_frame_opens_the_stream(suite: &Suite) {
     let Some(address) = address(suite) else { return };
     let (a, b) = pair(suite);
     let sent = say(&a, &b);
@@ -124,8 +124,8 @@ fn ruling_37_a_key_in_the_first_frame_opens_the_stream(suite: &Suite) {
     assert_eq!(next_id(&mut socket), live);
 }
 
-/// Ruling foundation-relay 37.
-fn ruling_37_the_first_frame_may_say_since_when(suite: &Suite) {
+/// Decision websocket-receive.
+fn the_first_frame_may_say_since_when(suite: &Suite) {
     let Some(address) = address(suite) else { return };
     let (a, b) = pair(suite);
     let sent = [say(&a, &b), say(&a, &b), say(&a, &b)];
@@ -135,8 +135,8 @@ fn ruling_37_the_first_frame_may_say_since_when(suite: &Suite) {
     assert_eq!(next_id(&mut socket), sent[2]);
 }
 
-/// Ruling foundation-relay 37.
-fn ruling_37_a_wrong_key_gets_nothing(suite: &Suite) {
+/// Decision websocket-receive.
+fn a_wrong_key_gets_nothing(suite: &Suite) {
     let Some(address) = address(suite) else { return };
     let (a, b) = pair(suite);
     say(&a, &b);
@@ -158,8 +158,8 @@ fn ruling_37_a_wrong_key_gets_nothing(suite: &Suite) {
     }
 }
 
-/// Ruling foundation-relay 37.
-fn ruling_37_no_key_within_five_seconds_ends_the_connection(suite: &Suite) {
+/// Decision websocket-receive.
+fn no_key_within_five_seconds_ends_the_connection(suite: &Suite) {
     let Some(address) = address(suite) else { return };
     // The server's clock begins when it accepts, which may be long before a busy client has read that it did.
     let started = Instant::now();
@@ -173,8 +173,8 @@ fn ruling_37_no_key_within_five_seconds_ends_the_connection(suite: &Suite) {
     assert!((4_000..15_000).contains(&waited.as_millis()), "{waited:?}");
 }
 
-/// Ruling foundation-relay 37.
-fn ruling_37_a_key_in_the_url_is_ignored(suite: &Suite) {
+/// Decision websocket-receive.
+fn a_key_in_the_url_is_ignored(suite: &Suite) {
     let Some(address) = address(suite) else { return };
     let (a, b) = pair(suite);
     say(&a, &b);
@@ -190,8 +190,8 @@ fn ruling_37_a_key_in_the_url_is_ignored(suite: &Suite) {
     }
 }
 
-/// Ruling foundation-relay 37.
-fn ruling_37_no_frame_marks_anything_read(suite: &Suite) {
+/// Decision websocket-receive.
+fn no_frame_marks_anything_read(suite: &Suite) {
     let Some(address) = address(suite) else { return };
     let (a, b) = pair(suite);
     let sent = say(&a, &b);
@@ -207,8 +207,8 @@ fn ruling_37_no_frame_marks_anything_read(suite: &Suite) {
     assert_eq!(next_id(&mut again), sent);
 }
 
-/// Ruling foundation-relay 7.
-fn ruling_7_a_backlog_of_300_arrives_once_and_in_order(suite: &Suite) {
+/// Decision wake-without-data.
+fn a_backlog_of_300_arrives_once_and_in_order(suite: &Suite) {
     let Some(address) = address(suite) else { return };
     let (a, b) = pair(suite);
     let sent: Vec<String> = (0..300).map(|_| say(&a, &b)).collect();

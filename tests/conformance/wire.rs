@@ -1,5 +1,5 @@
-//! What arrives on the socket of the native server when the other side is no proper client. The Worker's sockets are its
-//! platform's.
+//! What arrives on the socket of the native server when the other side is no proper client. The Worker's sockets are
+//! its platform's.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -17,7 +17,7 @@ cases![
     a_body_that_breaks_off_is_no_message,
     framing_that_contradicts_itself_is_refused,
     a_request_with_two_hosts_or_none_is_refused,
-    ruling_28_a_client_that_writes_too_much_sees_the_413,
+    a_client_that_writes_too_much_sees_the_413,
     a_client_that_asks_first_is_told_before_it_sends,
     half_a_request_keeps_nobody_waiting,
     requests_on_one_connection_are_answered_in_order,
@@ -193,8 +193,8 @@ fn write_then_read(address: &str, bytes: &[u8]) -> String {
     String::from_utf8_lossy(&answer[..length]).into_owned()
 }
 
-/// Ruling foundation-relay 28.
-fn ruling_28_a_client_that_writes_too_much_sees_the_413(suite: &Suite) {
+/// Decision request-size-limits.
+fn a_client_that_writes_too_much_sees_the_413(suite: &Suite) {
     let Some(address) = address(suite) else { return };
     let agent = Agent::server_side(&suite.rough());
     let body = " ".repeat(2 * 1024 * 1024);

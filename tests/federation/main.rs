@@ -1,6 +1,6 @@
-//! Three relays on loopback: two native servers and, where the Worker is built, one Worker (`HELIOGRAPH_TEST_TARGETS` names
-//! `edge`; else a third native server). Agents of each write to agents of the others, encrypting themselves, while a fourth
-//! relay, which all three made a peer, lies and floods (ruling foundation-relay 13).
+//! Three relays on loopback: two native servers and, where the Worker is built, one Worker (`HELIOGRAPH_TEST_TARGETS`
+//! names `edge`; else a third native server). Agents of each write to agents of the others, encrypting themselves,
+//! while a fourth relay, which all three made a peer, lies and floods (decision peer-deliveries).
 
 use std::time::{Duration, Instant};
 
@@ -69,9 +69,9 @@ fn third() -> Kind {
     Kind::Native
 }
 
-/// Ruling foundation-relay 13, and the fifth point of the issue.
+/// Decision peer-deliveries, and the fifth point of the issue.
 #[test]
-fn ruling_13_three_relays_exchange_messages_while_a_fourth_lies_and_floods() {
+fn three_relays_exchange_messages_while_a_fourth_lies_and_floods() {
     let mut relays = [Relay::start(Kind::Native), Relay::start(Kind::Native), Relay::start(third())];
     let fake = FakePeer::start();
     for relay in &relays {

@@ -1,5 +1,5 @@
-//! Agents written in JavaScript on two independent sets of cryptography, against the real servers (`run.mjs`); and whether
-//! libsodium still makes what was recorded of it.
+//! Agents written in JavaScript on two independent sets of cryptography, against the real servers (`run.mjs`); and
+//! whether libsodium still makes what was recorded of it.
 
 use std::path::Path;
 use std::process::Command;
@@ -50,9 +50,9 @@ fn the_example_of_two_agents_that_pay_each_other_runs() {
     Kind::chosen().into_iter().filter(|kind| *kind != Kind::Memory).for_each(pays);
 }
 
-/// Ruling foundation-relay 36: PyNaCl runs where there is one; the core is held to what was recorded either way.
+/// Decision recorded-vectors: PyNaCl runs where there is one; the core is held to what was recorded either way.
 #[test]
-fn ruling_36_what_libsodium_makes_is_what_was_recorded() {
+fn what_libsodium_makes_is_what_was_recorded() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("vectors/nacl");
     let there = Command::new("python3").args(["-c", "import nacl"]).output().is_ok_and(|found| found.status.success());
     if !there {

@@ -1,6 +1,6 @@
-//! Agents pay each other and change their keys while the world misbehaves. Whatever happens: money neither comes nor goes,
-//! a payment that was answered with 200 is settled once, and what is sent after the answer to a rotation moves money only
-//! under the new key (ruling ledger 5).
+//! Agents pay each other and change their keys while the world misbehaves. Whatever happens: money neither comes nor
+//! goes, a payment that was answered with 200 is settled once, and what is sent after the answer to a rotation moves
+//! money only under the new key (decision signer-key-table).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -244,8 +244,8 @@ impl World {
         let old = self.payment(at);
         let agent = &mut self.agents[at];
         let Some(change) = agent.change.take() else { return };
-        // A rotation that nobody signed for names no other key for the DID, and of a key that has signed nothing it freezes
-        // no wallet: that key still moves money.
+        // A rotation that nobody signed for names no other key for the DID, and of a key that has signed nothing it
+        // freezes no wallet: that key still moves money.
         if !change.proved && !frozen {
             return;
         }
@@ -362,7 +362,7 @@ fn scenario(seed: u64) {
 }
 
 #[test]
-fn ruling_5_after_the_answer_to_a_rotation_the_key_before_it_moves_no_money() {
+fn after_the_answer_to_a_rotation_the_key_before_it_moves_no_money() {
     let seeds = crate::for_seeds(scenario);
     let per_seed = |count: &AtomicU64| count.load(Ordering::Relaxed) as f64 / seeds as f64;
     println!(

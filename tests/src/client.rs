@@ -58,7 +58,7 @@ impl Answer {
         self.json()
     }
 
-    /// Checks an error body of interface section 7 with this status and code.
+    /// Checks an error body with this status and code.
     #[track_caller]
     pub fn expect_error(&self, status: u16, code: &str) {
         let body = self.expect(status);

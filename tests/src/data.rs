@@ -13,7 +13,7 @@ use heliograph_core::facts::measurement::ImportCounts;
 
 use crate::client::Client;
 
-/// Bytes of a chunk that is surely under the endpoint's 4 MiB (ruling foundation-relay 22).
+/// Bytes of a chunk that is surely under the endpoint's 4 MiB (decision repeatable-import-chunks).
 pub const CHUNK: usize = 3 << 20;
 
 /// Where the real data would be.
@@ -64,7 +64,8 @@ pub fn records(text: &[u8], csv: bool) -> Vec<&[u8]> {
     records
 }
 
-/// Self-contained chunks of a text; `size` is asked for the target size of each. With `csv` each begins with the header.
+/// Self-contained chunks of a text; `size` is asked for the target size of each. With `csv` each begins with the
+/// header.
 pub fn chunks(text: &[u8], csv: bool, mut size: impl FnMut() -> usize) -> Vec<Vec<u8>> {
     let mut records = records(text, csv).into_iter();
     let header = if csv { records.next().unwrap_or_default() } else { b"" };

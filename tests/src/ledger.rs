@@ -165,7 +165,7 @@ impl Operator {
     }
 }
 
-/// Checks a refusal of the ledger: status, reason, and every member that clients look for (spec ledger 8.1).
+/// Checks a refusal of the ledger: status, reason, and every member that clients look for.
 #[track_caller]
 pub fn refused(answer: &Answer, status: u16, reason: &str) {
     let body = answer.expect(status);

@@ -1,6 +1,6 @@
 //! Many agents that listen at once and write to each other, in one light process.
 //!
-//! Each listener does what the TypeScript SDK does (spec relay 5.7): it reads until the answer ends, waits half a second,
+//! Each listener does what the TypeScript SDK does: it reads until the answer ends, waits half a second,
 //! and asks again with the id of the last event it saw, on the same connection when that is still open. Every message
 //! carries its number in its nonce, so that it is known on arrival without taking the JSON apart.
 
@@ -22,9 +22,9 @@ use connection::Events;
 pub use connection::{Connection, Event};
 pub use socket::WebSocket;
 
-/// What existing clients wait before they connect again after a normal end (spec relay 5.7).
+/// What existing clients wait before they connect again after a normal end.
 pub const PAUSE: Duration = Duration::from_millis(500);
-/// Bytes of ciphertext (ruling foundation-relay 33).
+/// Bytes of ciphertext (decision fair-benches).
 const CIPHERTEXT: usize = 1_024;
 /// Connections for what clients send beside listening.
 const ERRAND_CONNECTIONS: usize = 32;

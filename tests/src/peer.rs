@@ -1,5 +1,5 @@
-//! Another relay, as a test plays it: it answers what the test says, keeps what it was asked, and signs what it delivers.
-//! Texts that are signed are written here anew (docs/federation.md), so that a fault of the core cannot hide.
+//! Another relay, as a test plays it: it answers what the test says, keeps what it was asked, and signs what it
+//! delivers. Texts that are signed are written here anew (docs/federation.md), so that a fault of the core cannot hide.
 
 use std::sync::{Arc, Mutex};
 
@@ -76,7 +76,7 @@ impl Stranger {
     }
 }
 
-/// The text that an agent signs for `POST /v1/relay/route` (spec relay 4.14).
+/// The text that an agent signs for `POST /v1/relay/route`.
 pub fn route_text(from: &str, to: &str, nonce: &str, ciphertext: &str) -> String {
     let hash = encode_hex(&sha256(ciphertext.as_bytes()));
     format!("{{\"from\":\"{from}\",\"to\":\"{to}\",\"nonce\":\"{nonce}\",\"ciphertext_hash\":\"{hash}\"}}")

@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 use serde_json::{Value, json};
 
-/// Addresses of people that a source may carry and no answer may show (ruling intelligence 37).
+/// Addresses of people that a source may carry and no answer may show (decision addresses-discarded).
 pub const PLANTED: [&str; 3] = ["203.0.113.77", "198.51.100.153", "2001:db8:dead:beef::77"];
 
 /// What one row of the observation table says.

@@ -1,4 +1,5 @@
-//! The operator's routes and the health checks (rulings foundation-relay 23 and 29: extensions of the interface).
+//! The operator's routes and the health checks (decisions commands-on-servers and listed-extensions: extensions of the
+//! interface).
 //!
 //! Keys are managed the same way on both runtimes. The data file can be looked at and copied natively only: on the edge
 //! the platform keeps the data, with point-in-time recovery of its own, and those routes answer 404.

@@ -1,10 +1,10 @@
-//! Moving a whole deployment: `dump` and `load` (ruling foundation-relay 40).
+//! Moving a whole deployment: `dump` and `load` (decision dump-and-load).
 //!
-//! A dump is JSON lines: a header with the version of the format, then rows of actors as they are stored, then a line that
-//! counts them. It knows actors and rows, not what they mean, so whatever is added later moves as well, between a data file
-//! and the edge in both directions. What is sealed stays sealed: a dump is of use only together with the master keys, and a
-//! deployment with other ones refuses it. Both ends are closed meanwhile (setting `closed`), so that no message between
-//! actors is under way and no timer runs; published bodies do not move, they are made anew.
+//! A dump is JSON lines: a header with the version of the format, then rows of actors as they are stored, then a line
+//! that counts them. It knows actors and rows, not what they mean, so whatever is added later moves as well, between a
+//! data file and the edge in both directions. What is sealed stays sealed: a dump is of use only together with the
+//! master keys, and a deployment with other ones refuses it. Both ends are closed meanwhile (setting `closed`), so that
+//! no message between actors is under way and no timer runs; published bodies do not move, they are made anew.
 
 use std::pin::pin;
 

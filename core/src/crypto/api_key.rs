@@ -1,4 +1,4 @@
-//! The text of an API key (ruling foundation-relay 32):
+//! The text of an API key (decision api-key-form):
 //!
 //! `<brand>_<kind>_<actor id>_<32 base62 secret><6 base62 CRC32><11 base62 MAC>`
 //!
@@ -201,9 +201,9 @@ mod tests {
         ApiKey::parse("svc", text, &[MAC_KEY])
     }
 
-    /// Ruling foundation-relay 32.
+    /// Decision api-key-form.
     #[test]
-    fn ruling_foundation_relay_32_the_shape_of_a_key_is_pinned() {
+    fn the_shape_of_a_key_is_pinned() {
         let key = key(ACTOR, 0x22);
         let text = key.expose();
         // Checksum and MAC recomputed with Python's zlib and hmac.
@@ -223,9 +223,9 @@ mod tests {
         }
     }
 
-    /// Ruling foundation-relay 5.
+    /// Decision invented-names-leave-nothing.
     #[test]
-    fn ruling_foundation_relay_5_every_changed_character_is_refused_without_storage() {
+    fn every_changed_character_is_refused_without_storage() {
         let made = key(ACTOR, 3);
         for index in 0..made.expose().len() {
             for other in ['0', 'z', '_', '\u{e9}'] {

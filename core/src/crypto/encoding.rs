@@ -97,7 +97,7 @@ pub fn did_key(signing_key: &[u8; 32]) -> String {
     format!("did:key:{}", multikey(ED25519, signing_key))
 }
 
-/// The actor part of an issued id: base64url of 16 bytes, always 22 characters (ruling foundation-relay 6).
+/// The actor part of an issued id: base64url of 16 bytes, always 22 characters (decision ids-lead-to-actors).
 pub fn actor_id(id: &[u8; 16]) -> String {
     URL_SAFE_NO_PAD.encode(id)
 }

@@ -6,7 +6,7 @@ use super::CryptoError;
 
 /// First byte of a plaintext that has a header.
 pub const MAGIC: u8 = 0x56;
-/// Header of everything the server makes: no flag, no step (ruling foundation-relay 38).
+/// Header of everything the server makes: no flag, no step (decision plain-box-header).
 pub const PLAIN_HEADER: [u8; 4] = [MAGIC, 0, 0, 0];
 
 /// Every bit that has a meaning in the flag byte.
@@ -63,8 +63,9 @@ pub fn padded_len(content: usize) -> usize {
     content.saturating_add(2).next_power_of_two().max(256)
 }
 
-/// Reads the plaintext of a message of a session, which clients give a header. Without one all of it is the content; one
-/// that happens to begin with `56` cannot be told from one with a header, which is why everything made here has one.
+/// Reads the plaintext of a message of a session, which clients give a header. Without one all of it is the content;
+/// one that happens to begin with `56` cannot be told from one with a header, which is why everything made here has
+/// one.
 pub fn read(plaintext: &[u8]) -> Result<Payload, CryptoError> {
     let Some(([MAGIC, flags, _, _], rest)) = plaintext.split_first_chunk::<4>() else {
         return Ok(Payload { content: text(plaintext), flags: Flags(0), sealed: None });
@@ -79,9 +80,10 @@ pub fn read(plaintext: &[u8]) -> Result<Payload, CryptoError> {
     Ok(Payload { content: text(content), flags, sealed: None })
 }
 
-/// Reads the plaintext of a plain box, which clients make with a header or without (spec relay 4.11, 4.14). A box has no
-/// step and there are six flags, so only `56`, a byte below `40` and two zeros are a header, and only if what follows is
-/// as the flags say; text that begins with `V` goes on otherwise and is content as it is (ruling foundation-relay 38).
+/// Reads the plaintext of a plain box, which clients make with a header or without. A box has no
+/// step and there are six flags, so only `56`, a byte below `40` and two zeros are a header, and only if what follows
+/// is as the flags say; text that begins with `V` goes on otherwise and is content as it is (decision
+/// plain-box-header).
 pub fn read_box(plaintext: &[u8]) -> Payload {
     let headed = matches!(plaintext, [MAGIC, ..=ALL_FLAGS, 0, 0, ..]);
     match read(plaintext) {
@@ -142,9 +144,9 @@ mod tests {
         }
     }
 
-    /// Ruling foundation-relay 38, spec relay 4.11: no text loses anything in a plain box, with a header or without.
+    /// Decision plain-box-header: no text loses anything in a plain box, with a header or without.
     #[test]
-    fn ruling_foundation_relay_38_text_of_a_plain_box_that_begins_with_v_is_whole() {
+    fn text_of_a_plain_box_that_begins_with_v_is_whole() {
         for plain in
             ["", "V", "Vab", "Viva", "Venga ya!", "V\u{1}\u{0}x", "V\u{40}\u{0}\u{0}x", "V\u{1}\u{0}\u{0}\u{0}"]
         {

@@ -30,9 +30,9 @@ fn hex_vec(value: &Value, name: &str) -> Vec<u8> {
     (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).unwrap()).collect()
 }
 
-/// Ruling foundation-relay 36.
+/// Decision recorded-vectors.
 #[test]
-fn ruling_foundation_relay_36_recorded_boxes_of_tweetnacl_and_pynacl_are_byte_identical() {
+fn recorded_boxes_of_tweetnacl_and_pynacl_are_byte_identical() {
     for file in ["nacl/tweetnacl.json", "nacl/pynacl.json"] {
         let vectors = load(file);
         let vectors = vectors["vectors"].as_array().unwrap();
@@ -160,9 +160,9 @@ fn recorded_hybrid_messages_do_not_open_without_the_first_one() {
     }
 }
 
-/// Ruling foundation-relay 36. Ed25519 is deterministic: libsodium's signatures verify here, and ours are its bytes.
+/// Decision recorded-vectors. Ed25519 is deterministic: libsodium's signatures verify here, and ours are its bytes.
 #[test]
-fn ruling_foundation_relay_36_recorded_signatures_of_pynacl_are_byte_identical() {
+fn recorded_signatures_of_pynacl_are_byte_identical() {
     let vectors = load("nacl/signatures.json");
     let (alice, bob) = (&vectors["alice"], &vectors["bob"]);
     let check = |signer: &Value, signed: &[u8], signature: [u8; 64]| {
@@ -201,9 +201,9 @@ fn ruling_foundation_relay_36_recorded_signatures_of_pynacl_are_byte_identical()
     }
 }
 
-/// Ruling foundation-relay 36.
+/// Decision recorded-vectors.
 #[test]
-fn ruling_foundation_relay_36_recorded_messages_of_pynacl_open_signed_and_deniable() {
+fn recorded_messages_of_pynacl_open_signed_and_deniable() {
     let vectors = load("nacl/signatures.json");
     let (alice, bob) = (&vectors["alice"], &vectors["bob"]);
     let (signing, encryption) = (base64(alice, "signing_public"), base64(alice, "encryption_public"));

@@ -1,5 +1,5 @@
 //! Private keys at rest: XChaCha20-Poly1305 under a master key, a ring of master keys for rotation, and the sub-keys
-//! that other parts derive from a master key (ruling foundation-relay 24).
+//! that other parts derive from a master key (decision master-key-file).
 //!
 //! A sealed value is `01 | key id (8) | nonce (24) | ciphertext and tag`. The associated data binds it to its owner and
 //! purpose, so a value copied to another row does not open there.
@@ -21,7 +21,7 @@ const VERSION: u8 = 1;
 pub enum SubKey {
     /// Sealing of private keys and session rows.
     Sealing,
-    /// The MAC inside API keys (ruling foundation-relay 5).
+    /// The MAC inside API keys (decision invented-names-leave-nothing).
     ApiKeyMac,
     /// Keyed hashes of client addresses, so that a stored hash cannot be searched by address.
     AddressHash,
@@ -182,8 +182,8 @@ impl KeyRing {
     }
 }
 
-/// How a text at rest begins when it is sealed; base64 of the sealed value follows. What was stored before texts were sealed
-/// has no such beginning: none of them may begin with a control character.
+/// How a text at rest begins when it is sealed; base64 of the sealed value follows. What was stored before texts were
+/// sealed has no such beginning: none of them may begin with a control character.
 const SEALED_TEXT: &str = "\u{1}sealed/1:";
 
 impl KeyRing {
@@ -318,9 +318,9 @@ mod tests {
         }
     }
 
-    /// Ruling foundation-relay 24.
+    /// Decision master-key-file.
     #[test]
-    fn ruling_foundation_relay_24_a_wrong_master_key_is_told_by_the_check_value() {
+    fn a_wrong_master_key_is_told_by_the_check_value() {
         let check = master(1).check_value();
         assert!(KeyRing::new(master(1), vec![]).proves(&check));
         assert!(KeyRing::new(master(2), vec![master(1)]).proves(&check));

@@ -22,7 +22,7 @@ pub struct ServerMessage {
 }
 
 /// Boxes `message` from `from` to `to` and signs its envelope. The plaintext always begins with `56 00 00 00`, so that
-/// no client can take text for a header, padding or a sealed sender (ruling foundation-relay 38). `timestamp` is ISO
+/// no client can take text for a header, padding or a sealed sender (decision plain-box-header). `timestamp` is ISO
 /// 8601; `nonce` must be fresh random bytes.
 pub fn make(
     sender: SenderSecrets<'_>,
@@ -88,9 +88,9 @@ mod tests {
         (made, boxes::box_public_key(&encryption), recipient, signing::signing_public_key(&signing))
     }
 
-    /// Ruling foundation-relay 38.
+    /// Decision plain-box-header.
     #[test]
-    fn ruling_foundation_relay_38_any_text_survives_the_reading_rules_of_clients() {
+    fn any_text_survives_the_reading_rules_of_clients() {
         let texts = [
             String::new(),
             "hello".into(),

@@ -2,7 +2,7 @@
 //!
 //! A client's sending session derives from the recipient's static key and one ephemeral key, so the holder of the
 //! recipient's X25519 secret can open any single message: start the session with the roles swapped, step its chain to
-//! the message's step. Three things need memory, one [`SessionRow`] per session (ruling foundation-relay 3): the
+//! the message's step. Three things need memory, one [`SessionRow`] per session (decision server-side-sessions): the
 //! encryption key the sender had at the start (clients keep sessions over their own key rotation), the ML-KEM secret,
 //! which travels only in the first message, and the furthest step, so that a hostile step number costs nothing.
 
@@ -14,8 +14,9 @@ use super::{CryptoError, Secret, boxes, encoding, hash, kem, signing};
 
 /// How far a message may be beyond its session's row: the clients' own limit of skipped keys.
 pub const MAX_SKIP: u32 = 1_000;
-/// The latest step that is still reached by stepping again from the session's start, some tens of milliseconds of hashing. Without a
-/// limit a sender could walk a session forward and then make each old message cost as much as the whole walk.
+/// The latest step that is still reached by stepping again from the session's start, some tens of milliseconds of
+/// hashing. Without a limit a sender could walk a session forward and then make each old message cost as much as the
+/// whole walk.
 pub const MAX_RESTART: u32 = 100_000;
 
 /// One generation of the recipient's private keys.

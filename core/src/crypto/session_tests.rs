@@ -158,9 +158,9 @@ fn a_dialogue_restarts_sessions_and_every_message_opens() {
     assert_eq!((alice.failures, bob.failures), (0, 0));
 }
 
-/// Ruling foundation-relay 2.
+/// Decision patient-sends.
 #[test]
-fn ruling_foundation_relay_2_a_refused_first_message_silences_the_direction_until_the_other_side_writes() {
+fn a_refused_first_message_silences_the_direction_until_the_other_side_writes() {
     let (mut alice, mut bob) = pair(Options::default());
     let (alice_peer, bob_peer) = (alice.as_peer(), bob.as_peer());
     let refused = send(&mut alice, &bob_peer, "lost to a 429");
@@ -187,9 +187,9 @@ fn the_client_keeps_a_thousand_skipped_keys_and_no_more() {
     assert_eq!(bob.receive(&raw(&posted[500], &alice_peer)).unwrap().payload.content, "500");
 }
 
-/// Ruling foundation-relay 3.
+/// Decision server-side-sessions.
 #[test]
-fn ruling_foundation_relay_3_a_step_beyond_the_limit_is_refused_without_stepping() {
+fn a_step_beyond_the_limit_is_refused_without_stepping() {
     let (mut alice, bob) = pair(CLASSIC);
     let bob_peer = bob.as_peer();
     let posted: Vec<_> = (0..2_003).map(|index| send(&mut alice, &bob_peer, &index.to_string())).collect();
@@ -210,9 +210,9 @@ fn ruling_foundation_relay_3_a_step_beyond_the_limit_is_refused_without_stepping
     assert_eq!(open(&hostile, &alice, &bob, Some(&ancient)), Err(CryptoError::TooFarBehind));
 }
 
-/// Ruling foundation-relay 3.
+/// Decision server-side-sessions.
 #[test]
-fn ruling_foundation_relay_3_a_session_outlives_its_senders_key_rotation() {
+fn a_session_outlives_its_senders_key_rotation() {
     for options in [Options::default(), CLASSIC, Options { double_ratchet: false, ..Options::default() }] {
         let (mut alice, bob) = pair(options);
         let old = alice.as_peer();
@@ -231,9 +231,9 @@ fn ruling_foundation_relay_3_a_session_outlives_its_senders_key_rotation() {
     }
 }
 
-/// Ruling foundation-relay 3.
+/// Decision server-side-sessions.
 #[test]
-fn ruling_foundation_relay_3_older_private_keys_of_the_recipient_open_what_was_sent_to_them() {
+fn older_private_keys_of_the_recipient_open_what_was_sent_to_them() {
     let (mut alice, bob) = pair(Options::default());
     let mut rotated = bob.clone();
     rotated.rotate_keys();
@@ -248,9 +248,9 @@ fn ruling_foundation_relay_3_older_private_keys_of_the_recipient_open_what_was_s
     assert!(open_with(&posted, &carol.as_peer(), &[], &[&rotated, &bob], None).unwrap().signature_valid);
 }
 
-/// Ruling foundation-relay 3.
+/// Decision server-side-sessions.
 #[test]
-fn ruling_foundation_relay_3_a_none_row_gives_way_only_to_a_new_kem_ciphertext() {
+fn a_none_row_gives_way_only_to_a_new_kem_ciphertext() {
     let hybrid = Options { double_ratchet: false, ..Options::default() };
     let (mut alice, bob) = pair(hybrid);
     let bob_peer = bob.as_peer();

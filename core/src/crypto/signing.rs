@@ -14,7 +14,8 @@ pub fn sign(seed: &Secret<32>, message: &[u8]) -> [u8; 64] {
     SigningKey::from_bytes(seed.expose()).sign(message).to_bytes()
 }
 
-/// Accepts a key that comes from outside: the canonical encoding of a point of the prime-order group, and not the identity.
+/// Accepts a key that comes from outside: the canonical encoding of a point of the prime-order group, and not the
+/// identity.
 ///
 /// A key of small order verifies signatures that nobody made. A key of mixed order is a good one with a point of small
 /// order added: one private key has seven such keys beside its own, and verifiers do not agree which of its signatures
@@ -80,7 +81,7 @@ pub enum SignedBy {
 }
 
 /// `POST /v1/agent/verify`: Ed25519 over the UTF-8 bytes of the exact envelope text by the current key, then by the
-/// earlier ones in the given order, since genuine envelopes outlive a rotation (ruling foundation-relay 38). `None`:
+/// earlier ones in the given order, since genuine envelopes outlive a rotation (decision earlier-keys-verify). `None`:
 /// signed by none of them.
 pub fn verify_envelope(envelope: &str, signature: &[u8], current: &[u8; 32], earlier: &[[u8; 32]]) -> Option<SignedBy> {
     if verify(current, envelope.as_bytes(), signature) {
@@ -101,9 +102,9 @@ mod tests {
         bytes
     }
 
-    /// Ruling foundation-relay 11.
+    /// Decision signed-registrations.
     #[test]
-    fn ruling_foundation_relay_11_keys_of_small_order_are_refused() {
+    fn keys_of_small_order_are_refused() {
         let mut identity = [0; 32];
         identity[0] = 1;
         let mut minus_one = p_plus(0);
@@ -114,9 +115,9 @@ mod tests {
         }
     }
 
-    /// Ruling foundation-relay 11.
+    /// Decision signed-registrations.
     #[test]
-    fn ruling_foundation_relay_11_second_encodings_of_a_point_are_refused() {
+    fn second_encodings_of_a_point_are_refused() {
         // y = p + 1 is the identity again, y = p is zero again, and minus zero as x.
         let mut negative_zero = [0; 32];
         negative_zero[0] = 1;
@@ -131,8 +132,8 @@ mod tests {
         assert_eq!(validate_signing_key("k", &p_plus(3)), Err(CryptoError::NotCanonical("k")));
     }
 
-    /// The eight points whose order divides 8, and every other way to write one of them: as listed by Cremers and Jackson
-    /// ("Prime, Order Please!", 2019) and in the tests of other libraries.
+    /// The eight points whose order divides 8, and every other way to write one of them: as listed by Cremers and
+    /// Jackson ("Prime, Order Please!", 2019) and in the tests of other libraries.
     const SMALL_ORDER: [&str; 8] = [
         "0100000000000000000000000000000000000000000000000000000000000000",
         "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
@@ -242,9 +243,9 @@ mod tests {
         assert_eq!(validate_signing_key("k", &key), Err(CryptoError::NotCanonical("k")));
     }
 
-    /// Ruling foundation-relay 38.
+    /// Decision earlier-keys-verify.
     #[test]
-    fn ruling_foundation_relay_38_envelopes_of_earlier_keys_verify_and_are_told_apart() {
+    fn envelopes_of_earlier_keys_verify_and_are_told_apart() {
         let (old, older, new) = (Secret::new([1; 32]), Secret::new([2; 32]), Secret::new([3; 32]));
         let public = signing_public_key;
         let earlier = [public(&old), public(&older)];

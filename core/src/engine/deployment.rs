@@ -126,8 +126,8 @@ impl Ready {
 /// How long one wish for the ledger stands before another is made, in microseconds.
 const PATIENCE: i64 = 10 * SECOND;
 
-/// Has the ledger made ready, where it was not for these settings. A wish may get lost, so a timer asks again; meanwhile
-/// other starts, as each isolate of a Worker makes one, ask for nothing.
+/// Has the ledger made ready, where it was not for these settings. A wish may get lost, so a timer asks again;
+/// meanwhile other starts, as each isolate of a Worker makes one, ask for nothing.
 fn ask_ledger(turn: &mut Turn<'_>) -> Result<()> {
     if READY.get(turn, &())?.unwrap_or_default() == Ready::wanted(turn.settings) {
         return turn.cancel(start::WISH);
@@ -254,9 +254,9 @@ mod tests {
     use crate::app::testing::TestRuntime;
     use crate::engine::runtime::{self, Runtime};
 
-    /// Ruling ledger 27: the word is inside of DIDs and signed bytes.
+    /// Decision brand-fixed: the word is inside of DIDs and signed bytes.
     #[test]
-    fn ruling_ledger_27_the_brand_is_written_at_the_first_start_and_no_later_start_has_another() {
+    fn the_brand_is_written_at_the_first_start_and_no_later_start_has_another() {
         let rt = TestRuntime::start(&[("brand", "acme2")]);
         let start = |brand: &str| {
             let start = Start { brand: brand.to_owned(), key_checks: rt.environment().secrets.key_checks() };

@@ -1,9 +1,9 @@
 //! Documents: immutable bodies that an actor publishes and many read, possibly a little late.
 //!
-//! The actor marks a document dirty with [`Turn::publish`](crate::engine::actor::Turn::publish); the runtime renders it at most
-//! once per `publish_interval` and stores it: Workers KV on the edge, a table and memory natively. A reader that finds
-//! none asks the owner to render it, so no key is ever missing (ruling foundation-relay 20). What was rendered so is kept
-//! where the owner answers queries, until a row that it may rest on is another ([`kept`]).
+//! The actor marks a document dirty with [`Turn::publish`](crate::engine::actor::Turn::publish); the runtime renders it
+//! at most once per `publish_interval` and stores it: Workers KV on the edge, a table and memory natively. A reader
+//! that finds none asks the owner to render it, so no key is ever missing (decision published-documents). What was
+//! rendered so is kept where the owner answers queries, until a row that it may rest on is another ([`kept`]).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -234,7 +234,7 @@ fn render(view: &View<'_>, key: &str, generation: u64) -> Result<Document> {
 }
 
 /// Adds the generation to a JSON object, so that a reader can tell whether a change of its own is in it
-/// (ruling foundation-relay 20).
+/// (decision published-documents).
 fn say_generation(body: &mut Vec<u8>, generation: u64) {
     if body.pop_if(|last| *last == b'}').is_some() {
         let comma = if body.ends_with(b"{") { "" } else { "," };
@@ -259,9 +259,9 @@ const MADE: [&str; 6] = [
 /// What all of them begin with.
 const MAKING: [&[u8]; 2] = [b"\"checkedAt", b"\"generat"];
 
-/// Validator of a JSON body, in quotes: the same for bodies that say the same and were made at different times, therefore
-/// weak (RFC 9110 section 8.8.1). One measurement more must not make every reader fetch what did not change. Quotation
-/// marks inside of texts are escaped, so none of these members is found there.
+/// Validator of a JSON body, in quotes: the same for bodies that say the same and were made at different times,
+/// therefore weak (RFC 9110 section 8.8.1). One measurement more must not make every reader fetch what did not change.
+/// Quotation marks inside of texts are escaped, so none of these members is found there.
 pub fn json_etag(body: &[u8]) -> String {
     let mut places: Vec<usize> = MAKING.iter().flat_map(|name| memchr::memmem::find_iter(body, name)).collect();
     places.sort_unstable();
@@ -311,8 +311,8 @@ fn basis(view: &View<'_>, key: &str) -> Result<Option<Basis>> {
     Ok(Some(Basis { rows: view.basis()?, generation, at }))
 }
 
-/// The generation and the time that a reader is shown, as if it had been published at the last whole period: readers of one
-/// period get one body and one tag, so that `If-None-Match` works on documents that nothing has published yet.
+/// The generation and the time that a reader is shown, as if it had been published at the last whole period: readers of
+/// one period get one body and one tag, so that `If-None-Match` works on documents that nothing has published yet.
 fn as_of(view: &View<'_>, key: &str) -> Result<(u64, Timestamp)> {
     let generation = STATE.get(view, &(key.to_owned(),))?.map_or(0, |state| state.generation);
     let period = i64::from(family(key)?.0.max_age.max(1)) * SECOND;
@@ -397,7 +397,7 @@ mod tests {
         Arc::new(document.into())
     }
 
-    /// Ruling foundation-relay 20: a reader sees a new generation within the time that is promised.
+    /// Decision published-documents: a reader sees a new generation within the time that is promised.
     #[test]
     fn the_time_of_making_alone_makes_no_other_tag() {
         let tag = |body: &str| json_etag(body.as_bytes());
@@ -422,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn ruling_foundation_relay_20_a_copy_is_kept_for_one_interval_and_no_longer() {
+    fn a_copy_is_kept_for_one_interval_and_no_longer() {
         let mut recent = Recent::default();
         recent.keep("a", document(1), NOW);
         let seen = |recent: &Recent, after: i64, seconds| {
@@ -437,9 +437,9 @@ mod tests {
         assert_eq!((recent.bytes, recent.by_key.len()), (2, 1));
     }
 
-    /// Ruling foundation-relay 20.
+    /// Decision published-documents.
     #[test]
-    fn ruling_foundation_relay_20_a_json_document_says_its_generation() {
+    fn a_json_document_says_its_generation() {
         for (body, expected) in
             [(r#"{"a":{}}"#, r#"{"a":{},"generation":7}"#), ("{}", r#"{"generation":7}"#), ("[1]", "[1]")]
         {

@@ -1,4 +1,4 @@
-//! The closed list of error codes (interface section 7) and the error every operation returns.
+//! The closed list of error codes and the error every operation returns.
 
 use std::borrow::Cow;
 
@@ -48,7 +48,8 @@ error_codes! {
     MethodNotAllowed = "METHOD_NOT_ALLOWED" => METHOD_NOT_ALLOWED;
     /// The request contradicts the present state: a name taken, an identity collision, a wrong state.
     Conflict = "CONFLICT" => CONFLICT;
-    /// The registration waits for its DID, which another one holds; signing something or proving its keys takes the DID.
+    /// The registration waits for its DID, which another one holds; signing something or proving its keys takes the
+    /// DID.
     IdentityWaiting = "IDENTITY_WAITING" => CONFLICT;
     /// The body, or one value inside it, is larger than its limit.
     PayloadTooLarge = "PAYLOAD_TOO_LARGE" => PAYLOAD_TOO_LARGE;
@@ -60,7 +61,8 @@ error_codes! {
     Internal = "INTERNAL" => INTERNAL_SERVER_ERROR;
     /// Temporarily unable to serve this; `Retry-After` says when to retry.
     Unavailable = "UNAVAILABLE" => SERVICE_UNAVAILABLE;
-    /// A budget of the server is used up: connections, streams, bodies on their way, questions that compute; `Retry-After` says when to retry.
+    /// A budget of the server is used up: connections, streams, bodies on their way, questions that compute;
+    /// `Retry-After` says when to retry.
     Busy = "BUSY" => SERVICE_UNAVAILABLE;
     /// The recipient's mailbox is at its quota; `Retry-After` says when to retry.
     MailboxFull = "MAILBOX_FULL" => SERVICE_UNAVAILABLE;
@@ -126,8 +128,8 @@ impl Error {
         Error::new(ErrorCode::Unavailable, message).retry_after(1).cause(cause.to_string())
     }
 
-    /// Storage fails, for a reason that the system gave ("No space left on device"). The caller sees the reason, and the
-    /// operator's log gets nothing more: it has it already, once and not for each request.
+    /// Storage fails, for a reason that the system gave ("No space left on device"). The caller sees the reason, and
+    /// the operator's log gets nothing more: it has it already, once and not for each request.
     pub fn storage(reason: &str) -> Self {
         let message = format!("Storage fails at present: {reason}. Retry after the stated time.");
         Error::new(ErrorCode::Unavailable, message).retry_after(1)

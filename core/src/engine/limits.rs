@@ -1,4 +1,4 @@
-//! Token buckets: how often a caller may ask (interface section 8; ruling foundation-relay 21).
+//! Token buckets: how often a caller may ask (decision caller-rate-limits).
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -64,8 +64,8 @@ impl Admission {
     }
 }
 
-/// One minute in parts of a token, so that refills add up without floating point: a token is as many parts as its period
-/// has microseconds, and every microsecond brings `amount` parts.
+/// One minute in parts of a token, so that refills add up without floating point: a token is as many parts as its
+/// period has microseconds, and every microsecond brings `amount` parts.
 const MINUTE: i128 = 60 * SECOND as i128;
 
 impl Rate {

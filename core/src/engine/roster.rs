@@ -1,7 +1,7 @@
-//! The list of all actors of a deployment, for what must visit each: `dump` (ruling foundation-relay 40).
+//! The list of all actors of a deployment, for what must visit each: `dump` (decision dump-and-load).
 //!
-//! Where actors are objects of a platform, nothing else could list them. Each tells the actor `deployment/roster` of itself,
-//! by effect, with the first row of its own. The actors of kind `deployment` are known without.
+//! Where actors are objects of a platform, nothing else could list them. Each tells the actor `deployment/roster` of
+//! itself, by effect, with the first row of its own. The actors of kind `deployment` are known without.
 
 use serde::{Deserialize, Serialize};
 

@@ -99,8 +99,8 @@ pub trait Runtime: MaybeSend + MaybeSync {
     /// Whether an answered write is possible right now, for `/readyz`.
     fn probe(&self) -> BoxFuture<'_, Result<()>>;
 
-    /// Asks another host; see [`crate::engine::web::Outgoing`] for what the runtime must refuse. An error `RATE_LIMITED` says that
-    /// nothing was tried, for want of room.
+    /// Asks another host; see [`crate::engine::web::Outgoing`] for what the runtime must refuse. An error
+    /// `RATE_LIMITED` says that nothing was tried, for want of room.
     fn fetch(&self, _outgoing: crate::engine::web::Outgoing) -> BoxFuture<'_, Result<crate::engine::web::Incoming>> {
         Box::pin(std::future::ready(Err(crate::engine::web::no_way_out())))
     }
@@ -212,13 +212,13 @@ pub struct FileInfo {
     pub documents: u64,
     /// Values sealed under a master key: private keys of agents, their sessions, and keys of channels.
     pub sealed_values: u64,
-    /// Those of them that are under an earlier master key (ruling foundation-relay 24).
+    /// Those of them that are under an earlier master key (decision master-key-file).
     pub sealed_under_earlier_keys: u64,
     /// Whether they are being moved under the current one.
     pub resealing: bool,
     /// Messages between actors that wait for delivery.
     pub outbox_waiting: u64,
-    /// Messages given up after 7 days (ruling foundation-relay 18).
+    /// Messages given up after 7 days (decision outbox-order).
     pub outbox_parked: u64,
     /// When the longest waiting message was sent, ISO 8601.
     pub outbox_oldest: Option<String>,
@@ -239,7 +239,7 @@ pub struct FileInfo {
 pub struct Environment {
     pub settings: Settings,
     /// The settings for what a proxy passed on: public figures, where the operator chose none, in place of those of a
-    /// server that only its own machine reaches (ruling ledger 20).
+    /// server that only its own machine reaches (decision faucet-addresses).
     pub proxied: Settings,
     /// Whose word counts about where a request comes from.
     pub proxies: Proxies,
@@ -255,7 +255,8 @@ pub struct Environment {
     pub search: crate::intelligence::incidents::search::Shared,
     /// What the ledger's routes refused before the ledger was asked, in this process.
     pub refusals: crate::ledger::reason::Tally,
-    /// Answers that took the asking of many actors or rows, kept for a publish interval; [`crate::engine::http::Cx::kept`].
+    /// Answers that took the asking of many actors or rows, kept for a publish interval;
+    /// [`crate::engine::http::Cx::kept`].
     pub pages: crate::engine::actor::Memo,
     /// Keys of who lately signed envelopes of the ledger.
     pub signers: crate::ledger::keys::Signers,
@@ -320,8 +321,9 @@ pub struct Late<T> {
     pub at: Timestamp,
 }
 
-/// As [`query`] where reading costs nothing. On the edge, where every read is a request to the one object that also decides,
-/// the reply may be one that this isolate got less than `pay_reads_seconds` ago (ruling ledger 14).
+/// As [`query`] where reading costs nothing. On the edge, where every read is a request to the one object that also
+/// decides, the reply may be one that this isolate got less than `pay_reads_seconds` ago (decision
+/// shared-market-reads).
 pub async fn late<Q: Query>(rt: &dyn Runtime, name: impl Into<String>, query: &Q) -> Result<Late<Q::Reply>> {
     let (at, reply) = late_reply(rt, Call::query(name, query)?).await?;
     Ok(Late { value: decode(&reply)?, at })
@@ -382,8 +384,8 @@ pub async fn retry_unavailable<T, F: Future<Output = Result<T>>>(
     }
 }
 
-/// Makes the request to somebody else that an actor asked for under `key` ([`crate::engine::actor::Turn::reach_out`]), and records
-/// what came of it. An error means that nothing was recorded; the actor's timer asks again.
+/// Makes the request to somebody else that an actor asked for under `key` ([`crate::engine::actor::Turn::reach_out`]),
+/// and records what came of it. An error means that nothing was recorded; the actor's timer asks again.
 pub async fn reach_out(rt: Arc<dyn Runtime>, actor: &ActorId, key: &str) -> Result<()> {
     match key.split_once('/') {
         Some((federation::queue::LANE, lane)) => Box::pin(federation::send::attempt(&*rt, actor, lane)).await,

@@ -62,8 +62,8 @@ impl Secrets {
         *self.keys.write().unwrap_or_else(PoisonError::into_inner) = keys;
     }
 
-    /// Reads a key of this deployment: form, checksum and MAC, without touching storage (ruling foundation-relay 5).
-    /// A key whose MAC was made under an earlier master key is as good as a new one.
+    /// Reads a key of this deployment: form, checksum and MAC, without touching storage (decision
+    /// invented-names-leave-nothing). A key whose MAC was made under an earlier master key is as good as a new one.
     pub fn parse_key(&self, brand: &str, kind: &str, text: &str) -> Option<ApiKey> {
         ApiKey::parse(brand, text, &self.keys().mac_keys).ok().filter(|key| key.kind() == kind)
     }
@@ -83,8 +83,8 @@ impl Secrets {
     }
 
     /// What is stored in place of a client address: 16 bytes under a deployment key, so that it cannot be searched by
-    /// address (ruling ledger 20). The first is to be stored; the others are what was stored for the same address under
-    /// earlier master keys.
+    /// address (decision faucet-addresses). The first is to be stored; the others are what was stored for the same
+    /// address under earlier master keys.
     pub fn address_hashes(&self, address: &str) -> Vec<[u8; 16]> {
         short_macs(&self.keys().address_keys, address.as_bytes())
     }
@@ -95,8 +95,8 @@ impl Secrets {
         short_macs(&self.keys().mac_keys, &[b"subscriber key/".as_slice(), named].concat())
     }
 
-    /// What is remembered of the body of a request, so that another one under its `Idempotency-Key` is noticed: 16 bytes
-    /// under each master key, current first. Without a key a short text could be found by trying.
+    /// What is remembered of the body of a request, so that another one under its `Idempotency-Key` is noticed: 16
+    /// bytes under each master key, current first. Without a key a short text could be found by trying.
     pub fn body_digests(&self, body: &[u8]) -> Vec<[u8; 16]> {
         short_macs(&self.keys().mac_keys, &[b"request body/".as_slice(), body].concat())
     }
@@ -126,9 +126,9 @@ mod tests {
         MasterKey::new(Secret::new([byte; 32]))
     }
 
-    /// Ruling foundation-relay 24.
+    /// Decision master-key-file.
     #[test]
-    fn ruling_foundation_relay_24_api_keys_and_address_hashes_of_an_earlier_master_key_still_check() {
+    fn api_keys_and_address_hashes_of_an_earlier_master_key_still_check() {
         let secrets = Secrets::new(KeyRing::new(master(1), Vec::new()), String::new());
         let old = secrets.new_key("svc", "key", "AAAAAAAAAAAAAAAAAAAAAA", [7; 32]).unwrap();
         let hash = secrets.address_hashes("192.0.2.1").remove(0);

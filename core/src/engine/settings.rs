@@ -170,7 +170,7 @@ settings! {
     probes_per_hour: u32 = "1000";
     /// Disputes of incidents per client address and hour.
     disputes_per_hour: u32 = "20";
-    /// Requests per minute and client address on accessibility routes (interface section 8).
+    /// Requests per minute and client address on accessibility routes.
     accessibility_per_minute: u32 = "200";
     /// Requests per minute and client address on country and domain data; 0 means no limit.
     data_per_minute: u32 = "0";
@@ -237,9 +237,9 @@ settings! {
     closed: bool = "false";
     /// Seconds between two publications of one document.
     publish_interval: u32 = "10";
-    /// Milliseconds a request waits for the first delivery of its effects (ruling foundation-relay 1).
+    /// Milliseconds a request waits for the first delivery of its effects (decision one-deciding-operation).
     effect_wait_ms: u32 = "250";
-    /// Seconds a receive stream lives (ruling foundation-relay 8).
+    /// Seconds a receive stream lives (decision stream-lifetimes).
     stream_seconds: u32 = "30";
     /// Streams that an agent may have open at once; with one more, its oldest ends.
     streams_per_agent: u32 = "32";
@@ -401,8 +401,7 @@ impl Settings {
         }
     }
 
-    /// Puts the public figures of existing deployments in force, for a server that the world can reach
-    /// (spec intelligence 0.5). Values that somebody chose stay.
+    /// Puts the public figures of existing deployments in force, for a server that the world can reach. Values that somebody chose stay.
     pub fn open_to_the_world(&mut self) {
         let Settings { chosen, .. } = self;
         let raise = |name: &str, value: &mut u32, public: u32| {

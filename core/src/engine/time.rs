@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 /// Microseconds since 1970-01-01T00:00:00Z. On the wire it is RFC 3339 text with `Z` and six fractional digits where
-/// order matters (messages, `rulings` of the relay) and three elsewhere.
+/// order matters (messages of the relay) and three elsewhere.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct Timestamp(pub i64);
 
@@ -71,8 +71,8 @@ impl Timestamp {
     }
 
     /// Reads RFC 3339 and its common relatives: `T` or a space between date and time, with or without `-` and `:`,
-    /// `Z`, an offset, ` UTC` or nothing (UTC), any number of fractional digits (those after the sixth are dropped), or a
-    /// bare date. `None` for anything else, and for what is outside the years 0000 to 9999.
+    /// `Z`, an offset, ` UTC` or nothing (UTC), any number of fractional digits (those after the sixth are dropped), or
+    /// a bare date. `None` for anything else, and for what is outside the years 0000 to 9999.
     pub fn parse(text: &str) -> Option<Timestamp> {
         let text = text.trim();
         let civil = text.strip_suffix(" UTC");

@@ -1,4 +1,4 @@
-//! Which of several licences an answer stands under (ruling intelligence 35).
+//! Which of several licences an answer stands under (decision licence-and-removal).
 
 use crate::facts::starter;
 
@@ -81,8 +81,8 @@ pub fn strictest<'a>(licences: impl IntoIterator<Item = &'a str>) -> Option<&'a 
     known.min_by_key(|licence| (std::cmp::Reverse(terms(licence)), *licence))
 }
 
-/// The licence that an answer resting on rows under these names stands under: the strictest, or our own where no row has
-/// one.
+/// The licence that an answer resting on rows under these names stands under: the strictest, or our own where no row
+/// has one.
 pub fn effective<'a>(licences: impl IntoIterator<Item = &'a str>) -> String {
     strictest(licences).unwrap_or(starter::LICENCE).to_owned()
 }

@@ -8,7 +8,7 @@ use crate::engine::settings::Settings;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum Source {
-    /// Two OONI tests, three formats: one source (ruling intelligence 30).
+    /// Two OONI tests, three formats: one source (decision incident-grades).
     Ooni = 1,
     /// Hyperquack and Satellite: remote vantage points in data centres.
     CensoredPlanet = 2,
@@ -136,7 +136,7 @@ impl Source {
         }
     }
 
-    /// The identifier on the wire (spec intelligence 0.4).
+    /// The identifier on the wire.
     pub const fn id(self) -> &'static str {
         self.facts().id
     }

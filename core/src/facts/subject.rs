@@ -1,4 +1,4 @@
-//! What a caller asks about: a domain, a role, or a service with its roles (ruling intelligence 29).
+//! What a caller asks about: a domain, a role, or a service with its roles (decision keys-and-roles).
 
 use serde::{Deserialize, Serialize};
 
@@ -77,7 +77,7 @@ pub fn is_role(key: &str) -> bool {
     key.contains('/')
 }
 
-/// Messaging services age faster (ruling intelligence 12).
+/// Messaging services age faster (decision age-limit).
 pub fn is_messaging(key: &str) -> bool {
     let owner = key.split_once('/').map(|(owner, _)| owner).or_else(|| Platform::by_domain(key).map(|p| p.slug));
     owner.and_then(Service::from_name).is_some_and(Service::is_messaging)
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ruling_intelligence_29_domains_urls_services_and_roles_lead_to_their_series() {
+    fn domains_urls_services_and_roles_lead_to_their_series() {
         for text in ["example.org", "EXAMPLE.org.", "https://www.example.org/a?b", "www.example.org"] {
             assert_eq!(Subject::parse(text).unwrap(), Subject::series("example.org"), "{text}");
         }

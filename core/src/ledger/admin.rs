@@ -1,5 +1,5 @@
-//! What operators sign: grants, freezes, caps, forced ends of escrows, and the keys they sign with (spec ledger 14; rulings
-//! ledger 7, 19 and 21).
+//! What operators sign: grants, freezes, caps, forced ends of escrows, and the keys they sign with (decisions
+//! freeze-stops-clocks, money-supply-bound and operator-keys).
 
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +19,7 @@ use crate::engine::kv::Direction;
 use crate::engine::time::MINUTE;
 use crate::{Error, Result, Timestamp};
 
-/// How long an action may be valid, in microseconds (spec ledger 11).
+/// How long an action may be valid, in microseconds.
 pub const MAX_WINDOW: i64 = 10 * MINUTE;
 /// Most recipients of an allowlist.
 const MAX_ALLOWED: usize = 100;
@@ -49,7 +49,7 @@ pub struct Action {
     pub wish: Wish,
 }
 
-/// A time as ISO text or as whole Unix milliseconds (spec ledger 14).
+/// A time as ISO text or as whole Unix milliseconds.
 fn text_or_millis(fields: &mut Fields, name: &'static str) -> Option<Timestamp> {
     match fields.peek(name) {
         Some(Json::Integer(_)) => fields.integer(name).map(Timestamp::from_millis),
@@ -194,7 +194,7 @@ impl Query for ReadKeys {
     }
 }
 
-/// Adds an admin key, or ends one; only the operator's own routes do this (ruling ledger 21).
+/// Adds an admin key, or ends one; only the operator's own routes do this (decision operator-keys).
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SetAdminKey {
     pub key: [u8; 32],
@@ -233,8 +233,8 @@ pub fn parse_keys(text: &str) -> Option<Vec<([u8; 32], Role)>> {
     keys.collect::<Option<Vec<_>>>().filter(|keys| keys.len() <= MAX_KEYS)
 }
 
-/// Makes the keys of the settings the ones that are active, beside those that were added otherwise and without those that
-/// were revoked: only [`SetAdminKey`] makes these active again, or their leaving the settings and coming back.
+/// Makes the keys of the settings the ones that are active, beside those that were added otherwise and without those
+/// that were revoked: only [`SetAdminKey`] makes these active again, or their leaving the settings and coming back.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SyncAdminKeys {
     pub keys: Vec<([u8; 32], Role)>,
@@ -385,7 +385,7 @@ fn act(books: &mut Books<'_>, by: &Direct, action: &Action) -> Ruled<Directed> {
     };
     books.log(at, what, &format!("admin:{}", by.keyid), Note::signed(&by.signed))?;
     if let Wish::Freeze { name, frozen: false } = &action.wish {
-        // What waited for this happens with it (rulings ledger 3 and 7).
+        // What waited for this happens with it (decisions due-before-anything and freeze-stops-clocks).
         escrow::thaw(books, name, sweep::ESCROWS_AT_ONCE)?;
         sweep::catch_up(books)?;
     }

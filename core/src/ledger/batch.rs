@@ -1,7 +1,7 @@
-//! Batches: up to 1,000 transfers under one signature, all or none (rulings ledger 9 and 10).
+//! Batches: up to 1,000 transfers under one signature, all or none (decisions batch-one-event and batch-contract).
 //!
-//! A batch is one event. Its transfers have no rows of their own: each is read out of the event, and its id is that of the
-//! batch with its place in the last two bytes.
+//! A batch is one event. Its transfers have no rows of their own: each is read out of the event, and its id is that of
+//! the batch with its place in the last two bytes.
 
 use serde::{Deserialize, Serialize};
 
@@ -78,7 +78,7 @@ fn at<T>(index: usize, ruled: Ruled<T>) -> Result<T, RefusedAt> {
     ruled.map_err(|refusal| RefusedAt(refusal, u16::try_from(index).ok()))
 }
 
-/// Settles all transfers of a batch, in the order of checks of a transfer (spec ledger 4.3).
+/// Settles all transfers of a batch, in the order of checks of a transfer.
 pub fn settle(books: &mut Books<'_>, by: &Submission<'_>, batch: &envelope::Batch) -> Result<Done, RefusedAt> {
     let from = by.signer;
     let mut items = Vec::with_capacity(batch.items.len());
@@ -127,7 +127,7 @@ pub fn settle(books: &mut Books<'_>, by: &Submission<'_>, batch: &envelope::Batc
     Ok(Done::Batch(Settled { id, batch_id, count, total, at: first, hash, sender: sender.balance }))
 }
 
-/// Keeps that a batch was refused, once (spec ledger T11; ruling ledger 31), and takes its id. What was signed may be
+/// Keeps that a batch was refused, once (decision money-model), and takes its id. What was signed may be
 /// megabytes, so the event has its name, how many transfers it had and which one was in the way, not its bytes.
 pub fn failed(
     books: &mut Books<'_>,
@@ -219,8 +219,8 @@ impl<'a> Opened<'a> {
         Ok(Opened { brand, id, event, memos, read })
     }
 
-    /// The transfers that `name` sent or received, the last one first. Balances are found by going back from those after
-    /// the whole.
+    /// The transfers that `name` sent or received, the last one first. Balances are found by going back from those
+    /// after the whole.
     pub fn parts(&self, name: &str) -> Result<Vec<Part<'a>>> {
         let event = self.event;
         let mut sender = event.change(&event.actor).ok_or_else(unreadable)?.balance_after;

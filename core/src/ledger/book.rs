@@ -1,8 +1,8 @@
-//! The books while an operation has them open: wallets, the order of events, the clock that stands still in a freeze, and
-//! what left a wallet in 24 hours.
+//! The books while an operation has them open: wallets, the order of events, the clock that stands still in a freeze,
+//! and what left a wallet in 24 hours.
 //!
-//! Every operation first finds out whether it may do what it is asked, and only then writes: a refusal is an answer, not a
-//! failure, so what was written before it would stay.
+//! Every operation first finds out whether it may do what it is asked, and only then writes: a refusal is an answer,
+//! not a failure, so what was written before it would stay.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -21,17 +21,17 @@ use crate::engine::kv::{Desc, Read, Write};
 use crate::engine::time::{DAY, MINUTE};
 use crate::{Error, Result, Timestamp};
 
-/// Largest amount of one payment, in micro-credits (spec ledger 11).
+/// Largest amount of one payment, in micro-credits.
 pub const MAX_AMOUNT: Micro = 1_000_000_000_000_000;
-/// All money there may be: what JavaScript counts exactly (ruling ledger 19).
+/// All money there may be: what JavaScript counts exactly (decision money-supply-bound).
 pub const MAX_SUPPLY: Micro = super::json::MAX_INTEGER;
-/// Cap of what leaves a new wallet in 24 hours, and of one payment (spec ledger 11).
+/// Cap of what leaves a new wallet in 24 hours, and of one payment.
 pub const DAILY_CAP: Micro = 1_000_000_000;
 pub const PER_TX_CAP: Micro = 100_000_000;
-/// How long an unregistered wallet that never held credit stays, in microseconds (ruling ledger 6).
+/// How long an unregistered wallet that never held credit stays, in microseconds (decision registered-recipients).
 pub const IDLE_LIFE: i64 = 7 * DAY;
 
-/// The name in a DID of this brand; `None` for what is no DID (spec ledger 1).
+/// The name in a DID of this brand; `None` for what is no DID.
 pub fn name_of<'a>(brand: &str, did: &'a str) -> Option<&'a str> {
     let name = did.strip_prefix("did:")?.strip_prefix(brand)?.strip_prefix(':')?;
     let inside = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'.' | b'_' | b'-');
@@ -114,14 +114,15 @@ impl<'a> Books<'a> {
         Ok(Closed { sealing: self.sealing(), shifted: times(&self.book) != times(&self.before), book: self.book })
     }
 
-    /// The time of a new event: unlike all others and later (ruling ledger 17).
+    /// The time of a new event: unlike all others and later (decision unique-event-times).
     pub fn stamp(&mut self) -> Timestamp {
         self.book.last = self.now.max(self.book.last.plus(1));
         self.book.last
     }
 
-    /// The time of an event that was to happen at `due`: that, or right after the last event. It says nothing of when the
-    /// timer came or somebody looked, so that who looks before is told what is written later (rulings ledger 3 and 17).
+    /// The time of an event that was to happen at `due`: that, or right after the last event. It says nothing of when
+    /// the timer came or somebody looked, so that who looks before is told what is written later (decisions
+    /// due-before-anything and unique-event-times).
     pub fn stamp_at(&mut self, due: Timestamp) -> Timestamp {
         self.book.last = due.min(self.now).max(self.book.last.plus(1));
         self.book.last
@@ -132,7 +133,7 @@ impl<'a> Books<'a> {
         due.plus(self.frozen_for() + 1)
     }
 
-    /// The first of so many times that follow each other (ruling ledger 17).
+    /// The first of so many times that follow each other (decision unique-event-times).
     pub fn stamps(&mut self, count: usize) -> Timestamp {
         let first = self.stamp();
         self.book.last = first.plus(i64::try_from(count.saturating_sub(1)).unwrap_or_default());
@@ -153,7 +154,7 @@ impl<'a> Books<'a> {
         frozen_for(&self.book, self.now)
     }
 
-    /// The time that deadlines of escrows are compared with (ruling ledger 7).
+    /// The time that deadlines of escrows are compared with (decision freeze-stops-clocks).
     pub fn clock(&self) -> Timestamp {
         self.now.plus(-self.frozen_for())
     }
@@ -171,8 +172,8 @@ impl<'a> Books<'a> {
         Ok(&mut self.book.counts)
     }
 
-    /// Something happened with the money of a wallet: it moves from the minute it was last seen in to this one, so that the
-    /// wallets of all minutes of a day are those that were active in it.
+    /// Something happened with the money of a wallet: it moves from the minute it was last seen in to this one, so that
+    /// the wallets of all minutes of a day are those that were active in it.
     fn seen(&mut self, wallet: &mut Wallet, at: Timestamp) -> Result<()> {
         self.counts(at)?.wallets += 1;
         let before = std::mem::replace(&mut wallet.seen, minute(at));
@@ -248,8 +249,8 @@ impl<'a> Books<'a> {
         Ok(wallet)
     }
 
-    /// Changes a wallet that must be there by what is no transfer, escrow or hire, so that it does not count as active
-    /// (spec ledger 13.2). It lasts from then on: an idle one that went would come back without that.
+    /// Changes a wallet that must be there by what is no transfer, escrow or hire, so that it does not count as active.
+    /// It lasts from then on: an idle one that went would come back without that.
     pub fn rule(&mut self, name: &str, at: Timestamp, change: impl FnOnce(&mut Wallet)) -> Result<Wallet> {
         let mut wallet = self.present(name)?;
         change(&mut wallet);
@@ -273,7 +274,7 @@ impl<'a> Books<'a> {
         })
     }
 
-    /// New money for a wallet, where the supply has room for it (ruling ledger 19).
+    /// New money for a wallet, where the supply has room for it (decision money-supply-bound).
     pub fn grant(&mut self, name: &str, at: Timestamp, amount: Micro) -> Ruled<Wallet> {
         let supply = self.book.supply.checked_add(amount).filter(|supply| *supply <= MAX_SUPPLY);
         self.book.supply = supply.ok_or(Reason::AmountOutOfRange)?;
@@ -281,8 +282,7 @@ impl<'a> Books<'a> {
         Ok(self.rule(name, at, |wallet| wallet.balance = balance)?)
     }
 
-    /// The wallet that may pay so much to `to` now. `transfer` gives the order in which caps are looked at (spec ledger
-    /// 4.3).
+    /// The wallet that may pay so much to `to` now. `transfer` gives the order in which caps are looked at.
     pub fn payer(&self, from: &str, to: &str, amount: Micro, transfer: bool) -> Ruled<Wallet> {
         let wallet = self.wallet(from)?.ok_or(Reason::SenderNotFound)?;
         ensure(!wallet.frozen, Reason::SenderFrozen)?;
@@ -296,8 +296,8 @@ impl<'a> Books<'a> {
         Ok(wallet)
     }
 
-    /// What left the wallet at or after 24 hours ago, to the microsecond. Whole minutes are added up; only of the first one
-    /// the single payments are read (ruling ledger 16).
+    /// What left the wallet at or after 24 hours ago, to the microsecond. Whole minutes are added up; only of the first
+    /// one the single payments are read (decision cap-window).
     pub fn spent(&self, name: &str, wallet: &Wallet) -> Result<Micro> {
         spent(self.space, self.now, name, wallet)
     }
@@ -336,7 +336,7 @@ impl<'a> Books<'a> {
         Ok(BURNT.contains(self.space, &(*id,))?)
     }
 
-    /// Keeps a nonce from being used until nobody could send it any more (ruling ledger 13).
+    /// Keeps a nonce from being used until nobody could send it any more (decision refusal-burns-nonce).
     pub fn burn(&mut self, id: &Id, until: Timestamp) -> Result<()> {
         BURNT.put(self.space, &(*id,), &until)?;
         Ok(BURNT_UNTIL.put(self.space, &(until, *id), &())?)
@@ -381,7 +381,8 @@ pub struct Closed {
 }
 
 impl Closed {
-    /// When there is something to do next, where the operation changed anything about that. Most payments change nothing.
+    /// When there is something to do next, where the operation changed anything about that. Most payments change
+    /// nothing.
     pub fn due(&self, turn: &Turn<'_>) -> Result<Option<Timestamp>> {
         let rows = [DUE.number(), BURNT_UNTIL.number(), IDLE.number(), FAUCET_UNTIL.number(), KEPT_UNTIL.number()];
         if self.shifted || turn.touched(|table| rows.contains(&table)) { self.next(turn) } else { Ok(None) }

@@ -1,8 +1,9 @@
-//! Envelopes: what is signed (spec ledger 3; rulings ledger 13, 22, 26, 28 and 35).
+//! Envelopes: what is signed (decisions refusal-burns-nonce, envelope-audience, strict-ledger-json, deadline-skew and
+//! ledger-for-clients).
 //!
-//! An envelope is read member by member, each once; whatever is left over afterwards was signed and would not be acted on,
-//! so it is refused. Texts are counted in characters. Bounds of amounts, deadlines and hashes have reasons of their own and
-//! are checked later, in the order of section 4.3.
+//! An envelope is read member by member, each once; whatever is left over afterwards was signed and would not be acted
+//! on, so it is refused. Texts are counted in characters. Bounds of amounts, deadlines and hashes have reasons of their
+//! own and are checked later, in the order of section 4.3.
 
 use super::batch::MAX_ITEMS;
 use super::json::{self, Json, Members};
@@ -11,13 +12,13 @@ use crate::engine::time::{MINUTE, SECOND};
 
 /// Most characters of free text.
 pub const MAX_TEXT: usize = 280;
-/// Most characters of a DID (ruling ledger 26).
+/// Most characters of a DID (decision strict-ledger-json).
 pub const MAX_DID: usize = 128;
 /// Most characters of a nonce, and of a task's id.
 pub const MAX_NONCE: usize = 128;
 /// Most characters of a schema or of what a hire is asked.
 pub const MAX_DATA: usize = 2_048;
-/// Longest life of an envelope, in microseconds; exact (ruling ledger 28).
+/// Longest life of an envelope, in microseconds; exact (decision deadline-skew).
 pub const MAX_WINDOW: i64 = 60 * MINUTE;
 /// How far clocks may be apart, in microseconds.
 pub const SKEW: i64 = 30 * SECOND;
@@ -30,7 +31,7 @@ pub struct Common {
     /// As they were signed.
     pub issued_at: String,
     pub expires_at: String,
-    /// The deployment it is meant for, when it says so (ruling ledger 22).
+    /// The deployment it is meant for, when it says so (decision envelope-audience).
     pub audience: Option<String>,
 }
 
@@ -44,7 +45,7 @@ pub struct Transfer {
     pub memo: Option<String>,
 }
 
-/// `<brand>-batch-transfer/v1`: transfers that settle together (ruling ledger 10).
+/// `<brand>-batch-transfer/v1`: transfers that settle together (decision batch-contract).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Batch {
     pub from: String,
@@ -164,7 +165,7 @@ pub struct Faucet {
     pub nonce: String,
 }
 
-/// `<brand>-pay-history-read/v1`: proof that a party reads (ruling ledger 24).
+/// `<brand>-pay-history-read/v1`: proof that a party reads (decision ledger-texts-for-parties).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Read {
     pub did: String,
@@ -244,7 +245,7 @@ impl Envelope {
         fields.is_over().then_some(Envelope { common, content })
     }
 
-    /// The DID whose key must have signed it (spec ledger 2.3).
+    /// The DID whose key must have signed it.
     pub fn signer(&self) -> &str {
         match &self.content {
             Content::Transfer(transfer) => &transfer.from,
@@ -416,7 +417,8 @@ impl Fields {
     }
 
     fn close(&mut self, release: bool) -> Option<Close> {
-        // Newer clients name signer and nonce otherwise (ruling ledger 35). Either set is complete or refused.
+        // Newer clients name signer and nonce otherwise (decision ledger-for-clients). Either set is complete or
+        // refused.
         let newer = self.has("actor_did");
         let (signer, nonce) = if newer { ("actor_did", "nonce") } else { ("signer_did", "action_nonce") };
         self.nonce(nonce)?;
@@ -485,7 +487,8 @@ impl Fields {
             "dispute" => false,
             _ => return None,
         };
-        // Its form is checked and it is kept with the envelope; the state stops replays (ruling ledger 32).
+        // Its form is checked and it is kept with the envelope; the state stops replays (decision
+        // action-nonce-repeats).
         self.nonce("action_nonce")?;
         let rating = match self.has("rating") {
             true => Some(self.integer("rating").filter(|rating| (1..=5).contains(rating))?),

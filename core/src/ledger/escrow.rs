@@ -1,5 +1,5 @@
-//! Escrows: money set aside until its sender releases it, takes it back, or time runs out (spec ledger 9.1, 10.2; rulings
-//! ledger 3, 7 and 28).
+//! Escrows: money set aside until its sender releases it, takes it back, or time runs out (decisions
+//! due-before-anything, freeze-stops-clocks and deadline-skew).
 //!
 //! Whatever is due at `now` happens before anything else is done to an escrow, so outcomes do not depend on whether the
 //! timer came first.
@@ -20,7 +20,7 @@ use crate::engine::kv::{Desc, Direction};
 use crate::engine::time::DAY;
 use crate::{Result, Timestamp};
 
-/// Longest an escrow holds, in microseconds (spec ledger 9.5).
+/// Longest an escrow holds, in microseconds.
 pub const MAX_HOLD: i64 = 7 * DAY;
 
 /// An escrow with the balances after what was done to it.
@@ -109,7 +109,7 @@ pub fn close(books: &mut Books<'_>, by: &Submission<'_>, close: &Close) -> Ruled
     ensure(!(close.release && frozen), Reason::SenderFrozen)?;
     ensure(close.release || escrow.due() >= books.clock(), Reason::EscrowNotOpen)?;
     if !close.release {
-        // Whoever has read the delivered work cannot take the money back without a word (ruling ledger 3).
+        // Whoever has read the delivered work cannot take the money back without a word (decision due-before-anything).
         match receipt::current(books.space, &id)?.map(|(_, receipt)| receipt.state) {
             Some(ReceiptState::Pending) => return Err(Reason::ClaimPending.into()),
             Some(ReceiptState::Accepted) => return Err(Reason::EscrowNotOpen.into()),
@@ -173,7 +173,7 @@ pub fn finish(books: &mut Books<'_>, id: &Id, mut escrow: Escrow, end: End) -> R
         Ok(())
     })?;
     if !back {
-        // A first-time provider has no wallet yet (spec ledger E17).
+        // A first-time provider has no wallet yet.
         books.pay_in(&escrow.to, at, amount)?;
     }
     let what = match end.state {
@@ -198,8 +198,8 @@ pub fn finish(books: &mut Books<'_>, id: &Id, mut escrow: Escrow, end: End) -> R
     Ok(escrow)
 }
 
-/// The escrow after what is due has happened: to its receipt first, so that a silent requester pays as promised (ruling
-/// ledger 3). One whose receipt was accepted never expires; its release is tried again.
+/// The escrow after what is due has happened: to its receipt first, so that a silent requester pays as promised
+/// (decision due-before-anything). One whose receipt was accepted never expires; its release is tried again.
 pub fn up_to_date(books: &mut Books<'_>, id: &Id) -> Result<Option<Escrow>> {
     let Some(escrow) = ESCROWS.get(books.space, &(*id,))? else { return Ok(None) };
     if books.is_frozen() || escrow.state != EscrowState::Open {
@@ -238,7 +238,7 @@ pub fn thaw(books: &mut Books<'_>, from: &str, most: usize) -> Result<()> {
     Ok(())
 }
 
-/// Whether a wallet may not pay: what it set aside is held meanwhile (ruling ledger 7).
+/// Whether a wallet may not pay: what it set aside is held meanwhile (decision freeze-stops-clocks).
 pub fn is_frozen(books: &Books<'_>, name: &str) -> Result<bool> {
     Ok(books.wallet(name)?.is_some_and(|wallet| wallet.frozen))
 }

@@ -1,4 +1,4 @@
-//! Hires: a listing taken at its price, with the money set aside in the same step (spec ledger 9.4, 10.4).
+//! Hires: a listing taken at its price, with the money set aside in the same step.
 
 use std::collections::VecDeque;
 
@@ -52,7 +52,7 @@ impl HireState {
         }
     }
 
-    /// The moves of spec ledger 9.4; also from requested to completed, when the requester pays without a claim.
+    /// The moves that clients know; also from requested to completed, when the requester pays without a claim.
     const fn leads_to(self, to: HireState) -> bool {
         match self {
             HireState::Requested => matches!(to, HireState::Claimed | HireState::Completed | HireState::Expired),
@@ -77,7 +77,7 @@ pub struct Hire {
     pub created: Timestamp,
     pub claimed: Option<Timestamp>,
     pub completed: Option<Timestamp>,
-    /// The provider is the deployment's own: what was asked is in no list (ruling ledger 24).
+    /// The provider is the deployment's own: what was asked is in no list (decision ledger-texts-for-parties).
     pub own: bool,
 }
 
@@ -99,7 +99,7 @@ pub const RECENT: Table<(), Recent> = Table::new(92);
 /// Providers that earned most.
 pub const TOP: Table<(), Top<Name>> = Table::new(91);
 
-/// How many of the newest hires are shown (spec ledger 13.2).
+/// How many of the newest hires are shown.
 const NEWEST: usize = 20;
 
 /// Ids of hires.
@@ -107,7 +107,7 @@ const NEWEST: usize = 20;
 pub struct Recent(pub VecDeque<Id>);
 impl Row for Recent {}
 
-/// Hires, in the order of checks of spec ledger 10.4 (ruling ledger 29).
+/// Hires, in the order of checks that clients see (decision reason-order).
 pub fn hire(books: &mut Books<'_>, by: &Submission<'_>, wanted: &envelope::Hire) -> Ruled<Done> {
     let listing_id = parse_id(&wanted.capability_id).ok_or(Reason::CapabilityNotFound)?;
     let before = LISTINGS.get(books.space, &(listing_id,))?.ok_or(Reason::CapabilityNotFound)?;

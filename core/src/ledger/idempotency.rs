@@ -1,9 +1,9 @@
-//! `Idempotency-Key`: the first final answer to an envelope is given again to its exact repeat, for 24 hours (spec ledger
-//! 12; ruling ledger 33).
+//! `Idempotency-Key`: the first final answer to an envelope is given again to its exact repeat, for 24 hours (decision
+//! ledger-idempotency).
 //!
-//! A key counts per route and signer, so nobody takes a key of somebody else or reads an answer with it. What is kept is the
-//! answer itself, with the balances of that moment, since rows change. An answer of another version of the program is
-//! forgotten: its repeat meets a nonce that was used.
+//! A key counts per route and signer, so nobody takes a key of somebody else or reads an answer with it. What is kept
+//! is the answer itself, with the balances of that moment, since rows change. An answer of another version of the
+//! program is forgotten: its repeat meets a nonce that was used.
 //!
 //! Table numbers: 62 and 63.
 
@@ -18,7 +18,7 @@ use crate::engine::kv::{Row, Table};
 use crate::engine::time::DAY;
 use crate::{Result, Timestamp};
 
-/// Most characters of a key (spec ledger 11).
+/// Most characters of a key.
 pub const MAX_KEY: usize = 128;
 /// How long an answer is given again, in microseconds.
 const LIFE: i64 = DAY;
@@ -91,9 +91,9 @@ mod tests {
     use crate::ledger::reason::Reason;
     use crate::ledger::submit;
 
-    /// Ruling ledger 33.
+    /// Decision ledger-idempotency.
     #[test]
-    fn ruling_33_final_answers_are_given_again_for_a_day_and_others_are_not_kept() {
+    fn final_answers_are_given_again_for_a_day_and_others_are_not_kept() {
         let store = MemoryStore::default();
         let mut space = Overlay::new(&store);
         let mut books = Books::open(&mut space, Timestamp::from_seconds(1_800_000_000), "svc").unwrap();

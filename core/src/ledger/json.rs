@@ -1,14 +1,14 @@
-//! JSON that money rests on: a strict reader, and the one text that is signed (spec ledger 2.1; ruling ledger 26).
+//! JSON that money rests on: a strict reader, and the one text that is signed (decision strict-ledger-json).
 //!
-//! Whoever reads a signed text loosely signs for what another reader sees. So a member that comes twice, half a surrogate
-//! pair, a number that is not whole and deep nesting are refused, whatever else would happen to them.
+//! Whoever reads a signed text loosely signs for what another reader sees. So a member that comes twice, half a
+//! surrogate pair, a number that is not whole and deep nesting are refused, whatever else would happen to them.
 //!
 //! The canonical form is that of RFC 8785 for what can occur, without members that are null, at every depth: members
 //! sorted, no white space, the shortest escapes, whole numbers in decimal digits.
 
 use std::collections::BTreeMap;
 
-/// Deepest nesting of a signed value (ruling ledger 26).
+/// Deepest nesting of a signed value (decision strict-ledger-json).
 pub const MAX_DEPTH: usize = 8;
 /// Largest magnitude of a number: what JavaScript counts exactly.
 pub const MAX_INTEGER: u64 = (1 << 53) - 1;
@@ -356,9 +356,9 @@ mod tests {
         }
     }
 
-    /// Ruling ledger 26.
+    /// Decision strict-ledger-json.
     #[test]
-    fn ruling_26_numbers_without_a_single_meaning_have_no_form() {
+    fn numbers_without_a_single_meaning_have_no_form() {
         for text in ["1.5", "1e-1", "9007199254740992", "9007199254740991.5", "1e16", "1e400", "1e99999999999999999999"]
         {
             assert_eq!(parse(text.as_bytes(), 1), Some(Json::Inexact), "{text}");
@@ -369,9 +369,9 @@ mod tests {
         }
     }
 
-    /// Ruling ledger 26.
+    /// Decision strict-ledger-json.
     #[test]
-    fn ruling_26_members_that_come_twice_and_half_pairs_are_refused() {
+    fn members_that_come_twice_and_half_pairs_are_refused() {
         for text in [
             r#"{"a":1,"a":1}"#,
             r#"{"a":1,"\u0061":2}"#,
@@ -387,9 +387,9 @@ mod tests {
         assert_eq!(canonical(r#""\ud83d\ude00\u00e9\/""#).unwrap(), "\"\u{1f600}é/\"");
     }
 
-    /// Ruling ledger 26.
+    /// Decision strict-ledger-json.
     #[test]
-    fn ruling_26_nesting_over_eight_is_refused_without_using_the_stack() {
+    fn nesting_over_eight_is_refused_without_using_the_stack() {
         let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
         assert!(parse(nested(8).as_bytes(), MAX_DEPTH).is_some());
         assert_eq!(parse(nested(9).as_bytes(), MAX_DEPTH), None);

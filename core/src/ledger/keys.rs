@@ -1,13 +1,15 @@
-//! Whose key counts: what agents tell the ledger of their keys (rulings ledger 2, 5 and 34).
+//! Whose key counts: what agents tell the ledger of their keys (decisions money-key-settled, signer-key-table and
+//! deactivated-wallets).
 //!
-//! An agent tells of every rotation and of its end, in order and before it answers; the ledger takes a row of its own for
-//! a signer that never told anything with the first envelope it verifies. A rotation that the key before it did not sign
-//! changes no key here: whoever has only the API key of an agent cannot spend, and the wallet is frozen until an admin has
-//! looked, or the holder of the key proved the registration.
+//! An agent tells of every rotation and of its end, in order and before it answers; the ledger takes a row of its own
+//! for a signer that never told anything with the first envelope it verifies. A rotation that the key before it did not
+//! sign changes no key here: whoever has only the API key of an agent cannot spend, and the wallet is frozen until an
+//! admin has looked, or the holder of the key proved the registration.
 //!
-//! Anybody can register a key that was made up to give somebody's DID, or somebody's public key. So a key is settled by what
-//! only its holder can do: an envelope that verifies, or a signature for a rotation. Until then each registered key from
-//! which the DID follows is tried, and nothing that a registration does, or that is done to it, changes a settled key.
+//! Anybody can register a key that was made up to give somebody's DID, or somebody's public key. So a key is settled by
+//! what only its holder can do: an envelope that verifies, or a signature for a rotation. Until then each registered
+//! key from which the DID follows is tried, and nothing that a registration does, or that is done to it, changes a
+//! settled key.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -170,7 +172,7 @@ impl Operation for SetKey {
         };
         row.froze = freeze.unwrap_or(row.froze);
         KEYS.put(books.space, &key(&self.name), &row)?;
-        // Whoever can sign nothing can deliver nothing (rulings ledger 4 and 34).
+        // Whoever can sign nothing can deliver nothing (decisions hireable-offers and deactivated-wallets).
         if row.in_force().is_none() {
             super::listing::pause_all(&mut books, &self.name)?;
         }

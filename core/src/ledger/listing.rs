@@ -1,4 +1,5 @@
-//! Listings: what providers offer, and for how much (spec ledger 6.15; rulings ledger 4, 13 and 34).
+//! Listings: what providers offer, and for how much (decisions hireable-offers, refusal-burns-nonce and
+//! deactivated-wallets).
 
 use serde::{Deserialize, Serialize};
 
@@ -14,9 +15,9 @@ use crate::engine::actor::{Kind, Operation, Turn};
 use crate::engine::kv::{Direction, Row, Table};
 use crate::{Result, Timestamp};
 
-/// Highest price of a call (spec ledger 11).
+/// Highest price of a call.
 pub const MAX_PRICE: Micro = 100_000_000_000;
-/// Most listings of a DID (ruling ledger 4).
+/// Most listings of a DID (decision hireable-offers).
 pub const MAX_LISTINGS: usize = 100;
 
 /// What a provider offers.
@@ -45,7 +46,7 @@ pub struct Listing {
 impl Row for Listing {}
 
 impl Listing {
-    /// Whether it can be hired: a free one cannot, since an escrow needs an amount (ruling ledger 4).
+    /// Whether it can be hired: a free one cannot, since an escrow needs an amount (decision hireable-offers).
     pub fn is_hireable(&self) -> bool {
         self.active && self.price > 0
     }
@@ -149,7 +150,7 @@ pub fn list(books: &mut Books<'_>, by: &Submission<'_>, list: &List) -> Ruled<Do
     Ok(Done::Listing(id, Box::new(listing), created))
 }
 
-/// Takes the listings of an agent that ended off the market (ruling ledger 34).
+/// Takes the listings of an agent that ended off the market (decision deactivated-wallets).
 pub fn pause_all(books: &mut Books<'_>, name: &str) -> Result<()> {
     let prefix = LISTINGS_OF.prefix(&(name.to_owned(),));
     for (_, Ref(id)) in LISTINGS_OF.scan(books.space, &prefix, Direction::Ascending, MAX_LISTINGS)? {

@@ -1,5 +1,5 @@
-//! The log of events: everything that changes money or what may be done with it, in one order, as leaves of a Merkle tree
-//! (ruling ledger 11).
+//! The log of events: everything that changes money or what may be done with it, in one order, as leaves of a Merkle
+//! tree (decision ledger-log).
 //!
 //! An event never changes. Its leaf is the hash of its public [`Form`].
 

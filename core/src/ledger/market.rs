@@ -280,7 +280,7 @@ fn stats(books: &mut Books<'_>) -> Result<Stats> {
     Ok(stats)
 }
 
-/// Those of a table that are shown (spec ledger 13.2).
+/// Those of a table that are shown.
 fn first<T>(top: Option<Top<T>>) -> impl Iterator<Item = (u64, T)> {
     top.into_iter().flat_map(|Top(all)| all).take(10)
 }

@@ -1,7 +1,7 @@
-//! Numbers for the operator (ruling ledger 35): money, refusals, and how far behind the sweep is.
+//! Numbers for the operator (decision ledger-for-clients): money, refusals, and how far behind the sweep is.
 //!
-//! Sums are counters that events change. That each wallet is what its last event made of it is looked at wallet by wallet, some
-//! with each sweep. Table numbers: 65, 67.
+//! Sums are counters that events change. That each wallet is what its last event made of it is looked at wallet by
+//! wallet, some with each sweep. Table numbers: 65, 67.
 
 use serde::{Deserialize, Serialize};
 
@@ -91,10 +91,12 @@ pub struct Metrics {
     pub locked: Micro,
     /// Sum over open escrows.
     pub open: Micro,
-    /// Wallets that are not what their last event says, among those looked at in this round and the one before. Must be 0.
+    /// Wallets that are not what their last event says, among those looked at in this round and the one before. Must be
+    /// 0.
     pub off: u64,
     pub refusals: Vec<(Reason, u64)>,
-    /// How long the oldest row waits that is due, in microseconds of the ledger's own clock, which stands still in a freeze.
+    /// How long the oldest row waits that is due, in microseconds of the ledger's own clock, which stands still in a
+    /// freeze.
     pub unswept: i64,
 }
 

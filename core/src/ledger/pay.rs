@@ -13,9 +13,10 @@ use crate::engine::kv::{Direction, Read};
 use crate::engine::time::DAY;
 use crate::{Error, Result, Timestamp};
 
-/// What the faucet gives, in micro-credits (spec ledger 11).
+/// What the faucet gives, in micro-credits.
 pub const GRANT: Micro = 10_000_000;
-/// Refused transfers and batches of one DID that are kept per day; of later ones only the nonce is (ruling ledger 12).
+/// Refused transfers and batches of one DID that are kept per day; of later ones only the nonce is (decision
+/// ledger-room).
 pub const MAX_FAILURES: u64 = 1_000;
 
 /// Settles a transfer.
@@ -86,7 +87,7 @@ pub fn find(space: &(impl Read + ?Sized), brand: &str, id: &Id) -> Result<Option
     }
 }
 
-/// Keeps a refused transfer (spec ledger T11); its id, when there is a row of it. The row takes the nonce.
+/// Keeps a refused transfer; its id, when there is a row of it. The row takes the nonce.
 pub fn failed(books: &mut Books<'_>, by: &Submission<'_>, transfer: &Transfer, reason: Reason) -> Result<Option<Id>> {
     let id = id(Space::Transfer, by.signer, &transfer.nonce);
     if books.is_used(&id)? {
@@ -124,7 +125,7 @@ pub struct Claimant {
     pub per_day: u32,
 }
 
-/// Grants once per DID (spec ledger 10.5; ruling ledger 20).
+/// Grants once per DID (decision faucet-addresses).
 pub fn faucet(books: &mut Books<'_>, by: &Submission<'_>, faucet: &Faucet, claimant: &Claimant) -> Ruled<Done> {
     let today = books.now.day();
     if books.book.faucet_day != today {

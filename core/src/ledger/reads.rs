@@ -35,7 +35,7 @@ impl LogQuery for ReadTransfer {
     }
 }
 
-/// One escrow as it is now, whether or not the timer has come (ruling ledger 3).
+/// One escrow as it is now, whether or not the timer has come (decision due-before-anything).
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ReadEscrow {
     pub id: Id,
@@ -198,8 +198,8 @@ impl List {
         if more { rows.last().map(|(at, _)| *at) } else { floor }
     }
 
-    /// A page of what `expand` makes of the entries that fit: rows with their times, newest first, and how many bytes of
-    /// what was signed it read for them.
+    /// A page of what `expand` makes of the entries that fit: rows with their times, newest first, and how many bytes
+    /// of what was signed it read for them.
     pub fn page<T>(
         &self,
         view: &impl Read,

@@ -1,4 +1,4 @@
-//! Why the ledger refuses: the closed list of reason codes (spec ledger 8.2; ruling ledger 29).
+//! Why the ledger refuses: the closed list of reason codes (decision reason-order).
 
 use serde::{Deserialize, Serialize};
 
@@ -101,7 +101,8 @@ reasons! {
 }
 
 impl Reason {
-    /// Whether a refusal for this reason leaves nonces as they were: the same envelope may be sent again (ruling ledger 13).
+    /// Whether a refusal for this reason leaves nonces as they were: the same envelope may be sent again (decision
+    /// refusal-burns-nonce).
     pub const fn is_temporary(self) -> bool {
         matches!(self, Reason::SystemFrozen | Reason::FaucetDisabled | Reason::RateLimited | Reason::StorageFull)
     }
@@ -184,10 +185,10 @@ pub fn ensure(holds: bool, reason: Reason) -> Ruled<()> {
 mod tests {
     use super::*;
 
-    /// Ruling ledger 29: the codes of section 8.2 that existing clients know, with their statuses, and the three that
-    /// joined; `escrow_window_too_long` is exempt.
+    /// Decision reason-order: the codes of section 8.2 that existing clients know, with their statuses, and the three
+    /// that joined; `escrow_window_too_long` is exempt.
     #[test]
-    fn ruling_29_every_reason_has_the_status_that_clients_know() {
+    fn every_reason_has_the_status_that_clients_know() {
         let of = |reason: Reason| (reason.as_str(), reason.code().status().as_u16());
         let known = Reason::ALL.iter().copied().map(of).collect::<std::collections::BTreeMap<_, _>>();
         assert_eq!(known.len(), Reason::ALL.len());

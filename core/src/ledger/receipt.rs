@@ -1,5 +1,5 @@
-//! Receipts: a provider's claim of work, and what the requester says to it (spec ledger 9.2, 10.3; rulings ledger 1, 3, 28
-//! and 32).
+//! Receipts: a provider's claim of work, and what the requester says to it (decisions one-claim-at-a-time,
+//! due-before-anything, deadline-skew and action-nonce-repeats).
 //!
 //! An escrow has one claim at a time. Were a second one possible after a dispute, a provider could file it with a short
 //! window that accepts itself, while the requester's client has stopped looking.
@@ -21,7 +21,7 @@ use crate::engine::kv::{Desc, Read, Row, Table};
 use crate::engine::time::{DAY, MINUTE};
 use crate::{Result, Timestamp};
 
-/// Shortest and longest time for the requester to look at the work, in microseconds (spec ledger 9.5).
+/// Shortest and longest time for the requester to look at the work, in microseconds.
 pub const MIN_WINDOW: i64 = 5 * MINUTE;
 pub const MAX_WINDOW: i64 = 7 * DAY;
 
@@ -108,7 +108,8 @@ pub fn paid(books: &mut Books<'_>, escrow: &Id) -> Result<()> {
     }
 }
 
-/// Files a claim, in the order of checks of spec ledger 10.3 (rulings ledger 1, 28 and 29).
+/// Files a claim, in the order of checks that clients see (decisions one-claim-at-a-time, deadline-skew and
+/// reason-order).
 pub fn claim(books: &mut Books<'_>, by: &Submission<'_>, claim: &Claim) -> Ruled<Done> {
     let from = name_of(by.brand, &claim.requester).ok_or(Reason::RequesterPubkeyNotFound)?;
     ensure(by.is_registered(books, from)?, Reason::RequesterPubkeyNotFound)?;
@@ -128,7 +129,7 @@ pub fn claim(books: &mut Books<'_>, by: &Submission<'_>, claim: &Claim) -> Ruled
         Reason::AcceptanceDeadlineExceedsEscrow,
     )?;
     ensure(!RECEIPTS.contains(books.space, &(id,))? && !books.is_burnt(&id)?, Reason::NonceSeen)?;
-    // One claim at a time (ruling ledger 1), after the nonce: a repeat of the same claim is told so (spec ledger 12).
+    // One claim at a time (decision one-claim-at-a-time), after the nonce: a repeat of the same claim is told so.
     if let Some((escrow, _)) = &escrow {
         let last = current(books.space, escrow)?.map(|(_, receipt)| receipt.state);
         ensure(last.is_none_or(|state| state == ReceiptState::Expired), Reason::EscrowNotOpen)?;
@@ -179,7 +180,7 @@ fn open_escrow(books: &mut Books<'_>, text: &str, from: &str, to: &str) -> Ruled
     Ok((id, escrow))
 }
 
-/// The hire shows its receipt from the moment it is called claimed: clients stop looking then (spec ledger 9.4).
+/// The hire shows its receipt from the moment it is called claimed: clients stop looking then.
 fn claimed(books: &mut Books<'_>, hire_id: &Id, receipt: Id, at: Timestamp) -> Result<()> {
     hire::advance(books, hire_id, HireState::Claimed, at, None)?;
     if let Some(mut hire) = HIRES.get(books.space, &(*hire_id,))?.filter(|hire| hire.state == HireState::Claimed) {
@@ -260,7 +261,7 @@ fn answer_with(
 ) -> Result<Receipt> {
     DUE.delete(books.space, &(receipt.due, *id));
     receipt.state = state;
-    // Only work that was accepted is rated (spec ledger 9.4).
+    // Only work that was accepted is rated.
     let (at, rating) = (answer.at, answer.rating.filter(|_| state == ReceiptState::Accepted));
     receipt.answer = Some(answer);
     let to = match state {
@@ -311,7 +312,7 @@ fn release(books: &mut Books<'_>, id: &Id, receipt: &mut Receipt) -> Result<()> 
     Ok(())
 }
 
-/// Tries the release of an accepted receipt again (ruling ledger 3).
+/// Tries the release of an accepted receipt again (decision due-before-anything).
 pub fn retry(books: &mut Books<'_>, id: &Id, mut receipt: Receipt) -> Result<()> {
     let before = receipt.clone();
     release(books, id, &mut receipt)?;

@@ -1,7 +1,8 @@
-//! Room for what the ledger keeps (ruling ledger 12): how much is used, when it will be full, and what is refused first.
+//! Room for what the ledger keeps (decision ledger-room): how much is used, when it will be full, and what is refused
+//! first.
 //!
-//! Storage says what it takes and what there is beyond ([`Read::room`]); an operator may allow less. Once an hour in which
-//! something happened the size is noted, so that growth is measured and not guessed. Table number: 66.
+//! Storage says what it takes and what there is beyond ([`Read::room`]); an operator may allow less. Once an hour in
+//! which something happened the size is noted, so that growth is measured and not guessed. Table number: 66.
 
 use serde::{Deserialize, Serialize};
 
@@ -165,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn ruling_12_ninety_percent_of_the_smaller_limit_are_nearly_full() {
+    fn ninety_percent_of_the_smaller_limit_are_nearly_full() {
         let full = |used, free, allowed| for_more(&place(used, free), allowed).is_err();
         assert!(!full(899, Some(101), 0) && full(900, Some(100), 0));
         assert!(!full(899, None, 1_000) && full(900, None, 1_000));
@@ -175,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn ruling_12_days_are_counted_from_a_day_of_growth_and_are_null_with_a_reason_before() {
+    fn days_are_counted_from_a_day_of_growth_and_are_null_with_a_reason_before() {
         let mut place = Place(MemoryStore::default(), None);
         assert_eq!(place.days(0, 1_000), (None, Some(Unknown::Size)));
         place.note(100, Timestamp(HOUR));

@@ -4,10 +4,10 @@
 //! [`ESCROWS`], 23 [`ESCROWS_TO`], 24 [`BURNT`], 25 [`BURNT_UNTIL`], 26 [`DUE`], 27 [`FAUCET`], 28
 //! [`FAUCET_BY_ADDRESS`], 29 [`EVENT_PARTS`], 30
 //! [`ADMIN_KEYS`], 31 [`IDLE`], 32 [`MINUTES`], 33 [`FAILURES`], 34
-//! [`FAUCET_UNTIL`]; 85 [`HELD`]; of the market: 35 to 38 [`super::receipt`], 39, 40 and 90 [`super::listing`], 43 to 45, 91 and 92
-//! [`super::hire`], 49 [`super::tally`]; 60 and 61 [`super::provider`], 62 and 63 [`super::idempotency`], 64
-//! [`super::notify`], 65 and 67
-//! [`super::metrics`], 66 [`super::room`], 68 to 71 [`super::segment`]. 21, 41, 42 and 46 to 48 once were.
+//! [`FAUCET_UNTIL`]; 85 [`HELD`]; of the market: 35 to 38 [`super::receipt`], 39, 40 and 90 [`super::listing`], 43 to
+//! 45, 91 and 92 [`super::hire`], 49 [`super::tally`]; 60 and 61 [`super::provider`], 62 and 63 [`super::idempotency`],
+//! 64 [`super::notify`], 65 and 67 [`super::metrics`], 66 [`super::room`], 68 to 71 [`super::segment`]. 21, 41, 42 and
+//! 46 to 48 once were.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,8 +17,8 @@ use crate::Timestamp;
 use crate::crypto::hash::{sha256, sha256_of};
 use crate::engine::kv::{Desc, Head, Row, StoreError, Table, appended};
 
-/// An amount of money in micro-credits: a credit has 1,000,000. All that exist are at most 2^53 - 1, so no sum of amounts
-/// that exist overflows (ruling ledger 19).
+/// An amount of money in micro-credits: a credit has 1,000,000. All that exist are at most 2^53 - 1, so no sum of
+/// amounts that exist overflows (decision money-supply-bound).
 pub type Micro = u64;
 
 /// A DID without `did:<brand>:`.
@@ -99,7 +99,8 @@ impl Signed {
 /// What holds for the whole ledger. One row, so that operations that change only wallets still have one order.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Book {
-    /// Time of the last event. Events have distinct, increasing times, which order all lists (ruling ledger 17).
+    /// Time of the last event. Events have distinct, increasing times, which order all lists (decision
+    /// unique-event-times).
     pub last: Timestamp,
     /// How many events the log has.
     pub events: u64,
@@ -177,7 +178,7 @@ pub struct Minute {
     pub last: u32,
 }
 
-/// The key that speaks for a DID, as its agent told (ruling ledger 5).
+/// The key that speaks for a DID, as its agent told (decision signer-key-table).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeyRow {
     /// The agent's generation of keys.
@@ -185,8 +186,8 @@ pub struct KeyRow {
     pub key: Option<[u8; 32]>,
     /// The agent is not deactivated.
     pub active: bool,
-    /// The key verified an envelope here, or a rotation that was signed for named it. No registration changes it then: only
-    /// another rotation that it signs for. Else any registered key from which the DID follows may be the one.
+    /// The key verified an envelope here, or a rotation that was signed for named it. No registration changes it then:
+    /// only another rotation that it signs for. Else any registered key from which the DID follows may be the one.
     pub settled: bool,
     /// The agent was told that the key signed.
     pub told: bool,
@@ -214,8 +215,8 @@ impl KeyRow {
         self.key.filter(|_| self.active)
     }
 
-    /// Whether what was verified under `other` still counts: the same generation, or a later one that the agent told of while
-    /// its word to the ledger is under way.
+    /// Whether what was verified under `other` still counts: the same generation, or a later one that the agent told of
+    /// while its word to the ledger is under way.
     pub fn agrees(&self, other: &KeyRow) -> bool {
         let newer = (other.version, other.active) == (self.version, self.active) || other.version > self.version;
         newer && (!self.settled || self.key == other.key)
@@ -301,7 +302,8 @@ pub struct Escrow {
     pub hire: Option<Id>,
     pub opened: Timestamp,
     pub deadline: Timestamp,
-    /// How long the system had been frozen when it was opened: its clock stands still in a freeze (ruling ledger 7).
+    /// How long the system had been frozen when it was opened: its clock stands still in a freeze (decision
+    /// freeze-stops-clocks).
     pub frozen_before: i64,
     /// How it ended.
     pub closed: Option<Closed>,
@@ -425,10 +427,10 @@ pub const FAUCET_BY_ADDRESS: Table<([u8; 16], Timestamp), ()> = Table::new(28);
 /// When a row of [`FAUCET_BY_ADDRESS`] counts no more.
 pub const FAUCET_UNTIL: Table<(Timestamp, [u8; 16]), ()> = Table::new(34);
 pub const ADMIN_KEYS: Table<(String,), AdminKey> = Table::new(30);
-/// Wallets that go unless they come to hold something (ruling ledger 6).
+/// Wallets that go unless they come to hold something (decision registered-recipients).
 pub const IDLE: Table<(Timestamp, Name), ()> = Table::new(31);
 pub const MINUTES: Table<(u32,), Counts> = Table::new(32);
-/// Refused transfers on the day of that number, by DID (ruling ledger 12).
+/// Refused transfers on the day of that number, by DID (decision ledger-room).
 pub const FAILURES: Table<(u32, Name), u64> = Table::new(33);
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
-//! What the ledger needs of its deployment before it can serve: the configured admin keys (ruling ledger 21), and the
-//! deployment's own services (ruling ledger 23). The deployment's actor asks for it at each start whose settings want
-//! something else than the last time; doing it again changes nothing.
+//! What the ledger needs of its deployment before it can serve: the configured admin keys (decision operator-keys), and
+//! the deployment's own services (decision own-provider). The deployment's actor asks for it at each start whose
+//! settings want something else than the last time; doing it again changes nothing.
 
 use super::admin::{SyncAdminKeys, parse_keys};
 use super::{ACTOR, provider};

@@ -1,4 +1,4 @@
-//! Statements: every change of a wallet's money with what it left (ruling ledger 35).
+//! Statements: every change of a wallet's money with what it left (decision ledger-for-clients).
 
 use serde::{Deserialize, Serialize};
 

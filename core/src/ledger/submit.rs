@@ -1,9 +1,10 @@
-//! Signed envelopes on their way into the books: the one operation that takes them all (spec ledger 4.3; rulings ledger 5,
-//! 7, 13 and 29).
+//! Signed envelopes on their way into the books: the one operation that takes them all (decisions signer-key-table,
+//! freeze-stops-clocks, refusal-burns-nonce and reason-order).
 //!
 //! The handler has read the envelope and checked its signature. The operation sees to it that the ledger is not frozen,
 //! that the key is still the signer's, that the window is open, and then lets the part that knows the kind decide. A
-//! refusal burns the nonce: public rows show every signed member, so whoever read a refused envelope could settle it later.
+//! refusal burns the nonce: public rows show every signed member, so whoever read a refused envelope could settle it
+//! later.
 
 use serde::{Deserialize, Serialize};
 
@@ -135,18 +136,18 @@ impl Submission<'_> {
         is_registered(books, self.others, name)
     }
 
-    /// Refuses what is refused first when room gets short (ruling ledger 12).
+    /// Refuses what is refused first when room gets short (decision ledger-room).
     pub fn takes_more(&self, books: &Books<'_>) -> Ruled<()> {
         room::for_more(&*books.space, self.storage)
     }
 
-    /// Until when the envelope could be sent again (ruling ledger 13).
+    /// Until when the envelope could be sent again (decision refusal-burns-nonce).
     pub fn burnt_until(&self) -> Timestamp {
         self.common.expires.plus(SKEW)
     }
 }
 
-/// The window rules, the same for all (spec ledger 4.1).
+/// The window rules, the same for all.
 pub fn window(now: Timestamp, common: &Common) -> Ruled<()> {
     let Common { issued, expires, .. } = *common;
     ensure(now <= expires && expires > issued, Reason::EnvelopeExpired)?;
@@ -155,7 +156,7 @@ pub fn window(now: Timestamp, common: &Common) -> Ruled<()> {
 }
 
 impl Submit {
-    /// For claims the requester is looked at before the window (spec ledger 10.3).
+    /// For claims the requester is looked at before the window.
     fn claims_of_nobody(&self, books: &Books<'_>, brand: &str, envelope: &Envelope) -> Result<bool> {
         let Content::Claim(claim) = &envelope.content else { return Ok(false) };
         match name_of(brand, &claim.requester) {
@@ -173,8 +174,8 @@ fn is_active(books: &Books<'_>, told: &[Known], name: &str) -> Result<bool> {
     })
 }
 
-/// Whether `name` was ever an agent. Who hired and then left can still be claimed from (spec ledger R4): the money that was
-/// set aside for the work runs out by the rules (ruling ledger 34).
+/// Whether `name` was ever an agent. Who hired and then left can still be claimed from: the money that was
+/// set aside for the work runs out by the rules (decision deactivated-wallets).
 fn is_registered(books: &Books<'_>, told: &[Known], name: &str) -> Result<bool> {
     Ok(KEYS.contains(books.space, &(name.to_owned(),))? || told.iter().any(|told| told.name == name))
 }
@@ -203,7 +204,7 @@ impl Operation for Submit {
             found => found == idempotency::Known::Taken,
         };
         if let Err(refusal) = window(books.now, &envelope.common) {
-            // Outside its window an envelope burns and stores nothing (ruling ledger 13).
+            // Outside its window an envelope burns and stores nothing (decision refusal-burns-nonce).
             let reason = match self.claims_of_nobody(&books, brand, &envelope)? {
                 true => Reason::RequesterPubkeyNotFound,
                 false => refusal.reason()?,
@@ -268,7 +269,7 @@ fn effects(turn: &mut Turn<'_>, envelope: &Envelope, answer: &Answer) -> Result<
     }
 }
 
-/// An escrow that its sender paid out speaks for the recipient (ruling foundation-relay 25).
+/// An escrow that its sender paid out speaks for the recipient (decision anchored-weight).
 fn paid(turn: &mut Turn<'_>, escrow: &Escrow) -> Result<()> {
     trust::escrows::paid(turn, &escrow.from, &escrow.to, escrow.state, escrow.opened)
 }
@@ -327,7 +328,8 @@ fn burn(books: &mut Books<'_>, by: &Submission<'_>, content: &Content) -> Result
         Content::Hire(hire) => (Space::Hire, &hire.nonce),
         Content::Claim(claim) => (Space::Claim, &claim.nonce),
         Content::Faucet(faucet) => (Space::Faucet, &faucet.nonce),
-        // Transfers and batches keep rows; what the others do is guarded by the state they change (ruling ledger 32).
+        // Transfers and batches keep rows; what the others do is guarded by the state they change (decision
+        // action-nonce-repeats).
         Content::Transfer(_) | Content::Batch(_) | Content::Close(_) | Content::Acceptance(_) | Content::Read(_) => {
             return Ok(());
         }

@@ -1,5 +1,6 @@
 //! What the ledger does by itself: escrows whose time is over, nonces nobody could send again, wallets that never held
-//! anything. By one timer, and on demand (spec ledger 9.5; rulings ledger 3, 6 and 13).
+//! anything. By one timer, and on demand (decisions due-before-anything, registered-recipients and
+//! refusal-burns-nonce).
 
 use serde::{Deserialize, Serialize};
 
@@ -77,8 +78,8 @@ impl Operation for Sweep {
     }
 }
 
-/// Ends escrows and receipts whose time is over, so many at most. Whoever spends or looks does this first, so that nothing
-/// depends on whether the timer has come (ruling ledger 3).
+/// Ends escrows and receipts whose time is over, so many at most. Whoever spends or looks does this first, so that
+/// nothing depends on whether the timer has come (decision due-before-anything).
 pub fn catch_up(books: &mut Books<'_>) -> Result<Swept> {
     let mut swept = Swept { frozen: books.is_frozen(), ..Swept::default() };
     if !swept.frozen {
@@ -92,7 +93,7 @@ pub fn catch_up(books: &mut Books<'_>) -> Result<Swept> {
     Ok(swept)
 }
 
-/// What is kept as it is now, whether or not the timer has come (ruling ledger 3): what a question sees.
+/// What is kept as it is now, whether or not the timer has come (decision due-before-anything): what a question sees.
 pub fn as_of_now<T>(view: &View<'_>, read: impl FnOnce(&mut Books<'_>) -> Result<T>) -> Result<T> {
     let mut space = Overlay::new(view);
     let mut books = Books::open(&mut space, view.now, &view.settings.brand)?;
@@ -100,8 +101,8 @@ pub fn as_of_now<T>(view: &View<'_>, read: impl FnOnce(&mut Books<'_>) -> Result
     read(&mut books)
 }
 
-/// Does what is due for one entry of [`DUE`], an escrow's or a receipt's. What a freeze of its sender holds waits for the end
-/// of that.
+/// Does what is due for one entry of [`DUE`], an escrow's or a receipt's. What a freeze of its sender holds waits for
+/// the end of that.
 fn fall_due(books: &mut Books<'_>, due: Timestamp, id: Id, swept: &mut Swept) -> Result<()> {
     DUE.delete(books.space, &(due, id));
     if let Some(before) = RECEIPTS.get(books.space, &(id,))? {

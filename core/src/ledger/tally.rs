@@ -1,4 +1,4 @@
-//! What each agent's past comes to, and that of all (spec ledger 13). Counters, changed in the operation that changes what
+//! What each agent's past comes to, and that of all. Counters, changed in the operation that changes what
 //! they count, so they are current at every read.
 
 use serde::de::DeserializeOwned;
@@ -76,8 +76,8 @@ pub fn change(books: &mut Books<'_>, name: &str, change: impl FnOnce(&mut Tally)
 /// How many a [`Top`] has.
 const PLACES: usize = 100;
 
-/// Those of which most was counted, most first (ruling ledger 15). Counts only grow, so whoever comes among them comes by a
-/// change of its own count.
+/// Those of which most was counted, most first (decision offer-index). Counts only grow, so whoever comes among them
+/// comes by a change of its own count.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Top<T>(pub Vec<(u64, T)>);
 impl<T: Serialize + DeserializeOwned> Row for Top<T> {}
@@ -127,7 +127,8 @@ impl Side {
     }
 }
 
-/// The same credit is spent many times, so these sums are not bounded by what exists; they stop at what JavaScript counts.
+/// The same credit is spent many times, so these sums are not bounded by what exists; they stop at what JavaScript
+/// counts.
 fn plus_capped(a: Micro, b: Micro) -> Micro {
     plus(a, b).unwrap_or(super::book::MAX_SUPPLY)
 }
@@ -152,9 +153,9 @@ mod tests {
         assert_eq!((rating(0, 0), rating(14, 3)), (None, Some(4.67)));
     }
 
-    /// Ruling ledger 15: a table of a hundred, whatever comes in which order.
+    /// Decision offer-index: a table of a hundred, whatever comes in which order.
     #[test]
-    fn ruling_15_the_top_table_is_that_of_all_counts() {
+    fn the_top_table_is_that_of_all_counts() {
         let (mut top, mut counts) = (Top(Vec::new()), vec![0_u64; 300]);
         let mut state = 5_u32;
         for _ in 0..20_000 {

@@ -1,4 +1,5 @@
-//! `heliograph backtest`: the figures of the shutdown forecast on past years (rulings intelligence 18 and 19).
+//! `heliograph backtest`: the figures of the shutdown forecast on past years (decisions forecast-panel and
+//! late-history).
 //!
 //! The history is that of the data file, or of a shutdown table that `--data` names in its place.
 

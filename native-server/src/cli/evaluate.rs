@@ -1,8 +1,8 @@
-//! `heliograph evaluate`: how well the classifier does on labelled measurements (methods 1.5, ruling intelligence 20).
+//! `heliograph evaluate`: how well the classifier does on labelled measurements (decision labels-and-bars).
 //!
-//! A label is one JSON object a line with `label`, `superseded_by` and the raw document as `measurement`, or one of those that
-//! an object lists as `labels`. Only rows with
-//! a document can be judged; all others are counted by the reason why not.
+//! A label is one JSON object a line with `label`, `superseded_by` and the raw document as `measurement`, or one of
+//! those that an object lists as `labels`. Only rows with a document can be judged; all others are counted by the
+//! reason why not.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -42,7 +42,7 @@ pub fn run(common: &Common, command: &Evaluate) -> Result<(), String> {
         return Err("nothing could be read".to_owned());
     }
     if found.cases.is_empty() {
-        // Labels whose documents lie elsewhere are no error of who asks: there are too few (ruling intelligence 20).
+        // Labels whose documents lie elsewhere are no error of who asks: there are too few (decision labels-and-bars).
         eprintln!("no row can be judged. {FORM}");
     }
     let report = Report {

@@ -1,8 +1,8 @@
-//! `heliograph import`: files go, chunk by chunk, into the data file in this process or to the operator's import route of a
-//! server.
+//! `heliograph import`: files go, chunk by chunk, into the data file in this process or to the operator's import route
+//! of a server.
 //!
 //! Importing twice changes nothing, so a chunk whose fate is unknown is simply sent again, and an import that broke off
-//! is run again (ruling foundation-relay 22).
+//! is run again (decision repeatable-import-chunks).
 
 use std::collections::BTreeMap;
 use std::fs::File;

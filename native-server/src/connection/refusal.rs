@@ -1,8 +1,8 @@
 //! Answers of the HTTP library itself.
 //!
 //! A request that the HTTP library cannot even read (a broken request line, a head that is too large) never reaches the
-//! router: the library refuses it by itself, with an empty body. Every error of this service has the error body
-//! (interface section 7), so the connection writes that in place of such an answer.
+//! router: the library refuses it by itself, with an empty body. Every error of this service has the error body, so the
+//! connection writes that in place of such an answer.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;

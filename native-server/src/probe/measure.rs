@@ -1,6 +1,6 @@
 //! One site: its names by two resolvers, a connection, TLS with its name, the beginning of its page.
 //!
-//! Each failure has the name that the probe network knows (spec intelligence 0.4 and 7.5). What is not there is as
+//! Each failure has the name that the probe network knows. What is not there is as
 //! important: a site that no resolver finds, or that answers 403, is not called blocked.
 
 use std::io::{ErrorKind, Read, Write};
@@ -420,8 +420,8 @@ fn parse(bytes: &[u8]) -> Option<Page> {
     Some(Page { status, headers, body: body.to_owned() })
 }
 
-/// Takes any certificate. Only used where the certificate says nothing: to see whether another name gets through, and to
-/// read the block page that a redirect leads to.
+/// Takes any certificate. Only used where the certificate says nothing: to see whether another name gets through, and
+/// to read the block page that a redirect leads to.
 #[derive(Debug)]
 struct AnyCertificate(Arc<CryptoProvider>);
 

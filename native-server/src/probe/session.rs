@@ -13,11 +13,11 @@ use super::measure::{Measurer, Site};
 use super::state::{Identity, State};
 use crate::clock;
 
-/// Shortest pause between cycles, in seconds (spec intelligence 8).
+/// Shortest pause between cycles, in seconds.
 pub const MIN_INTERVAL: u64 = 300;
 /// Sites per cycle, at most: a submission has no more rows.
 pub const MAX_SITES: usize = 100;
-/// Fewer sites than these are no list (spec intelligence 7.7).
+/// Fewer sites than these are no list.
 const MIN_LIST: usize = 40;
 /// Cycles between two readings of the list of sites.
 const LIST_EVERY: u64 = 96;
@@ -39,7 +39,7 @@ pub struct Settings {
     pub brand: String,
     /// The operator read [`consent_text`] and agreed.
     pub consent: bool,
-    /// This host pays for its traffic, which nothing but its operator can tell (ruling intelligence 37).
+    /// This host pays for its traffic, which nothing but its operator can tell (decision addresses-discarded).
     pub metered: bool,
     /// Measure all the same.
     pub allow_metered: bool,

@@ -1,4 +1,4 @@
-//! A consistent copy of a file in use, without holding a snapshot for long (ruling foundation-relay 19).
+//! A consistent copy of a file in use, without holding a snapshot for long (decision bounded-commits).
 //!
 //! The copy goes through the rows in short snapshots, one after the other, while the writer notes every key it changes.
 //! Then the noted keys are copied again, until few are left; the last ones, and the small tables, are copied from one

@@ -8,8 +8,8 @@
 //! | `documents` | document key | the document in postcard encoding |
 //! | `probe` | nothing | time of the last write probe |
 //!
-//! The database can be closed and opened again underneath its users (ruling foundation-relay 9): every read borrows it
-//! for the time of one synchronous call and finds it absent in between.
+//! The database can be closed and opened again underneath its users (decision reopen-after-failure): every read borrows
+//! it for the time of one synchronous call and finds it absent in between.
 
 mod backup;
 mod condition;
@@ -52,8 +52,8 @@ pub(crate) const DUE: TableDefinition<&str, i64> = TableDefinition::new("due");
 pub(crate) const DOCUMENTS: TableDefinition<&str, &[u8]> = TableDefinition::new("documents");
 pub(crate) const PROBE: TableDefinition<(), i64> = TableDefinition::new("probe");
 
-/// Longest that one read may hold its snapshot; redb cannot reuse pages that a snapshot needs (ruling
-/// foundation-relay 19).
+/// Longest that one read may hold its snapshot; redb cannot reuse pages that a snapshot needs (decision
+/// bounded-commits).
 pub const SNAPSHOT_LIMIT: Duration = Duration::from_secs(1);
 
 /// Puts something between redb and the file; tests inject faults there.
@@ -66,8 +66,8 @@ pub struct Options {
     pub cache_bytes: usize,
     /// Fail when there is no file yet.
     pub must_exist: bool,
-    /// No server: the only work is that of one command, and nobody waits beside it. Imports then get longer commits, and
-    /// what they lead to is computed when nothing more of them is waiting.
+    /// No server: the only work is that of one command, and nobody waits beside it. Imports then get longer commits,
+    /// and what they lead to is computed when nothing more of them is waiting.
     pub alone: bool,
     /// Only look: the file is opened for reading, and what is written stays in memory.
     pub looking: bool,
@@ -180,8 +180,8 @@ impl Store {
         Ok(())
     }
 
-    /// Every stored document that can be read, for the snapshot in memory. Who asks for another gets it from its owner's
-    /// rows.
+    /// Every stored document that can be read, for the snapshot in memory. Who asks for another gets it from its
+    /// owner's rows.
     pub fn documents(&self) -> Result<Vec<Document>> {
         self.read(|snapshot| {
             let mut found = Vec::new();
@@ -204,7 +204,8 @@ impl Store {
         })
     }
 
-    /// The engine's own check of everything; needs the file for itself. `Ok(false)`: something was wrong and is repaired.
+    /// The engine's own check of everything; needs the file for itself. `Ok(false)`: something was wrong and is
+    /// repaired.
     pub fn check(self) -> Result<bool, String> {
         let opened = self.opened.into_inner().unwrap_or_else(PoisonError::into_inner);
         let mut database = opened.ok_or("closed")?.database;
@@ -221,8 +222,8 @@ fn documents(snapshot: &ReadTransaction, found: &mut Vec<Document>) -> Result<()
     Ok(())
 }
 
-/// Actors of these kinds, one kind after the other in the order of their names, from the first kind's one after `after` on
-/// when that is of it; at most `limit`.
+/// Actors of these kinds, one kind after the other in the order of their names, from the first kind's one after `after`
+/// on when that is of it; at most `limit`.
 pub fn actors_of(
     store: &Store,
     kinds: impl Iterator<Item = Kind>,

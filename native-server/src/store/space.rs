@@ -89,7 +89,7 @@ mod tests {
 
     /// The random walk of the ledger, on a file that is closed and opened again at every crash.
     #[test]
-    fn ruling_31_money_is_conserved_in_a_file_that_is_reopened_at_every_crash() {
+    fn money_is_conserved_in_a_file_that_is_reopened_at_every_crash() {
         let folder = crate::testing::folder("ledger");
         walk_seeds(0..2, 1_500, Model::ALL, |seed| {
             let path = folder.path().join(format!("{seed}.redb"));

@@ -1,7 +1,7 @@
-//! Receive streams: one task per listening agent serves its streams in opening order (ruling foundation-relay 8).
+//! Receive streams: one task per listening agent serves its streams in opening order (decision stream-lifetimes).
 //!
 //! The core's `Hub` decides what each stream gets; this module moves bytes. The writer wakes a task without sending
-//! data; the task reads a page per stream from a fresh snapshot and buffers one page (ruling foundation-relay 7).
+//! data; the task reads a page per stream from a fresh snapshot and buffers one page (decision wake-without-data).
 
 mod slot;
 
@@ -71,8 +71,8 @@ impl Streams {
         self.agents.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A place for a stream. Where all are taken, the caller is held until one is free: a client that is refused comes back
-    /// at once, and streams end every few seconds.
+    /// A place for a stream. Where all are taken, the caller is held until one is free: a client that is refused comes
+    /// back at once, and streams end every few seconds.
     async fn place(&self) -> Result<OwnedSemaphorePermit> {
         if let Ok(place) = self.places.clone().try_acquire_owned() {
             return Ok(place);
@@ -86,8 +86,8 @@ impl Streams {
         }
     }
 
-    /// Opens a stream; refused while the data file is closed after a fault (the caller tries again, patiently). `cut` ends
-    /// the client's connection when it takes nothing.
+    /// Opens a stream; refused while the data file is closed after a fault (the caller tries again, patiently). `cut`
+    /// ends the client's connection when it takes nothing.
     pub async fn open(self: &Arc<Self>, open: Open, cut: Arc<Notify>) -> Result<Outlet> {
         let place = self.place().await?;
         if !self.store.is_open() {

@@ -4,14 +4,14 @@
 //! durably, then answers all. Due work of the actors themselves (timers, outbox, documents) is bulk work, found in the
 //! timers table: nothing about it lives in memory only, so a kill at any instant loses nothing.
 //!
-//! While clients are served, work that follows by itself (due work, and what came of deliveries) takes no longer in a commit
-//! than the rest of it, and rests afterwards for as long as it took ([`pace`]): a fan-out to ten thousand receivers then
-//! costs who sends a message no more than a commit twice as long.
+//! While clients are served, work that follows by itself (due work, and what came of deliveries) takes no longer in a
+//! commit than the rest of it, and rests afterwards for as long as it took ([`pace`]): a fan-out to ten thousand
+//! receivers then costs who sends a message no more than a commit twice as long.
 //!
 //! After a failed write or sync redb answers nothing reliably any more, so the thread refuses its batch, drops the
 //! database, opens the file again, and takes up writing only after a probe commit. A commit that
-//! meets a damaged page comes to nothing; its operations are then done one by one, and only those that need the page are
-//! refused.
+//! meets a damaged page comes to nothing; its operations are then done one by one, and only those that need the page
+//! are refused.
 
 mod commit;
 mod pace;
@@ -43,7 +43,7 @@ const MAX_OPERATIONS: usize = 1_024;
 const MAX_BYTES: usize = 8 << 20;
 /// Longest that interactive operations of one commit run.
 const MAX_TIME: Duration = Duration::from_millis(50);
-/// Longest that bulk work of one commit runs (ruling foundation-relay 19), and what follows by itself.
+/// Longest that bulk work of one commit runs (decision bounded-commits), and what follows by itself.
 const BULK_TIME: Duration = Duration::from_millis(5);
 /// The same where nobody waits: what a commit costs beside its work is paid less often.
 const BULK_TIME_ALONE: Duration = Duration::from_millis(200);
@@ -267,8 +267,8 @@ impl Thread {
         }
     }
 
-    /// A commit met damage. If work that follows by itself was in it, that rests for a while: else every commit of clients
-    /// would come to nothing with it.
+    /// A commit met damage. If work that follows by itself was in it, that rests for a while: else every commit of
+    /// clients would come to nothing with it.
     fn blame(&mut self) {
         if self.penalties.blame() || self.rests_until.is_some() {
             self.rest = (self.rest * 2).clamp(Duration::from_secs(1), LAST_REST);
@@ -297,8 +297,8 @@ impl Thread {
         }
     }
 
-    /// Sends what is known; what is left needs a snapshot. Answers to many go out from inside the runtime: one by one each
-    /// would wake a thread that serves clients, and on a busy core take turns with it.
+    /// Sends what is known; what is left needs a snapshot. Answers to many go out from inside the runtime: one by one
+    /// each would wake a thread that serves clients, and on a busy core take turns with it.
     fn answer(&self, answers: Vec<Answer>) -> Vec<oneshot::Sender<Result<Frozen>>> {
         let (freezes, known): (Vec<_>, Vec<_>) = answers.into_iter().partition(Answer::is_freeze);
         match &self.runtime {
@@ -404,8 +404,8 @@ impl Thread {
     }
 }
 
-/// Fills a commit with what nobody waits for, or who waits for it does so for much else: bulk jobs, and what follows by itself
-/// unless that rests. Whether any of the latter was done.
+/// Fills a commit with what nobody waits for, or who waits for it does so for much else: bulk jobs, and what follows by
+/// itself unless that rests. Whether any of the latter was done.
 fn gaps(
     commit: &mut Commit<'_>,
     queues: &Queues,
@@ -422,8 +422,8 @@ fn gaps(
     while more && Instant::now() < until {
         let bulk = queues.pop_bulk();
         more = bulk.is_some();
-        // Due work and jobs take turns, so that neither starves the other. A command alone ends with its last job: until
-        // then its chunks would only make the same due work again and again.
+        // Due work and jobs take turns, so that neither starves the other. A command alone ends with its last job:
+        // until then its chunks would only make the same due work again and again.
         let now = Instant::now();
         if !rests && now < follow_until && (bulk.is_none() || !alone) {
             let job = queues.pop_follows();

@@ -1,5 +1,5 @@
-//! Three queues to the writer: interactive work first, bulk work in the gaps (ruling foundation-relay 19), and what follows by
-//! itself when neither is held up by it.
+//! Three queues to the writer: interactive work first, bulk work in the gaps (decision bounded-commits), and what
+//! follows by itself when neither is held up by it.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -45,7 +45,8 @@ pub(super) enum Rank {
     Follows,
 }
 
-/// Most jobs that wait in one queue; further ones are refused with 503 rather than answered after their callers gave up.
+/// Most jobs that wait in one queue; further ones are refused with 503 rather than answered after their callers gave
+/// up.
 const CAPACITY: usize = 20_000;
 
 #[derive(Default)]
@@ -85,9 +86,9 @@ impl Queues {
         self.arrived.notify_one();
     }
 
-    /// Waits until there is work, the time is up, or the server stops. Takes at most `limit` interactive jobs. While the
-    /// writer is `resting`, work that follows by itself is none. In a `crowd` the first that comes is seldom alone: whoever
-    /// is about to hand in another, on this core, does so first.
+    /// Waits until there is work, the time is up, or the server stops. Takes at most `limit` interactive jobs. While
+    /// the writer is `resting`, work that follows by itself is none. In a `crowd` the first that comes is seldom alone:
+    /// whoever is about to hand in another, on this core, does so first.
     pub(super) fn next(&self, limit: usize, timeout: Option<Duration>, resting: bool, crowd: bool) -> Next {
         let idle = |waiting: &mut Waiting| {
             let follows = resting || waiting.follows.is_empty();

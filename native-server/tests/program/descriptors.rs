@@ -1,4 +1,4 @@
-//! Descriptors of open files: every stream holds one (ruling foundation-relay 34).
+//! Descriptors of open files: every stream holds one (decision ten-thousand-listeners).
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -46,18 +46,18 @@ fn listen(server: &Server, count: usize) {
     assert_eq!(streams.len(), count);
 }
 
-/// Ruling foundation-relay 34.
+/// Decision ten-thousand-listeners.
 #[test]
-fn ruling_foundation_relay_34_a_low_soft_limit_is_raised_and_bounds_no_streams() {
+fn a_low_soft_limit_is_raised_and_bounds_no_streams() {
     let (_folder, path) = data("soft-limit");
     let (server, room) = start("ulimit -Sn 200", &path);
     assert!(room >= 400, "{room}");
     listen(&server, 300);
 }
 
-/// Ruling foundation-relay 34.
+/// Decision ten-thousand-listeners.
 #[test]
-fn ruling_foundation_relay_34_as_many_streams_fit_as_the_server_says() {
+fn as_many_streams_fit_as_the_server_says() {
     let (_folder, path) = data("hard-limit");
     let (server, room) = start("ulimit -n 200", &path);
     assert!((100..200).contains(&room), "{room}");

@@ -122,9 +122,9 @@ fn data(name: &str) -> (Folder, std::path::PathBuf) {
     (folder, path)
 }
 
-/// Ruling foundation-relay 36.
+/// Decision one-ready-line.
 #[test]
-fn ruling_foundation_relay_36_standard_output_has_the_ready_line_and_nothing_else() {
+fn standard_output_has_the_ready_line_and_nothing_else() {
     let (_folder, path) = data("ready");
     let server = Server::start(&path);
     assert_eq!(get(&format!("{}/healthz", server.base), ("x-a", "b")).0, 200);
@@ -133,9 +133,9 @@ fn ruling_foundation_relay_36_standard_output_has_the_ready_line_and_nothing_els
     assert_eq!(server.stop(), "");
 }
 
-/// Ruling foundation-relay 23.
+/// Decision commands-on-servers.
 #[test]
-fn ruling_foundation_relay_23_a_second_process_is_told_to_use_to() {
+fn a_second_process_is_told_to_use_to() {
     let (_folder, path) = data("second");
     let server = Server::start(&path);
     for arguments in [&["serve", "--listen", "127.0.0.1:0"][..], &["keys", "list"], &["db", "info"], &["db", "check"]] {
@@ -170,9 +170,9 @@ fn keys_made_on_the_file_work_at_the_server_until_they_are_revoked() {
     assert!(good(&path, &["db", "check"]).contains("sound"));
 }
 
-/// Ruling foundation-relay 23.
+/// Decision commands-on-servers.
 #[test]
-fn ruling_foundation_relay_23_a_running_server_is_backed_up_and_the_copy_starts_with_its_key() {
+fn a_running_server_is_backed_up_and_the_copy_starts_with_its_key() {
     let (folder, path) = data("backup");
     let server = Server::start(&path);
     let to = ["--to", server.base.as_str()];
@@ -183,7 +183,7 @@ fn ruling_foundation_relay_23_a_running_server_is_backed_up_and_the_copy_starts_
     let made = run(&path, &["db", "backup", copy.to_str().unwrap(), to[0], to[1]]);
     let told = String::from_utf8(made.stderr).unwrap();
     assert!(made.status.success(), "{told}");
-    // Ruling foundation-relay 24: the copy alone restores nothing.
+    // Decision master-key-file: the copy alone restores nothing.
     assert!(told.contains("two files") && told.contains(keyfile::path_for(&copy).to_str().unwrap()), "{told}");
     let error = bad(&path, &["db", "backup", copy.to_str().unwrap(), to[0], to[1]]);
     assert!(error.contains("cannot write"), "{error}");
@@ -198,9 +198,9 @@ fn ruling_foundation_relay_23_a_running_server_is_backed_up_and_the_copy_starts_
     assert_eq!(left.len(), 4, "{left:?}");
 }
 
-/// Ruling foundation-relay 24.
+/// Decision master-key-file.
 #[test]
-fn ruling_foundation_relay_24_another_key_file_or_brand_is_refused() {
+fn another_key_file_or_brand_is_refused() {
     let (folder, path) = data("wrong-key");
     good(&path, &["keys", "create", "--tier", "research"]);
     let error = bad(&path, &["serve", "--listen", "127.0.0.1:0", "--brand", "other"]);
@@ -315,8 +315,8 @@ fn an_answer_without_rows_is_a_success_and_another_shape_a_failure() {
     all(&["--to", &server.base]);
 }
 
-/// A folder of lists has files of other kinds in it: they are named, and the rest is imported; here and at a server alike.
-/// Only a list called `global` is the global one.
+/// A folder of lists has files of other kinds in it: they are named, and the rest is imported; here and at a server
+/// alike. Only a list called `global` is the global one.
 #[test]
 fn an_import_goes_on_after_a_file_that_cannot_be_read() {
     let (folder, path) = data("mixed");
@@ -366,8 +366,8 @@ fn an_import_goes_on_after_a_file_that_cannot_be_read() {
     }
 }
 
-/// A file that is cut off, missing or of another kind fails the command, and the message names the kind that it looks like;
-/// here and at a server alike. What came before the cut is read.
+/// A file that is cut off, missing or of another kind fails the command, and the message names the kind that it looks
+/// like; here and at a server alike. What came before the cut is read.
 #[test]
 fn a_file_that_is_cut_off_missing_or_of_another_kind_fails_the_command() {
     let (folder, path) = data("other-kinds");
@@ -437,8 +437,8 @@ fn a_file_that_is_cut_off_missing_or_of_another_kind_fails_the_command() {
     all(&["--to", &server.base]);
 }
 
-/// One document a line, an array, JSON spread over lines, a mark of byte order: all are read, and a line that is none is
-/// `unknown` in its place.
+/// One document a line, an array, JSON spread over lines, a mark of byte order: all are read, and a line that is none
+/// is `unknown` in its place.
 #[test]
 fn classify_reads_documents_however_they_are_written() {
     let (folder, path) = data("layouts");
@@ -573,9 +573,9 @@ fn rows_by_key(path: &Path, agents: &[&Agent]) -> (usize, usize) {
     (current, earlier)
 }
 
-/// Ruling foundation-relay 24.
+/// Decision master-key-file.
 #[test]
-fn ruling_foundation_relay_24_a_running_server_gets_a_new_master_key_and_everything_goes_on() {
+fn a_running_server_gets_a_new_master_key_and_everything_goes_on() {
     use heliograph_core::crypto::client::{Client, Meta, Options, Peer};
     use heliograph_core::crypto::encoding::{decode_base64, decode_base64_array};
     let (folder, path) = data("rotate");
@@ -637,9 +637,9 @@ fn ruling_foundation_relay_24_a_running_server_gets_a_new_master_key_and_everyth
     assert!(error.contains("master key does not belong"), "{error}");
 }
 
-/// Ruling foundation-relay 24.
+/// Decision master-key-file.
 #[test]
-fn ruling_foundation_relay_24_a_kill_in_the_middle_of_resealing_loses_nothing_and_the_next_start_goes_on() {
+fn a_kill_in_the_middle_of_resealing_loses_nothing_and_the_next_start_goes_on() {
     const AGENTS: u64 = 200;
     let (_folder, path) = data("rotate-kill");
     let mut server = Server::start(&path);

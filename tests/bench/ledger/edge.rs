@@ -1,5 +1,5 @@
-//! `cargo xtask bench --ledger-edge`: the ledger of the Worker under workerd (ruling ledger 14): 300 signed transfers per
-//! second beside 500 providers that ask for their work, for a short time.
+//! `cargo xtask bench --ledger-edge`: the ledger of the Worker under workerd (decision shared-market-reads): 300 signed
+//! transfers per second beside 500 providers that ask for their work, for a short time.
 
 use std::fmt::Write as _;
 use std::path::Path;

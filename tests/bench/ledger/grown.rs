@@ -1,5 +1,5 @@
-//! `cargo xtask bench --ledger-grown`: transfers in a ledger of two million of them (ruling ledger 8), reported beside those of
-//! a young one.
+//! `cargo xtask bench --ledger-grown`: transfers in a ledger of two million of them (decision transfer-five-rows),
+//! reported beside those of a young one.
 
 use std::fmt::Write as _;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Searches among very many offers (ruling ledger 15), over HTTP.
+//! Searches among very many offers (decision offer-index), over HTTP.
 
 use heliograph_tests::questions::Asked;
 use serde_json::json;

@@ -1,10 +1,12 @@
-//! `cargo xtask bench --ledger`: what the credit ledger carries (rulings ledger 8, 9 and 15).
+//! `cargo xtask bench --ledger`: what the credit ledger carries (decisions transfer-five-rows, batch-one-event and
+//! offer-index).
 //!
-//! 10,000 agents with their own keys pay each other over HTTP, every transfer with its own signature and durable before it is
-//! answered, with the limits on. Rounds of transfers stand between raw fdatasync probes of the same disk, and ratios are
-//! taken within a round: with the server on one core and the generator on another, and with both on all, as a machine that
-//! serves nothing else has them. Batches, disk space, searches among a million offers, and PostgreSQL's own bench follow.
-//! `--transfers N`, `--offers N` and `--agents N` take other numbers for a shorter run, which writes nothing.
+//! 10,000 agents with their own keys pay each other over HTTP, every transfer with its own signature and durable before
+//! it is answered, with the limits on. Rounds of transfers stand between raw fdatasync probes of the same disk, and
+//! ratios are taken within a round: with the server on one core and the generator on another, and with both on all, as
+//! a machine that serves nothing else has them. Batches, disk space, searches among a million offers, and PostgreSQL's
+//! own bench follow. `--transfers N`, `--offers N` and `--agents N` take other numbers for a shorter run, which writes
+//! nothing.
 
 mod edge;
 mod grown;

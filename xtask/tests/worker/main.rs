@@ -65,9 +65,9 @@ fn the_storage_seam_conforms() {
     assert_eq!(worker.get("/__probe/object/country/ZZ/conformance").body, "passed");
 }
 
-/// Ruling foundation-relay 5.
+/// Decision invented-names-leave-nothing.
 #[test]
-fn ruling_foundation_5_looking_at_an_object_creates_no_table() {
+fn looking_at_an_object_creates_no_table() {
     let worker = Worker::start("look");
     let size = || worker.get("/__probe/object/deployment/new/size").body;
     let before = size();
@@ -111,9 +111,9 @@ fn a_request_that_never_ends_is_answered_503_with_retry_after() {
     assert!(start.elapsed() >= Duration::from_millis(3_900));
 }
 
-/// Ruling foundation-relay 18.
+/// Decision outbox-order.
 #[test]
-fn ruling_foundation_18_effects_arrive_once_in_order_before_the_answer_and_refusals_return() {
+fn effects_arrive_once_in_order_before_the_answer_and_refusals_return() {
     let worker = Worker::start("effects");
     assert_eq!(run(&worker, "source/forward?to=target&count=5").0, 200);
     let expected = json!([5, ["source:0", "source:1", "source:2", "source:3", "source:4"]]);
@@ -123,9 +123,9 @@ fn ruling_foundation_18_effects_arrive_once_in_order_before_the_answer_and_refus
     assert_eq!(counter(&worker, "target", |_| true), expected);
 }
 
-/// Ruling foundation-relay 17.
+/// Decision timers-and-alarms.
 #[test]
-fn ruling_foundation_17_timers_fire_by_the_alarm_also_after_a_restart() {
+fn timers_fire_by_the_alarm_also_after_a_restart() {
     let worker = Worker::start("alarm");
     assert_eq!(run(&worker, "a/later?in_ms=300&amount=1&note=soon").0, 200);
     assert_eq!(counter(&worker, "a", |value| value[0] == 1), json!([1, ["soon"]]));
@@ -181,9 +181,9 @@ fn messages_survive_a_restart() {
     assert_eq!(id_of(&data), id);
 }
 
-/// Ruling foundation-relay 8.
+/// Decision stream-lifetimes.
 #[test]
-fn ruling_foundation_8_a_stream_says_its_head_at_once_and_ends_after_its_time() {
+fn a_stream_says_its_head_at_once_and_ends_after_its_time() {
     let worker = Worker::with("stream", &[("HELIOGRAPH_STREAM_SECONDS", "2")]);
     let (alice, bob) = (register(&worker, "alice"), register(&worker, "bob"));
     let start = Instant::now();
@@ -198,9 +198,9 @@ fn ruling_foundation_8_a_stream_says_its_head_at_once_and_ends_after_its_time() 
     assert!((1_900..4_000).contains(&start.elapsed().as_millis()), "{:?}", start.elapsed());
 }
 
-/// Ruling foundation-relay 37.
+/// Decision websocket-receive.
 #[test]
-fn ruling_foundation_37_a_socket_gets_backlog_and_news_and_wakes_from_hibernation() {
+fn a_socket_gets_backlog_and_news_and_wakes_from_hibernation() {
     let worker = Worker::start("socket");
     let (alice, bob) = (register(&worker, "alice"), register(&worker, "bob"));
     let first = send(&worker, &alice, &bob, "backlog");
@@ -218,9 +218,9 @@ fn ruling_foundation_37_a_socket_gets_backlog_and_news_and_wakes_from_hibernatio
     assert_eq!(by_header.receive(), "pong");
 }
 
-/// Ruling foundation-relay 37.
+/// Decision websocket-receive.
 #[test]
-fn ruling_foundation_37_a_socket_without_a_valid_key_is_closed() {
+fn a_socket_without_a_valid_key_is_closed() {
     let worker = Worker::start("refused");
     let mut wrong = worker.socket("/v1/agent/receive/ws", "");
     wrong.send(r#"{"api_key":"nonsense"}"#);

@@ -1,4 +1,4 @@
-//! The durable outbox: messages between actors (ruling foundation-relay 18).
+//! The durable outbox: messages between actors (decision outbox-order).
 //!
 //! Messages of one (source, target) pair are first in, first out, numbered from 1. The receiver keeps the last number
 //! it applied per source and so applies each message once however often it arrives. A target that fails is tried again

@@ -1,6 +1,6 @@
 //! All rows of an actor, whatever its kind: reading them page by page, and putting them into another deployment.
 //!
-//! These are the operations of `dump` and `load` (ruling foundation-relay 40). They know no table, so an actor of a later
+//! These are the operations of `dump` and `load` (decision dump-and-load). They know no table, so an actor of a later
 //! kind is moved like every other one.
 
 use serde::{Deserialize, Serialize};
@@ -19,8 +19,8 @@ const PAGE_BYTES: usize = 1 << 20;
 /// Rows read at once; each can be nearly 2 MB.
 const STEP: usize = 8;
 
-/// What the edge notes of documents that its platform's store does not have yet: of no use elsewhere, since every document
-/// is published anew after a load.
+/// What the edge notes of documents that its platform's store does not have yet: of no use elsewhere, since every
+/// document is published anew after a load.
 const UNSTORED_TABLE: u8 = 12;
 
 /// The names of the operations, which every kind has.
@@ -39,7 +39,8 @@ pub(super) fn moves(name: &str) -> bool {
     [READ, PUT, CLEAR].contains(&name)
 }
 
-/// Whether this operation runs while the deployment is closed: that of a start, and the list of actors that a load makes.
+/// Whether this operation runs while the deployment is closed: that of a start, and the list of actors that a load
+/// makes.
 pub(super) fn may_begin(call: &Call) -> bool {
     call.actor.kind == Kind::Deployment && [Start::NAME, Enrol::NAME].contains(&call.name.as_str())
 }

@@ -1,13 +1,13 @@
-//! Which shape an actor's rows have, and how older ones get the present one (ruling foundation-relay 40).
+//! Which shape an actor's rows have, and how older ones get the present one (decision schema-versions).
 //!
-//! One number counts for all kinds. Each actor stores the number it was written with, with the first row of its own, and
-//! moves to the present one in the same batch as its first operation: whatever stops that operation undoes the move too,
-//! so each migration happens exactly once. Rows without the number are of version 1, from before there was one.
+//! One number counts for all kinds. Each actor stores the number it was written with, with the first row of its own,
+//! and moves to the present one in the same batch as its first operation: whatever stops that operation undoes the move
+//! too, so each migration happens exactly once. Rows without the number are of version 1, from before there was one.
 //!
-//! Most changes of a shape need no migration: a single row is read in every version that was ever written ([`Row::upgrade`]).
-//! A migration is for what one row cannot say by itself. It changes at most what one operation may; more goes on by a timer
-//! that it sets. A data file, or a deployment of the edge, is refused as a whole when `deployment/main` is newer: its
-//! operation runs at every start.
+//! Most changes of a shape need no migration: a single row is read in every version that was ever written
+//! ([`Row::upgrade`]). A migration is for what one row cannot say by itself. It changes at most what one operation may;
+//! more goes on by a timer that it sets. A data file, or a deployment of the edge, is refused as a whole when
+//! `deployment/main` is newer: its operation runs at every start.
 //!
 //! [`Row::upgrade`]: crate::engine::kv::Row::upgrade
 

@@ -73,7 +73,7 @@ impl Admitted {
     }
 }
 
-/// Longest a patient request waits for its budget (ruling foundation-relay 2).
+/// Longest a patient request waits for its budget (decision patient-sends).
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// How long a check of an agent key holds for what the request asks of others, which do not look at the key.
@@ -136,7 +136,7 @@ fn admin(rt: &dyn Runtime, request: &Request) -> Result<()> {
 }
 
 /// `X-Sentinel-Admin-Key` against the key for outcome reports and the operator's, or a subscriber key: the secret of an
-/// alert subscription (interface section 5).
+/// alert subscription.
 async fn sentinel(rt: &dyn Runtime, request: &Request) -> Result<Admitted, Box<Response>> {
     let environment = rt.environment();
     let refuse = |message: &'static str| Box::new(Response::error(Error::unauthorized(message)));
@@ -190,7 +190,7 @@ const BUDGET: [HeaderName; 3] = [
     HeaderName::from_static("x-ratelimit-reset"),
 ];
 
-/// Says how a budget stands (interface section 8).
+/// Says how a budget stands.
 pub(crate) fn budget_headers(response: &mut Response, budget: &Admission) {
     let values = [i64::from(budget.limit), i64::from(budget.remaining), budget.reset];
     for (name, value) in BUDGET.into_iter().zip(values) {
@@ -203,7 +203,7 @@ pub(super) fn has_budget_headers(response: &Response) -> bool {
     BUDGET.iter().any(|name| response.headers.contains_key(name))
 }
 
-/// The client's address as a bucket name; IPv6 by its /64 (ruling ledger 20).
+/// The client's address as a bucket name; IPv6 by its /64 (decision faucet-addresses).
 pub(super) fn address(client: Option<IpAddr>) -> String {
     match client.map(super::proxy::neighbourhood) {
         Some(address) => address.to_string(),
@@ -212,7 +212,8 @@ pub(super) fn address(client: Option<IpAddr>) -> String {
 }
 
 /// The settings for this request. A server that listens on loopback is generous, since only its own machine asks; what
-/// a proxy on that machine passes on comes from the world (ruling ledger 20). Also a word for the name of the bucket.
+/// a proxy on that machine passes on comes from the world (decision faucet-addresses). Also a word for the name of the
+/// bucket.
 pub(super) fn figures<'a>(environment: &'a Environment, request: &Request) -> (&'a Settings, &'static str) {
     match request.forwarded {
         true => (&environment.proxied, "for"),
@@ -245,8 +246,8 @@ async fn api_key(rt: &dyn Runtime, request: &Request) -> Result<Admitted, Box<Re
     let refuse = |message: &'static str| Box::new(Response::error(Error::unauthorized(message)));
     let environment = rt.environment();
     let given = request.header("x-api-key").ok_or_else(|| refuse("This route needs the header X-API-Key."))?;
-    // Keys that the operator sets have any form, so they are compared before the form is checked (ruling
-    // foundation-relay 32).
+    // Keys that the operator sets have any form, so they are compared before the form is checked (decision
+    // api-key-form).
     if equal(given, &environment.secrets.admin_key) {
         return Ok(Admitted::new(Caller::Admin, None));
     }
@@ -284,8 +285,8 @@ pub(super) async fn registration(rt: &dyn Runtime, request: &Request) -> Result<
     runtime::query(rt, key.actor(), &authorize).await
 }
 
-/// The agent whose key a request carries: 401 without a valid one, and 409 for one that waits for its DID, unless `waiting`
-/// allows that. `patience` is how long to wait for storage.
+/// The agent whose key a request carries: 401 without a valid one, and 409 for one that waits for its DID, unless
+/// `waiting` allows that. `patience` is how long to wait for storage.
 async fn credentials(
     rt: &dyn Runtime,
     request: &Request,
@@ -317,8 +318,8 @@ fn agent_budget(rt: &dyn Runtime, actor: &str) -> Admission {
     rt.environment().buckets.take(&format!("agent {actor}"), rate, rt.now())
 }
 
-/// The calling agent of a route that is public unless something of the caller's own is asked for; it draws on the agent's
-/// budget then.
+/// The calling agent of a route that is public unless something of the caller's own is asked for; it draws on the
+/// agent's budget then.
 pub(super) async fn sign_in(rt: &dyn Runtime, request: &Request) -> Result<Credentials> {
     let (credentials, _) = credentials(rt, request, Duration::ZERO, false).await?;
     let budget = agent_budget(rt, &credentials.actor);
@@ -326,8 +327,8 @@ pub(super) async fn sign_in(rt: &dyn Runtime, request: &Request) -> Result<Crede
 }
 
 async fn agent(rt: &dyn Runtime, route: &Route, request: &Request) -> Result<Admitted, Box<Response>> {
-    // A stream holds its client while storage is closed, since that would come back every half second (ruling
-    // foundation-relay 8).
+    // A stream holds its client while storage is closed, since that would come back every half second (decision
+    // stream-lifetimes).
     let patience = if route.streams() { crate::relay::agent::stream::CONNECT_PATIENCE } else { Duration::ZERO };
     let (caller, key) =
         credentials(rt, request, patience, route.waiting).await.map_err(|error| Box::new(Response::error(error)))?;

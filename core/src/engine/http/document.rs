@@ -9,7 +9,7 @@ use crate::Timestamp;
 use crate::engine::documents::Document;
 use crate::engine::time::SECOND;
 
-/// When the document was made; a CSV has no member for it (ruling foundation-relay 20).
+/// When the document was made; a CSV has no member for it (decision published-documents).
 const X_GENERATED_AT: HeaderName = HeaderName::from_static("x-generated-at");
 
 /// A document with the headers of its answers, made when it is published and not for every request.

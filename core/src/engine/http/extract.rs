@@ -45,8 +45,8 @@ impl Cx {
         &self.rt.environment().settings
     }
 
-    /// The calling agent, on a route that is public unless something of the caller's own is asked for. 401 without a valid
-    /// `X-Agent-Key`; where nothing is asked for, a wrong key is ignored as everywhere (spec relay 17).
+    /// The calling agent, on a route that is public unless something of the caller's own is asked for. 401 without a
+    /// valid `X-Agent-Key`; where nothing is asked for, a wrong key is ignored as everywhere.
     pub async fn sign_in(&self) -> Result<Credentials> {
         auth::sign_in(&*self.rt, &self.request).await
     }
@@ -55,13 +55,14 @@ impl Cx {
         self.rt.now()
     }
 
-    /// The settings as they are for this request: what a proxy passes on comes from the world (ruling ledger 20).
+    /// The settings as they are for this request: what a proxy passes on comes from the world (decision
+    /// faucet-addresses).
     pub fn figures(&self) -> &Settings {
         auth::figures(self.rt.environment(), &self.request).0
     }
 
-    /// What a GET of this path answers to the same caller, for answers made of others. Draws on no budget. The route must
-    /// want no more of the caller than this one.
+    /// What a GET of this path answers to the same caller, for answers made of others. Draws on no budget. The route
+    /// must want no more of the caller than this one.
     pub async fn ask(&self, path: &str, query: &str) -> Result<Bytes> {
         let wants = |route: &Route| route.auth == Auth::None || route.auth == self.route.auth;
         let (route, params) = readable(path)
@@ -98,8 +99,8 @@ impl Cx {
             .unwrap_or_else(Response::error))
     }
 
-    /// The header `Idempotency-Key`, of at most so many characters; one that cannot be read is refused, since ignoring it
-    /// would do twice what is wanted once.
+    /// The header `Idempotency-Key`, of at most so many characters; one that cannot be read is refused, since ignoring
+    /// it would do twice what is wanted once.
     pub fn idempotency_key(&self, max: usize) -> Result<Option<&str>> {
         let key = self.request.header("idempotency-key");
         let usable = key.is_some_and(|key| (1..=max).contains(&key.len()));
@@ -114,7 +115,7 @@ impl Cx {
         auth::address(self.request.client)
     }
 
-    /// The agent whose key a public route was sent. There a bad key is like none (spec relay 17).
+    /// The agent whose key a public route was sent. There a bad key is like none.
     pub async fn recognized(&self) -> Result<Option<Credentials>> {
         auth::recognized(&*self.rt, &self.request).await
     }
@@ -190,8 +191,8 @@ impl Cx {
             .ok_or_else(|| Error::bad_request(format!("Query parameter `{name}` must be an ISO 8601 time.")))
     }
 
-    /// The query parameter `as_of`: the time that an answer is about (ruling intelligence 11). It may lie ahead: then the
-    /// answer says what will be left of today's evidence.
+    /// The query parameter `as_of`: the time that an answer is about (decision answers-about-a-time). It may lie ahead:
+    /// then the answer says what will be left of today's evidence.
     pub fn as_of(&self) -> Result<Option<Timestamp>> {
         known_time("as_of", self.time("as_of")?)
     }
@@ -201,14 +202,15 @@ impl Cx {
         Ok(runtime::document(&*self.rt, key).await?.answer(&self.request, self.now()))
     }
 
-    /// A JSON answer that is late by at most the publish interval, as documents are: it rests on many actors or many rows,
-    /// and is made once per interval and target, not for every request. The caller adds headers to what it returns.
+    /// A JSON answer that is late by at most the publish interval, as documents are: it rests on many actors or many
+    /// rows, and is made once per interval and target, not for every request. The caller adds headers to what it
+    /// returns.
     pub async fn kept(&self, make: impl Future<Output = Result<Response>>) -> Result<Response> {
         self.kept_as(&format!("{}?{}", self.request.path, self.request.query), make).await
     }
 
-    /// The same under a name of its own: of what a body asks for, and of parts that several answers are made of. It begins
-    /// with a path of the route that makes it, so that no two routes share one.
+    /// The same under a name of its own: of what a body asks for, and of parts that several answers are made of. It
+    /// begins with a path of the route that makes it, so that no two routes share one.
     pub async fn kept_as(&self, name: &str, make: impl Future<Output = Result<Response>>) -> Result<Response> {
         if let Some(body) = self.page(name) {
             return Ok(Response::new(StatusCode::OK, "application/json", body));
@@ -257,9 +259,9 @@ impl Cx {
         Ok(document::revalidated(&self.request, response, &etag, max_age))
     }
 
-    /// A tagged JSON answer that is never late and yet made once: a function of `key` alone, which names what was asked, the
-    /// revision of all that was read and the manner in which it is written. So its tag is one of the key: hashing a page of
-    /// 300 kB would cost as much as making it, and whoever has it gets 304 before anything is read.
+    /// A tagged JSON answer that is never late and yet made once: a function of `key` alone, which names what was
+    /// asked, the revision of all that was read and the manner in which it is written. So its tag is one of the key:
+    /// hashing a page of 300 kB would cost as much as making it, and whoever has it gets 304 before anything is read.
     pub async fn kept_by(
         &self,
         key: &impl Serialize,

@@ -100,7 +100,7 @@ impl Response {
         Ok(Response::new(status, "application/json", body))
     }
 
-    /// The error body of interface section 7.
+    /// The error body.
     pub fn error(error: Error) -> Self {
         let body = ErrorBody { error: error.code.as_str(), message: &error.message };
         // Two strings always serialize.
@@ -136,7 +136,7 @@ const EXPOSED: HeaderValue = HeaderValue::from_static(
     "Retry-After, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, ETag, Content-Disposition, Date, X-Generated-At",
 );
 
-/// The headers of an answer that any page may read (ruling foundation-relay 30).
+/// The headers of an answer that any page may read (decision any-origin).
 pub(super) fn open_to_all(headers: &mut HeaderMap) {
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
     headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);

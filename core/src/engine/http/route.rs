@@ -7,7 +7,7 @@ use super::{Cx, Response};
 use crate::Result;
 use crate::engine::runtime::BoxFuture;
 
-/// Who may call a route (interface section 5).
+/// Who may call a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Auth {
     /// Anybody; a key that is sent along is ignored.
@@ -41,7 +41,7 @@ pub enum Limit {
     /// The agent's own bucket.
     Agent,
     /// As [`Limit::Agent`], but over budget the request waits up to 5 s and is then answered 503, never 429: existing
-    /// clients lose messages on a 429 (ruling foundation-relay 2).
+    /// clients lose messages on a 429 (decision patient-sends).
     AgentPatient,
     /// Per client address, by the setting of that name.
     Accessibility,
@@ -60,7 +60,7 @@ pub enum Limit {
     Signup,
     /// Reads of the ledger per client address.
     PayRead,
-    /// Writes of the ledger per client address, before any signature is checked (ruling ledger 18).
+    /// Writes of the ledger per client address, before any signature is checked (decision verified-write-limits).
     PayWrite,
 }
 
@@ -113,9 +113,9 @@ pub struct Route {
     pub body: BodyKind,
     /// Largest body in bytes.
     pub max_body: usize,
-    /// A GET that writes or streams: not run for HEAD (ruling foundation-relay 21).
+    /// A GET that writes or streams: not run for HEAD (decision caller-rate-limits).
     pub effectful: bool,
-    /// Not in the interface nor in the clients' pages, but ours (ruling foundation-relay 29).
+    /// Not in the interface nor in the clients' pages, but ours (decision listed-extensions).
     pub extension: bool,
     pub summary: &'static str,
     pub params: &'static [Param],
@@ -129,7 +129,7 @@ pub struct Route {
     pub success: u16,
 }
 
-/// Default body limit (ruling foundation-relay 28).
+/// Default body limit (decision request-size-limits).
 pub const SMALL_BODY: usize = 64 * 1024;
 
 impl Route {

@@ -94,8 +94,8 @@ impl Matched {
     }
 
     /// The actor a request belongs to, when it should be handled where that actor lives: the caller's own object on
-    /// the edge, so that a route of an agent costs one hop (ruling foundation-relay 4). Decided from the head alone; a
-    /// made-up key names no object (ruling 5).
+    /// the edge, so that a route of an agent costs one hop (decision hops-of-a-route). Decided from the head alone; a
+    /// made-up key names no object.
     pub fn home(&self, headers: &HeaderMap, rt: &dyn Runtime) -> Option<ActorId> {
         if self.route.auth != Auth::Agent {
             return None;
@@ -243,7 +243,7 @@ fn options(methods: &Methods, settings: &Settings) -> Response {
     response
 }
 
-/// Every route but the operator's may be called from any page (ruling foundation-relay 30).
+/// Every route but the operator's may be called from any page (decision any-origin).
 fn cors(response: &mut Response, open: bool) {
     let headers = &mut response.headers;
     match open {

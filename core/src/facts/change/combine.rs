@@ -1,20 +1,20 @@
 //! What belongs together: measured events, silences and what others report, to incidents of one country. The result
-//! depends on the sets alone, not on their order (ruling intelligence 15).
+//! depends on the sets alone, not on their order (decision order-of-data).
 //!
 //! - What was blocked when it was first measured, nobody knows since when: of one source that is one incident with a list of
 //!   sites and platforms, as far as they end together. Which of them were measured first says nothing of a censor.
 //! - Measured events of a platform stand alone. Those of single domains that begin within 24 h of the first, by the same
-//!   method, on networks that are mostly the same, and end together are one incident with several domains: a censor's list
-//!   comes into force at once, and is lifted at once. "Mostly" is a Jaccard index of one half, not equality, since
-//!   which domain was measured on which network is chance. The earliest leads and the others compare with it, so that
-//!   a chain of ever later blocks does not run together.
+//!   method, on networks that are mostly the same, and end together are one incident with several domains: a censor's
+//! list   comes into force at once, and is lifted at once. "Mostly" is a Jaccard index of one half, not equality, since
+//! which domain was measured on which network is chance. The earliest leads and the others compare with it, so that   a
+//! chain of ever later blocks does not run together.
 //! - Lost connectivity (silences, outages, shutdowns, slowdowns of everything) in the country as a whole is one incident
-//!   while its parts overlap, with 6 h to spare, because sources see the ends at different times. Reports about areas and
-//!   single networks join what a national one spans; alone they are incidents of their area or network.
+//!   while its parts overlap, with 6 h to spare, because sources see the ends at different times. Reports about areas
+//! and   single networks join what a national one spans; alone they are incidents of their area or network.
 //! - A report that services were blocked or slowed corroborates the measured events of those services that it overlaps.
-//!   The services that nothing was measured of are an incident of their own: one that was measured says nothing about the
-//!   others. A block is never lost connectivity, even when the report names no service, and what was slowed is not what was
-//!   blocked later.
+//!   The services that nothing was measured of are an incident of their own: one that was measured says nothing about
+//! the   others. A block is never lost connectivity, even when the report names no service, and what was slowed is not
+//! what was   blocked later.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -40,7 +40,7 @@ pub struct Measured {
     pub found: Found,
 }
 
-/// A collapse of the volume of measurements (ruling intelligence 24).
+/// A collapse of the volume of measurements (decision silence-of-measurements).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Silence {
     /// First silent hour and the one after the last, hours since the epoch.
@@ -130,8 +130,8 @@ impl Combined<'_> {
     }
 }
 
-/// Hours in which an event lies. Without an end it is a day; a block of services stands until its source last said so, while
-/// connectivity that nobody reports back must not bind whatever follows for years.
+/// Hours in which an event lies. Without an end it is a day; a block of services stands until its source last said so,
+/// while connectivity that nobody reports back must not bind whatever follows for years.
 fn interval(event: &Event) -> (i64, i64) {
     let start = event.start.hour();
     let heard = event.heard.filter(|_| !is_connectivity(event)).map_or(start, |heard| heard.hour());
@@ -204,7 +204,8 @@ pub fn is_narrow(found: &Found) -> bool {
     found.networks.len() <= 1 && found.sources.len() <= 1
 }
 
-/// Whether two of a list end together, or both go on. What nobody measures any more does not go on with what is measured.
+/// Whether two of a list end together, or both go on. What nobody measures any more does not go on with what is
+/// measured.
 fn ends_with(a: &Found, b: &Found) -> bool {
     let (first, last) = if a.end <= b.end { (a, b) } else { (b, a) };
     let over = first.resolved.is_some() || last.last_vote - first.last_vote > SILENT_GAP;
@@ -380,8 +381,8 @@ fn connectivity<'a>(silences: &'a [Silence], mut events: Vec<&'a Event>) -> Vec<
     single_networks(wide, narrow)
 }
 
-/// Reports about areas: into the national incident that spans them, else by area. One that began before or goes on after a
-/// national one has a cause of its own, and must not bind what it outlasts into one incident.
+/// Reports about areas: into the national incident that spans them, else by area. One that began before or goes on
+/// after a national one has a cause of its own, and must not bind what it outlasts into one incident.
 fn areas<'a>(national: &mut [Reach<'a>], regional: Vec<&'a Event>) -> Vec<Reach<'a>> {
     let (mut all, mut open): (Vec<Reach<'a>>, Vec<Reach<'a>>) = (Vec::new(), Vec::new());
     for event in regional {

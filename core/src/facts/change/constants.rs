@@ -5,28 +5,29 @@ use crate::facts::verdict::constants::constants;
 
 constants! {
     /// Blocked votes of a subject closer than this belong to one incident; so long measured without one resolves it
-    /// (ruling intelligence 3).
+    /// (decision incident-dates).
     MERGE_GAP: i64 = 96;
     /// Without a blocked vote for so long an episode is over, measured or not: no verdict stands that long
-    /// (ruling intelligence 12).
+    /// (decision age-limit).
     SILENT_GAP: i64 = 720;
-    /// Days of one stored block of a series. As long as the age limit, so that a network's control failures (ruling
-    /// intelligence 22) are those of the block.
+    /// Days of one stored block of a series. As long as the age limit, so that a network's control failures (decision
+    /// failing-elsewhere) are those of the block.
     BLOCK_DAYS: u32 = 30;
 
-    /// One source and one network: factor of the confidence (ruling intelligence 30).
+    /// One source and one network: factor of the confidence (decision incident-grades).
     CONFIDENCE_SINGLE: f64 = 0.7;
-    /// One source and several networks (ruling intelligence 30).
+    /// One source and several networks (decision incident-grades).
     CONFIDENCE_NETWORKS: f64 = 0.85;
-    /// A platform blocked on this share of weight is critical (ruling intelligence 30).
+    /// A platform blocked on this share of weight is critical (decision incident-grades).
     CRITICAL_WEIGHT: f64 = 0.50;
-    /// ... on this share is high (ruling intelligence 30).
+    /// ... on this share is high (decision incident-grades).
     HIGH_WEIGHT: f64 = 0.25;
-    /// ... or on so many networks (ruling intelligence 30).
+    /// ... or on so many networks (decision incident-grades).
     HIGH_NETWORKS: usize = 2;
-    /// Other domains on so many networks are medium (ruling intelligence 30).
+    /// Other domains on so many networks are medium (decision incident-grades).
     MEDIUM_NETWORKS: usize = 3;
-    /// More than this share of clear votes of the blocked networks is an intermittent pattern (ruling intelligence 1).
+    /// More than this share of clear votes of the blocked networks is an intermittent pattern (decision
+    /// two-blocked-hours).
     INTERMITTENT_SHARE: f64 = 0.30;
 
     /// A schedule is named when the shortest span of hours that holds this share of blocked votes ...
@@ -44,7 +45,8 @@ constants! {
 
     /// Domains blocked within so many hours of the first are one incident ...
     SIMILAR_HOURS: i64 = 24;
-    /// ... when they end within so many hours of each other, as exactly as dates are known (ruling intelligence 3) ...
+    /// ... when they end within so many hours of each other, as exactly as dates are known (decision incident-dates)
+    /// ...
     SIMILAR_END: i64 = 48;
     /// ... and the networks are this alike (Jaccard index).
     SIMILAR_NETWORKS: f64 = 0.5;
@@ -54,13 +56,13 @@ constants! {
     /// A report without an end is compared as if it lasted so many hours.
     EVENT_HOURS: i64 = 24;
 
-    /// Volume collapse: expected votes in a window (ruling intelligence 24).
+    /// Volume collapse: expected votes in a window (decision silence-of-measurements).
     SILENCE_EXPECTED: f64 = 20.0;
-    /// ... whose count is this improbable (ruling intelligence 24).
+    /// ... whose count is this improbable (decision silence-of-measurements).
     SILENCE_TAIL: f64 = 1e-4;
-    /// ... for so long (ruling intelligence 24).
+    /// ... for so long (decision silence-of-measurements).
     SILENCE_HOURS: i64 = 6;
-    /// ... on this share of weight (ruling intelligence 24).
+    /// ... on this share of weight (decision silence-of-measurements).
     SILENCE_WEIGHT: f64 = 0.50;
     /// The window reaches back until enough is expected, at most so far.
     SILENCE_WINDOW: i64 = 96;
@@ -76,12 +78,12 @@ constants! {
     SILENCE_RETURN: f64 = 0.25;
     /// ... at most so many days: then nobody measures any more.
     SILENCE_DAYS: i64 = 60;
-    /// Where a block seems to begin in a country, failures of the target are counted in all of them, in spans of so many
-    /// hours, to tell a target that is out of order from a block.
+    /// Where a block seems to begin in a country, failures of the target are counted in all of them, in spans of so
+    /// many hours, to tell a target that is out of order from a block.
     OUTAGE_HOURS: i64 = 6;
-    /// A target is out of order in a span when, in the median of the other countries, this share of measurements fails and
-    /// at most half as large a share in the rest of the block (the countries are as many as ruling intelligence 22 asks for
-    /// a rate; where fewer measured in the span, those that did on its day) ...
+    /// A target is out of order in a span when, in the median of the other countries, this share of measurements fails
+    /// and at most half as large a share in the rest of the block (the countries are as many as decision
+    /// failing-elsewhere asks for a rate; where fewer measured in the span, those that did on its day) ...
     OUTAGE_SHARE: f64 = 0.25;
     /// ... of those countries where less than this share fails in the rest of the block ...
     OUTAGE_ELSE: f64 = 0.50;

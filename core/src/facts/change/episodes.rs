@@ -1,8 +1,8 @@
-//! When a block was in force on each network of a series: from hours to episodes (ruling second look T1).
+//! When a block was in force on each network of a series: from hours to episodes (decision one-probability).
 //!
-//! An episode is declared by the line of verdicts: a network that is believed to block at 0.5 or more, with blocked votes in
-//! two hours. It is dated by all votes, also the later ones: it lasts around the hour in which it is surest, as long as the
-//! network is not rather free. So a doubtful failure at its edge counts as what followed says.
+//! An episode is declared by the line of verdicts: a network that is believed to block at 0.5 or more, with blocked
+//! votes in two hours. It is dated by all votes, also the later ones: it lasts around the hour in which it is surest,
+//! as long as the network is not rather free. So a doubtful failure at its edge counts as what followed says.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -25,7 +25,8 @@ pub struct Episode {
     pub last: i64,
     /// When it was first believed.
     pub declared: i64,
-    /// Probability, 0-1, that a block was in force, by all votes, in the surest hour. What was believed may be doubtful by now.
+    /// Probability, 0-1, that a block was in force, by all votes, in the surest hour. What was believed may be doubtful
+    /// by now.
     pub probability: f64,
 }
 
@@ -196,7 +197,8 @@ mod tests {
         HourVote { hour, vote_key: 0, blocked, log10_lr: 0.0, measurements: 1, techniques, rules }
     }
 
-    /// Blocks of a series in which each network has votes at these hours, `elsewhere` of a hundred failing in other countries.
+    /// Blocks of a series in which each network has votes at these hours, `elsewhere` of a hundred failing in other
+    /// countries.
     fn series(networks: &[Vec<(i64, bool)>], elsewhere: u8) -> Vec<(u32, Block)> {
         let mut blocks: BTreeMap<u32, Block> = BTreeMap::new();
         for (asn, votes) in (1..).zip(networks) {

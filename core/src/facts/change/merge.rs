@@ -1,4 +1,4 @@
-//! Episodes of all networks and series of one subject to events (ruling intelligence 3).
+//! Episodes of all networks and series of one subject to events (decision incident-dates).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -101,8 +101,8 @@ impl Found {
         1.0 - self.networks.iter().map(|network| 1.0 - network.probability).product::<f64>()
     }
 
-    /// Takes into account that a block comes on several networks at once: each of them with [`BLOCK_SPREADS`]. For a network
-    /// alone, a short one is as unlikely as chance; that chance met all of them in the same hours is not.
+    /// Takes into account that a block comes on several networks at once: each of them with [`BLOCK_SPREADS`]. For a
+    /// network alone, a short one is as unlikely as chance; that chance met all of them in the same hours is not.
     pub(super) fn spread(&mut self) {
         let days = ((self.end - self.start) as f64 / 24.0).max(SHORTEST);
         // That one begins in so long a time, and ends in it.
@@ -141,8 +141,8 @@ fn pieces(series: &[Series]) -> Vec<Piece<'_>> {
     pieces
 }
 
-/// The events of a subject, oldest first, without those that later votes made unlikely: episodes of whatever network and series join while the gap between blocked
-/// votes stays under [`MERGE_GAP`] hours.
+/// The events of a subject, oldest first, without those that later votes made unlikely: episodes of whatever network
+/// and series join while the gap between blocked votes stays under [`MERGE_GAP`] hours.
 fn merge(series: &[Series]) -> Vec<Found> {
     let pieces = pieces(series);
     let mut groups: Vec<(Vec<&Piece<'_>>, i64)> = Vec::new();
@@ -159,7 +159,7 @@ fn merge(series: &[Series]) -> Vec<Found> {
 }
 
 /// The events of a subject with the name of what each is about: the subject, where one of the series is blocked that it
-/// cannot do without (ruling intelligence 29), else each blocked series itself.
+/// cannot do without (decision keys-and-roles), else each blocked series itself.
 pub fn events(subject: &str, series: &[Series]) -> Vec<(String, Found)> {
     let mut events = Vec::new();
     for found in merge(series) {
@@ -303,8 +303,8 @@ fn sources(series: &[Series], found: &Found) -> BTreeSet<u8> {
     sources
 }
 
-/// Clear votes of a span after an hour, with their hours; those of a span that keeps no hours as if they were of the last
-/// hour of their day.
+/// Clear votes of a span after an hour, with their hours; those of a span that keeps no hours as if they were of the
+/// last hour of their day.
 fn clear_after(span: &Span, end: i64) -> Vec<(i64, u32)> {
     let mut votes: Vec<(i64, u32)> = match span.hours.is_empty() {
         false => span.hours.iter().map(|count| (count.hour, count.clear)).collect(),

@@ -1,5 +1,5 @@
-//! A series in blocks of 30 days: what each block holds is computed from its own measurements, so late data cost the blocks of
-//! their days.
+//! A series in blocks of 30 days: what each block holds is computed from its own measurements, so late data cost the
+//! blocks of their days.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -60,8 +60,8 @@ pub struct Span {
     pub sources: BTreeSet<u8>,
 }
 
-/// Most days have one vote, or several of one measurement each, and none of them blocked. So the days are numbers in turn:
-/// the days since the one before and how the rest is said, then what of votes, blocked and measurements must be.
+/// Most days have one vote, or several of one measurement each, and none of them blocked. So the days are numbers in
+/// turn: the days since the one before and how the rest is said, then what of votes, blocked and measurements must be.
 mod counted {
     use serde::de::Error;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -150,7 +150,7 @@ pub struct Block {
     pub spans: Vec<Span>,
     /// Failures by span of hours, in their order.
     pub spells: Vec<Spell>,
-    /// Share of failures in other countries at the same time, percent (ruling intelligence 22).
+    /// Share of failures in other countries at the same time, percent (decision failing-elsewhere).
     pub elsewhere: u8,
     /// The spans by what was measured here alone, as if other countries had said nothing; `None` where it is the same.
     pub untold: Option<Vec<Span>>,
@@ -210,8 +210,8 @@ impl Block {
     }
 }
 
-/// A network's part of a block: its votes, oldest first, how likely one of an hour fails where nobody blocks (0-1), and the
-/// codes of the sources of blocked measurements.
+/// A network's part of a block: its votes, oldest first, how likely one of an hour fails where nobody blocks (0-1), and
+/// the codes of the sources of blocked measurements.
 pub fn span(asn: u32, votes: &[HourVote], fails: impl Fn(i64) -> f64, sources: BTreeSet<u8>) -> Span {
     let mut techniques: BTreeMap<u8, u32> = BTreeMap::new();
     for (technique, count) in votes.iter().filter(|vote| vote.blocked).flat_map(|vote| &vote.techniques) {

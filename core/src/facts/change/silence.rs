@@ -1,9 +1,9 @@
-//! Collapses of the volume of measurements over the networks of a country (ruling intelligence 24).
+//! Collapses of the volume of measurements over the networks of a country (decision silence-of-measurements).
 //!
 //! Each network is compared with its own weekday-hour profile over the shortest trailing window in which enough
 //! measurements were expected. Networks with too few for any window are compared together: where a network has six
-//! measurements a day, its silence alone says nothing, that of twenty such networks does. An hour is silent when networks
-//! with half of the weight are improbably quiet in it; six such hours are a silence.
+//! measurements a day, its silence alone says nothing, that of twenty such networks does. An hour is silent when
+//! networks with half of the weight are improbably quiet in it; six such hours are a silence.
 
 use super::constants::{
     SILENCE_DAYS, SILENCE_EXPECTED, SILENCE_HOURS, SILENCE_RETURN, SILENCE_TAIL, SILENCE_WEIGHT, SILENCE_WINDOW,
@@ -116,8 +116,9 @@ fn lines(volumes: &[Volume], first: i64, last: i64) -> Vec<Line> {
     lines
 }
 
-/// Silences that begin in the hours `[from, to)`, oldest first, after one that ended at `since`. `volumes` must reach back
-/// over the profile and the window before `from` and as far as is known after `to`; nothing is known from `now` on.
+/// Silences that begin in the hours `[from, to)`, oldest first, after one that ended at `since`. `volumes` must reach
+/// back over the profile and the window before `from` and as far as is known after `to`; nothing is known from `now`
+/// on.
 pub fn runs(volumes: &[Volume], (from, to): (i64, i64), mut since: i64, now: i64) -> Vec<Run> {
     let first = (from - SILENCE_WINDOW).div_euclid(24);
     let last = to.min(now).div_euclid(24) + SILENCE_DAYS + 2;
@@ -237,9 +238,9 @@ mod tests {
         runs(volumes, (40 * 24, end), 0, end)
     }
 
-    /// Ruling intelligence 24.
+    /// Decision silence-of-measurements.
     #[test]
-    fn ruling_intelligence_24_a_nationwide_silence_is_found_with_its_hours() {
+    fn a_nationwide_silence_is_found_with_its_hours() {
         let shut = |_: u32, hour: i64| (50 * 24 + 10..52 * 24).contains(&hour);
         let runs = found(&volumes(4, 8, 70, shut));
         let [run] = runs.as_slice() else { panic!("{runs:?}") };

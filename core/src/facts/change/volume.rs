@@ -1,4 +1,4 @@
-//! How many measurements were to be expected, and how improbable so few are (ruling intelligence 24).
+//! How many measurements were to be expected, and how improbable so few are (decision silence-of-measurements).
 
 use super::constants::{PROFILE_DAYS, PROFILE_LAG, PROFILE_LEAST, PROFILE_SMOOTHING};
 

@@ -1,5 +1,5 @@
 //! The network table: AS number, organisation, country, number of IPv4 addresses. It gives names and weights only; the
-//! country of a measurement is the probe's (ruling intelligence 32).
+//! country of a measurement is the probe's (decision country-of-networks).
 
 use std::io::BufRead;
 

@@ -1,7 +1,8 @@
 //! Block lists: plain hosts, AutoProxy rules, CSV with a `domain` column.
 //!
-//! Only what names a whole domain becomes an entry. Rules about URLs, elements of pages, ports, keywords, wildcards, top-level domains, patterns
-//! and exceptions are counted `not_a_domain` (ruling intelligence 28). A CSV may say in a column since when each is listed.
+//! Only what names a whole domain becomes an entry. Rules about URLs, elements of pages, ports, keywords, wildcards,
+//! top-level domains, patterns and exceptions are counted `not_a_domain` (decision kinds-of-lists). A CSV may say in a
+//! column since when each is listed.
 
 use std::io::BufRead;
 

@@ -1,9 +1,9 @@
-//! Censored Planet (methods 1.8): lines of Hyperquack v2 and of Satellite v2 in both layouts.
+//! Censored Planet: lines of Hyperquack v2 and of Satellite v2 in both layouts.
 //!
-//! Vantage points are servers and resolvers in data centres, seen from outside. Their addresses may still be somebody's:
-//! they tell measurements apart as a hash and are not kept (ruling intelligence 37). A line whose controls failed, that
-//! its authors excluded or that has nothing to be compared with is unusable. Without an AS number it speaks for the
-//! country at half the weight of a network (ruling intelligence 32).
+//! Vantage points are servers and resolvers in data centres, seen from outside. Their addresses may still be
+//! somebody's: they tell measurements apart as a hash and are not kept (decision addresses-discarded). A line whose
+//! controls failed, that its authors excluded or that has nothing to be compared with is unusable. Without an AS number
+//! it speaks for the country at half the weight of a network (decision country-of-networks).
 //!
 //! Every answer of a server is told as `stage/class`, the vocabulary of the source, and judged from that.
 

@@ -1,4 +1,4 @@
-//! Target keys: the normal form of a domain, a URL or a service name (ruling intelligence 29).
+//! Target keys: the normal form of a domain, a URL or a service name (decision keys-and-roles).
 //!
 //! A domain key is the lower-case A-label host without a trailing dot and without one leading `www.`; there is no
 //! fallback to a parent domain. A service is its roles, each a key of its own: `service/role` for what has no host name
@@ -139,13 +139,13 @@ impl Service {
         }
     }
 
-    /// Messaging services age faster (ruling intelligence 12).
+    /// Messaging services age faster (decision age-limit).
     pub const fn is_messaging(self) -> bool {
         matches!(self, Service::FacebookMessenger | Service::Signal | Service::Telegram | Service::Whatsapp)
     }
 
-    /// The roles without a host name that tests of the service write, as they stand behind the slash; the main one first.
-    /// Which roles make up a platform, hosts included, and which of them decide stands in the platform table of
+    /// The roles without a host name that tests of the service write, as they stand behind the slash; the main one
+    /// first. Which roles make up a platform, hosts included, and which of them decide stands in the platform table of
     /// [`crate::facts::starter`].
     pub const fn endpoint_roles(self) -> &'static [&'static str] {
         match self {

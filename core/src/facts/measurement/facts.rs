@@ -15,7 +15,7 @@ pub enum Step {
 
 impl Step {
     /// From a success flag and a failure text: the text decides, and without either the step was not tried
-    /// (ruling intelligence 6).
+    /// (decision ipv6-and-probe-faults).
     pub fn from_columns(success: bool, failure: &str) -> Step {
         match (Failure::parse(failure), success) {
             (Some(failure), _) => Step::Failed(failure),

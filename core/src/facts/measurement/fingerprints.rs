@@ -1,7 +1,7 @@
-//! Block page fingerprints: addresses and names in DNS answers, text in pages and headers (methods 1.6).
+//! Block page fingerprints: addresses and names in DNS answers, text in pages and headers.
 //!
 //! A match confirms blocking when the country is expected or the scope is national or an ISP's; scope `fp` is a known
-//! false positive and never confirms (methods 1.3).
+//! false positive and never confirms.
 
 use std::collections::HashMap;
 use std::io::BufRead;
@@ -133,13 +133,13 @@ pub struct PageMatch {
     pub only_institutions: bool,
     /// A fingerprint matched that proves nothing here.
     pub suspected: bool,
-    /// A known false positive matched: it masks a difference of pages (ruling intelligence, scenario table).
+    /// A known false positive matched: it masks a difference of pages (decision scenario-truths).
     pub false_positive: bool,
 }
 
 impl PageMatch {
-    /// Whether it confirms: not by words in a page that is the site's own, and not by those of an institution's filter in a
-    /// page that a content network delivered.
+    /// Whether it confirms: not by words in a page that is the site's own, and not by those of an institution's filter
+    /// in a page that a content network delivered.
     pub fn confirms(&self, guarded: Guarded, own: bool) -> bool {
         let excused = (self.only_text && own) || (self.only_institutions && guarded.delivered);
         self.confirmed.is_some() && !excused

@@ -6,7 +6,7 @@ use flate2::bufread::MultiGzDecoder;
 
 use super::types::{ImportCounts, ImportError, Rejection};
 
-/// Longest accepted line or row, bytes (ruling foundation 22).
+/// Longest accepted line or row, bytes (decision repeatable-import-chunks).
 pub const MAX_LINE: usize = 4 << 20;
 
 /// A stream as the importers want it: inflated when it was gzip, and failing once it passes its cap.
@@ -85,8 +85,8 @@ impl<'a> Input<'a> {
     }
 }
 
-/// Hands every line of a stream, plain or gzip, to `each`, without its end and a byte order mark; counts those that are too
-/// long. `limit` bounds the inflated bytes.
+/// Hands every line of a stream, plain or gzip, to `each`, without its end and a byte order mark; counts those that are
+/// too long. `limit` bounds the inflated bytes.
 pub fn each_line(
     reader: &mut dyn BufRead,
     limit: u64,

@@ -1,10 +1,11 @@
 //! Formats of measurement sources and their importers: bytes in, judged measurements out.
 //!
-//! Pure: no storage and no clock. An importer reads one stream ([`input`] undoes gzip and bounds it), hands every usable
-//! line to the caller as a [`Parsed`] and counts the rest in [`ImportCounts`]. What a later stage keeps of a
+//! Pure: no storage and no clock. An importer reads one stream ([`input`] undoes gzip and bounds it), hands every
+//! usable line to the caller as a [`Parsed`] and counts the rest in [`ImportCounts`]. What a later stage keeps of a
 //! measurement in one (target, network, day) cell is the 24-byte [`Entry`]; entries of one measurement merge by
 //! [`Entry::merge`], which is idempotent, commutative and associative, so repeats, chunk borders and row order change
-//! nothing (rulings intelligence 14 and 15, foundation 22). [`Outcome::evaluate`] judges the merged state.
+//! nothing (decisions identity-of-measurements, order-of-data and repeatable-import-chunks). [`Outcome::evaluate`]
+//! judges the merged state.
 //!
 //! | Module | What |
 //! |---|---|

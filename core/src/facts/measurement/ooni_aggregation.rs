@@ -1,10 +1,10 @@
-//! Answers of OONI's aggregation (methods 1.4): the whole envelope or its `result` alone, an object or an array, JSON or
+//! Answers of OONI's aggregation: the whole envelope or its `result` alone, an object or an array, JSON or
 //! CSV. Rows of a day and a country become counts of that day; they are never votes.
 //!
-//! The parts of a row overlap (a failed measurement may be anomalous too): 1,343 of 2,379 recorded rows do not sum up, so
-//! nothing is derived from their difference, and only a part that is larger than the whole refuses its row. One thing
-//! changed over the years: whether `anomaly_count` has the confirmed measurements in it. Kept is always the count with
-//! them; which of the two an answer gives is told by its rows ([`Counted`]).
+//! The parts of a row overlap (a failed measurement may be anomalous too): 1,343 of 2,379 recorded rows do not sum up,
+//! so nothing is derived from their difference, and only a part that is larger than the whole refuses its row. One
+//! thing changed over the years: whether `anomaly_count` has the confirmed measurements in it. Kept is always the count
+//! with them; which of the two an answer gives is told by its rows ([`Counted`]).
 
 use std::collections::BTreeMap;
 use std::io::BufRead;
@@ -28,13 +28,14 @@ pub struct DayRow {
     pub country: String,
     /// Days since the epoch.
     pub day: u32,
-    /// What the counts are of beyond the day: a test, a domain, a network, in this order with `/` between; mostly empty.
+    /// What the counts are of beyond the day: a test, a domain, a network, in this order with `/` between; mostly
+    /// empty.
     pub part: String,
     pub counts: DayCounts,
 }
 
-/// Reads a stream, plain or gzip. `country` stands in where rows name none, as in an answer about one country; no day is
-/// counted that begins after `now`.
+/// Reads a stream, plain or gzip. `country` stands in where rows name none, as in an answer about one country; no day
+/// is counted that begins after `now`.
 pub fn read(
     reader: &mut dyn BufRead,
     limit: u64,
@@ -109,7 +110,8 @@ impl Counted {
         self.beside += u64::from(beside && !within);
     }
 
-    /// The count of anomalies with the confirmed ones; they stand beside it where nothing tells, as today's answers have it.
+    /// The count of anomalies with the confirmed ones; they stand beside it where nothing tells, as today's answers
+    /// have it.
     fn anomalies(&self, counts: &DayCounts) -> u64 {
         match self.within > self.beside && counts.confirmed <= counts.anomalies {
             true => counts.anomalies,

@@ -1,4 +1,4 @@
-//! Raw OONI measurement documents, one JSON object a line or a JSON array of them (methods 1.1).
+//! Raw OONI measurement documents, one JSON object a line or a JSON array of them.
 
 use std::io::BufRead;
 

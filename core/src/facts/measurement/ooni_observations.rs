@@ -1,4 +1,4 @@
-//! Rows of the `obs_web` table as CSV: one row per measurement and endpoint, columns by header (methods 1.5).
+//! Rows of the `obs_web` table as CSV: one row per measurement and endpoint, columns by header.
 //!
 //! The rows of one measurement are neither together nor unique; each becomes the facts of one attempt, and merging is
 //! the fold's work. The parser keeps no state between rows but its buffers.

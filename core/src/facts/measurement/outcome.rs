@@ -2,8 +2,8 @@
 //!
 //! Observation rows of one measurement come in any order and chunk, so a row contributes a set of facts
 //! ([`EndpointSet`]) that merges by union; a raw document of web_connectivity or a fastpath row is judged at once
-//! ([`Judgement`]). Everything that needs the whole session (the half rule of ruling intelligence 5, the IPv6 mask of
-//! ruling intelligence 6) is decided in [`Outcome::evaluate`], never per row.
+//! ([`Judgement`]). Everything that needs the whole session (the half rule of decision half-of-a-pool, the IPv6 mask of
+//! decision ipv6-and-probe-faults) is decided in [`Outcome::evaluate`], never per row.
 
 use super::types::Form;
 use crate::facts::verdict::evaluate::{self, Evaluated};
@@ -197,8 +197,8 @@ pub struct Entry {
     /// Hour of the UTC day, 0-23.
     pub hour: u8,
     pub vote_key: u32,
-    /// The measurement is counted here: of its targets this is the one it set out to measure. Nowhere else is it counted
-    /// as one of the country's or the network's measurements.
+    /// The measurement is counted here: of its targets this is the one it set out to measure. Nowhere else is it
+    /// counted as one of the country's or the network's measurements.
     pub primary: bool,
     pub outcome: Outcome,
 }

@@ -1,8 +1,8 @@
-//! Raw documents of the service tests: messengers, Tor, Psiphon (methods 1.3).
+//! Raw documents of the service tests: messengers, Tor, Psiphon.
 //!
-//! Where a document lists its attempts they become endpoint facts, the same as observation rows give; where it holds only
-//! the test's own conclusion that is taken. None of these tests has a control: failures wait for peers
-//! (ruling intelligence 4).
+//! Where a document lists its attempts they become endpoint facts, the same as observation rows give; where it holds
+//! only the test's own conclusion that is taken. None of these tests has a control: failures wait for peers (decision
+//! controls-from-peers).
 
 use std::collections::BTreeMap;
 
@@ -261,8 +261,8 @@ fn pool_conclusion(keys: &Value, found: &mut Found) {
     }
 }
 
-/// A role's status ("ok" or "blocked"), unless attempts already tell. Of endpoints that the test does no more than connect
-/// to, a connection tells everything; of the rest it does not say what came after it.
+/// A role's status ("ok" or "blocked"), unless attempts already tell. Of endpoints that the test does no more than
+/// connect to, a connection tells everything; of the rest it does not say what came after it.
 fn status_conclusion(keys: &Value, name: &str, target: &str, found: &mut Found) {
     let only_connects = target == "whatsapp/pool";
     let target = TargetKey::from_stored(target);
@@ -282,8 +282,8 @@ fn status_conclusion(keys: &Value, name: &str, target: &str, found: &mut Found) 
     found.insert(target, Outcome::Judged(Judgement { rule, technique: None }));
 }
 
-/// Messenger's answer about names, unless connections work: the test compares networks of addresses, and the service has
-/// many.
+/// Messenger's answer about names, unless connections work: the test compares networks of addresses, and the service
+/// has many.
 fn messenger_conclusion(keys: &Value, found: &mut Found) {
     let target = Service::FacebookMessenger.main_key();
     if let Some(Outcome::Endpoints(set)) = found.get(&target)
@@ -414,7 +414,7 @@ fn riseupvpn(keys: &Value) -> Vec<Contribution> {
     found
 }
 
-/// A run without failure counts only when it took time to start (methods 1.3).
+/// A run without failure counts only when it took time to start.
 fn psiphon(keys: &Value) -> Vec<Contribution> {
     let started = keys.get("bootstrap_time").and_then(Value::as_f64).is_some_and(|seconds| seconds > 0.0);
     let rule = match failure_at(keys, "failure") {

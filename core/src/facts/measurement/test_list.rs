@@ -1,4 +1,4 @@
-//! Test lists: sites with category codes, columns by header (methods 1.7).
+//! Test lists: sites with category codes, columns by header.
 
 use std::io::BufRead;
 

@@ -12,7 +12,7 @@ use super::outcome::Outcome;
 use crate::Timestamp;
 
 /// How much of a measurement a source carries. Of several forms of one measurement the richest wins
-/// (ruling intelligence 14). The number is stored.
+/// (decision identity-of-measurements). The number is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Form {
@@ -50,7 +50,8 @@ pub struct Contribution {
     pub outcome: Outcome,
 }
 
-/// One usable document or row. It never holds the address of the probe or of its resolver (ruling intelligence 37).
+/// One usable document or row. It never holds the address of the probe or of its resolver (decision
+/// addresses-discarded).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parsed {
     /// ISO 3166 alpha-2, upper case; `ZZ` when the source withheld it.
@@ -62,7 +63,7 @@ pub struct Parsed {
     /// See [`identity`].
     pub identity: [u8; 8],
     pub form: Form,
-    /// Hash of (resolver network, platform, software version) as far as the source has them (ruling intelligence 13).
+    /// Hash of (resolver network, platform, software version) as far as the source has them (decision vote-per-hour).
     pub vote_key: u32,
     /// Hash of the whole row or document; equal for exact repeats. Kept per measurement to count `duplicate`.
     pub row_hash: u32,
@@ -81,7 +82,8 @@ impl Parsed {
 }
 
 /// Identity of a measurement over all formats: the first 8 bytes of SHA-256 of test name, report id, input (or empty)
-/// and start time to the second, joined by NUL (ruling intelligence 14). Without a report id use [`document_identity`].
+/// and start time to the second, joined by NUL (decision identity-of-measurements). Without a report id use
+/// [`document_identity`].
 pub fn identity(test_name: &[u8], report_id: &[u8], input: &[u8], time: Timestamp) -> [u8; 8] {
     let mut hash = Sha256::new();
     for part in [test_name, report_id, input] {
@@ -131,7 +133,7 @@ const fn fold(hash: u32) -> u32 {
     if folded == 0 { 1 } else { folded }
 }
 
-/// How the lines of one import ended; every line is in exactly one count (ruling intelligence 31).
+/// How the lines of one import ended; every line is in exactly one count (decision import-counts).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ImportCounts {
     /// New and usable.

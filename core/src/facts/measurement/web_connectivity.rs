@@ -3,7 +3,8 @@
 //! Order of the layers is the order of the lists: name, connection, handshake, request. Only connections to addresses
 //! that the system's resolver gave count as access; what the probe reached through an encrypted resolver of its own
 //! shows that the site is up, no more. "Both fail" means down only on an address that the control resolved itself. A
-//! failing hop of a redirect votes for its own host, with the control's page as its control (ruling intelligence 4).
+//! failing hop of a redirect votes for its own host, with the control's page as its control (decision
+//! controls-from-peers).
 
 use super::domain::{TargetKey, host_of, normal_host};
 use super::failure::Failure;
@@ -178,7 +179,8 @@ impl<'a> Host<'_, '_, 'a> {
         let answer = self.answer(&addresses);
         let ips: Vec<&str> = addresses.iter().map(|(ip, _)| *ip).collect();
         if !ips.is_empty() && !ips.iter().any(|ip| self.reachable(ip)) {
-            // Only IPv6, in a session where none worked: nothing that follows is about the site (ruling intelligence 6).
+            // Only IPv6, in a session where none worked: nothing that follows is about the site (decision
+            // ipv6-and-probe-faults).
             return (rule(RuleId::LocalFault), None);
         }
         if let Some(judgement) = self.connection(&ips, answer) {
@@ -214,7 +216,7 @@ impl<'a> Host<'_, '_, 'a> {
         out
     }
 
-    /// The control's word on names: for later hops its page must do (ruling intelligence 4).
+    /// The control's word on names: for later hops its page must do (decision controls-from-peers).
     fn name_control(&self) -> Option<bool> {
         let control = &self.web().control;
         if !control.usable {
@@ -319,7 +321,7 @@ impl<'a> Host<'_, '_, 'a> {
         }
     }
 
-    /// True for an address of a family that works here (ruling intelligence 6).
+    /// True for an address of a family that works here (decision ipv6-and-probe-faults).
     fn reachable(&self, ip: &str) -> bool {
         self.web().ipv6_works || !ip.contains(':')
     }
@@ -485,8 +487,8 @@ impl<'a> Host<'_, '_, 'a> {
         }
     }
 
-    /// What the client compared of a page: length, title, headers. On a host of another site that a plain redirect led to,
-    /// headers prove nothing: block pages of their own servers share the common ones.
+    /// What the client compared of a page: length, title, headers. On a host of another site that a plain redirect led
+    /// to, headers prove nothing: block pages of their own servers share the common ones.
     fn compared(&self, truncated: bool) -> [Option<bool>; 3] {
         let compared = self.web().comparison;
         let headers = compared.headers.filter(|_| self.first || same_site(self.host, &self.web().host));

@@ -1,4 +1,4 @@
-//! The `test_keys` of web_connectivity as plain lists, whatever the version that wrote them (methods 1.2).
+//! The `test_keys` of web_connectivity as plain lists, whatever the version that wrote them.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -82,9 +82,9 @@ impl<'a> Request<'a> {
         guards::look(&|name| self.header(name), text)
     }
 
-    /// A page in place of the site's by its own protection or server: it says so, or it is an error (4xx) whose headers are
-    /// the site's or that a content network delivered, or the server is overloaded or counts requests (429). Blocks of a
-    /// network say none of that.
+    /// A page in place of the site's by its own protection or server: it says so, or it is an error (4xx) whose headers
+    /// are the site's or that a content network delivered, or the server is overloaded or counts requests (429). Blocks
+    /// of a network say none of that.
     pub fn is_challenge(&self, guarded: Guarded, headers_match: Option<bool>) -> bool {
         guarded.said
             || self.status >= 500
@@ -198,7 +198,7 @@ pub struct WebDocument<'a> {
     pub comparison: Comparison,
     /// What the client says of the whole HTTP step.
     pub http_failure: Option<Failure>,
-    /// One connection over IPv6 worked (ruling intelligence 6).
+    /// One connection over IPv6 worked (decision ipv6-and-probe-faults).
     pub ipv6_works: bool,
 }
 

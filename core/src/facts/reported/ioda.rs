@@ -1,8 +1,8 @@
-//! IODA (methods 1.9): answers of `outages/events` in both forms and of `outages/alerts`, and the table of investigated
-//! outages, whose times and scopes people typed (ruling intelligence 31).
+//! IODA: answers of `outages/events` in both forms and of `outages/alerts`, and the table of investigated
+//! outages, whose times and scopes people typed (decision import-counts).
 //!
 //! An outage is no censorship: nothing here says who wanted it, unless an investigation found a government behind it
-//! (methods 1.9: raw outages counted as censorship made 94 % of one month's incidents wrong).
+//! (raw outages counted as censorship made 94 % of one month's incidents wrong).
 
 use std::collections::BTreeMap;
 use std::io::BufRead;
@@ -203,8 +203,8 @@ impl Alert {
     }
 }
 
-/// How the ids of alerts begin, which are stored as they came: by whether something is amiss. The series follows, and the
-/// second.
+/// How the ids of alerts begin, which are stored as they came: by whether something is amiss. The series follows, and
+/// the second.
 const AMISS: &str = "alert-";
 const NORMAL: &str = "normal-";
 
@@ -226,7 +226,7 @@ fn series(event: &Event) -> Option<&str> {
 }
 
 /// Events as they are read, with outages in place of alerts: each reaches from the first alert of a series to the next
-/// normal one, in whatever order and in how many answers they came (ruling intelligence 15).
+/// normal one, in whatever order and in how many answers they came (decision order-of-data).
 pub fn joined(events: impl IntoIterator<Item = Event>) -> Vec<Event> {
     let mut found: Vec<Event> = Vec::new();
     let mut alerts: BTreeMap<String, Vec<Event>> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! Outage annotations of Cloudflare Radar (methods 1.10): the answer of `annotations/outages`, or its annotations alone.
+//! Outage annotations of Cloudflare Radar: the answer of `annotations/outages`, or its annotations alone.
 
 use std::io::BufRead;
 

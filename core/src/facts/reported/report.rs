@@ -48,9 +48,10 @@ pub struct Reported {
 impl Row for Reported {}
 
 impl Reported {
-    /// Joins two reports of one event. The higher version stays; of equal ones that with an end, then the later end, then
-    /// that which names more services, then the greater text: a join of a semilattice, so order, splits and repeats never matter
-    /// (ruling intelligence 15). That it went on until some day stays known, though a later version says no more.
+    /// Joins two reports of one event. The higher version stays; of equal ones that with an end, then the later end,
+    /// then that which names more services, then the greater text: a join of a semilattice, so order, splits and
+    /// repeats never matter (decision order-of-data). That it went on until some day stays known, though a later
+    /// version says no more.
     pub fn join(self, other: Reported) -> Reported {
         let leads = self.leads || other.leads;
         let heard = self.event.heard.max(other.event.heard);
@@ -228,8 +229,8 @@ const BEHIND: [&str; 2] = ["only", "possibly"];
 /// What is no service, but the way to them.
 const NO_SERVICE: [&str; 5] = ["internet", "mobile internet", "broadband", "mobile data", "connectivity"];
 
-/// The service that a text names: a platform's slug, the domain of a site or a known brand, else the name as it is written,
-/// in lower case. `None` for texts that name none.
+/// The service that a text names: a platform's slug, the domain of a site or a known brand, else the name as it is
+/// written, in lower case. `None` for texts that name none.
 pub fn service(name: &str) -> Option<String> {
     let name = name.trim().to_lowercase();
     if let Some(platform) = Platform::by_slug(&name) {

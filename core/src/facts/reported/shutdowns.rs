@@ -1,8 +1,8 @@
-//! Shutdown tables with the columns of Access Now's STOP data set (methods 1.12).
+//! Shutdown tables with the columns of Access Now's STOP data set.
 //!
 //! What the table is known to do: name several countries in one cell (`Laos; Myanmar`), write one country in several
 //! ways, repeat an event that goes on every year under another `count_year`, and end a few rows before they begin
-//! (ruling intelligence 31). Days are all it gives.
+//! (decision import-counts). Days are all it gives.
 
 use std::io::BufRead;
 
@@ -52,8 +52,9 @@ pub fn read(reader: &mut dyn BufRead, limit: u64, rows: &mut Rows<'_>) -> Result
     Ok(())
 }
 
-/// Up to when a row without an end says that its event went on. The table comes once a year and repeats what goes on, so the
-/// row speaks of the whole year that it is counted under. A table of a year that is not over ends with its newest date.
+/// Up to when a row without an end says that its event went on. The table comes once a year and repeats what goes on,
+/// so the row speaks of the whole year that it is counted under. A table of a year that is not over ends with its
+/// newest date.
 fn heard(status: &str, year: u32, now: Timestamp) -> Option<Timestamp> {
     let covered =
         Timestamp::parse(&format!("{:04}-01-01", year.saturating_add(1))).filter(|end| year > 0 && *end <= now);

@@ -99,9 +99,9 @@ fn every_column_of_a_shutdown_table_that_names_a_service_counts() {
     assert_eq!(events[4].event.areas, ["Andimeshk", "Fars", "Yazd Districts"]);
 }
 
-/// Ruling intelligence 31: several countries in a cell, ends before starts, years that differ.
+/// Decision import-counts: several countries in a cell, ends before starts, years that differ.
 #[test]
-fn ruling_31_the_traps_of_a_shutdown_table() {
+fn the_traps_of_a_shutdown_table() {
     let row = |start: &str, country: &str, end: &str, year: u32| {
         format!("{start},{country},,North,Shutdown,Full network,Unknown,{end},Other,,,,,{year}\n")
     };
@@ -142,9 +142,9 @@ fn only_what_a_shutdown_table_calls_ongoing_goes_on_and_only_for_the_year_of_the
     assert_eq!(heard("", "", 2024), None);
 }
 
-/// Ruling intelligence 15: any order of the rows, any split.
+/// Decision order-of-data: any order of the rows, any split.
 #[test]
-fn ruling_15_the_order_of_reports_means_nothing() {
+fn the_order_of_reports_means_nothing() {
     let row = |end: &str, year: u32| format!("2019-12-30,India,,North,Shutdown,Full network,,{end},,,,,,{year}\n");
     let rows = [row("", 2019), row("2020-02-01", 2020), row("2020-01-15", 2020), row("", 2020)];
     let one = |order: &[usize]| {
@@ -257,7 +257,7 @@ fn ioda_events_in_both_forms() {
     assert_eq!(five(&read_as(Source::Ioda, "{\n\"data\": [").0), [0, 0, 0, 0, 1], "a damaged document");
 }
 
-/// The trap of methods 1.9: an outage that goes on is told as one that ends where the question ended.
+/// A trap of these reports: an outage that goes on is told as one that ends where the question ended.
 #[test]
 fn an_outage_that_reaches_over_the_end_of_the_question_has_no_end_yet() {
     let row = |duration: u32, overlaps: bool| {
@@ -364,7 +364,8 @@ fn one_event_has_one_id_however_a_shutdown_table_words_its_area() {
     assert_eq!(row("Tehran, Qom").0, row("TEHRAN,  Qom").0);
 }
 
-/// Methods 1.12: cells of services are written by people. A name stays a name, a brand is its domain, a sentence is none.
+/// Methods 1.12: cells of services are written by people. A name stays a name, a brand is its domain, a sentence is
+/// none.
 #[test]
 fn services_that_are_no_platforms_keep_their_names() {
     for (cell, names) in [
@@ -472,9 +473,9 @@ fn curated_outages_are_the_same_as_csv_and_as_json_lines() {
     assert!(read(Source::Outages, &mut b"country,kind\nCU,outage\n".as_slice(), u64::MAX, None, NOW).is_err());
 }
 
-/// Ruling intelligence 37: nothing that could be somebody's address is kept.
+/// Decision addresses-discarded: nothing that could be somebody's address is kept.
 #[test]
-fn ruling_37_planted_addresses_are_not_kept() {
+fn planted_addresses_are_not_kept() {
     let planted = "198.51.100.77";
     let row = format!(
         "2023-03-01,Iran,,Tehran,Shutdown,Full network,,,Protests,No,No,\"{planted}, YouTube\",http://{planted}/x,2023\n"
@@ -507,7 +508,7 @@ fn hostile_bytes_never_panic() {
     assert!(json::is_spread(b"{") && !json::is_spread(b"{}"));
 }
 
-/// Ruling intelligence 31: three rows end before they begin, every other one is read.
+/// Decision import-counts: three rows end before they begin, every other one is read.
 #[test]
 fn the_real_shutdown_table_is_read_whole() {
     let Some(bytes) = real("shutdowns/stop_2016_2024.csv.gz") else { return };

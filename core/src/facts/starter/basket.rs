@@ -1,4 +1,4 @@
-//! The project's own basket of sites (ruling intelligence 36).
+//! The project's own basket of sites (decision starter-data).
 
 use std::sync::OnceLock;
 
@@ -43,7 +43,7 @@ mod tests {
     use crate::facts::starter::categories;
 
     #[test]
-    fn ruling_intelligence_36_the_basket_has_60_different_sites_with_live_categories() {
+    fn the_basket_has_60_different_sites_with_live_categories() {
         assert_eq!(all().len(), 60);
         let mut domains: Vec<_> = all().iter().map(|s| s.domain).collect();
         domains.sort_unstable();

@@ -7,7 +7,7 @@ use crate::engine::time::Timestamp;
 
 pub(super) const TEXT: &str = include_str!("known_blocks.tsv");
 
-/// Months after `confirmed_on` for which a row sets a status (ruling intelligence 28).
+/// Months after `confirmed_on` for which a row sets a status (decision kinds-of-lists).
 pub const VALID_MONTHS: i64 = 24;
 
 /// One documented block, of list kind `documented`.
@@ -28,7 +28,7 @@ pub struct KnownBlock {
 }
 
 impl KnownBlock {
-    /// Whether the row may set a status at that time (ruling intelligence 28).
+    /// Whether the row may set a status at that time (decision kinds-of-lists).
     pub fn sets_status(&self, now: Timestamp) -> bool {
         now < self.expires
     }
@@ -62,7 +62,7 @@ pub fn of_country(code: &str) -> &'static [KnownBlock] {
 }
 
 /// The row that answers for a target key: a host in normal form, a platform slug or a role key. A row of the platform
-/// answers for its essential roles, and a row of an essential host for its platform (ruling intelligence 29). With
+/// answers for its essential roles, and a row of an essential host for its platform (decision keys-and-roles). With
 /// several, the one confirmed last.
 pub fn find(country: &str, key: &str) -> Option<&'static KnownBlock> {
     // Most countries have none, and whose a key is takes longer than to see that.
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn ruling_intelligence_28_a_row_sets_a_status_for_24_months_after_its_date() {
+    fn a_row_sets_a_status_for_24_months_after_its_date() {
         let row = KnownBlock::from_row(["CN", "example.org", "", "", "2024-02-29", "https://example.org/"]).unwrap();
         assert_eq!(row.expires, Timestamp::parse("2026-02-28").unwrap());
         assert!(row.sets_status(Timestamp::parse("2026-02-27T23:59:59Z").unwrap()));

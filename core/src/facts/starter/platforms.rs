@@ -1,4 +1,4 @@
-//! Platforms and the roles they are made of (ruling intelligence 29).
+//! Platforms and the roles they are made of (decision keys-and-roles).
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn ruling_intelligence_29_every_platform_has_an_essential_role_and_each_key_one_platform() {
+    fn every_platform_has_an_essential_role_and_each_key_one_platform() {
         let mut keys = Vec::new();
         for platform in Platform::all() {
             assert!(platform.essential_roles().count() > 0, "{}", platform.slug);
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn ruling_intelligence_29_roles_without_a_host_are_the_series_that_tests_write() {
+    fn roles_without_a_host_are_the_series_that_tests_write() {
         use crate::facts::measurement::{Service, TargetKey};
         let keys = |service: &Service| {
             let service = *service;

@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ruling_intelligence_36_at_least_20_signatures_parse_and_are_unique() {
+    fn at_least_20_signatures_parse_and_are_unique() {
         assert!(all().len() >= 20);
         assert_eq!(all().len(), super::super::lines(TEXT).count(), "a row does not parse");
         let mut ids: Vec<_> = all().iter().map(|s| s.id).collect();

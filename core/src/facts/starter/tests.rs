@@ -12,7 +12,7 @@ const TABLES: [(&str, &str, usize); 5] = [
     ("signatures", signatures::TEXT, 9),
 ];
 
-/// The normal form of a target key (ruling intelligence 29).
+/// The normal form of a target key (decision keys-and-roles).
 fn is_normal_host(host: &str) -> bool {
     idna::domain_to_ascii_strict(host).is_ok_and(|ascii| ascii == host)
         && !host.starts_with("www.")
@@ -60,7 +60,7 @@ fn every_row_has_an_https_source_and_a_date_that_is_not_in_the_future() {
 }
 
 #[test]
-fn ruling_intelligence_29_every_host_is_in_the_normal_form_of_keys() {
+fn every_host_is_in_the_normal_form_of_keys() {
     let roles = Platform::all().iter().flat_map(|p| &p.roles).filter(|r| r.is_host()).map(|r| r.key);
     let blocks = known_blocks::all().iter().map(|b| b.target).filter(|t| Platform::by_slug(t).is_none());
     let basket = basket::all().iter().map(|s| s.domain);

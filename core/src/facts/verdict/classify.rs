@@ -1,4 +1,4 @@
-//! One raw OONI document to accessible / blocked / down / unknown (ruling intelligence 8).
+//! One raw OONI document to accessible / blocked / down / unknown (decision classify-one-document).
 //!
 //! The rules are the importer's own: what a document is classified as and what it votes for come from one judgement.
 
@@ -36,7 +36,7 @@ impl Label {
         }
     }
 
-    /// The three-state status: `down` is `unknown` there (ruling intelligence 8).
+    /// The three-state status: `down` is `unknown` there (decision classify-one-document).
     pub const fn status(self) -> &'static str {
         match self {
             Label::Down => "unknown",
@@ -51,8 +51,8 @@ pub struct Classification {
     pub label: Label,
     /// The deciding rule of each host or role, the measured one first.
     pub rules: Vec<RuleId>,
-    /// Calibrated probability that the document shows blocking. Under 0.5 with label `blocked` for the low-weight rules,
-    /// which is also why those never vote.
+    /// Calibrated probability that the document shows blocking. Under 0.5 with label `blocked` for the low-weight
+    /// rules, which is also why those never vote.
     pub probability: f64,
     /// How, when blocked.
     pub technique: Option<Technique>,
@@ -96,7 +96,7 @@ fn classify_document(document: &Document, fingerprints: &Fingerprints) -> Result
 }
 
 /// One blocked host or role makes the document blocked, one down makes it down; accessible takes the end of the chain,
-/// and that nothing failed for which a control would have to tell why (ruling intelligence 4).
+/// and that nothing failed for which a control would have to tell why (decision controls-from-peers).
 fn decide(found: &[Evaluated], interference: Option<&'static str>) -> Classification {
     let class = |evaluated: &Evaluated| evaluated.rule.rule().class;
     let usable = |evaluated: &&Evaluated| evaluated.vote != Vote::NeedsControl;

@@ -1,4 +1,4 @@
-//! The scenario table of the rulings (section 2), and variants of its families made by editing the documents.
+//! The table of scenarios (decision scenario-truths), and variants of its families made by editing the documents.
 
 use std::io::{BufRead, BufReader};
 
@@ -52,7 +52,7 @@ fn truth(name: &str) -> Label {
 }
 
 #[test]
-fn ruling_intelligence_section_2_every_scenario_has_its_class() {
+fn section_2_every_scenario_has_its_class() {
     let mut wrong = Vec::new();
     for fingerprints in [Fingerprints::default(), published()] {
         for (name, document) in scenarios() {

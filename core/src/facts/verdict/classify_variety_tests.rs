@@ -89,9 +89,10 @@ fn a_guard_that_answers_in_the_sites_place_is_no_block() {
     }
 }
 
-/// Ruling intelligence 6: IPv6 of a session without one IPv6 success says nothing, in raw documents as in rows.
+/// Decision ipv6-and-probe-faults: IPv6 of a session without one IPv6 success says nothing, in raw documents as in
+/// rows.
 #[test]
-fn ruling_intelligence_6_a_session_whose_ipv6_is_dead_says_nothing_of_a_site_with_ipv6_only() {
+fn a_session_whose_ipv6_is_dead_says_nothing_of_a_site_with_ipv6_only() {
     for failure in ["generic_timeout_error", "network_unreachable", "connection_refused"] {
         let mut request = request("https", Some(failure), 0, json!({}));
         request["address"] = json!(format!("[{V6}]:443"));
@@ -118,9 +119,9 @@ fn ruling_intelligence_6_a_session_whose_ipv6_is_dead_says_nothing_of_a_site_wit
     assert_eq!((found.label, found.rules), (Label::Blocked, vec![RuleId::TcpFailure]));
 }
 
-/// Ruling intelligence 6: beside a private IPv4 address a real one of a dead family changes nothing.
+/// Decision ipv6-and-probe-faults: beside a private IPv4 address a real one of a dead family changes nothing.
 #[test]
-fn ruling_intelligence_6_a_hijacked_ipv4_answer_is_told_by_its_address_whatever_ipv6_says() {
+fn a_hijacked_ipv4_answer_is_told_by_its_address_whatever_ipv6_says() {
     for addresses in [vec!["10.10.34.35"], vec!["10.10.34.35", V6], vec!["::1"], vec!["100.64.1.1"], vec!["0.0.0.0"]] {
         let found = classify(document(
             "https",
@@ -198,10 +199,10 @@ fn service(test: &str, keys: Value) -> Classification {
     classify(document)
 }
 
-/// Ruling intelligence 4: the test of a service has no control, so a lost role convicts nobody. Ruling intelligence 29: and a
-/// service whose pool is lost is not accessible because its web site works.
+/// Decision controls-from-peers: the test of a service has no control, so a lost role convicts nobody. Decision
+/// keys-and-roles: and a service whose pool is lost is not accessible because its web site works.
 #[test]
-fn rulings_intelligence_4_and_29_a_service_with_a_lost_role_is_unknown_and_never_accessible() {
+fn and_29_a_service_with_a_lost_role_is_unknown_and_never_accessible() {
     let ips = ["149.154.175.50", "149.154.167.51", "149.154.175.100", "149.154.167.91"];
     let telegram = |lost: usize, web: &str| {
         let connects: Vec<Value> = ips.iter().map(|ip| connect(ip, 80, None)).collect();

@@ -1,11 +1,11 @@
-//! Which measurements of volunteers' probes may vote: those that independent probes of the same network, or another source
-//! of measurements, agree with (ruling intelligence 25).
+//! Which measurements of volunteers' probes may vote: those that independent probes of the same network, or another
+//! source of measurements, agree with (decision probes-confirm-probes).
 //!
 //! Anybody can register a probe, so no single one decides anything. What probes say is compared within one network, one
-//! target and one span of six hours only: elsewhere the truth may be another. A probe speaks with a weight between 0 and 1:
-//! nothing as long as it is fresh, then by how often it was right. Probes behind one block of addresses are one voter,
-//! however many they are. A side is confirmed when it has two voters, a weight of 1 and three quarters of all weight: so
-//! two of three who lie leave the network undecided, and a fifth of liars changes nothing.
+//! target and one span of six hours only: elsewhere the truth may be another. A probe speaks with a weight between 0
+//! and 1: nothing as long as it is fresh, then by how often it was right. Probes behind one block of addresses are one
+//! voter, however many they are. A side is confirmed when it has two voters, a weight of 1 and three quarters of all
+//! weight: so two of three who lie leave the network undecided, and a fifth of liars changes nothing.
 
 use std::collections::BTreeMap;
 
@@ -77,8 +77,8 @@ pub fn confirmed(says: &[Say], other: Option<bool>) -> Option<bool> {
     Sides::of(says.iter(), other).winner(PROBE_VOTERS)
 }
 
-/// What a probe is measured by: what all others but those of its own block say, if another source is among them or they are
-/// at least three. Two strangers are no measure: they would punish the one honest probe on a network that censors.
+/// What a probe is measured by: what all others but those of its own block say, if another source is among them or they
+/// are at least three. Two strangers are no measure: they would punish the one honest probe on a network that censors.
 pub fn reference(says: &[Say], own: &Say, other: Option<bool>) -> Option<bool> {
     let others = || says.iter().filter(|say| say.block != own.block);
     let sides = Sides::of(others(), other);
@@ -107,9 +107,9 @@ mod tests {
         assert_eq!(confirmed(&[say(1, 1.0, true)], Some(false)), None);
     }
 
-    /// Ruling intelligence 25: 2 of 3 nodes on one network lying, and 200 fresh ones.
+    /// Decision probes-confirm-probes: 2 of 3 nodes on one network lying, and 200 fresh ones.
     #[test]
-    fn ruling_intelligence_25_two_liars_of_three_decide_nothing_and_fresh_ones_have_no_weight() {
+    fn two_liars_of_three_decide_nothing_and_fresh_ones_have_no_weight() {
         let says = [say(1, 0.5, true), say(2, 0.5, true), say(3, 0.5, false)];
         assert_eq!(confirmed(&says, None), None);
         let mut says: Vec<Say> = (10..210).map(|block| say(block, 0.0, true)).collect();
@@ -118,9 +118,9 @@ mod tests {
         assert_eq!(confirmed(&says, None), Some(false));
     }
 
-    /// Ruling intelligence 25: the only honest probe is not punished by two liars.
+    /// Decision probes-confirm-probes: the only honest probe is not punished by two liars.
     #[test]
-    fn ruling_intelligence_25_two_strangers_are_no_measure_but_three_or_another_source_are() {
+    fn two_strangers_are_no_measure_but_three_or_another_source_are() {
         let honest = say(1, 0.5, true);
         let liars = [honest, say(2, 1.0, false), say(3, 1.0, false)];
         assert_eq!(reference(&liars, &honest, None), None);

@@ -32,7 +32,7 @@ impl Evaluated {
         self.rule.rule().log10_lr
     }
 
-    /// The vote once it is known whether the target works on other networks (ruling intelligence 4).
+    /// The vote once it is known whether the target works on other networks (decision controls-from-peers).
     pub fn with_peers(&self, peers_succeed: bool) -> Vote {
         match (self.vote, peers_succeed) {
             (Vote::NeedsControl, true) => Vote::Blocked,
@@ -42,7 +42,7 @@ impl Evaluated {
     }
 }
 
-/// The vote of a rule by its ratio (ruling intelligence 9).
+/// The vote of a rule by its ratio (decision one-rule-one-vote).
 pub fn vote_of(rule: RuleId) -> Vote {
     let rule = rule.rule();
     match rule.class {
@@ -78,8 +78,8 @@ const LOST_TCP: u32 = flag::TCP_TIMEOUT | flag::TCP_RESET | flag::TCP_REFUSED | 
 const ANALYSIS_BLOCKED: u32 =
     flag::ANALYSIS_DNS | flag::ANALYSIS_TCP | flag::ANALYSIS_HTTP_DIFF | flag::ANALYSIS_HTTP_FAILURE;
 
-/// Half rule (ruling intelligence 5): at least half of the endpoints seen failed. An endpoint that also answered, on a
-/// retry, did not fail.
+/// Half rule (decision half-of-a-pool): at least half of the endpoints seen failed. An endpoint that also answered, on
+/// a retry, did not fail.
 fn half_failed(ok: u16, failed: u16) -> bool {
     let seen = (ok | failed).count_ones();
     seen > 0 && 2 * (failed & !ok).count_ones() >= seen
@@ -192,8 +192,8 @@ fn connected_only(set: &EndpointSet) -> Evaluated {
     if set.has(flag::TLS_OK) {
         return decide(RuleId::TlsValid, None);
     }
-    // Where only IPv6 failed and none of it works, the client's `tcp_ip` speaks of that (ruling intelligence 6); where
-    // connections work, it speaks of nothing.
+    // Where only IPv6 failed and none of it works, the client's `tcp_ip` speaks of that (decision
+    // ipv6-and-probe-faults); where connections work, it speaks of nothing.
     let v6_dead = set.has(flag::V6_TCP_FAILED | flag::V6_TLS_FAILED) && !set.has(flag::V6_OK);
     let claims = if v6_dead || set.connect_ok != 0 { ANALYSIS_BLOCKED & !flag::ANALYSIS_TCP } else { ANALYSIS_BLOCKED };
     if set.has(claims) && !set.has(flag::ANALYSIS_HTTP_DIFF) {
@@ -202,7 +202,7 @@ fn connected_only(set: &EndpointSet) -> Evaluated {
     if set.connect_ok != 0 {
         return decide(RuleId::TcpOk, None);
     }
-    // IPv6 counts only in a session where IPv6 works at all (ruling intelligence 6).
+    // IPv6 counts only in a session where IPv6 works at all (decision ipv6-and-probe-faults).
     if set.has(flag::V6_OK) && set.has(flag::V6_TLS_FAILED) {
         return failure(set, RuleId::TlsOther, RuleId::TlsFailureNoControl, Technique::Tls);
     }

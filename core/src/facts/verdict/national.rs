@@ -36,7 +36,7 @@ pub struct Member<'a> {
     /// IPv4 addresses by the network table; `None` when the operator imported no table.
     pub addresses: Option<u64>,
     /// Not a network but the country as seen from outside, by sources that name no network: half the weight of the
-    /// smallest network, and never counted as one (ruling intelligence 32).
+    /// smallest network, and never counted as one (decision country-of-networks).
     pub remote: bool,
     pub verdict: &'a NetworkVerdict,
 }
@@ -66,10 +66,10 @@ pub struct CountryVerdict {
     pub techniques: Vec<Technique>,
 }
 
-/// Combines the networks of a country (rulings intelligence 7, second look T1).
+/// Combines the networks of a country (decisions weight-of-networks and one-probability).
 ///
-/// Weight is spread over the networks that had a verdict when the newest vote of any came, so nothing but new evidence makes
-/// a country blocked. It is blocked or accessible only while a network of that status is left.
+/// Weight is spread over the networks that had a verdict when the newest vote of any came, so nothing but new evidence
+/// makes a country blocked. It is blocked or accessible only while a network of that status is left.
 pub fn verdict(members: &[Member<'_>]) -> CountryVerdict {
     let with = |status: Status| -> Vec<&Member<'_>> {
         members.iter().filter(|member| member.verdict.status == status).collect()
@@ -118,8 +118,8 @@ fn count(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }
 
-/// The weight of a network with so many IPv4 addresses: their square root, at least that of 256; so all weigh the same without
-/// a table (ruling intelligence 7).
+/// The weight of a network with so many IPv4 addresses: their square root, at least that of 256; so all weigh the same
+/// without a table (decision weight-of-networks).
 pub fn network_weight(addresses: Option<u64>) -> f64 {
     (addresses.unwrap_or(0).max(MIN_ADDRESSES) as f64).sqrt()
 }
@@ -180,7 +180,7 @@ pub fn techniques<'a>(counts: impl Iterator<Item = &'a BTreeMap<Technique, u32>>
     out.into_iter().map(|(technique, _)| technique).collect()
 }
 
-/// Who stands behind a list (ruling intelligence 28).
+/// Who stands behind a list (decision kinds-of-lists).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ListKind {
     Official,
@@ -200,7 +200,7 @@ pub struct ListEntry {
 }
 
 impl ListEntry {
-    /// Whether it sets a status at a time where measurements do not decide (ruling intelligence 28).
+    /// Whether it sets a status at a time where measurements do not decide (decision kinds-of-lists).
     pub fn speaks(&self, now: Timestamp) -> bool {
         self.kind != ListKind::Community && (0..=KNOWN_LIST_AGE).contains(&now.since(self.date))
     }
@@ -233,13 +233,13 @@ pub struct Answer {
     pub evidence_count: u32,
     /// Named by any list, of whatever kind and age.
     pub listed: bool,
-    /// Newest counted measurement; the list's date; the time of the answer (ruling intelligence 27).
+    /// Newest counted measurement; the list's date; the time of the answer (decision counts-and-basis).
     pub last_checked: Timestamp,
 }
 
-/// A decided measurement wins; an undecided one yields to a list that is young and not a community's; without either the
-/// answer is unknown (rulings intelligence 27 and 28). `measurements` counts those inside the age limit, with or without
-/// a vote, and `last_measured` is the newest of them.
+/// A decided measurement wins; an undecided one yields to a list that is young and not a community's; without either
+/// the answer is unknown (decisions counts-and-basis and kinds-of-lists). `measurements` counts those inside the age
+/// limit, with or without a vote, and `last_measured` is the newest of them.
 pub fn answer(
     measured: &CountryVerdict,
     measurements: u32,

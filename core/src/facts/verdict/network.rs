@@ -40,12 +40,13 @@ pub struct NetworkVerdict {
     pub then: Option<Status>,
     /// Rather blocked in some hours of the week, or in part, than always.
     pub intermittent: bool,
-    /// Probability that a block is in force, whatever hours it keeps; and that when the newest vote of any network came.
+    /// Probability that a block is in force, whatever hours it keeps; and that when the newest vote of any network
+    /// came.
     pub p_blocked: f64,
     pub p_blocked_then: f64,
-    /// Probability that `status` is right; 0 for unknown (ruling intelligence 26).
+    /// Probability that `status` is right; 0 for unknown (decision confidence-of-status).
     pub confidence: f64,
-    /// 0-1, grows with the votes (ruling intelligence 26).
+    /// 0-1, grows with the votes (decision confidence-of-status).
     pub evidence_strength: f64,
     /// Weighted blocked and clear votes ([`NetworkVerdict::posterior`]).
     pub weights: (f64, f64),
@@ -65,7 +66,7 @@ pub struct Heard<'a> {
     pub asn: u32,
     /// Oldest first; twice the age limit back and more, where there are any.
     pub votes: &'a [HourVote],
-    /// Fails too many control sites to decide anything (ruling intelligence 22).
+    /// Fails too many control sites to decide anything (decision failing-elsewhere).
     pub broken: bool,
 }
 
@@ -92,11 +93,11 @@ pub fn newest(heard: &[Heard<'_>], now: Timestamp) -> Option<i64> {
     heard.iter().filter_map(last).max()
 }
 
-/// Judges the networks of a country together: a block on one makes blocks on the others likelier. `free` is how likely a
-/// session on a network fails in an hour where nobody blocks the target.
+/// Judges the networks of a country together: a block on one makes blocks on the others likelier. `free` is how likely
+/// a session on a network fails in an hour where nobody blocks the target.
 ///
-/// The votes are those that counted when the newest one came. Since then beliefs move with time alone, so what passes the
-/// age limit takes verdicts away and makes none.
+/// The votes are those that counted when the newest one came. Since then beliefs move with time alone, so what passes
+/// the age limit takes verdicts away and makes none.
 pub fn verdicts(
     heard: &[Heard<'_>],
     now: Timestamp,
@@ -191,8 +192,8 @@ fn verdict(
 
 impl NetworkVerdict {
     /// Posterior of the blocked share of votes, given the rate at which the target fails where it is not blocked
-    /// ([`down_rate`]) and the share of control sites that fail on this network. Computed where it is shown: most answers
-    /// do not, and what it rests on must be looked up.
+    /// ([`down_rate`]) and the share of control sites that fail on this network. Computed where it is shown: most
+    /// answers do not, and what it rests on must be looked up.
     pub fn posterior(&self, down_rate: f64, control_failures: Option<f64>) -> Beta {
         let (blocked, clear) = self.weights;
         Beta::prior(down_rate.max(control_failures.unwrap_or(0.0)), PRIOR_STRENGTH).after(blocked, clear)
@@ -203,7 +204,7 @@ fn count(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }
 
-/// Confidence of a status from the probability of blocking (rulings intelligence 26 and 27).
+/// Confidence of a status from the probability of blocking (decisions confidence-of-status and counts-and-basis).
 pub fn confidence(status: Status, p_blocked: f64) -> f64 {
     match status {
         Status::Blocked => p_blocked,
@@ -218,7 +219,7 @@ pub fn evidence_strength(votes: f64) -> f64 {
 }
 
 /// The rate at which a target fails where nobody blocks it: the median of its failure rates in other countries when at
-/// least five have one, else 0.03 (ruling intelligence 22).
+/// least five have one, else 0.03 (decision failing-elsewhere).
 pub fn down_rate(other_countries: &[f64]) -> f64 {
     let mut rates: Vec<f64> = other_countries.iter().copied().filter(|rate| rate.is_finite()).collect();
     if rates.len() < DOWN_RATE_COUNTRIES {
@@ -243,8 +244,8 @@ pub fn down_rate_but(sorted: &[f64], own: f64) -> f64 {
     if left % 2 == 1 { at(middle) } else { 0.5 * (at(middle.wrapping_sub(1)) + at(middle)) }
 }
 
-/// Sessions of one software version in one place: a network in a span of [`INSTRUMENT_SPAN`] hours. Only sessions of one
-/// place are compared, so a block that begins between two versions, or keeps office hours, is no fault of either.
+/// Sessions of one software version in one place: a network in a span of [`INSTRUMENT_SPAN`] hours. Only sessions of
+/// one place are compared, so a block that begins between two versions, or keeps office hours, is no fault of either.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VersionCount {
     /// Platform and version, as [`software_of`](crate::facts::measurement::types::software_of) gives them.
@@ -257,7 +258,7 @@ pub struct VersionCount {
 }
 
 /// The versions whose failures follow the software and not the network: nearly all of their sessions fail on at least
-/// three networks while other versions work there at the same time (methods 4.1 step 7). Their failures are to be left
+/// three networks while other versions work there at the same time. Their failures are to be left
 /// out.
 pub fn instrument_faults(counts: &[VersionCount]) -> Vec<u32> {
     let mut versions: Vec<u32> = counts.iter().map(|count| count.version).collect();

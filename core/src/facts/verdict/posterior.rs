@@ -28,7 +28,7 @@ pub struct Calibration {
 }
 
 impl Calibration {
-    /// OONI's published map, fitted on 126 adjudicated measurements (methods 3.1). It never says more than 0.994 or less
+    /// OONI's published map, fitted on 126 adjudicated measurements. It never says more than 0.994 or less
     /// than 0.0045: the corpus supports no more.
     pub const fn cold_start() -> Calibration {
         Calibration {
@@ -39,7 +39,7 @@ impl Calibration {
         }
     }
 
-    /// A map fitted on the operator's own labels, on log10 odds (methods 4.1 step 8).
+    /// A map fitted on the operator's own labels, on log10 odds.
     pub const fn fitted(intercept: f64, slope: f64) -> Calibration {
         Calibration { intercept, slope, on_odds: true, source: "own_labels" }
     }
@@ -51,8 +51,8 @@ impl Calibration {
     }
 }
 
-/// log10 of how much likelier so many blocked votes of all are when their own share is the rule than where the share `quiet`
-/// fails: the generalized likelihood ratio of the binomial (Wilks 1938); 0 when they are no more than that.
+/// log10 of how much likelier so many blocked votes of all are when their own share is the rule than where the share
+/// `quiet` fails: the generalized likelihood ratio of the binomial (Wilks 1938); 0 when they are no more than that.
 pub fn log10_share_ratio(blocked: f64, all: f64, quiet: f64) -> f64 {
     let share = if all > 0.0 { blocked / all } else { 0.0 };
     if share <= quiet {

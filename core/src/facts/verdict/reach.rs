@@ -17,8 +17,8 @@ pub struct Voice {
 const STEPS: usize = 1024;
 
 /// The probability, 0-1, that the networks which block have [`NATIONAL_SHARE`] of the weight, or [`SEVERAL_SHARE`] on
-/// [`SEVERAL_NETWORKS`] (ruling intelligence 7), as if each blocked by itself; 0 without any. Shares are added up in steps of
-/// about a thousandth, exactly where all networks weigh the same.
+/// [`SEVERAL_NETWORKS`] (decision weight-of-networks), as if each blocked by itself; 0 without any. Shares are added up
+/// in steps of about a thousandth, exactly where all networks weigh the same.
 pub fn reached(voices: &[Voice]) -> f64 {
     let total: f64 = voices.iter().map(|voice| voice.weight).sum();
     if voices.is_empty() || total <= 0.0 {

@@ -1,8 +1,8 @@
 //! The rule list: stable ids, log10 likelihood ratios and what each rule means.
 //!
 //! A measurement is decided by ONE rule per target. Its ratio gives the vote (blocked at >= +1, clear at <= -0.2, else
-//! masked; ruling intelligence 9) and enters the probability, nothing else. Ratios marked "OONI labels" are the published
-//! ones of 126 adjudicated measurements (methods 3.1); the rest are our choice and say so.
+//! masked; decision one-rule-one-vote) and enters the probability, nothing else. Ratios marked "OONI labels" are the
+//! published ones of 126 adjudicated measurements; the rest are our choice and say so.
 
 use super::technique::Technique;
 
@@ -26,7 +26,7 @@ pub struct Rule {
     pub class: Class,
     /// log10 of P(rule fires | blocked) / P(rule fires | not blocked); 0 for masked and down.
     pub log10_lr: f64,
-    /// Counts only while a control works: peers on other networks (ruling intelligence 4).
+    /// Counts only while a control works: peers on other networks (decision controls-from-peers).
     pub needs_control: bool,
     /// What it labels unless the evidence tells more.
     pub technique: Option<Technique>,
@@ -70,11 +70,11 @@ macro_rules! rules {
     };
 }
 
-const LABELS: &str = "OONI labels (methods 3.1)";
-const RULING: &str = "ruling intelligence 5";
-const FASTPATH: &str = "fastpath sensitivity and specificity (methods 3.1)";
+const LABELS: &str = "OONI labels";
+const RULING: &str = "decision half-of-a-pool";
+const FASTPATH: &str = "fastpath sensitivity and specificity";
 const OURS: &str = "our choice";
-const CONFIRM: &str = "ruling intelligence 25";
+const CONFIRM: &str = "decision probes-confirm-probes";
 
 use Technique as T;
 
@@ -168,7 +168,7 @@ rules! {
         "The probe's own network or host failed: unreachable network, no IPv6, no memory.";
     NoEvidence = 48, "no_evidence", Masked, 0.0, false, None, OURS, "Nothing was tried that could tell.";
     NoControl = 49, "no_control", Masked, 0.0, false, None, OURS,
-        "Something failed, with none of the controls of ruling intelligence 4.";
+        "Something failed, with none of the controls of decision controls-from-peers.";
     RemoteMatch = 50, "remote.match", Clear, -0.48, false, None, OURS,
         "A server in the country, asked from outside, answers as for its controls (ratio of the fastpath).";
     ProbeUnconfirmed = 51, "probe.unconfirmed", Masked, 0.0, false, None, CONFIRM,

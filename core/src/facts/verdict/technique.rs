@@ -1,5 +1,5 @@
 //! The taxonomy of blocking techniques, and the one table that maps it to wire names
-//! (ruling intelligence 29, intelligence specification 0.4).
+//! (decision keys-and-roles, intelligence specification 0.4).
 
 macro_rules! techniques {
     ($($(#[doc = $doc:literal])* $name:ident = $code:literal, $dotted:literal, $wire:literal, $block:literal;)+) => {
@@ -100,7 +100,7 @@ impl Technique {
         self.as_str().split('.').next().unwrap_or("")
     }
 
-    /// True for itself and every name above it: hierarchical comparison (methods 3.3).
+    /// True for itself and every name above it: hierarchical comparison.
     pub fn is_within(self, ancestor: &str) -> bool {
         self.as_str().strip_prefix(ancestor).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
     }

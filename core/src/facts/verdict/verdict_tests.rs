@@ -45,7 +45,7 @@ fn judge(list: &[(i64, bool)]) -> NetworkVerdict {
 }
 
 #[test]
-fn ruling_second_look_t1_a_status_is_what_its_probability_says() {
+fn a_status_is_what_its_probability_says() {
     assert_eq!(judge(&[(1, true), (2, true)]).status, Status::Blocked);
     assert_eq!(judge(&[(1, true), (1, true)]).status, Status::Unknown, "one hour, two vote keys");
     assert_eq!(judge(&[(1, true), (2, false), (3, false), (4, false)]).status, Status::Accessible);
@@ -69,7 +69,7 @@ fn ruling_second_look_t1_a_status_is_what_its_probability_says() {
     }
 }
 
-/// Rulings intelligence 22, second look T1, measured: what fails now and then is no block.
+/// Decisions failing-elsewhere and one-probability, measured: what fails now and then is no block.
 #[test]
 fn a_clean_site_that_is_measured_every_hour_is_not_blocked() {
     let mut dice = Dice(11);
@@ -89,7 +89,7 @@ fn a_clean_site_that_is_measured_every_hour_is_not_blocked() {
 }
 
 #[test]
-fn ruling_intelligence_12_old_votes_decide_nothing() {
+fn old_votes_decide_nothing() {
     let days = |d: i64| d * 24;
     let blocked = |ago: i64| (0..6).rev().map(|n| vote(days(ago) + n, true)).collect::<Vec<_>>();
     let status = |ago: i64, messaging| verdict(&blocked(ago), Ageing::of(messaging), 0.03).status;
@@ -105,7 +105,7 @@ fn ruling_intelligence_12_old_votes_decide_nothing() {
 }
 
 #[test]
-fn ruling_intelligence_13_a_network_day_weighs_at_most_eight_votes() {
+fn a_network_day_weighs_at_most_eight_votes() {
     let day = NOW_HOUR.div_euclid(24) * 24 - 24;
     let on = |hours: i64| -> Vec<HourVote> {
         (0..hours).map(|n| HourVote { hour: day + n * 24 / hours, vote_key: n as u32, ..vote(0, true) }).collect()
@@ -122,7 +122,7 @@ fn session(asn: u32, hours_ago: i64, key: u32, rule: RuleId) -> Session {
 }
 
 #[test]
-fn ruling_intelligence_13_an_hour_votes_once_per_key_and_blocked_needs_half() {
+fn an_hour_votes_once_per_key_and_blocked_needs_half() {
     let peers = Peers::default();
     let list = [
         session(1, 1, 7, RuleId::TlsReset),
@@ -142,7 +142,7 @@ fn ruling_intelligence_13_an_hour_votes_once_per_key_and_blocked_needs_half() {
 }
 
 #[test]
-fn ruling_intelligence_4_peers_are_three_sessions_on_two_other_networks_within_a_day() {
+fn peers_are_three_sessions_on_two_other_networks_within_a_day() {
     let mut peers = Peers::default();
     peers.add(2, NOW_HOUR, 2);
     assert!(!peers.succeed(Some(1), NOW_HOUR));
@@ -156,7 +156,7 @@ fn ruling_intelligence_4_peers_are_three_sessions_on_two_other_networks_within_a
 }
 
 #[test]
-fn ruling_intelligence_9_ratios_decide_votes() {
+fn ratios_decide_votes() {
     assert_eq!(vote_of(RuleId::TlsReset), Vote::Blocked);
     assert_eq!(vote_of(RuleId::TcpOk), Vote::Clear);
     assert_eq!(vote_of(RuleId::DnsUnmatched), Vote::Masked);
@@ -166,7 +166,7 @@ fn ruling_intelligence_9_ratios_decide_votes() {
 }
 
 #[test]
-fn ruling_intelligence_22_a_broken_network_decides_nothing_and_the_down_rate_is_a_median() {
+fn a_broken_network_decides_nothing_and_the_down_rate_is_a_median() {
     let all = [vote(3, true), vote(2, true), vote(1, true)];
     let status = |broken| {
         let heard = [Heard { asn: 1, votes: &all, broken }];
@@ -183,7 +183,7 @@ fn member(asn: u32, addresses: u64, verdict: &NetworkVerdict) -> Member<'_> {
 }
 
 #[test]
-fn ruling_intelligence_7_networks_weigh_by_the_root_of_their_addresses() {
+fn networks_weigh_by_the_root_of_their_addresses() {
     let blocked = judge(&[(1, true), (2, true)]);
     let clear = judge(&[(1, false), (2, false), (3, false), (4, false), (5, false)]);
     let none = judge(&[]);
@@ -210,7 +210,7 @@ fn a_country_of_which_little_was_measured_is_not_blocked() {
     assert_eq!((of(256), of(1_000_000)), (Status::Unknown, Status::Blocked));
 }
 
-/// Second look T1: without new evidence the probability moves only towards the rate.
+/// Decision one-probability: without new evidence the probability moves only towards the rate.
 #[test]
 fn time_alone_moves_the_probability_of_a_country_only_towards_the_rate_and_blocks_nothing() {
     let mut dice = Dice(9);
@@ -246,7 +246,7 @@ fn time_alone_moves_the_probability_of_a_country_only_towards_the_rate_and_block
 }
 
 #[test]
-fn rulings_intelligence_27_and_28_lists_fill_in_only_when_measurements_are_undecided() {
+fn and_28_lists_fill_in_only_when_measurements_are_undecided() {
     let unknown = national::verdict(&[]);
     let decided =
         national::verdict(&[member(1, 1_000, &judge(&[(1, false), (2, false), (3, false), (4, false), (5, false)]))]);

@@ -25,7 +25,7 @@ pub struct Session {
 }
 
 /// The vote of one (network, vote key, hour): blocked when at least half of its measurements are
-/// (ruling intelligence 13).
+/// (decision vote-per-hour).
 #[derive(Debug, Clone, PartialEq)]
 pub struct HourVote {
     /// Hours since the epoch.
@@ -42,7 +42,7 @@ pub struct HourVote {
     pub rules: BTreeMap<RuleId, u32>,
 }
 
-/// Half-life, age limit and the like differ for messaging services (rulings intelligence 12, methods 4.1).
+/// Half-life, age limit and the like differ for messaging services (decision age-limit).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ageing {
     pub limit: i64,
@@ -59,13 +59,13 @@ impl Ageing {
     }
 }
 
-/// Clear sessions of one target by hour and network: the peers that serve as controls (ruling intelligence 4).
+/// Clear sessions of one target by hour and network: the peers that serve as controls (decision controls-from-peers).
 #[derive(Debug, Clone, Default)]
 pub struct Peers {
     /// (hour, network, sessions), in the order of their days.
     clear: Vec<(i64, u32, u32)>,
-    /// Spans of [`OUTAGE_HOURS`] in which it worked in other countries within the time of peers, by their numbers since the
-    /// epoch.
+    /// Spans of [`OUTAGE_HOURS`] in which it worked in other countries within the time of peers, by their numbers since
+    /// the epoch.
     spans: BTreeSet<i64>,
 }
 
@@ -90,8 +90,8 @@ impl Peers {
         self.clear.insert(at, (hour, asn, sessions));
     }
 
-    /// The target worked in other countries around this hour: two numbers from the reserved end of the range stand for their
-    /// networks.
+    /// The target worked in other countries around this hour: two numbers from the reserved end of the range stand for
+    /// their networks.
     pub fn add_abroad(&mut self, hour: i64) {
         self.add(u32::MAX, hour, PEER_SESSIONS as u32);
         self.add(u32::MAX - 1, hour, 1);
@@ -102,7 +102,7 @@ impl Peers {
         self.spans.insert(hour.div_euclid(OUTAGE_HOURS));
     }
 
-    /// What a session says, with the peers for a control where it has none (ruling intelligence 4).
+    /// What a session says, with the peers for a control where it has none (decision controls-from-peers).
     pub fn vote(&self, session: &Session) -> Vote {
         let needs_peers = session.evaluated.vote == Vote::NeedsControl;
         let has_peers =
@@ -133,11 +133,11 @@ impl Peers {
     }
 }
 
-// `succeed` tells one network from several, which is what the ruling asks for.
+// `succeed` tells one network from several, which is what the decision asks for.
 const _: () = assert!(PEER_NETWORKS == 2);
 
 /// The votes of one network, oldest first. Masked and down sessions vote for nothing. Independent of the order of
-/// `sessions` (ruling intelligence 15).
+/// `sessions` (decision order-of-data).
 pub fn votes(sessions: &[Session], peers: &Peers) -> Vec<HourVote> {
     let mut sessions = sessions.to_vec();
     sessions.sort_unstable_by_key(order);
@@ -195,7 +195,7 @@ pub(super) fn hour_after(now: Timestamp, age: i64) -> i64 {
     start.div_euclid(HOUR) + i64::from(start.rem_euclid(HOUR) != 0)
 }
 
-/// Weighted counts of blocked and clear votes: each network-day scaled down to 8 votes (ruling intelligence 13), each
+/// Weighted counts of blocked and clear votes: each network-day scaled down to 8 votes (decision vote-per-hour), each
 /// vote halved by age.
 pub fn weighted(votes: &[HourVote], now: Timestamp, ageing: Ageing) -> (f64, f64) {
     let mut totals = (0.0, 0.0);
@@ -208,8 +208,8 @@ pub fn weighted(votes: &[HourVote], now: Timestamp, ageing: Ageing) -> (f64, f64
     totals
 }
 
-/// The votes of each day with the factor that scales them down to the cap (ruling intelligence 13). `votes` is sorted by
-/// hour.
+/// The votes of each day with the factor that scales them down to the cap (decision vote-per-hour). `votes` is sorted
+/// by hour.
 pub fn by_day(votes: &[HourVote]) -> impl Iterator<Item = (f64, &[HourVote])> {
     let days = votes.chunk_by(|a, b| day_of(a.hour) == day_of(b.hour));
     days.map(|votes| (day_scale(u32::try_from(votes.len()).unwrap_or(u32::MAX)), votes))

@@ -1,10 +1,10 @@
-//! Alerts: who subscribed hears of an incident by webhook (interface 4.6 and section 6).
+//! Alerts: who subscribed hears of an incident by webhook.
 //!
 //! Subscriptions belong to the API key that made them, and live in its account actor beside the queue of deliveries
-//! ([`crate::relay::webhook`]). When an incident changes, its actor decides, in the turn that stores the change, whether
-//! subscribers hear of it ([`news`]) and hands that to the one actor of kind `alert` ([`desk`]), which knows which keys
-//! want news of which countries and passes it on, some keys a turn, so that ten thousand subscribers hold up nothing.
-//! Each account then chooses among its own subscriptions and has the body delivered.
+//! ([`crate::relay::webhook`]). When an incident changes, its actor decides, in the turn that stores the change,
+//! whether subscribers hear of it ([`news`]) and hands that to the one actor of kind `alert` ([`desk`]), which knows
+//! which keys want news of which countries and passes it on, some keys a turn, so that ten thousand subscribers hold up
+//! nothing. Each account then chooses among its own subscriptions and has the body delivered.
 //!
 //! | Module | What |
 //! |---|---|
@@ -29,8 +29,8 @@ pub use routes::ROUTES;
 
 /// Most subscriptions of one key; our choice.
 pub const MAX_SUBSCRIPTIONS: usize = 100;
-/// How long ago an incident may have begun or ended for its being recorded to be news, in microseconds (ruling
-/// intelligence 16): importing old data pages nobody.
+/// How long ago an incident may have begun or ended for its being recorded to be news, in microseconds (decision
+/// incident-ids): importing old data pages nobody.
 pub const RECENT: i64 = 7 * DAY;
 
 /// The one actor that knows who subscribed to what.

@@ -42,7 +42,7 @@ pub struct News {
     pub body: String,
 }
 
-/// The payload (interface section 6).
+/// The payload.
 #[derive(Serialize)]
 struct Payload<'a> {
     event: &'static str,

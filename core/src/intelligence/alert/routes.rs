@@ -1,4 +1,4 @@
-//! `/api/alerts` (interface 4.6; spec intelligence 9).
+//! `/api/alerts`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -106,7 +106,8 @@ pub struct SubscriptionBody {
     pub last_status: Option<u16>,
     /// Failed attempts since the last success.
     pub failure_count: u32,
-    /// Whether the receiver's failures switched it off: it answered 410, or failed 20 attempts in a row over a day and more.
+    /// Whether the receiver's failures switched it off: it answered 410, or failed 20 attempts in a row over a day and
+    /// more.
     pub disabled_by_failures: bool,
     /// Deliveries that wait; beyond 10000 nothing is added.
     pub pending: u32,

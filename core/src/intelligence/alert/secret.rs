@@ -1,7 +1,7 @@
 //! The secret of a subscription: `whsec_` and the base64 of 48 bytes: 16 of the account, 24 random, 8 of a MAC.
 //!
-//! It signs deliveries: `X-Svc-Signature` with its whole text, Standard Webhooks with the decoded bytes. And its text is
-//! the subscriber key of interface 5.5, which names the account that can say whether it is one.
+//! It signs deliveries: `X-Svc-Signature` with its whole text, Standard Webhooks with the decoded bytes. And its text
+//! is the subscriber key, which names the account that can say whether it is one.
 
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;

@@ -224,9 +224,9 @@ fn what_subscribers_hear_follows_the_life_of_the_incident() {
     assert_eq!(ids.len(), 6, "each has an id of its own");
 }
 
-/// Ruling intelligence 16: alerts fire only for incidents that started or changed in the last 7 days.
+/// Decision incident-ids: alerts fire only for incidents that started or changed in the last 7 days.
 #[test]
-fn ruling_intelligence_16_importing_old_incidents_pages_nobody() {
+fn importing_old_incidents_pages_nobody() {
     let scene = Scene::new(|_, _| Some(200));
     let key = scene.key();
     scene.subscribe(&key, json!({ "webhook_url": URL }));
@@ -286,10 +286,10 @@ fn country_and_severity_choose_and_nobody_hears_twice() {
     assert_eq!((&stats["activeSubscriptions"], &stats["countriesMonitored"]), (&json!(5), &json!(250)), "{stats}");
 }
 
-/// Interface section 6 and rulings intelligence 38: after 2, 4, 8, 16 and 32 minutes, the last at +62, whatever the
-/// receiver asks for, under one id.
+/// Interface section 6 and decision features-dates-retries: after 2, 4, 8, 16 and 32 minutes, the last at +62, whatever
+/// the receiver asks for, under one id.
 #[test]
-fn ruling_intelligence_38_a_failed_delivery_follows_the_exact_schedule() {
+fn a_failed_delivery_follows_the_exact_schedule() {
     let scene = Scene::new(|_, number| if number % 2 == 0 { Some(503) } else { None });
     let key = scene.key();
     let made = scene.subscribe(&key, json!({ "webhook_url": URL }));
@@ -309,10 +309,11 @@ fn ruling_intelligence_38_a_failed_delivery_follows_the_exact_schedule() {
     assert_eq!(stats["webhookSuccessRate"], json!(0.0));
 }
 
-/// Ruling intelligence 38: waits are counted from when the attempt before was due, so what waited for another delivery, or
-/// took its time, moves nothing. After an outage longer than a wait they begin anew, and no two attempts come at once.
+/// Decision features-dates-retries: waits are counted from when the attempt before was due, so what waited for another
+/// delivery, or took its time, moves nothing. After an outage longer than a wait they begin anew, and no two attempts
+/// come at once.
 #[test]
-fn ruling_intelligence_38_slow_attempts_do_not_move_the_schedule_and_an_outage_crowds_nothing() {
+fn slow_attempts_do_not_move_the_schedule_and_an_outage_crowds_nothing() {
     let scene = Scene::new(|_, _| None);
     let key = scene.key();
     let made = scene.subscribe(&key, json!({ "webhook_url": URL }));
@@ -436,7 +437,7 @@ fn a_delivery_of_the_log_can_be_sent_again_under_its_id() {
     scene.ask("POST", &format!("{path}/{delivery}/replay"), &scene.key(), json!({}), 404);
 }
 
-/// Issue: secret rotation with overlap; interface 5.5: the text of the secret is the subscriber key.
+/// A secret rotates with an overlap: the text of the secret is the subscriber key.
 #[test]
 fn after_a_rotation_both_secrets_sign_for_a_day_and_are_subscriber_keys() {
     let scene = Scene::new(|_, _| Some(200));
@@ -482,9 +483,9 @@ fn account(made: &Value) -> String {
     made["id"].as_str().unwrap()[..22].to_owned()
 }
 
-/// Ruling foundation-relay 24: sealed under the master key, and moved under a new one.
+/// Decision master-key-file: sealed under the master key, and moved under a new one.
 #[test]
-fn ruling_foundation_relay_24_secrets_are_stored_sealed_and_move_under_a_new_master_key() {
+fn secrets_are_stored_sealed_and_move_under_a_new_master_key() {
     let scene = Scene::new(|_, _| Some(200));
     let key = scene.key();
     let made = scene.subscribe(&key, json!({ "webhook_url": URL }));
@@ -507,9 +508,9 @@ fn ruling_foundation_relay_24_secrets_are_stored_sealed_and_move_under_a_new_mas
     assert_eq!(got[0].header("x-svc-signature"), Some(format!("sha256={}", encode_hex(&plain)).as_str()));
 }
 
-/// Ruling foundation-relay 19: a fan-out is bounded work per turn, and reaches everybody once.
+/// Decision bounded-commits: a fan-out is bounded work per turn, and reaches everybody once.
 #[test]
-fn ruling_foundation_relay_19_many_keys_hear_some_a_turn() {
+fn many_keys_hear_some_a_turn() {
     let scene = Scene::new(|_, _| Some(200));
     let keys: Vec<String> = (0..350).map(|_| scene.key()).collect();
     for (number, key) in keys.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Which countries block the same domains more often than chance would (ruling intelligence 23, methods 4.2).
+//! Which countries block the same domains more often than chance would (decision shared-block-lists).
 //!
 //! The null: a domain is blocked in a country with a probability that only the domain's own rate over all countries and
 //! the country's own number of blocks decide. So what everybody blocks (gambling, piracy) makes no pair.
@@ -172,9 +172,9 @@ mod tests {
         (0..30).map(country).collect()
     }
 
-    /// Ruling intelligence 23: what everybody blocks makes no pair significant.
+    /// Decision shared-block-lists: what everybody blocks makes no pair significant.
     #[test]
-    fn ruling_intelligence_23_popular_blocks_make_no_pair_and_a_rare_shared_list_does() {
+    fn popular_blocks_make_no_pair_and_a_rare_shared_list_does() {
         let (pairs, tests) = pairs(&countries());
         assert_eq!(tests, 30 * 29 / 2);
         assert_eq!(pairs.len(), tests, "all share the gambling sites");

@@ -12,22 +12,22 @@ macro_rules! constants {
 pub(crate) use constants;
 
 constants! {
-    /// A domain is nationally blocked when so many networks block it (spec intelligence 0.4).
+    /// A domain is nationally blocked when so many networks block it.
     CONFIRMED_NETWORKS: u32 = 3;
-    /// Days that an answer looks back: the age limit of measurements (ruling intelligence 12; messengers have 14).
+    /// Days that an answer looks back: the age limit of measurements (decision age-limit; messengers have 14).
     WINDOW_DAYS: u32 = 30;
 
-    /// A pair of countries is compared over domains with so many sessions in each (methods 4.2).
+    /// A pair of countries is compared over domains with so many sessions in each.
     CO_BLOCKING_SESSIONS: u32 = 3;
-    /// A shared block list is significant up to this false discovery rate (ruling intelligence 23).
+    /// A shared block list is significant up to this false discovery rate (decision shared-block-lists).
     FALSE_DISCOVERY_RATE: f64 = 0.05;
     /// Pairs of countries compared per second of waiting between two publications of all pairs.
     PAIRS_PER_SECOND: u64 = 30;
 
-    /// The weight of an observation in a domain's importance falls to 1/e in so many days (spec intelligence 4).
+    /// The weight of an observation in a domain's importance falls to 1/e in so many days.
     RECENCY_DAYS: f64 = 30.0;
 
-    /// Weight of the share of blocked votes in a network's score (spec intelligence 5.7).
+    /// Weight of the share of blocked votes in a network's score.
     ISP_WEIGHT_RATE: f64 = 0.60;
     /// Weight of the number of blocked categories.
     ISP_WEIGHT_CATEGORIES: f64 = 0.25;
@@ -40,7 +40,7 @@ constants! {
     /// A network is ranked worldwide from so many measurements.
     ISP_MIN_MEASUREMENTS: u32 = 10;
 
-    /// A network's threat level is critical above this share of blocked votes (spec intelligence 0.4).
+    /// A network's threat level is critical above this share of blocked votes.
     ISP_CRITICAL_RATE: f64 = 0.70;
     /// High above this one.
     ISP_HIGH_RATE: f64 = 0.50;

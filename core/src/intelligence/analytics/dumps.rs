@@ -1,4 +1,4 @@
-//! `/data/dumps`: monthly aggregates per country as files (ruling intelligence 40).
+//! `/data/dumps`: monthly aggregates per country as files (decision dumps-and-recompute).
 //!
 //! A file is made while it is read, page by page, from what is stored at that moment; `dataset_version` and the tag say
 //! of which state. The checksum of a file is the file of the same name with `.sha256` behind it.

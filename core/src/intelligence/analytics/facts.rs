@@ -19,7 +19,7 @@ use crate::intelligence::world::{CountrySummary, NetworkSummary, SourceSummary, 
 /// Most blocked domains that a country or a network lists; all are counted.
 const MOST_BLOCKS: usize = 3_000;
 
-/// Circumvention tools and VPNs that tests speak of (spec intelligence 3.11), by the name of the test.
+/// Circumvention tools and VPNs that tests speak of, by the name of the test.
 pub const TOOLS: [&str; 5] = ["tor", "torsf", "psiphon", "openvpn", "riseupvpn"];
 
 /// The tool that a series is about: the name before the slash, but Tor over Snowflake is a tool of its own.
@@ -34,7 +34,7 @@ pub fn tool_of(series: &str) -> Option<&'static str> {
 pub struct Site {
     pub domain: String,
     pub blocked: bool,
-    /// Measured often enough to be compared between countries (methods 4.2).
+    /// Measured often enough to be compared between countries.
     pub often: bool,
     /// Added by the world.
     pub category: Option<String>,
@@ -57,7 +57,7 @@ pub struct Block {
 }
 
 impl Block {
-    /// Nationally blocked (spec intelligence 0.4).
+    /// Nationally blocked.
     pub fn is_confirmed(&self) -> bool {
         self.networks_blocked >= CONFIRMED_NETWORKS
     }
@@ -91,7 +91,7 @@ pub struct ToolFacts {
     pub key: String,
     pub measurements: u32,
     /// Those of them on networks with a verdict, and the part of these that is blocked. A vote or two on each of many
-    /// networks decides nothing (rulings intelligence 1 and 12), and no count may say that it does.
+    /// networks decides nothing (decisions two-blocked-hours and age-limit), and no count may say that it does.
     pub decided: u32,
     pub blocked: u32,
     /// Votes on these networks, and those that say blocked.
@@ -326,7 +326,8 @@ fn tool(row: &TargetSummary) -> Option<ToolFacts> {
     })
 }
 
-/// The networks of a country (ruling intelligence 32: those its probes were on), by number, with the first day of each.
+/// The networks of a country (decision country-of-networks: those its probes were on), by number, with the first day of
+/// each.
 pub fn isps(rows: &[TargetSummary], first_days: &BTreeMap<u32, u32>) -> Vec<Isp> {
     let mut found: BTreeMap<u32, (Isp, Vec<&NetworkSummary>)> = BTreeMap::new();
     for row in rows {

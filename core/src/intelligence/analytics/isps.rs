@@ -1,4 +1,4 @@
-//! Networks by how much they block (spec intelligence 5.7 and 5.8, ruling intelligence 32).
+//! Networks by how much they block (decision country-of-networks).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -289,7 +289,8 @@ pub struct IspProfile {
     /// The day it was first measured on in that country.
     first_seen: Option<String>,
     last_seen: String,
-    /// When the newest measurement became too old to count: the profile is that of its last day. Absent while any counts.
+    /// When the newest measurement became too old to count: the profile is that of its last day. Absent while any
+    /// counts.
     #[serde(skip_serializing_if = "Option::is_none")]
     stale_since: Option<String>,
 }

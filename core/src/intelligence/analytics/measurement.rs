@@ -1,4 +1,4 @@
-//! `/v1/measurement/*`: the aggregates over all countries (interface 4.2, spec intelligence 4).
+//! `/v1/measurement/*`: the aggregates over all countries.
 
 use std::collections::BTreeMap;
 
@@ -433,7 +433,7 @@ pub struct TechniquesBody {
     countries: Option<Vec<CountryTechniques>>,
 }
 
-/// The family of a dotted technique (spec intelligence 0.4): name and label.
+/// The family of a dotted technique: name and label.
 fn family(technique: &str) -> (&'static str, &'static str) {
     let layer = technique.split('.').next().unwrap_or_default();
     match technique {

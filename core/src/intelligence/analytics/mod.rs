@@ -1,4 +1,4 @@
-//! Rankings and profiles over all countries: open data that is counted, not collected (issue: open data and analytics).
+//! Rankings and profiles over all countries: open data that is counted, not collected.
 //!
 //! | Module | What |
 //! |---|---|

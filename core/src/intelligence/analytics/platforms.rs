@@ -1,4 +1,4 @@
-//! Risk of the platforms (spec intelligence 5.4-5.6).
+//! Risk of the platforms.
 //!
 //! In one country: the calibrated probability that it is blocked there. Worldwide: the mean over the countries that
 //! decided, shrunk by a few countries without a block, so that one country makes no world. A documented block counts
@@ -147,7 +147,8 @@ struct BlockedIn {
     score: f64,
     block_rate: f64,
     methods: Vec<String>,
-    /// Measurements of the host that decides: the answer about one country counts those of the platform's other hosts too.
+    /// Measurements of the host that decides: the answer about one country counts those of the platform's other hosts
+    /// too.
     evidence_count: u32,
     /// `measured` or `known_list`.
     basis: &'static str,
@@ -213,7 +214,7 @@ pub fn risk(asked: &Asked<'_>, world: &World) -> Result<Rendered> {
 
 fn documented(platform: &Tracked, country: &Country, at: Timestamp) -> Option<BlockedIn> {
     let block = platform.known_block(country)?;
-    // As in a verdict: from its date on, for 24 months (ruling intelligence 28).
+    // As in a verdict: from its date on, for 24 months (decision kinds-of-lists).
     (block.confirmed_on <= at && at.since(block.confirmed_on) <= KNOWN_LIST_AGE).then(|| BlockedIn {
         country: country.code.to_owned(),
         country_name: country.name.to_owned(),

@@ -115,7 +115,7 @@ pub struct Stamp {
 }
 
 impl Stamp {
-    /// Under the strictest licence of these sources (ruling intelligence 35).
+    /// Under the strictest licence of these sources (decision licence-and-removal).
     pub fn new(sources: Vec<SourceSummary>, generated: Timestamp, as_of: Option<Timestamp>) -> Stamp {
         let license = strictest(&sources);
         let mut found: BTreeMap<String, String> = BTreeMap::from([("starter".to_owned(), starter::LICENCE.to_owned())]);
@@ -310,8 +310,8 @@ fn tabulate(asked: &Asked<'_>, table: &Table, license: &str, answer: serde_json:
     Ok(Rendered::csv(csv(table.columns, rows, license), &format!("{}{parameter}.csv", asked.name)))
 }
 
-/// Rows as CSV: the named members (`a.b` is member `b` of `a`), then the licence, a row's own where it has one. Lists are joined with `;`, of objects each
-/// member is `name=value`, joined with `;` or, in a list, with a space.
+/// Rows as CSV: the named members (`a.b` is member `b` of `a`), then the licence, a row's own where it has one. Lists
+/// are joined with `;`, of objects each member is `name=value`, joined with `;` or, in a list, with a space.
 pub fn csv(columns: &[&str], rows: &[Value], license: &str) -> Vec<u8> {
     let mut out = Vec::new();
     csv::record(&mut out, columns.iter().copied().chain(["license"]));
@@ -365,9 +365,9 @@ mod tests {
         assert_eq!(text, "name,list,map,none,license\r\n\"a,\"\"b\"\"\",x;1,k=0.5,,CC0\r\n'=1+1,,,,CC0\r\n");
     }
 
-    /// Ruling intelligence 12: rankings are made of verdicts, and a verdict looks back so far.
+    /// Decision age-limit: rankings are made of verdicts, and a verdict looks back so far.
     #[test]
-    fn ruling_intelligence_12_every_caveat_names_the_window_that_verdicts_have() {
+    fn every_caveat_names_the_window_that_verdicts_have() {
         use crate::engine::time::DAY;
         use crate::facts::verdict::constants::{AGE_LIMIT, AGE_LIMIT_MESSAGING};
         assert_eq!(i64::from(WINDOW_DAYS) * DAY, AGE_LIMIT);

@@ -1,4 +1,4 @@
-//! Statistics of shared block lists (ruling intelligence 23).
+//! Statistics of shared block lists (decision shared-block-lists).
 
 /// P(X >= `least`) of a sum of independent yes-or-no trials with these probabilities (Poisson-binomial), exactly.
 pub fn tail(probabilities: &[f64], least: usize) -> f64 {
@@ -87,7 +87,7 @@ mod tests {
             .sum()
     }
 
-    /// Ruling intelligence 23: the tail is that of the Poisson-binomial distribution.
+    /// Decision shared-block-lists: the tail is that of the Poisson-binomial distribution.
     #[test]
     fn the_tail_agrees_with_counting_every_outcome() {
         let sets: [&[f64]; 4] = [&[0.5; 10], &[0.01, 0.2, 0.9, 0.33, 0.5, 0.07], &[0.0, 1.0, 0.25, 1.0], &[0.001; 12]];
@@ -120,7 +120,7 @@ mod tests {
         assert!(benjamini_hochberg(&[], 5).is_empty());
     }
 
-    /// Ruling intelligence 23: both margins are kept.
+    /// Decision shared-block-lists: both margins are kept.
     #[test]
     fn probabilities_add_up_to_the_country_s_total_and_keep_the_order_of_rates() {
         let rates = [0.0, 0.01, 0.02, 0.02, 0.3, 0.5, 0.9, 1.0];

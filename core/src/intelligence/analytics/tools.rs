@@ -1,7 +1,7 @@
-//! Reachability of circumvention tools and VPNs (spec intelligence 3.11).
+//! Reachability of circumvention tools and VPNs.
 //!
-//! Tests of Tor, Tor over Snowflake, Psiphon, OpenVPN and Riseup VPN give the numbers. The provider slugs of older clients
-//! are known, and honestly empty: nothing here tests those services.
+//! Tests of Tor, Tor over Snowflake, Psiphon, OpenVPN and Riseup VPN give the numbers. The provider slugs of older
+//! clients are known, and honestly empty: nothing here tests those services.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,7 @@ use crate::engine::time::{DAY, HOUR};
 use crate::intelligence::world::SourceLicense;
 use crate::{Error, Result};
 
-/// Providers that clients ask for (spec intelligence 0.4) and that no test speaks of.
+/// Providers that clients ask for and that no test speaks of.
 const PROVIDERS: [&str; 4] = ["svc", "nordvpn", "protonvpn", "mullvad"];
 
 /// A provider in normal form; 400 for one that is not known.

@@ -1,4 +1,4 @@
-//! The index of one topic: how much of the tested sites of some categories a country blocks (spec intelligence 3.10).
+//! The index of one topic: how much of the tested sites of some categories a country blocks.
 
 use schemars::JsonSchema;
 use serde::Serialize;

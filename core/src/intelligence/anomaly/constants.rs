@@ -2,14 +2,15 @@
 //! source are our choice.
 
 crate::intelligence::analytics::constants::constants! {
-    /// Days of counts that a country keeps for the detectors: the window, what its features look back, and some to spare.
+    /// Days of counts that a country keeps for the detectors: the window, what its features look back, and some to
+    /// spare.
     KEPT_DAYS: u32 = 120;
 
-    /// Days that the density of a country's days is looked at over (spec intelligence 11).
+    /// Days that the density of a country's days is looked at over.
     WINDOW_DAYS: u32 = 45;
-    /// Days that a day's volume is compared with (ruling intelligence 38).
+    /// Days that a day's volume is compared with (decision features-dates-retries).
     MEDIAN_DAYS: u32 = 28;
-    /// Days of each of the two spans whose anomaly share is compared (ruling intelligence 38).
+    /// Days of each of the two spans whose anomaly share is compared (decision features-dates-retries).
     CHANGE_DAYS: u32 = 7;
     /// A day has features from so many results.
     LEAST_RESULTS: u32 = 10;
@@ -28,7 +29,7 @@ crate::intelligence::analytics::constants::constants! {
 
     /// Days of a week of the drift of domains.
     WEEK_DAYS: u32 = 7;
-    /// A domain is ranked from so many votes in four weeks (spec intelligence 11: 10 measurements in 28 days).
+    /// A domain is ranked from so many votes in four weeks (10 measurements in 28 days).
     DRIFT_LEAST_VOTES: u32 = 10;
     /// A country is compared between two weeks from so many votes on a domain in each.
     DRIFT_COUNTRY_VOTES: u32 = 3;

@@ -1,8 +1,8 @@
 //! What was measured of a country by day, kept as measurements change.
 //!
 //! Change detection reads a target's measurements whenever they change, in blocks of 30 days. What it reads is counted
-//! here by day, one row per target and block; the counts of the country are the sum over targets, moved by the difference
-//! whenever a row changes. So they cost a day's rows and never a look at all measurements.
+//! here by day, one row per target and block; the counts of the country are the sum over targets, moved by the
+//! difference whenever a row changes. So they cost a day's rows and never a look at all measurements.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use crate::facts::change::series::block_of;
 use crate::facts::verdict::{Technique, Vote};
 use crate::{Result, Timestamp};
 
-/// Layers whose shares are features, in their order (ruling intelligence 38).
+/// Layers whose shares are features, in their order (decision features-dates-retries).
 pub const LAYERS: [&str; 4] = ["dns", "tcp", "tls", "http"];
 /// Methods that only interference shows: a forged answer, page or certificate.
 const FORGED: [&str; 4] = ["blockpage", "http-451", "dns-poison", "tls-cert-invalid"];

@@ -1,6 +1,6 @@
 //! Density-based clustering (Ester, Kriegel, Sander and Xu 1996), and how far a point is from what is dense.
 
-/// Features of a day (ruling intelligence 38).
+/// Features of a day (decision features-dates-retries).
 pub const WIDTH: usize = 12;
 
 /// A point with every feature in standard deviations from its mean.

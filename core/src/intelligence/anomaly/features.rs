@@ -1,4 +1,4 @@
-//! The twelve features of a country's day (ruling intelligence 38).
+//! The twelve features of a country's day (decision features-dates-retries).
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -92,9 +92,9 @@ mod tests {
         DayRow { counts, targets: 5, networks: 3 }
     }
 
-    /// Ruling intelligence 38: the twelve features, by hand.
+    /// Decision features-dates-retries: the twelve features, by hand.
     #[test]
-    fn ruling_intelligence_38_the_twelve_features_of_a_day_by_hand() {
+    fn the_twelve_features_of_a_day_by_hand() {
         let mut days: BTreeMap<u32, DayRow> = (100..140).map(|day| (day, row(50, 10))).collect();
         days.insert(139, row(25, 20));
         let point = features(&days, 139).unwrap();

@@ -1,4 +1,4 @@
-//! Days and domains that are unlike what they were (interface 4.10, spec intelligence 11, ruling intelligence 38).
+//! Days and domains that are unlike what they were (decision features-dates-retries).
 //!
 //! | Module | What |
 //! |---|---|

@@ -2,7 +2,7 @@
 //! without a source are our choice.
 
 crate::intelligence::analytics::constants::constants! {
-    /// Most points of what began in the last year (spec intelligence 11).
+    /// Most points of what began in the last year.
     SCORE_BASE_RATE: f64 = 50.0;
     /// Incidents a year that give 63% of these points: 1 - 1/e.
     SCORE_BASE_SCALE: f64 = 20.0;
@@ -18,7 +18,7 @@ crate::intelligence::analytics::constants::constants! {
     SCORE_FULL_DENSITY: f64 = 5.0;
     /// Points are whole multiples of this, so that they add up without rounding in any order.
     SCORE_STEP: f64 = 0.25;
-    /// Grades A to E end below these scores (spec intelligence 11: A below 20, B 40, C 60, D 80, F above).
+    /// Grades A to E end below these scores (A below 20, B 40, C 60, D 80, F above).
     GRADE_STEP: f64 = 20.0;
 
     /// Verdicts on nationally blocked targets from which a network's exposure is stated.
@@ -40,6 +40,6 @@ crate::intelligence::analytics::constants::constants! {
 
     /// Years of shutdowns of the structural count.
     STRUCTURAL_YEARS: i64 = 5;
-    /// Weight of a shutdown of the last seven days in it (methods 3.2: events in 5 years + 2 x events in 7 days).
+    /// Weight of a shutdown of the last seven days in it (events in 5 years + 2 x events in 7 days).
     STRUCTURAL_WEEK_WEIGHT: u32 = 2;
 }

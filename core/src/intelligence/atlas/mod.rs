@@ -1,4 +1,4 @@
-//! Countries and networks at risk, put together from what else is known (interface 4.10, spec intelligence 11).
+//! Countries and networks at risk, put together from what else is known.
 //!
 //! | Module | What |
 //! |---|---|
@@ -64,7 +64,8 @@ async fn served(cx: &Cx, country: Option<&str>) -> Result<Option<Served>> {
     runtime::query(&*cx.rt, world::actor().name, &asked).await
 }
 
-/// The risk of a country within seven days, by the learned forecast or else by base rate; with the version that says so.
+/// The risk of a country within seven days, by the learned forecast or else by base rate; with the version that says
+/// so.
 struct WeekRisks {
     version: String,
     learned: BTreeMap<String, f64>,

@@ -1,4 +1,4 @@
-//! `/v1/atlas/score-v2`: one score from 0 to 100 whose parts add up to it exactly (spec intelligence 11).
+//! `/v1/atlas/score-v2`: one score from 0 to 100 whose parts add up to it exactly.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -143,7 +143,7 @@ impl Known {
         self.began > 0 || self.on > 0 || self.is_enough()
     }
 
-    /// Whether there is more than incidents, which are few where nobody looks (ruling second look T8).
+    /// Whether there is more than incidents, which are few where nobody looks (decision what-numbers-mean).
     fn is_enough(&self) -> bool {
         self.risks.is_some() || self.anomaly.is_some()
     }
@@ -324,7 +324,8 @@ mod tests {
         assert_eq!((most.base_rate, most.sum()), (50.0, 100.0));
     }
 
-    /// By hand: 50 (1 - 1/e) = 31.606 to quarters; 20 x 0.3 = 6; 10 (1 - 0.5^(7/30)) = 1.494; 2 of 5; 10 (2 x 0.75 - 1).
+    /// By hand: 50 (1 - 1/e) = 31.606 to quarters; 20 x 0.3 = 6; 10 (1 - 0.5^(7/30)) = 1.494; 2 of 5; 10 (2 x 0.75 -
+    /// 1).
     #[test]
     fn points_are_those_by_hand() {
         let parts = Components::of(&known(20, 2, Some((0.3, 0.5)), Some((0.75, true))));
@@ -352,9 +353,9 @@ mod tests {
         assert!(known(0, 0, Some((0.1, 0.2)), None).missing() == ["anomaly"]);
     }
 
-    /// Ruling second look T8: a country that is in nobody's data was graded A.
+    /// Decision what-numbers-mean: a country that is in nobody's data was graded A.
     #[test]
-    fn ruling_t8_no_grade_is_given_that_the_missing_parts_could_make_another() {
+    fn no_grade_is_given_that_the_missing_parts_could_make_another() {
         let forecast = known(0, 0, Some((0.1, 0.2)), None);
         assert_eq!((graded(5.0, &forecast), graded(15.0, &forecast)), (Some("A"), None), "up to 10 points are missing");
         let measured = known(0, 0, None, Some((0.2, false)));

@@ -1,4 +1,4 @@
-//! What the data say to a claim: the five verdicts (spec intelligence 0.4, ruling intelligence 34).
+//! What the data say to a claim: the five verdicts (decision claims-contradicted).
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -30,11 +30,12 @@ impl Verdict {
     }
 }
 
-/// A block decided by measurements confirms a claim at this confidence and on at least [`CONFIRMING_NETWORKS`]; below it
-/// makes the claim likely. Our choice.
+/// A block decided by measurements confirms a claim at this confidence and on at least [`CONFIRMING_NETWORKS`]; below
+/// it makes the claim likely. Our choice.
 const CONFIRMING: f64 = 0.8;
 pub const CONFIRMING_NETWORKS: u32 = 2;
-/// `confidence` of a claim that only a list or a suspected incident supports never exceeds this (ruling intelligence 26).
+/// `confidence` of a claim that only a list or a suspected incident supports never exceeds this (decision
+/// confidence-of-status).
 const UNMEASURED: f64 = 0.6;
 
 /// The answer to a claim about one topic.
@@ -248,9 +249,10 @@ mod tests {
         (judgement.verdict, judgement.contradicted)
     }
 
-    /// Ruling intelligence 34: no verdict is called "false"; what a decided verdict contradicts is unconfirmed and says so.
+    /// Decision claims-contradicted: no verdict is called "false"; what a decided verdict contradicts is unconfirmed
+    /// and says so.
     #[test]
-    fn ruling_intelligence_34_contradicted_negated_and_undecided_claims() {
+    fn contradicted_negated_and_undecided_claims() {
         let (blocked, not_blocked) = (claim(Kind::Block, false), claim(Kind::Block, true));
         assert_eq!(verdict(blocked, &BLOCKED), (Verdict::Confirmed, false));
         assert_eq!(verdict(not_blocked, &BLOCKED), (Verdict::Unconfirmed, true));
@@ -293,7 +295,8 @@ mod tests {
         assert_eq!(verdict(over, &listed), (Verdict::Unconfirmed, false), "a list decides nothing");
     }
 
-    /// Sources differ by a day or so; an end some days later is near enough to be likely, and soon after no contradiction.
+    /// Sources differ by a day or so; an end some days later is near enough to be likely, and soon after no
+    /// contradiction.
     #[test]
     fn an_end_some_days_after_the_claimed_one_is_likely_and_no_contradiction() {
         let over = Stance { over: true, ..claim(Kind::Shutdown, true) };
@@ -395,7 +398,7 @@ mod tests {
         assert_eq!(verdict(over, &sporadic), (Verdict::Unconfirmed, true), "blocked now");
     }
 
-    /// Ruling intelligence 34: only what is decided confirms or contradicts.
+    /// Decision claims-contradicted: only what is decided confirms or contradicts.
     #[test]
     fn what_is_doubtful_neither_confirms_nor_contradicts() {
         let (blocked, not_blocked) = (claim(Kind::Block, false), claim(Kind::Block, true));

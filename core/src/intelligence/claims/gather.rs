@@ -26,7 +26,7 @@ use crate::{Error, Result, Timestamp};
 /// Days of a period that are looked at one by one, its last ones; of a longer one the rest is left to the incidents.
 const MOST_DAYS: u32 = 400;
 /// A claim that something is over is looked at so long after the day that it names, in microseconds: an end shows when
-/// the blocked votes have left the window of a verdict (ruling intelligence 1).
+/// the blocked votes have left the window of a verdict (decision two-blocked-hours).
 const AFTERWARDS: i64 = 4 * DAY;
 /// ... and incidents so long before it: what is over may have ended some days ago. Our choice.
 const JUST_ENDED: i64 = 7 * DAY;
@@ -405,7 +405,8 @@ impl Claimed<'_> {
         self.period.is_now && !self.stance.over && ended
     }
 
-    /// Adds what is known of now: that an incident is over. The verdict of an earlier day says no more of now than the incident does.
+    /// Adds what is known of now: that an incident is over. The verdict of an earlier day says no more of now than the
+    /// incident does.
     fn weigh_now(&self, findings: &mut Findings, gone: Option<&Incident>, seen: Option<&Seen>) {
         findings.gone = gone.map(Incident::confidence);
         findings.elsewhere &= gone.is_none();

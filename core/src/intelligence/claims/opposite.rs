@@ -1,4 +1,5 @@
-//! Details of a claim of which the data say the opposite: then the claim as a whole is contradicted (ruling intelligence 34).
+//! Details of a claim of which the data say the opposite: then the claim as a whole is contradicted (decision
+//! claims-contradicted).
 
 use super::beyond::Beyond;
 use super::check::{Judgement, Verdict, Why};

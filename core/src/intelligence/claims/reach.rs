@@ -7,7 +7,7 @@ use super::shares::{ENOUGH, Share};
 use crate::intelligence::country::State;
 use crate::intelligence::incidents::Incident;
 
-/// Share of the networks, or of their weight, that makes a country as a whole (ruling intelligence 7).
+/// Share of the networks, or of their weight, that makes a country as a whole (decision weight-of-networks).
 const NATIONAL: f64 = 0.6;
 
 /// How far it is said to reach.

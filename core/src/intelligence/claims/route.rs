@@ -1,4 +1,4 @@
-//! `POST /verify-claim` (interface 4.1, spec intelligence 2.8).
+//! `POST /verify-claim`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

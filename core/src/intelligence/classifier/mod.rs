@@ -1,4 +1,4 @@
-//! Whether a country's day looks like one with a shutdown or an ordered block (interface 4.10, spec intelligence 11).
+//! Whether a country's day looks like one with a shutdown or an ordered block.
 //!
 //! | Module | What |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! The endpoints of the classifier (interface 4.10, spec intelligence 11).
+//! The endpoints of the classifier.
 
 use std::collections::BTreeMap;
 

@@ -62,7 +62,7 @@ impl Operation for SetActive {
     }
 }
 
-/// An incident that goes on, as a page lists it (spec intelligence 3.3 and 3.6).
+/// An incident that goes on, as a page lists it.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct ActiveBody {
     pub id: String,
@@ -99,7 +99,7 @@ pub fn active(view: &View<'_>) -> Result<Vec<ActiveBody>> {
     Ok(rows.into_iter().map(body).collect())
 }
 
-/// What went on in a country at a time, as far as it is known today (ruling intelligence 11).
+/// What went on in a country at a time, as far as it is known today (decision answers-about-a-time).
 pub async fn active_at(rt: &dyn Runtime, country: &str, at: Timestamp) -> Result<Vec<ActiveBody>> {
     let status = Some(vec![Status::Active, Status::Resolved]);
     let (since, until) = (Some(at), Some(at));

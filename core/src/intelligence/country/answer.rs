@@ -25,7 +25,7 @@ use crate::facts::verdict::posterior::Beta;
 use crate::intelligence::import::ListKind;
 use crate::{Result, Timestamp, engine::small_sort, facts::starter};
 
-/// Most subjects of one question (interface section 8).
+/// Most subjects of one question.
 pub const MAX_SUBJECTS: usize = 50;
 
 /// The three states as they are stored and carried.
@@ -46,7 +46,7 @@ impl State {
         }
     }
 
-    /// 1 reachable, 0 blocked, `None` when unknown (spec intelligence 5.9).
+    /// 1 reachable, 0 blocked, `None` when unknown.
     pub const fn score(self) -> Option<f64> {
         match self {
             State::Blocked => Some(0.0),
@@ -145,7 +145,7 @@ pub struct Detection {
     /// Share of weight of the blocked networks.
     pub blocked_weight: f64,
     pub p_blocked: f64,
-    /// `site_down` when the site itself fails (ruling intelligence 8).
+    /// `site_down` when the site itself fails (decision classify-one-document).
     pub reason: Option<String>,
     pub networks: Vec<NetworkAnswer>,
     pub roles: Vec<RoleAnswer>,
@@ -250,9 +250,9 @@ fn dated(answer: &mut Detection, from: Timestamp, to: Timestamp) {
 }
 
 impl Detect {
-    /// All that an answer from measurements depends on beside its subject: the rows, the question, and the hour of its time.
-    /// Votes, windows and ages are counted in hours; a full hour stands between two. Kept for each subject, so that an answer
-    /// serves whoever asks about it next, alone or among others.
+    /// All that an answer from measurements depends on beside its subject: the rows, the question, and the hour of its
+    /// time. Votes, windows and ages are counted in hours; a full hour stands between two. Kept for each subject, so
+    /// that an answer serves whoever asks about it next, alone or among others.
     fn memo_key(&self, view: &View<'_>, at: Timestamp) -> Result<Vec<u8>> {
         let whole = at.0.rem_euclid(HOUR) == 0;
         encode(&(&view.actor().name, view.revision()?, self.brief, at.hour(), whole))
@@ -465,8 +465,8 @@ fn how(
 
 type Lists = Vec<(ListEntry, Listing)>;
 
-/// The lists that name a subject in this country and speak of a time before `at` (ruling intelligence 28), and whether any
-/// imported one names it at all.
+/// The lists that name a subject in this country and speak of a time before `at` (decision kinds-of-lists), and whether
+/// any imported one names it at all.
 fn lists(view: &View<'_>, subject: &Subject, at: Timestamp, all: &Present) -> Result<(Lists, bool)> {
     let (mut found, mut named) = (Lists::new(), false);
     let country = view.actor().name.as_str();
@@ -511,7 +511,7 @@ pub(super) fn listed_at(
     Ok(Some((entry, Listing { since: since.map(|since| since.to_date_text()), ..listing })))
 }
 
-/// Whether a list says that a series is blocked, where measurements do not decide (ruling intelligence 28).
+/// Whether a list says that a series is blocked, where measurements do not decide (decision kinds-of-lists).
 pub(super) fn is_listed(view: &View<'_>, target: &str, at: Timestamp, all: &Present) -> Result<bool> {
     let (entries, _) = lists(view, &Subject::series(target), at, all)?;
     Ok(entries.iter().any(|(entry, _)| entry.speaks(at)))

@@ -1,11 +1,11 @@
-//! What agents attest about targets of this country: shown beside the measurements, never among them, and settled by them
-//! (issue relay 6; ruling foundation-relay 25).
+//! What agents attest about targets of this country: shown beside the measurements, never among them, and settled by
+//! them (issue relay 6; decision anchored-weight).
 //!
 //! A verdict never reads these rows. It is the other way round: when later measurements on several networks say what an
-//! attestation said, and the answer as of the attestation's own time, with all that is known today, was another one, then
-//! its author knew something first and earns anchored weight. Who follows with the same earns half of that, and so on, so
-//! copies are worth little: all together never 2. That a site works which nobody measured before earns nothing, since
-//! nearly every site does.
+//! attestation said, and the answer as of the attestation's own time, with all that is known today, was another one,
+//! then its author knew something first and earns anchored weight. Who follows with the same earns half of that, and so
+//! on, so copies are worth little: all together never 2. That a site works which nobody measured before earns nothing,
+//! since nearly every site does.
 //!
 //! Table numbers 70 and 71.
 

@@ -16,7 +16,7 @@ use crate::engine::kv::Row;
 use crate::engine::time::DAY;
 use crate::{Result, Timestamp};
 
-/// Days that are kept: as many as a history may ask for (spec intelligence 3.9), and the present one.
+/// Days that are kept: as many as a history may ask for, and the present one.
 pub const KEPT: u32 = 366;
 
 /// Measured days, oldest first. A day takes two bytes where every measurement votes and none says blocked, else a few
@@ -123,7 +123,8 @@ pub(super) fn queue(turn: &mut Turn<'_>, target: &str, from: u32) -> Result<()> 
     }
 }
 
-/// The same of a target that a list names, or no longer: where it is measured, the list may decide what measurements do not.
+/// The same of a target that a list names, or no longer: where it is measured, the list may decide what measurements do
+/// not.
 pub(super) fn queue_listed(turn: &mut Turn<'_>, target: &str) -> Result<bool> {
     let is_measured = TARGETS.contains(turn, &(target.to_owned(),))?;
     if is_measured {

@@ -126,7 +126,7 @@ pub struct CountryData {
 }
 
 impl CountryBody {
-    /// Says what goes on: never `normal` beside it (ruling second look T7).
+    /// Says what goes on: never `normal` beside it (decision answers-lead-on).
     pub(super) fn go_on(&mut self, incidents: Vec<ActiveBody>, outage: Option<Outage>) {
         if let Some(outage) = outage {
             self.data.status = outage.as_str();
@@ -136,14 +136,14 @@ impl CountryBody {
         self.data.active_incidents = incidents;
     }
 
-    /// Says what lists name (ruling second look T7).
+    /// Says what lists name (decision answers-lead-on).
     pub(super) fn list(&mut self, lists: ListedBlocks) {
         self.data.listed_count = lists.count;
         self.data.listed_blocked = lists.shown;
     }
 }
 
-/// The measurements, zeros when there are none: clients read the numbers unchecked (spec intelligence 15).
+/// The measurements, zeros when there are none: clients read the numbers unchecked.
 fn measurements(summary: &CountrySummary) -> OoniBody {
     ooni(summary).unwrap_or(OoniBody {
         status: "unknown",

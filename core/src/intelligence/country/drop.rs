@@ -1,5 +1,5 @@
 //! Removing a source, some rows at a time by timer: in the end everything is as if it had never been imported
-//! (ruling intelligence 35).
+//! (decision licence-and-removal).
 
 use std::collections::{BTreeMap, BTreeSet};
 

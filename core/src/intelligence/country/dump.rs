@@ -1,4 +1,4 @@
-//! Monthly aggregates of what is stored, for researchers (ruling intelligence 40).
+//! Monthly aggregates of what is stored, for researchers (decision dumps-and-recompute).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,7 +24,7 @@ pub struct DumpRow {
     pub source: String,
     pub licence: String,
     pub measurements: u32,
-    /// Different voters: network, resolver, platform, version and hour (ruling intelligence 13).
+    /// Different voters: network, resolver, platform, version and hour (decision vote-per-hour).
     pub sessions: u32,
     pub blocked: u32,
     pub clear: u32,

@@ -49,7 +49,7 @@ pub fn identity(prefix: Prefix, day: u32, asn: u32) -> u64 {
 pub struct Network {
     /// 0 for what is no network: withheld, or [`Network::remote`].
     pub asn: u32,
-    /// The country as seen from outside, by sources that name no network (ruling intelligence 32).
+    /// The country as seen from outside, by sources that name no network (decision country-of-networks).
     pub remote: bool,
     pub name: Option<Arc<str>>,
     pub addresses: Option<u64>,
@@ -98,7 +98,7 @@ pub(super) type Named = (Option<Arc<str>>, Option<u64>);
 /// Networks that were looked up, by number: many targets meet the same ones.
 type Networks = Mutex<BTreeMap<u32, Named>>;
 
-/// Share of failing control sites by network (ruling intelligence 22).
+/// Share of failing control sites by network (decision failing-elsewhere).
 pub(super) type Failing = BTreeMap<u32, f64>;
 
 /// What all series of one question share.
@@ -113,7 +113,8 @@ pub struct Surroundings {
     noise: Mutex<BTreeMap<u32, Arc<Noise>>>,
 }
 
-/// Whether a table has rows at all. Many countries have none of some sorts, which fifty targets need not look for one by one.
+/// Whether a table has rows at all. Many countries have none of some sorts, which fifty targets need not look for one
+/// by one.
 #[derive(Debug, Default)]
 pub(super) struct Present(Cell<Option<bool>>);
 
@@ -138,7 +139,7 @@ fn day_of(hour: i64) -> u32 {
     u32::try_from(hour.div_euclid(24)).unwrap_or(0)
 }
 
-/// The time of figures for a week (spec intelligence 0.4: measurements in the last 7 days).
+/// The time of figures for a week (measurements in the last 7 days).
 const WEEK: i64 = 7 * DAY;
 
 fn count(n: usize) -> u32 {
@@ -335,7 +336,7 @@ impl Surroundings {
     }
 }
 
-/// Whether a network fails so many control sites that it decides nothing (ruling intelligence 22).
+/// Whether a network fails so many control sites that it decides nothing (decision failing-elsewhere).
 pub(super) fn is_broken(control: &Failing, asn: u32) -> bool {
     control.get(&asn).is_some_and(|share| *share > BROKEN_NETWORK_SHARE)
 }
@@ -349,8 +350,8 @@ pub(super) fn control_sites(view: &impl Read) -> Result<Vec<String>> {
     Ok(basket.map(|site| site.domain.to_owned()).collect())
 }
 
-/// Successes elsewhere: on other networks of this country by the hour, in other countries by the day or by spans of hours
-/// (ruling intelligence 4). None are collected when no failure waits for them.
+/// Successes elsewhere: on other networks of this country by the hour, in other countries by the day or by spans of
+/// hours (decision controls-from-peers). None are collected when no failure waits for them.
 pub(super) fn peers(view: &impl Read, key: &str, seen: &[Seen], at: Timestamp) -> Result<Peers> {
     let unasked = peers_unasked(view, key, seen, at)?;
     peers_asked(view, key, seen, unasked)

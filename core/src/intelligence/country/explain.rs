@@ -1,4 +1,5 @@
-//! Why an answer is what it is: rules, weights, votes, witnesses (ruling intelligence 39), and one plain sentence.
+//! Why an answer is what it is: rules, weights, votes, witnesses (decision plain-sentences-and-disputes), and one plain
+//! sentence.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -48,13 +49,13 @@ pub struct NetworkUse {
     pub asn: u32,
     pub name: Option<String>,
     pub status: State,
-    /// Square root of its IPv4 addresses, at least of 256 (ruling intelligence 7); 0 without a verdict.
+    /// Square root of its IPv4 addresses, at least of 256 (decision weight-of-networks); 0 without a verdict.
     pub weight: f64,
     pub votes: u32,
     pub blocked_votes: u32,
     pub blocked_hours: u32,
-    /// Probability that a block is in force on it: from `prior` by the votes to `p_blocked_then`, that after the newest vote
-    /// of any network, and from there by time alone.
+    /// Probability that a block is in force on it: from `prior` by the votes to `p_blocked_then`, that after the newest
+    /// vote of any network, and from there by time alone.
     pub p_blocked: f64,
     pub p_blocked_then: f64,
     /// Whether the status of the country is its status.
@@ -89,7 +90,7 @@ pub struct RoleExplanation {
     pub rules: Vec<RuleUse>,
     pub networks: Vec<NetworkUse>,
     pub witnesses: Vec<WitnessLink>,
-    /// Failures that follow a software version and not a network: left out (methods 4.1 step 7).
+    /// Failures that follow a software version and not a network: left out.
     pub instrument_fault: Option<InstrumentFault>,
 }
 
@@ -228,7 +229,7 @@ pub(crate) fn plain_date(time: Timestamp) -> String {
     format!("{} {month} {year}", day.trim_start_matches('0'))
 }
 
-/// One plain sentence with numbers (ruling intelligence 39).
+/// One plain sentence with numbers (decision plain-sentences-and-disputes).
 pub fn sentence(answer: &Detection, country: &str) -> String {
     let name = &crate::intelligence::incidents::label(&answer.name);
     let networks = match (answer.networks_blocked, answer.networks_tested) {
@@ -279,8 +280,8 @@ pub fn sentence(answer: &Detection, country: &str) -> String {
     }
 }
 
-/// A list that names what is not known to be blocked, and the true reason why that does not decide: its kind, or its date.
-/// One that counts would have decided (ruling intelligence 28).
+/// A list that names what is not known to be blocked, and the true reason why that does not decide: its kind, or its
+/// date. One that counts would have decided (decision kinds-of-lists).
 pub fn uncounted(answer: &Detection) -> Option<String> {
     let newest = |community: bool| {
         let lists = answer.lists.iter().filter(move |list| (list.kind == "community") == community);

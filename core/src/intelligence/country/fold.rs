@@ -399,8 +399,8 @@ fn last_hour(cell: &Cell) -> i64 {
     i64::from(cell.day) * 24 + hours.map(|entry| i64::from(entry.hour)).max().unwrap_or(0)
 }
 
-/// Whether rows of this target come without a control of their own: roles of services, and the hosts of platforms, which
-/// service tests visit without one (ruling intelligence 4).
+/// Whether rows of this target come without a control of their own: roles of services, and the hosts of platforms,
+/// which service tests visit without one (decision controls-from-peers).
 pub fn needs_peers(target: &str) -> bool {
     target.contains('/') || starter::Platform::by_domain(target).is_some()
 }
@@ -475,7 +475,7 @@ fn record(turn: &mut Turn<'_>, totals: Totals<'_>) -> Result<()> {
         }
     }
     for (target, days) in &totals.changed {
-        // A success is a control for failures of the day before (ruling intelligence 4).
+        // A success is a control for failures of the day before (decision controls-from-peers).
         days::queue(turn, target, days.0.saturating_sub(1))?;
         changes::measured(turn, target, *days)?;
     }

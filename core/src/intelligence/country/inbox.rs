@@ -87,7 +87,7 @@ impl Operation for SetCatalogue {
     }
 }
 
-/// Days on which targets worked in other countries, from the world actor (ruling intelligence 4).
+/// Days on which targets worked in other countries, from the world actor (decision controls-from-peers).
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SetOutside {
     pub days: Vec<(String, u32, Peers)>,
@@ -112,7 +112,7 @@ impl Operation for SetOutside {
     }
 }
 
-/// Failure rates in other countries, from the world actor (ruling intelligence 22).
+/// Failure rates in other countries, from the world actor (decision failing-elsewhere).
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SetPriors {
     /// (target, rate, countries)

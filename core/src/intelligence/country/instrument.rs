@@ -1,5 +1,5 @@
 //! Validity of the instrument: failures that follow a software version over several networks, while other versions work
-//! there at the same time, are the software's own and are masked (methods 4.1 step 7).
+//! there at the same time, are the software's own and are masked.
 
 use std::collections::BTreeMap;
 

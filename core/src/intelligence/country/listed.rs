@@ -1,5 +1,5 @@
-//! What lists and documented facts say is blocked here, where no measurement decides: pages show it beside what is measured,
-//! marked as what it is (ruling second look T7).
+//! What lists and documented facts say is blocked here, where no measurement decides: pages show it beside what is
+//! measured, marked as what it is (decision answers-lead-on).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! Block lists about this country (ruling intelligence 28).
+//! Block lists about this country (decision kinds-of-lists).
 
 use serde::{Deserialize, Serialize};
 

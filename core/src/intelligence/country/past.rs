@@ -1,5 +1,5 @@
-//! The scores of the days before the server knew this country: of a history that was imported. By timer, some targets at a
-//! time, from one read of each series over all of these days; days that the server saw are kept as it saw them
+//! The scores of the days before the server knew this country: of a history that was imported. By timer, some targets
+//! at a time, from one read of each series over all of these days; days that the server saw are kept as it saw them
 //! ([`risk::days`]).
 
 use std::collections::BTreeMap;
@@ -22,14 +22,14 @@ use crate::intelligence::risk;
 use crate::intelligence::world::index::{self, Lists, Site, Tally};
 use crate::{Result, Timestamp};
 
-/// Days before the present one that have a score: with it the thirty of a history (interface 4.1).
+/// Days before the present one that have a score: with it the thirty of a history.
 const DAYS: u32 = 29;
 /// Targets judged in one operation, on each of the days: bounds how long it holds the writer.
 const AT_ONCE: usize = 20;
 /// Targets looked at in one operation; some were not measured in that time.
 const LOOKED_AT_ONCE: usize = 400;
-/// Publish intervals between a change and the judging: the data of an import come in many pieces. Where scores are known it
-/// waits longer, since all targets are judged for one late measurement.
+/// Publish intervals between a change and the judging: the data of an import come in many pieces. Where scores are
+/// known it waits longer, since all targets are judged for one late measurement.
 const INTERVALS: i64 = 6;
 const INTERVALS_AGAIN: i64 = 60;
 /// How often the first judging waits anew because something changed meanwhile: until it would be done again.
@@ -82,8 +82,8 @@ pub(super) fn changed(turn: &mut Turn<'_>) -> Result<()> {
     look(turn)
 }
 
-/// The sites that the index is over are others. What is known of days rests on the old ones, and so does half of a judging
-/// that is under way: neither compares with the score of today.
+/// The sites that the index is over are others. What is known of days rests on the old ones, and so does half of a
+/// judging that is under way: neither compares with the score of today.
 pub(super) fn sites_changed(turn: &mut Turn<'_>) -> Result<()> {
     clear(turn)?;
     WORK.delete(turn, &());
@@ -115,7 +115,7 @@ fn after(turn: &mut Turn<'_>, intervals: i64, judge: JudgePastDays) -> Result<()
     turn.schedule(TIMER, due, &judge)
 }
 
-/// A source was removed, and what the server saw is forgotten with it (ruling intelligence 35).
+/// A source was removed, and what the server saw is forgotten with it (decision licence-and-removal).
 pub(super) fn forget(turn: &mut Turn<'_>) -> Result<()> {
     clear(turn)?;
     CURRENT.delete(turn, &());

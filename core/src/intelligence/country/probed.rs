@@ -1,9 +1,10 @@
-//! Measurements of the probe network (ruling intelligence 25): which of them count, and what that says of the probe.
+//! Measurements of the probe network (decision probes-confirm-probes): which of them count, and what that says of the
+//! probe.
 //!
-//! Every measurement of a probe is stored like any other. When a series is read, those of probes are compared within their
-//! network and six hours ([`crate::facts::verdict::confirm`]): what is confirmed votes, all of a network and hour together once,
-//! and the rest is masked. Nothing of it is stored, so late measurements, a changed trust and a probe that the operator
-//! ends change every answer, about the past too.
+//! Every measurement of a probe is stored like any other. When a series is read, those of probes are compared within
+//! their network and six hours ([`crate::facts::verdict::confirm`]): what is confirmed votes, all of a network and hour
+//! together once, and the rest is masked. Nothing of it is stored, so late measurements, a changed trust and a probe
+//! that the operator ends change every answer, about the past too.
 //!
 //! The trust of a probe is how often it agreed with others or with other sources, where those could tell. It is counted
 //! once per span, 26 hours after its end: until then probes may bring what they kept while they were offline. When the

@@ -143,8 +143,8 @@ fn judge(turn: &mut Turn<'_>, targets: &BTreeSet<String>) -> Result<Again> {
     Ok(done)
 }
 
-/// Judges a target, whose days from `queued` on may say something else: the summary when it changed, and the days that may
-/// have.
+/// Judges a target, whose days from `queued` on may say something else: the summary when it changed, and the days that
+/// may have.
 fn again(
     turn: &mut Turn<'_>,
     target: &str,
@@ -229,7 +229,7 @@ pub(super) fn target_summary(detection: Detection) -> TargetSummary {
 const LISTED_CHANGES: usize = 50;
 
 /// Computes every verdict again, after the rules changed, and tells the world what became another answer
-/// (ruling intelligence 40).
+/// (decision dumps-and-recompute).
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Recompute;
 

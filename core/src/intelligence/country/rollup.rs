@@ -1,10 +1,11 @@
-//! Measurements of a day, rolled up to counts once the day is over 400 days old (ruling intelligence 10).
+//! Measurements of a day, rolled up to counts once the day is over 400 days old (decision rollup-after-400-days).
 //!
 //! A rolled-up cell is one row per (target, day, network, source): how many measurements each rule decided, by hour and
-//! vote key, because a verdict at any past time needs its distinct hours and its votes (rulings intelligence 1, 11, 13).
-//! So no answer about any time changes. What goes is the 24-byte entry of each measurement, with what a changed rule
-//! could judge again, and the hashes of its source rows. Of identities 4 bytes stay: a measurement that comes again is
-//! known, in whatever form, and counts as a repeat; one that never came is folded as ever and joins the row later.
+//! vote key, because a verdict at any past time needs its distinct hours and its votes (decisions two-blocked-hours,
+//! answers-about-a-time and vote-per-hour). So no answer about any time changes. What goes is the 24-byte entry of each
+//! measurement, with what a changed rule could judge again, and the hashes of its source rows. Of identities 4 bytes
+//! stay: a measurement that comes again is known, in whatever form, and counts as a repeat; one that never came is
+//! folded as ever and joins the row later.
 //!
 //! Cells change no more once they are rolled up, so all rows of one measurement must have come by then: the timer waits
 //! until nothing old was folded for [`QUIET`].
@@ -26,7 +27,7 @@ use crate::facts::verdict::window::Session;
 use crate::facts::verdict::{RuleId, Technique, evaluate};
 use crate::{Result, Timestamp};
 
-/// Age, in microseconds, from which whole days are rolled up (ruling intelligence 10).
+/// Age, in microseconds, from which whole days are rolled up (decision rollup-after-400-days).
 pub const ROLL_UP_AFTER: i64 = 400 * DAY;
 /// So long nothing old may have been folded. Our choice: an import that breaks off and is sent again within a week ends
 /// as if it had never broken off.

@@ -1,4 +1,4 @@
-//! How much of the last year a country was switched off, for its index (methods 4.2). A country knows its own rows of a
+//! How much of the last year a country was switched off, for its index. A country knows its own rows of a
 //! shutdown table; that a table is imported, so that no row means no shutdown, it hears from the world.
 
 use serde::{Deserialize, Serialize};
@@ -43,7 +43,8 @@ impl Operation for SetShutdownTable {
     }
 }
 
-/// The shutdown load at a time, 0-1, or why there is none (ruling intelligence 33: no table is not no shutdown).
+/// The shutdown load at a time, 0-1, or why there is none (decision index-with-little-data: no table is not no
+/// shutdown).
 pub(super) fn load(view: &View<'_>, at: Timestamp) -> Result<std::result::Result<f64, &'static str>> {
     let Some(newest) = NEWEST.get(view, &())? else { return Ok(Err("no shutdown table is imported")) };
     let today = at.day();

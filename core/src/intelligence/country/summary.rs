@@ -109,7 +109,8 @@ pub fn country(view: &View<'_>, rows: &[TargetSummary], at: Timestamp) -> Result
         blocked,
         services: services(&blocks, &catalogue.platforms),
         methods,
-        // Where all measurements have aged out, no verdict counts any; what there was is still known (ruling intelligence 11).
+        // Where all measurements have aged out, no verdict counts any; what there was is still known (decision
+        // answers-about-a-time).
         newest: rows
             .iter()
             .filter(|row| row.basis == "measured" || row.evidence > 0)

@@ -2,9 +2,9 @@
 //!
 //! What is stored and what is derived: the 24-byte entries of measurements are the truth; every hourly vote, aggregate,
 //! interval and answer is computed from them when it is read, so a changed rule re-judges old measurements and nothing
-//! can drift apart. Kept with them: hashes of source rows (to count exact repeats); beside them: witnesses, one small row per
-//! target, network and source for listings, and the latest verdict of each target, which feeds the open data.
-//! Entries older than 400 days become counts per rule (`rollup`, ruling intelligence 10).
+//! can drift apart. Kept with them: hashes of source rows (to count exact repeats); beside them: witnesses, one small
+//! row per target, network and source for listings, and the latest verdict of each target, which feeds the open data.
+//! Entries older than 400 days become counts per rule (`rollup`, decision rollup-after-400-days).
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use std::collections::BTreeMap;
@@ -17,8 +17,8 @@ use crate::Timestamp;
 use crate::engine::kv::{Row, Table};
 use crate::engine::time::DAY;
 
-/// Entries of each (target, day, network, source), and hashes of the source rows whose first target it is, many cells to a
-/// row. Source rows that say nothing of any target stand under the empty one.
+/// Entries of each (target, day, network, source), and hashes of the source rows whose first target it is, many cells
+/// to a row. Source rows that say nothing of any target stand under the empty one.
 pub const ENTRIES: PackedTable = Table::new(16);
 /// At most [`MAX_WITNESSES`] witnesses of a cell, sorted by identity.
 pub const WITNESSES: Table<(String, u32, u32, u8), Witnesses> = Table::new(18);
@@ -39,7 +39,7 @@ pub const LISTED_SINCE: Table<(String, u8), Timestamp> = Table::new(57);
 pub const PEERS_CHANGED: Table<(String, u32), ()> = Table::new(26);
 /// Successes in other countries, by (target, day).
 pub const OUTSIDE: Table<(String, u32), Peers> = Table::new(27);
-/// Failure rate of a target in other countries (ruling intelligence 22).
+/// Failure rate of a target in other countries (decision failing-elsewhere).
 pub const PRIORS: Table<(String,), Prior> = Table::new(28);
 /// Sites of the reference lists that the index needs.
 pub const CATALOGUE: Table<(), Catalogue> = Table::new(29);
@@ -69,7 +69,7 @@ pub const DAY_COUNTS: Table<(u32, String), DayCounts> = Table::new(39);
 /// Stands while every verdict is computed again.
 pub const RECOMPUTE: Table<(), RecomputeRow> = Table::new(34);
 
-/// Most witnesses kept per cell (ruling intelligence 10).
+/// Most witnesses kept per cell (decision rollup-after-400-days).
 pub const MAX_WITNESSES: usize = 3;
 
 /// Version of the rule list and of the outcome codes that entries are written in.
@@ -194,8 +194,8 @@ pub struct GivenRow {
 }
 impl Row for GivenRow {}
 
-/// Measurements of one day as their source counted them. Failures overlap the other counts, so the parts need not sum to
-/// the whole (ruling intelligence 31).
+/// Measurements of one day as their source counted them. Failures overlap the other counts, so the parts need not sum
+/// to the whole (decision import-counts).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct DayCounts {
     pub measurements: u64,

@@ -17,7 +17,7 @@ use crate::{Result, Timestamp};
 pub struct Voter {
     /// 0 for what is no network: withheld, or seen from outside.
     pub asn: u32,
-    /// The country as seen from outside, by sources that name no network (ruling intelligence 32).
+    /// The country as seen from outside, by sources that name no network (decision country-of-networks).
     pub remote: bool,
     /// Oldest first.
     pub votes: Vec<HourVote>,
@@ -48,8 +48,8 @@ pub struct Votes {
 }
 
 impl Votes {
-    /// Of `[from, at)`, `at` that of the surroundings. A peer may be a day older than the vote it controls, so the votes of
-    /// the first day may lack some.
+    /// Of `[from, at)`, `at` that of the surroundings. A peer may be a day older than the vote it controls, so the
+    /// votes of the first day may lack some.
     pub fn read(
         view: &View<'_>,
         key: &str,

@@ -1,5 +1,5 @@
-//! The measurements that an incident rests on and that can be looked up, page by page: an incident itself keeps few of them
-//! (ruling second look T8).
+//! The measurements that an incident rests on and that can be looked up, page by page: an incident itself keeps few of
+//! them (decision what-numbers-mean).
 
 use serde::{Deserialize, Serialize};
 

@@ -49,8 +49,8 @@ impl Known {
         self.patterns.get(country).unwrap_or(NOTHING)
     }
 
-    /// The share of a country's elections with a shutdown around, mixed with that of all countries; `None` while too few
-    /// past elections are known (methods 4.2).
+    /// The share of a country's elections with a shutdown around, mixed with that of all countries; `None` while too
+    /// few past elections are known.
     pub fn share(&self, country: &str) -> Option<f64> {
         let elections: usize = self.patterns.values().map(|pattern| pattern.days.len()).sum();
         let with: u32 = self.patterns.values().map(|pattern| pattern.with).sum();
@@ -110,7 +110,7 @@ impl Query for Calendar {
         let elections = store::all(view)?;
         let today = i32::try_from(view.now.day()).unwrap_or(i32::MAX);
         let marks = EventHistory { country: None }.run(view)?;
-        // One country, day and place is one start (ruling intelligence 18); what is announced has not happened.
+        // One country, day and place is one start (decision forecast-panel); what is announced has not happened.
         let starts: BTreeSet<(i32, String, u32)> =
             small_sort::gather(marks.into_iter().filter_map(|(country, source, mark)| {
                 let start = start(source, &mark).filter(|start| start.day <= today)?;

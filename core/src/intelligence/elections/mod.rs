@@ -1,5 +1,4 @@
-//! Elections: what is coming, and what happened around earlier ones (interface 4.3, spec intelligence 5.13 and 5.14,
-//! ruling intelligence 38).
+//! Elections: what is coming, and what happened around earlier ones (decision features-dates-retries).
 //!
 //! | Module | What |
 //! |---|---|

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::engine::kv::Row;
 use crate::engine::time::Date;
 
-/// How much of a date is known (ruling intelligence 38).
+/// How much of a date is known (decision features-dates-retries).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Precision {
     Day,
@@ -24,7 +24,7 @@ impl Precision {
     }
 }
 
-/// A day, a month or a year: never a guessed day (ruling intelligence 38).
+/// A day, a month or a year: never a guessed day (decision features-dates-retries).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct When {
     /// Days since the epoch, both counted.
@@ -85,7 +85,7 @@ impl When {
     }
 }
 
-/// What is elected (spec intelligence 5.14). A general election stands as the highest office that it fills.
+/// What is elected. A general election stands as the highest office that it fills.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum ElectionType {
     Presidential,
@@ -124,7 +124,7 @@ impl ElectionType {
         matches!(self, ElectionType::Presidential | ElectionType::Parliamentary)
     }
 
-    /// `high`, `medium` or `low` (spec intelligence 5.13).
+    /// `high`, `medium` or `low`.
     pub const fn importance(self) -> &'static str {
         match self {
             ElectionType::Presidential | ElectionType::Parliamentary => "high",
@@ -178,8 +178,8 @@ pub struct Election {
     pub kind: ElectionType,
     pub title: String,
     pub status: Status,
-    /// How the date is known: the rule and earlier days that followed it, the term, who announced it, or an address; after
-    /// `In doubt: ` what speaks against it.
+    /// How the date is known: the rule and earlier days that followed it, the term, who announced it, or an address;
+    /// after `In doubt: ` what speaks against it.
     pub source: String,
 }
 impl Row for Election {}

@@ -1,4 +1,4 @@
-//! `GET /v1/elections/upcoming`, `/calendar` and `/{country}/briefing` (interface 4.3, spec intelligence 5.13 and 5.14).
+//! `GET /v1/elections/upcoming`, `/calendar` and `/{country}/briefing`.
 
 use std::collections::BTreeMap;
 
@@ -36,7 +36,7 @@ pub const ROUTES: &[Route] = &[
 
 const DEFAULT_DAYS: u32 = 90;
 const MOST_DAYS: u32 = 3_660;
-/// Days that a briefing looks ahead (spec intelligence 5.13).
+/// Days that a briefing looks ahead.
 const BRIEFING_DAYS: i32 = 180;
 /// Days before a national election from which on it is close, and very close.
 const CLOSE: i32 = 90;
@@ -45,7 +45,7 @@ const VERY_CLOSE: i32 = 30;
 const FORECAST_DAYS: i32 = 7;
 /// Share of elections with a shutdown around from which on a coming one is a reason for care.
 const NOTABLE_SHARE: f64 = 0.25;
-/// The least severe tier in briefings; those of the index reach 5 (conflict C12, ruling intelligence 33).
+/// The least severe tier in briefings; those of the index reach 5 (conflict C12, decision index-with-little-data).
 const MOST_TIER: u8 = 4;
 /// The most severe tiers that are a reason for care.
 const SEVERE_TIERS: std::ops::RangeInclusive<u8> = 1..=2;
@@ -68,7 +68,7 @@ impl Facts {
         Ok(Facts { known, tiers: small_sort::gather(tiers), today })
     }
 
-    /// 1 to 4, lower is more severe; 0 without a score (ruling intelligence 33).
+    /// 1 to 4, lower is more severe; 0 without a score (decision index-with-little-data).
     fn tier(&self, country: &str) -> u8 {
         self.tiers.get(country).copied().unwrap_or(0)
     }

@@ -20,9 +20,9 @@ fn parsed(text: &str) -> (Vec<Election>, ImportCounts) {
     read(&mut text.as_bytes(), 1 << 20, None, Timestamp::parse(NOW).unwrap()).unwrap()
 }
 
-/// Ruling intelligence 38: elections carry the precision of their date, never a guessed day.
+/// Decision features-dates-retries: elections carry the precision of their date, never a guessed day.
 #[test]
-fn ruling_intelligence_38_a_month_or_a_year_stays_one() {
+fn a_month_or_a_year_stays_one() {
     for (text, precision) in [("2027-04-25", Precision::Day), ("2028-02", Precision::Month), ("2027", Precision::Year)]
     {
         let when = When::parse(text).unwrap();
@@ -36,9 +36,9 @@ fn ruling_intelligence_38_a_month_or_a_year_stays_one() {
     }
 }
 
-/// Ruling intelligence 38: elections carry source and status. Every bad row is counted with its line.
+/// Decision features-dates-retries: elections carry source and status. Every bad row is counted with its line.
 #[test]
-fn ruling_intelligence_38_rows_without_a_source_are_refused_and_bad_rows_named_by_line() {
+fn rows_without_a_source_are_refused_and_bad_rows_named_by_line() {
     let (rows, counts) = parsed(
         "country,date,type,title,status,source\n\
          Kenya,2022-08-09,presidential,General election,held,IEBC\n\
@@ -82,9 +82,9 @@ fn a_file_of_bad_rows_names_only_the_first_lines() {
     assert_eq!((counts.refused, counts.reasons.len(), counts.reasons["bad_date"]), (100, 21, 80));
 }
 
-/// Ruling intelligence 38: the calendar inside the binary has a source in every row, and is read whole.
+/// Decision features-dates-retries: the calendar inside the binary has a source in every row, and is read whole.
 #[test]
-fn ruling_intelligence_38_the_calendar_is_read_whole_and_every_row_says_why_its_date_holds() {
+fn the_calendar_is_read_whole_and_every_row_says_why_its_date_holds() {
     let lines = calendar::TEXT.lines().filter(|line| !line.starts_with('#')).count() - 1;
     assert_eq!(calendar::all().len(), lines, "a row is not read");
     assert!(lines >= 50);
@@ -196,7 +196,8 @@ fn the_calendar_follows_from_the_rules_terms_and_days_that_its_sources_name() {
     assert!(!follows("second Tuesday of August", When::parse("2027-08-17").unwrap().first));
 }
 
-/// The earlier days that the calendar counts from are those of a table of past elections, where it has any of that year.
+/// The earlier days that the calendar counts from are those of a table of past elections, where it has any of that
+/// year.
 #[test]
 fn earlier_days_that_the_calendar_names_are_in_a_table_of_past_elections() {
     let Some(text) = crate::intelligence::country::tests::shared("elections/electionlist_3_21.csv") else { return };
@@ -258,7 +259,8 @@ fn a_new_date_of_the_same_year_replaces_that_of_the_calendar() {
     assert!(after.is_sorted_by_key(|(_, day)| *day));
 }
 
-/// The layouts of the two published tables, with their traps: steps that are no votes, open days, formal names, regions.
+/// The layouts of the two published tables, with their traps: steps that are no votes, open days, formal names,
+/// regions.
 #[test]
 fn the_two_published_tables_are_read_in_their_own_layouts() {
     let reign = "ccode,electionnumber,country,elec_year,elec_month,elec_day,sequence,event,elecnum,type,direct\n\

@@ -70,8 +70,8 @@ impl Job {
         self.end(row, now).unwrap_or(row.cursor)
     }
 
-    /// The end of the window at the cursor: of the time that is over in whole days or hours, however little. `None` when
-    /// nothing is.
+    /// The end of the window at the cursor: of the time that is over in whole days or hours, however little. `None`
+    /// when nothing is.
     fn end(self, row: &FetchRow, now: Timestamp) -> Option<Timestamp> {
         let grain = if self == Job::OoniAggregation { DAY } else { HOUR };
         let over = Timestamp(now.0 - now.0.rem_euclid(grain));
@@ -128,8 +128,8 @@ impl Job {
         row.cursor.plus(-AGAIN)
     }
 
-    /// An answer as the import of its kind reads it, and what it says of the page behind it; the error says what is wrong
-    /// with it.
+    /// An answer as the import of its kind reads it, and what it says of the page behind it; the error says what is
+    /// wrong with it.
     pub fn body(self, answer: &[u8]) -> Result<(Vec<u8>, Next), String> {
         if self != Job::OoniMeasurements {
             return Ok((answer.to_vec(), Next::Unsaid));
@@ -161,8 +161,8 @@ pub enum Next {
     Page(String),
 }
 
-/// The page that an address of the source asks for, by a mark to continue at or, in the form before, by an offset. The rest
-/// of the address counts for nothing: requests go where the settings say.
+/// The page that an address of the source asks for, by a mark to continue at or, in the form before, by an offset. The
+/// rest of the address counts for nothing: requests go where the settings say.
 fn page(url: &str) -> Option<String> {
     let query = url.split_once('?').map_or("", |(_, query)| query.split('#').next().unwrap_or(""));
     let value = |wanted: &str| query.split('&').find_map(|pair| pair.strip_prefix(wanted)?.strip_prefix('='));
@@ -207,9 +207,9 @@ mod tests {
         assert_eq!(first, time("2024-04-24T00:00:00Z"), "a week ago");
     }
 
-    /// Ruling intelligence 14: one measurement may arrive in several forms.
+    /// Decision identity-of-measurements: one measurement may arrive in several forms.
     #[test]
-    fn ruling_intelligence_14_a_listed_measurement_is_that_of_its_document() {
+    fn a_listed_measurement_is_that_of_its_document() {
         let members = r#""input":null,"probe_cc":"TR","probe_asn":"AS9121","test_name":"telegram","report_id":"r1""#;
         let listed = format!(
             r#"{{"metadata":{{}},"results":[{{{members},"measurement_start_time":"2024-05-01T00:10:07Z","anomaly":true,

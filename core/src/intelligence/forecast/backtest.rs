@@ -1,5 +1,5 @@
 //! Rolling origin by year: trained on what was known before each 1 January, tested on that year
-//! (methods 3.4, rulings intelligence 18 and 19).
+//! (decisions forecast-panel and late-history).
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -18,7 +18,7 @@ const HARD_DAYS: i32 = 30;
 const TOPS: [f64; 3] = [0.01, 0.05, 0.1];
 /// Thresholds of the alert budget.
 const THRESHOLDS: [f64; 6] = [0.1, 0.2, 0.3, 0.5, 0.7, 0.9];
-/// Least rows of either kind before a country has an AUC of its own (methods 3.3).
+/// Least rows of either kind before a country has an AUC of its own.
 const LEAST_OF_A_KIND: u64 = 5;
 
 /// A row of the test.
@@ -258,7 +258,7 @@ type Forecast<'a> = Box<dyn Fn(&Tested) -> f64 + 'a>;
 
 /// What simpler ways reach on the same rows.
 fn baselines<'h>(history: &'h History, years: &[(i64, Vec<Tested>)]) -> Vec<Baseline> {
-    // Starts of five years and twice those of the last week (methods 3.2).
+    // Starts of five years and twice those of the last week.
     let structural = move |country: usize, day: i32| {
         history.starts(country, day - 5 * 365 + 1, day) + 2.0 * history.starts(country, day - 6, day)
     };

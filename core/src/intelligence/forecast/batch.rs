@@ -1,5 +1,5 @@
-//! Answers about many countries at once: whom a body asks about, and answers that are put together from the pages of single
-//! countries, which are rendered once for all who ask.
+//! Answers about many countries at once: whom a body asks about, and answers that are put together from the pages of
+//! single countries, which are rendered once for all who ask.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::facts::starter::Country;
 use crate::intelligence::country::routes::input;
 use crate::{Error, Result};
 
-/// Most countries of a batch (spec intelligence 5.3 and 10.2).
+/// Most countries of a batch.
 const MOST: usize = 50;
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -65,8 +65,8 @@ impl Asked {
         Ok(asked)
     }
 
-    /// Keeps the answer for a publish interval under what was asked for. One with errors repeats what a caller wrote, of any
-    /// length: it is made for this request alone.
+    /// Keeps the answer for a publish interval under what was asked for. One with errors repeats what a caller wrote,
+    /// of any length: it is made for this request alone.
     pub async fn answer(&self, cx: &Cx, make: impl Future<Output = Result<Response>>) -> Result<Response> {
         let page = match self.errors.is_empty() {
             true => {

@@ -1,4 +1,4 @@
-//! What happened to the served model, and the operator's part in it (interface 2 and 4.9, spec intelligence 10.9).
+//! What happened to the served model, and the operator's part in it.
 
 use std::collections::BTreeMap;
 

@@ -3,7 +3,7 @@
 //! A forecast becomes a set: `event`, `quiet`, both or neither. A class is in the set when its probability is not among
 //! the lowest of what cases of that class had before. Which share counts as lowest is alpha, and alpha moves with every
 //! miss, so the share of misses of each class stays near the target whatever changes. One pooled alpha would keep its
-//! promise by being right about quiet weeks alone (methods 3.4).
+//! promise by being right about quiet weeks alone.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ use super::metrics::Outcome;
 
 /// Share of a class that the sets may miss.
 pub const TARGET_MISS: f64 = 0.1;
-/// How far one day's misses move alpha (methods 4.3).
+/// How far one day's misses move alpha.
 pub const GAMMA: f64 = 0.02;
 /// Least cases of a class before its sets mean anything.
 pub const LEAST_CASES: usize = 30;
@@ -117,8 +117,8 @@ impl Conformal {
         self.quiet.renew(quiet);
     }
 
-    /// Goes on where the sets of an earlier model stood: its alphas, and what was judged of them. The promise is about what
-    /// was served, whoever made it.
+    /// Goes on where the sets of an earlier model stood: its alphas, and what was judged of them. The promise is about
+    /// what was served, whoever made it.
     pub fn go_on(&mut self, earlier: &Conformal) {
         for (class, before) in [(&mut self.event, &earlier.event), (&mut self.quiet, &earlier.quiet)] {
             (class.alpha, class.judged, class.missed) = (before.alpha, before.judged, before.missed);

@@ -10,8 +10,8 @@ use crate::facts::source::Source;
 use crate::facts::starter::Country;
 use crate::intelligence::world::EventMark;
 
-/// Codes without inhabitants who could be cut off, and one that is no ISO code: they are forecast, and not learned from.
-/// With them left out, 242 codes remain (ruling intelligence 18).
+/// Codes without inhabitants who could be cut off, and one that is no ISO code: they are forecast, and not learned
+/// from. With them left out, 242 codes remain (decision forecast-panel).
 const OUTSIDE: [&str; 8] = ["AQ", "BV", "GS", "HM", "IO", "TF", "UM", "XK"];
 /// Days before the first year of systematic reports that are counted: what still goes on since then.
 const BEFORE: i32 = 730;
@@ -27,7 +27,7 @@ pub const HALF_LIVES: [f64; 2] = [30.0, 150.0];
 pub struct Start {
     /// Days since the epoch.
     pub day: i32,
-    /// Stands for the areas: starts of one country, day and place are one (ruling intelligence 18).
+    /// Stands for the areas: starts of one country, day and place are one (decision forecast-panel).
     pub place: u32,
     /// Connectivity was cut because of exams.
     pub exams: bool,
@@ -35,8 +35,8 @@ pub struct Start {
     pub national: bool,
 }
 
-/// The start that a mark tells of, if it is one to learn from: shutdowns, throttling and blocks of a shutdown table, and
-/// those that an operator wrote down as ordered. Raw outages are no labels (methods 4.3).
+/// The start that a mark tells of, if it is one to learn from: shutdowns, throttling and blocks of a shutdown table,
+/// and those that an operator wrote down as ordered. Raw outages are no labels.
 pub fn start(source: u8, mark: &EventMark) -> Option<Start> {
     let listed = source == Source::AccessNow.code();
     let written = source == Source::Outages.code() && mark.cause == Cause::Ordered;

@@ -34,7 +34,7 @@ pub fn note(turn: &mut Turn<'_>, summary: &CountrySummary) -> Result<()> {
     Ok(MEASURED.put(turn, &key, &Days(days))?)
 }
 
-/// A source is removed: what was measured by day may rest on it, and so may a model (ruling intelligence 35).
+/// A source is removed: what was measured by day may rest on it, and so may a model (decision licence-and-removal).
 pub fn source_dropped(turn: &mut Turn<'_>) -> Result<()> {
     let rows = MEASURED.scan(turn, &MEASURED.range(), Direction::Ascending, usize::MAX)?;
     if rows.is_empty() {

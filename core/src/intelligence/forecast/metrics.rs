@@ -1,4 +1,4 @@
-//! How well probabilities fit what happened (methods 3.3).
+//! How well probabilities fit what happened.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -28,7 +28,7 @@ impl Outcome {
     }
 }
 
-/// Risk from which on a forecast counts as an alert (interface 2: 0.5 and above is elevated).
+/// Risk from which on a forecast counts as an alert (0.5 and above is elevated).
 pub const ALERT: f64 = 0.5;
 
 /// What alerts at [`ALERT`] came to.

@@ -1,5 +1,5 @@
 //! The risk that something is switched off, day by day: a logistic hazard that is learned in this program from imported
-//! shutdown tables (interface 4.3, methods 4.3, rulings intelligence 17 to 19).
+//! shutdown tables (decisions hazard-and-week-risk, forecast-panel and late-history).
 //!
 //! | Module | What |
 //! |---|---|

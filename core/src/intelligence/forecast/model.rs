@@ -17,7 +17,7 @@ use crate::{Timestamp, engine::small_sort};
 pub const NAME: &str = "hazard-logistic";
 /// Quantile of the normal distribution of a 90% interval.
 const Z: f64 = 1.645;
-/// Entries of a forecast: day 0 to 7 (interface 2).
+/// Entries of a forecast: day 0 to 7.
 pub const DAYS: i32 = 8;
 /// Least contribution to the log odds that is called a driver.
 const LEAST_DRIVER: f64 = 0.15;
@@ -37,8 +37,8 @@ pub struct HeldOut {
 }
 
 impl HeldOut {
-    /// What the candidate must be better than, with its Brier score: the served model, or the base rates that are served
-    /// without one, taken as the constant that nobody could have known to be the best.
+    /// What the candidate must be better than, with its Brier score: the served model, or the base rates that are
+    /// served without one, taken as the constant that nobody could have known to be the best.
     pub fn rival(&self) -> Option<(&'static str, f64)> {
         match &self.served {
             Some(served) => Some(("the served model", served.brier?)),
@@ -49,8 +49,8 @@ impl HeldOut {
         }
     }
 
-    /// Where a plain rate of each country did better: its Brier score and that of the candidate. A model is served all the
-    /// same when it beats what is served, and says so.
+    /// Where a plain rate of each country did better: its Brier score and that of the candidate. A model is served all
+    /// the same when it beats what is served, and says so.
     pub fn better_rate(&self) -> Option<(f64, f64)> {
         self.country_rate.brier.zip(self.candidate.brier).filter(|(rate, candidate)| rate < candidate)
     }
@@ -120,7 +120,7 @@ pub struct Risk {
 /// One day.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DayRisk {
-    /// One-day hazard (ruling intelligence 17).
+    /// One-day hazard (decision hazard-and-week-risk).
     pub risk: f64,
     pub contributions: Vec<f64>,
     /// Whether earlier years had exams about then.
@@ -247,8 +247,8 @@ fn counted(number: f64, one: &str) -> String {
 fn words(history: &History, family: Family, asked: Question) -> Option<String> {
     let Question { country, known, .. } = asked;
     let month = history.starts(country, known - 29, known);
-    // A reader counts days from today; the model counts them from the last day that it knows. Where that is another one,
-    // dates say which is meant (ruling second look T8).
+    // A reader counts days from today; the model counts them from the last day that it knows. Where that is another
+    // one, dates say which is meant (decision what-numbers-mean).
     let is_late = known < asked.at;
     let table = history.newest().map_or(known, |newest| newest.min(known));
     let end = if is_late { format!("; the table ends on {}", in_words(table)) } else { String::new() };

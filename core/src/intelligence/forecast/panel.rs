@@ -1,5 +1,5 @@
 //! The rows a forecast is learned from and judged by: one per country and day, the label being a start in the days that
-//! follow (ruling intelligence 18).
+//! follow (decision forecast-panel).
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -27,7 +27,7 @@ impl Horizon {
 }
 
 /// How fresh the history is when a forecast is made. A model is trained with the delay that it is served with: figures
-/// of a history that is always up to date say nothing of one that is not (ruling intelligence 19).
+/// of a history that is always up to date say nothing of one that is not (decision late-history).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Knowledge {
     /// Everything up to this many days before the day of the forecast.
@@ -69,9 +69,9 @@ pub fn first_of_year(year: i64) -> i32 {
 const STRIDE: usize = 3;
 /// Penalty of the fit, for rows [`STRIDE`] days apart.
 const RIDGE: f64 = 300.0;
-/// That of exams. Few countries have exam shutdowns, and a season is the same story many rows long: what holds for those
-/// countries says little of others. It is the least of those that [`penalties`] compares within a thousandth of the best on
-/// the rows of before 2019, so no year that the backtest reports has a part in it.
+/// That of exams. Few countries have exam shutdowns, and a season is the same story many rows long: what holds for
+/// those countries says little of others. It is the least of those that [`penalties`] compares within a thousandth of
+/// the best on the rows of before 2019, so no year that the backtest reports has a part in it.
 const EXAM_RIDGE: f64 = 10_000.0;
 /// Least positive rows (each with a start in its days) that a model is learned from. Few are enough, because [`RIDGE`]
 /// keeps what they do not show at the base rate; below that a model would be the story of a handful of events.
@@ -173,8 +173,8 @@ pub struct Penalty {
 }
 
 /// Compares penalties of exams on the rows before a year: an eighth of the countries is left out in turn, and what the
-/// others teach is held against it. The countries are dealt out by how much began in them, so that every group has some of
-/// the busy ones. Empty where there is too little to learn from.
+/// others teach is held against it. The countries are dealt out by how much began in them, so that every group has some
+/// of the busy ones. Empty where there is too little to learn from.
 pub fn penalties(history: &History, before: i64) -> Vec<Penalty> {
     let (until, knowledge) = (first_of_year(before) - 1, Knowledge::Days(0));
     let mut busiest: Vec<usize> = countries().collect();

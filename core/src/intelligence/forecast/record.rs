@@ -1,4 +1,4 @@
-//! The endpoints that hold forecasts to what came of them (interface 4.10, spec intelligence 10.4, 10.6 and 11): accuracy,
+//! The endpoints that hold forecasts to what came of them: accuracy,
 //! calibration by day, the track record.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -42,9 +42,9 @@ pub const ROUTES: &[Route] = &[
         .summary("Every alert and every missed event with what came of it, lead times, and simpler ways beside."),
 ];
 
-/// Forecasts that came to an end, before live figures mean anything (spec intelligence 10.4).
+/// Forecasts that came to an end, before live figures mean anything.
 const LEAST_EVALUATED: u64 = 30;
-/// Days of a calibration history (spec intelligence 10.6), and those that a coverage is taken over.
+/// Days of a calibration history, and those that a coverage is taken over.
 const HISTORY_DAYS: u32 = 90;
 const COVERAGE_DAYS: usize = 90;
 /// Least cases, and distance of a coverage from its target, that is called drift.

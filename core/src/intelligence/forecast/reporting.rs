@@ -1,4 +1,4 @@
-//! The endpoints of reports: what came of a forecast, as people tell it (interface 4.9, spec intelligence 10.1).
+//! The endpoints of reports: what came of a forecast, as people tell it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,5 +1,4 @@
-//! What people report of forecasts: rows for review, and outcomes that resolve a forecast (interface 4.9, spec
-//! intelligence 10.1).
+//! What people report of forecasts: rows for review, and outcomes that resolve a forecast.
 
 use serde::{Deserialize, Serialize};
 
@@ -144,7 +143,8 @@ impl Query for Reports {
     }
 }
 
-/// The outcomes that reports tell: (country, day of the forecast, whether something began), later ones after earlier ones.
+/// The outcomes that reports tell: (country, day of the forecast, whether something began), later ones after earlier
+/// ones.
 pub fn outcomes(view: &(impl Read + ?Sized)) -> Result<Vec<(String, i32, bool)>> {
     let rows = REPORTS.scan(view, &REPORTS.range(), Direction::Ascending, usize::MAX)?;
     let outcome = |row: Reported| {

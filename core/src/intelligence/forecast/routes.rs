@@ -1,4 +1,4 @@
-//! The endpoints of forecasts (interface 4.3 and 4.10, spec intelligence 5.1 to 5.3, 10.9 and 11).
+//! The endpoints of forecasts.
 
 use std::collections::BTreeMap;
 
@@ -120,8 +120,8 @@ pub struct ForecastBody {
     generated_at: String,
     forecast: Vec<DayBody>,
     summary: SummaryBody,
-    /// 1 less the width of the 90% interval of the seven-day risk, halved for every year that the history is late; 0 for
-    /// base rates.
+    /// 1 less the width of the 90% interval of the seven-day risk, halved for every year that the history is late; 0
+    /// for base rates.
     confidence: f64,
     model_version: String,
     /// Alpha of the class `event`; null while only base rates are served.
@@ -161,7 +161,7 @@ fn top(contributions: &[f64]) -> Vec<Feature> {
     named.into_iter().map(feature).collect()
 }
 
-/// How old the history is that a model rests on, when it is: what must be said first (ruling second look T8).
+/// How old the history is that a model rests on, when it is: what must be said first (decision what-numbers-mean).
 pub(crate) fn late(model: &Model, today: i32) -> Option<String> {
     let days = today - model.until;
     (model.delay > 0 && days > 0).then(|| {

@@ -109,9 +109,9 @@ fn nothing_that_was_not_known_enters_a_feature() {
     }
 }
 
-/// Ruling intelligence 18: the panel has 242 codes.
+/// Decision forecast-panel: the panel has 242 codes.
 #[test]
-fn ruling_intelligence_18_the_panel_has_242_codes() {
+fn the_panel_has_242_codes() {
     assert_eq!(countries().count(), 242);
 }
 
@@ -122,9 +122,9 @@ fn a_history_of_a_handful_of_events_is_none() {
     assert!(History::new([], 18_100).is_none());
 }
 
-/// Ruling intelligence 17: the risks of days are hazards, and the seven-day risk is learned apart.
+/// Decision hazard-and-week-risk: the risks of days are hazards, and the seven-day risk is learned apart.
 #[test]
-fn ruling_intelligence_17_forecasts_are_probabilities_and_know_their_reasons() {
+fn forecasts_are_probabilities_and_know_their_reasons() {
     let until = 18_900;
     let history = made_up(until);
     let now = Timestamp(i64::from(until) * DAY);
@@ -177,9 +177,9 @@ fn a_stored_model_of_fewer_features_forecasts_on() {
     }
 }
 
-/// Ruling intelligence 19: a model is trained for a history as late as the one it is served with.
+/// Decision late-history: a model is trained for a history as late as the one it is served with.
 #[test]
-fn ruling_intelligence_19_a_late_history_makes_a_model_for_late_histories() {
+fn a_late_history_makes_a_model_for_late_histories() {
     let until = 18_900;
     let history = made_up(until);
     let newest = history.newest().unwrap();
@@ -198,8 +198,8 @@ fn nothing_is_promoted_without_news() {
     assert!(again.contains("hardly newer"), "{again}");
 }
 
-/// Issue: a new model is promoted only when it beats the served one on a temporal hold-out. This one has seen the hold-out,
-/// whatever it says of itself, so a candidate that has not cannot be better.
+/// Issue: a new model is promoted only when it beats the served one on a temporal hold-out. This one has seen the
+/// hold-out, whatever it says of itself, so a candidate that has not cannot be better.
 #[test]
 fn a_candidate_that_is_no_better_on_the_hold_out_is_not_promoted() {
     let history = made_up(18_900);
@@ -239,7 +239,8 @@ fn the_table_of_real_shutdowns_makes_a_model_two_years_late() {
     assert!(risk("IN") > risk("SE"));
 }
 
-/// A course that is stored between its steps learns what one run learns, and none of its steps fits more than one model.
+/// A course that is stored between its steps learns what one run learns, and none of its steps fits more than one
+/// model.
 #[test]
 fn learning_in_steps_is_learning_at_once() {
     let history = made_up(18_900);
@@ -254,8 +255,9 @@ fn learning_in_steps_is_learning_at_once() {
     assert_eq!((learned, steps), (Some(learn(&history, now, 1, None).unwrap()), 5));
 }
 
-/// What an event of a Worker does is bounded: of a course at most one fit or one hold-out, and all of today's forecasts are
-/// eleven questions a country. Every code of the panel has a start here, so no two rows are alike: there can be no more.
+/// What an event of a Worker does is bounded: of a course at most one fit or one hold-out, and all of today's forecasts
+/// are eleven questions a country. Every code of the panel has a start here, so no two rows are alike: there can be no
+/// more.
 #[test]
 fn no_step_fits_more_than_one_model_or_looks_at_more_than_one_panel() {
     let until = 17_481;
@@ -383,8 +385,8 @@ fn learned() -> &'static Model {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Ruling intelligence 17: whatever began wherever, risks are probabilities, and the chance that something has begun
-    /// never falls with the days.
+    /// Decision hazard-and-week-risk: whatever began wherever, risks are probabilities, and the chance that something
+    /// has begun never falls with the days.
     #[test]
     fn risks_are_probabilities_and_the_curve_never_falls(
         starts in prop::collection::vec((0usize..250, 0i32..1_400, 0u32..4, any::<bool>(), any::<bool>()), 60..300),
@@ -415,9 +417,9 @@ proptest! {
     }
 }
 
-/// Ruling second look T8: days that were counted from the end of an old table read like days before today.
+/// Decision what-numbers-mean: days that were counted from the end of an old table read like days before today.
 #[test]
-fn ruling_t8_the_drivers_of_a_stale_history_name_dates() {
+fn the_drivers_of_a_stale_history_name_dates() {
     let until = 18_900;
     let today = until + 200;
     let history = History::new(made_up_starts().filter(|(_, start)| start.day <= until), today).unwrap();

@@ -1,5 +1,4 @@
-//! How forecasts that were served came out: stored forecasts against stored outcomes, never the rows of training (spec
-//! intelligence 10.4, 10.6 and 11).
+//! How forecasts that were served came out: stored forecasts against stored outcomes, never the rows of training.
 
 use std::collections::BTreeMap;
 
@@ -28,8 +27,8 @@ pub struct Track {
 /// What [`Track`] answers.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Tracked {
-    /// Forecasts of a country and day that were served in the window, those that can be judged, and of these those that a
-    /// report decided.
+    /// Forecasts of a country and day that were served in the window, those that can be judged, and of these those that
+    /// a report decided.
     pub issued: u64,
     pub resolved: u64,
     pub reported: u64,
@@ -41,7 +40,8 @@ pub struct Tracked {
     pub figures: Figures,
     /// Simpler ways on the same forecasts.
     pub baselines: Vec<(String, Figures, Confusion)>,
-    /// Starts whose day can be judged, and for those that an alert came before, days between the first one and the start.
+    /// Starts whose day can be judged, and for those that an alert came before, days between the first one and the
+    /// start.
     pub starts: u64,
     pub leads: Vec<i32>,
     /// Alerts and missed events, newest first.

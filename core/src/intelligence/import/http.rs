@@ -1,4 +1,4 @@
-//! `POST /v1/admin/import/{kind}` (ruling foundation-relay 22; an extension of the interface).
+//! `POST /v1/admin/import/{kind}` (decision repeatable-import-chunks; an extension of the interface).
 
 use super::{ImportKind, Importer, ListKind, MAX_CHUNK, Options, Summary, chunk};
 use crate::engine::http::{Cx, Param, Response, Route, handler};

@@ -143,7 +143,7 @@ pub(super) fn parse(
     let mut counts = counts.map_err(refuse)?;
     counts.take_back(left.elsewhere, Rejection::Unusable("other_country"));
     counts.take_back(left.unknown, Rejection::Refused("unknown_country"));
-    // A probe whose clock is wrong says nothing of any hour (methods 4.1 step 1).
+    // A probe whose clock is wrong says nothing of any hour.
     counts.take_back(left.ahead, CLOCK_AHEAD);
     counts.take_back(left.behind, Rejection::Unusable("clock_behind"));
     Ok(Batch { counts, groups })

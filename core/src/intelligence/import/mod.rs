@@ -1,9 +1,9 @@
 //! Imports: a stream of any supported kind goes, chunk by chunk, to the actors that keep it.
 //!
 //! The same functions serve the operator's endpoint (one chunk per request) and the command line (a whole file): read a
-//! self-contained [`chunk`], parse it, [`group`] what it says by country and cell, fold. Memory is bounded by the chunk; a
-//! file on the command line is sorted outside memory first ([`runs`]), so that each row is written once.
-//! Everything is idempotent: a chunk that failed half-way is sent again whole (ruling foundation-relay 22).
+//! self-contained [`chunk`], parse it, [`group`] what it says by country and cell, fold. Memory is bounded by the
+//! chunk; a file on the command line is sorted outside memory first ([`runs`]), so that each row is written once.
+//! Everything is idempotent: a chunk that failed half-way is sent again whole (decision repeatable-import-chunks).
 
 pub mod chunk;
 pub mod group;
@@ -34,7 +34,7 @@ use crate::facts::source::Source;
 use crate::intelligence::world::{self, NoteImport};
 use crate::{Error, ErrorCode, Result, Timestamp};
 
-/// Most bytes of one chunk after inflation that the endpoint reads (ruling foundation-relay 22).
+/// Most bytes of one chunk after inflation that the endpoint reads (decision repeatable-import-chunks).
 pub const MAX_CHUNK: usize = 4 << 20;
 
 /// What is imported.
@@ -171,7 +171,7 @@ impl ImportKind {
     }
 }
 
-/// Kind of a block list (ruling intelligence 28). The number is stored.
+/// Kind of a block list (decision kinds-of-lists). The number is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[repr(u8)]
@@ -203,7 +203,7 @@ impl ListKind {
         ListKind::ALL.into_iter().find(|kind| *kind as u8 == code)
     }
 
-    /// Whether it can set `known_list` (ruling intelligence 28).
+    /// Whether it can set `known_list` (decision kinds-of-lists).
     pub const fn sets_status(self) -> bool {
         !matches!(self, ListKind::Community)
     }
@@ -212,8 +212,8 @@ impl ListKind {
 /// What an import is told besides its data.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// Block lists: the country the list is about, required. All else: this country only, which also stands in for one that
-    /// a row of events or counts does not name.
+    /// Block lists: the country the list is about, required. All else: this country only, which also stands in for one
+    /// that a row of events or counts does not name.
     pub country: Option<String>,
     /// Test lists: `global` or the country code the list is named after; default `global`. Fingerprints as JSON lines:
     /// `blockpage_signatures` or `false_positive_signatures`, required.
@@ -224,7 +224,8 @@ pub struct Options {
     pub date: Option<Timestamp>,
     /// Count, change nothing.
     pub dry_run: bool,
-    /// The `epoch` that an earlier part of the same import answered: refuses this part when the source was removed since.
+    /// The `epoch` that an earlier part of the same import answered: refuses this part when the source was removed
+    /// since.
     pub epoch: Option<u64>,
 }
 
@@ -384,7 +385,7 @@ impl Importer {
         done
     }
 
-    /// Keeps how it went, for the list of sources (ruling intelligence 40).
+    /// Keeps how it went, for the list of sources (decision dumps-and-recompute).
     async fn note(&self, rt: &dyn Runtime, done: &Result<Summary>) -> Result<()> {
         let (counts, error) = match done {
             Ok(summary) => {

@@ -1,9 +1,9 @@
-//! Imports and removals of the same source: never both (ruling intelligence 35).
+//! Imports and removals of the same source: never both (decision licence-and-removal).
 //!
 //! Whoever holds the data of a source counts its removals. An import learns the number when it begins and names it with
-//! all that it stores, the parts of a file that come in several requests by the parameter `epoch`. What names an earlier
-//! number is refused, so an import that a removal overtakes leaves nothing behind and ends with an error; and none
-//! begins while a removal runs.
+//! all that it stores, the parts of a file that come in several requests by the parameter `epoch`. What names an
+//! earlier number is refused, so an import that a removal overtakes leaves nothing behind and ends with an error; and
+//! none begins while a removal runs.
 
 use super::ImportKind;
 use crate::engine::runtime::{self, Runtime};

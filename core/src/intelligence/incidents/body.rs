@@ -1,4 +1,4 @@
-//! The incident as clients read it: the superset of spec intelligence 6.1, with every member of section 15.
+//! The incident as clients read it: every member that any client reads.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -35,7 +35,7 @@ pub struct IncidentBody {
     pub severity: Severity,
     pub incident_type: IncidentType,
     pub status: Status,
-    /// 0 to 1 (ruling intelligence 30).
+    /// 0 to 1 (decision incident-grades).
     pub confidence: f64,
     /// Share of votes between start and end that say blocked, 0 to 1.
     pub anomaly_rate: f64,
@@ -48,8 +48,8 @@ pub struct IncidentBody {
     /// Absent while it goes on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub end_time: Option<String>,
-    /// Nobody said when it ended. It is active while it was said to go on lately, and resolved later: `endTime` is then the
-    /// same as `lastConfirmedAt`.
+    /// Nobody said when it ended. It is active while it was said to go on lately, and resolved later: `endTime` is then
+    /// the same as `lastConfirmedAt`.
     pub end_unknown: bool,
     /// When it was last said, or measured, to go on; absent where the end is known.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -91,7 +91,7 @@ pub struct IncidentBody {
     /// The same version for ever.
     pub citation_url: String,
     pub report_url: String,
-    /// Strictest licence of the sources (ruling intelligence 35).
+    /// Strictest licence of the sources (decision licence-and-removal).
     pub license: String,
     /// The id it leads to, when it became a part of another.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,4 +1,4 @@
-//! Disputes: what readers say against an incident, for operators (ruling intelligence 39).
+//! Disputes: what readers say against an incident, for operators (decision plain-sentences-and-disputes).
 
 use serde::{Deserialize, Serialize};
 

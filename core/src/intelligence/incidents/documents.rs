@@ -20,7 +20,7 @@ pub const ATOM: &str = "data/incidents/feed.atom";
 /// Seconds for which a reader may take these documents for fresh.
 pub const MAX_AGE: u32 = 60;
 
-/// Rows of a page unless the reader asks for another number (interface section 8).
+/// Rows of a page unless the reader asks for another number.
 pub const DEFAULT_LIMIT: u32 = 50;
 
 pub const FAMILIES: &[Family] = &[

@@ -1,4 +1,4 @@
-//! RSS 2.0 and Atom (RFC 4287): the 50 incidents that began last, newest first (spec intelligence 6.9). Which changed last
+//! RSS 2.0 and Atom (RFC 4287): the 50 incidents that began last, newest first. Which changed last
 //! is what the delta is for: in its order a year that is imported late would fill a feed.
 
 use std::fmt::Write;

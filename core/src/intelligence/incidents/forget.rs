@@ -1,5 +1,5 @@
 //! Removing what came from one source: its evidence, every version that rests on it, and the present state of the
-//! incidents that did (ruling intelligence 35). What other sources still show, their country reports again.
+//! incidents that did (decision licence-and-removal). What other sources still show, their country reports again.
 
 use serde::{Deserialize, Serialize};
 
@@ -26,8 +26,8 @@ pub struct Forget {
     pub source: String,
     /// Year, sequence and version to go on after.
     pub after: Option<(u32, u32, u32)>,
-    /// Whether this pass removed anything. Another pass follows then: what rested on the source through its parts was made
-    /// anew when they were.
+    /// Whether this pass removed anything. Another pass follows then: what rested on the source through its parts was
+    /// made anew when they were.
     pub found: bool,
 }
 

@@ -15,8 +15,8 @@ use crate::{Result, Timestamp, facts::licence};
 /// Most rows of evidence that an incident keeps with its parts: those of eight parts and its own.
 const MOST_EVIDENCE: usize = 9 * MAX_EVIDENCE;
 
-/// Makes what an incident shows from what is known of it alone and what its parts show. Parts that the data do not show any
-/// more, or count to another incident themselves, add nothing.
+/// Makes what an incident shows from what is known of it alone and what its parts show. Parts that the data do not show
+/// any more, or count to another incident themselves, add nothing.
 pub(super) fn join(view: &View<'_>, incident: &mut Incident) -> Result<()> {
     let own = incident.own().clone();
     incident.kept = false;
@@ -185,7 +185,7 @@ fn networks(a: &[AffectedNetwork], b: &[AffectedNetwork]) -> Vec<AffectedNetwork
     found.into_values().collect()
 }
 
-/// Ruling intelligence 30 over both: what each shows on one network from one source alone, two of them corroborate.
+/// Decision incident-grades over both: what each shows on one network from one source alone, two of them corroborate.
 fn status(whole: &Draft, part: Status) -> Status {
     let suspected = whole.status == Status::Suspected && part == Status::Suspected;
     match whole.end {

@@ -1,8 +1,8 @@
 //! Incidents: what happened, where, from when to when, and how we know.
 //!
 //! A country decides from its measurements and from events of other sources what its incidents are (`country::changes`)
-//! and reports each change of mind here. This actor gives them ids that are never reused, keeps every version, the order
-//! of changes, and what operators amended; the endpoints of interface 4.4 answer from it.
+//! and reports each change of mind here. This actor gives them ids that are never reused, keeps every version, the
+//! order of changes, and what operators amended; the endpoints of incidents answer from it.
 //!
 //! | Module | What |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! What an incident is (interface 2, spec intelligence 6.1, ruling intelligence 30).
+//! What an incident is (decision incident-grades).
 
 use std::fmt;
 
@@ -44,7 +44,7 @@ impl IncidentType {
     }
 }
 
-/// Ruling intelligence 30.
+/// Decision incident-grades.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
@@ -71,15 +71,15 @@ impl Severity {
     }
 }
 
-/// Ruling intelligence 30.
+/// Decision incident-grades.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
     /// One source and one network: not citable.
     Suspected,
     Active,
-    /// 96 hours measured without a blocked vote, or the end that its source names; or nothing newer is known for so long
-    /// that nobody can say that it goes on (ruling intelligence 12).
+    /// 96 hours measured without a blocked vote, or the end that its source names; or nothing newer is known for so
+    /// long that nobody can say that it goes on (decision age-limit).
     Resolved,
 }
 
@@ -100,7 +100,7 @@ impl Status {
 }
 
 /// `<CC>-<year>-<sequence>`: the year in which the incident began when it was first recorded, the sequence padded to 4
-/// digits. Never renumbered, never reused (ruling intelligence 16).
+/// digits. Never renumbered, never reused (decision incident-ids).
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ReadableId {
     pub country: String,
@@ -155,7 +155,7 @@ pub struct AffectedNetwork {
     pub votes: u32,
 }
 
-/// One piece of evidence (spec intelligence 6.4).
+/// One piece of evidence.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EvidenceRow {
     /// 16 hex digits: the beginning of SHA-256 over source, reference and target; the same wherever the row turns up.
@@ -191,7 +191,7 @@ impl EvidenceRow {
 }
 
 /// An incident as its country sees it now. Equal inputs give equal drafts, in whatever order they came
-/// (ruling intelligence 15).
+/// (decision order-of-data).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Draft {
     /// Platform slug, domain, name of a service, or `internet` when connectivity itself was lost.
@@ -199,7 +199,7 @@ pub struct Draft {
     pub kind: IncidentType,
     pub severity: Severity,
     pub status: Status,
-    /// 0 to 1 (ruling intelligence 30).
+    /// 0 to 1 (decision incident-grades).
     pub confidence: f64,
     pub start: Timestamp,
     /// Last blocked vote, or the end that the sources name; where nobody names one, when it was last said to go on
@@ -212,9 +212,9 @@ pub struct Draft {
     pub networks: Vec<AffectedNetwork>,
     /// Networks with votes between start and end.
     pub networks_tested: u32,
-    /// Share of the weight of tested networks that is affected, 0 to 1 (ruling intelligence 7).
+    /// Share of the weight of tested networks that is affected, 0 to 1 (decision weight-of-networks).
     pub weight: f64,
-    /// Normal forms of spec intelligence 0.4, most frequent first.
+    /// Normal forms, most frequent first.
     pub methods: Vec<String>,
     /// Areas, where only parts of the country are affected.
     pub areas: Vec<String>,
@@ -225,7 +225,7 @@ pub struct Draft {
     /// Hours of the day in UTC and days of the week between which blocked votes fall, in words, when they follow a
     /// schedule ("weekdays 04-14 UTC").
     pub schedule: Option<String>,
-    /// Identifiers of spec intelligence 0.4, sorted.
+    /// Identifiers, sorted.
     pub sources: Vec<String>,
     /// Distinct measurements between start and end, and the share of their votes that say blocked.
     pub measurements: u64,
@@ -239,8 +239,8 @@ pub struct Draft {
     /// Strictest licence of the sources.
     pub licence: String,
     pub unknown: Unknown,
-    /// When the votes sufficed to say that it began, and that it is over: apart from `start` and `end`, which come earlier
-    /// (ruling intelligence 3). `None` where nothing was measured, and while it is not over.
+    /// When the votes sufficed to say that it began, and that it is over: apart from `start` and `end`, which come
+    /// earlier (decision incident-dates). `None` where nothing was measured, and while it is not over.
     pub declared: Option<Timestamp>,
     pub resolved: Option<Timestamp>,
 }
@@ -316,14 +316,15 @@ pub struct Incident {
     /// From 1, one more with each change.
     pub version: u32,
     pub created: Timestamp,
-    /// Strictly increasing over all incidents: the cursor of the delta (ruling intelligence 16).
+    /// Strictly increasing over all incidents: the cursor of the delta (decision incident-ids).
     pub updated: Timestamp,
     /// What is known of it, with what its parts show.
     pub draft: Draft,
     pub overrides: Overrides,
-    /// The incident that, by the data, this one became a part of. [`Incident::merged_into`] has the operator's word too.
+    /// The incident that, by the data, this one became a part of. [`Incident::merged_into`] has the operator's word
+    /// too.
     pub merged_into: Option<ReadableId>,
-    /// Why, by the data, it is none; stays in the delta (ruling intelligence 16). See [`Incident::retracted`].
+    /// Why, by the data, it is none; stays in the delta (decision incident-ids). See [`Incident::retracted`].
     pub retracted: Option<String>,
     /// Whether data showed it; else an operator made it.
     pub measured: bool,
@@ -368,9 +369,9 @@ impl Incident {
         self.start() > self.updated
     }
 
-    /// The operator's word; else that of the data, but what is known to have ended does not go on. What has not begun is
-    /// suspected, whoever announces it. A beginning or an end that lies ahead makes a version of its own when its time has
-    /// come ([`super::record::Ended`]).
+    /// The operator's word; else that of the data, but what is known to have ended does not go on. What has not begun
+    /// is suspected, whoever announces it. A beginning or an end that lies ahead makes a version of its own when its
+    /// time has come ([`super::record::Ended`]).
     pub fn status(&self) -> Status {
         if self.is_ahead() {
             return Status::Suspected;
@@ -448,7 +449,7 @@ impl Incident {
         self.merged_into().is_none() && self.retracted().is_none()
     }
 
-    /// Whether it can be cited as censorship (spec intelligence 6.6).
+    /// Whether it can be cited as censorship.
     pub fn is_citable(&self) -> bool {
         self.is_shown() && self.kind().is_censorship() && self.status() != Status::Suspected
     }

@@ -143,7 +143,7 @@ impl Query for LastChange {
     }
 }
 
-/// Which incidents (spec intelligence 6.2). All that is given must hold.
+/// Which incidents. All that is given must hold.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Filter {
     pub country: Option<String>,

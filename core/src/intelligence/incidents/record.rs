@@ -35,8 +35,8 @@ pub struct Report {
     pub merged_into: Option<u64>,
 }
 
-/// Most reports in one [`Record`]; more are refused. Each changes at most [`MAX_EVIDENCE`] rows and fourteen more, and an
-/// operation at most 1,000 (ruling foundation-relay 19).
+/// Most reports in one [`Record`]; more are refused. Each changes at most [`MAX_EVIDENCE`] rows and fourteen more, and
+/// an operation at most 1,000 (decision bounded-commits).
 pub const MAX_REPORTS: usize = 10;
 
 /// Records what a country reports: new events get ids, changed ones a version more, vanished ones are merged or
@@ -89,14 +89,14 @@ fn show_with(turn: &mut Turn<'_>, whole: &ReadableId, part: ReadableId) -> Resul
     rejoin(turn, whole, &change, |parts| parts.push(part))
 }
 
-/// What lies nearer is one event (ruling intelligence 3), in microseconds.
+/// What lies nearer is one event (decision incident-dates), in microseconds.
 const NEAR: i64 = MERGE_GAP * HOUR;
 
 /// The reason given when data show what an operator wrote before.
 const SHOWN_TOO: &str = "The data show it too.";
 
-/// The incident that an operator wrote of the same thing and time: what data show of it later is a part of that one, and no
-/// second incident.
+/// The incident that an operator wrote of the same thing and time: what data show of it later is a part of that one,
+/// and no second incident.
 fn written_before(view: &View<'_>, country: &str, draft: &Draft) -> Result<Option<ReadableId>> {
     let near = |start: Timestamp, end: Option<Timestamp>| {
         start.plus(-NEAR) <= draft.end.unwrap_or(Timestamp::MAX)
@@ -273,8 +273,8 @@ pub(super) fn save(turn: &mut Turn<'_>, before: Option<Incident>, mut incident: 
 }
 
 /// The beginning or the end that an incident was given lies behind: what was announced is active, what was active is
-/// resolved, in a version of its own, so that lists, pages and the delta hear of it. Changes nothing where that time was
-/// moved or taken back meanwhile.
+/// resolved, in a version of its own, so that lists, pages and the delta hear of it. Changes nothing where that time
+/// was moved or taken back meanwhile.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Ended {
     pub id: ReadableId,
@@ -320,8 +320,8 @@ pub(super) fn replace(turn: &mut Turn<'_>, before: Option<&Incident>, incident: 
     documents::changed(turn)
 }
 
-/// So long after reports last said that connectivity is lost, the country and the world are said to be cut off, in microseconds.
-/// The incident stands for longer; but how it is now, nobody said. Our choice.
+/// So long after reports last said that connectivity is lost, the country and the world are said to be cut off, in
+/// microseconds. The incident stands for longer; but how it is now, nobody said. Our choice.
 const OUTAGE_STANDS: i64 = 7 * DAY;
 
 /// The time came to which reports are taken to say that connectivity is lost.

@@ -1,4 +1,4 @@
-//! Citable reports: markdown, BibTeX, RIS (spec intelligence 6.5). Every text from outside is escaped for its format.
+//! Citable reports: markdown, BibTeX, RIS. Every text from outside is escaped for its format.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -88,7 +88,7 @@ fn md(text: &str) -> String {
     safe
 }
 
-/// When something was known, and how long after it happened (ruling intelligence 3).
+/// When something was known, and how long after it happened (decision incident-dates).
 fn delay(known: Option<Timestamp>, since: Timestamp, what: &str) -> String {
     let hours = |at: Timestamp| at.since(since).max(0) / HOUR;
     known

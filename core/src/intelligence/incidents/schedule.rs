@@ -53,9 +53,9 @@ mod tests {
     use super::*;
     use crate::facts::starter::Country;
 
-    /// Ruling intelligence 39: "weekdays 07-17 local time".
+    /// Decision plain-sentences-and-disputes: "weekdays 07-17 local time".
     #[test]
-    fn ruling_intelligence_39_schedules_are_told_in_local_time_where_there_is_one() {
+    fn schedules_are_told_in_local_time_where_there_is_one() {
         assert_eq!(local("weekdays 04-14 UTC", "KE"), "weekdays 07-17 local time (04-14 UTC)");
         assert_eq!(local("04-14 UTC", "IN"), "09:30-19:30 local time (04-14 UTC)");
         for (words, country) in [

@@ -25,7 +25,7 @@ pub struct DateRange {
     pub last: Option<String>,
 }
 
-/// Nothing in it is ever null: clients format the numbers unchecked (spec intelligence 15).
+/// Nothing in it is ever null: clients format the numbers unchecked.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct StatsBody {
     pub total: u64,
@@ -41,7 +41,7 @@ pub struct StatsBody {
     pub total_evidence_camel: u64,
     /// Adds up to `total_evidence`.
     pub evidence_by_source: Counts,
-    /// The same under the name that other readers know (ruling second look T8).
+    /// The same under the name that other readers know (decision what-numbers-mean).
     #[serde(rename = "bySource")]
     pub by_source: Counts,
     /// Incidents by source; one with two sources counts twice.

@@ -11,7 +11,7 @@ use crate::{Timestamp, facts::licence};
 pub type IdKey = (String, u32, u32);
 
 pub const INCIDENTS: Table<IdKey, Incident> = Table::new(16);
-/// Every version that ever was, for citations (ruling intelligence 39).
+/// Every version that ever was, for citations (decision plain-sentences-and-disputes).
 pub const VERSIONS: Table<(String, u32, u32, u32), Incident> = Table::new(17);
 pub const BY_HASH: Table<(String,), IdRow> = Table::new(18);
 /// Those that operators wrote.

@@ -1,4 +1,5 @@
-//! Incidents in words: title, one plain sentence with numbers, and what is not known (ruling intelligence 39).
+//! Incidents in words: title, one plain sentence with numbers, and what is not known (decision
+//! plain-sentences-and-disputes).
 
 use super::model::{Incident, IncidentType, Status};
 use super::schedule;
@@ -64,8 +65,8 @@ pub fn title(incident: &Incident) -> String {
 /// Most services that are named one by one.
 const MOST_NAMED: usize = 3;
 
-/// What the incident is about, and whether that is more than one thing: a report may name several services, and none of them
-/// may stand for the others.
+/// What the incident is about, and whether that is more than one thing: a report may name several services, and none of
+/// them may stand for the others.
 fn name(incident: &Incident, internet: &str) -> (String, bool) {
     let draft = &incident.draft;
     if draft.subject == INTERNET {

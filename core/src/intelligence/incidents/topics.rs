@@ -1,7 +1,8 @@
-//! What incidents are about (interface 4.10, spec intelligence 11: topics by a documented method).
+//! What incidents are about (topics by a documented method).
 //!
 //! Nothing is learned: a topic is what was cut off, by the category of the sites and platforms an incident names, so a
-//! topic keeps its number and meaning for ever. The words that mark a topic, and how well they go together, are counted.
+//! topic keeps its number and meaning for ever. The words that mark a topic, and how well they go together, are
+//! counted.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -230,8 +231,8 @@ impl Read {
         marked.into_iter().map(|(word, _)| word).collect()
     }
 
-    /// Mean normalised pointwise mutual information of the pairs of some words over incidents, -1 to 1; `None` without a
-    /// pair.
+    /// Mean normalised pointwise mutual information of the pairs of some words over incidents, -1 to 1; `None` without
+    /// a pair.
     fn coherence(&self, terms: &[String]) -> Option<f64> {
         let all = self.words.len() as f64;
         let share = |wanted: &[&String]| {
@@ -504,7 +505,8 @@ mod tests {
         words.iter().map(|word| (*word).to_owned()).collect()
     }
 
-    /// By hand: three of six incidents have either word, and both, so ln(0.5 / 0.25) / -ln(0.5) = 1; words that never meet give -1.
+    /// By hand: three of six incidents have either word, and both, so ln(0.5 / 0.25) / -ln(0.5) = 1; words that never
+    /// meet give -1.
     #[test]
     fn words_mark_the_topic_they_are_more_common_in_and_cohere_by_hand() {
         let read = Read {

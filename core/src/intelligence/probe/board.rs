@@ -1,9 +1,10 @@
-//! The board of the probe network: all nodes, and sums over all shards, for the pages that are not about one node or domain.
+//! The board of the probe network: all nodes, and sums over all shards, for the pages that are not about one node or
+//! domain.
 //!
-//! It is an actor of the same kind as the shards, `probe/main`. Each shard tells it, at most once a minute or six publish
-//! intervals (ruling foundation-relay 26), which nodes are different and what its sums are by now. So a list is one read of one actor however
-//! many shards there are, and the two pages about the whole network are documents (ruling foundation-relay 20). Sums are
-//! told whole, never as differences: what is told twice changes nothing.
+//! It is an actor of the same kind as the shards, `probe/main`. Each shard tells it, at most once a minute or six
+//! publish intervals (decision counts-in-memory), which nodes are different and what its sums are by now. So a list is
+//! one read of one actor however many shards there are, and the two pages about the whole network are documents
+//! (decision published-documents). Sums are told whole, never as differences: what is told twice changes nothing.
 //!
 //! The board has its nodes in the table that shards have theirs in, without hashes of tokens.
 
@@ -28,7 +29,8 @@ pub fn actor() -> ActorId {
 const INTERVALS: i64 = 6;
 /// Nodes, and domains, that one telling names at most.
 const AT_ONCE: usize = 200;
-/// Nodes that a shard has the board told of when it tells for the first time: those of files of before there was a board.
+/// Nodes that a shard has the board told of when it tells for the first time: those of files of before there was a
+/// board.
 const AT_FIRST: usize = 500;
 /// Key of the timer of a shard that tells, and of that of the board.
 const TIMER: &str = "board";

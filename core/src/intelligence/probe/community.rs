@@ -1,4 +1,4 @@
-//! Community nodes: registration, tokens, lists (interface 4.5; spec intelligence 8).
+//! Community nodes: registration, tokens, lists.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -241,13 +241,13 @@ pub fn status(node: &Node, now: Timestamp) -> &'static str {
     }
 }
 
-/// When a node was last heard of; a day where more could harm who runs it (ruling intelligence 37).
+/// When a node was last heard of; a day where more could harm who runs it (decision addresses-discarded).
 pub fn last_seen(node: &Node) -> Option<String> {
     let seen = node.last_seen?;
     Some(if node.is_shielded() { seen.to_date_text() } else { seen.to_string() })
 }
 
-/// Where it is, as far as a public page says (ruling intelligence 37).
+/// Where it is, as far as a public page says (decision addresses-discarded).
 pub fn city(node: &Node) -> Option<String> {
     node.city.clone().filter(|_| !node.is_shielded())
 }

@@ -1,5 +1,5 @@
-//! The probe network: nodes that volunteers and the operator run, what they submit, and what became of it (interface 4.5;
-//! spec intelligence 7 and 8; rulings intelligence 25 and 37).
+//! The probe network: nodes that volunteers and the operator run, what they submit, and what became of it (decisions
+//! probes-confirm-probes and addresses-discarded).
 //!
 //! | Module | What |
 //! |---|---|
@@ -11,13 +11,13 @@
 //! | `results` | submissions, and the sites to measure |
 //! | `status` | the network, its numbers, domains |
 //!
-//! Nodes live in eight shards, which their ids name, so a submission is one operation on one actor. It takes the readings,
-//! counts them and sends them to the country, where they are kept with all other measurements
+//! Nodes live in eight shards, which their ids name, so a submission is one operation on one actor. It takes the
+//! readings, counts them and sends them to the country, where they are kept with all other measurements
 //! ([`crate::intelligence::country`]'s `probed` says which of them count).
 //!
-//! Of an address nothing is stored but a hash under a key of the deployment, of the block that it is in. A token is stored
-//! as its hash. In countries where measuring can harm who does it, public pages show a node under another name each, and
-//! no city.
+//! Of an address nothing is stored but a hash under a key of the deployment, of the block that it is in. A token is
+//! stored as its hash. In countries where measuring can harm who does it, public pages show a node under another name
+//! each, and no city.
 
 pub mod board;
 pub mod community;
@@ -58,7 +58,7 @@ pub const ENTRIES: &[Entry] = &[
 
 /// Shards of nodes.
 pub const SHARDS: u8 = 8;
-/// Rows of one submission, at most (spec intelligence 7.5).
+/// Rows of one submission, at most.
 pub const MAX_ROWS: usize = 100;
 /// Rows that a node submits on a day, at most: beyond what its cycle can bring.
 pub const ROWS_PER_DAY: u32 = 20_000;
@@ -69,7 +69,7 @@ const ID: &str = "cp-";
 /// How the names of nodes begin that public pages show in some countries.
 const ALIAS: &str = "pn-";
 
-/// Where measuring can harm who does it (spec intelligence 8, the advisory of clients).
+/// Where measuring can harm who does it (the advisory of clients).
 pub const ADVISORY: [&str; 11] = ["CN", "IR", "KP", "TM", "ER", "RU", "SA", "CU", "SY", "MM", "BY"];
 
 /// The actor names of all shards.
@@ -98,14 +98,15 @@ pub fn shard_of(id: &str) -> Option<String> {
     bytes_of(id).as_ref().map(shard_of_bytes)
 }
 
-/// The vote key of a node's measurements: which software it runs is not in it, and never [`crate::intelligence::country`]'s own keys.
+/// The vote key of a node's measurements: which software it runs is not in it, and never
+/// [`crate::intelligence::country`]'s own keys.
 pub fn vote_key(id: &str) -> u32 {
     let [a, b, c, d, ..] = sha256(id.as_bytes());
     u32::from_be_bytes([a | 1, b, c, d])
 }
 
 /// What is stored in place of an address: a hash of its block, a /24 of IPv4 or a /48 of IPv6, under a key of the
-/// deployment (ruling ledger 20).
+/// deployment (decision faucet-addresses).
 pub fn block(secrets: &Secrets, client: Option<IpAddr>) -> u64 {
     let text = match client.map(|client| client.to_canonical()) {
         Some(IpAddr::V4(v4)) => {

@@ -151,7 +151,7 @@ impl Row for Cursor {
     }
 }
 
-/// Submissions are known for so long: clients repeat one for 24 hours (spec intelligence 7.5).
+/// Submissions are known for so long: clients repeat one for 24 hours.
 const SEEN_FOR: i64 = 3 * DAY;
 /// Readings of a node that nothing came from are kept for so long, in microseconds.
 const LATEST_FOR: i64 = 90 * DAY;

@@ -1,4 +1,4 @@
-//! Submissions of probes, and the sites they are asked to measure (spec intelligence 7.5 and 7.7).
+//! Submissions of probes, and the sites they are asked to measure.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -138,7 +138,7 @@ const COUNTRY_SITES: u32 = 200;
 /// Categories that a volunteer is not asked to visit: it could harm them.
 const NOT_ASKED: [&str; 10] = ["PORN", "GMB", "LGBT", "REL", "XED", "ALDR", "MILX", "HATE", "DATE", "PROV"];
 
-/// The word of probes for a category code (spec intelligence 0.4).
+/// The word of probes for a category code.
 fn word(category: &str) -> &'static str {
     match category {
         "GRP" | "MMED" => "social",

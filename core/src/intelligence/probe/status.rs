@@ -1,4 +1,4 @@
-//! The probe network as a whole: nodes, numbers, domains (interface 4.5; spec intelligence 7.1 to 7.4).
+//! The probe network as a whole: nodes, numbers, domains.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -102,9 +102,9 @@ fn rows_without_a_site_or_a_plausible_time_are_refused() {
     }
 }
 
-/// Ruling intelligence 37: of an address only a hash of its block is kept.
+/// Decision addresses-discarded: of an address only a hash of its block is kept.
 #[test]
-fn ruling_intelligence_37_addresses_of_one_block_have_one_hash_under_a_key_of_the_deployment() {
+fn addresses_of_one_block_have_one_hash_under_a_key_of_the_deployment() {
     use crate::crypto::Secret;
     use crate::crypto::sealing::{KeyRing, MasterKey};
     let secrets = |byte| Secrets::new(KeyRing::new(MasterKey::new(Secret::new([byte; 32])), Vec::new()), String::new());

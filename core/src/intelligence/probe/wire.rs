@@ -1,8 +1,8 @@
-//! What probes send (spec intelligence 7.5), and what each row of it says.
+//! What probes send, and what each row of it says.
 //!
-//! Two deployed clients disagree on types and words, so a row is read leniently: what it needs is a site and a time. What a
-//! row means is decided by `isBlocked` and the flags beside it, never by `blockType` alone, since clients send that with
-//! timeouts that they do not call blocking. Confidence and free texts of the sender decide nothing.
+//! Two deployed clients disagree on types and words, so a row is read leniently: what it needs is a site and a time.
+//! What a row means is decided by `isBlocked` and the flags beside it, never by `blockType` alone, since clients send
+//! that with timeouts that they do not call blocking. Confidence and free texts of the sender decide nothing.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -57,7 +57,7 @@ pub struct ResultRow {
     pub timestamp: Option<String>,
 }
 
-/// Who blocks, and how its pages are classed: the pairs that probes report (spec intelligence 7.6). Other texts are not
+/// Who blocks, and how its pages are classed: the pairs that probes report. Other texts are not
 /// shown, so that no page of ours says what a stranger wrote.
 const ENTITIES: [(&str, &str); 13] = [
     ("Iran Telecommunications Company", "government-mandated"),
@@ -88,7 +88,7 @@ pub fn entity(name: &str) -> Option<(&'static str, &'static str)> {
     ENTITIES.iter().copied().find(|(known, _)| *known == name).or_else(own)
 }
 
-/// Words of probes for how a site is blocked, each with the rule and technique it stands for (spec intelligence 0.4). The
+/// Words of probes for how a site is blocked, each with the rule and technique it stands for. The
 /// first of two words for one thing is the normal form.
 const METHODS: [(&str, &str, RuleId, Technique); 19] = [
     ("dns-poison", "dns-poison", RuleId::ProbeDnsDiffers, Technique::DnsInjection),

@@ -34,8 +34,8 @@ fn shard(line: &str) -> u8 {
     u8::try_from(crc32fast::hash(line.as_bytes()) % SHARDS).unwrap_or(0)
 }
 
-/// The canonical lines of fingerprints, those that are good, and the fate of every row. CSV, or signatures as JSON lines,
-/// whose `list` must be named.
+/// The canonical lines of fingerprints, those that are good, and the fate of every row. CSV, or signatures as JSON
+/// lines, whose `list` must be named.
 pub fn fingerprint_lines(
     reader: &mut dyn BufRead,
     limit: u64,
@@ -61,9 +61,9 @@ pub fn fingerprint_lines(
     Ok((lines, counts))
 }
 
-/// The signatures of Censored Planet (methods 1.6), `{"fingerprint", "pattern"}` a line, as the CSV that is read from here
-/// on. No line says which of the two published files it is of, and a known false positive that is taken for a block page
-/// would confirm what it should mask: so nothing is guessed.
+/// The signatures of Censored Planet, `{"fingerprint", "pattern"}` a line, as the CSV that is read from here
+/// on. No line says which of the two published files it is of, and a known false positive that is taken for a block
+/// page would confirm what it should mask: so nothing is guessed.
 fn signature_lines(text: &[u8], list: Option<&str>, counts: &mut ImportCounts) -> Result<String> {
     let trusted = match list {
         Some("blockpage_signatures") => false,
@@ -98,8 +98,8 @@ fn signature_lines(text: &[u8], list: Option<&str>, counts: &mut ImportCounts) -
     Ok(document(&lines))
 }
 
-/// What the name of a signature says: `b_nat_ir_...` is national, `c_isp_in_...` of a provider, the rest evidence. Pages
-/// of no known owner confirm where they were seen; those of products and institutions confirm nothing anywhere.
+/// What the name of a signature says: `b_nat_ir_...` is national, `c_isp_in_...` of a provider, the rest evidence.
+/// Pages of no known owner confirm where they were seen; those of products and institutions confirm nothing anywhere.
 fn origin(name: &str) -> (&'static str, Option<&'static str>) {
     let mut parts = name.split('_').skip(1);
     let (owner, place) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
@@ -260,7 +260,7 @@ mod tests {
         (set, counts)
     }
 
-    /// The traps of methods 1.6: patterns for whole answers, escapes, blank lines, owners and countries in names.
+    /// The traps of these lists: patterns for whole answers, escapes, blank lines, owners and countries in names.
     #[test]
     fn signatures_as_json_lines_become_fingerprints() {
         let (set, counts) = read(SIGNATURES, "blockpage_signatures");
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn ruling_intelligence_36_own_signatures_are_there_before_any_import() {
+    fn own_signatures_are_there_before_any_import() {
         assert_eq!(own().len(), signatures::all().len());
     }
 }

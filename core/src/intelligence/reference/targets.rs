@@ -1,4 +1,4 @@
-//! Platforms of a target list (methods 2.4 names one): services beside those that ship with the project, each with the
+//! Platforms of a target list: services beside those that ship with the project, each with the
 //! hosts that make it up. Nothing of a list is bundled.
 //!
 //! A list comes as two tables in any order: targets (`target_id`, `service`, `role`, optionally `label`) and hosts of
@@ -38,7 +38,7 @@ pub struct Tracked {
     pub slug: String,
     /// Display name.
     pub label: String,
-    /// Essential ones first. The platform is blocked when one of those is (ruling intelligence 29).
+    /// Essential ones first. The platform is blocked when one of those is (decision keys-and-roles).
     pub roles: Vec<Role>,
 }
 

@@ -1,5 +1,5 @@
-//! The score of a country by day: one small row, written when the country's summary changes. Of the days before the first
-//! one, [`past`] knows what was imported.
+//! The score of a country by day: one small row, written when the country's summary changes. Of the days before the
+//! first one, [`past`] knows what was imported.
 
 use serde::{Deserialize, Serialize};
 
@@ -49,14 +49,14 @@ pub fn first(view: &View<'_>) -> Result<Option<u32>> {
     Ok(DAYS.first(view, &DAYS.range())?.map(|((day,), _)| day))
 }
 
-/// Scores from today on are over other sites, after a list was imported: what the server saw before compares with none of
-/// them.
+/// Scores from today on are over other sites, after a list was imported: what the server saw before compares with none
+/// of them.
 pub fn sites_changed(turn: &mut Turn<'_>) -> Result<()> {
     let today = day(turn.now);
     Ok(OTHER_SITES.put(turn, &(), &OtherSites(today))?)
 }
 
-/// A source was removed: what days said may have rested on it (ruling intelligence 35).
+/// A source was removed: what days said may have rested on it (decision licence-and-removal).
 pub fn forget(turn: &mut Turn<'_>) -> Result<()> {
     for (key, _) in DAYS.scan(turn, &DAYS.range(), Direction::Ascending, 2 * KEPT as usize)? {
         DAYS.delete(turn, &key);
@@ -75,8 +75,8 @@ pub struct Looked {
     pub summary: CountrySummary,
     /// Today's score last, 0-100; `None` for days of which none is known. [`KEPT`] entries.
     pub days: Vec<Option<u32>>,
-    /// Change of the last week against the one before, 0-1 ([`level::trend_delta`]); `None` also where the scores of these
-    /// weeks are over different sites.
+    /// Change of the last week against the one before, 0-1 ([`level::trend_delta`]); `None` also where the scores of
+    /// these weeks are over different sites.
     pub trend_delta: Option<f64>,
 }
 

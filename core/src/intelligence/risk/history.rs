@@ -1,5 +1,5 @@
-//! `/data/country/{code}/history`: the score of a country and what went on there, by day. An extension beside the history of
-//! a domain (spec intelligence 3.9), with the scores that `threat-level` has (interface 4.1).
+//! `/data/country/{code}/history`: the score of a country and what went on there, by day. An extension beside the
+//! history of a domain, with the scores that `threat-level` has.
 
 use schemars::JsonSchema;
 use serde::Serialize;

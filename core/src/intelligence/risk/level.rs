@@ -4,14 +4,14 @@ use crate::engine::number::round;
 use crate::facts::verdict::posterior::Beta;
 use crate::intelligence::world::index::Index;
 
-/// Lower ends of the threat levels on the scale of 0 to 1 (spec intelligence 2.4).
+/// Lower ends of the threat levels on the scale of 0 to 1.
 pub const LEVELS: [(f64, &str); 5] =
     [(0.8, "critical"), (0.6, "high"), (0.4, "medium"), (0.2, "low"), (0.0, "minimal")];
-/// Lower ends of the risk levels of a probability (spec intelligence 2.3).
+/// Lower ends of the risk levels of a probability.
 pub const RISKS: [(f64, &str); 4] = [(0.5, "high"), (0.3, "elevated"), (0.15, "watch"), (0.0, "low")];
 /// Least change of a week's mean that is called a trend: two points of a hundred. Our choice.
 pub const TREND: f64 = 0.02;
-/// Days of the two means that a trend compares (spec intelligence 2.3).
+/// Days of the two means that a trend compares.
 pub const TREND_DAYS: usize = 7;
 /// Least standard deviation of a score: it is told in whole points.
 const LEAST_DEVIATION: f64 = 0.01;
@@ -23,8 +23,8 @@ pub fn word(levels: &[(f64, &'static str)], value: f64) -> &'static str {
     levels.iter().chain(levels.last()).find(|(from, _)| value >= *from).map_or("unknown", |(_, name)| name)
 }
 
-/// Probability that the level of a score is right, by the interval of the score: 0 without a score (ruling intelligence
-/// 26).
+/// Probability that the level of a score is right, by the interval of the score: 0 without a score (decision
+/// confidence-of-status).
 pub fn certainty(index: &Index) -> f64 {
     let (Some(score), Some((low, high))) = (index.score, index.interval) else { return 0.0 };
     let mean = f64::from(score) / 100.0;
@@ -90,9 +90,9 @@ mod tests {
         }
     }
 
-    /// Ruling intelligence 26: confidence is the probability that what is said is right, and 0 where nothing is.
+    /// Decision confidence-of-status: confidence is the probability that what is said is right, and 0 where nothing is.
     #[test]
-    fn ruling_intelligence_26_certainty_falls_towards_a_cut_point_and_with_wider_intervals() {
+    fn certainty_falls_towards_a_cut_point_and_with_wider_intervals() {
         assert_eq!(certainty(&index(None, None)), 0.0);
         let at = |score, low, high| certainty(&index(Some(score), Some((low, high))));
         assert!(at(50, 48, 52) > 0.99, "{}", at(50, 48, 52));

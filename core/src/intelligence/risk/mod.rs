@@ -1,5 +1,4 @@
-//! What may come: the detection group's `predict`, `threat-level`, `scores` and `model/info` (interface 4.1, spec
-//! intelligence 2.3 to 2.6).
+//! What may come: the detection group's `predict`, `threat-level`, `scores` and `model/info`.
 //!
 //! | Module | What |
 //! |---|---|

@@ -54,10 +54,10 @@ pub const ROUTES: &[Route] = &[
         .summary("What `predict` answers from."),
 ];
 
-/// Days asked for when none are given, and at most (spec intelligence 2.3).
+/// Days asked for when none are given, and at most.
 const HORIZON: u32 = 7;
 const MOST_DAYS: u32 = 30;
-/// Entries of a history (interface 4.1).
+/// Entries of a history.
 const HISTORY: usize = 30;
 /// Most methods that are named.
 const TOP_METHODS: usize = 5;
@@ -148,7 +148,7 @@ async fn begun(cx: &Cx, country: Option<&str>, subject: Option<&str>) -> Result<
     count(cx, filter).await
 }
 
-/// The name under which incidents know a subject (ruling intelligence 30).
+/// The name under which incidents know a subject (decision incident-grades).
 fn incident_subject(subject: &Subject) -> String {
     Platform::by_domain(&subject.name).map_or_else(|| subject.name.clone(), |platform| platform.slug.to_owned())
 }
@@ -204,8 +204,8 @@ async fn predict(cx: Cx) -> Result<Response> {
     })
 }
 
-/// The learned forecast of a country as a whole, else the base rate; with the version and the licence. A model is learned
-/// for countries, not for what is blocked there.
+/// The learned forecast of a country as a whole, else the base rate; with the version and the licence. A model is
+/// learned for countries, not for what is blocked there.
 async fn learned_or_base(
     cx: &Cx,
     country: &str,
@@ -493,7 +493,7 @@ fn least_confidence(cx: &Cx) -> Result<f64> {
         .ok_or_else(|| Error::bad_request("Query parameter `minConfidence` must be a number from 0 to 1."))
 }
 
-/// Of the temporal hold-out of the served model; names of spec intelligence 2.6 first. Null was not measured.
+/// Of the temporal hold-out of the served model; names that clients read first. Null was not measured.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Metrics {

@@ -1,4 +1,4 @@
-//! `GET /v1/sentinel/manifest.json` and `/v1/sentinel/health` (spec intelligence 10.5 and 10.7).
+//! `GET /v1/sentinel/manifest.json` and `/v1/sentinel/health`.
 
 use schemars::JsonSchema;
 use serde::Serialize;

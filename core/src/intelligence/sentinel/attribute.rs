@@ -1,4 +1,4 @@
-//! `GET /v1/sentinel/attribute` (spec intelligence 11): the effect of an event on what is measured, by synthetic control.
+//! `GET /v1/sentinel/attribute`: the effect of an event on what is measured, by synthetic control.
 
 use std::collections::BTreeMap;
 
@@ -17,13 +17,13 @@ use crate::intelligence::elections::{Elections, Status};
 use crate::intelligence::incidents::{self, Filter, Incident, IncidentBody, Select};
 use crate::{Error, Result, Timestamp, engine::runtime, facts::licence, intelligence::world};
 
-/// Days before and after the date that are compared (spec intelligence 11).
+/// Days before and after the date that are compared.
 const BEFORE: u32 = 14;
 const AFTER: u32 = 7;
 /// Least days with enough measurements before and after.
 const LEAST_BEFORE: usize = 10;
 const LEAST_AFTER: usize = 3;
-/// Least donors for confidence (ruling intelligence 38).
+/// Least donors for confidence (decision features-dates-retries).
 const LEAST_DONORS: usize = 5;
 /// Donors that are asked at one time.
 const AT_ONCE: usize = 6;
@@ -55,8 +55,8 @@ pub struct AttributionBody {
     /// Mean difference after the date between the country's blocked or anomalous share and that of its synthetic
     /// control, -1 to 1; null where too little is measured.
     causal_effect: Option<f64>,
-    /// Share of countries, this one counted, whose fit worsens as much after the date when they are taken for it. At best 1
-    /// over the number of donors and one. Null with fewer than two donors.
+    /// Share of countries, this one counted, whose fit worsens as much after the date when they are taken for it. At
+    /// best 1 over the number of donors and one. Null with fewer than two donors.
     p_value: Option<f64>,
     /// Root of the mean squared difference before the date.
     pre_rmse: Option<f64>,

@@ -1,5 +1,5 @@
-//! Sentinel: what the forecast says of a country now with what it rests on, where reviewers should look, and what a change
-//! of measurements may be put down to (interface 4.9 and 4.10, spec intelligence 10 and 11).
+//! Sentinel: what the forecast says of a country now with what it rests on, where reviewers should look, and what a
+//! change of measurements may be put down to.
 //!
 //! | Module | What |
 //! |---|---|

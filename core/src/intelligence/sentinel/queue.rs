@@ -1,4 +1,4 @@
-//! `GET /v1/sentinel/active-learning-queue` (interface 2, "Active-learning review queue response"; spec intelligence 10.8):
+//! `GET /v1/sentinel/active-learning-queue`:
 //! recent forecasts in the order in which a reviewer's judgement teaches the most.
 
 use schemars::JsonSchema;
@@ -17,8 +17,8 @@ const DEFAULT_LIMIT: u32 = 50;
 const MOST: u32 = 200;
 const DEFAULT_DAYS: u32 = 21;
 const MOST_DAYS: u32 = 90;
-/// Factors of countries without measurements, and the least of all: what is not known must not make a product zero (spec
-/// intelligence 10.8). Our choice.
+/// Factors of countries without measurements, and the least of all: what is not known must not make a product zero. Our
+/// choice.
 const FLOOR: f64 = 0.1;
 /// Change of the measured share in seven days that counts in full. Our choice.
 const FULL_DRIFT: f64 = 0.2;
@@ -29,7 +29,7 @@ const NEAR: f64 = 0.15;
 const HIGH_VOLUME: f64 = 0.75;
 const RECENT_DRIFT: f64 = 0.5;
 
-/// Seconds for which a reader may take the queue for fresh (spec intelligence 10.8).
+/// Seconds for which a reader may take the queue for fresh.
 const MAX_AGE: u32 = 900;
 
 const FEEDBACK: &str = "/v1/sentinel/report_miss";

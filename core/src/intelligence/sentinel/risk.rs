@@ -1,5 +1,5 @@
-//! `GET /v1/sentinel/current_risk/{country}`, `POST /v1/sentinel/current_risk/batch` and `GET /v1/sentinel/global_heatmap`
-//! (spec intelligence 10.2 and 10.3).
+//! `GET /v1/sentinel/current_risk/{country}`, `POST /v1/sentinel/current_risk/batch` and `GET
+//! /v1/sentinel/global_heatmap`.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ use crate::intelligence::forecast::batch::{self, Asked, BatchError};
 use crate::intelligence::risk::word;
 use crate::{Error, Result, facts::licence};
 
-/// Lower ends of the bands of a seven-day probability (spec intelligence 0.4).
+/// Lower ends of the bands of a seven-day probability.
 const BANDS: [(f64, &str); 4] = [(0.5, "high"), (0.25, "elevated"), (0.05, "elevated_baseline"), (0.0, "low")];
 /// Features that are named.
 const TOP: usize = 3;

@@ -16,7 +16,7 @@ use crate::{Result, engine::small_sort, intelligence::anomaly};
 pub const LEAST: u64 = 10;
 /// Most donors that are looked at: those with the most measurements.
 pub const MOST_DONORS: usize = 20;
-/// Days without a shutdown that make a donor (ruling intelligence 38: 5 years).
+/// Days without a shutdown that make a donor (decision features-dates-retries: 5 years).
 const QUIET_DAYS: i32 = 1_826;
 
 /// Shares of the days `first` to `last`, both counted, on which enough was measured; in days since the epoch.
@@ -53,7 +53,7 @@ impl Query for Shares {
 }
 
 /// Countries that a synthetic one may be made of: those that the index calls free, without a shutdown in the five years
-/// before and in the days that are compared (ruling intelligence 38).
+/// before and in the days that are compared (decision features-dates-retries).
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Donors {
     pub country: String,
@@ -74,8 +74,8 @@ pub struct DonorList {
     pub codes: Vec<String>,
     /// Whether a shutdown table tells who had none.
     pub table: bool,
-    /// Of the country and of the first [`MOST_DONORS`] of those: the share of results that say blocked, by day, of the days that are compared, where
-    /// enough was measured.
+    /// Of the country and of the first [`MOST_DONORS`] of those: the share of results that say blocked, by day, of the
+    /// days that are compared, where enough was measured.
     pub measured: Measured,
     /// The licences of what was measured.
     pub licenses: BTreeSet<String>,

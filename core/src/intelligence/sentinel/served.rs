@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use crate::engine::http::Cx;
 use crate::{Error, Result};
 
-/// From this risk on something is elevated (interface 2, "Forecast").
+/// From this risk on something is elevated.
 pub const THRESHOLD: f64 = 0.5;
 
 #[derive(Debug, Clone, Deserialize)]
@@ -94,7 +94,7 @@ pub struct Ranked {
 }
 
 impl Ranked {
-    /// What countries are selected on (ruling intelligence 17).
+    /// What countries are selected on (decision hazard-and-week-risk).
     pub fn most(&self) -> f64 {
         self.max_risk.max(self.risk_7day)
     }

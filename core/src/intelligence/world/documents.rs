@@ -57,7 +57,7 @@ fn render_methodology(view: &View<'_>, _: &str) -> Result<Rendered> {
     Rendered::json(&methodology(&summaries(view)?, &told, served.as_ref(), view.settings, view.now))
 }
 
-/// The licence of our compilation, scores and text (interface section 1.3).
+/// The licence of our compilation, scores and text.
 pub const LICENSE: &str = "https://creativecommons.org/licenses/by/4.0/";
 
 /// The name of a country for display.
@@ -321,8 +321,8 @@ const INDEX_COLUMNS: [&str; 17] = [
     "effective_license",
 ];
 
-/// The index as CSV (spec intelligence 3.2). Each row names the licence of the compilation and the strictest of the sources of
-/// its country (ruling intelligence 35).
+/// The index as CSV. Each row names the licence of the compilation and the strictest of the sources of
+/// its country (decision licence-and-removal).
 pub fn index_csv(summaries: &[CountrySummary], settings: &Settings) -> Vec<u8> {
     let mut out = Vec::new();
     csv::record(&mut out, INDEX_COLUMNS);
@@ -381,7 +381,7 @@ pub fn ooni(summary: &CountrySummary) -> Option<OoniBody> {
     })
 }
 
-/// The outage vocabulary of the overview (spec intelligence 0.4): what active incidents say, else `unknown` where no
+/// The outage vocabulary of the overview: what active incidents say, else `unknown` where no
 /// measurement decides anything, `degraded` with a high share of blocked ones, and `normal`.
 pub fn outage_status(summary: &CountrySummary, outage: Option<Outage>) -> &'static str {
     match summary.decided {

@@ -1,5 +1,5 @@
-//! How much of a source arrives from which country, so that a country that falls silent learns whether the source was heard
-//! in the others at the same time (ruling intelligence 24).
+//! How much of a source arrives from which country, so that a country that falls silent learns whether the source was
+//! heard in the others at the same time (decision silence-of-measurements).
 
 use std::collections::BTreeMap;
 

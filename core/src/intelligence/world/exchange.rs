@@ -1,5 +1,6 @@
-//! What countries tell each other through the world: where a target worked (a control for tests without one, ruling
-//! intelligence 4) and how often it fails elsewhere (the prior for sites that are down, ruling intelligence 22).
+//! What countries tell each other through the world: where a target worked (a control for tests without one, decision
+//! controls-from-peers) and how often it fails elsewhere (the prior for sites that are down, decision
+//! failing-elsewhere).
 
 use std::collections::BTreeMap;
 
@@ -199,9 +200,9 @@ mod tests {
         assert_eq!(turns, 3);
     }
 
-    /// Ruling intelligence 22: the median of the other countries, whichever country asks.
+    /// Decision failing-elsewhere: the median of the other countries, whichever country asks.
     #[test]
-    fn ruling_intelligence_22_the_rate_of_the_others_is_the_median_without_ones_own() {
+    fn the_rate_of_the_others_is_the_median_without_ones_own() {
         for count in 1..40_u32 {
             // With ties.
             let rates: Vec<f64> = (0..count).map(|n| f64::from(n * 7 % 11) / 11.0).collect();

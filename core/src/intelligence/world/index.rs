@@ -1,4 +1,4 @@
-//! The censorship index of a country (methods 4.2, ruling intelligence 33).
+//! The censorship index of a country (decision index-with-little-data).
 
 use std::collections::BTreeSet;
 
@@ -24,8 +24,8 @@ pub const PRIOR_BREADTH: f64 = 0.03;
 pub const LOAD_DAYS: i64 = 365;
 pub const LOAD_HALF_DAYS: f64 = 180.0;
 pub const LOAD_REGIONAL: f64 = 0.5;
-/// Least measurements and sites with a verdict for a score. Sites that are only measured do not count: a block shows after
-/// fewer measurements than access does, so that the first verdicts of a country are mostly blocks.
+/// Least measurements and sites with a verdict for a score. Sites that are only measured do not count: a block shows
+/// after fewer measurements than access does, so that the first verdicts of a country are mostly blocks.
 pub const MIN_SESSIONS: u64 = 200;
 pub const MIN_SITES: usize = 20;
 /// Grades: letter, least measurements, least networks.
@@ -145,8 +145,8 @@ impl Tally {
     }
 }
 
-/// Share of the last year that a country was off, recent days weighing more: 1 when all of it every day. Spans are first
-/// and last day, since the epoch; a day that several cover counts once, as the widest.
+/// Share of the last year that a country was off, recent days weighing more: 1 when all of it every day. Spans are
+/// first and last day, since the epoch; a day that several cover counts once, as the widest.
 pub fn shutdown_load(spans: &[(i64, i64, Scope)], today: i64) -> f64 {
     let (mut load, mut all) = (0.0, 0.0);
     for back in 0..LOAD_DAYS {
@@ -310,10 +310,10 @@ mod tests {
         sites.map(|(n, site)| row(site.domain, state(n), 20)).collect()
     }
 
-    /// Ruling intelligence 33: no table is not no shutdown. By hand, with breadth b and nothing blocked: (0.45 b + 0.20 x
-    /// load) / 0.65.
+    /// Decision index-with-little-data: no table is not no shutdown. By hand, with breadth b and nothing blocked: (0.45
+    /// b + 0.20 x load) / 0.65.
     #[test]
-    fn ruling_intelligence_33_a_shutdown_load_of_zero_is_a_part_and_no_table_is_none() {
+    fn a_shutdown_load_of_zero_is_a_part_and_no_table_is_none() {
         let rows = basket(0, 40);
         let with = |shutdown_load| compute(&Inputs { shutdown_load, ..inputs(&rows) });
         let (none, zero, half) = (with(Err("no table")), with(Ok(0.0)), with(Ok(0.5)));
@@ -397,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn ruling_intelligence_33_too_little_data_gives_no_score_and_says_why() {
+    fn too_little_data_gives_no_score_and_says_why() {
         let refused = index(3, 10, 100);
         assert_eq!((refused.score, refused.grade), (None, None));
         assert!(refused.reason.unwrap().contains("13 sites"));
@@ -415,9 +415,10 @@ mod tests {
         assert!(refused.reason.unwrap().contains("3 sites with a verdict"));
     }
 
-    /// Many measurements of sites that the list does not have: there is enough, and yet no score; no grade stands alone.
+    /// Many measurements of sites that the list does not have: there is enough, and yet no score; no grade stands
+    /// alone.
     #[test]
-    fn ruling_intelligence_33_what_has_no_breadth_says_so_and_has_no_grade() {
+    fn what_has_no_breadth_says_so_and_has_no_grade() {
         let rows: Vec<TargetSummary> =
             (0..82).map(|n| row(&format!("site-{n}.example"), State::Accessible, 20)).collect();
         let refused = compute(&inputs(&rows));
@@ -430,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn ruling_intelligence_33_absent_parts_are_named_and_their_weight_is_given_to_the_others() {
+    fn absent_parts_are_named_and_their_weight_is_given_to_the_others() {
         let clean = index(0, 40, 20);
         let missing: Vec<&str> =
             clean.components.iter().filter(|part| part.missing.is_some()).map(|part| part.name.as_str()).collect();

@@ -321,7 +321,7 @@ fn data_source(
             interval: "every 15 minutes",
         }),
     };
-    // The name that readers know (spec intelligence 3.4).
+    // The name that readers know.
     (if source == Source::Probe { "svcProbes" } else { source.id() }, body)
 }
 
@@ -530,7 +530,8 @@ mod tests {
         assert_eq!(published["SIMILAR_NETWORKS"], change::constants::SIMILAR_NETWORKS);
     }
 
-    /// Spec intelligence 3.4: the sources that readers look for, and what is said of each; null where nothing is measured.
+    /// Spec intelligence 3.4: the sources that readers look for, and what is said of each; null where nothing is
+    /// measured.
     #[test]
     fn spec_intelligence_3_4_every_source_is_named_with_its_licence() {
         let mut settings = Settings::default();

@@ -92,8 +92,8 @@ pub struct NetworkSummary {
     pub measurements: u32,
     /// Those of them that are counted at this target, and at no other.
     pub counted: u32,
-    /// Votes in the network's window, and those that say blocked: however often one probe measured in an hour, it is one
-    /// vote (ruling intelligence 13).
+    /// Votes in the network's window, and those that say blocked: however often one probe measured in an hour, it is
+    /// one vote (decision vote-per-hour).
     pub votes: u32,
     pub blocked: u32,
     pub state: State,
@@ -258,14 +258,14 @@ impl Row for CountrySummary {
 }
 
 impl CountrySummary {
-    /// When the newest measurement became too old to count; `None` while any counts (ruling intelligence 11).
+    /// When the newest measurement became too old to count; `None` while any counts (decision answers-about-a-time).
     pub fn stale_since(&self) -> Option<Timestamp> {
         stale_since(self.newest, self.recent, self.at)
     }
 }
 
-/// The same of what was measured last then, and so often inside the age limit, as of `at`. What has just come in and is in no
-/// verdict yet is not too old.
+/// The same of what was measured last then, and so often inside the age limit, as of `at`. What has just come in and is
+/// in no verdict yet is not too old.
 pub(crate) fn stale_since(newest: Option<Timestamp>, recent: u64, at: Timestamp) -> Option<Timestamp> {
     let newest = newest.filter(|_| recent == 0)?;
     [AGE_LIMIT, AGE_LIMIT_MESSAGING].map(|limit| newest.plus(limit)).into_iter().find(|since| *since <= at)
@@ -278,7 +278,7 @@ const COUNTRIES: Table<(String,), CountrySummary> = Table::new(17);
 /// (domain, country) of lists that set a status.
 const LISTED: Table<(String, String), ()> = Table::new(21);
 
-/// Domains that a list of a country names which sets a status (ruling intelligence 28).
+/// Domains that a list of a country names which sets a status (decision kinds-of-lists).
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ListedIn {
     pub country: String,

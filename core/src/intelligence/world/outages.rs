@@ -9,13 +9,15 @@ use crate::Result;
 use crate::engine::actor::{Kind, Operation, Turn, View};
 use crate::engine::kv::{Direction, Row, Table};
 
-/// How much of a country is cut off. Stored by the place in this list: later ones come last, and their order is another.
+/// How much of a country is cut off. Stored by the place in this list: later ones come last, and their order is
+/// another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Outage {
     Partial,
-    /// At least half of it: an incident about connectivity that is critical (ruling intelligence 30).
+    /// At least half of it: an incident about connectivity that is critical (decision incident-grades).
     Full,
-    /// Nothing, but an incident about a site or a service goes on: such a country is not `normal` (ruling second look T7).
+    /// Nothing, but an incident about a site or a service goes on: such a country is not `normal` (decision
+    /// answers-lead-on).
     Degraded,
 }
 impl Row for Outage {}
@@ -38,7 +40,7 @@ impl PartialOrd for Outage {
 }
 
 impl Outage {
-    /// The word of the overview (spec intelligence 0.4).
+    /// The word of the overview.
     pub const fn as_str(self) -> &'static str {
         match self {
             Outage::Partial => "partial_outage",

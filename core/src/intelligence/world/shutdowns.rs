@@ -1,5 +1,5 @@
 //! Tells the measured countries that a shutdown table is imported: a country without a row in it had no shutdown, which
-//! it cannot know by itself (ruling intelligence 33).
+//! it cannot know by itself (decision index-with-little-data).
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! Work that goes through many countries, some at a time by timer: removing a source (ruling intelligence 35) and
-//! computing every verdict again after a change of the rules (ruling intelligence 40).
+//! Work that goes through many countries, some at a time by timer: removing a source (decision licence-and-removal) and
+//! computing every verdict again after a change of the rules (decision dumps-and-recompute).
 
 use std::collections::BTreeSet;
 

@@ -1,7 +1,7 @@
-//! Checking a log of events from outside: what an auditor does with nothing but its public form (ruling ledger 11).
+//! Checking a log of events from outside: what an auditor does with nothing but its public form (decision ledger-log).
 //!
-//! An auditor takes the events in their order and says of the first one that is not as it should be what is wrong with it:
-//! its place, its time, its signature, what it did to balances. In the end its root is that of the signed head, or
+//! An auditor takes the events in their order and says of the first one that is not as it should be what is wrong with
+//! it: its place, its time, its signature, what it did to balances. In the end its root is that of the signed head, or
 //! something was forged, dropped or moved.
 
 mod rights;
@@ -312,7 +312,8 @@ impl Auditor {
             }
             None => {
                 let signer = signer(&form)?;
-                // What a receipt or the time ended was signed for by a party, and is about its actor only by the receipt.
+                // What a receipt or the time ended was signed for by a party, and is about its actor only by the
+                // receipt.
                 let word = ["receipt:", "system:timeout:"].iter().any(|word| actor.starts_with(word));
                 check(word || actor == signer, || format!("{actor} did it and {signer} signed"))?;
                 self.rotated += u64::from(did(&self.brand, &did_bytes(&key)) != signer);
@@ -369,7 +370,7 @@ fn moved(by: &BTreeMap<String, (i64, i64)>) -> String {
     if by.is_empty() { "nothing".to_owned() } else { by.iter().map(one).collect::<Vec<_>>().join(", ") }
 }
 
-/// Whose signature an envelope carries (spec ledger 2.3).
+/// Whose signature an envelope carries.
 fn signer<'a>(form: &Fields<'a>) -> Checked<&'a str> {
     let kind = form.text("schema")?.split_once('-').map_or("", |(_, kind)| kind);
     form.text(match kind {

@@ -1,5 +1,5 @@
-//! What gives an event its right: an envelope of its kind about this very thing, used once and inside its window, by who may
-//! sign it; of an escrow's end also the claim, the answer or the deadline that led to it (spec ledger 3, 9 and 10).
+//! What gives an event its right: an envelope of its kind about this very thing, used once and inside its window, by
+//! who may sign it; of an escrow's end also the claim, the answer or the deadline that led to it.
 
 use super::{Auditor, Checked, Fields, Open, check, signer};
 use crate::Timestamp;
@@ -12,8 +12,8 @@ use crate::ledger::json::Json;
 use crate::ledger::log::What;
 use crate::ledger::rows::{Id, Space, id, id_text, parse_id};
 
-/// How far after the end of its window an envelope's event may stand: events stay in order when the ledger's clock is set
-/// back, and run ahead of it then. What is late by less is counted.
+/// How far after the end of its window an envelope's event may stand: events stay in order when the ledger's clock is
+/// set back, and run ahead of it then. What is late by less is counted.
 const LATE: i64 = DAY;
 
 /// A claim of work on an open escrow.
@@ -99,7 +99,8 @@ impl Auditor {
         if expected == "pay-admin-action" {
             check(form.text("action")? == what.as_str(), || "its admin signed another action".to_owned())?;
         }
-        // A claim that nobody answered was signed and used when it was filed, an acceptance may have waited for a freeze to end.
+        // A claim that nobody answered was signed and used when it was filed, an acceptance may have waited for a
+        // freeze to end.
         let waited = actor.starts_with("system:timeout:") || actor.starts_with("receipt:");
         if !waited {
             self.in_window(form, at)?;
@@ -113,7 +114,7 @@ impl Auditor {
         }
     }
 
-    /// Envelopes speak inside their window (spec ledger 4.1).
+    /// Envelopes speak inside their window.
     fn in_window(&mut self, form: &Fields<'_>, at: Timestamp) -> Checked {
         let end = if form.0.contains_key("valid_until_ts") { "valid_until_ts" } else { "expires_at" };
         let (issued, end) = (moment(form, "issued_at")?, moment(form, end)?);
@@ -123,12 +124,12 @@ impl Auditor {
         Ok(())
     }
 
-    /// An envelope is used once (spec ledger 4.3), also by a transfer that was refused, and its event is named after it.
+    /// An envelope is used once, also by a transfer that was refused, and its event is named after it.
     fn once(&mut self, what: What, kind: &str, event: &Fields<'_>, form: &Fields<'_>) -> Checked {
         let (who, member) = match kind {
             "pay-admin-action" => (event.text("actor")?, "action_nonce"),
             "batch-transfer" => (signer(form)?, "batch_id"),
-            // What these do is guarded by the state that they change (ruling ledger 32).
+            // What these do is guarded by the state that they change (decision action-nonce-repeats).
             "escrow-release" | "escrow-refund" | "work-acceptance" => return Ok(()),
             _ => (signer(form)?, "nonce"),
         };

@@ -1,13 +1,14 @@
-//! The index of offers: which listings can be hired, cheapest first, by slug and by parts of their texts (ruling ledger 15).
+//! The index of offers: which listings can be hired, cheapest first, by slug and by parts of their texts (decision
+//! offer-index).
 //!
 //! The ledger tells of every change of what is searched, by messages in order; what a listing is beyond that (counts of
-//! hires, schemas) is read from the ledger for those that were found. So hires tell nothing, and a search costs the ledger
-//! as many reads as it shows rows.
+//! hires, schemas) is read from the ledger for those that were found. So hires tell nothing, and a search costs the
+//! ledger as many reads as it shows rows.
 //!
-//! A text is found by its trigrams, and of what those leave the cheapest are looked at until the page is full. A text that
-//! is too short for them, and one with a slug, is looked for in offers from the cheapest on. Either way a
-//! search looks at a bounded number, and says where it stopped. Listings have numbers in the order in which they came,
-//! which is that of their times: sets of them are small, and equal prices are in order.
+//! A text is found by its trigrams, and of what those leave the cheapest are looked at until the page is full. A text
+//! that is too short for them, and one with a slug, is looked for in offers from the cheapest on. Either way a search
+//! looks at a bounded number, and says where it stopped. Listings have numbers in the order in which they came, which
+//! is that of their times: sets of them are small, and equal prices are in order.
 
 mod postings;
 mod prices;
@@ -30,7 +31,7 @@ use crate::{Result, Timestamp};
 /// The name of the one index.
 pub const ACTOR: &str = "main";
 
-/// Listings that one search looks at, at most (ruling ledger 15).
+/// Listings that one search looks at, at most (decision offer-index).
 pub const CANDIDATES: usize = 10_000;
 /// Of those the ones whose texts it reads, at most.
 const READ: usize = 1_000;
@@ -91,8 +92,8 @@ const NEXT: Table<(), u64> = Table::new(18);
 const BY_PRICE: Table<(Micro, Timestamp, u64), Whose> = Table::new(19);
 const BY_SLUG: Table<(String, Micro, Timestamp, u64), Whose> = Table::new(20);
 
-/// The listing that stands there, so that a search without a text reads no row of [`KNOWN`]. `None` in rows of the first
-/// version.
+/// The listing that stands there, so that a search without a text reads no row of [`KNOWN`]. `None` in rows of the
+/// first version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Whose(Option<Id>);
 
@@ -106,7 +107,8 @@ impl Row for Whose {
 
 pub const ENTRIES: &[Entry] = &[operation::<List>(), operation::<Forget>(), query::<Find>()];
 
-/// Puts an offer in, or in other order. One whose texts changed is forgotten before, since an operation changes so many rows.
+/// Puts an offer in, or in other order. One whose texts changed is forgotten before, since an operation changes so many
+/// rows.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct List {
     pub id: Id,

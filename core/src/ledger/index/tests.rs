@@ -131,9 +131,9 @@ fn find(text: Option<&str>, slug: Option<&str>, max_price: Option<Micro>, limit:
     Find { text: text.map(fold), slug: slug.map(str::to_owned), max_price, after: None, limit }
 }
 
-/// Ruling ledger 15: with texts, prices and states that change, a search finds what a walk over everything finds.
+/// Decision offer-index: with texts, prices and states that change, a search finds what a walk over everything finds.
 #[test]
-fn ruling_15_the_index_finds_what_a_walk_over_all_offers_finds() {
+fn the_index_finds_what_a_walk_over_all_offers_finds() {
     let (mut market, mut dice) = (Market::default(), Dice(15));
     for round in 0..1_500 {
         let number = dice.below(300);
@@ -176,10 +176,10 @@ fn ruling_15_the_index_finds_what_a_walk_over_all_offers_finds() {
     assert_eq!((numbers(16), numbers(17)), (market.offers.len(), market.offers.len()), "a listing keeps its number");
 }
 
-/// Ruling ledger 15: among 12,000 offers, more than one search looks at, every search reads a bounded part, says when it
-/// stopped there, and goes on.
+/// Decision offer-index: among 12,000 offers, more than one search looks at, every search reads a bounded part, says
+/// when it stopped there, and goes on.
 #[test]
-fn ruling_15_a_search_reads_a_bounded_part_of_many_offers() {
+fn a_search_reads_a_bounded_part_of_many_offers() {
     let (mut market, mut dice) = (Market::default(), Dice(16));
     for number in 0..12_000_u64 {
         // Every one is "common"; one in two "even"; one of 500 "rare"; the dearest alone "last".

@@ -1,5 +1,5 @@
-//! What the rules of the ledger say of money, kept without looking at its rows, beside a ledger that random operations are
-//! done to: tests walk both and compare them after every step (ruling ledger 31).
+//! What the rules of the ledger say of money, kept without looking at its rows, beside a ledger that random operations
+//! are done to: tests walk both and compare them after every step (decision money-model).
 //!
 //! Signatures are checked before operations, so none is made here; whose key counts is followed all the same. A kind of
 //! operation joins by one line in [`Model::ALL`].
@@ -211,8 +211,8 @@ impl<S: Store + 'static> Model<S> {
         self.agents[agent].did.strip_prefix("did:svc:").unwrap().to_owned()
     }
 
-    /// Runs an operation. Now and then the process dies before its batch is written, and it runs again; or afterwards, so
-    /// that nobody hears of it: then the second value is true.
+    /// Runs an operation. Now and then the process dies before its batch is written, and it runs again; or afterwards,
+    /// so that nobody hears of it: then the second value is true.
     fn run_once<O: Operation>(&mut self, operation: &O) -> (O::Reply, bool) {
         let call = Call::operation("main", operation).unwrap();
         loop {
@@ -421,12 +421,13 @@ impl<S: Store + 'static> Model<S> {
         assert_eq!((book.supply, book.held, book.locked, book.open), (self.supply, self.supply - open, open, open));
     }
 
-    /// The whole store against itself: no row is an orphan, hires follow their escrows, whatever is open is due some day.
+    /// The whole store against itself: no row is an orphan, hires follow their escrows, whatever is open is due some
+    /// day.
     fn audit(&self) {
         let store = self.store();
         let wallets = WALLETS.page(store, None, usize::MAX).unwrap();
         assert_eq!(wallets.len() as u64, book::read(store).unwrap().wallets);
-        // The log alone says what everybody has (ruling ledger 11).
+        // The log alone says what everybody has (decision ledger-log).
         let mut logged: BTreeMap<Name, [i64; 2]> = BTreeMap::new();
         let (mut auditor, salt) = (Auditor::without_signatures("svc"), book::read(store).unwrap().salt);
         for (_, event) in segment::open::all(store).unwrap() {

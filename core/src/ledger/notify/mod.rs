@@ -1,12 +1,13 @@
 //! Telling the parties: what happened to them in the ledger goes to their webhooks and, where they want it, to their
-//! mailboxes (ruling ledger 35).
+//! mailboxes (decision ledger-for-clients).
 //!
-//! An agent says what it wants to hear; its actor tells the ledger, so what nobody wants costs one look. The operation that
-//! did something also sends it, through the outbox, to the party's actor, which queues it for its webhooks and for its
-//! mailbox. A notice has one id everywhere, which follows from what it tells of: whoever hears twice knows.
+//! An agent says what it wants to hear; its actor tells the ledger, so what nobody wants costs one look. The operation
+//! that did something also sends it, through the outbox, to the party's actor, which queues it for its webhooks and for
+//! its mailbox. A notice has one id everywhere, which follows from what it tells of: whoever hears twice knows.
 //!
-//! A message in a mailbox is one of the deployment's own agent ([`super::provider`]), encrypted to the recipient as every
-//! message is. That cannot be made inside an operation: it is a wish with a timer behind it, as a webhook's delivery.
+//! A message in a mailbox is one of the deployment's own agent ([`super::provider`]), encrypted to the recipient as
+//! every message is. That cannot be made inside an operation: it is a wish with a timer behind it, as a webhook's
+//! delivery.
 //!
 //! Table numbers: 64 in the ledger; 106 to 108 in agents.
 

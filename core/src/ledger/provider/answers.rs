@@ -1,5 +1,5 @@
-//! What the services answer: at most 280 characters of JSON, members in the order of existing providers (spec ledger 16.1,
-//! 16.2; conflict C-25). They say what the public endpoints say at that moment; where those know nothing, so do they.
+//! What the services answer: at most 280 characters of JSON, members in the order of existing providers. They say what
+//! the public endpoints say at that moment; where those know nothing, so do they.
 
 use std::sync::Arc;
 
@@ -144,7 +144,7 @@ mod tests {
         answer(&rt, capability, input).now_or_never().expect("nothing waits in tests").unwrap()
     }
 
-    /// Ruling ledger 23, conflict C-25.
+    /// Decision own-provider, conflict C-25.
     #[test]
     fn what_was_never_measured_is_unknown_and_members_stand_in_the_order_of_existing_providers() {
         let lower = ask("svc.block_check", Some(r#"{"domain":" Example.ORG ","country":" it "}"#));

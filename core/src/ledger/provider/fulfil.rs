@@ -15,8 +15,8 @@ use crate::ledger::rows::{id_text, parse_id};
 use crate::ledger::submit::Answer;
 use crate::{Error, Result, Timestamp};
 
-/// Longest and shortest time to look at the answer, in microseconds, and how long before the end of the escrow it is over
-/// (spec ledger 16.2).
+/// Longest and shortest time to look at the answer, in microseconds, and how long before the end of the escrow it is
+/// over.
 const WINDOW: i64 = HOUR;
 const LEAST: i64 = 6 * MINUTE;
 const BEFORE_END: i64 = MINUTE;
@@ -26,8 +26,8 @@ fn acceptance(now: Timestamp, deadline: Timestamp) -> Timestamp {
     now.plus(WINDOW).min(deadline.plus(-BEFORE_END)).max(now.plus(LEAST))
 }
 
-/// Answers a hire of the provider and claims it. One that is claimed already counts as done; after any failure the timer
-/// asks again.
+/// Answers a hire of the provider and claims it. One that is claimed already counts as done; after any failure the
+/// timer asks again.
 pub async fn fulfil(rt: Arc<dyn Runtime>, hire: &str) -> Result<()> {
     let Some(id) = parse_id(hire) else { return Ok(()) };
     let Some(task) = runtime::query(&*rt, ACTOR, &ReadTask { id }).await? else { return Ok(()) };

@@ -1,10 +1,10 @@
-//! The deployment's own provider: an agent whose keys the service holds, that lists [`SERVICES`] and answers every hire of
-//! them at once from what the deployment knows (spec ledger 16; rulings ledger 23 and 24).
+//! The deployment's own provider: an agent whose keys the service holds, that lists [`SERVICES`] and answers every hire
+//! of them at once from what the deployment knows (decisions own-provider and ledger-texts-for-parties).
 //!
-//! Its private keys are sealed in its agent's row as those of every agent whose keys the service holds; the ledger knows its
-//! name and nothing secret. A hire of it leaves a row in [`WAITING`], and the wish to answer it ([`fulfil`]): the answer is
-//! looked up and signed outside of any operation. Until the hire is claimed a timer asks again, so a hire reaches `claimed`
-//! whatever is lost on the way; its acceptance or the timeout of that completes it.
+//! Its private keys are sealed in its agent's row as those of every agent whose keys the service holds; the ledger
+//! knows its name and nothing secret. A hire of it leaves a row in [`WAITING`], and the wish to answer it ([`fulfil`]):
+//! the answer is looked up and signed outside of any operation. Until the hire is claimed a timer asks again, so a hire
+//! reaches `claimed` whatever is lost on the way; its acceptance or the timeout of that completes it.
 //!
 //! Table numbers: 60 and 61.
 

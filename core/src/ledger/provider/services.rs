@@ -1,4 +1,4 @@
-//! What the provider offers (spec ledger 16.1, 16.2), and listing it.
+//! What the provider offers, and listing it.
 
 use super::keys::{self, Own};
 use super::own;

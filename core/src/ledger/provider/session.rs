@@ -1,4 +1,4 @@
-//! `GET /v1/pay/private-session/config`: who provides private sessions here, signed by the provider (spec ledger 17). The
+//! `GET /v1/pay/private-session/config`: who provides private sessions here, signed by the provider. The
 //! rail is of no value: nothing is paid on it.
 
 use schemars::JsonSchema;

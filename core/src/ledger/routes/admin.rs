@@ -1,5 +1,5 @@
-//! What operators do to the ledger (spec ledger 14). The four routes of the interface take bodies that an admin key signed;
-//! which keys those are, only the operator of the deployment says (ruling ledger 21).
+//! What operators do to the ledger. The four routes of the interface take bodies that an admin key signed;
+//! which keys those are, only the operator of the deployment says (decision operator-keys).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -60,8 +60,8 @@ pub struct AdminBody {
     /// Base64, Ed25519 over the canonical form of `body`.
     #[allow(dead_code)]
     signature_base64: String,
-    /// `schema`, `action` (that of the route), `audience` (the deployment in /v1/pay/health), `action_nonce`, `issued_at`,
-    /// `valid_until_ts` (at most 10 minutes later), and what the action needs.
+    /// `schema`, `action` (that of the route), `audience` (the deployment in /v1/pay/health), `action_nonce`,
+    /// `issued_at`, `valid_until_ts` (at most 10 minutes later), and what the action needs.
     #[allow(dead_code)]
     body: serde_json::Map<String, serde_json::Value>,
 }
@@ -78,7 +78,7 @@ async fn decide(cx: &Cx, members: Option<Members>, word: &str) -> Ruled<(String,
     let signature = act::beside(&mut members, "signature_base64").ok_or(Reason::AdminInvalidBody)?;
     let canonical = act::canonical(&mut members, "body").ok_or(Reason::AdminInvalidBody)?;
     let action = Action::read(&cx.settings().brand, &canonical).ok_or(Reason::AdminInvalidBody)?;
-    // A signed body is good for one action on one deployment (ruling ledger 21).
+    // A signed body is good for one action on one deployment (decision operator-keys).
     let here = action.action == word && action.audience == cx.rt.environment().deployment;
     ensure(here, Reason::AdminInvalidBody)?;
     let find = FindKey { keyid: keyid.clone() };

@@ -1,4 +1,4 @@
-//! The log of events for auditors: signed heads, proofs, export (ruling ledger 11).
+//! The log of events for auditors: signed heads, proofs, export (decision ledger-log).
 
 use http::Method;
 use schemars::JsonSchema;
@@ -102,7 +102,8 @@ async fn head(cx: Cx) -> Result<Response> {
 /// A text that the log shows as a hash.
 #[derive(Serialize, JsonSchema)]
 pub struct Text {
-    /// Where it stands in `signed.form`, names and places with `/` between them; `../hash` and `../signature` beside it.
+    /// Where it stands in `signed.form`, names and places with `/` between them; `../hash` and `../signature` beside
+    /// it.
     path: String,
     /// Hexadecimal. SHA-256 of these 32 bytes and the text is what the log has.
     salt: String,
@@ -129,7 +130,7 @@ pub struct LogEntry {
     texts: Option<Vec<Text>>,
 }
 
-/// A part of an event by the words of spec ledger 6.3, 10.6 and 7.
+/// A part of an event by the words that clients read.
 #[derive(Serialize, JsonSchema)]
 pub struct AuditRow {
     /// `create_wallet` or `credit_grant`.

@@ -1,4 +1,4 @@
-//! Many transfers under one signature (rulings ledger 9 and 10).
+//! Many transfers under one signature (decisions batch-one-event and batch-contract).
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -14,7 +14,7 @@ use crate::ledger::rows::{Micro, id_text};
 use crate::ledger::submit::{Done, Kept};
 use crate::{Error, Result};
 
-/// Largest body, in bytes: 1,000 transfers with memos in which every character is escaped (ruling ledger 10).
+/// Largest body, in bytes: 1,000 transfers with memos in which every character is escaped (decision batch-contract).
 const MAX_BODY: usize = 4 << 20;
 
 pub const ROUTES: &[Route] = &[Route::post("/v1/pay/batch", handler!(batch))
@@ -55,7 +55,7 @@ async fn batch(cx: Cx) -> Result<Response> {
     let read =
         act::members(&cx).and_then(|members| Act::read(&cx, members, |content| matches!(content, Content::Batch(_))));
     let Some(act) = read else {
-        // Of a thousand items the sender wants to know which (ruling ledger 10).
+        // Of a thousand items the sender wants to know which (decision batch-contract).
         let item = act::members(&cx).and_then(|members| malformed_item(members.get("envelope")?));
         return failed(&cx, "batch-receipt", Reason::InvalidEnvelope, Kept { item, ..Kept::default() }, None);
     };

@@ -1,4 +1,4 @@
-//! Escrows (spec ledger 6.6 to 6.10), by their sender or by an admin.
+//! Escrows, by their sender or by an admin.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -123,7 +123,7 @@ fn body(cx: &Cx, id: &Id, escrow: &Escrow, texts: Texts<'_>) -> EscrowBody {
         refund_actor: actor(cx, escrow),
         issued_at: common.as_ref().map(|common| common.issued_at.clone()),
         expires_at: common.map(|common| common.expires_at),
-        // That of a hire counts from its creation (spec ledger E18), the others were signed to the millisecond.
+        // That of a hire counts from its creation, the others were signed to the millisecond.
         deadline_at: match escrow.hire {
             Some(_) => escrow.deadline.to_micros_text(),
             None => escrow.deadline.to_millis_text(),

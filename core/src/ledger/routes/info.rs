@@ -1,4 +1,4 @@
-//! Manifest and health (spec ledger 15).
+//! Manifest and health.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -197,11 +197,13 @@ pub struct StorageBody {
     days_left: Option<u64>,
     /// Why `days_left` is null.
     days_unknown: Option<&'static str>,
-    /// False from 90 % of the limit on: new wallets and listings are refused, while payments, releases and refunds work.
+    /// False from 90 % of the limit on: new wallets and listings are refused, while payments, releases and refunds
+    /// work.
     takes_new: bool,
     /// Events of the log.
     events: u64,
-    /// Of these, from the first on, those that lie packed in sealed segments: 30 days old, or what `ledger_seal_days` says.
+    /// Of these, from the first on, those that lie packed in sealed segments: 30 days old, or what `ledger_seal_days`
+    /// says.
     sealed_events: u64,
     /// Of the sealed ones, from the first on, those that were moved out of the ledger's own store; natively none.
     archived_events: u64,
@@ -224,7 +226,7 @@ impl StorageBody {
 
 async fn health(cx: Cx) -> Result<Response> {
     let Late { value: view, at } = runtime::late(&*cx.rt, ACTOR, &ReadHealth).await?;
-    // Whether the system is frozen is never answered from memory (ruling ledger 14).
+    // Whether the system is frozen is never answered from memory (decision shared-market-reads).
     let now = runtime::query(&*cx.rt, ACTOR, &Prepare { names: Vec::new() }).await?;
     let health = Health {
         schema: schema(&cx, "health"),

@@ -1,4 +1,4 @@
-//! Listings, searches and hires (spec ledger 6.15 to 6.19).
+//! Listings, searches and hires.
 
 use std::cmp::Reverse;
 

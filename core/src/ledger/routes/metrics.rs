@@ -1,4 +1,5 @@
-//! Numbers of the ledger for its operator (ruling ledger 35), as JSON or in the text form that Prometheus reads.
+//! Numbers of the ledger for its operator (decision ledger-for-clients), as JSON or in the text form that Prometheus
+//! reads.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -27,7 +27,7 @@ impl Route {
     }
 }
 
-/// Gives an error of the machinery around the handlers the members that clients of the ledger read (spec ledger 8.1).
+/// Gives an error of the machinery around the handlers the members that clients of the ledger read.
 fn dress(response: &mut Response, brand: &str) {
     complete(response, format!("{brand}-pay-error/v1"), None);
 }

@@ -1,4 +1,4 @@
-//! Wallets, transfers, their history, and the faucet (spec ledger 6.1 to 6.5, 6.20).
+//! Wallets, transfers, their history, and the faucet.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -346,7 +346,8 @@ pub struct Granted {
     claimed_at: String,
 }
 
-/// The client's address as the faucet counts it: hashes under the names of today and yesterday (ruling ledger 20).
+/// The client's address as the faucet counts it: hashes under the names of today and yesterday (decision
+/// faucet-addresses).
 fn claimant(cx: &Cx) -> Claimant {
     let figures = cx.figures();
     let (per_address, per_day) = (figures.faucet_per_address, figures.faucet_daily_total);

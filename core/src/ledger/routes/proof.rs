@@ -1,5 +1,5 @@
-//! Who reads, and what is shown to whom: the header `X-<brand>-Proof` shows that a request comes from a party (ruling
-//! ledger 24).
+//! Who reads, and what is shown to whom: the header `X-<brand>-Proof` shows that a request comes from a party (decision
+//! ledger-texts-for-parties).
 
 use super::act::{self, canonical, speakers};
 use crate::crypto::encoding::decode_base64;
@@ -63,8 +63,8 @@ impl Texts<'_> {
         }
     }
 
-    /// What tells who guesses a text of a row that it is right: a hash or a signature over it, if there is a text. It is
-    /// shown with the texts, and also in lists where anybody may read the row by its id.
+    /// What tells who guesses a text of a row that it is right: a hash or a signature over it, if there is a text. It
+    /// is shown with the texts, and also in lists where anybody may read the row by its id.
     pub fn over<T>(self, parties: [&str; 2], has_text: bool, value: T) -> Option<T> {
         let shown = match self {
             Texts::Signed => true,

@@ -1,4 +1,4 @@
-//! Claims of work, acceptance and dispute (spec ledger 6.11 to 6.14).
+//! Claims of work, acceptance and dispute.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -205,7 +205,7 @@ async fn may_answer(cx: &Cx, acceptance: &Acceptance) -> Ruled<()> {
     ensure(signer == Some(receipt.from.as_str()), Reason::ReceiptSignerNotAuthorized)
 }
 
-/// Has the ledger decide on an acceptance. The receipt is looked at before the signature (spec ledger 4.3).
+/// Has the ledger decide on an acceptance. The receipt is looked at before the signature.
 async fn accepted(cx: &Cx) -> Ruled<(Id, Receipt)> {
     let fits = |content: &Content| matches!(content, Content::Acceptance(_));
     let act = act::members(cx).and_then(|members| Act::read(cx, members, fits)).ok_or(Reason::InvalidEnvelope)?;

@@ -1,4 +1,4 @@
-//! Searches for offers (spec ledger 6.16; rulings ledger 4, 14, 15 and 17).
+//! Searches for offers (decisions hireable-offers, shared-market-reads, offer-index and unique-event-times).
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -105,9 +105,9 @@ async fn of_one(cx: &Cx, find: &Find, name: Name) -> Result<Page> {
 mod tests {
     use super::*;
 
-    /// Ruling ledger 17: clients put cursors into addresses as they are.
+    /// Decision unique-event-times: clients put cursors into addresses as they are.
     #[test]
-    fn ruling_17_a_cursor_needs_no_encoding_and_nothing_else_is_one() {
+    fn a_cursor_needs_no_encoding_and_nothing_else_is_one() {
         let place = Place { price: 100_000_000_000, listed: Timestamp(1_767_225_600_000_001) };
         assert_eq!(write(&place), "100000000000.1767225600000001");
         assert_eq!(read(&write(&place)).unwrap(), place);

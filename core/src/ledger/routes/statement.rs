@@ -1,4 +1,4 @@
-//! Statements (ruling ledger 35).
+//! Statements (decision ledger-for-clients).
 
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! What agents' pasts come to (spec ledger 13). Counts and nothing derived beyond a rate: no score.
+//! What agents' pasts come to. Counts and nothing derived beyond a rate: no score.
 
 use schemars::JsonSchema;
 use serde::Serialize;

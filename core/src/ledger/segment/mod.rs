@@ -1,9 +1,9 @@
-//! Sealed segments: where events of the log go when they are old (ruling ledger 12).
+//! Sealed segments: where events of the log go when they are old (decision ledger-room).
 //!
-//! A segment holds the rows of a run of events as they were, packed and compressed. Of each event its hash stays in the tree,
-//! and its place under its id, so that its nonce is never used again. A segment lies among the ledger's own rows; where the
-//! deployment has an archive beside its actors ([`keep`]) it goes there, and only its SHA-256 stays here. Questions about
-//! events find them wherever they lie ([`open`]).
+//! A segment holds the rows of a run of events as they were, packed and compressed. Of each event its hash stays in the
+//! tree, and its place under its id, so that its nonce is never used again. A segment lies among the ledger's own rows;
+//! where the deployment has an archive beside its actors ([`keep`]) it goes there, and only its SHA-256 stays here.
+//! Questions about events find them wherever they lie ([`open`]).
 //!
 //! Table numbers: 68 [`SEALED`], 69 [`SEGMENTS`], 70 [`BODIES`], 71 [`keep`].
 
@@ -27,8 +27,8 @@ use crate::engine::settings::Settings;
 use crate::engine::time::DAY;
 use crate::{Error, Result, Timestamp};
 
-/// Events of one segment, unless they are large: two tiles of the tree. Reading one event unpacks its whole segment, and
-/// each segment costs a write of its own where an archive keeps it.
+/// Events of one segment, unless they are large: two tiles of the tree. Reading one event unpacks its whole segment,
+/// and each segment costs a write of its own where an archive keeps it.
 pub const RUN: u64 = 2 * merkle::WIDTH;
 /// Bytes of rows after which a segment takes no further event.
 const ENOUGH: usize = 256 * 1024;

@@ -1,4 +1,5 @@
-//! What an operation or a page reads of much, and that pages show each row once (rulings ledger 14 to 17).
+//! What an operation or a page reads of much, and that pages show each row once (decisions shared-market-reads,
+//! offer-index, cap-window and unique-event-times).
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -66,9 +67,9 @@ fn once(ids: &[String], number: usize) {
     assert_eq!((ids.len(), different.len()), (number, number));
 }
 
-/// Ruling ledger 16: however much left a wallet in a day, an operation reads the payments of one minute of it.
+/// Decision cap-window: however much left a wallet in a day, an operation reads the payments of one minute of it.
 #[test]
-fn ruling_16_an_operation_reads_one_boundary_minute() {
+fn an_operation_reads_one_boundary_minute() {
     let world = World::new();
     let (a, b) = (world.rich(1, 1_000_000), world.party(2));
     let name = a.signer.did.strip_prefix("did:svc:").unwrap();
@@ -92,9 +93,9 @@ fn ruling_16_an_operation_reads_one_boundary_minute() {
     }
 }
 
-/// Ruling ledger 17: a thousand rows of one millisecond, in every list.
+/// Decision unique-event-times: a thousand rows of one millisecond, in every list.
 #[test]
-fn ruling_17_a_thousand_rows_of_one_millisecond_page_out_exactly_once() {
+fn a_thousand_rows_of_one_millisecond_page_out_exactly_once() {
     let world = World::new();
     let (a, b) = (world.rich(1, 1_000_000_000), world.party(2));
     let (from, to) = (a.signer.did.clone(), b.signer.did.clone());
@@ -126,7 +127,7 @@ fn ruling_17_a_thousand_rows_of_one_millisecond_page_out_exactly_once() {
 
 /// The same of listings, which many providers offer at one price.
 #[test]
-fn ruling_17_listings_of_one_price_and_moment_page_out_exactly_once() {
+fn listings_of_one_price_and_moment_page_out_exactly_once() {
     let world = World::new();
     let providers: Vec<Party> = (1..=10).map(|seed| world.party(seed)).collect();
     for provider in &providers {
@@ -141,10 +142,10 @@ fn ruling_17_listings_of_one_price_and_moment_page_out_exactly_once() {
     assert_eq!(search("limit=7"), search("limit=200"), "the same order on pages of every size");
 }
 
-/// Ruling ledger 14: where reads are shared, the market may be 30 s late and no later; what concerns money or a freeze never
-/// is.
+/// Decision shared-market-reads: where reads are shared, the market may be 30 s late and no later; what concerns money
+/// or a freeze never is.
 #[test]
-fn ruling_14_shared_reads_are_late_by_at_most_thirty_seconds_and_a_freeze_shows_at_once() {
+fn shared_reads_are_late_by_at_most_thirty_seconds_and_a_freeze_shows_at_once() {
     let world = World::on(TestRuntime::start_sharing(&[("admin_key", "operator"), ("pay_writes_per_minute", "0")]));
     let (a, b) = (world.rich(1, 1_000_000), world.party(2));
     let asked = |path: &str| {
@@ -205,7 +206,7 @@ fn ruling_14_shared_reads_are_late_by_at_most_thirty_seconds_and_a_freeze_shows_
 
 /// Without sharing, as natively, every read is of what is there.
 #[test]
-fn ruling_14_natively_a_search_shows_what_is_there_at_once() {
+fn natively_a_search_shows_what_is_there_at_once() {
     let world = World::new();
     let b = world.party(2);
     let found = |query: &str| world.get(&format!("/v1/pay/capability/search?{query}"))["capabilities"].clone();
@@ -217,9 +218,10 @@ fn ruling_14_natively_a_search_shows_what_is_there_at_once() {
     assert_eq!(found("capability=work&max_price_micro=899"), json!([]));
 }
 
-/// Ruling ledger 14: storage that cannot answer is 503 with a time to come back, for reads and writes alike.
+/// Decision shared-market-reads: storage that cannot answer is 503 with a time to come back, for reads and writes
+/// alike.
 #[test]
-fn ruling_14_overload_is_503_with_retry_after() {
+fn overload_is_503_with_retry_after() {
     let world = World::new();
     let (a, b) = (world.rich(1, 1_000), world.party(2));
     let members =
@@ -272,9 +274,9 @@ fn a_second_envelope_costs_one_call_and_a_bad_signature_is_looked_at_anew() {
     assert!(rt.environment().signers.get(&a.name()).is_some());
 }
 
-/// Ruling ledger 13: outside its window a claim burns nothing, also one of work for nobody.
+/// Decision refusal-burns-nonce: outside its window a claim burns nothing, also one of work for nobody.
 #[test]
-fn ruling_13_a_claim_outside_its_window_burns_and_stores_nothing() {
+fn a_claim_outside_its_window_burns_and_stores_nothing() {
     let world = World::new();
     let (a, b) = (world.rich(1, 1_000), world.party(2));
     let at = |seconds: i64| world.rt.now().plus(seconds * 1_000_000).to_millis_text();

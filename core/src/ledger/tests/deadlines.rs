@@ -29,9 +29,9 @@ fn e15_after_the_deadline_the_money_is_back_once() {
     assert_eq!(world.money(&a), (1_000, 0));
 }
 
-/// Ruling ledger 1: a provider cannot be paid by a second claim after a dispute.
+/// Decision one-claim-at-a-time: a provider cannot be paid by a second claim after a dispute.
 #[test]
-fn ruling_1_after_a_dispute_no_second_claim_reaches_the_money() {
+fn after_a_dispute_no_second_claim_reaches_the_money() {
     let world = World::new();
     let (a, b) = (world.rich(1, 1_000), world.party(2));
     let escrow = world.open(&a, &b, 400, hours(24)).unwrap();
@@ -45,9 +45,9 @@ fn ruling_1_after_a_dispute_no_second_claim_reaches_the_money() {
     assert_eq!((world.escrow(&escrow).as_str(), world.money(&a)), ("expired", (1_000, 0)));
 }
 
-/// Ruling ledger 1: only after an expired receipt may another be filed.
+/// Decision one-claim-at-a-time: only after an expired receipt may another be filed.
 #[test]
-fn ruling_1_after_an_expired_receipt_another_claim_may_be_filed() {
+fn after_an_expired_receipt_another_claim_may_be_filed() {
     let world = World::new();
     let (a, b) = (world.rich(1, 1_000), world.party(2));
     let escrow = world.open(&a, &b, 400, hours(24)).unwrap();
@@ -59,10 +59,10 @@ fn ruling_1_after_an_expired_receipt_another_claim_may_be_filed() {
     assert_eq!((world.money(&a), world.money(&b)), ((600, 0), (400, 0)));
 }
 
-/// Ruling ledger 3: no outcome depends on when a sweep runs. The release comes in the instant after both deadlines, before
-/// any timer.
+/// Decision due-before-anything: no outcome depends on when a sweep runs. The release comes in the instant after both
+/// deadlines, before any timer.
 #[test]
-fn ruling_3_what_is_due_happens_before_anything_else_is_done() {
+fn what_is_due_happens_before_anything_else_is_done() {
     let world = World::new();
     let (a, b) = (world.rich(1, 1_000), world.party(2));
     let escrow = world.open(&a, &b, 400, minutes(20)).unwrap();
@@ -80,9 +80,9 @@ fn ruling_3_what_is_due_happens_before_anything_else_is_done() {
     assert_eq!(*closed, format!("system:timeout:{receipt}"));
 }
 
-/// Ruling ledger 3: what came back or was paid by time can be seen and spent in the instant after it.
+/// Decision due-before-anything: what came back or was paid by time can be seen and spent in the instant after it.
 #[test]
-fn ruling_3_money_that_time_moved_is_spent_before_any_timer_comes() {
+fn money_that_time_moved_is_spent_before_any_timer_comes() {
     let world = World::new();
     let (a, b) = (world.rich(1, 1_000), world.party(2));
     let (back, paid) = (world.open(&a, &b, 600, minutes(20)).unwrap(), world.open(&a, &b, 400, minutes(20)).unwrap());
@@ -96,9 +96,9 @@ fn ruling_3_money_that_time_moved_is_spent_before_any_timer_comes() {
     assert_eq!((world.money(&a), world.money(&b)), ((1_000, 0), (0, 0)));
 }
 
-/// Ruling ledger 3: a sender gets nothing back while a claim waits, and can dispute it first.
+/// Decision due-before-anything: a sender gets nothing back while a claim waits, and can dispute it first.
 #[test]
-fn ruling_3_a_refund_needs_the_dispute_of_a_claim() {
+fn a_refund_needs_the_dispute_of_a_claim() {
     let world = World::new();
     let (a, b) = (world.rich(1, 1_000), world.party(2));
     let escrow = world.open(&a, &b, 400, hours(2)).unwrap();
@@ -109,9 +109,9 @@ fn ruling_3_a_refund_needs_the_dispute_of_a_claim() {
     assert_eq!(world.money(&a), (1_000, 0));
 }
 
-/// Ruling ledger 3: an escrow whose receipt was accepted never expires; its release is tried again.
+/// Decision due-before-anything: an escrow whose receipt was accepted never expires; its release is tried again.
 #[test]
-fn ruling_3_an_accepted_receipt_whose_release_failed_is_paid_after_the_unfreeze() {
+fn an_accepted_receipt_whose_release_failed_is_paid_after_the_unfreeze() {
     let world = World::new();
     let (a, b) = (world.rich(1, 1_000), world.party(2));
     let escrow = world.open(&a, &b, 400, hours(2)).unwrap();
@@ -131,9 +131,9 @@ fn ruling_3_an_accepted_receipt_whose_release_failed_is_paid_after_the_unfreeze(
     assert_eq!(world.receipt(&receipt)["escrow_released"], 1);
 }
 
-/// Ruling ledger 7: escrows of a frozen requester are held.
+/// Decision freeze-stops-clocks: escrows of a frozen requester are held.
 #[test]
-fn ruling_7_escrows_of_a_frozen_requester_are_held_until_the_unfreeze_or_an_admin() {
+fn escrows_of_a_frozen_requester_are_held_until_the_unfreeze_or_an_admin() {
     let world = World::new();
     let (a, b) = (world.rich(1, 1_000), world.party(2));
     let [one, two] = [(); 2].map(|()| world.open(&a, &b, 100, hours(1)).unwrap());
@@ -151,9 +151,10 @@ fn ruling_7_escrows_of_a_frozen_requester_are_held_until_the_unfreeze_or_an_admi
     assert_eq!(world.rows(&HELD), []);
 }
 
-/// Rulings ledger 3 and 7: what is stored and what is read are one thing from the unfreeze on, for however many escrows.
+/// Decisions due-before-anything and freeze-stops-clocks: what is stored and what is read are one thing from the
+/// unfreeze on, for however many escrows.
 #[test]
-fn ruling_7_all_that_a_freeze_held_ends_with_it() {
+fn all_that_a_freeze_held_ends_with_it() {
     let world = World::new();
     let (a, b) = (world.rich(1, 10_000), world.rich(2, 1));
     let escrows: Vec<String> = (0..50).map(|_| world.open(&a, &b, 100, minutes(20)).unwrap()).collect();
@@ -171,9 +172,10 @@ fn ruling_7_all_that_a_freeze_held_ends_with_it() {
     assert_eq!((world.rows(&HELD), world.rows(&DUE)), (vec![], vec![]));
 }
 
-/// Ruling ledger 3: a freeze holds what falls due in it, not what was due before, whether or not the timer had come.
+/// Decision due-before-anything: a freeze holds what falls due in it, not what was due before, whether or not the timer
+/// had come.
 #[test]
-fn ruling_3_what_was_due_before_a_freeze_is_not_held_by_it() {
+fn what_was_due_before_a_freeze_is_not_held_by_it() {
     let world = World::new();
     let (a, b) = (world.rich(1, 1_000), world.party(2));
     let escrow = world.open(&a, &b, 400, minutes(20)).unwrap();
@@ -182,9 +184,10 @@ fn ruling_3_what_was_due_before_a_freeze_is_not_held_by_it() {
     assert_eq!((world.escrow(&escrow).as_str(), world.money(&a)), ("expired", (1_000, 0)));
 }
 
-/// Rulings ledger 3 and 17: a question before the timer has come is answered with the time that is written later.
+/// Decisions due-before-anything and unique-event-times: a question before the timer has come is answered with the time
+/// that is written later.
 #[test]
-fn ruling_3_times_that_are_read_before_the_timer_are_those_that_stay() {
+fn times_that_are_read_before_the_timer_are_those_that_stay() {
     let world = World::new();
     let (a, b) = (world.rich(1, 1_000), world.party(2));
     let (over, silent) = (world.open(&a, &b, 1, minutes(20)).unwrap(), world.open(&a, &b, 2, minutes(20)).unwrap());
@@ -205,9 +208,9 @@ fn ruling_3_times_that_are_read_before_the_timer_are_those_that_stay() {
     assert!(early.contains(&history["escrows"][1]["expired_at"]), "{history}");
 }
 
-/// Ruling ledger 3: lists, trust and counts are as of now, as single rows are.
+/// Decision due-before-anything: lists, trust and counts are as of now, as single rows are.
 #[test]
-fn ruling_3_lists_and_counts_do_not_wait_for_the_timer() {
+fn lists_and_counts_do_not_wait_for_the_timer() {
     let world = World::new();
     let (a, b) = (world.rich(1, 1_000), world.party(2));
     let listing = world.list(&b, "work", 10);
@@ -246,9 +249,9 @@ fn a_sweep_counts_as_failed_only_releases_that_failed() {
     assert_eq!((&swept["accepted"], &swept["release_errors"]), (&json!(1), &json!(1)));
 }
 
-/// Ruling ledger 7: while everything is frozen no deadline comes nearer.
+/// Decision freeze-stops-clocks: while everything is frozen no deadline comes nearer.
 #[test]
-fn ruling_7_deadlines_stand_still_while_the_system_is_frozen() {
+fn deadlines_stand_still_while_the_system_is_frozen() {
     let world = World::new();
     let (a, b) = (world.rich(1, 1_000), world.party(2));
     let escrow = world.open(&a, &b, 100, hours(2)).unwrap();
@@ -274,9 +277,10 @@ fn ruling_7_deadlines_stand_still_while_the_system_is_frozen() {
     assert_eq!((world.escrow(&escrow).as_str(), world.money(&a)), ("expired", (900, 0)));
 }
 
-/// Ruling ledger 28: clocks of clients run slightly ahead, and their spans are a millisecond longer than they mean.
+/// Decision deadline-skew: clocks of clients run slightly ahead, and their spans are a millisecond longer than they
+/// mean.
 #[test]
-fn ruling_28_upper_bounds_have_the_skew_of_clocks() {
+fn upper_bounds_have_the_skew_of_clocks() {
     let world = World::new();
     let (a, b) = (world.rich(1, 1_000), world.party(2));
     let week = hours(7 * 24);

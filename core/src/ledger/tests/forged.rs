@@ -1,5 +1,5 @@
-//! Events that a dishonest keeper of the log could add, with balances that add up, under a root and a head of its own (ruling
-//! ledger 11): what was signed for something else, before, or by somebody else is no right to move money.
+//! Events that a dishonest keeper of the log could add, with balances that add up, under a root and a head of its own
+//! (decision ledger-log): what was signed for something else, before, or by somebody else is no right to move money.
 
 use serde_json::{Value, json};
 
@@ -19,8 +19,8 @@ fn value(form: &[u8]) -> Value {
     serde_json::from_slice(form).unwrap()
 }
 
-/// What an auditor says of the log with one more event, which moves balance and what is locked so; the texts are those of
-/// the event that its signature is from.
+/// What an auditor says of the log with one more event, which moves balance and what is locked so; the texts are those
+/// of the event that its signature is from.
 fn flaw(log: &Log, mut event: Value, moves: &[(&Party, i64, i64)], texts: &[Hidden]) -> String {
     let auditor = audit(log).unwrap();
     let last = Timestamp::parse(value(&log.last().unwrap().0)["time"].as_str().unwrap()).unwrap();
@@ -67,12 +67,12 @@ fn forge(event: &Value, members: &Value) -> Value {
 }
 
 #[test]
-fn ruling_11_what_was_signed_once_settles_once() {
+fn what_was_signed_once_settles_once() {
     let (_world, log, a, b, _) = with_open();
     let (paid, texts) = last(&log, "transfer", "did:");
     let found = flaw(&log, forge(&paid, &json!({ "time": null })), &[(&a, -5, 0), (&b, 5, 0)], texts);
     assert!(found.contains("was used before"), "{found}");
-    // Nor does what was refused, which anybody can read (ruling ledger 13).
+    // Nor does what was refused, which anybody can read (decision refusal-burns-nonce).
     let (refused, texts) = last(&log, "transfer_failed", "did:");
     let mut settled = forge(&refused, &json!({ "time": null, "kind": "transfer" }));
     settled.as_object_mut().unwrap().remove("reason");
@@ -85,7 +85,7 @@ fn ruling_11_what_was_signed_once_settles_once() {
 }
 
 #[test]
-fn ruling_11_an_escrow_ends_by_what_was_signed_about_it_and_by_nothing_else() {
+fn an_escrow_ends_by_what_was_signed_about_it_and_by_nothing_else() {
     let (_world, log, a, b, open) = with_open();
     let paid = [(&a, 0, -1_000), (&b, 1_000, 0)];
     let says = |event: &Value, texts: &[Hidden], expected: &str| {
@@ -115,7 +115,7 @@ fn ruling_11_an_escrow_ends_by_what_was_signed_about_it_and_by_nothing_else() {
 }
 
 #[test]
-fn ruling_11_silence_pays_only_after_its_time_and_never_over_a_dispute() {
+fn silence_pays_only_after_its_time_and_never_over_a_dispute() {
     let (world, _, a, b, open) = with_open();
     let paid = [(&a, 0, -1_000), (&b, 1_000, 0)];
     let receipt = world.claim(&b, &a, &open, minutes(20), true).unwrap();
@@ -143,7 +143,7 @@ fn ruling_11_silence_pays_only_after_its_time_and_never_over_a_dispute() {
 }
 
 #[test]
-fn ruling_11_what_was_signed_for_another_time_or_name_moves_nothing() {
+fn what_was_signed_for_another_time_or_name_moves_nothing() {
     let (world, log, a, b, _) = with_open();
     let old = with_times(&a, &world.transfer_of(&a, &b, 5), "2020-01-01T00:00:00.000Z", "2020-01-01T00:10:00.000Z");
     let moved = [(&a, -5, 0), (&b, 5, 0)];

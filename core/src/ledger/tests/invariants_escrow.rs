@@ -1,4 +1,4 @@
-//! Spec ledger 10.2: the invariants of escrows, by number, as the rulings change them. Conservation (E13, E14) is walked at
+//! The invariants of escrows, by number. Conservation (E13, E14) is walked at
 //! random in `model`.
 
 use std::time::Duration;
@@ -115,7 +115,7 @@ fn e7_the_recipient_is_a_registered_agent_whom_the_wallet_may_pay() {
     refused(open_with(&world, &a, &c, json!({})), "recipient_invalid_did");
 }
 
-/// Ruling ledger 28: the upper bound has the skew of clocks.
+/// Decision deadline-skew: the upper bound has the skew of clocks.
 #[test]
 fn e8_a_deadline_is_later_than_now_and_at_most_a_week_and_half_a_minute_away() {
     let (world, a, b, _) = three();

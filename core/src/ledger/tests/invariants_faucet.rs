@@ -1,4 +1,4 @@
-//! Spec ledger 10.5 and 10.7: the invariants of the faucet and those of the whole, by number, as the rulings change them.
+//! The invariants of the faucet and those of the whole, by number.
 
 use std::collections::BTreeMap;
 
@@ -91,7 +91,7 @@ fn f6_a_did_is_given_to_once_and_for_ever() {
     assert_eq!(world.money(&a), (GRANT, 0));
 }
 
-/// Ruling ledger 20: by address, IPv6 by its /64.
+/// Decision faucet-addresses: by address, IPv6 by its /64.
 #[test]
 fn f7_an_address_is_given_to_three_times_in_a_day_and_who_has_none_is_not_counted() {
     let world = World::with(&[("faucet_per_address", "3")]);

@@ -1,4 +1,4 @@
-//! Spec ledger 10.4 and 10.6: the invariants of hires, listings and trust, by number, as the rulings change them.
+//! The invariants of hires, listings and trust, by number.
 
 use serde_json::{Value, json};
 
@@ -82,7 +82,7 @@ fn m5_a_paused_listing_is_not_hired_until_it_is_resumed() {
     world.hire(&a, &listing).unwrap();
 }
 
-/// Ruling ledger 29: whoever hires himself is told after that.
+/// Decision reason-order: whoever hires himself is told after that.
 #[test]
 fn m6_slug_and_provider_of_a_hire_are_those_of_the_listing() {
     let (world, a, b, listing) = scene();
@@ -94,7 +94,7 @@ fn m6_slug_and_provider_of_a_hire_are_those_of_the_listing() {
     refused(hire_with(&world, &b, &listing, json!({ "capability": "other.thing" })), "capability_mismatch");
 }
 
-/// Ruling ledger 29: a price of 0 is refused after a wrong one.
+/// Decision reason-order: a price of 0 is refused after a wrong one.
 #[test]
 fn m7_the_price_of_a_hire_is_the_present_one_exactly() {
     let (world, a, b, listing) = scene();

@@ -1,4 +1,4 @@
-//! Spec ledger 10.3: the invariants of claims and acceptances, by number, as the rulings change them.
+//! The invariants of claims and acceptances, by number.
 
 use std::time::Duration;
 
@@ -38,7 +38,7 @@ fn windows(world: &World) -> [(Value, &'static str); 3] {
         .map(|(issued, expires, reason)| (json!({ "issued_at": at(issued), "expires_at": at(expires) }), reason))
 }
 
-/// Ruling ledger 29: acceptances too.
+/// Decision reason-order: acceptances too.
 #[test]
 fn r1_nothing_is_claimed_or_answered_while_the_system_is_frozen() {
     let (world, a, b, escrow) = scene();
@@ -70,7 +70,8 @@ fn r3_a_claim_is_signed_by_its_provider() {
     world.post("work-claim", &b.signer.body(&envelope)).unwrap();
 }
 
-/// Ruling ledger 34: open escrows run out by the rules; who hires and leaves does not take along the pay for the work.
+/// Decision deactivated-wallets: open escrows run out by the rules; who hires and leaves does not take along the pay
+/// for the work.
 #[test]
 fn r4_a_requester_who_left_was_registered_and_can_be_claimed_from() {
     let (world, a, b, escrow) = scene();
@@ -97,7 +98,7 @@ fn r5_a_claim_is_made_within_its_window() {
     }
 }
 
-/// Ruling ledger 28: the skew of clocks widens the upper bound.
+/// Decision deadline-skew: the skew of clocks widens the upper bound.
 #[test]
 fn r6_the_requester_has_from_five_minutes_to_a_week_to_look_at_the_work() {
     let (world, a, b, _) = scene();
@@ -124,7 +125,7 @@ fn r7_a_work_hash_is_64_hexadecimal_digits_and_kept_in_lower_case() {
     assert_eq!(world.receipt(&text(&claimed, "receipt_id"))["work_hash"], "abcd".repeat(16));
 }
 
-/// Ruling ledger 1: one claim at a time.
+/// Decision one-claim-at-a-time: one claim at a time.
 #[test]
 fn r8_a_linked_escrow_is_open_between_the_same_two_and_has_no_other_claim() {
     let (world, a, b, escrow) = scene();
@@ -144,7 +145,7 @@ fn r8_a_linked_escrow_is_open_between_the_same_two_and_has_no_other_claim() {
     refused(world.claim(&b, &a, &escrow, hours(1), true), "escrow_not_open");
 }
 
-/// Ruling ledger 28: within the skew of clocks; the signed deadline is shown and the escrow's counts.
+/// Decision deadline-skew: within the skew of clocks; the signed deadline is shown and the escrow's counts.
 #[test]
 fn r9_an_acceptance_deadline_is_not_after_that_of_the_escrow() {
     let (world, a, b, escrow) = scene();

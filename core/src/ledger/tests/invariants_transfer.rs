@@ -1,4 +1,4 @@
-//! Spec ledger 10.1: the invariants of transfers, by number, as the rulings change them. Of these T12 and T13 are tested
+//! The invariants of transfers, by number. Of these T12 and T13 are tested
 //! over HTTP with many connections, T2 beside the other windows.
 
 use std::time::Duration;
@@ -69,7 +69,7 @@ fn t1_whatever_is_changed_after_signing_is_an_invalid_signature_and_changes_noth
             let mut changed = body.clone();
             changed["envelope"][name] = another(name, value, &c);
             assert_ne!(changed, body, "{name}");
-            // Of an acceptance the receipt is looked at first (spec ledger 4.3).
+            // Of an acceptance the receipt is looked at first.
             let reason = match (*schema, name.as_str()) {
                 ("work-acceptance", "receipt_id") => "receipt_not_found",
                 ("work-acceptance", "signer_did") => "receipt_signer_not_authorized",
@@ -85,7 +85,8 @@ fn t1_whatever_is_changed_after_signing_is_an_invalid_signature_and_changes_noth
         }
     }
     assert!(world.rt.rows(&ActorId::sole(Kind::Ledger)) == before, "a refused signature left something behind");
-    // Nor did any of it take the nonce of what it was made from. Release and refund are of one escrow, so one of them goes.
+    // Nor did any of it take the nonce of what it was made from. Release and refund are of one escrow, so one of them
+    // goes.
     for (schema, by, members) in
         kinds.into_iter().filter(|(schema, ..)| !["escrow-release", "escrow-refund"].contains(schema))
     {
@@ -104,7 +105,7 @@ fn t3_one_row_per_sender_and_nonce_whatever_else_is_signed_with_it() {
     refused(pay(&a, &b, 5, "one"), "nonce_seen");
     refused(pay(&a, &b, 6, "one"), "nonce_seen");
     pay(&b, &a, 5, "one").unwrap();
-    // A refused one was recorded, so it has the nonce (spec ledger 4.2).
+    // A refused one was recorded, so it has the nonce.
     refused(pay(&a, &b, 10_000, "two"), "insufficient_balance");
     refused(pay(&a, &b, 5, "two"), "nonce_seen");
     assert_eq!((world.transfers().len(), world.money(&a)), (3, (1_000, 0)));
@@ -126,7 +127,7 @@ fn t4_each_missing_condition_of_a_settlement_has_its_own_reason() {
     assert_eq!((world.money(&a), world.money(&b)), ((0, 0), (1_000, 0)));
 }
 
-/// Ruling ledger 16: what is exactly 24 hours old still counts.
+/// Decision cap-window: what is exactly 24 hours old still counts.
 #[test]
 fn t5_rolling_cap_counts_exactly_24_hours_and_not_a_microsecond_more() {
     let world = World::new();
@@ -175,7 +176,7 @@ fn t7_a_wallet_with_an_allowlist_pays_nobody_else_and_one_without_pays_anybody()
     world.pay(&a, &c, 1).unwrap();
 }
 
-/// Ruling ledger 6: within the settlement and never by a refused one.
+/// Decision registered-recipients: within the settlement and never by a refused one.
 #[test]
 fn t8_the_wallet_of_a_recipient_is_made_with_the_usual_caps_and_an_audit_row() {
     let world = World::new();

@@ -38,9 +38,9 @@ fn with_seed(party: &Party, seed: u8) -> Party {
     Party { signer, key: party.key.clone() }
 }
 
-/// Rulings ledger 2 and 5: after the answer of rotate-keys the earlier key pays nothing.
+/// Decisions money-key-settled and signer-key-table: after the answer of rotate-keys the earlier key pays nothing.
 #[test]
-fn ruling_5_a_rotation_that_was_signed_for_moves_the_wallet_at_once() {
+fn a_rotation_that_was_signed_for_moves_the_wallet_at_once() {
     let world = World::new();
     let (a, b) = (world.rich(1, 1_000), world.party(2));
     world.pay(&a, &b, 1).unwrap();
@@ -50,9 +50,10 @@ fn ruling_5_a_rotation_that_was_signed_for_moves_the_wallet_at_once() {
     world.pay(&with_seed(&a, 50), &b, 1).unwrap();
 }
 
-/// Ruling ledger 2: whoever has the API key alone cannot spend, and the wallet is frozen until an admin has looked.
+/// Decision money-key-settled: whoever has the API key alone cannot spend, and the wallet is frozen until an admin has
+/// looked.
 #[test]
-fn ruling_2_an_unproved_rotation_freezes_the_wallet_and_gives_no_key() {
+fn an_unproved_rotation_freezes_the_wallet_and_gives_no_key() {
     let world = World::new();
     let (a, b) = (world.rich(1, 1_000), world.party(2));
     assert_eq!(rotate(&world, &a, 66, None)["wallet_frozen"], true);
@@ -63,9 +64,10 @@ fn ruling_2_an_unproved_rotation_freezes_the_wallet_and_gives_no_key() {
     world.pay(&a, &b, 1).unwrap();
 }
 
-/// Ruling ledger 6: who asks for a wallet first and registers then keeps it, by asking again or by having signed anything.
+/// Decision registered-recipients: who asks for a wallet first and registers then keeps it, by asking again or by
+/// having signed anything.
 #[test]
-fn ruling_6_a_wallet_stays_once_its_did_is_registered() {
+fn a_wallet_stays_once_its_did_is_registered() {
     let world = World::new();
     let did = |seed| Signer::new("svc", Client::new("svc", [seed; 32], Options::default()).keys.signing.clone()).did;
     let dids = [11, 12, 13].map(did);
@@ -83,7 +85,7 @@ fn ruling_6_a_wallet_stays_once_its_did_is_registered() {
 
 /// Whoever has the API key alone takes the wallet from nobody, not before there is one either.
 #[test]
-fn ruling_2_an_unproved_rotation_of_a_did_without_wallet_leaves_it_the_key_it_has() {
+fn an_unproved_rotation_of_a_did_without_wallet_leaves_it_the_key_it_has() {
     for told in [false, true] {
         let world = World::new();
         let (a, b) = (world.party(1), world.rich(2, 10));
@@ -129,9 +131,10 @@ fn a_signed_rotation_to_an_earlier_key_moves_the_wallet_too() {
     world.pay(&a, &b, 1).unwrap();
 }
 
-/// Ruling ledger 4: search returns what somebody can deliver; a rotation without signature takes that from nobody.
+/// Decision hireable-offers: search returns what somebody can deliver; a rotation without signature takes that from
+/// nobody.
 #[test]
-fn ruling_4_who_keeps_its_key_keeps_its_offers() {
+fn who_keeps_its_key_keeps_its_offers() {
     let world = World::new();
     let (a, b) = (world.rich(1, 1_000), world.party(2));
     let listing = world.list(&b, "one.thing", 10);
@@ -146,9 +149,9 @@ fn ruling_4_who_keeps_its_key_keeps_its_offers() {
     world.hire(&a, &listing).unwrap();
 }
 
-/// Ruling ledger 34: the end of an agent takes key and listings away and leaves the money.
+/// Decision deactivated-wallets: the end of an agent takes key and listings away and leaves the money.
 #[test]
-fn ruling_34_deactivation_ends_key_and_listings_and_still_receives() {
+fn deactivation_ends_key_and_listings_and_still_receives() {
     let world = World::new();
     let (a, b) = (world.rich(1, 1_000), world.rich(2, 500));
     let listing = json!({ "provider_did": b.signer.did, "capability": "echo.lite", "name": "Echo", "description": "",

@@ -1,240 +1,237 @@
-//! Which tests hold which invariant and which ruling. Tests are found in the sources, by their attribute or in the lists
-//! of the suite; one that is gone, or a rule without any, fails here.
+//! Which tests hold which invariant and which decision. Tests are found in the sources, by their attribute or in the
+//! lists of the suite; one that is gone, or a rule without any, fails here.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// The groups of invariants of spec ledger 10, in its order, and how many each has.
+/// The groups of invariants in their order, and how many each has.
 const INVARIANTS: [(char, u32); 7] = [('t', 14), ('e', 18), ('r', 22), ('m', 16), ('f', 11), ('x', 4), ('g', 5)];
 
-/// Rulings of the ledger by number, with tests that fail where one is not kept: `file::test`, of the core, of the native
+/// Decisions about the ledger, with tests that fail where one is not kept: `file::test`, of the core, of the native
 /// store, of `tests/conformance` or of `tests/simulation`.
-const RULINGS: &[(u32, &[&str])] = &[
+const DECISIONS: &[(&str, &[&str])] = &[
     (
-        1,
+        "one-claim-at-a-time",
         &[
-            "deadlines::ruling_1_after_a_dispute_no_second_claim_reaches_the_money",
-            "deadlines::ruling_1_after_an_expired_receipt_another_claim_may_be_filed",
+            "deadlines::after_a_dispute_no_second_claim_reaches_the_money",
+            "deadlines::after_an_expired_receipt_another_claim_may_be_filed",
             "invariants_receipt::r8_a_linked_escrow_is_open_between_the_same_two_and_has_no_other_claim",
         ],
     ),
     (
-        2,
+        "money-key-settled",
         &[
-            "keys::ruling_2_an_unproved_rotation_freezes_the_wallet_and_gives_no_key",
-            "keys::ruling_2_an_unproved_rotation_of_a_did_without_wallet_leaves_it_the_key_it_has",
+            "keys::an_unproved_rotation_freezes_the_wallet_and_gives_no_key",
+            "keys::an_unproved_rotation_of_a_did_without_wallet_leaves_it_the_key_it_has",
         ],
     ),
     (
-        3,
+        "due-before-anything",
         &[
-            "deadlines::ruling_3_what_is_due_happens_before_anything_else_is_done",
-            "deadlines::ruling_3_a_refund_needs_the_dispute_of_a_claim",
-            "deadlines::ruling_3_money_that_time_moved_is_spent_before_any_timer_comes",
-            "deadlines::ruling_3_an_accepted_receipt_whose_release_failed_is_paid_after_the_unfreeze",
+            "deadlines::what_is_due_happens_before_anything_else_is_done",
+            "deadlines::a_refund_needs_the_dispute_of_a_claim",
+            "deadlines::money_that_time_moved_is_spent_before_any_timer_comes",
+            "deadlines::an_accepted_receipt_whose_release_failed_is_paid_after_the_unfreeze",
         ],
     ),
     (
-        4,
+        "hireable-offers",
         &[
-            "ledger_market::ruling_4_a_free_listing_is_readable_but_found_by_nobody",
-            "ledger_market::ruling_4_a_hundred_listings_per_did",
-            "keys::ruling_4_who_keeps_its_key_keeps_its_offers",
+            "ledger_market::a_free_listing_is_readable_but_found_by_nobody",
+            "ledger_market::a_hundred_listings_per_did",
+            "keys::who_keeps_its_key_keeps_its_offers",
         ],
     ),
     (
-        5,
+        "signer-key-table",
         &[
-            "keys::ruling_5_a_rotation_that_was_signed_for_moves_the_wallet_at_once",
-            "ledger::ruling_5_after_the_answer_to_a_rotation_the_key_before_it_moves_no_money",
+            "keys::a_rotation_that_was_signed_for_moves_the_wallet_at_once",
+            "ledger::after_the_answer_to_a_rotation_the_key_before_it_moves_no_money",
         ],
     ),
     (
-        6,
+        "registered-recipients",
         &[
-            "ledger_payments::ruling_6_paying_the_void_is_refused_and_makes_no_wallet",
-            "times::ruling_6_a_wallet_of_an_unregistered_did_that_never_held_credit_goes_after_a_week",
+            "ledger_payments::paying_the_void_is_refused_and_makes_no_wallet",
+            "times::a_wallet_of_an_unregistered_did_that_never_held_credit_goes_after_a_week",
             "invariants_transfer::t8_the_wallet_of_a_recipient_is_made_with_the_usual_caps_and_an_audit_row",
         ],
     ),
     (
-        7,
+        "freeze-stops-clocks",
         &[
-            "deadlines::ruling_7_escrows_of_a_frozen_requester_are_held_until_the_unfreeze_or_an_admin",
-            "deadlines::ruling_7_deadlines_stand_still_while_the_system_is_frozen",
-            "ledger_races::ruling_7_after_the_answer_to_a_freeze_nothing_settles_that_64_connections_send",
+            "deadlines::escrows_of_a_frozen_requester_are_held_until_the_unfreeze_or_an_admin",
+            "deadlines::deadlines_stand_still_while_the_system_is_frozen",
+            "ledger_races::after_the_answer_to_a_freeze_nothing_settles_that_64_connections_send",
         ],
     ),
-    (8, &["room::ruling_8_a_transfer_leaves_at_most_five_rows"]),
-    (9, &["room::ruling_9_a_batch_leaves_one_row_and_one_for_each_distinct_recipient"]),
+    ("transfer-five-rows", &["room::a_transfer_leaves_at_most_five_rows"]),
+    ("batch-one-event", &["room::a_batch_leaves_one_row_and_one_for_each_distinct_recipient"]),
     (
-        10,
+        "batch-contract",
         &[
-            "ledger_batch::ruling_10_a_batch_settles_all_and_each_transfer_is_readable",
-            "ledger_batch::ruling_10_a_batch_settles_all_or_nothing_and_says_which_item_failed",
-            "ledger_batch::ruling_10_a_batch_id_is_its_nonce",
-            "ledger_batch::ruling_10_items_are_checked_like_an_envelope",
-            "ledger_batch::ruling_10_the_largest_batch_fits_and_one_more_item_does_not",
-        ],
-    ),
-    (
-        11,
-        &[
-            "log::ruling_11_the_log_leads_to_the_signed_root_and_to_every_balance",
-            "log::ruling_11_who_forges_drops_or_moves_an_event_is_caught",
-            "log::ruling_11_proofs_lead_from_transfers_escrows_and_places_to_the_root",
-            "merkle::ruling_11_roots_are_those_of_the_published_vectors",
-            "merkle::ruling_11_inclusion_and_consistency_hold_for_all_sizes_to_130_and_for_nothing_else",
-            "ledger_audit::ruling_11_the_signed_head_is_over_the_log_that_is_exported",
-            "ledger_audit::ruling_11_the_program_says_at_which_event_a_forged_log_breaks",
+            "ledger_batch::a_batch_settles_all_and_each_transfer_is_readable",
+            "ledger_batch::a_batch_settles_all_or_nothing_and_says_which_item_failed",
+            "ledger_batch::a_batch_id_is_its_nonce",
+            "ledger_batch::items_are_checked_like_an_envelope",
+            "ledger_batch::the_largest_batch_fits_and_one_more_item_does_not",
         ],
     ),
     (
-        12,
+        "ledger-log",
         &[
-            "ledger_room::ruling_12_health_says_how_much_is_stored_and_what_is_not_known",
-            "ledger_room::ruling_12_near_the_limit_new_wallets_and_listings_are_refused_and_money_still_moves",
-            "room::ruling_12_ninety_percent_of_the_smaller_limit_are_nearly_full",
-            "room::ruling_12_days_are_counted_from_a_day_of_growth_and_are_null_with_a_reason_before",
-            "room::ruling_12_days_left_follow_from_what_was_stored_in_the_last_days",
-            "room::ruling_12_of_a_thousand_refused_transfers_a_day_there_are_rows_and_of_more_only_the_nonce",
+            "log::the_log_leads_to_the_signed_root_and_to_every_balance",
+            "log::who_forges_drops_or_moves_an_event_is_caught",
+            "log::proofs_lead_from_transfers_escrows_and_places_to_the_root",
+            "merkle::roots_are_those_of_the_published_vectors",
+            "merkle::inclusion_and_consistency_hold_for_all_sizes_to_130_and_for_nothing_else",
+            "ledger_audit::the_signed_head_is_over_the_log_that_is_exported",
+            "ledger_audit::the_program_says_at_which_event_a_forged_log_breaks",
         ],
     ),
     (
-        13,
+        "ledger-room",
         &[
-            "times::ruling_13_a_refused_envelope_stays_refused_when_the_reason_is_gone",
-            "times::ruling_13_a_freeze_burns_nothing_and_burnt_nonces_go",
+            "ledger_room::health_says_how_much_is_stored_and_what_is_not_known",
+            "ledger_room::near_the_limit_new_wallets_and_listings_are_refused_and_money_still_moves",
+            "room::ninety_percent_of_the_smaller_limit_are_nearly_full",
+            "room::days_are_counted_from_a_day_of_growth_and_are_null_with_a_reason_before",
+            "room::days_left_follow_from_what_was_stored_in_the_last_days",
+            "room::of_a_thousand_refused_transfers_a_day_there_are_rows_and_of_more_only_the_nonce",
         ],
     ),
     (
-        14,
+        "refusal-burns-nonce",
         &[
-            "bounds::ruling_14_shared_reads_are_late_by_at_most_thirty_seconds_and_a_freeze_shows_at_once",
-            "bounds::ruling_14_natively_a_search_shows_what_is_there_at_once",
-            "bounds::ruling_14_overload_is_503_with_retry_after",
+            "times::a_refused_envelope_stays_refused_when_the_reason_is_gone",
+            "times::a_freeze_burns_nothing_and_burnt_nonces_go",
         ],
     ),
     (
-        15,
+        "shared-market-reads",
         &[
-            "tests::ruling_15_the_index_finds_what_a_walk_over_all_offers_finds",
-            "tests::ruling_15_a_search_reads_a_bounded_part_of_many_offers",
-            "tally::ruling_15_the_top_table_is_that_of_all_counts",
-            "stats::ruling_15_counts_of_a_day_and_an_hour_are_those_of_the_minutes_that_lie_in_them",
+            "bounds::shared_reads_are_late_by_at_most_thirty_seconds_and_a_freeze_shows_at_once",
+            "bounds::natively_a_search_shows_what_is_there_at_once",
+            "bounds::overload_is_503_with_retry_after",
         ],
     ),
     (
-        16,
+        "offer-index",
+        &[
+            "tests::the_index_finds_what_a_walk_over_all_offers_finds",
+            "tests::a_search_reads_a_bounded_part_of_many_offers",
+            "tally::the_top_table_is_that_of_all_counts",
+            "stats::counts_of_a_day_and_an_hour_are_those_of_the_minutes_that_lie_in_them",
+        ],
+    ),
+    (
+        "cap-window",
         &[
             "invariants_transfer::t5_rolling_cap_counts_exactly_24_hours_and_not_a_microsecond_more",
-            "times::ruling_16_a_wallet_remembers_minutes_of_a_day_and_no_more",
+            "times::a_wallet_remembers_minutes_of_a_day_and_no_more",
         ],
     ),
-    (17, &["times::ruling_17_a_thousand_rows_of_one_instant_page_out_once"]),
-    (18, &["ledger_payments::ruling_18_requests_without_a_good_signature_spend_nobodys_budget"]),
-    (19, &["ledger_operators::ruling_19_no_more_money_than_can_be_counted"]),
+    ("unique-event-times", &["times::a_thousand_rows_of_one_instant_page_out_once"]),
+    ("verified-write-limits", &["ledger_payments::requests_without_a_good_signature_spend_nobodys_budget"]),
+    ("money-supply-bound", &["ledger_operators::no_more_money_than_can_be_counted"]),
     (
-        20,
+        "faucet-addresses",
         &[
-            "times::ruling_20_three_grants_per_address_and_day",
+            "times::three_grants_per_address_and_day",
             "invariants_faucet::f7_an_address_is_given_to_three_times_in_a_day_and_who_has_none_is_not_counted",
         ],
     ),
     (
-        21,
+        "operator-keys",
         &[
-            "ledger_operators::ruling_21_keys_come_from_the_operator_of_the_deployment_alone",
-            "order::ruling_21_the_order_of_checks_of_an_operators_action",
+            "ledger_operators::keys_come_from_the_operator_of_the_deployment_alone",
+            "order::the_order_of_checks_of_an_operators_action",
         ],
     ),
     (
-        22,
+        "envelope-audience",
         &[
-            "ledger_payments::ruling_22_an_envelope_for_another_deployment_is_refused",
-            "ledger_operators::ruling_22_without_an_audience_two_servers_both_settle_one_envelope",
+            "ledger_payments::an_envelope_for_another_deployment_is_refused",
+            "ledger_operators::without_an_audience_two_servers_both_settle_one_envelope",
         ],
     ),
     (
-        23,
+        "own-provider",
         &[
-            "ledger_provider::ruling_23_a_hire_of_our_own_services_reaches_claimed_alone_and_says_what_is_known",
-            "ledger_provider::ruling_23_accepting_completes_a_hire_of_ours_and_pays_its_provider",
-            "ledger_provider::ruling_23_hires_of_ours_are_claimed_within_a_second",
-            "ledger_provider::ruling_23_the_providers_name_is_nobody_elses_and_it_has_no_api_key",
+            "ledger_provider::a_hire_of_our_own_services_reaches_claimed_alone_and_says_what_is_known",
+            "ledger_provider::accepting_completes_a_hire_of_ours_and_pays_its_provider",
+            "ledger_provider::hires_of_ours_are_claimed_within_a_second",
+            "ledger_provider::the_providers_name_is_nobody_elses_and_it_has_no_api_key",
         ],
     ),
     (
-        24,
+        "ledger-texts-for-parties",
         &[
-            "ledger_payments::ruling_24_memos_are_in_lists_only_for_a_party",
-            "ledger_market::ruling_24_inputs_are_in_no_list_of_a_requester",
+            "ledger_payments::memos_are_in_lists_only_for_a_party",
+            "ledger_market::inputs_are_in_no_list_of_a_requester",
         ],
     ),
     (
-        25,
+        "strict-signatures",
         &[
-            "act::ruling_25_wycheproof_decides_which_envelopes_verify",
-            "ledger_payments::ruling_25_only_canonical_base64_is_a_signature",
-            "signatures::ruling_25_no_signature_of_wycheproof_passes_for_one_of_an_envelope",
-            "signatures::ruling_25_no_agent_registers_a_key_of_small_order_or_of_a_second_encoding",
+            "act::wycheproof_decides_which_envelopes_verify",
+            "ledger_payments::only_canonical_base64_is_a_signature",
+            "signatures::no_signature_of_wycheproof_passes_for_one_of_an_envelope",
+            "signatures::no_agent_registers_a_key_of_small_order_or_of_a_second_encoding",
         ],
     ),
     (
-        26,
+        "strict-ledger-json",
         &[
-            "json::ruling_26_members_that_come_twice_and_half_pairs_are_refused",
-            "json::ruling_26_nesting_over_eight_is_refused_without_using_the_stack",
-            "json::ruling_26_numbers_without_a_single_meaning_have_no_form",
-            "ledger_payments::ruling_26_strange_json_is_an_invalid_envelope",
-            "vectors::ruling_26_a_member_too_much_too_little_or_of_another_type_is_no_envelope",
+            "json::members_that_come_twice_and_half_pairs_are_refused",
+            "json::nesting_over_eight_is_refused_without_using_the_stack",
+            "json::numbers_without_a_single_meaning_have_no_form",
+            "ledger_payments::strange_json_is_an_invalid_envelope",
+            "vectors::a_member_too_much_too_little_or_of_another_type_is_no_envelope",
         ],
     ),
-    (27, &["vectors::ruling_27_recorded_envelopes_have_the_bytes_hashes_and_signatures_of_other_implementations"]),
+    ("brand-fixed", &["vectors::recorded_envelopes_have_the_bytes_hashes_and_signatures_of_other_implementations"]),
     (
-        28,
+        "deadline-skew",
         &[
-            "deadlines::ruling_28_upper_bounds_have_the_skew_of_clocks",
+            "deadlines::upper_bounds_have_the_skew_of_clocks",
             "invariants_escrow::e8_a_deadline_is_later_than_now_and_at_most_a_week_and_half_a_minute_away",
             "invariants_receipt::r6_the_requester_has_from_five_minutes_to_a_week_to_look_at_the_work",
             "invariants_receipt::r9_an_acceptance_deadline_is_not_after_that_of_the_escrow",
         ],
     ),
     (
-        29,
+        "reason-order",
         &[
-            "reason::ruling_29_every_reason_has_the_status_that_clients_know",
-            "ledger_reasons::ruling_29_every_reason_is_raised_with_its_status_and_body",
-            "order::ruling_29_the_order_of_checks_of_a_transfer",
-            "order::ruling_29_the_order_of_checks_of_a_hire",
-            "order::ruling_29_the_order_of_checks_of_an_acceptance",
+            "reason::every_reason_has_the_status_that_clients_know",
+            "ledger_reasons::every_reason_is_raised_with_its_status_and_body",
+            "order::the_order_of_checks_of_a_transfer",
+            "order::the_order_of_checks_of_a_hire",
+            "order::the_order_of_checks_of_an_acceptance",
         ],
     ),
-    (30, &["ledger_payments::manifest_lists_the_routes_in_their_order"]),
+    ("ledger-route-order", &["ledger_payments::manifest_lists_the_routes_in_their_order"]),
     (
-        31,
+        "money-model",
         &[
-            "model::ruling_31_money_is_conserved_over_random_operations_crashes_and_jumps_of_the_clock",
-            "malformed::g3_ruling_31_ten_thousand_malformed_envelopes_never_break_anything",
-            "space::ruling_31_money_is_conserved_in_a_file_that_is_reopened_at_every_crash",
+            "model::money_is_conserved_over_random_operations_crashes_and_jumps_of_the_clock",
+            "malformed::g3_ten_thousand_malformed_envelopes_never_break_anything",
+            "space::money_is_conserved_in_a_file_that_is_reopened_at_every_crash",
         ],
     ),
-    (32, &["ledger_escrows::ruling_32_one_action_nonce_serves_two_acceptances"]),
+    ("action-nonce-repeats", &["ledger_escrows::one_action_nonce_serves_two_acceptances"]),
     (
-        33,
+        "ledger-idempotency",
         &[
-            "ledger_idempotency::ruling_33_a_repeat_under_its_key_gets_the_first_answer_and_settles_once",
-            "ledger_idempotency::ruling_33_another_envelope_under_a_used_key_is_422_and_takes_nothing",
-            "ledger_idempotency::ruling_33_a_key_counts_per_route_and_signer",
-            "ledger_idempotency::ruling_33_what_may_pass_is_not_remembered",
+            "ledger_idempotency::a_repeat_under_its_key_gets_the_first_answer_and_settles_once",
+            "ledger_idempotency::another_envelope_under_a_used_key_is_422_and_takes_nothing",
+            "ledger_idempotency::a_key_counts_per_route_and_signer",
+            "ledger_idempotency::what_may_pass_is_not_remembered",
         ],
     ),
-    (34, &["keys::ruling_34_deactivation_ends_key_and_listings_and_still_receives"]),
-    (35, &["ledger_escrows::ruling_35_newer_clients_close_escrows_with_their_own_members"]),
+    ("deactivated-wallets", &["keys::deactivation_ends_key_and_listings_and_still_receives"]),
+    ("ledger-for-clients", &["ledger_escrows::newer_clients_close_escrows_with_their_own_members"]),
 ];
-
-/// How many rulings there are.
-const LAST: u32 = 35;
 
 fn source(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
@@ -327,28 +324,18 @@ fn every_invariant_has_a_test_that_is_named_after_it() {
 }
 
 #[test]
-fn every_test_that_a_ruling_rests_on_is_there() {
+fn every_decision_is_written_down_and_has_a_test() {
+    let pages: String = std::fs::read_dir(source("../docs/decisions"))
+        .unwrap()
+        .map(|entry| std::fs::read_to_string(entry.unwrap().path()).unwrap())
+        .collect();
     let tests = tests();
-    let mut before = 0;
-    for (ruling, proofs) in RULINGS {
-        assert!((before + 1..=LAST).contains(ruling), "{ruling} is not in its place");
-        assert!(!proofs.is_empty(), "ruling {ruling} has no test");
+    for (decision, proofs) in DECISIONS {
+        assert!(pages.contains(&format!("### {decision}\n")), "{decision} is no entry of docs/decisions");
+        assert!(!proofs.is_empty(), "{decision} has no test");
         for proof in *proofs {
             let (file, name) = proof.split_once("::").unwrap();
-            let found = tests.get(file).is_some_and(|tests| tests.contains(name));
-            assert!(found, "ruling {ruling}: there is no test {proof}");
+            assert!(tests.get(file).is_some_and(|tests| tests.contains(name)), "{decision}: there is no test {proof}");
         }
-        before = *ruling;
     }
-}
-
-/// A ruling has a test when the table names one, or when one begins with its number: `ruling_16_...`.
-#[test]
-fn every_ruling_has_a_test() {
-    let named: Vec<String> = tests().into_values().flatten().collect();
-    let missing: Vec<u32> = (1..=LAST)
-        .filter(|ruling| RULINGS.iter().all(|(known, _)| known != ruling))
-        .filter(|ruling| !named.iter().any(|name| name.starts_with(&format!("ruling_{ruling}_"))))
-        .collect();
-    assert!(missing.is_empty(), "without a test: {missing:?}");
 }

@@ -1,5 +1,5 @@
-//! The log of events as an auditor sees it: sound as it is, and never when something was forged, dropped or moved (ruling
-//! ledger 11).
+//! The log of events as an auditor sees it: sound as it is, and never when something was forged, dropped or moved
+//! (decision ledger-log).
 
 use serde_json::{Value, json};
 
@@ -98,7 +98,7 @@ pub fn audit(log: &[(Vec<u8>, Vec<Hidden>)]) -> Result<Auditor, String> {
 }
 
 #[test]
-fn ruling_11_the_log_leads_to_the_signed_root_and_to_every_balance() {
+fn the_log_leads_to_the_signed_root_and_to_every_balance() {
     let (world, a, b) = busy();
     let auditor = audit(&read(&world, Some("operator"))).unwrap();
     let head = world.get("/v1/pay/audit/head");
@@ -123,7 +123,7 @@ fn ruling_11_the_log_leads_to_the_signed_root_and_to_every_balance() {
 }
 
 #[test]
-fn ruling_11_every_kind_of_event_is_in_the_log_in_its_order() {
+fn every_kind_of_event_is_in_the_log_in_its_order() {
     let (world, ..) = busy();
     world.wait(hours(24 * 8));
     world.send("POST", "/v1/pay/escrow/sweep", None, &Value::Null);
@@ -183,7 +183,7 @@ fn t11_a_refused_batch_leaves_one_event_that_says_which_transfer_was_in_the_way(
 }
 
 #[test]
-fn ruling_11_who_forges_drops_or_moves_an_event_is_caught() {
+fn who_forges_drops_or_moves_an_event_is_caught() {
     let (world, ..) = busy();
     let log = read(&world, Some("operator"));
     let root = audit(&log).unwrap().root();
@@ -239,7 +239,7 @@ fn numbers_and_texts(path: String, value: &Value, found: &mut Vec<String>) {
 
 /// What the operator could do who has the key of the head: change an event and sign the root over it.
 #[test]
-fn ruling_11_a_forged_amount_breaks_at_its_event_even_under_a_root_of_its_own() {
+fn a_forged_amount_breaks_at_its_event_even_under_a_root_of_its_own() {
     let (world, ..) = busy();
     let log = read(&world, Some("operator"));
     let place = log.iter().position(|(form, _)| String::from_utf8_lossy(form).contains("\"transfer\"")).unwrap();
@@ -262,7 +262,7 @@ fn ruling_11_a_forged_amount_breaks_at_its_event_even_under_a_root_of_its_own() 
 }
 
 #[test]
-fn ruling_11_proofs_lead_from_transfers_escrows_and_places_to_the_root() {
+fn proofs_lead_from_transfers_escrows_and_places_to_the_root() {
     let (world, a, b) = busy();
     let head = world.get("/v1/pay/audit/head");
     let (size, root) = (head["size"].as_u64().unwrap(), hash(&head["root"]));
@@ -305,9 +305,9 @@ fn ruling_11_proofs_lead_from_transfers_escrows_and_places_to_the_root() {
     }
 }
 
-/// Rulings ledger 11 and 24: where a text is hidden, so is whatever is over it and not salted.
+/// Decisions ledger-log and ledger-texts-for-parties: where a text is hidden, so is whatever is over it and not salted.
 #[test]
-fn ruling_11_nothing_in_the_log_tells_who_guesses_a_text_that_it_is_right() {
+fn nothing_in_the_log_tells_who_guesses_a_text_that_it_is_right() {
     let (world, ..) = busy();
     let (open, full) = (read(&world, None), read(&world, Some("operator")));
     let (mut hiding, mut whole) = (0, 0);
@@ -332,7 +332,7 @@ fn ruling_11_nothing_in_the_log_tells_who_guesses_a_text_that_it_is_right() {
 
 /// Each text has a salt of its own: one that was shown says nothing of the others.
 #[test]
-fn ruling_11_equal_texts_have_other_hashes_and_a_shown_salt_proves_one() {
+fn equal_texts_have_other_hashes_and_a_shown_salt_proves_one() {
     let world = World::new();
     let (a, b) = (world.rich(1, 1_000), world.party(2));
     let item = json!({ "to_did": b.signer.did, "amount_micro": 1, "memo": "the same" });

@@ -1,4 +1,4 @@
-//! Envelopes that nobody should send, by the thousand (spec ledger G3; ruling ledger 31).
+//! Envelopes that nobody should send, by the thousand (decision money-model).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -93,7 +93,7 @@ fn judge(world: &World, wrong: &Wrong) -> String {
 }
 
 #[test]
-fn g3_ruling_31_ten_thousand_malformed_envelopes_never_break_anything() {
+fn g3_ten_thousand_malformed_envelopes_never_break_anything() {
     let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
     for round in 0..BODIES / EACH {
         let mut dice = Mutator::new(round as u64);

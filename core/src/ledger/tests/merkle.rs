@@ -1,5 +1,5 @@
-//! The tree over the log (ruling ledger 11): against the published vectors of RFC 6962's reference code, whose tree RFC
-//! 9162 has too, and against a tree built by the definition.
+//! The tree over the log (decision ledger-log): against the published vectors of RFC 6962's reference code, whose tree
+//! RFC 9162 has too, and against a tree built by the definition.
 
 use crate::crypto::encoding::encode_hex;
 use crate::crypto::hash::sha256_of;
@@ -73,7 +73,7 @@ fn texts(path: Vec<Hash>) -> Vec<String> {
 }
 
 #[test]
-fn ruling_11_roots_are_those_of_the_published_vectors() {
+fn roots_are_those_of_the_published_vectors() {
     let store = tree(&published());
     let mut frontier = Frontier::default();
     assert_eq!(encode_hex(&frontier.root()), encode_hex(&sha256_of(&[])));
@@ -85,7 +85,7 @@ fn ruling_11_roots_are_those_of_the_published_vectors() {
 }
 
 #[test]
-fn ruling_11_paths_are_those_of_the_published_vectors() {
+fn paths_are_those_of_the_published_vectors() {
     let store = tree(&published());
     let nodes = Kept(&store);
     for (seq, size, path) in [
@@ -103,7 +103,7 @@ fn ruling_11_paths_are_those_of_the_published_vectors() {
 }
 
 #[test]
-fn ruling_11_inclusion_and_consistency_hold_for_all_sizes_to_130_and_for_nothing_else() {
+fn inclusion_and_consistency_hold_for_all_sizes_to_130_and_for_nothing_else() {
     let leaves: Vec<Hash> = (0..130_u8).map(|n| leaf_hash(&[n])).collect();
     let store = tree(&leaves);
     let nodes = Kept(&store);
@@ -149,7 +149,7 @@ fn ruling_11_inclusion_and_consistency_hold_for_all_sizes_to_130_and_for_nothing
 
 /// What an append costs: one small row, and one more for every tile that it fills.
 #[test]
-fn ruling_11_an_append_writes_one_small_row() {
+fn an_append_writes_one_small_row() {
     let mut store = MemoryStore::default();
     for seq in 0..4_200_u64 {
         let mut space = Overlay::new(&store);

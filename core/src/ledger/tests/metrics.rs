@@ -1,4 +1,4 @@
-//! Numbers for the operator (ruling ledger 35).
+//! Numbers for the operator (decision ledger-for-clients).
 
 use serde_json::json;
 
@@ -36,7 +36,7 @@ fn tamper(store: &mut MemoryStore, party: &Party, by: u64) {
 }
 
 #[test]
-fn ruling_35_a_wallet_that_is_not_what_its_last_event_says_is_found_within_a_round() {
+fn a_wallet_that_is_not_what_its_last_event_says_is_found_within_a_round() {
     let world = World::new();
     let (a, b) = (world.rich(1, 1_000_000), world.party(2));
     for number in 0..150 {
@@ -60,9 +60,9 @@ fn ruling_35_a_wallet_that_is_not_what_its_last_event_says_is_found_within_a_rou
     }
 }
 
-/// Ruling ledger 35: every refusal is counted once, and nothing that was not verified is written for it.
+/// Decision ledger-for-clients: every refusal is counted once, and nothing that was not verified is written for it.
 #[test]
-fn ruling_35_refusals_of_every_class_are_counted_once() {
+fn refusals_of_every_class_are_counted_once() {
     let world = World::new();
     let (a, b) = (world.rich(1, 1_000), world.party(2));
     let at = |seconds: i64| world.rt.now().plus(seconds * 1_000_000).to_millis_text();

@@ -1,7 +1,7 @@
-//! Money neither comes nor goes: random operations against [`crate::ledger::model`] (ruling ledger 31).
+//! Money neither comes nor goes: random operations against [`crate::ledger::model`] (decision money-model).
 //!
-//! `cargo xtask sim ledger` is the long form; `HELIOGRAPH_LEDGER_SEED=7` replays one seed. What runs on redb is beside its
-//! store.
+//! `cargo xtask sim ledger` is the long form; `HELIOGRAPH_LEDGER_SEED=7` replays one seed. What runs on redb is beside
+//! its store.
 
 use crate::engine::kv::{Batch, Direction, MemoryStore, Range, Read, Store};
 use crate::ledger::model::{Model, walk_seeds};
@@ -32,7 +32,7 @@ fn model(seed: u64) -> Model<MemoryStore> {
 const EACH: u64 = 10_000;
 
 #[test]
-fn ruling_31_money_is_conserved_over_random_operations_crashes_and_jumps_of_the_clock() {
+fn money_is_conserved_over_random_operations_crashes_and_jumps_of_the_clock() {
     let steps = number("HELIOGRAPH_LEDGER_STEPS").unwrap_or(100_000);
     let seeds = match number("HELIOGRAPH_LEDGER_SEED") {
         Some(seed) => seed..seed + 1,

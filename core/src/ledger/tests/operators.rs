@@ -33,9 +33,9 @@ fn public(key: &Signer) -> [u8; 32] {
     decode_base64_array("key", &key.public_key()).unwrap()
 }
 
-/// Ruling ledger 21: who revokes a key that stands in the settings has revoked it.
+/// Decision operator-keys: who revokes a key that stands in the settings has revoked it.
 #[test]
-fn ruling_21_a_revoked_key_does_not_come_back_with_a_start() {
+fn a_revoked_key_does_not_come_back_with_a_start() {
     let world = World::new();
     let [one, two] = [21, 22].map(|seed| Signer::new("svc", crate::crypto::Secret::new([seed; 32])));
     world.configured(&[&one]);

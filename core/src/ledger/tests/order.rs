@@ -1,4 +1,4 @@
-//! Which reason is told when more than one thing is wrong (spec ledger 4.3, 10.3 to 10.5; ruling ledger 29). Each list is
+//! Which reason is told when more than one thing is wrong (decision reason-order). Each list is
 //! in the order of checks: every fault alone gives its reason, and of any two the earlier one does.
 
 use bytes::Bytes;
@@ -138,7 +138,7 @@ const ALLOWLIST: Fault<Case> = ("recipient_not_allowed", |case| case.cap(json!({
 const POOR: Fault<Case> = ("insufficient_balance", |case| case.set(json!({ "amount_micro": 5_000 })));
 
 #[test]
-fn ruling_29_the_order_of_checks_of_a_transfer() {
+fn the_order_of_checks_of_a_transfer() {
     let make = || {
         Case::new("credit-transfer", "from_did", |world, a, b| {
             world.act(a, "credit-transfer", with(&world.transfer_of(a, b, 1), json!({ "nonce": "used" }))).unwrap();
@@ -175,7 +175,7 @@ fn ruling_29_the_order_of_checks_of_a_transfer() {
 }
 
 #[test]
-fn ruling_29_the_order_of_checks_of_an_escrow() {
+fn the_order_of_checks_of_an_escrow() {
     let make = || {
         Case::new("escrow-open", "from_did", |world, a, b| {
             world.act(a, "escrow-open", with(&world.escrow_of(a, b, 1, hours(1)), json!({ "nonce": "used" }))).unwrap();
@@ -212,7 +212,7 @@ fn ruling_29_the_order_of_checks_of_an_escrow() {
 }
 
 #[test]
-fn ruling_29_the_order_of_checks_of_a_hire() {
+fn the_order_of_checks_of_a_hire() {
     let make = || {
         Case::new("hire-request", "requester_did", |world, a, b| {
             let listing = world.list(b, "one.thing", 10);
@@ -256,7 +256,7 @@ fn ruling_29_the_order_of_checks_of_a_hire() {
 }
 
 #[test]
-fn ruling_29_the_order_of_checks_of_a_claim() {
+fn the_order_of_checks_of_a_claim() {
     let make = || {
         let mut case = Case::new("work-claim", "to_did", |world, a, b| {
             world
@@ -309,7 +309,7 @@ fn ruling_29_the_order_of_checks_of_a_claim() {
 }
 
 #[test]
-fn ruling_29_the_order_of_checks_of_an_acceptance() {
+fn the_order_of_checks_of_an_acceptance() {
     let make = || {
         Case::new("work-acceptance", "signer_did", |world, a, b| {
             let escrow = world.open(a, b, 10, hours(24)).unwrap();
@@ -342,7 +342,7 @@ fn ruling_29_the_order_of_checks_of_an_acceptance() {
 }
 
 #[test]
-fn ruling_29_the_order_of_checks_of_the_end_of_an_escrow() {
+fn the_order_of_checks_of_the_end_of_an_escrow() {
     for schema in ["escrow-release", "escrow-refund"] {
         let make = || {
             Case::new(
@@ -384,7 +384,7 @@ fn ruling_29_the_order_of_checks_of_the_end_of_an_escrow() {
 }
 
 #[test]
-fn ruling_29_the_order_of_checks_of_a_listing() {
+fn the_order_of_checks_of_a_listing() {
     let make = || {
         let mut case = Case::new("capability-list", "provider_did", |world, _, b| {
             world
@@ -412,7 +412,7 @@ fn ruling_29_the_order_of_checks_of_a_listing() {
 }
 
 #[test]
-fn ruling_29_the_order_of_checks_of_the_faucet() {
+fn the_order_of_checks_of_the_faucet() {
     let make = || {
         let mut case = Case::new("pay-faucet", "did", |_, _, _| json!({}));
         let other = case.other.clone();
@@ -470,7 +470,7 @@ struct Order {
 }
 
 #[test]
-fn ruling_21_the_order_of_checks_of_an_operators_action() {
+fn the_order_of_checks_of_an_operators_action() {
     let make = || {
         let world = World::new();
         let a = world.rich(1, 1);

@@ -1,4 +1,4 @@
-//! What is kept, how much of it, and what happens when room gets short (rulings ledger 8 and 12).
+//! What is kept, how much of it, and what happens when room gets short (decisions transfer-five-rows and ledger-room).
 
 use serde_json::{Value, json};
 
@@ -46,9 +46,10 @@ fn difference(world: &World, deed: impl FnOnce()) -> (usize, usize, usize) {
     (new, changed, before.keys().filter(|key| !after.contains_key(*key)).count())
 }
 
-/// What changes besides are both wallets, the book and the newest tile of the tree; every 64th fills one and begins another.
+/// What changes besides are both wallets, the book and the newest tile of the tree; every 64th fills one and begins
+/// another.
 #[test]
-fn ruling_8_a_transfer_leaves_at_most_five_rows() {
+fn a_transfer_leaves_at_most_five_rows() {
     let world = World::new();
     let (a, b) = (world.rich(1, 1_000_000), world.party(2));
     world.pay(&a, &b, 1).unwrap();
@@ -62,7 +63,7 @@ fn ruling_8_a_transfer_leaves_at_most_five_rows() {
 }
 
 #[test]
-fn ruling_9_a_batch_leaves_one_row_and_one_for_each_distinct_recipient() {
+fn a_batch_leaves_one_row_and_one_for_each_distinct_recipient() {
     let world = World::new();
     let a = world.rich(1, 1_000_000);
     let recipients: Vec<String> = (0..100).map(|number| format!("did:svc:recipient{number}")).collect();
@@ -77,7 +78,7 @@ fn ruling_9_a_batch_leaves_one_row_and_one_for_each_distinct_recipient() {
 }
 
 #[test]
-fn ruling_12_of_a_thousand_refused_transfers_a_day_there_are_rows_and_of_more_only_the_nonce() {
+fn of_a_thousand_refused_transfers_a_day_there_are_rows_and_of_more_only_the_nonce() {
     let world = World::new();
     let (a, b) = (world.rich(1, 5), world.rich(2, 1));
     let bodies: Vec<Value> =
@@ -115,7 +116,7 @@ fn ruling_12_of_a_thousand_refused_transfers_a_day_there_are_rows_and_of_more_on
 }
 
 #[test]
-fn ruling_12_near_the_limit_new_wallets_and_listings_are_refused_and_money_still_moves() {
+fn near_the_limit_new_wallets_and_listings_are_refused_and_money_still_moves() {
     let world = World::new();
     let (a, b, c, d) = (world.rich(1, 1_000_000), world.party(2), world.party(3), world.party(4));
     let listing = world.list(&b, "work", 1_000);
@@ -156,7 +157,7 @@ fn ruling_12_near_the_limit_new_wallets_and_listings_are_refused_and_money_still
 }
 
 #[test]
-fn ruling_12_days_left_follow_from_what_was_stored_in_the_last_days() {
+fn days_left_follow_from_what_was_stored_in_the_last_days() {
     let world = World::new();
     let (a, b) = (world.rich(1, 1_000_000), world.party(2));
     let none = world.storage();

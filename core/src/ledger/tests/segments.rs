@@ -1,4 +1,4 @@
-//! Sealed segments (ruling ledger 12): events that are old move, and everything answers as before.
+//! Sealed segments (decision ledger-room): events that are old move, and everything answers as before.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -94,7 +94,7 @@ impl World {
 }
 
 #[test]
-fn ruling_12_events_move_into_sealed_segments_at_thirty_days_and_everything_answers_as_before() {
+fn events_move_into_sealed_segments_at_thirty_days_and_everything_answers_as_before() {
     let (world, a, b) = grown(World::new());
     let (events, sealed, _) = world.storage_counts();
     assert!(sealed == 0 && events > 2 * RUN && events < 3 * RUN, "{events} {sealed}");
@@ -114,7 +114,7 @@ fn ruling_12_events_move_into_sealed_segments_at_thirty_days_and_everything_answ
 }
 
 #[test]
-fn ruling_12_a_run_is_sealed_when_its_last_event_is_thirty_days_old_and_not_before() {
+fn a_run_is_sealed_when_its_last_event_is_thirty_days_old_and_not_before() {
     let world = World::new();
     let (a, b) = (world.rich(1, 1_000_000), world.party(2));
     while world.storage_counts().0 < RUN {
@@ -145,7 +145,7 @@ fn ruling_12_a_run_is_sealed_when_its_last_event_is_thirty_days_old_and_not_befo
 }
 
 #[test]
-fn ruling_12_the_nonce_of_a_sealed_transfer_is_used_for_ever() {
+fn the_nonce_of_a_sealed_transfer_is_used_for_ever() {
     let world = World::new();
     let (a, b) = (world.rich(1, 1_000_000), world.party(2));
     let members = super::with(&world.transfer_of(&a, &b, 7), json!({ "nonce": "the-same-nonce" }));
@@ -165,7 +165,7 @@ fn ruling_12_the_nonce_of_a_sealed_transfer_is_used_for_ever() {
 }
 
 #[test]
-fn ruling_12_sealed_events_take_less_than_half_the_room() {
+fn sealed_events_take_less_than_half_the_room() {
     let (world, ..) = grown(World::new());
     let ledger = ActorId::sole(Kind::Ledger);
     let of = |tables: &[u8]| {
@@ -181,7 +181,7 @@ fn ruling_12_sealed_events_take_less_than_half_the_room() {
 }
 
 #[test]
-fn ruling_12_where_there_is_an_archive_segments_go_there_and_everything_answers_as_before() {
+fn where_there_is_an_archive_segments_go_there_and_everything_answers_as_before() {
     let (world, a, b) = grown(edge());
     let before = world.answers([&a, &b]);
     let (events, ..) = world.storage_counts();
@@ -210,7 +210,7 @@ fn ruling_12_where_there_is_an_archive_segments_go_there_and_everything_answers_
 }
 
 #[test]
-fn ruling_12_an_archive_that_loses_or_changes_a_segment_is_no_source() {
+fn an_archive_that_loses_or_changes_a_segment_is_no_source() {
     let (world, a, b) = grown(edge());
     world.wait(hours(31 * DAY));
     world.rt.lose_outgoing();

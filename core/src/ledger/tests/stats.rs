@@ -1,4 +1,4 @@
-//! Counters of the last day and hour (ruling ledger 15).
+//! Counters of the last day and hour (decision offer-index).
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ struct Happened {
 }
 
 #[test]
-fn ruling_15_counts_of_a_day_and_an_hour_are_those_of_the_minutes_that_lie_in_them() {
+fn counts_of_a_day_and_an_hour_are_those_of_the_minutes_that_lie_in_them() {
     let world = World::new();
     let (a, b) = (world.rich(1, 1_000_000_000), world.party(2));
     // Has money and does nothing with it.

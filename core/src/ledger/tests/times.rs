@@ -46,9 +46,9 @@ fn t2_outside_the_window_the_outcome_is_exactly_one_of_three_and_nothing_is_burn
     assert_eq!(world.money(&b), (3, 0));
 }
 
-/// Ruling ledger 16 and spec ledger T5, 24.6: what left counts while it is not older than 24 hours, to the millisecond.
+/// Decision cap-window: what left counts while it is not older than 24 hours, to the millisecond.
 #[test]
-fn ruling_16_the_cap_rolls_to_the_millisecond() {
+fn the_cap_rolls_to_the_millisecond() {
     let world = World::new();
     let (a, b) = (world.rich(1, 10_000), world.party(2));
     world.admin("cap", json!({ "did": a.signer.did, "daily_cap_micro": 100 })).unwrap();
@@ -80,9 +80,9 @@ fn e6_escrows_count_against_the_cap_even_when_refunded() {
     refused(world.open(&a, &b, 1, hours(1)), "daily_cap_exceeded");
 }
 
-/// Ruling ledger 16: what a wallet remembers of its outflow does not grow with the number of payments.
+/// Decision cap-window: what a wallet remembers of its outflow does not grow with the number of payments.
 #[test]
-fn ruling_16_a_wallet_remembers_minutes_of_a_day_and_no_more() {
+fn a_wallet_remembers_minutes_of_a_day_and_no_more() {
     let world = World::new();
     let (a, b) = (world.rich(1, 100_000), world.party(2));
     let flow = || {
@@ -104,9 +104,9 @@ fn ruling_16_a_wallet_remembers_minutes_of_a_day_and_no_more() {
     assert!((24..=25).contains(&flow()), "{}", flow());
 }
 
-/// Ruling ledger 13: a refused envelope cannot be settled by whoever read it in public rows.
+/// Decision refusal-burns-nonce: a refused envelope cannot be settled by whoever read it in public rows.
 #[test]
-fn ruling_13_a_refused_envelope_stays_refused_when_the_reason_is_gone() {
+fn a_refused_envelope_stays_refused_when_the_reason_is_gone() {
     let world = World::new();
     let (a, b) = (world.party(1), world.party(2));
     let members =
@@ -126,9 +126,10 @@ fn ruling_13_a_refused_envelope_stays_refused_when_the_reason_is_gone() {
     assert_eq!(world.money(&a), (1_000, 0));
 }
 
-/// Ruling ledger 13: only what is temporary burns nothing; and burnt nonces are forgotten when nobody can send them.
+/// Decision refusal-burns-nonce: only what is temporary burns nothing; and burnt nonces are forgotten when nobody can
+/// send them.
 #[test]
-fn ruling_13_a_freeze_burns_nothing_and_burnt_nonces_go() {
+fn a_freeze_burns_nothing_and_burnt_nonces_go() {
     let world = World::new();
     let (a, b) = (world.rich(1, 1_000), world.party(2));
     let members =
@@ -149,9 +150,9 @@ fn ruling_13_a_freeze_burns_nothing_and_burnt_nonces_go() {
     assert_eq!(burnt(), 0);
 }
 
-/// Ruling ledger 6: a wallet of nobody that never held anything goes.
+/// Decision registered-recipients: a wallet of nobody that never held anything goes.
 #[test]
-fn ruling_6_a_wallet_of_an_unregistered_did_that_never_held_credit_goes_after_a_week() {
+fn a_wallet_of_an_unregistered_did_that_never_held_credit_goes_after_a_week() {
     let world = World::new();
     let a = world.rich(1, 1_000);
     let make = |did: &str| world.send("POST", "/v1/pay/wallet", None, &json!({ "did": did })).1["created"].clone();
@@ -169,10 +170,10 @@ fn ruling_6_a_wallet_of_an_unregistered_did_that_never_held_credit_goes_after_a_
     world.get("/v1/pay/wallet/did:svc:mkt-b-2");
 }
 
-/// Rulings ledger 17 and 12: rows of one millisecond page out exactly once, refused ones too, and of those only so many a
-/// day are kept.
+/// Decisions unique-event-times and ledger-room: rows of one millisecond page out exactly once, refused ones too, and
+/// of those only so many a day are kept.
 #[test]
-fn ruling_17_a_thousand_rows_of_one_instant_page_out_once() {
+fn a_thousand_rows_of_one_instant_page_out_once() {
     let world = World::new();
     let (a, b) = (world.rich(1, 700), world.party(2));
     for n in 0..1_200 {
@@ -195,9 +196,9 @@ fn ruling_17_a_thousand_rows_of_one_instant_page_out_once() {
     }
 }
 
-/// Ruling ledger 20: the faucet counts addresses, and forgets them.
+/// Decision faucet-addresses: the faucet counts addresses, and forgets them.
 #[test]
-fn ruling_20_three_grants_per_address_and_day() {
+fn three_grants_per_address_and_day() {
     let world = World::with(&[("faucet_per_address", "3"), ("faucet_daily_total", "5")]);
     let claim = |seed: u8| {
         let party = world.party(seed);

@@ -1,4 +1,4 @@
-//! What escrows say of whoever they were paid to (ruling foundation-relay 25).
+//! What escrows say of whoever they were paid to (decision anchored-weight).
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ impl World {
 }
 
 #[test]
-fn ruling_foundation_relay_25_escrows_count_from_payers_with_weight_of_their_own_and_from_no_others() {
+fn escrows_count_from_payers_with_weight_of_their_own_and_from_no_others() {
     let world = World::new();
     let (payer, provider) = (world.rich(1, 1_000_000), world.rich(2, 1_000_000));
     let sybil = world.party(3);
@@ -56,7 +56,7 @@ fn ruling_foundation_relay_25_escrows_count_from_payers_with_weight_of_their_own
 }
 
 #[test]
-fn ruling_foundation_relay_25_what_a_payer_did_not_pay_out_itself_says_nothing_of_the_recipient() {
+fn what_a_payer_did_not_pay_out_itself_says_nothing_of_the_recipient() {
     let world = World::new();
     let (payer, provider) = (world.rich(1, 1_000_000), world.party(2));
     world.endorse(&payer, "high");

@@ -46,9 +46,9 @@ impl Vector {
     }
 }
 
-/// The published vectors V1 to V5 and V6 to V11 as the rulings describe them, under two brands (ruling ledger 27).
+/// The published vectors V1 to V5 and V6 to V11, under two brands (decision brand-fixed).
 #[test]
-fn ruling_27_recorded_envelopes_have_the_bytes_hashes_and_signatures_of_other_implementations() {
+fn recorded_envelopes_have_the_bytes_hashes_and_signatures_of_other_implementations() {
     for vector in vectors() {
         let canonical = vector.read();
         assert_eq!(String::from_utf8(canonical.clone()).unwrap(), vector.canonical, "{}", vector.name);
@@ -110,9 +110,9 @@ fn recorded_envelopes_are_read_by_their_own_brand_alone() {
     }
 }
 
-/// Ruling ledger 26: an unknown member is refused, one that is null was never there.
+/// Decision strict-ledger-json: an unknown member is refused, one that is null was never there.
 #[test]
-fn ruling_26_a_member_too_much_too_little_or_of_another_type_is_no_envelope() {
+fn a_member_too_much_too_little_or_of_another_type_is_no_envelope() {
     for vector in vectors().into_iter().filter(|vector| vector.brand == "svc" && vector.name != "V10") {
         let Some(Json::Object(members)) = json::parse(&vector.read(), json::MAX_DEPTH) else { panic!() };
         assert!(Envelope::of("svc", members.clone()).is_some());

@@ -1,4 +1,4 @@
-//! Which API keys open an agent: the newest, and for ten minutes those before it (ruling foundation-relay 12).
+//! Which API keys open an agent: the newest, and for ten minutes those before it (decision lost-agent-keys).
 
 use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq;
@@ -99,8 +99,8 @@ impl ReplaceKey {
         }
     }
 
-    /// Whether this is about a registration that waits: the API key is its own, or the signature by its signing key, which
-    /// is not the holder's.
+    /// Whether this is about a registration that waits: the API key is its own, or the signature by its signing key,
+    /// which is not the holder's.
     fn is_of_waiting(&self, holder: Option<&record::Agent>, turn: &Turn<'_>) -> Result<Option<u64>> {
         let is_holders = match (&self.claim, holder) {
             (Claim::Operator, _) => true,

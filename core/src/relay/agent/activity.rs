@@ -1,8 +1,8 @@
 //! What an agent did and got, by day: what `GET /v1/agent/analytics` adds up.
 //!
-//! Nothing here decides anything, and no request writes for it alone (ruling foundation-relay 26): operations that change
-//! the agent's rows anyway count in the same batch, a mailbox counts in its own row of counters, and what happens elsewhere
-//! waits in memory ([`super::usage`]).
+//! Nothing here decides anything, and no request writes for it alone (decision counts-in-memory): operations that
+//! change the agent's rows anyway count in the same batch, a mailbox counts in its own row of counters, and what
+//! happens elsewhere waits in memory ([`super::usage`]).
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! `GET /v1/agent/analytics` (spec relay 14.1): the caller's own numbers.
+//! `GET /v1/agent/analytics`: the caller's own numbers.
 
 use schemars::JsonSchema;
 use serde::Serialize;

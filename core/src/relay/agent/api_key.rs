@@ -1,4 +1,4 @@
-//! `POST /v1/agent/api-key`: a new API key for an agent whose own is lost or leaked (ruling foundation-relay 12).
+//! `POST /v1/agent/api-key`: a new API key for an agent whose own is lost or leaked (decision lost-agent-keys).
 //!
 //! Whoever holds the newest API key gets another one. So does whoever signs, with Ed25519, the lines
 //!
@@ -10,8 +10,9 @@
 //! <nonce>
 //! ```
 //!
-//! without a line feed at the end, by the key the DID is derived from, or one that it signed for in a rotation (ruling
-//! ledger 2). So a thief who rotates the keys away does not keep the owner out. The operator can do it for everybody.
+//! without a line feed at the end, by the key the DID is derived from, or one that it signed for in a rotation
+//! (decision money-key-settled). So a thief who rotates the keys away does not keep the owner out. The operator can do
+//! it for everybody.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

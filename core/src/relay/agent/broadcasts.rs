@@ -1,6 +1,6 @@
-//! Broadcasts: one task for several agents that have a capability (spec relay 8.5). The sender's rows decide; the tasks
-//! reach their assignees as effects, under ids minted here, and their progress comes back as effects (ruling
-//! foundation-relay 1).
+//! Broadcasts: one task for several agents that have a capability. The sender's rows decide; the tasks
+//! reach their assignees as effects, under ids minted here, and their progress comes back as effects (decision
+//! one-deciding-operation).
 
 use futures_util::future::join_all;
 use schemars::JsonSchema;
@@ -43,7 +43,7 @@ pub const ROUTES: &[Route] = &[
         .summary("One of the caller's broadcasts, with its tasks."),
 ];
 
-/// Agents that one broadcast reaches when the client does not say, and at most (spec relay 18).
+/// Agents that one broadcast reaches when the client does not say, and at most.
 const AGENTS: (u32, u32) = (10, 50);
 /// Most broadcasts on record; the oldest give way. Our choice.
 const MAX_BROADCASTS: usize = 1_000;
@@ -64,7 +64,7 @@ pub struct Broadcast {
 impl Row for Broadcast {}
 
 impl Broadcast {
-    /// Completed when all its tasks are final (ruling foundation-relay 35), as they are when there is none.
+    /// Completed when all its tasks are final (decision task-moves), as they are when there is none.
     fn status(&self) -> &'static str {
         let settled = u64::from(self.completed) + u64::from(self.failed) + u64::from(self.cancelled);
         if settled >= u64::from(self.tasks) { "completed" } else { "active" }
@@ -394,7 +394,7 @@ async fn capable(cx: &Cx, own: Did, capability: &str, least: u8, max: u32) -> Re
     let peers = join_all(asked).await;
     let mut taking = Vec::new();
     for (agent, peer) in found.into_iter().zip(peers) {
-        // One that refuses the caller does not exist for it (ruling foundation-relay 39).
+        // One that refuses the caller does not exist for it (decision who-may-write).
         taking.extend(peer?.map(|_| agent));
     }
     Ok(taking)

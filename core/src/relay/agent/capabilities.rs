@@ -1,8 +1,8 @@
-//! Capabilities: what an agent says that it can do, for tasks and for whoever searches (spec relay 7).
+//! Capabilities: what an agent says that it can do, for tasks and for whoever searches.
 //!
-//! The agent's rows decide; [`crate::relay::directory::capabilities`] is the search over all agents, and follows by effects: at
-//! once for what an agent says, at most once a minute for what is counted (ruling foundation-relay 26). The directory's
-//! search for agents knows registered capabilities beside those of the profile.
+//! The agent's rows decide; [`crate::relay::directory::capabilities`] is the search over all agents, and follows by
+//! effects: at once for what an agent says, at most once a minute for what is counted (decision counts-in-memory). The
+//! directory's search for agents knows registered capabilities beside those of the profile.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -50,7 +50,7 @@ const MAX_DESCRIPTION: usize = 1_024;
 const MAX_VERSION: usize = 64;
 /// Most bytes of one schema; our choice.
 const MAX_SCHEMA: usize = 8 * 1024;
-/// The version of a capability that names none (spec relay 18).
+/// The version of a capability that names none.
 const VERSION: &str = "1.0.0";
 /// How often counts are told to the directory, at most, in microseconds.
 const INTERVAL: i64 = MINUTE;
@@ -100,8 +100,8 @@ fn all(view: &(impl Read + ?Sized)) -> Result<Vec<(Local, Capability)>> {
     Ok(rows.into_iter().map(|((local,), capability)| (local, capability)).collect())
 }
 
-/// Tells the directory what it does not know: what is new, counts, and the agent's rank. The names of all come back, for
-/// the search for agents.
+/// Tells the directory what it does not know: what is new, counts, and the agent's rank. The names of all come back,
+/// for the search for agents.
 pub(super) fn tell(turn: &mut Turn<'_>, rank: u8) -> Result<Vec<String>> {
     let did = record::did_of(&turn.actor().name)?;
     let mut names = Vec::new();
@@ -120,7 +120,8 @@ pub(super) fn tell(turn: &mut Turn<'_>, rank: u8) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// Counts a task for a capability of this name, or the rating of one. Of a name that is not registered nothing is counted.
+/// Counts a task for a capability of this name, or the rating of one. Of a name that is not registered nothing is
+/// counted.
 pub(super) fn count(turn: &mut Turn<'_>, name: &str, rating: Option<u8>) -> Result<()> {
     let Some(local) = named(turn, name)? else { return Ok(()) };
     let Some(mut capability) = CAPABILITIES.get(turn, &(local,))? else { return Ok(()) };

@@ -1,12 +1,13 @@
-//! Consent: who may write to an agent (ruling foundation-relay 39).
+//! Consent: who may write to an agent (decision who-may-write).
 //!
-//! An agent hears from everyone until it says otherwise: it can block agents, and say that only agents it knows, or only
-//! those on its own list, may reach it. Whoever it refuses gets the answer of an agent that does not exist, for messages,
-//! tasks, broadcasts and invites alike. The actor that is asked decides, in the operation that would store the thing.
+//! An agent hears from everyone until it says otherwise: it can block agents, and say that only agents it knows, or
+//! only those on its own list, may reach it. Whoever it refuses gets the answer of an agent that does not exist, for
+//! messages, tasks, broadcasts and invites alike. The actor that is asked decides, in the operation that would store
+//! the thing.
 //!
-//! An agent knows whom it pinned, as long as that one has the keys of then, and whom it wrote to, asked a task or invited into
-//! a channel. The latter is a row here, which follows by effect from the first message that a mailbox has of it, or from an
-//! invite that was accepted. Whom an agent knows has room in its mailbox that no stranger can take.
+//! An agent knows whom it pinned, as long as that one has the keys of then, and whom it wrote to, asked a task or
+//! invited into a channel. The latter is a row here, which follows by effect from the first message that a mailbox has
+//! of it, or from an invite that was accepted. Whom an agent knows has room in its mailbox that no stranger can take.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -196,8 +197,8 @@ fn is_listed(view: &(impl Read + ?Sized), agent: &Agent, list: List, peer: Did) 
     Ok(since(agent, LISTS.get(view, &list.key(peer))?).is_some())
 }
 
-/// Whether the agent of this actor knows `peer`: it pinned the keys that the peer has, allowed it, wrote to it, or invited it
-/// into a channel where it came. `keys` as in [`admits`].
+/// Whether the agent of this actor knows `peer`: it pinned the keys that the peer has, allowed it, wrote to it, or
+/// invited it into a channel where it came. `keys` as in [`admits`].
 pub(crate) fn knows(
     view: &(impl Read + ?Sized),
     actor: &ActorId,
@@ -459,8 +460,8 @@ pub(crate) async fn peer(cx: &Cx, actor: &str) -> Result<Public> {
 /// Who may write.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ConsentInfo {
-    /// `everyone` but the blocked; `known`: whom the agent pinned (while it keeps its keys), wrote to, asked a task, or allowed; `listed`: whom it
-    /// allowed.
+    /// `everyone` but the blocked; `known`: whom the agent pinned (while it keeps its keys), wrote to, asked a task, or
+    /// allowed; `listed`: whom it allowed.
     pub accept_from: &'static str,
     pub blocked_count: u64,
     pub allowed_count: u64,

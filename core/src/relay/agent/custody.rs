@@ -87,7 +87,8 @@ pub fn open_text(rt: &dyn Runtime, owner: &str, purpose: &str, stored: &str) -> 
     rt.environment().secrets.sealing().open_text(owner, purpose, stored).map_err(Error::internal)
 }
 
-/// Whether a text at rest is still to move: it is not sealed, or under an earlier key, and no task visits all that hold one.
+/// Whether a text at rest is still to move: it is not sealed, or under an earlier key, and no task visits all that hold
+/// one.
 pub fn is_behind(rt: &dyn Runtime, stored: &str) -> bool {
     let current = || rt.environment().secrets.sealing().current().id();
     rt.maintenance().is_none() && sealing::text_key_id(stored) != Some(current())
@@ -100,7 +101,7 @@ pub fn nonce(rt: &dyn Runtime) -> [u8; 24] {
     nonce
 }
 
-/// The local part of an id, 96 fresh random bits (ruling foundation-relay 6).
+/// The local part of an id, 96 fresh random bits (decision ids-lead-to-actors).
 pub fn local(rt: &dyn Runtime) -> Local {
     let mut local = Local::default();
     local.iter_mut().zip(rt.random()).for_each(|(to, from)| *to = from);

@@ -1,4 +1,4 @@
-//! Opening messages for an agent whose keys the server holds (spec relay 4.6, 4.11; ruling foundation-relay 3).
+//! Opening messages for an agent whose keys the server holds (decision server-side-sessions).
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! `GET /v1/agent/identity/{did}` (interface 4.7; spec relay 2.3).
+//! `GET /v1/agent/identity/{did}`.
 
 use http::Method;
 use schemars::JsonSchema;
@@ -95,7 +95,8 @@ async fn identity(cx: Cx) -> Result<Response> {
     let did = encoding::parse_did(&cx.settings().brand, cx.path("did")?).map_err(|_| wire::unknown_agent())?;
     let actor = encoding::actor_id(&did);
     let here = runtime::query(&*cx.rt, actor.as_str(), &ReadPublic).await?;
-    // What is asked by a peer is asked no further, and a HEAD writes nothing (rulings foundation-relay 13 and 21).
+    // What is asked by a peer is asked no further, and a HEAD writes nothing (decisions peer-deliveries and
+    // caller-rate-limits).
     let asks = !cx.flag("local")?.unwrap_or(false) && cx.request.method != Method::HEAD;
     let found = match &here {
         _ if !asks => None,

@@ -1,5 +1,5 @@
 //! What the directory knows of an agent for its search: told anew whenever it changes, the rank at most once an hour
-//! (ruling foundation-relay 14).
+//! (decision agent-search-order).
 
 use serde::{Deserialize, Serialize};
 

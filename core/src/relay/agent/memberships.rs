@@ -1,5 +1,5 @@
-//! What an agent knows of its channels and invites: rows that follow what the channels decide, by effects (ruling
-//! foundation-relay 1). `GET /v1/agent/invites` and `channels?mine=true` read them.
+//! What an agent knows of its channels and invites: rows that follow what the channels decide, by effects (decision
+//! one-deciding-operation). `GET /v1/agent/invites` and `channels?mine=true` read them.
 
 use serde::{Deserialize, Serialize};
 
@@ -49,8 +49,8 @@ const INVITES: Table<(ChannelId, Local), ReceivedInvite> = Table::new(53);
 const FORMER: Table<(ChannelId,), ()> = Table::new(134);
 const FORMER_COUNT: Table<(), u64> = Table::new(135);
 
-/// Most channels that an unproved registration leaves: none may be forgotten, or its posts there would pass for those of
-/// whoever takes its place. Our choice.
+/// Most channels that an unproved registration leaves: none may be forgotten, or its posts there would pass for those
+/// of whoever takes its place. Our choice.
 const MAX_FORMER: u64 = 10_000;
 /// Most invites that an agent has on record; our choice.
 pub const MAX_INVITES: usize = 1_000;
@@ -254,8 +254,8 @@ impl Operation for DropInvites {
     }
 }
 
-/// Ends what the agent holds in channels: it leaves them all, and its invites go. For a registration that ends or gives way
-/// to another.
+/// Ends what the agent holds in channels: it leaves them all, and its invites go. For a registration that ends or gives
+/// way to another.
 ///
 /// What it posted until `displaced` is of a registration that gave way to another of the same DID.
 pub(super) fn ended(turn: &mut Turn<'_>, displaced: Option<Timestamp>) -> Result<()> {

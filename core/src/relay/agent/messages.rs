@@ -1,4 +1,4 @@
-//! Read marks, unread counts and deletion (spec relay 5.9).
+//! Read marks, unread counts and deletion.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

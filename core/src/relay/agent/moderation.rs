@@ -1,9 +1,9 @@
-//! What an operator can do about an agent: suspend it, restore it, erase it (ruling foundation-relay 40).
+//! What an operator can do about an agent: suspend it, restore it, erase it (decision erased-agents).
 //!
-//! A suspended agent is to others what a deactivated one is, the ledger too, and its key opens nothing; all it has stays, and
-//! comes back when it is restored, its offers paused. Of an erased one nothing stays but the fact that its DID was here, so
-//! that nobody gets that DID again. What it wrote into actors of others stays as theirs: messages until they end, posts in
-//! channels, attestations.
+//! A suspended agent is to others what a deactivated one is, the ledger too, and its key opens nothing; all it has
+//! stays, and comes back when it is restored, its offers paused. Of an erased one nothing stays but the fact that its
+//! DID was here, so that nobody gets that DID again. What it wrote into actors of others stays as theirs: messages
+//! until they end, posts in channels, attestations.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -143,8 +143,9 @@ impl Operation for Suspend {
     }
 }
 
-/// Ends a suspension, or brings an agent back that was deactivated: with its keys and its wallet (ruling ledger 34), and with
-/// its name where nobody has it. What ended with it stays ended. An active agent stays as it is.
+/// Ends a suspension, or brings an agent back that was deactivated: with its keys and its wallet (decision
+/// deactivated-wallets), and with its name where nobody has it. What ended with it stays ended. An active agent stays
+/// as it is.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Restore;
 
@@ -176,8 +177,8 @@ impl Operation for Restore {
     }
 }
 
-/// Erases an agent. Its record and its keys are gone at once, the rest within moments, by timer. Of a proved registration the
-/// DID is never given out again.
+/// Erases an agent. Its record and its keys are gone at once, the rest within moments, by timer. Of a proved
+/// registration the DID is never given out again.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Erase;
 
@@ -234,7 +235,8 @@ fn stays(table: u8, erased: bool) -> bool {
     }
 }
 
-/// Takes out rows of a registration that ended, as many as one operation may; more go by timer. Says whether all are gone.
+/// Takes out rows of a registration that ended, as many as one operation may; more go by timer. Says whether all are
+/// gone.
 pub(super) fn wipe(turn: &mut Turn<'_>) -> Result<bool> {
     // Channels and requesters are told from rows; they come first.
     for pending in [memberships::LEAVING, tasks::ENDING] {

@@ -1,4 +1,4 @@
-//! Key pins: what an agent remembers of its peers' keys (spec relay 12).
+//! Key pins: what an agent remembers of its peers' keys.
 //!
 //! A pin keeps the keys of the first look. When they change, the old pin stays, so that the warning stays too until its
 //! agent decides: `accept` pins the present ones.
@@ -83,8 +83,8 @@ const COUNT: Table<(), u64> = Table::new(25);
 
 pub const ENTRIES: &[Entry] = &[operation::<PutPin>(), query::<ReadPins>(), query::<ReadPin>()];
 
-/// Whether the agent pinned this peer and it has the keys of that time: whoever has others may be somebody else. Without
-/// its present keys those of the last look count.
+/// Whether the agent pinned this peer and it has the keys of that time: whoever has others may be somebody else.
+/// Without its present keys those of the last look count.
 pub(super) fn is_verified(view: &(impl Read + ?Sized), peer: Did, present: Option<Prints>) -> Result<bool> {
     Ok(PINS.get(view, &(peer,))?.is_some_and(|pin| pin.pinned == present.unwrap_or(pin.current)))
 }

@@ -1,8 +1,8 @@
-//! Answers that wait for a message: opt-in long polling (spec relay 5.8).
+//! Answers that wait for a message: opt-in long polling.
 //!
 //! A request with `wait` that finds nothing listens like a stream, from the mailbox's last message on, and reads again
-//! whenever something came. Without `wait` nothing is held: existing clients poll with the same parameters as they read an
-//! empty inbox. Places to wait are bounded; who finds none is answered at once, as without `wait`.
+//! whenever something came. Without `wait` nothing is held: existing clients poll with the same parameters as they read
+//! an empty inbox. Places to wait are bounded; who finds none is answered at once, as without `wait`.
 
 use std::collections::BTreeMap;
 use std::pin::pin;

@@ -1,8 +1,8 @@
-//! Prekeys: what lets somebody begin a session with an agent that is away (interface 4.7; spec relay 3).
+//! Prekeys: what lets somebody begin a session with an agent that is away.
 //!
 //! A one-time prekey is given to one caller only, whatever happens: giving it is the deciding operation of its request,
 //! durable before the answer, and the agent remembers the keys it gave, so that an upload that comes twice does not
-//! bring one back. Whoever asks too often gets the rest of the bundle without one (ruling foundation-relay 21).
+//! bring one back. Whoever asks too often gets the rest of the bundle without one (decision caller-rate-limits).
 //!
 //! One-time prekeys go with the identity keys they were uploaded under: a rotation drops those that wait.
 
@@ -38,7 +38,7 @@ pub const ROUTES: &[Route] = &[
         .summary("Keys to begin a session with an agent. Gives away one one-time prekey, while there are any."),
 ];
 
-/// Most one-time prekeys in an upload (interface section 8).
+/// Most one-time prekeys in an upload.
 pub const MAX_UPLOAD: usize = 100;
 /// Most one-time prekeys that wait; our choice. All of them can be dropped in one operation.
 pub const MAX_WAITING: u32 = 200;

@@ -1,7 +1,7 @@
-//! Presence: a heartbeat that an agent sends of its own accord (spec relay 16; ruling foundation-relay 27).
+//! Presence: a heartbeat that an agent sends of its own accord (decision private-activity).
 //!
-//! What others see is the time of the last `POST ping` and nothing else the agent did; with presence switched off in the
-//! profile they see nothing at all.
+//! What others see is the time of the last `POST ping` and nothing else the agent did; with presence switched off in
+//! the profile they see nothing at all.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -23,7 +23,7 @@ pub const ROUTES: &[Route] = &[
         .summary("When an agent last said that it is there."),
 ];
 
-/// An agent counts as online for this long after its heartbeat, in microseconds (spec relay 16).
+/// An agent counts as online for this long after its heartbeat, in microseconds.
 const ONLINE: i64 = 5 * MINUTE;
 /// And as idle for this long.
 const IDLE: i64 = 60 * MINUTE;

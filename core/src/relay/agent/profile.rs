@@ -1,4 +1,4 @@
-//! The agent's own view of itself: `GET` and `PATCH /v1/agent/profile`, `DELETE /v1/agent/deactivate` (interface 4.7).
+//! The agent's own view of itself: `GET` and `PATCH /v1/agent/profile`, `DELETE /v1/agent/deactivate`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! `GET /v1/agent/receive`, `/receive/raw`, `/receive/sse` and `/receive/ws` (interface 4.8; spec relay 5.3 to 5.8).
+//! `GET /v1/agent/receive`, `/receive/raw`, `/receive/sse` and `/receive/ws`.
 
 use http::StatusCode;
 use schemars::JsonSchema;
@@ -59,9 +59,9 @@ pub const ROUTES: &[Route] = &[
         .summary("The same over a WebSocket. Key by header, or in the first frame: {\"api_key\", \"since\"}."),
 ];
 
-/// Messages in one answer when the client does not say, and at most (interface section 8).
+/// Messages in one answer when the client does not say, and at most.
 const LIMIT: (u32, u32) = (50, 100);
-/// Bytes after which a page takes no further message (ruling foundation-relay 10).
+/// Bytes after which a page takes no further message (decision mailbox-pages).
 pub(super) const PAGE_BYTES: usize = 4 * 1024 * 1024;
 
 /// Decrypted messages.
@@ -165,7 +165,7 @@ async fn receive(cx: Cx) -> Result<Response> {
 }
 
 /// Opens the event stream. A `since` or `Last-Event-ID` that cannot be read counts as absent: an existing client
-/// repeats a refused connect every half second for ever (ruling foundation-relay 8).
+/// repeats a refused connect every half second for ever (decision stream-lifetimes).
 async fn events(cx: Cx) -> Result<Response> {
     let caller = cx.caller.agent()?;
     let last = cx.request.header("last-event-id").and_then(cursor);

@@ -73,8 +73,8 @@ pub(crate) struct Agent {
 impl Row for Agent {
     const VERSION: u8 = 3;
 
-    /// Version 1 ended before `suspended`, version 2 before `proof`. Both said of a registration only whether its key had
-    /// signed, where the standing is now: for a client's own keys a signed prekey was enough.
+    /// Version 1 ended before `suspended`, version 2 before `proof`. Both said of a registration only whether its key
+    /// had signed, where the standing is now: for a client's own keys a signed prekey was enough.
     fn upgrade(version: u8, bytes: &[u8]) -> Result<Self, StoreError> {
         let missing: &[u8] = if version == 1 { &[0, 0] } else { &[0] };
         let mut agent: Agent = kv::appended(version, if version == 1 { 1 } else { 2 }, bytes, missing)?;
@@ -130,7 +130,7 @@ pub struct Credentials {
     pub standing: Standing,
     /// Without the ML-KEM key, which no handler needs of its caller.
     pub keys: Keys,
-    /// The key that was sent is the newest one; an earlier one works for a while longer (ruling foundation-relay 12).
+    /// The key that was sent is the newest one; an earlier one works for a while longer (decision lost-agent-keys).
     pub newest_key: bool,
     /// Another one whenever streams that are open must end: see [`epoch`].
     pub epoch: u64,
@@ -176,8 +176,8 @@ pub(super) fn credentials(
     Ok(Credentials { actor, did, client_side, standing, keys, newest_key, epoch, place })
 }
 
-/// How much was seen of the present signing key. One that came by a rotation the key before it did not sign proves nothing
-/// about the DID.
+/// How much was seen of the present signing key. One that came by a rotation the key before it did not sign proves
+/// nothing about the DID.
 fn shown_standing(view: &(impl Read + ?Sized), agent: &Agent, place: Place) -> Result<Standing> {
     let speaks = place != Place::Stands || rotate::proved_key(view, agent)? == agent.keys.signing;
     Ok(if speaks { agent.standing } else { agent.standing.min(Standing::Signed) })
@@ -211,7 +211,8 @@ impl Query for Authorize {
     }
 }
 
-/// Whether this is an API key of a registration here: of the one that holds the DID, active or not, or of one that waits.
+/// Whether this is an API key of a registration here: of the one that holds the DID, active or not, or of one that
+/// waits.
 pub(super) fn is_key(view: &View<'_>, secret_hash: &[u8; 32]) -> Result<bool> {
     let newest = |agent: &Agent| bool::from(agent.api_key_hash.ct_eq(secret_hash));
     if AGENT.get(view, &())?.as_ref().is_some_and(newest) || access::is_former_key(view, view.now, secret_hash)? {
@@ -336,8 +337,8 @@ impl Query for ReadKeys {
 /// Most earlier generations that are tried when a signature or a message is checked.
 pub(super) const MAX_EARLIER: usize = 64;
 
-/// Another registration takes the place of the one that holds the DID: what it has in other actors ends, and what it wrote
-/// there is marked as from before. Its own rows go after this.
+/// Another registration takes the place of the one that holds the DID: what it has in other actors ends, and what it
+/// wrote there is marked as from before. Its own rows go after this.
 pub(super) fn displaced(turn: &mut Turn<'_>) -> Result<()> {
     ended(turn, None, Some(turn.now))?;
     crate::relay::attestation::displaced::tell(turn)
@@ -382,7 +383,7 @@ pub struct Update {
     pub name: Option<String>,
     pub capabilities: Option<Vec<String>>,
     pub metadata: Option<String>,
-    /// Whether others may see heartbeats (ruling foundation-relay 27).
+    /// Whether others may see heartbeats (decision private-activity).
     pub presence: Option<bool>,
 }
 
@@ -441,7 +442,7 @@ impl Operation for LoseName {
 }
 
 /// Ends an agent for good: its key no longer works, nobody can write to it, its name is free after 30 days. The record
-/// stays, since old signatures must still verify (spec relay 2.8); messages leave by their ttl.
+/// stays, since old signatures must still verify; messages leave by their ttl.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Deactivate;
 

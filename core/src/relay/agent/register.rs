@@ -1,4 +1,4 @@
-//! `POST /v1/agent/register` (interface 4.7; spec relay 2.2; ruling foundation-relay 11).
+//! `POST /v1/agent/register` (decision signed-registrations).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -23,17 +23,18 @@ pub const ROUTES: &[Route] = &[Route::post("/v1/agent/register", handler!(regist
     .creates::<RegisterResponse>()
     .summary("Register an agent. The API key is shown once.")];
 
-/// Most capability names of an agent (interface section 8).
+/// Most capability names of an agent.
 pub const MAX_CAPABILITIES: usize = 32;
 /// Most characters of one capability name; our choice.
 pub const MAX_CAPABILITY: usize = 128;
-/// Most bytes of metadata as JSON text (interface section 8).
+/// Most bytes of metadata as JSON text.
 const MAX_METADATA: usize = 4 * 1024;
 
 /// Who registers. With both public keys the private ones never leave the client; with neither the service makes them.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct RegisterRequest {
-    /// Up to 128 characters that can be seen, unique: names that differ in case, compatibility forms or white space are one.
+    /// Up to 128 characters that can be seen, unique: names that differ in case, compatibility forms or white space are
+    /// one.
     pub name: Option<String>,
     /// Up to 32.
     pub capabilities: Option<Vec<String>>,
@@ -51,8 +52,8 @@ pub struct RegisterRequest {
     /// Base64, Ed25519 signature over the raw prekey, 64 bytes. Proves that the signing key is the caller's own.
     pub signed_prekey_signature: Option<String>,
     pub signed_prekey_id: Option<i64>,
-    /// Extension: shows that these keys belong together and are the caller's. Without it the registration can be displaced by
-    /// one that has it.
+    /// Extension: shows that these keys belong together and are the caller's. Without it the registration can be
+    /// displaced by one that has it.
     pub proof: Option<ProofRequest>,
 }
 

@@ -1,13 +1,14 @@
-//! After a rotation of the master key: everything an agent has sealed moves under the current key (ruling
-//! foundation-relay 24).
+//! After a rotation of the master key: everything an agent has sealed moves under the current key (decision
+//! master-key-file).
 //!
 //! Keys stay with the caller, outside the actor: [`SealedValues`] finds values under any other key, page by page, the
 //! caller seals them anew, and [`Reseal`] puts each in its place only if the row still holds the bytes that were read.
 //! So a change in between is never undone, a crash at any point leaves every row under one key or the other, both of
 //! which open, and doing it again changes nothing.
 //!
-//! Texts come first, then sessions, and the present private keys last: present keys under the current master key mean that the whole
-//! agent has been gone through. Where no task visits all agents, that tells at no cost whom to move when they come by.
+//! Texts come first, then sessions, and the present private keys last: present keys under the current master key mean
+//! that the whole agent has been gone through. Where no task visits all agents, that tells at no cost whom to move when
+//! they come by.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,5 +1,4 @@
-//! `POST /v1/agent/rotate-keys`: other keys under the same DID (interface 4.7; spec relay 2.7; rulings foundation-relay
-//! 24 and ledger 2).
+//! `POST /v1/agent/rotate-keys`: other keys under the same DID (decisions master-key-file and money-key-settled).
 //!
 //! The earlier generation is kept: its signatures still verify, and where the service holds the private keys, messages
 //! that were written to them still open. Signed prekey and ML-KEM key belong to a generation and are replaced with it,
@@ -37,12 +36,12 @@ pub const ROUTES: &[Route] = &[Route::post("/v1/agent/rotate-keys", handler!(rot
     .returns::<RotateResponse>()
     .summary("Other keys under the same DID. Without a body the service makes those of an agent whose keys it holds.")];
 
-/// How far the time of a `rotation_signature` may be from ours, in microseconds (ruling ledger 2).
+/// How far the time of a `rotation_signature` may be from ours, in microseconds (decision money-key-settled).
 const WINDOW: i64 = 5 * MINUTE;
 /// The lines of a rotation text after the first, for whoever signed something else.
 const SIGNED_LINES: &str = "`deployment_id` of /health, DID, new signing key, new encryption key, new ML-KEM key or an empty \
                             line, `rotation_issued_at`, `rotation_nonce`";
-/// How long the ledger is waited for, in microseconds (ruling foundation-relay 1).
+/// How long the ledger is waited for, in microseconds (decision one-deciding-operation).
 const LEDGER_PATIENCE: i64 = 5 * SECOND;
 /// In this time, longer than any message lives, an agent has at most [`MAX_EARLIER`] generations: so many are tried
 /// when a message is opened.
@@ -90,7 +89,7 @@ pub(super) fn registered_key(view: &(impl Read + ?Sized), agent: &Agent) -> Resu
 }
 
 /// The signing key that speaks for the DID: the last one reached from the registered key by rotations that were signed
-/// for (ruling ledger 2).
+/// for (decision money-key-settled).
 pub(super) fn proved_key(view: &(impl Read + ?Sized), agent: &Agent) -> Result<[u8; 32]> {
     Ok(ROOT.get(view, &())?.map_or(agent.keys.signing, |root| root.proved))
 }
@@ -117,8 +116,8 @@ pub struct LedgerKey {
     /// The present signing key is the proved one, or nobody can rotate it any more.
     pub current: bool,
     pub active: bool,
-    /// Under which an envelope of this DID may verify: the key that a signed rotation named, else each registered one from
-    /// which the DID follows.
+    /// Under which an envelope of this DID may verify: the key that a signed rotation named, else each registered one
+    /// from which the DID follows.
     pub keys: Vec<[u8; 32]>,
 }
 
@@ -186,8 +185,9 @@ fn tell_of_rotation(turn: &mut Turn<'_>, agent: &Agent, signer: Option<[u8; 32]>
     turn.send(ledger::ACTOR, &SetKey { name, version, proved, current, active, how })
 }
 
-/// Waits until the ledger has heard of this generation of keys, or of the agent's end: an answer before that would promise
-/// what an envelope under the earlier key could still break (rulings foundation-relay 1 and ledger 5).
+/// Waits until the ledger has heard of this generation of keys, or of the agent's end: an answer before that would
+/// promise what an envelope under the earlier key could still break (decisions one-deciding-operation and
+/// signer-key-table).
 pub(super) async fn heard_by_ledger(rt: &dyn Runtime, did: &str, version: u64, active: bool) -> Result<Stands> {
     let settings = &rt.environment().settings;
     let name = ledger::book::name_of(&settings.brand, did).unwrap_or_default().to_owned();
@@ -304,7 +304,7 @@ impl Operation for Rotate {
         // Only the key that speaks for the DID names another one.
         let speaks = proved_key(turn, &agent)?;
         let signer = self.proof.as_ref().map(|proof| proof.signer).filter(|signer| *signer == speaks);
-        // That shows who registered, too (ruling foundation-relay 11).
+        // That shows who registered, too (decision signed-registrations).
         if self.follow(turn, &agent)? {
             agent.standing = agent.standing.max(Standing::Signed);
         }
@@ -363,9 +363,9 @@ pub struct RotateRequest {
     /// Base64, Ed25519 signature over the raw prekey by the new signing key, 64 bytes.
     pub signed_prekey_signature: Option<String>,
     pub signed_prekey_id: Option<i64>,
-    /// Base64, Ed25519 by the signing key before, over the lines `<brand>-key-rotation/v2`, `deployment_id` of `/health`,
-    /// DID, the three new keys as sent (an empty line without an ML-KEM key), `rotation_issued_at` and `rotation_nonce`,
-    /// joined by one line feed. It makes the new key speak for the DID.
+    /// Base64, Ed25519 by the signing key before, over the lines `<brand>-key-rotation/v2`, `deployment_id` of
+    /// `/health`, DID, the three new keys as sent (an empty line without an ML-KEM key), `rotation_issued_at` and
+    /// `rotation_nonce`, joined by one line feed. It makes the new key speak for the DID.
     pub rotation_signature: Option<String>,
     /// With `rotation_signature`: 16 to 64 of `A-Z a-z 0-9 _ -`, never used before.
     pub rotation_nonce: Option<String>,
@@ -407,7 +407,8 @@ pub fn signed_text(
     texts::lines([&purpose, deployment, did, &signing, &encryption, &mlkem, issued_at, nonce])
 }
 
-/// What was signed before texts named the deployment: the new signing key alone, for any relay. Nothing is taken for it.
+/// What was signed before texts named the deployment: the new signing key alone, for any relay. Nothing is taken for
+/// it.
 fn earlier_text(brand: &str, did: &str, signing: &str, issued_at: &str, nonce: &str) -> Result<String> {
     let nonce = serde_json::to_string(nonce).map_err(Error::internal)?;
     let issued_at = serde_json::to_string(issued_at).map_err(Error::internal)?;

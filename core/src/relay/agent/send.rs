@@ -1,4 +1,4 @@
-//! `POST /v1/agent/send` and `/send/encrypted` (interface 4.8; spec relay 5.1, 5.2).
+//! `POST /v1/agent/send` and `/send/encrypted`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -35,7 +35,7 @@ pub const ROUTES: &[Route] = &[
         .summary("Send a message that the client encrypted. An exact repeat is answered with the first id."),
 ];
 
-/// Most Unicode scalar values in a message (ruling foundation-relay 28).
+/// Most Unicode scalar values in a message (decision request-size-limits).
 const MAX_MESSAGE: usize = 65_536;
 /// Seconds a message lives when its sender does not say.
 const DEFAULT_TTL: u32 = 86_400;
@@ -98,8 +98,8 @@ pub struct Sent {
     pub encrypted: bool,
     /// The client encrypted it.
     pub client_side: bool,
-    /// The recipient's keys are not those before, which signed nothing for them, and this is the first message to it since
-    /// then: make sure that it is still the one you know. Only there when true.
+    /// The recipient's keys are not those before, which signed nothing for them, and this is the first message to it
+    /// since then: make sure that it is still the one you know. Only there when true.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub key_changed: bool,
 }
@@ -140,7 +140,7 @@ impl Labels {
         Ok(Labels { content_type, message_type, thread_id, reply_to, ttl })
     }
 
-    /// A sealed sender names no type outside the ciphertext (spec relay 5.6).
+    /// A sealed sender names no type outside the ciphertext.
     fn is_sealed(&self) -> bool {
         self.content_type.is_none() && self.message_type.is_none()
     }
@@ -166,7 +166,7 @@ impl Labels {
     }
 }
 
-/// The local part of an id, from what makes a message the same one (ruling foundation-relay 16). The nonce is random,
+/// The local part of an id, from what makes a message the same one (decision message-repeats). The nonce is random,
 /// so an id tells nothing to whoever did not see the message.
 pub(crate) fn local_of(parts: &[&[u8]]) -> Local {
     let mut local = Local::default();
@@ -261,8 +261,8 @@ async fn send(cx: Cx) -> Result<Response> {
     Err(Error::unavailable("the recipient kept changing its keys"))
 }
 
-/// Whether this message shows that the holder of the API key holds the signing key too (ruling foundation-relay 11): a
-/// fresh envelope about this very message, signed by that key.
+/// Whether this message shows that the holder of the API key holds the signing key too (decision signed-registrations):
+/// a fresh envelope about this very message, signed by that key.
 fn proves(caller: &Credentials, request: &EncryptedRequest, envelope: &Envelope, body: &Body, now: Timestamp) -> bool {
     let Some(text) = &request.envelope else { return false };
     let fresh = envelope.timestamp.as_deref().and_then(Timestamp::parse);

@@ -1,9 +1,9 @@
 //! Receive streams: what server-sent events and WebSockets of one agent are fed from, without any I/O.
 //!
 //! A live event carries no data. It wakes the [`Hub`], and every stream reads its next page after its own cursor, so
-//! there is no wall between backlog and live, nothing is sent twice and at most one page is buffered (ruling
-//! foundation-relay 7). Streams of one agent are served in opening order and each ends by its own opening time alone:
-//! clients lose replies when two of their listeners change places (ruling foundation-relay 8).
+//! there is no wall between backlog and live, nothing is sent twice and at most one page is buffered (decision
+//! wake-without-data). Streams of one agent are served in opening order and each ends by its own opening time alone:
+//! clients lose replies when two of their listeners change places (decision stream-lifetimes).
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ use crate::{Error, Result, Timestamp};
 pub const PAGE_MESSAGES: usize = 64;
 /// Most bytes after which a page takes no further message; the setting `stream_bytes` is at most that.
 pub const PAGE_BYTES: u64 = 256 * 1024;
-/// How long a connect is held while storage cannot answer, before it gets a 503 (ruling foundation-relay 8).
+/// How long a connect is held while storage cannot answer, before it gets a 503 (decision stream-lifetimes).
 pub const CONNECT_PATIENCE: Duration = Duration::from_secs(20);
 
 /// Reads the place a client wants to go on from: the id of an event (the stamp in microseconds), or a timestamp.
@@ -186,8 +186,8 @@ impl Hub {
         Ok(next)
     }
 
-    /// Ends the oldest streams of an agent that has more than it may. A client that is refused comes back at once, so the
-    /// new stream is opened and an old one, which may well be forgotten, gives way.
+    /// Ends the oldest streams of an agent that has more than it may. A client that is refused comes back at once, so
+    /// the new stream is opened and an old one, which may well be forgotten, gives way.
     fn make_room(&mut self, view: &View<'_>, emit: &mut dyn FnMut(StreamId, Emission)) {
         let most = usize::try_from(view.settings.streams_per_agent).unwrap_or(usize::MAX);
         for stream in self.streams.drain(..self.streams.len().saturating_sub(most)) {
@@ -249,5 +249,5 @@ struct Frame<'a> {
     data: &'a wire::RawMessage,
 }
 
-/// Existing clients reconnect half a second after this event and the close that follows it (spec relay 5.7).
+/// Existing clients reconnect half a second after this event and the close that follows it.
 pub(super) const RECONNECT: &[u8] = b"event: reconnect\ndata: {}\n\n";

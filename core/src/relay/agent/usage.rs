@@ -1,7 +1,7 @@
 //! Usage counters: when an agent was last seen and how many messages it sent.
 //!
 //! They decide nothing, so they are kept in memory and written at most once a minute and agent; a crash may lose that
-//! minute (ruling foundation-relay 26). A runtime calls [`flush`] once a minute and at shutdown.
+//! minute (decision counts-in-memory). A runtime calls [`flush`] once a minute and at shutdown.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -21,7 +21,7 @@ use crate::{Result, Timestamp};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UsageRow {
     pub last_seen: Option<Timestamp>,
-    /// Messages sent, those of sealed senders not counted (spec relay 5.6).
+    /// Messages sent, those of sealed senders not counted.
     pub messages: u64,
 }
 impl Row for UsageRow {}

@@ -1,4 +1,4 @@
-//! Usernames: one short name per agent that can be written by hand (spec relay 22).
+//! Usernames: one short name per agent that can be written by hand.
 //!
 //! They are kept where names are, as names that begin with a character no name may contain, so that the two never meet:
 //! an agent may be called like another one's username.

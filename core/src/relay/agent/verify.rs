@@ -1,4 +1,4 @@
-//! `POST /v1/agent/verify` (spec relay 5.10; ruling foundation-relay 38).
+//! `POST /v1/agent/verify` (decision earlier-keys-verify).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! `GET /v1/agent/receive/ws`, without I/O (ruling foundation-relay 37).
+//! `GET /v1/agent/receive/ws`, without I/O (decision websocket-receive).
 //!
 //! A shell that gets an upgrade request on [`PATH`] accepts it and then calls [`open`]: at once when the request has
 //! `X-Agent-Key`, else with the first text frame, which must come within [`FIRST_FRAME`]. The key never stands in the

@@ -1,4 +1,4 @@
-//! Message ids, DIDs in requests, and the raw message object (spec relay 5.5).
+//! Message ids, DIDs in requests, and the raw message object.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -15,7 +15,7 @@ use crate::{Error, Result, Timestamp};
 const ACTOR_CHARS: usize = 22;
 
 /// The id of a message: the recipient's actor, `-`, the local part. Position splits it, since both parts may contain
-/// the separator (ruling foundation-relay 6).
+/// the separator (decision ids-lead-to-actors).
 pub fn message_id(actor: &str, local: &Local) -> String {
     format!("{actor}-{}", URL_SAFE_NO_PAD.encode(local))
 }
@@ -48,8 +48,8 @@ pub fn did_text(settings: &Settings, did: &Did) -> String {
     encoding::did(&settings.brand, did)
 }
 
-/// A point in time on messages: six fractional digits, so that no two messages of a mailbox share one (ruling
-/// foundation-relay 15).
+/// A point in time on messages: six fractional digits, so that no two messages of a mailbox share one (decision
+/// message-stamps).
 pub fn stamp_text(stamp: Timestamp) -> String {
     stamp.to_micros_text()
 }
@@ -109,9 +109,9 @@ pub fn raw_message(settings: &Settings, actor: &str, to: &str, item: Item) -> Ra
 mod tests {
     use super::*;
 
-    /// Ruling foundation-relay 6.
+    /// Decision ids-lead-to-actors.
     #[test]
-    fn ruling_foundation_relay_6_the_shape_of_message_ids_is_pinned() {
+    fn the_shape_of_message_ids_is_pinned() {
         let actor = encoding::actor_id(&[0xfb; 16]);
         let id = message_id(&actor, &[0xff; 12]);
         assert_eq!(id, "-_v7-_v7-_v7-_v7-_v7-w-________________");

@@ -1,5 +1,5 @@
-//! Attestations: signed statements of agents about the network, votes of others on them, and what both come to (spec relay
-//! 9; rulings foundation-relay 6 and 25).
+//! Attestations: signed statements of agents about the network, votes of others on them, and what both come to
+//! (decisions ids-lead-to-actors and anchored-weight).
 //!
 //! | Module | What |
 //! |---|---|
@@ -8,11 +8,11 @@
 //! | [`query`] | pages, one attestation, consensus |
 //! | [`routes`] | the endpoints |
 //!
-//! They live in 16 actors: those without a country in the first, the others by hash of the country. An id names its shard,
-//! so one attestation is one read; a question without a country is asked of all 16.
+//! They live in 16 actors: those without a country in the first, the others by hash of the country. An id names its
+//! shard, so one attestation is one read; a question without a country is asked of all 16.
 //!
-//! An attestation about a domain in a country is told to the country, which shows it beside its measurements and settles it
-//! by them (`country::attested`).
+//! An attestation about a domain in a country is told to the country, which shows it beside its measurements and
+//! settles it by them (`country::attested`).
 
 pub mod displaced;
 pub mod query;
@@ -193,9 +193,9 @@ mod tests {
     use super::*;
     use crate::facts::starter::Country;
 
-    /// Ruling foundation-relay 25.
+    /// Decision anchored-weight.
     #[test]
-    fn ruling_foundation_relay_25_sixteen_shards_by_country_and_one_for_none() {
+    fn sixteen_shards_by_country_and_one_for_none() {
         let all: BTreeSet<String> = shards().collect();
         assert_eq!(all.len(), 16);
         let used: BTreeSet<String> = Country::all().iter().map(|country| shard(Some(country.code))).collect();
@@ -205,9 +205,9 @@ mod tests {
         assert_eq!(shard(Some("KE")), shard(Some("KE")));
     }
 
-    /// Ruling foundation-relay 6.
+    /// Decision ids-lead-to-actors.
     #[test]
-    fn ruling_foundation_relay_6_names_of_shards_are_pinned_and_no_other_actor_is_called() {
+    fn names_of_shards_are_pinned_and_no_other_actor_is_called() {
         assert_eq!(name(0), "YXR0ZXN0YXRpb25zAAAAAA");
         assert_eq!(name(15), "YXR0ZXN0YXRpb25zAAAADw");
         for other in [actor_id(&[1; 16]), name(16), String::new()] {

@@ -57,7 +57,7 @@ pub(super) fn tell(turn: &mut Turn<'_>, local: &Local, attestation: &Attestation
 pub struct Attest {
     pub local: Local,
     pub attestation: Attestation,
-    /// The generation of keys whose holder the signature proves (ruling foundation-relay 11).
+    /// The generation of keys whose holder the signature proves (decision signed-registrations).
     pub proves: Option<u64>,
 }
 
@@ -101,8 +101,8 @@ impl Operation for Attest {
     }
 }
 
-/// An agent's vote on another's attestation, whose signature the handler has checked. The same vote again changes nothing,
-/// the other one is refused.
+/// An agent's vote on another's attestation, whose signature the handler has checked. The same vote again changes
+/// nothing, the other one is refused.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct CastVote {
     pub local: Local,

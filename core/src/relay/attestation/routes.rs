@@ -1,4 +1,4 @@
-//! The endpoints of attestations (spec relay 9), with every spelling that a client reads (spec relay 17 rows 28 to 30).
+//! The endpoints of attestations, with every spelling that a client reads.
 
 use std::cmp::Reverse;
 
@@ -75,7 +75,8 @@ pub struct AttestRequest {
     /// An object of at most 16 KB of JSON; comes back to the letter.
     #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
     pub claim_data: Box<RawValue>,
-    /// Base64 of an Ed25519 signature over the claim type, the JSON text of `claim_data` as it is sent, and the timestamp.
+    /// Base64 of an Ed25519 signature over the claim type, the JSON text of `claim_data` as it is sent, and the
+    /// timestamp.
     pub signature: Option<String>,
     /// ISO 8601; required with a signature.
     pub timestamp: Option<String>,
@@ -160,8 +161,8 @@ pub struct Corroboration {
 pub struct VoteRequest {
     /// `corroborate` or `refute`.
     pub vote: String,
-    /// Base64 of an Ed25519 signature over the attestation's id and the vote. Only agents whose keys the service holds may
-    /// leave it out.
+    /// Base64 of an Ed25519 signature over the attestation's id and the vote. Only agents whose keys the service holds
+    /// may leave it out.
     pub signature: Option<String>,
     /// At most 1,000 characters.
     pub comment: Option<String>,

@@ -1,9 +1,10 @@
-//! A channel's key. The channel keeps it sealed under the master key; handlers open it, and seal and open posts with it,
-//! so operations and rows only ever see what is sealed.
+//! A channel's key. The channel keeps it sealed under the master key; handlers open it, and seal and open posts with
+//! it, so operations and rows only ever see what is sealed.
 //!
-//! The key is a key ring of its own: a sealed post has the format of every sealed value ([`crate::crypto::sealing`]), and
-//! is bound to channel and post, so it opens nowhere else. After a rotation of the master key only this one value has to
-//! move (ruling foundation-relay 24): natively the background task takes it up, on the edge the next request that opens it.
+//! The key is a key ring of its own: a sealed post has the format of every sealed value ([`crate::crypto::sealing`]),
+//! and is bound to channel and post, so it opens nowhere else. After a rotation of the master key only this one value
+//! has to move (decision master-key-file): natively the background task takes it up, on the edge the next request that
+//! opens it.
 
 use serde::{Deserialize, Serialize};
 
@@ -34,8 +35,8 @@ pub struct ChannelKey {
 }
 
 impl ChannelKey {
-    /// Opens the key. Where no task visits all channels, one under an earlier master key moves now; not done is no error,
-    /// since earlier keys open all the while.
+    /// Opens the key. Where no task visits all channels, one under an earlier master key moves now; not done is no
+    /// error, since earlier keys open all the while.
     pub async fn open(rt: &dyn Runtime, actor: &str, sealed: &[u8]) -> Result<ChannelKey> {
         let master = rt.environment().secrets.sealing();
         let key = master.open_secret(actor, PURPOSE, sealed).map_err(Error::internal)?;

@@ -1,8 +1,9 @@
 //! The list of public channels.
 //!
-//! It lives in an actor of its own, `directory/channels`: the kind that holds names, but not the actor that decides about
-//! names of agents, so that neither the counts that channels send once a minute nor a search holds up a registration.
-//! Counts here are late by at most a minute (ruling foundation-relay 26); a channel appears and vanishes at once.
+//! It lives in an actor of its own, `directory/channels`: the kind that holds names, but not the actor that decides
+//! about names of agents, so that neither the counts that channels send once a minute nor a search holds up a
+//! registration. Counts here are late by at most a minute (decision counts-in-memory); a channel appears and vanishes
+//! at once.
 
 use std::cmp::Reverse;
 
@@ -170,8 +171,8 @@ impl Wanted {
     }
 }
 
-/// Channels, most recently active first. With a text those of that very name come first, then those whose name begins with
-/// it, then those that have it anywhere, as far as they are among the [`MAX_LOOKED`] most recently active ones.
+/// Channels, most recently active first. With a text those of that very name come first, then those whose name begins
+/// with it, then those that have it anywhere, as far as they are among the [`MAX_LOOKED`] most recently active ones.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Find {
     pub wanted: Wanted,

@@ -1,4 +1,4 @@
-//! Channels: rooms of agents with posts that stay, and invites into them (spec relay 6).
+//! Channels: rooms of agents with posts that stay, and invites into them.
 //!
 //! | Module | What |
 //! |---|---|
@@ -9,11 +9,12 @@
 //! | [`listing`] | the list of public channels, in an actor of the directory's kind |
 //! | [`routes`] | the endpoints |
 //!
-//! What an agent knows of its own channels and invites is in its own rows ([`crate::relay::agent::memberships`]), which follow by
-//! effects; the channel decides (ruling foundation-relay 1).
+//! What an agent knows of its own channels and invites is in its own rows ([`crate::relay::agent::memberships`]), which
+//! follow by effects; the channel decides (decision one-deciding-operation).
 //!
-//! A channel's actor is named by [`crate::crypto::encoding::actor_id`] of 16 random bytes. That name is the channel's id on
-//! the wire; ids of its posts and invites begin with it, so each leads to the channel (ruling foundation-relay 6).
+//! A channel's actor is named by [`crate::crypto::encoding::actor_id`] of 16 random bytes. That name is the channel's
+//! id on the wire; ids of its posts and invites begin with it, so each leads to the channel (decision
+//! ids-lead-to-actors).
 //!
 //! Table numbers: 16 to 19 [`record`], 20 [`posts`], 21 to 23 [`invites`]; in the directory 42 to 45 [`listing`].
 

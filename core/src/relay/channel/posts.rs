@@ -84,7 +84,7 @@ pub(super) fn drop_oldest(turn: &mut Turn<'_>, limit: usize) -> Result<bool> {
 
 /// Posts read at a time: one can have 256 KB.
 const CHUNK: usize = 8;
-/// Bytes after which a page ends; the first post is taken whatever its size (as ruling foundation-relay 10).
+/// Bytes after which a page ends; the first post is taken whatever its size (as decision mailbox-pages).
 const PAGE_BYTES: u64 = 4 * 1024 * 1024;
 
 /// Reads a page for a member.

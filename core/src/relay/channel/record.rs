@@ -68,8 +68,8 @@ pub(super) fn role(view: &(impl Read + ?Sized), did: &Did) -> Result<Option<Role
     Ok(MEMBERS.get(view, &(*did,))?.map(|member| member.role))
 }
 
-/// The role of a member. Others learn of the channel only what they may know: 403 where it is public or they are invited,
-/// else 404 (ruling foundation-relay 31).
+/// The role of a member. Others learn of the channel only what they may know: 403 where it is public or they are
+/// invited, else 404 (decision foreign-is-404).
 pub(super) fn member(view: &(impl Read + ?Sized), channel: &Channel, did: &Did, now: Timestamp) -> Result<Role> {
     match role(view, did)? {
         Some(role) => Ok(role),
@@ -256,7 +256,7 @@ pub struct Seen {
     pub key: Vec<u8>,
 }
 
-/// Shows a channel to a member; others as ruling foundation-relay 31 has it.
+/// Shows a channel to a member; others as decision foreign-is-404 has it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Look {
     pub did: Did,

@@ -1,4 +1,4 @@
-//! The endpoints of channels and invites (spec relay 6), with every spelling that a client reads (spec relay 17).
+//! The endpoints of channels and invites, with every spelling that a client reads.
 
 use futures_util::stream::{self, StreamExt};
 use schemars::JsonSchema;
@@ -84,15 +84,15 @@ pub const ROUTES: &[Route] = &[
         .summary("Accept or decline an invite."),
 ];
 
-/// Characters of a channel's name (spec relay 18).
+/// Characters of a channel's name.
 const NAME: std::ops::RangeInclusive<usize> = 3..=64;
 /// Most characters of a description, of the message of an invite, and of a reply id; our choice.
 const MAX_TEXT: usize = 1_024;
 /// Most characters of a topic; our choice.
 const MAX_TOPIC: usize = 64;
-/// Most Unicode scalar values in a post (ruling foundation-relay 28).
+/// Most Unicode scalar values in a post (decision request-size-limits).
 const MAX_POST: usize = 65_536;
-/// Hours an invite waits (spec relay 18), and at most; the second is our choice.
+/// Hours an invite waits, and at most; the second is our choice.
 const DEFAULT_HOURS: i64 = 168;
 const MAX_HOURS: i64 = 8_760;
 /// Channels asked at once for their counts.
@@ -358,8 +358,8 @@ async fn list(cx: Cx) -> Result<Response> {
     Response::json(&ChannelList { channels, count })
 }
 
-/// The channels that the caller is in, the latest joined of them when there are more than `limit`. Each is asked for its
-/// counts, which are exact.
+/// The channels that the caller is in, the latest joined of them when there are more than `limit`. Each is asked for
+/// its counts, which are exact.
 async fn mine(cx: &Cx, wanted: &Wanted, limit: u32) -> Result<Vec<ChannelInfo>> {
     let caller = cx.sign_in().await?;
     let mut own = runtime::query(&*cx.rt, caller.actor.as_str(), &ReadMemberships).await?;

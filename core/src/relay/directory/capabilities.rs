@@ -1,8 +1,8 @@
-//! The search for capabilities over all agents (spec relay 7): by words of names and descriptions, in the order of trust.
+//! The search for capabilities over all agents: by words of names and descriptions, in the order of trust.
 //!
-//! Every word of a capability has a row here, in the order of its agent's rank and the capability's age, so that a search
-//! reads the best of those that share a word first. It goes through at most [`LOOKED`] rows of the longest word it is asked
-//! for; what shares a word with more than that and stands behind is not found by it.
+//! Every word of a capability has a row here, in the order of its agent's rank and the capability's age, so that a
+//! search reads the best of those that share a word first. It goes through at most [`LOOKED`] rows of the longest word
+//! it is asked for; what shares a word with more than that and stands behind is not found by it.
 
 use std::cmp::Reverse;
 

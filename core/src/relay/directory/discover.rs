@@ -1,4 +1,4 @@
-//! `GET /v1/agent/discover`: the search for agents (interface 4.7; spec relay 2.4; ruling foundation-relay 14).
+//! `GET /v1/agent/discover`: the search for agents (decision agent-search-order).
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -22,7 +22,7 @@ pub const ROUTES: &[Route] = &[Route::get("/v1/agent/discover", handler!(discove
     .returns::<Discovered>()
     .summary("Find agents, best match first: exact, by beginning, by word; then by trust; then by age.")];
 
-/// Agents in one answer when the client does not say, and at most (interface section 8).
+/// Agents in one answer when the client does not say, and at most.
 const LIMIT: (u32, u32) = (20, 100);
 
 /// One page of agents.

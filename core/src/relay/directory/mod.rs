@@ -1,14 +1,13 @@
 //! Names of agents: who holds which, over all agents of a deployment.
 //!
-//! A name belongs to one agent, and names that look alike are one ([`likeness`]). The agent's own record says what its name
-//! is; the directory decides who may have it. Registration and renaming reserve a name here for a minute, then let the
-//! agent's own operation decide, whose effect confirms the reservation. When that operation
-//! fails the reservation ends with it ([`settled`]); one that nobody confirms lapses by itself.
+//! A name belongs to one agent, and names that look alike are one ([`likeness`]). The agent's own record says what its
+//! name is; the directory decides who may have it. Registration and renaming reserve a name here for a minute, then let
+//! the agent's own operation decide, whose effect confirms the reservation. When that operation fails the reservation
+//! ends with it ([`settled`]); one that nobody confirms lapses by itself.
 //!
-//! [`search`] finds agents by name, DID and capability; [`discover`] is its endpoint; [`capabilities`] finds what they offer.
-//! [`leaderboard`] orders them by trust; [`stats`] counts them.
-//! Table numbers: 16 and 17 names, 18 to 21 [`search`], 34 and 35 [`capabilities`], 38 and 39 [`leaderboard`],
-//! 46 to 49 [`stats`], 150 [`rekey`].
+//! [`search`] finds agents by name, DID and capability; [`discover`] is its endpoint; [`capabilities`] finds what they
+//! offer. [`leaderboard`] orders them by trust; [`stats`] counts them. Table numbers: 16 and 17 names, 18 to 21
+//! [`search`], 34 and 35 [`capabilities`], 38 and 39 [`leaderboard`], 46 to 49 [`stats`], 150 [`rekey`].
 
 pub mod capabilities;
 pub mod discover;
@@ -26,11 +25,11 @@ use crate::engine::runtime::{self, Runtime};
 use crate::engine::time::{DAY, MINUTE};
 use crate::{Error, ErrorCode, Result, Timestamp};
 
-/// Most characters in a name (interface section 8).
+/// Most characters in a name.
 pub const MAX_NAME: usize = 128;
 /// How long a reservation waits to be confirmed, in microseconds.
 pub const RESERVATION: i64 = MINUTE;
-/// How long the name of a deactivated agent stays taken (spec relay 2.8), in microseconds.
+/// How long the name of a deactivated agent stays taken, in microseconds.
 pub const QUARANTINE: i64 = 30 * DAY;
 
 /// What an agent is called here: the 16 bytes of its DID.
@@ -85,8 +84,8 @@ pub const ENTRIES: &[Entry] = &[
     query::<Lookup>(),
 ];
 
-/// The form in which searches compare texts: every character's simple lower case, one by one, so that the result does not
-/// depend on its neighbours and the beginning of a text is the beginning of its form. What makes two names one is
+/// The form in which searches compare texts: every character's simple lower case, one by one, so that the result does
+/// not depend on its neighbours and the beginning of a text is the beginning of its form. What makes two names one is
 /// [`likeness::key`].
 pub fn fold(name: &str) -> String {
     name.chars().flat_map(char::to_lowercase).collect()

@@ -1,5 +1,5 @@
 //! The search index: agents by the beginning of their name, of a word of it, or of their DID, and by capability, in the
-//! order of rank and registration (ruling foundation-relay 14).
+//! order of rank and registration (decision agent-search-order).
 //!
 //! Every text an agent can be found by has one row in [`ALPHABETICAL`]. A beginning that few agents share is answered
 //! from there: its rows are read and put in order. One that more than [`FEW`] share is *common*: each of those agents

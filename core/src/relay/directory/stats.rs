@@ -1,7 +1,7 @@
-//! Numbers over all agents: `GET /v1/agent/stats` (spec relay 14.2).
+//! Numbers over all agents: `GET /v1/agent/stats`.
 //!
-//! In the actor of the leaderboard. Agents tell it what changed of theirs, as deltas and at most once a minute (ruling
-//! foundation-relay 26), so nothing here is ever recounted.
+//! In the actor of the leaderboard. Agents tell it what changed of theirs, as deltas and at most once a minute
+//! (decision counts-in-memory), so nothing here is ever recounted.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,9 +1,9 @@
-//! `POST /v1/relay/deliver`: a peer brings a message of one of its agents for one of ours (ruling foundation-relay 13).
+//! `POST /v1/relay/deliver`: a peer brings a message of one of its agents for one of ours (decision peer-deliveries).
 //!
 //! Checked in this order, the cheap before the costly: the budget of the client's address, the four headers, the time,
 //! that the key is a peer's, its signature, the peer's budget, that the id is the body's, and only then the body. The
-//! message itself must be signed by its sender, whose key must give the DID: so a peer can bring nothing in the name of an
-//! agent that did not write it. What is ours nobody brings, and nothing is forwarded.
+//! message itself must be signed by its sender, whose key must give the DID: so a peer can bring nothing in the name of
+//! an agent that did not write it. What is ours nobody brings, and nothing is forwarded.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -51,8 +51,8 @@ fn forbidden(message: &'static str) -> Error {
     Error::new(ErrorCode::Forbidden, message)
 }
 
-/// Takes from a budget, in memory: on the edge each isolate has its own, as with all public routes (ruling
-/// foundation-relay 21).
+/// Takes from a budget, in memory: on the edge each isolate has its own, as with all public routes (decision
+/// caller-rate-limits).
 fn spend(cx: &Cx, name: &str, share: u32) -> Result<()> {
     let settings = cx.settings();
     let rate = Rate::per_minute(settings.peer_per_second.saturating_mul(60).saturating_mul(share));
@@ -160,8 +160,8 @@ async fn message(cx: &Cx, peer: &PeerId, from: Did, request: &DeliverRequest) ->
     if !is_key_of(&from, &signing, peer, pin.as_ref()) {
         return Err(forbidden("The key of the sender does not give its DID."));
     }
-    // Whoever registered somebody else's key here, and never showed to hold it, shuts nobody out; nor does a signature that
-    // anybody can copy shut out who proved the key at this peer.
+    // Whoever registered somebody else's key here, and never showed to hold it, shuts nobody out; nor does a signature
+    // that anybody can copy shut out who proved the key at this peer.
     if let Some(ours) = runtime::query(&*cx.rt, actor_id(&from), &ReadPublic).await?
         && ours.standing.has_signed()
         && instead_of(&*cx.rt, &from, &ours, &cx.address()).await?.is_none_or(|found| found.peer != *peer)

@@ -1,4 +1,4 @@
-//! `GET /v1/relay/info` and `/v1/relay/peers` (spec relay 15).
+//! `GET /v1/relay/info` and `/v1/relay/peers`.
 
 use http::Method;
 use schemars::JsonSchema;
@@ -83,7 +83,7 @@ pub struct Federation {
 
 async fn info(cx: Cx) -> Result<Response> {
     let peers = runtime::query(&*cx.rt, actor().name, &List).await?;
-    // The first look makes the key; a HEAD never writes (ruling foundation-relay 21).
+    // The first look makes the key; a HEAD never writes (decision caller-rate-limits).
     let own = match cx.request.method == Method::HEAD {
         true => runtime::query(&*cx.rt, actor().name, &key::ReadKey).await?,
         false => Some(key::own(&*cx.rt, false).await?),

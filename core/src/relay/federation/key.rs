@@ -1,5 +1,5 @@
-//! The relay's own Ed25519 key: made once, kept sealed under the master key; its public half is what operators give each
-//! other.
+//! The relay's own Ed25519 key: made once, kept sealed under the master key; its public half is what operators give
+//! each other.
 
 use serde::{Deserialize, Serialize};
 
@@ -120,7 +120,7 @@ impl Operation for Reseal {
     }
 }
 
-/// Moves the key under the current master key (ruling foundation-relay 24).
+/// Moves the key under the current master key (decision master-key-file).
 pub async fn reseal(rt: &dyn Runtime) -> Result<Progress> {
     let mut progress = Progress { complete: true, ..Progress::default() };
     for _ in 0..RACES {

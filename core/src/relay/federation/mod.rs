@@ -1,10 +1,10 @@
-//! Federation: relays that the operators of each other made peers exchange messages of their agents (spec relay 15;
-//! ruling foundation-relay 13).
+//! Federation: relays that the operators of each other made peers exchange messages of their agents (decision
+//! peer-deliveries).
 //!
 //! An agent hands a message that it encrypted and signed to its own relay ([`route`]). If nobody here has the DID, each
 //! peer is asked once whether it has ([`find`]), and the message waits in the rows of its sender ([`queue`]) until the
-//! recipient's relay took it ([`send`]) at [`deliver`]. Nobody forwards: a peer is asked for, and takes, only what is its
-//! own. `docs/federation.md` has the protocol, and what a peer can and cannot do.
+//! recipient's relay took it ([`send`]) at [`deliver`]. Nobody forwards: a peer is asked for, and takes, only what is
+//! its own. `docs/federation.md` has the protocol, and what a peer can and cannot do.
 //!
 //! | Module | What |
 //! |---|---|
@@ -46,7 +46,7 @@ pub type PeerId = [u8; 16];
 
 /// Most peers of a relay; our choice. All of them are asked for a DID that nobody here has.
 pub const MAX_PEERS: usize = 32;
-/// How long an answer of the peers holds, also that nobody has a DID, in microseconds (ruling foundation-relay 13).
+/// How long an answer of the peers holds, also that nobody has a DID, in microseconds (decision peer-deliveries).
 pub const ANSWERS_HOLD: i64 = 5 * MINUTE;
 /// The same where a peer did not answer, which may soon do.
 pub const SILENCE_HOLDS: i64 = 30 * SECOND;

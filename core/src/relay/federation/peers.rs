@@ -1,8 +1,8 @@
 //! The rows of `relay/main`: who the peers are, what they said lately, and which DIDs are theirs.
 //!
-//! A pin says at which peer an agent is and by which key it is known there. It is weak while only a peer claimed it, and
-//! strong once the agent itself signed something that came by that peer or is for it, or the operator said so. A weak pin
-//! gives way to a strong one, never the other way round while its peer is one.
+//! A pin says at which peer an agent is and by which key it is known there. It is weak while only a peer claimed it,
+//! and strong once the agent itself signed something that came by that peer or is for it, or the operator said so. A
+//! weak pin gives way to a strong one, never the other way round while its peer is one.
 
 use serde::{Deserialize, Serialize};
 
@@ -90,8 +90,8 @@ const ANSWERS: Table<(Did,), Answer> = Table::new(19);
 const ANSWERS_BY_END: Table<(Timestamp, Did), ()> = Table::new(20);
 const ANSWERS_COUNT: Table<(), u64> = Table::new(21);
 
-/// Whether a peer may speak of `did` with this key: it gives the DID, or is the one pinned for it there (ruling
-/// foundation-relay 13).
+/// Whether a peer may speak of `did` with this key: it gives the DID, or is the one pinned for it there (decision
+/// peer-deliveries).
 pub fn is_key_of(did: &Did, signing: &[u8; 32], peer: &PeerId, pin: Option<&Pin>) -> bool {
     did_bytes(signing) == *did || pin.is_some_and(|pin| pin.signing == *signing && pin.peer == *peer)
 }

@@ -1,4 +1,4 @@
-//! `POST /v1/relay/route`: an agent's message for whoever has the DID, here or at a peer (spec relay 15).
+//! `POST /v1/relay/route`: an agent's message for whoever has the DID, here or at a peer.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,5 +1,5 @@
-//! What happened with each peer. It decides nothing, so it is kept in memory and written at most once a minute (ruling
-//! foundation-relay 26), by [`crate::relay::agent::usage::flush`].
+//! What happened with each peer. It decides nothing, so it is kept in memory and written at most once a minute
+//! (decision counts-in-memory), by [`crate::relay::agent::usage::flush`].
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -42,7 +42,8 @@ pub struct Tallies {
     alone_until: AtomicI64,
 }
 
-/// How long a process takes it for granted that there is no peer: one that another process added is asked that much later.
+/// How long a process takes it for granted that there is no peer: one that another process added is asked that much
+/// later.
 const ALONE: i64 = 10 * SECOND;
 
 impl Tallies {

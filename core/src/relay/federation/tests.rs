@@ -304,9 +304,9 @@ fn there_are_at_most_32_peers() {
     put(7).unwrap();
 }
 
-/// Ruling foundation-relay 24.
+/// Decision master-key-file.
 #[test]
-fn ruling_foundation_relay_24_the_relays_key_moves_under_a_new_master_key() {
+fn the_relays_key_moves_under_a_new_master_key() {
     let scene = Scene::new(|_| Some(201));
     let before = now(key::own(&*scene.rt, false)).unwrap();
     let master = |byte| MasterKey::new(Secret::new([byte; 32]));

@@ -11,8 +11,8 @@
 //! <delivery id>
 //! ```
 //!
-//! without a line feed at the end, and sends key, timestamp, delivery id and signature in the headers below. The id of a
-//! delivery is derived from its body, so an id never means two bodies, for ever and without anything to remember.
+//! without a line feed at the end, and sends key, timestamp, delivery id and signature in the headers below. The id of
+//! a delivery is derived from its body, so an id never means two bodies, for ever and without anything to remember.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -67,8 +67,8 @@ pub struct DeliverRequest {
     pub ttl: Option<i64>,
 }
 
-/// What the sender of a message signs (spec relay 4.14). It becomes the envelope of the stored message, so that the
-/// recipient finds the signature valid (spec relay 15).
+/// What the sender of a message signs. It becomes the envelope of the stored message, so that the
+/// recipient finds the signature valid.
 pub fn envelope(from: &str, to: &str, nonce: &str, ciphertext: &str) -> String {
     // DIDs, base64 and hex need no escapes in JSON.
     let hash = ciphertext_hash(ciphertext);

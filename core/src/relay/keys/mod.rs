@@ -1,4 +1,4 @@
-//! API keys: tiers, sign-up, revocation (interface section 5; rulings foundation-relay 5 and 32).
+//! API keys: tiers, sign-up, revocation (decisions invented-names-leave-nothing and api-key-form).
 //!
 //! A key names its account actor, which holds a SHA-256 of the secret, never the secret.
 
@@ -46,7 +46,7 @@ impl Tier {
         Tier::ALL.into_iter().find(|tier| tier.as_str() == text)
     }
 
-    /// Requests a key of this tier may make (interface section 8; enterprise and bench are our choice).
+    /// Requests a key of this tier may make (enterprise and bench are our choice).
     pub const fn rate(self) -> Rate {
         match self {
             Tier::Demo => Rate::per_minute(100).burst(20),
@@ -56,7 +56,7 @@ impl Tier {
         }
     }
 
-    /// Whether answers may carry the per-network breakdown (interface section 2).
+    /// Whether answers may carry the per-network breakdown.
     pub const fn sees_networks(self) -> bool {
         !matches!(self, Tier::Demo)
     }

@@ -1,4 +1,4 @@
-//! `POST /api-keys/signup` (interface 5.1; spec intelligence 1).
+//! `POST /api-keys/signup`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

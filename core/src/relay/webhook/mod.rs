@@ -1,16 +1,17 @@
-//! Webhooks: requests that tell somebody's own server what happened (spec relay 13; interface section 6).
+//! Webhooks: requests that tell somebody's own server what happened.
 //!
 //! The queue is rows of the actor that the webhook belongs to. Whatever changes the actor writes, in the same batch,
 //! which deliveries it causes ([`enqueue`]), so nothing that happened is forgotten and nobody who causes it waits. A
 //! webhook has one delivery under way at a time: taking it up writes a lease, and only once that is durable does the
 //! runtime make the request ([`attempt`]) and record what came of it ([`Record`]), which takes up the next. When that
-//! never happens, because a process died or a wish was lost, a timer ends the lease and the delivery is made again under
-//! its id: at least once. So a slow or dead receiver delays nobody but itself, however many there are.
+//! never happens, because a process died or a wish was lost, a timer ends the lease and the delivery is made again
+//! under its id: at least once. So a slow or dead receiver delays nobody but itself, however many there are.
 //!
 //! A delivery is tried at once and then 2, 4, 8, 16 and 32 minutes after the attempt before it was due, the last at +62
-//! minutes (ruling intelligence 38), whatever `Retry-After` says. Success is any status from 200 to 299; of an answer only its head is read, and no redirect is
-//! followed. A receiver that answers 410, or that failed [`MAX_FAILURES`] attempts in a row over [`PATIENCE`] and more,
-//! is told nothing any more. At most [`MAX_WAITING`] deliveries of a webhook wait; what happens beyond is not told.
+//! minutes (decision features-dates-retries), whatever `Retry-After` says. Success is any status from 200 to 299; of an
+//! answer only its head is read, and no redirect is followed. A receiver that answers 410, or that failed
+//! [`MAX_FAILURES`] attempts in a row over [`PATIENCE`] and more, is told nothing any more. At most [`MAX_WAITING`]
+//! deliveries of a webhook wait; what happens beyond is not told.
 //!
 //! | Module | What |
 //! |---|---|
@@ -36,12 +37,12 @@ pub use routes::{DeliveryAttempt, DeliveryList, ROUTES, Replayed, RotatedSecret,
 pub(crate) use send::permitted;
 pub use send::{Job, Next, PURPOSE, SECRET, URL_PURPOSE, address, attempt, owner, post, seal_url, unsealed};
 
-/// Waits before attempts after the first, in microseconds from when the attempt before was due (interface section 6).
+/// Waits before attempts after the first, in microseconds from when the attempt before was due.
 pub const SCHEDULE: [i64; 5] = [2 * MINUTE, 4 * MINUTE, 8 * MINUTE, 16 * MINUTE, 32 * MINUTE];
 /// For a whole exchange with a receiver.
 pub const TIMEOUT: Duration = Duration::from_secs(15);
-/// How long an attempt may take from the moment it was taken up, in microseconds: it may wait for its turn, [`LATEST`], then
-/// 10 s for a place among the requests under way, takes [`TIMEOUT`], and time to record what came of it.
+/// How long an attempt may take from the moment it was taken up, in microseconds: it may wait for its turn, [`LATEST`],
+/// then 10 s for a place among the requests under way, takes [`TIMEOUT`], and time to record what came of it.
 pub(crate) const LEASE: i64 = MINUTE;
 /// How long after it was taken up an attempt may begin, in microseconds.
 pub const LATEST: i64 = 30 * SECOND;

@@ -1,4 +1,4 @@
-//! The webhooks of an agent (spec relay 13.1, 13.2).
+//! The webhooks of an agent.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -64,7 +64,7 @@ impl Query for Next {
     }
 }
 
-/// What is told of a message: what the recipient could read, and nothing that only the service could (spec relay 13.3).
+/// What is told of a message: what the recipient could read, and nothing that only the service could.
 #[derive(Serialize)]
 struct MessageEvent<'a> {
     event: &'a str,
@@ -120,8 +120,8 @@ impl Message<'_> {
         Ok(format!("v1,{}", encode_base64(&hmac_sha256(&key, content.as_bytes()))))
     }
 
-    /// Headers that let the receiver know who sent a body and which it is. While a rotation lasts the secret before signs
-    /// too: Standard Webhooks has a list for that, beside ours there is a header more.
+    /// Headers that let the receiver know who sent a body and which it is. While a rotation lasts the secret before
+    /// signs too: Standard Webhooks has a list for that, beside ours there is a header more.
     pub fn headers(&self, secret: &str, previous: Option<&str>) -> Result<Vec<(String, String)>> {
         let name = format!("x-{}-signature", self.brand);
         let mut standard = self.standard(secret)?;
@@ -140,8 +140,8 @@ impl Message<'_> {
     }
 }
 
-/// Makes the request that an actor asked for under `key` ([`crate::engine::actor::Turn::reach_out`]) and records what came of it.
-/// An error means that nothing was recorded; the actor's timer asks again.
+/// Makes the request that an actor asked for under `key` ([`crate::engine::actor::Turn::reach_out`]) and records what
+/// came of it. An error means that nothing was recorded; the actor's timer asks again.
 pub async fn attempt(rt: &dyn Runtime, actor: &ActorId, key: &str) -> Result<()> {
     let hook: Id = decode_hex_array("key", key).map_err(Error::internal)?;
     let call = |name: &str, arguments| Call { actor: actor.clone(), name: name.to_owned(), arguments };
@@ -269,9 +269,9 @@ mod tests {
 
     const PLAIN: &str = "sha256=80ec8a89ce3cd22133a1066caecb4d04fea7467657c8514d717ec42c38a5c94c";
 
-    /// Ruling foundation-relay 36: what libsodium computes over the same bodies.
+    /// Decision recorded-vectors: what libsodium computes over the same bodies.
     #[test]
-    fn ruling_foundation_relay_36_recorded_signatures_of_webhooks_are_byte_identical() {
+    fn recorded_signatures_of_webhooks_are_byte_identical() {
         let vectors = crate::crypto::recorded::load("nacl/signatures.json");
         for vector in vectors["webhooks"].as_array().unwrap() {
             let text = |name: &str| vector[name].as_str().unwrap();

@@ -1,5 +1,5 @@
-//! `heliograph ledger grant`, `freeze`, `cap`, `freeze-all`, `release` and `refund`: actions that an admin key signs here
-//! (spec ledger 14; ruling ledger 35).
+//! `heliograph ledger grant`, `freeze`, `cap`, `freeze-all`, `release` and `refund`: actions that an admin key signs
+//! here (decision ledger-for-clients).
 
 use std::path::PathBuf;
 

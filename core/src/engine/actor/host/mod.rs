@@ -9,7 +9,7 @@ use crate::engine::settings::Settings;
 use crate::intelligence::country::answer;
 use crate::{Error, Result, Timestamp};
 
-/// Most rows one operation may change (ruling foundation-relay 19).
+/// Most rows one operation may change (decision bounded-commits).
 pub const MAX_ROWS: usize = 1_000;
 
 /// The same for the ledger, whose batches pay up to 1,000 wallets at once.
@@ -18,7 +18,7 @@ pub const MAX_LEDGER_ROWS: usize = 4_000;
 /// Rows of the machinery itself, on top of [`MAX_ROWS`].
 const MACHINERY_ROWS: usize = 64;
 
-/// Most pieces of due work a runtime takes up at once (ruling foundation-relay 17).
+/// Most pieces of due work a runtime takes up at once (decision timers-and-alarms).
 pub const MAX_WORK: usize = 500;
 
 /// Tables below this number belong to the machinery; see the table numbers in `outbox`, `timers`, `documents`.
@@ -49,7 +49,8 @@ pub struct Outcome<T = Vec<u8>> {
     pub batch: Batch,
     /// Streams on this actor should look for more, once the batch is durable.
     pub wake: bool,
-    /// Requests to others to make once the batch is durable, by [`crate::engine::runtime::reach_out`]; see [`Turn::reach_out`].
+    /// Requests to others to make once the batch is durable, by [`crate::engine::runtime::reach_out`]; see
+    /// [`Turn::reach_out`].
     pub outgoing: Vec<String>,
     pub due: Due,
 }

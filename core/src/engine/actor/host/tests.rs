@@ -101,9 +101,9 @@ fn messages_arrive_once_and_in_order_however_often_they_are_carried() {
     assert_eq!(a.due, None);
 }
 
-/// Ruling foundation-relay 18.
+/// Decision outbox-order.
 #[test]
-fn ruling_18_a_refusal_comes_back_as_an_operation_and_does_not_hold_up_the_next() {
+fn a_refusal_comes_back_as_an_operation_and_does_not_hold_up_the_next() {
     let (mut world, mut a, mut b) = World::new();
     world.perform(&mut a, &Forward { to: "b".into(), count: 2, fail: Some(ErrorCode::NotFound) }).unwrap();
     world.carry(&mut a, &mut b);
@@ -111,9 +111,9 @@ fn ruling_18_a_refusal_comes_back_as_an_operation_and_does_not_hold_up_the_next(
     assert_eq!(world.read(&a).1, ["refused 0", "refused 1"]);
 }
 
-/// Ruling foundation-relay 18.
+/// Decision outbox-order.
 #[test]
-fn ruling_18_a_failing_target_is_retried_with_growing_waits_and_parked_after_seven_days() {
+fn a_failing_target_is_retried_with_growing_waits_and_parked_after_seven_days() {
     let (mut world, mut a, mut b) = World::new();
     world.perform(&mut a, &Forward { to: "b".into(), count: 1, fail: Some(ErrorCode::Unavailable) }).unwrap();
     let sent = world.now;
@@ -165,9 +165,9 @@ fn a_timer_whose_operation_fails_stays_for_later() {
     }
 }
 
-/// Ruling foundation-relay 20.
+/// Decision published-documents.
 #[test]
-fn ruling_20_a_document_is_published_at_most_once_per_interval_and_then_shows_the_latest_state() {
+fn a_document_is_published_at_most_once_per_interval_and_then_shows_the_latest_state() {
     let (mut world, mut a, _) = World::new();
     let mark = |world: &mut World, a: &mut Counter| {
         world.on(a, |space| run(space, |turn| turn.publish("probe"))).reply.unwrap();
@@ -218,9 +218,9 @@ fn earlier(counter: &mut Counter) {
     counter.store.apply(batch).unwrap();
 }
 
-/// Ruling foundation-relay 40.
+/// Decision schema-versions.
 #[test]
-fn ruling_40_rows_of_an_earlier_version_are_brought_to_the_present_one_exactly_once() {
+fn rows_of_an_earlier_version_are_brought_to_the_present_one_exactly_once() {
     let (mut world, mut a, _) = World::new();
     earlier(&mut a);
     assert_eq!(schema::SCHEMA.get(&a.store, &()).unwrap(), None);
@@ -232,9 +232,9 @@ fn ruling_40_rows_of_an_earlier_version_are_brought_to_the_present_one_exactly_o
     assert_eq!(schema::SCHEMA.get(&a.store, &()).unwrap(), Some(schema::VERSION));
 }
 
-/// Ruling foundation-relay 40.
+/// Decision schema-versions.
 #[test]
-fn ruling_40_a_query_that_comes_before_the_first_operation_sees_the_present_shape() {
+fn a_query_that_comes_before_the_first_operation_sees_the_present_shape() {
     let (world, mut a, _) = World::new();
     earlier(&mut a);
     let call = Call::query("a", &ReadProbe).unwrap();
@@ -246,9 +246,9 @@ fn ruling_40_a_query_that_comes_before_the_first_operation_sees_the_present_shap
     assert_eq!(a.store.len(), 1, "nothing was stored");
 }
 
-/// Ruling foundation-relay 40.
+/// Decision schema-versions.
 #[test]
-fn ruling_40_rows_of_a_newer_version_are_left_alone() {
+fn rows_of_a_newer_version_are_left_alone() {
     let (mut world, mut a, mut b) = World::new();
     let mut batch = Batch::default();
     batch.put(vec![14], crate::engine::kv::encode_row(&(schema::VERSION + 1)).unwrap());

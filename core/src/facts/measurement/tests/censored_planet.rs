@@ -137,9 +137,9 @@ fn what_failed_its_controls_or_was_excluded_says_nothing() {
     }
 }
 
-/// Ruling intelligence 32: without an AS number it names no network; ruling 37: the vantage point's address is not kept.
+/// Decision country-of-networks: without an AS number it names no network; the vantage point's address is not kept.
 #[test]
-fn rulings_32_and_37_a_vantage_point_is_no_network_and_its_address_is_not_kept() {
+fn and_37_a_vantage_point_is_no_network_and_its_address_is_not_kept() {
     let line = hyperquack("http", r#"{"matches_template":true}"#);
     let (_, parsed) = read(&line);
     assert_eq!((parsed[0].asn, parsed[0].contributions[0].target.as_str()), (None, "example.org"));
@@ -217,9 +217,9 @@ fn aggregation_answers_are_read_as_object_array_and_csv() {
     assert_eq!(days(&site, None).1[0].part, "web_connectivity/example.org");
 }
 
-/// Ruling intelligence 31: failures overlap the other counts in 1,343 of 2,379 rows, and every row is read.
+/// Decision import-counts: failures overlap the other counts in 1,343 of 2,379 rows, and every row is read.
 #[test]
-fn ruling_31_the_real_aggregation_is_read_whole() {
+fn the_real_aggregation_is_read_whole() {
     let Some(bytes) = sample("ooni/aggregation_country_day_2021-03.json.gz") else { return };
     let (counts, rows) = ooni_aggregation::read(&mut bytes.as_slice(), LIMIT, None, Timestamp::MAX).unwrap();
     assert_eq!((counts.lines(), counts.refused), (2_379, 1), "{counts:?}");

@@ -1,4 +1,4 @@
-//! Counts a careful importer reaches on the samples, and the traps of ruling intelligence 31.
+//! Counts a careful importer reaches on the samples, and the traps of decision import-counts.
 
 use std::collections::HashSet;
 
@@ -23,7 +23,7 @@ fn rows(bytes: &[u8]) -> (Vec<Parsed>, ImportCounts) {
 }
 
 #[test]
-fn ruling_intelligence_31_of_39_documents_28_are_read() {
+fn of_39_documents_28_are_read() {
     let Some(bytes) = sample("ooni/measurements.jsonl.gz") else { return };
     let (parsed, counts) = documents(&bytes);
     assert_eq!((counts.accepted, counts.unsupported, counts.unusable, counts.refused), (28, 11, 0, 0), "{counts:?}");
@@ -55,7 +55,7 @@ fn ruling_intelligence_31_of_39_documents_28_are_read() {
 }
 
 #[test]
-fn ruling_intelligence_31_fastpath_rows_end_as_votes_failed_or_unsupported() {
+fn fastpath_rows_end_as_votes_failed_or_unsupported() {
     let Some(bytes) = sample("ooni/fastpath_2024-01-01.jsonl.gz") else { return };
     let mut out = Vec::new();
     let counts = ooni_fastpath::import(&mut &*bytes, LIMIT, &mut |p| out.push(p)).unwrap();
@@ -90,7 +90,7 @@ fn a_confirmed_fastpath_row_says_by_what_it_was_blocked() {
 }
 
 #[test]
-fn ruling_intelligence_14_repeated_observation_rows_are_duplicates() {
+fn repeated_observation_rows_are_duplicates() {
     for (name, distinct, repeated) in [
         ("ooni/observations_KE_2023_telegram.csv.gz", 62_056, 63_385),
         ("ooni/observations_KE_2023_web_connectivity.csv.gz", 3_032, 3_023),
@@ -107,7 +107,7 @@ fn ruling_intelligence_14_repeated_observation_rows_are_duplicates() {
 }
 
 #[test]
-fn ruling_intelligence_37_addresses_of_probe_and_resolver_are_discarded() {
+fn addresses_of_probe_and_resolver_are_discarded() {
     let planted = "203.0.113.77";
     let document = format!(
         r#"{{"test_name":"web_connectivity","report_id":"r1","input":"https://example.org/","probe_cc":"ID",
@@ -144,7 +144,7 @@ fn an_array_of_documents_is_read_like_lines() {
 }
 
 #[test]
-fn ruling_intelligence_14_the_three_forms_of_one_measurement_have_one_identity() {
+fn the_three_forms_of_one_measurement_have_one_identity() {
     let document = r#"{"test_name":"telegram","report_id":"20231101T0","input":null,"probe_cc":"KE","probe_asn":"AS15808","measurement_start_time":"2023-11-01 00:18:03","test_keys":{"telegram_web_status":"ok","telegram_web_failure":null}}"#;
     let fastpath = r#"{"test_name":"telegram","report_id":"20231101T0","input":"","probe_cc":"KE","probe_asn":"15808","measurement_start_time":"2023-11-01 00:18:03","scores":{"blocking_general":0.0},"msm_failure":"f"}"#;
     let row = "test_name,report_id,input,measurement_start_time,probe_cc,probe_asn,hostname,ip,port,tcp_success\n\

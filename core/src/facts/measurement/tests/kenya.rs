@@ -1,4 +1,5 @@
-//! The Kenya proof: merged measurements to votes to network verdicts (rulings intelligence 1 to 6).
+//! The Kenya proof: merged measurements to votes to network verdicts (decisions two-blocked-hours, kenya-proof,
+//! incident-dates, controls-from-peers, half-of-a-pool and ipv6-and-probe-faults).
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -74,7 +75,7 @@ fn blocked(all: &BTreeMap<u32, NetworkVerdict>) -> Vec<u32> {
 }
 
 #[test]
-fn ruling_intelligence_1_telegram_in_kenya_is_blocked_on_the_named_networks_and_no_other() {
+fn telegram_in_kenya_is_blocked_on_the_named_networks_and_no_other() {
     let Some(parsed) = import("ooni/observations_KE_2023_telegram.csv.gz") else { return };
     let sessions = sessions(&fold(parsed, "telegram/pool"));
     assert_eq!(sessions.len(), 2_344);
@@ -104,7 +105,7 @@ fn ruling_intelligence_1_telegram_in_kenya_is_blocked_on_the_named_networks_and_
 }
 
 #[test]
-fn ruling_intelligence_6_web_rows_over_dead_ipv6_do_not_convict_clean_networks() {
+fn web_rows_over_dead_ipv6_do_not_convict_clean_networks() {
     let Some(parsed) = import("ooni/observations_KE_2023_web_connectivity.csv.gz") else { return };
     let sessions = sessions(&fold(parsed, "telegram.org"));
     for day in [21, 23, 24] {
@@ -120,14 +121,14 @@ fn ruling_intelligence_6_web_rows_over_dead_ipv6_do_not_convict_clean_networks()
     }
     for day in ["06", "28"] {
         let mut names = blocked(&verdicts(&sessions, &format!("2023-11-{day}T12:00:00Z")));
-        // Without rows from 25 to 27 November AS36926 is not graded (ruling intelligence 2).
+        // Without rows from 25 to 27 November AS36926 is not graded (decision kenya-proof).
         names.retain(|asn| *asn != 36926);
         assert_eq!(names, [0_u32; 0], "{day} Nov");
     }
 }
 
 #[test]
-fn ruling_intelligence_4_without_peers_a_failing_pool_convicts_nobody() {
+fn without_peers_a_failing_pool_convicts_nobody() {
     let Some(parsed) = import("ooni/observations_KE_2023_telegram.csv.gz") else { return };
     let alone: Vec<Session> =
         sessions(&fold(parsed, "telegram/pool")).into_iter().filter(|s| s.asn == Some(12455)).collect();
@@ -136,7 +137,7 @@ fn ruling_intelligence_4_without_peers_a_failing_pool_convicts_nobody() {
 }
 
 #[test]
-fn ruling_intelligence_15_order_and_chunks_of_rows_change_nothing() {
+fn order_and_chunks_of_rows_change_nothing() {
     let Some(parsed) = import("ooni/observations_KE_2023_telegram.csv.gz") else { return };
     let sample: Vec<Parsed> = parsed.into_iter().step_by(7).take(8_000).collect();
     let expected = fold(sample.clone(), "telegram/pool");

@@ -81,7 +81,7 @@ fn a_richer_form_replaces_a_poorer_one_whatever_comes_first() {
 }
 
 #[test]
-fn ruling_intelligence_13_absent_fields_are_left_out_of_the_vote_key() {
+fn absent_fields_are_left_out_of_the_vote_key() {
     assert_eq!(vote_key(0, b"", b""), 0);
     assert_eq!(software_of(vote_key(33771, b"", b"")), None);
     assert_eq!(software_of(vote_key(33771, b"android", b"3.8")), software_of(vote_key(0, b"android", b"3.8")));

@@ -12,7 +12,7 @@ fn key(text: &str) -> Result<String, DomainError> {
 }
 
 #[test]
-fn ruling_intelligence_29_targets_have_one_normal_form() {
+fn targets_have_one_normal_form() {
     for text in [
         "example.com",
         "EXAMPLE.com.",
@@ -92,7 +92,7 @@ fn the_published_fingerprints_are_read() {
 }
 
 #[test]
-fn ruling_intelligence_31_test_lists_of_every_layout_are_read() {
+fn test_lists_of_every_layout_are_read() {
     for (name, rows) in [("aams.csv", 2_838), ("bofh.csv", 666), ("global.csv", 1_722), ("ke.csv", 0)] {
         let Some(bytes) = sample(&format!("test-lists/{name}")) else { return };
         let counts = test_list::import(&mut &*bytes, LIMIT, &mut |_| true).unwrap();
@@ -106,7 +106,7 @@ fn ruling_intelligence_31_test_lists_of_every_layout_are_read() {
 }
 
 #[test]
-fn ruling_intelligence_28_only_whole_domains_of_a_block_list_count() {
+fn only_whole_domains_of_a_block_list_count() {
     let text = "[AutoProxy 0.2.9]\n! c\n||a.example.org\n.b.example.org\n|http://c.example.org/x\n@@||d.example.org\n\
                 /^https?/\nkeyword\n*.e.example.org\n||f.example.org/path\n";
     let mut found = Vec::new();
@@ -123,7 +123,7 @@ fn ruling_intelligence_28_only_whole_domains_of_a_block_list_count() {
 }
 
 #[test]
-fn ruling_intelligence_28_exceptions_of_a_plain_list_block_nothing() {
+fn exceptions_of_a_plain_list_block_nothing() {
     let text = "one.example\n@@two.example\n@@||three.example^\nhttp://user@four.example/\nfive@mail.example\n";
     for text in [text.to_owned(), format!("domain\n{text}")] {
         let mut found = Vec::new();

@@ -29,8 +29,9 @@ pub fn load(turn: &Turn<'_>, target: &str) -> Result<Vec<(u32, Block)>> {
     Ok(rows.into_iter().map(|((_, number), block)| (number, block)).collect())
 }
 
-/// Computes the blocks of changed days; what is left when there is no room for more. A day earlier and later belong to them: a
-/// success is a control for failures within 24 h (ruling intelligence 4). What the world should know is added to `news`.
+/// Computes the blocks of changed days; what is left when there is no room for more. A day earlier and later belong to
+/// them: a success is a control for failures within 24 h (decision controls-from-peers). What the world should know is
+/// added to `news`.
 pub fn recompute(
     turn: &mut Turn<'_>,
     target: &str,
@@ -91,9 +92,9 @@ fn next(turn: &Turn<'_>, target: &str, from: u32) -> Result<Option<u32>> {
     Ok([entry.map(block_of), rolled.map(block_of), row, asked].into_iter().flatten().min())
 }
 
-/// One block from its measurements, and whether its failures lack a control by what was measured here alone; `None` when
-/// nothing was measured in it. `elsewhere` is the share of failures in other countries, percent. What they say is counted by
-/// day on the way.
+/// One block from its measurements, and whether its failures lack a control by what was measured here alone; `None`
+/// when nothing was measured in it. `elsewhere` is the share of failures in other countries, percent. What they say is
+/// counted by day on the way.
 fn compute(
     turn: &mut Turn<'_>,
     (target, block): &(String, u32),
@@ -184,7 +185,7 @@ fn networks(own: &[Seen], peers: &Peers, broken: &[u32]) -> Vec<Heard> {
     networks.into_iter().map(heard).filter(|heard| !heard.votes.is_empty()).collect()
 }
 
-/// Networks that fail too many control sites in a block to decide anything (ruling intelligence 22).
+/// Networks that fail too many control sites in a block to decide anything (decision failing-elsewhere).
 fn control(turn: &mut Turn<'_>, block: u32) -> Result<Broken> {
     if let Some(known) = CONTROL.get(turn, &(block,))? {
         return Ok(known);

@@ -1,6 +1,7 @@
-//! What begins here as a block is compared with the other countries before it is reported: where a target fails in most of
-//! them at the same time, it is out of order, and nobody blocks it (methods 4.1 step 5). And what fails here without a control
-//! has one where it works in others (ruling intelligence 4). The world asks them and answers ([`crate::intelligence::world::Compare`]).
+//! What begins here as a block is compared with the other countries before it is reported: where a target fails in most
+//! of them at the same time, it is out of order, and nobody blocks it. And what fails here without a control has one
+//! where it works in others (decision controls-from-peers). The world asks them and answers
+//! ([`crate::intelligence::world::Compare`]).
 
 use std::collections::BTreeMap;
 
@@ -82,8 +83,8 @@ impl Compared {
     }
 }
 
-/// A block was computed and stored: asks the world where failures lack a control or does no longer, and reports the failures
-/// that the world wants to know.
+/// A block was computed and stored: asks the world where failures lack a control or does no longer, and reports the
+/// failures that the world wants to know.
 pub fn note(
     turn: &mut Turn<'_>,
     key: &BlockKey,
@@ -104,8 +105,8 @@ pub fn note(
     change(turn, key, before, Compared { owes: false, lacks_control, ..before }, news)
 }
 
-/// Asks the world about the blocks of days in which something seems to begin by what was measured here alone, or does no
-/// longer.
+/// Asks the world about the blocks of days in which something seems to begin by what was measured here alone, or does
+/// no longer.
 pub fn ask(turn: &mut Turn<'_>, target: &str, alone: &[Episode], news: &mut News) -> Result<()> {
     let block = |hour: i64| block_of(u32::try_from(hour.div_euclid(24)).unwrap_or(0));
     let rows = COMPARED.scan(turn, &COMPARED.prefix(&(target.to_owned(),)), Direction::Ascending, usize::MAX)?;

@@ -1,4 +1,4 @@
-//! What an incident says, from what it is made of (ruling intelligence 30).
+//! What an incident says, from what it is made of (decision incident-grades).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,7 +33,7 @@ const REPORT_PROBABILITY: f64 = 0.9;
 /// Smallest share of the blocked votes by which a method is named. Our choice: a network that drops connections now and
 /// then has other failures too.
 const METHOD_SHARE: f64 = 0.05;
-/// Platforms whose block is high (ruling intelligence 30): messaging, social networks, news.
+/// Platforms whose block is high (decision incident-grades): messaging, social networks, news.
 const NOT_MEDIA: [&str; 2] = ["tor", "wikipedia"];
 
 /// The kind of evidence that measurements are.
@@ -43,8 +43,8 @@ fn at_hour(hour: i64) -> Timestamp {
     Timestamp(hour.saturating_mul(HOUR))
 }
 
-/// Whether a measured event is over: 96 h measured without a blocked vote, or too old to be called blocked (ruling
-/// intelligence 12).
+/// Whether a measured event is over: 96 h measured without a blocked vote, or too old to be called blocked (decision
+/// age-limit).
 pub fn is_over(measured: &Measured, now: Timestamp) -> bool {
     measured.found.resolved.is_some() || now > stands_until(measured)
 }
@@ -119,8 +119,8 @@ fn schedule(one: &Combined<'_>) -> Option<String> {
     first.clone().filter(|_| schedules.all(|other| other == first))
 }
 
-/// The areas that are affected, none when all are. Sources describe a whole country in many words ("nationwide"), of which
-/// only exceptions say anything.
+/// The areas that are affected, none when all are. Sources describe a whole country in many words ("nationwide"), of
+/// which only exceptions say anything.
 fn areas(one: &Combined<'_>) -> Vec<String> {
     let all = is_national(one);
     let says = |area: &&String| !all || area.to_ascii_lowercase().contains("except");
@@ -165,8 +165,9 @@ fn kind(one: &Combined<'_>) -> IncidentType {
     }
 }
 
-/// Networks that were tested, their affected share and the severity. In a list of what was there when it was first measured
-/// each has a share and a severity of its own, of which the greatest counts: a network that blocks one need not block all.
+/// Networks that were tested, their affected share and the severity. In a list of what was there when it was first
+/// measured each has a share and a severity of its own, of which the greatest counts: a network that blocks one need
+/// not block all.
 fn grade(
     view: &View<'_>,
     one: &Combined<'_>,
@@ -232,7 +233,8 @@ fn only_slowed(one: &Combined<'_>) -> bool {
     one.measured.is_empty() && one.silences.is_empty() && one.events.iter().all(slowed) && !one.events.is_empty()
 }
 
-/// Suspected is one source and one network, and a silence that nobody else speaks of (rulings intelligence 24 and 30).
+/// Suspected is one source and one network, and a silence that nobody else speaks of (decisions silence-of-measurements
+/// and incident-grades).
 fn status(one: &Combined<'_>, goes_on: bool, sources: usize, networks: usize) -> Status {
     // In a list, each on a network of its own is still each on one.
     let one_each = !one.listed().is_empty() && one.measured.iter().all(|measured| is_narrow(&measured.found));
@@ -381,7 +383,8 @@ fn networks(view: &View<'_>, one: &Combined<'_>) -> Result<Vec<AffectedNetwork>>
     Ok(networks.into_values().collect())
 }
 
-/// Networks with votes, and the affected share of the weight of those with enough of them (ruling intelligence 7).
+/// Networks with votes, and the affected share of the weight of those with enough of them (decision
+/// weight-of-networks).
 fn weight(view: &View<'_>, one: &Combined<'_>) -> Result<(u32, f64)> {
     if one.measured.is_empty() {
         let silence = one.silences.iter().max_by(|a, b| a.weight.total_cmp(&b.weight));
@@ -425,8 +428,8 @@ fn signal_type(technique: Option<Technique>) -> &'static str {
 /// The rows kept, oldest first, and how many there are.
 fn evidence(view: &View<'_>, one: &Combined<'_>) -> Result<(Vec<EvidenceRow>, u64)> {
     let mut rows: Vec<EvidenceRow> = one.events.iter().map(|event| reported(view, event)).collect();
-    // Each blocked vote once, whatever series its network is blocked on. One test may vote on several series, and no event
-    // rests on more measurements than there were.
+    // Each blocked vote once, whatever series its network is blocked on. One test may vote on several series, and no
+    // event rests on more measurements than there were.
     let blocked = one.measured.iter().map(|measured| {
         let votes: u64 = measured.found.networks.iter().map(|network| u64::from(network.blocked)).sum();
         votes.min(measured.found.measurements)

@@ -1,5 +1,5 @@
-//! When blocking began and ended in this country: from stored measurements to reports to [`crate::intelligence::incidents`], by timer,
-//! a bounded piece at a time.
+//! When blocking began and ended in this country: from stored measurements to reports to
+//! [`crate::intelligence::incidents`], by timer, a bounded piece at a time.
 //!
 //! | Step | From | To |
 //! |---|---|---|
@@ -10,7 +10,7 @@
 //! | `reports` | what was found, silences, events that others report | numbered events, sent when they changed |
 //!
 //! Everything up to the numbers is a function of what is stored, whatever the order in which it came
-//! (ruling intelligence 15).
+//! (decision order-of-data).
 
 mod blocks;
 mod compared;
@@ -148,8 +148,8 @@ pub(super) fn all_again(turn: &mut Turn<'_>) -> Result<()> {
     turn.schedule("changes_spread", now, &Spread { block: None, after: None })
 }
 
-/// What an earlier program found and reported is looked at again: it took reports to stand for longer, and did not ask whether
-/// anybody saw a beginning.
+/// What an earlier program found and reported is looked at again: it took reports to stand for longer, and did not ask
+/// whether anybody saw a beginning.
 pub(crate) fn begin(turn: &mut Turn<'_>) -> Result<()> {
     if EVENTS.first(turn, &EVENTS.range())?.is_some() {
         touched_events(turn)?;
@@ -160,7 +160,7 @@ pub(crate) fn begin(turn: &mut Turn<'_>) -> Result<()> {
     }
 }
 
-/// The subject that a target belongs to (ruling intelligence 30: rows of telegram.org join telegram).
+/// The subject that a target belongs to (decision incident-grades: rows of telegram.org join telegram).
 pub(super) fn subject_of(target: &str, listed: &[Tracked]) -> String {
     match (Platform::by_key(target), target.split_once('/')) {
         (Some((platform, _)), _) => platform.slug.to_owned(),
@@ -343,8 +343,8 @@ fn subjects(turn: &mut Turn<'_>) -> Result<bool> {
     Ok(done)
 }
 
-/// Writes what is found of a subject and, by their own names, of those of its series that it can do without; how many rows
-/// changed. What the world is to be asked about is added to `news`.
+/// Writes what is found of a subject and, by their own names, of those of its series that it can do without; how many
+/// rows changed. What the world is to be asked about is added to `news`.
 fn find(turn: &mut Turn<'_>, subject: &str, roles: &[Role], news: &mut compared::News) -> Result<usize> {
     let mut series = Vec::new();
     let mut known = BTreeMap::new();

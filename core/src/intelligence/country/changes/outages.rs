@@ -1,6 +1,6 @@
-//! How a target was in other countries by spans of hours ([`super::compared`]). Where it failed in most of them it was out of
-//! order, and no network blocked it (methods 4.1 step 5). Where it worked in some, their successes are a control for failures
-//! without one (ruling intelligence 4).
+//! How a target was in other countries by spans of hours ([`super::compared`]). Where it failed in most of them it was
+//! out of order, and no network blocked it. Where it worked in some, their successes are a control for failures without
+//! one (decision controls-from-peers).
 
 use super::super::evidence::Seen;
 use super::super::instrument::failed;
@@ -52,7 +52,7 @@ pub fn add_peers(view: &impl Read, key: &str, (first, last): (u32, u32), peers: 
 
 /// Whether so many failures lack a control that they might be a block.
 pub fn lack_control(seen: &[Seen], peers: &Peers) -> bool {
-    /// Fewer never make one (ruling intelligence 3).
+    /// Fewer never make one (decision incident-dates).
     const LEAST: usize = 3;
     let waiting = seen.iter().map(|seen| &seen.session).filter(|session| session.evaluated.vote == Vote::NeedsControl);
     waiting.filter(|session| peers.vote(session) != Vote::Blocked).take(LEAST).count() == LEAST

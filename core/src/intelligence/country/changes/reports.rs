@@ -18,8 +18,8 @@ use crate::facts::reported::{Event, ioda};
 use crate::intelligence::incidents::{self, Draft, MAX_REPORTS, Record, Report};
 use crate::{Result, Timestamp};
 
-/// While something goes on, changes of counts alone are reported this often: a version per measurement would help nobody.
-/// What is over says at once what late data add, however an import was split (ruling intelligence 15).
+/// While something goes on, changes of counts alone are reported this often: a version per measurement would help
+/// nobody. What is over says at once what late data add, however an import was split (decision order-of-data).
 const COUNTS_AFTER: i64 = DAY;
 
 /// First bytes of SHA-256 over an encoded value.
@@ -117,8 +117,8 @@ impl Place {
     }
 }
 
-/// The number of each event that was reported before: of those that fit, one with the same beginning before another, one
-/// still shown before one withdrawn, and the lowest.
+/// The number of each event that was reported before: of those that fit, one with the same beginning before another,
+/// one still shown before one withdrawn, and the lowest.
 fn matched(places: &[Place], known: &BTreeMap<u64, Reported>) -> Vec<Option<u64>> {
     let mut about: BTreeMap<&str, Vec<(u64, &Reported)>> = BTreeMap::new();
     for (number, row) in known {

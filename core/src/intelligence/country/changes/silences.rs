@@ -1,5 +1,5 @@
-//! Measurements that were to be expected and did not come (ruling intelligence 24). A silence counts once the world has
-//! said that its source was heard in other countries: else it is the source that fell silent.
+//! Measurements that were to be expected and did not come (decision silence-of-measurements). A silence counts once the
+//! world has said that its source was heard in other countries: else it is the source that fell silent.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -197,8 +197,8 @@ fn load(turn: &Turn<'_>, first: i64, last: i64) -> Result<BTreeMap<u8, Vec<Volum
 /// Looks for silences that the volumes of these days can have a part in.
 fn find(turn: &mut Turn<'_>, days: Days) -> Result<()> {
     let window = SILENCE_WINDOW / 24 + 1;
-    // A silence begins up to its greatest length before a day that can end it, and as long after a day as that is part of
-    // the profile.
+    // A silence begins up to its greatest length before a day that can end it, and as long after a day as that is part
+    // of the profile.
     let first = i64::from(days.first) - SILENCE_DAYS - window;
     let last = i64::from(days.last) + PROFILE_DAYS + PROFILE_LAG + window;
     let volumes = load(turn, first - PROFILE_DAYS - PROFILE_LAG - window, last + SILENCE_DAYS + 2)?;

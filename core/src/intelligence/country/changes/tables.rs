@@ -20,7 +20,7 @@ pub const BLOCKS: Table<(String, u32), Block> = Table::new(41);
 pub const ELSEWHERE: Table<(String, u32), SpansElsewhere> = Table::new(56);
 /// What the country asked the world about a target in a block, and what the world asked it.
 pub const COMPARED: Table<(String, u32), Compared> = Table::new(123);
-/// Networks that decide nothing in a block (ruling intelligence 22).
+/// Networks that decide nothing in a block (decision failing-elsewhere).
 pub const CONTROL: Table<(u32,), Broken> = Table::new(42);
 /// Subjects whose series changed.
 pub const SUBJECTS: Table<(String,), ()> = Table::new(43);
@@ -50,8 +50,8 @@ impl Row for SpansElsewhere {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Compared {
-    /// The country asks how it is elsewhere, since by what was measured here alone a block is first believed in this block of
-    /// days (the newest hour of that, since the epoch) ...
+    /// The country asks how it is elsewhere, since by what was measured here alone a block is first believed in this
+    /// block of days (the newest hour of that, since the epoch) ...
     pub asks: Option<i64>,
     /// ... or failures lack a control: successes in other countries matter ...
     pub lacks_control: bool,
@@ -116,8 +116,8 @@ pub const SILENCES: Table<(u8, i64), SilenceRow> = Table::new(48);
 /// Days whose volume changed.
 pub const VOLUME_DAYS: Table<(u32,), ()> = Table::new(49);
 
-/// Counts by hour of each network with any, in the order of networks (0 = withheld). One row for all: they are always read
-/// together, and a fold meets most networks of a country on every day.
+/// Counts by hour of each network with any, in the order of networks (0 = withheld). One row for all: they are always
+/// read together, and a fold meets most networks of a country on every day.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Volumes(pub Vec<(u32, Day)>);
 impl Row for Volumes {

@@ -100,14 +100,14 @@ fn drafts(measured: &[Measured], silences: &[Silence], events: &[Event]) -> Vec<
         combine(measured, silences, events, &[]).iter().map(|one| draft::draft(&view, one).unwrap()).collect()
     };
     let drafts = make(events);
-    assert_eq!(drafts, make(&reversed), "ruling intelligence 15: the order of reports does not matter");
+    assert_eq!(drafts, make(&reversed), "decision order-of-data: the order of reports does not matter");
     drafts
 }
 
-/// Ruling intelligence 24 with the reports of others: a nationwide shutdown seen as silence is one incident, and it is
-/// censorship only where somebody says so.
+/// Decision silence-of-measurements with the reports of others: a nationwide shutdown seen as silence is one incident,
+/// and it is censorship only where somebody says so.
 #[test]
-fn ruling_intelligence_24_a_shutdown_seen_as_silence_is_one_incident_with_its_reports() {
+fn a_shutdown_seen_as_silence_is_one_incident_with_its_reports() {
     use EventKind::{Outage, Shutdown};
     let seen = [silence(10, 58)];
     let kind = |events: &[Event]| {
@@ -133,7 +133,8 @@ fn ruling_intelligence_24_a_shutdown_seen_as_silence_is_one_incident_with_its_re
     assert_eq!(drafts(&[], &seen, &[event("later", Outage, Cause::Unknown, 200, 210)]).len(), 2);
 }
 
-/// A service was slowed for a year, and its source says so still; then it was blocked: two incidents, each by its own word.
+/// A service was slowed for a year, and its source says so still; then it was blocked: two incidents, each by its own
+/// word.
 #[test]
 fn what_was_slowed_and_what_was_blocked_later_are_two_incidents() {
     let slow = Event {
@@ -182,8 +183,8 @@ fn regional(id: &str, area: &str, from: i64, to: i64) -> Event {
     Event { scope: Scope::Regional, areas, ..event(id, EventKind::Shutdown, Cause::Ordered, from, to) }
 }
 
-/// A shutdown of months in one area has a cause of its own: neither does a short national outage amid it become a part of
-/// it, nor do shutdowns elsewhere.
+/// A shutdown of months in one area has a cause of its own: neither does a short national outage amid it become a part
+/// of it, nor do shutdowns elsewhere.
 #[test]
 fn a_long_shutdown_of_an_area_does_not_swallow_what_happens_elsewhere_meanwhile() {
     let events = [
@@ -258,9 +259,9 @@ fn a_bare_end_is_the_whole_last_day_however_the_beginning_is_written() {
     }
 }
 
-/// Ruling intelligence 30: a second source makes a suspicion more, and its words come along.
+/// Decision incident-grades: a second source makes a suspicion more, and its words come along.
 #[test]
-fn ruling_intelligence_30_reports_corroborate_what_was_measured_at_that_time() {
+fn reports_corroborate_what_was_measured_at_that_time() {
     let named = |from: i64, to: i64| Event {
         services: vec!["Telegram".to_owned()],
         occasion: Some("exam".to_owned()),
@@ -287,10 +288,10 @@ fn naming(id: &str, services: &[&str], from: i64, to: i64) -> Event {
     Event { services, ..event(id, EventKind::Block, Cause::Ordered, from, to) }
 }
 
-/// Ruling intelligence 30: a block of services is no shutdown, whatever the services are, and a domain is not graded as a
-/// platform.
+/// Decision incident-grades: a block of services is no shutdown, whatever the services are, and a domain is not graded
+/// as a platform.
 #[test]
-fn ruling_intelligence_30_a_block_is_never_a_shutdown() {
+fn a_block_is_never_a_shutdown() {
     let found = drafts(&[], &[], &[naming("g", &["grindr.com"], 0, 48), naming("s", &["skype.com"], 10, 48)]);
     let seen: Vec<_> = found.iter().map(|draft| (draft.subject.as_str(), draft.severity, draft.kind)).collect();
     let expected = |subject| (subject, Severity::Medium, IncidentType::Censorship);
@@ -313,9 +314,10 @@ fn ruling_intelligence_30_a_block_is_never_a_shutdown() {
     assert_eq!(both.len(), 2);
 }
 
-/// Ruling intelligence 30, for the platforms of an imported target list: by slug where measured, by slug or host where told.
+/// Decision incident-grades, for the platforms of an imported target list: by slug where measured, by slug or host
+/// where told.
 #[test]
-fn ruling_intelligence_30_platforms_of_target_lists_are_graded_as_platforms() {
+fn platforms_of_target_lists_are_graded_as_platforms() {
     let (actor, mut store, settings) = (ActorId::new(Kind::Country, "IT"), MemoryStore::default(), Settings::default());
     let role = crate::facts::subject::Role { key: "hub.example".to_owned(), essential: true };
     let hub = Tracked { slug: "hub".to_owned(), label: "Hub".to_owned(), roles: vec![role] };
@@ -354,8 +356,8 @@ fn services_of_a_report_that_nobody_measured_are_not_lost_beside_one_that_was() 
     assert_eq!(seen, expected.map(|(services, evidence)| (services.to_owned(), evidence)));
 }
 
-/// A block that a table says goes on corroborates what is measured of it later; lost connectivity without an end does not
-/// bind what follows.
+/// A block that a table says goes on corroborates what is measured of it later; lost connectivity without an end does
+/// not bind what follows.
 #[test]
 fn a_block_that_goes_on_is_one_cause_with_what_is_measured_later() {
     let open = Event {
@@ -376,7 +378,7 @@ fn a_block_that_goes_on_is_one_cause_with_what_is_measured_later() {
     assert_eq!(drafts(&[], &[], &[lost("a", 0), lost("b", 300)]).len(), 2);
 }
 
-/// Ruling intelligence 30 grades shutdowns; what is slowed is one step less, until somebody says that it was cut off.
+/// Decision incident-grades grades shutdowns; what is slowed is one step less, until somebody says that it was cut off.
 #[test]
 fn a_slowed_network_is_graded_and_named_as_slowed() {
     let slow = event("t", EventKind::Throttling, Cause::Ordered, 0, 24);
@@ -452,9 +454,9 @@ fn stored_events_are_reported_once() {
     assert_eq!(run(&mut store, 2), 0, "nothing is marked any more");
 }
 
-/// Ruling intelligence 16: a number stays with its event when late reports bring another one that began earlier.
+/// Decision incident-ids: a number stays with its event when late reports bring another one that began earlier.
 #[test]
-fn ruling_intelligence_16_numbers_stay_with_their_areas_when_late_reports_come_between() {
+fn numbers_stay_with_their_areas_when_late_reports_come_between() {
     let mut store = MemoryStore::default();
     let mut report = |area: &str, from: i64| {
         let shutdown = regional(area, area, from, from + 24);

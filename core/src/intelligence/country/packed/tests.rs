@@ -151,9 +151,9 @@ fn damaged_rows_are_errors_and_never_a_panic() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
-    /// Ruling intelligence 15: the layout depends on what is stored alone, also after something was taken away.
+    /// Decision order-of-data: the layout depends on what is stored alone, also after something was taken away.
     #[test]
-    fn ruling_intelligence_15_any_order_and_any_removal_leaves_the_rows_of_what_is_left(
+    fn any_order_and_any_removal_leaves_the_rows_of_what_is_left(
         cells in prop::collection::vec((30u32..70, 1u32..4, 0u32..900, 1u32..1_200), 1..20),
         order in any::<prop::sample::Index>(),
         gone in (30u32..70, 0u32..20),

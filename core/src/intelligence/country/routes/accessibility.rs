@@ -1,4 +1,4 @@
-//! `/v1/accessibility/*` (spec intelligence 5.9-5.12).
+//! `/v1/accessibility/*`.
 
 use std::collections::BTreeSet;
 
@@ -63,7 +63,8 @@ pub struct CheckBody {
     /// The platform that the domain is a role of; of a check of one domain.
     #[serde(skip_serializing_if = "Option::is_none")]
     platform: Option<PlatformLead>,
-    /// The latest incident about the domain or its platform here, where its status is unknown; of a check of one domain.
+    /// The latest incident about the domain or its platform here, where its status is unknown; of a check of one
+    /// domain.
     #[serde(skip_serializing_if = "Option::is_none")]
     latest_incident: Option<IncidentLead>,
     summary: String,
@@ -154,7 +155,7 @@ pub async fn batch(cx: Cx) -> Result<Response> {
     let answers = question.ask_briefly(&*cx.rt, subjects.iter().map(|(_, subject)| subject.clone()).collect()).await?;
     let licences: Vec<String> = answers.iter().flat_map(|answer| answer.licences.clone()).collect();
     let now = cx.now();
-    // A client looks for the rows by the words in which it asked (spec intelligence 5.9): one that it wrote in two ways has two.
+    // A client looks for the rows by the words in which it asked: one that it wrote in two ways has two.
     let asked = subjects
         .into_iter()
         .zip(answers)
@@ -437,7 +438,7 @@ async fn service_page(cx: &Cx) -> Result<Response> {
             blocking_method: answer.methods.first().cloned(),
             confidence: answer.confidence,
             evidence_count: answer.evidence_count,
-            // Of what was never measured it is the time of the answer (ruling intelligence 27).
+            // Of what was never measured it is the time of the answer (decision counts-and-basis).
             last_checked: answer.seen().map_or_else(|| now.clone(), |seen| seen.to_string()),
             stale_since: answer.stale_since.map(|since| since.to_string()),
             methods: answer.methods,

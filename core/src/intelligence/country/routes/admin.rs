@@ -1,4 +1,5 @@
-//! The operator's routes: removing a source, computing verdicts again (rulings intelligence 35 and 40).
+//! The operator's routes: removing a source, computing verdicts again (decisions licence-and-removal and
+//! dumps-and-recompute).
 
 use std::collections::BTreeSet;
 
@@ -89,7 +90,8 @@ pub async fn drop_source(cx: Cx) -> Result<Response> {
     runtime::call(&*cx.rt, world::actor().name, &ForgetImports { source: name.to_owned() }).await?;
     match part {
         Part::Everywhere(task) => {
-            // An import may be about to tell of a country that nothing was known of, and block lists may be all that is.
+            // An import may be about to tell of a country that nothing was known of, and block lists may be all that
+            // is.
             let all = starter::Country::all().iter().map(|country| country.code.to_owned()).collect();
             start(&cx, name, task, all).await
         }

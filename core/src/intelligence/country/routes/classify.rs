@@ -1,4 +1,4 @@
-//! `POST /v1/measurement/classify` (ruling intelligence 8).
+//! `POST /v1/measurement/classify` (decision classify-one-document).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! `/data/*` and `/v1/censorship-index*` (spec intelligence 3).
+//! `/data/*` and `/v1/censorship-index*`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -179,7 +179,7 @@ pub struct IspsBody {
 /// Of a network that was measured and of which no measurement says anything.
 const UNKNOWN_LEVEL: &str = "unknown";
 
-/// Bands of spec intelligence 0.4.
+/// Bands of scores.
 fn threat_level(rate: f64) -> &'static str {
     match rate {
         rate if rate > ISP_CRITICAL_RATE => "critical",

@@ -1,4 +1,4 @@
-//! `POST /hydra/v1/detect` and `/detect/batch` (interface 2 and 4.1).
+//! `POST /hydra/v1/detect` and `/detect/batch`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! `/data/domain/{domain}` (spec intelligence 3.8), and what is known of a site without asking every country.
+//! `/data/domain/{domain}`, and what is known of a site without asking every country.
 
 use std::collections::BTreeSet;
 
@@ -73,7 +73,7 @@ pub struct DomainBody {
     as_of: Option<String>,
 }
 
-/// When somebody looked last (ruling intelligence 11).
+/// When somebody looked last (decision answers-about-a-time).
 #[derive(Debug, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Freshness {
@@ -265,8 +265,8 @@ impl Surveyed {
         Surveyed { code, suspect: true, measured: None }
     }
 
-    /// Whether it may have measurements from this day on: one that was measured last before it has none. What a list says
-    /// is dated by the list, so where one may, the country is asked.
+    /// Whether it may have measurements from this day on: one that was measured last before it has none. What a list
+    /// says is dated by the list, so where one may, the country is asked.
     pub fn may_know_since(&self, day: i64) -> bool {
         self.suspect || self.measured.is_some_and(|last| last.day() >= day)
     }

@@ -19,8 +19,8 @@ pub struct HealthBody {
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct Checks {
-    /// `ok`; `unavailable` when storage does not answer; `failing` when it takes no writes; `damaged` when parts of what is
-    /// stored are.
+    /// `ok`; `unavailable` when storage does not answer; `failing` when it takes no writes; `damaged` when parts of
+    /// what is stored are.
     database: &'static str,
     /// `ok`, or why writes fail, in the words of the system.
     writes: String,
@@ -32,7 +32,7 @@ struct Checks {
     model: String,
 }
 
-/// Always 200 while the process answers: probes and monitors gate on it (spec intelligence 2.7).
+/// Always 200 while the process answers: probes and monitors gate on it.
 pub async fn health(cx: Cx) -> Result<Response> {
     let measured = runtime::query(&*cx.rt, world::actor().name, &AnyScore).await;
     let storage = cx.rt.storage();

@@ -1,8 +1,8 @@
-//! `/data/domain/{domain}/history` (spec intelligence 3.9).
+//! `/data/domain/{domain}/history`.
 //!
-//! A popular site has thousands of days and countries in it, so the answer is written from the packed days that the world
-//! keeps ([`crate::intelligence::world::Chronicle`]), with nothing in between, and its tag is one of what it is written from. A year in
-//! all countries takes megabytes; such an answer is written while it is sent.
+//! A popular site has thousands of days and countries in it, so the answer is written from the packed days that the
+//! world keeps ([`crate::intelligence::world::Chronicle`]), with nothing in between, and its tag is one of what it is
+//! written from. A year in all countries takes megabytes; such an answer is written while it is sent.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,5 +1,5 @@
-//! Reading countries, targets and times. Of countries, lower case is accepted and what is not two letters is 400. Two letters
-//! that are no code are 404 (interface section 7), but a question about a site in a country is answered: unknown.
+//! Reading countries, targets and times. Of countries, lower case is accepted and what is not two letters is 400. Two
+//! letters that are no code are 404, but a question about a site in a country is answered: unknown.
 
 use crate::engine::http::{Cx, known_time};
 use crate::facts::starter::Country;

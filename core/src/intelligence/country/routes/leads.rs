@@ -1,5 +1,5 @@
-//! What an answer about a site leads on to (ruling second look T7): the platform that it is a role of with that platform's
-//! status, and the latest incident about either where today is not known.
+//! What an answer about a site leads on to (decision answers-lead-on): the platform that it is a role of with that
+//! platform's status, and the latest incident about either where today is not known.
 
 use schemars::JsonSchema;
 use serde::Serialize;

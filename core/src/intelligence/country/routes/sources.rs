@@ -1,5 +1,5 @@
-//! `GET /data/sources`: every source with licence, freshness, counts and errors (ruling intelligence 40; an extension of
-//! the interface).
+//! `GET /data/sources`: every source with licence, freshness, counts and errors (decision dumps-and-recompute; an
+//! extension of the interface).
 
 use std::collections::BTreeMap;
 
@@ -205,8 +205,8 @@ pub async fn sources(cx: Cx) -> Result<Response> {
     for (kind, name, what, licence) in LISTS {
         let id = kind.as_str();
         let import = imports.get(id);
-        // Countries say what block lists name there. Other lists are read where they are needed, and nobody counts them as a
-        // whole: what the last import found stands for them.
+        // Countries say what block lists name there. Other lists are read where they are needed, and nobody counts them
+        // as a whole: what the last import found stands for them.
         let found = import.map(|row| row.counts.accepted + row.counts.duplicate).unwrap_or_default();
         let last = SourceRows { rows: found, countries: 0, newest: import.map(|row| row.ended) };
         let rows = rows.remove(id).unwrap_or(last);

@@ -25,9 +25,10 @@ fn assert_never_more_blocked(statuses: &[String], what: &str) {
     assert_eq!(statuses.last().unwrap(), "unknown", "{what}: everything ages");
 }
 
-/// Rulings intelligence 1, 7 and 12: clean networks are measured less and age first; the one that blocks is left.
+/// Decisions two-blocked-hours, weight-of-networks and age-limit: clean networks are measured less and age first; the
+/// one that blocks is left.
 #[test]
-fn rulings_intelligence_7_12_ageing_alone_never_makes_a_country_blocked() {
+fn ageing_alone_never_makes_a_country_blocked() {
     for (clean_votes, blocking_days) in [(5, 1), (6, 9), (12, 20), (40, 29)] {
         let server = Server::start();
         let mut parts = vec![HEADER.to_owned()];
@@ -45,9 +46,9 @@ fn rulings_intelligence_7_12_ageing_alone_never_makes_a_country_blocked() {
     }
 }
 
-/// Ruling intelligence 7: new evidence may make the block, once it is the only network that is measured.
+/// Decision weight-of-networks: new evidence may make the block, once it is the only network that is measured.
 #[test]
-fn rulings_intelligence_7_12_a_new_vote_decides_by_the_networks_that_have_a_verdict_then() {
+fn a_new_vote_decides_by_the_networks_that_have_a_verdict_then() {
     let server = Server::start();
     let clean: String = (2..6).map(|asn| rows("IT", asn, "example.org", "2025-06-01", 0..8, false)).collect();
     let blocked = rows("IT", 1, "example.org", "2025-06-02", 0..8, true);
@@ -67,7 +68,7 @@ fn rulings_intelligence_7_12_a_new_vote_decides_by_the_networks_that_have_a_verd
 
 /// The same on real rows, cut off at several days as if measuring had stopped then.
 #[test]
-fn rulings_intelligence_7_12_kenya_cut_off_anywhere_never_becomes_blocked_by_waiting() {
+fn kenya_cut_off_anywhere_never_becomes_blocked_by_waiting() {
     let Some(telegram) = shared("ooni/observations_KE_2023_telegram.csv.gz") else { return };
     let mut text = String::new();
     std::io::Read::read_to_string(&mut flate2::read::MultiGzDecoder::new(telegram.as_slice()), &mut text).unwrap();

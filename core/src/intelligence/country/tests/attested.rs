@@ -94,10 +94,10 @@ fn attestations_stand_beside_measurements_weighted_by_trust_and_never_decide() {
     assert!(server.detect("IT", "example.org", None)["attestations"].is_null(), "they are old by now");
 }
 
-/// Ruling foundation-relay 25: attestations that independent measured verdicts agree with later anchor their authors, the
+/// Decision anchored-weight: attestations that independent measured verdicts agree with later anchor their authors, the
 /// first one most.
 #[test]
-fn ruling_foundation_relay_25_measurements_that_agree_later_anchor_the_first_who_said_so() {
+fn measurements_that_agree_later_anchor_the_first_who_said_so() {
     let server = Server::start();
     let [first, second, wrong, late] = [(); 4].map(|()| server.agent());
     for domain in ["a.org", "b.org", "c.org", "d.org"] {
@@ -129,10 +129,10 @@ fn ruling_foundation_relay_25_measurements_that_agree_later_anchor_the_first_who
     assert!(trust["components"]["attestation_accuracy"].as_f64().unwrap() < 0.4, "{trust}");
 }
 
-/// Ruling foundation-relay 25: one network is not independent evidence, what was measured before the attestation neither,
+/// Decision anchored-weight: one network is not independent evidence, what was measured before the attestation neither,
 /// and that a site works which nobody had measured is no news.
 #[test]
-fn ruling_foundation_relay_25_nothing_is_earned_by_saying_what_was_known_or_likely() {
+fn nothing_is_earned_by_saying_what_was_known_or_likely() {
     let server = Server::start();
     let [lone, reader, guesser] = [(); 3].map(|()| server.agent());
     server.attest(&lone, "domain-blocked", "lone.org");

@@ -1,4 +1,5 @@
-//! What one turn may cost: a step of the edge has 30 s of CPU and 128 MB, so a large import is worked off in many turns.
+//! What one turn may cost: a step of the edge has 30 s of CPU and 128 MB, so a large import is worked off in many
+//! turns.
 
 use std::cell::Cell;
 
@@ -13,7 +14,7 @@ use crate::facts::measurement::outcome::Judgement;
 use crate::facts::measurement::{Contribution, Form, Outcome, Parsed, TargetKey, Witness};
 use crate::facts::verdict::RuleId;
 
-/// Sites of the largest country that is planned for (issue: cost).
+/// Sites of the largest country that is planned for.
 const SITES: u32 = 2_000;
 /// Most rows that a turn may read: every site's latest verdict twice over, and what judging some of them takes.
 const MOST_READ: usize = 3 * SITES as usize;

@@ -1,4 +1,4 @@
-//! No answer says more than its probability, whatever was measured (second look T1).
+//! No answer says more than its probability, whatever was measured (decision one-probability).
 
 use http::Method;
 use serde_json::{Value, json};

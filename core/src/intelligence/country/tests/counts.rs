@@ -49,9 +49,9 @@ fn spec_intelligence_3_a_measurement_counts_once_and_measurement_count_is_of_a_w
     assert_eq!(then["ooni"]["measurementCount"], 5, "{then}");
 }
 
-/// Ruling intelligence 33: sessions are sessions, not what they say of how many sites.
+/// Decision index-with-little-data: sessions are sessions, not what they say of how many sites.
 #[test]
-fn ruling_intelligence_33_the_floor_counts_each_session_once() {
+fn the_floor_counts_each_session_once() {
     let server = Server::start();
     let mut text = HEADER.to_owned();
     for site in 0..20 {
@@ -73,7 +73,7 @@ fn spec_intelligence_3_9_a_day_of_a_service_counts_each_measurement_once() {
     let server = Server::start();
     import(&server, &telegram);
     let metadata = &server.ok("/data/censorship-index.json")["metadata"];
-    assert_eq!(metadata["totalMeasurements"], 2_344, "ruling intelligence 13: 2,344 measurements: {metadata}");
+    assert_eq!(metadata["totalMeasurements"], 2_344, "decision vote-per-hour: 2,344 measurements: {metadata}");
     let path = "/data/domain/telegram/history?country=KE&days=60&as_of=2023-12-10T00:00:00Z";
     let history = server.ok(path);
     assert!(history["summary"]["totalDataPoints"].as_u64().unwrap() <= 2_344, "{}", history["summary"]);
@@ -97,10 +97,10 @@ fn spec_intelligence_3_8_total_blocking_isps_counts_networks_of_every_country() 
     }
 }
 
-/// Ruling intelligence 13: a vote is one per network, target and hour, so that one probe that measures all the time decides
-/// no rate; and what rankings say of one country is what the country says.
+/// Decision vote-per-hour: a vote is one per network, target and hour, so that one probe that measures all the time
+/// decides no rate; and what rankings say of one country is what the country says.
 #[test]
-fn ruling_intelligence_13_a_probe_that_measures_all_the_time_has_no_greater_say() {
+fn a_probe_that_measures_all_the_time_has_no_greater_say() {
     let server = Server::start();
     let clear = ["one.example", "two.example"].map(|host| rows("IT", 1, host, RECENT, 0..5, false)).concat();
     // Fifty measurements in each of two hours.
@@ -167,9 +167,9 @@ fn answers_about_one_country_count_that_country_alone_and_keep_their_tag() {
     }
 }
 
-/// Ruling intelligence 11: what has just come in is not too old.
+/// Decision answers-about-a-time: what has just come in is not too old.
 #[test]
-fn ruling_intelligence_11_what_has_just_come_in_is_not_stale() {
+fn what_has_just_come_in_is_not_stale() {
     let server = Server::start();
     let text = format!("{HEADER}{}", rows("IT", 1, "one.example", RECENT, 0..8, true));
     server.import(ImportKind::OoniObservations, Options::default(), text.as_bytes());
@@ -178,9 +178,9 @@ fn ruling_intelligence_11_what_has_just_come_in_is_not_stale() {
     }
 }
 
-/// Ruling intelligence 15: what is over has the same numbers however an import was split.
+/// Decision order-of-data: what is over has the same numbers however an import was split.
 #[test]
-fn ruling_intelligence_15_an_incident_that_is_over_counts_late_measurements_at_once() {
+fn an_incident_that_is_over_counts_late_measurements_at_once() {
     let part = |second: u32| -> String {
         let start = format!("2025-11-10T00:00:0{second}Z");
         let on = |asn: u32| {

@@ -39,9 +39,9 @@ fn filled(pieces: &[String]) -> Server {
     server
 }
 
-/// Ruling intelligence 15: any permutation, split or repeat of the same input yields the same counts.
+/// Decision order-of-data: any permutation, split or repeat of the same input yields the same counts.
 #[test]
-fn ruling_intelligence_15_days_are_the_same_in_whatever_order_and_however_often_their_measurements_come() {
+fn days_are_the_same_in_whatever_order_and_however_often_their_measurements_come() {
     let mut pieces = pieces();
     let expected = page(&filled(&pieces));
     assert_eq!(expected["available"], json!(true), "{expected}");
@@ -54,9 +54,9 @@ fn ruling_intelligence_15_days_are_the_same_in_whatever_order_and_however_often_
     assert_eq!(page(&filled(&pieces)), expected);
 }
 
-/// Ruling intelligence 35: removing a source leaves nothing of it in the counts.
+/// Decision licence-and-removal: removing a source leaves nothing of it in the counts.
 #[test]
-fn ruling_intelligence_35_nothing_of_a_removed_source_is_left_in_the_days() {
+fn nothing_of_a_removed_source_is_left_in_the_days() {
     let server = filled(&pieces());
     let answer = server.request(Method::DELETE, "/v1/admin/sources/ooni", &[("x-admin-key", ADMIN)], b"");
     assert_eq!(answer.status, 200);

@@ -1,5 +1,5 @@
-//! What fails in most countries at once is out of order. Nobody blocks it then, whatever was measured in one of them alone
-//! (methods 4.1 step 5); a block in one country stands beside it.
+//! What fails in most countries at once is out of order. Nobody blocks it then, whatever was measured in one of them
+//! alone; a block in one country stands beside it.
 
 use futures_util::FutureExt;
 use http::Method;
@@ -70,9 +70,10 @@ fn what_is_out_of_order_everywhere_is_no_block_anywhere_and_never_reported_as_on
     }
 }
 
-/// Ruling intelligence 15: the countries may come one after the other. What was a block as far as anybody knew is withdrawn.
+/// Decision order-of-data: the countries may come one after the other. What was a block as far as anybody knew is
+/// withdrawn.
 #[test]
-fn ruling_intelligence_15_what_turns_out_to_be_out_of_order_everywhere_is_withdrawn_in_any_order() {
+fn what_turns_out_to_be_out_of_order_everywhere_is_withdrawn_in_any_order() {
     let host = TARGETS[1];
     for order in [[0, 1, 2, 3, 4, 5, 6], [6, 5, 4, 3, 2, 1, 0]] {
         let server = Server::start();
@@ -136,10 +137,10 @@ fn what_often_fails_everywhere_is_rarely_a_block_anywhere() {
     assert!(all * 4 <= alone, "{all} with the others, {alone} each alone");
 }
 
-/// Ruling intelligence 4: the same site on other networks is a control, in other countries too. Where the test helpers are
-/// blocked there is no other.
+/// Decision controls-from-peers: the same site on other networks is a control, in other countries too. Where the test
+/// helpers are blocked there is no other.
 #[test]
-fn ruling_intelligence_4_a_site_that_all_networks_block_has_a_control_in_other_countries() {
+fn a_site_that_all_networks_block_has_a_control_in_other_countries() {
     let host = TARGETS[1];
     let blocked = |country: &str| {
         let part = hourly(country, host, 400, |_, _| true);

@@ -203,7 +203,7 @@ fn the_import_endpoint_is_the_operators_and_bounded() {
 }
 
 #[test]
-fn ruling_intelligence_8_documents_are_classified_one_by_one_and_in_batches() {
+fn documents_are_classified_one_by_one_and_in_batches() {
     let server = Server::start();
     for body in [json!({}), json!({ "measurements": [] }), json!({ "measurement": 7 }), json!({ "measurements": [1] })]
     {
@@ -263,7 +263,7 @@ fn a_network_has_its_place_among_those_of_its_country_also_after_they_change() {
     server.upload("ooni-observations", data.as_bytes());
     server.settle();
     expect(&[3, 1, 2, 4]);
-    // Six measurements make no score, whatever they say (ruling second look T8).
+    // Six measurements make no score, whatever they say (decision what-numbers-mean).
     let few = server.ok("/v1/isp/AS4/profile");
     let shown = (&few["compositeScore"], &few["insufficientData"], &few["blockRate"], &few["measurements"]);
     assert_eq!(shown, (&json!(0.0), &json!(true), &json!(1.0), &json!(6)), "{few}");

@@ -56,9 +56,9 @@ fn five_hours_on_all_networks_at_once_are_an_incident_and_on_one_they_are_none()
     assert_eq!(incidents(&server, "FR"), []);
 }
 
-/// Ruling intelligence 15: whichever network comes first, and across the border of the stored blocks (of 30 days).
+/// Decision order-of-data: whichever network comes first, and across the border of the stored blocks (of 30 days).
 #[test]
-fn ruling_intelligence_15_blocks_of_few_hours_come_out_the_same_in_any_order() {
+fn blocks_of_few_hours_come_out_the_same_in_any_order() {
     let parts: Vec<String> = (1..=4)
         .map(|asn| days("IT", asn, 44, |day, hour| asn <= 2 && (12..40).contains(&day) && (18..22).contains(&hour)))
         .collect();

@@ -1,4 +1,5 @@
-//! Histories of sites are joined from the days that countries tell the world, and say what each country would say itself.
+//! Histories of sites are joined from the days that countries tell the world, and say what each country would say
+//! itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -104,9 +105,9 @@ fn a_history_is_what_each_country_says_however_its_measurements_came() {
     assert!(text.starts_with("date,country,status,blockRate,measurements,license\r\n2025-12-31,IT,"), "{text}");
 }
 
-/// Ruling intelligence 35: what a removed source measured is in no history either.
+/// Decision licence-and-removal: what a removed source measured is in no history either.
 #[test]
-fn ruling_intelligence_35_a_removed_source_leaves_no_day() {
+fn a_removed_source_leaves_no_day() {
     let server = Server::start();
     add(&server, &[measured("IT", &["2025-12-30"], true)]);
     assert_eq!(same(&server, 30), 1);

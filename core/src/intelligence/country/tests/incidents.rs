@@ -82,9 +82,10 @@ fn found(server: &Server, country: &str) -> Vec<Found> {
     rows.filter(|(key, _)| range.contains(key)).map(|(_, value)| decode_row(&value).unwrap()).collect()
 }
 
-/// Rulings intelligence 2, 3 and 30: one incident with its networks and dates, from either file and from both.
+/// Decisions kenya-proof, incident-dates and incident-grades: one incident with its networks and dates, from either
+/// file and from both.
 #[test]
-fn rulings_intelligence_2_3_30_kenya_2023_is_one_incident() {
+fn kenya_2023_is_one_incident() {
     let Some(telegram) = shared(TELEGRAM) else { return };
     let Some(web) = shared(WEB) else { return };
     let server = Server::start();
@@ -117,7 +118,7 @@ fn rulings_intelligence_2_3_30_kenya_2023_is_one_incident() {
     let (end, over) = (both.draft.end.unwrap(), both.draft.resolved.unwrap());
     assert!((96 * HOUR..=100 * HOUR).contains(&over.since(end)), "last blocked {end}, resolved {over}");
     assert!(both.draft.declared.unwrap().since(both.draft.start) <= 48 * HOUR, "{:?}", both.draft.declared);
-    // The other order, with the first rolled up before the second comes (ruling intelligence 10).
+    // The other order, with the first rolled up before the second comes (decision rollup-after-400-days).
     let other = Server::start();
     other.import(ImportKind::OoniObservations, Options::default(), &web);
     let rolled =
@@ -178,9 +179,9 @@ fn drafts(server: &Server, country: &str) -> Vec<Draft> {
     drafts
 }
 
-/// Ruling intelligence 15: the order and the pieces of the input change nothing but sequence numbers.
+/// Decision order-of-data: the order and the pieces of the input change nothing but sequence numbers.
 #[test]
-fn ruling_intelligence_15_any_permutation_and_any_split_gives_the_same_incidents() {
+fn any_permutation_and_any_split_gives_the_same_incidents() {
     let lines = country();
     let all = server(&[lines.concat()]);
     let expected = drafts(&all, "IT");
@@ -212,9 +213,9 @@ fn ruling_intelligence_15_any_permutation_and_any_split_gives_the_same_incidents
     }
 }
 
-/// Ruling intelligence 3: flapping is one incident, and its pattern is told.
+/// Decision incident-dates: flapping is one incident, and its pattern is told.
 #[test]
-fn ruling_intelligence_3_flapping_is_one_incident_with_its_hours() {
+fn flapping_is_one_incident_with_its_hours() {
     let server = server(&country());
     let incident = incidents(&server, "IT").into_iter().find(|i| i.draft.subject == "flapping.example").unwrap();
     let draft = incident.draft;
@@ -224,10 +225,10 @@ fn ruling_intelligence_3_flapping_is_one_incident_with_its_hours() {
     assert_eq!((draft.severity, draft.methods), (Severity::Low, vec!["tls-reset".to_owned()]));
 }
 
-/// Ruling intelligence 29: a platform is blocked when a role is that it cannot do without. A host of links is an incident
-/// of its own, and becomes the platform's when its web site is blocked too.
+/// Decision keys-and-roles: a platform is blocked when a role is that it cannot do without. A host of links is an
+/// incident of its own, and becomes the platform's when its web site is blocked too.
 #[test]
-fn ruling_intelligence_29_a_host_that_a_platform_can_do_without_is_not_the_platform() {
+fn a_host_that_a_platform_can_do_without_is_not_the_platform() {
     let both = |host: &str, start: &str, blocked: bool| -> String {
         [1, 2].map(|asn| rows("IT", asn, host, start, 0..12, blocked)).concat()
     };
@@ -257,9 +258,9 @@ fn clear(asn: u32, start: &str, hours: i64) -> String {
     rows("IT", asn, "news.example", start, 0..hours, false)
 }
 
-/// Ruling intelligence 11: all that is held today about the country of then.
+/// Decision answers-about-a-time: all that is held today about the country of then.
 #[test]
-fn ruling_intelligence_11_a_page_of_the_past_has_the_incidents_that_went_on_then() {
+fn a_page_of_the_past_has_the_incidents_that_went_on_then() {
     let both = |rows: fn(u32, &str, i64) -> String, start: &str, hours: i64| {
         [1, 2].map(|asn| rows(asn, start, hours)).concat()
     };
@@ -284,9 +285,9 @@ fn ruling_intelligence_11_a_page_of_the_past_has_the_incidents_that_went_on_then
     }
 }
 
-/// Rulings intelligence 15 and 16: late data move a start, join two incidents, and the joined id leads on.
+/// Decisions order-of-data and incident-ids: late data move a start, join two incidents, and the joined id leads on.
 #[test]
-fn rulings_intelligence_15_16_late_data_extend_and_join_incidents() {
+fn late_data_extend_and_join_incidents() {
     let server = server(&[
         clear(1, "2025-11-01", 24),
         blocked(1, "2025-11-05", 8),
@@ -314,9 +315,9 @@ fn rulings_intelligence_15_16_late_data_extend_and_join_incidents() {
     assert_eq!(leads.map(|incident| incident.id), Some(first.id.clone()));
 }
 
-/// Ruling intelligence 22: late measurements of control sites show that the network is broken; its incident goes.
+/// Decision failing-elsewhere: late measurements of control sites show that the network is broken; its incident goes.
 #[test]
-fn ruling_intelligence_22_a_broken_network_makes_no_incident_and_takes_back_an_earlier_one() {
+fn a_broken_network_makes_no_incident_and_takes_back_an_earlier_one() {
     let controlled = || {
         let server = Server::start();
         let list = "url,category_code\nhttps://control.example/,CTRL\n";
@@ -340,10 +341,10 @@ fn ruling_intelligence_22_a_broken_network_makes_no_incident_and_takes_back_an_e
     assert_eq!(incidents(&fresh, "IT"), []);
 }
 
-/// Ruling intelligence 4: a platform that a rule without control flags everywhere is no incident; successes in other
-/// countries make it one.
+/// Decision controls-from-peers: a platform that a rule without control flags everywhere is no incident; successes in
+/// other countries make it one.
 #[test]
-fn ruling_intelligence_4_a_platform_flagged_without_control_is_no_incident() {
+fn a_platform_flagged_without_control_is_no_incident() {
     let flagged = |country: &str| -> Vec<String> {
         let networks = (1..=4).map(|asn| rows(country, asn, "web.telegram.org", "2025-11-10", 0..24, true));
         networks.map(without_control).collect()
@@ -360,9 +361,9 @@ fn ruling_intelligence_4_a_platform_flagged_without_control_is_no_incident() {
     assert_eq!(incident.networks.len(), 4);
 }
 
-/// Ruling intelligence 22: what fails as often in other countries at that time is the service's own fault.
+/// Decision failing-elsewhere: what fails as often in other countries at that time is the service's own fault.
 #[test]
-fn ruling_intelligence_22_a_platform_that_fails_everywhere_half_the_time_is_no_incident() {
+fn a_platform_that_fails_everywhere_half_the_time_is_no_incident() {
     let flaky = |country: &str, asn: u32| {
         let hour = |hour: i64| rows(country, asn, "web.telegram.org", "2025-11-10", hour..hour + 1, hour % 3 < 2);
         without_control((0..120).map(hour).collect())
@@ -379,7 +380,7 @@ fn ruling_intelligence_22_a_platform_that_fails_everywhere_half_the_time_is_no_i
     assert_eq!(asns(&one(&server, "IT").draft), [9]);
 }
 
-/// Failures that follow a software version are the instrument's (methods 4.1 step 7).
+/// Failures that follow a software version are the instrument's.
 #[test]
 fn failures_of_one_software_version_make_no_incident() {
     let header = HEADER.trim_end().to_owned() + ",platform,software_version\n";
@@ -415,16 +416,16 @@ fn counts_alone_are_reported_at_most_daily() {
     server.0.advance(std::time::Duration::from_secs(86_400));
     let next = one(&server, "IT");
     assert_eq!((next.version, next.draft.measurements), (first.version + 1, 22));
-    // What was last measured too long ago is not called blocked any more (ruling intelligence 12).
+    // What was last measured too long ago is not called blocked any more (decision age-limit).
     assert_eq!((next.draft.status, next.draft.end), (Status::Active, None));
     server.0.advance(std::time::Duration::from_secs(32 * 86_400));
     let old = one(&server, "IT").draft;
     assert_eq!((old.status, old.end), (Status::Resolved, Some(time("2025-12-29T14:00:00Z"))));
 }
 
-/// Ruling intelligence 35: what rested on a removed source goes with it.
+/// Decision licence-and-removal: what rested on a removed source goes with it.
 #[test]
-fn ruling_intelligence_35_a_removed_source_takes_its_incidents_along() {
+fn a_removed_source_takes_its_incidents_along() {
     let server = server(&country());
     let before = incidents(&server, "IT");
     assert!(before.len() > 3);
@@ -452,10 +453,10 @@ fn measured(country: &str, silent: std::ops::Range<i64>) -> String {
     networks.map(on).collect()
 }
 
-/// Ruling intelligence 24: a country that falls silent while others do not is a suspected disruption; when all fall silent
-/// it is the source.
+/// Decision silence-of-measurements: a country that falls silent while others do not is a suspected disruption; when
+/// all fall silent it is the source.
 #[test]
-fn ruling_intelligence_24_a_silent_country_is_a_suspected_disruption_and_a_silent_source_is_nothing() {
+fn a_silent_country_is_a_suspected_disruption_and_a_silent_source_is_nothing() {
     let silent = 50 * 24 + 6..52 * 24;
     let others = ["FR", "DE", "ES", "SE"];
     let server = Server::start();
@@ -489,10 +490,10 @@ fn ruling_intelligence_24_a_silent_country_is_a_suspected_disruption_and_a_silen
     assert!(start.plus(60 * DAY) < crate::app::testing::START);
 }
 
-/// Ruling intelligence 24 over the whole path: a nationwide shutdown seen as silence and reported by two others is one
-/// incident, whichever comes first, and importing it again changes nothing.
+/// Decision silence-of-measurements over the whole path: a nationwide shutdown seen as silence and reported by two
+/// others is one incident, whichever comes first, and importing it again changes nothing.
 #[test]
-fn rulings_intelligence_15_24_a_shutdown_seen_as_silence_and_reported_is_one_incident_in_any_order() {
+fn a_shutdown_seen_as_silence_and_reported_is_one_incident_in_any_order() {
     let silent = 50 * 24 + 6..52 * 24;
     let measured = |server: &Server| {
         let others = ["FR", "DE", "ES", "SE"].map(|country| measured(country, 10..10));

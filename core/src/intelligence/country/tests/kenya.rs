@@ -26,7 +26,7 @@ fn status_of(answer: &Value, asn: u64) -> Option<&str> {
 }
 
 #[test]
-fn rulings_intelligence_1_2_4_5_6_11_kenya_2023_is_found_where_and_when_it_was() {
+fn kenya_2023_is_found_where_and_when_it_was() {
     let Some(telegram) = shared("ooni/observations_KE_2023_telegram.csv.gz") else { return };
     let Some(web) = shared("ooni/observations_KE_2023_web_connectivity.csv.gz") else { return };
     let Some(asn) = shared("asn/asn_name_country.csv.gz") else { return };
@@ -106,7 +106,7 @@ fn grade(server: &Server) {
     }
 }
 
-/// Ruling second look T7: who asks today learns where to read on.
+/// Decision answers-lead-on: who asks today learns where to read on.
 fn leads(server: &Server) {
     let check = server.ok("/v1/accessibility/check?domain=telegram.org&country=KE");
     assert_eq!((&check["status"], &check["platform"]["slug"]), (&"unknown".into(), &"telegram".into()), "{check}");
@@ -131,7 +131,7 @@ fn leads(server: &Server) {
     assert_eq!(server.get("/v1/isp/AS64500/profile").0, 404);
 }
 
-/// Ruling second look T8: the evidence pages through all that can be looked up, each once.
+/// Decision what-numbers-mean: the evidence pages through all that can be looked up, each once.
 fn evidence(server: &Server) {
     let found = server.ok("/v1/accessibility/check?domain=telegram.org&country=KE");
     let id = found["latestIncident"]["id"].as_str().unwrap();

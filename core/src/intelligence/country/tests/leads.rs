@@ -1,4 +1,4 @@
-//! Where answers lead on to (ruling second look T7).
+//! Where answers lead on to (decision answers-lead-on).
 
 use serde_json::{Value, json};
 
@@ -27,7 +27,7 @@ fn make(server: &Server, country: &str, subject: &str, start: &str) -> Value {
 const RECENT: &str = "2025-12-28";
 
 #[test]
-fn ruling_t7_a_site_says_which_platform_it_is_part_of_and_what_is_known_of_that() {
+fn a_site_says_which_platform_it_is_part_of_and_what_is_known_of_that() {
     let server = measured(&[rows("IT", 1, "web.telegram.org", RECENT, 0..12, true)]);
     for path in
         ["/v1/accessibility/check?domain=telegram.org&country=IT", "/v1/accessibility/check?domain=t.me&country=IT"]
@@ -55,7 +55,7 @@ fn ruling_t7_a_site_says_which_platform_it_is_part_of_and_what_is_known_of_that(
 }
 
 #[test]
-fn ruling_t7_an_unknown_answer_names_the_latest_incident_and_a_decided_one_does_not() {
+fn an_unknown_answer_names_the_latest_incident_and_a_decided_one_does_not() {
     let server = measured(&[rows("IT", 1, "example.org", RECENT, 0..12, true)]);
     make(&server, "KE", "telegram", "2023-11-08");
     let latest = make(&server, "KE", "telegram", "2024-11-08");
@@ -77,7 +77,7 @@ fn ruling_t7_an_unknown_answer_names_the_latest_incident_and_a_decided_one_does_
 }
 
 #[test]
-fn ruling_t7_a_country_is_not_normal_while_an_incident_goes_on_there() {
+fn a_country_is_not_normal_while_an_incident_goes_on_there() {
     let clean = |host: &str| rows("IT", 1, host, RECENT, 0..12, false);
     let server = measured(&[clean("example.org"), clean("example.com")]);
     assert_eq!(server.ok("/data/country/IT")["data"]["status"], "normal");
@@ -104,7 +104,7 @@ fn ruling_t7_a_country_is_not_normal_while_an_incident_goes_on_there() {
 }
 
 #[test]
-fn ruling_t7_a_country_that_only_lists_speak_of_shows_what_they_name_and_marks_it() {
+fn a_country_that_only_lists_speak_of_shows_what_they_name_and_marks_it() {
     let server = measured(&[rows("LT", 1, "measured.example", RECENT, 0..12, false)]);
     let list = b"domain\nlisted.example\nmeasured.example\n";
     server.upload("blocklist?country=LT&list_kind=court&date=2025-10-01", list);
@@ -131,7 +131,7 @@ fn ruling_t7_a_country_that_only_lists_speak_of_shows_what_they_name_and_marks_i
 }
 
 #[test]
-fn ruling_t7_a_list_that_does_not_count_is_told_with_the_true_reason() {
+fn a_list_that_does_not_count_is_told_with_the_true_reason() {
     let server = Server::start();
     server.upload("blocklist?country=IT&list_kind=community&date=2025-12-30", b"domain\nrouted.example\nold.example\n");
     server.upload("blocklist?country=IT&list_kind=official&date=2020-01-01", b"domain\nold.example\n");
@@ -152,7 +152,7 @@ fn ruling_t7_a_list_that_does_not_count_is_told_with_the_true_reason() {
 }
 
 #[test]
-fn ruling_t7_a_target_list_makes_no_answer_poorer() {
+fn a_target_list_makes_no_answer_poorer() {
     let server = measured(&[
         rows("IT", 1, "hub.example", "2025-06-01", 0..12, true),
         rows("IT", 2, "hub.example", "2025-06-01", 0..12, true),

@@ -7,6 +7,7 @@ mod bounds;
 mod contradictions;
 mod counts;
 mod days;
+mod decisions;
 mod down_everywhere;
 mod endpoints;
 mod faults;
@@ -25,7 +26,6 @@ mod removals;
 mod reported;
 mod rollup;
 mod rows;
-mod rulings;
 mod sweeps;
 
 use std::sync::Arc;
@@ -122,8 +122,8 @@ pub fn json(response: Response) -> (StatusCode, Value) {
     (response.status, serde_json::from_slice(&bytes).unwrap_or(Value::Null))
 }
 
-/// A file of the real data, which lies beside the checkout or where `HELIOGRAPH_TEST_DATA` says; `None`, with a message,
-/// where it is not there.
+/// A file of the real data, which lies beside the checkout or where `HELIOGRAPH_TEST_DATA` says; `None`, with a
+/// message, where it is not there.
 pub fn shared(path: &str) -> Option<Vec<u8>> {
     let folder = std::env::var("HELIOGRAPH_TEST_DATA");
     let folder = folder.unwrap_or_else(|_| concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/data").to_owned());

@@ -15,8 +15,8 @@ use crate::facts::starter::basket;
 /// Days that a history has.
 const DAYS: i64 = 30;
 
-/// So many sites of the basket on four networks, every three hours of whole days before the present one: of the first ones
-/// half of the networks reset the connection.
+/// So many sites of the basket on four networks, every three hours of whole days before the present one: of the first
+/// ones half of the networks reset the connection.
 fn piece(now: Timestamp, days: std::ops::Range<i64>, sites: usize, blocked: usize) -> String {
     let mut text = HEADER.to_owned();
     let midnight = Timestamp(now.day() * DAY);
@@ -98,9 +98,9 @@ fn past_days_of_an_import_in_pieces_are_judged_once_when_all_have_come() {
     assert_eq!(judged, 0);
 }
 
-/// Ruling intelligence 15: however the same measurements come.
+/// Decision order-of-data: however the same measurements come.
 #[test]
-fn ruling_intelligence_15_past_days_are_the_same_in_whatever_pieces_their_measurements_come() {
+fn past_days_are_the_same_in_whatever_pieces_their_measurements_come() {
     let (whole, split) = (Server::start(), Server::start());
     let now = whole.0.now();
     upload(&whole, &piece(now, 1..7, 25, 5));
@@ -110,9 +110,9 @@ fn ruling_intelligence_15_past_days_are_the_same_in_whatever_pieces_their_measur
     assert_eq!(history(&whole), history(&split));
 }
 
-/// Ruling intelligence 35: nothing of a removed source is left in them.
+/// Decision licence-and-removal: nothing of a removed source is left in them.
 #[test]
-fn ruling_intelligence_35_no_past_day_rests_on_a_removed_source() {
+fn no_past_day_rests_on_a_removed_source() {
     let server = Server::start();
     let now = server.0.now();
     upload(&server, &piece(now, 1..7, 25, 5));
@@ -177,7 +177,7 @@ fn past_days_follow_all_that_their_verdicts_rest_on() {
     assert_ne!(history(&server), before, "the index has a part for shutdowns");
 }
 
-/// Ruling intelligence 22: networks that failed control sites in some days are judged by those days.
+/// Decision failing-elsewhere: networks that failed control sites in some days are judged by those days.
 #[test]
 fn control_sites_that_fail_later_say_nothing_of_earlier_days() {
     let server = Server::start();
@@ -197,7 +197,7 @@ fn control_sites_that_fail_later_say_nothing_of_earlier_days() {
     check(&server);
 }
 
-/// Ruling intelligence 33: known lists never enter the index.
+/// Decision index-with-little-data: known lists never enter the index.
 #[test]
 fn a_site_that_only_a_list_decides_counts_on_no_day() {
     let server = Server::start();

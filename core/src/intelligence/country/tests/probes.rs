@@ -1,4 +1,4 @@
-//! Probes in a deployment: what the honest and the others can do (ruling intelligence 25).
+//! Probes in a deployment: what the honest and the others can do (decision probes-confirm-probes).
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
@@ -157,8 +157,8 @@ fn what_two_probes_agree_on_is_evidence_and_what_one_says_is_none() {
     assert_eq!(server.detect("NO", SITE, None)["status"], "unknown");
 }
 
-/// Issue: idempotent by submission id for 24 hours and more. Clients send from their cache for a day, and any answer but 200
-/// makes them send again.
+/// Issue: idempotent by submission id for 24 hours and more. Clients send from their cache for a day, and any answer
+/// but 200 makes them send again.
 #[test]
 fn a_submission_that_comes_again_days_later_is_never_stored_twice() {
     let server = Server::start();
@@ -176,9 +176,10 @@ fn a_submission_that_comes_again_days_later_is_never_stored_twice() {
     assert_eq!(server.ok(&format!("/v1/community/nodes/{}", probe.id))["node"]["total_probes"], 1);
 }
 
-/// Ruling intelligence 25: with 2 of 3 nodes on one network lying its answer is `unknown`, and the country unchanged.
+/// Decision probes-confirm-probes: with 2 of 3 nodes on one network lying its answer is `unknown`, and the country
+/// unchanged.
 #[test]
-fn ruling_intelligence_25_two_liars_of_three_leave_their_network_unknown_and_the_country_as_it_was() {
+fn two_liars_of_three_leave_their_network_unknown_and_the_country_as_it_was() {
     let server = Server::start();
     let probes = [server.probe(50, 1, false), server.probe(50, 2, true), server.probe(50, 3, true)];
     let all: Vec<(&Probe, &[(&str, bool)])> = probes.iter().map(|probe| (probe, &[(SITE, false)][..])).collect();
@@ -192,9 +193,9 @@ fn ruling_intelligence_25_two_liars_of_three_leave_their_network_unknown_and_the
     assert!((server.trust_of(&probes[0]) - 0.5).abs() < 1e-9);
 }
 
-/// Ruling intelligence 25: 200 fresh nodes on one network.
+/// Decision probes-confirm-probes: 200 fresh nodes on one network.
 #[test]
-fn ruling_intelligence_25_two_hundred_fresh_nodes_on_one_network_change_nothing() {
+fn two_hundred_fresh_nodes_on_one_network_change_nothing() {
     let server = Server::start();
     let honest = [server.probe(50, 1, false), server.probe(50, 2, false)];
     let all: Vec<(&Probe, &[(&str, bool)])> = honest.iter().map(|probe| (probe, &[(SITE, false)][..])).collect();
@@ -219,8 +220,8 @@ fn ruling_intelligence_25_two_hundred_fresh_nodes_on_one_network_change_nothing(
     assert!([None, Some("unknown")].contains(&network(&after, 60)), "{after}");
 }
 
-/// A fifth of all nodes lie, spread over the networks as a seed wants it, at most two on one: who has most of the nodes of a
-/// network has that network.
+/// A fifth of all nodes lie, spread over the networks as a seed wants it, at most two on one: who has most of the nodes
+/// of a network has that network.
 fn with_liars(seed: u64) {
     const BLOCKED: &str = "dw.com";
     let server = Server::start();
@@ -250,9 +251,9 @@ fn with_liars(seed: u64) {
     assert!(mean(false) > 0.7 && mean(true) < 0.4, "seed {seed}: {} {}", mean(false), mean(true));
 }
 
-/// Ruling intelligence 25 and issue probes 1: with 20% liars every verdict is the right one, or none.
+/// Decision probes-confirm-probes and issue probes 1: with 20% liars every verdict is the right one, or none.
 #[test]
-fn ruling_intelligence_25_a_fifth_of_liars_turns_no_verdict() {
+fn a_fifth_of_liars_turns_no_verdict() {
     (1..=2).for_each(with_liars);
 }
 
@@ -268,8 +269,8 @@ fn one_place_cannot_speak_for_several_networks() {
     assert!(answer["networksBlocked"].as_u64().unwrap() <= 1, "{answer}");
 }
 
-/// A probe that turns out to be a liar loses what it said elsewhere at once, though nobody measures that again: the stored
-/// verdict follows detection within minutes. Who claims it, and that it is forgotten, changes no verdict.
+/// A probe that turns out to be a liar loses what it said elsewhere at once, though nobody measures that again: the
+/// stored verdict follows detection within minutes. Who claims it, and that it is forgotten, changes no verdict.
 #[test]
 fn what_a_probe_is_worth_now_decides_what_it_said_of_sites_that_nobody_measures_any_more() {
     const OTHER: &str = "dw.com";
@@ -316,7 +317,7 @@ fn another_source_confirms_a_probe_or_stops_it() {
 /// Lists and pages about the network are of one actor, which the shards tell once a minute; what a node is called there
 /// changes with time alone.
 #[test]
-fn ruling_foundation_relay_26_shards_tell_the_board_once_a_minute() {
+fn shards_tell_the_board_once_a_minute() {
     let server = Server(TestRuntime::start(&[("admin_key", ADMIN), ("publish_interval", "10")]));
     let probe = server.probe(50, 1, false);
     let page = |path: &str| server.ok(path);

@@ -1,4 +1,4 @@
-//! Imports and removals of one source exclude each other (ruling intelligence 35), and removing reference data.
+//! Imports and removals of one source exclude each other (decision licence-and-removal), and removing reference data.
 
 use futures_util::FutureExt;
 use http::Method;
@@ -38,9 +38,9 @@ fn measured(server: &Server, country: &str) -> bool {
     server.detect(country, "example.org", None)["basis"] == "measured"
 }
 
-/// Ruling intelligence 35: a removal removes exactly, also what an import under way has yet to store.
+/// Decision licence-and-removal: a removal removes exactly, also what an import under way has yet to store.
 #[test]
-fn ruling_intelligence_35_an_import_that_a_removal_overtakes_leaves_nothing_and_says_so() {
+fn an_import_that_a_removal_overtakes_leaves_nothing_and_says_so() {
     let server = Server::start();
     let part = |country: &str| format!("{HEADER}{}", rows(country, 7, "example.org", RECENT, 0..9, true));
     // The command line's way: one importer, several chunks.
@@ -76,7 +76,7 @@ fn ruling_intelligence_35_an_import_that_a_removal_overtakes_leaves_nothing_and_
 
 /// While a removal runs no import of its source begins; others do.
 #[test]
-fn ruling_intelligence_35_no_import_begins_while_its_source_is_being_removed() {
+fn no_import_begins_while_its_source_is_being_removed() {
     let (actor, settings) = (world::actor(), Settings::default());
     let mut store = MemoryStore::default();
     let start = StartSweep { task: Task::DropSource(1), countries: ["IT".to_owned()].into() };
@@ -93,7 +93,7 @@ fn ruling_intelligence_35_no_import_begins_while_its_source_is_being_removed() {
 
 /// Block lists are removed the same way.
 #[test]
-fn ruling_intelligence_35_a_block_list_does_not_survive_its_removal_in_part() {
+fn a_block_list_does_not_survive_its_removal_in_part() {
     let server = Server::start();
     let query = "blocklist?country=IT&list_kind=official&date=2025-06-01";
     let (_, first) = server.upload(query, b"domain\none.example\n");
@@ -109,7 +109,7 @@ fn ruling_intelligence_35_a_block_list_does_not_survive_its_removal_in_part() {
 
 /// The network table: names and weights go, the measurements stay.
 #[test]
-fn ruling_intelligence_35_without_the_network_table_all_networks_weigh_the_same_again() {
+fn without_the_network_table_all_networks_weigh_the_same_again() {
     let server = Server::start();
     let text: String = (1..=3).map(|asn| rows("IT", asn, "example.org", RECENT, 0..8, asn == 1)).collect();
     server.import(ImportKind::OoniObservations, Options::default(), format!("{HEADER}{text}").as_bytes());
@@ -132,7 +132,7 @@ fn ruling_intelligence_35_without_the_network_table_all_networks_weigh_the_same_
 
 /// Test lists: the index is about the project's own basket again.
 #[test]
-fn ruling_intelligence_35_without_test_lists_the_index_speaks_of_the_basket_again() {
+fn without_test_lists_the_index_speaks_of_the_basket_again() {
     let server = Server::start();
     let sites = (0..30).map(|n| format!("site{n}.org"));
     let text: String = sites.clone().map(|site| rows("IT", 1, &site, RECENT, 0..10, false)).collect();
@@ -153,9 +153,9 @@ fn ruling_intelligence_35_without_test_lists_the_index_speaks_of_the_basket_agai
     assert_eq!(refused.status, 404, "removed at once: there is nothing to watch");
 }
 
-/// Ruling intelligence 40: the report names what became another answer, from what to what.
+/// Decision dumps-and-recompute: the report names what became another answer, from what to what.
 #[test]
-fn ruling_intelligence_40_recomputing_lists_an_answer_that_became_another_one() {
+fn recomputing_lists_an_answer_that_became_another_one() {
     let settings = [("admin_key", ADMIN), ("publish_interval", "30")];
     let server = Server(TestRuntime::start(&settings));
     let import = |text: String| {

@@ -35,9 +35,9 @@ fn stored(server: &Server) -> (Rows, Rows) {
     (of(&ActorId::new(Kind::Country, "CU"), 37..=39), of(&world::actor(), 50..=51))
 }
 
-/// Ruling intelligence 15: any permutation or split of the input ends in the same rows, and so does a repeat.
+/// Decision order-of-data: any permutation or split of the input ends in the same rows, and so does a repeat.
 #[test]
-fn ruling_intelligence_15_any_order_and_split_of_events_ends_in_the_same_rows() {
+fn any_order_and_split_of_events_ends_in_the_same_rows() {
     let rows = [
         "CU,shutdown,2021-07-11,2021-07-13,a,2,telegram",
         "CU,shutdown,2021-07-11,,a,1,",
@@ -116,9 +116,9 @@ fn source(server: &Server, id: &str) -> serde_json::Value {
     body["sources"].as_array().unwrap().iter().find(|row| row["id"] == id).unwrap().clone()
 }
 
-/// Ruling intelligence 40: what is stored counts, not what the last import found.
+/// Decision dumps-and-recompute: what is stored counts, not what the last import found.
 #[test]
-fn ruling_intelligence_40_block_lists_are_counted_by_what_is_stored() {
+fn block_lists_are_counted_by_what_is_stored() {
     let server = Server::start();
     let list = |country: &str, date: &str, text: &str| {
         let options = Options {
@@ -170,9 +170,9 @@ fn blocks_of_services_in_the_real_table_are_no_shutdowns() {
     }
 }
 
-/// Ruling intelligence 15: the two alerts of an outage may come in two files, in either order.
+/// Decision order-of-data: the two alerts of an outage may come in two files, in either order.
 #[test]
-fn ruling_intelligence_15_alerts_of_an_outage_join_over_files() {
+fn alerts_of_an_outage_join_over_files() {
     let alert = |time: i64, level: &str| {
         format!(
             r#"{{"data":[{{"datasource":"bgp","entity":{{"code":"SD","name":"Sudan","type":"country"}},"time":{time},
@@ -197,7 +197,7 @@ fn ruling_intelligence_15_alerts_of_an_outage_join_over_files() {
     assert_eq!(events(&[&begin, &end, &begin]), whole);
 }
 
-/// Ruling intelligence 15: the first measurement of a country changes no incident that was reported before it.
+/// Decision order-of-data: the first measurement of a country changes no incident that was reported before it.
 #[test]
 fn reported_incidents_keep_their_subject_when_a_country_is_first_measured() {
     let server = Server::start();

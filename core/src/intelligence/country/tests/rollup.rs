@@ -1,4 +1,4 @@
-//! Ruling intelligence 10: measurements become counts after 400 days, and nobody can tell from the answers.
+//! Decision rollup-after-400-days: measurements become counts after 400 days, and nobody can tell from the answers.
 
 use std::time::Duration;
 
@@ -82,9 +82,10 @@ fn moments(first: &str, step: i64, count: i64) -> Vec<String> {
     (0..count).map(|n| first.plus(n * step).to_string()).collect()
 }
 
-/// Ruling intelligence 10 and 11: the same answer, number for number, for any time, from entries and from counts.
+/// Decisions rollup-after-400-days and answers-about-a-time: the same answer, number for number, for any time, from
+/// entries and from counts.
 #[test]
-fn ruling_intelligence_10_no_answer_about_any_time_changes_when_measurements_are_rolled_up() {
+fn no_answer_about_any_time_changes_when_measurements_are_rolled_up() {
     let server = Server::start();
     import(&server, old_measurements().as_bytes());
     let moments = moments("2024-10-01T05:20:00Z", 11 * HOUR + 7_000_000, 60);
@@ -104,9 +105,10 @@ fn ruling_intelligence_10_no_answer_about_any_time_changes_when_measurements_are
     assert!(now["lastChecked"].as_str().unwrap().starts_with("2024-10-2"), "{now}");
 }
 
-/// Rulings intelligence 2, 10 and 14 on real rows: the same answers, everything known again, a fraction of the bytes.
+/// Decisions kenya-proof, rollup-after-400-days and identity-of-measurements on real rows: the same answers, everything
+/// known again, a fraction of the bytes.
 #[test]
-fn ruling_intelligence_10_kenya_stays_what_it_was_and_an_import_again_is_all_duplicates() {
+fn kenya_stays_what_it_was_and_an_import_again_is_all_duplicates() {
     let Some(telegram) = shared("ooni/observations_KE_2023_telegram.csv.gz") else { return };
     let Some(web) = shared("ooni/observations_KE_2023_web_connectivity.csv.gz") else { return };
     let server = Server::start();
@@ -136,9 +138,9 @@ fn ruling_intelligence_10_kenya_stays_what_it_was_and_an_import_again_is_all_dup
     assert!(stored == server.0.rows(&ActorId::new(Kind::Country, "KE")), "a second import changed rows");
 }
 
-/// Ruling intelligence 10: what was rolled up is known, whole and in part; what never came is counted once.
+/// Decision rollup-after-400-days: what was rolled up is known, whole and in part; what never came is counted once.
 #[test]
-fn rulings_intelligence_10_14_after_the_rollup_repeats_are_repeats_and_new_measurements_are_new() {
+fn after_the_rollup_repeats_are_repeats_and_new_measurements_are_new() {
     let (once, parts) = (Server::start(), Server::start());
     let first = rows("IT", 1, "example.org", "2024-10-01", 0..20, true);
     let late = rows("IT", 1, "example.org", "2024-10-01", 15..30, true);
@@ -171,9 +173,9 @@ fn rulings_intelligence_10_14_after_the_rollup_repeats_are_repeats_and_new_measu
     assert_eq!(rolled(&parts), rolled(&once), "late or not, the rows are the same in the end");
 }
 
-/// Ruling intelligence 35 holds for what is rolled up too.
+/// Decision licence-and-removal holds for what is rolled up too.
 #[test]
-fn rulings_intelligence_10_35_a_removed_source_takes_its_counts_with_it() {
+fn a_removed_source_takes_its_counts_with_it() {
     let server = Server::start();
     import(&server, old_measurements().as_bytes());
     advance(&server, 9);
@@ -194,7 +196,8 @@ fn rulings_intelligence_10_35_a_removed_source_takes_its_counts_with_it() {
     }
 }
 
-/// Rolls up a country in memory whose clock stands in 2027, so that what [`parsed`] makes is old; how many steps it took.
+/// Rolls up a country in memory whose clock stands in 2027, so that what [`parsed`] makes is old; how many steps it
+/// took.
 fn roll_up(store: &mut MemoryStore) -> usize {
     roll_up_at(store, Timestamp(1_800_000_000_000_000))
 }
@@ -225,10 +228,10 @@ fn roll_up_at(store: &mut MemoryStore, now: Timestamp) -> usize {
     steps
 }
 
-/// Ruling foundation-relay 19: no step changes more rows than an operation may (the host refuses it), and a country of
+/// Decision bounded-commits: no step changes more rows than an operation may (the host refuses it), and a country of
 /// any size is done in steps.
 #[test]
-fn rulings_intelligence_10_relay_19_a_rollup_goes_in_bounded_steps() {
+fn a_rollup_goes_in_bounded_steps() {
     let measurement = |n: u32| reset(n % 450, n % 7, n % 40, n);
     let many: Vec<_> = (0..3_000).map(measurement).collect();
     let mut store = MemoryStore::default();
@@ -238,10 +241,10 @@ fn rulings_intelligence_10_relay_19_a_rollup_goes_in_bounded_steps() {
     assert_eq!(left, 0);
 }
 
-/// Rulings intelligence 10 and 15: days that grow old are taken out of a month, and what is left of it, large or small, is
-/// kept as if it had never been more.
+/// Decisions rollup-after-400-days and order-of-data: days that grow old are taken out of a month, and what is left of
+/// it, large or small, is kept as if it had never been more.
 #[test]
-fn rulings_intelligence_10_15_what_a_rollup_leaves_of_a_month_is_kept_as_if_it_were_all() {
+fn what_a_rollup_leaves_of_a_month_is_kept_as_if_it_were_all() {
     // A month in one row of more cells than a step takes, and one whose days have rows of their own.
     let small = (0..1_200).map(|n| reset(n % 2, n / 40, n % 40, n));
     let large = (2_000..8_000u32).map(|n| reset(99, 5, n % 40, n.wrapping_mul(2_654_435_761)));
@@ -271,9 +274,9 @@ fn rulings_intelligence_10_15_what_a_rollup_leaves_of_a_month_is_kept_as_if_it_w
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
-    /// Rulings intelligence 10 and 15: any order, split or repeat, rolled up in between or not.
+    /// Decisions rollup-after-400-days and order-of-data: any order, split or repeat, rolled up in between or not.
     #[test]
-    fn rulings_intelligence_10_15_any_order_split_or_repeat_around_rollups_gives_the_same_rows(
+    fn any_order_split_or_repeat_around_rollups_gives_the_same_rows(
         rows in prop::collection::vec(parsed(40), 1..40),
         order in any::<prop::sample::Index>(),
         cuts in prop::collection::vec(any::<prop::sample::Index>(), 3),

@@ -120,7 +120,7 @@ pub fn stored(store: &MemoryStore) -> Vec<(Vec<u8>, Vec<u8>)> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
-    fn rulings_intelligence_14_15_any_order_split_or_repeat_gives_the_same_rows(
+    fn any_order_split_or_repeat_gives_the_same_rows(
         // A row of one hash is one row: the same in every repeat.
         rows in prop::collection::vec(parsed(6), 1..24),
         order in any::<prop::sample::Index>(),
@@ -156,7 +156,7 @@ proptest! {
 }
 
 #[test]
-fn ruling_intelligence_37_a_planted_address_is_in_no_row_of_any_actor() {
+fn a_planted_address_is_in_no_row_of_any_actor() {
     let Some(documents) = shared("ooni/measurements.jsonl.gz") else { return };
     let mut text = String::new();
     std::io::Read::read_to_string(&mut flate2::read::MultiGzDecoder::new(documents.as_slice()), &mut text).unwrap();
@@ -187,7 +187,7 @@ fn ruling_intelligence_37_a_planted_address_is_in_no_row_of_any_actor() {
 }
 
 #[test]
-fn ruling_intelligence_31_documents_and_fastpath_rows_are_counted_as_the_data_says() {
+fn documents_and_fastpath_rows_are_counted_as_the_data_says() {
     let Some(documents) = shared("ooni/measurements.jsonl.gz") else { return };
     let Some(fastpath) = shared("ooni/fastpath_2024-01-01.jsonl.gz") else { return };
     let server = Server::start();
@@ -262,9 +262,9 @@ pub fn reset(site: u32, asn: u32, day: u32, n: u32) -> Parsed {
     }
 }
 
-/// Ruling foundation-relay 19.
+/// Decision bounded-commits.
 #[test]
-fn ruling_foundation_relay_19_no_fold_changes_more_rows_than_an_operation_may() {
+fn no_fold_changes_more_rows_than_an_operation_may() {
     let mut store = MemoryStore::default();
     let many: Vec<Parsed> = (0..3_000).map(|n| reset(n % 900, n % 700, n % 40, n)).collect();
     // The host refuses an operation over the limit, and `fold` unwraps.
@@ -272,9 +272,9 @@ fn ruling_foundation_relay_19_no_fold_changes_more_rows_than_an_operation_may() 
     assert!(cells(&stored(&store)) > 2_900);
 }
 
-/// Rulings foundation-relay 19 and intelligence 15.
+/// Decisions bounded-commits and order-of-data.
 #[test]
-fn rulings_relay_19_intelligence_15_many_months_that_outgrow_their_row_at_once_take_several_operations() {
+fn many_months_that_outgrow_their_row_at_once_take_several_operations() {
     // Twenty sites on 31 days of one block (19,680 is its first), just under what a row takes, then over it.
     let measurement = |n: u32| reset(n % 20, 7, 5 + n / 20 % 31, n.wrapping_mul(2_654_435_761));
     let (first, then): (Vec<_>, Vec<_>) =

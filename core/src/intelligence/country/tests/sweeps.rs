@@ -59,7 +59,7 @@ fn stored(server: &Server, actor: &ActorId, without: &[u8]) -> Vec<(Vec<u8>, Vec
 }
 
 #[test]
-fn ruling_intelligence_35_a_removed_source_leaves_what_stood_without_it() {
+fn a_removed_source_leaves_what_stood_without_it() {
     let (without, with) = (Server::start(), Server::start());
     reference(&without);
     reference(&with);
@@ -79,7 +79,7 @@ fn ruling_intelligence_35_a_removed_source_leaves_what_stood_without_it() {
     assert_eq!((&done["complete"], done["handled"].as_u64()), (&true.into(), Some(7 * 78)), "{done}");
     for code in ["IT", "FR", "DE", "ES", "SE", "NO", "FI"] {
         let actor = ActorId::new(Kind::Country, code);
-        // Numbers of events are never given twice (ruling intelligence 16), so it is known which were.
+        // Numbers of events are never given twice (decision incident-ids), so it is known which were.
         assert_eq!(stored(&with, &actor, &[45, 46]), stored(&without, &actor, &[45, 46]), "{code}");
         for target in ["example.org", "telegram", "other.example", "listed.example"] {
             let mut answers = [with.detect(code, target, None), without.detect(code, target, None)];
@@ -118,7 +118,7 @@ fn folds(text: &str, source: Option<u8>) -> Vec<(String, Fold)> {
 }
 
 #[test]
-fn ruling_intelligence_35_other_sources_of_the_same_cells_stay() {
+fn other_sources_of_the_same_cells_stay() {
     let others = format!("{HEADER}{}", rows("IT", 11, "example.org", RECENT, 3..9, true));
     let ours = format!(
         "{HEADER}{}{}{}",
@@ -148,7 +148,7 @@ fn ruling_intelligence_35_other_sources_of_the_same_cells_stay() {
 }
 
 #[test]
-fn ruling_intelligence_40_recomputing_judges_everything_and_lists_what_changed() {
+fn recomputing_judges_everything_and_lists_what_changed() {
     let server = Server::start();
     server.import(ImportKind::OoniObservations, Options::default(), measurements().as_bytes());
     settle(&server);
@@ -202,7 +202,7 @@ fn methods_4_1_7_failures_of_one_software_version_over_networks_block_nothing() 
     let role = &four["explanation"]["roles"][0];
     assert_eq!(role["instrument_fault"]["measurements"], 32, "{role}");
     assert!(four["explanation"]["not_known"].to_string().contains("a fault of the software"), "{four}");
-    // The pinned authority of old Signal probes (methods 1.3) is known, and needs no comparison.
+    // The pinned authority of old Signal probes is known, and needs no comparison.
     let pinned: Vec<String> = (1..=4).map(|asn| signal(asn, "2.1", 0..8, "ssl_unknown_authority")).collect();
     let known = answer(&[new, pinned].concat());
     assert_eq!((&known["status"], &known["networksBlocked"]), (&"accessible".into(), &0.into()), "{known}");

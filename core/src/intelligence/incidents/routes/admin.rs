@@ -143,7 +143,8 @@ async fn draft(cx: &Cx, wanted: NewIncident) -> Result<Draft> {
     if end.is_some_and(|end| end < start) {
         return Err(Error::bad_request("`end` lies before `start`."));
     }
-    // Ruling intelligence 30, as far as nothing is measured: a shutdown is critical, one of some areas or networks less so.
+    // Decision incident-grades, as far as nothing is measured: a shutdown is critical, one of some areas or networks
+    // less so.
     let usual = match (subject == text::INTERNET, wanted.areas.is_empty(), networks.is_empty()) {
         (true, true, true) => Severity::Critical,
         (true, false, _) => Severity::High,
@@ -157,7 +158,7 @@ async fn draft(cx: &Cx, wanted: NewIncident) -> Result<Draft> {
         kind: wanted.kind.unwrap_or(IncidentType::Censorship),
         severity: wanted.severity.unwrap_or(usual),
         status: wanted.status.unwrap_or(match end.is_some_and(|end| end <= cx.now()) {
-            // Ruling intelligence 30.
+            // Decision incident-grades.
             _ if sources.len() <= 1 && networks.len() == 1 => Status::Suspected,
             true => Status::Resolved,
             false => Status::Active,

@@ -31,7 +31,7 @@ pub struct DeltaBody {
     pub since: String,
     pub count: usize,
     pub incidents: Vec<ChangedBody>,
-    /// Ask with this the next time: nothing is skipped and nothing comes twice (ruling intelligence 16).
+    /// Ask with this the next time: nothing is skipped and nothing comes twice (decision incident-ids).
     pub next_since: String,
     pub has_more: bool,
     pub dataset_version: String,

@@ -27,7 +27,7 @@ pub struct DetailBody {
     pub explain: Option<ExplainBody>,
 }
 
-/// Why an incident is what it is (ruling intelligence 39).
+/// Why an incident is what it is (decision plain-sentences-and-disputes).
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ExplainBody {

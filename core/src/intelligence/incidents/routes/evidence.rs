@@ -1,4 +1,4 @@
-//! `GET /data/incidents/{id}/evidence` and `GET /data/evidence/{id}` (spec intelligence 6.4, 6.11).
+//! `GET /data/incidents/{id}/evidence` and `GET /data/evidence/{id}`.
 
 use std::collections::BTreeSet;
 
@@ -62,7 +62,7 @@ impl From<EvidenceRow> for EvidenceBody {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Corroboration {
-    /// Two tests of one project are one source (ruling intelligence 30).
+    /// Two tests of one project are one source (decision incident-grades).
     pub independent_sources: usize,
     pub sources: Vec<String>,
     /// Sources among the rows.
@@ -79,7 +79,8 @@ pub struct EvidenceList {
     pub incident_id_camel: String,
     #[serde(rename = "readableId")]
     pub readable_id: String,
-    /// All there is. The pages have every row that can be looked up; of the other measurements only their number is kept.
+    /// All there is. The pages have every row that can be looked up; of the other measurements only their number is
+    /// kept.
     pub count: u64,
     #[serde(rename = "evidenceCount")]
     pub count_camel: u64,
@@ -143,8 +144,8 @@ impl Cursor {
     }
 }
 
-/// Rows of a page unless asked otherwise, and at most. The first page has all that the incident keeps, unless it is asked
-/// for fewer.
+/// Rows of a page unless asked otherwise, and at most. The first page has all that the incident keeps, unless it is
+/// asked for fewer.
 const DEFAULT_ROWS: u32 = 50;
 const MOST_ROWS: u32 = 200;
 

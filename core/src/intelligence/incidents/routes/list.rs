@@ -13,7 +13,7 @@ use crate::intelligence::incidents::query::{Domains, Filter, LastChange, Listing
 use crate::intelligence::incidents::written::MANNER;
 use crate::{Error, Result, engine::runtime, intelligence::reference, intelligence::world};
 
-/// Most rows of a page (interface section 8).
+/// Most rows of a page.
 const MAX_LIMIT: u32 = 200;
 
 pub const PARAMS: &[Param] = &[
@@ -133,7 +133,7 @@ fn first(cx: &Cx, names: &[&str]) -> Result<Option<String>> {
     Ok(None)
 }
 
-/// A platform by its slug or any of its domains, else the domain (ruling intelligence 30).
+/// A platform by its slug or any of its domains, else the domain (decision incident-grades).
 pub async fn subject_of(cx: &Cx, text: &str) -> Result<String> {
     let name = reference::subject(&*cx.rt, text).await?.name;
     Ok(crate::facts::starter::Platform::by_domain(&name).map_or(name, |platform| platform.slug.to_owned()))

@@ -1,4 +1,4 @@
-//! Endpoints of interface 4.4.
+//! The endpoints of incidents.
 
 pub mod admin;
 mod check;

@@ -18,7 +18,7 @@ use crate::intelligence::incidents::search::rank::{Hit, Method, search};
 use crate::intelligence::incidents::written::{self, MANNER};
 use crate::{Error, Result, engine::runtime, facts::licence};
 
-/// Results unless asked otherwise, and at most (interface section 8).
+/// Results unless asked otherwise, and at most.
 const DEFAULT_K: u32 = 5;
 const MAX_K: u32 = 50;
 

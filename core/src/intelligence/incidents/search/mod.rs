@@ -1,5 +1,5 @@
 //! Similar incidents: BM25 and latent semantic analysis learned from the corpus itself, fused by rank; vectors of words
-//! from a file join in when the operator has one (interface 4.4; ruling intelligence 21).
+//! from a file join in when the operator has one (decision similar-incidents).
 //!
 //! The index is a published document of the incidents actor, learned anew by timer and not with every change; handlers
 //! decode it once per publication.

@@ -1,5 +1,5 @@
 //! From scores to ranks: reciprocal rank fusion (Cormack, Clarke and Buettcher 2009), times how much of the question an
-//! entry answers: ranks alone call the best of nothing good (ruling second look T8).
+//! entry answers: ranks alone call the best of nothing good (decision what-numbers-mean).
 
 use super::index::{Entry, Index};
 use super::vectors::Vectors;
@@ -94,8 +94,8 @@ pub fn search(
 /// Entries that a method found with their scores, the best first: [`packed`], so that their order is that of numbers.
 type Order = Vec<u64>;
 
-/// The place of an entry under its positive score: the higher the score, and of equal ones the lower the place, the lower is
-/// the number. Positive floats are in the order of their bits (IEEE 754).
+/// The place of an entry under its positive score: the higher the score, and of equal ones the lower the place, the
+/// lower is the number. Positive floats are in the order of their bits (IEEE 754).
 fn packed(at: u32, score: f32) -> u64 {
     u64::from(!score.to_bits()) << 32 | u64::from(at)
 }

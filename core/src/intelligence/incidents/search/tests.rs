@@ -82,10 +82,10 @@ fn chance(rows: &[Labelled]) -> f64 {
     rows.iter().map(share).sum::<f64>() / rows.len() as f64
 }
 
-/// Ruling intelligence 21: fused at least as good as BM25 alone and 2.3 times chance, on the corpus without repetitions,
-/// without names of countries and without hits of the same country.
+/// Decision similar-incidents: fused at least as good as BM25 alone and 2.3 times chance, on the corpus without
+/// repetitions, without names of countries and without hits of the same country.
 #[test]
-fn ruling_intelligence_21_fused_ranks_are_at_least_as_good_as_bm25_and_far_over_chance() {
+fn fused_ranks_are_at_least_as_good_as_bm25_and_far_over_chance() {
     let Some(rows) = corpus() else { return };
     let texts: Vec<Text> = rows.iter().map(|row| row.text.clone()).collect();
     let index = Index::build(&texts);
@@ -140,7 +140,7 @@ fn what_shares_words_comes_first_and_what_shares_nothing_not_at_all() {
     assert!(search(&Index::build(&[]), None, "exam", &both, 5, &|_, _| true).is_empty());
 }
 
-/// Ruling second look T8: ranks alone gave the best of nothing a third of the full score.
+/// Decision what-numbers-mean: ranks alone gave the best of nothing a third of the full score.
 #[test]
 fn what_has_nothing_to_do_with_the_question_is_left_out_and_a_likeness_scores_by_its_share() {
     let mut texts: Vec<Text> = (0..40)

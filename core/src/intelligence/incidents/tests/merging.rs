@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// Operators make one incident of several: it says what all of them say, also when a part changes later, in every form, and
-/// in versions of its own; parted again, it is what it was.
+/// Operators make one incident of several: it says what all of them say, also when a part changes later, in every form,
+/// and in versions of its own; parted again, it is what it was.
 #[test]
 fn a_merged_incident_shows_what_all_its_parts_show() {
     let runtime = TestRuntime::start(&[]);
@@ -81,8 +81,8 @@ fn a_merged_incident_shows_what_all_its_parts_show() {
     assert_eq!((&parted.draft, parted.alone), (&apart.draft, None));
 }
 
-/// Issue: no second event from the same cause. What an operator wrote before the data showed it is that incident still, and
-/// says what the data say.
+/// Issue: no second event from the same cause. What an operator wrote before the data showed it is that incident still,
+/// and says what the data say.
 #[test]
 fn what_an_operator_wrote_first_and_data_show_later_is_one_incident() {
     let runtime = TestRuntime::start(&[]);
@@ -127,9 +127,9 @@ fn incidents_of_an_earlier_program_are_read() {
     assert_eq!(decode_row::<Incident>(&old).unwrap(), incident);
 }
 
-/// Ruling intelligence 35: nothing of a source stays with the incidents that a part of theirs rested on either.
+/// Decision licence-and-removal: nothing of a source stays with the incidents that a part of theirs rested on either.
 #[test]
-fn ruling_intelligence_35_a_removed_source_leaves_merged_incidents_too() {
+fn a_removed_source_leaves_merged_incidents_too() {
     let runtime = TestRuntime::start(&[]);
     let other = Draft { sources: vec!["ioda".into()], evidence: Vec::new(), evidence_total: 0, ..draft(10) };
     report(&runtime, vec![seen(1, other.clone()), seen(2, draft(90)), seen(3, other)]);
@@ -190,10 +190,10 @@ fn a_whole_that_the_data_withdraw_is_what_its_parts_show() {
     assert!(call(&*runtime, &actor().name, &retract).now_or_never().unwrap().is_err());
 }
 
-/// Ruling intelligence 15: data that come later and grow toward what an operator wrote are that incident too, unless an
+/// Decision order-of-data: data that come later and grow toward what an operator wrote are that incident too, unless an
 /// operator parted them.
 #[test]
-fn ruling_intelligence_15_data_that_grow_toward_an_operators_incident_become_a_part_of_it() {
+fn data_that_grow_toward_an_operators_incident_become_a_part_of_it() {
     let runtime = TestRuntime::start(&[]);
     let short = Draft { end: Some(draft(80).start), status: Status::Resolved, ..draft(90) };
     report(&runtime, vec![seen(1, short.clone())]);

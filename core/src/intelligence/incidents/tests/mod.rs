@@ -72,9 +72,9 @@ fn an_incident_keeps_its_ids_and_all_its_versions() {
     assert_eq!(past, Some(first));
 }
 
-/// Ruling intelligence 16: numbers are never used again, merged ids lead on, withdrawn ones stay in the delta.
+/// Decision incident-ids: numbers are never used again, merged ids lead on, withdrawn ones stay in the delta.
 #[test]
-fn ruling_intelligence_16_merged_ids_lead_on_and_withdrawn_ones_stay_in_the_delta() {
+fn merged_ids_lead_on_and_withdrawn_ones_stay_in_the_delta() {
     let runtime = TestRuntime::start(&[]);
     report(&runtime, vec![seen(1, draft(90)), seen(2, draft(50)), seen(3, draft(10))]);
     report(
@@ -117,7 +117,7 @@ fn the_delta_in_pages_skips_nothing_and_repeats_nothing() {
 
 /// Two incidents of one operation are made at one time: a reader whose cursor is the first has not seen the second.
 #[test]
-fn ruling_intelligence_16_what_the_reader_of_the_delta_has_not_seen_was_created_after_its_cursor() {
+fn what_the_reader_of_the_delta_has_not_seen_was_created_after_its_cursor() {
     let runtime = TestRuntime::start(&[]);
     report(&runtime, (0..3).map(|n| seen(n, draft(n as i64))).collect());
     let mut since = crate::Timestamp::MIN;
@@ -128,10 +128,10 @@ fn ruling_intelligence_16_what_the_reader_of_the_delta_has_not_seen_was_created_
     }
 }
 
-/// Ruling foundation-relay 19: as many reports as one message may have, with all evidence there is room for, fit into an
+/// Decision bounded-commits: as many reports as one message may have, with all evidence there is room for, fit into an
 /// operation, both when they are new and when all of it changes; one more is refused whole.
 #[test]
-fn ruling_foundation_relay_19_a_full_message_of_reports_fits_and_a_fuller_one_is_refused() {
+fn a_full_message_of_reports_fits_and_a_fuller_one_is_refused() {
     let runtime = TestRuntime::start(&[]);
     let full = |n: usize, round: usize| {
         let row = |at: usize| EvidenceRow {
@@ -217,9 +217,9 @@ fn a_document_about_incidents_is_as_new_as_the_last_change_of_one() {
     assert_eq!(counted(), [2, 2, 2]);
 }
 
-/// Ruling intelligence 35: a source is removed exactly.
+/// Decision licence-and-removal: a source is removed exactly.
 #[test]
-fn ruling_intelligence_35_a_removed_source_leaves_nothing_of_what_was_measured() {
+fn a_removed_source_leaves_nothing_of_what_was_measured() {
     let runtime = TestRuntime::start(&[]);
     let other = Draft { sources: vec!["ioda".into()], evidence: Vec::new(), evidence_total: 0, ..draft(10) };
     report(&runtime, vec![seen(1, draft(90)), seen(2, other)]);
@@ -243,8 +243,8 @@ fn ruling_intelligence_35_a_removed_source_leaves_nothing_of_what_was_measured()
     assert!(back.is_shown() && back.draft.sources == ["ioda"], "{back:?}");
 }
 
-/// Issue: an incident is active until it ends, also where the end was told before: when its time comes, lists, feeds, pages
-/// of the country and readers of the delta hear of it without anybody doing anything.
+/// Issue: an incident is active until it ends, also where the end was told before: when its time comes, lists, feeds,
+/// pages of the country and readers of the delta hear of it without anybody doing anything.
 #[test]
 fn an_end_that_lies_ahead_resolves_the_incident_when_its_time_comes() {
     let runtime = TestRuntime::start(&[]);

@@ -1,9 +1,9 @@
-//! How often a target fails in which country at the same time, for who cannot tell a block of a target from one that is out
-//! of order (methods 4.1 step 5, ruling intelligence 22).
+//! How often a target fails in which country at the same time, for who cannot tell a block of a target from one that is
+//! out of order (decision failing-elsewhere).
 //!
-//! Where one country asks, since it found a block to begin there ([`Compare`]), every country that measures the target counts
-//! in that block of days ([`CountFailures`]), reports ([`FailingBlocks`]) and is told of the others ([`SetFailing`]). What is
-//! tested without a control of its own is counted always.
+//! Where one country asks, since it found a block to begin there ([`Compare`]), every country that measures the target
+//! counts in that block of days ([`CountFailures`]), reports ([`FailingBlocks`]) and is told of the others
+//! ([`SetFailing`]). What is tested without a control of its own is counted always.
 
 mod countries;
 mod rates;
@@ -42,7 +42,8 @@ const NEWLY_MEASURED: Table<(String,), ()> = Table::new(124);
 const NEW_AT_ONCE: usize = 2;
 /// Blocks of targets in one operation: each may be news for every country.
 const TOLD_AT_ONCE: usize = 1;
-/// Blocks of targets that countries are asked to count in one operation: it reads a row of each country that measures one.
+/// Blocks of targets that countries are asked to count in one operation: it reads a row of each country that measures
+/// one.
 const COUNTED_AT_ONCE: usize = 20;
 /// Countries are told once in so many publish intervals, unless one has waited as long for its answer.
 const INTERVALS: i64 = 6;
@@ -456,9 +457,10 @@ mod tests {
         assert!(most <= MAX_ROWS, "{most} rows in a turn");
     }
 
-    /// Ruling intelligence 15: countries that were told to stop have forgotten, and hear the same again when somebody asks.
+    /// Decision order-of-data: countries that were told to stop have forgotten, and hear the same again when somebody
+    /// asks.
     #[test]
-    fn ruling_intelligence_15_who_asks_after_another_has_stopped_to_ask_is_answered_in_full() {
+    fn who_asks_after_another_has_stopped_to_ask_is_answered_in_full() {
         let mut store = MemoryStore::default();
         let target = "site.example";
         let report = |store: &mut MemoryStore| {

@@ -21,7 +21,8 @@ pub struct Told {
     pub works: u128,
 }
 
-/// How often a target fails in all countries in a block; each country asks for the others, so the rates are sorted once.
+/// How often a target fails in all countries in a block; each country asks for the others, so the rates are sorted
+/// once.
 pub struct Rates {
     /// Of the whole block, lowest first.
     all: Vec<f64>,
@@ -70,8 +71,8 @@ impl Rates {
         5 * steps as u8
     }
 
-    /// Spans in which the target was out of order, one bit each: the median of the other countries failed, in the span or,
-    /// where too few of them measured in it, on its day; and the spans before and after, where it begins and ends.
+    /// Spans in which the target was out of order, one bit each: the median of the other countries failed, in the span
+    /// or, where too few of them measured in it, on its day; and the spans before and after, where it begins and ends.
     fn out(&self, own: &Failures) -> u128 {
         if !self.spans.reach(OUTAGE_SHARE) && !self.days.reach(OUTAGE_SHARE) {
             return 0;
@@ -90,8 +91,8 @@ impl Rates {
         (0..SPANS as u8).filter(|place| is_out(*place)).fold(0, |spans, place| spans | 1 << place)
     }
 
-    /// Spans in which it fails here while it worked in other countries within a day: on as many networks and as often as
-    /// ruling intelligence 4 asks for, where each country is another network.
+    /// Spans in which it fails here while it worked in other countries within a day: on as many networks and as often
+    /// as decision controls-from-peers asks for, where each country is another network.
     pub fn works(&self, own: &Failures) -> u128 {
         let near = near(&own.spells);
         let works = |place: u8| {
@@ -142,8 +143,8 @@ impl Windows {
         self.medians = self.rates.iter().map(|rates| median_but(rates, None)).collect();
     }
 
-    /// Whether the median of the others may be so high in any window: without a lower one it is at most the rate after the
-    /// middle.
+    /// Whether the median of the others may be so high in any window: without a lower one it is at most the rate after
+    /// the middle.
     fn reach(&self, rate: f64) -> bool {
         let upper = |rates: &Vec<f64>| rates.get(rates.len() / 2 + 1).or(rates.last()).copied();
         self.rates.iter().filter_map(upper).any(|upper| upper >= rate)
@@ -173,8 +174,8 @@ fn median_but(sorted: &[f64], own: Option<f64>) -> Option<f64> {
     (others >= DOWN_RATE_COUNTRIES).then(|| own.map_or_else(|| down_rate(sorted), |own| down_rate_but(sorted, own)))
 }
 
-/// A country in a window in which it measured, where the target works else. One measurement says little, the median of many
-/// countries enough.
+/// A country in a window in which it measured, where the target works else. One measurement says little, the median of
+/// many countries enough.
 struct Window {
     number: u8,
     /// The share that fails in it, and else.
@@ -189,7 +190,8 @@ impl Window {
     }
 }
 
-/// Windows of so many spans. What is usual is said by the rest of the block and by the block before: a block may be young.
+/// Windows of so many spans. What is usual is said by the rest of the block and by the block before: a block may be
+/// young.
 fn by_window(failures: &Failures, width: u8) -> Vec<Window> {
     let (in_block, before) = (total(&failures.spells), failures.before);
     let all = (in_block.0.saturating_add(before.0), in_block.1.saturating_add(before.1));

@@ -1,8 +1,8 @@
-//! `POST /v1/agent/export` and `GET /v1/agent/exports` (spec relay 14.3, 14.4): all that is kept for an agent, as one JSON
+//! `POST /v1/agent/export` and `GET /v1/agent/exports`: all that is kept for an agent, as one JSON
 //! object.
 //!
-//! Each part is made of the answers that the agent's own requests get, page after page, so that what an export holds looks
-//! as everywhere else and a mailbox of any size passes (ruling foundation-relay 40). Its record stays 30 days.
+//! Each part is made of the answers that the agent's own requests get, page after page, so that what an export holds
+//! looks as everywhere else and a mailbox of any size passes (decision agent-exports). Its record stays 30 days.
 
 mod pieces;
 

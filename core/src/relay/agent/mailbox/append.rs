@@ -49,8 +49,8 @@ pub struct Append {
     pub alone: bool,
 }
 
-/// What is looked up only where it can matter, since it takes more reads: that the recipient's owner is at no peer, and what
-/// the sender pinned.
+/// What is looked up only where it can matter, since it takes more reads: that the recipient's owner is at no peer, and
+/// what the sender pinned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Asked {
     /// Of the recipient's keys.
@@ -60,7 +60,7 @@ pub struct Asked {
 /// What is known of a sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Origin {
-    /// It was seen to hold its signing key before (ruling foundation-relay 11).
+    /// It was seen to hold its signing key before (decision signed-registrations).
     Proved,
     /// It has an API key here and no more.
     Unproved,
@@ -86,7 +86,7 @@ pub enum Appended {
     },
     /// The same message was accepted before, at that time.
     Repeated { stamp: Timestamp, expires: Timestamp, key_changed: bool },
-    /// The recipient has other keys now: encrypt again (ruling foundation-relay 1).
+    /// The recipient has other keys now: encrypt again (decision one-deciding-operation).
     KeysChanged,
     /// Nothing is decided before [`Asked`] is looked up: the recipient proved nothing, or its keys have changed.
     Ask,
@@ -141,7 +141,8 @@ impl Append {
         Ok(if self.origin == Origin::Proved { Class::Stranger } else { Class::Silent })
     }
 
-    /// Finds room for the message, notes in its head whether that is kept room, and adds it to the counters; or refuses.
+    /// Finds room for the message, notes in its head whether that is kept room, and adds it to the counters; or
+    /// refuses.
     fn occupy(&self, turn: &mut Turn<'_>, head: &mut Head, class: Class) -> Result<Counters> {
         let refuse = |message: &'static str| Error::new(ErrorCode::MailboxFull, message).retry_after(FULL_RETRY);
         let mut counters = COUNTERS.get(turn, &())?.unwrap_or_default();
@@ -181,7 +182,7 @@ impl Append {
         }
     }
 
-    /// Lets the sender remember whom it wrote to: it knows that agent now (ruling foundation-relay 39).
+    /// Lets the sender remember whom it wrote to: it knows that agent now (decision who-may-write).
     fn introduce(&self, turn: &mut Turn<'_>) -> Result<()> {
         let to = record::did_of(&turn.actor().name)?;
         if to == self.from || self.origin == Origin::Elsewhere {
@@ -198,7 +199,7 @@ impl Operation for Append {
 
     fn run(self, turn: &mut Turn<'_>) -> Result<Appended> {
         let recipient = record::active(turn)?.ok_or_else(append_error)?;
-        // What was accepted once was accepted, whatever the recipient said since (ruling foundation-relay 16).
+        // What was accepted once was accepted, whatever the recipient said since (decision message-repeats).
         if let Some(repeat) = self.repeat(turn)? {
             return Ok(repeat);
         }

@@ -8,7 +8,7 @@ use crate::relay::agent::record;
 use crate::relay::directory::Did;
 use crate::{Error, Result, Timestamp};
 
-/// Most messages marked at once (spec relay 5.9).
+/// Most messages marked at once.
 pub const MAX_MARKS: usize = 100;
 
 /// Marks messages of this mailbox as read. Ids that are unknown, deleted or expired are passed over.
@@ -52,7 +52,7 @@ fn mark(turn: &mut Turn<'_>, local: &Local) -> Result<Option<Mark>> {
     Ok(Some(Mark { read_at: turn.now, already: false }))
 }
 
-/// Deletes a message on behalf of its recipient or its sender. 404 for everybody else (ruling foundation-relay 31).
+/// Deletes a message on behalf of its recipient or its sender. 404 for everybody else (decision foreign-is-404).
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Delete {
     pub local: Local,

@@ -1,18 +1,18 @@
 //! The mailbox of one agent.
 //!
 //! A message's key is its stamp: the time it was accepted, or one microsecond after the mailbox's last stamp if that is
-//! later, so stamps are distinct and increase (ruling foundation-relay 15). The stamp orders messages, is the
+//! later, so stamps are distinct and increase (decision message-stamps). The stamp orders messages, is the
 //! `timestamp` clients echo as `since`, and is the cursor of streams. It never shows in a message's id, which would
-//! tell a sender how much the recipient gets (ruling foundation-relay 6).
+//! tell a sender how much the recipient gets (decision ids-lead-to-actors).
 //!
 //! | Table | What |
 //! |---|---|
-//! | `MESSAGES` | what is delivered, by local id; also remembers exact repeats (ruling foundation-relay 16) |
+//! | `MESSAGES` | what is delivered, by local id; also remembers exact repeats (decision message-repeats) |
 //! | `READ`, `UNREAD` | what filters look at, in order; each message has its head in one of the two |
-//! | `UNREAD_FROM`, `THREADS` | indexes (ruling foundation-relay 10) |
+//! | `UNREAD_FROM`, `THREADS` | indexes (decision mailbox-pages) |
 //! | `SENDERS`, `COUNTERS` | use of the quota ([`shares`]), unread counts |
-//! | `ENDS`, `GONE` | per-minute buckets of expiry, and of ids to forget (ruling foundation-relay 17) |
-//! | `SESSIONS`, `SESSION_DAYS` | sealed sessions of senders with keys of their own (ruling foundation-relay 3) |
+//! | `ENDS`, `GONE` | per-minute buckets of expiry, and of ids to forget (decision timers-and-alarms) |
+//! | `SESSIONS`, `SESSION_DAYS` | sealed sessions of senders with keys of their own (decision server-side-sessions) |
 //! | `BEGINNINGS` | how sessions began that no message was opened of yet |
 //!
 //! A send changes five rows. What a commit costs is the pages it changes, so the numbers of the tables put rows that
@@ -53,12 +53,12 @@ pub use strangers::DropStrangers;
 /// Local part of a message id: 96 bits.
 pub type Local = [u8; 12];
 
-/// How long the id of a message is given again to an exact repeat, in microseconds (ruling foundation-relay 16).
+/// How long the id of a message is given again to an exact repeat, in microseconds (decision message-repeats).
 pub const REPEATS: i64 = DAY;
 
-/// What the memory of an id counts against the quota, in bytes: its rows in `MESSAGES` and `GONE`. Part of what a message
-/// counts, and all that stays of it until no repeat is expected any more; else whoever sends messages that end at once
-/// could fill a mailbox without limit.
+/// What the memory of an id counts against the quota, in bytes: its rows in `MESSAGES` and `GONE`. Part of what a
+/// message counts, and all that stays of it until no repeat is expected any more; else whoever sends messages that end
+/// at once could fill a mailbox without limit.
 const REMEMBERED: u64 = 128;
 
 /// What filters and marks look at.
@@ -97,7 +97,7 @@ pub struct Body {
     pub signature: Vec<u8>,
     /// The exact text, or nothing when the sender gave none.
     pub envelope: Option<String>,
-    /// The sender's public keys at the time of sending (spec relay 5.5).
+    /// The sender's public keys at the time of sending.
     pub sender_signing: [u8; 32],
     pub sender_encryption: [u8; 32],
 }

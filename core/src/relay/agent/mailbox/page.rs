@@ -1,4 +1,4 @@
-//! Reading messages in order (ruling foundation-relay 10).
+//! Reading messages in order (decision mailbox-pages).
 //!
 //! A reader walks the narrowest index that its filter has, and at most [`MAX_SCAN`] rows of it; the remaining
 //! conditions are checked on the head of each message, and only what passes is loaded.

@@ -1,4 +1,4 @@
-//! Taking expired messages out, by timer, bucket after bucket (ruling foundation-relay 17).
+//! Taking expired messages out, by timer, bucket after bucket (decision timers-and-alarms).
 //!
 //! An expired message is invisible at once, since every reader compares its end with the time; this frees its room.
 //! Messages that came in one minute and end in one minute share a row, so most sends write none.

@@ -1,5 +1,5 @@
-//! Sealed sessions of senders that have keys of their own, kept for an agent whose keys the server holds (ruling
-//! foundation-relay 3). The rows are sealed by the handler: no operation sees a key.
+//! Sealed sessions of senders that have keys of their own, kept for an agent whose keys the server holds (decision
+//! server-side-sessions). The rows are sealed by the handler: no operation sees a key.
 
 use serde::{Deserialize, Serialize};
 
@@ -63,8 +63,8 @@ pub fn key(from: Did, label: SessionLabel) -> SessionKey {
     }
 }
 
-/// Keeps how a session begins, from a message that is being put in for an agent whose keys the server holds. The message
-/// itself may be gone, or left unread, when a later one of its session is opened (spec relay 4.6).
+/// Keeps how a session begins, from a message that is being put in for an agent whose keys the server holds. The
+/// message itself may be gone, or left unread, when a later one of its session is opened.
 pub(super) fn begin(turn: &mut Turn<'_>, from: Did, at: Timestamp, body: &Body) -> Result<()> {
     let Some(text) = &body.envelope else { return Ok(()) };
     let Some((label, opening)) = Opening::of(&Envelope::parse(text), body.sender_encryption) else { return Ok(()) };
@@ -181,7 +181,8 @@ impl Operation for StoreSessions {
     }
 }
 
-/// Makes room for one more session of a sender whose last message has that stamp. False when all that are kept are later.
+/// Makes room for one more session of a sender whose last message has that stamp. False when all that are kept are
+/// later.
 fn make_room(turn: &mut Turn<'_>, from: Did, stamp: Timestamp) -> Result<bool> {
     let all = SESSIONS.scan(turn, &SESSIONS.prefix(&(from,)), Direction::Ascending, KEPT)?;
     if all.len() < KEPT {

@@ -108,9 +108,9 @@ fn cost(rows: &MemoryStore, filter: &Filter, after: i64, messages: usize) -> (us
     (counting.read.get(), found)
 }
 
-/// Ruling foundation-relay 10.
+/// Decision mailbox-pages.
 #[test]
-fn ruling_foundation_relay_10_every_page_of_an_indexed_filter_costs_the_same_on_100_000_messages() {
+fn every_page_of_an_indexed_filter_costs_the_same_on_100_000_messages() {
     let rows = mailbox();
     let all = Filter::default();
     let filters = [
@@ -134,9 +134,9 @@ fn ruling_foundation_relay_10_every_page_of_an_indexed_filter_costs_the_same_on_
     }
 }
 
-/// Ruling foundation-relay 10.
+/// Decision mailbox-pages.
 #[test]
-fn ruling_foundation_relay_10_a_rare_combination_walks_at_most_10_000_rows_and_goes_on_from_there() {
+fn a_rare_combination_walks_at_most_10_000_rows_and_goes_on_from_there() {
     let rows = mailbox();
     let filter = Filter { message_type: Some("nowhere".into()), ..Filter::default() };
     let (read, found) = cost(rows, &filter, -1, 50);
@@ -176,9 +176,9 @@ fn run<O: crate::engine::actor::Operation>(rows: &mut MemoryStore, now: Timestam
     changed
 }
 
-/// Ruling foundation-relay 17.
+/// Decision timers-and-alarms.
 #[test]
-fn ruling_foundation_relay_17_a_purge_changes_at_most_500_rows_and_goes_on_until_all_is_gone() {
+fn a_purge_changes_at_most_500_rows_and_goes_on_until_all_is_gone() {
     let mut rows = mailbox().clone();
     let count = |rows: &MemoryStore, range: Range| rows.scan(&range, Direction::Ascending, usize::MAX).unwrap().len();
     let mut ends = Overlay::new(&rows);
@@ -249,8 +249,8 @@ fn of_two_readers_of_the_same_messages_the_further_one_decides_the_session() {
     assert_eq!(read, [known, KnownSession::default()]);
 }
 
-/// Ruling foundation-relay 3 keeps a row per session for 30 days: a sender that begins one with every message must not
-/// fill the mailbox's space with them.
+/// Decision server-side-sessions keeps a row per session for 30 days: a sender that begins one with every message must
+/// not fill the mailbox's space with them.
 #[test]
 fn the_sessions_of_one_sender_are_bounded_and_the_latest_stay() {
     let mut rows = MemoryStore::default();
@@ -271,10 +271,10 @@ fn the_sessions_of_one_sender_are_bounded_and_the_latest_stay() {
     assert_eq!(days.len(), latest.len());
 }
 
-/// Ruling foundation-relay 40: earlier rows of a sender knew no kept room and one bit of its class, the first ones not even
-/// that. What it has counts where it belongs with its next message.
+/// Decision schema-versions: earlier rows of a sender knew no kept room and one bit of its class, the first ones not
+/// even that. What it has counts where it belongs with its next message.
 #[test]
-fn ruling_foundation_relay_40_senders_and_counters_of_earlier_versions_are_read() {
+fn senders_and_counters_of_earlier_versions_are_read() {
     let row = |version: u8, bytes: Vec<u8>| [vec![version], bytes].concat();
     let first = row(1, postcard::to_allocvec(&(300_u64, 70_000_u64, 2_u64)).unwrap());
     let read: Sender = kv::decode_row(&first).unwrap();

@@ -1,8 +1,8 @@
-//! Memory: what an agent keeps with the service, by namespace and key (spec relay 11).
+//! Memory: what an agent keeps with the service, by namespace and key.
 //!
-//! A value is the JSON text that was put, kept sealed under the master key and given back to the letter. A value with a ttl is invisible at its end,
-//! since every reader compares; a timer then frees its room. Heads stand apart from the texts, so that a list of keys reads
-//! no values.
+//! A value is the JSON text that was put, kept sealed under the master key and given back to the letter. A value with a
+//! ttl is invisible at its end, since every reader compares; a timer then frees its room. Heads stand apart from the
+//! texts, so that a list of keys reads no values.
 
 mod routes;
 
@@ -82,8 +82,8 @@ pub(super) fn purpose(namespace: &str, key: &str) -> String {
 /// Texts by their places, and the place to go on after where there may be more.
 pub(super) type Behind = (Vec<(Place, String)>, Option<Place>);
 
-/// Texts after a place that are not under the master key `current`, and the last place looked at when there may be more.
-/// Looks at so many texts at most, and at [`LOOK_BYTES`].
+/// Texts after a place that are not under the master key `current`, and the last place looked at when there may be
+/// more. Looks at so many texts at most, and at [`LOOK_BYTES`].
 pub(super) fn texts_behind(
     view: &(impl Read + ?Sized),
     after: Option<&Place>,
@@ -179,8 +179,8 @@ fn ended_places(view: &(impl Read + ?Sized), now: Timestamp, limit: usize) -> Re
     Ok(rows.into_iter().map(|((end, namespace, key), ())| (end, (namespace, key))).collect())
 }
 
-/// Takes everything out, for a registration that ends or gives way to another: nothing of it is seen from here on, and the
-/// rows go by timer.
+/// Takes everything out, for a registration that ends or gives way to another: nothing of it is seen from here on, and
+/// the rows go by timer.
 pub(super) fn ended(turn: &mut Turn<'_>) -> Result<()> {
     if HEADS.first(turn, &HEADS.range())?.is_none() {
         return Ok(());

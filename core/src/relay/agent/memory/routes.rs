@@ -1,4 +1,4 @@
-//! The endpoints of the memory store (spec relay 11).
+//! The endpoints of the memory store.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -11,7 +11,7 @@ use crate::{Error, ErrorCode, Result, engine::runtime};
 
 /// A value of the largest size that the settings allow, and what comes with it.
 const MAX_BODY: usize = 2 * 1024 * 1024;
-/// The key is everything after the namespace: some clients do not encode its slashes (spec relay 1.1).
+/// The key is everything after the namespace: some clients do not encode its slashes.
 const VALUE: &str = "/v1/agent/memory/{namespace}/{*key}";
 
 pub const ROUTES: &[Route] = &[

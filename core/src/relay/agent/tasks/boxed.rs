@@ -1,4 +1,4 @@
-//! Input and output of tasks: NaCl boxes of JSON text (spec relay 4.14). Clients make and open them; for agents whose keys
+//! Input and output of tasks: NaCl boxes of JSON text. Clients make and open them; for agents whose keys
 //! the service holds, the service does.
 
 use serde::{Deserialize, Serialize};
@@ -96,8 +96,8 @@ impl Given<'_> {
     }
 }
 
-/// The JSON text of a plain value. A string that is JSON itself is taken as it is; any other becomes a JSON string, since
-/// readers expect JSON (spec relay 8.1).
+/// The JSON text of a plain value. A string that is JSON itself is taken as it is; any other becomes a JSON string,
+/// since readers expect JSON.
 fn json_text(value: &RawValue) -> Result<String> {
     let text = value.get();
     // Read once as a value: a raw text may be nested deeper than readers follow.

@@ -1,4 +1,4 @@
-//! Tasks: work that one agent asks of another (spec relay 8; rulings foundation-relay 1 and 35).
+//! Tasks: work that one agent asks of another (decisions one-deciding-operation and task-moves).
 //!
 //! | Module | What |
 //! |---|---|
@@ -7,8 +7,8 @@
 //! | [`boxed`] | input and output: boxes, made and opened here where the service holds the keys |
 //! | [`routes`] | the endpoints |
 //!
-//! The id of a task leads to its assignee (ruling foundation-relay 6); its local part is minted by the requester's side,
-//! so that what is delivered twice is one task.
+//! The id of a task leads to its assignee (decision ids-lead-to-actors); its local part is minted by the requester's
+//! side, so that what is delivered twice is one task.
 
 pub mod boxed;
 pub mod routes;
@@ -77,7 +77,7 @@ impl Status {
         matches!(self, Status::Completed | Status::Failed | Status::Cancelled)
     }
 
-    /// Whether a task may go from here to there (ruling foundation-relay 35).
+    /// Whether a task may go from here to there (decision task-moves).
     const fn leads_to(self, next: Status) -> bool {
         use Status::{Accepted, Cancelled, Completed, Failed, InProgress, Pending};
         matches!(
@@ -108,7 +108,7 @@ impl Priority {
         }
     }
 
-    /// `medium` is what one client calls `normal` (spec relay 17, row 37).
+    /// `medium` is what one client calls `normal`.
     pub fn parse(text: Option<&str>) -> Result<Priority> {
         match text {
             None | Some("normal" | "medium") => Ok(Priority::Normal),
@@ -154,7 +154,7 @@ impl Head {
         self
     }
 
-    /// What `caller` is in this task; 404 for a stranger (ruling foundation-relay 31).
+    /// What `caller` is in this task; 404 for a stranger (decision foreign-is-404).
     fn part(&self, caller: &Did) -> Result<Part> {
         let part = Part { requester: self.from == *caller, assignee: self.to == *caller };
         if part.requester || part.assignee { Ok(part) } else { Err(unknown_task()) }
@@ -169,7 +169,7 @@ struct Part {
 }
 
 /// Whether this participant may move a task so: 403 for the wrong one of the two, 409 for a move that there is not
-/// (rulings foundation-relay 31 and 35).
+/// (decisions foreign-is-404 and task-moves).
 fn check_move(from: Status, to: Status, part: Part) -> Result<()> {
     let (may, who) = match to {
         Status::Cancelled => (part.requester, "Only the requester can cancel a task."),
@@ -192,8 +192,8 @@ pub fn unknown_task() -> Error {
 /// Key of the timer that does what [`ended`] asks for.
 pub(super) const ENDING: &str = "end_tasks";
 
-/// Ends what the agent holds of tasks and broadcasts, for a registration that ends or gives way to another: tasks that it
-/// was to do fail, and everything is forgotten: a piece at once, and more by timer.
+/// Ends what the agent holds of tasks and broadcasts, for a registration that ends or gives way to another: tasks that
+/// it was to do fail, and everything is forgotten: a piece at once, and more by timer.
 pub(super) fn ended(turn: &mut Turn<'_>) -> Result<()> {
     // A burst is stamped a little ahead of the clock.
     let before = store::latest(turn)?.max(turn.now);
@@ -226,9 +226,9 @@ mod tests {
     use super::*;
     use crate::ErrorCode;
 
-    /// Ruling foundation-relay 35: every pair of states by every participant, against the table of the ruling.
+    /// Decision task-moves: every pair of states by every participant, against the table.
     #[test]
-    fn ruling_foundation_relay_35_no_move_but_those_of_the_table() {
+    fn no_move_but_those_of_the_table() {
         let table: &[(&str, &[&str])] = &[
             ("pending", &["accepted", "completed", "failed", "cancelled"]),
             ("accepted", &["in_progress", "completed", "failed", "cancelled"]),

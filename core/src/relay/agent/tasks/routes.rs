@@ -1,4 +1,4 @@
-//! The endpoints of tasks (spec relay 8.1 to 8.4), with every spelling that a client reads (spec relay 17, rows 33 to 37).
+//! The endpoints of tasks, with every spelling that a client reads.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,5 +1,5 @@
 //! What a requester knows of the tasks that it asked of others: rows that follow, by effects, what the assignees decide
-//! (ruling foundation-relay 1).
+//! (decision one-deciding-operation).
 
 use serde::{Deserialize, Serialize};
 

@@ -35,8 +35,8 @@ const TOTAL: Table<(), Share> = Table::new(65);
 /// When something becomes of a task by itself: it fails, or it is forgotten.
 const DUE: Table<(Timestamp, Local), ()> = Table::new(66);
 
-/// Most tasks on record at one assignee, and their bytes; our choice. One requester has a tenth at most, as in a mailbox
-/// (ruling foundation-relay 10).
+/// Most tasks on record at one assignee, and their bytes; our choice. One requester has a tenth at most, as in a
+/// mailbox (decision mailbox-pages).
 const MAX_TASKS: u64 = 10_000;
 const MAX_BYTES: u64 = 256 * 1024 * 1024;
 const TENTH: u64 = 10;
@@ -202,7 +202,7 @@ pub struct Patch {
     /// 1 to 5.
     pub rating: Option<u8>,
     pub rating_comment: Option<String>,
-    /// What a rating counts by: the caller's anchored weight now (ruling foundation-relay 25).
+    /// What a rating counts by: the caller's anchored weight now (decision anchored-weight).
     pub anchored: f64,
 }
 

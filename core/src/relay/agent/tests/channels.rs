@@ -98,7 +98,7 @@ fn posts_are_sealed_at_rest_and_only_the_channel_has_the_key() {
     assert_eq!(contents(&world, &ada, &one), [text]);
 }
 
-/// Ruling foundation-relay 24: what is sealed under the master key moves after a rotation.
+/// Decision master-key-file: what is sealed under the master key moves after a rotation.
 #[test]
 fn a_channel_key_moves_under_a_new_master_key_when_somebody_comes_by() {
     let world = World::patient();
@@ -130,9 +130,9 @@ fn a_channel_key_moves_under_a_new_master_key_when_somebody_comes_by() {
     assert_eq!((seen.resealed, seen.unopened), (0, 1));
 }
 
-/// Ruling foundation-relay 1: any number of reads, then exactly one deciding operation.
+/// Decision one-deciding-operation: any number of reads, then exactly one deciding operation.
 #[test]
-fn ruling_foundation_relay_1_each_request_makes_one_deciding_operation() {
+fn each_request_makes_one_deciding_operation() {
     let world = World::patient();
     let (ada, bob) = (world.server_agent("Ada"), world.server_agent("Bob"));
     let operations = || -> Vec<(Kind, String)> {
@@ -166,9 +166,9 @@ fn ruling_foundation_relay_1_each_request_makes_one_deciding_operation() {
     assert_eq!(operations(), []);
 }
 
-/// Ruling foundation-relay 26.
+/// Decision counts-in-memory.
 #[test]
-fn ruling_foundation_relay_26_the_list_hears_of_posts_once_a_minute_and_members_see_them_at_once() {
+fn the_list_hears_of_posts_once_a_minute_and_members_see_them_at_once() {
     let world = World::patient();
     let (ada, bob) = (world.server_agent("Ada"), world.server_agent("Bob"));
     let channel = public(&world, &ada, "busy");
@@ -316,7 +316,8 @@ fn one_agent_cannot_fill_the_invites_of_another() {
     assert_eq!(invites(&world, &bob, "").len(), 101);
 }
 
-/// Ruling foundation-relay 11: what somebody else registered under one's signing key gives way, and nothing of it stays.
+/// Decision signed-registrations: what somebody else registered under one's signing key gives way, and nothing of it
+/// stays.
 #[test]
 fn a_registration_that_takes_anothers_place_inherits_no_channels_memory_or_heartbeat() {
     let world = World::patient();
@@ -372,7 +373,7 @@ fn a_search_brings_the_very_name_first_then_its_beginnings_then_the_rest() {
 
 #[test]
 fn the_ids_of_a_channel_its_posts_and_its_invites_begin_with_its_actor() {
-    // Ruling foundation-relay 6.
+    // Decision ids-lead-to-actors.
     let world = World::patient();
     let (ada, bob) = (world.server_agent("Ada"), world.server_agent("Bob"));
     let channel = private(&world, &ada);

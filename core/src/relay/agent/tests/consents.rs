@@ -35,9 +35,9 @@ fn stranger(n: u64) -> crate::relay::directory::Did {
     did
 }
 
-/// Ruling foundation-relay 39.
+/// Decision who-may-write.
 #[test]
-fn ruling_foundation_relay_39_lists_and_contacts_are_bounded_and_a_registration_that_ends_leaves_none() {
+fn lists_and_contacts_are_bounded_and_a_registration_that_ends_leaves_none() {
     let world = World::patient();
     let (ada, bob, carl) = (world.server_agent("Ada"), world.server_agent("Bob"), world.server_agent("Carl"));
     world.send(&ada, &bob.did, "the first contact");
@@ -67,9 +67,9 @@ fn ruling_foundation_relay_39_lists_and_contacts_are_bounded_and_a_registration_
     assert_eq!(rows(&world, &ada), 0);
 }
 
-/// Ruling foundation-relay 39: who takes a squatted DID over does not take over whom the squatter shut out or knew.
+/// Decision who-may-write: who takes a squatted DID over does not take over whom the squatter shut out or knew.
 #[test]
-fn ruling_foundation_relay_39_a_registration_that_replaces_another_starts_open() {
+fn a_registration_that_replaces_another_starts_open() {
     let world = World::patient();
     let bob = world.server_agent("Bob");
     let (owner, squatter) = unproved(&world, 1);
@@ -105,8 +105,8 @@ fn unproved(world: &World, seed: u8) -> (Client, Agent) {
     (client, agent)
 }
 
-/// Ruling foundation-relay 11: senders that have signed nothing share a tenth of what strangers may have, less its headroom,
-/// by count and by bytes.
+/// Decision signed-registrations: senders that have signed nothing share a tenth of what strangers may have, less its
+/// headroom, by count and by bytes.
 #[test]
 fn silent_senders_share_a_tenth_of_the_room_for_strangers() {
     let world = World::with(&[("mailbox_messages", "400"), ("agent_burst", "1000"), ("agent_per_second", "1000")]);
@@ -159,8 +159,8 @@ fn silent_senders_share_a_tenth_of_the_room_for_strangers() {
     assert_eq!(taken, 9_500 / (900 + 64 + 10 + 256));
 }
 
-/// Fills a mailbox of 200 messages with what strangers may have: 100, less 1 and 5 kept for first messages of silent and
-/// other strangers.
+/// Fills a mailbox of 200 messages with what strangers may have: 100, less 1 and 5 kept for first messages of silent
+/// and other strangers.
 fn flood(world: &World, to: &Agent) -> Vec<Agent> {
     let strangers: Vec<Agent> = (0..6).map(|n| world.server_agent(&format!("Stranger{n}"))).collect();
     let mut sent = 0;
@@ -281,10 +281,10 @@ fn a_wait_lasts_as_long_as_asked_and_25_seconds_at_most() {
     world.get("/v1/agent/receive?wait=20", &bob.key).expect(200);
 }
 
-/// Ruling foundation-relay 10: what the 10,000 rows of a call leave unread is told by `has_more` and `next_since`, also
+/// Decision mailbox-pages: what the 10,000 rows of a call leave unread is told by `has_more` and `next_since`, also
 /// where the page has no message.
 #[test]
-fn ruling_foundation_relay_10_an_empty_page_that_has_more_says_where_to_go_on() {
+fn an_empty_page_that_has_more_says_where_to_go_on() {
     let world =
         World::with(&[("agent_burst", "1000000"), ("agent_per_second", "100000"), ("mailbox_messages", "1000000")]);
     let (ada, bob) = (world.server_agent("Ada"), world.server_agent("Bob"));

@@ -108,9 +108,9 @@ fn fact_6_messages_come_oldest_first_with_distinct_stamps_and_pages_meet() {
     assert_eq!(seen, ids);
 }
 
-/// Ruling foundation-relay 15.
+/// Decision message-stamps.
 #[test]
-fn ruling_foundation_relay_15_stamps_are_six_digits_increase_and_since_is_read_not_compared() {
+fn stamps_are_six_digits_increase_and_since_is_read_not_compared() {
     let world = World::new();
     let (ada, bob) = (world.server_agent("Ada"), world.server_agent("Bob"));
     for n in 0..3 {
@@ -190,9 +190,9 @@ fn every_filter_of_receive_selects_what_it_names() {
     assert_eq!(found("limit=1000&surprise=1&"), "123");
 }
 
-/// Ruling foundation-relay 28.
+/// Decision request-size-limits.
 #[test]
-fn ruling_foundation_relay_28_characters_are_counted_not_bytes() {
+fn characters_are_counted_not_bytes() {
     let world = World::new();
     let (ada, bob) = (world.server_agent("Ada"), world.server_agent("Bob"));
     let exact = "\u{1F600}".repeat(65_536);
@@ -290,9 +290,9 @@ fn unread_counts_follow_reading_deleting_and_expiry() {
     assert_eq!(count("")["unread_count"], 1);
 }
 
-/// Ruling foundation-relay 31.
+/// Decision foreign-is-404.
 #[test]
-fn ruling_foundation_relay_31_only_sender_and_recipient_delete_and_others_see_404() {
+fn only_sender_and_recipient_delete_and_others_see_404() {
     let world = World::new();
     let (ada, bob, eve) = (world.server_agent("Ada"), world.server_agent("Bob"), world.server_agent("Eve"));
     let path = |sent: &Value| format!("/v1/agent/messages/{}", sent["id"].as_str().unwrap());
@@ -308,9 +308,9 @@ fn ruling_foundation_relay_31_only_sender_and_recipient_delete_and_others_see_40
     assert!(world.messages(&bob, "unread=false").is_empty());
 }
 
-/// Ruling foundation-relay 38.
+/// Decision earlier-keys-verify.
 #[test]
-fn ruling_foundation_relay_38_verify_names_the_period_of_the_key() {
+fn verify_names_the_period_of_the_key() {
     let world = World::new();
     let (ada, bob) = (world.server_agent("Ada"), world.server_agent("Bob"));
     world.send(&ada, &bob.did, "x");

@@ -1,4 +1,4 @@
-//! What is left of an agent that was erased (ruling foundation-relay 40).
+//! What is left of an agent that was erased (decision agent-exports).
 
 use std::collections::BTreeSet;
 
@@ -40,9 +40,9 @@ fn patient() -> World {
     World::with(&[("admin_key", ADMIN), ("agent_burst", "1000000"), ("agent_per_second", "100000"), loopback])
 }
 
-/// Ruling foundation-relay 40: whatever tables an agent has, and however many rows; also those of later versions.
+/// Decision agent-exports: whatever tables an agent has, and however many rows; also those of later versions.
 #[test]
-fn ruling_foundation_relay_40_an_erasure_empties_every_table_there_can_be() {
+fn an_erasure_empties_every_table_there_can_be() {
     let world = patient();
     let ada = world.server_agent("Ada");
     run(&world, &ada, &Erase).unwrap();
@@ -100,10 +100,10 @@ fn busy(world: &World, ada: &Agent, bob: &Agent) {
     world.wait(61);
 }
 
-/// Ruling foundation-relay 40: nothing is left and nothing comes back, by timers, by effects of others, by requests that
+/// Decision agent-exports: nothing is left and nothing comes back, by timers, by effects of others, by requests that
 /// were under way.
 #[test]
-fn ruling_foundation_relay_40_nothing_of_an_erased_agent_is_left_or_comes_back() {
+fn nothing_of_an_erased_agent_is_left_or_comes_back() {
     let world = patient();
     let (ada, bob) = (world.server_agent("Ada"), world.server_agent("Bob"));
     busy(&world, &ada, &bob);
@@ -144,9 +144,9 @@ fn ruling_foundation_relay_40_nothing_of_an_erased_agent_is_left_or_comes_back()
     assert_eq!(timers, 0, "no timer and nothing to be sent");
 }
 
-/// Ruling foundation-relay 40: the record of an export is kept 30 days, and no row of it longer.
+/// Decision agent-exports: the record of an export is kept 30 days, and no row of it longer.
 #[test]
-fn ruling_foundation_relay_40_the_record_of_an_export_is_kept_30_days() {
+fn the_record_of_an_export_is_kept_30_days() {
     let world = patient();
     let ada = world.server_agent("Ada");
     let export = world.raw("POST", "/v1/agent/export", &[("x-agent-key", &ada.key)], b"{}");

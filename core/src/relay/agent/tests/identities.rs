@@ -39,9 +39,9 @@ fn a_server_side_agent_gets_keys_and_an_identity_that_shows_them() {
     assert_eq!(world.get(&format!("/v1/agent/identity/{encoded}"), "").expect(200), identity);
 }
 
-/// Ruling foundation-relay 27.
+/// Decision private-activity.
 #[test]
-fn ruling_foundation_relay_27_activity_shows_only_in_the_own_profile() {
+fn activity_shows_only_in_the_own_profile() {
     let world = World::new();
     let (ada, bob) = (world.server_agent("Ada"), world.server_agent("Bob"));
     world.send(&ada, &bob.did, "one");
@@ -55,9 +55,9 @@ fn ruling_foundation_relay_27_activity_shows_only_in_the_own_profile() {
     }
 }
 
-/// Ruling foundation-relay 26.
+/// Decision counts-in-memory.
 #[test]
-fn ruling_foundation_relay_26_counters_are_written_by_flush_and_reads_write_nothing() {
+fn counters_are_written_by_flush_and_reads_write_nothing() {
     let world = World::new();
     let (ada, bob) = (world.server_agent("Ada"), world.server_agent("Bob"));
     world.send(&ada, &bob.did, "one");
@@ -78,9 +78,9 @@ fn actor_of(agent: &Agent) -> ActorId {
     ActorId::new(Kind::Agent, crate::relay::agent::wire::actor_of(&settings, &agent.did).unwrap())
 }
 
-/// Ruling foundation-relay 24.
+/// Decision master-key-file.
 #[test]
-fn ruling_foundation_relay_24_private_keys_are_nowhere_in_clear() {
+fn private_keys_are_nowhere_in_clear() {
     let world = World::new();
     let (ada, bob) = (world.server_agent("Ada"), world.server_agent("Bob"));
     world.send(&ada, &bob.did, "secret");
@@ -107,9 +107,9 @@ fn ruling_foundation_relay_24_private_keys_are_nowhere_in_clear() {
     assert!(!format!("{held:?}").contains(&held.signing.expose()[0].to_string()));
 }
 
-/// Ruling foundation-relay 5.
+/// Decision invented-names-leave-nothing.
 #[test]
-fn ruling_foundation_relay_5_invented_names_and_keys_leave_nothing_behind() {
+fn invented_names_and_keys_leave_nothing_behind() {
     let world = World::new();
     let before = world.rt.actors();
     let nobody = crate::crypto::encoding::did("svc", &[5; 16]);
@@ -187,9 +187,9 @@ fn fact_10_an_empty_body_is_no_body() {
     world.raw("POST", "/v1/agent/register", &[("content-type", "application/json")], b"").expect(201);
 }
 
-/// Ruling foundation-relay 11.
+/// Decision signed-registrations.
 #[test]
-fn ruling_foundation_relay_11_keys_that_are_no_keys_are_refused() {
+fn keys_that_are_no_keys_are_refused() {
     let world = World::new();
     let mut identity = [0; 32];
     identity[0] = 1;
@@ -235,9 +235,9 @@ fn equal_signing_and_encryption_keys_are_accepted() {
     world.post("/v1/agent/register", "", body).expect(201);
 }
 
-/// Ruling foundation-relay 11.
+/// Decision signed-registrations.
 #[test]
-fn ruling_foundation_relay_11_an_unproven_registration_gives_way_to_its_keys_holder_only() {
+fn an_unproven_registration_gives_way_to_its_keys_holder_only() {
     let world = World::new();
     let mut squatted = keys(1, 66, false);
     squatted["name"] = "Ada".into();
@@ -260,9 +260,9 @@ fn ruling_foundation_relay_11_an_unproven_registration_gives_way_to_its_keys_hol
     world.post("/v1/agent/register", "", keys(1, 3, true)).refused(409, "CONFLICT");
 }
 
-/// Ruling foundation-relay 11.
+/// Decision signed-registrations.
 #[test]
-fn ruling_foundation_relay_11_a_fresh_signed_envelope_proves_a_registration() {
+fn a_fresh_signed_envelope_proves_a_registration() {
     let world = World::new();
     let bob = world.server_agent("Bob");
     let mut ada = Client::new("svc", [3; 32], Options::default());
@@ -337,9 +337,9 @@ fn registration_is_limited_by_address() {
     refused.refused(429, "RATE_LIMITED");
 }
 
-/// Ruling foundation-relay 1.
+/// Decision one-deciding-operation.
 #[test]
-fn ruling_foundation_relay_1_register_reserves_then_decides_and_the_rest_is_an_effect() {
+fn register_reserves_then_decides_and_the_rest_is_an_effect() {
     let world = World::new();
     world.rt.calls();
     let ada = world.server_agent("Ada");
@@ -350,9 +350,9 @@ fn ruling_foundation_relay_1_register_reserves_then_decides_and_the_rest_is_an_e
     assert_eq!(names, ["authorize", "reserve_name", "keyed/operation"]);
 }
 
-/// Ruling foundation-relay 1.
+/// Decision one-deciding-operation.
 #[test]
-fn ruling_foundation_relay_1_a_name_lost_to_a_quicker_agent_is_given_up() {
+fn a_name_lost_to_a_quicker_agent_is_given_up() {
     use crate::relay::agent::record::Update;
     let world = World::new();
     let (ada, bob) = (world.server_agent("Ada"), world.server_agent("Bob"));
@@ -366,9 +366,9 @@ fn ruling_foundation_relay_1_a_name_lost_to_a_quicker_agent_is_given_up() {
     world.server_agent("bob");
 }
 
-/// Ruling foundation-relay 4.
+/// Decision hops-of-a-route.
 #[test]
-fn ruling_foundation_relay_4_a_route_costs_one_read_of_the_caller_and_the_target() {
+fn a_route_costs_one_read_of_the_caller_and_the_target() {
     let world = World::new();
     let (ada, bob) = (world.server_agent("Ada"), world.server_agent("Bob"));
     let (a, b) = (actor_of(&ada), actor_of(&bob));

@@ -127,9 +127,9 @@ fn what_was_signed_for_one_relay_does_nothing_at_another() {
     assert_eq!(here.get("/v1/agent/profile", &ada.key).expect(200), before);
 }
 
-/// Ruling ledger 2: the chain of proved keys, which a rotation without signature leaves where it is.
+/// Decision money-key-settled: the chain of proved keys, which a rotation without signature leaves where it is.
 #[test]
-fn ruling_ledger_2_only_signed_rotations_move_the_key_that_speaks_for_the_did() {
+fn only_signed_rotations_move_the_key_that_speaks_for_the_did() {
     let world = World::new();
     let ada = register(&world, keys(1, true));
     let did = ada.did.clone();
@@ -188,9 +188,9 @@ fn a_rotation_signature_that_does_not_fit_changes_nothing() {
     world.rotate(&ada, good).refused(409, "CONFLICT");
 }
 
-/// Ruling foundation-relay 1: a repeat with the same key and body is accepted and changes nothing more.
+/// Decision one-deciding-operation: a repeat with the same key and body is accepted and changes nothing more.
 #[test]
-fn ruling_foundation_relay_1_a_repeated_rotation_is_the_same_rotation() {
+fn a_repeated_rotation_is_the_same_rotation() {
     let world = World::new();
     let ada = register(&world, keys(1, true));
     let body = proved(&world, &ada.did, 2, 1, "some-nonce");
@@ -199,9 +199,9 @@ fn ruling_foundation_relay_1_a_repeated_rotation_is_the_same_rotation() {
     assert_eq!(world.rotate(&ada, body).expect(200), first);
 }
 
-/// Ruling foundation-relay 11: whoever registered another's key and rotated it away still gives way to its holder.
+/// Decision signed-registrations: whoever registered another's key and rotated it away still gives way to its holder.
 #[test]
-fn ruling_foundation_relay_11_a_squatter_cannot_rotate_out_of_reach() {
+fn a_squatter_cannot_rotate_out_of_reach() {
     let world = World::new();
     let squatted = register(&world, keys(1, false));
     world.rotate(&squatted, keys(2, true)).expect(200);
@@ -225,9 +225,9 @@ fn ruling_foundation_relay_11_a_squatter_cannot_rotate_out_of_reach() {
     world.rotate(&owner, proved(&world, &owner.did, 3, 1, "some-nonce")).expect(200);
 }
 
-/// Ruling foundation-relay 24: the pace of rotations keeps every generation that mail may be written to within reach.
+/// Decision master-key-file: the pace of rotations keeps every generation that mail may be written to within reach.
 #[test]
-fn ruling_foundation_relay_24_every_generation_of_a_week_still_opens_its_mail() {
+fn every_generation_of_a_week_still_opens_its_mail() {
     let world = World::patient();
     let (ada, bob) = (world.server_agent("Ada"), world.server_agent("Bob"));
     for n in 0..64 {
@@ -243,9 +243,9 @@ fn ruling_foundation_relay_24_every_generation_of_a_week_still_opens_its_mail() 
     world.rotate(&bob, Value::Null).expect(200);
 }
 
-/// Ruling foundation-relay 12.
+/// Decision lost-agent-keys.
 #[test]
-fn ruling_foundation_relay_12_the_old_key_dies_after_ten_minutes_and_what_it_opened_ends() {
+fn the_old_key_dies_after_ten_minutes_and_what_it_opened_ends() {
     let world = World::new();
     let ada = world.server_agent("Ada");
     let mut stream = world.events(&ada, "", None);
@@ -271,9 +271,9 @@ fn ruling_foundation_relay_12_the_old_key_dies_after_ten_minutes_and_what_it_ope
     assert_eq!(socket.next(), Next::End);
 }
 
-/// Ruling foundation-relay 12.
+/// Decision lost-agent-keys.
 #[test]
-fn ruling_foundation_relay_12_revoking_ends_every_earlier_key_and_its_streams_at_once() {
+fn revoking_ends_every_earlier_key_and_its_streams_at_once() {
     let world = World::new();
     let first = world.server_agent("Ada");
     let second = Agent::of(&world.new_key(&first, Value::Null).expect(201));
@@ -286,9 +286,9 @@ fn ruling_foundation_relay_12_revoking_ends_every_earlier_key_and_its_streams_at
     assert_eq!(stream.next(), Next::End);
 }
 
-/// Ruling foundation-relay 12.
+/// Decision lost-agent-keys.
 #[test]
-fn ruling_foundation_relay_12_a_signed_request_is_fresh_and_serves_once() {
+fn a_signed_request_is_fresh_and_serves_once() {
     let world = World::new();
     let ada = register(&world, keys(1, true));
     let request = signed(&world, &ada.did, 1, "only-once");
@@ -321,9 +321,9 @@ fn ruling_foundation_relay_12_a_signed_request_is_fresh_and_serves_once() {
     ask(&signed(&world, &ada.did, 1, "after-the-end")).refused(409, "CONFLICT");
 }
 
-/// Ruling foundation-relay 12: keys beyond what is remembered end early, the newest of them last.
+/// Decision lost-agent-keys: keys beyond what is remembered end early, the newest of them last.
 #[test]
-fn ruling_foundation_relay_12_many_new_keys_in_a_row_end_the_oldest() {
+fn many_new_keys_in_a_row_end_the_oldest() {
     let world = World::new();
     let mut all = vec![world.server_agent("Ada")];
     for _ in 0..10 {
@@ -334,9 +334,9 @@ fn ruling_foundation_relay_12_many_new_keys_in_a_row_end_the_oldest() {
     assert_eq!(open, [[false; 2].as_slice(), &[true; 9]].concat());
 }
 
-/// Ruling foundation-relay 12.
+/// Decision lost-agent-keys.
 #[test]
-fn ruling_foundation_relay_12_nothing_stored_gives_a_new_key_away() {
+fn nothing_stored_gives_a_new_key_away() {
     let world = World::new();
     let ada = world.server_agent("Ada");
     let key = Agent::of(&world.new_key(&ada, Value::Null).expect(201)).key;

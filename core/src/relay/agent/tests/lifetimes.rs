@@ -17,9 +17,9 @@ fn id(answer: Answer) -> String {
     answer.expect(201)["id"].as_str().unwrap().to_owned()
 }
 
-/// Ruling foundation-relay 17.
+/// Decision timers-and-alarms.
 #[test]
-fn ruling_foundation_relay_17_expired_messages_vanish_at_once_and_are_purged_with_their_minute() {
+fn expired_messages_vanish_at_once_and_are_purged_with_their_minute() {
     let world = World::patient();
     let (ada, bob) = (world.server_agent("Ada"), world.server_agent("Bob"));
     for n in 0..250 {
@@ -45,9 +45,9 @@ fn ruling_foundation_relay_17_expired_messages_vanish_at_once_and_are_purged_wit
     assert_eq!(tables.map(count), [0; 8]);
 }
 
-/// Ruling foundation-relay 16.
+/// Decision message-repeats.
 #[test]
-fn ruling_foundation_relay_16_an_exact_repeat_gets_the_first_id_for_24_hours_whatever_happens() {
+fn an_exact_repeat_gets_the_first_id_for_24_hours_whatever_happens() {
     let world = World::new();
     let (ada, bob, eve) = (world.server_agent("Ada"), world.server_agent("Bob"), world.server_agent("Eve"));
     let mut body = message(&bob, 1);
@@ -74,9 +74,9 @@ fn ruling_foundation_relay_16_an_exact_repeat_gets_the_first_id_for_24_hours_wha
     assert!(world.messages(&bob, "unread=false").is_empty());
 }
 
-/// Ruling foundation-relay 16.
+/// Decision message-repeats.
 #[test]
-fn ruling_foundation_relay_16_an_idempotency_key_makes_a_repeated_send_one_message() {
+fn an_idempotency_key_makes_a_repeated_send_one_message() {
     let world = World::new();
     let (ada, bob) = (world.server_agent("Ada"), world.server_agent("Bob"));
     let send = |key: &str, text: &str| {
@@ -98,9 +98,9 @@ fn ruling_foundation_relay_16_an_idempotency_key_makes_a_repeated_send_one_messa
     assert_eq!(world.texts(&bob).len(), 4);
 }
 
-/// Ruling foundation-relay 10.
+/// Decision message-repeats.
 #[test]
-fn ruling_foundation_relay_10_a_full_mailbox_is_503_with_retry_after_and_no_sender_fills_it_alone() {
+fn a_full_mailbox_is_503_with_retry_after_and_no_sender_fills_it_alone() {
     let world = World::with(&[("mailbox_messages", "200")]);
     let (bob, one) = (world.server_agent("Bob"), world.server_agent("One"));
     for n in 0..19 {
@@ -131,8 +131,8 @@ fn ruling_foundation_relay_10_a_full_mailbox_is_503_with_retry_after_and_no_send
     id(post(&world, &last, &message(&bob, 7)));
 }
 
-/// Ruling foundation-relay 16 keeps ids for a day whatever happens to the message: they count against the sender's share
-/// (ruling 10), or messages that end at once would fill a mailbox without limit.
+/// Decision message-repeats keeps ids for a day whatever happens to the message: they count against the sender's share, or
+/// messages that end at once would fill a mailbox without limit.
 #[test]
 fn what_is_remembered_of_messages_that_are_gone_counts_until_it_is_forgotten() {
     let world = World::with(&[("mailbox_bytes", "200000")]);
@@ -165,9 +165,9 @@ fn what_is_remembered_of_messages_that_are_gone_counts_until_it_is_forgotten() {
     }
 }
 
-/// Ruling foundation-relay 2.
+/// Decision patient-sends.
 #[test]
-fn ruling_foundation_relay_2_first_messages_of_hybrid_sessions_find_headroom() {
+fn first_messages_of_hybrid_sessions_find_headroom() {
     let world = World::with(&[("mailbox_messages", "200")]);
     let bob = world.server_agent("Bob");
     let (mut ada, key) = world.client(1, Options::default());
@@ -201,9 +201,9 @@ fn bytes_count_against_the_quota_and_deleting_frees_them() {
     id(send());
 }
 
-/// Ruling foundation-relay 2.
+/// Decision patient-sends.
 #[test]
-fn ruling_foundation_relay_2_an_encrypted_send_over_budget_waits_and_is_never_429() {
+fn an_encrypted_send_over_budget_waits_and_is_never_429() {
     let world = World::with(&[("agent_per_second", "1"), ("agent_burst", "2")]);
     let (ada, bob) = (world.server_agent("Ada"), world.server_agent("Bob"));
     let before = crate::engine::runtime::Runtime::now(&*world.rt);
@@ -215,9 +215,9 @@ fn ruling_foundation_relay_2_an_encrypted_send_over_budget_waits_and_is_never_42
     world.get("/v1/agent/receive/raw", &ada.key).refused(429, "RATE_LIMITED");
 }
 
-/// Ruling foundation-relay 1.
+/// Decision one-deciding-operation.
 #[test]
-fn ruling_foundation_relay_1_a_send_notices_that_the_recipients_keys_changed() {
+fn a_send_notices_that_the_recipients_keys_changed() {
     use crate::relay::agent::mailbox::{Append, Appended, Body, Origin};
     let world = World::new();
     let bob = world.server_agent("Bob");
@@ -254,7 +254,7 @@ fn ruling_foundation_relay_1_a_send_notices_that_the_recipients_keys_changed() {
     let right = Append { expected_version: Some(1), ..append };
     let actors = world.rt.actors();
     assert!(matches!(run(&right), Appended::Stored { .. }));
-    assert_eq!(world.rt.actors(), actors, "a sender of another relay gets no actor here (ruling 5)");
+    assert_eq!(world.rt.actors(), actors, "a sender of another relay gets no actor here");
     assert!(matches!(run(&right), Appended::Repeated { .. }));
 }
 

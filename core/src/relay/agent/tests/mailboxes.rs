@@ -2,9 +2,9 @@
 
 use super::*;
 
-/// Ruling foundation-relay 10.
+/// Decision mailbox-pages.
 #[test]
-fn ruling_foundation_relay_10_a_page_ends_at_4_mib_and_says_that_there_is_more() {
+fn a_page_ends_at_4_mib_and_says_that_there_is_more() {
     let world = World::patient();
     let (ada, bob) = (world.server_agent("Ada"), world.server_agent("Bob"));
     // A control character is six bytes in JSON, so this is 24 MB of answer for 4 MB of text.

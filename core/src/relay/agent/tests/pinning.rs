@@ -68,7 +68,7 @@ fn pinning_oneself_works_and_pinning_nobody_is_404() {
     world.post("/v1/agent/keys/pin", &bob.key, json!({})).refused(400, "BAD_REQUEST");
 }
 
-/// Ruling foundation-relay 19: an operation touches few rows; the number of pins is known, not counted each time.
+/// Decision bounded-commits: an operation touches few rows; the number of pins is known, not counted each time.
 #[test]
 fn an_agent_has_at_most_10_000_pins() {
     use crate::engine::actor::host::{Space, perform};

@@ -101,9 +101,9 @@ fn at_most_200_prekeys_wait_and_an_upload_beyond_changes_nothing() {
     assert!(world.bundle(&ada)["one_time_prekey"].is_object());
 }
 
-/// Ruling foundation-relay 21: over the limit the bundle comes without a one-time prekey, and an hour later with one.
+/// Decision caller-rate-limits: over the limit the bundle comes without a one-time prekey, and an hour later with one.
 #[test]
-fn ruling_foundation_relay_21_one_caller_cannot_drain_a_stock() {
+fn one_caller_cannot_drain_a_stock() {
     let world = World::new();
     let (ada, bob) = (world.server_agent("Ada"), world.server_agent("Bob"));
     for agent in [&ada, &bob] {
@@ -151,9 +151,9 @@ fn a_username_of_an_agent_that_ended_is_free_after_30_days() {
     claim(&bob).expect(201);
 }
 
-/// Ruling foundation-relay 1: the username a quicker agent got is given up.
+/// Decision one-deciding-operation: the username a quicker agent got is given up.
 #[test]
-fn ruling_foundation_relay_1_a_username_lost_to_a_quicker_agent_is_given_up() {
+fn a_username_lost_to_a_quicker_agent_is_given_up() {
     let world = World::new();
     let (ada, bob) = (world.server_agent("Ada"), world.server_agent("Bob"));
     world.post("/v1/agent/username", &ada.key, json!({ "username": "first" })).expect(201);
@@ -163,9 +163,9 @@ fn ruling_foundation_relay_1_a_username_lost_to_a_quicker_agent_is_given_up() {
     assert_eq!(world.get("/v1/agent/username/first", "").expect(200)["did"], json!(ada.did));
 }
 
-/// Ruling foundation-relay 14: a rank reaches the search at most once an hour, the last one in the end.
+/// Decision agent-search-order: a rank reaches the search at most once an hour, the last one in the end.
 #[test]
-fn ruling_foundation_relay_14_the_rank_in_the_search_changes_at_most_hourly() {
+fn the_rank_in_the_search_changes_at_most_hourly() {
     let world = World::new();
     let agents: Vec<Agent> = ["rank a", "rank b", "rank c"].map(|name| world.server_agent(name)).into();
     let order = || {

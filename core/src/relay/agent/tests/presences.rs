@@ -8,9 +8,9 @@ fn ping(world: &World, agent: &Agent) -> Value {
     world.post("/v1/agent/ping", &agent.key, Value::Null).expect(200)
 }
 
-/// Ruling foundation-relay 27.
+/// Decision private-activity.
 #[test]
-fn ruling_foundation_relay_27_only_the_last_heartbeat_shows_and_it_ages() {
+fn only_the_last_heartbeat_shows_and_it_ages() {
     let world = World::patient();
     let (ada, bob) = (world.server_agent("Ada"), world.server_agent("Bob"));
     let never = look(&world, &ada);
@@ -36,9 +36,9 @@ fn ruling_foundation_relay_27_only_the_last_heartbeat_shows_and_it_ages() {
     assert_eq!(look(&world, &ada)["uptime_days"], 2);
 }
 
-/// Ruling foundation-relay 27.
+/// Decision private-activity.
 #[test]
-fn ruling_foundation_relay_27_presence_can_be_switched_off_in_the_profile() {
+fn presence_can_be_switched_off_in_the_profile() {
     let world = World::patient();
     let ada = world.server_agent("Ada");
     assert_eq!(world.get("/v1/agent/profile", &ada.key).expect(200)["presence"], true);
@@ -65,7 +65,7 @@ fn ruling_foundation_relay_27_presence_can_be_switched_off_in_the_profile() {
     hidden();
 }
 
-/// Spec relay 15, ruling foundation-relay 26: `relay/info` and `agent/stats` know the sums that agents told.
+/// Spec relay 15, decision counts-in-memory: `relay/info` and `agent/stats` know the sums that agents told.
 #[test]
 fn relay_info_and_stats_count_agents_and_the_messages_they_sent() {
     let world = World::patient();
@@ -78,5 +78,5 @@ fn relay_info_and_stats_count_agents_and_the_messages_they_sent() {
     assert_eq!(info["stats"], json!({ "agents": 2, "messages": 4 }));
     let stats = world.get("/v1/agent/stats", "").expect(200);
     assert_eq!((&stats["stats"]["total_agents"], &stats["stats"]["total_messages"]), (&json!(2), &json!(4)));
-    assert!(stats["relay"]["identity"].as_str().unwrap().contains("base58"), "spec relay 2.1");
+    assert!(stats["relay"]["identity"].as_str().unwrap().contains("base58"), "the form of the identity");
 }

@@ -74,9 +74,9 @@ fn strangers(world: &World, agent: &Agent, many: usize) {
     }
 }
 
-/// Ruling foundation-relay 24.
+/// Decision master-key-file.
 #[test]
-fn ruling_foundation_relay_24_everything_sealed_moves_under_the_new_key_and_everything_still_opens() {
+fn everything_sealed_moves_under_the_new_key_and_everything_still_opens() {
     let world = World::new();
     let bob = world.server_agent("Bob");
     let (mut ada, key) = world.client(1, Options::default());

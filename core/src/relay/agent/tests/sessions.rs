@@ -25,9 +25,9 @@ fn every_option() -> Vec<Options> {
     all
 }
 
-/// Ruling foundation-relay 3.
+/// Decision server-side-sessions.
 #[test]
-fn ruling_foundation_relay_3_every_kind_of_client_session_opens_for_a_server_side_agent() {
+fn every_kind_of_client_session_opens_for_a_server_side_agent() {
     for (n, options) in every_option().into_iter().enumerate() {
         let world = World::new();
         let bob = world.server_agent("Bob");
@@ -82,9 +82,9 @@ fn a_session_survives_its_first_message_and_the_senders_rotation_of_sessions() {
     assert_eq!(world.texts(&bob), [""]);
 }
 
-/// Ruling foundation-relay 3.
+/// Decision server-side-sessions.
 #[test]
-fn ruling_foundation_relay_3_a_step_far_ahead_costs_nothing() {
+fn a_step_far_ahead_costs_nothing() {
     let world = World::new();
     let bob = world.server_agent("Bob");
     let (mut ada, key) = world.client(1, Options::default());
@@ -96,7 +96,7 @@ fn ruling_foundation_relay_3_a_step_far_ahead_costs_nothing() {
 
 #[test]
 fn two_clients_talk_through_the_relay_in_both_directions() {
-    // Without its double ratchet the SDK cannot answer an answer: nothing begins a second session (ruling 38).
+    // Without its double ratchet the SDK cannot answer an answer: nothing begins a second session.
     for options in every_option().into_iter().filter(|options| options.double_ratchet) {
         let world = World::new();
         let (mut ada, ada_key) = world.client(1, options);

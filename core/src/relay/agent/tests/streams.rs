@@ -40,9 +40,9 @@ fn fact_4_a_stream_ends_30_seconds_after_its_own_opening() {
     assert_eq!(second.next(), Next::End);
 }
 
-/// Ruling foundation-relay 7.
+/// Decision wake-without-data.
 #[test]
-fn ruling_foundation_relay_7_the_last_event_id_wins_over_since_and_nothing_comes_twice() {
+fn the_last_event_id_wins_over_since_and_nothing_comes_twice() {
     let world = World::patient();
     let (ada, bob) = (world.server_agent("Ada"), world.server_agent("Bob"));
     for n in 0..200 {
@@ -97,9 +97,9 @@ fn a_stream_filters_by_sender_and_leaves_out_what_is_read() {
     assert_eq!(none.next(), Next::Nothing);
 }
 
-/// Ruling foundation-relay 8.
+/// Decision stream-lifetimes.
 #[test]
-fn ruling_foundation_relay_8_streams_are_served_in_opening_order() {
+fn streams_are_served_in_opening_order() {
     use crate::engine::actor::{ActorId, Kind, View};
     use crate::engine::kv::{Batch, MemoryStore, Store};
     use crate::relay::agent::stream::{Emission, Hub};
@@ -138,9 +138,9 @@ fn ruling_foundation_relay_8_streams_are_served_in_opening_order() {
     assert_eq!((ended.unwrap(), last, hub.is_empty()), (None, 4, true));
 }
 
-/// Ruling foundation-relay 8.
+/// Decision stream-lifetimes.
 #[test]
-fn ruling_foundation_relay_8_a_connect_is_never_429_and_its_401_touches_no_storage() {
+fn a_connect_is_never_429_and_its_401_touches_no_storage() {
     let world = World::with(&[("agent_per_second", "1"), ("agent_burst", "1")]);
     let bob = world.server_agent("Bob");
     world.get("/v1/agent/profile", &bob.key).expect(200);
@@ -153,9 +153,9 @@ fn ruling_foundation_relay_8_a_connect_is_never_429_and_its_401_touches_no_stora
     assert_eq!(refused.status, 401);
 }
 
-/// Ruling foundation-relay 8.
+/// Decision stream-lifetimes.
 #[test]
-fn ruling_foundation_relay_8_a_connect_is_held_20_seconds_while_storage_is_closed() {
+fn a_connect_is_held_20_seconds_while_storage_is_closed() {
     let world = World::new();
     let bob = world.server_agent("Bob");
     world.rt.close(true);
@@ -168,9 +168,9 @@ fn ruling_foundation_relay_8_a_connect_is_held_20_seconds_while_storage_is_close
     assert_eq!(world.rt.now().since(before), 20 * crate::engine::time::SECOND);
 }
 
-/// Ruling foundation-relay 21.
+/// Decision caller-rate-limits.
 #[test]
-fn ruling_foundation_relay_21_head_never_opens_a_stream() {
+fn head_never_opens_a_stream() {
     let world = World::new();
     let bob = world.server_agent("Bob");
     let answer = world.response("HEAD", "/v1/agent/receive/sse", &[("x-agent-key", &bob.key)], b"");
@@ -178,9 +178,9 @@ fn ruling_foundation_relay_21_head_never_opens_a_stream() {
     assert_eq!(answer.headers["allow"], "GET, OPTIONS");
 }
 
-/// Ruling foundation-relay 37.
+/// Decision websocket-receive.
 #[test]
-fn ruling_foundation_relay_37_a_websocket_opens_by_header_or_first_frame() {
+fn a_websocket_opens_by_header_or_first_frame() {
     let world = World::new();
     let (ada, bob) = (world.server_agent("Ada"), world.server_agent("Bob"));
     world.send(&ada, &bob.did, "one");

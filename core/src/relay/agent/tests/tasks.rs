@@ -39,9 +39,9 @@ fn a_settled_task_is_forgotten_after_30_days_and_leaves_nothing_on_either_side()
     world.get(&path, &ada.key).refused(404, "NOT_FOUND");
 }
 
-/// Ruling foundation-relay 35: expiry sets failed, and a broadcast is completed when all its tasks are final.
+/// Decision task-moves: expiry sets failed, and a broadcast is completed when all its tasks are final.
 #[test]
-fn ruling_foundation_relay_35_a_broadcast_ends_when_the_last_task_is_out_of_time() {
+fn a_broadcast_ends_when_the_last_task_is_out_of_time() {
     let world = World::patient();
     let (ada, bob, carl) = (world.server_agent("Ada"), world.server_agent("Bob"), world.server_agent("Carl"));
     for agent in [&bob, &carl] {
@@ -95,9 +95,9 @@ fn an_agent_that_ends_leaves_no_rows_and_lets_every_requester_know() {
     assert_eq!(list(&world, &ada, "assignee").len(), 77);
 }
 
-/// Ruling foundation-relay 26: counts reach the directory once a minute, and the rank with them.
+/// Decision counts-in-memory: counts reach the directory once a minute, and the rank with them.
 #[test]
-fn ruling_foundation_relay_26_the_search_hears_of_invocations_a_minute_later() {
+fn the_search_hears_of_invocations_a_minute_later() {
     let world = World::patient();
     let (ada, bob) = (world.server_agent("Ada"), world.server_agent("Bob"));
     world.post("/v1/agent/capabilities", &bob.key, json!({ "name": "maps" })).expect(201);

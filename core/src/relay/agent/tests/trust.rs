@@ -31,10 +31,10 @@ impl World {
     }
 }
 
-/// Ruling foundation-relay 25: a hundred fresh agents that vouch for each other do not reach `medium`, nor do their votes
+/// Decision anchored-weight: a hundred fresh agents that vouch for each other do not reach `medium`, nor do their votes
 /// move any score.
 #[test]
-fn ruling_foundation_relay_25_a_hundred_fresh_agents_vouching_for_each_other_stay_below_medium() {
+fn a_hundred_fresh_agents_vouching_for_each_other_stay_below_medium() {
     let world = World::with(&[("agent_burst", "1000000"), ("registrations_per_hour", "1000000")]);
     let agents: Vec<Agent> = (0..100).map(|n| world.server_agent(&format!("sybil {n}"))).collect();
     let ids: Vec<String> = agents.iter().map(|agent| world.attest(agent, "example.org")).collect();
@@ -56,9 +56,9 @@ fn ruling_foundation_relay_25_a_hundred_fresh_agents_vouching_for_each_other_sta
     assert_eq!(above["count"], 0);
 }
 
-/// Ruling foundation-relay 25: votes count by the voter's anchored weight at the time.
+/// Decision anchored-weight: votes count by the voter's anchored weight at the time.
 #[test]
-fn ruling_foundation_relay_25_a_vote_counts_by_the_anchored_weight_of_its_time() {
+fn a_vote_counts_by_the_anchored_weight_of_its_time() {
     let world = World::new();
     let [ada, bob, eve] = ["ada", "bob", "eve"].map(|name| world.server_agent(name));
     let first = world.attest(&ada, "example.org");
@@ -82,9 +82,10 @@ fn ruling_foundation_relay_25_a_vote_counts_by_the_anchored_weight_of_its_time()
     world.vote(&ada, &first, "corroborate").refused(403, "FORBIDDEN");
 }
 
-/// Rulings foundation-relay 25 and 1: the leaderboard and the search follow by effects; an agent that ends leaves both.
+/// Decisions anchored-weight and one-deciding-operation: the leaderboard and the search follow by effects; an agent
+/// that ends leaves both.
 #[test]
-fn ruling_foundation_relay_1_the_leaderboard_follows_trust_and_forgets_agents_that_end() {
+fn the_leaderboard_follows_trust_and_forgets_agents_that_end() {
     let world = World::new();
     let [ada, bob] = ["ada", "bob"].map(|name| world.server_agent(name));
     world.earn(&ada, 3.0);
@@ -105,9 +106,10 @@ fn ruling_foundation_relay_1_the_leaderboard_follows_trust_and_forgets_agents_th
     assert_eq!(world.trust(&bob)["trust_level"], Level::New.as_str());
 }
 
-/// Ruling foundation-relay 11: an attestation of its signing key proves a registration, a signature of another key is 400.
+/// Decision signed-registrations: an attestation of its signing key proves a registration, a signature of another key
+/// is 400.
 #[test]
-fn ruling_foundation_relay_11_a_fresh_attestation_proves_whose_key_it_is() {
+fn a_fresh_attestation_proves_whose_key_it_is() {
     let world = World::new();
     let client = Client::new("svc", [7; 32], Options::default());
     let mut body = client.key_body(None, 1);

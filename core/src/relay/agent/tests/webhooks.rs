@@ -128,9 +128,9 @@ fn a_message_is_told_once_signed_and_never_in_plain() {
     assert_eq!((&shown["pending"], &shown["failure_count"], &shown["enabled"]), (&json!(0), &json!(0), &json!(true)));
 }
 
-/// Ruling foundation-relay 40: a suspended agent's webhooks say nothing, and go on when it is restored.
+/// Decision erased-agents: a suspended agent's webhooks say nothing, and go on when it is restored.
 #[test]
-fn ruling_foundation_relay_40_a_suspended_agent_s_webhooks_rest_until_it_is_restored() {
+fn a_suspended_agent_s_webhooks_rest_until_it_is_restored() {
     let scene = Scene::new(|attempt| Some(if attempt == 0 { 500 } else { 204 }));
     scene.send("one");
     scene.work();
@@ -307,7 +307,7 @@ fn a_repeated_send_is_told_once() {
     assert_eq!(scene.got().len(), 1);
 }
 
-/// Ruling foundation-relay 19: bounded work per turn, also when much waited.
+/// Decision bounded-commits: bounded work per turn, also when much waited.
 #[test]
 fn deleting_a_webhook_sweeps_what_waited_for_it() {
     let scene = Scene::new(|_| None);
@@ -346,9 +346,9 @@ fn the_secret_is_shown_once_and_stored_sealed() {
     }
 }
 
-/// Ruling foundation-relay 24.
+/// Decision master-key-file.
 #[test]
-fn ruling_foundation_relay_24_secrets_of_webhooks_move_under_the_new_master_key() {
+fn secrets_of_webhooks_move_under_the_new_master_key() {
     let scene = Scene::new(|_| Some(200));
     let master = |byte| MasterKey::new(Secret::new([byte; 32]));
     let secrets = &scene.world.rt.environment().secrets;

@@ -1,9 +1,9 @@
-//! Escrows that an agent with anchored weight paid out to another (ruling foundation-relay 25).
+//! Escrows that an agent with anchored weight paid out to another (decision anchored-weight).
 //!
 //! The ledger keeps what the word of each such agent is worth, so an escrow between others costs one look. When one of
-//! them releases an escrow or accepts the work for it, the recipient's actor counts it. Only weight from measurements and
-//! from the operator lends any: weight from escrows lends none, or agents that one of them paid once could pay each other.
-//! What an admin or a deadline pays out says nothing of the payer's opinion, and paying makes nobody trusted.
+//! them releases an escrow or accepts the work for it, the recipient's actor counts it. Only weight from measurements
+//! and from the operator lends any: weight from escrows lends none, or agents that one of them paid once could pay each
+//! other. What an admin or a deadline pays out says nothing of the payer's opinion, and paying makes nobody trusted.
 //!
 //! Table numbers: 109 in agents, 72 in the ledger.
 
@@ -19,8 +19,8 @@ use crate::ledger::rows::{EscrowState, Name};
 use crate::relay::agent::{record, wire};
 use crate::{Result, Timestamp};
 
-/// What all escrows of one counterparty together come near: the first earns half of it, the second a quarter, and so on, by
-/// the counterparty's vote. Our choice: `medium` takes more than three of them.
+/// What all escrows of one counterparty together come near: the first earns half of it, the second a quarter, and so
+/// on, by the counterparty's vote. Our choice: `medium` takes more than three of them.
 pub const ESCROWS_OF_ONE: f64 = 1.0;
 
 /// What the word of an agent with anchored weight of its own is worth; in the ledger.

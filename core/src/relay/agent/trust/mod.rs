@@ -1,11 +1,11 @@
-//! Trust: what an agent's past is worth to others (spec relay 10; ruling foundation-relay 25).
+//! Trust: what an agent's past is worth to others (decision anchored-weight).
 //!
-//! Registration is free, so whatever agents can do among themselves a hundred agents of one person can do as well. So two
-//! things are kept apart. **Anchored weight** comes from outside: attestations that independent measurements agreed with
-//! later ([`crate::intelligence::country`] says when), what the operator endorses, and escrows that agents with such weight paid
-//! ([`escrows`]). Only it makes a level above `low`, and only
-//! whoever has it can lend weight to an attestation or a rating. What an agent did by itself (tasks, statements) moves its
-//! score within the levels `new` and `low`. `docs/trust.md` holds the formulas, made from the constants of this file.
+//! Registration is free, so whatever agents can do among themselves a hundred agents of one person can do as well. So
+//! two things are kept apart. **Anchored weight** comes from outside: attestations that independent measurements agreed
+//! with later ([`crate::intelligence::country`] says when), what the operator endorses, and escrows that agents with
+//! such weight paid ([`escrows`]). Only it makes a level above `low`, and only whoever has it can lend weight to an
+//! attestation or a rating. What an agent did by itself (tasks, statements) moves its score within the levels `new` and
+//! `low`. `docs/trust.md` holds the formulas, made from the constants of this file.
 //!
 //! Table number 88.
 
@@ -37,7 +37,7 @@ pub const OWN_SHARE: f64 = 0.3;
 /// Observations that the prior of every share stands for, half of them good.
 pub const PRIOR: f64 = 2.0;
 
-/// How often the leaderboard is told of changes, at most, in microseconds (ruling foundation-relay 26).
+/// How often the leaderboard is told of changes, at most, in microseconds (decision counts-in-memory).
 const INTERVAL: i64 = MINUTE;
 /// Key of the timer that tells it.
 const TIMER: &str = "trust";
@@ -170,8 +170,9 @@ impl Standing {
         share(agreed, agreed + f64::from(self.wrong))
     }
 
-    /// Neutral, for every agent: the relay takes a message or refuses it at once, which is no merit of the sender; reading
-    /// is the reader's own affair, and mail that nobody asked for could lower it. So this is the mean of the prior.
+    /// Neutral, for every agent: the relay takes a message or refuses it at once, which is no merit of the sender;
+    /// reading is the reader's own affair, and mail that nobody asked for could lower it. So this is the mean of the
+    /// prior.
     pub fn message_reliability(&self) -> f64 {
         share(0.0, 0.0)
     }
@@ -426,9 +427,9 @@ mod tests {
         assert_eq!(decode_row::<Standing>(&bytes).unwrap(), now);
     }
 
-    /// Ruling foundation-relay 25: own acts, however many, stay below every level that anchored weight gives.
+    /// Decision anchored-weight: own acts, however many, stay below every level that anchored weight gives.
     #[test]
-    fn ruling_foundation_relay_25_no_number_of_own_acts_lifts_above_low() {
+    fn no_number_of_own_acts_lifts_above_low() {
         let busy = Standing { tasks_completed: u32::MAX, made: u32::MAX, agreed: u32::MAX - 1, ..Standing::default() };
         let busy = Standing { tasks_failed: 0, ..busy };
         assert_eq!(vote(busy.anchored()), 0.0);

@@ -1,4 +1,4 @@
-//! The endpoints of trust (spec relay 10), and the operator's word for an agent.
+//! The endpoints of trust, and the operator's word for an agent.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -50,7 +50,7 @@ pub struct Activity {
     pub attestations_made: u32,
     /// Escrows that agents with anchored weight of their own paid out to it.
     pub escrows_settled: u32,
-    /// Null for everybody but the agent itself (ruling foundation-relay 27).
+    /// Null for everybody but the agent itself (decision private-activity).
     pub messages_sent: Option<u64>,
 }
 
@@ -64,8 +64,8 @@ pub struct Trust {
     pub trust_score: f64,
     /// `new`, `low`, `medium`, `high` or `verified`.
     pub trust_level: &'static str,
-    /// What lifts above `low`: weight from attestations that measurements agreed with, from escrows that agents with weight of
-    /// their own paid, and from the operator.
+    /// What lifts above `low`: weight from attestations that measurements agreed with, from escrows that agents with
+    /// weight of their own paid, and from the operator.
     pub anchored_weight: f64,
     /// The level the operator vouches for.
     pub endorsed: Option<&'static str>,

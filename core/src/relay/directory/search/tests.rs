@@ -41,7 +41,7 @@ impl World {
         self.agents.remove(&did);
     }
 
-    /// What the ruling asks for, from the list.
+    /// What is to be found, from the list.
     fn expected(&self, sought: &Sought, capability: Option<&str>) -> Vec<Did> {
         let text = match sought {
             Sought::Everybody => String::new(),
@@ -175,10 +175,10 @@ fn agent(dice: &mut Dice, number: u64) -> Listed {
     listed(name.as_deref(), capabilities, dice.below(4) as u8, dice.below(50) as i64)
 }
 
-/// Ruling foundation-relay 14: what matches, and in which order, before and after beginnings become common, and after
+/// Decision agent-search-order: what matches, and in which order, before and after beginnings become common, and after
 /// agents change their names and ranks or leave.
 #[test]
-fn ruling_foundation_relay_14_every_page_is_what_a_plain_list_gives() {
+fn every_page_is_what_a_plain_list_gives() {
     let mut world = World::new();
     let mut dice = Dice(14);
     for number in 0..1_500 {
@@ -221,9 +221,9 @@ fn an_agent_that_leaves_takes_every_row_along() {
     }
 }
 
-/// Ruling foundation-relay 14.
+/// Decision agent-search-order.
 #[test]
-fn ruling_foundation_relay_14_the_agent_of_exactly_that_name_comes_first_whatever_its_rank() {
+fn the_agent_of_exactly_that_name_comes_first_whatever_its_rank() {
     let mut world = World::new();
     for number in 0..300 {
         world.put(did(number), listed(Some(&format!("ada{number}")), &[], 5, number as i64));

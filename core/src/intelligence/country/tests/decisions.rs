@@ -1,4 +1,4 @@
-//! One test per ruling that shapes answers.
+//! One test for each decision that shapes answers.
 
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ fn add(server: &Server, parts: &[String]) {
 }
 
 #[test]
-fn ruling_intelligence_7_the_country_answer_is_weighted_and_names_its_networks() {
+fn the_country_answer_is_weighted_and_names_its_networks() {
     let server = server(&[
         rows("IT", 1, "example.org", RECENT, 0..8, true),
         rows("IT", 2, "example.org", RECENT, 0..8, false),
@@ -42,7 +42,7 @@ fn ruling_intelligence_7_the_country_answer_is_weighted_and_names_its_networks()
 }
 
 #[test]
-fn ruling_intelligence_12_no_measured_verdict_without_a_vote_in_30_days() {
+fn no_measured_verdict_without_a_vote_in_30_days() {
     let server = server(&[rows("IT", 1, "example.org", "2025-11-01", 0..8, true)]);
     let answer = server.detect("IT", "example.org", None);
     assert_eq!((&answer["status"], &answer["basis"]), (&"unknown".into(), &"unmeasured".into()), "{answer}");
@@ -53,7 +53,7 @@ fn ruling_intelligence_12_no_measured_verdict_without_a_vote_in_30_days() {
 }
 
 #[test]
-fn ruling_intelligence_11_as_of_knows_nothing_of_later_and_is_echoed() {
+fn as_of_knows_nothing_of_later_and_is_echoed() {
     let server = server(&[
         rows("IT", 1, "example.org", "2025-12-01", 0..8, false),
         rows("IT", 1, "example.org", "2025-12-28", 0..8, true),
@@ -80,7 +80,7 @@ fn ruling_intelligence_11_as_of_knows_nothing_of_later_and_is_echoed() {
 }
 
 #[test]
-fn rulings_intelligence_26_27_confidence_and_counts_mean_what_they_say() {
+fn confidence_and_counts_mean_what_they_say() {
     let server =
         server(&[rows("IT", 1, "decided.org", RECENT, 0..8, true), rows("IT", 1, "thin.org", RECENT, 0..2, false)]);
     let decided = server.detect("IT", "decided.org", None);
@@ -106,7 +106,7 @@ fn list(server: &Server, kind: ListKind, date: &str, domains: &str) {
 }
 
 #[test]
-fn ruling_intelligence_28_lists_speak_by_kind_and_age_and_measurements_win() {
+fn lists_speak_by_kind_and_age_and_measurements_win() {
     let server =
         server(&[rows("IT", 1, "open.org", RECENT, 0..8, false), rows("IT", 1, "thin.org", RECENT, 0..2, false)]);
     list(&server, ListKind::Official, "2025-06-01", "listed.org\nopen.org\nthin.org\n");
@@ -124,7 +124,7 @@ fn ruling_intelligence_28_lists_speak_by_kind_and_age_and_measurements_win() {
     let listed = expect("listed.org", "blocked", "known_list", true);
     assert_eq!((&listed["evidenceCount"], &listed["sources"]), (&0.into(), &json!(["known_list"])));
     assert!(listed["confidence"].as_f64().unwrap() <= 0.6);
-    assert_eq!(listed["license"], "NOASSERTION", "of the list that decided (ruling intelligence 35)");
+    assert_eq!(listed["license"], "NOASSERTION", "of the list that decided (decision licence-and-removal)");
     assert_eq!(server.detect("IT", "open.org", None)["license"], "CC-BY-NC-SA-4.0", "of the measurements that decided");
     assert_eq!(listed["lastChecked"], "2025-06-01T00:00:00.000Z");
     expect("thin.org", "blocked", "known_list", true);
@@ -140,9 +140,10 @@ fn ruling_intelligence_28_lists_speak_by_kind_and_age_and_measurements_win() {
     assert_eq!((&before["status"], &before["listed"]), (&"unknown".into(), &false.into()), "{before}");
 }
 
-/// Issue: country block lists with dates. The date of a row is since when; that of the list is until when it is vouched for.
+/// Issue: country block lists with dates. The date of a row is since when; that of the list is until when it is vouched
+/// for.
 #[test]
-fn ruling_intelligence_28_each_entry_of_a_list_keeps_its_own_date() {
+fn each_entry_of_a_list_keeps_its_own_date() {
     let server = Server::start();
     let text = "domain;authority;blocked_on\nold.org;x;2015-03-01\nnew.org;x;2025-05-20\nwhenever.org;x;spring\n\
         old.org;x;2016-01-01\n";
@@ -171,7 +172,7 @@ fn ruling_intelligence_28_each_entry_of_a_list_keeps_its_own_date() {
 }
 
 #[test]
-fn ruling_intelligence_28_starter_facts_answer_at_first_start_until_they_are_old() {
+fn starter_facts_answer_at_first_start_until_they_are_old() {
     let server = Server::start();
     let now = crate::app::testing::START;
     let in_force = starter::known_blocks::all().iter().find(|block| block.sets_status(now)).unwrap();
@@ -184,7 +185,7 @@ fn ruling_intelligence_28_starter_facts_answer_at_first_start_until_they_are_old
 }
 
 #[test]
-fn ruling_intelligence_29_a_service_is_blocked_when_an_essential_role_is() {
+fn a_service_is_blocked_when_an_essential_role_is() {
     let server = server(&[
         rows("IT", 1, "signal.org", RECENT, 0..8, true),
         rows("IT", 1, "cdn.signal.org", RECENT, 0..8, false),
@@ -220,7 +221,7 @@ fn pool(country: &str, asn: u32, start: &str, hours: std::ops::Range<i64>, block
 }
 
 #[test]
-fn ruling_intelligence_4_success_in_another_country_is_a_control_and_without_any_a_rule_is_masked() {
+fn success_in_another_country_is_a_control_and_without_any_a_rule_is_masked() {
     let server = server(&[pool("IT", 1, RECENT, 0..8, true)]);
     let alone = server.detect("IT", "telegram/pool", None);
     assert_eq!((&alone["status"], &alone["basis"]), (&"unknown".into(), &"measured".into()), "{alone}");
@@ -232,7 +233,7 @@ fn ruling_intelligence_4_success_in_another_country_is_a_control_and_without_any
 }
 
 #[test]
-fn ruling_intelligence_22_the_prior_is_the_median_of_at_least_five_other_countries() {
+fn the_prior_is_the_median_of_at_least_five_other_countries() {
     let mut parts = vec![rows("IT", 1, "down.org", RECENT, 0..8, true)];
     for (asn, country) in (10..).zip(["FR", "DE", "ES", "PT", "GR", "MT"]) {
         parts.push(rows(country, asn, "down.org", RECENT, 0..8, true));
@@ -245,7 +246,7 @@ fn ruling_intelligence_22_the_prior_is_the_median_of_at_least_five_other_countri
 }
 
 #[test]
-fn ruling_intelligence_8_a_site_that_is_down_is_unknown_with_a_reason_and_never_blocked() {
+fn a_site_that_is_down_is_unknown_with_a_reason_and_never_blocked() {
     let down = rows("IT", 1, "down.org", RECENT, 0..8, true).replace(",http-failure\n", ",false\n");
     let answer = server(&[down]).detect("IT", "down.org", None);
     assert_eq!((&answer["status"], &answer["reason"]), (&"unknown".into(), &"site_down".into()), "{answer}");
@@ -253,7 +254,7 @@ fn ruling_intelligence_8_a_site_that_is_down_is_unknown_with_a_reason_and_never_
 }
 
 #[test]
-fn ruling_intelligence_10_witnesses_are_at_most_three_per_cell_and_lead_to_the_measurement() {
+fn witnesses_are_at_most_three_per_cell_and_lead_to_the_measurement() {
     let server = server(&[rows("IT", 1, "example.org", RECENT, 0..8, true)]);
     let check = server.ok("/v1/accessibility/check?domain=example.org&country=IT&explain=1");
     let role = &check["explanation"]["roles"][0];
@@ -265,7 +266,7 @@ fn ruling_intelligence_10_witnesses_are_at_most_three_per_cell_and_lead_to_the_m
 }
 
 #[test]
-fn ruling_intelligence_39_the_sentence_has_numbers() {
+fn the_sentence_has_numbers() {
     let server =
         server(&[rows("IT", 1, "example.org", RECENT, 0..8, true), rows("IT", 2, "example.org", RECENT, 0..8, false)]);
     let text = server.detect("IT", "example.org", None)["summary"].as_str().unwrap().to_owned();
@@ -277,7 +278,7 @@ fn ruling_intelligence_39_the_sentence_has_numbers() {
 }
 
 #[test]
-fn ruling_intelligence_32_a_withheld_network_counts_for_the_country_and_never_as_a_network() {
+fn a_withheld_network_counts_for_the_country_and_never_as_a_network() {
     let server = server(&[rows("IT", 0, "example.org", RECENT, 0..8, true)]);
     let answer = server.detect("IT", "example.org", None);
     assert_eq!((&answer["status"], &answer["evidenceCount"]), (&"unknown".into(), &8.into()), "{answer}");
@@ -285,7 +286,7 @@ fn ruling_intelligence_32_a_withheld_network_counts_for_the_country_and_never_as
 }
 
 #[test]
-fn ruling_intelligence_35_index_and_country_data_are_cc_by_beside_the_licences_of_their_sources() {
+fn index_and_country_data_are_cc_by_beside_the_licences_of_their_sources() {
     let server = server(&[rows("IT", 1, "example.org", RECENT, 0..8, true)]);
     for path in ["/data/censorship-index.json", "/data/country/IT"] {
         let body = server.ok(path);
@@ -299,7 +300,7 @@ fn ruling_intelligence_35_index_and_country_data_are_cc_by_beside_the_licences_o
 }
 
 #[test]
-fn ruling_intelligence_33_a_measured_country_with_little_data_has_a_page_without_a_score() {
+fn a_measured_country_with_little_data_has_a_page_without_a_score() {
     let server = server(&[rows("IT", 1, "example.org", RECENT, 0..8, true)]);
     let page = server.ok("/data/country/IT");
     assert_eq!((&page["score"], &page["data"]["score"]), (&Value::Null, &Value::Null), "{page}");
@@ -311,7 +312,7 @@ fn ruling_intelligence_33_a_measured_country_with_little_data_has_a_page_without
 }
 
 #[test]
-fn ruling_intelligence_33_a_well_measured_country_has_a_score_from_the_imported_global_list() {
+fn a_well_measured_country_has_a_score_from_the_imported_global_list() {
     let domains: Vec<String> = (0..30).map(|n| format!("site{n}.org")).collect();
     let parts: Vec<String> =
         domains.iter().zip(0..).map(|(domain, n)| rows("IT", 1 + n % 2, domain, RECENT, 0..10, n < 15)).collect();
@@ -330,9 +331,10 @@ fn ruling_intelligence_33_a_well_measured_country_has_a_score_from_the_imported_
     assert!(index["countries"][0]["confidenceInterval"].is_array());
 }
 
-/// Ruling intelligence 11: a page without recent data says until when there were any, and nothing claims to be of today.
+/// Decision answers-about-a-time: a page without recent data says until when there were any, and nothing claims to be
+/// of today.
 #[test]
-fn ruling_intelligence_11_a_page_without_recent_data_says_since_when() {
+fn a_page_without_recent_data_says_since_when() {
     let server = server(&[rows("IT", 1, "example.org", "2025-06-01", 0..8, true)]);
     server.0.advance(std::time::Duration::from_secs(2 * 86_400));
     server.settle();
@@ -366,9 +368,9 @@ fn ruling_intelligence_11_a_page_without_recent_data_says_since_when() {
     assert_eq!(never["license"], "CC-BY-4.0", "{never}");
 }
 
-/// Ruling intelligence 11: the same of a platform, whose messaging services age sooner.
+/// Decision answers-about-a-time: the same of a platform, whose messaging services age sooner.
 #[test]
-fn ruling_intelligence_11_a_platform_without_recent_data_says_since_when() {
+fn a_platform_without_recent_data_says_since_when() {
     let server = server(&[rows("IT", 1, "web.telegram.org", "2025-06-01", 0..8, true)]);
     server.0.advance(std::time::Duration::from_secs(2 * 86_400));
     server.settle();
@@ -382,10 +384,10 @@ fn ruling_intelligence_11_a_platform_without_recent_data_says_since_when() {
     assert_eq!(server.ok("/v1/accessibility/service/signal")["license"], "CC-BY-4.0", "of what nobody measured");
 }
 
-/// Ruling intelligence 29: of a platform's hosts each network counts once, by the one that says most; the list of countries
-/// and the answer about one of them have the same share.
+/// Decision keys-and-roles: of a platform's hosts each network counts once, by the one that says most; the list of
+/// countries and the answer about one of them have the same share.
 #[test]
-fn ruling_intelligence_29_a_platform_has_the_same_rate_in_the_list_and_in_the_answer_about_a_country() {
+fn a_platform_has_the_same_rate_in_the_list_and_in_the_answer_about_a_country() {
     let both = |asn: u32| {
         [rows("IT", asn, "x.com", RECENT, 0..12, true), rows("IT", asn, "twitter.com", RECENT, 0..12, false)].concat()
     };

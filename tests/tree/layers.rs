@@ -1,0 +1,116 @@
+//! Layers of the core: each imports from those that stand before it here, apart from what [`UPWARD`] still allows.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use crate::{files, root, shown, text};
+
+/// A layer, and what it may import from.
+const LAYERS: [(&str, &[&str]); 7] = [
+    ("crypto", &[]),
+    ("engine", &["crypto"]),
+    ("facts", &["crypto", "engine"]),
+    ("relay", &["crypto", "engine", "facts"]),
+    ("ledger", &["crypto", "engine", "facts", "relay"]),
+    ("intelligence", &["crypto", "engine", "facts", "relay"]),
+    ("app", &["crypto", "engine", "facts", "relay", "ledger", "intelligence"]),
+];
+
+/// Files that import upward, by layer and the layer above. The numbers only ever fall; at none the pair goes.
+const UPWARD: &[(&str, &str, usize)] = &[
+    ("crypto", "relay", 1),
+    ("engine", "relay", 9),
+    ("engine", "ledger", 5),
+    ("engine", "intelligence", 8),
+    ("engine", "app", 2),
+    ("facts", "intelligence", 4),
+    ("relay", "ledger", 8),
+    ("relay", "intelligence", 4),
+    ("ledger", "app", 1),
+    ("intelligence", "app", 1),
+];
+
+/// The layers that a file imports from, tests apart.
+fn imports(text: &str) -> BTreeSet<String> {
+    let code: String =
+        text.lines().filter(|line| !line.trim_start().starts_with("//")).map(|line| format!("{line}\n")).collect();
+    let code = code.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
+    let mut found = BTreeSet::new();
+    for (at, _) in code.match_indices("crate::") {
+        let before = code.get(..at).and_then(|before| before.chars().next_back());
+        if before.is_some_and(|letter| letter.is_alphanumeric() || letter == '_' || letter == ':') {
+            continue;
+        }
+        let rest = code.get(at + "crate::".len()..).unwrap_or_default();
+        match rest.strip_prefix('{') {
+            Some(group) => found.extend(group_heads(group)),
+            None => found.extend(head(rest)),
+        }
+    }
+    found
+}
+
+fn head(text: &str) -> Option<String> {
+    let name: String =
+        text.trim_start().chars().take_while(|letter| letter.is_alphanumeric() || *letter == '_').collect();
+    Some(name).filter(|name| !name.is_empty())
+}
+
+/// The first names of the members of a group, up to its end.
+fn group_heads(group: &str) -> Vec<String> {
+    let (mut depth, mut heads, mut from) = (0, Vec::new(), 0);
+    for (at, letter) in group.char_indices() {
+        match letter {
+            '{' => depth += 1,
+            '}' if depth > 0 => depth -= 1,
+            ',' | '}' if depth == 0 => {
+                heads.extend(head(group.get(from..at).unwrap_or_default()));
+                from = at + 1;
+                if letter == '}' {
+                    break;
+                }
+            }
+            _ => {}
+        }
+    }
+    heads
+}
+
+fn is_test(path: &Path) -> bool {
+    let name = path.file_name().unwrap().to_str().unwrap();
+    name == "tests.rs" || name.ends_with("_tests.rs") || path.components().any(|part| part.as_os_str() == "tests")
+}
+
+#[test]
+fn a_layer_imports_from_those_below_it_only() {
+    let source = root().join("core/src");
+    let mut upward: BTreeMap<(&str, &str), Vec<String>> = BTreeMap::new();
+    for path in files(&source, &[".rs"]).iter().filter(|path| !is_test(path.strip_prefix(&source).unwrap())) {
+        let top = path.strip_prefix(&source).unwrap().components().next().unwrap();
+        let Some((layer, below)) = LAYERS.iter().find(|(layer, _)| top.as_os_str() == *layer) else { continue };
+        let imports = imports(&text(path));
+        for (other, _) in LAYERS.iter().filter(|(other, _)| other != layer && !below.contains(other)) {
+            if imports.contains(*other) {
+                upward.entry((layer, other)).or_default().push(shown(path));
+            }
+        }
+    }
+    let allowed = |pair: &(&str, &str)| {
+        UPWARD.iter().find(|(layer, other, _)| (*layer, *other) == *pair).map_or(0, |(.., count)| *count)
+    };
+    let counts: BTreeMap<(&str, &str), usize> = upward.iter().map(|(pair, files)| (*pair, files.len())).collect();
+    upward.retain(|pair, files| files.len() > allowed(pair));
+    assert!(upward.is_empty(), "more files import upward than before: {upward:#?}");
+    for (layer, other, count) in UPWARD {
+        let now = counts.get(&(*layer, *other)).copied().unwrap_or(0);
+        assert_eq!(now, *count, "fewer files of {layer} import from {other}: lower the number");
+    }
+}
+
+#[test]
+fn imports_are_seen_in_every_form() {
+    let text = "use crate::{Error, engine::{kv, http}, relay::agent};\nfn f() { crate::ledger::start() }\n\
+                // crate::app\nfn g() { other_crate::facts() }\n#[cfg(test)]\nmod tests { use crate::intelligence::x; }\n";
+    let found: Vec<String> = imports(text).into_iter().collect();
+    assert_eq!(found, ["Error", "engine", "ledger", "relay"]);
+}
