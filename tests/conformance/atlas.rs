@@ -267,7 +267,7 @@ fn the_classifier_learns_from_reported_events_and_states_figures_of_unseen_days(
     assert!(corroborate["sources"].as_array().is_some_and(|sources| !sources.is_empty()), "{corroborate}");
 }
 
-/// Spec intelligence 11: components are points and sum to the score; the base rate caps at 50.
+/// Components are points and sum to the score; the base rate caps at 50.
 fn components_add_up_to_the_score_exactly(suite: &Suite) {
     let client = filled(suite);
     let list = client.get("/v1/atlas/score-v2").expect(200);

@@ -219,7 +219,7 @@ fn what_may_or_will_be_is_no_fact_to_check(suite: &Suite) {
     assert!(verify(&client, "Телеграм заблокирован в Кении")["reason"].as_str().unwrap().contains("English"));
 }
 
-/// Spec intelligence 0.4: an outage is not citable as censorship on its own.
+/// An outage is not citable as censorship on its own.
 fn lost_connectivity_is_likely_and_not_proven_to_be_ordered(suite: &Suite) {
     let target = suite.fresh(&[("publish_interval", "1")]);
     let client = target.client();

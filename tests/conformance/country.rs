@@ -154,7 +154,7 @@ fn networks_of_a_country_have_what_clients_format(suite: &Suite) {
     }
 }
 
-/// Spec intelligence 3.3, 3.6 and 15: a client reads the severity of every active incident.
+/// A client reads the severity of every active incident.
 fn pages_name_the_incidents_that_go_on_and_no_others(suite: &Suite) {
     let target = suite.fresh(&[("publish_interval", "1")]);
     let client = target.client();

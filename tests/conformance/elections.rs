@@ -150,7 +150,7 @@ fn prepared(suite: &Suite) -> Client {
     suite.prepared("elections", with_elections)
 }
 
-/// Methods 4.2: the share of a country's elections with a shutdown around is mixed with that of all countries.
+/// The share of a country's elections with a shutdown around is mixed with that of all countries.
 fn a_briefing_tells_what_happened_around_past_elections(suite: &Suite) {
     let client = prepared(suite);
     let briefing = |country: &str| client.get(&format!("/v1/elections/{country}/briefing")).expect(200);

@@ -200,7 +200,7 @@ fn every_odd_row_is_counted_with_its_reason(suite: &Suite) {
     }
 }
 
-/// Methods 4.1 step 1: a wrong clock makes a measurement unusable.
+/// A wrong clock makes a measurement unusable.
 fn a_probe_with_a_wrong_clock_is_unusable_and_moves_no_answer(suite: &Suite) {
     let target = suite.fresh(&[]);
     let client = target.client();

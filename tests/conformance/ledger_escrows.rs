@@ -206,7 +206,7 @@ fn r_claim_checks(suite: &Suite) {
     let body = b.body("work-claim", upper);
     let claimed = client.post("/v1/pay/receipt/claim", &body).expect(200);
     assert_eq!(claimed["receipt"]["work_hash"], "0a".repeat(32));
-    // Spec ledger 12: a repeat is told so; decision one-claim-at-a-time: another claim finds the escrow taken.
+    // A repeat is told so; decision one-claim-at-a-time: another claim finds the escrow taken.
     refused(&client.post("/v1/pay/receipt/claim", &body), 409, "nonce_seen");
     refused(&client.post("/v1/pay/receipt/claim", &b.body("work-claim", good)), 409, "escrow_not_open");
     let alone = b.body("work-claim", b.claim(a.did(), None));

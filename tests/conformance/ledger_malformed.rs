@@ -57,7 +57,7 @@ fn g3_malformed_envelopes_are_refused_with_a_reason_and_change_nothing(suite: &S
     a.pay(b.did(), 1).expect(200);
 }
 
-/// Spec ledger 8.1 and 6.1: also what no handler saw.
+/// Also what no handler saw.
 fn errors_of_the_machinery_have_what_clients_of_the_ledger_read(suite: &Suite) {
     let large = format!("{{\"envelope\":\"{}\"}}", "x".repeat(70_000));
     let media = Some("application/json");

@@ -109,7 +109,7 @@ fn an_operator_brings_an_agent_back_with_its_wallet(suite: &Suite) {
     client.post("/v1/pay/transfer", &early).expect(200);
 }
 
-/// Spec ledger 2.3: keys of active agents alone.
+/// Keys of active agents alone.
 fn a_suspended_agent_neither_pays_nor_offers_until_it_is_restored(suite: &Suite) {
     let client = suite.client();
     let (a, b, poor) = (Party::funded(&client), Party::funded(&client), Party::new(&client));

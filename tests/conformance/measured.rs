@@ -157,7 +157,7 @@ fn attribution_compares_what_this_deployment_measured(suite: &Suite) {
     assert!(number(&quiet["causal_effect"]).abs() < 0.05 && quiet["n_post"] == json!(7), "{quiet}");
 }
 
-/// Interface 2: impact is the product of uncertainty, volume and drift, each known where something is measured.
+/// Impact is the product of uncertainty, volume and drift, each known where something is measured.
 fn the_queue_weighs_the_drift_and_volume_that_are_measured(suite: &Suite) {
     let client = filled(suite);
     let queue = |query: &str| client.get(&format!("/v1/sentinel/active-learning-queue?{query}")).expect(200);

@@ -122,7 +122,7 @@ fn a_history_has_thirty_days_and_only_when_asked_for(suite: &Suite) {
     assert!(history[0]["score"].is_null(), "{body}");
 }
 
-/// Interface 4.1: thirty days, also of a server that has just begun with what others measured.
+/// Thirty days, also of a server that has just begun with what others measured.
 fn a_history_that_is_imported_has_the_scores_of_the_pages_of_its_days(suite: &Suite) {
     const BEFORE: i64 = 5;
     let target = suite.fresh(&[("publish_interval", "1")]);

@@ -283,7 +283,7 @@ fn a_bad_token_or_signature_is_401_another_node_403_and_over_100_rows_413(suite:
     node.signed("x-svc-signature", many.as_bytes()).expect_error(413, "PAYLOAD_TOO_LARGE");
 }
 
-/// Spec intelligence 7.5: one client escapes letters and puts spaces after separators, the other does neither.
+/// One client escapes letters and puts spaces after separators, the other does neither.
 fn the_signature_is_over_the_bytes_as_they_came(suite: &Suite) {
     let target = suite.fresh(&[("extra_header_prefix", "maker")]);
     let client = target.client();
@@ -377,7 +377,7 @@ fn public_pages_hide_who_measures_where_it_can_harm(suite: &Suite) {
     assert_eq!(names.len(), 4);
 }
 
-/// Spec intelligence 8.2, 8.5: the claim form sends node id, token and a handle; a claimed node shows the handle.
+/// The claim form sends node id, token and a handle; a claimed node shows the handle.
 fn a_node_is_claimed_by_who_has_its_token(suite: &Suite) {
     let target = suite.fresh(&[]);
     let client = target.client();

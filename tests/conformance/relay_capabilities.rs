@@ -48,7 +48,7 @@ fn a_capability_is_registered_listed_changed_and_taken_back(suite: &Suite) {
     assert!(search(suite, &format!("q={name}")).is_empty());
 }
 
-/// Spec relay 17, row 27, and 20: `agent` is an object in every result.
+/// `agent` is an object in every result.
 fn conflict_27_a_search_answers_under_both_names_to_both_questions(suite: &Suite) {
     let client = suite.client();
     let name = word();

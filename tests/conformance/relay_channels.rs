@@ -130,7 +130,7 @@ fn a_new_channel_has_every_spelling_and_its_maker_owns_it(suite: &Suite) {
     let name = named();
     let body = json!({ "name": name.to_uppercase(), "description": "Where \u{e4}ll talk", "topic": "IR" });
     let made = make(&ada, &body);
-    // Spec relay 17 row 25: `type` and `creator` of one client, `channel_type` and `creator_did` of the other.
+    // `type` and `creator` of one client, `channel_type` and `creator_did` of the other.
     for (member, value) in [
         ("name", json!(name)),
         ("description", json!("Where \u{e4}ll talk")),
@@ -240,7 +240,6 @@ fn posts_come_back_exactly_and_in_order_with_every_spelling(suite: &Suite) {
     assert_eq!(found, [first.clone(), second.clone()]);
     assert_eq!(text(&first, "id").split_at(22).0, channel);
     for (message, author, named) in [(&found[0], &ada, json!(name)), (&found[1], &bob, Value::Null)] {
-        // Spec relay 17 row 26.
         assert_eq!((&message["sender"], &message["author"]), (&json!(author.did), &json!(author.did)));
         assert_eq!((&message["sender_name"], &message["created_at"]), (&named, &message["timestamp"]));
     }
@@ -447,7 +446,7 @@ fn ids_that_nobody_issued_are_404(suite: &Suite) {
     respond(&ada, &json!({ "id": id }), "accept").expect_error(404, "NOT_FOUND");
 }
 
-/// Spec relay 20: what clients crash without.
+/// What clients crash without.
 fn minimum_fields_of_channels_are_there(suite: &Suite) {
     let [ada, bob] = agents(suite);
     let made = make(&ada, &json!({ "name": named() }));

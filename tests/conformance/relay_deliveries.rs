@@ -64,7 +64,7 @@ fn a_delivered_message_shows_as_a_local_one(suite: &Suite) {
     assert_eq!((&shown["messages_routed"], &shown["agents_synced"]), (&json!(2), &json!(1)));
 }
 
-/// Spec relay 5.10, where the sender is not here.
+/// Where the sender is not here.
 fn the_signature_of_an_agent_at_a_peer_can_be_checked(suite: &Suite) {
     let (_target, client, peer, xena, bob) = arrivals(suite);
     peer.has(&[xena.identity()], 201);
@@ -312,7 +312,7 @@ fn a_peer_that_changed_its_key_is_known_by_the_new_one(suite: &Suite) {
     assert!(made["public_key"] == key() && key() != before);
 }
 
-/// Spec relay 18 and decision request-size-limits.
+/// Decision request-size-limits.
 fn a_delivery_over_its_limit_is_413(suite: &Suite) {
     let (_target, client, peer, xena, bob) = arrivals(suite);
     let to = look_up(&client, &bob.did);

@@ -58,8 +58,6 @@ fn settled(target: &Target, agent: &Agent, routed: &Value, done: impl Fn(&Value)
     let path = format!("/v1/relay/route/{}", text(routed, "id"));
     target.until(|| Some(agent.client.get(&path).expect(200)).filter(|state| done(state)))
 }
-
-/// Spec relay 15, 20.
 fn minimum_fields_of_relay_info_and_peers_are_there(suite: &Suite) {
     let (_target, client) = fresh(suite);
     let info = client.get("/v1/relay/info").expect(200);
@@ -86,7 +84,7 @@ fn minimum_fields_of_relay_info_and_peers_are_there(suite: &Suite) {
     );
 }
 
-/// Spec relay 15: the sums are those of `GET /v1/agent/stats`. Messages follow with the usage of a minute (decision
+/// The sums are those of `GET /v1/agent/stats`. Messages follow with the usage of a minute (decision
 /// counts-in-memory), which another test looks at.
 fn relay_info_counts_agents(suite: &Suite) {
     let (_target, client) = fresh(suite);
@@ -113,7 +111,7 @@ fn head_makes_no_key(suite: &Suite) {
     assert_eq!(heliograph_tests::relay::bytes(&key).len(), 32);
 }
 
-/// Spec relay 15: the envelope reproduces the signed text, so the recipient finds the signature valid.
+/// The envelope reproduces the signed text, so the recipient finds the signature valid.
 fn a_routed_message_for_an_agent_here_arrives_as_any_other(suite: &Suite) {
     let client = suite.client();
     let (ada, mut bob, carol) = (sdk(&client), sdk(&client), Agent::server_side(&client));
@@ -142,7 +140,7 @@ fn a_routed_message_for_an_agent_here_arrives_as_any_other(suite: &Suite) {
     assert_eq!((&got["content_type"], &got["thread_id"]), (&json!("text/markdown"), &json!("t-1")));
 }
 
-/// Spec relay 4.11, decision plain-box-header: clients route text in a plain box without a header before it, and no
+/// Decision plain-box-header: clients route text in a plain box without a header before it, and no
 /// first letter may cost it anything.
 fn routed_text_that_begins_with_v_arrives_whole(suite: &Suite) {
     let client = suite.client();
@@ -415,7 +413,7 @@ fn questions_of_one_client_are_limited(suite: &Suite) {
     client.get(&format!("/v1/agent/identity/{}", ada.did)).expect(200);
 }
 
-/// Spec relay 5.1, 5.2: 404 recipient unknown. What goes to other relays is routed.
+/// 404 recipient unknown. What goes to other relays is routed.
 fn ordinary_sends_to_an_agent_of_a_peer_are_404(suite: &Suite) {
     let (_target, client) = fresh(suite);
     let (peer, xena) = (FakePeer::start(), Stranger::new());

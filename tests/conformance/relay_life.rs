@@ -32,7 +32,7 @@ fn number(value: &Value) -> u64 {
     value.as_u64().unwrap_or_else(|| panic!("{value} is no number"))
 }
 
-/// Spec relay 14.1, 20: MCP crashes when an inner object is missing.
+/// MCP crashes when an inner object is missing.
 fn minimum_fields_of_analytics_are_there_for_an_agent_that_did_nothing(suite: &Suite) {
     let ada = Agent::register(&suite.client(), &json!({ "name": format!("quiet {}", unique()) }));
     let found = ada.client.send("GET", "/v1/agent/analytics", Some("application/json"), b"").expect(200);
@@ -55,7 +55,7 @@ fn minimum_fields_of_analytics_are_there_for_an_agent_that_did_nothing(suite: &S
     suite.client().get("/v1/agent/analytics").expect_error(401, "UNAUTHORIZED");
 }
 
-/// Spec relay 14.1, decision counts-in-memory.
+/// Decision counts-in-memory.
 fn analytics_count_what_the_agent_did_and_got(suite: &Suite) {
     let client = suite.client();
     let (ada, bob) = (Agent::server_side(&client), Agent::server_side(&client));
@@ -114,8 +114,6 @@ fn a_period_is_one_of_four(suite: &Suite) {
     }
     ada.client.get("/v1/agent/analytics?period=2d").expect_error(400, "BAD_REQUEST");
 }
-
-/// Spec relay 14.2, 20.
 fn minimum_fields_of_stats_are_there_without_a_key(suite: &Suite) {
     let target = suite.fresh(&[]);
     let stats = target.client().get("/v1/agent/stats").expect(200);
@@ -128,7 +126,7 @@ fn minimum_fields_of_stats_are_there_without_a_key(suite: &Suite) {
     assert_eq!(numbers, nobody);
 }
 
-/// Spec relay 14.2; decision counts-in-memory: totals are sums of differences.
+/// Decision counts-in-memory: totals are sums of differences.
 fn stats_follow_agents_as_they_come_and_go(suite: &Suite) {
     let target = suite.fresh(&[]);
     let client = target.client();
@@ -150,7 +148,7 @@ fn stats_follow_agents_as_they_come_and_go(suite: &Suite) {
     assert_eq!(stats()["capabilities"], json!(["sum", "translate"]));
 }
 
-/// Spec relay 14.3, 14.4; decision agent-exports.
+/// Decision agent-exports.
 fn an_export_holds_everything_and_is_on_record(suite: &Suite) {
     let client = suite.client();
     let name = format!("exporter {}", unique());
@@ -235,7 +233,7 @@ fn a_mailbox_of_many_pages_is_exported_once_and_in_order(suite: &Suite) {
     assert_eq!(inputs, (0..60).rev().collect::<Vec<u64>>());
 }
 
-/// Spec relay 14.3: only those set are sent.
+/// Only those set are sent.
 fn only_what_is_asked_for_is_exported(suite: &Suite) {
     let ada = Agent::server_side(&suite.client());
     let parts = ["messages", "channels", "memberships", "tasks", "attestations", "memory", "trust"];

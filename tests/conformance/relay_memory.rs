@@ -146,7 +146,7 @@ fn what_nobody_put_is_404_and_deleting_says_so(suite: &Suite) {
     assert_eq!(get(&ada, "none").expect(200)["total_keys"], 0);
 }
 
-/// Spec relay 1.1: encoded by two clients, not encoded by the third.
+/// Encoded by two clients, not encoded by the third.
 fn slashes_in_names_stay_in_their_part_however_they_are_written(suite: &Suite) {
     let ada = agent(suite);
     put(&ada, "a%2Fb/c%2Fd", json!({ "value": 1 })).expect(200);
@@ -281,7 +281,7 @@ fn lists_have_every_field_and_take_a_prefix_and_a_limit(suite: &Suite) {
     get(&ada, "list?limit=0").expect_error(400, "BAD_REQUEST");
 }
 
-/// Spec relay 20: one client crashes without the quota, and another divides by it.
+/// One client crashes without the quota, and another divides by it.
 fn minimum_fields_of_memory_are_there_for_an_agent_that_kept_nothing(suite: &Suite) {
     let ada = agent(suite);
     let all = ada.client.get("/v1/agent/memory").expect(200);

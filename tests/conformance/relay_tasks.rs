@@ -453,7 +453,7 @@ fn a_broadcast_asks_no_more_agents_than_it_may_and_never_its_sender(suite: &Suit
     assert!(list(&all[0], "").is_empty());
 }
 
-/// Spec relay 20: `tasks` is an array even when empty, `broadcast` an object.
+/// `tasks` is an array even when empty, `broadcast` an object.
 fn minimum_fields_of_a_broadcast_without_agents_are_there(suite: &Suite) {
     let [ada] = agents(suite);
     let made = broadcast(&ada, json!({ "capability": word(), "input": "anybody" }));

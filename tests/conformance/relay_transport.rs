@@ -131,7 +131,7 @@ fn relay_1_1_unknown_parameters_and_empty_queries_do_not_matter(suite: &Suite) {
     }
 }
 
-/// Spec relay 18; decision request-size-limits: a limit over the maximum is clamped.
+/// Decision request-size-limits: a limit over the maximum is clamped.
 fn relay_18_a_large_limit_is_clamped_and_a_senseless_one_is_400_on_every_list(suite: &Suite) {
     let [ada] = agents::<1>(suite);
     for path in [
@@ -156,8 +156,6 @@ fn relay_18_a_large_limit_is_clamped_and_a_senseless_one_is_400_on_every_list(su
         }
     }
 }
-
-/// Spec relay 1.5.
 fn relay_1_5_fixed_segments_win_over_parameters(suite: &Suite) {
     let [ada] = agents::<1>(suite);
     for (path, member) in [
@@ -189,7 +187,7 @@ fn judged(answer: &Answer) -> (u16, Option<Value>) {
     (answer.status, (answer.status >= 400).then(|| answer.json()))
 }
 
-/// Spec relay 0.2: clients send the type of a body that they do not have, with every method.
+/// Clients send the type of a body that they do not have, with every method.
 fn fact_10_an_empty_body_with_a_json_type_is_no_body_on_any_route(suite: &Suite) {
     let open = suite.client();
     for route in of_the_relay() {
@@ -205,7 +203,7 @@ fn fact_10_an_empty_body_with_a_json_type_is_no_body_on_any_route(suite: &Suite)
     }
 }
 
-/// Spec relay 17.42: one client sends its key with everything.
+/// One client sends its key with everything.
 fn conflict_42_a_key_never_matters_where_none_is_needed(suite: &Suite) {
     let client = suite.client();
     for route in of_the_relay().filter(|route| route.auth == Auth::None) {
@@ -220,7 +218,7 @@ fn conflict_42_a_key_never_matters_where_none_is_needed(suite: &Suite) {
     }
 }
 
-/// Spec relay 1.2, 1.4: what is absent is 404, nothing answers 204, and every time is ISO 8601 in UTC with
+/// What is absent is 404, nothing answers 204, and every time is ISO 8601 in UTC with
 /// milliseconds.
 fn relay_1_4_a_status_of_its_own_means_what_clients_take_it_for(suite: &Suite) {
     let [ada, bob] = agents(suite);

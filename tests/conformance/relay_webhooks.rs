@@ -80,8 +80,6 @@ fn scene(suite: &Suite, answer: impl Fn(&str) -> String + Send + Sync + 'static)
 pub fn ok(_: &str) -> String {
     response("200 OK", "", "")
 }
-
-/// Spec relay 13.1, 13.2.
 fn minimum_fields_of_webhooks_are_there(suite: &Suite) {
     let ada = Agent::server_side(&suite.client());
     assert_eq!(shown(&ada), Vec::<Value>::new());
@@ -151,7 +149,7 @@ fn every_message_of_a_burst_is_told_once(suite: &Suite) {
     assert_eq!(told, sent);
 }
 
-/// Interface section 6: the first wait is 2 minutes.
+/// The first wait is 2 minutes.
 fn a_failing_receiver_is_shown_and_tried_again_after_two_minutes(suite: &Suite) {
     let (target, ada, bob, source) = scene(suite, |_| response("500 Internal Server Error", "retry-after: 1\r\n", ""));
     let made = hook(&bob, &source.base);
@@ -229,8 +227,6 @@ fn a_slow_receiver_holds_up_neither_sends_nor_other_receivers(suite: &Suite) {
     }
     target.until(|| (count("/slow") >= 2).then_some(()));
 }
-
-/// Interface section 6.
 fn a_deleted_webhook_and_one_of_an_agent_that_ended_hear_nothing(suite: &Suite) {
     let (target, ada, bob, source) = scene(suite, ok);
     let carol = Agent::server_side(&target.client());

@@ -58,7 +58,7 @@ fn every_open_route_may_be_called_from_any_page(suite: &Suite) {
     let refused = client.get("/nothing");
     assert_eq!(refused.header("access-control-allow-origin"), Some("*"));
     assert!(refused.header("access-control-expose-headers").unwrap().contains("Retry-After"));
-    // Spec ledger 5: whoever has a clock that is wrong sees by how much.
+    // Whoever has a clock that is wrong sees by how much.
     if suite.kind != heliograph_tests::target::Kind::Memory {
         for answer in [refused, client.get("/health"), client.get("/v1/pay/health")] {
             assert!(answer.header("date").is_some_and(|date| date.ends_with(" GMT")), "{:?}", answer.headers);

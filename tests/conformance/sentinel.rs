@@ -174,11 +174,10 @@ fn the_manifest_names_every_endpoint_and_health_says_what_is_served(suite: &Suit
     assert!(health["model_version"].as_str().unwrap().starts_with("hazard-logistic/"), "{health}");
 }
 
-/// Interface 2: these members and no others.
+/// These members and no others.
 fn the_queue_has_exactly_the_members_of_the_interface(suite: &Suite) {
     let client = forecasts::learned(suite);
     let answer = client.get("/v1/sentinel/active-learning-queue");
-    // Spec intelligence 10.8.
     assert!(answer.header("cache-control").unwrap().contains("max-age=900"), "{:?}", answer.headers);
     let body = answer.expect(200);
     let names = |value: &Value| -> Vec<String> {

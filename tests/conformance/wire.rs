@@ -81,7 +81,7 @@ fn bytes_that_are_no_http_end_the_connection(suite: &Suite) {
     works(suite);
 }
 
-/// Interface 7: all errors are JSON with `error` and `message`, those of the HTTP library below the router included.
+/// All errors are JSON with `error` and `message`, those of the HTTP library below the router included.
 fn interface_7_a_request_that_nobody_can_read_gets_the_error_body_too(suite: &Suite) {
     let Some(address) = address(suite) else { return };
     let uri = format!("GET /health?{} HTTP/1.1\r\nhost: x\r\n\r\n", "q".repeat(70_000));

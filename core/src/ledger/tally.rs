@@ -141,8 +141,6 @@ pub fn rating(sum: u64, count: u64) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Spec ledger X1 and X2.
     #[test]
     fn x1_hires_in_flight_are_in_no_rate_and_without_an_end_the_rate_is_one() {
         assert_eq!(Side::default().completion_rate(), 1.0);

@@ -132,7 +132,7 @@ fn nothing_leaves_the_host_without_consent_or_on_a_metered_host_or_in_the_clear(
     assert!(text.contains("ADVISORY") && !consent_text("https://example.org", "NO").contains("ADVISORY"));
 }
 
-/// Spec intelligence 7.5: what waited is sent again under its id, with a member that says since when, and a new signature.
+/// What waited is sent again under its id, with a member that says since when, and a new signature.
 #[test]
 fn what_the_server_did_not_take_waits_on_disk_and_is_sent_again_signed() {
     let (address, told) = server(&[503]);

@@ -65,7 +65,7 @@ fn a_shutdown_table_says_what_happened_in_its_own_words() {
     assert_eq!(occasion("Protests", &"a".repeat(900)).unwrap().len(), "Protests: ".len() + 400);
 }
 
-/// Methods 1.12: a column for each of five services, and three words for what was done to how much.
+/// A column for each of five services, and three words for what was done to how much.
 #[test]
 fn every_column_of_a_shutdown_table_that_names_a_service_counts() {
     let header = "start_date,country,shutdown_type,shutdown_extent,facebook_affected,twitter_affected,whatsapp_affected,\
@@ -364,7 +364,7 @@ fn one_event_has_one_id_however_a_shutdown_table_words_its_area() {
     assert_eq!(row("Tehran, Qom").0, row("TEHRAN,  Qom").0);
 }
 
-/// Methods 1.12: cells of services are written by people. A name stays a name, a brand is its domain, a sentence is
+/// Cells of services are written by people. A name stays a name, a brand is its domain, a sentence is
 /// none.
 #[test]
 fn services_that_are_no_platforms_keep_their_names() {

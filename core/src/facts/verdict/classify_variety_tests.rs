@@ -225,7 +225,7 @@ fn and_29_a_service_with_a_lost_role_is_unknown_and_never_accessible() {
     assert_eq!((whatsapp("ok"), whatsapp("blocked")), (Label::Accessible, Label::Unknown));
 }
 
-/// Methods 1.3: old Signal clients pin an authority that the service has left; that is their fault in every document.
+/// Old Signal clients pin an authority that the service has left; that is their fault in every document.
 #[test]
 fn a_pinned_authority_that_the_service_has_left_is_the_clients_fault() {
     for failure in ["ssl_invalid_certificate", "ssl_unknown_authority"] {

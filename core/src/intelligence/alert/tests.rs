@@ -157,7 +157,7 @@ const fn network(asn: u32) -> AffectedNetwork {
     AffectedNetwork { asn, name: None, first: None, last: None, blocked: 1, votes: 1 }
 }
 
-/// Interface section 6: event name, payload, both signatures.
+/// Event name, payload, both signatures.
 #[test]
 fn an_incident_is_told_once_and_signed_in_both_ways() {
     let scene = Scene::new(|_, _| Some(204));
@@ -286,7 +286,7 @@ fn country_and_severity_choose_and_nobody_hears_twice() {
     assert_eq!((&stats["activeSubscriptions"], &stats["countriesMonitored"]), (&json!(5), &json!(250)), "{stats}");
 }
 
-/// Interface section 6 and decision features-dates-retries: after 2, 4, 8, 16 and 32 minutes, the last at +62, whatever
+/// Decision features-dates-retries: after 2, 4, 8, 16 and 32 minutes, the last at +62, whatever
 /// the receiver asks for, under one id.
 #[test]
 fn a_failed_delivery_follows_the_exact_schedule() {

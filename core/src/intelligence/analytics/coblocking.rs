@@ -189,7 +189,7 @@ mod tests {
         }
     }
 
-    /// Methods 4.2: a domain that only one of the two has tested is no difference between them.
+    /// A domain that only one of the two has tested is no difference between them.
     #[test]
     fn only_domains_tested_in_both_are_compared() {
         let a = ("AA".to_owned(), vec![site("x.example", true, "NEWS"), site("only-a.example", true, "NEWS")]);
@@ -206,7 +206,7 @@ mod tests {
         assert_eq!(pairs(&[]), (Vec::new(), 0));
     }
 
-    /// Methods 4.2: a domain that was measured once or twice in a country says nothing of that country and another.
+    /// A domain that was measured once or twice in a country says nothing of that country and another.
     #[test]
     fn what_is_measured_seldom_is_in_no_pair() {
         let all = pairs(&countries()).0;

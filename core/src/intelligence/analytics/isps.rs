@@ -403,7 +403,7 @@ mod tests {
         Isp { asn, rate, measurements: 10, targets: 2, blocked, blocks, methods, ..Isp::default() }
     }
 
-    /// Spec intelligence 5.7: 100 x (0.6 rate + 0.25 categories / 10 + 0.15 methods / 5).
+    /// 100 x (0.6 rate + 0.25 categories / 10 + 0.15 methods / 5).
     #[test]
     fn the_score_of_a_network_follows_its_formula() {
         assert_eq!(composite(&isp(1, 0.0, &[])), 0.0);

@@ -242,7 +242,7 @@ mod tests {
         serde_json::from_slice(&rendered.body).unwrap()
     }
 
-    /// Spec intelligence 3.11 and 15: what a client reads unchecked. By hand: 10 of 30 measurements of Tor in Iran and
+    /// What a client reads unchecked. By hand: 10 of 30 measurements of Tor in Iran and
     /// Norway do not count as blocked: 8 + 5 + 0 do.
     #[test]
     fn every_member_that_a_client_reads_is_there_and_of_its_type() {

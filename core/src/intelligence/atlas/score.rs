@@ -304,7 +304,7 @@ mod tests {
         Known { began, on, risks, anomaly }
     }
 
-    /// Spec intelligence 11: components are points, sum to the score, and the base rate caps at 50.
+    /// Components are points, sum to the score, and the base rate caps at 50.
     #[test]
     fn components_add_up_to_the_score_exactly_in_any_order_and_never_pass_their_caps() {
         for step in 0..2_000u64 {
@@ -334,7 +334,7 @@ mod tests {
         assert_eq!(Components::of(&known(0, 0, None, Some((0.4, false)))).sum(), 0.0);
     }
 
-    /// Spec intelligence 11: a score of 72.9 is a D.
+    /// A score of 72.9 is a D.
     #[test]
     fn grades_are_cut_as_the_interface_cuts_them() {
         let grades =

@@ -166,7 +166,7 @@ mod tests {
         }
     }
 
-    /// Spec intelligence 10.1: `sentinel-<forecast_id>`, or evaluation date plus country when unknown; 10.8 names a
+    /// `sentinel-<forecast_id>`, or evaluation date plus country when unknown; the queue names a
     /// candidate `<CC>-<eval_date>-<forecast_id>`.
     #[test]
     fn a_forecast_is_named_in_every_way_that_clients_do() {

@@ -163,7 +163,7 @@ pub struct EvidenceRow {
     pub source: String,
     /// `measurement`, `outage`, `shutdown`, `block` or `report`.
     pub kind: String,
-    /// Spec intelligence 0.4 (`dns-blocking`, `http-blocking-timeout`, `outage`, ...).
+    /// By which method (`dns-blocking`, `http-blocking-timeout`, `outage`, ...).
     pub signal_type: Option<String>,
     /// The record within its source.
     pub source_ref: String,

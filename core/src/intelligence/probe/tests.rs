@@ -39,7 +39,7 @@ fn an_id_and_an_alias_name_their_shard_and_other_texts_none() {
     assert!(vote_key("cp-0a00000000000000") >> 16 != 0);
 }
 
-/// Spec intelligence 7.5: what is blocked is said by `isBlocked` and the two flags, never by `blockType` alone.
+/// What is blocked is said by `isBlocked` and the two flags, never by `blockType` alone.
 #[test]
 fn a_kind_of_blocking_without_the_claim_says_nothing() {
     let slow = read(json!({ "success": false, "httpStatus": null, "blockType": "tcp-timeout", "confidence": 0.15 }));
@@ -72,7 +72,7 @@ fn words_of_both_clients_have_one_normal_form_and_rule() {
     assert_eq!(judged(&read(plain)).vote, Vote::Blocked);
 }
 
-/// Spec intelligence 7.6: only known entities are shown, whatever a node writes.
+/// Only known entities are shown, whatever a node writes.
 #[test]
 fn a_stranger_cannot_write_on_our_pages() {
     let blocked = |who: &str| {

@@ -295,7 +295,7 @@ mod tests {
         assert_eq!(ranked(&known(), Rank::Impact, 2).len(), 2);
     }
 
-    /// Spec intelligence 10.8: above and wrong are relative to the threshold and to what happened.
+    /// Above and wrong are relative to the threshold and to what happened.
     #[test]
     fn a_candidate_says_how_it_came_out_and_why_it_is_there() {
         let items = ranked(&known(), Rank::Impact, 10);

@@ -530,7 +530,7 @@ mod tests {
         assert_eq!(published["SIMILAR_NETWORKS"], change::constants::SIMILAR_NETWORKS);
     }
 
-    /// Spec intelligence 3.4: the sources that readers look for, and what is said of each; null where nothing is
+    /// The sources that readers look for, and what is said of each; null where nothing is
     /// measured.
     #[test]
     fn spec_intelligence_3_4_every_source_is_named_with_its_licence() {

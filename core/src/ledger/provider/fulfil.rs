@@ -58,8 +58,6 @@ pub async fn fulfil(rt: Arc<dyn Runtime>, hire: &str) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Spec ledger 16.2.
     #[test]
     fn the_window_ends_a_minute_before_the_escrow_after_an_hour_and_never_before_six_minutes() {
         let now = Timestamp::from_seconds(1_800_000_000);

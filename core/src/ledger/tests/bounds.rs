@@ -295,7 +295,7 @@ fn a_claim_outside_its_window_burns_and_stores_nothing() {
     world.act(&b, "work-claim", with(&claim, json!({ "nonce": "the-nonce-of-it" }))).unwrap();
 }
 
-/// Spec ledger 3: clients read the tags of every offer as a JSON array.
+/// Clients read the tags of every offer as a JSON array.
 #[test]
 fn tags_are_a_json_array_of_texts() {
     let world = World::new();
@@ -309,8 +309,6 @@ fn tags_are_a_json_array_of_texts() {
         list(right).unwrap();
     }
 }
-
-/// Spec ledger 6.5 and 6.16.
 #[test]
 fn lists_take_a_limit_below_one_as_one() {
     let world = World::new();

@@ -7,8 +7,6 @@ use std::time::Duration;
 use super::{World, hours, minutes, refused, with};
 use crate::engine::runtime::Runtime;
 use crate::ledger::rows::{DUE, HELD};
-
-/// Spec ledger E15.
 #[test]
 fn e15_after_the_deadline_the_money_is_back_once() {
     let world = World::new();
@@ -298,7 +296,7 @@ fn upper_bounds_have_the_skew_of_clocks() {
     assert_eq!((world.receipt(&receipt)["state"].as_str(), world.money(&b)), (Some("accepted"), (1, 0)));
 }
 
-/// Spec ledger 9.4: hires follow what their escrow and receipt do.
+/// Hires follow what their escrow and receipt do.
 #[test]
 fn m15_a_hire_ends_with_its_escrow_and_counts_once() {
     let world = World::new();

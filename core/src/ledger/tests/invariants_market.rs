@@ -216,7 +216,7 @@ fn m13_listing_again_keeps_one_row_one_id_and_its_counts() {
     assert_ne!(other["id"], listing["id"]);
 }
 
-/// Spec ledger 9.4: what a state leads to, and that the last ones lead nowhere.
+/// What a state leads to, and that the last ones lead nowhere.
 #[test]
 fn m15_final_states_of_hires_never_change() {
     let (world, a, b, listing) = scene();

@@ -66,7 +66,7 @@ fn a_cap_that_says_nothing_is_no_action() {
     assert!(answer.get("allowlist").is_none(), "{answer}");
 }
 
-/// Spec ledger 13.2: a wallet is active by what is settled, set aside and hired.
+/// A wallet is active by what is settled, set aside and hired.
 #[test]
 fn a_wallet_that_is_only_granted_frozen_or_capped_is_not_active() {
     let world = World::new();

@@ -16,8 +16,6 @@ fn windowed(world: &World, a: &Party, b: &Party, issued: i64, expires: i64) -> V
         "issued_at": now.plus(issued * 1_000).to_millis_text(), "expires_at": now.plus(expires * 1_000).to_millis_text() });
     a.signer.signed("credit-transfer", now, members)
 }
-
-/// Spec ledger T2 and 4.1.
 #[test]
 fn t2_outside_the_window_the_outcome_is_exactly_one_of_three_and_nothing_is_burnt() {
     let world = World::new();

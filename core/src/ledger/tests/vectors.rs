@@ -57,7 +57,6 @@ fn recorded_envelopes_have_the_bytes_hashes_and_signatures_of_other_implementati
     }
 }
 
-/// Spec ledger 2.4, to the letter.
 #[test]
 fn the_published_vectors_are_those_of_the_clients() {
     let published = [
@@ -81,7 +80,7 @@ fn the_published_vectors_are_those_of_the_clients() {
     }
 }
 
-/// Spec ledger T1: whatever is changed after signing is noticed.
+/// Whatever is changed after signing is noticed.
 #[test]
 fn every_flipped_bit_of_what_was_signed_is_noticed() {
     for vector in vectors().into_iter().filter(|vector| vector.brand == "svc") {

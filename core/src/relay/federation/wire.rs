@@ -122,8 +122,6 @@ mod tests {
              44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a\n2026-01-01T00:00:00.000Z\nRBNvo1WzZ4oRRq0W"
         );
     }
-
-    /// Spec relay 4.14.
     #[test]
     fn the_text_an_agent_signs_has_four_members_in_this_order() {
         assert_eq!(

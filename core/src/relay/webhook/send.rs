@@ -238,7 +238,7 @@ pub fn owner(settings: &Settings, actor: &ActorId) -> Result<String> {
 mod tests {
     use super::*;
 
-    /// Spec relay 4.15. Expected values by Python's hmac; the second is the published example of Standard Webhooks.
+    /// Expected values by Python's hmac; the second is the published example of Standard Webhooks.
     #[test]
     fn signatures_are_those_that_other_implementations_compute() {
         let secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";

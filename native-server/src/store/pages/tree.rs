@@ -1,7 +1,7 @@
 //! The engine's trees, read from the file past the engine and its memory of pages.
 //!
 //! Only so can everything be compared with its checksums, can a damaged page be said to have held these rows, and can what
-//! lies above it be changed to go with it. The format is that of redb's file format 3 (its `docs/design.md`); the version of
+//! lies above it be changed to go with it. The format is that of redb's file format 3 (its own design page); the version of
 //! the crate is pinned, and the tests of `scrub` read what it writes.
 
 use std::io;

@@ -410,8 +410,6 @@ fn weight(view: &View<'_>, one: &Combined<'_>) -> Result<(u32, f64)> {
     }
     Ok((tested, if all > 0.0 { blocked / all } else { 0.0 }))
 }
-
-/// Spec intelligence 0.4.
 fn signal_type(technique: Option<Technique>) -> &'static str {
     match technique {
         None => "interference",

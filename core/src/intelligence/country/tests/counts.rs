@@ -12,7 +12,7 @@ fn import(server: &Server, data: &[u8]) {
     server.settle();
 }
 
-/// Spec intelligence 0.4 and 3.3-3.7: measurements are measurements, whatever they say of how many targets, and
+/// Measurements are measurements, whatever they say of how many targets, and
 /// `measurementCount` is of the last seven days.
 #[test]
 fn spec_intelligence_3_a_measurement_counts_once_and_measurement_count_is_of_a_week() {
@@ -79,7 +79,7 @@ fn spec_intelligence_3_9_a_day_of_a_service_counts_each_measurement_once() {
     assert!(history["summary"]["totalDataPoints"].as_u64().unwrap() <= 2_344, "{}", history["summary"]);
 }
 
-/// Spec intelligence 3.8: `total_blocking_isps` is what it is called, also where a country is accessible as a whole.
+/// `total_blocking_isps` is what it is called, also where a country is accessible as a whole.
 #[test]
 fn spec_intelligence_3_8_total_blocking_isps_counts_networks_of_every_country() {
     let server = Server::start();

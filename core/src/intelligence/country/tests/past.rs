@@ -58,7 +58,7 @@ fn pages(server: &Server) -> Vec<(String, Value)> {
     .collect()
 }
 
-/// Interface 4.1: 30 days of history, also of those that were imported before the server ran.
+/// 30 days of history, also of those that were imported before the server ran.
 #[test]
 fn the_days_of_an_imported_history_have_the_scores_that_their_pages_have() {
     let server = Server::start();

@@ -148,7 +148,7 @@ fn an_announced_event_does_not_make_its_source_newer_than_now() {
     assert!(seen <= server.0.now(), "{seen}");
 }
 
-/// Methods 1.12: half of the table's rows are about services, and none of those is a shutdown.
+/// Half of the table's rows are about services, and none of those is a shutdown.
 #[test]
 fn blocks_of_services_in_the_real_table_are_no_shutdowns() {
     let Some(table) = super::shared("shutdowns/stop_2016_2024.csv.gz") else { return };

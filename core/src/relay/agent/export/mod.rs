@@ -276,8 +276,6 @@ async fn export(cx: Cx) -> Result<Response> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Spec relay 14.3.
     #[test]
     fn nothing_said_means_everything_and_what_is_said_counts() {
         let parts = |body: &str| serde_json::from_str::<ExportRequest>(body).unwrap().parts();

@@ -249,7 +249,6 @@ mod tests {
         }
     }
 
-    /// Spec relay 17, row 37.
     #[test]
     fn conflict_37_medium_is_normal_and_normal_is_the_default() {
         for (text, priority) in [

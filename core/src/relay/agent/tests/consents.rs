@@ -250,7 +250,7 @@ fn an_agent_with_its_own_keys_is_told_to_ask_for_raw_messages() {
     assert_eq!(world.messages(&own, "").len(), 1);
 }
 
-/// Spec relay 5.8: in memory sleeping moves the clock, so the length of a wait can be told exactly.
+/// In memory sleeping moves the clock, so the length of a wait can be told exactly.
 #[test]
 fn a_wait_lasts_as_long_as_asked_and_25_seconds_at_most() {
     let world = World::new();

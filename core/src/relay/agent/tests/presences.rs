@@ -65,7 +65,7 @@ fn presence_can_be_switched_off_in_the_profile() {
     hidden();
 }
 
-/// Spec relay 15, decision counts-in-memory: `relay/info` and `agent/stats` know the sums that agents told.
+/// Decision counts-in-memory: `relay/info` and `agent/stats` know the sums that agents told.
 #[test]
 fn relay_info_and_stats_count_agents_and_the_messages_they_sent() {
     let world = World::patient();

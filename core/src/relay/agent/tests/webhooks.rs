@@ -105,7 +105,7 @@ impl Scene {
 
 const URL: &str = "https://hooks.example.org/in?x=1";
 
-/// Spec relay 13.3, 4.15: the raw message of 5.5, signed, and no plaintext.
+/// The raw message of 5.5, signed, and no plaintext.
 #[test]
 fn a_message_is_told_once_signed_and_never_in_plain() {
     let scene = Scene::new(|_| Some(204));
@@ -148,7 +148,7 @@ fn decode_hex(text: &str) -> Vec<u8> {
     (0..text.len() / 2).map(|at| u8::from_str_radix(&text[2 * at..2 * at + 2], 16).unwrap()).collect()
 }
 
-/// Interface section 6: retried after 2, 4, 8, 16 and 32 minutes, whatever the receiver asks for.
+/// Retried after 2, 4, 8, 16 and 32 minutes, whatever the receiver asks for.
 #[test]
 fn a_failed_delivery_is_tried_again_by_the_exact_schedule_under_one_id() {
     let scene = Scene::new(|attempt| if attempt % 2 == 0 { Some(503) } else { None });
@@ -324,7 +324,7 @@ fn deleting_a_webhook_sweeps_what_waited_for_it() {
     scene.world.call("DELETE", &path, &scene.bob.key, Value::Null).refused(404, "NOT_FOUND");
 }
 
-/// Interface section 6: when an agent is deactivated its webhooks are disabled.
+/// When an agent is deactivated its webhooks are disabled.
 #[test]
 fn the_webhooks_of_an_agent_end_with_it() {
     let scene = Scene::new(|_| None);
