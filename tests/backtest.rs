@@ -48,7 +48,7 @@ fn run(table: &[u8], args: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// Issue: every member that the command prints, the weak figures beside the strong ones, and the history known at 1
+/// Every member that the command prints, the weak figures beside the strong ones, and the history known at 1
 /// January beside the perfect one (decision late-history).
 #[test]
 fn a_backtest_has_every_member_that_is_asked_of_it() {
@@ -67,7 +67,7 @@ fn a_backtest_has_every_member_that_is_asked_of_it() {
     assert_eq!(found, backtest(table().as_bytes(), "2018", "2019"), "another run tells the same");
 }
 
-/// Issue: the forecast for all countries takes under 2 s natively. The history is made anew too, as every day.
+/// The forecast for all countries takes under 2 s natively. The history is made anew too, as every day.
 #[test]
 fn all_countries_are_forecast_in_two_seconds() {
     let until = 18_900;
@@ -193,7 +193,7 @@ fn the_penalty_of_exams_is_what_the_years_before_the_tested_ones_choose() {
     assert_eq!(chosen["is_used"], true, "{found}");
 }
 
-/// Issue: attribution and the search for unusual days cost little, whatever was measured: 20 donors and as many
+/// Attribution and the search for unusual days cost little, whatever was measured: 20 donors and as many
 /// placebos, and the days of a window.
 #[test]
 fn detectors_take_milliseconds() {
@@ -219,7 +219,7 @@ fn detectors_take_milliseconds() {
     assert!(attribution < Duration::from_secs(1) && days < Duration::from_millis(200), "{attribution:?} {days:?}");
 }
 
-/// Issue: ten years and 240 countries in under 60 s.
+/// Ten years and 240 countries in under 60 s.
 #[test]
 #[ignore = "times an optimised build: cargo test --release -p heliograph-tests --test backtest -- --ignored"]
 fn a_backtest_of_the_real_table_takes_less_than_a_minute() {

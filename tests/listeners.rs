@@ -1,4 +1,4 @@
-//! Many streams at once on the real servers (issue relay 7, decision ten-thousand-listeners). How fast and how large
+//! Many streams at once on the real servers (decision ten-thousand-listeners). How fast and how large
 //! the native server is with 10,000 of them, `cargo xtask bench --agents` measures.
 
 use std::cell::Cell;

@@ -10,7 +10,7 @@ const BINS: usize = 10;
 pub const LEAST_LABELS: usize = 200;
 /// Abstention from which on no bar is met (decision labels-and-bars).
 const MOST_ABSTENTION: f64 = 0.2;
-/// Goals (issue: calibration; the last two are OONI's published figures).
+/// Goals (the last two are OONI's published figures).
 const BRIER: f64 = 0.03;
 const ECE: f64 = 0.03;
 const SENSITIVITY: f64 = 0.985;

@@ -446,7 +446,7 @@ mod tests {
         assert!(large.message.contains("over 10 bytes"), "{large:?}");
     }
 
-    /// Issue: one slow or dead receiver never delays another. Who waits takes no thread.
+    /// One slow or dead receiver never delays another. Who waits takes no thread.
     #[tokio::test]
     async fn a_thousand_receivers_that_never_answer_leave_one_that_does_its_moment() {
         let silent = TcpListener::bind("127.0.0.1:0").unwrap();

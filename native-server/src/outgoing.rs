@@ -120,7 +120,7 @@ mod tests {
         }
     }
 
-    /// Issue: one incident told to 10,000 subscriptions takes no more of the machine than others can do without, and is told
+    /// One incident told to 10,000 subscriptions takes no more of the machine than others can do without, and is told
     /// within 60 s.
     #[tokio::test(start_paused = true)]
     async fn ten_thousand_deliveries_begin_at_a_pace_and_what_others_ask_for_goes_past_them() {

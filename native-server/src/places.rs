@@ -76,7 +76,7 @@ mod tests {
         Places { wait: Duration::from_millis(50), ..Places::default() }
     }
 
-    /// Issue: one slow or dead receiver never delays another.
+    /// One slow or dead receiver never delays another.
     #[tokio::test]
     async fn a_host_that_takes_all_its_places_leaves_those_of_others() {
         let places = places();

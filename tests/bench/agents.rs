@@ -1,4 +1,4 @@
-//! `cargo xtask bench --agents`: agents that listen, and what a message between them costs (issue relay 7, decision
+//! `cargo xtask bench --agents`: agents that listen, and what a message between them costs (decision
 //! ten-thousand-listeners).
 //!
 //! Every agent holds an SSE stream as the TypeScript SDK does, with the server's own stream life of 30 s. After a
@@ -21,7 +21,7 @@ pub const HEADING: &str = "\n## Agents\n";
 
 /// Connections on which messages are sent.
 const WRITERS: usize = 64;
-/// What one idle stream may take of resident memory (issue relay 7).
+/// What one idle stream may take of resident memory.
 const MEMORY: f64 = 40_000.0;
 /// What p99 may be in any case, in milliseconds, and in times of the echo's (decision ten-thousand-listeners).
 const P99: (f64, f64) = (50.0, 5.0);

@@ -155,7 +155,7 @@ fn a_change_and_the_end_are_told_and_a_disabled_subscription_hears_nothing(suite
     assert!(got.iter().all(|got| got.head.starts_with("POST /on ")));
 }
 
-/// Issue: one slow or dead receiver never delays another, also where all are of one key, and a platform opens six
+/// One slow or dead receiver never delays another, also where all are of one key, and a platform opens six
 /// connections for an object.
 fn receivers_that_never_answer_delay_no_other_of_the_same_key(suite: &Suite) {
     let silent = Source::start(|_| {

@@ -128,7 +128,7 @@ fn rows(body: &Value) -> &Vec<Value> {
     body["results"].as_array().unwrap_or_else(|| panic!("no results: {body}"))
 }
 
-/// Issue: where data are too thin the answer says so with the reason; nothing is invented.
+/// Where data are too thin the answer says so with the reason; nothing is invented.
 fn a_first_start_says_everywhere_that_too_little_is_known(suite: &Suite) {
     let client = suite.client();
     for path in [

@@ -91,7 +91,7 @@ fn probability(value: &Value) -> f64 {
     value
 }
 
-/// Issue: with no shutdown history the model serves nothing but base rates and says so.
+/// With no shutdown history the model serves nothing but base rates and says so.
 fn without_history_base_rates_are_served_and_say_so(suite: &Suite) {
     let client = suite.client();
     let body = client.get("/v1/forecast/fi/7day").expect(200);
@@ -263,7 +263,7 @@ fn computed(at: Timestamp) -> (Model, History) {
     (learn(&history, at, 1, None).unwrap(), history)
 }
 
-/// Issue: both runtimes return the same numbers to 1e-9. This process computes them natively, outside of any server.
+/// Both runtimes return the same numbers to 1e-9. This process computes them natively, outside of any server.
 fn every_runtime_tells_the_numbers_of_this_process_to_a_billionth(suite: &Suite) {
     let client = learned(suite);
     let close = |theirs: &Value, ours: f64| {
@@ -318,7 +318,7 @@ fn answers_carry_validators_and_their_tables(suite: &Suite) {
     assert!(body["honest_caveats"].as_array().is_some_and(|caveats| !caveats.is_empty()), "{body}");
 }
 
-/// Issue 3, point 6: the forecasts replace the source of base rates, not the shapes.
+/// The forecasts replace the source of base rates, not the shapes.
 fn issue_3_what_named_base_rates_names_the_learned_model(suite: &Suite) {
     let key = research(&learned(suite));
     let info = key.get("/hydra/v1/model/info").expect(200);

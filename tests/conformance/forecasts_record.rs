@@ -158,7 +158,7 @@ fn reports_refuse_bad_input_by_name(suite: &Suite) {
     assert_eq!(client.get("/v1/sentinel/accuracy?window_days=9999").expect(200)["window_days"], 365);
 }
 
-/// Issue: later events resolve forecasts; figures come from stored forecasts against stored outcomes. Only where time
+/// Later events resolve forecasts; figures come from stored forecasts against stored outcomes. Only where time
 /// can be let pass.
 fn later_events_resolve_forecasts_with_lead_times(suite: &Suite) {
     if suite.kind != Kind::Memory {
@@ -213,7 +213,7 @@ fn later_events_resolve_forecasts_with_lead_times(suite: &Suite) {
     assert_eq!(csv.text().lines().count(), days.len() + 1, "{}", csv.text());
 }
 
-/// Issue: a new model is promoted only when it beats the served one, each promotion is in the changelog, and the old
+/// A new model is promoted only when it beats the served one, each promotion is in the changelog, and the old
 /// one is kept for rollback. Only where time can be let pass.
 fn a_better_model_replaces_the_served_one_and_a_rollback_brings_it_back(suite: &Suite) {
     if suite.kind != Kind::Memory {

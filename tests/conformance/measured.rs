@@ -234,7 +234,7 @@ fn difference(at: &str, ours: &Value, theirs: &Value) -> Option<String> {
     }
 }
 
-/// Issue: both runtimes return the same numbers to 1e-9. The other one is the core over its memory store in this
+/// Both runtimes return the same numbers to 1e-9. The other one is the core over its memory store in this
 /// process, filled with the same at the same time.
 fn every_runtime_makes_the_same_numbers_of_the_same_measurements(suite: &Suite) {
     let client = filled(suite);

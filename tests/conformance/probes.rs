@@ -213,7 +213,7 @@ fn a_submission_is_taken_once_and_shows_everywhere(suite: &Suite) {
     assert_eq!(answer["evidenceCount"], 2, "{answer}");
 }
 
-/// Issue probes 1: measurements of probes are a source of their own, counted where two agree.
+/// Measurements of probes are a source of their own, counted where two agree.
 fn what_two_vouched_nodes_measure_is_evidence_of_the_country(suite: &Suite) {
     let target = suite.fresh(&[]);
     let client = target.client();

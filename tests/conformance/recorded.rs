@@ -32,7 +32,7 @@ fn valid(client: &Client, envelope: &Value, signature: &Value, from: &str) -> Va
     client.post("/v1/agent/verify", &body).expect(200)["valid"].clone()
 }
 
-/// Decision recorded-vectors; issue relay 8.
+/// Decision recorded-vectors.
 fn what_libsodium_signed_is_carried_verified_and_found_valid(suite: &Suite) {
     let (client, vectors) = (suite.client(), vectors());
     let (alice, bob) = (register(&client, &vectors["alice"]), register(&client, &vectors["bob"]));

@@ -430,7 +430,7 @@ fn bad_bodies_and_parameters_are_400(suite: &Suite) {
     }
 }
 
-/// Issue relay 6.
+/// 6.
 fn issue_4_attestations_are_a_source_beside_measurements(suite: &Suite) {
     let client = suite.client();
     let agent = Agent::server_side(&client);

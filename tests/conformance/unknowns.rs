@@ -1,4 +1,4 @@
-//! What nobody knows, at every endpoint that takes it: a country, a domain, a network, a platform, an incident (issue text "unknown country, domain, ASN, platform, incident each tested").
+//! What nobody knows, at every endpoint that takes it: a country, a domain, a network, a platform, an incident.
 //!
 //! A name in a path that is none is 404, and so is the country of a list. A question about a name is answered: unknown, or
 //! with nothing.

@@ -69,7 +69,7 @@ fn third() -> Kind {
     Kind::Native
 }
 
-/// Decision peer-deliveries, and the fifth point of the issue.
+/// Decision peer-deliveries.
 #[test]
 fn three_relays_exchange_messages_while_a_fourth_lies_and_floods() {
     let mut relays = [Relay::start(Kind::Native), Relay::start(Kind::Native), Relay::start(third())];

@@ -280,7 +280,7 @@ pub fn unasked() -> Vec<String> {
 mod tests {
     use super::*;
 
-    /// Issue: cost. A latency that is promised of any endpoint is measured at every one.
+    /// A latency that is promised of any endpoint is measured at every one.
     #[test]
     fn every_public_endpoint_is_asked_under_load() {
         assert_eq!(unasked(), Vec::<String>::new());

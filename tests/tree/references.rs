@@ -114,6 +114,11 @@ fn nothing_points_outside_of_the_repository() {
                 "interface" => bare(second) == "section" && number(third),
                 "spec" => ["relay", "intelligence", "ledger"].contains(&bare(second).as_str()) && number(third),
                 "methods" => second.contains('.') && number(second),
+                "issue" => {
+                    first.starts_with("Issue:")
+                        || ["relay", "probes"].contains(&bare(second).as_str())
+                        || number(second)
+                }
                 _ => false,
             };
             if points {

@@ -57,7 +57,7 @@ mod tests {
 
     const MS: Duration = Duration::from_millis(1);
 
-    /// Issue: latency of a mailbox is not worse than twice idle while 10,000 receivers are told.
+    /// Latency of a mailbox is not worse than twice idle while 10,000 receivers are told.
     #[test]
     fn while_clients_are_served_what_follows_by_itself_takes_as_long_as_they_do_and_rests_as_long_as_it_took() {
         let (mut pace, begin) = (Pace::default(), Instant::now());

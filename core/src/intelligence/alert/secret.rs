@@ -121,7 +121,7 @@ mod tests {
         Secrets::new(KeyRing::new(MasterKey::new(Secret::new([byte; 32])), Vec::new()), String::new())
     }
 
-    /// Issue: `whsec_` and base64 of 48 bytes: 16 account id, 24 random, 8 MAC.
+    /// `whsec_` and base64 of 48 bytes: 16 account id, 24 random, 8 MAC.
     #[test]
     fn a_secret_names_its_account_and_nobody_can_make_one_up() {
         let secrets_of_ours = secrets(1);

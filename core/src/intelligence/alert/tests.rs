@@ -187,7 +187,7 @@ fn an_incident_is_told_once_and_signed_in_both_ways() {
     assert!(shown["hmac_secret"].is_null() && shown["last_delivery_at"].is_string());
 }
 
-/// Issue: created once, when first not suspected; updated on a change of status, severity or networks; resolved.
+/// Created once, when first not suspected; updated on a change of status, severity or networks; resolved.
 #[test]
 fn what_subscribers_hear_follows_the_life_of_the_incident() {
     let scene = Scene::new(|_, _| Some(200));
@@ -381,7 +381,7 @@ fn a_crash_between_attempt_and_record_delivers_again_under_the_same_id() {
     assert_eq!(scene.list(&key)[0]["pending"], 0);
 }
 
-/// Issue: one slow or dead receiver never delays another.
+/// One slow or dead receiver never delays another.
 #[test]
 fn a_dead_receiver_delays_nobody() {
     let scene = Scene::new(|request, _| (!request.url.contains("dead")).then_some(200));
@@ -532,7 +532,7 @@ fn many_keys_hear_some_a_turn() {
     assert!((6..=8).contains(&turns), "{turns}");
 }
 
-/// Issue: on the edge spread over account actors and alarms, where one go makes 50 requests.
+/// On the edge spread over account actors and alarms, where one go makes 50 requests.
 #[test]
 fn a_key_with_a_hundred_subscriptions_has_them_told_some_a_second() {
     let scene = Scene::new(|_, _| Some(200));

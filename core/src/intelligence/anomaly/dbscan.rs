@@ -105,7 +105,7 @@ mod tests {
         case.as_array().unwrap().iter().map(|row| numbers(row).try_into().unwrap()).collect()
     }
 
-    /// Issue 5, point 8: estimators against results of a well-known statistics package.
+    /// Estimators against results of a well-known statistics package.
     #[test]
     fn clusters_and_cores_are_those_of_scikit_learn() {
         let recorded: Value = serde_json::from_str(RECORDED).unwrap();

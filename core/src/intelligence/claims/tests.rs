@@ -5,7 +5,7 @@ use super::parse::{Reading, parse};
 use super::subjects::Topic;
 use crate::{Timestamp, facts::starter};
 
-/// Issue: at least 60 claims written by hand, each with the parse that a careful reader would make.
+/// At least 60 claims written by hand, each with the parse that a careful reader would make.
 #[test]
 fn hand_written_claims_are_read_as_a_careful_reader_would() {
     let now = Timestamp::parse("2026-11-20T09:00:00Z").unwrap();

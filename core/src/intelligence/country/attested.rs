@@ -1,5 +1,5 @@
 //! What agents attest about targets of this country: shown beside the measurements, never among them, and settled by
-//! them (issue relay 6; decision anchored-weight).
+//! them (decision anchored-weight).
 //!
 //! A verdict never reads these rows. It is the other way round: when later measurements on several networks say what an
 //! attestation said, and the answer as of the attestation's own time, with all that is known today, was another one,

@@ -198,7 +198,7 @@ fn nothing_is_promoted_without_news() {
     assert!(again.contains("hardly newer"), "{again}");
 }
 
-/// Issue: a new model is promoted only when it beats the served one on a temporal hold-out. This one has seen the
+/// A new model is promoted only when it beats the served one on a temporal hold-out. This one has seen the
 /// hold-out, whatever it says of itself, so a candidate that has not cannot be better.
 #[test]
 fn a_candidate_that_is_no_better_on_the_hold_out_is_not_promoted() {

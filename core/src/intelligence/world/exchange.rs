@@ -166,7 +166,7 @@ mod tests {
         Latest::from(&TargetSummary { failure_rate: Some(rate), ..accessible("") })
     }
 
-    /// Issue, cost: a turn stays bounded however many targets changed in however many countries.
+    /// A turn stays bounded however many targets changed in however many countries.
     #[test]
     fn priors_of_many_targets_go_out_in_turns_of_bounded_size() {
         const COUNTRIES: u16 = 250;

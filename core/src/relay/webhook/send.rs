@@ -251,7 +251,7 @@ mod tests {
         assert_eq!((header("webhook-id"), header("webhook-timestamp")), ("msg_p5jXN8AQM9LWM0D4loKWxJek", "1614265330"));
     }
 
-    /// Issue: secret rotation with overlap. A receiver that knows either secret can verify.
+    /// Secret rotation with overlap. A receiver that knows either secret can verify.
     #[test]
     fn during_a_rotation_both_secrets_sign() {
         let (old, new) = ("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA");

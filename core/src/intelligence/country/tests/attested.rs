@@ -54,7 +54,7 @@ impl Server {
     }
 }
 
-/// Issue relay 6: attestations appear as a source of their own, weighted by trust, and decide nothing.
+/// Attestations appear as a source of their own, weighted by trust, and decide nothing.
 #[test]
 fn attestations_stand_beside_measurements_weighted_by_trust_and_never_decide() {
     let server = Server::start();

@@ -61,7 +61,7 @@ fn import(now: Timestamp) -> Vec<Parsed> {
     (0..SITES).flat_map(|site| (0..3).map(move |network| measurement(site, network))).collect()
 }
 
-/// Issue, cost: each step on the edge stays inside its limits by splitting work. `fold` is checked by the host itself:
+/// Each step on the edge stays inside its limits by splitting work. `fold` is checked by the host itself:
 /// an operation that changes more than a thousand rows fails.
 #[test]
 fn a_large_import_is_worked_off_in_turns_of_bounded_size() {

@@ -140,7 +140,7 @@ fn lists_speak_by_kind_and_age_and_measurements_win() {
     assert_eq!((&before["status"], &before["listed"]), (&"unknown".into(), &false.into()), "{before}");
 }
 
-/// Issue: country block lists with dates. The date of a row is since when; that of the list is until when it is vouched
+/// Country block lists with dates. The date of a row is since when; that of the list is until when it is vouched
 /// for.
 #[test]
 fn each_entry_of_a_list_keeps_its_own_date() {

@@ -77,7 +77,7 @@ fn measured(country: &str, days: &[&str], blocked: bool) -> String {
     days.iter().map(of).collect()
 }
 
-/// Issue: cost. Whatever comes in whatever order, on the same day or weeks later.
+/// Whatever comes in whatever order, on the same day or weeks later.
 #[test]
 fn a_history_is_what_each_country_says_however_its_measurements_came() {
     let server = Server::start();

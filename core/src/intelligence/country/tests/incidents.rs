@@ -525,7 +525,7 @@ fn a_shutdown_seen_as_silence_and_reported_is_one_incident_in_any_order() {
     assert!(all.windows(2).all(|pair| pair[0] == pair[1]), "{all:#?}");
 }
 
-/// Issue: no event on clean networks, though one vote in forty is wrong.
+/// No event on clean networks, though one vote in forty is wrong.
 #[test]
 fn stray_failures_on_clean_networks_are_no_incident() {
     let mut text = String::new();

@@ -57,7 +57,7 @@ fn document(server: &Server, path: &str) -> (String, Vec<u8>) {
     (tag, body.to_vec())
 }
 
-/// Issue: cost. All published documents refresh incrementally: the country and the rankings it is in, not the world.
+/// All published documents refresh incrementally: the country and the rankings it is in, not the world.
 #[test]
 fn one_more_measurement_touches_its_country_and_the_rankings_and_no_other_country() {
     let (server, codes) = world(24);

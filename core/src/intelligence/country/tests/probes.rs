@@ -157,7 +157,7 @@ fn what_two_probes_agree_on_is_evidence_and_what_one_says_is_none() {
     assert_eq!(server.detect("NO", SITE, None)["status"], "unknown");
 }
 
-/// Issue: idempotent by submission id for 24 hours and more. Clients send from their cache for a day, and any answer
+/// Idempotent by submission id for 24 hours and more. Clients send from their cache for a day, and any answer
 /// but 200 makes them send again.
 #[test]
 fn a_submission_that_comes_again_days_later_is_never_stored_twice() {
@@ -251,7 +251,7 @@ fn with_liars(seed: u64) {
     assert!(mean(false) > 0.7 && mean(true) < 0.4, "seed {seed}: {} {}", mean(false), mean(true));
 }
 
-/// Decision probes-confirm-probes and issue probes 1: with 20% liars every verdict is the right one, or none.
+/// Decision probes-confirm-probes: with 20% liars every verdict is the right one, or none.
 #[test]
 fn a_fifth_of_liars_turns_no_verdict() {
     (1..=2).for_each(with_liars);

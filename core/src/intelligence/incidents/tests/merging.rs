@@ -81,7 +81,7 @@ fn a_merged_incident_shows_what_all_its_parts_show() {
     assert_eq!((&parted.draft, parted.alone), (&apart.draft, None));
 }
 
-/// Issue: no second event from the same cause. What an operator wrote before the data showed it is that incident still,
+/// No second event from the same cause. What an operator wrote before the data showed it is that incident still,
 /// and says what the data say.
 #[test]
 fn what_an_operator_wrote_first_and_data_show_later_is_one_incident() {

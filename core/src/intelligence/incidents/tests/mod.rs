@@ -171,7 +171,7 @@ fn operate(runtime: &TestRuntime, id: &str, deed: operate::Deed) -> Incident {
     call(runtime, &actor().name, &operate).now_or_never().unwrap().unwrap()
 }
 
-/// Issue: operators' amendments win over later measured ones until they are taken back.
+/// Operators' amendments win over later measured ones until they are taken back.
 #[test]
 fn an_operators_word_stands_against_later_data_until_it_is_taken_back() {
     use operate::{Deed, Field};
@@ -243,7 +243,7 @@ fn a_removed_source_leaves_nothing_of_what_was_measured() {
     assert!(back.is_shown() && back.draft.sources == ["ioda"], "{back:?}");
 }
 
-/// Issue: an incident is active until it ends, also where the end was told before: when its time comes, lists, feeds,
+/// An incident is active until it ends, also where the end was told before: when its time comes, lists, feeds,
 /// pages of the country and readers of the delta hear of it without anybody doing anything.
 #[test]
 fn an_end_that_lies_ahead_resolves_the_incident_when_its_time_comes() {

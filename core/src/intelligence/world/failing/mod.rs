@@ -400,7 +400,7 @@ mod tests {
         Failures { spells: (0..20).map(spell).collect(), before: (0, 0) }
     }
 
-    /// Issue, cost: a turn stays bounded however many countries there are, and however many blocks they ask about.
+    /// A turn stays bounded however many countries there are, and however many blocks they ask about.
     #[test]
     fn questions_of_many_countries_go_out_in_turns_of_bounded_size() {
         const COUNTRIES: u16 = 250;

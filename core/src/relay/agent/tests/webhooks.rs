@@ -169,7 +169,7 @@ fn a_failed_delivery_is_tried_again_by_the_exact_schedule_under_one_id() {
     assert_eq!(log[5]["delivery_id"], got[0].header("webhook-id"));
 }
 
-/// Issue: manual replay, and secret rotation with overlap.
+/// Manual replay, and secret rotation with overlap.
 #[test]
 fn a_delivery_is_told_again_on_request_and_both_secrets_sign_for_a_day() {
     let scene = Scene::new(|_| Some(200));
