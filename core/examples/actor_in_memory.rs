@@ -11,7 +11,10 @@ fn main() -> Result<()> {
     let (actor, settings) = (ActorId::sole(Kind::Deployment), Settings::default());
     let mut store = MemoryStore::default();
     let run = |store: &MemoryStore, call: &Call| {
-        host::perform(&Space { actor: &actor, rows: store, now: Timestamp(0), seed: [0; 32], settings: &settings }, call)
+        host::perform(
+            &Space { actor: &actor, rows: store, now: Timestamp(0), seed: [0; 32], settings: &settings },
+            call,
+        )
     };
     // An operation returns a reply and a batch; nothing has happened until the batch is applied.
     let countries = ["KE", "IR"].map(|code| ActorId::new(Kind::Country, code)).into();

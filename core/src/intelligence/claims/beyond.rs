@@ -1,15 +1,32 @@
 //! Details of a claim that the record may bear out or speak against: on how many networks it was so, at what hours, for how
 //! long. Any other detail is left over, for nothing tells it.
 
-use super::causes::{Occasions, is_occasion};
-use super::dates::Reader;
+use super::dates;
 use super::hours::{Hours, hours};
-use super::length::{Length, duration, number_of};
-use super::method::{self, Methods};
-use super::shares::{Share, share};
+use super::lexicon;
+use super::relative::{is_vague, quantity, unit};
 use super::stance::Stance;
 use super::when::{Span, When};
-use super::words::Word;
+use super::words::{Pause, Reader, Word};
+
+/// For what occasions a claim says that it was so, or during which: kinds of elections, exams, protests, one bit each.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Occasions(u8);
+
+impl Occasions {
+    pub fn of<'w>(words: impl Iterator<Item = &'w str>) -> Occasions {
+        let kind = |word: &str| {
+            let word = word.to_lowercase();
+            lexicon::place("occasions", |names| names.split('/').any(|name| name == word)).map_or(0, |kind| 1 << kind)
+        };
+        Occasions(words.fold(0, |kinds, word| kinds | kind(word)))
+    }
+
+    /// Whether the occasion that a source gives is all that is said.
+    pub fn are(self, told: &str) -> bool {
+        self.0 != 0 && Occasions::of(told.split(|letter: char| !letter.is_alphabetic())).0 & self.0 == self.0
+    }
+}
 
 /// A detail that is compared with incidents and verdicts.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -25,7 +42,7 @@ pub enum Beyond {
     /// "By DNS poisoning": what was measured tells it.
     Method(Methods),
     /// "Because of exams", "during the 2023 floods": the occasion on record may tell it.
-    Occasion,
+    Occasion(Occasions),
     /// "Began on": incidents tell it.
     Beginning,
 }
@@ -39,124 +56,348 @@ impl Beyond {
             Beyond::Hours(_) => "at what hours or on what days of the week",
             Beyond::HowLong(_) => "for how long",
             Beyond::Method(_) => "by which method",
-            Beyond::Occasion => "for what reason or at what event",
+            Beyond::Occasion(_) => "for what reason or at what event",
             Beyond::Beginning => "when it began or ended",
         }
     }
 }
 
-/// The details of a clause that says these days, occasions and stance.
-pub fn beyond(words: &[Word<'_>], days: &[When], occasions: Occasions, stance: Stance) -> Vec<Beyond> {
+/// The details of a clause that says these days and stance.
+pub fn beyond(words: &[Word<'_>], days: &[When], stance: Stance) -> Vec<Beyond> {
+    let occasions = Occasions::of(words.iter().map(|word| word.lower.as_str()));
     let words: Vec<Word<'_>> = words.iter().filter(|word| !word.aside).cloned().collect();
-    let reader = Reader { words: &words, shouting: false };
+    let text = Reader::of(&words);
     let places = || 0..words.len();
-    let nationwide = places().any(|at| is_nationwide(&reader, at)).then_some(Beyond::Nationwide);
-    let share = places().find_map(|at| share(&words, at));
+    // "Nationwide", "across Kenya", "the entire country"; and no "national exams".
+    let nationwide = text.says("beyond.nationwide").then_some(Beyond::Nationwide);
+    let share = places().find_map(|at| share(text, at));
     // "Not blocked nationwide", unlike "accessible nationwide".
     if stance.negated && !stance.over {
         let whole = share.filter(|share| matches!(share, Share::All | Share::Most)).map(Beyond::HowMany);
-        let denied = places().any(|at| reader.is(at, &NOT));
-        return whole.into_iter().chain(nationwide).filter(|_| denied).collect();
+        return whole.into_iter().chain(nationwide).filter(|_| text.says("beyond.not")).collect();
     }
+    // "From 5 August": no word but these dates a beginning.
+    let from = |at: usize| text.is(at, "from") && text.written(at + 1 + usize::from(text.is(at + 1, "the"))).is_some();
     let during = days.iter().all(|when| when.span == Span::During) && !days.is_empty();
-    let begun = during && !stance.over && places().any(|at| begins(&reader, at));
-    let hours = places().find_map(|at| hours(&reader, at)).map(|(_, hours)| Beyond::Hours(hours));
+    let begun = during && !stance.over && places().any(|at| from(at) || text.of_list(at, "beyond.began"));
+    let hours = places().find_map(|at| hours(text, at)).map(|(_, hours)| Beyond::Hours(hours));
     // "Lifted after three weeks": so long it was.
-    let after = |at: usize| reader.is(at, &["after"]).then(|| number_of(&reader, at + 1)).flatten();
+    let after = |at: usize| text.is(at, "after").then(|| number_of(text, at + 1)).flatten();
     let over = places().find_map(after).filter(|_| stance.over && days.is_empty());
-    let length = places().find_map(|at| duration(&words, at)).or(over).map(Beyond::HowLong);
-    let method = method::methods(&reader).map(Beyond::Method);
-    let occasion = occasions.is_any().then_some(Beyond::Occasion);
+    let length = places().find_map(|at| duration(text, at)).or(over).map(Beyond::HowLong);
+    let method = methods(text).map(Beyond::Method);
+    let occasion = (occasions != Occasions::default()).then_some(Beyond::Occasion(occasions));
     let found = [share.map(Beyond::HowMany), hours, length, method, nationwide, occasion];
     found.into_iter().flatten().chain(begun.then_some(Beyond::Beginning)).collect()
 }
 
-const NOT: [&str; 8] = ["not", "wasn't", "isn't", "weren't", "aren't", "didn't", "hasn't", "never"];
+/// Methods: the list of what names one, parts of the names that measurements give it, and parts of the names of others that
+/// do not speak against it; `None` where none does.
+const METHODS: [(&str, &str, Option<&str>); 10] = [
+    // Nobody measures these.
+    ("methods.keyword", "bgp", None),
+    ("methods.dns", "dns", Some("")),
+    ("methods.ip", "tcp-timeout|tcp-refused|ip_", Some("tcp|ip-")),
+    // A wrong answer leads to a page.
+    ("methods.page", "blockpage|redirect|451", Some("dns|http|dpi")),
+    ("methods.reset", "reset", Some("sni|dpi")),
+    ("methods.tls", "tls|sni", Some("dpi|tcp-reset")),
+    // Wrong answers are injected by it as well.
+    ("methods.dpi", "tls|http|tcp-reset|dpi|sni", None),
+    ("methods.timeout", "timeout", Some("sni|dpi|throttling")),
+    // Who measures HTTPS does not see what is done to HTTP.
+    ("methods.http", "http|blockpage|redirect|451", Some("dpi|tcp-reset|tls|sni")),
+    // Measurements give none of these names; beside another method they say no more than that one.
+    ("methods.other", "", None),
+];
 
-/// "Nationwide", "across Kenya", "the entire country"; and no "national exams".
-fn is_nationwide(reader: &Reader<'_>, at: usize) -> bool {
-    let place = |at: usize| reader.is(at, &["country", "nation"]) || reader.word(at).is_some_and(Word::is_capital);
-    let over = reader.is(at, &["across", "throughout"])
-        || reader.is(at, &["all"]) && reader.is(at + 1, &["over"])
-        || reader.is(at, &["whole", "entire", "everywhere"]);
-    let behind = (at + 1..at + 4).find(|at| !reader.is(*at, &["of", "in", "over", "the", "whole", "entire", "all"]));
-    let scale = ["shutdown", "blackout", "block", "ban", "outage", "internet", "scale", "level", "scope"];
-    // "During nationwide protests", "protests across Kenya"
-    if is_occasion(reader, at + 1) || at.checked_sub(1).is_some_and(|before| is_occasion(reader, before)) {
-        return false;
-    }
-    reader.is(at, &["nationwide", "countrywide"])
-        || reader.is(at, &["national"]) && reader.is(at + 1, &scale)
-        || over && behind.is_some_and(place)
-}
+/// Parts of names that say at what a method works.
+const TOLD: &str = "dns|tcp|tls|sni|http|ip_|blockpage|redirect|451";
 
-/// "Began", "started", "from 5 August": and no other word dates a beginning.
-fn begins(reader: &Reader<'_>, at: usize) -> bool {
-    let from = reader.is(at, &["from"]) && reader.written(at + 1 + usize::from(reader.is(at + 1, &["the"]))).is_some();
-    from || reader.is(at, &["began", "begun", "started", "begins", "starts"])
-}
+/// Some of [`METHODS`], one bit each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Methods(u16);
 
-#[cfg(test)]
-mod tests {
-    use super::super::causes::occasions;
-    use super::super::stance::Kind;
-    use super::super::when::when;
-    use super::super::words::split;
-    use super::*;
-    use crate::Timestamp;
-
-    fn said(text: &str) -> Vec<Beyond> {
-        let (words, now) = (split(text), Timestamp::parse("2026-11-24T09:00:00Z").unwrap());
-        let stance =
-            Stance { kind: Kind::Block, negated: false, over: false, deliberate: true, never: false, any_kind: false };
-        beyond(&words, &when(&words, now, None).days, occasions(&words), stance)
+impl Methods {
+    fn each(self) -> impl Iterator<Item = (&'static str, Option<&'static str>)> {
+        let claimed = METHODS.iter().enumerate().filter(move |(bit, _)| self.0 & 1 << bit != 0);
+        claimed.map(|(_, (_, parts, open))| (*parts, *open))
     }
 
-    #[test]
-    fn details_are_found_where_a_clause_says_them() {
-        for (detail, texts) in [
-            (
-                "how many networks",
-                "blocked by all Kenyan ISPs|every provider except Liquid blocked it|most networks in Kenya blocked it|it was \
-                 blocked on one network|one Nigerian telco blocked it|two of four telcos blocked it|all regions were cut \
-                 off|it was blocked on two networks|10 Kenyan networks blocked it|at least ten networks block it|More than \
-                 twenty ISPs block it|Fewer than three networks block it|Up to fifteen networks block it|99 percent of \
-                 networks block it",
-            ),
-            (
-                "what hours",
-                "it was blocked at 18:00 on 5 May 2023|it was blocked at 6pm on 5 May 2023|it was blocked at 6 p.m. on 5 May \
-                 2023|it was blocked on weekends|it was blocked at night|it was blocked around the clock in May 2023|it was \
-                 blocked every day in May 2023|it was blocked in Kenya each November",
-            ),
-            (
-                "at what event",
-                "it was blocked because of elections in May 2023|it was blocked over protests in May 2023|it was cut for \
-                 school exams in May 2023|it was cut after an earthquake in May 2023|it was blocked during the 2023 floods",
-            ),
-            (
-                "for how long",
-                "it was cut for two weeks in May 2023|a 10-day shutdown|it was cut for 3 days from 5 to 8 May 2023",
-            ),
-            ("when it began", "it began to be blocked on 5 May 2023|the block started on 5 May 2023"),
-        ] {
-            for text in texts.split('|') {
-                let first = said(text).first().map_or("nothing", Beyond::as_str);
-                assert!(first.contains(detail), "{text}: {first}");
+    /// Whether each of them is among those that were measured.
+    pub fn are_among(self, measured: &[&str]) -> bool {
+        self.each().all(|(parts, _)| held(measured, parts))
+    }
+
+    /// Whether those that were measured speak against one of them.
+    pub fn are_opposed_by(self, measured: &[&str]) -> bool {
+        let open = |open: Option<&str>| open.is_none_or(|open| held(measured, open));
+        held(measured, TOLD) && self.each().any(|(parts, against)| !held(measured, parts) && !open(against))
+    }
+}
+
+fn held(measured: &[&str], parts: &str) -> bool {
+    measured.iter().any(|name| parts.split('|').any(|part| !part.is_empty() && name.contains(part)))
+}
+
+/// The methods that a clause names, when it names any.
+pub fn methods(text: Reader<'_>) -> Option<Methods> {
+    let named = |at: usize, list: &str| {
+        // "http://example.com" is an address; "not by DNS" names none that is claimed.
+        let address = text.joined(at + 1) && text.pause(at + 1) == Pause::Colon;
+        !address && text.fits(at, list) && !text.fits(at, "methods.denied")
+    };
+    let says = |list: &str| (0..text.words.len()).any(|at| named(at, list));
+    let bits =
+        METHODS.iter().enumerate().filter(|(_, (list, ..))| says(list)).fold(0, |bits, (bit, _)| bits | 1 << bit);
+    let known = bits & !(1 << (METHODS.len() - 1));
+    Some(Methods(if known == 0 { bits } else { known })).filter(|_| bits != 0)
+}
+
+/// Of how many networks it is said.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Share {
+    All,
+    Most,
+    Some,
+    One,
+    /// "All mobile networks", "all three operators": so where all are, and unknown elsewhere.
+    OfAKind,
+    /// "On 7 networks", "at least ten".
+    Count(f64, f64),
+    /// Another share, or all but some.
+    Other,
+}
+
+/// Lists of words, and the share that each says.
+const HOW_MANY: [(&str, Share); 5] = [
+    ("shares.all", Share::All),
+    ("shares.most", Share::Most),
+    ("shares.some", Share::Some),
+    ("shares.one", Share::One),
+    ("shares.other", Share::Other),
+];
+
+/// Networks that must be decided before they speak for all. Our choice.
+pub const ENOUGH: usize = 3;
+
+impl Share {
+    /// Whether it is so of networks of which so many are decided and so many of those blocked.
+    pub fn holds(self, blocked: usize, decided: usize) -> bool {
+        match self {
+            Share::All | Share::OfAKind => decided >= ENOUGH && blocked == decided,
+            Share::Most => decided >= ENOUGH && blocked * 2 > decided,
+            Share::Some => blocked >= 2,
+            Share::One => decided >= ENOUGH && blocked == 1,
+            // Numbers of networks are far from the 2^52 that a double holds.
+            Share::Count(least, most) => (least..=most).contains(&(blocked as f64)),
+            Share::Other => false,
+        }
+    }
+
+    /// Whether so few are blocked of those that are decided, or so many, that it cannot be so.
+    pub fn is_opposed(self, blocked: usize, decided: usize) -> bool {
+        match self {
+            Share::All => blocked < decided,
+            Share::Most => decided >= ENOUGH && blocked * 2 <= decided,
+            Share::One => blocked > 1,
+            // Fewer than are claimed, where as many were measured.
+            Share::Count(least, most) => {
+                let (blocked, all) = (blocked as f64, decided as f64);
+                decided >= ENOUGH && (blocked > most || blocked < least && least <= all)
             }
+            _ => false,
         }
+    }
+}
+
+/// How many words before a number bound it, and what it is then, at least and at most.
+pub fn bounds(text: Reader<'_>, at: usize, number: f64) -> (usize, f64, f64) {
+    match (text.before(at, 2), text.before(at, 1)) {
+        ("at", "least") => (2, number, f64::INFINITY),
+        ("more", "than") => (2, number + 1.0, f64::INFINITY),
+        (_, "over") => (1, number + 1.0, f64::INFINITY),
+        ("fewer" | "less", "than") => (2, 0.0, number - 1.0),
+        (_, "under") => (1, 0.0, number - 1.0),
+        // Who says "up to fifteen" means that it was nearly so many.
+        ("up", "to") => (2, number / 2.0, number),
+        _ if text.of_list(at.wrapping_sub(1), "numbers.about") => (1, number * 0.75, number * 1.25),
+        _ => (0, number, number),
+    }
+}
+
+/// Of a larger number "of networks", and not "of twenty networks", nobody speaks but in percent.
+const MOST_WITHOUT_ALL: i64 = 12;
+
+/// "Two of four operators", "10 Kenyan networks", "99 percent of networks": a number at a place, of networks.
+fn counted(text: Reader<'_>, at: usize) -> Option<Share> {
+    let network = |at: usize| text.of_list(at, "shares.networks");
+    let (length, number) = quantity(text, at)?;
+    if text.is(at, "a|an|few|several|couple") || text.read(at, dates::year).is_some() {
+        return None;
+    }
+    let bounded = || {
+        let (_, least, most) = bounds(text, at, number as f64);
+        Share::Count(least, most)
+    };
+    let behind = at + length;
+    if text.is(behind, "percent|per") {
+        return (behind..behind + 6).any(network).then_some(Share::Other);
+    }
+    if text.is(behind, "of") {
+        let of_all = (1..=2).any(|on| quantity(text, behind + on).is_some());
+        return (1..=4).any(|on| network(behind + on)).then(|| match number {
+            1 => Share::One,
+            // A percentage lost its sign.
+            _ if !of_all && number > MOST_WITHOUT_ALL => Share::Other,
+            _ => bounded(),
+        });
+    }
+    let to = (behind..behind + 3).find(|at| network(*at))?;
+    let between = |at: usize| text.month(at).is_none() && (text.capital(at) || text.of_list(at, "shares.kinds"));
+    let one = number == 1 && !text.was(at, 1, "least|than");
+    (behind..to).all(between).then(|| if one { Share::One } else { bounded() })
+}
+
+/// "All Kenyan ISPs", "on a single network".
+pub fn share(text: Reader<'_>, at: usize) -> Option<Share> {
+    if let Some(share) = counted(text, at) {
+        return Some(share);
+    }
+    let (_, share) = *HOW_MANY.iter().find(|(list, _)| text.of_list(at, list))?;
+    let one = share == Share::One;
+    // "One network" is one, "one Nigerian network" too, and "one activist's network" is none.
+    let reach = if one { 1 + usize::from(text.capital(at + 1)) } else { 4 };
+    let networks = |at: usize| text.of_list(at, "shares.networks");
+    // What else is counted beside them, where the number says as little of one of them.
+    let of =
+        (1..=reach).find(|on| networks(at + on) || text.is(at + on, "companies|company|services|platforms|regions"))?;
+    let counted = networks(at + of);
+    // "Not all", "nearly all", "all major networks", "all three operators": of fewer than all.
+    let whole = matches!(share, Share::All | Share::Most);
+    let fewer = whole && text.was(at, 1, "not|nearly|almost|virtually|practically|hardly");
+    let kind = (1..of).any(|on| text.of_list(at + on, "shares.some_kinds") || quantity(text, at + on).is_some());
+    (!one || counted).then_some(match counted && !text.has("except|but|excluding|save|apart") && !fewer {
+        true if whole && kind => Share::OfAKind,
+        true => share,
+        false => Share::Other,
+    })
+}
+
+/// Days, at least and at most, as a record may have them that bears the claim out.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Length {
+    pub least: f64,
+    pub most: f64,
+}
+
+/// How far a length may be off that is said to be about so long, as a share of it.
+const ABOUT_SHARE: f64 = 0.25;
+/// Sources date by days: a beginning and an end are off by so many days together.
+const SLACK: f64 = 2.0;
+/// ... and a bound ("more than a week") by so many.
+const BOUND_SLACK: f64 = 1.0;
+/// Who counts months or years rounds to half of one.
+const ROUNDED: f64 = 0.5;
+
+/// Most days of what is called short-lived. Our choice.
+const SHORT: f64 = 3.0;
+
+impl Length {
+    /// `count` units of so many days.
+    fn of(count: f64, days: f64, about: bool) -> Length {
+        let rounded = if days >= 30.0 { days * ROUNDED } else { 0.0 };
+        let share = if about { count * days * ABOUT_SHARE } else { 0.0 };
+        // Of hours nobody is two days off.
+        let slack = if days < 1.0 { BOUND_SLACK } else { SLACK };
+        let off = slack.max(rounded).max(share);
+        Length { least: count * days - off, most: count * days + off }
     }
 
-    #[test]
-    fn what_is_no_detail_is_none() {
-        for text in "it was blocked in May 2023|it can be reached only with a VPN|not only Kenya blocked it|the Daily Nation was \
-                     blocked in May 2023|it was blocked after it deleted a post \
-                     in May 2023|on 15 November Kenyan networks blocked it|one activist's network|it was blocked for the \
-                     public in May 2023|it was blocked for the past week|it was blocked for the first time in 3 years|it has \
-                     been blocked since Monday|a court ordered the blocking of it"
-            .split('|')
-        {
-            assert_eq!(said(text), [], "{text}");
-        }
+    /// "An entire month": nothing less.
+    fn whole(days: f64) -> Length {
+        let off = if days >= 30.0 { 2.0 * SLACK } else { SLACK };
+        Length { least: days - off, most: days + off }
     }
+
+    /// Whether something that took so many days took as long.
+    pub fn holds(self, days: f64) -> bool {
+        days >= self.least && days <= self.most
+    }
+}
+
+/// Days of a unit of time; hours are parts of one.
+fn days(name: &str) -> Option<f64> {
+    match name {
+        "hour" | "hours" => Some(1.0 / 24.0),
+        "minute" | "minutes" => Some(1.0 / 1_440.0),
+        name => unit(name).map(|days| days as f64),
+    }
+}
+
+/// A length that begins at a place.
+pub fn duration(text: Reader<'_>, at: usize) -> Option<Length> {
+    if text.is(at, "entire|whole|full") || text.is(at, "all") && !text.lower(at + 1).ends_with('s') {
+        return days(text.lower(at + 1)).map(Length::whole);
+    }
+    let one = |name: &str| days(name).map(|days| Length::of(1.0, days, false));
+    // "A week-long blackout", "a short-lived ban"
+    if text.is(at + 1, "long|lived") && text.joined(at + 1) {
+        let short = text.is(at, "short").then_some(Length { least: 0.0, most: SHORT });
+        return short.or_else(|| one(text.lower(at)));
+    }
+    if text.is(at, "weeklong|monthlong|yearlong|daylong") {
+        return one(text.lower(at).trim_end_matches("long"));
+    }
+    if text.fits(at, "length.endless") {
+        return Some(Length { least: f64::INFINITY, most: f64::INFINITY });
+    }
+    if !text.is(at, "for|lasted|lasting|lasts") {
+        // "a 10-day shutdown"
+        let (length, count) = quantity(text, at)?;
+        if text.is(at + length + 1, "without|offline") {
+            return number_of(text, at);
+        }
+        let about = at > 0 && text.of_list(at - 1, "length.about");
+        let days = days(text.lower(at + 1)).filter(|_| text.joined(at + 1));
+        return days.map(|days| Length::of(count as f64, days, about));
+    }
+    let filler = |at: usize| text.of_list(at, "length.fillers") || text.is(at, "to") && text.was(at, 1, "up");
+    let from = (at + 1..).find(|at| !filler(*at)).unwrap_or(at);
+    let between = text.part(at + 1..from);
+    let length = number_of(text, from)?;
+    // What is a bound is not rounded.
+    let bound = (length.least + length.most) / 2.0;
+    Some(if between.has("less|under|fewer|up") {
+        Length { least: 0.0, most: bound + BOUND_SLACK }
+    } else if between.has("more|over|least") {
+        Length { least: bound - BOUND_SLACK, most: f64::INFINITY }
+    } else if between.says("length.about") {
+        let off = (bound * ABOUT_SHARE).max(length.most - bound);
+        Length { least: bound - off, most: bound + off }
+    } else {
+        length
+    })
+}
+
+/// "Three days", "several weeks", "months".
+pub fn number_of(text: Reader<'_>, at: usize) -> Option<Length> {
+    // Without a number: more than one, and fewer than make the next larger unit.
+    if let Some(most) = lexicon::value("length.plurals", text.lower(at)).and_then(|most| most.parse().ok()) {
+        return days(text.lower(at)).map(|one| Length { least: one * 1.5, most });
+    }
+    let (mut length, count) = quantity(text, at)?;
+    length += usize::from(text.is(at + length, "single|mere|whole|full|entire"));
+    // "Four hours a day" are hours of the day, and no length.
+    if text.fits(at + length + 1, "length.each_day") {
+        return None;
+    }
+    let one = days(text.lower(at + length))?;
+    let all = one * count as f64;
+    // "An hour", "a few hours": where it took days, it took longer.
+    let most = if one < 1.0 { 1.0 } else { all * 2.5 };
+    Some(match is_vague(text, at..at + length) {
+        true => Length { least: all * 0.5, most },
+        false => Length::of(count as f64, one, false),
+    })
 }

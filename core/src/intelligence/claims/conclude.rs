@@ -6,6 +6,7 @@ use serde::Serialize;
 use super::beyond::Beyond;
 use super::check::{Judgement, Verdict, together};
 use super::counts::Counting;
+use super::each_once;
 use super::gather::Found;
 use super::parse::Claim;
 use super::slots::left_over;
@@ -20,12 +21,11 @@ pub struct Core {
 }
 
 /// What the data say to a claim.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Conclusion {
     pub verdict: Verdict,
     pub confidence: f64,
     pub contradicted: bool,
-    /// Which of the parts decides.
     pub deciding: usize,
     /// What of the claim nobody checked, in its words where they stand together.
     pub unchecked: Vec<String>,
@@ -37,62 +37,55 @@ const MOST_UNCHECKED: usize = 10;
 
 /// Concludes from the parts; `None` without any.
 pub fn conclude(claim: &Claim, found: &[Found]) -> Option<Conclusion> {
-    let parts: Vec<Judgement> = found.iter().map(|found| found.judgement).collect();
+    let parts: Vec<Judgement> = found.iter().map(|found| found.compared.judgement).collect();
     let deciding = together(&parts)?;
     let (part, of) = (parts.get(deciding)?, found.get(deciding)?);
     // Who says that it works everywhere says no more than that it works.
     let denied = found.iter().any(|found| found.stance.negated && !found.stance.over);
     let whole = denied.then_some(Beyond::Nationwide);
-    let told: Vec<Beyond> = found.iter().flat_map(|found| &found.told).copied().chain(whole).collect();
+    let told: Vec<Beyond> = found.iter().flat_map(|found| &found.compared.told).copied().chain(whole).collect();
     let networks: Vec<String> = found
         .iter()
         .filter_map(|found| found.network.as_ref()?.network.name.as_deref())
         .flat_map(|name| name.split(' ').map(str::to_lowercase))
         .collect();
-    let unchecked = open(left_over(&claim.spoken, &told, &networks), found);
+    let unchecked = open(left_over(claim, &[], &told, &networks), found);
     // "It was not blocked in schools": a denial of less than all of it is not contradicted by the whole.
     let contradicted = part.contradicted && (unchecked.is_empty() || !of.stance.negated || of.stance.over);
-    let cores: Vec<Judgement> = found.iter().map(|found| found.core).collect();
+    let cores: Vec<Judgement> = found.iter().map(|found| found.compared.core).collect();
     let core = together(&cores).and_then(|at| cores.get(at)).filter(|_| !unchecked.is_empty() && !contradicted);
-    let capped = !unchecked.is_empty() && !contradicted && part.verdict <= Verdict::Unconfirmed;
-    Some(Conclusion {
-        verdict: if capped { Verdict::Unconfirmed } else { part.verdict },
-        confidence: if capped { 0.0 } else { crate::engine::number::round(part.confidence) },
-        contradicted,
-        deciding,
-        unchecked,
-        core: core
-            .map(|core| Core { verdict: core.verdict, confidence: crate::engine::number::round(core.confidence) }),
-    })
+    Some(Conclusion { deciding, ..Conclusion::of(Judgement { contradicted, ..*part }, core.copied(), unchecked) })
 }
 
 /// Concludes from what a table says to a count; the words that count are checked with it.
 pub fn counted(claim: &Claim, count: &Counting, part: Judgement) -> Conclusion {
-    let mut spoken = claim.spoken.clone();
-    for at in &count.words {
-        spoken.iter_mut().skip(*at).take(1).for_each(|word| word.left = false);
-    }
-    let mut unchecked = left_over(&spoken, &[], &[]);
+    let mut unchecked = left_over(claim, &count.words, &[], &[]);
     unchecked.truncate(MOST_UNCHECKED);
-    let capped = !unchecked.is_empty() && !part.contradicted;
-    Conclusion {
-        verdict: if capped { Verdict::Unconfirmed } else { part.verdict },
-        confidence: if capped { 0.0 } else { part.confidence },
-        contradicted: part.contradicted,
-        deciding: 0,
-        core: capped.then_some(Core { verdict: part.verdict, confidence: part.confidence }),
-        unchecked,
+    let core = Some(part).filter(|part| !unchecked.is_empty() && !part.contradicted);
+    Conclusion::of(part, core, unchecked)
+}
+
+impl Conclusion {
+    fn of(part: Judgement, given: Option<Judgement>, unchecked: Vec<String>) -> Conclusion {
+        let capped = !unchecked.is_empty() && !part.contradicted && part.verdict <= Verdict::Unconfirmed;
+        let core =
+            |core: Judgement| Core { verdict: core.verdict, confidence: crate::engine::number::round(core.confidence) };
+        Conclusion {
+            verdict: if capped { Verdict::Unconfirmed } else { part.verdict },
+            confidence: if capped { 0.0 } else { crate::engine::number::round(part.confidence) },
+            contradicted: part.contradicted,
+            deciding: 0,
+            core: given.map(core),
+            unchecked,
+        }
     }
 }
 
 /// What is left over; where only words are that fill no slot of theirs, the details that nothing tells.
 fn open(mut left: Vec<String>, found: &[Found]) -> Vec<String> {
     if left.is_empty() {
-        for detail in found.iter().flat_map(|found| &found.untold).map(|detail| detail.as_str().to_owned()) {
-            if !left.contains(&detail) {
-                left.push(detail);
-            }
-        }
+        let untold = found.iter().flat_map(|found| &found.compared.untold);
+        left = each_once(untold.map(|detail| detail.as_str().to_owned()), PartialEq::eq);
     }
     left.truncate(MOST_UNCHECKED);
     left

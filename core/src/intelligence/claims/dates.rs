@@ -1,10 +1,10 @@
-//! Dates as people write them: days, months, years and named parts of those, of which the year may be missing.
+//! Dates as people write them: days, months, years and named parts of those, of which the year may be missing; and figures
+//! that look like a date and are none.
 
-use super::feasts;
-use super::lexicon::Words;
-use super::months;
+use super::lexicon;
+use super::relative::{quantity, weekday};
 use super::when::When;
-use super::words::Word;
+use super::words::{Reader, Word};
 use crate::engine::time::Date;
 
 /// What of a year is meant.
@@ -12,18 +12,19 @@ use crate::engine::time::Date;
 pub enum Part {
     /// So many years that begin with it.
     Years(i64),
-    /// From a month to a month; one that comes before the first lies in the next year ("winter").
-    Months(i64, i64),
-    /// Days of a month; a last one behind its end stands for its end.
-    Days {
-        month: i64,
-        first: i64,
-        last: i64,
-    },
-    Day {
-        month: i64,
-        day: i64,
-    },
+    /// From a day of a month to one of another, in the next year where that month comes first ("winter"); a last day behind
+    /// the end of its month stands for its end.
+    Days { from: (i64, i64), to: (i64, i64) },
+}
+
+impl Part {
+    pub const fn months(from: i64, to: i64) -> Part {
+        Part::Days { from: (from, 1), to: (to, 31) }
+    }
+
+    const fn of_month(month: i64, first: i64, last: i64) -> Part {
+        Part::Days { from: (month, first), to: (month, last) }
+    }
 }
 
 /// A date as written.
@@ -38,35 +39,25 @@ impl Written {
         Written { year: Some(year), part: Part::Years(1) }
     }
 
-    pub const fn month(year: Option<i64>, month: i64) -> Written {
-        Written { year, part: Part::Months(month, month) }
+    const fn month(year: Option<i64>, month: i64) -> Written {
+        Written { year, part: Part::months(month, month) }
     }
 
     const fn day(year: Option<i64>, month: i64, day: i64) -> Written {
-        Written { year, part: Part::Day { month, day } }
+        Written { year, part: Part::of_month(month, day, day) }
     }
 
     pub fn is_day(self) -> bool {
-        matches!(self.part, Part::Day { .. })
-    }
-
-    /// Whether both name the same kind of part.
-    pub fn is_like(self, other: Written) -> bool {
-        std::mem::discriminant(&self.part) == std::mem::discriminant(&other.part)
+        matches!(self.part, Part::Days { from, to } if from == to)
     }
 
     pub fn in_year(self, year: i64) -> Option<When> {
         let (first, last) = match self.part {
             Part::Years(count) => (Date::new(year, 1, 1)?, Date::new(year + count - 1, 12, 31)?),
-            Part::Months(from, to) => {
-                let last = Date::new(year + i64::from(to < from), to, 1)?;
-                (Date::new(year, from, 1)?, last.last_of_month())
+            Part::Days { from, to } => {
+                let in_last = |day: i64| Date::new(year + i64::from(to.0 < from.0), to.0, day);
+                (Date::new(year, from.0, from.1)?, in_last(to.1).or(Some(in_last(1)?.last_of_month()))?)
             }
-            Part::Days { month, first, last } => {
-                let first = Date::new(year, month, first)?;
-                (first, Date::new(year, month, last).unwrap_or(first.last_of_month()))
-            }
-            Part::Day { month, day } => (Date::new(year, month, day)?, Date::new(year, month, day)?),
         };
         Some(When::new(first, last))
     }
@@ -74,80 +65,39 @@ impl Written {
     /// The days it means. Without a year those of the latest one that does not lie ahead, or, of what is to come, of the
     /// next one that does.
     pub fn resolve(self, today: Date, ahead: bool) -> Option<When> {
-        if let Some(year) = self.year {
-            return self.in_year(year);
-        }
         // 29 February is not in every year.
-        match ahead {
-            false => (0..=8).filter_map(|back| self.in_year(today.year - back)).find(|when| when.first <= today),
-            true => (0..=8).filter_map(|on| self.in_year(today.year + on)).find(|when| when.last >= today),
+        let mut years = (0..=8).filter_map(|by| self.in_year(if ahead { today.year + by } else { today.year - by }));
+        match self.year {
+            Some(year) => self.in_year(year),
+            None => years.find(|when| if ahead { when.last >= today } else { when.first <= today }),
         }
     }
 
-    /// Its beginning, middle or end: thirds of a month or year. `None` where that is not a usual thing to say.
-    fn third(self, which: Third) -> Option<Written> {
-        let part = match (self.part, which) {
-            (Part::Years(1), Third::Early) => Part::Months(1, 4),
-            (Part::Years(1), Third::Mid) => Part::Months(5, 8),
-            (Part::Years(1), Third::Late) => Part::Months(9, 12),
-            (Part::Years(1), Third::End) => Part::Months(12, 12),
-            (Part::Months(month, to), _) if month == to => {
-                let (first, last) = match which {
-                    Third::Early => (1, 10),
-                    Third::Mid => (11, 20),
-                    Third::Late | Third::End => (21, 31),
-                };
-                Part::Days { month, first, last }
-            }
-            _ => return None,
-        };
-        Some(Written { part, ..self })
+    /// The month that it is, or none for a year. `None` for another part, which nobody divides.
+    fn whole(self) -> Option<Option<i64>> {
+        match self.part {
+            Part::Years(1) => Some(None),
+            Part::Days { from: (month, 1), to: (last, 31) } if month == last => Some(Some(month)),
+            _ => None,
+        }
     }
 
-    /// The `number`th of its halves, quarters or weeks; -1 is the last.
-    fn division(self, number: i64, unit: &str) -> Option<Written> {
-        let of = |count: i64| (1..=count).contains(&number).then_some(number).or((number == -1).then_some(count));
-        let part = match (self.part, unit) {
-            (Part::Years(1), "half") => Part::Months(of(2)? * 6 - 5, of(2)? * 6),
-            (Part::Years(1), "quarter" | "trimester") => Part::Months(of(4)? * 3 - 2, of(4)? * 3),
-            (Part::Years(1), "day") if number == -1 => Part::Day { month: 12, day: 31 },
-            (Part::Years(1), "day") if number == 1 => Part::Day { month: 1, day: 1 },
-            (Part::Years(1), "month" | "months") => Part::Months(of(12)?, of(12)?),
-            (Part::Months(month, to), "half") if month == to => {
-                let first = if of(2)? == 1 { 1 } else { 16 };
-                Part::Days { month, first, last: if first == 1 { 15 } else { 31 } }
-            }
-            (Part::Months(month, to), "week") if month == to => {
-                // The last seven days of a month differ by its length; without its year, as of the longest.
+    /// A part of a year or a month by its name, or by its number and unit; the -1st is the last.
+    fn divided_by(self, name: &str) -> Option<Written> {
+        let part = match (self.whole()?, name) {
+            (None, "1 day") => Part::of_month(1, 1, 1),
+            (None, "-1 day") => Part::of_month(12, 31, 31),
+            (None, _) => named_part("dates.of_a_year", name)?,
+            (Some(month), _) => {
+                let (first, last) = span("dates.of_a_month", name)?;
+                // The last days of a month differ by its length; without its year, as of the longest.
                 let length = Date::new(self.year.unwrap_or(2000), month, 1)?.last_of_month().day;
-                let first = if number == -1 { length - 6 } else { of(5)? * 7 - 6 };
-                Part::Days { month, first, last: if number == -1 { 31 } else { first + 6 } }
+                Part::of_month(month, if first > 0 { first } else { length + first }, last)
             }
-            (Part::Months(month, to), "days" | "day") if month == to && matches!(number, 1 | -1) => match number {
-                1 => Part::Days { month, first: 1, last: if unit == "day" { 1 } else { 7 } },
-                _ => {
-                    let length = Date::new(self.year.unwrap_or(2000), month, 1)?.last_of_month().day;
-                    Part::Days { month, first: if unit == "day" { length } else { length - 6 }, last: 31 }
-                }
-            },
-            _ => return None,
         };
         Some(Written { part, ..self })
     }
 }
-
-#[derive(Debug, Clone, Copy)]
-enum Third {
-    Early,
-    Mid,
-    Late,
-    End,
-}
-
-/// Words that divide a span of time: one that is not understood names fewer days than what it divides.
-static UNITS: Words = Words::of("dates units");
-
-static ORDINALS: Words = Words::of("dates ordinals");
 
 pub fn digits(text: &str, most: usize) -> Option<i64> {
     let plain = (1..=most).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -178,15 +128,9 @@ const fn century(short: i64) -> i64 {
     if short < 90 { 2000 + short } else { 1900 + short }
 }
 
-/// "1990s"
-fn decade(word: &Word<'_>) -> Option<i64> {
-    let first = digits(word.lower.strip_suffix('s')?.trim_end_matches('\''), 4)?;
-    (first % 10 == 0 && YEARS.contains(&first)).then_some(first)
-}
-
 /// Whether a year, month and day could be a date, before the calendar is asked.
 fn numbers(year: i64, month: i64, day: Option<i64>) -> Option<Written> {
-    let fits = (1..=12).contains(&month) && day.is_none_or(|day| (1..=31).contains(&day));
+    let fits = YEARS.contains(&year) && (1..=12).contains(&month) && day.is_none_or(|day| (1..=31).contains(&day));
     fits.then(|| day.map_or(Written::month(Some(year), month), |day| Written::day(Some(year), month, day)))
 }
 
@@ -196,106 +140,53 @@ fn day_and_month(first: i64, second: i64, year: i64) -> Option<Written> {
     numbers(year, month, Some(day))
 }
 
-/// `08.11.2023`, `2023.11.08`, `11.2023`, `20231108`: in one word.
-fn in_one_word(word: &Word<'_>) -> Option<Written> {
-    if let Some(all) = digits(&word.lower, 8).filter(|_| word.lower.len() == 8) {
-        return numbers(all / 10_000, all / 100 % 100, Some(all % 100)).filter(|_| YEARS.contains(&(all / 10_000)));
-    }
-    let mut parts = Vec::with_capacity(3);
-    for part in word.lower.split('.') {
-        parts.push((digits(part, 4)?, part.len()));
-    }
-    match *parts.as_slice() {
-        [(day, ..=2), (month, ..=2), (year, 4)] if YEARS.contains(&year) => day_and_month(day, month, year),
-        [(year, 4), (month, ..=2), (day, ..=2)] if YEARS.contains(&year) => numbers(year, month, Some(day)),
-        [(month, ..=2), (year, 4)] if YEARS.contains(&year) => numbers(year, month, None),
-        _ => None,
-    }
+/// The two numbers that a list gives to a name.
+pub fn span(list: &str, name: &str) -> Option<(i64, i64)> {
+    let (first, last) = lexicon::value(list, name)?.split_once(' ')?;
+    Some((first.parse().ok()?, last.parse().ok()?))
 }
 
-/// First and last month of a season.
-pub fn season(name: &str) -> Option<(i64, i64)> {
-    Some(match name {
-        "spring" => (3, 5),
-        "summer" => (6, 8),
-        "autumn" | "fall" => (9, 11),
-        "winter" => (12, 2),
-        _ => return None,
-    })
+/// A season in the northern half of the world, or another part of a year: by its first and last month.
+pub fn named_part(list: &str, name: &str) -> Option<Part> {
+    span(list, name).map(|(from, to)| Part::months(from, to))
 }
 
 /// What stands between the two ends of a range, or the last two of a list.
-pub const BETWEEN: &[&str] = &["to", "and", "or", "until", "till", "through", "thru"];
-
-/// Reads dates at places of a sentence.
-#[derive(Clone, Copy)]
-pub struct Reader<'a> {
-    pub words: &'a [Word<'a>],
-    /// Nothing in it is in lower case: capitals tell nothing.
-    pub shouting: bool,
-}
+pub const BETWEEN: &str = "to|and|or|until|till|through|thru";
 
 /// A date at a place, with its number of words.
 type Read = Option<(usize, Written)>;
 
-impl<'a> Reader<'a> {
-    pub fn word(&self, at: usize) -> Option<&'a Word<'a>> {
-        self.words.get(at)
-    }
-
-    pub fn lower(&self, at: usize) -> &'a str {
-        self.word(at).map_or("", |word| word.lower.as_str())
-    }
-
-    /// The word so many places before; empty when there is none.
-    pub fn before(&self, at: usize, back: usize) -> &'a str {
-        at.checked_sub(back).map_or("", |at| self.lower(at))
-    }
-
-    pub fn is(&self, at: usize, list: &[&str]) -> bool {
-        list.contains(&self.lower(at))
-    }
-
-    pub fn joined(&self, at: usize) -> bool {
-        self.word(at).is_some_and(|word| word.joined)
-    }
-
-    pub fn read<T>(&self, at: usize, read: impl Fn(&Word<'_>) -> Option<T>) -> Option<T> {
-        self.word(at).and_then(read)
-    }
-
+impl Reader<'_> {
     /// A month by name. "may", "march" and some short forms are other words too: those are months with a capital, and in
     /// lower case only where the words around leave nothing else.
     pub fn month(&self, at: usize) -> Option<i64> {
         let word = self.word(at)?;
-        let Some(month) = months::named(&word.lower) else { return self.misspelt_month(at) };
+        let Some(month) = month_named(&word.lower) else {
+            // "13 Janury 2021": beside a day or a year the name of a month may have a slip.
+            let before = at.checked_sub(1 + usize::from(self.was(at, 1, "of")));
+            let figure = |word: &Word<'_>| year(word).or_else(|| day(word));
+            let dated = before.is_some_and(|at| self.read(at, day).is_some()) || self.read(at + 1, figure).is_some();
+            return month_misspelt(self.lower(at)).filter(|_| dated);
+        };
         let doubtful = matches!(word.lower.as_str(), "may" | "march" | "mar" | "jan" | "dec");
         let capital = word.is_capital() && at > 0 && !self.shouting;
         (!doubtful || capital || self.is_surely_a_month(at)).then_some(month)
     }
 
-    /// "13 Janury 2021": beside a day or a year the name of a month may have a slip.
-    fn misspelt_month(&self, at: usize) -> Option<i64> {
-        let back = if self.before(at, 1) == "of" { 2 } else { 1 };
-        let day_before = at.checked_sub(back).is_some_and(|at| self.read(at, day).is_some());
-        let figure = |word: &Word<'_>| year(word).or_else(|| day(word));
-        (day_before || self.read(at + 1, figure).is_some()).then(|| months::misspelt(self.lower(at)))?
-    }
-
     fn is_surely_a_month(&self, at: usize) -> bool {
-        const BEFORE: [&str; 9] = ["in", "on", "since", "from", "until", "till", "by", "before", "after"];
-        let of = |back: usize| BEFORE.contains(&self.before(at, back));
-        let day_before = at.checked_sub(1).is_some_and(|at| self.read(at, day).is_some());
+        let day_before = |back: usize| at.checked_sub(back).is_some_and(|at| self.read(at, day).is_some());
+        let led = |back: usize| self.of_list(at.wrapping_sub(back), "dates.before_a_month");
         self.read(at + 1, year).is_some()
-            || (self.is(at + 1, &["of"]) && self.read(at + 2, year).is_some())
-            || (of(1) && self.read(at + 1, day).is_some())
-            || (day_before && (of(2) || self.before(at, 2) == "the"))
-            || (self.before(at, 1) == "of" && at.checked_sub(2).is_some_and(|at| self.read(at, day).is_some()))
+            || (self.is(at + 1, "of") && self.read(at + 2, year).is_some())
+            || (led(1) && self.read(at + 1, day).is_some())
+            || (day_before(1) && (led(2) || self.was(at, 2, "the")))
+            || (self.was(at, 1, "of") && day_before(2))
     }
 
     /// A year at a place, which "of" may precede: its number of words.
     fn year_of(&self, at: usize) -> (usize, Option<i64>) {
-        let of = usize::from(self.is(at, &["of", "in"]));
+        let of = usize::from(self.is(at, "of|in"));
         match self.read(at + of, year) {
             Some(year) if !self.begins_other_date(at + of) => (of + 1, Some(year)),
             _ => (0, None),
@@ -311,84 +202,70 @@ impl<'a> Reader<'a> {
 
     /// A date that begins at `at`.
     pub fn written(&self, at: usize) -> Read {
-        self.part(at)
+        self.named(at, "dates.parts")
+            .or_else(|| self.part_of_a_year(at))
             .or_else(|| self.numeric(at))
             .or_else(|| self.day_of_month(at))
             .or_else(|| self.month_and_more(at))
-            .or_else(|| self.season(at))
+            .or_else(|| self.named(at, "dates.seasons"))
             .or_else(|| self.feast(at))
             .or_else(|| self.years(at))
     }
 
-    /// `Christmas Eve 2023`, `on New Year's Day`: a day that has a name.
+    /// `Christmas Eve 2023`, `on New Year's Day`: a day that has a name, which without a year may be part of another.
     fn feast(&self, at: usize) -> Read {
-        let (length, month, day) = feasts::fixed(self, at)?;
+        let (length, month, day) = feast(*self, at)?;
         let (more, mut year) = self.year_of(at + length);
         year = year.or_else(|| self.read(at.checked_sub(1)?, self::year));
-        // Without a year it may be part of a name.
-        const BEFORE: [&str; 10] = ["on", "at", "over", "by", "until", "till", "since", "before", "after", "from"];
-        (year.is_some() || BEFORE.contains(&self.before(at, 1)))
+        (year.is_some() || self.was(at, 1, "on|at|over|by|until|till|since|before|after|from"))
             .then(|| (length + more, Written::day(year, month, day)))
     }
 
     fn years(&self, at: usize) -> Read {
-        if let Some(first) = self.read(at, decade) {
+        // "1990s"
+        let decade = |word: &Word<'_>| digits(word.lower.strip_suffix('s')?.trim_end_matches('\''), 4);
+        if let Some(first) = self.read(at, decade).filter(|first| first % 10 == 0 && YEARS.contains(first)) {
             return Some((1, Written { year: Some(first), part: Part::Years(10) }));
         }
         let year = self.read(at, year)?;
         // A part of a longer figure is no year: 13/13/2023.
-        let behind_figure = self.joined(at) && at.checked_sub(1).is_some_and(|at| self.read(at, number).is_some());
-        let of_range = at.checked_sub(1).is_some_and(|at| self.read(at, self::year).is_some());
-        let alone =
-            (!behind_figure || of_range) && !self.begins_other_date(at) && feasts::fixed(self, at + 1).is_none();
-        if let Some((length, quarter)) = self.short_part(at + 1).filter(|_| alone) {
-            return Some((1 + length, Written { year: Some(year), part: quarter }));
+        let before = at.checked_sub(1).filter(|before| self.joined(at) && self.read(*before, number).is_some());
+        let of_range = before.is_none_or(|before| self.read(before, self::year).is_some());
+        let alone = of_range && !self.begins_other_date(at) && feast(*self, at + 1).is_none();
+        if let Some(part) = named_part("dates.parts", self.lower(at + 1)).filter(|_| alone) {
+            return Some((2, Written { year: Some(year), part }));
         }
         alone.then_some((1, Written::year(year)))
     }
 
-    /// `2023-11-08`, `8/11/2023`, `2023/11`, `11/2023`, `08.11.2023`, `20231108`.
+    /// `2023-11-08`, `8/11/2023`, `2023/11`, `11/2023`, `08.11.2023`, `20231108`, "on 5.6.21", "2023/24".
     fn numeric(&self, at: usize) -> Read {
-        if let Some(written) = self.read(at, in_one_word).or_else(|| self.in_short(at)) {
-            return Some((1, written));
-        }
-        let joined = |at: usize| self.word(at).filter(|word| word.joined);
-        let second = joined(at + 1)?;
-        if let Some(year) = self.read(at, year) {
-            if let Some(both) = self.season_of_years(at, year, second) {
-                return Some((2, both));
+        let dotted = self.lower(at).contains('.');
+        // The time may follow the day: 2023-11-08T12.
+        let plain = |at: usize| self.lower(at).split('t').next().unwrap_or_default();
+        let joined = (at + 1..).take_while(|at| self.joined(*at) && digits(plain(*at), 4).is_some()).take(2);
+        let all: Vec<&str> = match dotted {
+            true => self.lower(at).split('.').collect(),
+            false => std::iter::once(self.lower(at)).chain(joined.map(plain)).collect(),
+        };
+        let figures: Option<Vec<(i64, usize)>> = all.iter().map(|part| Some((digits(part, 8)?, part.len()))).collect();
+        // Two figures after a point may be a version.
+        let short = !dotted || self.was(at, 1, "on|since|from|until|by|before|after");
+        let of_two = !self.joined(at) && !self.joined(at + 2) && !self.of_list(at.wrapping_sub(1), "dates.numbered");
+        let written = match *figures?.as_slice() {
+            [(all, 8)] => numbers(all / 10_000, all / 100 % 100, Some(all % 100)),
+            [(year, 4), (next, 2)] if !dotted && of_two && next == (year + 1) % 100 && !(1..=12).contains(&next) => {
+                Some(Written { year: Some(year), part: Part::Years(2) })
             }
-            // The time may follow the day: 2023-11-08T12.
-            let third = joined(at + 2).and_then(|word| digits(word.lower.split('t').next()?, 2));
-            return Some((if third.is_some() { 3 } else { 2 }, numbers(year, number(second)?, third)?));
-        }
-        let first = self.read(at, |word| digits(&word.lower, 2))?;
-        if let Some(year) = year(second) {
-            return Some((2, numbers(year, first, None)?)).filter(|_| joined(at + 2).is_none());
-        }
-        let third = joined(at + 2)?;
-        let short = |word: &Word<'_>| digits(&word.lower, 2).filter(|short| (10..=40).contains(short)).map(century);
-        Some((3, day_and_month(first, digits(&second.lower, 2)?, year(third).or_else(|| short(third))?)?))
-    }
-
-    /// "On 5.6.21": without a word before it, it may be a version.
-    fn in_short(&self, at: usize) -> Option<Written> {
-        let parts: Option<Vec<i64>> = self.lower(at).split('.').map(|part| digits(part, 2)).collect();
-        let after = matches!(self.before(at, 1), "on" | "since" | "from" | "until" | "by" | "before" | "after");
-        let parts = parts.filter(|_| after)?;
-        if let [day, month] = *parts.as_slice() {
-            let fits = (1..=31).contains(&day) && (1..=12).contains(&month);
-            return fits.then_some(Written::day(None, month, day));
-        }
-        let [day, month, year] = *parts.as_slice() else { return None };
-        (10..=40).contains(&year).then(|| day_and_month(day, month, century(year)))?
-    }
-
-    /// "2023/24": two years, unless the second figure is a month.
-    fn season_of_years(&self, at: usize, first: i64, second: &Word<'_>) -> Option<Written> {
-        let next = digits(&second.lower, 2).filter(|next| *next == (first + 1) % 100 && !(1..=12).contains(next));
-        let alone = !self.joined(at) && !self.joined(at + 2) && !self.is_numbered(at);
-        next.filter(|_| alone).map(|_| Written { year: Some(first), part: Part::Years(2) })
+            [(year, 4), (month, ..=2)] if !dotted => numbers(year, month, None),
+            [(year, 4), (month, ..=2), (day, ..=2)] => numbers(year, month, Some(day)),
+            [(month, ..=2), (year, 4)] => numbers(year, month, None),
+            [(day, ..=2), (month, ..=2), (year, 4)] => day_and_month(day, month, year),
+            [(day, ..=2), (month, ..=2), (year @ 10..=40, 2)] if short => day_and_month(day, month, century(year)),
+            [(day @ 1..=31, ..=2), (month @ 1..=12, ..=2)] if dotted && short => Some(Written::day(None, month, day)),
+            _ => None,
+        };
+        Some((if dotted { 1 } else { all.len() }, written?))
     }
 
     /// A day as a figure or in words, with its number of words: `8`, `8th`, `eighth`, `twenty-first`. One in words counts
@@ -398,24 +275,19 @@ impl<'a> Reader<'a> {
             return Some((1, day));
         }
         let (length, day) = self.ordinal(at)?;
-        self.is(at + length, &["of"]).then_some((length, day))
+        self.is(at + length, "of").then_some((length, day))
     }
 
     pub fn ordinal(&self, at: usize) -> Option<(usize, i64)> {
-        let simple = |at: usize| {
-            let index = ORDINALS.iter().position(|name| *name == self.lower(at))?;
-            i64::try_from(index + 1).ok()
-        };
+        let simple =
+            |at: usize| lexicon::place("dates.ordinals", |name| name == self.lower(at)).map(|before| before + 1);
+        let figure = || self.read(at, |word| number(word).filter(|n| *n < 5 && word.lower.len() == 3));
         let tens = match self.lower(at) {
             "twenty" => 20,
             "thirty" => 30,
             "thirtieth" => return Some((1, 30)),
             "last" | "final" => return Some((1, -1)),
-            _ => {
-                return simple(at)
-                    .or_else(|| self.read(at, |word| number(word).filter(|n| *n < 5 && word.lower.len() == 3)))
-                    .map(|n| (1, n));
-            }
+            _ => return simple(at).or_else(figure).map(|n| (1, n)),
         };
         simple(at + 1).filter(|one| *one < 10).map(|one| (2, tens + one))
     }
@@ -423,7 +295,7 @@ impl<'a> Reader<'a> {
     /// `8 November 2023`, `the 8th of November`.
     fn day_of_month(&self, at: usize) -> Read {
         let (length, day) = self.day(at)?;
-        let month_at = at + length + usize::from(self.is(at + length, &["of"]));
+        let month_at = at + length + usize::from(self.is(at + length, "of"));
         let month = self.month(month_at)?;
         let (more, year) = self.year_of(month_at + 1);
         Some((month_at + 1 + more - at, Written::day(year, month, day)))
@@ -436,7 +308,7 @@ impl<'a> Reader<'a> {
         if let (more, Some(year)) = self.year_of(next) {
             return Some((1 + more, Written::month(Some(year), month)));
         }
-        let the = usize::from(self.is(next, &["the"]));
+        let the = usize::from(self.is(next, "the"));
         if let Some(day) = self.read(next + the, day) {
             let (more, year) = self.year_of(next + the + 1);
             return Some((2 + the + more, Written::day(year, month, day)));
@@ -444,81 +316,55 @@ impl<'a> Reader<'a> {
         Some((1, Written::month(None, month)))
     }
 
-    /// `summer 2023`, `the autumn of 2023`: of the northern half of the world. The winter of a year begins in its December.
-    fn season(&self, at: usize) -> Read {
-        let (from, to) = season(self.lower(at))?;
+    /// `summer 2023`, `the autumn of 2023`, `Q4 2023`. The winter of a year begins in its December.
+    fn named(&self, at: usize, list: &str) -> Read {
+        let part = named_part(list, self.lower(at))?;
         let (more, year) = self.year_of(at + 1);
-        year.map(|year| (1 + more, Written { year: Some(year), part: Part::Months(from, to) }))
+        year.map(|year| (1 + more, Written { year: Some(year), part }))
     }
 
-    /// `Q4`, `H1`: a quarter or half of a year.
-    fn short_part(&self, at: usize) -> Option<(usize, Part)> {
-        let part = match self.lower(at) {
-            "q1" => Part::Months(1, 3),
-            "q2" => Part::Months(4, 6),
-            "q3" => Part::Months(7, 9),
-            "q4" => Part::Months(10, 12),
-            "h1" => Part::Months(1, 6),
-            "h2" => Part::Months(7, 12),
-            _ => return None,
-        };
-        Some((1, part))
-    }
-
-    /// `Q4 2023`, `the first half of 2023`, `the second week of November`, `late November 2023`, `the end of 2023`.
-    fn part(&self, at: usize) -> Read {
-        if let Some((length, part)) = self.short_part(at) {
-            let (more, year) = self.year_of(at + length);
-            return year.map(|year| (length + more, Written { year: Some(year), part }));
+    /// `the first half of 2023`, `the second week of November`, `late November 2023`, `the end of 2023`.
+    fn part_of_a_year(&self, at: usize) -> Read {
+        if let Some((length, number)) = self.ordinal(at) {
+            let (more, whole) = self.whole(at + length + 1).filter(|_| self.of_list(at + length, "dates.units"))?;
+            return Some((length + 1 + more, whole.divided_by(&format!("{number} {}", self.lower(at + length)))?));
         }
-        let third = match self.lower(at) {
-            "early" | "beginning" | "start" => Third::Early,
-            "mid" | "middle" => Third::Mid,
-            "late" => Third::Late,
-            "end" | "close" => Third::End,
-            _ => {
-                let (length, number) = self.ordinal(at)?;
-                let unit = Some(self.lower(at + length)).filter(|unit| UNITS.contains(unit))?;
-                let (more, whole) = self.whole(at + length + 1)?;
-                return Some((length + 1 + more, whole.division(number, unit)?));
-            }
-        };
-        let named = !self.is(at, &["early", "mid", "late"]);
-        let (more, whole) = if named {
-            self.whole(at + 1).filter(|_| self.is(at + 1, &["of"]))?
-        } else {
+        let (more, whole) = if self.is(at, "early|mid|late") {
             self.month_and_more(at + 1).or_else(|| self.years(at + 1))?
+        } else {
+            let third = self.is(at, "beginning|start|middle|end|close") && self.is(at + 1, "of");
+            self.whole(at + 1).filter(|_| third)?
         };
         // "Until the end of 2023": its last day.
-        let last = matches!(third, Third::End) && matches!(whole.part, Part::Years(1));
-        if last && matches!(self.before(at, 2), "until" | "till" | "by" | "through") {
-            return Some((1 + more, Written { part: Part::Day { month: 12, day: 31 }, ..whole }));
+        let last = self.is(at, "end|close") && self.was(at, 2, "until|till|by|through");
+        let part = Part::of_month(12, 31, 31);
+        match whole.part {
+            Part::Years(1) if last => Some((1 + more, Written { part, ..whole })),
+            _ => Some((1 + more, whole.divided_by(self.lower(at))?)),
         }
-        Some((1 + more, whole.third(third)?))
     }
 
     /// "of" and a month or year.
     fn whole(&self, at: usize) -> Read {
-        if !self.is(at, &["of", "in"]) {
+        if !self.is(at, "of|in") {
             return None;
         }
-        let the = usize::from(self.is(at + 1, &["the"]));
+        let the = usize::from(self.is(at + 1, "the"));
         let (more, whole) = self.month_and_more(at + 1 + the).or_else(|| self.years(at + 1))?;
         Some((1 + the + more, whole))
     }
 
     /// Whether the date at `at` is divided by words that are not understood: "the third term of 2023".
     pub fn divided(&self, at: usize) -> bool {
-        let back = if self.before(at, 1) == "of" { 2 } else { 1 };
-        let unit = self.before(at, back);
-        back == 2 && UNITS.contains(&unit) && !matches!(unit, "month" | "day")
+        let unit = at.wrapping_sub(2);
+        self.was(at, 1, "of") && self.of_list(unit, "dates.units") && !self.is(unit, "month|day")
     }
 
     /// Several days of one month, the ends of a range or a list: `8 to 24 November 2023`, `November 8-24`, `8, 9 and 10
     /// November`. With the number of words.
     pub fn days_of_a_month(&self, at: usize) -> Option<(usize, Vec<Written>)> {
         if let Some((next, days)) = self.days(at) {
-            let month_at = next + usize::from(self.is(next, &["of"]));
+            let month_at = next + usize::from(self.is(next, "of"));
             let month = self.month(month_at)?;
             let (more, year) = self.year_of(month_at + 1);
             let days = days.into_iter().map(|day| Written::day(year, month, day)).collect();
@@ -541,7 +387,7 @@ impl<'a> Reader<'a> {
         loop {
             let linked = self.joined(next) || self.is(next, BETWEEN);
             let mut from = next + usize::from(self.is(next, BETWEEN));
-            from += usize::from(self.is(from, &["the"]));
+            from += usize::from(self.is(from, "the"));
             let (length, day) = self.day(from)?;
             if days.contains(&day) {
                 return None;
@@ -553,4 +399,137 @@ impl<'a> Reader<'a> {
             }
         }
     }
+
+    /// "January 20211": a year with a figure too many.
+    pub fn is_overlong_year(&self, at: usize) -> bool {
+        let text = self.lower(at);
+        let long = text.len() == 5 && text.bytes().all(|byte| byte.is_ascii_digit());
+        long && (text.starts_with("19") || text.starts_with("20"))
+    }
+
+    /// How many words at a place are figures that look like a date and are none: `2023/25`, `13/13/2023`, `32 November`,
+    /// `1850` after "in".
+    pub fn unreadable(&self, at: usize) -> Option<usize> {
+        let led = self.was(at, 1, "in|since|until|during");
+        // "9Nov2023", "Nov.9"
+        let letters = self.lower(at).trim_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
+        let glued = letters.len() < self.lower(at).len() && month_named(letters).is_some();
+        if glued || self.is_overlong_year(at) && led {
+            return Some(1);
+        }
+        let figure = |at: usize| self.read(at, number);
+        figure(at).filter(|_| at == 0 || !self.joined(at))?;
+        let length = 1 + (at + 1..).take_while(|at| self.joined(*at) && figure(*at).is_some()).count();
+        if length > 1 {
+            let year = (at..at + length).any(|at| self.read(at, year).is_some());
+            return (!self.of_list(at.wrapping_sub(1), "dates.numbered") && year).then_some(length);
+        }
+        let short = self.read(at, |word| digits(&word.lower, 2)).is_some();
+        let month = at.checked_sub(1).is_some_and(|at| self.month(at).is_some()) || self.month(at + 1).is_some();
+        let year = self.read(at, |word| digits(&word.lower, 4)).filter(|_| self.lower(at).len() == 4);
+        let ends = self.ends(at + 1) || self.capital(at + 1);
+        let of_old = year.is_some_and(|year| (1000..2999).contains(&year)) && ends;
+        let alone = self.read(at, day).is_none() && short && month;
+        (alone || of_old && led).then_some(length)
+    }
+}
+
+/// Letters of the shortest name of a month that may be miswritten.
+const LONG: usize = 5;
+
+/// A month by its name or short form, in lower case.
+pub fn month_named(name: &str) -> Option<i64> {
+    let short = name.len() == 3 || name == "sept";
+    lexicon::place("months", |month| month == name || short && month.starts_with(name)).map(|before| before + 1)
+}
+
+/// A month whose long name differs from a word by one letter, or by two that changed places: "janury", "septembre".
+pub fn month_misspelt(word: &str) -> Option<i64> {
+    let near = |name: &str| name.len() >= LONG && is_one_slip(word.as_bytes(), name.as_bytes());
+    let plain = word.is_ascii() && !lexicon::list("months.others").has(word);
+    lexicon::place("months", |month| plain && near(month)).map(|before| before + 1)
+}
+
+/// Whether one letter was left out, added or changed, or two that stand side by side changed places.
+fn is_one_slip(a: &[u8], b: &[u8]) -> bool {
+    let same = a.iter().zip(b).take_while(|(a, b)| a == b).count();
+    let tail = |of: &[u8], from: usize| of.get(same + from..).unwrap_or_default().to_vec();
+    let swapped = a.get(same) == b.get(same + 1) && b.get(same) == a.get(same + 1) && tail(a, 2) == tail(b, 2);
+    a != b && (swapped || tail(a, 1) == tail(b, 1) || tail(a, 1) == tail(b, 0) || tail(a, 0) == tail(b, 1))
+}
+
+/// The number of words of a phrase, where a sentence has it at a place with a capital letter.
+fn length_of(text: Reader<'_>, at: usize, phrase: &str) -> Option<usize> {
+    let mut words = phrase.split(' ').enumerate();
+    let named = (text.shouting || text.capital(at)) && words.all(|(on, word)| text.lower(at + on) == word);
+    named.then(|| phrase.split(' ').count())
+}
+
+/// A feast of one day everywhere at a place: its number of words, month and day.
+pub fn feast(text: Reader<'_>, at: usize) -> Option<(usize, i64, i64)> {
+    if at.checked_sub(1).is_some_and(|before| is_moving_feast(text, before)) {
+        return None;
+    }
+    lexicon::list("feasts.fixed").items.iter().find_map(|item| {
+        let (date, phrase) = item.split_once(' ')?;
+        let (month, day) = date.split_once('-')?;
+        Some((length_of(text, at, phrase)?, digits(month, 2)?, digits(day, 2)?))
+    })
+}
+
+/// Whether a day begins at a place that has a name and moves, or is another one in each country.
+pub fn is_moving_feast(text: Reader<'_>, at: usize) -> bool {
+    let names = text.capital(at) && text.capital(at + 1) && !text.shouting;
+    let feastless = text.of_list(at, "feasts.none");
+    let is_weekday = |at: usize| text.read(at, weekday).is_some();
+    // "On its founding day": no number before it.
+    let counted = text.ordinal(at).is_some() || quantity(text, at).is_some() || is_weekday(at) || feastless;
+    let led = text.fits(at, "feasts.of_a_day") && !text.joined(at + 1) && !counted;
+    // "Mashujaa Day", "Black Friday"
+    let named = names && (text.is(at + 1, "day") || at > 0 && is_weekday(at + 1) && !feastless);
+    let moving = lexicon::list("feasts.moving").items.iter().find_map(|phrase| length_of(text, at, phrase));
+    let Some(length) = moving.or((named || led).then_some(2)) else { return false };
+    !text.fits(at + length, "feasts.no_day")
+}
+
+/// Puts figures in place of years in words, so that whoever reads dates need not know of them.
+pub fn in_figures(words: Vec<Word<'_>>) -> Vec<Word<'_>> {
+    let text = Reader::of(&words);
+    let (mut told, mut at) = (Vec::with_capacity(words.len()), 0);
+    while let Some(word) = words.get(at) {
+        let (length, lower) = match year_in_words(text, at) {
+            Some((length, year)) => (length, year.to_string()),
+            None => (1, word.lower.clone()),
+        };
+        told.push(Word { lower, ..word.clone() });
+        at += length;
+    }
+    told
+}
+
+/// "In twenty twenty-three", "since two thousand and nineteen": what follows other words may be a number of anything.
+fn year_in_words(text: Reader<'_>, at: usize) -> Option<(usize, i64)> {
+    let (length, century) = match text.lower(at) {
+        "nineteen" => (1, 1900),
+        "twenty" => (1, 2000),
+        "two" if text.is(at + 1, "thousand") => (2 + usize::from(text.is(at + 2, "and")), 2000),
+        _ => return None,
+    };
+    let before = at.checked_sub(1).and_then(|at| text.word(at))?;
+    let leads = before.is_of("years.before") || number(before).is_some() || month_named(&before.lower).is_some();
+    let (more, rest) = below_hundred(text, at + length)?;
+    // "In twenty two networks" is of 22.
+    let two_parts = length > 1 || rest > 9;
+    (leads && two_parts && YEARS.contains(&(century + rest))).then_some((length + more, century + rest))
+}
+
+/// "Nineteen", "twenty", "twenty-three".
+fn below_hundred(text: Reader<'_>, at: usize) -> Option<(usize, i64)> {
+    let small = |at: usize| {
+        let named = !text.is(at, "|a|an|few|several") && text.read(at, number).is_none();
+        quantity(text, at).filter(|(length, _)| named && *length == 1)
+    };
+    let Some(tens) = lexicon::place("numbers.tens", |name| name == text.lower(at)) else { return small(at) };
+    let one = small(at + 1).filter(|(_, one)| *one < 10);
+    Some(one.map_or((1, (tens + 2) * 10), |(_, one)| (2, (tens + 2) * 10 + one)))
 }

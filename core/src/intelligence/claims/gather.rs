@@ -1,30 +1,20 @@
 //! What measurements, lists and incidents say about a claim.
 
 use super::bearing::{self, Bearing, SLACK};
-use super::beyond::Beyond;
-use super::check::{Judgement, Verdict, Why, judge};
-use super::findings::Findings;
-use super::on_network::{self, OnNetwork, Seen};
-use super::opposite::{self, Known};
-use super::outweighed::outweighed;
+use super::check::{Findings, Why};
+use super::details::{Compared, compared};
 use super::parse::Reading;
-use super::platforms;
-use super::reach::{self, Fit, Reach};
-use super::recorded::{incidents_of, lately};
-use super::shares::Share;
+use super::sources::{self, Measured, OnNetwork, Seen};
 use super::stance::Stance;
 use super::subjects::{SOCIAL_MEDIA, Topic};
 use super::when::{Span, When};
 use crate::engine::runtime::{self, Runtime};
 use crate::engine::time::DAY;
 use crate::facts::starter::Country;
-use crate::facts::subject::Subject;
-use crate::intelligence::country::{Detect, Detection, Heard, History, HistoryDay, State};
+use crate::intelligence::country::Heard;
 use crate::intelligence::incidents::{self, INTERNET, Incident};
-use crate::{Error, Result, Timestamp};
+use crate::{Result, Timestamp};
 
-/// Days of a period that are looked at one by one, its last ones; of a longer one the rest is left to the incidents.
-const MOST_DAYS: u32 = 400;
 /// A claim that something is over is looked at so long after the day that it names, in microseconds: an end shows when
 /// the blocked votes have left the window of a verdict (decision two-blocked-hours).
 const AFTERWARDS: i64 = 4 * DAY;
@@ -32,6 +22,7 @@ const AFTERWARDS: i64 = 4 * DAY;
 const JUST_ENDED: i64 = 7 * DAY;
 /// An end that lies no further behind the time that is looked at contradicts nothing. Our choice.
 const SOON: i64 = 3 * DAY;
+
 /// What was found about one topic in one country.
 pub struct Found {
     pub country: &'static Country,
@@ -49,42 +40,18 @@ pub struct Found {
     /// Where nothing is known of the period: the newest incident before it.
     pub earlier: Option<Incident>,
     pub decided_days: u32,
-    /// What the claim says beyond what the data tell, or against it: for the reason.
-    pub beyond: Option<Beyond>,
-    /// Details that the data bear out.
-    pub told: Vec<Beyond>,
-    /// ... and those for which the judgement is no surer than [`Verdict::Unconfirmed`].
-    pub untold: Vec<Beyond>,
     /// The claim tells of it as something that is said.
     pub hearsay: bool,
-    /// Where the claim says on how many networks: of those that are decided.
-    pub networks: Option<Counted>,
     /// Where the verdict rests on platforms of social media.
     pub platforms: Option<Counted>,
-    pub judgement: Judgement,
-    /// The same without the details that nothing tells.
-    pub core: Judgement,
+    pub compared: Compared,
 }
 
 impl Found {
     /// The incidents of an answer: of the period, and of the network when the claim is about one.
     pub fn shown(&self) -> impl Iterator<Item = &Incident> {
-        let all = self.incidents.iter().enumerate();
-        let shown = all.filter(|(at, _)| self.network.is_none() || self.bearing.fitting.contains(at));
-        shown.map(|(_, incident)| incident)
+        if self.network.is_none() { self.incidents.iter() } else { self.bearing.fitting.iter() }
     }
-}
-
-/// The methods by which it was blocked, as an incident and a verdict name them.
-pub fn methods<'m>(incident: Option<&'m Incident>, seen: Option<&'m Seen>) -> Vec<&'m str> {
-    let measured = seen.into_iter().flat_map(|(_, detection)| &detection.methods);
-    let mut methods: Vec<&str> = Vec::new();
-    for method in incident.into_iter().flat_map(|incident| &incident.draft.methods).chain(measured) {
-        if !methods.contains(&method.as_str()) {
-            methods.push(method);
-        }
-    }
-    methods
 }
 
 /// How many of those that are decided are blocked.
@@ -134,11 +101,6 @@ impl Period {
             }
         }
     }
-
-    pub fn days(&self) -> u32 {
-        let days = self.to.day() - self.from.day() + 1;
-        u32::try_from(days).unwrap_or(1).clamp(1, MOST_DAYS)
-    }
 }
 
 /// Finds what there is about one topic in one country and judges it; for each network that the claim names by itself.
@@ -149,53 +111,41 @@ pub async fn find(
     (reading, stance): (&Reading, Stance),
     now: Timestamp,
 ) -> Result<Vec<Found>> {
-    let period = Period::of(reading, stance, now);
-    let incidents = lately(rt, country.code, topic, period).await?;
-    let claim = Claimed { country, topic, reading, stance, period, now };
-    let seen = on_network::survey(rt, country.code, topic, (reading, stance), period).await?;
-    let networks = on_network::resolve(reading, &seen, &incidents);
+    let claim = Claimed { country, topic, reading, stance, period: Period::of(reading, stance, now), now };
+    let incidents = sources::lately(rt, &claim).await?;
+    let seen = sources::survey(rt, &claim).await?;
     let mut found = Vec::new();
-    for mut network in networks {
-        let (findings, detection) = on_network::findings(&mut network, &seen, (reading, stance), period);
-        found.push(claim.judged(rt, incidents.clone(), (findings, detection), Some(network)).await?);
+    for mut network in sources::resolve(reading, &seen, &incidents) {
+        let measured = sources::on_network(&mut network, &seen, &claim);
+        found.push(claim.judged(rt, incidents.clone(), measured, Some(network)).await?);
     }
-    if found.is_empty() && topic.name() == SOCIAL_MEDIA && incidents.is_empty() {
-        let (findings, platforms) = platforms::findings(rt, country.code, (reading, stance), period).await?;
+    if !found.is_empty() {
+        return Ok(found);
+    }
+    if topic.name() == SOCIAL_MEDIA && incidents.is_empty() {
+        let (findings, platforms) = sources::platforms(rt, &claim).await?;
         let judged = claim.judged(rt, incidents, (findings, None), None).await?;
-        found.push(Found { platforms: (platforms.decided > 0).then_some(platforms), ..judged });
-    } else if found.is_empty() {
-        let measured = match topic {
-            Topic::Subject(subject) if subject.roles.is_empty() => (Findings::default(), None),
-            Topic::Subject(subject) => measured(rt, country.code, subject, (reading, stance), period).await?,
-            Topic::Internet => (connectivity(rt, country.code, period).await?, None),
-        };
-        found.push(claim.judged(rt, incidents, measured, None).await?);
+        return Ok(vec![Found { platforms: (platforms.decided > 0).then_some(platforms), ..judged }]);
     }
-    Ok(found)
-}
-
-/// What a comparison with all details gives.
-struct Compared {
-    judgement: Judgement,
-    core: Judgement,
-    told: Vec<Beyond>,
-    untold: Vec<Beyond>,
-    beyond: Option<Beyond>,
-    networks: Option<Counted>,
+    let measured = match topic {
+        Topic::Subject(subject) if subject.roles.is_empty() => (Findings::default(), None),
+        Topic::Subject(subject) => sources::measured(rt, &claim, subject).await?,
+        Topic::Internet => (sources::connectivity(rt, &claim).await?, None),
+    };
+    Ok(vec![claim.judged(rt, incidents, measured, None).await?])
 }
 
 /// One statement about one topic in one country.
-struct Claimed<'c> {
-    country: &'static Country,
-    topic: &'c Topic,
-    reading: &'c Reading,
-    stance: Stance,
-    period: Period,
-    now: Timestamp,
+pub struct Claimed<'c> {
+    pub country: &'static Country,
+    pub topic: &'c Topic,
+    pub reading: &'c Reading,
+    pub stance: Stance,
+    pub period: Period,
+    pub now: Timestamp,
 }
 
 impl Claimed<'_> {
-    /// Weighs incidents and measurements, of one network when it is given.
     async fn judged(
         &self,
         rt: &dyn Runtime,
@@ -203,36 +153,30 @@ impl Claimed<'_> {
         (mut findings, detection): Measured,
         network: Option<OnNetwork>,
     ) -> Result<Found> {
-        let (country, period) = (self.country.code, self.period);
-        let named = |incident: &Incident| network.as_ref().is_none_or(|network| network.is_of(incident, period));
-        let claim = (self.reading, self.stance);
-        let outweighed = match (self.topic, &network) {
-            // That it is over is seen by measurements anyway, and of one network a day of the country says nothing.
-            (Topic::Subject(subject), None) if findings.measured && !self.stance.over => {
-                outweighed(rt, country, subject, &incidents, period).await?
-            }
-            _ => Vec::new(),
+        let named = |one: &Incident| network.as_ref().is_none_or(|network| network.is_of(one, self.period));
+        // That it is over is seen by measurements anyway, and of one network a day of the country says nothing.
+        let outweighed = match findings.measured && !self.stance.over && network.is_none() {
+            true => sources::outweighed(rt, self, &incidents).await?,
+            false => Vec::new(),
         };
         let counts = |one: &Incident| named(one) && !self.is_gone(one) && !outweighed.contains(&one.id);
-        let mut bearing = bearing::of(&incidents, country, claim, period, counts);
-        weigh_incidents(&mut findings, &incidents, &bearing, (self.reading, period));
-        let gone = bearing::of(&incidents, country, claim, period, |one| named(one) && self.is_gone(one));
-        self.weigh_now(&mut findings, gone.surest.and_then(|at| incidents.get(at)), detection.as_ref());
+        let mut bearing = bearing::of(&incidents, self, counts);
+        self.weigh_incidents(&mut findings, &bearing);
+        let gone = bearing::of(&incidents, self, |one| named(one) && self.is_gone(one));
+        self.weigh_now(&mut findings, gone.surest.as_ref(), detection.as_ref());
         if network.is_some() {
             // Incidents of other networks tell nothing of this one.
-            findings.elsewhere_only |= findings.elsewhere && findings.state == State::Unknown;
+            findings.elsewhere_only |= findings.elsewhere && findings.state.is_none();
             findings.elsewhere = false;
             self.weigh_national(&mut findings, &incidents, &mut bearing);
         }
         findings.outdated = self.is_outdated(rt, &findings, detection.as_ref()).await?;
-        let compared =
-            self.compared(rt, &findings, detection.as_ref(), (&incidents, &bearing), network.is_none()).await?;
+        let found = (&findings, detection.as_ref());
+        let compared = compared(rt, self, found, &bearing, network.is_none()).await?;
+        let before = Period { since: None, to: self.period.from, ..self.period };
         let earlier = match compared.judgement.why {
-            Why::Nothing => {
-                let before = Period { since: None, to: period.from, ..period };
-                incidents_of(rt, country, self.topic, before).await?.into_iter().max_by_key(Incident::start)
-            }
-            _ => None,
+            Why::Nothing => sources::incidents_of(rt, self.country.code, self.topic, before).await?,
+            _ => Vec::new(),
         };
         Ok(Found {
             country: self.country,
@@ -243,160 +187,43 @@ impl Claimed<'_> {
             detection,
             incidents,
             bearing,
-            earlier,
+            earlier: earlier.into_iter().max_by_key(Incident::start),
             decided_days: findings.decided_days,
-            beyond: compared.beyond,
-            told: compared.told,
-            untold: compared.untold,
             hearsay: self.reading.hearsay,
-            networks: compared.networks,
             platforms: None,
-            judgement: compared.judgement,
-            core: compared.core,
+            compared,
         })
     }
 
-    /// What the schedule of an incident says to the hours that the claim names.
-    fn hours(&self, incident: Option<&Incident>) -> Fit {
-        let claimed = self.reading.beyond.iter().find_map(|beyond| match beyond {
-            Beyond::Hours(hours) => Some(*hours),
-            _ => None,
-        });
-        let schedule = incident.and_then(|incident| incident.draft.schedule.as_deref());
-        claimed.map_or(Fit::Untold, |hours| hours.fit(schedule, self.country.code))
-    }
-
-    /// Whether an incident of the claimed place began when the claim says.
-    fn begins(&self, incidents: &[Incident], bearing: &Bearing) -> Fit {
-        let fitting = bearing.fitting.iter().filter_map(|at| incidents.get(*at));
-        let fits: Vec<Fit> = fitting
-            .map(|incident| self.reading.when.map_or(Fit::Opposed, |when| bearing::begins(incident, when)))
-            .collect();
-        match fits.as_slice() {
-            _ if fits.contains(&Fit::Agrees) => Fit::Agrees,
-            [] => Fit::Untold,
-            all if all.contains(&Fit::Untold) => Fit::Untold,
-            _ => Fit::Opposed,
+    fn weigh_incidents(&self, findings: &mut Findings, bearing: &Bearing) {
+        let (when, period) = (self.reading.when, self.period);
+        let confidence = |one: &Option<Incident>| one.as_ref().map(Incident::confidence);
+        findings.incident = confidence(&bearing.surest);
+        findings.suspected = confidence(&bearing.suspected);
+        findings.other_kind = confidence(&bearing.other_kind);
+        findings.unordered = bearing.unordered;
+        let (known, suspected) = (findings.incident.is_some(), findings.suspected.is_some());
+        findings.elsewhere = bearing.elsewhere && !known && !suspected;
+        if known {
+            (findings.shorter, findings.misdated) = (bearing.shorter, bearing.misdated);
         }
-    }
-
-    /// The judgement with and without the details that nothing tells, and the networks that the claim counts.
-    async fn compared(
-        &self,
-        rt: &dyn Runtime,
-        findings: &Findings,
-        seen: Option<&Seen>,
-        (incidents, bearing): (&[Incident], &Bearing),
-        of_country: bool,
-    ) -> Result<Compared> {
-        let share = self.reading.beyond.iter().find_map(|beyond| match beyond {
-            Beyond::HowMany(share) if of_country => Some(*share),
-            _ => None,
-        });
-        let counted = match share {
-            Some(_) => self.counted(rt, seen).await?,
-            None => None,
-        };
-        let surest = bearing.surest.and_then(|at| incidents.get(at));
-        let deciding = surest.or(bearing.suspected.and_then(|at| incidents.get(at)));
-        let fit = |reach| reach::fit(reach, deciding, seen);
-        let nationwide = of_country && self.reading.nationwide && self.reading.beyond.contains(&Beyond::Nationwide);
-        let national = if nationwide { fit(Reach::Nationwide) } else { (Fit::Agrees, None) };
-        let on_networks = share.map_or((Fit::Untold, None), |share| fit(Reach::Networks(share)));
-        let known = Known {
-            fitting: bearing.fitting.iter().filter_map(|at| incidents.get(*at)).collect(),
-            methods: &methods(surest, seen),
-            nationwide: national.0,
-            networks: on_networks.0,
-            hours: self.hours(deciding),
-            begins: self.begins(incidents, bearing),
-            now: self.now,
-        };
-        let (told, untold) = self.sorted(incidents, bearing, (counted, &known));
-        let core = self.of_share(judge(self.stance, findings), untold.is_empty(), (share, counted));
-        let opposed = self.opposed(core, &known);
-        let mut judgement = core;
-        // "Not on all networks", where it is so on some.
-        let denied = self.stance.negated && !self.stance.over;
-        if denied && core.verdict == Verdict::Unconfirmed && untold.iter().any(|beyond| known.opposes(*beyond)) {
-            judgement.verdict = Verdict::Likely;
-        }
-        judgement.contradicted &= !denied || untold.is_empty();
-        // No surer than what is known of all that the claim says.
-        let capped = opposed.is_none() && !denied && !untold.is_empty() && judgement.verdict < Verdict::Unconfirmed;
-        if opposed.is_some() || capped {
-            (judgement.verdict, judgement.contradicted) = (Verdict::Unconfirmed, opposed.is_some());
-        }
-        Ok(Compared {
-            core: if opposed.is_some() {
-                judgement
-            } else {
-                Judgement { contradicted: judgement.contradicted, ..core }
-            },
-            told: told.into_iter().chain(untold.iter().copied().filter(|beyond| known.opposes(*beyond))).collect(),
-            untold: if capped { untold.clone() } else { Vec::new() },
-            beyond: opposed.or(untold.first().copied().filter(|_| capped || judgement.verdict == Verdict::Likely)),
-            networks: counted.or(national.1).or(on_networks.1),
-            judgement,
-        })
-    }
-
-    /// "One network of four" is so, where most of the country can reach it.
-    fn of_share(
-        &self,
-        mut judgement: Judgement,
-        told: bool,
-        (share, networks): (Option<Share>, Option<Counted>),
-    ) -> Judgement {
-        let holds = || share.zip(networks).is_some_and(|(share, known)| share.holds(known.blocked, known.decided));
-        if judgement.why == Why::Partly && !self.stance.negated && told && holds() {
-            judgement.verdict = Verdict::Likely;
-        }
-        judgement
-    }
-
-    /// The details of the claim: what was found bears the first ones out, and not the others.
-    fn sorted(
-        &self,
-        incidents: &[Incident],
-        bearing: &Bearing,
-        (networks, known): (Option<Counted>, &Known<'_>),
-    ) -> (Vec<Beyond>, Vec<Beyond>) {
-        let surest = bearing.surest.and_then(|at| incidents.get(at));
-        let recorded = surest.map_or(0, |incident| incident.draft.networks.len());
-        let occasion = surest.and_then(|incident| incident.draft.occasion.as_deref());
-        let told = |beyond: &Beyond| match *beyond {
-            Beyond::Beginning => known.begins == Fit::Agrees,
-            Beyond::Hours(_) => known.hours == Fit::Agrees,
-            Beyond::HowLong(length) => {
-                // What is said of the past, and goes on, has no length yet.
-                let ended = |incident: &&Incident| incident.end().is_some() || !self.reading.past;
-                let took = surest.filter(ended).and_then(|incident| bearing::took(incident, self.now));
-                took.is_some_and(|days| length.holds(days))
-            }
-            Beyond::HowMany(share) => {
-                let counts = matches!(share, Share::Count { .. } | Share::Some) && recorded > 0;
-                known.networks == Fit::Agrees
-                    || counts && share.holds(recorded, recorded)
-                    || networks.is_some_and(|networks| share.holds(networks.blocked, networks.decided))
-            }
-            Beyond::Method(claimed) => claimed.are_among(known.methods),
-            Beyond::Nationwide => known.nationwide == Fit::Agrees,
-            Beyond::Occasion => occasion.is_some_and(|told| self.reading.occasions.are(told)),
-        };
-        let (told, mut untold): (Vec<Beyond>, Vec<Beyond>) = self.reading.beyond.iter().copied().partition(told);
-        // Lists and verdicts of days do not tell when it began or ended.
-        let dated = self.reading.when.is_some_and(|when| matches!(when.span, Span::Since | Span::Range | Span::Until));
-        if dated && !self.stance.negated && surest.is_none() && !untold.contains(&Beyond::Beginning) {
-            untold.push(Beyond::Beginning);
-        }
-        (told, untold)
-    }
-
-    /// The detail of which the data say the opposite, where they support the rest.
-    fn opposed(&self, judgement: Judgement, known: &Known<'_>) -> Option<Beyond> {
-        let compared = !self.stance.negated && opposite::is_of_interference(judgement);
-        self.reading.beyond.iter().copied().find(|beyond| compared && known.opposes(*beyond))
+        let fitting = || bearing.fitting.iter();
+        let is = |span: Span| when.is_some_and(|when| when.span == span);
+        // Who knows only when it was last said to go on does not know that it ended.
+        let over = known && fitting().all(|one| one.known_end().is_some_and(|end| end <= period.at));
+        let ended_by = |at: Timestamp| fitting().all(|one| one.end().is_some_and(|end| end <= at));
+        findings.over |= over;
+        findings.soon_over = known && ended_by(period.at.plus(SOON));
+        findings.dated_end = over && (is(Span::During) || is(Span::By) || is(Span::Until));
+        findings.settling = fitting().any(|one| one.end().is_some_and(|end| end.plus(AFTERWARDS) > period.at));
+        findings.lapsed = findings.over && is(Span::Since);
+        findings.goes_on = !ended_by(period.at.plus(-JUST_ENDED));
+        let during = when.filter(|when| when.span == Span::During);
+        // "Lifted on 20 January": it was lifted a week before. What is over on a day may have ended before.
+        let before = |when: When| fitting().all(|one| one.end().is_some_and(|end| end.day() < when.first.days() - 1));
+        findings.early = self.reading.ends && fitting().next().is_some() && during.is_some_and(before);
+        let late = |when: When| fitting().any(|one| one.end().is_some_and(|end| end > when.end().plus(SLACK)));
+        findings.late = during.is_some_and(late);
     }
 
     /// Whether a claim about now comes after the end of an incident.
@@ -405,8 +232,7 @@ impl Claimed<'_> {
         self.period.is_now && !self.stance.over && ended
     }
 
-    /// Adds what is known of now: that an incident is over. The verdict of an earlier day says no more of now than the
-    /// incident does.
+    /// Adds what is known of now. The verdict of an earlier day says no more of it than that an incident is over.
     fn weigh_now(&self, findings: &mut Findings, gone: Option<&Incident>, seen: Option<&Seen>) {
         findings.gone = gone.map(Incident::confidence);
         findings.elsewhere &= gone.is_none();
@@ -414,32 +240,21 @@ impl Claimed<'_> {
         let of_now = self.reading.when.is_none() && self.reading.present && !self.reading.past;
         findings.of_now = of_now && seen.is_some() && !earlier;
         if gone.is_some() && findings.measured && earlier {
-            (findings.state, findings.measured) = (State::Unknown, false);
+            (findings.state, findings.measured) = (None, false);
         }
-    }
-
-    /// The networks that are decided at the time of a verdict.
-    async fn counted(&self, rt: &dyn Runtime, seen: Option<&Seen>) -> Result<Option<Counted>> {
-        let (Topic::Subject(subject), Some((at, _))) = (self.topic, seen) else { return Ok(None) };
-        let networks = detect(rt, self.country.code, subject, *at, false).await?.networks;
-        let count = |wanted: State| networks.iter().filter(|network| network.state == wanted).count();
-        let blocked = count(State::Blocked);
-        let decided = blocked + count(State::Accessible);
-        Ok((decided > 0).then_some(Counted { blocked, decided }))
     }
 
     /// A shutdown of the whole country, whose source names no networks, supports a claim about one of them.
     fn weigh_national(&self, findings: &mut Findings, incidents: &[Incident], bearing: &mut Bearing) {
-        if bearing.surest.is_some() || bearing.suspected.is_some() || findings.state != State::Unknown {
+        if bearing.surest.is_some() || bearing.suspected.is_some() || findings.state.is_some() {
             return;
         }
-        let claim = (self.reading, self.stance);
         let of_all = |incident: &Incident| bearing::is_of_all_networks(incident) && !self.is_gone(incident);
-        let national = bearing::of(incidents, self.country.code, claim, self.period, of_all);
-        if let Some(at) = national.surest {
-            bearing.suspected = Some(at);
-            bearing.fitting.push(at);
-            findings.suspected = incidents.get(at).map(Incident::confidence);
+        let national = bearing::of(incidents, self, of_all);
+        if let Some(one) = national.surest {
+            findings.suspected = Some(one.confidence());
+            bearing.fitting.push(one.clone());
+            bearing.suspected = Some(one);
         }
     }
 
@@ -456,123 +271,10 @@ impl Claimed<'_> {
                 let heard = Heard { from: Some(since), at: self.now };
                 Ok(runtime::query(rt, self.country.code.to_owned(), &heard).await? == 0)
             }
-            (_, Some((_, detection))) => Ok(detection.evidence_count == 0 || findings.state == State::Unknown),
+            (_, Some((_, detection))) => Ok(detection.evidence_count == 0 || findings.state.is_none()),
             (_, None) => Ok(true),
         }
     }
-}
-
-/// Adds what incidents say.
-fn weigh_incidents(
-    findings: &mut Findings,
-    incidents: &[Incident],
-    bearing: &Bearing,
-    (reading, period): (&Reading, Period),
-) {
-    let when = reading.when;
-    let confidence = |at: Option<usize>| at.and_then(|at| incidents.get(at)).map(Incident::confidence);
-    findings.incident = confidence(bearing.surest);
-    findings.suspected = confidence(bearing.suspected);
-    findings.other_kind = confidence(bearing.other_kind);
-    findings.unordered = bearing.unordered;
-    findings.elsewhere = bearing.elsewhere && bearing.surest.is_none() && bearing.suspected.is_none();
-    if bearing.surest.is_some() {
-        (findings.covers, findings.misdated) = (bearing.covers, bearing.misdated);
-    }
-    let fitting = || bearing.fitting.iter().filter_map(|at| incidents.get(*at));
-    // Who knows only when it was last said to go on does not know that it ended.
-    let ended = |incident: &Incident| incident.known_end().is_some_and(|end| end <= period.at);
-    let ended_by = |at: Timestamp| move |incident: &Incident| incident.end().is_some_and(|end| end <= at);
-    findings.over = (findings.incident.is_some() && fitting().all(ended)) || findings.over;
-    findings.soon_over = findings.incident.is_some() && fitting().all(ended_by(period.at.plus(SOON)));
-    let ends = when.is_some_and(|when| matches!(when.span, Span::During | Span::By | Span::Until));
-    findings.dated_end = findings.incident.is_some() && fitting().all(ended) && ends;
-    findings.settling = fitting().any(|one| one.end().is_some_and(|end| end.plus(AFTERWARDS) > period.at));
-    findings.lapsed = findings.over && when.is_some_and(|when| when.span == Span::Since);
-    findings.goes_on = !fitting().all(ended_by(period.at.plus(-JUST_ENDED)));
-    let claimed = when.filter(|when| when.span == Span::During).map(|when| when.end().plus(SLACK));
-    // "Lifted on 20 January": it was lifted a week before. What is over on a day may have ended before.
-    let before = |incident: &Incident, when: When| {
-        incident.end().is_some_and(|end| end.day() < when.first.days() - 1) && matches!(when.span, Span::During)
-    };
-    findings.early =
-        reading.ends && fitting().next().is_some() && when.is_some_and(|when| fitting().all(|one| before(one, when)));
-    findings.late = claimed.is_some_and(|by| fitting().any(|incident| incident.end().is_some_and(|end| end > by)));
-}
-
-pub type Measured = (Findings, Option<Seen>);
-
-pub async fn measured(
-    rt: &dyn Runtime,
-    country: &str,
-    subject: &Subject,
-    (reading, stance): (&Reading, Stance),
-    period: Period,
-) -> Result<Measured> {
-    let history = History { subject: subject.clone(), days: period.days(), at: Some(period.to) };
-    let days = runtime::query(rt, country.to_owned(), &history).await?;
-    // The verdict of a day looks back; a claim about days needs a vote of these days.
-    let dated = reading.when.is_some();
-    let is_blocked = |day: &&HistoryDay| day.status == State::Blocked && (!dated || day.blocked > 0);
-    let last_blocked = days.iter().filter(is_blocked).map(|day| Timestamp::end_of_day(day.day)).max();
-    let mut at = match last_blocked {
-        Some(day) if !stance.over && !period.at_end => day.min(period.to),
-        _ => period.at,
-    };
-    let mut detection = detect(rt, country, subject, at, true).await?;
-    if detection.state == State::Unknown && !stance.over {
-        // A day in the middle of the period may be decided where its end is not.
-        let decided = days.iter().rev().find(|day| day.status != State::Unknown);
-        if let Some(day) = decided {
-            at = Timestamp::end_of_day(day.day).min(period.to);
-            detection = detect(rt, country, subject, at, true).await?;
-        }
-    }
-    let count =
-        |wanted: &dyn Fn(&&HistoryDay) -> bool| u32::try_from(days.iter().filter(wanted).count()).unwrap_or(u32::MAX);
-    let blocked_days = count(&is_blocked);
-    let decided_days = count(&|day| day.status != State::Unknown);
-    let measured = detection.basis == "measured";
-    let lasting = reading.when.is_some_and(When::is_lasting);
-    let (throttled, only_throttled) = bearing::throttling(&detection.methods);
-    let findings = Findings {
-        state: detection.state,
-        confidence: detection.confidence,
-        measured,
-        networks_blocked: detection.networks_blocked,
-        evidence: detection.evidence_count,
-        measurements: days.iter().map(|day| day.measurements).sum(),
-        blocked_days,
-        // A day or the present is what its verdict says; only in a longer time one day may be an exception.
-        decided_days: if reading.when.is_some_and(When::is_one_day) { 0 } else { decided_days },
-        before: dated && measured && detection.state == State::Blocked && blocked_days == 0,
-        covers: !lasting || blocked_days.saturating_mul(2) >= decided_days,
-        throttled,
-        only_throttled,
-        over: blocked_days > 0 && detection.state == State::Accessible,
-        ..Findings::default()
-    };
-    Ok((findings, Some((at, detection))))
-}
-
-/// The verdict at a time; with those of its networks unless it is to be brief.
-pub async fn detect(
-    rt: &dyn Runtime,
-    country: &str,
-    subject: &Subject,
-    at: Timestamp,
-    brief: bool,
-) -> Result<Detection> {
-    let question = Detect { subjects: vec![subject.clone()], at: Some(at), explain: true, brief };
-    let answer = runtime::query(rt, country.to_owned(), &question).await?.pop();
-    answer.ok_or_else(|| Error::internal("no answer to one question"))
-}
-
-/// Connectivity as a whole: measurements that arrived say that something was online, and not where or for whom.
-async fn connectivity(rt: &dyn Runtime, country: &str, period: Period) -> Result<Findings> {
-    let heard = runtime::query(rt, country.to_owned(), &Heard { from: Some(period.from), at: period.to }).await?;
-    let measurements = u32::try_from(heard).unwrap_or(u32::MAX);
-    Ok(Findings { evidence: measurements, measurements, ..Findings::default() })
 }
 
 /// The name of a topic for people.

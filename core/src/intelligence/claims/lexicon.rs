@@ -1,35 +1,100 @@
 //! The words that claims are read by: lists with a name, in one table beside the code.
+//!
+//! An item of a list is a word, a phrase or a pattern. Blanks divide the elements of a pattern, each of which is one word of
+//! several (`a/b`), of a list (`@list`), any form of one (`~list`), one that ends so (`-ing`), `A` one with a capital letter,
+//! `0` a figure, `N` a number, `D` a date, `M` a month or day of the week, `_` any. `?` makes an element optional, `*` takes
+//! any number of such words, `!` forbids it there, and `<` asks for it before the place, the nearest word first. `..3` are up
+//! to three words, `^` and `$` the beginning and the end, `;` a pause or the end, and `:` none.
 
-use std::ops::Deref;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
-use crate::facts::starter;
+use super::relative::{quantity, weekday};
+use super::words::{Reader, stem};
+use crate::{engine::small_sort, facts::starter};
 
 const TEXT: &str = include_str!("lexicon.tsv");
 
-/// The words and phrases of a list; none where the table has no such list.
-pub fn list(name: &str) -> impl Iterator<Item = &'static str> {
-    let found = starter::rows::<2>(TEXT).find(|[list, _]| *list == name).map(|[_, words]| words);
-    debug_assert!(found.is_some(), "no list {name}");
-    found.into_iter().flat_map(|words| words.split('|'))
+/// The words, phrases or patterns of one name.
+#[derive(Default)]
+pub struct List {
+    pub items: Vec<&'static str>,
+    words: BTreeSet<&'static str>,
 }
 
-/// A list of the table, looked up once.
-pub struct Words {
-    name: &'static str,
-    list: OnceLock<Vec<&'static str>>,
+/// A list of the table; empty where it has none of that name.
+pub fn list(name: &str) -> &'static List {
+    static ALL: OnceLock<(BTreeMap<&'static str, List>, List)> = OnceLock::new();
+    let (all, none) = ALL.get_or_init(|| {
+        let one = |[name, items]: [&'static str; 2]| {
+            let items: Vec<&'static str> = items.split('|').collect();
+            (name, List { words: small_sort::gather(items.iter().flat_map(|item| item.split('/'))), items })
+        };
+        (small_sort::gather(starter::rows::<2>(TEXT).map(one)), List::default())
+    });
+    debug_assert!(all.contains_key(name), "no list {name}");
+    all.get(name).unwrap_or(none)
 }
 
-impl Words {
-    pub const fn of(name: &'static str) -> Words {
-        Words { name, list: OnceLock::new() }
+/// How many items stand before the first one of a list that is as asked.
+pub fn place(name: &str, is: impl Fn(&str) -> bool) -> Option<i64> {
+    list(name).items.iter().position(|item| is(item)).and_then(|place| i64::try_from(place).ok())
+}
+
+/// What a list says behind a name.
+pub fn value(list: &str, name: &str) -> Option<&'static str> {
+    self::list(list).items.iter().find_map(|item| item.strip_prefix(name)?.strip_prefix(' '))
+}
+
+impl List {
+    pub fn has(&self, word: &str) -> bool {
+        self.words.contains(word)
+    }
+
+    /// How many words the first pattern takes that fits at a place.
+    pub fn matches(&self, text: Reader<'_>, at: usize) -> Option<usize> {
+        self.items.iter().find_map(|pattern| fits(pattern, text, at, (at, 1))).map(|end| end - at)
     }
 }
 
-impl Deref for Words {
-    type Target = [&'static str];
-
-    fn deref(&self) -> &Self::Target {
-        self.list.get_or_init(|| list(self.name).collect())
+/// The place behind a pattern that begins at `start`; its rest stands `at` a place by now, and asks next for the word so far
+/// `back` before the start.
+fn fits(pattern: &str, text: Reader<'_>, start: usize, (at, back): (usize, usize)) -> Option<usize> {
+    let (first, rest) = pattern.split_once(' ').unwrap_or((pattern, ""));
+    let on = |more: usize| fits(rest, text, start, (at + more, back));
+    let stay = |goes_on: bool| if goes_on { on(0) } else { None };
+    match first.split_at_checked(1).unwrap_or_default() {
+        ("", _) => Some(at),
+        ("^", _) => stay(at == 0),
+        ("$", _) => stay(at >= text.words.len()),
+        (";", _) => stay(text.ends(at)),
+        (":", _) => stay(!text.ends(at)),
+        (".", most) => (0..=most.trim_start_matches('.').parse().unwrap_or(0)).find_map(on),
+        ("?", of) => is(of, text, at).then(|| on(1)).flatten().or_else(|| on(0)),
+        ("*", of) => on(0).or_else(|| is(of, text, at).then(|| fits(pattern, text, start, (at + 1, back)))?),
+        ("!", of) => stay(!is(of, text, at)),
+        ("<", of) => {
+            let before = |of: &str| start.checked_sub(back).is_some_and(|at| is(of, text, at));
+            let goes_on = of.strip_prefix('!').map_or_else(|| before(of), |of| !before(of));
+            if goes_on { fits(rest, text, start, (at, back + 1)) } else { None }
+        }
+        _ => is(first, text, at).then(|| on(1))?,
     }
+}
+
+/// Whether the word at a place is one of several.
+fn is(of: &str, text: Reader<'_>, at: usize) -> bool {
+    let Some(word) = text.word(at) else { return false };
+    of.split('/').any(|one| match one.split_at_checked(1).unwrap_or_default() {
+        ("@", name) => word.is_of(name),
+        ("~", name) => list(name).has(&stem(&word.lower)),
+        ("-", ending) => word.lower.ends_with(ending),
+        ("A", "") => word.is_capital(),
+        ("0", "") => word.is_figure(),
+        ("N", "") => quantity(text, at).is_some(),
+        ("D", "") => text.written(at).is_some(),
+        ("M", "") => text.month(at).is_some() || weekday(word).is_some(),
+        ("_", "") => true,
+        _ => word.lower == one,
+    })
 }

@@ -2,24 +2,19 @@
 
 use std::ops::Range;
 
-use super::aside;
 use super::beyond::{Beyond, beyond};
-use super::causes::{self, Occasions};
 use super::clauses::{self, Link, Mood, Piece, mood};
-use super::complete::{Draft, complete};
 use super::counts::{Counting, counting};
-use super::lexicon::Words;
-use super::measures;
+use super::dates::in_figures;
+use super::each_once;
 use super::networks::{self, Network};
-use super::objects;
-use super::part::{Part, about_internet};
+use super::part::{Draft, Part, about_internet, complete, kind_of};
 use super::places::{self, Area, Mention};
-use super::slots::{self, Spoken};
+use super::slots;
 use super::stance::{self, Stance};
-use super::subjects::{self, Listed, Topic, named, topics};
+use super::subjects::{self, Listed, Named, Topic, named, topics};
 use super::when::{Span, Unread, When, only_year, when};
-use super::words::{Word, split};
-use super::years;
+use super::words::{Reader, Word, split};
 use crate::Timestamp;
 use crate::engine::time::Date;
 use crate::facts::starter::Country;
@@ -39,14 +34,15 @@ pub struct Claim {
     pub stance: Option<Stance>,
     /// What its clauses say.
     pub readings: Vec<Reading>,
-    /// Its words, with what is left over of them.
-    pub spoken: Vec<Spoken>,
+    pub text: String,
+    /// Which of its words are in no slot and not harmless.
+    pub left: Vec<bool>,
     /// What it counts or compares.
     pub count: Option<Counting>,
 }
 
 /// What one clause says.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Reading {
     pub countries: Vec<&'static Country>,
     /// Parts of a country that it names.
@@ -71,55 +67,39 @@ pub struct Reading {
     pub candidates: Vec<String>,
     /// Its details, which are compared with the record.
     pub beyond: Vec<Beyond>,
-    /// For what occasions, and during which, it says so.
-    pub occasions: Occasions,
     /// It is told as something that is said.
     pub hearsay: bool,
 }
 
-impl Reading {
-    /// What a network tells when nothing else does: its country, and that it carries the internet.
-    pub fn complete_by_network(&mut self) {
-        if self.countries.is_empty() {
-            let home = self.networks.iter().find_map(|network| network.country);
-            self.countries = home.and_then(Country::by_code).into_iter().collect();
-        }
-        if self.topics.is_empty() && self.stance.is_some() && !self.networks.is_empty() {
-            self.topics.push(Topic::Internet);
-        }
-    }
-}
-
 /// Reads a claim as somebody says it at `now`, where target lists name these platforms beside the project's own.
 pub fn parse(text: &str, now: Timestamp, listed: &[Tracked]) -> Claim {
-    let mut words = years::in_figures(split(text));
+    let mut words = in_figures(split(text));
     let (mentions, listed) = (places::mentions(&words), Listed::new(listed));
-    let named = named(&words, &listed, |at| is_taken(&mentions, at));
-    aside::mark(&mut words, &named);
-    let mut all = topics(&words, &listed, |at| is_taken(&mentions, at));
+    let taken = Marks::new(words.len(), mentions.iter().map(|mention| (mention.at, mention.length)));
+    let named = named(&words, &listed, |at| taken.has(at));
+    subjects::mark_asides(&mut words, &named);
+    let all = topics(Reader::of(&words), &named);
     let sentence =
         Sentence { words: &words, now, listed: &listed, internet: about_internet(&all), year: only_year(&words) };
     let readings = sentence.readings();
-    let spoken = slots::spoken(&sentence, &mentions, &named, &readings);
-    let count = counting(&words, &mentions, &readings);
+    let left = slots::left(&sentence, &mentions, &named, &readings);
+    let count = counting(Reader::of(&words), &mentions, &readings);
     let main = readings.iter().find(|reading| reading.stance.is_some()).or(readings.first());
     let country = main.and_then(|main| main.countries.first().copied()).or_else(|| places::choose(&mentions));
     let mut others: Vec<&'static str> = mentions.iter().map(|mention| mention.code).collect();
     others.retain(|code| country.is_some_and(|country| country.code != *code));
     others.dedup();
-    for topic in readings.iter().flat_map(|reading| &reading.topics) {
-        if !all.contains(topic) {
-            all.push(topic.clone());
-        }
-    }
+    let topics = all.into_iter().chain(readings.iter().flat_map(|reading| reading.topics.clone()));
+    let topics = each_once(topics, PartialEq::eq);
     Claim {
         country,
         others,
-        topics: all,
+        topics,
         when: main.and_then(|main| said_when(main, &readings)),
         stance: main.and_then(|main| main.stance),
         readings,
-        spoken,
+        text: text.to_owned(),
+        left,
         count,
     }
 }
@@ -133,25 +113,25 @@ fn said_when(main: &Reading, readings: &[Reading]) -> Option<When> {
     Some(When { span, ..When::new(first, last) })
 }
 
-/// Whether a word is part of the name of a place.
-fn is_taken(mentions: &[Mention], at: usize) -> bool {
-    mentions.iter().any(|mention| (mention.at..mention.at + mention.length).contains(&at))
-}
-
 /// Which words names stand on: looked up for each word, so that a sentence of many names is not searched for each.
-fn marked(words: &[Word<'_>], names: impl Iterator<Item = (usize, usize)>) -> Vec<bool> {
-    let mut marks = vec![false; words.len()];
-    for (at, length) in names {
-        marks.iter_mut().skip(at).take(length).for_each(|mark| *mark = true);
+struct Marks(Vec<bool>);
+
+impl Marks {
+    fn new(length: usize, names: impl Iterator<Item = (usize, usize)>) -> Marks {
+        let mut marks = vec![false; length];
+        for (at, length) in names {
+            marks.iter_mut().skip(at).take(length).for_each(|mark| *mark = true);
+        }
+        Marks(marks)
     }
-    marks
+
+    fn has(&self, at: usize) -> bool {
+        self.0.get(at).copied().unwrap_or(false)
+    }
 }
 
 /// Words of a clause, which pieces that are said beside may interrupt.
-struct Clause {
-    ranges: Vec<Range<usize>>,
-    link: Link,
-}
+type Clause = (Vec<Range<usize>>, Link);
 
 /// A claim before it is read.
 pub struct Sentence<'a> {
@@ -163,111 +143,89 @@ pub struct Sentence<'a> {
     pub year: Option<i64>,
 }
 
-/// The countries of these mentions, each once.
-fn countries_of(mentions: &[places::Mention]) -> Vec<&'static Country> {
-    let mut countries: Vec<&'static Country> = Vec::new();
-    for country in mentions.iter().filter_map(|mention| Country::by_code(mention.code)) {
-        if !countries.iter().any(|known| known.code == country.code) {
-            countries.push(country);
-        }
-    }
-    countries
-}
-
-/// "In every African country except Ghana": of all places that are named it is not so.
-fn is_of_exceptions(words: &[Word<'_>], mentions: &[places::Mention]) -> bool {
-    let excepted = |mention: &places::Mention| {
-        let leads = |at: &usize| words.get(*at).is_some_and(|word| matches!(word.lower.as_str(), "the" | "in"));
-        networks::is_excepted(words, mention.at.checked_sub(1).filter(leads).unwrap_or(mention.at))
-    };
-    !mentions.is_empty() && mentions.iter().all(excepted)
-}
-
 impl<'a> Sentence<'a> {
     fn part(&self, ranges: &[Range<usize>]) -> Part<'a> {
         let words: Vec<Word<'a>> =
             ranges.iter().flat_map(|range| self.words.get(range.clone()).unwrap_or_default()).cloned().collect();
+        let text = Reader::of(&words);
         let mentions = places::mentions(&words);
         let chosen = places::chosen(&mentions, &words);
-        let countries = countries_of(&chosen);
-        let places = marked(&words, mentions.iter().map(|mention| (mention.at, mention.length)));
-        let place = |at: usize| places.get(at).copied().unwrap_or(false);
+        let countries = chosen.iter().filter_map(|mention| Country::by_code(mention.code));
+        let countries = each_once(countries, |a, b| a.code == b.code);
+        let spans = || mentions.iter().map(|mention| (mention.at, mention.length));
+        let place = Marks::new(words.len(), spans());
         // "All social media except WhatsApp": nothing is said of that one.
-        let all = named(&words, self.listed, place);
-        let excepted = all.iter().filter(|named| networks::is_excepted(&words, named.at));
-        let excepted = marked(&words, excepted.map(|named| (named.at, named.length)));
-        let taken = |at: usize| place(at) || excepted.get(at).copied().unwrap_or(false);
-        let services = named(&words, self.listed, taken);
-        let serving = marked(&words, services.iter().map(|named| (named.at, named.length)));
-        let service = |at: usize| serving.get(at).copied().unwrap_or(false);
-        let mut topics = topics(&words, self.listed, taken);
-        let names_it =
-            || words.iter().any(|word| matches!(word.lower.as_str(), "internet" | "mobile" | "connectivity"));
-        if !self.internet && topics == [Topic::Internet] && !names_it() {
+        let (excepted, services): (Vec<Named>, Vec<Named>) = named(&words, self.listed, |at| place.has(at))
+            .into_iter()
+            .partition(|named| networks::is_excepted(text, named.at));
+        let excepted = excepted.iter().map(|named| (named.at, named.length));
+        let taken = Marks::new(words.len(), spans().chain(excepted));
+        let service = Marks::new(words.len(), services.iter().map(|named| (named.at, named.length)));
+        let mut topics = topics(text, &services);
+        if !self.internet && topics == [Topic::Internet] && !text.has("internet|mobile|connectivity") {
             topics.clear();
         }
         let internet = if topics.is_empty() { self.internet } else { about_internet(&topics) };
-        let dated = |word: &Word<'_>| word.text.starts_with(|letter: char| letter.is_ascii_digit());
-        let known = |at: usize| {
-            let name = |word: &Word<'_>| word.is_capital() || dated(word);
-            taken(at) || service(at) || subjects::is_general(&words, at) || words.get(at).is_some_and(name)
-        };
+        let name = |at: usize| taken.has(at) || service.has(at);
+        let known = |at: usize| name(at) || subjects::is_general(text, at) || text.capital(at) || text.figure(at);
         let areas = countries.iter().flat_map(|country| {
             let named = places::areas(&chosen, country.code).into_iter();
             named.chain(places::capital(&words, country.code)).map(|area| (country.code, area))
         });
         let spoken = when(&words, self.now, self.year);
-        let links =
-            |word: &Word<'_>| matches!(word.lower.as_str(), "and" | "to" | "till" | "between" | "early" | "late");
         let counted = |at: usize| spoken.later.as_ref().is_some_and(|(range, _)| range.contains(&at));
-        let mut said = stance::read(&words, internet).filter(|said| !said.bad || !objects::are_others(&words, service));
-        if let Some(said) = said.as_mut().filter(|_| is_of_exceptions(&words, &chosen)) {
+        let alone = |at: usize| known(at) || counted(at) || text.of_list(at, "clauses.between_names");
+        let mut said =
+            stance::read(text, internet).filter(|said| !said.bad || !clauses::are_others(text, &|at| service.has(at)));
+        // "In every African country except Ghana": of all places that are named it is not so.
+        let excepted = |mention: &Mention| {
+            networks::is_excepted(text, mention.at - usize::from(text.was(mention.at, 1, "the|in")))
+        };
+        if let Some(said) = said.as_mut().filter(|_| !chosen.is_empty() && chosen.iter().all(excepted)) {
             said.stance.negated = !said.stance.negated;
         }
-        Part {
-            said,
-            networks: networks::named(&words, |at| taken(at) || service(at)),
-            candidates: networks::candidates(&words, |at| taken(at) || service(at)),
+        let reading = Reading {
+            networks: networks::named(text, name),
+            candidates: networks::candidates(text, name),
             areas: areas.collect(),
             nationwide: places::is_nationwide(&words, &chosen),
-            countries,
-            topics,
-            days: spoken.days,
-            later: spoken.later.as_ref().map(|(_, later)| *later),
             unread: spoken.unread,
-            elliptic: clauses::elliptic(&words, known),
-            names_alone: words
-                .iter()
-                .enumerate()
-                .all(|(at, word)| known(at) || counted(at) || clauses::is_elliptic(word) || links(word)),
-            words,
-        }
+            topics,
+            countries: countries.clone(),
+            ..Reading::default()
+        };
+        let (elliptic, names_alone) = (clauses::elliptic(text, known), (0..words.len()).all(alone));
+        let later = spoken.later.as_ref().map(|(_, later)| *later);
+        Part { said, elliptic, names_alone, days: spoken.days, later, reading, words }
     }
 
     /// Its clauses: pieces that say nothing of their own belong to the one before.
     fn clauses(&self) -> Vec<Clause> {
-        let mut found: Vec<Clause> = Vec::new();
-        let mut contrasts: Vec<Clause> = Vec::new();
+        let (mut found, mut contrasts): (Vec<Clause>, Vec<Clause>) = (Vec::new(), Vec::new());
         // Whether something between was left out.
         let mut apart = false;
         // Reading costs most: each piece is read once, and what stands before it when that has grown.
         let mut before: Option<(Part<'a>, Link)> = None;
-        for piece in clauses::pieces(self.words) {
+        let text = Reader::of(self.words);
+        // "The ban began in May and ended in June": the word for what ended.
+        let measure = |ranges: &[Range<usize>]| {
+            ranges.iter().find_map(|range| Some(range.start + text.part(range.clone()).find("measure")?))
+        };
+        for piece in clauses::pieces(text) {
             let part = self.part(std::slice::from_ref(&piece.range));
             if before.is_none() {
-                before = found.last().map(|last: &Clause| (self.part(&last.ranges), last.link));
+                before = found.last().map(|(ranges, link)| (self.part(ranges), *link));
             }
             if let Some(range) = self.contrast(before.as_ref().map(|(before, _)| before), (&piece, &part)) {
-                contrasts.push(Clause { ranges: vec![range], link: Link::Unlike });
+                contrasts.push((vec![range], Link::Unlike));
                 apart = true;
                 continue;
             }
-            let (Some(last), Some((known, link))) = (found.last_mut(), &before) else {
+            let (Some((last, _)), Some((known, link))) = (found.last_mut(), &before) else {
                 // "Like Nigeria in 2021, ..."
-                if piece.link == Link::Aside && piece.range.end < self.words.len() {
-                    continue;
+                if piece.link != Link::Aside || piece.range.end == self.words.len() {
+                    found.push((vec![piece.range], piece.link));
                 }
-                found.push(Clause { ranges: vec![piece.range], link: piece.link });
                 continue;
             };
             if piece.link == Link::Aside || piece.link == Link::Despite && !known.has_verb() {
@@ -275,16 +233,16 @@ impl<'a> Sentence<'a> {
                 continue;
             }
             if self.begins(known, *link, (&piece, &part)) {
-                found.push(Clause { ranges: vec![piece.range], link: piece.link });
-            } else if let Some(measure) = self.measure_that_ends(&last.ranges, &piece) {
-                found.push(Clause { ranges: vec![measure, piece.range], link: piece.link });
-            } else {
+                found.push((vec![piece.range], piece.link));
+            } else if let Some(at) =
+                measure(last).filter(|_| text.part(piece.range.clone()).matches(0, "parse.ended").is_some())
+            {
+                found.push((vec![at..at + 1, piece.range], piece.link));
+            } else if let Some(range) = last.last_mut().filter(|_| !apart) {
                 // With the words between, unless something was said beside.
-                let to = piece.range.end;
-                match last.ranges.last_mut() {
-                    Some(range) if !apart => range.end = to,
-                    _ => last.ranges.push(piece.range),
-                }
+                range.end = piece.range.end;
+            } else {
+                last.push(piece.range);
             }
             (apart, before) = (false, None);
         }
@@ -294,211 +252,186 @@ impl<'a> Sentence<'a> {
 
     /// What a piece sets against what the clause around it names: "Nigeria, not Ghana, banned it".
     fn contrast(&self, before: Option<&Part<'_>>, (piece, part): (&Piece, &Part<'_>)) -> Option<Range<usize>> {
-        let not = part.words.first().is_some_and(|word| word.lower == "not");
-        let interrupts = not && part.elliptic == Some(true) && before.is_some_and(|before| !before.has_verb());
+        let verbless = |before: &Part<'_>| !before.has_verb();
+        let not = part.text().is(0, "not");
+        let interrupts = not && part.elliptic == Some(true) && before.is_some_and(verbless);
         let from = piece.range.start + usize::from(not);
         // "Telegram, unlike WhatsApp, was blocked"
-        let unlike = piece.link == Link::Unlike && before.is_some_and(|before| before.names() && !before.has_verb());
-        let is = piece.link == Link::Contrast || unlike || matches!(piece.link, Link::And | Link::But) && interrupts;
+        let is = match piece.link {
+            Link::Contrast => true,
+            Link::Unlike => before.is_some_and(|before| before.names() && verbless(before)),
+            link => matches!(link, Link::And | Link::But) && interrupts,
+        };
         (is && part.names()).then_some(from..piece.range.end)
     }
 
-    /// "The ban began in May and ended in June": the word for what ended.
-    fn measure_that_ends(&self, before: &[Range<usize>], piece: &Piece) -> Option<Range<usize>> {
-        let lower = |at: usize| self.words.get(at).map_or("", |word| word.lower.as_str());
-        let verb = piece.range.clone().find(|at| !matches!(lower(*at), "then" | "it" | "finally" | "only"))?;
-        if !matches!(lower(verb), "ended" | "ends" | "expired" | "stopped" | "ceased" | "finished") {
-            return None;
-        }
-        let measure = before.iter().find_map(|range| {
-            let words = self.words.get(range.clone()).unwrap_or_default();
-            Some(range.start + measures::measure(words)?)
-        })?;
-        Some(measure..measure + 1)
-    }
-
-    /// Whether a piece is a clause of its own.
     fn begins(&self, before: &Part<'_>, link: Link, (piece, part): (&Piece, &Part<'_>)) -> bool {
         let leaves_verb = part.leaves_verb(piece.link).is_some();
+        let both = before.has_verb() && part.has_verb();
+        let is_but = Reader::of(self.words).was(piece.range.start, 1, "but|yet|however");
+        // "It is not blocked, it is only slow."
+        let said = |part: &Part<'_>| part.said.map(|said| (said.stance.kind, said.stance.negated));
+        let goes_on = part.text().is(0, "it|they") && said(part) != said(before);
+        let dated = before.is_timed() || before.has_word("was|were|had");
+        let places = |part: &Part<'_>| !part.reading.countries.is_empty();
+        let pair = |part: &Part<'_>| places(part) && !part.reading.topics.is_empty();
         match piece.link {
             Link::And | Link::But if part.is_what_remains(piece.link) && !part.is_timed() => before.denies(),
             // "Cut Facebook on 4 May, then Twitter on 5 May", and not "all but Twitter on 5 May".
             Link::But if part.is_what_remains(piece.link) => before.has_verb() && before.is_timed(),
             // "It was not blocked, only slowed."
             Link::And | Link::But if part.begins_with_only() && part.has_verb() && before.denies() => true,
-            Link::But if before.is_denial() && part.has_verb() && self.is_but(piece) => true,
-            Link::Unlike => before.has_verb() && !part.countries.is_empty(),
+            Link::But if before.is_denial() && part.has_verb() && is_but => true,
+            Link::Unlike => before.has_verb() && !part.reading.countries.is_empty(),
             Link::Despite | Link::Contrast => true,
             Link::But => before.has_verb() && (part.has_verb() || leaves_verb),
-            Link::And if before.has_verb() && part.has_verb() && before.is_dated() && part.is_of_now() => true,
-            // "It is not blocked, it is only slow."
-            Link::And if before.has_verb() && part.has_verb() && part.goes_on() && !part.says_as(before) => true,
+            Link::And if both && (dated && part.is_of_now() || goes_on) => true,
             Link::And | Link::Aside => match link {
                 Link::Unlike => part.has_verb(),
-                Link::Despite => before.has_verb() && (part.has_verb() || leaves_verb) || part.has_verb(),
+                Link::Despite => before.has_verb() && leaves_verb || part.has_verb(),
                 _ if leaves_verb && part.elliptic.is_none() => {
                     let verb = before.has_verb() || before.leaves_verb(link).is_some();
-                    verb && before.shares(part) && (part.dates_like(before) || part.is_pair() && before.is_pair())
+                    let like = before.is_timed() && (!places(part) || places(before));
+                    verb && before.shares(part) && (like || pair(part) && pair(before))
                 }
-                _ => before.has_verb() && (part.has_verb() && before.shares(part) || leaves_verb),
+                _ => both && before.shares(part) || before.has_verb() && leaves_verb,
             },
         }
     }
 
-    fn is_but(&self, piece: &Piece) -> bool {
-        let before = piece.range.start.checked_sub(1).and_then(|at| self.words.get(at));
-        before.is_some_and(|word| matches!(word.lower.as_str(), "but" | "yet" | "however"))
-    }
-
     fn readings(&self) -> Vec<Reading> {
-        let clauses = self.clauses();
         let mut parts: Vec<(Link, Part<'a>)> =
-            clauses.iter().map(|clause| (clause.link, self.part(&clause.ranges))).collect();
+            self.clauses().into_iter().map(|(ranges, link)| (link, self.part(&ranges))).collect();
         if !parts.iter().any(|(_, part)| part.said.is_some()) {
             let whole = 0..self.words.len();
             parts = vec![(Link::And, self.part(std::slice::from_ref(&whole)))];
         }
         self.leave_out_what_is_beside(&mut parts);
-        let mut readings: Vec<Draft> = Vec::new();
+        let mut drafts: Vec<Draft> = Vec::new();
+        let verb = |part: &Part<'_>| part.said.filter(stance::Reading::has_verb);
         let mut answer: Option<stance::Reading> = None;
         for (link, part) in &parts {
-            let last =
-                answer.or_else(|| parts.iter().find_map(|(_, part)| part.said.filter(stance::Reading::has_verb)));
+            let last = answer.or_else(|| parts.iter().find_map(|(_, part)| verb(part)));
             if let (Some(negates), Some(repeated)) = (part.leaves_verb(*link), last) {
-                // "..., but not Telkom": of a name that nobody knows nothing is said.
-                if part.names_somebody_else() {
-                    continue;
-                }
-                let negated = repeated.bare.negated != negates;
-                let over = negated && part.has_word(&["longer", "anymore", "more"]);
-                let stance = Stance { negated, over, kind: part.kind_of(repeated.bare.kind), ..repeated.bare };
-                // "threatened to block it, but did not"; "Blocked? Not any longer." Unlike "was blocked in May and still is".
-                let own = part.names_a_subject() || part.is_timed() || part.is_of_now();
-                let answers = |draft: &Draft| {
-                    let was = !draft.days.is_empty() || draft.reading.past && part.is_of_now();
-                    let other = draft.reading.mood == Mood::Fact && own && (part.is_timed() || was);
-                    !other && !part.names_a_subject()
-                };
-                match readings.last_mut().filter(|draft| answers(draft)) {
-                    Some(draft) => (draft.reading.stance, draft.reading.mood) = (Some(stance), Mood::Fact),
-                    None => readings.push(self.draft(*link, part, Some(stance))),
-                }
+                self.repeat(&mut drafts, (*link, part), (negates, repeated.bare));
                 continue;
             }
-            answer = part.said.filter(stance::Reading::has_verb).or(answer);
+            answer = verb(part).or(answer);
             let draft = self.draft(*link, part, part.said.map(|said| said.stance));
             // "The ban, imposed in June 2020, is still in force" speaks of two times.
-            let still = part.goes_on_now() && draft.days.iter().all(|when| when.span == Span::During);
+            let goes_on = || part.denies_an_end() && part.has_word("has|have|hasn't|haven't|never");
+            let still = (part.text().says("part.still") || goes_on())
+                && draft.days.iter().all(|when| when.span == Span::During);
             let dated = still && draft.days.iter().any(|when| when.end() < self.now);
-            readings.push(draft.clone());
+            drafts.push(draft.clone());
             if dated {
                 let reading = Reading { past: false, present: true, ..draft.reading.clone() };
-                readings.push(Draft { reading, days: Vec::new(), later: None, now: true, ..draft });
+                drafts.push(Draft { reading, days: Vec::new(), later: None, now: true, ..draft });
             }
         }
-        let now = parts.iter().any(|(_, part)| part.has_word(&["is", "are", "remains", "now", "still"]));
-        complete(readings, now, Date::from_days(self.now.day()))
+        let now = parts.iter().any(|(_, part)| part.has_word("is|are|remains|now|still"));
+        complete(drafts, now, Date::from_days(self.now.day()))
+    }
+
+    /// Reads a part that repeats what another one says, negated or not.
+    fn repeat(&self, drafts: &mut Vec<Draft>, (link, part): (Link, &Part<'a>), (negates, repeated): (bool, Stance)) {
+        // "..., but not Telkom": of a name that nobody knows nothing is said.
+        if part.names_somebody_else() {
+            return;
+        }
+        let negated = repeated.negated != negates;
+        let over = negated && part.has_word("longer|anymore|more");
+        let stance = Some(Stance { negated, over, kind: kind_of(repeated.kind, &part.reading.topics), ..repeated });
+        // "threatened to block it, but did not"; "Blocked? Not any longer." Unlike "was blocked in May and still is".
+        let answers = |draft: &Draft| {
+            let was = !draft.days.is_empty() || draft.reading.past && part.is_of_now();
+            let other = draft.reading.mood == Mood::Fact && (part.is_timed() || part.is_of_now() && was);
+            !other && !part.names_a_subject()
+        };
+        match drafts.last_mut().filter(|draft| answers(draft)) {
+            Some(draft) => (draft.reading.stance, draft.reading.mood) = (stance, Mood::Fact),
+            None => drafts.push(self.draft(link, part, stance)),
+        }
     }
 
     /// Concessions about the same place, and how people get around a block, are no claims of their own.
     fn leave_out_what_is_beside(&self, parts: &mut Vec<(Link, Part<'a>)>) {
-        let main: Vec<&'static str> = parts
-            .iter()
-            .filter(|(link, part)| *link != Link::Despite && part.said.is_some())
-            .flat_map(|(_, part)| part.countries.iter().map(|country| country.code))
-            .collect();
-        let others = parts.iter().any(|(link, part)| *link != Link::Despite && part.said.is_some());
-        let several = parts.len() > 1;
-        let mobile = parts.first().is_some_and(|(_, part)| part.has_word(&["mobile", "cellular"]));
+        let claimed = || parts.iter().filter(|(link, part)| *link != Link::Despite && part.said.is_some());
+        let main: Vec<&'static str> =
+            claimed().flat_map(|(_, part)| part.reading.countries.iter().map(|country| country.code)).collect();
+        let (others, several) = (claimed().next().is_some(), parts.len() > 1);
+        let mobile = several && parts.first().is_some_and(|(_, part)| part.has_word("mobile|cellular"));
         // "The government denied it, but it was blocked."
-        let denied = several && parts.get(1).is_some_and(|(link, part)| *link == Link::But && part.has_verb());
+        let denied = parts.get(1).is_some_and(|(link, part)| *link == Link::But && part.has_verb());
         if denied && parts.first().is_some_and(|(_, part)| part.is_denial()) {
             parts.remove(0);
         }
         let mut place: Vec<&'static Country> = Vec::new();
         parts.retain(|(link, part)| {
-            let elsewhere = part.countries.iter().any(|country| !main.contains(&country.code));
+            let elsewhere = part.reading.countries.iter().any(|country| !main.contains(&country.code));
             let conceded = *link == Link::Despite && others && (!elsewhere || main.is_empty());
-            let around = several && *link == Link::But && part.has_word(&["vpn", "vpns", "proxy", "proxies"]);
+            let around = several && *link == Link::But && part.has_word("vpn|vpns|proxy|proxies");
             // "Mobile internet was cut, but fixed lines worked": of those nothing is known.
-            let fixed =
-                several && mobile && part.has_word(&["fixed", "landlines", "landline", "wifi", "fibre", "fiber"]);
-            if conceded || around || fixed {
-                place.extend(&part.countries);
+            let beside = conceded || around || mobile && part.text().says("parse.fixed_lines");
+            if beside {
+                place.extend(&part.reading.countries);
             }
-            !(conceded || around || fixed)
+            !beside
         });
         if main.is_empty()
             && let Some((_, first)) = parts.first_mut()
-            && first.countries.is_empty()
+            && first.reading.countries.is_empty()
         {
-            first.countries = place;
+            first.reading.countries = place;
         }
     }
 
     fn draft(&self, link: Link, part: &Part<'_>, mut stance: Option<Stance>) -> Draft {
         let mut days = part.days.clone();
-        // "Did not cut the internet until 13 January" says that it did on that day.
-        if part.said.is_some_and(|said| said.bad && !said.stance.over)
-            && let (Some(Stance { negated, .. }), [until]) = (&mut stance, days.as_mut_slice())
-            && *negated
-            && until.span == Span::Until
-        {
-            (*negated, *until) = (false, When::new(until.last.plus(1 - until.named), until.last));
-        }
-        // "It has not been blocked since November" says nothing of November.
-        if stance.is_some_and(|stance| stance.negated && !stance.over)
-            && let [since] = days.as_mut_slice()
-            && since.span == Span::Since
-            && since.first.plus(since.named) < since.last
-        {
-            *since = When { first: since.first.plus(since.named - 1), named: 1, ..*since };
+        if let (Some(stance), [when]) = (&mut stance, days.as_mut_slice()) {
+            // "Did not cut the internet until 13 January" says that it did on that day.
+            let bad = part.said.is_some_and(|said| said.bad && !said.stance.over);
+            if bad && stance.negated && when.span == Span::Until {
+                (stance.negated, *when) = (false, When::new(when.last.plus(1 - when.named), when.last));
+            }
+            // "It has not been blocked since November" says nothing of November.
+            let named = when.first.plus(when.named);
+            if stance.negated && !stance.over && when.span == Span::Since && named < when.last {
+                *when = When { first: named.plus(-1), named: 1, ..*when };
+            }
         }
         // "Has yet to unblock it": so it is blocked now, whatever the time that is named.
-        let yet = part.words.windows(2).any(|two| two.iter().map(|word| word.lower.as_str()).eq(["yet", "to"]));
+        let yet = part.text().says("parse.yet_to");
         if yet && stance.is_some_and(|stance| !stance.negated) {
             days.clear();
         }
         let now = part.is_of_now() || yet;
         let depends = link == Link::Unlike || part.leaves_verb(link).is_some() && !now;
-        let since = part.words.first().is_some_and(|word| matches!(word.lower.as_str(), "since" | "after"));
+        let since = part.text().is(0, "since|after");
         Draft { link, reading: self.reading(part, stance), days, later: part.later, now, depends, since }
     }
 
     fn reading(&self, part: &Part<'_>, stance: Option<Stance>) -> Reading {
-        let (said, occasions) = (part.said, causes::occasions(&part.words));
-        let mut mood = mood(&part.words, said.is_some_and(|s| s.works), said.is_some_and(|s| s.bad));
+        let (said, text) = (part.said, part.text());
         // A headline: "Iraq to lift ban on Telegram".
         let subject = places::mentions(&part.words).into_iter().find(|mention| mention.at == 0);
-        if subject.is_some_and(|found| part.words.get(found.length).is_some_and(|word| word.lower == "to")) {
-            mood = Mood::Ahead;
-        }
+        let over = stance.is_some_and(|stance| stance.over);
+        let detailed = stance.filter(|_| part.has_verb() || !part.begins_with_only());
         Reading {
-            countries: part.countries.clone(),
-            areas: part.areas.clone(),
-            nationwide: part.nationwide,
-            topics: part.topics.clone(),
             when: part.days.first().copied(),
-            unread: part.unread,
             stance,
-            mood,
-            past: part.has_word(&["was", "were", "had", "did", "lasted"]) || stance::was_done(&part.words),
-            ends: stance.is_some_and(|stance| stance.over) && stance::tells_an_end(&part.words),
+            mood: match subject.is_some_and(|found| text.is(found.length, "to")) {
+                true => Mood::Ahead,
+                false => mood(text, said.is_some_and(|said| said.works), said.is_some_and(|said| said.bad)),
+            },
+            past: text.has("was|were|had|did|lasted") || text.says("stance.was_done"),
+            // "Lifted the ban", "came back": an end as something that happened, unlike "is accessible again".
+            ends: over && text.says("stance.ended"),
             // What "has been restored" is over since some time.
-            present: part.has_word(&PRESENT)
-                || part.has_word(&["yet"])
-                || part.is_of_now() && !stance.is_some_and(|stance| stance.over),
-            networks: part.networks.clone(),
-            candidates: part.candidates.clone(),
-            beyond: stance
-                .filter(|_| part.has_verb() || !part.begins_with_only())
-                .map(|stance| beyond(&part.words, &part.days, occasions, stance))
-                .unwrap_or_default(),
-            occasions,
-            hearsay: aside::is_hearsay(&part.words),
+            present: text.says("parse.present") || part.is_of_now() && !over,
+            beyond: detailed.map(|stance| beyond(&part.words, &part.days, stance)).unwrap_or_default(),
+            hearsay: text.says("aside.said_to"),
+            ..part.reading.clone()
         }
     }
 }
-
-/// Words of how it is now.
-static PRESENT: Words = Words::of("parse present");

@@ -1,38 +1,36 @@
-//! What a part of a sentence says by itself, and what it leaves to others.
+//! What a part of a sentence says by itself, and what it leaves to others: it is about the same place, service and time.
 
-use super::clauses::{self, Link};
-use super::later::Later;
-use super::lexicon::Words;
-use super::networks::Network;
-use super::places::Area;
-use super::stance::{self, Kind};
+use super::clauses::{Link, Mood};
+use super::each_once;
+use super::parse::Reading;
+use super::relative::Later;
+use super::stance::{self, Kind, Stance};
 use super::subjects::Topic;
-use super::when::{Unread, When};
-use super::words::Word;
+use super::when::{Span, Unread, When};
+use super::words::{Reader, Word};
+use crate::engine::time::Date;
 use crate::facts::starter::Country;
 
 /// A part of a sentence, read by itself.
 pub struct Part<'a> {
     pub words: Vec<Word<'a>>,
     pub said: Option<stance::Reading>,
-    pub countries: Vec<&'static Country>,
-    pub areas: Vec<(&'static str, Area)>,
-    /// It is said of a country as a whole.
-    pub nationwide: bool,
-    pub topics: Vec<Topic>,
-    pub networks: Vec<Network>,
-    pub candidates: Vec<String>,
     /// Of a list each.
     pub days: Vec<When>,
     pub later: Option<Later>,
-    pub unread: Option<Unread>,
     /// It leaves its verb to another clause; whether it negates that.
     pub elliptic: Option<bool>,
     /// It has names and dates, and no more.
     pub names_alone: bool,
+    /// Where, what and by whom.
+    pub reading: Reading,
 }
 
 impl Part<'_> {
+    pub fn text(&self) -> Reader<'_> {
+        Reader::of(&self.words)
+    }
+
     pub fn has_verb(&self) -> bool {
         self.said.is_some_and(|said| said.has_verb())
     }
@@ -45,29 +43,32 @@ impl Part<'_> {
     /// Whether both name a time, a place or a service of their own.
     pub fn shares(&self, other: &Part<'_>) -> bool {
         self.is_timed() && other.is_timed()
-            || !self.countries.is_empty() && !other.countries.is_empty()
-            || !self.topics.is_empty() && !other.topics.is_empty()
-            || !self.networks.is_empty() && !other.networks.is_empty()
+            || !self.reading.countries.is_empty() && !other.reading.countries.is_empty()
+            || !self.reading.topics.is_empty() && !other.reading.topics.is_empty()
+            || !self.reading.networks.is_empty() && !other.reading.networks.is_empty()
     }
 
     /// Whether it leaves its verb to another clause, and then whether it negates that.
     pub fn leaves_verb(&self, link: Link) -> Option<bool> {
-        let names = self.names();
-        let first = self.words.first().map_or("", |word| word.lower.as_str());
+        let (names, text) = (self.names(), self.text());
         match self.elliptic {
             _ if self.has_verb() => None,
             Some(negated) => Some(negated),
-            // "... but not in the north of Finland", "..., but also in Sweden".
-            None if link == Link::But && self.has_own(names) && matches!(first, "not" | "nor" | "neither") => {
+            // "... but not in the north of Finland", "..., but also in Sweden"; unlike "but not the phones in May".
+            None if link == Link::But
+                && names
+                && (self.names_a_subject() || self.names_alone)
+                && text.is(0, "not|nor|neither") =>
+            {
                 Some(true)
             }
-            None if link == Link::But && names && self.said.is_none() && matches!(first, "in" | "also") => Some(false),
+            None if link == Link::But && names && self.said.is_none() && text.is(0, "in|also") => Some(false),
             None if self.is_what_remains(link) => Some(false),
             // "blocked Facebook on 4 February and Twitter on 5 February", "then Twitter on 5 February".
             None if matches!(link, Link::And | Link::But)
                 && self.names_alone
                 && self.names_a_subject()
-                && (self.is_timed() || self.is_pair()) =>
+                && (self.is_timed() || !self.reading.topics.is_empty() && !self.reading.countries.is_empty()) =>
             {
                 Some(false)
             }
@@ -78,13 +79,12 @@ impl Part<'_> {
     /// Whether it is only a name, which a denial before it leaves out: "did not block WhatsApp, only Telegram", "but
     /// Telegram".
     pub fn is_what_remains(&self, link: Link) -> bool {
-        let first = self.words.first().map_or("", |word| word.lower.as_str());
-        let but = link == Link::But && self.elliptic.is_none() && !matches!(first, "in" | "also");
+        let but = link == Link::But && self.elliptic.is_none() && !self.text().is(0, "in|also");
         (self.begins_with_only() || but) && self.names_alone && self.names_a_subject()
     }
 
     pub fn begins_with_only(&self) -> bool {
-        self.words.first().is_some_and(|word| matches!(word.lower.as_str(), "only" | "just" | "merely" | "simply"))
+        self.text().is(0, "only|just|merely|simply")
     }
 
     /// Whether it denies that something is blocked.
@@ -93,28 +93,8 @@ impl Part<'_> {
     }
 
     /// Whether it denies that something ended.
-    fn denies_an_end(&self) -> bool {
+    pub fn denies_an_end(&self) -> bool {
         self.said.is_some_and(|said| said.bare.over && !said.stance.negated)
-    }
-
-    /// Whether what it names is all that it says: "but not on 6 May", and unlike "but not the phones in May".
-    pub fn has_own(&self, names: bool) -> bool {
-        names && (self.names_a_subject() || self.names_alone)
-    }
-
-    /// Whether it begins with what stands for the things named before.
-    pub fn goes_on(&self) -> bool {
-        self.words.first().is_some_and(|word| matches!(word.lower.as_str(), "it" | "they"))
-    }
-
-    /// The kind of what it leaves to another clause, said of its own topics.
-    pub fn kind_of(&self, kind: Kind) -> Kind {
-        kind_of(kind, &self.topics)
-    }
-
-    pub fn says_as(&self, other: &Part<'_>) -> bool {
-        let said = |part: &Part<'_>| part.said.map(|said| (said.stance.kind, said.stance.negated));
-        said(self) == said(other)
     }
 
     /// Whether it names a time, a place, a service or a network of its own.
@@ -122,74 +102,30 @@ impl Part<'_> {
         self.is_timed() || self.names_a_subject()
     }
 
-    /// Whether it names a service and a place: "and Twitter in Nigeria".
-    pub fn is_pair(&self) -> bool {
-        !self.topics.is_empty() && !self.countries.is_empty()
-    }
-
     /// Whether it only says that something is untrue: "the government denied it".
     pub fn is_denial(&self) -> bool {
         self.said.is_some() && !self.has_verb() && !self.names()
     }
 
-    /// Whether both say of something of their own when it was so.
-    pub fn dates_like(&self, before: &Part<'_>) -> bool {
-        before.is_timed() && (self.countries.is_empty() || !before.countries.is_empty())
-    }
-
     /// Whether all that it names is unknown.
     pub fn names_somebody_else(&self) -> bool {
-        let name = |word: &Word<'_>| word.is_capital() && !clauses::is_elliptic(word);
+        let name = |word: &Word<'_>| word.is_capital() && !word.is_of("clauses.elliptic");
         let shouted = self.words.iter().all(Word::is_capital);
         !self.names() && !shouted && self.words.iter().any(name)
     }
 
     pub fn names_a_subject(&self) -> bool {
-        !self.countries.is_empty() || !self.topics.is_empty() || !self.networks.is_empty()
+        !self.reading.countries.is_empty() || !self.reading.topics.is_empty() || !self.reading.networks.is_empty()
     }
 
     /// Whether it goes on with how it is now: "and remains blocked", "and it has never lifted the ban".
     pub fn is_of_now(&self) -> bool {
-        let lower = |at: usize| self.words.get(at).map_or("", |word| word.lower.as_str());
-        // "Never to return"
-        if lower(0) == "never" && lower(1) == "to" {
-            return true;
-        }
-        let mut words = self.words.iter().map(|word| word.lower.as_str());
-        let first = words.find(|word| !BEFORE_THE_VERB.contains(word));
         // "The site never came back"
-        first.is_some_and(|word| OF_NOW.contains(&word) || word == "never" && self.denies_an_end())
+        self.text().says("part.goes_on") || self.denies_an_end() && self.text().says("part.never")
     }
 
-    /// Whether what it dates is said to go on: "is still", "remains".
-    pub fn goes_on_now(&self) -> bool {
-        let lower = |at: usize| self.words.get(at).map_or("", |word| word.lower.as_str());
-        // "Has never come back", "has not been lifted"
-        let perfect = self.has_word(&["has", "have", "hasn't", "haven't", "never"]);
-        perfect && self.denies_an_end()
-            || (0..self.words.len()).any(|at| match lower(at) {
-                "is" | "are" | "has" | "have" => lower(at + 1) == "still",
-                "still" => matches!(lower(at + 1), "is" | "are" | "remains" | "does" | "do"),
-                "remains" | "remain" | "stays" => true,
-                // "and never restored it", "and still does"
-                "never" => matches!(
-                    lower(at + 1),
-                    "restored" | "lifted" | "unbanned" | "unblocked" | "reversed" | "ended" | "came" | "returned"
-                ),
-                // "up to now", "to this day"
-                "to" => lower(at + 1) == "date" || matches!((lower(at + 1), lower(at + 2)), ("this", "day")),
-                "now" => at.checked_sub(1).is_some_and(|before| matches!(lower(before), "to" | "until" | "till")),
-                _ => false,
-            })
-    }
-
-    /// Whether it speaks of what was.
-    pub fn is_dated(&self) -> bool {
-        self.is_timed() || self.has_word(&["was", "were", "had"])
-    }
-
-    pub fn has_word(&self, list: &[&str]) -> bool {
-        self.words.iter().any(|word| list.contains(&word.lower.as_str()))
+    pub fn has_word(&self, list: &str) -> bool {
+        self.text().has(list)
     }
 }
 
@@ -208,6 +144,125 @@ pub fn about_internet(topics: &[Topic]) -> bool {
     topics.first().is_none_or(|topic| *topic == Topic::Internet)
 }
 
-/// Verbs of the present that go on about the same thing, and words before them.
-static OF_NOW: Words = Words::of("part of now");
-static BEFORE_THE_VERB: Words = Words::of("part before the verb");
+/// A reading that may lack what other clauses say.
+#[derive(Clone)]
+pub struct Draft {
+    pub link: Link,
+    pub reading: Reading,
+    /// Of a list each makes a reading.
+    pub days: Vec<When>,
+    /// Where it names none: how long it was after those of the clause before.
+    pub later: Option<Later>,
+    /// It goes on with how it is now.
+    pub now: bool,
+    /// It leaves its verb, and so the time, to another clause.
+    pub depends: bool,
+    /// What follows is later: "since the shutdown in January".
+    pub since: bool,
+}
+
+impl Draft {
+    /// Takes what it does not say itself from the nearest clause that does, those before it first.
+    fn complete(&mut self, given: &[Draft], at: usize, (now, today): (bool, Date)) {
+        let nearest = |has: &dyn Fn(&Draft) -> bool| {
+            let before = given.get(..at).unwrap_or_default().iter().rev();
+            before.chain(given.get(at + 1..).unwrap_or_default()).find(|draft| has(draft))
+        };
+        let reading = &mut self.reading;
+        let bare = reading.countries.is_empty() && reading.topics.is_empty();
+        if let Some(other) = nearest(&|other| !other.reading.countries.is_empty())
+            && reading.countries.is_empty()
+        {
+            (reading.countries, reading.areas) = (other.reading.countries.clone(), other.reading.areas.clone());
+        }
+        if let Some(other) = nearest(&|other| !other.reading.topics.is_empty()) {
+            // What goes on about the same thing is said of the same networks.
+            if bare && reading.networks.is_empty() {
+                reading.networks = other.reading.networks.clone();
+            }
+            if reading.topics.is_empty() {
+                reading.topics = other.reading.topics.clone();
+            }
+        }
+        // "It was blocked in 2024 and is accessible" speaks of now.
+        if self.days.is_empty()
+            && (self.depends || !(now || self.now))
+            && let Some(other) = nearest(&|other| !other.days.is_empty())
+        {
+            let since =
+                |when: &When| When { span: Span::Since, named: 1, ..When::new(when.last, today.max(when.last)) };
+            self.days = match other.since {
+                true => other.days.iter().map(since).collect(),
+                false => other.days.clone(),
+            };
+        }
+        // "Was not blocked, only slowed": both of what was.
+        if self.depends && self.days.is_empty() {
+            let before = at.checked_sub(1).and_then(|at| given.get(at));
+            reading.past |= before.is_some_and(|before| before.reading.past) && !reading.present;
+        }
+        let main = nearest(&|other| other.reading.stance.is_some()).and_then(|other| other.reading.stance);
+        if let Some(main) = main.filter(|_| self.link == Link::Unlike) {
+            let kind = kind_of(main.kind, &reading.topics);
+            reading.stance = Some(Stance { negated: !main.negated, over: false, kind, ..main });
+            reading.mood = Mood::Fact;
+        }
+        // What a network tells when nothing else does: its country, and that it carries the internet.
+        if reading.countries.is_empty() {
+            let home = reading.networks.iter().find_map(|network| network.country);
+            reading.countries = home.and_then(Country::by_code).into_iter().collect();
+        }
+        if reading.topics.is_empty() && reading.stance.is_some() && !reading.networks.is_empty() {
+            reading.topics.push(Topic::Internet);
+        }
+    }
+
+    /// One reading for each of its days.
+    fn readings(self) -> impl Iterator<Item = Reading> {
+        let Draft { reading, days, .. } = self;
+        let times: Vec<Option<When>> = if days.is_empty() { vec![None] } else { days.into_iter().map(Some).collect() };
+        times.into_iter().map(move |when| Reading { when, ..reading.clone() })
+    }
+}
+
+/// Days that are counted from those of the clause before.
+fn count_on(drafts: &mut [Draft]) {
+    let mut last: Option<When> = None;
+    for draft in drafts.iter_mut() {
+        if let Some(later) = draft.later.filter(|_| draft.days.is_empty()) {
+            let days = last.and_then(|base| later.behind(base));
+            let missing = days.is_none() && later.counted;
+            draft.reading.unread = draft.reading.unread.or(missing.then_some(Unread::NoSuchDate));
+            draft.days.extend(days);
+        }
+        last = draft.days.last().copied().or(last);
+    }
+}
+
+/// "Down since 13 January, it was restored on 18 January": what went on since then went on until the end that is told.
+fn end_what_is_over(drafts: &mut [Draft]) {
+    for at in 1..drafts.len() {
+        let Some([before, ending]) = drafts.get_mut(at - 1..=at) else { continue };
+        let over = ending.reading.stance.is_some_and(|stance| stance.over);
+        if let ([since], Some(end)) = (before.days.as_mut_slice(), ending.days.first().filter(|_| over))
+            && since.span == Span::Since
+            && since.first <= end.first
+        {
+            *since = When::range(*since, *end);
+        }
+    }
+}
+
+/// What a clause does not say itself it takes from the one before, or from the next.
+/// `now` tells that one of them speaks of the present.
+pub fn complete(mut drafts: Vec<Draft>, now: bool, today: Date) -> Vec<Reading> {
+    count_on(&mut drafts);
+    end_what_is_over(&mut drafts);
+    let given = drafts.clone();
+    for (at, draft) in drafts.iter_mut().enumerate() {
+        draft.complete(&given, at, (now, today));
+    }
+    // What is unlike comes after what is claimed.
+    let (unlike, claimed): (Vec<Draft>, Vec<Draft>) = drafts.into_iter().partition(|draft| draft.link == Link::Unlike);
+    each_once(claimed.into_iter().chain(unlike).flat_map(Draft::readings), PartialEq::eq)
+}

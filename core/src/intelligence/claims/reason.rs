@@ -1,13 +1,12 @@
 //! Why a claim got its verdict, in one sentence for people.
 
-use super::bearing;
-use super::beyond::Beyond;
+use super::beyond::{Beyond, ENOUGH};
 use super::check::{Verdict, Why};
 use super::gather::{self, Counted, Found};
 use super::parse::Claim;
-use super::shares::ENOUGH;
 use super::stance::Kind;
 use super::when::Span;
+use super::{bearing, details, each_once};
 use crate::Timestamp;
 use crate::facts::reported::report::CAUSE_ENDS;
 use crate::intelligence::country::{Detection, NetworkAnswer, State, plain_date, sentence, uncounted};
@@ -36,34 +35,25 @@ pub fn missing(claim: &Claim) -> String {
 /// Why a claim got the verdict of one of its parts, and what is known of the others when that one is undecided.
 pub fn overall(deciding: &Found, all: &[Found], now: Timestamp) -> String {
     let said = reason(deciding, now);
-    if deciding.judgement.verdict < Verdict::InsufficientData {
+    if deciding.compared.judgement.verdict < Verdict::InsufficientData {
         return said;
     }
-    let mut known: Vec<String> = Vec::new();
-    for found in all.iter().filter(|found| found.judgement.verdict < Verdict::Unconfirmed) {
-        let (name, when) = (gather::label(&found.topic), dated(found, now));
+    let known = all.iter().filter(|found| found.compared.judgement.verdict < Verdict::Unconfirmed).map(|found| {
         let negated = if found.stance.negated { "not interfered with" } else { found.stance.kind.done() };
-        let verdict = found.judgement.verdict.as_str();
-        let part = format!("that {name} was {negated} in {}{when} is {verdict}", found.country.name);
-        if !known.contains(&part) && known.len() < MOST_KNOWN {
-            known.push(part);
-        }
-    }
+        let (name, verdict) = (gather::label(&found.topic), found.compared.judgement.verdict.as_str());
+        format!("that {name} was {negated} in {}{} is {verdict}", found.country.name, dated(found, now))
+    });
+    let mut known = each_once(known, PartialEq::eq);
+    known.truncate(MOST_KNOWN);
     if known.is_empty() { said } else { and(&said, &known.join(", ")) }
 }
 
 /// A reason with what nobody checked.
 pub fn unchecked_too(said: &str, unchecked: &[String]) -> String {
-    match unchecked {
-        [] => said.to_owned(),
-        some => and(
-            said,
-            &format!("not checked: {}", some.iter().map(|part| format!("\"{part}\"")).collect::<Vec<_>>().join(", ")),
-        ),
-    }
+    let quoted: Vec<String> = unchecked.iter().map(|part| format!("\"{part}\"")).collect();
+    if quoted.is_empty() { said.to_owned() } else { and(said, &format!("not checked: {}", quoted.join(", "))) }
 }
 
-/// Other parts that a reason tells of.
 const MOST_KNOWN: usize = 3;
 
 /// The days of a part, as they end a sentence.
@@ -78,16 +68,16 @@ fn dated(found: &Found, now: Timestamp) -> String {
 /// Why one part of a claim got its verdict.
 pub fn reason(found: &Found, now: Timestamp) -> String {
     let mut said = decided(found, now);
-    if let Some(Counted { blocked, decided }) = found.networks {
+    if let Some(Counted { blocked, decided }) = found.compared.networks {
         let networks = if decided == 1 { "network" } else { "networks" };
-        let block = if found.judgement.why == Why::Incident { "blocked" } else { "block" };
+        let block = if found.compared.judgement.why == Why::Incident { "blocked" } else { "block" };
         said = and(&said, &format!("{blocked} of {decided} {networks} with enough measurements {block} it"));
     }
-    if let Some(more) = found.beyond.and_then(|beyond| unchecked(found, beyond, now)) {
+    if let Some(more) = found.compared.beyond.and_then(|beyond| unchecked(found, beyond, now)) {
         said = and(&said, &format!("the claim also says {more}"));
     }
     // As of a report, what is said is checked, and not that somebody said it.
-    let decided = found.judgement.verdict < Verdict::InsufficientData;
+    let decided = found.compared.judgement.verdict < Verdict::InsufficientData;
     match found.hearsay && decided {
         true => and(&said, "that it was so is checked, and not who says or alleges it"),
         false => said,
@@ -96,17 +86,19 @@ pub fn reason(found: &Found, now: Timestamp) -> String {
 
 /// A detail that the record does not bear out, with what is known of it.
 fn unchecked(found: &Found, beyond: Beyond, now: Timestamp) -> Option<String> {
-    let surest = found.bearing.surest.and_then(|at| found.incidents.get(at));
+    let surest = found.bearing.surest.as_ref();
     let took = surest.and_then(|incident| bearing::took(incident, now)).filter(|_| !found.stance.over);
     let occasion = surest.and_then(|incident| incident.draft.occasion.as_deref());
     Some(match (beyond, took, occasion) {
         (Beyond::HowLong(_), Some(took), _) => {
             format!("for how long, and what is recorded took {} days", took.round())
         }
-        (Beyond::HowMany(_) | Beyond::Nationwide, ..) if found.networks.is_some_and(|some| some.decided < ENOUGH) => {
+        (Beyond::HowMany(_) | Beyond::Nationwide, ..)
+            if found.compared.networks.is_some_and(|some| some.decided < ENOUGH) =>
+        {
             format!("{}, for which too few networks were measured", beyond.as_str())
         }
-        (Beyond::HowMany(_) | Beyond::Nationwide, ..) if found.networks.is_some() => return None,
+        (Beyond::HowMany(_) | Beyond::Nationwide, ..) if found.compared.networks.is_some() => return None,
         (Beyond::Hours(_), ..) if let Some(kept) = surest.and_then(|incident| incident.draft.schedule.as_deref()) => {
             format!("at what hours, and what is recorded keeps to {kept}")
         }
@@ -115,11 +107,11 @@ fn unchecked(found: &Found, beyond: Beyond, now: Timestamp) -> Option<String> {
             format!("when it began, and what is recorded began {began} {}", plain_date(incident.start()))
         }
         (Beyond::Method(_), ..) => {
-            let measured = gather::methods(surest, found.detection.as_ref()).join(", ");
+            let measured = details::methods(surest, found.detection.as_ref()).join(", ");
             let known = if measured.is_empty() { "no method is".to_owned() } else { measured + " is" };
             format!("by which method, and {known} known")
         }
-        (Beyond::Occasion, _, Some(occasion)) => {
+        (Beyond::Occasion(_), _, Some(occasion)) => {
             let short = occasion.split(CAUSE_ENDS).next().unwrap_or_default().trim_end_matches('.');
             format!("for what reason or at what event, and the occasion on record is \"{short}\"")
         }
@@ -135,30 +127,19 @@ fn decided(found: &Found, now: Timestamp) -> String {
     let when = dated(found, now);
     let detection = found.detection.as_ref().map(|(_, detection)| detection);
     let measured = || match found.network.as_ref().and_then(|on| on.answer.as_ref()) {
-        Some(answer) => Some(on_network(&name, country, answer)),
-        None => detection.filter(|found| found.state != State::Unknown).map(|found| sentence(found, country)),
+        Some(answer) => on_network(&name, country, answer),
+        None => detection
+            .filter(|found| found.state != State::Unknown)
+            .map(|found| sentence(found, country))
+            .unwrap_or_default(),
     };
-    match found.judgement.why {
+    match found.compared.judgement.why {
         Why::Blocked | Why::Accessible | Why::TooLittle if found.platforms.is_some() => {
             let Counted { blocked, decided } = found.platforms.unwrap_or_default();
-            format!(
-                "{blocked} of {decided} platforms of social media with enough measurements are blocked in {country}{when}."
-            )
+            let of = format!("{blocked} of {decided} platforms of social media");
+            format!("{of} with enough measurements are blocked in {country}{when}.")
         }
-        Why::Incident => match &found.network {
-            Some(on) => and(&deciding(found), &format!("{} is among its networks", on.label())),
-            None => deciding(found),
-        },
-        Why::Suspected if found.network.is_some() && is_national(found) => {
-            and(&deciding(found), "its source names no networks")
-        }
-        Why::Suspected => deciding(found),
-        Why::Doubtful => {
-            let said = if found.bearing.surest.is_some() { deciding(found) } else { measured().unwrap_or_default() };
-            and(&said, &format!("that is doubtful, its confidence being {:.2}", found.judgement.confidence))
-        }
-        Why::Unordered => and(&deciding(found), "nobody is known to have ordered it"),
-        Why::Shorter => and(&deciding(found), "the claim is of another time or a longer one"),
+        Why::Incident | Why::Suspected | Why::Doubtful | Why::Unordered | Why::Shorter => recorded(found, &measured()),
         Why::Elsewhere => {
             let areas: Vec<&str> =
                 found.incidents.iter().flat_map(|incident| &incident.draft.areas).map(String::as_str).take(3).collect();
@@ -175,19 +156,36 @@ fn decided(found: &Found, now: Timestamp) -> String {
             format!("{name} was blocked in {country} before, and not any more{when} or within days after it.")
         }
         Why::Ended => format!("{name} was blocked in {country} before, and is not any more."),
-        Why::Blocked | Why::Accessible | Why::Partly | Why::Listed => measured().unwrap_or_default(),
+        Why::Blocked | Why::Accessible | Why::Partly | Why::Listed => measured(),
         Why::OtherKind => other_kind(found, &name, country, &when),
         Why::Outdated => outdated(found, &name, country, now),
-        Why::OtherNetworks => format!(
-            "Nothing decides whether {name} was blocked in {country}{when}; what is known of other networks is no \
-             evidence of this one."
-        ),
+        Why::OtherNetworks => {
+            let open = format!("Nothing decides whether {name} was blocked in {country}{when}.");
+            and(&open, "what is known of other networks is no evidence of this one")
+        }
         Why::TooLittle => format!("There are measurements of {name} in {country}{when}, too few to decide."),
         Why::Nothing | Why::Counted => nothing(found, &name, country, &when),
     }
 }
 
-/// What the measurements of one network say.
+/// What rests on an incident, or on measurements as doubtful as these.
+fn recorded(found: &Found, measured: &str) -> String {
+    let said = deciding(found);
+    let national = || found.bearing.suspected.as_ref().is_some_and(bearing::is_of_all_networks);
+    match (found.compared.judgement.why, &found.network) {
+        (Why::Incident, Some(on)) => and(&said, &format!("{} is among its networks", on.label())),
+        // A shutdown of the whole country supports a claim about one of its networks.
+        (Why::Suspected, Some(_)) if national() => and(&said, "its source names no networks"),
+        (Why::Doubtful, _) => {
+            let said = if found.bearing.surest.is_some() { &said } else { measured };
+            and(said, &format!("that is doubtful, its confidence being {:.2}", found.compared.judgement.confidence))
+        }
+        (Why::Unordered, _) => and(&said, "nobody is known to have ordered it"),
+        (Why::Shorter, _) => and(&said, "the claim is of another time or a longer one"),
+        _ => said,
+    }
+}
+
 fn on_network(name: &str, place: &str, answer: &NetworkAnswer) -> String {
     let state = if answer.state == State::Blocked { "blocked" } else { "accessible" };
     format!(
@@ -198,14 +196,13 @@ fn on_network(name: &str, place: &str, answer: &NetworkAnswer) -> String {
     )
 }
 
-/// Interference, but not of the claimed kind.
 fn other_kind(found: &Found, name: &str, country: &str, when: &str) -> String {
     let kinds = match found.stance.kind {
         Kind::Throttling => "a block and not throttling",
         Kind::Block => "throttling and not a block",
         Kind::Shutdown => "throttling and not a shutdown",
     };
-    match found.bearing.other_kind.and_then(|at| found.incidents.get(at)) {
+    match &found.bearing.other_kind {
         Some(incident) => and(&incidents::sentence(incident), &format!("that was {kinds}")),
         None => format!("Interference with {name} is known in {country}{when}, but it was {kinds}."),
     }
@@ -228,7 +225,7 @@ fn outdated(found: &Found, name: &str, country: &str, now: Timestamp) -> String 
         }
         None => format!("Nothing was measured lately that tells how {name} is in {country} now."),
     };
-    let ended = found.bearing.fitting.iter().filter_map(|at| found.incidents.get(*at)).max_by_key(|i| i.start());
+    let ended = found.bearing.fitting.iter().max_by_key(|incident| incident.start());
     match ended {
         Some(incident) => and(&said, &format!("known: {}", incidents::sentence(incident).trim_end_matches('.'))),
         None => said,
@@ -255,25 +252,13 @@ fn nothing(found: &Found, name: &str, country: &str, when: &str) -> String {
 
 /// The incident whose confidence the answer gives. One that goes by another name is said to include the topic.
 fn deciding(found: &Found) -> String {
-    let at = found.bearing.surest.or(found.bearing.suspected);
-    let Some(incident) = at.and_then(|at| found.incidents.get(at)) else { return String::new() };
-    let draft = &incident.draft;
-    let host = found.topic.name();
-    let named = draft.subject == host
-        || draft.services.iter().any(|service| service == host)
-        || crate::facts::starter::Platform::by_domain(host).is_some_and(|platform| {
-            draft.subject == platform.slug || draft.services.iter().any(|service| service == platform.slug)
-        });
-    let said = incidents::sentence(incident);
+    let incident = found.bearing.surest.as_ref().or(found.bearing.suspected.as_ref());
+    let Some(incident) = incident else { return String::new() };
+    let (draft, said) = (&incident.draft, incidents::sentence(incident));
+    let named = found.topic.names().iter().any(|name| draft.subject == *name || draft.services.contains(name));
     if named { said } else { format!("{} is part of an incident: {said}", gather::label(&found.topic)) }
 }
 
-/// Whether the incident that supports a claim about a network is of the whole country.
-fn is_national(found: &Found) -> bool {
-    found.bearing.suspected.and_then(|at| found.incidents.get(at)).is_some_and(bearing::is_of_all_networks)
-}
-
-/// A sentence with something added.
 fn and(sentence: &str, more: &str) -> String {
     format!("{}; {more}.", sentence.trim_end_matches('.'))
 }

@@ -1,69 +1,56 @@
-//! Times that are counted from today: "last Tuesday", "three weeks ago", "next month".
+//! Times that are counted: from today ("last Tuesday", "three weeks ago", "next month"), or from the days of the clause before
+//! ("five days later", "the day before").
 
-use super::dates::{Part, Reader, Written, YEARS, number};
-use super::later::later;
-use super::lexicon::Words;
-use super::when::When;
-use super::words::Word;
+use super::dates::{Part, Written, YEARS, named_part, number};
+use super::lexicon;
+use super::when::{Span, When};
+use super::words::{Reader, Word};
 use crate::engine::time::Date;
-
-const WEEKDAYS: [&str; 7] = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
 
 /// Days since Monday of a day of the week. The short forms that are other words as well need a capital; "Sat" and "Sun"
 /// are left out, and so is "Mon", a state.
 pub fn weekday(word: &Word<'_>) -> Option<i64> {
     let name = word.lower.as_str();
-    let short = word.is_capital() && matches!(name, "tue" | "tues" | "wed" | "thu" | "thur" | "thurs" | "fri");
-    let is = |full: &&str| *full == name || (short && full.starts_with(name));
-    WEEKDAYS.iter().position(is).and_then(|day| i64::try_from(day).ok())
-}
-
-/// Days since Monday of "on Saturdays".
-pub fn weekdays(word: &Word<'_>) -> Option<i64> {
-    let name = word.lower.strip_suffix('s')?;
-    WEEKDAYS.iter().position(|full| *full == name).and_then(|day| i64::try_from(day).ok())
+    let short = word.is_capital() && word.is("tue|tues|wed|thu|thur|thurs|fri");
+    lexicon::place("weekdays", |full| full == name || (short && full.starts_with(name)))
 }
 
 /// Small numbers in words, for "two weeks ago", with how many words they are. Vague ones are what most people mean.
-pub fn quantity(reader: &Reader<'_>, at: usize) -> Option<(usize, i64)> {
-    static WORDS: Words = Words::of("relative words");
-    let few = |at: usize| match reader.lower(at) {
-        "couple" => Some((1 + usize::from(reader.is(at + 1, &["of"])), 2)),
-        "few" => Some((1, 3)),
-        "several" => Some((1, 5)),
-        _ => None,
-    };
-    if reader.is(at, &["a", "an"]) {
+pub fn quantity(text: Reader<'_>, at: usize) -> Option<(usize, i64)> {
+    let of = |at: usize| usize::from(text.is(at, "couple") && text.is(at + 1, "of"));
+    let few = |at: usize| Some((1 + of(at), lexicon::value("numbers.vague", text.lower(at))?.parse().ok()?));
+    if text.is(at, "a|an") {
         return few(at + 1).map(|(length, count)| (length + 1, count)).or(Some((1, 1)));
     }
-    let word = reader.word(at)?;
-    let named = WORDS.iter().position(|name| *name == word.lower).and_then(|n| i64::try_from(n).ok());
+    let word = text.word(at)?;
+    let named = lexicon::place("numbers", |name| name == word.lower).map(|before| before + 1);
     named.or_else(|| number(word)).map(|count| (1, count)).or_else(|| few(at))
+}
+
+/// Whether words name a number that is not exact: "a few".
+pub fn is_vague(text: Reader<'_>, mut words: std::ops::Range<usize>) -> bool {
+    words.any(|at| text.is(at, "few|several|couple"))
 }
 
 /// Days of a unit of time.
 pub fn unit(word: &str) -> Option<i64> {
-    Some(match word.trim_end_matches('s') {
-        "day" => 1,
-        "week" => 7,
-        "month" => 30,
-        "year" => 365,
-        _ => return None,
-    })
+    lexicon::value("units", word.trim_end_matches('s'))?.parse().ok()
+}
+
+/// A number of units of time at a place, in days, with how many words it is.
+pub fn days_counted(text: Reader<'_>, at: usize) -> Option<(usize, i64)> {
+    let (length, count) = quantity(text, at)?;
+    let days = unit(text.lower(at + length))?.checked_mul(count).filter(|days| *days < 4_000)?;
+    Some((length + 1, days))
 }
 
 /// The calendar week, month or year that lies so many before or after the one of a day.
 pub fn period(today: Date, unit: &str, away: i64) -> Option<When> {
+    let monday = || Some(today.plus(away.checked_mul(7)? - today.weekday()));
     Some(match unit.trim_end_matches('s') {
         "day" => When::day(today.plus(away)),
-        "week" => {
-            let monday = today.plus(away.checked_mul(7)? - today.weekday());
-            When::new(monday, monday.plus(6))
-        }
-        "weekend" => {
-            let monday = today.plus(away.checked_mul(7)? - today.weekday());
-            When::new(monday.plus(5), monday.plus(6))
-        }
+        "week" => When::new(monday()?, monday()?.plus(6)),
+        "weekend" => When::new(monday()?.plus(5), monday()?.plus(6)),
         "month" => {
             let month = (today.year * 12 + today.month - 1).checked_add(away)?;
             let first = Date::new(month.div_euclid(12), month.rem_euclid(12) + 1, 1)?;
@@ -74,97 +61,87 @@ pub fn period(today: Date, unit: &str, away: i64) -> Option<When> {
     })
 }
 
-/// A time that begins at `at`, with its number of words.
-pub fn relative(reader: &Reader<'_>, at: usize, today: Date, ahead: bool) -> Option<(usize, When)> {
-    let day = |length: usize, away: i64| Some((length, When::day(today.plus(away))));
-    let part_of_day = usize::from(reader.is(at + 1, &["morning", "afternoon", "evening", "night"]));
-    match reader.lower(at) {
-        // "The next day" is none of today's.
-        "next" | "following" | "previous" | "day" if later(reader, at).is_some() => None,
-        // An organisation.
-        "now" if reader.before(at, 1) == "access" && reader.word(at).is_some_and(Word::is_capital) => None,
-        "today" | "tonight" | "currently" | "now" => day(1, 0),
-        "yesterday" => day(1 + part_of_day, -1),
-        "tomorrow" => day(1 + part_of_day, 1),
-        "day" if reader.is(at + 1, &["before"]) && reader.is(at + 2, &["yesterday"]) => day(3, -2),
-        "day" if reader.is(at + 1, &["after"]) && reader.is(at + 2, &["tomorrow"]) => day(3, 2),
-        "this" if part_of_day == 1 => day(2, 0),
-        "other" if reader.before(at, 1) == "the" && reader.is(at + 1, &["day"]) => Some((2, around(today, -7))),
-        // A night belongs to two days.
-        "last" if reader.is(at + 1, &["night"]) => Some((2, When::new(today.plus(-1), today))),
-        "this" | "last" | "past" | "previous" | "recent" | "next" | "coming" | "following" => beside(reader, at, today),
-        _ => ago(reader, at, today).or_else(|| {
-            let weekday = reader.word(at).and_then(weekday)?;
-            // "Wednesday 15 November": the date says more.
-            let next = at + 1 + usize::from(reader.is(at + 1, &["the"]));
-            let dated = reader.written(next).is_some_and(|(_, date)| date.is_day());
-            let away = if ahead {
-                (weekday - today.weekday()).rem_euclid(7)
-            } else {
-                -(today.weekday() - weekday).rem_euclid(7)
-            };
-            (!dated && reader.days_of_a_month(next).is_none()).then(|| day(1, away))?
-        }),
+/// Lists of words for a day, and how far it is from today.
+const DAYS: [(&str, i64); 5] = [
+    ("days.today", 0),
+    ("days.yesterday", -1),
+    ("days.tomorrow", 1),
+    ("days.before_yesterday", -2),
+    ("days.after_tomorrow", 2),
+];
+
+/// A time that begins at `at` and is counted from today, with its number of words.
+pub fn relative(text: Reader<'_>, at: usize, today: Date, ahead: bool) -> Option<(usize, When)> {
+    // "The next day" is none of today's.
+    if text.is(at, "next|following|previous|day") && later(text, at).is_some() {
+        return None;
     }
+    let day = |length: usize, away: i64| (length, When::day(today.plus(away)));
+    if let Some(found) = DAYS.iter().find_map(|(list, away)| Some(day(text.matches(at, list)?, *away))) {
+        return Some(found);
+    }
+    if text.is(at, "other") && text.was(at, 1, "the") && text.is(at + 1, "day") {
+        return Some((2, around(today, -7)));
+    }
+    // A night belongs to two days.
+    if text.is(at, "last") && text.is(at + 1, "night") {
+        return Some((2, When::new(today.plus(-1), today)));
+    }
+    if text.is(at, "this|last|past|previous|recent|next|coming|following") {
+        return beside(text, at, today);
+    }
+    ago(text, at, today).filter(|(_, when)| YEARS.contains(&when.first.year)).or_else(|| {
+        let weekday = text.read(at, weekday)?;
+        // "Wednesday 15 November": the date says more.
+        let next = at + 1 + usize::from(text.is(at + 1, "the"));
+        let dated = text.written(next).is_some_and(|(_, date)| date.is_day());
+        let since = (today.weekday() - weekday).rem_euclid(7);
+        let away = if ahead { (weekday - today.weekday()).rem_euclid(7) } else { -since };
+        (!dated && text.days_of_a_month(next).is_none()).then(|| day(1, away))
+    })
 }
 
-/// "three days ago": that day; of months and years the whole one.
-fn ago(reader: &Reader<'_>, at: usize, today: Date) -> Option<(usize, When)> {
-    let (length, count) = quantity(reader, at)?;
-    let name = reader.lower(at + length);
-    if matches!(name, "hour" | "hours" | "minute" | "minutes") && reader.is(at + length + 1, &["ago"]) {
+/// "Three days ago": that day; of months and years the whole one.
+fn ago(text: Reader<'_>, at: usize, today: Date) -> Option<(usize, When)> {
+    let (length, count) = quantity(text, at)?;
+    let (name, ago) = (text.lower(at + length), text.is(at + length + 1, "ago"));
+    if text.is(at + length, "hour|hours|minute|minutes") && ago {
         let back = if name.starts_with('h') { (count + 23) / 24 } else { 1 };
-        return Some((length + 2, When::new(today.plus(-back), today))).filter(|(_, when)| is_read(*when));
+        return Some((length + 2, When::new(today.plus(-back), today)));
     }
     let days = unit(name)?.checked_mul(count)?;
     // "Since 3 days" is how many say "for 3 days".
-    if reader.before(at, 1) == "since" && !reader.is(at + length + 1, &["ago", "after", "before"]) {
-        return Some((length + 1, When::new(today.plus(-days), today))).filter(|(_, when)| is_read(*when));
+    if text.was(at, 1, "since") && !text.is(at + length + 1, "ago|after|before") {
+        return Some((length + 1, When::new(today.plus(-days), today)));
     }
-    if !reader.is(at + length + 1, &["ago"]) {
-        return None;
-    }
-    let when =
-        if days < 30 || name.starts_with("week") { When::day(today.plus(-days)) } else { period(today, name, -count)? };
-    Some((length + 2, when)).filter(|(_, when)| is_read(*when))
-}
-
-fn is_read(when: When) -> bool {
-    YEARS.contains(&when.first.year)
+    let by_day = days < 30 || name.starts_with("week");
+    let when = if by_day { When::day(today.plus(-days)) } else { period(today, name, -count)? };
+    ago.then_some((length + 2, when))
 }
 
 /// What follows "this", "last" or "next".
-fn beside(reader: &Reader<'_>, at: usize, today: Date) -> Option<(usize, When)> {
-    let which = reader.lower(at);
-    let side = match which {
+fn beside(text: Reader<'_>, at: usize, today: Date) -> Option<(usize, When)> {
+    let side = match text.lower(at) {
         "this" => 0,
         "next" | "coming" | "following" => 1,
         _ => -1,
     };
-    if let Some((length, count)) = quantity(reader, at + 1).filter(|_| side != 0) {
-        let days = unit(reader.lower(at + 1 + length))?.checked_mul(count)?;
-        // "the last three days of May" are none of today's.
-        if reader.is(at + 2 + length, &["of"]) {
-            return None;
-        }
-        return Some((length + 2, around(today, side * days)));
+    // "The last three days of May" are none of today's.
+    let of = |at: usize| text.is(at, "of");
+    if let Some((length, count)) = quantity(text, at + 1).filter(|_| side != 0) {
+        let days = unit(text.lower(at + 1 + length))?.checked_mul(count)?;
+        return (!of(at + 2 + length)).then(|| (length + 2, around(today, side * days)));
     }
-    let name = reader.lower(at + 1);
-    // "the last week of 2023"
-    if reader.is(at + 2, &["of"]) {
+    let name = text.lower(at + 1);
+    if of(at + 2) {
         return None;
     }
     // "The past week" and "recent weeks" end today, "last week" on its Sunday.
-    if matches!(which, "past" | "recent" | "coming") && unit(name).is_some() {
-        let plural = match name {
-            "days" => 7,
-            "weeks" => 30,
-            "months" => 90,
-            _ => unit(name)?,
-        };
-        return Some((2, around(today, side * plural)));
+    if text.is(at, "past|recent|coming") && unit(name).is_some() {
+        let days = lexicon::value("units.several", name).and_then(|days| days.parse().ok()).or_else(|| unit(name))?;
+        return Some((2, around(today, side * days)));
     }
-    if let Some(weekday) = reader.word(at + 1).and_then(weekday) {
+    if let Some(weekday) = text.read(at + 1, weekday) {
         let away = weekday - today.weekday();
         let away = match side {
             0 => away,
@@ -174,10 +151,16 @@ fn beside(reader: &Reader<'_>, at: usize, today: Date) -> Option<(usize, When)> 
         return Some((2, When::day(today.plus(away))));
     }
     if let Some(when) = period(today, name, side).filter(|_| unit(name).is_none() || !name.ends_with('s')) {
-        return Some((2, this_so_far(reader, at, when, side, today)));
+        // "This month" ends today, and "later this month" begins tomorrow.
+        let when = match side {
+            0 if text.was(at, 1, "later") => When::new(today.plus(1).min(when.last), when.last),
+            0 if when.first <= today => When::new(when.first, when.last.min(today)),
+            _ => when,
+        };
+        return Some((2, when));
     }
-    let part = reader.month(at + 1).map(|month| Part::Months(month, month)).or_else(|| season(name))?;
-    let named = Written { year: None, part };
+    let month = text.month(at + 1).map(|month| Part::months(month, month));
+    let named = Written { year: None, part: month.or_else(|| named_part("dates.seasons", name))? };
     let when = match side {
         1 => (0..=1).filter_map(|on| named.in_year(today.year + on)).find(|when| when.first > today)?,
         0 => named.in_year(today.year)?,
@@ -186,21 +169,86 @@ fn beside(reader: &Reader<'_>, at: usize, today: Date) -> Option<(usize, When)> 
     Some((2, when))
 }
 
-/// "This month" ends today, and "later this month" begins tomorrow.
-fn this_so_far(reader: &Reader<'_>, at: usize, when: When, side: i64, today: Date) -> When {
-    match (side, reader.before(at, 1)) {
-        (0, "later") => When::new(today.plus(1).min(when.last), when.last),
-        (0, _) if when.first <= today => When::new(when.first, when.last.min(today)),
-        _ => when,
-    }
-}
-
 /// So many days up to today, or from today on.
 fn around(today: Date, days: i64) -> When {
     if days < 0 { When::new(today.plus(days), today) } else { When::new(today.plus(1), today.plus(days)) }
 }
 
-/// The months of a season in the northern half of the world.
-fn season(name: &str) -> Option<Part> {
-    super::dates::season(name).map(|(from, to)| Part::Months(from, to))
+/// How long behind other days, or before them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Later {
+    by: By,
+    /// It is a time only with those days: "five days later", and unlike "after five days".
+    pub counted: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum By {
+    Days(i64, i64),
+    Next(&'static str),
+    DayBefore,
+}
+
+/// A time that is counted from those of the clause before at a place, with its number of words. Without an article "next
+/// week" is one of today's.
+pub fn later(text: Reader<'_>, at: usize) -> Option<(usize, Later)> {
+    let by = if text.fits(at, "later.day_before") {
+        By::DayBefore
+    } else if text.fits(at, "later.next_day") {
+        By::Next("day")
+    } else if text.was(at, 1, "the") && text.is(at, "next|following") {
+        By::Next(["week", "month", "year"].into_iter().find(|name| text.is(at + 1, name))?)
+    } else {
+        return counted(text, at);
+    };
+    Some((2, Later { by, counted: true }))
+}
+
+/// "Five days later", "36 hours after", "after two weeks", "a week earlier".
+fn counted(text: Reader<'_>, at: usize) -> Option<(usize, Later)> {
+    let after = usize::from(text.is(at, "after"));
+    let (length, count) = quantity(text, at + after)?;
+    let name_at = at + after + length;
+    let end = name_at + 1;
+    let ahead = text.is(end, "earlier") || text.is(end, "before") && text.ends(end + 1);
+    let by = distance(if ahead { -count } else { count }, text.lower(name_at), is_vague(text, at..name_at))?;
+    if after == 1 && !ahead {
+        // "After a 10-day shutdown", "after two weeks of protests" are no distance from other days.
+        let bare = !text.joined(name_at) && !text.is(end, "of|without|ago|from") && !text.joined(end);
+        return bare.then_some((end - at, Later { by, counted: false }));
+    }
+    let behind = text.is(end, "later|afterwards|thereafter") || text.is(end, "after") && text.ends(end + 1);
+    (ahead || behind).then_some((end + 1 - at, Later { by, counted: true }))
+}
+
+fn distance(count: i64, name: &str, vague: bool) -> Option<By> {
+    if matches!(name, "hour" | "hours") {
+        let (least, most) = (count.div_euclid(24), (count + 23).div_euclid(24));
+        return (count.abs() < 1_000).then_some(By::Days(least, most));
+    }
+    let days = unit(name)?.checked_mul(count).filter(|days| days.abs() < 4_000)?;
+    // People round to months and to years. Our choice.
+    let round = match name.trim_end_matches('s') {
+        "month" => 15,
+        "year" => 60,
+        _ if vague => days.abs() / 2,
+        _ => 0,
+    };
+    Some(By::Days(days - round, days + round))
+}
+
+impl Later {
+    /// The days so long behind others: behind the beginning of what goes on since, and the end of what ended.
+    pub fn behind(self, base: When) -> Option<When> {
+        let (first, last) = match base.span {
+            Span::Since | Span::After => (base.first, base.first.plus(base.named - 1)),
+            Span::Range | Span::Until | Span::By | Span::Throughout => (base.last, base.last),
+            Span::During | Span::Between | Span::Before => (base.first, base.last),
+        };
+        match self.by {
+            By::Days(least, most) => Some(When::new(first.plus(least), last.plus(most))),
+            By::Next(name) => period(last, name, 1),
+            By::DayBefore => Some(When::day(first.plus(-1))),
+        }
+    }
 }

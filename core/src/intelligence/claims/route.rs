@@ -8,6 +8,7 @@ use super::check::Verdict;
 use super::clauses::Mood;
 use super::conclude::{self, Conclusion, Core};
 use super::counts::{self, Answer};
+use super::each_once;
 use super::gather::{self, Found};
 use super::networks::{Network, home};
 use super::parse::{Claim, Reading, parse};
@@ -16,7 +17,7 @@ use super::when::Unread;
 use crate::engine::http::{Cx, Param, Response, Route, handler};
 use crate::engine::runtime::{self, Runtime};
 use crate::intelligence::country::Detection;
-use crate::intelligence::incidents::{self, EvidenceOf, Incident, IncidentBody};
+use crate::intelligence::incidents::{self, EvidenceOf, IncidentBody};
 use crate::intelligence::reference::{self, ListedPlatforms, Names};
 use crate::{Error, Result, Timestamp, facts::licence};
 
@@ -100,20 +101,13 @@ struct NetworkRow {
 /// The networks of all statements, each once: as they were found, else as they were read.
 fn networks(claim: &Claim, found: &[Found]) -> Vec<NetworkRow> {
     let row = |asn: Option<u32>, network: &Network| NetworkRow { asn, name: network.name.clone() };
-    let mut rows: Vec<NetworkRow> = Vec::new();
     let known = found.iter().filter_map(|found| found.network.as_ref()).map(|on| row(on.asn(), &on.network));
     let read = claim.readings.iter().flat_map(|reading| &reading.networks).map(|network| row(network.asn, network));
-    for row in known.chain(read) {
-        let same = |other: &NetworkRow| match (row.asn, other.asn) {
-            (Some(asn), Some(other)) => asn == other,
-            // Read by its name, and found by its number.
-            _ => other.name == row.name,
-        };
-        if !rows.iter().any(same) {
-            rows.push(row);
-        }
-    }
-    rows
+    each_once(known.chain(read), |known, row| match (row.asn, known.asn) {
+        (Some(asn), Some(other)) => asn == other,
+        // Read by its name, and found by its number.
+        _ => known.name == row.name,
+    })
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -164,6 +158,24 @@ struct IncidentRow {
     permalink: String,
 }
 
+impl IncidentRow {
+    fn new(body: IncidentBody) -> IncidentRow {
+        IncidentRow {
+            id: body.hash_id,
+            title: body.title,
+            kind: body.incident_type,
+            severity: body.severity,
+            confidence: body.confidence,
+            status: body.status,
+            start_time: body.start_time,
+            start_unknown: body.start_unknown,
+            end_unknown: body.end_unknown,
+            last_confirmed_at: body.last_confirmed_at,
+            permalink: body.permalink,
+        }
+    }
+}
+
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "ClaimEvidence")]
@@ -201,9 +213,9 @@ impl TopicBody {
             country_code: found.country.code,
             network: network.map(|on| NetworkRow { asn: on.asn(), name: on.network.name.clone() }),
             negated: found.stance.negated,
-            verdict: found.judgement.verdict,
-            confidence: crate::engine::number::round(found.judgement.confidence),
-            contradicted: found.judgement.contradicted,
+            verdict: found.compared.judgement.verdict,
+            confidence: crate::engine::number::round(found.compared.judgement.confidence),
+            contradicted: found.compared.judgement.contradicted,
             reason: reason(found, now),
         }
     }
@@ -251,45 +263,41 @@ async fn verify(cx: Cx) -> Result<Response> {
     let (found, unread) = (&checked.found, checked.unread);
     // A part that was not checked keeps all from being confirmed.
     let overall = checked.conclusion(&claim).filter(|whole| unread.is_none() || whole.contradicted);
+    let reason = match (&overall, unread) {
+        (Some(whole), _) => checked.reason(whole, cx.now()),
+        (None, Some(unread)) => unread.to_owned(),
+        (None, None) => missing(&claim),
+    };
+    let citation = overall.as_ref().map(|whole| citation(&cx, text, whole.verdict));
+    let whole = overall.unwrap_or_default();
     let evidence = match explain {
         true => Some(evidence(&cx, found).await?),
         false => None,
     };
+    // The strictest licence of what the answer rests on.
+    let table = checked.counted.iter().map(|answer| answer.licence);
+    let detections = found.iter().flat_map(|found| &found.detection).flat_map(|(_, detection)| &detection.licences);
+    let incidents = found.iter().flat_map(Found::shown).map(|incident| &incident.draft.licence);
+    let license = licence::effective(detections.chain(incidents).map(String::as_str).chain(table));
     let settings = cx.settings();
     Response::json(&ClaimBody {
         claim: text.to_owned(),
-        verdict: overall.as_ref().map_or(Verdict::InsufficientData, |whole| whole.verdict),
-        confidence: overall.as_ref().map_or(0.0, |whole| whole.confidence),
-        contradicted: overall.as_ref().is_some_and(|whole| whole.contradicted),
-        reason: match (&overall, unread) {
-            (Some(whole), _) => checked.reason(whole, cx.now()),
-            (None, Some(unread)) => unread.to_owned(),
-            (None, None) => missing(&claim),
-        },
-        unchecked: overall.as_ref().map(|whole| whole.unchecked.clone()).unwrap_or_default(),
-        core: overall.as_ref().and_then(|whole| whole.core),
+        verdict: whole.verdict,
+        confidence: whole.confidence,
+        contradicted: whole.contradicted,
+        reason,
+        unchecked: whole.unchecked,
+        core: whole.core,
         parsed: ParsedBody::new(&claim, found),
         topics: found.iter().map(|found| TopicBody::new(found, cx.now())).collect(),
-        incidents: different(found)
+        incidents: each_once(found.iter().flat_map(Found::shown), |a, b| a.id == b.id)
             .into_iter()
             .map(|incident| IncidentBody::new(incident, settings))
-            .map(|body| IncidentRow {
-                id: body.hash_id,
-                title: body.title,
-                kind: body.incident_type,
-                severity: body.severity,
-                confidence: body.confidence,
-                status: body.status,
-                start_time: body.start_time,
-                start_unknown: body.start_unknown,
-                end_unknown: body.end_unknown,
-                last_confirmed_at: body.last_confirmed_at,
-                permalink: body.permalink,
-            })
+            .map(IncidentRow::new)
             .collect(),
         evidence,
-        citation: overall.as_ref().map(|whole| citation(&cx, text, whole.verdict)),
-        license: stands_under(&checked),
+        citation,
+        license,
         generated_at: cx.now().to_string(),
     })
 }
@@ -376,19 +384,8 @@ pub async fn check(rt: &dyn Runtime, claim: &Claim, now: Timestamp) -> Result<Ch
     Ok(checked)
 }
 
-/// The incidents of all parts, each once.
-fn different(found: &[Found]) -> Vec<&Incident> {
-    let mut all: Vec<&Incident> = Vec::new();
-    for incident in found.iter().flat_map(Found::shown) {
-        if !all.iter().any(|known| known.id == incident.id) {
-            all.push(incident);
-        }
-    }
-    all
-}
-
 async fn evidence(cx: &Cx, found: &[Found]) -> Result<Vec<EvidenceBody>> {
-    let mut rows = Vec::new();
+    let mut rows: Vec<EvidenceBody> = Vec::new();
     for found in found {
         let country = found.country.name;
         let name = gather::label(&found.topic);
@@ -410,8 +407,7 @@ async fn evidence(cx: &Cx, found: &[Found]) -> Result<Vec<EvidenceBody>> {
         let asns = found.network.as_ref().map(|on| on.asns.as_slice());
         rows.extend(found.detection.iter().flat_map(|(_, detection)| witnesses(detection, &name, country, asns)));
     }
-    let mut seen = std::collections::BTreeSet::new();
-    rows.retain(|row| row.permalink.is_none() || seen.insert(row.permalink.clone()));
+    let mut rows = each_once(rows, |a, b| a.permalink.is_some() && a.permalink == b.permalink);
     rows.truncate(MOST_EVIDENCE);
     Ok(rows)
 }
@@ -448,13 +444,4 @@ fn citation(cx: &Cx, claim: &str, verdict: Verdict) -> String {
     let today = cx.now().to_date_text();
     let base = cx.settings().base_url();
     format!("Heliograph. Claim check: \"{claim}\" ({}). {base}/verify-claim, retrieved {today}.", verdict.as_str())
-}
-
-/// The strictest licence of what the answer rests on.
-fn stands_under(checked: &Checked) -> String {
-    let found = &checked.found;
-    let table = checked.counted.iter().map(|answer| answer.licence);
-    let detections = found.iter().flat_map(|found| &found.detection).flat_map(|(_, detection)| &detection.licences);
-    let incidents = found.iter().flat_map(Found::shown).map(|incident| &incident.draft.licence);
-    licence::effective(detections.chain(incidents).map(String::as_str).chain(table))
 }

@@ -1,14 +1,12 @@
 //! What a claim says about its subject: blocked, slowed, cut off, or reachable.
 
-use super::lexicon::Words;
-use super::means;
-use super::measures::{measure, names_a_measure};
-use super::senses::{Sense, meanings};
-use super::words::{Word, stem};
+use super::lexicon;
+use super::words::{Lazy, Pause, Phrases, Reader, Word, stem};
 
 /// Kind of interference that a claim speaks of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Kind {
+    #[default]
     Block,
     Throttling,
     Shutdown,
@@ -33,8 +31,142 @@ impl Kind {
     }
 }
 
-/// What a claim states.
+/// The meaning of a phrase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sense {
+    /// Interference that somebody does.
+    Bad(Kind),
+    /// It does not work, whoever or whatever the cause.
+    Fails(Kind),
+    /// Forbids people to use a service, or an authority to interfere.
+    Forbids,
+    /// Ends a measure; says nothing without one.
+    Ends,
+    /// Blocks a service, but ends a measure.
+    Suspends,
+    Good,
+    /// It worked again: interference is over, so it had been there.
+    Over,
+    /// As [`Sense::Over`], but of a measure that it is there again: "reinstated the ban".
+    Restores,
+    /// Negates what follows.
+    Not,
+    /// Negates what stands in the same clause, before it or behind.
+    Denies,
+    /// As [`Sense::Denies`], of something that had been: "stopped", "no longer".
+    Ceases,
+    /// With a negation: that something had been.
+    AnyMore,
+    /// Says by itself that nothing is done: "does nothing against".
+    Spares,
+    /// Holds a word of negation and negates nothing.
+    Aside,
+}
+
+/// The lists of words in any form of theirs ([`stem`]), and of phrases of them.
+const LISTS: [(&str, Sense); 17] = [
+    ("sense.bad_block", Sense::Bad(Kind::Block)),
+    ("sense.fails_block", Sense::Fails(Kind::Block)),
+    ("sense.fails_shutdown", Sense::Fails(Kind::Shutdown)),
+    ("sense.forbids", Sense::Forbids),
+    ("sense.restores", Sense::Restores),
+    ("sense.denies", Sense::Denies),
+    ("sense.ceases", Sense::Ceases),
+    ("sense.any_more", Sense::AnyMore),
+    ("sense.bad_throttling", Sense::Bad(Kind::Throttling)),
+    ("sense.bad_shutdown", Sense::Bad(Kind::Shutdown)),
+    ("sense.good", Sense::Good),
+    ("sense.over", Sense::Over),
+    ("sense.ends", Sense::Ends),
+    ("sense.suspends", Sense::Suspends),
+    ("sense.not", Sense::Not),
+    ("sense.aside", Sense::Aside),
+    ("sense.spares", Sense::Spares),
+];
+
+/// Words between a verb and its particle.
+const GAP: usize = 5;
+
+fn senses() -> &'static Phrases<Sense> {
+    static SENSES: Lazy<Sense> = Lazy::new();
+    SENSES.get_or_init(|| {
+        let stems = |text: &str| text.split(' ').map(stem).collect::<Vec<String>>().join(" ");
+        Phrases::new(
+            LISTS
+                .iter()
+                .flat_map(|(name, sense)| lexicon::list(name).items.iter().map(move |text| (stems(text), *sense))),
+        )
+    })
+}
+
+/// What each word or phrase of a sentence says, with its place, in order.
+pub fn meanings(words: &[Word<'_>]) -> Vec<(usize, Sense)> {
+    spans(words).into_iter().map(|(at, _, sense)| (at, sense)).collect()
+}
+
+/// The same with the number of words.
+pub fn spans(words: &[Word<'_>]) -> Vec<(usize, usize, Sense)> {
+    let stems: Vec<Word<'_>> = words.iter().map(|word| Word { lower: stem(&word.lower), ..word.clone() }).collect();
+    let (text, stems) = (Reader::of(words), Reader::of(&stems));
+    let (mut found, mut at) = (Vec::new(), 0);
+    while at < words.len() {
+        let (length, sense) = match senses().at(stems.words, at) {
+            Some((length, sense)) => (length, Some(sense)),
+            None => (1, particle(stems, at).or_else(|| prefixed(stems, at)).or_else(|| missed(stems, at))),
+        };
+        let sense = if is_verdict(text, at) { Some(Sense::Denies) } else { sense };
+        let sense = sense.filter(|_| !text.fits(at, "senses.none"));
+        found.extend(sense.map(|sense| (at, length, sense)));
+        at += length;
+    }
+    found
+}
+
+/// "... - NOT", "..., they say. Wrong.": one word that takes back what stands before it.
+fn is_verdict(text: Reader<'_>, at: usize) -> bool {
+    let Some(word) = text.word(at).filter(|_| at > 0) else { return false };
+    let last = at + 1 == text.words.len();
+    let shouted = last && word.text == "NOT" && text.words.iter().any(|word| word.text.contains(char::is_lowercase));
+    // A short word before it takes its full stop for that of an abbreviation.
+    let begins = word.pause == Pause::Stop || word.is_capital() && word.text != word.text.to_uppercase();
+    let alone = begins && text.pause(at + 1) == Pause::Stop;
+    shouted || alone && word.is("wrong|nonsense|nope|rubbish|bogus|not")
+}
+
+/// "Almost blocked" is not blocked.
+fn missed(stems: Reader<'_>, at: usize) -> Option<Sense> {
+    let next = senses().at(stems.words, at + 1).map(|(_, sense)| sense).or_else(|| particle(stems, at + 1));
+    let bad = matches!(next, Some(Sense::Bad(_) | Sense::Forbids | Sense::Suspends));
+    (bad && stems.is(at, "almost|nearly")).then_some(Sense::Not)
+}
+
+/// "Shut TikTok down", "switch mobile data off", "turn the internet on"; and "shut the internet", "mobile data was shut".
+fn particle(stems: Reader<'_>, at: usize) -> Option<Sense> {
+    stems.word(at).filter(|word| word.is_of("senses.verbs"))?;
+    // "Back on" is found where it stands, and "on" may belong to a date.
+    match (at + 1..=at + GAP).find(|at| stems.is(*at, "off|down|on|back")).map_or("", |at| stems.lower(at)) {
+        "on" if stems.is(at, "turn|switch|keep|kept") => return Some(Sense::Good),
+        "off" | "down" => return Some(Sense::Bad(Kind::Shutdown)),
+        _ => {}
+    }
+    let line = (at.saturating_sub(3)..=at + GAP).any(|at| stems.of_list(at, "senses.lines"));
+    let name = stems.capital(at + 1) && !stems.word(at + 1).is_some_and(|word| word.aside);
+    (stems.is(at, "shut|clos|kill") && (line || name)).then_some(Sense::Bad(Kind::Shutdown))
+}
+
+/// "Unusable", "inaccessible": a syllable turns what follows it round.
+fn prefixed(stems: Reader<'_>, at: usize) -> Option<Sense> {
+    let word = stems.word(at)?;
+    let rest = word.lower.strip_prefix("un").or_else(|| word.lower.strip_prefix("in"))?;
+    match senses().at(&[Word { lower: rest.to_owned(), ..word.clone() }], 0)?.1 {
+        Sense::Good => Some(Sense::Fails(Kind::Block)),
+        Sense::Bad(_) | Sense::Fails(_) => Some(Sense::Good),
+        _ => None,
+    }
+}
+
+/// What a claim states.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stance {
     pub kind: Kind,
     /// The claim is that there is no interference: it works, it is not blocked, it is over.
@@ -67,18 +199,23 @@ impl Reading {
     }
 }
 
+/// Whether a clause says that something is reached by a way around a block: "people used VPNs to reach Telegram".
+pub fn is_way_around(text: Reader<'_>) -> bool {
+    text.says("means.used") && !text.says("means.without")
+}
+
 /// Reads a clause; `None` when nothing in it speaks of reachability.
-pub fn read(words: &[Word<'_>], internet: bool) -> Option<Reading> {
-    let senses = resolved(words);
+pub fn read(text: Reader<'_>, internet: bool) -> Option<Reading> {
+    let senses = resolved(text);
     let negations = |sense: Sense| matches!(sense, Sense::Not | Sense::Denies | Sense::Ceases | Sense::AnyMore);
     let without: Vec<(usize, Sense)> = senses.iter().copied().filter(|(_, sense)| !negations(*sense)).collect();
-    let mut stance = weigh(&senses, words, internet)?;
+    let mut stance = weigh(&senses, text, internet)?;
     let has = |wanted: &dyn Fn(Sense) -> bool| senses.iter().any(|(_, sense)| wanted(*sense));
-    let bad = has(&|sense| matches!(sense, Sense::Bad(_) | Sense::Fails(_)));
+    let bad = has(&is_bad);
     let works = has(&|sense| sense == Sense::Good) && !bad && !has(&|sense| sense == Sense::Over);
-    let mut bare = weigh(&without, words, internet).unwrap_or(stance);
+    let mut bare = weigh(&without, text, internet).unwrap_or(stance);
     // What works by a way around does not work without one.
-    if works && stance.negated && means::reached_by(words) {
+    if works && stance.negated && is_way_around(text) {
         for stance in [&mut stance, &mut bare] {
             (stance.negated, stance.over, stance.kind) = (false, false, Kind::Block);
         }
@@ -87,139 +224,115 @@ pub fn read(words: &[Word<'_>], internet: bool) -> Option<Reading> {
 }
 
 /// The senses of a clause, those decided that depend on what stands beside them.
-fn resolved(words: &[Word<'_>]) -> Vec<(usize, Sense)> {
-    let found = meanings(words);
-    let has_measure = names_a_measure(words);
-    let lower = |at: usize| words.get(at).map_or("", |word| word.lower.as_str());
-    let mut senses = Vec::with_capacity(found.len());
-    for (number, (at, sense)) in found.iter().enumerate() {
-        let next = found.get(number + 1);
-        let bad_next = next.filter(|(_, sense)| matches!(sense, Sense::Bad(_) | Sense::Fails(_) | Sense::Forbids));
+fn resolved(text: Reader<'_>) -> Vec<(usize, Sense)> {
+    let found = meanings(text.words);
+    let has_measure = text.says("measure");
+    let one = |(number, (at, sense)): (usize, &(usize, Sense))| {
+        let at = *at;
+        let next = found.get(number + 1).filter(|(_, sense)| is_bad(*sense) || *sense == Sense::Forbids);
+        let next = next.map(|(to, _)| *to);
+        let before_next = |list: &str| next.is_some_and(|to| (at + 1..to).any(|at| text.is(at, list)));
         let resolved = match sense {
-            Sense::Ends if has_measure => Some(Sense::Over),
-            Sense::Suspends if suspends_a_measure(words, *at) => Some(Sense::Over),
+            Sense::Ends => has_measure.then_some(Sense::Over),
+            Sense::Suspends if suspends_a_measure(text, at) => Some(Sense::Over),
             Sense::Suspends => Some(Sense::Bad(Kind::Block)),
-            Sense::Ends => None,
-            // "barred the government from interfering" against "bars people from using".
-            Sense::Forbids => Some(match bad_next {
-                Some((to, _)) if (*at + 1..*to).any(|at| matches!(lower(at), "from" | "to")) => Sense::Denies,
-                _ => Sense::Bad(Kind::Block),
-            }),
+            // "Barred the government from interfering" against "bars people from using".
+            Sense::Forbids if before_next("from|to") => Some(Sense::Denies),
+            Sense::Forbids => Some(Sense::Bad(Kind::Block)),
             // "A judge stopped Kenya from blocking it": it was not done, and did not end.
-            Sense::Ceases => Some(match bad_next {
-                Some((to, _)) if (*at + 1..*to).any(|at| lower(at) == "from") => Sense::Denies,
-                _ => *sense,
-            }),
-            // "The block of X does not work"
-            Sense::Good if is_without_effect(words, *at) => Some(Sense::Denies),
+            Sense::Ceases if before_next("from") => Some(Sense::Denies),
+            Sense::Good if is_without_effect(text, at) => Some(Sense::Denies),
             // "Blocked the ban", "blocked the government from banning it".
-            Sense::Bad(Kind::Block) if stem(lower(*at)) == "block" => Some(match bad_next {
-                Some((to, _)) if undoes(words, *at, *to) => Sense::Denies,
-                _ => *sense,
-            }),
-            Sense::Restores => match bad_next {
-                Some((to, _)) if (*at + 1..*to).all(|at| DETERMINERS.contains(&lower(at))) => None,
-                _ if measure_before(words, *at) => None,
-                _ => Some(Sense::Over),
-            },
+            Sense::Bad(Kind::Block)
+                if stem(text.lower(at)) == "block" && next.is_some_and(|to| undoes(text, at, to)) =>
+            {
+                Some(Sense::Denies)
+            }
+            // "Restored the ban"
+            Sense::Restores
+                if next.is_some_and(|to| (at + 1..to).all(|at| text.of_list(at, "stance.of_a_measure")))
+                    || measure_before(text, at) =>
+            {
+                None
+            }
+            Sense::Restores => Some(Sense::Over),
             other => Some(*other),
         };
-        senses.extend(resolved.map(|sense| (*at, sense)));
-    }
-    senses
-}
-
-/// "The block of X does not work": of a measure by name, and not of a service that is blocked.
-fn is_without_effect(words: &[Word<'_>], at: usize) -> bool {
-    let lower = |at: usize| words.get(at).map_or("", |word| word.lower.as_str());
-    let not = at.checked_sub(1).is_some_and(|at| matches!(lower(at), "not" | "doesn't" | "didn't" | "isn't"));
-    let before = words.get(..at).unwrap_or_default();
-    let done = before.iter().any(|word| word.lower.ends_with("ed"));
-    not && stem(lower(at)) == "work"
-        && !done
-        && measure(before).is_some_and(|found| before.len() - found <= MOST_OF_A_MEASURE)
+        resolved.map(|sense| (at, sense))
+    };
+    found.iter().enumerate().filter_map(one).collect()
 }
 
 /// Most words from a measure to what is said of it.
 const MOST_OF_A_MEASURE: usize = 8;
 
+/// "The block of X does not work": of a measure by name, and not of a service that is blocked.
+fn is_without_effect(text: Reader<'_>, at: usize) -> bool {
+    let before = text.part(0..at);
+    let done = before.words.iter().any(|word| word.lower.ends_with("ed"));
+    let near = |found: usize| at - found <= MOST_OF_A_MEASURE;
+    let not = text.was(at, 1, "not|doesn't|didn't|isn't");
+    not && stem(text.lower(at)) == "work" && !done && before.find("measure").is_some_and(near)
+}
+
 /// "Suspended the ban", "the ban was suspended"; an order to suspend a service is none of it.
-fn suspends_a_measure(words: &[Word<'_>], at: usize) -> bool {
-    const ORDERS: [&str; 4] = ["order", "ruling", "decision", "suspension"];
-    let named = |range: std::ops::Range<usize>| {
-        let part = words.get(range).unwrap_or_default();
-        measure(part).and_then(|found| part.get(found)).map(|word| word.lower.as_str())
-    };
-    let is = |at: usize, list: &[&str]| words.get(at).is_some_and(|word| list.contains(&word.lower.as_str()));
-    let passive = (1..=2).any(|back| at.checked_sub(back).is_some_and(|at| is(at, &["was", "were", "been", "is"])));
-    let behind = named(at + 1..(at + 5).min(words.len())).is_some();
-    behind || passive && named(0..at).is_some_and(|measure| !ORDERS.contains(&measure))
+fn suspends_a_measure(text: Reader<'_>, at: usize) -> bool {
+    let passive = (1..=2).any(|back| text.was(at, back, "was|were|been|is"));
+    let before = text.part(0..at).find("measure");
+    text.part(at + 1..at + 5).says("measure")
+        || passive && before.is_some_and(|found| !text.is(found, "order|ruling|decision|suspension"))
 }
 
 /// Whether a verb of blocking is said of a measure, and not of a service.
-fn undoes(words: &[Word<'_>], verb: usize, measure: usize) -> bool {
-    static BEFORE: Words = Words::of("stance before");
-    let between = words.get(verb + 1..measure).unwrap_or_default();
-    let doing = words.get(measure).is_some_and(|word| word.lower.ends_with("ing"));
-    let from = doing && between.iter().any(|word| word.lower == "from");
-    let article = !between.is_empty() && between.iter().all(|word| BEFORE.contains(&word.lower.as_str()));
-    from || article && names_a_measure(words.get(measure..=measure).unwrap_or_default())
+fn undoes(text: Reader<'_>, verb: usize, measure: usize) -> bool {
+    let between = verb + 1..measure;
+    let from = text.lower(measure).ends_with("ing") && between.clone().any(|at| text.is(at, "from"));
+    let article = !between.is_empty() && between.clone().all(|at| text.of_list(at, "stance.before"));
+    from || article && text.part(measure..measure + 1).says("measure")
 }
-
-/// Words between "restored" and the measure that is meant.
-const DETERMINERS: [&str; 15] =
-    ["back", "behind", "its", "the", "a", "an", "their", "his", "that", "this", "full", "partial", "under", "to", "of"];
 
 /// "The ban on Telegram was reinstated", unlike "after the ban Telegram was reinstated".
-fn measure_before(words: &[Word<'_>], at: usize) -> bool {
-    let lower = |at: usize| words.get(at).map_or("", |word| word.lower.as_str());
-    let before = words.get(..at).unwrap_or_default();
-    let measure =
-        before.iter().position(|word| matches!(word.lower.as_str(), "ban" | "block" | "restrictions" | "restriction"));
-    measure.is_some_and(|found| {
-        let apart = (found.saturating_sub(2)..found).any(|at| matches!(lower(at), "after" | "following" | "since"));
-        !apart && before.iter().any(|word| matches!(word.lower.as_str(), "was" | "were" | "been"))
-    })
+fn measure_before(text: Reader<'_>, at: usize) -> bool {
+    let measure = (0..at).find(|at| text.is(*at, "ban|block|restrictions|restriction"));
+    let apart = |found: usize| (1..=2).any(|back| text.was(found, back, "after|following|since"));
+    measure.is_some_and(|found| !apart(found)) && text.part(0..at).has("was|were|been")
 }
 
-/// Words that end what a negation reaches: a reason follows.
-const REASONS: [&str; 9] = ["because", "due", "owing", "after", "following", "despite", "amid", "thanks", "since"];
-
 /// The stance that senses add up to.
-fn weigh(senses: &[(usize, Sense)], words: &[Word<'_>], internet: bool) -> Option<Stance> {
-    let lower = |at: usize| words.get(at).map_or("", |word| word.lower.as_str());
+fn weigh(senses: &[(usize, Sense)], text: Reader<'_>, internet: bool) -> Option<Stance> {
     let has = |wanted: Sense| senses.iter().any(|(_, sense)| *sense == wanted);
-    let matters = |sense: Sense| is_bad(sense) || matches!(sense, Sense::Good | Sense::Over);
-    let said: Vec<(usize, Sense, bool)> = senses
+    let stem = |at: usize| stem(text.lower(at));
+    let said: Vec<(Sense, bool)> = senses
         .iter()
-        .filter(|(_, sense)| matters(*sense))
-        .map(|(at, sense)| (*at, *sense, is_negated(senses, words, (*at, *sense))))
+        .filter(|(_, sense)| is_bad(*sense) || matches!(sense, Sense::Good | Sense::Over))
+        .map(|(at, sense)| (*sense, is_negated(senses, text, (*at, *sense))))
         .collect();
     let of = |wanted: &dyn Fn(Sense) -> bool| -> Vec<bool> {
-        said.iter().filter(|(_, sense, _)| wanted(*sense)).map(|(.., negated)| *negated).collect()
+        said.iter().filter(|(sense, _)| wanted(*sense)).map(|(_, negated)| *negated).collect()
     };
     let (over, bad, good) = (of(&|sense| sense == Sense::Over), of(&is_bad), of(&|sense| sense == Sense::Good));
+    let mut bad_places = senses.iter().filter(|(_, sense)| is_bad(*sense)).map(|(at, _)| *at);
+    let any_kind = bad_places.all(|at| lexicon::list("stance.any_kind").has(&stem(at)));
     let stance = |negated: bool, is_over: bool| Stance {
         kind: kind(&said, internet, negated),
         negated,
         over: is_over && negated,
         deliberate: senses.iter().any(|(_, sense)| matches!(sense, Sense::Bad(_))),
-        never: is_of_all_times(words, negated || over.is_empty()),
-        any_kind: bad_places(senses).all(|at| ANY_KIND.contains(&stem(lower(at)).as_str())),
+        // "Never lifted" is said of now, and so is "ever since".
+        never: (negated || over.is_empty()) && text.has("never") || text.says("stance.ever"),
+        any_kind,
     };
-    let ceased = has(Sense::Ceases) || has(Sense::AnyMore);
     Some(if let Some(negated) = over.first() {
         stance(!negated, true)
     } else if !bad.is_empty() {
-        stance(bad.iter().all(|negated| *negated), ceased)
+        stance(bad.iter().all(|negated| *negated), has(Sense::Ceases) || has(Sense::AnyMore))
     } else if !good.is_empty() {
-        let fails = good.contains(&true);
-        stance(!fails, words.iter().any(|word| word.lower == "again"))
-    } else if has(Sense::Spares) || senses.iter().any(|(at, _)| SPARES.contains(&stem(lower(*at)).as_str())) {
+        stance(!good.contains(&true), text.has("again"))
+    } else if has(Sense::Spares) || senses.iter().any(|(at, _)| lexicon::list("stance.spares").has(&stem(*at))) {
         stance(true, false)
     } else if has(Sense::Denies)
         || has(Sense::Ceases)
-        || senses.iter().any(|(at, sense)| *sense == Sense::Not && lower(*at) != "not")
+        || senses.iter().any(|(at, sense)| *sense == Sense::Not && !text.is(*at, "not"))
     {
         // "Russia stopped Telegram": a negation and nothing that says what is wrong; "hardly anyone lost it" has two.
         let negations = |sense: Sense| matches!(sense, Sense::Not | Sense::Denies | Sense::Ceases);
@@ -235,114 +348,59 @@ fn is_bad(sense: Sense) -> bool {
 }
 
 /// Whether an odd number of negations reaches a word.
-fn is_negated(senses: &[(usize, Sense)], words: &[Word<'_>], (target, sense): (usize, Sense)) -> bool {
-    let lower = |at: usize| words.get(at).map_or("", |word| word.lower.as_str());
-    // "access to it is blocked": what is blocked, and not that it works.
-    let noun =
-        |at: usize| lower(at) == "access" && matches!(lower(at + 1), "to" | "from" | "in" | "is" | "was" | "has");
-    let last =
-        senses.iter().filter(|(_, s)| is_bad(*s) || matches!(s, Sense::Good | Sense::Over)).map(|(at, _)| *at).max();
+fn is_negated(senses: &[(usize, Sense)], text: Reader<'_>, (target, sense): (usize, Sense)) -> bool {
+    let matters = |sense: Sense| is_bad(sense) || matches!(sense, Sense::Good | Sense::Over);
+    let last = senses.iter().filter(|(_, sense)| matters(*sense)).map(|(at, _)| *at).max();
     // The nearest of what ends a negation: a sentence of many must not be read once for each two of them.
     let before = |wanted: &dyn Fn(usize, Sense) -> bool| {
         senses.iter().rev().find(|(at, sense)| *at < target && wanted(*at, *sense)).map(|(at, _)| *at)
     };
+    // "Access to it is blocked": what is blocked, and not that it works.
+    let noun = |at: usize| text.fits(at, "stance.access");
     let works = before(&|at, sense| sense == Sense::Good && !noun(at));
-    let bad = before(&|_, sense| matches!(sense, Sense::Bad(_) | Sense::Fails(_)));
-    let reason = (0..target).rev().find(|at| REASONS.contains(&lower(*at)));
+    let bad = before(&|_, sense| is_bad(sense));
+    let reason = (0..target).rev().find(|at| text.of_list(*at, "stance.reasons"));
     let reaches = |(at, negation): &(usize, Sense)| match negation {
         Sense::Not | Sense::Denies | Sense::Ceases if *at < target => {
-            let told = *negation == Sense::Denies && !REFUSALS.contains(&lower(*at));
+            // Of what is said, and not of what people can do.
+            let told = *negation == Sense::Denies && !text.of_list(*at, "stance.refusals");
             // "Instead of blocking it they slowed it": the next alone.
-            let nearest = bad.is_some_and(|bad| *at < bad) && matches!(lower(*at), "instead" | "rather");
+            let nearest = bad.is_some_and(|bad| *at < bad) && text.is(*at, "instead|rather");
             let works = works.is_some_and(|works| *at < works);
             reason.is_none_or(|reason| reason < *at) && !nearest && (told || !is_bad(sense) || !works)
         }
         // "It blocked neither of them": right behind what it negates.
-        Sense::Not => lower(*at) == "neither" && is_bad(sense) && (target + 1..target + 3).contains(at),
+        Sense::Not => text.is(*at, "neither") && is_bad(sense) && (target + 1..target + 3).contains(at),
         // Behind everything: "reports that it is blocked are false", "access was lost".
         // ... and not what it was done for: "blocked to stop cheating".
-        Sense::Denies | Sense::Ceases => {
-            last.is_some_and(|last| *at > last) && at.checked_sub(1).is_none_or(|at| lower(at) != "to")
-        }
+        Sense::Denies | Sense::Ceases => last.is_some_and(|last| *at > last) && !text.was(*at, 1, "to"),
         _ => false,
     };
     // "Denied rumours", "a false claim, debunked": who says twice that it is untrue says it once.
-    let untrue = |found: &&(usize, Sense)| found.1 == Sense::Denies && UNTRUE.contains(&stem(lower(found.0)).as_str());
+    let untrue = |(at, sense): &&(usize, Sense)| {
+        *sense == Sense::Denies && lexicon::list("stance.untrue").has(&stem(text.lower(*at)))
+    };
     let told = senses.iter().filter(|found| reaches(found)).filter(untrue).count();
     let mut count = senses.iter().filter(|found| reaches(found)).count() - told.saturating_sub(1);
     // "Neither blocked nor throttled" negates each of them once.
-    if senses.iter().any(|(at, _)| *at < target && lower(*at) == "neither") && count > 1 {
-        count -= senses.iter().filter(|(at, _)| *at < target && lower(*at) == "nor").count();
+    let earlier = |word: &str| senses.iter().filter(|(at, _)| *at < target && text.is(*at, word)).count();
+    if earlier("neither") > 0 && count > 1 {
+        count -= earlier("nor");
     }
     count % 2 == 1
 }
 
-/// Words, without their endings, for what is said and untrue, and for saying so.
-static UNTRUE: Words = Words::of("stance untrue");
-
-/// Verbs, without their endings, of what is not blocked while other things are.
-const SPARES: [&str; 3] = ["spar", "exempt", "surviv"];
-
-/// [`Sense::Denies`] that speak of what people can do, and not of what is said.
-const REFUSALS: [&str; 10] =
-    ["lose", "lost", "loses", "losing", "hard", "difficult", "trouble", "impossible", "was", "were"];
-
-/// Words, without their endings, for interference of any kind.
-const ANY_KIND: [&str; 8] =
-    ["restrict", "restriction", "limit", "disrupt", "disruption", "interrupt", "interruption", "interfer"];
-
-/// "Never", "ever"; but "never lifted" is said of now, and so is "ever since".
-fn is_of_all_times(words: &[Word<'_>], begun: bool) -> bool {
-    words.iter().enumerate().any(|(at, word)| match word.lower.as_str() {
-        "never" => begun,
-        "ever" => words.get(at + 1).is_none_or(|next| next.lower != "since"),
-        _ => false,
-    })
-}
-
-/// Where something bad is said.
-fn bad_places(senses: &[(usize, Sense)]) -> impl Iterator<Item = usize> {
-    senses.iter().filter(|(_, sense)| matches!(sense, Sense::Bad(_) | Sense::Fails(_))).map(|(at, _)| *at)
-}
-
 /// The kind of what is said, where each sense tells whether it is negated.
-fn kind(said: &[(usize, Sense, bool)], internet: bool, negated: bool) -> Kind {
+fn kind(said: &[(Sense, bool)], internet: bool, negated: bool) -> Kind {
     let throttling = |sense: Sense| matches!(sense, Sense::Bad(Kind::Throttling));
     // "Blocked, not throttled": of what is denied the claim has no kind.
-    let counts = |denied: bool| negated || !denied;
-    let is = |wanted: &dyn Fn(Sense) -> bool| said.iter().any(|(_, sense, denied)| counts(*denied) && wanted(*sense));
+    let is = |wanted: &dyn Fn(Sense) -> bool| said.iter().any(|(sense, denied)| (negated || !denied) && wanted(*sense));
     // "Neither blocked nor throttled" denies more than throttling.
     let blocked = negated && is(&|sense| matches!(sense, Sense::Bad(_)) && !throttling(sense));
-    if is(&throttling) && !blocked {
-        return Kind::Throttling;
+    match is(&throttling) && !blocked {
+        true => Kind::Throttling,
+        // A service that is "shut down" or "cut" is blocked; only connectivity is shut down.
+        false if internet => Kind::Shutdown,
+        false => Kind::Block,
     }
-    // A service that is "shut down" or "cut" is blocked; only connectivity is shut down.
-    if internet { Kind::Shutdown } else { Kind::Block }
-}
-
-static DONE: Words = Words::of("stance done");
-static ENDED: Words = Words::of("stance ended");
-
-/// "Kenya blocked Telegram": somebody did it, at some time that is past. "Telegram blocked in Kenya" and "Kenya has blocked
-/// Telegram" tell of now.
-pub fn was_done(words: &[Word<'_>]) -> bool {
-    let lower = |at: usize| words.get(at).map_or("", |word| word.lower.as_str());
-    let object = |at: usize| {
-        let name = words.get(at).is_some_and(|word| word.pause == super::words::Pause::None && word.is_capital());
-        name || OBJECTS.contains(&lower(at))
-    };
-    let helped = |at: usize| (1..=2).any(|back| at.checked_sub(back).is_some_and(|at| HELPERS.contains(&lower(at))));
-    (1..words.len()).any(|at| DONE.contains(&lower(at)) && object(at + 1) && !helped(at))
-}
-
-/// What begins an object.
-const OBJECTS: [&str; 13] =
-    ["the", "its", "all", "access", "internet", "mobile", "social", "several", "both", "down", "off", "a", "an"];
-/// Before a participle that is no verb of the past.
-const HELPERS: [&str; 13] =
-    ["is", "are", "be", "been", "being", "has", "have", "having", "hasn't", "haven't", "gets", "remains", "to"];
-
-/// "Lifted the ban", "came back": an end as something that happened, unlike "is accessible again".
-pub fn tells_an_end(words: &[Word<'_>]) -> bool {
-    words.iter().any(|word| ENDED.contains(&word.lower.as_str()))
 }

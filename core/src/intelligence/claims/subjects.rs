@@ -1,9 +1,9 @@
 //! What a claim says is or was blocked.
 
-use std::collections::BTreeSet;
-
-use super::lexicon::Words;
-use super::words::{Lazy, Pause, Phrases, Word, is_top_level};
+use super::relative::weekday;
+use super::stance::{Sense, meanings};
+use super::words::{Lazy, Pause, Phrases, Reader, Word, is_top_level};
+use super::{each_once, lexicon, networks};
 use crate::engine::small_sort;
 use crate::facts::starter::{self, Platform};
 use crate::facts::subject::Subject;
@@ -37,29 +37,21 @@ impl Topic {
         let platform = Platform::by_domain(own).map(|platform| platform.slug.to_owned());
         let domain = brand(&reference::label(own)).map(str::to_owned);
         // Only sites have names in the table of brands alone.
-        let called = starter::rows::<2>(BRANDS).filter(|[_, domain]| *domain == own).map(|[name, _]| plain(name));
-        let mut names = vec![own.to_owned()];
-        for name in platform.into_iter().chain(domain).chain(called) {
-            if !names.contains(&name) {
-                names.push(name);
-            }
-        }
-        names
+        let sites = starter::rows::<2>(BRANDS).filter(|[_, domain]| *domain == own && own.contains('.'));
+        let names = [own.to_owned()].into_iter().chain(platform).chain(domain);
+        each_once(names.chain(sites.map(|[name, _]| plain(name))), PartialEq::eq)
     }
 }
 
 fn brands() -> &'static Phrases<&'static str> {
     static NAMES: Lazy<&'static str> = Lazy::new();
     NAMES.get_or_init(|| {
-        let mut names: Vec<(String, &'static str)> =
-            starter::rows::<2>(BRANDS).map(|[name, domain]| (name.to_owned(), domain)).collect();
-        for platform in Platform::all() {
-            for name in [platform.slug, platform.label].into_iter().chain(platform.aliases()) {
-                names.push((name.to_owned(), platform.slug));
-            }
-        }
-        names.extend(OTHER_NAMES.map(|(name, slug)| (name.to_owned(), slug)));
-        Phrases::new(names)
+        let platform = |platform: &'static Platform| {
+            let names = [platform.slug, platform.label].into_iter().chain(platform.aliases());
+            names.map(|name| (name.to_owned(), platform.slug))
+        };
+        let sites = starter::rows::<2>(BRANDS).map(|[name, domain]| (name.to_owned(), domain));
+        Phrases::new(sites.chain(Platform::all().iter().flat_map(platform)))
     })
 }
 
@@ -69,116 +61,63 @@ pub fn brand(text: &str) -> Option<&'static str> {
     brands().at(&words, 0).filter(|(length, _)| *length == words.len()).map(|(_, name)| name)
 }
 
-/// Platforms as people write them beside their names.
-const OTHER_NAMES: [(&str, &str); 13] = [
-    ("Twitter (X)", "twitter"),
-    ("X (Twitter)", "twitter"),
-    ("X (formerly Twitter)", "twitter"),
-    ("X/Twitter", "twitter"),
-    ("Tor Browser", "tor"),
-    ("Tor network", "tor"),
-    ("The Onion Router", "tor"),
-    ("Telegram Messenger", "telegram"),
-    ("Signal Messenger", "signal"),
-    ("WhatsApp Messenger", "whatsapp"),
-    ("Whats App", "whatsapp"),
-    ("Tik Tok", "tiktok"),
-    ("Insta", "instagram"),
-];
-
-/// Ordinary words that are a name only when written like one.
-const NEED_CAPITAL: [&str; 12] =
-    ["x", "medium", "signal", "line", "zoom", "steam", "threads", "messenger", "rt", "vk", "dw", "fb"];
-
-/// Phrases for connectivity as a whole.
-static CONNECTIVITY: Words = Words::of("subjects connectivity");
-
-/// Phrases that hold a word for connectivity and mean something else.
-const NO_CONNECTIVITY: [&str; 4] = ["power outage", "power outages", "power blackout", "government shutdown"];
-
+/// Phrases for connectivity as a whole, and such as hold a word for it and mean something else.
 fn connectivity() -> &'static Phrases<bool> {
     static PHRASES: Lazy<bool> = Lazy::new();
     PHRASES.get_or_init(|| {
-        let about = CONNECTIVITY.iter().map(|phrase| ((*phrase).to_owned(), true));
-        let not = NO_CONNECTIVITY.iter().map(|phrase| ((*phrase).to_owned(), false));
-        Phrases::new(about.chain(not))
+        let of = |name, about: bool| lexicon::list(name).items.iter().map(move |phrase| ((*phrase).to_owned(), about));
+        Phrases::new(of("subjects.connectivity", true).chain(of("subjects.no_connectivity", false)))
     })
+}
+
+/// The words that name connectivity as a whole: the first, and how many.
+fn connections(words: &[Word<'_>]) -> impl Iterator<Item = (usize, usize)> {
+    let found = connectivity().all(words).into_iter().filter(|(.., about)| *about);
+    found.map(|(at, length, _)| (at, length))
 }
 
 /// Social media as a whole, as incidents call them.
 pub const SOCIAL_MEDIA: &str = "social media";
-/// Platforms of which two make social media.
-pub static SOCIAL: Words = Words::of("subjects social");
-
 /// The words that name connectivity or social media as a whole: the first, and how many.
-pub fn general(words: &[Word<'_>]) -> Vec<(usize, usize)> {
-    let about = connectivity().all(words).into_iter().filter(|(.., about)| *about);
-    let social = (0..words.len()).filter(|at| is_general(words, *at)).map(|at| (at, 1));
-    about.map(|(at, length, _)| (at, length)).chain(social).collect()
-}
-
-/// Whether words say something of social media as a whole, and not of what is said there.
-fn names_social_media(words: &[Word<'_>]) -> bool {
-    const THERE: [&str; 4] = ["on", "via", "over", "in"];
-    static WHO: Words = Words::of("subjects who");
-    let lower = |at: usize| words.get(at).map_or("", |word| word.lower.as_str());
-    (0..words.len()).any(|at| {
-        let social = lower(at) == "social" && matches!(lower(at + 1), "media" | "network" | "networks" | "platforms");
-        let there = at.checked_sub(1).is_some_and(|at| THERE.contains(&lower(at)));
-        social
-            && !there
-            && !super::networks::is_excepted(words, at)
-            && (!WHO.contains(&lower(at + 2)) || are_cut_off(words, at + 2))
-    })
+pub fn general(text: Reader<'_>) -> Vec<(usize, usize)> {
+    let social = (0..text.words.len()).filter(|at| is_general(text, *at)).map(|at| (at, 1));
+    connections(text.words).chain(social).collect()
 }
 
 /// Whether a word is part of what names connectivity or social media as a noun: "mobile data".
-pub fn is_general(words: &[Word<'_>], at: usize) -> bool {
-    const SECOND: [&str; 6] = ["media", "data", "networks", "platforms", "internet", "broadband"];
-    let is = |at: usize, list: &[&str]| words.get(at).is_some_and(|word| list.contains(&word.lower.as_str()));
-    let first = |at: usize| is(at, &["social", "mobile"]) && is(at + 1, &SECOND);
-    is(at, &["internet", "broadband"]) || first(at) || at.checked_sub(1).is_some_and(first)
+pub fn is_general(text: Reader<'_>, at: usize) -> bool {
+    text.fits(at, "subjects.general")
 }
 
-/// "Social media users were cut off": of those who use it the same is said as of it.
-fn are_cut_off(words: &[Word<'_>], users: usize) -> bool {
-    static CUT: Words = Words::of("subjects cut");
-    let is = |at: usize, list: &[&str]| words.get(at).is_some_and(|word| list.contains(&word.lower.as_str()));
-    let says = |at: usize| words.get(at).is_some_and(|word| super::aside::REPORTS.contains(&word.lower.as_str()));
-    let mut behind = users + 1..users + 6;
-    is(users, &["users", "user"])
-        && !connectivity().all(words).iter().any(|(.., about)| *about)
-        && behind.find(|at| is(*at, &CUT) || says(*at)).is_some_and(|at| is(at, &CUT))
+/// Whether words say something of social media as a whole, and not of what is said there. "Social media users were cut
+/// off": of those who use it the same is said as of it.
+fn names_social_media(text: Reader<'_>) -> bool {
+    let is = |at: usize| {
+        let users = || text.is(at + 2, "users|user") && connections(text.words).next().is_none();
+        let first = (at + 3..at + 8).find(|at| text.of_list(*at, "subjects.cut") || text.of_list(*at, "aside.reports"));
+        let cut_off = || users() && first.is_some_and(|first| text.of_list(first, "subjects.cut"));
+        text.fits(at, "subjects.social_media")
+            && !networks::is_excepted(text, at)
+            && (!text.of_list(at + 2, "subjects.who") || cut_off())
+    };
+    (0..text.words.len()).any(is)
 }
 
 /// Whether words name connectivity as a whole, and no trouble with one service.
 pub fn names_connectivity(words: &[Word<'_>]) -> bool {
-    const OF_ONE_TOO: [&str; 6] = ["online", "offline", "outage", "shutdown", "blackout", "networks"];
-    let found = connectivity().all(words).into_iter().filter(|(.., about)| *about);
-    let lower = |at: usize| words.get(at).map_or("", |word| word.lower.as_str());
-    found.into_iter().any(|(at, length, _)| length > 1 || !OF_ONE_TOO.contains(&lower(at)))
+    let one_too = |at: usize| Reader::of(words).is(at, "online|offline|outage|shutdown|blackout|networks");
+    connections(words).any(|(at, length)| length > 1 || !one_too(at))
 }
 
-/// Platforms of target lists by their names. A list may call one by an ordinary word, so a name counts only when written like
-/// one.
-pub struct Listed<'l> {
-    platforms: &'l [Tracked],
-    /// With the place of the platform.
-    names: Phrases<usize>,
-}
+/// Platforms of target lists by their names, which may be ordinary words: one counts only when written like a name.
+pub struct Listed<'l>(Phrases<&'l Tracked>);
 
 impl<'l> Listed<'l> {
     pub fn new(platforms: &'l [Tracked]) -> Self {
-        let of = |(number, platform): (usize, &Tracked)| {
-            [platform.label.clone(), reference::label(&platform.slug)].map(|name| (name, number))
+        let of = |platform: &'l Tracked| {
+            [platform.label.clone(), reference::label(&platform.slug)].map(|name| (name, platform))
         };
-        Listed { platforms, names: Phrases::new(platforms.iter().enumerate().flat_map(of)) }
-    }
-
-    /// Words that name one, and how many, with the platform.
-    fn all(&self, words: &[Word<'_>]) -> Vec<(usize, usize, &'l Tracked)> {
-        let found = self.names.all(words).into_iter().filter(|(at, ..)| words.get(*at).is_some_and(Word::is_capital));
-        found.filter_map(|(at, length, number)| Some((at, length, self.platforms.get(number)?))).collect()
+        Listed(Phrases::new(platforms.iter().flat_map(of)))
     }
 }
 
@@ -193,145 +132,206 @@ pub struct Named {
 
 /// Every service and domain that a sentence names, in its order; `listed` are the platforms of target lists.
 pub fn named(words: &[Word<'_>], listed: &Listed<'_>, taken: impl Fn(usize) -> bool) -> Vec<Named> {
-    let mut found: Vec<Named> = Vec::new();
-    for (at, length, platform) in listed.all(words) {
-        if !taken(at) {
-            found.push(Named { at, length, topic: Topic::Subject(platform.subject()) });
-        }
-    }
-    let mut known: BTreeSet<usize> = found.iter().map(|named| named.at).collect();
-    let mut add = |at: usize, length: usize, name: &str| {
-        if let Some(subject) = Some(at).filter(|at| known.insert(*at)).and_then(|_| Subject::parse(name).ok()) {
-            found.push(Named { at, length, topic: Topic::Subject(subject) });
-        }
+    let text = Reader::of(words);
+    let retweet = text.pause(2) == Pause::Colon && words.first().is_some_and(|word| word.text == "RT");
+    let is_brand = |(at, length, _): &(usize, usize, &str)| {
+        let plain = text.of_list(*at, "subjects.need_capital") && !text.capital(*at);
+        let plain = plain && !text.fits(*at, "subjects.as_a_name");
+        let first_of_two = text.is(*at, "x") && text.joined(at + 1);
+        // "RT @netblocks: ..."
+        !(*length == 1 && (plain || first_of_two) || taken(*at) || *at == 0 && retweet)
     };
-    for (at, length, name) in brands().all(words) {
-        let plain = |word: &Word<'_>| {
-            NEED_CAPITAL.contains(&word.lower.as_str()) && !word.is_capital() && !stands_as_a_name(words, at)
-        };
-        let first_of_two = words.get(at + 1).is_some_and(|next| next.joined);
-        let word = words.get(at);
-        if (length == 1 && word.is_some_and(plain))
-            || (length == 1 && first_of_two && word.is_some_and(|w| w.lower == "x"))
-            || taken(at)
-            || is_retweet(words, at)
-        {
-            continue;
-        }
-        add(at, length, name);
-    }
-    for (at, word) in words.iter().enumerate() {
-        if is_domain(&word.lower) {
-            add(at, 1, &word.lower);
-        }
-    }
+    // Labels and a top level of letters, none of it an abbreviation.
+    let is_host = |(_, word): &(usize, &Word<'_>)| {
+        let parts = word.lower.rsplit_once('.').filter(|_| !word.is("u.s|u.k|e.g|i.e|a.m|p.m"));
+        parts.is_some_and(|(host, top)| !host.is_empty() && is_top_level(top))
+    };
+    let listed = listed.0.all(words).into_iter().filter(|(at, ..)| text.capital(*at) && !taken(*at));
+    let listed = listed.map(|(at, length, platform)| (at, length, Some(platform.subject())));
+    let brands = brands().all(words).into_iter().filter(is_brand);
+    let brands = brands.map(|(at, length, name)| (at, length, Subject::parse(name).ok()));
+    let hosts = words.iter().enumerate().filter(is_host).map(|(at, word)| (at, 1, Subject::parse(&word.lower).ok()));
+    let all = each_once(listed.chain(brands).chain(hosts), |a, b| a.0 == b.0);
+    let named = |(at, length, subject)| Some(Named { at, length, topic: Topic::Subject(subject?) });
+    let mut found: Vec<Named> = all.into_iter().filter_map(named).collect();
     small_sort::sort_by_key(&mut found, |named| named.at);
     found
 }
 
-/// "RT @netblocks: ..."
-fn is_retweet(words: &[Word<'_>], at: usize) -> bool {
-    let colon = words.get(2).is_some_and(|word| word.pause == Pause::Colon);
-    at == 0 && colon && words.first().is_some_and(|word| word.text == "RT")
-}
-
-/// What a sentence is about, in its order, each once. Connectivity counts when nothing else is named.
-pub fn topics(words: &[Word<'_>], listed: &Listed<'_>, taken: impl Fn(usize) -> bool) -> Vec<Topic> {
-    let mut found: Vec<Topic> = Vec::new();
-    for named in named(words, listed, taken) {
-        if !words.get(named.at).is_some_and(|word| word.aside) && !found.contains(&named.topic) {
-            found.push(named.topic);
-        }
-    }
+/// What a sentence is about that names these services, each once. Connectivity counts when nothing else is named.
+pub fn topics(text: Reader<'_>, named: &[Named]) -> Vec<Topic> {
+    let claimed = named.iter().filter(|named| !text.word(named.at).is_some_and(|word| word.aside));
+    let found = each_once(claimed.map(|named| named.topic.clone()), PartialEq::eq);
     if !found.is_empty() {
         return found;
     }
+    let excepted = |at: usize| networks::is_excepted(text, at - usize::from(text.was(at, 1, "the")));
     // "Social networks" are none that carry the internet.
-    let excepted = |at: usize| {
-        let the = at.checked_sub(1).is_some_and(|at| words.get(at).is_some_and(|word| word.lower == "the"));
-        super::networks::is_excepted(words, at - usize::from(the))
+    let connected = connections(text.words).any(|(at, _)| !excepted(at) && !text.was(at, 1, "social"));
+    let social = || Topic::Subject(Subject { name: SOCIAL_MEDIA.to_owned(), service: true, roles: Vec::new() });
+    let social = names_social_media(text).then(social);
+    connected.then_some(Topic::Internet).into_iter().chain(social).collect()
+}
+
+/// Most words between a name and its verb: "Twitter users in Uganda have reported".
+const MOST_BETWEEN: usize = 5;
+
+struct Group<'n> {
+    named: &'n [Named],
+    from: usize,
+    to: usize,
+}
+
+/// Why nothing is claimed of a name.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Role {
+    /// It reports what is said from this word on.
+    Reports(usize),
+    /// It stands before a colon, and what it reports behind.
+    Heads(usize),
+    /// It is cited, or read, or a means.
+    Cited,
+}
+
+/// Marks the names of which nothing is claimed, as long as something else is named that is: who reports a block, where it was
+/// read, and what people get around it with. "BBC reported that Telegram is blocked in Iran" is about Telegram.
+pub fn mark_asides(words: &mut [Word<'_>], named: &[Named]) {
+    let beside = beside(Reader::of(words), named);
+    for (at, length) in beside {
+        words.iter_mut().skip(at).take(length).for_each(|word| word.aside = true);
+    }
+}
+
+fn beside(text: Reader<'_>, named: &[Named]) -> Vec<(usize, usize)> {
+    let groups = groups(text, named);
+    // Only the next name may tell why: a sentence of many must not be read once for each two.
+    let why = |group: &Group<'_>| {
+        let next = groups.iter().find(|other| other.from >= group.to);
+        next.filter(|next| is_told_why(text, group, next)).map(|_| Role::Cited)
     };
-    let about = |(at, _, about): (usize, usize, bool)| {
-        about
-            && !excepted(at)
-            && at.checked_sub(1).and_then(|at| words.get(at)).is_none_or(|word| word.lower != "social")
+    let mut roles: Vec<Option<Role>> = groups.iter().map(|group| role(text, group).or_else(|| why(group))).collect();
+    let claimed = |roles: &[Option<Role>], from: usize| {
+        groups.iter().zip(roles).any(|(group, role)| role.is_none() && group.from >= from)
     };
-    if connectivity().all(words).into_iter().any(about) {
-        found.push(Topic::Internet);
-    }
-    if names_social_media(words) {
-        let subject = Subject { name: SOCIAL_MEDIA.to_owned(), service: true, roles: Vec::new() };
-        found.push(Topic::Subject(subject));
-    }
-    found
-}
-
-/// Whether an ordinary word in lower case stands where only a name can: without an article, and blocked or blocking it.
-fn stands_as_a_name(words: &[Word<'_>], at: usize) -> bool {
-    const BLOCKED: [&str; 6] = ["blocked", "banned", "censored", "restricted", "throttled", "unblocked"];
-    static BLOCKS: Words = Words::of("subjects blocks");
-    let lower = |at: Option<usize>| at.and_then(|at| words.get(at)).map_or("", |word| word.lower.as_str());
-    let before = lower(at.checked_sub(1));
-    let is = matches!(lower(Some(at + 1)), "is" | "was" | "has" | "remains" | "stays");
-    let aside = matches!(lower(Some(at + 2)), "still" | "now" | "not" | "been" | "again" | "also");
-    let subject = is && BLOCKED.contains(&lower(Some(at + 2 + usize::from(aside))));
-    let begins = at == 0 || matches!(before, "and" | "or" | "that" | "if" | "now");
-    // "blocked signal in", and not "blocked signal boosters".
-    let ends =
-        matches!(lower(Some(at + 1)), "" | "in" | "on" | "since" | "for" | "across" | "and" | "during" | "after");
-    (subject && begins) || (BLOCKS.contains(&before) && ends)
-}
-
-/// Whether a word can only be a host: labels and a top level of letters, none of it an abbreviation.
-fn is_domain(word: &str) -> bool {
-    let Some((host, top)) = word.rsplit_once('.') else { return false };
-    !host.is_empty() && is_top_level(top) && !matches!(word, "u.s" | "u.k" | "e.g" | "i.e" | "a.m" | "p.m")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::words::split;
-    use super::*;
-
-    /// A platform of a target list is named like those of the project; an ordinary word is none.
-    #[test]
-    fn platforms_of_target_lists_are_named_too() {
-        let role = |key: &str| crate::facts::subject::Role { key: key.to_owned(), essential: true };
-        let tracked = |slug: &str, label: &str, key: &str| Tracked {
-            slug: slug.to_owned(),
-            label: label.to_owned(),
-            roles: vec![role(key)],
-        };
-        let listed = [tracked("hub", "The Hub", "hub.example"), tracked("github", "Github", "github.com")];
-        let named = |text: &str| -> Vec<String> {
-            topics(&split(text), &Listed::new(&listed), |_| false).iter().map(|topic| topic.name().to_owned()).collect()
-        };
-        assert_eq!(named("The Hub is blocked"), ["hub"]);
-        assert_eq!(named("Hub and Telegram are blocked"), ["hub", "telegram"]);
-        assert_eq!(named("GitHub is blocked"), ["github"], "and not the host alone");
-        assert_eq!(named("a hub of trade, and Telegram"), ["telegram"]);
-        let Some(Topic::Subject(subject)) = topics(&split("Hub"), &Listed::new(&listed), |_| false).pop() else {
-            panic!()
-        };
-        assert_eq!(subject.roles, [role("hub.example")]);
-    }
-
-    /// Incidents may call a site by its name, and a claim by its domain.
-    #[test]
-    fn a_site_goes_by_its_domain_and_by_its_names() {
-        let names = |text: &str| topics(&split(text), &Listed::new(&[]), |_| false).pop().unwrap().names();
-        assert_eq!(names("grindr.com is blocked"), ["grindr.com", "grindr"]);
-        assert_eq!(names("Discord is blocked"), ["discord.com", "discord"]);
-        assert!(names("VKontakte is blocked").contains(&"vkontakte".to_owned()));
-        assert_eq!(names("Telegram is blocked"), ["telegram"]);
-        let slug = Topic::Subject(Subject { name: "discord".to_owned(), service: true, roles: Vec::new() });
-        assert_eq!(slug.names(), ["discord", "discord.com"]);
-    }
-
-    #[test]
-    fn every_brand_leads_to_a_domain_or_service() {
-        for [name, domain] in starter::rows::<2>(BRANDS) {
-            assert!(Subject::parse(domain).is_ok(), "{name}");
+    // Its own name may hold a word of connectivity.
+    let connected = |from: usize, to: usize| names_connectivity(text.part(from..to).words);
+    let end = text.words.len();
+    // "Telegram: blocked in Iran, Reuters reported": what stands before a colon reports only what is named behind it.
+    for at in 0..roles.len() {
+        if let Some(Some(Role::Heads(colon))) = roles.get(at)
+            && !claimed(&roles, *colon)
+            && !connected(*colon, end)
+            && let Some(role) = roles.get_mut(at)
+        {
+            *role = None;
         }
     }
+    // "..., as Reuters reported on Monday": the report stands behind what it reports.
+    let paused = |at: usize| text.word(at).is_some_and(|word| word.pause != Pause::None);
+    let stands_behind = |group: &Group<'_>, verb: usize| {
+        let before = text.was(group.from, 1, "as|the") && paused(group.from - 1);
+        (paused(group.from) || before) && verb + 3 > end
+    };
+    let is_beside = |(group, role): (&Group<'_>, &Option<Role>)| {
+        let behind = match role {
+            None => return false,
+            Some(Role::Reports(behind)) if !stands_behind(group, *behind) => *behind,
+            Some(Role::Heads(colon)) => *colon,
+            Some(_) => 0,
+        };
+        claimed(&roles, behind) || connected(behind.max(group.to), end) || behind == 0 && connected(0, group.from)
+    };
+    let beside = groups.iter().zip(&roles).filter(|one| is_beside(*one));
+    beside.flat_map(|(group, _)| group.named.iter().map(|named| (named.at, named.length))).collect()
+}
+
+fn groups<'n>(text: Reader<'_>, named: &'n [Named]) -> Vec<Group<'n>> {
+    let joins = |a: &Named, b: &Named| {
+        let to = a.at + a.length;
+        // What is cited ends with a comma: "According to the BBC, Signal is blocked".
+        let most = if is_cited(text, a.at) { Pause::None } else { Pause::Comma };
+        (to..b.at).all(|at| text.is(at, "and|or|the|both")) && (to..=b.at).all(|at| text.pause(at) <= most)
+    };
+    let side_by_side = named.chunk_by(joins).flat_map(|members| {
+        let (first, last) = (members.first().map_or(0, |one| one.at), members.last().map_or(0, |one| one.at));
+        // Two names with a comma alone are no list.
+        let listed = (first..last).any(|at| text.is(at, "and|or"));
+        members.chunks(if listed { members.len() } else { 1 })
+    });
+    let group = |named: &'n [Named]| Group {
+        named,
+        from: named.first().map_or(0, |first| first.at),
+        to: named.last().map_or(0, |last| last.at + last.length),
+    };
+    side_by_side.map(group).collect()
+}
+
+fn role(text: Reader<'_>, group: &Group<'_>) -> Option<Role> {
+    if let Some(role) = reports(text, group.to).map(Role::Reports).or_else(|| heads(text, group).map(Role::Heads)) {
+        return Some(role);
+    }
+    let tool = |named: &Named| lexicon::list("aside.tools").has(named.topic.name());
+    // "Used Tor", "with tools like Psiphon", and no "together with Tor".
+    let using = || (0..group.from).rev().find(|at| !text.of_list(*at, "aside.uses_between"));
+    let used = || using().is_some_and(|at| text.of_list(at, "means.using") && !text.was(at, 1, "along|together"));
+    let cited = text.fits(group.to, "aside.staff")
+        || group.named.iter().all(tool) && used()
+        || is_cited(text, group.from)
+        || is_read_on(text, group)
+        // "Because people use it to read the BBC": what the blocked service serves for.
+        || (group.from.saturating_sub(6)..group.from).any(|at| {
+            text.matches(at, "aside.serves").is_some_and(|length| at + length <= group.from)
+        });
+    cited.then_some(Role::Cited)
+}
+
+/// "Signal downloads soared after Telegram was blocked": of the first nothing is said that is a claim of ours.
+fn is_told_why(text: Reader<'_>, group: &Group<'_>, other: &Group<'_>) -> bool {
+    let why = |at: &usize| text.is(*at, "after|when|because|since|once");
+    let Some(why) = (group.to..other.from).rev().take(3).find(why) else { return false };
+    let one = (0..other.to).all(|at| text.pause(at) < Pause::Colon);
+    let silent = meanings(text.part(0..why).words).iter().all(|(_, sense)| *sense == Sense::Aside);
+    text.is(other.to, "is|was|got|went|has") && one && silent
+}
+
+/// "BBC reported that", "Twitter users in Uganda say": the place behind the verb.
+fn reports(text: Reader<'_>, from: usize) -> Option<usize> {
+    for at in from..=from + MOST_BETWEEN {
+        let word = text.word(at).filter(|word| word.pause == Pause::None)?;
+        let verb = word.is_of("aside.reports");
+        // "Telegram is reported blocked" has no reporter.
+        if verb && !text.of_list(at + 1, "aside.reports") && !text.of_list(at + 1, "aside.reported_as") {
+            return Some(at + 1);
+        }
+        if !(verb || weekday(word).is_some() || word.is_capital() || word.is_of("aside.between")) {
+            return None;
+        }
+    }
+    None
+}
+
+/// "Reuters: WhatsApp blocked in Uganda": a name before a colon, in the same sentence.
+fn heads(text: Reader<'_>, group: &Group<'_>) -> Option<usize> {
+    let begins = (0..group.from).all(|at| text.capital(at) && !text.ends(at));
+    let colon = (group.to..group.to + 3).find(|at| text.ends(*at))?;
+    let named = (group.to..colon).all(|at| text.capital(at) || text.is(at, "news"));
+    let one = (colon + 1..text.words.len()).all(|at| text.pause(at) != Pause::Stop);
+    (begins && named && one && text.pause(colon) == Pause::Colon).then_some(colon)
+}
+
+/// "According to the BBC", "(source: BBC)", ", says the BBC".
+fn is_cited(text: Reader<'_>, from: usize) -> bool {
+    let from = from - usize::from(text.was(from, 1, "the"));
+    text.fits(from, "aside.cited") || from > 0 && text.of_list(from - 1, "aside.reports") && text.ends(from - 1)
+}
+
+/// "I read on Facebook that", "on Twitter people say".
+fn is_read_on(text: Reader<'_>, group: &Group<'_>) -> bool {
+    let Some(on) = (0..group.from).rev().find(|at| !text.is(*at, "a|an|the|some")) else { return false };
+    if !text.is(on, "on|in|via") {
+        return false;
+    }
+    let read = (on.saturating_sub(3)..on).any(|at| text.of_list(at, "aside.read"));
+    let unread = (0..on).any(|at| text.of_list(at, "aside.unread"));
+    read && !unread || text.fits(group.to, "aside.people_say")
 }

@@ -1,7 +1,9 @@
-//! A sentence as words.
+//! A sentence as words, and what a reader asks at a place of it.
 
+use std::ops::Range;
 use std::sync::OnceLock;
 
+use super::lexicon;
 use crate::engine::small_sort;
 
 /// One word, number or domain of a sentence.
@@ -36,6 +38,124 @@ impl Word<'_> {
     pub fn is_capital(&self) -> bool {
         self.text.chars().next().is_some_and(char::is_uppercase)
     }
+
+    pub fn is_figure(&self) -> bool {
+        self.text.starts_with(|letter: char| letter.is_ascii_digit())
+    }
+
+    /// Whether it is one of some words, which `|` divides.
+    pub fn is(&self, list: &str) -> bool {
+        list.split('|').any(|word| word == self.lower)
+    }
+
+    /// Whether it is on a list of the lexicon.
+    pub fn is_of(&self, list: &str) -> bool {
+        lexicon::list(list).has(&self.lower)
+    }
+}
+
+/// Words with what is asked at a place of them; there is nothing before the first and behind the last.
+#[derive(Clone, Copy)]
+pub struct Reader<'a> {
+    pub words: &'a [Word<'a>],
+    /// Nothing in it is in lower case: capitals tell nothing.
+    pub shouting: bool,
+}
+
+impl<'a> Reader<'a> {
+    pub const fn of(words: &'a [Word<'a>]) -> Reader<'a> {
+        Reader { words, shouting: false }
+    }
+
+    pub fn word(&self, at: usize) -> Option<&'a Word<'a>> {
+        self.words.get(at)
+    }
+
+    pub fn lower(&self, at: usize) -> &'a str {
+        self.word(at).map_or("", |word| word.lower.as_str())
+    }
+
+    /// The word so many places before; empty when there is none.
+    pub fn before(&self, at: usize, back: usize) -> &'a str {
+        at.checked_sub(back).map_or("", |at| self.lower(at))
+    }
+
+    /// Whether one of some words stands at a place; an empty one is none at all.
+    pub fn is(&self, at: usize, list: &str) -> bool {
+        let lower = self.lower(at);
+        list.split('|').any(|word| word == lower)
+    }
+
+    /// The same of the place so many words before.
+    pub fn was(&self, at: usize, back: usize, list: &str) -> bool {
+        let lower = self.before(at, back);
+        list.split('|').any(|word| word == lower)
+    }
+
+    /// Whether a word of a list of the lexicon stands at a place.
+    pub fn of_list(&self, at: usize, list: &str) -> bool {
+        self.word(at).is_some_and(|word| word.is_of(list))
+    }
+
+    /// How many words at a place a pattern of the lexicon takes.
+    pub fn matches(&self, at: usize, list: &str) -> Option<usize> {
+        lexicon::list(list).matches(*self, at)
+    }
+
+    pub fn fits(&self, at: usize, list: &str) -> bool {
+        self.matches(at, list).is_some()
+    }
+
+    /// Where a pattern of the lexicon first fits.
+    pub fn find(&self, list: &str) -> Option<usize> {
+        let list = lexicon::list(list);
+        (0..=self.words.len()).find(|at| list.matches(*self, *at).is_some())
+    }
+
+    pub fn says(&self, list: &str) -> bool {
+        self.find(list).is_some()
+    }
+
+    /// Whether one of some words stands anywhere.
+    pub fn has(&self, list: &str) -> bool {
+        self.words.iter().any(|word| word.is(list))
+    }
+
+    pub fn joined(&self, at: usize) -> bool {
+        self.word(at).is_some_and(|word| word.joined)
+    }
+
+    /// What stands before a place; behind the last word the end does.
+    pub fn pause(&self, at: usize) -> Pause {
+        self.word(at).map_or(Pause::Stop, |word| word.pause)
+    }
+
+    /// Whether a part of the sentence ends before a place.
+    pub fn ends(&self, at: usize) -> bool {
+        self.pause(at) != Pause::None
+    }
+
+    pub fn capital(&self, at: usize) -> bool {
+        self.word(at).is_some_and(Word::is_capital)
+    }
+
+    pub fn figure(&self, at: usize) -> bool {
+        self.word(at).is_some_and(Word::is_figure)
+    }
+
+    pub fn read<T>(&self, at: usize, read: impl Fn(&Word<'_>) -> Option<T>) -> Option<T> {
+        self.word(at).and_then(read)
+    }
+
+    pub fn part(&self, range: Range<usize>) -> Reader<'a> {
+        let to = range.end.min(self.words.len());
+        Reader { words: self.words.get(range.start.min(to)..to).unwrap_or_default(), ..*self }
+    }
+}
+
+/// Whether a sentence has no letter in lower case.
+pub fn is_shouted(words: &[Word<'_>]) -> bool {
+    !words.iter().any(|word| word.text.chars().any(char::is_lowercase))
 }
 
 /// A full stop after so few letters may be that of an abbreviation.
@@ -44,50 +164,32 @@ const ABBREVIATED: usize = 3;
 /// Letters, digits and what holds a domain name together are words; everything else separates them.
 pub fn split(text: &str) -> Vec<Word<'_>> {
     let mut words: Vec<Word<'_>> = Vec::new();
-    let (mut start, mut joined, mut pause, mut full_stop) = (None, false, Pause::None, false);
-    let mut push = |from: usize, to: usize, joined: bool, pause: Pause| {
-        let whole = text.get(from..to).unwrap_or_default();
-        let raw = if is_short_year(whole) { whole } else { whole.trim_matches(['.', '\'', '’']) };
-        let raw = ["'s", "’s"].iter().find_map(|ending| raw.strip_suffix(ending)).unwrap_or(raw);
-        if !raw.is_empty() {
-            let ended = full_stop && begins_sentence(whole, raw);
-            let pause = if ended { Pause::Stop } else { pause };
-            let lower = raw.to_lowercase().replace('’', "'");
-            let lower = lower.strip_prefix("un-").map_or(lower.clone(), |rest| format!("un{rest}"));
-            words.push(Word { text: raw, lower, joined, pause, aside: false });
-            full_stop = whole.ends_with('.') && raw.len() > ABBREVIATED && !raw.contains('.');
-        }
-    };
-    let mut flag = false;
-    for (at, letter) in text.char_indices() {
-        // A flag is a word of two letters of its own, with nothing between it and others.
-        let first_of_flag = is_flag_letter(letter) && !flag;
-        if (first_of_flag || flag && !is_flag_letter(letter))
-            && let Some(from) = start.take()
-        {
-            push(from, at, joined, pause);
+    let (mut start, mut joined, mut pause) = (None, false, Pause::None);
+    let (mut full_stop, mut flag) = (false, false);
+    // What stands behind the text ends its last word.
+    for (at, letter) in text.char_indices().chain([(text.len(), ' ')]) {
+        let of_flag = is_flag_letter(letter);
+        let hyphen = letter == '-' && start.is_some_and(|from| is_inside(text, from, at));
+        let inside = of_flag || hyphen || letter.is_alphanumeric() || matches!(letter, '.' | '\'' | '’');
+        // A flag is a word of its own, with nothing between it and others.
+        if let Some(from) = start.take_if(|_| !inside || of_flag != flag) {
+            let whole = text.get(from..at).unwrap_or_default();
+            let raw = if is_short_year(whole) { whole } else { whole.trim_matches(['.', '\'', '’']) };
+            let raw = ["'s", "’s"].iter().find_map(|ending| raw.strip_suffix(ending)).unwrap_or(raw);
+            if !raw.is_empty() {
+                let ended = full_stop && begins_sentence(whole, raw);
+                let lower = raw.to_lowercase().replace('’', "'");
+                let lower = lower.strip_prefix("un-").map_or(lower.clone(), |rest| format!("un{rest}"));
+                let pause = if ended { Pause::Stop } else { pause };
+                words.push(Word { text: raw, lower, joined, pause, aside: false });
+                full_stop = whole.ends_with('.') && raw.len() > ABBREVIATED && !raw.contains('.');
+            }
             (joined, pause) = (false, Pause::None);
         }
-        flag = is_flag_letter(letter);
-        if flag {
+        flag = of_flag;
+        if inside {
             start.get_or_insert(at);
             continue;
-        }
-        if letter.is_alphanumeric() || matches!(letter, '.' | '\'' | '’') {
-            start.get_or_insert(at);
-            continue;
-        }
-        let after = text.get(at + letter.len_utf8()..).and_then(|rest| rest.chars().next());
-        // A hyphen inside a host name stays; one between numbers or words separates them.
-        let in_host = letter == '-' && start.is_some_and(|from| is_host_part(text, from, at));
-        // "Un-blocked" is one word, and "UN-backed" two.
-        let prefix = letter == '-' && start.is_some_and(|from| matches!(text.get(from..at), Some("un" | "Un")));
-        if (in_host || prefix) && after.is_some_and(|after| after.is_alphanumeric() || after == '-') {
-            continue;
-        }
-        if let Some(from) = start.take() {
-            push(from, at, joined, pause);
-            (joined, pause) = (false, Pause::None);
         }
         pause = pause.max(match letter {
             ',' | '(' | ')' => Pause::Comma,
@@ -95,12 +197,17 @@ pub fn split(text: &str) -> Vec<Word<'_>> {
             ';' | '?' | '!' => Pause::Stop,
             _ => Pause::None,
         });
-        joined |= matches!(letter, '-' | '–' | '—' | '/') && letter != ' ';
-    }
-    if let Some(from) = start {
-        push(from, text.len(), joined, pause);
+        joined |= matches!(letter, '-' | '–' | '—' | '/');
     }
     words
+}
+
+/// Whether a hyphen belongs to a word that began before it: to a host name, or behind a prefix; "un-blocked" is one word, and
+/// "UN-backed" two.
+fn is_inside(text: &str, from: usize, at: usize) -> bool {
+    let after = text.get(at + 1..).and_then(|rest| rest.chars().next());
+    let goes_on = after.is_some_and(|after| after.is_alphanumeric() || after == '-');
+    goes_on && (is_host_part(text, from, at) || matches!(text.get(from..at), Some("un" | "Un")))
 }
 
 /// "in Iran. Telegram", "2. Kenya": behind a full stop, which "Nov. 8" and "Dr. Who" have none of.
@@ -167,7 +274,6 @@ pub fn stem(word: &str) -> String {
 
 /// A list of phrases, each with a meaning, found in sentences: of several that begin at a word the longest wins.
 pub struct Phrases<T> {
-    /// Sorted by first word, longest first.
     phrases: Vec<(Vec<String>, T)>,
 }
 
@@ -211,56 +317,3 @@ impl<T: Copy> Phrases<T> {
 
 /// Phrases made once, at first use.
 pub type Lazy<T> = OnceLock<Phrases<T>>;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn texts(text: &str) -> Vec<String> {
-        split(text).into_iter().map(|word| word.text.to_owned()).collect()
-    }
-
-    #[test]
-    fn words_keep_domains_and_lose_possessives_and_punctuation() {
-        assert_eq!(
-            texts("Kenya’s regulator (CA) blocked \"x.com\", it's said."),
-            ["Kenya", "regulator", "CA", "blocked", "x.com", "it", "said"]
-        );
-        assert_eq!(texts("https://my-site.co.uk/path isn't up"), ["https", "my-site.co.uk", "path", "isn't", "up"]);
-        assert_eq!(
-            texts("8-24 November, 2023-11-08; N'Djamena"),
-            ["8", "24", "November", "2023", "11", "08", "N'Djamena"]
-        );
-        assert_eq!(
-            texts("xn--e1afmkfd.xn--p1ai, Nov '23, 'quoted'"),
-            ["xn--e1afmkfd.xn--p1ai", "Nov", "'23", "quoted"]
-        );
-        assert_eq!(split("Telegram un-blocked").last().unwrap().lower, "unblocked");
-        assert_eq!(texts("UN-backed"), ["UN", "backed"]);
-        assert!(split("8–24").last().unwrap().joined && !split("8 24").last().unwrap().joined);
-        let pauses = |text: &str| split(text).into_iter().map(|word| word.pause).collect::<Vec<_>>();
-        assert_eq!(pauses("on Nov. 8, 2023"), [Pause::None, Pause::None, Pause::None, Pause::Comma]);
-        assert_eq!(pauses("in Iran. Not so; no")[2..], [Pause::Stop, Pause::None, Pause::Stop]);
-        assert!(split("").is_empty() && split("… — !").is_empty());
-    }
-
-    #[test]
-    fn forms_of_a_word_have_one_stem_and_other_words_keep_theirs() {
-        for (forms, expected) in [
-            ("ban bans banned banning", "ban"),
-            ("throttle throttles throttled throttling", "throttl"),
-            ("deny denies denied denying", "deny"),
-            ("switch switches switched switching", "switch"),
-            ("use uses used using", "use"),
-            ("pull pulls pulled pulling", "pull"),
-            ("access", "access"),
-            ("us", "us"),
-            ("is", "is"),
-            ("virus", "virus"),
-        ] {
-            for form in forms.split(' ') {
-                assert_eq!(stem(form), expected, "{form}");
-            }
-        }
-    }
-}
