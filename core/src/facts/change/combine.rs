@@ -4,17 +4,17 @@
 //! - What was blocked when it was first measured, nobody knows since when: of one source that is one incident with a list of
 //!   sites and platforms, as far as they end together. Which of them were measured first says nothing of a censor.
 //! - Measured events of a platform stand alone. Those of single domains that begin within 24 h of the first, by the same
-//!   method, on networks that are mostly the same, and end together are one incident with several domains: a censor's
-//! list   comes into force at once, and is lifted at once. "Mostly" is a Jaccard index of one half, not equality, since
-//! which domain was measured on which network is chance. The earliest leads and the others compare with it, so that   a
-//! chain of ever later blocks does not run together.
+//!   method, on networks that are mostly the same, and end together are one incident with several domains: a censor's list
+//!   comes into force at once, and is lifted at once. "Mostly" is a Jaccard index of one half, not equality, since
+//!   which domain was measured on which network is chance. The earliest leads and the others compare with it, so that
+//!   a chain of ever later blocks does not run together.
 //! - Lost connectivity (silences, outages, shutdowns, slowdowns of everything) in the country as a whole is one incident
-//!   while its parts overlap, with 6 h to spare, because sources see the ends at different times. Reports about areas
-//! and   single networks join what a national one spans; alone they are incidents of their area or network.
+//!   while its parts overlap, with 6 h to spare, because sources see the ends at different times. Reports about areas and
+//!   single networks join what a national one spans; alone they are incidents of their area or network.
 //! - A report that services were blocked or slowed corroborates the measured events of those services that it overlaps.
-//!   The services that nothing was measured of are an incident of their own: one that was measured says nothing about
-//! the   others. A block is never lost connectivity, even when the report names no service, and what was slowed is not
-//! what was   blocked later.
+//!   The services that nothing was measured of are an incident of their own: one that was measured says nothing about the
+//!   others. A block is never lost connectivity, even when the report names no service, and what was slowed is not what was
+//!   blocked later.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -559,7 +559,7 @@ fn what_a_network_fails_at_other_sites_takes_an_incident_back_in_any_order() {
         server.0.advance(std::time::Duration::from_secs(2 * 86_400));
         incidents(server, "IT").len()
     };
-    add(&alone, &[others.clone()]);
+    add(&alone, std::slice::from_ref(&others));
     assert_eq!(known(&alone), 0, "the network failed, and nobody blocked");
     let reversed = server(&[others]);
     add(&reversed, &[site(0)]);
