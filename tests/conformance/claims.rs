@@ -315,7 +315,7 @@ fn a_nationwide_claim_needs_a_national_incident(suite: &Suite) {
     }
 }
 
-/// Decision incident-dates: the end is the last blocked vote, and the window of a verdict looks back beyond it.
+/// Decision incident-dates: the end is the last blocked vote, and it takes clear votes to show.
 fn an_end_shows_in_the_days_after_it(suite: &Suite) {
     let client = suite.prepared("spans", with_spans);
     for (claim, verdict) in [

@@ -1,7 +1,7 @@
 //! The rule list: stable ids, log10 likelihood ratios and what each rule means.
 //!
 //! A measurement is decided by ONE rule per target. Its ratio gives the vote (blocked at >= +1, clear at <= -0.2, else
-//! masked; decision one-rule-one-vote) and enters the probability, nothing else. Ratios marked "OONI labels" are the
+//! masked; decision one-rule-one-vote) and the class of a single document that `classify` is asked about. Ratios marked "OONI labels" are the
 //! published ones of 126 adjudicated measurements; the rest are our choice and say so.
 
 use super::technique::Technique;

@@ -16,7 +16,7 @@ use crate::intelligence::incidents::{self, INTERNET, Incident};
 use crate::{Result, Timestamp};
 
 /// A claim that something is over is looked at so long after the day that it names, in microseconds: an end shows when
-/// the blocked votes have left the window of a verdict (decision two-blocked-hours).
+/// enough clear votes have followed (decision one-probability).
 const AFTERWARDS: i64 = 4 * DAY;
 /// ... and incidents so long before it: what is over may have ended some days ago. Our choice.
 const JUST_ENDED: i64 = 7 * DAY;

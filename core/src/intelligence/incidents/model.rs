@@ -75,7 +75,7 @@ impl Severity {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
-    /// One source and one network: not citable.
+    /// One source and one network, or a silence that nobody else speaks of: not citable.
     Suspected,
     Active,
     /// 96 hours measured without a blocked vote, or the end that its source names; or nothing newer is known for so
