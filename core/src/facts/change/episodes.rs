@@ -115,29 +115,36 @@ fn on_network(asn: u32, votes: &[Ballot], course: &Course<'_>, limit: i64) -> Ve
         let recent = blocked.len() - blocked.partition_point(|hour| *hour < vote.hour - limit);
         match course.filtered(place) >= BLOCKED_PROBABILITY {
             true if since.is_none() && recent >= BLOCKED_HOURS => since = Some(place),
-            false => episodes.extend(since.take().and_then(|since| episode(asn, votes, course, since..place))),
+            false => {
+                let since = since.take().map(|since| believed_in(asn, votes, course, since..place));
+                episodes.extend(since.into_iter().flatten());
+            }
             true => {}
         }
     }
-    episodes.extend(since.and_then(|since| episode(asn, votes, course, since..votes.len())));
+    let since = since.map(|since| believed_in(asn, votes, course, since..votes.len()));
+    episodes.extend(since.into_iter().flatten());
     joined(episodes)
 }
 
-/// The episode that a network was believed to be in at some votes.
-fn episode(asn: u32, votes: &[Ballot], course: &Course<'_>, believed: Range<usize>) -> Option<Episode> {
-    let declared = votes.get(believed.start)?.hour;
-    let surest = believed.max_by(|a, b| course.smoothed(*a).total_cmp(&course.smoothed(*b)))?;
-    let mut run: Option<Run> = None;
-    for place in course.around(surest) {
-        let vote = votes.get(place)?;
-        match &mut run {
-            Some(run) if !run.is_over_before(vote.hour) => run.take(vote),
-            Some(_) if place > surest => break,
-            _ => run = Run::begin(vote),
+/// What a network was believed to be in at some votes: several episodes where nothing was blocked for too long in between.
+fn believed_in(asn: u32, votes: &[Ballot], course: &Course<'_>, believed: Range<usize>) -> Vec<Episode> {
+    let Some(declared) = votes.get(believed.start).map(|vote| vote.hour) else { return Vec::new() };
+    let surest = believed.max_by(|a, b| course.smoothed(*a).total_cmp(&course.smoothed(*b)));
+    let Some(surest) = surest else { return Vec::new() };
+    let mut runs: Vec<Run> = Vec::new();
+    for vote in votes.get(course.around(surest)).unwrap_or_default() {
+        match runs.last_mut().filter(|run| !run.is_over_before(vote.hour)) {
+            Some(run) => run.take(vote),
+            None => runs.extend(Run::begin(vote)),
         }
     }
-    let Run { start, last, .. } = run?;
-    Some(Episode { asn, start, last, declared, probability: course.smoothed(surest) })
+    let probability = course.smoothed(surest);
+    // What was over before it was believed is not what was believed.
+    let since = runs.into_iter().filter(|run| run.last >= declared);
+    since
+        .map(|Run { start, last, .. }| Episode { asn, start, last, declared: declared.max(start), probability })
+        .collect()
 }
 
 /// Blocked votes with what lies between.
@@ -181,6 +188,7 @@ fn joined(episodes: Vec<Episode>) -> Vec<Episode> {
     }
     joined
 }
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
@@ -244,6 +252,18 @@ mod tests {
         let mut unmeasured = every(3, 60, both);
         unmeasured.retain(|(hour, blocked)| *blocked || !(600..900).contains(hour));
         assert_eq!(parts(unmeasured), [(600, 897)]);
+    }
+
+    /// A block that keeps a few hours of some days stays believed over a week of holidays.
+    #[test]
+    fn what_comes_back_while_it_is_still_believed_is_an_episode_too() {
+        let hours = |hour: i64| (8..17).contains(&(hour % 24));
+        let days = |hour: i64| (20..40).contains(&(hour / 24)) || (45..60).contains(&(hour / 24));
+        let found = found(&[every(3, 80, |hour| hours(hour) && days(hour))]);
+        let (first, last) = (found.first().unwrap(), found.last().unwrap());
+        assert_eq!((first.start, last.last), (20 * 24 + 9, 59 * 24 + 15));
+        let covered = |hour: i64| found.iter().any(|one| (one.start..=one.last).contains(&hour));
+        assert!(covered(39 * 24 + 9) && covered(45 * 24 + 12), "{found:?}");
     }
 
     #[test]
