@@ -13,6 +13,7 @@ use crate::facts::verdict::belief::Ballot;
 use crate::facts::verdict::constants::{BLOCKED_HOURS, BLOCKED_PROBABILITY, CLEAR_VOTES, FREE_MOST, NETWORK_DAY_VOTES};
 use crate::facts::verdict::network::stepped;
 use crate::facts::verdict::smoothing::{Course, courses};
+use crate::facts::verdict::window::day_scale;
 
 const DAY_HOURS: i64 = 24;
 
@@ -90,8 +91,7 @@ fn of_span(span: &Span, site: f64) -> Vec<Ballot> {
     }
     let mut ballots = Vec::with_capacity(span.hours.len());
     for day in span.hours.chunk_by(|a, b| a.hour.div_euclid(DAY_HOURS) == b.hour.div_euclid(DAY_HOURS)) {
-        let votes: f64 = day.iter().map(|count| f64::from(count.blocked) + f64::from(count.clear)).sum();
-        let scale = (NETWORK_DAY_VOTES / votes).min(1.0);
+        let scale = day_scale(day.iter().map(|count| count.blocked + count.clear).sum());
         for HourCount { hour, blocked, clear: free_votes, fails } in day {
             let free = 1.0 - (1.0 - site) * (1.0 - f64::from(*fails) / 100.0);
             let failed = Ballot { hour: *hour, blocked: true, weight: f64::from(*blocked) * scale, free };

@@ -17,6 +17,11 @@ pub const fn block_of(day: u32) -> u32 {
     day / BLOCK_DAYS
 }
 
+/// The block that an hour since the epoch lies in.
+pub fn block_of_hour(hour: i64) -> u32 {
+    block_of(u32::try_from(hour.div_euclid(24)).unwrap_or(0))
+}
+
 /// First instant of a block and first one after it.
 pub fn bounds(block: u32) -> (Timestamp, Timestamp) {
     let start = i64::from(block) * i64::from(BLOCK_DAYS) * DAY;

@@ -51,19 +51,6 @@ impl Calibration {
     }
 }
 
-/// log10 of how much likelier so many blocked votes of all are when their own share is the rule than where the share
-/// `quiet` fails: the generalized likelihood ratio of the binomial (Wilks 1938); 0 when they are no more than that.
-pub fn log10_share_ratio(blocked: f64, all: f64, quiet: f64) -> f64 {
-    let share = if all > 0.0 { blocked / all } else { 0.0 };
-    if share <= quiet {
-        return 0.0;
-    }
-    let clear = (all - blocked).max(0.0);
-    // Nothing is clear where all are blocked, and 0 ln 0 is 0.
-    let of_clear = if clear > 0.0 { clear * ((1.0 - share) / (1.0 - quiet)).log10() } else { 0.0 };
-    blocked * (share / quiet).log10() + of_clear
-}
-
 /// A Beta distribution of a share.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Beta {

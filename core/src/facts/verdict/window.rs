@@ -216,7 +216,7 @@ pub fn by_day(votes: &[HourVote]) -> impl Iterator<Item = (f64, &[HourVote])> {
 }
 
 /// The factor that scales a network-day of so many votes down to the cap.
-fn day_scale(votes: u32) -> f64 {
+pub fn day_scale(votes: u32) -> f64 {
     (NETWORK_DAY_VOTES / f64::from(votes.max(1))).min(1.0)
 }
 

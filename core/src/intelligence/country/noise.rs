@@ -7,7 +7,7 @@ use super::changes::{FAILED, VOLUMES, Volumes};
 use super::evidence::{Present, Seen, Surroundings, down_rate, read_of};
 use crate::engine::kv::{Direction, Read, Table};
 use crate::facts::change::constants::BLOCK_DAYS;
-use crate::facts::change::series::block_of;
+use crate::facts::change::series::block_of_hour;
 use crate::facts::subject;
 use crate::facts::verdict::Vote;
 use crate::facts::verdict::constants::{NETWORK_HALF_LIFE, NETWORK_USUAL_MOST, NETWORK_USUAL_WEIGHT, SITE_MOST};
@@ -45,10 +45,6 @@ type Hours = BTreeMap<i64, Counts>;
 
 /// Days before a block of days that still count at its beginning: by then a session counts little.
 const BEFORE: u32 = 2;
-
-fn block_of_hour(hour: i64) -> u32 {
-    block_of(u32::try_from(hour.div_euclid(24)).unwrap_or(0))
-}
 
 fn begin_of(block: u32) -> i64 {
     i64::from(block.saturating_mul(BLOCK_DAYS)) * 24

@@ -17,7 +17,7 @@ use crate::engine::time::{HOUR, SECOND};
 use crate::facts::change::combine::Combined;
 use crate::facts::change::constants::BLOCK_DAYS;
 use crate::facts::change::episodes::Episode;
-use crate::facts::change::series::{Block, Failures, block_of};
+use crate::facts::change::series::{Block, Failures, block_of_hour};
 use crate::intelligence::world::{self, Compare, FailingBlocks};
 use crate::{Result, Timestamp};
 
@@ -108,14 +108,13 @@ pub fn note(
 /// Asks the world about the blocks of days in which something seems to begin by what was measured here alone, or does
 /// no longer.
 pub fn ask(turn: &mut Turn<'_>, target: &str, alone: &[Episode], news: &mut News) -> Result<()> {
-    let block = |hour: i64| block_of(u32::try_from(hour.div_euclid(24)).unwrap_or(0));
     let rows = COMPARED.scan(turn, &COMPARED.prefix(&(target.to_owned(),)), Direction::Ascending, usize::MAX)?;
     let mut rows: BTreeMap<BlockKey, (Compared, Compared)> = rows
         .into_iter()
         .map(|(key, before)| (key, (before, Compared { asks: None, reached: false, ..before })))
         .collect();
     for episode in alone {
-        let [start, declared, last] = [episode.start, episode.declared, episode.last].map(block);
+        let [start, declared, last] = [episode.start, episode.declared, episode.last].map(block_of_hour);
         let (_, row) = rows.entry((target.to_owned(), declared)).or_default();
         row.asks = row.asks.max(Some(episode.declared));
         // Were it out of order there, it would seem to begin in the next one.
@@ -146,9 +145,8 @@ fn change(turn: &mut Turn<'_>, key: &BlockKey, before: Compared, after: Compared
 pub fn waits(turn: &Turn<'_>, one: &Combined<'_>) -> Result<Option<Timestamp>> {
     let mut until: Option<Timestamp> = None;
     for found in one.measured.iter().map(|measured| &measured.found) {
-        let block = |hour: i64| block_of(u32::try_from(hour.div_euclid(24)).unwrap_or(0));
         for (target, block) in
-            found.targets.iter().flat_map(|of| [found.start, found.declared].map(|at| (of, block(at))))
+            found.targets.iter().flat_map(|of| [found.start, found.declared].map(|at| (of, block_of_hour(at))))
         {
             let since = row(turn, &(target.clone(), block))?.waits_since;
             let due = since.map(|since| since.plus(PATIENCE)).filter(|due| *due > turn.now);

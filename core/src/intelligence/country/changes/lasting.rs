@@ -8,7 +8,7 @@ use crate::engine::kv::Direction;
 use crate::engine::time::DAY;
 use crate::facts::change::combine::{Combined, INTERNET};
 use crate::facts::change::constants::MERGE_GAP;
-use crate::facts::change::series::{Block, block_of};
+use crate::facts::change::series::{Block, block_of_hour};
 use crate::facts::reported::Event;
 use crate::facts::source::Source;
 use crate::facts::verdict::constants::CLEAR_VOTES;
@@ -102,7 +102,7 @@ pub fn is_clear_since(view: &View<'_>, one: &Combined<'_>, since: Timestamp) -> 
 }
 
 fn is_series_clear(view: &View<'_>, target: &str, since: i64) -> Result<bool> {
-    let first = block_of(u32::try_from(since.div_euclid(24)).unwrap_or(0));
+    let first = block_of_hour(since);
     let range = BLOCKS.between(&(target.to_owned(), first), &(target.to_owned(), u32::MAX));
     let (mut clear, mut blocked, mut newest) = (0, 0, since);
     for (_, block) in BLOCKS.scan(view, &range, Direction::Ascending, usize::MAX)? {
