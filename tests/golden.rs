@@ -7,7 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use heliograph_core::engine::http::{Auth, Route, routes};
+use heliograph_core::app::PROGRAM;
+use heliograph_core::engine::http::{Auth, Route};
 
 /// Method and path with nameless parameters: the pages name them differently in places.
 type Place = (String, String);
@@ -76,13 +77,15 @@ fn demanded() -> Option<Vec<Vec<String>>> {
 }
 
 fn built() -> BTreeMap<Place, &'static Route> {
-    routes().map(|route| (place(route.method.as_str(), route.path), route)).collect()
+    PROGRAM.routes().map(|route| (place(route.method.as_str(), route.path), route)).collect()
 }
 
 #[test]
 fn the_route_table_is_the_golden_one() {
     let extension = |route: &Route| if route.extension { "yes" } else { "no" };
-    let rows = routes().map(|route| format!("{}\t{}\t{}\t{}", route.path, route.method, auth(route), extension(route)));
+    let rows = PROGRAM
+        .routes()
+        .map(|route| format!("{}\t{}\t{}\t{}", route.path, route.method, auth(route), extension(route)));
     compare("routes.tsv", "path\tmethod\tauth\textension", rows.collect());
 }
 

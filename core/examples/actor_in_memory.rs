@@ -1,5 +1,6 @@
 //! An operation and a query on an actor in memory. `cargo run -p heliograph-core --example actor_in_memory`
 
+use heliograph_core::app::PROGRAM;
 use heliograph_core::engine::actor::host::{self, Space};
 use heliograph_core::engine::actor::{ActorId, Call, Kind, decode};
 use heliograph_core::engine::kv::{MemoryStore, Store};
@@ -12,7 +13,14 @@ fn main() -> Result<()> {
     let mut store = MemoryStore::default();
     let run = |store: &MemoryStore, call: &Call| {
         host::perform(
-            &Space { actor: &actor, rows: store, now: Timestamp(0), seed: [0; 32], settings: &settings },
+            &Space {
+                program: &PROGRAM,
+                actor: &actor,
+                rows: store,
+                now: Timestamp(0),
+                seed: [0; 32],
+                settings: &settings,
+            },
             call,
         )
     };

@@ -1,6 +1,7 @@
 //! The Worker: every request enters here.
 
 use heliograph_core::Error;
+use heliograph_core::app::PROGRAM;
 use heliograph_core::engine::http::{self as routes, Origin, Preflight};
 use heliograph_core::engine::settings::Settings;
 use worker::{
@@ -58,7 +59,7 @@ fn refuse(error: Error) -> Result<Response> {
 }
 
 async fn answer(mut request: Request, env: Env, head: Head, settings: &Settings) -> Result<Response> {
-    let matched = match routes::preflight(&head.method, &head.path, &head.headers, settings) {
+    let matched = match routes::preflight(&PROGRAM, &head.method, &head.path, &head.headers, settings) {
         Preflight::Answer(response) => {
             shell::discard(&mut request).await;
             return shell::response(*response);

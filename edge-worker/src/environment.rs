@@ -12,6 +12,7 @@
 use std::cell::OnceCell;
 use std::sync::Arc;
 
+use heliograph_core::app::PROGRAM;
 use heliograph_core::crypto::Secret;
 use heliograph_core::crypto::sealing::{KeyRing, MasterKey};
 use heliograph_core::engine::actor::{Call, decode};
@@ -57,7 +58,7 @@ pub async fn started(env: &Env) -> Result<Arc<Environment>> {
     let call = Call::operation(deployment::actor().name, &start)?;
     let reply = errand::call(env, &call).await.map_err(|error| refused(error.to_string()))?;
     let identity: deployment::Identity = decode(&reply)?;
-    let mut environment = Environment::new(Settings::clone(&settings), secrets, identity.id);
+    let mut environment = Environment::new(&PROGRAM, Settings::clone(&settings), secrets, identity.id);
     environment.shares_reads = true;
     Ok(STARTED.with(|cell| cell.get_or_init(|| Arc::new(environment)).clone()))
 }

@@ -5,6 +5,7 @@ use std::cell::OnceCell;
 use std::rc::Rc;
 
 use heliograph_core::Error;
+use heliograph_core::app::PROGRAM;
 use heliograph_core::engine::actor::{ActorId, Call, Delivery, Kind, decode};
 use heliograph_core::engine::http::{self as routes, Preflight};
 use heliograph_core::engine::runtime;
@@ -151,7 +152,7 @@ async fn client(space: &Rc<Space>, mut request: Request) -> Result<Response> {
     };
     let head = shell::head(&request)?;
     let route = format!("{} {}", head.method, head.path);
-    let response = match routes::preflight(&head.method, &head.path, &head.headers, &environment.settings) {
+    let response = match routes::preflight(&PROGRAM, &head.method, &head.path, &head.headers, &environment.settings) {
         // The Worker looked at the head before.
         Preflight::Answer(response) => *response,
         Preflight::Read(matched) => {

@@ -7,6 +7,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
+use heliograph_core::app::PROGRAM;
 use heliograph_core::engine::actor::host::{self, Due, Outcome};
 use heliograph_core::engine::actor::{ActorId, Call, Delivery, Memo, Receipt, View};
 use heliograph_core::engine::kv::Batch;
@@ -67,7 +68,7 @@ impl Space {
 
     pub fn answer(&self, call: &Call) -> Result<Vec<u8>> {
         let settings = environment::settings(&self.env)?;
-        let view = View::new(&self.actor, &self.sqlite, clock::now(), &settings).remembering(&self.memo);
+        let view = View::new(&PROGRAM, &self.actor, &self.sqlite, clock::now(), &settings).remembering(&self.memo);
         host::answer(&view, call)
     }
 
@@ -90,8 +91,14 @@ impl Space {
     pub fn step<T>(self: &Rc<Self>, run: impl FnOnce(&host::Space<'_>) -> Outcome<T>) -> Result<(Result<T>, bool)> {
         let settings = environment::settings(&self.env)?;
         let now = clock::now();
-        let space =
-            host::Space { actor: &self.actor, rows: &self.sqlite, now, seed: clock::random(), settings: &settings };
+        let space = host::Space {
+            program: &PROGRAM,
+            actor: &self.actor,
+            rows: &self.sqlite,
+            now,
+            seed: clock::random(),
+            settings: &settings,
+        };
         let outcome = run(&space);
         self.commit(&outcome.batch)?;
         let busy = match outcome.due {
@@ -192,6 +199,6 @@ impl Space {
     /// What the rows look like now.
     pub fn with_view<T>(&self, read: impl FnOnce(&View<'_>) -> Result<T>) -> Result<T> {
         let settings = environment::settings(&self.env).map_err(|error| Error::internal(error.to_string()))?;
-        read(&View::new(&self.actor, &self.sqlite, clock::now(), &settings))
+        read(&View::new(&PROGRAM, &self.actor, &self.sqlite, clock::now(), &settings))
     }
 }

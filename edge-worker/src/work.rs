@@ -12,12 +12,14 @@ use std::time::Duration;
 use futures_channel::oneshot;
 use futures_util::future::{self, Either};
 use futures_util::stream::{FuturesUnordered, StreamExt};
+use heliograph_core::app::PROGRAM;
 use heliograph_core::engine::actor::{ActorId, Delivery, decode, host};
 use heliograph_core::engine::documents::{self, Document};
 use heliograph_core::engine::kv::{Batch, Direction, Range, Read};
 use heliograph_core::engine::runtime::BoxFuture;
 use heliograph_core::engine::time::SECOND;
 use heliograph_core::relay::agent::usage;
+use heliograph_core::relay::agent::usage::Usage;
 use heliograph_core::{Error, Result, Timestamp, engine::runtime, engine::small_sort};
 
 use crate::kv_documents::Documents;
@@ -326,7 +328,8 @@ async fn store(space: Rc<Space>, document: Document) {
 }
 
 async fn store_again(space: Rc<Space>, key: String) {
-    let rendered = documents::render_call(&key).and_then(|call| space.answer(&call)).and_then(|bytes| decode(&bytes));
+    let rendered =
+        documents::render_call(&PROGRAM, &key).and_then(|call| space.answer(&call)).and_then(|bytes| decode(&bytes));
     match rendered {
         Ok(document) => store(space, document).await,
         Err(error) => {
@@ -368,7 +371,7 @@ pub fn reach_out(space: &Rc<Space>, key: String) {
     space.work.reached.set(reached + 1);
     let home = space.clone();
     space.state.wait_until(async move {
-        let made = match runtime::asks_a_stranger(&key) {
+        let made = match runtime::asks_a_stranger(&PROGRAM, &key) {
             true => errand::reach(&home.env, home.actor(), &key).await,
             false => reach_out_here(&home, &key).await,
         };
@@ -389,7 +392,7 @@ pub fn usage_changed(space: &Space) {
     if space.work.usage.get().is_some() {
         return;
     }
-    let pending = environment::present().map(|environment| environment.usage.pending(&space.actor().name));
+    let pending = environment::present().map(|environment| Usage::of(environment).pending(&space.actor().name));
     if pending.is_some_and(|pending| pending != usage::Since::default()) {
         let due = clock::now().plus(USAGE_PERIOD);
         space.work.usage.set(Some(due));

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures_util::stream;
+use heliograph_core::app::PROGRAM;
 use heliograph_core::crypto::sealing::KeyId;
 use heliograph_core::engine::actor::{ActorId, Kind, Query, View, outbox_summary};
 use heliograph_core::engine::kv::{Range, Read};
@@ -126,7 +127,7 @@ fn info(store: &Store, settings: &Settings, current: KeyId) -> Result<FileInfo> 
                 let actor = store::actor_of(key.value()).ok_or_else(|| Error::internal("a row of no actor"))?;
                 let prefix = store::prefix(&actor);
                 let rows: &dyn Read = &Rows::new(&table, &prefix);
-                let view = View::new(&actor, rows, clock::now(), settings);
+                let view = View::new(&PROGRAM, &actor, rows, clock::now(), settings);
                 let outbox = outbox_summary(&view)?;
                 let sealed = match actor.kind {
                     Kind::Agent => CountSealed { current }.run(&view)?,

@@ -6,6 +6,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use fnv::FnvBuildHasher;
+use heliograph_core::app::PROGRAM;
 use heliograph_core::engine::actor::{ActorId, Call, Memo, View, host};
 use heliograph_core::engine::apart::Asker;
 use heliograph_core::engine::documents::Document;
@@ -74,7 +75,7 @@ pub fn answer(store: &Store, settings: &Settings, memo: &Memo, call: &Call) -> R
     let run = || {
         store.read_actor(&call.actor, |rows| {
             let rows: &dyn Read = rows;
-            host::answer(&View::new(&call.actor, rows, clock::now(), settings).remembering(memo), call)
+            host::answer(&View::new(&PROGRAM, &call.actor, rows, clock::now(), settings).remembering(memo), call)
         })
     };
     catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| {
@@ -97,7 +98,10 @@ impl Runtime for Native {
     fn remembered(&self, call: &Call) -> Option<Vec<u8>> {
         let settings = &self.environment.settings;
         let look = |rows: &dyn Read| {
-            host::remembered(&View::new(&call.actor, rows, clock::now(), settings).remembering(&self.memo), call)
+            host::remembered(
+                &View::new(&PROGRAM, &call.actor, rows, clock::now(), settings).remembering(&self.memo),
+                call,
+            )
         };
         self.store.read_actor(&call.actor, |rows| Ok(look(rows))).ok().flatten()
     }

@@ -10,6 +10,7 @@ use axum::extract::ws::WebSocketUpgrade;
 use bytes::{Bytes, BytesMut};
 use futures_util::future::Either;
 use futures_util::{FutureExt, StreamExt};
+use heliograph_core::app::PROGRAM;
 use heliograph_core::engine::http::{self as routes, Body, Matched, Origin, Preflight, Request, Response};
 use heliograph_core::engine::runtime::{BoxFuture, Runtime};
 use heliograph_core::engine::settings::Settings;
@@ -108,7 +109,7 @@ fn handle(
     } else if websocket::is_upgrade(&head) {
         return Either::Left(Box::pin(upgrade(shell.native.clone(), head)));
     } else {
-        match routes::preflight(&head.method, head.uri.path(), &head.headers, settings) {
+        match routes::preflight(&PROGRAM, &head.method, head.uri.path(), &head.headers, settings) {
             Preflight::Answer(response) => {
                 discard(body, &head.headers);
                 Box::pin(std::future::ready(*response))

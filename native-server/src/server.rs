@@ -4,10 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use heliograph_core::app::PROGRAM;
 use heliograph_core::engine::deployment::{self, Start};
 use heliograph_core::engine::runtime::Environment;
 use heliograph_core::engine::secrets::Secrets;
 use heliograph_core::engine::settings::Settings;
+use heliograph_core::intelligence::incidents::search::Shared;
 use heliograph_core::intelligence::incidents::search::vectors::Vectors;
 use heliograph_core::relay::agent::usage;
 use heliograph_core::{engine::actor, engine::actor::Call};
@@ -78,8 +80,8 @@ impl Deployment {
         let identity: deployment::Identity = actor::decode(&reply).map_err(|error| error.to_string())?;
 
         let vectors = vectors(&settings)?;
-        let mut environment = Environment::new(settings, secrets, identity.id);
-        environment.search.vectors = vectors;
+        let environment = Environment::new(&PROGRAM, settings, secrets, identity.id);
+        environment.share(Shared::with(vectors));
         let pool = Pool::start(&environment.settings, &Handle::current())
             .map_err(|error| format!("cannot start the threads that compute: {error}"))?;
         let native = Arc::new(Native::new(store, writer, environment, documents, streams, pool));

@@ -9,6 +9,7 @@ use common::{Bench, add, failing_add, until};
 use heliograph::clock;
 use heliograph::testing::folder;
 use heliograph_core::ErrorCode;
+use heliograph_core::app::PROGRAM;
 use heliograph_core::engine::actor::View;
 use heliograph_core::engine::actor::host::probe::{Forward, Later, Panic, PanicLater};
 use heliograph_core::engine::actor::{ActorId, Call, Kind, outbox_summary};
@@ -116,7 +117,7 @@ async fn effects_left_in_the_outbox_arrive_after_a_stop_at_once_exactly_once() {
     let actor = ActorId::new(Kind::Deployment, "a");
     let left = bench
         .store
-        .read_actor(&actor, |rows| outbox_summary(&View::new(&actor, rows, clock::now(), &bench.settings)))
+        .read_actor(&actor, |rows| outbox_summary(&View::new(&PROGRAM, &actor, rows, clock::now(), &bench.settings)))
         .unwrap();
     assert_eq!((left.waiting, left.parked), (0, 0));
 }

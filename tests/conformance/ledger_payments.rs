@@ -365,7 +365,7 @@ fn manifest_lists_the_routes_in_their_order(suite: &Suite) {
     );
     // The core routes first, then our own. The page of clients for private sessions is no endpoint of the ledger.
     let listed_ones = |path: &str| path.starts_with("/v1/pay/") && path != "/v1/pay/private-session/config";
-    let ours = || heliograph_core::engine::http::routes().filter(|route| listed_ones(route.path));
+    let ours = || heliograph_core::app::PROGRAM.routes().filter(|route| listed_ones(route.path));
     let all = ours().count();
     assert_eq!((listed.len(), listed.iter().collect::<BTreeSet<_>>().len()), (all, all));
     let core = |path: &str| ours().any(|route| route.path == path && !route.extension);

@@ -3,7 +3,9 @@
 
 use std::time::{Duration, Instant};
 
-use heliograph_core::engine::http::{Auth, BodyKind, Route, openapi, routes};
+use heliograph_core::app::PROGRAM;
+use heliograph_core::app::openapi;
+use heliograph_core::engine::http::{Auth, BodyKind, Route};
 use heliograph_tests::client::{Answer, Client};
 use heliograph_tests::relay::{Agent, letter, unique};
 use heliograph_tests::target::ADMIN_KEY;
@@ -114,7 +116,7 @@ fn parameters(route: &Route) -> impl Iterator<Item = &'static str> {
 }
 
 fn json_routes() -> impl Iterator<Item = &'static Route> {
-    routes().filter(|route| route.body == BodyKind::Json)
+    PROGRAM.routes().filter(|route| route.body == BodyKind::Json)
 }
 
 /// The schema of a route's request body, references followed.
@@ -419,7 +421,7 @@ fn odd_values() -> Vec<String> {
 }
 
 fn bad_percent_encoding_in_paths_breaks_nothing(suite: &Suite) {
-    for route in routes() {
+    for route in PROGRAM.routes() {
         let probe = Probe::new(suite, route);
         let body: &[u8] = if route.body == BodyKind::None { b"" } else { b"{}" };
         for name in parameters(route) {
@@ -434,7 +436,7 @@ fn bad_percent_encoding_in_paths_breaks_nothing(suite: &Suite) {
 }
 
 fn bad_queries_break_nothing(suite: &Suite) {
-    for route in routes().filter(|route| route.method == Method::GET) {
+    for route in PROGRAM.routes().filter(|route| route.method == Method::GET) {
         let probe = Probe::new(suite, route);
         let get = |query: &str| drop(probe.send(&format!("{}?{query}", probe.path), None, b""));
         for param in route.params {
@@ -454,7 +456,7 @@ fn bad_queries_break_nothing(suite: &Suite) {
 fn headers_full_of_rubbish_break_nothing(suite: &Suite) {
     let long = "k".repeat(5_000);
     let headers = ["x-agent-key", "x-api-key", "x-admin-key", "last-event-id", "idempotency-key", "if-none-match"];
-    for route in routes() {
+    for route in PROGRAM.routes() {
         let probe = Probe::new(suite, route);
         let body: &[u8] = if route.body == BodyKind::None { b"" } else { b"{}" };
         for name in headers {

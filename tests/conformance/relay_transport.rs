@@ -1,7 +1,8 @@
 //! What every endpoint of the relay shares: absent and null, large limits, words that win over parameters.
 
+use heliograph_core::app::PROGRAM;
 use heliograph_core::crypto::client::Options;
-use heliograph_core::engine::http::{Auth, BodyKind, Route, routes};
+use heliograph_core::engine::http::{Auth, BodyKind, Route};
 use heliograph_tests::client::{Answer, Client};
 use heliograph_tests::relay::{Agent, SdkAgent, letter, text, unique};
 use serde_json::{Value, json};
@@ -179,7 +180,7 @@ fn relay_1_5_fixed_segments_win_over_parameters(suite: &Suite) {
 
 fn of_the_relay() -> impl Iterator<Item = &'static Route> {
     let ours = |route: &&Route| route.path.starts_with("/v1/agent/") || route.path.starts_with("/v1/relay/");
-    routes().filter(ours).filter(|route| !route.path.ends_with("/sse"))
+    PROGRAM.routes().filter(ours).filter(|route| !route.path.ends_with("/sse"))
 }
 
 /// Status, code and message of an answer, where it is an error.

@@ -4,7 +4,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use heliograph_core::engine::http::{Auth, Route, routes};
+use heliograph_core::app::PROGRAM;
+use heliograph_core::engine::http::{Auth, Route};
 
 use crate::simulation::Dice;
 
@@ -272,7 +273,8 @@ fn is_public(route: &Route) -> bool {
 pub fn unasked() -> Vec<String> {
     let asked = |name: &str| QUESTIONS.iter().any(|question| question.route == name);
     let apart = |name: &str| APART.iter().any(|(other, _)| *other == name);
-    let names = routes().filter(|route| is_public(route)).map(|route| format!("{} {}", route.method, route.path));
+    let names =
+        PROGRAM.routes().filter(|route| is_public(route)).map(|route| format!("{} {}", route.method, route.path));
     names.filter(|name| !asked(name) && !apart(name)).collect()
 }
 
@@ -284,7 +286,8 @@ mod tests {
     #[test]
     fn every_public_endpoint_is_asked_under_load() {
         assert_eq!(unasked(), Vec::<String>::new());
-        let known: BTreeSet<String> = routes().map(|route| format!("{} {}", route.method, route.path)).collect();
+        let known: BTreeSet<String> =
+            PROGRAM.routes().map(|route| format!("{} {}", route.method, route.path)).collect();
         let named = QUESTIONS.iter().map(|question| question.route).chain(APART.iter().map(|(route, _)| *route));
         for route in named {
             assert!(known.contains(route), "{route} is no route");

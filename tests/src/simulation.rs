@@ -11,6 +11,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bytes::Bytes;
+use heliograph_core::app::PROGRAM;
 use heliograph_core::crypto::Secret;
 use heliograph_core::crypto::sealing::{KeyRing, MasterKey};
 use heliograph_core::engine::actor::host::{self, Due, Outcome, Space, Work};
@@ -157,7 +158,7 @@ impl Simulation {
         };
         Arc::new(Simulation {
             state: Mutex::new(state),
-            environment: Environment::new(chosen, Secrets::new(ring, String::new()), DEPLOYMENT.to_owned()),
+            environment: Environment::new(&PROGRAM, chosen, Secrets::new(ring, String::new()), DEPLOYMENT.to_owned()),
         })
     }
 
@@ -255,7 +256,7 @@ impl State {
         let fails = self.dice.chance(self.weather.failed_write);
         let how = if self.dice.chance(50) { How::Lost } else { How::Unacknowledged };
         let store = self.stores.entry(actor.clone()).or_insert_with(|| FaultyStore::new(MemoryStore::default()));
-        let space = Space { actor, rows: &*store, now: self.now, seed, settings };
+        let space = Space { program: &PROGRAM, actor, rows: &*store, now: self.now, seed, settings };
         let outcome = body(&space);
         if !outcome.batch.is_empty() {
             if fails {
@@ -405,7 +406,7 @@ impl Runtime for Simulation {
                 Some(store) => store,
                 None => &empty,
             };
-            host::answer(&View::new(&call.actor, rows, state.now, &self.environment.settings), &call)
+            host::answer(&View::new(&PROGRAM, &call.actor, rows, state.now, &self.environment.settings), &call)
         })
     }
 

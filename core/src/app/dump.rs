@@ -16,6 +16,7 @@ use crate::crypto::encoding::{decode_base64, encode_base64, encode_hex};
 use crate::engine::actor::rows::{self, Page, ReadRows};
 use crate::engine::actor::{ActorId, Call, Kind, decode, encode, schema};
 use crate::engine::deployment::{self, WhoAmI};
+use crate::engine::http::LARGEST_BODY;
 use crate::engine::http::{Cx, Param, Response, Route, handler};
 use crate::engine::kv::Pair;
 use crate::engine::roster::{self, Enrol, Listed};
@@ -30,7 +31,7 @@ const ACTORS: usize = 32;
 /// Bytes of rows after which an answer takes no further actor.
 const BYTES: usize = 1 << 20;
 /// Most bytes of one request of a load.
-pub const MAX_LOAD: usize = 8 << 20;
+pub const MAX_LOAD: usize = LARGEST_BODY;
 /// Actors of a load that are written at once, so that they share commits.
 const AT_ONCE: usize = 32;
 /// Kinds whose actors come from use; a deployment without them is empty.

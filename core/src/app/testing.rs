@@ -16,6 +16,7 @@ use futures_util::stream::Stream;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 
+use super::PROGRAM;
 use crate::crypto::Secret;
 use crate::crypto::sealing::{KeyRing, MasterKey};
 use crate::engine::actor::host::{self, Outcome, Space, Work};
@@ -26,98 +27,11 @@ use crate::engine::kv::{Batch, MemoryStore, Store};
 use crate::engine::runtime::{self, Archive, BoxFuture, ByteStream, Environment, Runtime};
 use crate::engine::secrets::Secrets;
 use crate::engine::settings::Settings;
+use crate::engine::testing::START;
 use crate::engine::web::Incoming;
 use crate::engine::web::Outgoing;
-use crate::intelligence::country;
-use crate::intelligence::incidents::{Draft, IncidentType, Severity, Status, Unknown};
-use crate::intelligence::world::TargetSummary;
 use crate::relay::agent::stream::{Emission, Hub, Open, StreamId};
 use crate::{Error, Result, Timestamp};
-
-/// 2026-01-01T00:00:00Z
-pub const START: Timestamp = Timestamp::from_seconds(1_767_225_600);
-
-/// Numbers that look random and are the same in every run (a linear congruential generator, Knuth's MMIX).
-pub struct Dice(pub u64);
-
-impl Dice {
-    fn roll(&mut self) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        self.0 >> 33
-    }
-
-    /// From 0 to `n` - 1.
-    pub fn below(&mut self, n: u64) -> u64 {
-        self.roll() % n
-    }
-
-    /// From 0 to under 1.
-    pub fn share(&mut self) -> f64 {
-        self.roll() as f64 / (1_u64 << 31) as f64
-    }
-
-    pub fn shuffle<T>(&mut self, items: &mut [T]) {
-        for at in (1..items.len()).rev() {
-            items.swap(at, self.below(at as u64 + 1) as usize);
-        }
-    }
-}
-
-/// A target that works in a country, as the country reports it.
-pub fn accessible(target: &str) -> TargetSummary {
-    TargetSummary {
-        target: target.to_owned(),
-        state: country::State::Accessible,
-        basis: "measured".to_owned(),
-        confidence: 0.9,
-        evidence: 9,
-        counted: 9,
-        of_week: 9,
-        blocked_weight: 0.0,
-        networks_blocked: 0,
-        networks_tested: 1,
-        methods: Vec::new(),
-        technique: None,
-        networks: Vec::new(),
-        last_checked: Timestamp(0),
-        failure_rate: None,
-        sources: Vec::new(),
-        details: Vec::new(),
-    }
-}
-
-/// An active incident of one subject since a time, as a country reports it; a test changes what it is about.
-pub fn incident(subject: &str, start: Timestamp) -> Draft {
-    Draft {
-        subject: subject.into(),
-        kind: IncidentType::Censorship,
-        severity: Severity::High,
-        status: Status::Active,
-        confidence: 0.8,
-        start,
-        end: None,
-        services: vec![subject.into()],
-        domains: Vec::new(),
-        networks: Vec::new(),
-        networks_tested: 3,
-        weight: 0.4,
-        methods: vec!["dns-poison".into()],
-        areas: Vec::new(),
-        occasion: None,
-        pattern: None,
-        schedule: None,
-        sources: vec!["ooni".into()],
-        measurements: 40,
-        anomaly_rate: 0.5,
-        evidence: Vec::new(),
-        evidence_ids: Vec::new(),
-        evidence_total: 0,
-        licence: "CC-BY-4.0".into(),
-        unknown: Unknown::NOTHING,
-        declared: None,
-        resolved: None,
-    }
-}
 
 /// The deployment.
 pub struct TestRuntime {
@@ -215,7 +129,8 @@ impl TestRuntime {
         let call = Call::operation(deployment::actor().name, &start).unwrap();
         let reply = state.call(&values, &call).unwrap();
         let identity: deployment::Identity = crate::engine::actor::decode(&reply).unwrap();
-        let environment = Environment { shares_reads, ..Environment::new(values, secrets, identity.id) };
+        let mut environment = Environment::new(&PROGRAM, values, secrets, identity.id);
+        environment.shares_reads = shares_reads;
         Arc::new_cyclic(|own| TestRuntime {
             environment,
             number,
@@ -337,7 +252,7 @@ impl State {
         self.random.fill_bytes(&mut seed);
         let empty = MemoryStore::default();
         let rows = self.spaces.get(actor).unwrap_or(&empty);
-        let outcome = run(&Space { actor, rows, now: self.now, seed, settings });
+        let outcome = run(&Space { program: &PROGRAM, actor, rows, now: self.now, seed, settings });
         // As on the edge: an actor that was only read leaves nothing behind.
         if !outcome.batch.is_empty() {
             self.spaces.entry(actor.clone()).or_default().apply(outcome.batch)?;
@@ -410,7 +325,7 @@ impl State {
         let actor = ActorId::new(Kind::Agent, agent);
         let empty = MemoryStore::default();
         let rows = self.spaces.get(&actor).unwrap_or(&empty);
-        let view = View::new(&actor, rows, self.now, settings);
+        let view = View::new(&PROGRAM, &actor, rows, self.now, settings);
         let listeners = self.hubs.get_mut(agent)?;
         let waiting = std::cell::RefCell::new(&mut listeners.waiting);
         let mut ready = |id| waiting.borrow().get(&id).is_some_and(VecDeque::is_empty);
@@ -481,7 +396,8 @@ impl Runtime for TestRuntime {
         state.calls.push((call.actor.clone(), call.name.clone()));
         let empty = MemoryStore::default();
         let rows = state.spaces.get(&call.actor).unwrap_or(&empty);
-        let view = View::new(&call.actor, rows, state.now, &self.environment.settings).remembering(&self.memo);
+        let view =
+            View::new(&PROGRAM, &call.actor, rows, state.now, &self.environment.settings).remembering(&self.memo);
         let reply = state.check().and_then(|()| host::answer(&view, &call));
         Box::pin(std::future::ready(reply))
     }
@@ -490,7 +406,8 @@ impl Runtime for TestRuntime {
         let state = self.state();
         let empty = MemoryStore::default();
         let rows = state.spaces.get(&call.actor).unwrap_or(&empty);
-        let view = View::new(&call.actor, rows, state.now, &self.environment.settings).remembering(&self.memo);
+        let view =
+            View::new(&PROGRAM, &call.actor, rows, state.now, &self.environment.settings).remembering(&self.memo);
         host::remembered(&view, call)
     }
 

@@ -186,8 +186,7 @@ fn recorded_signatures_of_pynacl_are_byte_identical() {
         check(alice, signed.as_bytes(), base64(message, "signature"));
     }
     for routed in vectors["routed"].as_array().unwrap() {
-        let signed =
-            crate::relay::federation::wire::envelope(from, to, text(routed, "nonce"), text(routed, "ciphertext"));
+        let signed = envelope::routed(from, to, text(routed, "nonce"), text(routed, "ciphertext"));
         assert_eq!(signed, text(routed, "signed"));
         check(alice, signed.as_bytes(), base64(routed, "signature"));
     }

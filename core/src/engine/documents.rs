@@ -15,6 +15,7 @@ use sha2::{Digest, Sha256};
 use crate::engine::actor::{ActorId, Call, Entry, Kind, Query, Turn, View, decode, encode, query};
 use crate::engine::http::Ready;
 use crate::engine::kv::{Direction, Key, Read, Row, Table};
+use crate::engine::program::Program;
 use crate::engine::time::SECOND;
 use crate::{Error, Result, Timestamp};
 
@@ -115,23 +116,6 @@ pub struct Family {
     pub render: fn(&View<'_>, &str) -> Result<Rendered>,
 }
 
-/// Every family of documents.
-pub const FAMILIES: &[&[Family]] = &[
-    crate::intelligence::world::FAMILIES,
-    crate::intelligence::country::FAMILIES,
-    crate::intelligence::analytics::FAMILIES,
-    crate::intelligence::analytics::DUMPS,
-    crate::intelligence::incidents::FAMILIES,
-    crate::intelligence::incidents::topics::FAMILIES,
-    crate::intelligence::anomaly::FAMILIES,
-    crate::relay::directory::leaderboard::FAMILIES,
-    crate::relay::directory::stats::FAMILIES,
-    crate::intelligence::alert::desk::FAMILIES,
-    crate::intelligence::probe::status::FAMILIES,
-    #[cfg(any(test, feature = "conformance"))]
-    probe::FAMILIES,
-];
-
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct Published {
     at: Timestamp,
@@ -145,10 +129,9 @@ const STATE: Table<(String,), Published> = Table::new(8);
 const BY_DUE: Table<(Timestamp, String), ()> = Table::new(9);
 
 /// The family and the remaining name of a key.
-pub fn family(key: &str) -> Result<(&'static Family, &str)> {
-    FAMILIES
-        .iter()
-        .flat_map(|list| list.iter())
+pub fn family<'k>(program: &Program, key: &'k str) -> Result<(&'static Family, &'k str)> {
+    program
+        .families()
         .find_map(|family| {
             let rest = key.strip_prefix(family.prefix)?;
             (family.prefix.ends_with('/') != rest.is_empty()).then_some((family, rest))
@@ -157,8 +140,8 @@ pub fn family(key: &str) -> Result<(&'static Family, &str)> {
 }
 
 /// The actor that publishes a document.
-pub fn owner(key: &str) -> Result<ActorId> {
-    let (family, rest) = family(key)?;
+pub fn owner(program: &Program, key: &str) -> Result<ActorId> {
+    let (family, rest) = family(program, key)?;
     Ok(match family.owner {
         Kind::Country => ActorId::new(Kind::Country, rest),
         kind => ActorId::sole(kind),
@@ -166,7 +149,7 @@ pub fn owner(key: &str) -> Result<ActorId> {
 }
 
 pub(crate) fn mark(turn: &mut Turn<'_>, key: &str) -> Result<()> {
-    family(key)?;
+    family(turn.program, key)?;
     let mut state = STATE.get(turn, &(key.to_owned(),))?.unwrap_or_default();
     if state.due.is_some() {
         return Ok(());
@@ -186,7 +169,7 @@ pub(crate) fn publish_again(turn: &mut Turn<'_>, row: &[u8]) -> Result<()> {
         return Ok(());
     }
     let Some((key,)) = row.get(1..).and_then(<(String,)>::read_key) else { return Ok(()) };
-    match family(&key) {
+    match family(turn.program, &key) {
         Ok(_) => mark(turn, &key),
         Err(_) => Ok(()),
     }
@@ -212,7 +195,7 @@ pub(crate) fn publish(turn: &mut Turn<'_>, key: &str) -> Result<Option<Document>
 }
 
 fn render(view: &View<'_>, key: &str, generation: u64) -> Result<Document> {
-    let (family, rest) = family(key)?;
+    let (family, rest) = family(view.program, key)?;
     let mut rendered = (family.render)(view, rest)?;
     if rendered.content_type == JSON {
         say_generation(&mut rendered.body, generation);
@@ -315,7 +298,7 @@ fn basis(view: &View<'_>, key: &str) -> Result<Option<Basis>> {
 /// one period get one body and one tag, so that `If-None-Match` works on documents that nothing has published yet.
 fn as_of(view: &View<'_>, key: &str) -> Result<(u64, Timestamp)> {
     let generation = STATE.get(view, &(key.to_owned(),))?.map_or(0, |state| state.generation);
-    let period = i64::from(family(key)?.0.max_age.max(1)) * SECOND;
+    let period = i64::from(family(view.program, key)?.0.max_age.max(1)) * SECOND;
     Ok((generation, Timestamp(view.now.0 - view.now.0.rem_euclid(period))))
 }
 
@@ -341,7 +324,7 @@ macro_rules! render_queries {
                 decode(&rendered(view, &self.key)?)
             }
         })+
-        pub const ENTRIES: &[Entry] = &[$(query::<Render<$number>>(),)+];
+        pub const ENTRIES: &[Entry] = &[$(query::<Render<$number>>().keeping(remembered),)+];
     };
 }
 
@@ -357,8 +340,12 @@ render_queries! {
 }
 
 /// The call that renders `key` at its owner.
-pub fn render_call(key: &str) -> Result<Call> {
-    Ok(Call { actor: owner(key)?, name: RENDER.to_owned(), arguments: encode(&Render::<0> { key: key.to_owned() })? })
+pub fn render_call(program: &Program, key: &str) -> Result<Call> {
+    Ok(Call {
+        actor: owner(program, key)?,
+        name: RENDER.to_owned(),
+        arguments: encode(&Render::<0> { key: key.to_owned() })?,
+    })
 }
 
 /// A document for tests of runtimes.

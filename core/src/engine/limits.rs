@@ -5,10 +5,55 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Timestamp;
 use crate::engine::time::SECOND;
+
+/// What a key may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Tier {
+    /// The shared demo key.
+    Demo,
+    Research,
+    Enterprise,
+    /// For measuring: no limit in practice.
+    Bench,
+}
+
+impl Tier {
+    pub const ALL: [Tier; 4] = [Tier::Demo, Tier::Research, Tier::Enterprise, Tier::Bench];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Tier::Demo => "demo",
+            Tier::Research => "research",
+            Tier::Enterprise => "enterprise",
+            Tier::Bench => "bench",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Tier> {
+        Tier::ALL.into_iter().find(|tier| tier.as_str() == text)
+    }
+
+    /// Requests a key of this tier may make (enterprise and bench are our choice).
+    pub const fn rate(self) -> Rate {
+        match self {
+            Tier::Demo => Rate::per_minute(100).burst(20),
+            Tier::Research => Rate::per_minute(1_000).burst(100),
+            Tier::Enterprise => Rate::per_minute(10_000).burst(1_000),
+            Tier::Bench => Rate::per_minute(60_000_000).burst(1_000_000),
+        }
+    }
+
+    /// Whether answers may carry the per-network breakdown.
+    pub const fn sees_networks(self) -> bool {
+        !matches!(self, Tier::Demo)
+    }
+}
 
 /// A rate with its burst. The bucket holds `burst` tokens and gains `amount` of them evenly over `minutes`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

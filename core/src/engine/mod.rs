@@ -14,11 +14,13 @@
 //! | [`limits`] | budgets of callers |
 //! | [`moment`] | times as others write them |
 //! | [`number`] | numbers as answers show them |
+//! | [`program`] | what all features bring together, as the engine sees it |
 //! | [`roster`] | which actors there are |
 //! | [`runtime`] | what a request handler needs from outside |
 //! | [`secrets`] | keys and tokens |
 //! | [`settings`] | every setting |
 //! | [`small_sort`] | sorting and gathering without a copy of the algorithm per type |
+//! | [`stream`] | what a runtime is told of a receive stream |
 //! | [`time`] | moments and spans |
 //! | [`web`] | what asks other hosts, and what it must not ask |
 
@@ -34,10 +36,14 @@ pub mod kv;
 pub mod limits;
 pub mod moment;
 pub mod number;
+pub mod program;
 pub mod roster;
 pub mod runtime;
 pub mod secrets;
 pub mod settings;
 pub mod small_sort;
+pub mod stream;
+#[cfg(any(test, feature = "conformance"))]
+pub mod testing;
 pub mod time;
 pub mod web;

@@ -1,9 +1,10 @@
 //! What a request handler needs from outside.
 
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -18,9 +19,11 @@ use crate::engine::apart::{self, Asker};
 use crate::engine::documents::{self, Document};
 use crate::engine::http::{Proxies, Ready};
 use crate::engine::limits::Buckets;
+use crate::engine::program::Program;
 use crate::engine::settings::Settings;
+use crate::engine::stream::Open;
 use crate::engine::time::SECOND;
-use crate::{Result, Timestamp, ledger, relay::federation};
+use crate::{Error, Result, Timestamp};
 
 /// `Send` natively, nothing on wasm, where futures cannot have it.
 #[cfg(not(target_arch = "wasm32"))]
@@ -84,8 +87,8 @@ pub trait Runtime: MaybeSend + MaybeSync {
     /// The published document; `None` when none was published yet. May be up to a minute old on the edge.
     fn document<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Arc<Ready>>>>;
 
-    /// Opens a receive stream on an agent; see [`crate::relay::agent::stream`].
-    fn stream(&self, open: crate::relay::agent::stream::Open) -> BoxFuture<'_, Result<ByteStream>>;
+    /// Opens a receive stream on an agent.
+    fn stream(&self, open: Open) -> BoxFuture<'_, Result<ByteStream>>;
 
     fn sleep(&self, duration: Duration) -> BoxFuture<'_, ()>;
 
@@ -237,6 +240,7 @@ pub struct FileInfo {
 
 /// What stays the same from request to request.
 pub struct Environment {
+    pub program: &'static Program,
     pub settings: Settings,
     /// The settings for what a proxy passed on: public figures, where the operator chose none, in place of those of a
     /// server that only its own machine reaches (decision faucet-addresses).
@@ -245,30 +249,25 @@ pub struct Environment {
     pub proxies: Proxies,
     pub secrets: crate::engine::secrets::Secrets,
     pub buckets: Buckets,
-    /// Usage counters of agents that wait to be written; [`crate::relay::agent::usage::flush`] writes them.
-    pub usage: crate::relay::agent::usage::Usage,
-    /// Requests that wait for a message.
-    pub polls: crate::relay::agent::poll::Polls,
-    /// What happened with peers and waits to be written; written with `usage`.
-    pub relay: crate::relay::federation::Tallies,
-    /// The search index as decoded last, and vectors of words.
-    pub search: crate::intelligence::incidents::search::Shared,
-    /// What the ledger's routes refused before the ledger was asked, in this process.
-    pub refusals: crate::ledger::reason::Tally,
     /// Answers that took the asking of many actors or rows, kept for a publish interval;
     /// [`crate::engine::http::Cx::kept`].
     pub pages: crate::engine::actor::Memo,
-    /// Keys of who lately signed envelopes of the ledger.
-    pub signers: crate::ledger::keys::Signers,
     /// The deployment's id, made at first start.
     pub deployment: String,
     /// Whether replies that may be late are shared ([`late`]): a Worker's isolate does.
     pub shares_reads: bool,
+    /// What features keep for the life of the process, by type.
+    shared: RwLock<Vec<Arc<dyn Any + Send + Sync>>>,
 }
 
 impl Environment {
     /// The beginning of a process: full buckets, nothing counted.
-    pub fn new(settings: Settings, secrets: crate::engine::secrets::Secrets, deployment: String) -> Self {
+    pub fn new(
+        program: &'static Program,
+        settings: Settings,
+        secrets: crate::engine::secrets::Secrets,
+        deployment: String,
+    ) -> Self {
         let mut proxied = settings.clone();
         proxied.open_to_the_world();
         Environment {
@@ -276,17 +275,34 @@ impl Environment {
             settings,
             proxied,
             secrets,
+            program,
             buckets: Buckets::default(),
-            usage: Default::default(),
-            polls: Default::default(),
-            relay: Default::default(),
-            search: Default::default(),
-            refusals: Default::default(),
             pages: Default::default(),
-            signers: Default::default(),
             deployment,
             shares_reads: false,
+            shared: RwLock::default(),
         }
+    }
+
+    /// What a feature keeps for the life of the process: counters that wait to be written, what was decoded last. Made
+    /// when it is first asked for.
+    pub fn shared<T: Any + Default + Send + Sync>(&self) -> Arc<T> {
+        let find = |all: &[Arc<dyn Any + Send + Sync>]| all.iter().find_map(|one| one.clone().downcast().ok());
+        if let Some(known) = find(&self.shared.read().unwrap_or_else(PoisonError::into_inner)) {
+            return known;
+        }
+        let mut all = self.shared.write().unwrap_or_else(PoisonError::into_inner);
+        // Another thread may have been here meanwhile.
+        find(&all).unwrap_or_else(|| {
+            let made = Arc::new(T::default());
+            all.push(made.clone());
+            made
+        })
+    }
+
+    /// Has [`Environment::shared`] begin with this value.
+    pub fn share<T: Any + Send + Sync>(&self, value: T) {
+        self.shared.write().unwrap_or_else(PoisonError::into_inner).push(Arc::new(value));
     }
 }
 
@@ -384,25 +400,41 @@ pub async fn retry_unavailable<T, F: Future<Output = Result<T>>>(
     }
 }
 
-/// Makes the request to somebody else that an actor asked for under `key` ([`crate::engine::actor::Turn::reach_out`]),
-/// and records what came of it. An error means that nothing was recorded; the actor's timer asks again.
+/// What is done for an actor outside of its turn, once its changes are durable: it reaches out for it under a key.
+pub struct Errand {
+    /// The whole key, or its beginning up to and including `/`; empty for whatever has no other errand.
+    pub key: &'static str,
+    /// Whether it asks somebody else's server, who may take his time; else it asks only actors.
+    pub asks_a_stranger: bool,
+    /// Given the actor, and the key or what follows its beginning. Records what came of it; an error means that nothing
+    /// was recorded, and the actor's timer asks again.
+    pub run: RunErrand,
+}
+
+pub type RunErrand = for<'a> fn(Arc<dyn Runtime>, &'a ActorId, &'a str) -> BoxFuture<'a, Result<()>>;
+
+impl Errand {
+    pub(crate) fn fits(&self, key: &str) -> bool {
+        if self.key.is_empty() || self.key.ends_with('/') { key.starts_with(self.key) } else { key == self.key }
+    }
+
+    fn rest<'k>(&self, key: &'k str) -> &'k str {
+        if self.key.ends_with('/') { key.strip_prefix(self.key).unwrap_or(key) } else { key }
+    }
+}
+
+/// Does what an actor reached out for under `key` ([`crate::engine::actor::Turn::reach_out`]). An error means that
+/// nothing was recorded; the actor's timer asks again.
 pub async fn reach_out(rt: Arc<dyn Runtime>, actor: &ActorId, key: &str) -> Result<()> {
-    match key.split_once('/') {
-        Some((federation::queue::LANE, lane)) => Box::pin(federation::send::attempt(&*rt, actor, lane)).await,
-        Some((ledger::provider::HIRE, hire)) => Box::pin(ledger::provider::fulfil(rt, hire)).await,
-        Some((ledger::notify::NOTICE, notice)) => Box::pin(ledger::notify::write(&*rt, actor, notice)).await,
-        _ if key == ledger::segment::keep::WISH => Box::pin(ledger::segment::keep::run(&*rt)).await,
-        _ if key == ledger::start::WISH => Box::pin(ledger::start::run(&*rt)).await,
-        _ => Box::pin(crate::relay::webhook::attempt(&*rt, actor, key)).await,
+    match rt.environment().program.errand(key) {
+        Some(errand) => (errand.run)(rt.clone(), actor, errand.rest(key)).await,
+        None => Err(Error::internal(format!("nothing is done for {key}"))),
     }
 }
 
 /// Whether [`reach_out`] asks somebody else's server under this key, who may take his time; else it asks only actors.
-pub fn asks_a_stranger(key: &str) -> bool {
-    match key.split_once('/') {
-        Some((what, _)) => what == federation::queue::LANE,
-        None => key != ledger::start::WISH && key != ledger::segment::keep::WISH,
-    }
+pub fn asks_a_stranger(program: &Program, key: &str) -> bool {
+    program.errand(key).is_some_and(|errand| errand.asks_a_stranger)
 }
 
 /// A document as published, or rendered now by its owner when it never was.
@@ -410,7 +442,8 @@ pub async fn document(rt: &dyn Runtime, key: &str) -> Result<Arc<Ready>> {
     match rt.document(key).await? {
         Some(document) => Ok(document),
         None => {
-            let document: Document = decode(&computed(rt, documents::render_call(key)?).await?)?;
+            let document: Document =
+                decode(&computed(rt, documents::render_call(rt.environment().program, key)?).await?)?;
             Ok(Arc::new(document.into()))
         }
     }

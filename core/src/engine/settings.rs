@@ -7,12 +7,24 @@ use std::collections::BTreeSet;
 
 use http::HeaderName;
 
+use crate::crypto::encoding::decode_base64_array;
+use crate::crypto::signing;
+use crate::engine::http::LARGEST_BODY;
+use crate::engine::stream::PAGE_BYTES;
 use crate::engine::web::Networks;
-use crate::intelligence::fetch::Job;
-use crate::relay::agent::stream::PAGE_BYTES;
 
 /// A quarter of it, which one address has, takes the largest body of any route.
-const LEAST_BODY_BYTES: u64 = 4 * crate::app::dump::MAX_LOAD as u64;
+const LEAST_BODY_BYTES: u64 = 4 * LARGEST_BODY as u64;
+
+/// What `fetch_sources` may name. A closed list here, so that a misspelt name is refused where settings are read; the
+/// feature that fetches has a test that its sources are these.
+pub const FETCH_SOURCES: [&str; 3] = ["ooni-aggregation", "ooni-measurements", "ioda"];
+
+/// The roles that `ledger_admin_keys` may name; the ledger has a test that its roles are these.
+pub const ADMIN_ROLES: [&str; 4] = ["all", "grant", "freeze", "cap"];
+
+/// Most keys in `ledger_admin_keys`.
+pub const MAX_ADMIN_KEYS: usize = 100;
 
 /// One setting, for listings and documentation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -334,14 +346,14 @@ impl Settings {
         }
         // A name that is written wrongly would fetch nothing and say nothing.
         let mut jobs = self.fetch_sources.split(',').map(str::trim).filter(|name| !name.is_empty());
-        if let Some(name) = jobs.find(|name| Job::parse(name).is_none()) {
-            let known = Job::ALL.map(Job::as_str).join(", ");
+        if let Some(name) = jobs.find(|name| !FETCH_SOURCES.contains(name)) {
+            let known = FETCH_SOURCES.join(", ");
             return Err(format!("fetch_sources takes {known}, by comma, not {name:?}"));
         }
         if !matches!(self.ledger_reads.as_str(), "open" | "parties") {
             return Err("ledger_reads must be open or parties".to_owned());
         }
-        if crate::ledger::admin::parse_keys(&self.ledger_admin_keys).is_none() {
+        if self.admin_keys().is_none() {
             return Err("ledger_admin_keys must be base64 keys with roles, by comma: <base64>:all".to_owned());
         }
         if Networks::parse(&self.allow_outbound).is_none() {
@@ -357,6 +369,19 @@ impl Settings {
             return Err("fetch_since must be a day such as 2026-01-31".to_owned());
         }
         Ok(())
+    }
+
+    /// The public keys of `ledger_admin_keys`, each with the word of its role; `None` when the setting is of no such
+    /// form.
+    pub fn admin_keys(&self) -> Option<Vec<([u8; 32], &str)>> {
+        let parts = self.ledger_admin_keys.split(',').map(str::trim).filter(|part| !part.is_empty());
+        let keys = parts.map(|part| {
+            let (key, role) = part.split_once(':')?;
+            let key = decode_base64_array("key", key.trim()).ok()?;
+            signing::validate_signing_key("key", &key).ok()?;
+            ADMIN_ROLES.contains(&role.trim()).then_some((key, role.trim()))
+        });
+        keys.collect::<Option<Vec<_>>>().filter(|keys| keys.len() <= MAX_ADMIN_KEYS)
     }
 
     fn check_budgets(&self) -> Result<(), String> {

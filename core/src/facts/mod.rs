@@ -9,6 +9,7 @@
 //! | [`source`] | where data come from, and under which licence |
 //! | [`starter`] | the dated facts that ship inside the binary |
 //! | [`subject`] | what a question is about: a site, a service, a platform and its parts |
+//! | [`tracked`] | platforms that are judged as a whole |
 //! | [`verdict`] | rules, votes, verdicts: from observations to blocked / accessible / unknown |
 
 pub mod change;
@@ -18,4 +19,5 @@ pub mod reported;
 pub mod source;
 pub mod starter;
 pub mod subject;
+pub mod tracked;
 pub mod verdict;

@@ -36,4 +36,6 @@ pub mod probe;
 pub mod reference;
 pub mod risk;
 pub mod sentinel;
+#[cfg(any(test, feature = "conformance"))]
+pub mod testing;
 pub mod world;

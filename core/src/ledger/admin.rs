@@ -11,11 +11,11 @@ use super::log::{Note, What};
 use super::reason::{Reason, Ruled, ensure};
 use super::rows::{ADMIN_KEYS, AdminKey, KEYS, KeyRow, Micro, Name, Role, Signed, Space, id, parse_id};
 use super::sweep;
-use crate::crypto::encoding::{decode_base64_array, encode_base64, encode_hex};
+use crate::crypto::encoding::{encode_base64, encode_hex};
 use crate::crypto::hash::sha256;
-use crate::crypto::signing;
 use crate::engine::actor::{Kind, Operation, Query, Turn, View};
 use crate::engine::kv::Direction;
+use crate::engine::settings::{MAX_ADMIN_KEYS, Settings};
 use crate::engine::time::MINUTE;
 use crate::{Error, Result, Timestamp};
 
@@ -24,7 +24,7 @@ pub const MAX_WINDOW: i64 = 10 * MINUTE;
 /// Most recipients of an allowlist.
 const MAX_ALLOWED: usize = 100;
 /// Most admin keys, revoked ones too.
-const MAX_KEYS: usize = 100;
+const MAX_KEYS: usize = MAX_ADMIN_KEYS;
 
 /// What an operator wants done.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -222,15 +222,8 @@ fn all_keys(books: &Books<'_>) -> Result<Vec<AdminKey>> {
 }
 
 /// Keys with their roles out of the setting `ledger_admin_keys`; `None` when it is of no such form.
-pub fn parse_keys(text: &str) -> Option<Vec<([u8; 32], Role)>> {
-    let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
-    let keys = parts.map(|part| {
-        let (key, role) = part.split_once(':')?;
-        let key = decode_base64_array("key", key.trim()).ok()?;
-        signing::validate_signing_key("key", &key).ok()?;
-        Some((key, Role::parse(role.trim())?))
-    });
-    keys.collect::<Option<Vec<_>>>().filter(|keys| keys.len() <= MAX_KEYS)
+pub fn configured(settings: &Settings) -> Option<Vec<([u8; 32], Role)>> {
+    settings.admin_keys()?.into_iter().map(|(key, role)| Some((key, Role::parse(role)?))).collect()
 }
 
 /// Makes the keys of the settings the ones that are active, beside those that were added otherwise and without those

@@ -13,7 +13,7 @@
 
 use std::collections::HashMap;
 use std::hash::Hash;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
@@ -25,6 +25,7 @@ use super::{room, sweep};
 use crate::crypto::encoding::{did_bytes, parse_did};
 use crate::crypto::signing::PublicKey;
 use crate::engine::actor::{Kind, Operation, Query, Turn, View};
+use crate::engine::runtime::Environment;
 use crate::{Result, Timestamp};
 
 /// What is remembered of signers, so that a signature can be verified without asking the ledger first.
@@ -37,6 +38,11 @@ pub struct Signers {
 }
 
 impl Signers {
+    /// The one of this process.
+    pub fn of(environment: &Environment) -> Arc<Signers> {
+        environment.shared()
+    }
+
     pub fn get(&self, name: &Name) -> Option<KeyRow> {
         self.rows.get(name)
     }

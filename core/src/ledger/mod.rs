@@ -15,6 +15,7 @@
 //! | [`tally`], [`market`] | counts of each agent's past, questions about the market |
 //! | [`index`] | searches: an actor of its own, which the ledger tells of offers |
 //! | [`keys`] | whose key counts, as agents tell; wallets |
+//! | [`lent`] | what the word of agents is worth that pay escrows out |
 //! | [`sweep`] | what happens by time |
 //! | [`room`] | how full the store is, and what is refused first |
 //! | [`idempotency`] | the first answer again, for a repeat |
@@ -39,6 +40,7 @@ pub mod idempotency;
 pub mod index;
 pub mod json;
 pub mod keys;
+pub mod lent;
 pub mod listing;
 pub mod log;
 pub mod market;

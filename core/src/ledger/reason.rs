@@ -1,9 +1,12 @@
 //! Why the ledger refuses: the closed list of reason codes (decision reason-order).
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use crate::engine::kv::StoreError;
 use crate::engine::limits::Admission;
+use crate::engine::runtime::Environment;
 use crate::{Error, ErrorCode, Result};
 
 macro_rules! reasons {
@@ -122,6 +125,11 @@ impl Reason {
 pub struct Tally(std::sync::Mutex<std::collections::BTreeMap<Reason, u64>>);
 
 impl Tally {
+    /// The one of this process.
+    pub fn of(environment: &Environment) -> Arc<Tally> {
+        environment.shared()
+    }
+
     fn counts(&self) -> std::sync::MutexGuard<'_, std::collections::BTreeMap<Reason, u64>> {
         self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }

@@ -18,7 +18,7 @@ use super::{batch, escrow, hire, idempotency, listing, metrics, notify, provider
 use crate::crypto::encoding::{actor_id, parse_did};
 use crate::crypto::hash::sha256;
 use crate::engine::actor::{Kind, Operation, Query, Turn, View};
-use crate::relay::agent::trust;
+use crate::ledger::lent;
 use crate::relay::agent::waiting::Spoke;
 use crate::{Error, Result, Timestamp};
 
@@ -271,7 +271,7 @@ fn effects(turn: &mut Turn<'_>, envelope: &Envelope, answer: &Answer) -> Result<
 
 /// An escrow that its sender paid out speaks for the recipient (decision anchored-weight).
 fn paid(turn: &mut Turn<'_>, escrow: &Escrow) -> Result<()> {
-    trust::escrows::paid(turn, &escrow.from, &escrow.to, escrow.state, escrow.opened)
+    lent::paid(turn, &escrow.from, &escrow.to, escrow.state, escrow.opened)
 }
 
 fn decide(books: &mut Books<'_>, by: &Submission<'_>, envelope: &Envelope, claimant: &Claimant) -> Result<Answer> {

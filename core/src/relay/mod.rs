@@ -2,6 +2,7 @@
 //!
 //! | Module | What |
 //! |---|---|
+//! | [`above`] | what the relay needs of the features above it |
 //! | [`agent`] | identity, messages, streams, pins |
 //! | [`attestation`] | what agents say that they saw |
 //! | [`channel`] | channels of many agents |
@@ -10,6 +11,7 @@
 //! | [`keys`] | API keys, tiers, sign-up |
 //! | [`webhook`] | who hears of messages by webhook |
 
+pub mod above;
 pub mod agent;
 pub mod attestation;
 pub mod channel;

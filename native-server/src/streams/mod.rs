@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use heliograph_core::app::PROGRAM;
 use heliograph_core::engine::actor::{ActorId, Kind, View};
 use heliograph_core::engine::settings::Settings;
 use heliograph_core::relay::agent::stream::{CONNECT_PATIENCE, Emission, Hub, Open, StreamId};
@@ -204,7 +205,7 @@ async fn turn(streams: &Streams, agent: &ActorId, hub: &mut Hub, inlets: &mut In
         let now = clock::now();
         let (mut reserved, mut short) = (0, false);
         let next = streams.store.read_actor(agent, |rows| {
-            let view = View::new(agent, rows, now, &streams.settings);
+            let view = View::new(&PROGRAM, agent, rows, now, &streams.settings);
             let mut ready = |id: StreamId| {
                 let wants = inlets.iter().any(|(known, inlet)| *known == id && inlet.is_ready());
                 let fits = wants && streams.queue.has_room(reserved + page);

@@ -6,6 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::time::Instant;
 
+use heliograph_core::app::PROGRAM;
 use heliograph_core::engine::actor::host::{self, Due, Outcome, Space, Work};
 use heliograph_core::engine::actor::{ActorId, Call, Delivery, Receipt};
 use heliograph_core::engine::documents::Document;
@@ -216,7 +217,7 @@ impl<'t> Commit<'t> {
     fn run<T>(&mut self, actor: &ActorId, step: impl FnOnce(&Space<'_>) -> Outcome<T>) -> Result<Result<T>, Fault> {
         let seed = self.seeds.next()?;
         let outcome = self.read(actor, |rows| {
-            let space = Space { actor, rows, now: clock::now(), seed, settings: self.settings };
+            let space = Space { program: &PROGRAM, actor, rows, now: clock::now(), seed, settings: self.settings };
             catch_unwind(AssertUnwindSafe(|| step(&space)))
         });
         let outcome = match outcome {

@@ -15,7 +15,7 @@ use super::{FIRST_OWN_TABLE, Kind, Turn, View};
 use crate::engine::kv::{Direction, Range, Read, Table};
 use crate::{Error, ErrorCode, Result, engine::roster};
 
-/// The present version. Raise it with a new row in [`MIGRATIONS`]; never change what a row there does.
+/// The present version. Raise it with a new migration; never change what one does.
 pub const VERSION: u64 = 3;
 
 /// The version without a stored number.
@@ -24,62 +24,14 @@ const FIRST: u64 = 1;
 pub(super) const SCHEMA: Table<(), u64> = Table::new(14);
 
 /// One step from an earlier version.
-struct Migration {
+pub struct Migration {
     /// The version that it leads to.
-    to: u64,
-    concerns: fn(Kind) -> bool,
+    pub to: u64,
+    pub concerns: fn(Kind) -> bool,
     /// Queries cannot read the rows from before it; until an operation comes by, each runs it on its own view.
-    shows: bool,
-    run: fn(&mut Turn<'_>) -> Result<()>,
+    pub shows: bool,
+    pub run: fn(&mut Turn<'_>) -> Result<()>,
 }
-
-/// In the order of their versions.
-const MIGRATIONS: &[Migration] = &[
-    // Nothing listed the actors of a deployment before.
-    Migration { to: 2, concerns: |_| true, shows: false, run: roster::enrol },
-    // Nothing counted agents before.
-    Migration {
-        to: 2,
-        concerns: |kind| matches!(kind, Kind::Agent),
-        shows: false,
-        run: crate::relay::agent::stats::begin,
-    },
-    // What was made under an `Idempotency-Key` had an id that was derived from the key.
-    Migration {
-        to: 3,
-        concerns: |kind| matches!(kind, Kind::Agent),
-        shows: false,
-        run: crate::relay::agent::idempotency::begin,
-    },
-    // What silent senders have in a mailbox was a row of its own.
-    Migration {
-        to: 3,
-        concerns: |kind| matches!(kind, Kind::Agent),
-        shows: false,
-        run: crate::relay::agent::mailbox::begin,
-    },
-    // Reports stood for longer, and nothing told whether a beginning was seen.
-    Migration {
-        to: 3,
-        concerns: |kind| matches!(kind, Kind::Country),
-        shows: false,
-        run: crate::intelligence::country::begin,
-    },
-    // Two names were one when their letters in lower case were.
-    Migration {
-        to: 3,
-        concerns: |kind| matches!(kind, Kind::Directory),
-        shows: false,
-        run: crate::relay::directory::rekey::begin,
-    },
-    #[cfg(test)]
-    Migration {
-        to: 2,
-        concerns: |kind| matches!(kind, Kind::Deployment),
-        shows: true,
-        run: super::host::probe::migrate,
-    },
-];
 
 /// What was found at the beginning of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -130,9 +82,8 @@ pub(super) fn end(turn: &mut Turn<'_>, found: Found) -> Result<()> {
 }
 
 fn migrate(turn: &mut Turn<'_>, from: u64, wanted: impl Fn(&Migration) -> bool) -> Result<()> {
-    let kind = turn.actor().kind;
-    for migration in MIGRATIONS {
-        if migration.to > from && (migration.concerns)(kind) && wanted(migration) {
+    for migration in turn.program.migrations(turn.actor().kind) {
+        if migration.to > from && wanted(migration) {
             (migration.run)(turn)?;
         }
     }
@@ -141,14 +92,13 @@ fn migrate(turn: &mut Turn<'_>, from: u64, wanted: impl Fn(&Migration) -> bool) 
 
 /// Runs a query on rows as the present version has them.
 pub(super) fn shown<T>(view: &View<'_>, query: impl FnOnce(&View<'_>) -> Result<T>) -> Result<T> {
-    let kind = view.actor().kind;
-    if !MIGRATIONS.iter().any(|migration| migration.shows && (migration.concerns)(kind)) {
+    if !view.program.migrations(view.actor().kind).any(|migration| migration.shows) {
         return query(view);
     }
     match stored(view)? {
         None | Some(VERSION) => query(view),
         Some(version) => {
-            let mut turn = Turn::new(view.actor, view.base, view.now, [0; 32], view.settings);
+            let mut turn = Turn::new(view.program, view.actor, view.base, view.now, [0; 32], view.settings);
             migrate(&mut turn, version, |migration| migration.shows)?;
             query(&turn.view())
         }

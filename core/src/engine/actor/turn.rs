@@ -7,6 +7,7 @@ use rand_core::{Rng, SeedableRng};
 
 use super::{ActorId, Call, FIRST_OWN_TABLE, Memo, Operation, outbox, timers};
 use crate::engine::kv::{Direction, Overlay, Pair, Range, Read, Room, StoreError, Table, Visit, Write};
+use crate::engine::program::Program;
 use crate::engine::settings::Settings;
 use crate::{Result, Timestamp};
 
@@ -15,6 +16,7 @@ use crate::{Result, Timestamp};
 pub struct Turn<'a> {
     pub now: Timestamp,
     pub settings: &'a Settings,
+    pub program: &'static Program,
     actor: &'a ActorId,
     overlay: Overlay<'a>,
     rng: ChaCha20Rng,
@@ -24,6 +26,7 @@ pub struct Turn<'a> {
 
 impl<'a> Turn<'a> {
     pub(super) fn new(
+        program: &'static Program,
         actor: &'a ActorId,
         base: &'a dyn Read,
         now: Timestamp,
@@ -33,6 +36,7 @@ impl<'a> Turn<'a> {
         Turn {
             now,
             settings,
+            program,
             actor,
             overlay: Overlay::new(base),
             rng: ChaCha20Rng::from_seed(seed),
@@ -139,7 +143,7 @@ impl<'a> Turn<'a> {
 
     /// The same state, for code that serves queries too.
     pub fn view(&self) -> View<'_> {
-        View::new(self.actor, &self.overlay, self.now, self.settings)
+        View::new(self.program, self.actor, &self.overlay, self.now, self.settings)
     }
 }
 
@@ -181,6 +185,7 @@ const DERIVED: Table<(), u64> = Table::new(15);
 pub struct View<'a> {
     pub now: Timestamp,
     pub settings: &'a Settings,
+    pub program: &'static Program,
     pub(super) actor: &'a ActorId,
     pub(super) base: &'a dyn Read,
     memo: Option<&'a Memo>,
@@ -239,9 +244,15 @@ fn table_of(range: &Range) -> Option<u8> {
 }
 
 impl<'a> View<'a> {
-    pub fn new(actor: &'a ActorId, base: &'a dyn Read, now: Timestamp, settings: &'a Settings) -> Self {
+    pub fn new(
+        program: &'static Program,
+        actor: &'a ActorId,
+        base: &'a dyn Read,
+        now: Timestamp,
+        settings: &'a Settings,
+    ) -> Self {
         let tables = Tables(std::array::from_fn(|_| Cell::new(Rows::Unknown)));
-        View { now, settings, actor, base, memo: None, revision: Cell::new(None), tables }
+        View { now, settings, program, actor, base, memo: None, revision: Cell::new(None), tables }
     }
 
     /// The same with answers of the same actor from before.
@@ -274,14 +285,14 @@ impl<'a> View<'a> {
 
     /// The same with rows of another place.
     pub fn over<'b>(&'b self, rows: &'b dyn Read) -> View<'b> {
-        let view = View::new(self.actor, rows, self.now, self.settings);
+        let view = View::new(self.program, self.actor, rows, self.now, self.settings);
         // What is missing in a table may stand elsewhere.
         View { tables: Tables(std::array::from_fn(|_| Cell::new(Rows::Some))), ..view }
     }
 
     /// The same rows at another time.
     pub fn as_of(&self, now: Timestamp) -> View<'a> {
-        View { memo: self.memo, ..View::new(self.actor, self.base, now, self.settings) }
+        View { memo: self.memo, ..View::new(self.program, self.actor, self.base, now, self.settings) }
     }
 
     /// When the timer under this key is due, if it is set.
@@ -368,7 +379,7 @@ mod tests {
         store.apply(batch).unwrap();
         let counting = Counting(&store, RefCell::new(0));
         let (actor, settings) = (ActorId::sole(super::super::Kind::World), Settings::default());
-        let view = View::new(&actor, &counting, Timestamp(0), &settings);
+        let view = View::new(&crate::app::PROGRAM, &actor, &counting, Timestamp(0), &settings);
         let scan = |start: &[u8]| view.scan(&Range::prefix(start), Direction::Ascending, 99).unwrap().len();
         for n in 0..100 {
             assert_eq!((view.get(&[21, n]).unwrap(), scan(&[22, n])), (None, 0));

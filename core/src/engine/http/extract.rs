@@ -12,13 +12,12 @@ use serde::de::DeserializeOwned;
 
 use super::computing::Computes;
 use super::router::{Params, readable};
-use super::{Auth, Body, Caller, Request, Response, Route, auth, document};
+use super::{Auth, Body, Caller, Request, Response, Route, budget, document};
 use crate::engine::apart;
 use crate::engine::documents;
 use crate::engine::runtime::{self, Runtime};
 use crate::engine::settings::Settings;
 use crate::engine::time::SECOND;
-use crate::relay::agent::Credentials;
 use crate::{Error, Result, Timestamp};
 
 /// A time that an answer can be about: nothing is known of those before 1970.
@@ -45,12 +44,6 @@ impl Cx {
         &self.rt.environment().settings
     }
 
-    /// The calling agent, on a route that is public unless something of the caller's own is asked for. 401 without a
-    /// valid `X-Agent-Key`; where nothing is asked for, a wrong key is ignored as everywhere.
-    pub async fn sign_in(&self) -> Result<Credentials> {
-        auth::sign_in(&*self.rt, &self.request).await
-    }
-
     pub fn now(&self) -> Timestamp {
         self.rt.now()
     }
@@ -58,14 +51,14 @@ impl Cx {
     /// The settings as they are for this request: what a proxy passes on comes from the world (decision
     /// faucet-addresses).
     pub fn figures(&self) -> &Settings {
-        auth::figures(self.rt.environment(), &self.request).0
+        budget::figures(self.rt.environment(), &self.request).0
     }
 
     /// What a GET of this path answers to the same caller, for answers made of others. Draws on no budget. The route
     /// must want no more of the caller than this one.
     pub async fn ask(&self, path: &str, query: &str) -> Result<Bytes> {
         let wants = |route: &Route| route.auth == Auth::None || route.auth == self.route.auth;
-        let (route, params) = readable(path)
+        let (route, params) = readable(self.rt.environment().program, path)
             .filter(|(route, _)| wants(route))
             .ok_or_else(|| Error::internal(format!("{path} cannot be asked for")))?;
         let request = Request {
@@ -87,7 +80,7 @@ impl Cx {
 
     /// What a GET of this path answers, for what the deployment asks itself: on behalf of nobody, out of no budget.
     pub async fn ask_ourselves(rt: Arc<dyn Runtime>, path: &str, query: &str) -> Result<Response> {
-        let (route, params) = readable(path)
+        let (route, params) = readable(rt.environment().program, path)
             .filter(|(route, _)| route.auth == Auth::None)
             .ok_or_else(|| Error::internal(format!("{path} cannot be asked for")))?;
         let (path, query) = (path.to_owned(), query.to_owned());
@@ -112,17 +105,7 @@ impl Cx {
 
     /// The client's address, as the name of a bucket.
     pub fn address(&self) -> String {
-        auth::address(self.request.client)
-    }
-
-    /// The agent whose key a public route was sent. There a bad key is like none.
-    pub async fn recognized(&self) -> Result<Option<Credentials>> {
-        auth::recognized(&*self.rt, &self.request).await
-    }
-
-    /// The registration whose valid key the request carries, whether it holds its DID or waits for it.
-    pub async fn registration(&self) -> Result<Option<Credentials>> {
-        auth::registration(&*self.rt, &self.request).await
+        budget::address(self.request.client)
     }
 
     /// A path parameter, percent-decoded. Encoded slashes stay inside the parameter.
@@ -225,7 +208,7 @@ impl Cx {
 
     /// Waits until what is not kept may be made, unless this route makes it of few rows.
     async fn room(&self) {
-        if Computes::of(self.route) != Computes::Never {
+        if self.rt.environment().program.computes(self.route) != Computes::Never {
             apart::room().await;
         }
     }

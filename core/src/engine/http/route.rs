@@ -123,11 +123,14 @@ pub struct Route {
     pub response: Option<SchemaOf>,
     /// Changes an answer before it goes; given the brand too.
     pub dress: Option<fn(&mut Response, &str)>,
-    /// A registration that waits for its DID may call it too ([`crate::relay::agent::waiting`]).
+    /// A registration that waits for its DID may call it too (decision signed-registrations).
     pub waiting: bool,
     /// Status of success, for the documentation.
     pub success: u16,
 }
+
+/// The largest body that any route reads, in bytes.
+pub const LARGEST_BODY: usize = 8 << 20;
 
 /// Default body limit (decision request-size-limits).
 pub const SMALL_BODY: usize = 64 * 1024;

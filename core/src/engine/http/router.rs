@@ -1,19 +1,20 @@
 //! From a request to a response.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use matchit::Router;
 use percent_encoding::percent_decode_str;
 
-use super::auth::{self, Admitted};
+use super::budget;
+use super::caller::Admitted;
 use super::computing::{self, Computes, Who};
-use super::{Auth, Body, BodyKind, Cx, Request, Response, Route, message, routes};
-use crate::engine::actor::{ActorId, Kind};
+use super::{Auth, Body, BodyKind, Cx, Request, Response, Route, message};
+use crate::engine::actor::ActorId;
+use crate::engine::program::Program;
 use crate::engine::runtime::{BoxFuture, Runtime};
 use crate::engine::settings::Settings;
-use crate::relay::agent::reseal;
 use crate::{Error, ErrorCode};
 
 /// The routes of a path, each with whether it computes.
@@ -22,20 +23,22 @@ type Methods = Vec<(&'static Route, Computes)>;
 /// Path parameters in order, percent-decoded.
 pub(super) type Params = Vec<(&'static str, String)>;
 
-fn table() -> &'static Router<Methods> {
-    static TABLE: OnceLock<Router<Methods>> = OnceLock::new();
-    TABLE.get_or_init(|| {
+/// The routes of a program by their paths.
+pub(crate) struct Routes(Router<Methods>);
+
+impl Routes {
+    pub fn of(program: &Program) -> Self {
         let mut by_path: BTreeMap<&'static str, Methods> = BTreeMap::new();
-        for route in routes() {
-            by_path.entry(route.path).or_default().push((route, Computes::of(route)));
+        for route in program.routes() {
+            by_path.entry(route.path).or_default().push((route, program.computes(route)));
         }
         let mut router = Router::new();
         for (path, methods) in by_path {
             // A path that conflicts with another is a mistake in the table; a test inserts each one.
             let _ = router.insert(path, methods);
         }
-        router
-    })
+        Routes(router)
+    }
 }
 
 enum Found {
@@ -53,8 +56,8 @@ fn trimmed(path: &str) -> &str {
     }
 }
 
-fn find(method: &Method, path: &str) -> Found {
-    let Ok(matched) = table().at(trimmed(path)) else { return Found::Nothing };
+fn find(program: &'static Program, method: &Method, path: &str) -> Found {
+    let Ok(matched) = program.router().0.at(trimmed(path)) else { return Found::Nothing };
     let head = method == Method::HEAD;
     let wanted = if head { &Method::GET } else { method };
     match matched.value.iter().find(|(route, _)| route.method == *wanted) {
@@ -73,8 +76,8 @@ fn find(method: &Method, path: &str) -> Found {
 }
 
 /// The route of a GET of this path, for answers made of others.
-pub(super) fn readable(path: &str) -> Option<(&'static Route, Params)> {
-    match find(&Method::GET, path) {
+pub(super) fn readable(program: &'static Program, path: &str) -> Option<(&'static Route, Params)> {
+    match find(program, &Method::GET, path) {
         Found::Route(Matched { route, params, .. }) if !route.effectful => Some((route, params)),
         _ => None,
     }
@@ -101,9 +104,7 @@ impl Matched {
             return None;
         }
         let environment = rt.environment();
-        let given = headers.get("x-agent-key")?.to_str().ok()?;
-        let key = environment.secrets.parse_key(&environment.settings.brand, crate::relay::agent::KEY_KIND, given)?;
-        Some(ActorId::new(Kind::Agent, key.actor()))
+        environment.program.gate().home(environment, headers)
     }
 
     fn is_open(&self) -> bool {
@@ -141,8 +142,14 @@ fn dressed(mut response: Response, route: Option<&Route>, settings: &Settings) -
 }
 
 /// Decides from the head of a request alone: unknown paths and methods, OPTIONS and media types are answered here.
-pub fn preflight(method: &Method, path: &str, headers: &HeaderMap, settings: &Settings) -> Preflight {
-    match look(method, path, settings) {
+pub fn preflight(
+    program: &'static Program,
+    method: &Method,
+    path: &str,
+    headers: &HeaderMap,
+    settings: &Settings,
+) -> Preflight {
+    match look(program, method, path, settings) {
         Preflight::Read(matched) => match unsupported(matched.route, headers) {
             Some(error) => Preflight::Answer(Box::new(matched.refusal(error, settings))),
             None => Preflight::Read(matched),
@@ -157,8 +164,8 @@ fn finished(mut response: Response, open: bool) -> Preflight {
 }
 
 /// The route, or the answer where there is none.
-fn look(method: &Method, path: &str, settings: &Settings) -> Preflight {
-    match find(method, path) {
+fn look(program: &'static Program, method: &Method, path: &str, settings: &Settings) -> Preflight {
+    match find(program, method, path) {
         Found::Route(matched) => Preflight::Read(matched),
         Found::Methods(methods) if method == Method::OPTIONS => finished(options(methods, settings), is_open(methods)),
         Found::Methods(methods) => {
@@ -168,14 +175,14 @@ fn look(method: &Method, path: &str, settings: &Settings) -> Preflight {
         }
         Found::Nothing => {
             let response = Response::error(Error::new(ErrorCode::NoRoute, "No route has this path."));
-            finished(dressed(response, neighbour(path), settings), true)
+            finished(dressed(response, neighbour(program, path), settings), true)
         }
     }
 }
 
 /// A route of the group that a path would belong to, whose errors clients of the group read: only the ledger's differ.
-fn neighbour(path: &str) -> Option<&'static Route> {
-    path.starts_with("/v1/pay/").then(|| readable("/v1/pay/health")).flatten().map(|(route, _)| route)
+fn neighbour(program: &'static Program, path: &str) -> Option<&'static Route> {
+    path.starts_with("/v1/pay/").then(|| readable(program, "/v1/pay/health")).flatten().map(|(route, _)| route)
 }
 
 /// The answer of a shell that cannot hand a request to [`serve`], readable from any page like every other.
@@ -257,7 +264,7 @@ fn cors(response: &mut Response, open: bool) {
 /// Answers a request of which nothing was looked at before.
 pub async fn serve(rt: Arc<dyn Runtime>, request: Request) -> Response {
     let settings = &rt.environment().settings;
-    let matched = match look(&request.method, &request.path, settings) {
+    let matched = match look(rt.environment().program, &request.method, &request.path, settings) {
         Preflight::Read(matched) => matched,
         Preflight::Answer(response) => return *response,
     };
@@ -279,7 +286,7 @@ pub async fn serve(rt: Arc<dyn Runtime>, request: Request) -> Response {
 /// does not matter. So a shell that reads the body afterwards reads none for a caller without a key. The refusal is a
 /// whole answer.
 pub async fn admit(rt: &dyn Runtime, matched: &Matched, request: &Request) -> Result<Admitted, Box<Response>> {
-    let refusal = match auth::admit(rt, matched.route, request).await {
+    let refusal = match rt.environment().program.gate().admit(rt, matched.route, request).await {
         Ok(admitted) => return Ok(admitted),
         Err(refusal) => *refusal,
     };
@@ -311,29 +318,30 @@ fn respond(
 ) -> BoxFuture<'static, Response> {
     Box::pin(async move {
         let (head, Matched { route, computes, params }) = (request.method == Method::HEAD, matched);
+        let gate = rt.environment().program.gate();
         let brand = route.dress.map(|_| rt.environment().settings.brand.clone()).unwrap_or_default();
         let admitted = match admitted {
             Some(admitted) => Ok(admitted),
-            None => auth::admit(&*rt, route, &request).await,
+            None => gate.admit(&*rt, route, &request).await,
         };
         let admitted = match admitted {
-            Ok(admitted) => auth::still(&*rt, route, &request, admitted).await,
+            Ok(admitted) => gate.still(&*rt, route, &request, admitted).await,
             refused => refused,
         };
         let response = match admitted {
             Err(refusal) => *refusal,
             Ok(admitted) => {
-                let keyed = admitted.runtime(&rt);
+                let keyed = gate.runtime(&admitted, &rt);
                 let who = Who::new(&*rt, &request, &admitted, route, computes);
                 let Admitted { caller, budget, .. } = admitted;
-                let behind = reseal::behind(&*rt, &caller).map(|agent| (rt.clone(), agent));
+                let afterwards = gate.afterwards(&rt, &caller);
                 let handler = (route.handler)(Cx { rt: keyed, request, route, caller, path: params });
                 let mut response = computing::answer(&rt, computes, who, handler).await;
-                if let Some((rt, agent)) = behind {
-                    Box::pin(reseal::passing_by(&*rt, &agent)).await;
+                if let Some(work) = afterwards {
+                    work.await;
                 }
-                if let Some(budget) = budget.as_ref().filter(|_| !auth::has_budget_headers(&response)) {
-                    auth::budget_headers(&mut response, budget);
+                if let Some(budget) = budget.as_ref().filter(|_| !budget::has_budget_headers(&response)) {
+                    budget::budget_headers(&mut response, budget);
                 }
                 response
             }
@@ -360,23 +368,4 @@ fn without_body(response: &mut Response) {
         response.headers.insert(header::CONTENT_LENGTH, HeaderValue::from(bytes.len()));
     }
     response.body = Body::Bytes(bytes::Bytes::new());
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_two_routes_conflict() {
-        let mut router = Router::new();
-        let mut seen = std::collections::BTreeSet::new();
-        for route in routes() {
-            assert!(seen.insert((route.path, route.method.as_str())), "{} {} twice", route.method, route.path);
-            let _ = router.insert(route.path, ());
-        }
-        for route in routes() {
-            let found = router.at(route.path).unwrap_or_else(|_| panic!("{} is unreachable", route.path));
-            let _ = found;
-        }
-    }
 }

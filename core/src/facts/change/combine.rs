@@ -26,8 +26,8 @@ use super::series::techniques;
 use crate::engine::kv::Row;
 use crate::facts::reported::{Event, EventKind, Scope, UNNAMED};
 use crate::facts::starter::Platform;
+use crate::facts::tracked::Tracked;
 use crate::facts::verdict::national;
-use crate::intelligence::reference::Tracked;
 
 /// The subject of lost connectivity.
 pub const INTERNET: &str = "internet";

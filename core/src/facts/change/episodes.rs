@@ -195,7 +195,7 @@ mod tests {
 
     use super::super::series::span;
     use super::*;
-    use crate::app::testing::Dice;
+    use crate::engine::testing::Dice;
     use crate::facts::verdict::window::HourVote;
 
     const LIMIT: i64 = 720;

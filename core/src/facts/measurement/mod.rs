@@ -25,6 +25,7 @@
 pub mod asn;
 pub mod blocklist;
 pub mod censored_planet;
+pub mod day_counts;
 pub mod domain;
 pub mod facts;
 pub mod failure;
@@ -48,6 +49,7 @@ pub mod types;
 pub mod web_connectivity;
 pub mod web_document;
 
+pub use day_counts::DayCounts;
 pub use domain::{DomainError, Service, Target, TargetKey};
 pub use fingerprints::Fingerprints;
 pub use outcome::{ENTRY_LEN, EndpointSet, Entry, Judgement, Outcome};

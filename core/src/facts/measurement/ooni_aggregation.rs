@@ -12,6 +12,7 @@ use std::io::BufRead;
 use csv::ByteRecord;
 use serde_json::Value;
 
+use super::day_counts::DayCounts;
 use super::domain::TargetKey;
 use super::input::strip_bom;
 use super::json::{self, documents, whole};
@@ -20,7 +21,6 @@ use super::types::{CLOCK_AHEAD, ImportCounts, ImportError, Rejection};
 use crate::Timestamp;
 use crate::engine::time::DAY;
 use crate::facts::starter::Country;
-use crate::intelligence::country::DayCounts;
 
 /// Counts of one day of a country.
 #[derive(Debug, Clone, PartialEq, Eq)]

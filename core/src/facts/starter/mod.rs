@@ -9,7 +9,7 @@
 //! | [`basket`] | 60 sites with a category, probed and reported before any list is imported |
 //! | [`signatures`] | block pages and addresses |
 //! | [`categories`] | category codes of the test lists, retired codes, focus groups |
-//! | [`crate::intelligence::elections::calendar`] | coming elections, CSV like the calendars that are imported |
+//! | [`ELECTIONS`] | coming elections, CSV like the calendars that are imported |
 //!
 //! The tables are tab-separated text next to the code: a `#` line is a comment, the first other line names the columns,
 //! fields hold no tabs and no quoting. They are parsed once, on first use; every string is borrowed from the binary.
@@ -28,7 +28,9 @@ pub use platforms::Platform;
 pub use signatures::Signature;
 
 use crate::engine::time::Timestamp;
-use crate::intelligence::elections::calendar;
+
+/// Coming elections, CSV like the calendars that are imported; the feature of elections reads it.
+pub const ELECTIONS: &str = include_str!("elections.csv");
 
 /// The licence of every row here.
 pub const LICENCE: &str = "CC-BY-4.0";
@@ -81,7 +83,7 @@ pub fn sources() -> Vec<StarterSource> {
             signatures.len(),
             signatures.iter().map(|s| s.confirmed_on).max(),
         ),
-        source("starter/elections", "Coming elections", calendar::TEXT, calendar::all().len(), None),
+        source("starter/elections", "Coming elections", ELECTIONS, csv_rows(ELECTIONS), None),
     ]
 }
 
@@ -95,6 +97,11 @@ pub(crate) fn rows<const N: usize>(text: &'static str) -> impl Iterator<Item = [
         }
         given.next().is_none().then_some(fields)
     })
+}
+
+/// Rows of a CSV table, without comments and without the line of column names.
+fn csv_rows(text: &str) -> usize {
+    text.lines().filter(|line| !line.starts_with('#')).count().saturating_sub(1)
 }
 
 fn lines(text: &'static str) -> impl Iterator<Item = &'static str> {

@@ -28,31 +28,41 @@ pub fn reached(voices: &[Voice]) -> f64 {
     let steps = 4 * voices.len() * (STEPS / 4).div_ceil(voices.len());
     let line = |share: f64| (share * steps as f64).round() as usize;
     let (half, quarter) = (line(NATIONAL_SHARE), line(SEVERAL_SHARE));
-    // By networks that block (none, one, more) and their share in steps, from a half on all the same.
+    let step = |voice: &Voice| (voice.weight / total * steps as f64).round() as usize;
+    // In units of what all shares are multiples of: networks of one weight need as many rows as there are networks.
+    let unit = voices.iter().map(step).fold(0, greatest_common_divisor).max(1);
+    let (half, quarter) = (half.div_ceil(unit), quarter.div_ceil(unit));
+    // By their share in units, from a half on all the same, and by networks that block (none, one, more).
     let mut chances = vec![[0.0_f64; SEVERAL_NETWORKS + 1]; half + 1];
     if let Some([none, ..]) = chances.first_mut() {
         *none = 1.0;
     }
-    for Voice { weight, remote, p_blocked } in voices {
-        let step = (weight / total * steps as f64).round() as usize;
-        let mut next = vec![[0.0_f64; SEVERAL_NETWORKS + 1]; half + 1];
-        for (at, row) in chances.iter().enumerate() {
-            for (networks, chance) in row.iter().enumerate().filter(|(_, chance)| **chance > 0.0) {
-                let more = if *remote { networks } else { (networks + 1).min(SEVERAL_NETWORKS) };
-                if let Some(free) = next.get_mut(at).and_then(|row| row.get_mut(networks)) {
-                    *free += chance * (1.0 - p_blocked);
-                }
-                if let Some(blocks) = next.get_mut((at + step).min(half)).and_then(|row| row.get_mut(more)) {
-                    *blocks += chance * p_blocked;
+    let mut top = 0;
+    for voice in voices {
+        let step = step(voice) / unit;
+        // Downward, so that no row is moved twice.
+        for at in (0..=top).rev() {
+            let to = (at + step).min(half);
+            for networks in (0..=SEVERAL_NETWORKS).rev() {
+                let Some(chance) = chances.get_mut(at).and_then(|row| row.get_mut(networks)) else { continue };
+                let blocks = *chance * voice.p_blocked;
+                *chance -= blocks;
+                let more = if voice.remote { networks } else { (networks + 1).min(SEVERAL_NETWORKS) };
+                if let Some(there) = chances.get_mut(to).and_then(|row| row.get_mut(more)) {
+                    *there += blocks;
                 }
             }
         }
-        chances = next;
+        top = (top + step).min(half);
     }
     let reaches = |at: usize, networks: usize| at >= half || (at >= quarter && networks >= SEVERAL_NETWORKS);
     let rows = chances.iter().enumerate();
     let all = rows.flat_map(|(at, row)| row.iter().enumerate().map(move |(networks, chance)| (at, networks, chance)));
     all.filter(|(at, networks, _)| reaches(*at, *networks)).map(|(.., chance)| chance).sum::<f64>().min(1.0)
+}
+
+fn greatest_common_divisor(a: usize, b: usize) -> usize {
+    if b == 0 { a } else { greatest_common_divisor(b, a % b) }
 }
 
 #[cfg(test)]

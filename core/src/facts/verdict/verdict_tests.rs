@@ -10,7 +10,7 @@ use super::rules::RuleId;
 use super::technique::Technique;
 use super::window::{Ageing, HourVote, Peers, Session, votes};
 use crate::Timestamp;
-use crate::app::testing::Dice;
+use crate::engine::testing::Dice;
 use crate::engine::time::{DAY, HOUR};
 
 const NOW_HOUR: i64 = 472_000;

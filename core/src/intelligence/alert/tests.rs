@@ -9,7 +9,7 @@ use http::{HeaderMap, HeaderValue, Method};
 use serde_json::{Value, json};
 
 use super::secret;
-use crate::app::testing::{self, START, TestRuntime};
+use crate::app::testing::TestRuntime;
 use crate::crypto::Secret;
 use crate::crypto::encoding::{decode_base64, encode_base64, encode_hex};
 use crate::crypto::hash::hmac_sha256;
@@ -17,10 +17,12 @@ use crate::crypto::sealing::{KeyRing, MasterKey};
 use crate::engine::actor::{ActorId, Kind};
 use crate::engine::http::{Body, Request, serve};
 use crate::engine::runtime::{Runtime, call};
+use crate::engine::testing::START;
 use crate::engine::time::{DAY, HOUR};
 use crate::engine::web::Incoming;
 use crate::engine::web::Outgoing;
 use crate::intelligence::incidents::{self, AffectedNetwork, Draft, Record, Report, Severity, Status};
+use crate::intelligence::testing;
 use crate::{Error, Timestamp};
 
 const URL: &str = "https://hooks.example.org/in";

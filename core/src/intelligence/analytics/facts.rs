@@ -11,9 +11,9 @@ use crate::engine::kv::{Row, StoreError};
 use crate::engine::number::round;
 use crate::facts::starter::categories::Focus;
 use crate::facts::subject::is_role;
+use crate::facts::tracked::Tracked;
 use crate::facts::verdict::Technique;
 use crate::intelligence::country::State;
-use crate::intelligence::reference::Tracked;
 use crate::intelligence::world::{CountrySummary, NetworkSummary, SourceSummary, TargetSummary, block_rate};
 
 /// Most blocked domains that a country or a network lists; all are counted.

@@ -16,9 +16,10 @@ use crate::engine::documents::Rendered;
 use crate::engine::http::Cx;
 use crate::engine::number::round;
 use crate::facts::starter::Country;
+use crate::facts::tracked::Tracked;
 use crate::facts::verdict::constants::{KNOWN_LIST_AGE, KNOWN_LIST_CONFIDENCE};
 use crate::intelligence::country::{Detection, State};
-use crate::intelligence::reference::{self, Tracked};
+use crate::intelligence::reference::{self};
 use crate::{Error, Result, Timestamp, intelligence::world};
 
 pub const CAVEAT: &str = "A score is the probability that the platform is blocked where it is measured. Countries without \

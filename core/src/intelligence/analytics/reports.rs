@@ -16,8 +16,8 @@ use super::{isps, measurement, platforms, quality, store, tools, topics};
 use crate::engine::actor::{Kind, View};
 use crate::engine::documents::{Family, Rendered};
 use crate::facts::starter;
+use crate::facts::tracked::Tracked;
 use crate::intelligence::country::strictest;
-use crate::intelligence::reference::Tracked;
 use crate::intelligence::world::{SourceLicense, SourceSummary};
 use crate::{Error, Result, Timestamp, engine::csv};
 

@@ -17,9 +17,10 @@ use crate::engine::documents::Rendered;
 use crate::engine::http::{Cx, Response};
 use crate::facts::source::Source;
 use crate::facts::starter::Country;
+use crate::facts::tracked::Tracked;
 use crate::intelligence::country::routes::{AT_ONCE, input, measured};
 use crate::intelligence::country::{self, Detect, Detection, LastHeard};
-use crate::intelligence::reference::{self, CountriesOf, Tracked};
+use crate::intelligence::reference::{self, CountriesOf};
 use crate::intelligence::world::{self, LICENSE, SourceLicense, SourceSummary};
 use crate::{Error, Result, Timestamp, engine::runtime, facts::licence};
 

@@ -14,8 +14,8 @@ use crate::engine::actor::{Entry, Kind, Operation, Query, Turn, View, encode, op
 use crate::engine::kv::{Direction, Read, Row, Table};
 use crate::engine::time::{DAY, SECOND};
 use crate::facts::starter;
+use crate::facts::tracked::Tracked;
 use crate::intelligence::country::{first_days, hours, listed, verdicts_and_summary};
-use crate::intelligence::reference::Tracked;
 use crate::intelligence::world::{self, CountrySummary, SourceSummary, TargetSummary};
 use crate::{Result, Timestamp};
 

@@ -13,6 +13,7 @@ use super::when::{Spoken, Unread, When};
 use super::words::{Reader, Word, split, stem};
 use super::{bearing, clauses, dates, details, hours, networks, places, relative, sources, stance, when};
 use crate::engine::time::Date;
+use crate::facts::tracked::Tracked;
 use crate::intelligence::country::State;
 use crate::{Timestamp, facts::starter};
 
@@ -211,7 +212,7 @@ fn a_long_list_is_cut_into_so_many_pieces_and_no_more() {
 #[test]
 fn platforms_of_target_lists_are_named_too() {
     let role = |key: &str| crate::facts::subject::Role { key: key.to_owned(), essential: true };
-    let tracked = |slug: &str, label: &str, key: &str| crate::intelligence::reference::Tracked {
+    let tracked = |slug: &str, label: &str, key: &str| Tracked {
         slug: slug.to_owned(),
         label: label.to_owned(),
         roles: vec![role(key)],

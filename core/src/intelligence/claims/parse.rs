@@ -18,7 +18,7 @@ use super::words::{Reader, Word, split};
 use crate::Timestamp;
 use crate::engine::time::Date;
 use crate::facts::starter::Country;
-use crate::intelligence::reference::Tracked;
+use crate::facts::tracked::Tracked;
 
 /// What a sentence claims.
 #[derive(Debug, Clone, PartialEq)]

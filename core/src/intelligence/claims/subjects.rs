@@ -7,8 +7,9 @@ use super::{each_once, lexicon, networks};
 use crate::engine::small_sort;
 use crate::facts::starter::{self, Platform};
 use crate::facts::subject::Subject;
+use crate::facts::tracked::Tracked;
 use crate::intelligence::incidents::INTERNET;
-use crate::intelligence::reference::{self, Tracked};
+use crate::intelligence::reference::{self};
 
 const BRANDS: &str = include_str!("brands.tsv");
 

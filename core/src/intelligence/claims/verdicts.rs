@@ -7,11 +7,13 @@ use futures_util::FutureExt;
 use super::parse::{Reading, parse};
 use super::subjects::Topic;
 use super::{reason, route};
-use crate::app::testing::{self, START, TestRuntime};
+use crate::app::testing::TestRuntime;
 use crate::engine::runtime::call;
+use crate::engine::testing::START;
 use crate::facts::reported::{Cause, EventKind, Scope};
 use crate::facts::source::Source;
 use crate::intelligence::incidents::{AffectedNetwork, Draft, Record, Report, Status, Unknown, actor};
+use crate::intelligence::testing;
 use crate::intelligence::world::{self, EventMark, Given, GivenEvents};
 use crate::{Timestamp, facts::starter};
 

@@ -176,7 +176,7 @@ pub struct Detect {
 
 impl Query for Detect {
     const ACTOR: Kind = Kind::Country;
-    const NAME: &'static str = DETECT;
+    const NAME: &'static str = "detect";
     type Reply = Vec<Detection>;
 
     fn computes(&self) -> bool {
@@ -221,10 +221,7 @@ impl Query for Detect {
     }
 }
 
-/// Name of the query.
-pub const DETECT: &str = "detect";
-
-/// The reply to a [`DETECT`] call, when the answers about all of its subjects are kept.
+/// The reply to a [`Detect`] call, when the answers about all of its subjects are kept.
 pub fn remembered(view: &View<'_>, call: &Call) -> Option<Vec<u8>> {
     let asked: Detect = decode(&call.arguments).ok()?;
     let memo = view.memo().filter(|_| !asked.explain)?;

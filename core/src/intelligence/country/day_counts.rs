@@ -3,10 +3,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::tables::{DAY_COUNTS, DayCounts, EPOCHS, GIVEN};
+use super::tables::{DAY_COUNTS, EPOCHS, GIVEN};
 use crate::engine::actor::{Kind, Operation, Query, Turn, View};
 use crate::engine::kv::{Direction, Read};
 use crate::engine::time::DAY;
+use crate::facts::measurement::DayCounts;
 use crate::facts::source::Source;
 use crate::intelligence::import::removal;
 use crate::intelligence::world::{self, Given, GivenEvents};

@@ -92,7 +92,7 @@ pub use shutdowns::SetShutdownTable;
 pub use summary::{Heard, History, HistoryDay, LastHeard, Summary, Verdicts, strictest};
 pub(crate) use summary::{first_days, latest, listed, summary, verdicts_and_summary};
 pub(crate) use tables::LISTS_EPOCH;
-pub use tables::{Catalogue, DayCounts, MAX_WITNESSES, Peers, RULES_VERSION, WitnessRow, Witnesses};
+pub use tables::{Catalogue, MAX_WITNESSES, Peers, RULES_VERSION, WitnessRow, Witnesses};
 pub use witnesses::{Place, WitnessPage};
 
 use crate::engine::actor::{Entry, operation, query};
@@ -134,7 +134,7 @@ pub const ENTRIES: &[Entry] = &[
     query::<Events>(),
     query::<DayCountsPreview>(),
     query::<DayCountRows>(),
-    query::<Detect>(),
+    query::<Detect>().keeping(answer::remembered),
     query::<Course>(),
     query::<Summary>(),
     query::<ListedHere>(),

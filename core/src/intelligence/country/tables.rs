@@ -16,6 +16,8 @@ use super::rollup::DayRow;
 use crate::Timestamp;
 use crate::engine::kv::{Row, Table};
 use crate::engine::time::DAY;
+use crate::facts::measurement::DayCounts;
+use crate::facts::tracked::Tracked;
 
 /// Entries of each (target, day, network, source), and hashes of the source rows whose first target it is, many cells
 /// to a row. Source rows that say nothing of any target stand under the empty one.
@@ -194,19 +196,6 @@ pub struct GivenRow {
 }
 impl Row for GivenRow {}
 
-/// Measurements of one day as their source counted them. Failures overlap the other counts, so the parts need not sum
-/// to the whole (decision import-counts).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct DayCounts {
-    pub measurements: u64,
-    /// With the confirmed ones.
-    pub anomalies: u64,
-    pub confirmed: u64,
-    pub failures: u64,
-    pub ok: u64,
-}
-impl Row for DayCounts {}
-
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListRow {
     pub domains: u64,
@@ -237,7 +226,7 @@ pub struct Catalogue {
     /// Sites of any list whose category is political speech.
     pub political: Vec<String>,
     /// Platforms of target lists; none in rows of version 1. Stays the last member.
-    pub platforms: Vec<crate::intelligence::reference::Tracked>,
+    pub platforms: Vec<Tracked>,
 }
 impl Row for Catalogue {
     const VERSION: u8 = 2;

@@ -10,7 +10,7 @@ use crate::Timestamp;
 pub const AGE: &str = "Dates of the calendar inside this program are as known at the end of February 2026. `source` says how \
     each is known and what is in doubt; an imported calendar replaces them.";
 
-pub(crate) const TEXT: &str = include_str!("../../facts/starter/elections.csv");
+pub(crate) use crate::facts::starter::ELECTIONS as TEXT;
 
 /// All rows, in the order of dates. They are read as imported calendars are.
 pub fn all() -> &'static [Election] {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::wire::{Reading, Status};
 use super::*;
-use crate::app::testing::START;
+use crate::engine::testing::START;
 use crate::facts::verdict::evaluate::Evaluated;
 use crate::facts::verdict::{RuleId, Vote};
 

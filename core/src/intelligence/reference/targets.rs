@@ -19,9 +19,9 @@ use crate::facts::measurement::json::whole;
 use crate::facts::measurement::rows::for_each_separated;
 use crate::facts::measurement::types::Rejection;
 use crate::facts::measurement::{ImportCounts, Service, TargetKey};
-use crate::facts::starter::{Country, KnownBlock, Platform, known_blocks};
-use crate::facts::subject::Role;
-use crate::facts::subject::Subject;
+use crate::facts::starter::Platform;
+use crate::facts::subject::{Role, Subject};
+use crate::facts::tracked::Tracked;
 use crate::intelligence::analytics::SetPlatforms;
 use crate::{Error, Result, intelligence::world};
 
@@ -31,51 +31,6 @@ const MAX_SLUG: usize = 40;
 const MAX_LABEL: usize = 80;
 /// Roles that a user cannot do without. A service that has none of them needs all it has.
 const ESSENTIAL: [&str; 3] = ["", "website", "web"];
-
-/// A platform, of the project or of a target list.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Tracked {
-    pub slug: String,
-    /// Display name.
-    pub label: String,
-    /// Essential ones first. The platform is blocked when one of those is (decision keys-and-roles).
-    pub roles: Vec<Role>,
-}
-
-impl From<&'static Platform> for Tracked {
-    fn from(platform: &'static Platform) -> Tracked {
-        let mut roles = Subject::platform(platform).roles;
-        roles.sort_by_key(|role| !role.essential);
-        Tracked { slug: platform.slug.to_owned(), label: platform.label.to_owned(), roles }
-    }
-}
-
-impl Tracked {
-    /// The project's own platforms.
-    pub fn own() -> Vec<Tracked> {
-        Platform::all().iter().map(Tracked::from).collect()
-    }
-
-    /// As a question.
-    pub fn subject(&self) -> Subject {
-        Subject { name: self.slug.clone(), service: true, roles: self.roles.clone() }
-    }
-
-    /// Hosts, essential ones first.
-    pub fn domains(&self) -> impl Iterator<Item = &str> {
-        self.roles.iter().map(|role| role.key.as_str()).filter(|key| !key.contains('/'))
-    }
-
-    pub fn has(&self, key: &str) -> bool {
-        self.roles.iter().any(|role| role.key == key)
-    }
-
-    /// The documented block of this platform in a country, if there is one.
-    pub fn known_block(&self, country: &Country) -> Option<&'static KnownBlock> {
-        let roles = self.roles.iter().filter(|role| role.essential).map(|role| role.key.as_str());
-        known_blocks::find_any(country.code, std::iter::once(self.slug.as_str()).chain(roles))
-    }
-}
 
 /// One row of a table of targets.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

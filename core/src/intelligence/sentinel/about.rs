@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::served;
-use crate::engine::http::{Auth, Cx, Response, Route, routes};
+use crate::engine::http::{Auth, Cx, Response, Route};
 use crate::engine::time::DAY;
 use crate::facts::source::Source;
 use crate::{Result, Timestamp, facts::starter};
@@ -64,8 +64,8 @@ pub struct ManifestBody {
     reliability_commitment: &'static str,
 }
 
-fn ours() -> impl Iterator<Item = &'static Route> {
-    routes().filter(|route| route.path.starts_with(GROUP) && route.auth != Auth::Admin)
+fn ours(cx: &Cx) -> impl Iterator<Item = &'static Route> {
+    cx.rt.environment().program.routes().filter(|route| route.path.starts_with(GROUP) && route.auth != Auth::Admin)
 }
 
 fn name(route: &Route) -> &'static str {
@@ -113,8 +113,8 @@ async fn manifest_page(cx: &Cx) -> Result<Response> {
             },
             code: CODE,
         },
-        endpoints: ours().map(endpoint).collect(),
-        mcp_tools: ours().filter(readable).map(tool).collect(),
+        endpoints: ours(cx).map(endpoint).collect(),
+        mcp_tools: ours(cx).filter(readable).map(tool).collect(),
         reliability_commitment: "Every served forecast is stored before its week and judged after it. Accuracy comes from \
             those alone, weak figures stand beside the strong ones, and an answer whose data are too thin says so.",
     })

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::synthetic::{Unit, control, descend, p_value, weights};
-use crate::app::testing::Dice;
+use crate::engine::testing::Dice;
 
 const VECTORS: &str = include_str!("../../../../tests/vectors/synthetic/vectors.json");
 

@@ -153,12 +153,12 @@ impl Operation for SendPriors {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::testing::accessible;
     use crate::engine::actor::ActorId;
     use crate::engine::actor::host::{self, MAX_ROWS, Space};
     use crate::engine::kv::{MemoryStore, Overlay, Store};
     use crate::engine::settings::Settings;
     use crate::facts::verdict::network::down_rate;
+    use crate::intelligence::testing::accessible;
     use crate::intelligence::world::{Latest, TargetSummary};
 
     /// Of a country with this failure rate.
@@ -187,7 +187,14 @@ mod tests {
         let mut turns = 0;
         while CHANGED.first(&store, &CHANGED.range()).unwrap().is_some() {
             let waiting = CHANGED.scan(&store, &CHANGED.range(), Direction::Ascending, 99).unwrap().len();
-            let space = Space { actor: &actor, rows: &store, now, seed: [1; 32], settings: &settings };
+            let space = Space {
+                program: &crate::app::PROGRAM,
+                actor: &actor,
+                rows: &store,
+                now,
+                seed: [1; 32],
+                settings: &settings,
+            };
             let call = crate::engine::actor::Call::operation(actor.name.clone(), &SendPriors).unwrap();
             let outcome = host::perform(&space, &call);
             outcome.reply.unwrap();

@@ -2,11 +2,11 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::app::testing::Dice;
 use crate::engine::actor::host::{self, Space};
 use crate::engine::actor::{ActorId, Call, decode};
 use crate::engine::kv::{MemoryStore, Pair, Read, Store, decode_row, encode_row};
 use crate::engine::settings::Settings;
+use crate::engine::testing::Dice;
 
 /// Counts what is read.
 struct Counting<'a> {
@@ -63,8 +63,17 @@ impl Market {
         let (actor, settings) = (Market::actor(), Settings::default());
         let call = Call::operation(ACTOR, operation).unwrap();
         let now = Timestamp(1_000_000);
-        let outcome =
-            host::perform(&Space { actor: &actor, rows: &self.rows, now, seed: [0; 32], settings: &settings }, &call);
+        let outcome = host::perform(
+            &Space {
+                program: &crate::app::PROGRAM,
+                actor: &actor,
+                rows: &self.rows,
+                now,
+                seed: [0; 32],
+                settings: &settings,
+            },
+            &call,
+        );
         decode::<O::Reply>(&outcome.reply.unwrap()).unwrap();
         self.rows.apply(outcome.batch).unwrap();
     }
@@ -85,7 +94,8 @@ impl Market {
     fn ask(&self, find: &Find) -> (Found, usize, usize) {
         let (actor, settings) = (Market::actor(), Settings::default());
         let counting = Counting { rows: &self.rows, gets: Cell::new(0), scanned: Cell::new(0) };
-        let found = find.clone().run(&View::new(&actor, &counting, Timestamp(0), &settings)).unwrap();
+        let found =
+            find.clone().run(&View::new(&crate::app::PROGRAM, &actor, &counting, Timestamp(0), &settings)).unwrap();
         (found, counting.gets.get(), counting.scanned.get())
     }
 

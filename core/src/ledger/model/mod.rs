@@ -27,11 +27,11 @@ use super::segment;
 use super::submit::{Answer, Done, Submit};
 use super::sweep::{Sweep, Swept};
 use crate::Timestamp;
-use crate::app::testing::START;
 use crate::crypto::Secret;
 use crate::engine::actor::{ActorId, Call, Kind, Operation, decode, host};
 use crate::engine::kv::{Direction, Store};
 use crate::engine::settings::Settings;
+use crate::engine::testing::START;
 use crate::engine::time::{DAY, HOUR};
 
 const AGENTS: usize = 12;
@@ -219,7 +219,14 @@ impl<S: Store + 'static> Model<S> {
             let mut seed = [0; 32];
             self.rng.fill_bytes(&mut seed);
             let rows = self.store.as_ref().unwrap();
-            let space = host::Space { actor: &self.actor, rows, now: self.now, seed, settings: &self.settings };
+            let space = host::Space {
+                program: &crate::app::PROGRAM,
+                actor: &self.actor,
+                rows,
+                now: self.now,
+                seed,
+                settings: &self.settings,
+            };
             let outcome = host::perform(&space, &call);
             let reply = outcome.reply.unwrap();
             let fate = self.below(100);

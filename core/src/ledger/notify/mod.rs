@@ -38,7 +38,7 @@ use crate::{Error, ErrorCode, Result, Timestamp, relay::webhook};
 /// What is told, in the order of the bits of [`Events`].
 pub const EVENTS: [&str; 4] = ["hire.created", "hire.claimed", "receipt.disputed", "transfer.settled"];
 /// What stands before the slash in the keys of wishes to write a message ([`Turn::reach_out`]).
-pub const NOTICE: &str = "notice";
+pub const NOTICE: &str = "notice/";
 /// Type of the messages.
 pub const MESSAGE_TYPE: &str = "ledger.event";
 /// Key of the timer of an agent whose messages wait.
@@ -261,7 +261,7 @@ fn take_up(turn: &mut Turn<'_>, id: NoticeId, mut notice: Notice) -> Result<()> 
     notice.attempts = notice.attempts.saturating_add(1);
     let due = turn.now.plus(wait);
     WAITING.put(turn, &(due, id), &notice)?;
-    turn.reach_out(format!("{NOTICE}/{}-{}", due.0, encode_hex(&id)));
+    turn.reach_out(format!("{NOTICE}{}-{}", due.0, encode_hex(&id)));
     Ok(())
 }
 

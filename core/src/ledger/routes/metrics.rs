@@ -11,6 +11,7 @@ use crate::engine::http::{Cx, Param, Response, Route, handler};
 use crate::ledger::ACTOR;
 use crate::ledger::metrics::ReadMetrics;
 use crate::ledger::reason::Reason;
+use crate::ledger::reason::Tally;
 use crate::ledger::rows::Micro;
 use crate::{Error, Result, engine::runtime};
 
@@ -69,7 +70,7 @@ async fn metrics(cx: Cx) -> Result<Response> {
         wallets_off: read.off,
         oldest_unswept_seconds: read.unswept as f64 / 1e6,
         refusals: by_reason(read.refusals),
-        refusals_before_ledger: by_reason(cx.rt.environment().refusals.all()),
+        refusals_before_ledger: by_reason(Tally::of(cx.rt.environment()).all()),
     };
     match text {
         false => Response::json(&body),

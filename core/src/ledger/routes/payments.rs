@@ -16,6 +16,7 @@ use crate::ledger::keys::{OpenWallet, Opened, ReadWallet, WalletView};
 use crate::ledger::pay::{Claimant, GRANT};
 use crate::ledger::reads::{History, ReadTransfer};
 use crate::ledger::reason::Reason;
+use crate::ledger::reason::Tally;
 use crate::ledger::rows::{Id, Micro, Outcome, Payment, id_text, parse_id};
 use crate::ledger::segment::open::ask;
 use crate::ledger::submit::{Done, Kept};
@@ -144,7 +145,7 @@ async fn make_wallet(cx: Cx) -> Result<Response> {
     let asked: serde_json::Map<String, Value> = cx.json()?;
     let did = asked.get("did").and_then(Value::as_str);
     let Some(name) = did.and_then(|did| name_of(&cx.settings().brand, did)) else {
-        cx.rt.environment().refusals.count(Reason::InvalidDid);
+        Tally::of(cx.rt.environment()).count(Reason::InvalidDid);
         return refused(&cx, Reason::InvalidDid.into());
     };
     let registered = act::known(&cx, name, None).await?.is_some_and(|row| row.active);

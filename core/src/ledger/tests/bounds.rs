@@ -14,6 +14,7 @@ use crate::engine::actor::{ActorId, Kind};
 use crate::engine::kv::{Batch, Direction, MemoryStore, Pair, Range, Read, Store, StoreError};
 use crate::engine::runtime::Runtime;
 use crate::ledger::book;
+use crate::ledger::keys::Signers;
 use crate::ledger::rows::{BURNT, BURNT_UNTIL, WALLETS};
 
 /// Counts the rows that scans give.
@@ -271,7 +272,7 @@ fn a_second_envelope_costs_one_call_and_a_bad_signature_is_looked_at_anew() {
     let (_, answer) = world.send("POST", "/v1/pay/transfer", None, &body);
     assert_eq!(answer["reason"], "system_frozen", "the first check, whatever the signature is");
     let rt: &Arc<TestRuntime> = &world.rt;
-    assert!(rt.environment().signers.get(&a.name()).is_some());
+    assert!(Signers::of(rt.environment()).get(&a.name()).is_some());
 }
 
 /// Decision refusal-burns-nonce: outside its window a claim burns nothing, also one of work for nobody.

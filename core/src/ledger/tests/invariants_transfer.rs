@@ -235,7 +235,14 @@ pub(super) fn submission(world: &World, by: &Party, other: Option<&Party>, schem
 pub(super) fn perform(rt: &TestRuntime, store: &MemoryStore, submit: &Submit) -> (Answer, crate::engine::kv::Batch) {
     let actor = ActorId::sole(Kind::Ledger);
     let settings = &rt.environment().settings;
-    let space = host::Space { actor: &actor, rows: store, now: rt.now(), seed: [1; 32], settings };
+    let space = host::Space {
+        program: &crate::app::PROGRAM,
+        actor: &actor,
+        rows: store,
+        now: rt.now(),
+        seed: [1; 32],
+        settings,
+    };
     let outcome = host::perform(&space, &Call::operation("main", submit).unwrap());
     (decode(&outcome.reply.unwrap()).unwrap(), outcome.batch)
 }

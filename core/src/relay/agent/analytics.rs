@@ -9,6 +9,8 @@ use super::wire;
 use crate::engine::http::{Cx, Param, Response, Route, handler};
 use crate::engine::number::round;
 use crate::engine::time::DAY;
+use crate::relay::agent::authentication::Calling;
+use crate::relay::agent::usage::Usage;
 use crate::{Error, Result, Timestamp, engine::runtime};
 
 pub const ROUTES: &[Route] = &[Route::get("/v1/agent/analytics", handler!(read))
@@ -100,7 +102,7 @@ async fn read(cx: Cx) -> Result<Response> {
     let actor = caller.actor.as_str();
     let known = runtime::query(&*cx.rt, actor, &ReadTrust).await?.ok_or_else(wire::unknown_agent)?;
     let stored = runtime::query(&*cx.rt, actor, &ReadActivity { since: first.unwrap_or_default() }).await?;
-    let all = stored.plus(&cx.rt.environment().usage.pending(actor).counts);
+    let all = stored.plus(&Usage::of(cx.rt.environment()).pending(actor).counts);
     Response::json(&Analytics {
         name: known.name,
         agent: caller.did.clone(),

@@ -19,6 +19,7 @@ use crate::crypto::encoding::actor_id;
 use crate::engine::actor::{Entry, Kind, Operation, Query, Turn, View, operation, query};
 use crate::engine::http::{Cx, Param, Response, Route, handler};
 use crate::engine::kv::{Desc, Direction, Range, Read, Row, Table};
+use crate::relay::agent::authentication::Calling;
 use crate::relay::directory::Did;
 use crate::relay::directory::search::{self, Sought};
 use crate::{Error, ErrorCode, Result, Timestamp, engine::runtime};

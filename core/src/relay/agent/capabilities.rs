@@ -15,6 +15,7 @@ use crate::engine::actor::{Entry, Kind, Operation, Query, Turn, View, operation,
 use crate::engine::http::{Cx, Param, Response, Route, handler};
 use crate::engine::kv::{Direction, Read, Row, Table};
 use crate::engine::time::MINUTE;
+use crate::relay::agent::authentication::Calling;
 use crate::relay::directory::capabilities::{self as index, Counts, Find, Found, Listed};
 use crate::relay::directory::{Did, fold, likeness, search};
 use crate::{Error, Result, Timestamp, engine::runtime, engine::small_sort};

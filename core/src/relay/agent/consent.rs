@@ -20,6 +20,7 @@ use crate::crypto::encoding;
 use crate::engine::actor::{ActorId, Entry, Kind, Operation, Query, Turn, View, operation, query};
 use crate::engine::http::{Cx, Param, Response, Route, handler};
 use crate::engine::kv::{Direction, Range, Read, Row, Table};
+use crate::relay::agent::authentication::Calling;
 use crate::relay::directory::Did;
 use crate::{Error, Result, Timestamp, engine::runtime};
 

@@ -16,6 +16,7 @@ use super::standing::Standing;
 use crate::engine::actor::{Entry, Kind, Query, Turn, View, query};
 use crate::engine::http::Cx;
 use crate::engine::kv::{Direction, Read, Row, Table};
+use crate::relay::agent::authentication::{self, Calling};
 use crate::relay::directory::Did;
 use crate::{Error, ErrorCode, Result, engine::runtime};
 
@@ -183,14 +184,14 @@ async fn follow_pin(cx: &Cx, caller: &str, actor: &str) -> Result<bool> {
 
 /// The same of keys at a peer, of which it is not known what they follow from.
 pub async fn are_news_to_caller(cx: &Cx, peer: Did, keys: Prints) -> Result<bool> {
-    let Some(caller) = cx.recognized().await? else { return Ok(false) };
+    let Some(caller) = authentication::recognized(&cx).await? else { return Ok(false) };
     Ok(pinned_by(cx, &caller.actor, peer).await?.is_some_and(|pinned| pinned != keys))
 }
 
 /// On a public route: whether the caller sent an agent's key, and that agent pinned keys which the present ones do not
 /// follow from.
 pub async fn is_news_to_caller(cx: &Cx, actor: &str) -> Result<bool> {
-    match cx.recognized().await? {
+    match authentication::recognized(&cx).await? {
         Some(caller) => Ok(!follow_pin(cx, &caller.actor, actor).await?),
         None => Ok(false),
     }

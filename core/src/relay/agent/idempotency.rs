@@ -14,6 +14,7 @@ use crate::engine::actor::{Entry, Kind, Operation, Turn, operation};
 use crate::engine::http::Cx;
 use crate::engine::kv::{Direction, Row, Table};
 use crate::engine::time::{MINUTE, SECOND};
+use crate::relay::agent::authentication::Calling;
 use crate::{Error, ErrorCode, Result, Timestamp, engine::runtime};
 
 /// Most characters of an `Idempotency-Key`; our choice.

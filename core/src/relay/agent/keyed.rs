@@ -29,6 +29,7 @@ pub const ENTRIES: &[Entry] = &[
             let under = Under::read(arguments, &turn.view())?;
             registry::operate(Kind::Agent, &under.name, &under.arguments, turn)
         }),
+        kept: None,
     },
     Entry {
         kind: Kind::Agent,
@@ -37,6 +38,7 @@ pub const ENTRIES: &[Entry] = &[
             let under = Under::read(arguments, view)?;
             registry::ask(Kind::Agent, &under.name, &under.arguments, view)
         }),
+        kept: None,
     },
 ];
 

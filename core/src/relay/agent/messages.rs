@@ -7,6 +7,7 @@ use super::mailbox::{Delete, Local, MAX_MARKS, MarkRead, UnreadCount};
 use super::{record, wire};
 use crate::crypto::encoding;
 use crate::engine::http::{Cx, Param, Response, Route, handler};
+use crate::relay::agent::authentication::Calling;
 use crate::{Error, Result, engine::runtime};
 
 pub const ROUTES: &[Route] = &[

@@ -38,6 +38,7 @@ pub mod access;
 pub mod activity;
 pub mod analytics;
 pub mod api_key;
+pub mod authentication;
 pub mod broadcasts;
 pub mod capabilities;
 pub mod consent;

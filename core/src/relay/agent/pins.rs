@@ -12,6 +12,7 @@ use crate::crypto::{encoding, hash};
 use crate::engine::actor::{Entry, Kind, Operation, Query, Turn, View, operation, query};
 use crate::engine::http::{Cx, Param, Response, Route, handler};
 use crate::engine::kv::{Direction, Read, Row, Table};
+use crate::relay::agent::authentication::Calling;
 use crate::relay::directory::Did;
 use crate::{Error, Result, Timestamp, engine::runtime};
 

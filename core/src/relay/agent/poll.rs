@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::pin::pin;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::StreamExt;
@@ -16,8 +16,10 @@ use super::mailbox::{Page, ReadPage};
 use super::stream::{Framing, Open, RECONNECT};
 use super::wire;
 use crate::engine::http::Cx;
+use crate::engine::runtime::{self, Environment};
 use crate::engine::time::SECOND;
-use crate::{Result, Timestamp, engine::runtime};
+use crate::relay::agent::authentication::Calling;
+use crate::{Result, Timestamp};
 
 /// Most seconds that an answer waits: clients give up after 30.
 pub const MAX_WAIT: u64 = 25;
@@ -39,6 +41,11 @@ struct Place<'a> {
 }
 
 impl Polls {
+    /// The one of this process.
+    pub fn of(environment: &Environment) -> Arc<Polls> {
+        environment.shared()
+    }
+
     fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Vec<Timestamp>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -80,7 +87,8 @@ pub(super) async fn wait(cx: &Cx, ask: &Page, empty: ReadPage, seconds: u64) -> 
     let caller = cx.caller.agent()?;
     let (now, seconds) = (cx.now(), seconds.min(MAX_WAIT));
     let until = now.plus(i64::try_from(seconds).unwrap_or(0).saturating_mul(SECOND));
-    let Some(_place) = cx.rt.environment().polls.enter(&caller.actor, now, until) else { return Ok(empty) };
+    let polls = Polls::of(cx.rt.environment());
+    let Some(_place) = polls.enter(&caller.actor, now, until) else { return Ok(empty) };
     let open = Open {
         agent: caller.actor.clone(),
         version: caller.epoch,

@@ -18,6 +18,7 @@ use crate::engine::actor::{Entry, Kind, Operation, Query, Turn, View, operation,
 use crate::engine::http::{Cx, Response, Route, handler};
 use crate::engine::kv::{Direction, Read, Row, Table};
 use crate::engine::limits::Rate;
+use crate::relay::agent::authentication::Calling;
 use crate::{Error, Result, engine::runtime};
 
 pub const ROUTES: &[Route] = &[

@@ -12,6 +12,8 @@ use crate::engine::actor::{Entry, Kind, Operation, Query, Turn, View, operation,
 use crate::engine::http::{Cx, Response, Route, handler};
 use crate::engine::kv::{Read, Row, Table};
 use crate::engine::time::{DAY, HOUR, MINUTE};
+use crate::relay::agent::authentication::Calling;
+use crate::relay::agent::usage::Usage;
 use crate::{Result, Timestamp, engine::runtime};
 
 pub const ROUTES: &[Route] = &[
@@ -140,7 +142,7 @@ async fn ping(cx: Cx) -> Result<Response> {
         name,
         status: if shown { "online" } else { "hidden" },
         uptime: Uptime { days: up / DAY, hours: up % DAY / HOUR },
-        message_count: stored.plus(&cx.rt.environment().usage.pending(&caller.actor).usage).messages,
+        message_count: stored.plus(&Usage::of(cx.rt.environment()).pending(&caller.actor).usage).messages,
         server_time: now.to_string(),
     })
 }

@@ -11,7 +11,9 @@ use super::usage::UsageRow;
 use super::waiting::ReadRegistration;
 use super::{record, wire};
 use crate::engine::http::{Cx, Response, Route, handler};
-use crate::ledger::provider;
+use crate::relay::above::Above;
+use crate::relay::agent::authentication::Calling;
+use crate::relay::agent::usage::Usage;
 use crate::relay::directory;
 use crate::{Result, engine::runtime};
 
@@ -81,7 +83,8 @@ pub struct Deactivated {
 fn profile(cx: &Cx, caller: &Credentials, own: Own) -> Result<Response> {
     let waiting = caller.place != Place::Stands;
     // What is counted under the DID is of the registration that holds it.
-    let pending = if waiting { UsageRow::default() } else { cx.rt.environment().usage.pending(&caller.actor).usage };
+    let pending =
+        if waiting { UsageRow::default() } else { Usage::of(cx.rt.environment()).pending(&caller.actor).usage };
     let usage = own.usage.plus(&pending);
     Response::json(&Profile {
         identity: Identity::try_from(own.public)?,
@@ -123,7 +126,7 @@ async fn change(cx: Cx) -> Result<Response> {
     let mut reserved = None;
     if let Some(name) = &change.name {
         directory::check_name(name)?;
-        provider::check_free(cx.settings(), name)?;
+        (Above::of(cx.rt.environment().program).check_name)(cx.settings(), name)?;
         reserved = Some(directory::reserve(&*cx.rt, name.clone(), record::did_of(&actor)?).await?);
     }
     let update = Update { name: change.name, capabilities: change.capabilities, metadata, presence: change.presence };
@@ -135,12 +138,12 @@ async fn deactivate(cx: Cx) -> Result<Response> {
     let caller = cx.caller.agent()?;
     let ended = runtime::call(&*cx.rt, caller.actor.clone(), &Deactivate).await?;
     let version = caller.keys.version;
-    let stands = super::rotate::heard_by_ledger(&*cx.rt, &caller.did, version, false).await?;
+    let account = super::rotate::heard_by_ledger(&*cx.rt, &caller.did, version, false).await?;
     Response::json(&Deactivated {
         did: caller.did.clone(),
         status: "inactive",
         deactivated: true,
         deactivated_at: ended.to_string(),
-        balance_micro: stands.wallet.map_or(0, |(balance, _)| balance),
+        balance_micro: account.wallet.map_or(0, |(balance, _)| balance),
     })
 }

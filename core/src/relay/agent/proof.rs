@@ -31,6 +31,7 @@ use crate::crypto::signing;
 use crate::engine::actor::{Entry, Kind, Operation, Turn, operation};
 use crate::engine::http::{Cx, Response, Route, handler};
 use crate::engine::runtime::Environment;
+use crate::relay::agent::authentication::{self, Calling};
 use crate::{Error, Result, Timestamp, engine::runtime};
 
 pub const ROUTES: &[Route] = &[Route::post("/v1/agent/prove", handler!(prove))
@@ -170,7 +171,7 @@ impl Operation for Prove {
 /// The calling registration, once it stands: what an earlier holder of its DID left is taken out within moments.
 pub(super) async fn settled(cx: &Cx) -> Result<Box<Credentials>> {
     runtime::retry_unavailable(&*cx.rt, PATIENCE, || async {
-        let caller = cx.registration().await?.ok_or_else(record::gone)?;
+        let caller = authentication::registration(&cx).await?.ok_or_else(record::gone)?;
         match caller.place {
             Place::Stands => Ok(Box::new(caller)),
             _ => Err(waiting::succession_under_way()),

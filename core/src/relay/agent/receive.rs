@@ -12,6 +12,7 @@ use super::wire::{self, RawMessage};
 use super::{decrypt, poll, websocket};
 use crate::crypto::encoding;
 use crate::engine::http::{Body, Cx, Limit, Param, Response, Route, handler};
+use crate::relay::agent::authentication::Calling;
 use crate::{Error, Result, Timestamp, engine::runtime};
 
 const FILTERS: &[Param] = &[

@@ -21,6 +21,7 @@ use crate::engine::actor::{Entry, Kind, Operation, Query, Turn, View, operation,
 use crate::engine::http::Caller;
 use crate::engine::kv::Direction;
 use crate::engine::runtime::{self, Runtime};
+use crate::relay::agent::authentication::Calling;
 use crate::relay::channel::{ChannelId, invites};
 use crate::{Error, Result, relay::webhook};
 
@@ -362,7 +363,7 @@ pub async fn reseal(rt: &dyn Runtime, actor: &str, pages: usize) -> Result<Progr
 
 /// The actor of a caller that has not been gone through since the last rotation, where no task visits all agents.
 pub(crate) fn behind(rt: &dyn Runtime, caller: &Caller) -> Option<String> {
-    let Caller::Agent(agent) = caller else { return None };
+    let agent = caller.agent().ok()?;
     let sealed = agent.keys.sealed.as_ref()?;
     let current = || rt.environment().secrets.sealing().current().id();
     (rt.maintenance().is_none() && sealing::key_id(sealed) != Some(current())).then(|| agent.actor.clone())

@@ -26,9 +26,9 @@ use crate::engine::http::{Cx, Response, Route, handler};
 use crate::engine::kv::{Direction, Read, Row, Table};
 use crate::engine::runtime::Runtime;
 use crate::engine::time::{DAY, MINUTE, SECOND};
-use crate::ledger::keys::{self, How, SetKey, Stands};
-use crate::ledger::rows::KeyRow;
-use crate::{Error, ErrorCode, Result, Timestamp, engine::runtime, ledger};
+use crate::relay::above::{Above, Account, KeyChange};
+use crate::relay::agent::authentication::Calling;
+use crate::{Error, ErrorCode, Result, Timestamp, engine::runtime};
 
 pub const ROUTES: &[Route] = &[Route::post("/v1/agent/rotate-keys", handler!(rotate))
     .agent()
@@ -121,13 +121,6 @@ pub struct LedgerKey {
     pub keys: Vec<[u8; 32]>,
 }
 
-impl LedgerKey {
-    /// What that is to a ledger which knows nothing of the DID.
-    pub fn row(&self) -> KeyRow {
-        KeyRow::of(self.version, self.keys.first().copied(), self.active)
-    }
-}
-
 fn ledger_key(view: &(impl Read + ?Sized), agent: &Agent) -> Result<LedgerKey> {
     let proved = proved_key(view, agent)?;
     let keys = match proved == registered_key(view, agent)? {
@@ -180,17 +173,16 @@ pub(super) fn tell_ledger(turn: &mut Turn<'_>, agent: &Agent) -> Result<()> {
 fn tell_of_rotation(turn: &mut Turn<'_>, agent: &Agent, signer: Option<[u8; 32]>) -> Result<()> {
     let LedgerKey { version, proved, current, active, .. } = ledger_key(turn, agent)?;
     let did = wire::did_text(turn.settings, &record::did_of(&turn.actor().name)?);
-    let name = ledger::book::name_of(&turn.settings.brand, &did).unwrap_or_default().to_owned();
-    let how = How { signer, silent: !agent.standing.has_signed(), proved: agent.proof.is_some() };
-    turn.send(ledger::ACTOR, &SetKey { name, version, proved, current, active, how })
+    let (silent, shown) = (!agent.standing.has_signed(), agent.proof.is_some());
+    let change = KeyChange { did, version, proved, current, active, signer, silent, shown };
+    (Above::of(turn.program).keys_changed)(turn, change)
 }
 
 /// Waits until the ledger has heard of this generation of keys, or of the agent's end: an answer before that would
 /// promise what an envelope under the earlier key could still break (decisions one-deciding-operation and
 /// signer-key-table).
-pub(super) async fn heard_by_ledger(rt: &dyn Runtime, did: &str, version: u64, active: bool) -> Result<Stands> {
+pub(super) async fn heard_by_ledger(rt: &dyn Runtime, did: &str, version: u64, active: bool) -> Result<Account> {
     let settings = &rt.environment().settings;
-    let name = ledger::book::name_of(&settings.brand, did).unwrap_or_default().to_owned();
     // One registration may end while the DID has another.
     let told = match wire::actor_of(settings, did) {
         Some(actor) => runtime::query(rt, actor, &ReadLedgerKey).await?,
@@ -199,10 +191,10 @@ pub(super) async fn heard_by_ledger(rt: &dyn Runtime, did: &str, version: u64, a
     let (version, active) = told.map_or((version, active), |told| (told.version, told.active));
     let end = rt.now().plus(LEDGER_PATIENCE);
     loop {
-        let stands = runtime::query(rt, ledger::ACTOR, &keys::Standing { name: name.clone() }).await?;
-        let heard = |key: &KeyRow| key.version > version || (key.version == version && key.active == active);
-        if stands.key.as_ref().is_some_and(heard) {
-            return Ok(stands);
+        let account = (Above::of(rt.environment().program).account)(rt, did).await?;
+        let heard = |(known, stands): (u64, bool)| known > version || (known == version && stands == active);
+        if account.key.is_some_and(heard) {
+            return Ok(account);
         }
         if rt.now() >= end {
             return Err(Error::unavailable("the ledger has not heard of the change of keys yet"));
@@ -513,7 +505,7 @@ async fn rotate(cx: Cx) -> Result<Response> {
         }
     };
     let rotated = runtime::call(&*cx.rt, caller.actor.clone(), &rotate).await?;
-    let stands = heard_by_ledger(&*cx.rt, &caller.did, rotated.version, true).await?;
+    let account = heard_by_ledger(&*cx.rt, &caller.did, rotated.version, true).await?;
     Response::json(&RotateResponse {
         did: wire::did_text(cx.settings(), &record::did_of(&caller.actor)?),
         client_side: caller.client_side,
@@ -524,7 +516,7 @@ async fn rotate(cx: Cx) -> Result<Response> {
         key_version: rotated.version,
         rotated_at: rotated.since.to_string(),
         rotation_proved: rotated.proved,
-        wallet_frozen: stands.wallet.is_some_and(|(_, frozen)| frozen),
+        wallet_frozen: account.wallet.is_some_and(|(_, frozen)| frozen),
         stock: rotated.stock.into(),
     })
 }

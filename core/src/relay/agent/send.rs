@@ -14,7 +14,10 @@ use crate::crypto::server_message::{self, SenderSecrets};
 use crate::crypto::{hash, signing};
 use crate::engine::http::{Cx, Limit, Response, Route, handler};
 use crate::engine::time::MINUTE;
+use crate::relay::agent::authentication::Calling;
+use crate::relay::agent::usage::Usage;
 use crate::relay::directory::Did;
+use crate::relay::federation::Tallies;
 use crate::relay::federation::find::check_here;
 use crate::{Error, ErrorCode, Result, Timestamp, engine::runtime};
 
@@ -195,7 +198,7 @@ fn sent(cx: &Cx, to: &str, actor: &str, local: &Local, outcome: &Appended, clien
 
 /// Gives a message to its recipient, with what that asks for.
 async fn hand_over(cx: &Cx, actor: &str, append: &mut Append) -> Result<Appended> {
-    append.alone = cx.rt.environment().relay.is_alone(cx.now());
+    append.alone = Tallies::of(cx.rt.environment()).is_alone(cx.now());
     let outcome = runtime::call(&*cx.rt, actor, append).await?;
     if outcome != Appended::Ask {
         return Ok(outcome);
@@ -254,7 +257,7 @@ async fn send(cx: Cx) -> Result<Response> {
             continue;
         }
         if matches!(outcome, Appended::Stored { .. }) {
-            cx.rt.environment().usage.sent(&caller.actor);
+            Usage::of(cx.rt.environment()).sent(&caller.actor);
         }
         return sent(&cx, &to, &actor, &append.local, &outcome, false);
     }
@@ -313,7 +316,7 @@ async fn send_encrypted(cx: Cx) -> Result<Response> {
     let mut append = Append { opens_session, proves, ..labels.append(local, from, body, origin) };
     let outcome = hand_over(&cx, &actor, &mut append).await?;
     if matches!(outcome, Appended::Stored { .. }) && !sealed_sender {
-        cx.rt.environment().usage.sent(&caller.actor);
+        Usage::of(cx.rt.environment()).sent(&caller.actor);
     }
     sent(&cx, &request.to, &actor, &local, &outcome, true)
 }

@@ -17,41 +17,16 @@ use crate::engine::actor::View;
 use crate::engine::time::SECOND;
 use crate::{Error, Result, Timestamp};
 
+pub use crate::engine::stream::{Framing, Open, PAGE_BYTES};
+
 /// Most messages in a page.
 pub const PAGE_MESSAGES: usize = 64;
-/// Most bytes after which a page takes no further message; the setting `stream_bytes` is at most that.
-pub const PAGE_BYTES: u64 = 256 * 1024;
 /// How long a connect is held while storage cannot answer, before it gets a 503 (decision stream-lifetimes).
 pub const CONNECT_PATIENCE: Duration = Duration::from_secs(20);
 
 /// Reads the place a client wants to go on from: the id of an event (the stamp in microseconds), or a timestamp.
 pub fn cursor(text: &str) -> Option<Timestamp> {
     text.parse().map(Timestamp).ok().or_else(|| Timestamp::parse(text))
-}
-
-/// How messages are written into a stream.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Framing {
-    /// Server-sent events; ends with an event `reconnect` after the setting `stream_seconds`.
-    Sse,
-    /// One JSON text a line, each line to be sent as one text frame without its line feed. Never ends by itself.
-    WebSocket,
-}
-
-/// A request to open a receive stream, and its state: a stream that is opened again from [`Hub::state`] goes on where
-/// it was, which is how a hibernated WebSocket wakes up.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Open {
-    /// The agent actor's name.
-    pub agent: String,
-    /// What [`super::Credentials::epoch`] was at opening. The stream ends when it is another, because the registration
-    /// may have passed to another holder, or the API key that opened it ended.
-    pub version: u64,
-    /// The stamp of the last message the client has; only later ones are sent.
-    pub after: Option<Timestamp>,
-    /// Only messages of this sender (a DID).
-    pub from: Option<String>,
-    pub framing: Framing,
 }
 
 /// Names a stream within its hub; later streams have higher numbers.

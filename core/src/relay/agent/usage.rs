@@ -4,7 +4,7 @@
 //! minute (decision counts-in-memory). A runtime calls [`flush`] once a minute and at shutdown.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::stream::{self, StreamExt};
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,7 @@ use super::record::USAGE;
 use super::stats;
 use crate::engine::actor::{Entry, Kind, Operation, Turn, operation};
 use crate::engine::kv::Row;
-use crate::engine::runtime::{self, Runtime};
+use crate::engine::runtime::{self, Environment, Runtime};
 use crate::{Result, Timestamp};
 
 /// What is stored of an agent's usage.
@@ -60,6 +60,11 @@ pub struct Usage {
 }
 
 impl Usage {
+    /// The one of this process.
+    pub fn of(environment: &Environment) -> Arc<Usage> {
+        environment.shared()
+    }
+
     fn change(&self, actor: &str, change: impl FnOnce(&mut Since)) {
         let mut agents = self.agents.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(row) = agents.get_mut(actor) {
@@ -104,7 +109,7 @@ impl Usage {
 
 /// Writes what happened since the last flush. What could not be written stays for the next one.
 pub async fn flush(rt: &dyn Runtime) -> Result<()> {
-    let usage = &rt.environment().usage;
+    let usage = Usage::of(rt.environment());
     let write = async |(actor, since): (String, Since)| {
         let record = RecordUsage { since };
         let result = runtime::call(rt, actor.as_str(), &record).await;

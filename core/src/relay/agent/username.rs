@@ -11,6 +11,8 @@ use super::wire;
 use crate::engine::actor::{Entry, Kind, Operation, Turn, operation};
 use crate::engine::http::{Cx, Response, Route, handler};
 use crate::engine::kv::{Read, Row, Table};
+use crate::relay::agent::authentication::{self, Calling};
+use crate::relay::agent::usage::Usage;
 use crate::relay::directory::{self, Lookup};
 use crate::{Error, Result, Timestamp, engine::runtime};
 
@@ -198,8 +200,8 @@ async fn read(cx: Cx) -> Result<Response> {
     let actor = crate::crypto::encoding::actor_id(&did);
     let own = runtime::query(&*cx.rt, actor.as_str(), &ReadProfile).await?.ok_or_else(unknown)?;
     let mut last_seen = None;
-    if cx.recognized().await?.is_some_and(|caller| caller.actor == actor) {
-        let usage = own.usage.plus(&cx.rt.environment().usage.pending(&actor).usage);
+    if authentication::recognized(&cx).await?.is_some_and(|caller| caller.actor == actor) {
+        let usage = own.usage.plus(&Usage::of(cx.rt.environment()).pending(&actor).usage);
         last_seen = usage.last_seen.map(|seen| seen.to_string());
     }
     let did = wire::did_text(cx.settings(), &did);

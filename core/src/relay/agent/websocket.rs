@@ -13,6 +13,7 @@ use serde::Deserialize;
 use super::stream::{CONNECT_PATIENCE, End, Framing, Open, cursor};
 use super::{Authorize, KEY_KIND};
 use crate::engine::runtime::{self, Runtime};
+use crate::relay::agent::usage::Usage;
 use crate::{Error, ErrorCode, Result};
 
 pub const PATH: &str = "/v1/agent/receive/ws";
@@ -71,7 +72,7 @@ pub async fn open(
     let attempt = || runtime::query(rt, key.actor(), &authorize);
     let caller =
         runtime::retry_unavailable(rt, CONNECT_PATIENCE, attempt).await?.ok_or_else(refuse)?.admitted(false)?;
-    environment.usage.seen(&caller.actor, rt.now());
+    Usage::of(environment).seen(&caller.actor, rt.now());
     let since = since.or(frame.as_ref().and_then(|frame| frame.since.as_deref()));
     Ok(Open {
         agent: caller.actor,

@@ -7,7 +7,7 @@ use crate::crypto::encoding::actor_id;
 use crate::engine::actor::{Kind, Operation, Turn};
 use crate::engine::kv::{Desc, Direction, Read, Table};
 use crate::engine::time::DAY;
-use crate::intelligence::country::attested::SetAttested;
+use crate::relay::above::{Above, Attested};
 use crate::relay::agent::mailbox::Local;
 use crate::relay::agent::trust::{CountAttestation, CountCorroboration};
 use crate::relay::agent::waiting::Sign;
@@ -39,7 +39,7 @@ pub(super) fn standing(view: &(impl Read + ?Sized), now: Timestamp, local: &Loca
 /// Tells the country what an attestation says and how much trust stands behind it.
 pub(super) fn tell(turn: &mut Turn<'_>, local: &Local, attestation: &Attestation) -> Result<()> {
     let (Some(country), Some(measurable)) = (&attestation.country, &attestation.measurable) else { return Ok(()) };
-    let set = SetAttested {
+    let attested = Attested {
         id: wire::message_id(&turn.actor().name, local),
         series: measurable.series.clone(),
         author: attestation.author,
@@ -49,7 +49,7 @@ pub(super) fn tell(turn: &mut Turn<'_>, local: &Local, attestation: &Attestation
         support: attestation.support(),
         refute: attestation.votes.refuted,
     };
-    turn.send(country.clone(), &set)
+    (Above::of(turn.program).attested)(turn, country, attested)
 }
 
 /// Stores an attestation whose signature the handler has checked. A repeat of a signed one is the first one.

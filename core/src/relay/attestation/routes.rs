@@ -18,6 +18,7 @@ use crate::engine::time::SECOND;
 use crate::facts::starter::Country;
 use crate::facts::subject::Subject;
 use crate::relay::agent::Credentials;
+use crate::relay::agent::authentication::Calling;
 use crate::relay::agent::custody::HeldKeys;
 use crate::relay::agent::mailbox::Local;
 use crate::relay::agent::record::did_of;

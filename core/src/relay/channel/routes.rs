@@ -14,9 +14,11 @@ use crate::crypto::encoding::{actor_id, parse_actor_id};
 use crate::engine::http::{Cx, Param, Response, Route, handler};
 use crate::engine::secrets::Secrets;
 use crate::engine::settings::Settings;
+use crate::relay::agent::authentication::{self, Calling};
 use crate::relay::agent::mailbox::Local;
 use crate::relay::agent::memberships::{HasRoom, MAX_INVITES, ReadInvites, ReadMemberships, ReceivedInvite};
 use crate::relay::agent::record::{ReadPublic, did_of};
+use crate::relay::agent::usage::Usage;
 use crate::relay::agent::{consent, custody, wire};
 use crate::relay::directory::{Did, fold, likeness};
 use crate::{Error, ErrorCode, Result, Timestamp, engine::runtime, engine::small_sort};
@@ -361,7 +363,7 @@ async fn list(cx: Cx) -> Result<Response> {
 /// The channels that the caller is in, the latest joined of them when there are more than `limit`. Each is asked for
 /// its counts, which are exact.
 async fn mine(cx: &Cx, wanted: &Wanted, limit: u32) -> Result<Vec<ChannelInfo>> {
-    let caller = cx.sign_in().await?;
+    let caller = authentication::sign_in(&cx).await?;
     let mut own = runtime::query(&*cx.rt, caller.actor.as_str(), &ReadMemberships).await?;
     own.retain(|(_, membership)| wanted.takes(&membership.about));
     small_sort::sort_by_key(&mut own, |(_, membership)| std::cmp::Reverse(membership.joined));
@@ -436,7 +438,7 @@ async fn post(cx: Cx) -> Result<Response> {
     let sealed = key.seal(&*cx.rt, &wire::message_id(actor, &local), &request.message)?;
     let post = Post { post: StoredPost { local, from, name: own_name(&cx).await?, reply_to, sealed } };
     let stamp = runtime::call(&*cx.rt, actor, &post).await?;
-    cx.rt.environment().usage.posted(&cx.caller.agent()?.actor);
+    Usage::of(cx.rt.environment()).posted(&cx.caller.agent()?.actor);
     Response::created(&post_info(cx.settings(), actor, stamp, post.post, request.message))
 }
 

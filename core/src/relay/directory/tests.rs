@@ -18,7 +18,14 @@ impl Directory {
     pub fn run<O: Operation>(&mut self, operation: &O) -> Result<O::Reply> {
         let (actor, settings) = (ActorId::new(Kind::Directory, "0"), Settings::default());
         let call = Call::operation("0", operation).unwrap();
-        let space = Space { actor: &actor, rows: &self.rows, now: self.now, seed: [0; 32], settings: &settings };
+        let space = Space {
+            program: &crate::app::PROGRAM,
+            actor: &actor,
+            rows: &self.rows,
+            now: self.now,
+            seed: [0; 32],
+            settings: &settings,
+        };
         let outcome = host::perform(&space, &call);
         self.rows.apply(outcome.batch).unwrap();
         outcome.reply.and_then(|reply| decode(&reply))
@@ -27,7 +34,7 @@ impl Directory {
     /// Asks a query.
     pub fn ask<Q: Query>(&self, query: Q) -> Q::Reply {
         let (actor, settings) = (ActorId::new(Kind::Directory, "0"), Settings::default());
-        query.run(&View::new(&actor, &self.rows, self.now, &settings)).unwrap()
+        query.run(&View::new(&crate::app::PROGRAM, &actor, &self.rows, self.now, &settings)).unwrap()
     }
 
     pub fn reserve(&mut self, name: &str, did: u8) -> bool {

@@ -13,6 +13,7 @@ use super::peers::{Peer, PeerOf, PinOf, PutPin, is_key_of};
 use super::wire::{self as relay_wire, DeliverRequest};
 use super::{MAX_BODY, PeerId, WINDOW, actor};
 use crate::crypto::encoding::{actor_id, decode_base64, decode_base64_array, parse_did};
+use crate::crypto::envelope;
 use crate::crypto::{boxes, signing};
 use crate::engine::http::{Cx, Response, Route, handler};
 use crate::engine::limits::Rate;
@@ -21,6 +22,7 @@ use crate::relay::agent::record::ReadPublic;
 use crate::relay::agent::send::{Labels, local_of};
 use crate::relay::agent::wire;
 use crate::relay::directory::Did;
+use crate::relay::federation::Tallies;
 use crate::{Error, ErrorCode, Result, Timestamp, engine::runtime};
 
 pub const ROUTES: &[Route] = &[Route::post(relay_wire::PATH, handler!(deliver))
@@ -112,7 +114,7 @@ async fn deliver(cx: Cx) -> Result<Response> {
         Appended::KeysChanged | Appended::Ask => return Err(Error::internal("an unexpected change of keys")),
     };
     if new {
-        cx.rt.environment().relay.routed(peer, cx.now());
+        Tallies::of(cx.rt.environment()).routed(peer, cx.now());
     }
     if !message.pinned {
         let pin = PutPin { did: from, peer, signing: message.signing, strong: true };
@@ -152,7 +154,7 @@ async fn message(cx: &Cx, peer: &PeerId, from: Did, request: &DeliverRequest) ->
     }
     signing::validate_signing_key("sender_signing_key", &signing)?;
     boxes::validate_encryption_key("sender_encryption_key", &encryption)?;
-    let envelope = relay_wire::envelope(&request.from, &request.to, &request.nonce, &request.ciphertext);
+    let envelope = envelope::routed(&request.from, &request.to, &request.nonce, &request.ciphertext);
     if !signing::verify(&signing, envelope.as_bytes(), &signature) {
         return Err(forbidden("The message is not signed by the key of its sender."));
     }

@@ -27,6 +27,7 @@ use crate::relay::agent::record::{self, Public, ReadPublic, SignedPrekey};
 use crate::relay::agent::standing::Standing;
 use crate::relay::agent::{identity, nonces, register, wire};
 use crate::relay::directory::{Did, MAX_NAME};
+use crate::relay::federation::Tallies;
 use crate::{Error, ErrorCode, Result, Timestamp};
 
 /// How long a peer may take to answer.
@@ -129,7 +130,7 @@ pub async fn instead_of(rt: &dyn Runtime, did: &Did, here: &Public, client: &str
 
 /// Whether there is no peer. Most deployments have none, and need not ask one object for each message.
 async fn is_alone(rt: &dyn Runtime) -> Result<bool> {
-    let known = &rt.environment().relay;
+    let known = Tallies::of(rt.environment());
     if known.is_alone(rt.now()) {
         return Ok(true);
     }

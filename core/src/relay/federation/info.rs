@@ -9,6 +9,7 @@ use super::{PeerId, actor, key};
 use crate::crypto::encoding::encode_base64;
 use crate::engine::http::{Cx, Response, Route, handler};
 use crate::relay::directory::stats::{self, ReadTotals};
+use crate::relay::federation::Tallies;
 use crate::{Result, engine::runtime};
 
 pub const ROUTES: &[Route] = &[
@@ -129,7 +130,7 @@ pub struct PeerInfo {
 
 /// A peer as everybody may know it.
 pub(super) fn peer_info(cx: &Cx, id: &PeerId, peer: Peer) -> PeerInfo {
-    let tally = peer.tally.plus(&cx.rt.environment().relay.pending(id));
+    let tally = peer.tally.plus(&Tallies::of(cx.rt.environment()).pending(id));
     let status = match (tally.reached, tally.failed) {
         (None, None) => "new",
         (reached, failed) if failed > reached => "unreachable",

@@ -11,6 +11,7 @@ use crate::crypto::signing;
 use crate::engine::http::{Cx, Response, Route, handler};
 use crate::facts::measurement::domain::host_of;
 use crate::relay::agent::wire;
+use crate::relay::federation::Tallies;
 use crate::relay::webhook::permitted;
 use crate::{Error, Result, engine::runtime};
 
@@ -156,7 +157,7 @@ async fn put(cx: Cx) -> Result<Response> {
         return Err(Error::bad_request("`name` must be at most 128 characters."));
     }
     let (id, peer) = runtime::call(&*cx.rt, actor().name, &PutPeer { url, name, key }).await?;
-    cx.rt.environment().relay.added();
+    Tallies::of(cx.rt.environment()).added();
     Response::created(&admin_peer(&cx, &id, peer))
 }
 

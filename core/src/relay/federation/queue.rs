@@ -20,7 +20,7 @@ use crate::{Error, ErrorCode, Result, Timestamp};
 
 /// What stands before the slash in the keys of wishes for these requests ([`Turn::reach_out`]); those of webhooks are
 /// hexadecimal.
-pub const LANE: &str = "relay";
+pub const LANE: &str = "relay/";
 /// Deliveries of one agent that wait; our choice.
 const MAX_WAITING: u32 = 1_000;
 /// Bytes of the deliveries of one agent that wait; our choice.
@@ -87,7 +87,7 @@ const ENDED: Table<(Timestamp, DeliveryId), ()> = Table::new(115);
 const SUMS: Table<(), Sums> = Table::new(116);
 
 fn timer(peer: &PeerId) -> String {
-    format!("{LANE}/{}", encode_hex(peer))
+    format!("{LANE}{}", encode_hex(peer))
 }
 
 /// Takes up the delivery to a peer that is due, when none is under way.

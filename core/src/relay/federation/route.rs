@@ -5,15 +5,18 @@ use serde::{Deserialize, Serialize};
 
 use super::find::{Found, find, instead_of};
 use super::queue::{Delivery, Queue, ReadDelivery, State};
-use super::wire::{DeliverRequest, delivery_id, envelope};
+use super::wire::{DeliverRequest, delivery_id};
 use crate::crypto::encoding::{decode_base64, decode_base64_array, encode_base64, parse_did};
+use crate::crypto::envelope;
 use crate::crypto::signing;
 use crate::engine::http::{Cx, Response, Route, handler};
+use crate::relay::agent::authentication::Calling;
 use crate::relay::agent::continuity;
 use crate::relay::agent::mailbox::{Appended, Asked, Body, Origin, append_error};
 use crate::relay::agent::pins::Prints;
 use crate::relay::agent::record::{self, ReadPublic};
 use crate::relay::agent::send::{Labels, local_of};
+use crate::relay::agent::usage::Usage;
 use crate::relay::agent::wire;
 use crate::{Error, Result, engine::runtime};
 
@@ -104,7 +107,7 @@ async fn route(cx: Cx) -> Result<Response> {
     )?;
     let to = parse_did(&cx.settings().brand, &request.to).map_err(|_| append_error())?;
     let actor = crate::crypto::encoding::actor_id(&to);
-    let envelope = envelope(&caller.did, &request.to, &request.nonce, &request.ciphertext);
+    let envelope = envelope::routed(&caller.did, &request.to, &request.nonce, &request.ciphertext);
     let here = runtime::query(&*cx.rt, actor.as_str(), &ReadPublic).await?;
     let found = match &here {
         Some(here) => instead_of(&*cx.rt, &to, here, &caller.actor).await?,
@@ -132,7 +135,7 @@ async fn route(cx: Cx) -> Result<Response> {
         Appended::KeysChanged | Appended::Ask => return Err(Error::internal("an unexpected change of keys")),
     };
     if stored {
-        cx.rt.environment().usage.sent(&caller.actor);
+        Usage::of(cx.rt.environment()).sent(&caller.actor);
     }
     Response::created(&Routed {
         routed: true,
@@ -191,7 +194,7 @@ async fn elsewhere(cx: &Cx, outgoing: Outgoing, found: Found) -> Result<Response
     let queue = Queue { id, peer: found.peer, to, destination: found.url, body };
     let delivery = runtime::call(&*cx.rt, caller.actor.clone(), &queue).await?;
     if delivery.attempts == 0 && delivery.made == delivery.due {
-        cx.rt.environment().usage.sent(&caller.actor);
+        Usage::of(cx.rt.environment()).sent(&caller.actor);
     }
     Response::created(&routed(cx, &id, &delivery)?)
 }

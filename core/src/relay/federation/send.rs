@@ -10,6 +10,7 @@ use crate::engine::settings::Settings;
 use crate::engine::web::Networks;
 use crate::engine::web::Outgoing;
 use crate::engine::web::check_url;
+use crate::relay::federation::Tallies;
 use crate::relay::webhook::{LATEST, LEASE, TIMEOUT};
 use crate::{Error, ErrorCode, Result};
 
@@ -30,7 +31,7 @@ pub async fn attempt(rt: &dyn Runtime, sender: &ActorId, lane: &str) -> Result<(
         return Ok(());
     }
     let outcome = make(rt, peer, &job.body).await?;
-    let tallies = &rt.environment().relay;
+    let tallies = Tallies::of(rt.environment());
     match outcome {
         Outcome::Status(200..=299) => tallies.routed(peer, rt.now()),
         // It answered: what it refused is the message.

@@ -3,13 +3,13 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
 use super::peers::Count;
 use super::{MAX_PEERS, PeerId, actor};
-use crate::engine::runtime::{self, Runtime};
+use crate::engine::runtime::{self, Environment, Runtime};
 use crate::engine::time::SECOND;
 use crate::{Result, Timestamp};
 
@@ -47,6 +47,11 @@ pub struct Tallies {
 const ALONE: i64 = 10 * SECOND;
 
 impl Tallies {
+    /// The one of this process.
+    pub fn of(environment: &Environment) -> Arc<Tallies> {
+        environment.shared()
+    }
+
     /// Adds what happened once.
     pub fn add(&self, peer: PeerId, happened: &Tally) {
         let mut all = self.sums.lock().unwrap_or_else(PoisonError::into_inner);
@@ -89,7 +94,7 @@ impl Tallies {
 
 /// Writes what happened since the last time. What could not be written stays for the next one.
 pub async fn flush(rt: &dyn Runtime) -> Result<()> {
-    let tallies = &rt.environment().relay;
+    let tallies = Tallies::of(rt.environment());
     let since: Vec<(PeerId, Tally)> =
         std::mem::take(&mut *tallies.sums.lock().unwrap_or_else(PoisonError::into_inner)).into_iter().collect();
     if since.is_empty() {

@@ -21,7 +21,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::Timestamp;
 use crate::crypto::encoding::{encode_base64, encode_hex};
-use crate::crypto::envelope::ciphertext_hash;
 use crate::crypto::{Secret, hash, signing};
 
 /// Where deliveries go.
@@ -65,14 +64,6 @@ pub struct DeliverRequest {
     /// Seconds, 1 to 604800; 86400 when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl: Option<i64>,
-}
-
-/// What the sender of a message signs. It becomes the envelope of the stored message, so that the
-/// recipient finds the signature valid.
-pub fn envelope(from: &str, to: &str, nonce: &str, ciphertext: &str) -> String {
-    // DIDs, base64 and hex need no escapes in JSON.
-    let hash = ciphertext_hash(ciphertext);
-    format!(r#"{{"from":"{from}","to":"{to}","nonce":"{nonce}","ciphertext_hash":"{hash}"}}"#)
 }
 
 /// The id of the delivery with this body.
@@ -120,13 +111,6 @@ mod tests {
             signed_text("svc", b"{}", "2026-01-01T00:00:00.000Z", &id),
             "svc-relay-deliver/v1\nPOST\n/v1/relay/deliver\n\
              44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a\n2026-01-01T00:00:00.000Z\nRBNvo1WzZ4oRRq0W"
-        );
-    }
-    #[test]
-    fn the_text_an_agent_signs_has_four_members_in_this_order() {
-        assert_eq!(
-            envelope("did:svc:a", "did:svc:b", "bm9uY2U=", ""),
-            r#"{"from":"did:svc:a","to":"did:svc:b","nonce":"bm9uY2U=","ciphertext_hash":"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"}"#
         );
     }
 }

@@ -5,8 +5,8 @@ use super::registry;
 use super::{ActorId, Call, Delivery, Kind, Receipt, Turn, View, outbox, rows, schema, timers};
 use crate::engine::documents::{self, Document};
 use crate::engine::kv::{Batch, Read};
+use crate::engine::program::Program;
 use crate::engine::settings::Settings;
-use crate::intelligence::country::answer;
 use crate::{Error, Result, Timestamp};
 
 /// Most rows one operation may change (decision bounded-commits).
@@ -26,6 +26,7 @@ const MACHINERY_TABLES: std::ops::Range<u8> = 2..12;
 
 /// Where an operation runs.
 pub struct Space<'a> {
+    pub program: &'static Program,
     pub actor: &'a ActorId,
     pub rows: &'a dyn Read,
     pub now: Timestamp,
@@ -104,11 +105,8 @@ pub fn answer(view: &View<'_>, call: &Call) -> Result<Vec<u8>> {
 
 /// The reply to a query when it is kept and still the right one, for a runtime whose view remembers. Computes nothing.
 pub fn remembered(view: &View<'_>, call: &Call) -> Option<Vec<u8>> {
-    match (call.actor.kind, call.name.as_str()) {
-        (_, documents::RENDER) => documents::remembered(view, call),
-        (Kind::Country, answer::DETECT) => answer::remembered(view, call),
-        _ => None,
-    }
+    let entry = view.program.operations().find(call.actor.kind, &call.name)?;
+    entry.kept.and_then(|kept| kept(view, call))
 }
 
 /// Applies a message from another actor, once.
@@ -210,7 +208,7 @@ fn run<T>(space: &Space<'_>, body: impl FnOnce(&mut Turn<'_>) -> Result<T>) -> O
 }
 
 fn run_as<T>(space: &Space<'_>, mode: Mode, body: impl FnOnce(&mut Turn<'_>) -> Result<T>) -> Outcome<T> {
-    let mut turn = Turn::new(space.actor, space.rows, space.now, space.seed, space.settings);
+    let mut turn = Turn::new(space.program, space.actor, space.rows, space.now, space.seed, space.settings);
     let ran = match mode {
         Mode::Moving => body(&mut turn),
         _ => schema::begin(&mut turn).and_then(|found| {

@@ -117,8 +117,7 @@ impl Operation for PanicLater {
 }
 
 /// For tests of migrations: the counter of an earlier version counted in hundreds.
-#[cfg(test)]
-pub(in crate::engine::actor) fn migrate(turn: &mut Turn<'_>) -> Result<()> {
+pub fn migrate(turn: &mut Turn<'_>) -> Result<()> {
     match COUNT.get(turn, &())? {
         Some(count) => Ok(COUNT.put(turn, &(), &(count * 100))?),
         None => Ok(()),

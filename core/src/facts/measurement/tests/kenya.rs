@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::{LIMIT, sample};
 use crate::Timestamp;
-use crate::app::testing::Dice;
+use crate::engine::testing::Dice;
 use crate::facts::measurement::fingerprints::Fingerprints;
 use crate::facts::measurement::ooni_observations;
 use crate::facts::measurement::outcome::Entry;

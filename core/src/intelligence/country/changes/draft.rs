@@ -18,6 +18,7 @@ use crate::facts::reported::{Cause, Event, EventKind, Scope, UNNAMED};
 use crate::facts::source::Source;
 use crate::facts::starter::Platform;
 use crate::facts::subject::is_role;
+use crate::facts::tracked::Tracked;
 use crate::facts::verdict::constants::CLEAR_VOTES;
 use crate::facts::verdict::national;
 use crate::facts::verdict::technique::Technique;
@@ -25,7 +26,6 @@ use crate::facts::verdict::window::Ageing;
 use crate::intelligence::incidents::{
     AffectedNetwork, Draft, EvidenceRow, IncidentType, MAX_EVIDENCE, Severity, Status, Unknown,
 };
-use crate::intelligence::reference::Tracked;
 use crate::{Result, Timestamp, facts::licence};
 
 /// Probability given to a report that its source does not grade. Our choice.

@@ -48,8 +48,8 @@ use crate::facts::change::merge::{self, Series};
 use crate::facts::change::series::bounds;
 use crate::facts::starter::Platform;
 use crate::facts::subject::{Role, Subject, is_messaging};
+use crate::facts::tracked::Tracked;
 use crate::facts::verdict::window::Ageing;
-use crate::intelligence::reference::Tracked;
 use crate::{Result, intelligence::anomaly};
 
 /// Blocks computed in one operation.

@@ -15,9 +15,9 @@ use crate::facts::change::combine::{INTERNET, Measured, Silence, combine};
 use crate::facts::change::merge::{Affected, Found};
 use crate::facts::reported::{self, Cause, Event, EventKind, Scope};
 use crate::facts::source::Source;
+use crate::facts::tracked::Tracked;
 use crate::intelligence::country::Catalogue;
 use crate::intelligence::incidents::{Draft, IncidentType, Severity, Status};
-use crate::intelligence::reference::Tracked;
 
 const NOW: Timestamp = Timestamp(1_767_225_600_000_000);
 /// 2025-11-01T00:00:00Z, hours since the epoch.
@@ -93,7 +93,7 @@ fn block(subject: &str, from: i64, to: i64, asns: &[u32]) -> Measured {
 
 fn drafts(measured: &[Measured], silences: &[Silence], events: &[Event]) -> Vec<Draft> {
     let (actor, store, settings) = (ActorId::new(Kind::Country, "IT"), MemoryStore::default(), Settings::default());
-    let view = View::new(&actor, &store, NOW, &settings);
+    let view = View::new(&crate::app::PROGRAM, &actor, &store, NOW, &settings);
     let mut reversed: Vec<Event> = events.to_vec();
     reversed.reverse();
     let make = |events: &[Event]| -> Vec<Draft> {
@@ -326,7 +326,7 @@ fn platforms_of_target_lists_are_graded_as_platforms() {
     CATALOGUE.put(&mut space, &(), &catalogue).unwrap();
     let batch = space.into_batch();
     store.apply(batch).unwrap();
-    let view = View::new(&actor, &store, NOW, &settings);
+    let view = View::new(&crate::app::PROGRAM, &actor, &store, NOW, &settings);
     let graded = |measured: &[Measured], events: &[Event]| {
         let all = combine(measured, &[], events, &catalogue.platforms);
         let draft = draft::draft(&view, &all[0]).unwrap();
@@ -435,7 +435,14 @@ fn stored_events_are_reported_once() {
     store.apply(batch).unwrap();
     let run = |store: &mut MemoryStore, seed: u8| {
         let call = Call::operation("IT", &FindChanges).unwrap();
-        let space = Space { actor: &actor, rows: &*store, now: NOW, seed: [seed; 32], settings: &settings };
+        let space = Space {
+            program: &crate::app::PROGRAM,
+            actor: &actor,
+            rows: &*store,
+            now: NOW,
+            seed: [seed; 32],
+            settings: &settings,
+        };
         let outcome = host::perform(&space, &call);
         outcome.reply.unwrap();
         let changes = outcome.batch.len();
@@ -507,7 +514,14 @@ fn a_report_without_an_end_is_active_only_while_somebody_says_that_it_goes_on() 
 fn find_changes(store: &mut MemoryStore) {
     let (actor, settings) = (ActorId::new(Kind::Country, "IT"), Settings::default());
     let call = Call::operation("IT", &FindChanges).unwrap();
-    let space = Space { actor: &actor, rows: &*store, now: NOW, seed: [1; 32], settings: &settings };
+    let space = Space {
+        program: &crate::app::PROGRAM,
+        actor: &actor,
+        rows: &*store,
+        now: NOW,
+        seed: [1; 32],
+        settings: &settings,
+    };
     let outcome = host::perform(&space, &call);
     outcome.reply.unwrap();
     store.apply(outcome.batch).unwrap();

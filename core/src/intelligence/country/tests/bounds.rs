@@ -81,7 +81,14 @@ fn a_large_import_is_worked_off_in_turns_of_bounded_size() {
             break;
         };
         let counted = Counted { store: &store, rows: Cell::new(0) };
-        let space = Space { actor: &actor, rows: &counted, now: later, seed: [1; 32], settings: &settings };
+        let space = Space {
+            program: &crate::app::PROGRAM,
+            actor: &actor,
+            rows: &counted,
+            now: later,
+            seed: [1; 32],
+            settings: &settings,
+        };
         let outcome = host::fire(&space, &key);
         outcome.reply.unwrap();
         turns += 1;

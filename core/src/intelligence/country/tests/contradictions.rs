@@ -4,8 +4,8 @@ use http::Method;
 use serde_json::{Value, json};
 
 use super::{ADMIN, HEADER, Server, json as read, rows};
-use crate::app::testing::Dice;
 use crate::engine::http::Body;
+use crate::engine::testing::Dice;
 use crate::intelligence::import::{ImportKind, ListKind, Options};
 
 const COUNTRIES: [&str; 3] = ["IT", "FR", "KE"];
@@ -156,7 +156,7 @@ fn questions() -> Vec<(&'static str, Value)> {
 /// Asks every route that judges sites, and checks what it says.
 fn ask_all(server: &Server, wrong: &mut Vec<String>) {
     let mut refused = Vec::new();
-    for route in crate::engine::http::routes().filter(|route| route.method == Method::GET) {
+    for route in crate::app::PROGRAM.routes().filter(|route| route.method == Method::GET) {
         if OTHERS.iter().any(|other| route.path.starts_with(other)) || route.streams() {
             continue;
         }

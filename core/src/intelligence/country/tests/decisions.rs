@@ -174,7 +174,7 @@ fn each_entry_of_a_list_keeps_its_own_date() {
 #[test]
 fn starter_facts_answer_at_first_start_until_they_are_old() {
     let server = Server::start();
-    let now = crate::app::testing::START;
+    let now = crate::engine::testing::START;
     let in_force = starter::known_blocks::all().iter().find(|block| block.sets_status(now)).unwrap();
     let answer = server.detect(in_force.country, in_force.target, None);
     assert_eq!((&answer["status"], &answer["basis"]), (&"blocked".into(), &"known_list".into()), "{answer}");

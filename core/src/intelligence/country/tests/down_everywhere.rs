@@ -7,8 +7,9 @@ use http::Method;
 use super::incidents::{add, asns, incidents, one, server};
 use super::{ADMIN, Server, rows};
 use crate::Timestamp;
-use crate::app::testing::{Dice, TestRuntime};
+use crate::app::testing::TestRuntime;
 use crate::engine::runtime::query;
+use crate::engine::testing::Dice;
 use crate::engine::time::HOUR;
 use crate::intelligence::incidents::{Changes, Draft, actor};
 

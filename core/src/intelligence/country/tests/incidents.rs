@@ -7,10 +7,10 @@ use http::Method;
 
 use super::{ADMIN, HEADER, Server, rows, shared};
 use crate::Timestamp;
-use crate::app::testing::Dice;
 use crate::engine::actor::{ActorId, Kind};
 use crate::engine::kv::decode_row;
 use crate::engine::runtime::query;
+use crate::engine::testing::Dice;
 use crate::engine::time::{DAY, HOUR};
 use crate::facts::change::merge::Found;
 use crate::intelligence::country::changes::FOUND_ROWS;
@@ -487,7 +487,7 @@ fn a_silent_country_is_a_suspected_disruption_and_a_silent_source_is_nothing() {
     for country in ["IT", "FR", "DE", "ES", "SE"] {
         assert_eq!(incidents(&all, country), [], "{country}");
     }
-    assert!(start.plus(60 * DAY) < crate::app::testing::START);
+    assert!(start.plus(60 * DAY) < crate::engine::testing::START);
 }
 
 /// Decision silence-of-measurements over the whole path: a nationwide shutdown seen as silence and reported by two

@@ -6,13 +6,13 @@ use std::collections::BTreeSet;
 use http::Method;
 
 use super::{HEADER, Server, rows};
-use crate::app::testing::START;
 use crate::engine::actor::{ActorId, Kind, Query, View};
 use crate::engine::documents::{self, Render};
 use crate::engine::http::Body;
 use crate::engine::kv::{Direction, MemoryStore, Pair, Range, Read, Store, StoreError};
 use crate::engine::runtime::Runtime;
 use crate::engine::settings::Settings;
+use crate::engine::testing::START;
 use crate::facts::subject::Subject;
 use crate::intelligence::country::answer::{Detect, State};
 use crate::intelligence::import::{ImportKind, Options};
@@ -145,7 +145,9 @@ fn documents_rest_on_tables_whose_changes_are_counted() {
     let store = copy(&server, &actor);
     for key in keys {
         let noted = Noted { rows: &store, tables: RefCell::default() };
-        Render::<1> { key: key.clone() }.run(&View::new(&actor, &noted, START, &settings)).unwrap();
+        Render::<1> { key: key.clone() }
+            .run(&View::new(&crate::app::PROGRAM, &actor, &noted, START, &settings))
+            .unwrap();
         let tables = noted.tables.into_inner();
         assert!(tables.iter().any(|table| *table >= crate::engine::actor::FIRST_OWN_TABLE), "{key} read {tables:?}");
         assert!(!tables.iter().any(|table| Kind::World.is_derived(*table)), "{key} read {tables:?}");
@@ -171,7 +173,7 @@ fn no_answer_of_a_country_rests_on_rows_whose_changes_are_not_counted() {
         let noted = Noted { rows: &store, tables: RefCell::default() };
         let subjects = vec![Subject::parse(subject).unwrap()];
         let asked = Detect { subjects, at: None, explain: false, brief };
-        let answer = asked.run(&View::new(&italy, &noted, START, &settings)).unwrap();
+        let answer = asked.run(&View::new(&crate::app::PROGRAM, &italy, &noted, START, &settings)).unwrap();
         assert!(answer.iter().all(|answer| answer.state == State::Blocked), "{answer:?}");
         let tables = noted.tables.into_inner();
         assert!(!tables.iter().any(|table| Kind::Country.is_derived(*table)), "{subject} read {tables:?}");
@@ -195,5 +197,5 @@ fn a_countrys_verdicts_count_for_its_documents_and_not_for_its_answers() {
     let (told_later, derived_later) = basis();
     assert_eq!(told, told_later);
     assert!(derived.is_some() && derived != derived_later);
-    assert!(documents::owner("data/dumps/IT").unwrap() == italy);
+    assert!(documents::owner(&crate::app::PROGRAM, "data/dumps/IT").unwrap() == italy);
 }

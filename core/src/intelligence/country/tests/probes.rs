@@ -8,12 +8,13 @@ use http::{HeaderMap, HeaderValue, Method};
 use serde_json::{Value, json};
 
 use super::{ADMIN, HEADER, Server, json as read, rows};
-use crate::app::testing::{Dice, TestRuntime};
+use crate::app::testing::TestRuntime;
 use crate::crypto::encoding::encode_hex;
 use crate::crypto::hash::hmac_sha256;
 use crate::engine::actor::ActorId;
 use crate::engine::http::{Request, serve};
 use crate::engine::runtime::Runtime;
+use crate::engine::testing::Dice;
 use crate::intelligence::import::{ImportKind, Options};
 use crate::intelligence::probe::board;
 

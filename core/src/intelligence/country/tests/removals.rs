@@ -5,11 +5,12 @@ use http::Method;
 use serde_json::{Value, json};
 
 use super::{ADMIN, HEADER, Server, rows};
-use crate::app::testing::{START, TestRuntime};
+use crate::app::testing::TestRuntime;
 use crate::engine::actor::host::{self, Space};
 use crate::engine::actor::{ActorId, Call, Kind, View};
 use crate::engine::kv::{MemoryStore, Store};
 use crate::engine::settings::Settings;
+use crate::engine::testing::START;
 use crate::intelligence::import::{ImportKind, Importer, ListKind, Options};
 use crate::intelligence::world::{self, StartSweep, Task};
 use crate::{ErrorCode, intelligence::reference};
@@ -80,12 +81,19 @@ fn no_import_begins_while_its_source_is_being_removed() {
     let (actor, settings) = (world::actor(), Settings::default());
     let mut store = MemoryStore::default();
     let start = StartSweep { task: Task::DropSource(1), countries: ["IT".to_owned()].into() };
-    let space = Space { actor: &actor, rows: &store, now: START, seed: [1; 32], settings: &settings };
+    let space = Space {
+        program: &crate::app::PROGRAM,
+        actor: &actor,
+        rows: &store,
+        now: START,
+        seed: [1; 32],
+        settings: &settings,
+    };
     let outcome = host::perform(&space, &Call::operation(actor.name.clone(), &start).unwrap());
     store.apply(outcome.batch).unwrap();
     let ask = |task| {
         let query = Call::query(actor.name.clone(), &world::SourceEpoch { task }).unwrap();
-        host::answer(&View::new(&actor, &store, START, &settings), &query)
+        host::answer(&View::new(&crate::app::PROGRAM, &actor, &store, START, &settings), &query)
     };
     assert_eq!(ask(Task::DropSource(1)).unwrap_err().code, ErrorCode::Conflict);
     assert!(ask(Task::DropLists).is_ok());

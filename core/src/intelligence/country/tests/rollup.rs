@@ -206,7 +206,14 @@ fn roll_up_at(store: &mut MemoryStore, now: Timestamp) -> usize {
     let actor = ActorId::new(Kind::Country, "KE");
     let settings = Settings::default();
     let run = |store: &mut MemoryStore, work: &dyn Fn(&Space<'_>) -> crate::engine::kv::Batch| {
-        let batch = work(&Space { actor: &actor, rows: &*store, now, seed: [1; 32], settings: &settings });
+        let batch = work(&Space {
+            program: &crate::app::PROGRAM,
+            actor: &actor,
+            rows: &*store,
+            now,
+            seed: [1; 32],
+            settings: &settings,
+        });
         store.apply(batch).unwrap();
     };
     let perform = |space: &Space<'_>| {

@@ -94,8 +94,17 @@ fn apply(store: &mut MemoryStore, folds: impl Iterator<Item = Fold>) -> usize {
             let settings = Settings::default();
             let call = Call::operation("KE", &fold).unwrap();
             let now = Timestamp(1_800_000_000_000_000);
-            let outcome =
-                host::perform(&Space { actor: &actor, rows: &*store, now, seed: [1; 32], settings: &settings }, &call);
+            let outcome = host::perform(
+                &Space {
+                    program: &crate::app::PROGRAM,
+                    actor: &actor,
+                    rows: &*store,
+                    now,
+                    seed: [1; 32],
+                    settings: &settings,
+                },
+                &call,
+            );
             let report: FoldReport = actor::decode(&outcome.reply.unwrap()).unwrap();
             store.apply(outcome.batch).unwrap();
             assert!(report.cells > 0);

@@ -12,6 +12,7 @@ use crate::intelligence::incidents::documents::MAX_AGE;
 use crate::intelligence::incidents::model::IncidentType;
 use crate::intelligence::incidents::query::{Count, LastChange};
 use crate::intelligence::incidents::search;
+use crate::intelligence::incidents::search::Shared;
 use crate::intelligence::incidents::search::hits::{Found, HitBody, Results, Why};
 use crate::intelligence::incidents::search::index::{Entry, Index, MAX_DOCUMENTS};
 use crate::intelligence::incidents::search::rank::{Hit, Method, search};
@@ -121,7 +122,7 @@ async fn similar(cx: &Cx, request: SimilarRequest) -> Result<Response> {
     let filters = filters(&request)?;
     let document = runtime::document(&*cx.rt, search::KEY).await?;
     let changed = runtime::query(&*cx.rt, actor().name, &LastChange).await?;
-    let model = search::model(&cx.rt.environment().search);
+    let model = search::model(&Shared::of(cx.rt.environment()));
     let key = ("similar", (MANNER, model), changed, document.etag().to_owned(), query.clone(), k, filters.clone());
     let page = async { Ok(Response::json_text(found(cx, &document, query, k, filters).await?)) };
     cx.kept_by(&key, MAX_AGE, page).await
@@ -138,7 +139,7 @@ fn left_out(incidents: u64) -> Option<String> {
 }
 
 async fn found(cx: &Cx, document: &Ready, query: String, k: u32, filters: Filters) -> Result<Vec<u8>> {
-    let shared = &cx.rt.environment().search;
+    let shared = &Shared::of(cx.rt.environment());
     let index = shared.index(document)?;
     let least = filters.min_confidence.unwrap_or(0.0) as f32;
     let admit = |_: usize, entry: &Entry| {

@@ -26,6 +26,7 @@ use super::topics;
 use crate::engine::actor::{Kind, Operation, Turn, View, decode, encode};
 use crate::engine::documents::Rendered;
 use crate::engine::http::Ready;
+use crate::engine::runtime::Environment;
 use crate::engine::time::SECOND;
 use crate::{Result, Timestamp};
 use index::{Index, MAX_DOCUMENTS, Text};
@@ -113,6 +114,16 @@ pub struct Shared {
 }
 
 impl Shared {
+    /// Nothing decoded yet, with these vectors of words.
+    pub fn with(vectors: Option<Vectors>) -> Shared {
+        Shared { vectors, ..Shared::default() }
+    }
+
+    /// The one of this process.
+    pub fn of(environment: &Environment) -> Arc<Shared> {
+        environment.shared()
+    }
+
     /// The index in a document; decoded once for each publication.
     pub fn index(&self, document: &Ready) -> Result<Arc<Index>> {
         let mut decoded = self.decoded.lock().unwrap_or_else(PoisonError::into_inner);

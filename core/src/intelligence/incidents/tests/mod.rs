@@ -6,9 +6,11 @@ mod merging;
 use futures_util::FutureExt;
 
 use super::*;
-use crate::app::testing::{self, START, TestRuntime};
+use crate::app::testing::TestRuntime;
 use crate::engine::runtime::{call, query};
+use crate::engine::testing::START;
 use crate::engine::time::{DAY, HOUR};
+use crate::intelligence::testing;
 
 fn draft(start_hours_ago: i64) -> Draft {
     let start = START.plus(-100 * DAY - start_hours_ago * HOUR);

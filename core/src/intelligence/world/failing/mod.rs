@@ -367,12 +367,12 @@ fn tell(turn: &mut Turn<'_>, key: &(String, u32)) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::testing::accessible;
     use crate::engine::actor::host::{self, MAX_ROWS, Space};
     use crate::engine::actor::{ActorId, Call};
     use crate::engine::kv::{MemoryStore, Store};
     use crate::engine::settings::Settings;
     use crate::facts::change::series::Spell;
+    use crate::intelligence::testing::accessible;
     use crate::intelligence::world::Summarize;
 
     const NOW: i64 = 1_800_000_000_000_000;
@@ -385,7 +385,14 @@ mod tests {
     /// So many microseconds later.
     fn perform_at<O: Operation>(store: &mut MemoryStore, operation: &O, later: i64) -> usize {
         let (actor, settings, now) = (ActorId::sole(Kind::World), Settings::default(), Timestamp(NOW + later));
-        let space = Space { actor: &actor, rows: &*store, now, seed: [1; 32], settings: &settings };
+        let space = Space {
+            program: &crate::app::PROGRAM,
+            actor: &actor,
+            rows: &*store,
+            now,
+            seed: [1; 32],
+            settings: &settings,
+        };
         let call = Call::operation(actor.name.clone(), operation).unwrap();
         let outcome = host::perform(&space, &call);
         outcome.reply.unwrap();

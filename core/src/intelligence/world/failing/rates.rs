@@ -265,7 +265,7 @@ mod tests {
             "two of six others"
         );
         // One in ten fails anyway: no day on which most of them do.
-        let mut dice = crate::app::testing::Dice(5);
+        let mut dice = crate::engine::testing::Dice(5);
         let flaky: Vec<bool> = (0..9_000).map(|_| dice.share() < 0.1).collect();
         let out = out(&countries(30, 1, &|country, place| flaky[usize::from(country) * 128 + usize::from(place)]));
         assert!(out.count_ones() <= 2, "{out:b}");

@@ -20,6 +20,7 @@ use crate::engine::actor::{Entry, Kind, Operation, Query, Turn, View, operation,
 use crate::engine::http::{Body, Cx, Response, Route, handler};
 use crate::engine::kv::{Desc, Direction, Row, Table};
 use crate::engine::time::{DAY, HOUR};
+use crate::relay::agent::authentication::Calling;
 use crate::{Error, ErrorCode, Result, Timestamp, engine::runtime};
 
 pub const ROUTES: &[Route] = &[

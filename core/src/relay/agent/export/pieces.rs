@@ -10,6 +10,7 @@ use serde_json::value::RawValue;
 use super::{ExportStats, Finish, PATIENCE, Parts};
 use crate::crypto::encoding::actor_id;
 use crate::engine::http::Cx;
+use crate::relay::agent::authentication::Calling;
 use crate::relay::agent::mailbox::Local;
 use crate::relay::agent::memberships::{Membership, ReadMemberships};
 use crate::relay::agent::record::{self, ReadPublic};

@@ -6,6 +6,7 @@ use serde_json::value::RawValue;
 
 use super::{Head, KeyPage, Put, ReadKeys, ReadNamespaces, ReadValue, Remove, purpose};
 use crate::engine::http::{Cx, Param, Response, Route, handler};
+use crate::relay::agent::authentication::Calling;
 use crate::relay::agent::{Credentials, custody, reseal, wire};
 use crate::{Error, ErrorCode, Result, engine::runtime};
 

@@ -9,6 +9,7 @@ use super::store::{List, Look, Patch, Put, Whole};
 use super::{Head, Priority, Status, unknown_task};
 use crate::crypto::encoding::{actor_id, encode_base64};
 use crate::engine::http::{Cx, Param, Response, Route, handler};
+use crate::relay::agent::authentication::Calling;
 use crate::relay::agent::mailbox::Local;
 use crate::relay::agent::record::{self, Credentials, ReadPublic};
 use crate::relay::agent::send::{ATTEMPTS, local_of};

@@ -4,7 +4,7 @@ use super::*;
 use crate::engine::http::{BodyKind, Route};
 
 fn agent_routes() -> impl Iterator<Item = &'static Route> {
-    crate::engine::http::routes().filter(|route| route.path.starts_with("/v1/agent/"))
+    crate::app::PROGRAM.routes().filter(|route| route.path.starts_with("/v1/agent/"))
 }
 
 /// Valid bodies, to be spoilt one member at a time.

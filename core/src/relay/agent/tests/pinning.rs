@@ -83,7 +83,14 @@ fn an_agent_has_at_most_10_000_pins() {
         peer[..4].copy_from_slice(&n.to_be_bytes());
         let current = Prints { signing: [1; 32], encryption: [2; 32] };
         let call = Call::operation("x", &PutPin { peer, name: None, current, accept: false }).unwrap();
-        let space = Space { actor: &actor, rows: &rows, now: crate::Timestamp(1), seed: [0; 32], settings: &settings };
+        let space = Space {
+            program: &crate::app::PROGRAM,
+            actor: &actor,
+            rows: &rows,
+            now: crate::Timestamp(1),
+            seed: [0; 32],
+            settings: &settings,
+        };
         let outcome = perform(&space, &call);
         rows.apply(outcome.batch).unwrap();
         outcome.reply.map(|_| ()).map_err(|error| error.code)

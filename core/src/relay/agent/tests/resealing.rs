@@ -219,7 +219,7 @@ fn earlier_generations_of_an_agents_keys_are_found_page_by_page_and_replaced() {
     loop {
         let look = SealedValues { current: master(2).id(), after };
         let call = Call::query(actor.name.clone(), &look).unwrap();
-        let view = View::new(&actor, &rows, Timestamp(0), &settings);
+        let view = View::new(&crate::app::PROGRAM, &actor, &rows, Timestamp(0), &settings);
         let page: crate::relay::agent::reseal::Page = decode(&answer(&view, &call).unwrap()).unwrap();
         found.extend(page.values);
         match page.next {
@@ -233,7 +233,14 @@ fn earlier_generations_of_an_agents_keys_are_found_page_by_page_and_replaced() {
     let Place::Earlier(version) = place else { panic!("{place:?}") };
     let values = vec![Resealed { place, old, new: seal(&new, version) }];
     let call = Call::operation(actor.name.clone(), &Reseal { values }).unwrap();
-    let space = Space { actor: &actor, rows: &rows, now: Timestamp(0), seed: [0; 32], settings: &settings };
+    let space = Space {
+        program: &crate::app::PROGRAM,
+        actor: &actor,
+        rows: &rows,
+        now: Timestamp(0),
+        seed: [0; 32],
+        settings: &settings,
+    };
     let outcome = perform(&space, &call);
     assert_eq!(decode::<u32>(&outcome.reply.unwrap()).unwrap(), 1);
     rows.apply(outcome.batch).unwrap();

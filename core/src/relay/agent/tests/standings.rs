@@ -1,4 +1,5 @@
 use super::*;
+use crate::app::PROGRAM;
 use crate::crypto::encoding::encode_base64;
 use crate::crypto::{Secret, boxes, signing};
 use crate::engine::http::{Preflight, admit, answer_admitted, preflight};
@@ -140,7 +141,7 @@ fn finish_late(
         network: None,
     };
     let settings = &world.rt.environment().settings;
-    let Preflight::Read(matched) = preflight(&request.method, path, &request.headers, settings) else {
+    let Preflight::Read(matched) = preflight(&PROGRAM, &request.method, path, &request.headers, settings) else {
         panic!("{path} was answered from its head")
     };
     let admitted = admit(&*world.rt, &matched, &request).now_or_never().unwrap();

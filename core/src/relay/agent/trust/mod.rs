@@ -196,7 +196,6 @@ pub const ENTRIES: &[Entry] = &[
     operation::<Settle>(),
     operation::<Endorse>(),
     operation::<TellTrust>(),
-    operation::<escrows::SetLent>(),
     operation::<escrows::CountEscrow>(),
 ];
 

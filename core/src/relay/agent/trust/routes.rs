@@ -6,7 +6,9 @@ use serde::{Deserialize, Serialize};
 use super::{Endorse, Level, ReadTrust, Standing, Trusted};
 use crate::engine::http::{Cx, Param, Response, Route, handler};
 use crate::engine::number::round;
+use crate::relay::agent::authentication;
 use crate::relay::agent::record::ReadProfile;
+use crate::relay::agent::usage::Usage;
 use crate::relay::agent::wire;
 use crate::relay::directory::leaderboard::{self, Best, Leaderboard};
 use crate::{Error, Result, engine::runtime};
@@ -124,10 +126,10 @@ async fn read(cx: Cx) -> Result<Response> {
     let actor = wire::known_actor(cx.settings(), &did)?;
     let known = runtime::query(&*cx.rt, actor.as_str(), &ReadTrust).await?.ok_or_else(wire::unknown_agent)?;
     let mut messages = None;
-    if cx.recognized().await?.is_some_and(|caller| caller.actor == actor)
+    if authentication::recognized(&cx).await?.is_some_and(|caller| caller.actor == actor)
         && let Some(own) = runtime::query(&*cx.rt, actor.as_str(), &ReadProfile).await?
     {
-        messages = Some(own.usage.plus(&cx.rt.environment().usage.pending(&actor).usage).messages);
+        messages = Some(own.usage.plus(&Usage::of(cx.rt.environment()).pending(&actor).usage).messages);
     }
     Response::json(&trust(did, known, messages))
 }

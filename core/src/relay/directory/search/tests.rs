@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use super::super::tests::Directory;
 use super::*;
-use crate::app::testing::Dice;
+use crate::engine::testing::Dice;
 
 fn listed(name: Option<&str>, capabilities: &[&str], rank: u8, second: i64) -> Listed {
     Listed {

@@ -1,21 +1,19 @@
 //! Which answers must be computed, and how much of that a client may ask for.
 //!
 //! What computes runs apart ([`crate::engine::apart`]) and draws on a budget of its own per client address, once for each answer.
-//! What is kept does neither. Every route stands on one of the lists of [`list`]; whether a question to an actor computes
-//! says the question itself ([`crate::engine::actor::Query::computes`]).
+//! What is kept does neither. Every route stands on one list of the program; a question to an actor says itself whether it
+//! computes ([`crate::engine::actor::Query::computes`]).
 
-use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use super::auth::{self, Admitted, within};
+use super::budget::{self, within};
+use super::caller::{self, Admitted};
 use super::{Body, Caller, Limit, Request, Response, Route};
 use crate::Result;
 use crate::engine::apart::{self, Asker};
 use crate::engine::limits::{Admission, Rate};
 use crate::engine::runtime::{BoxFuture, Runtime};
-
-mod list;
 
 /// Whether answering a route computes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,38 +24,13 @@ pub enum Computes {
     Always,
 }
 
-impl Computes {
-    /// What the lists say of a route.
-    pub fn of(route: &Route) -> Computes {
-        // One that is on no list fails a test; until then it may compute.
-        let known = table().get(route.path).and_then(|methods| methods.get(route.method.as_str()));
-        known.copied().unwrap_or(Computes::Sometimes)
-    }
-}
-
-fn table() -> &'static BTreeMap<&'static str, BTreeMap<&'static str, Computes>> {
-    static TABLE: OnceLock<BTreeMap<&'static str, BTreeMap<&'static str, Computes>>> = OnceLock::new();
-    TABLE.get_or_init(|| {
-        let mut by_path: BTreeMap<&str, BTreeMap<&str, Computes>> = BTreeMap::new();
-        for (computes, routes) in LISTS {
-            for (method, path) in routes.iter().filter_map(|route| route.split_once(' ')) {
-                by_path.entry(path).or_default().insert(method, computes);
-            }
-        }
-        by_path
-    })
-}
-
-const LISTS: [(Computes, &[&str]); 3] =
-    [(Computes::Always, list::ALWAYS), (Computes::Sometimes, list::SOMETIMES), (Computes::Never, list::NEVER)];
-
 /// Who asks, as far as shares of computing go.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Who {
     client: Option<IpAddr>,
     /// Questions per minute; 0 means no limit.
     rate: u32,
-    /// A word for the name of the budget, as in [`auth::figures`].
+    /// A word for the name of the budget, as in [`budget::figures`].
     whose: &'static str,
     operator: bool,
     /// Whether the route has no other budget, so that the answer says how this one stands.
@@ -71,8 +44,8 @@ impl Who {
         if computes == Computes::Never || route.limit == Limit::PayRead {
             return Who { client: request.client, rate: 0, whose: "of", operator: false, told };
         }
-        let (settings, whose) = auth::figures(rt.environment(), request);
-        let operator = admitted.caller == Caller::Admin || auth::is_operator(rt, request);
+        let (settings, whose) = budget::figures(rt.environment(), request);
+        let operator = matches!(admitted.caller, Caller::Admin) || caller::is_operator(rt, request);
         Who { client: request.client, rate: settings.computing_per_minute, whose, operator, told }
     }
 
@@ -103,7 +76,7 @@ pub(super) async fn answer(
 }
 
 async fn go_apart(rt: &Arc<dyn Runtime>, who: Who, handler: BoxFuture<'static, Result<Response>>) -> Response {
-    let address = auth::address(who.client);
+    let address = budget::address(who.client);
     let budget = match who.budget(&**rt, &address) {
         Ok(budget) => budget,
         Err(refusal) => return *refusal,
@@ -114,39 +87,8 @@ async fn go_apart(rt: &Arc<dyn Runtime>, who: Who, handler: BoxFuture<'static, R
     if let Body::Stream(pieces) = response.body {
         response.body = Body::Stream(apart::stream(rt.clone(), &asker, pieces));
     }
-    if let Some(budget) = budget.filter(|_| who.told && !auth::has_budget_headers(&response)) {
-        auth::budget_headers(&mut response, &budget);
+    if let Some(budget) = budget.filter(|_| who.told && !budget::has_budget_headers(&response)) {
+        budget::budget_headers(&mut response, &budget);
     }
     response
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-
-    use super::*;
-    use crate::engine::http::routes;
-    use crate::engine::small_sort;
-
-    /// Whoever adds a route says in `list.rs` whether it computes.
-    #[test]
-    fn every_route_says_whether_it_computes() {
-        let listed: Vec<&str> = LISTS.iter().flat_map(|(_, routes)| routes.iter().copied()).collect();
-        let once: BTreeSet<&str> = small_sort::gather(listed.iter().copied());
-        assert_eq!(listed.len(), once.len(), "a route is on two lists");
-        let routes: Vec<String> = routes().map(|route| format!("{} {}", route.method, route.path)).collect();
-        for route in &routes {
-            assert!(once.contains(route.as_str()), "{route} is on no list of core/src/engine/http/computing/list.rs");
-        }
-        for route in once {
-            assert!(routes.iter().any(|known| known == route), "{route} is listed and does not exist");
-        }
-    }
-
-    #[test]
-    fn whatever_can_be_asked_about_the_past_may_compute() {
-        for route in routes().filter(|route| route.params.iter().any(|param| param.name == "as_of")) {
-            assert!(Computes::of(route) != Computes::Never, "{} {}", route.method, route.path);
-        }
-    }
 }

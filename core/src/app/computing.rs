@@ -1,8 +1,14 @@
 //! Every route, by whether answering it computes. A route that is on no list, or on two, fails a test: whoever adds one
 //! says here what it costs.
 
+use crate::engine::http::Computes;
+
+/// The lists, each with what it says.
+pub const LISTS: &[(Computes, &[&str])] =
+    &[(Computes::Always, ALWAYS), (Computes::Sometimes, SOMETIMES), (Computes::Never, NEVER)];
+
 /// Read or compute much, whatever is kept: they wait for room before their handler begins.
-pub const ALWAYS: &[&str] = &[
+const ALWAYS: &[&str] = &[
     "GET /data/dumps/{file}",
     "GET /data/incidents/export",
     "GET /v1/admin/db",
@@ -19,7 +25,7 @@ pub const ALWAYS: &[&str] = &[
 
 /// Answer at once what is kept, published or about one thing now. What they compute beyond that waits for room: the past, what
 /// is not kept, and documents that nobody published yet.
-pub const SOMETIMES: &[&str] = &[
+const SOMETIMES: &[&str] = &[
     "GET /api/alerts/stats",
     "GET /data/censorship-index.csv",
     "GET /data/censorship-index.json",
@@ -108,7 +114,7 @@ pub const SOMETIMES: &[&str] = &[
 ];
 
 /// Read few rows, or write. Lists among them come in pages, and a search reads what it shows.
-pub const NEVER: &[&str] = &[
+const NEVER: &[&str] = &[
     "GET /.well-known/did/{did}",
     "POST /api-keys/signup",
     "POST /api/alerts/subscribe",
@@ -308,3 +314,33 @@ pub const NEVER: &[&str] = &[
     "GET /v1/relay/route/{id}",
     "POST /v1/sentinel/report_miss",
 ];
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::app::PROGRAM;
+
+    /// Whoever adds a route says here whether it computes.
+    #[test]
+    fn every_route_says_whether_it_computes() {
+        let listed: Vec<&str> = LISTS.iter().flat_map(|(_, routes)| routes.iter().copied()).collect();
+        let once: BTreeSet<&str> = listed.iter().copied().collect();
+        assert_eq!(listed.len(), once.len(), "a route is on two lists");
+        let routes: Vec<String> = PROGRAM.routes().map(|route| format!("{} {}", route.method, route.path)).collect();
+        for route in &routes {
+            assert!(once.contains(route.as_str()), "{route} is on no list of core/src/app/computing.rs");
+        }
+        for route in once {
+            assert!(routes.iter().any(|known| known == route), "{route} is listed and does not exist");
+        }
+    }
+
+    #[test]
+    fn whatever_can_be_asked_about_the_past_may_compute() {
+        for route in PROGRAM.routes().filter(|route| route.params.iter().any(|param| param.name == "as_of")) {
+            assert!(PROGRAM.computes(route) != Computes::Never, "{} {}", route.method, route.path);
+        }
+    }
+}

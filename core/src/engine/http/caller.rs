@@ -1,0 +1,135 @@
+//! Who is calling. The engine says what a caller may be; the [`Gate`] of the program decides who is one.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use http::HeaderMap;
+use subtle::ConstantTimeEq;
+
+use super::{Request, Response, Route};
+use crate::engine::actor::ActorId;
+use crate::engine::limits::{Admission, Tier};
+use crate::engine::runtime::{BoxFuture, Environment, Runtime};
+use crate::{Error, Result, Timestamp};
+
+/// The authenticated caller of a route.
+#[derive(Debug, Clone)]
+pub enum Caller {
+    Public,
+    /// Holder of an API key, or of the shared demo key (`account` is empty then).
+    Key {
+        account: String,
+        tier: Tier,
+    },
+    /// What the gate knows of an agent that sent the right key.
+    Agent(Arc<dyn Any + Send + Sync>),
+    Admin,
+}
+
+/// A request that may go on: who calls, and the state of the budget it drew on.
+pub struct Admitted {
+    pub caller: Caller,
+    pub budget: Option<Admission>,
+    /// The agent key that the caller showed.
+    pub key: Option<ShownKey>,
+}
+
+/// An agent key that was right.
+#[derive(Debug, Clone, Copy)]
+pub struct ShownKey {
+    pub secret_hash: [u8; 32],
+    /// When it was looked at.
+    pub checked: Timestamp,
+}
+
+impl Admitted {
+    /// Somebody without an agent key.
+    pub fn new(caller: Caller, budget: Option<Admission>) -> Admitted {
+        Admitted { caller, budget, key: None }
+    }
+}
+
+/// Decides who may call a route. The program has one; it knows the features that hold keys.
+pub trait Gate: Send + Sync {
+    /// From the head of a request alone: checks the key and draws on the budget. The refusal is a whole answer.
+    fn admit<'a>(
+        &'a self,
+        rt: &'a dyn Runtime,
+        route: &'a Route,
+        request: &'a Request,
+    ) -> BoxFuture<'a, Result<Admitted, Box<Response>>>;
+
+    /// Checks again what is no longer fresh, because the body or the budget took its time.
+    fn still<'a>(
+        &'a self,
+        rt: &'a dyn Runtime,
+        route: &'a Route,
+        request: &'a Request,
+        admitted: Admitted,
+    ) -> BoxFuture<'a, Result<Admitted, Box<Response>>>;
+
+    /// The runtime that the handler gets.
+    fn runtime(&self, admitted: &Admitted, rt: &Arc<dyn Runtime>) -> Arc<dyn Runtime>;
+
+    /// The actor whose key these headers carry; a key that is made up names none.
+    fn home(&self, environment: &Environment, headers: &HeaderMap) -> Option<ActorId>;
+
+    /// Work for the caller once its request is answered; `None` where there is none.
+    fn afterwards(&self, rt: &Arc<dyn Runtime>, caller: &Caller) -> Option<BoxFuture<'static, ()>>;
+}
+
+/// Lets everybody in as nobody in particular: for tests of routes without keys.
+pub struct Open;
+
+impl Gate for Open {
+    fn admit<'a>(
+        &'a self,
+        _: &'a dyn Runtime,
+        _: &'a Route,
+        _: &'a Request,
+    ) -> BoxFuture<'a, Result<Admitted, Box<Response>>> {
+        Box::pin(std::future::ready(Ok(Admitted::new(Caller::Public, None))))
+    }
+
+    fn still<'a>(
+        &'a self,
+        _: &'a dyn Runtime,
+        _: &'a Route,
+        _: &'a Request,
+        admitted: Admitted,
+    ) -> BoxFuture<'a, Result<Admitted, Box<Response>>> {
+        Box::pin(std::future::ready(Ok(admitted)))
+    }
+
+    fn runtime(&self, _: &Admitted, rt: &Arc<dyn Runtime>) -> Arc<dyn Runtime> {
+        rt.clone()
+    }
+
+    fn home(&self, _: &Environment, _: &HeaderMap) -> Option<ActorId> {
+        None
+    }
+
+    fn afterwards(&self, _: &Arc<dyn Runtime>, _: &Caller) -> Option<BoxFuture<'static, ()>> {
+        None
+    }
+}
+
+/// Compares a key with the expected one in constant time. No key equals an expected one that is empty.
+pub fn is_key(given: &str, expected: &str) -> bool {
+    !expected.is_empty() && bool::from(given.as_bytes().ct_eq(expected.as_bytes()))
+}
+
+/// Whether the operator asks, on a route that anybody may ask.
+pub fn is_operator(rt: &dyn Runtime, request: &Request) -> bool {
+    operator(rt, request).is_ok()
+}
+
+/// Checks `X-Admin-Key` against the operator's key; 401 without the right one.
+pub fn operator(rt: &dyn Runtime, request: &Request) -> Result<()> {
+    let expected = &rt.environment().secrets.admin_key;
+    match request.header("x-admin-key") {
+        Some(given) if is_key(given, expected) => Ok(()),
+        Some(_) => Err(Error::unauthorized("The admin key is not valid.")),
+        None => Err(Error::unauthorized("This route needs the header X-Admin-Key.")),
+    }
+}
