@@ -1,4 +1,4 @@
-//! `heliograph backtest` on tables that are made up, and how long forecasts take.
+//! `heliograph backtest` on made-up tables, and the time that forecasts take.
 
 use std::io::Write;
 use std::process::Command;
@@ -48,7 +48,7 @@ fn run(table: &[u8], args: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// Every member that the command prints, the weak figures beside the strong ones, and the history known at 1
+/// The command prints every required member, the weak figures beside the strong ones, and the history known at 1
 /// January beside the perfect one (decision late-history).
 #[test]
 fn a_backtest_has_every_member_that_is_asked_of_it() {
@@ -67,7 +67,7 @@ fn a_backtest_has_every_member_that_is_asked_of_it() {
     assert_eq!(found, backtest(table().as_bytes(), "2018", "2019"), "another run tells the same");
 }
 
-/// The forecast for all countries takes under 2 s natively. The history is made anew too, as every day.
+/// The forecast for all countries takes less than 2 s natively. The history is also made again, as it is every day.
 #[test]
 fn all_countries_are_forecast_in_two_seconds() {
     let until = 18_900;
@@ -102,8 +102,8 @@ fn documented(name: &str, part: &Value) -> String {
     format!("| {name} | {auc:.3} | {precision:.3} | {skill:.3} | {ece:.4} |")
 }
 
-/// The floors of decision forecast-panel, those of single years (19), and how far the model is above a plain logistic;
-/// and the documents tell these very figures, the weak ones beside the strong ones.
+/// Checks the floors of decision forecast-panel, those of single years (19), and the distance to a plain logistic
+/// regression. The documents must state these very figures, the weak ones beside the strong ones.
 #[test]
 fn and_19_the_floors_hold_on_the_real_table_and_the_documents_tell_its_figures() {
     let Some(table) = data::real("shutdowns/stop_2016_2024.csv.gz") else { return };
@@ -111,7 +111,7 @@ fn and_19_the_floors_hold_on_the_real_table_and_the_documents_tell_its_figures()
     let found = backtest(&table, "2019", "2024");
     eprintln!("six tested years in {:?}", began.elapsed());
     let (hard, frozen) = (&found["hard"], &found["known_at_1_january"]);
-    // The floors, then what is reached beyond them.
+    // The floor, and the value that is actually reached.
     for (part, name, floor, reached) in [
         (&found, "auc", 0.925, 0.94),
         (&found, "average_precision", 0.45, 0.48),
@@ -142,7 +142,7 @@ fn and_19_the_floors_hold_on_the_real_table_and_the_documents_tell_its_figures()
         at_least(&year["hard"], "brier_skill", -0.005);
         assert!(year["known_at_1_january"]["hard"]["brier_skill"].is_number(), "{year}");
     }
-    // A model is worth its parts only if it beats what needs none.
+    // A complex model is only worth its parts if it beats the simple baselines.
     for baseline in found["baselines"].as_array().unwrap() {
         assert!(baseline["brier"].as_f64() > found["brier"].as_f64(), "{baseline}");
         assert!(baseline["hard"]["brier"].as_f64() > hard["brier"].as_f64(), "{baseline}");
@@ -150,7 +150,7 @@ fn and_19_the_floors_hold_on_the_real_table_and_the_documents_tell_its_figures()
     told(&found);
 }
 
-/// What the documents say of the backtest is what it says.
+/// The documents state the figures of the backtest.
 fn told(found: &Value) {
     let read = |path: &str| std::fs::read_to_string(format!("{}/../{path}", env!("CARGO_MANIFEST_DIR"))).unwrap();
     let (docs, readme) = (read("docs/forecast.md"), read("README.md"));
@@ -179,8 +179,8 @@ fn told(found: &Value) {
     }
 }
 
-/// The penalty of exams was chosen without any year that the backtest reports: the least within a thousandth of the
-/// best when countries are left out of the rows before 2019.
+/// The penalty of exams was chosen without any year that the backtest reports: it is the smallest within a thousandth
+/// of the best when countries are left out of the rows before 2019.
 #[test]
 fn the_penalty_of_exams_is_what_the_years_before_the_tested_ones_choose() {
     let Some(table) = data::real("shutdowns/stop_2016_2024.csv.gz") else { return };
@@ -193,8 +193,8 @@ fn the_penalty_of_exams_is_what_the_years_before_the_tested_ones_choose() {
     assert_eq!(chosen["is_used"], true, "{found}");
 }
 
-/// Attribution and the search for unusual days cost little, whatever was measured: 20 donors and as many
-/// placebos, and the days of a window.
+/// Attribution and the search for unusual days are cheap for any data: 20 donors and as many placebos, and the days of
+/// a window.
 #[test]
 fn detectors_take_milliseconds() {
     let wave = |of: usize, day: usize| ((of * 37 + day * 101 + of * day * 13) % 97) as f64 / 970.0;
@@ -219,7 +219,7 @@ fn detectors_take_milliseconds() {
     assert!(attribution < Duration::from_secs(1) && days < Duration::from_millis(200), "{attribution:?} {days:?}");
 }
 
-/// Ten years and 240 countries in under 60 s.
+/// Ten years and 240 countries take less than 60 s.
 #[test]
 #[ignore = "times an optimised build: cargo test --release -p heliograph-tests --test backtest -- --ignored"]
 fn a_backtest_of_the_real_table_takes_less_than_a_minute() {

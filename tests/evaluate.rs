@@ -1,4 +1,4 @@
-//! `heliograph evaluate` on labelled documents that are made up.
+//! `heliograph evaluate` on made-up labelled documents.
 
 use std::io::Write;
 use std::process::{Command, Output};
@@ -32,8 +32,8 @@ fn report(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// Decision labels-and-bars, from the file to the answer: what is no label is skipped and counted, down and ok are not
-/// blocked, and under 200 labels no bar is said to be met.
+/// Decision labels-and-bars, from the file to the answer: rows that are no labels are skipped and counted, `down` and
+/// `ok` count as not blocked, and with fewer than 200 labels no bar is met.
 #[test]
 fn labels_are_judged_and_all_others_counted() {
     let folder = tempfile::TempDir::new().unwrap();
@@ -41,7 +41,7 @@ fn labels_are_judged_and_all_others_counted() {
         label(1, "blocked", Shows::DnsBlocked),
         label(2, "down", Shows::Down),
         label(3, "ok", Shows::Works),
-        // A wrong classification: the label is blocked, the document shows that all works.
+        // A wrong classification: the label says blocked, the document shows that everything works.
         label(4, "blocked", Shows::Works),
         label(5, "unadjudicated", Shows::Works),
         label(6, "unusable", Shows::Works),
@@ -69,7 +69,7 @@ fn labels_are_judged_and_all_others_counted() {
         body["reliability"].as_array().unwrap().iter().map(|bin| bin["cases"].as_u64().unwrap()).sum::<u64>(),
         4
     );
-    // The same in words, from gzip.
+    // The same as text, from a gzip file.
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     gzip.write_all(text.as_bytes()).unwrap();
     let output = run(&folder, "labels.jsonl.gz", &gzip.finish().unwrap(), &[]);
@@ -92,8 +92,8 @@ fn with_two_hundred_labels_the_bars_are_told() {
     assert_ne!(body["result"], "insufficient labels");
 }
 
-/// Decision labels-and-bars: a file of labels of which none can be judged has too few of them. What the classifier
-/// rejects is no case that it was sure of.
+/// Decision labels-and-bars: a file whose labels cannot be judged has too few of them. A document that the classifier
+/// rejects is not counted as a confident case.
 #[test]
 fn labels_that_cannot_be_judged_are_counted_and_are_no_cases() {
     let folder = tempfile::TempDir::new().unwrap();
@@ -144,7 +144,7 @@ fn a_file_without_rows_is_an_error() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("nothing could be read"));
 }
 
-/// An export of a whole set is one object; its labels count as lines do.
+/// An export of a whole set is one object; its labels count like lines.
 #[test]
 fn a_set_that_lists_its_labels_is_read_as_its_lines_are() {
     let folder = tempfile::TempDir::new().unwrap();
@@ -162,7 +162,7 @@ fn a_set_that_lists_its_labels_is_read_as_its_lines_are() {
     }
 }
 
-/// Small worlds go through a deployment, whose answers meet every bar and never say more than their probability.
+/// Small worlds go through a deployment. Its answers meet every bar and are never more decided than their probability.
 #[test]
 fn simulated_worlds_judge_the_method() {
     let command = ["evaluate", "--world", "--short", "--json"];

@@ -1,4 +1,4 @@
-//! A server with 512 MB of memory survives those who want to exhaust it, and answers others meanwhile.
+//! A server with 512 MB of memory survives clients that try to exhaust it, and answers other clients meanwhile.
 
 use std::time::Duration;
 
@@ -9,18 +9,18 @@ use heliograph_tests::process::{Server, built};
 use tokio::task::LocalSet;
 
 const MEMORY: u64 = 512 << 20;
-/// How long others ask beside each flood.
+/// How long the other clients ask during each flood.
 const WHILE: Duration = Duration::from_secs(8);
-/// Longest that an answer may take on a machine that does other things too.
+/// Longest time for an answer on a machine that also does other work.
 const SLOWEST: Duration = Duration::from_secs(5);
-/// Time in which memory comes back.
+/// Time in which the memory must be released.
 const AFTER: Duration = Duration::from_secs(60);
 
 fn start(limit: Option<&Limit>, data: &std::path::Path) -> Server {
     let program = built("heliograph");
     let mut command = limit.map_or_else(|| std::process::Command::new(&program), |limit| limit.command(&program));
     command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(data);
-    // The flood comes from one machine, as the others do; what they ask must find no other limit than memory.
+    // The flood and the other clients come from one machine; the other clients must meet no other limit than memory.
     for (name, value) in [
         ("FIRST_PARTY_SERVICES", "false"),
         ("AGENT_PER_SECOND", "100000"),
@@ -36,7 +36,7 @@ fn resident(server: &Server) -> u64 {
     memory(server.id(), "VmRSS").expect("the server has ended")
 }
 
-/// What the settings let the server keep in its caches.
+/// Bytes that the settings allow for caches.
 fn caches() -> u64 {
     let settings = heliograph_core::engine::settings::Settings::default();
     settings.cache_bytes + settings.answer_cache_bytes
@@ -78,7 +78,7 @@ async fn survives(flood: Flood, server: &Server, agents: &[(String, String)]) {
 #[test]
 #[cfg(target_os = "linux")]
 fn a_server_with_512_mb_survives_floods_and_answers_others_meanwhile() {
-    // A descriptor for every client.
+    // One descriptor for every client.
     rlimit::increase_nofile_limit(u64::MAX).unwrap();
     let folder = tempfile::TempDir::new().unwrap();
     let limit = Limit::new(MEMORY, || {

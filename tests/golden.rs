@@ -1,7 +1,7 @@
-//! The golden lists of the interface: `golden/routes.tsv` is the route table, `golden/pending.tsv` the routes that the
-//! pages ask for and nobody has built yet. A change of either shows in the diff.
+//! The golden lists of the interface: `golden/routes.tsv` is the route table, `golden/pending.tsv` lists the routes
+//! that the pages ask for and that are not built yet. A change of either shows in the diff.
 //!
-//! `HELIOGRAPH_UPDATE_GOLDEN=1 cargo test -p heliograph-tests --test golden` writes both anew.
+//! `HELIOGRAPH_UPDATE_GOLDEN=1 cargo test -p heliograph-tests --test golden` writes both again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -10,12 +10,12 @@ use std::sync::Mutex;
 use heliograph_core::app::PROGRAM;
 use heliograph_core::engine::http::{Auth, Route};
 
-/// Method and path with nameless parameters: the pages name them differently in places.
+/// Method and path without the names of parameters, because the pages name some of them differently.
 type Place = (String, String);
 
 fn place(method: &str, path: &str) -> Place {
     let parts = path.split('/').map(|part| match part {
-        // One that takes the remaining segments too: the pages have one parameter there.
+        // A parameter that takes the remaining segments too; the pages have one parameter there.
         part if part.starts_with('{') => "{}",
         part => part,
     });
@@ -66,7 +66,7 @@ fn compare(name: &str, heading: &str, rows: BTreeSet<String>) {
     assert_eq!(found, wanted, "{name} is not sorted");
 }
 
-/// The list of every route that the pages ask for, where it is at hand.
+/// The list of every route that the pages ask for, if the file is available.
 fn demanded() -> Option<Vec<Vec<String>>> {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/spec/endpoints.tsv");
     if !file.exists() {
@@ -105,7 +105,7 @@ fn every_demanded_route_is_built_or_pending() {
 #[test]
 fn a_pending_route_is_in_no_router() {
     if updating() {
-        // The list is written first, whichever test comes first.
+        // The list is written first, in whatever order the tests run.
         every_demanded_route_is_built_or_pending();
     }
     let built = built();
@@ -114,8 +114,8 @@ fn a_pending_route_is_in_no_router() {
     }
 }
 
-/// Decisions features-dates-retries and listed-extensions: routes are those of the pages and a declared table of
-/// extensions, and no other.
+/// Decisions features-dates-retries and listed-extensions: the routes are those of the pages, plus a declared table of
+/// extensions, and no others.
 #[test]
 fn what_the_pages_do_not_ask_for_is_marked_as_an_extension() {
     let Some(demanded) = demanded() else { return };

@@ -1,5 +1,5 @@
-//! Many streams at once on the real servers (decision ten-thousand-listeners). How fast and how large
-//! the native server is with 10,000 of them, `cargo xtask bench --agents` measures.
+//! Many streams at once on the real servers (decision ten-thousand-listeners). `cargo xtask bench --agents` measures
+//! speed and size of the native server with 10,000 streams.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -10,10 +10,10 @@ use heliograph_tests::listening::{Connection, Crowd, Place, Relay, WebSocket, re
 use heliograph_tests::target::{Kind, Target};
 use tokio::task::LocalSet;
 
-/// Agents with a stream of server-sent events, and messages for each.
+/// Agents with a stream of server-sent events, and the number of messages for each.
 const LISTENERS: usize = 200;
 const MESSAGES: usize = 20;
-/// Life of a stream: two of them end while the messages come.
+/// Life of a stream: two streams end while the messages come.
 const LIFE: Duration = Duration::from_secs(5);
 /// Agents with a WebSocket.
 const SOCKETS: usize = 1_000;
@@ -25,7 +25,7 @@ fn on(kind: Kind, settings: &[(&str, &str)], work: impl AsyncFnOnce(&str)) {
         println!("skipped: HELIOGRAPH_TEST_TARGETS does not name {}", kind.name());
         return;
     }
-    // A descriptor for every socket.
+    // One descriptor for every socket.
     rlimit::increase_nofile_limit(u64::MAX).unwrap();
     let target = Target::start(kind, &[settings, &[("registrations_per_hour", "1000000")]].concat());
     let host = target.base().unwrap().trim_start_matches("http://");
@@ -37,9 +37,9 @@ async fn across_reconnects(host: &str) {
     let agents = register(host, LISTENERS).await;
     let place = Box::new(Relay { host: host.to_owned(), agents });
     let mut crowd = Crowd::start(host, LISTENERS, place, LIFE / 2);
-    // Some may pause already when the last one connects.
+    // Some listeners may already pause when the last one connects.
     crowd.wait_open(LISTENERS / 2, LIFE * 4).await;
-    // From before the first stream's end until after the second's.
+    // The messages come from before the end of the first stream until after the end of the second.
     let rate = LISTENERS * MESSAGES / (LIFE * 3).as_secs() as usize;
     let pairs: Vec<_> = (0..LISTENERS * MESSAGES).map(|at| (at * 7 % LISTENERS, at % LISTENERS)).collect();
     crowd.write_pairs(&pairs, rate, 16).await;
@@ -71,7 +71,7 @@ fn on_the_worker_1000_sleeping_sockets_get_one_message_each() {
         let agents = register(host, SOCKETS).await;
         let place = Relay { host: host.to_owned(), agents };
         let next = Cell::new(0);
-        // A few at once; each keeps those that it opened.
+        // A few connections open at once; each task keeps those that it opened.
         let opening = (0..32).map(|_| async {
             let mut own = Vec::new();
             while next.get() < SOCKETS {
@@ -99,7 +99,7 @@ fn on_the_worker_1000_sleeping_sockets_get_one_message_each() {
             let message = message.await.unwrap_or_else(|_| panic!("nothing for {agent}")).unwrap();
             assert_eq!(message.number, *agent);
         }
-        // Nothing comes a second time.
+        // Nothing arrives twice.
         tokio::time::sleep(Duration::from_secs(1)).await;
         for socket in sockets.values_mut() {
             assert!(tokio::time::timeout(Duration::ZERO, socket.next()).await.is_err());

@@ -32,13 +32,13 @@ async fn fetch(request: Request, env: Env, _context: Context) -> Result<Response
     Ok(response)
 }
 
-/// Once a minute: makes one request to a source, where fetching is switched on, and writes usage that no alarm has
-/// written. Timers, messages and documents need no cron: the alarm of their object stands for each of them.
+/// Runs once a minute. It makes one request to a source if fetching is switched on, and writes usage that no alarm has
+/// written. Timers, messages and documents need no cron: the alarm of their object handles them.
 #[event(scheduled)]
 async fn scheduled(_event: ScheduledEvent, env: Env, _context: ScheduleContext) {
     let done = match environment::started(&env).await {
         Ok(environment) => {
-            // One request of a fetch that the operator switched on; the next minute goes on.
+            // Makes one request of a fetch that the operator switched on; the next minute continues.
             let runtime = EdgeRuntime::shared(env.clone(), environment, None);
             let fetched = heliograph_core::intelligence::fetch::step(&*runtime).await.map(|step| {
                 if let Some(warning) = step.warning {
@@ -77,7 +77,7 @@ async fn answer(mut request: Request, env: Env, head: Head, settings: &Settings)
     let origin = head.origin(&runtime.environment().proxies);
     let route = format!("{} {}", head.method, head.path);
     if let Some(actor) = matched.home(&head.headers, &*runtime) {
-        // Its key is checked there, and only then its body is read: until then that waits on its way.
+        // The object checks the key, and only then reads the body: until then the body waits in transit.
         let forwarded = forward(&head, &request, &origin)?;
         let answered = match errand::object(&env, &actor) {
             Ok(object) => object.fetch_with_request(forwarded).await.map_err(Error::unavailable),
@@ -89,7 +89,7 @@ async fn answer(mut request: Request, env: Env, head: Head, settings: &Settings)
     shell::response(shell::logged(&route, answered))
 }
 
-/// The same request for the object of its caller. Headers that only describe the connection stay behind.
+/// The same request for the object of its caller. Headers that only describe the connection are left out.
 fn forward(head: &Head, request: &Request, origin: &Origin) -> Result<Request> {
     const CONNECTION: [&str; 6] = ["host", "connection", "content-length", "transfer-encoding", "upgrade", ADDRESS];
     let headers = Headers::new();
@@ -99,7 +99,8 @@ fn forward(head: &Head, request: &Request, origin: &Origin) -> Result<Request> {
     let passed_on = if origin.forwarded { PASSED_ON } else { "" };
     headers.set(ADDRESS, &format!("{}{passed_on}", origin.client))?;
     let query = if head.query.is_empty() { String::new() } else { format!("?{}", head.query) };
-    // The platform gives every request with a length a body, of 0 bytes too, and takes none for these methods.
+    // The platform gives a body, even one of 0 bytes, to every request with a length, but accepts none for these
+    // methods.
     let body = match head.method {
         http::Method::GET | http::Method::HEAD => None,
         _ => request.inner().body().map(Into::into),

@@ -1,11 +1,12 @@
-//! Settings and secrets from the Worker's bindings, built once per isolate, and the check at start.
+//! Settings and secrets from the Worker's bindings, built once per isolate, and the check at the start.
 //!
-//! A setting is a binding `HELIOGRAPH_<NAME>` (`[vars]` of `wrangler.toml`). Secrets (`npx wrangler secret put`):
+//! A setting is a binding `HELIOGRAPH_<NAME>` (`[vars]` of `wrangler.toml`). The secrets (`npx wrangler secret put`)
+//! are:
 //!
 //! | Secret | |
 //! |---|---|
-//! | `HELIOGRAPH_MASTER_KEY` | 64 hexadecimal digits; seals what the service keeps for others |
-//! | `HELIOGRAPH_MASTER_KEYS_EARLIER` | optional: master keys before a rotation, with commas between |
+//! | `HELIOGRAPH_MASTER_KEY` | 64 hexadecimal digits; seals the values that the service keeps for others |
+//! | `HELIOGRAPH_MASTER_KEYS_EARLIER` | optional: master keys before a rotation, separated by commas |
 //! | `HELIOGRAPH_ADMIN_KEY` | the operator's key (`X-Admin-Key`) |
 //! | `HELIOGRAPH_LEDGER_ADMIN_KEYS`, `LEDGER_ADMIN_KEYS` | optional: keys that sign admin actions of the ledger, with roles |
 
@@ -34,7 +35,7 @@ thread_local! {
 
 const PREFIX: &str = "HELIOGRAPH_";
 
-/// Bindings with the prefix that are no settings.
+/// Bindings with the prefix that are not settings.
 const OTHERS: [&str; 3] = ["HELIOGRAPH_MASTER_KEY", "HELIOGRAPH_MASTER_KEYS_EARLIER", "HELIOGRAPH_REQUEST_LIMIT_MS"];
 
 /// The settings of this isolate.
@@ -46,8 +47,8 @@ pub fn settings(env: &Env) -> Result<Arc<Settings>> {
     Ok(SETTINGS.with(|cell| cell.get_or_init(|| settings).clone()))
 }
 
-/// The environment, once the deployment has accepted brand and master key. A failure is tried again by the next
-/// request; its cause is for the operator.
+/// The environment, once the deployment has accepted brand and master key. After a failure the next request tries
+/// again; the cause is logged for the operator.
 pub async fn started(env: &Env) -> Result<Arc<Environment>> {
     if let Some(environment) = STARTED.with(|cell| cell.get().cloned()) {
         return Ok(environment);
@@ -63,7 +64,7 @@ pub async fn started(env: &Env) -> Result<Arc<Environment>> {
     Ok(STARTED.with(|cell| cell.get_or_init(|| Arc::new(environment)).clone()))
 }
 
-/// The environment when [`started`] succeeded in this isolate before.
+/// The environment, if [`started`] succeeded in this isolate before.
 pub fn present() -> Option<Arc<Environment>> {
     STARTED.with(|cell| cell.get().cloned())
 }
@@ -79,7 +80,7 @@ fn binding(env: &Env, name: &str) -> Option<String> {
 fn read_settings(env: &Env) -> Result<Settings, String> {
     let mut settings = Settings::default();
     settings.archives_segments = true;
-    // The one secret that has a name without the prefix too (decision operator-keys).
+    // This is the only secret that also has a name without the prefix (decision operator-keys).
     if let Some(keys) = binding(env, "LEDGER_ADMIN_KEYS") {
         settings.set("ledger_admin_keys", &keys)?;
     }
@@ -101,7 +102,7 @@ fn read_settings(env: &Env) -> Result<Settings, String> {
     Ok(settings)
 }
 
-/// Whether the service's own address can only be reached from the machine it runs on.
+/// True if the service's own address can only be reached from its own machine.
 fn is_loopback(public_url: &str) -> bool {
     let host = public_url.split("://").nth(1).unwrap_or_default();
     ["127.", "localhost", "[::1]"].iter().any(|start| host.starts_with(start))

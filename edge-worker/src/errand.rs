@@ -1,7 +1,7 @@
-//! What one part of the Worker asks of an object, and how it travels.
+//! Errands: the requests that one part of the Worker makes to an object, and their encoding.
 //!
-//! An errand is a POST to a host name that no client's request ever has: requests of clients are forwarded under
-//! [`CLIENT`], and the Worker writes both addresses itself. Bodies are postcard.
+//! An errand is a POST to a host name that no client's request can have: requests of clients are forwarded under
+//! [`CLIENT`], and the Worker itself writes both names. Bodies are postcard.
 
 use heliograph_core::engine::actor::{ActorId, Call, Delivery, Receipt, decode, encode};
 use heliograph_core::{Error, Result};
@@ -10,34 +10,34 @@ use worker::js_sys::Uint8Array;
 use worker::wasm_bindgen::JsValue;
 use worker::{Env, Headers, Method, Request, RequestInit, Response, Stub};
 
-/// Address of errands; the path names the errand.
+/// Host name of errands; the path names the errand.
 pub const ERRAND: &str = "errand";
-/// Address under which requests of clients are forwarded; path and query are the client's.
+/// Host name under which requests of clients are forwarded; path and query are the client's.
 pub const CLIENT: &str = "client";
 
 pub const CALL: &str = "/call";
 pub const QUERY: &str = "/query";
 pub const DELIVER: &str = "/deliver";
 pub const PROBE: &str = "/probe";
-/// Makes a request to somebody else for another object.
+/// Makes a request to another host for another object.
 pub const REACH: &str = "/reach";
 /// Opens a WebSocket for the stream described in [`OPEN`].
 pub const SOCKET: &str = "/socket";
 
-/// Header with the address of the client of a forwarded request; with [`PASSED_ON`] behind it where a proxy passed it on.
+/// Header with the client's address of a forwarded request, followed by [`PASSED_ON`] if a proxy passed it on.
 pub const ADDRESS: &str = "x-heliograph-client-address";
-/// What stands behind an [`ADDRESS`] that a proxy named.
+/// Follows an [`ADDRESS`] that a proxy named.
 pub const PASSED_ON: &str = " passed on";
 /// Header with the encoded stream to open, in hexadecimal.
 pub const OPEN: &str = "x-heliograph-open";
 
-/// How the names of objects begin that make requests to others; no kind of actor is called so.
+/// Prefix of the names of objects that make requests to other hosts; no kind of actor has this name.
 const LANE: &str = "lane";
 
 /// Longest name of an object; the platform takes no more than 1,024 bytes.
 const MAX_NAME: usize = 512;
 
-/// The Durable Object of an actor. No actor has a name that is too long, so there is nothing to find under one.
+/// The Durable Object of an actor. No actor has a name that is too long, so for such a name nothing is found.
 pub fn object(env: &Env, actor: &ActorId) -> Result<Stub> {
     named(env, &actor.to_string())
 }
@@ -60,7 +60,7 @@ pub async fn query(env: &Env, call: &Call) -> Result<Vec<u8>> {
     run::<Result<Vec<u8>>>(env, &call.actor.to_string(), QUERY, encode(call)?).await?
 }
 
-/// Carries a message to its target.
+/// Delivers a message to its target.
 pub async fn deliver(env: &Env, delivery: &Delivery) -> Receipt {
     let carried = match encode(delivery) {
         Ok(body) => run::<Receipt>(env, &delivery.call.actor.to_string(), DELIVER, body).await,
@@ -69,11 +69,11 @@ pub async fn deliver(env: &Env, delivery: &Delivery) -> Receipt {
     carried.unwrap_or_else(Receipt::Retry)
 }
 
-/// Has a request to somebody else made, which an actor asked for under a key.
+/// Has a request to another host made, which an actor asked for under a key.
 ///
-/// An object shares six connections among all that it does, so six receivers that never answer would hold up everybody else
-/// of their owner. Each receiver therefore has an object of its own, which stores nothing: it reads what to send from the
-/// actor and tells it what came of it. It answers as soon as it has begun.
+/// An object has six connections for everything that it does. So six receivers that never answer would delay all others
+/// of the same owner. Each receiver therefore has its own object, which stores nothing: it reads from the actor what to
+/// send, and reports the result to it. It answers as soon as it has begun.
 pub async fn reach(env: &Env, actor: &ActorId, key: &str) -> Result<()> {
     let lane = format!("{LANE}/{actor}/{key}");
     run::<()>(env, &lane, REACH, encode(&(actor, key))?).await

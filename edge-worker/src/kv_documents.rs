@@ -1,7 +1,7 @@
 //! Published documents in Workers KV: immutable bodies with an ETag and a generation.
 //!
-//! KV is eventually consistent (a reader may see a body up to about a minute old) and caches absence too, so only
-//! documents that exist from the first start live here, never state that decides anything (decision
+//! KV is eventually consistent: a reader may see a body that is up to about a minute old, and absence is cached too. So
+//! KV has only documents that exist from the first start, and never state that decides anything (decision
 //! published-documents).
 
 use heliograph_core::engine::documents::Document;
@@ -12,12 +12,12 @@ use worker::{Env, KvError, KvStore};
 /// The KV namespace binding of `wrangler.toml`.
 pub const BINDING: &str = "DOCUMENTS";
 
-/// What KV keeps beside a body, at most 1,024 bytes of JSON.
+/// The metadata that KV stores beside a body, at most 1,024 bytes of JSON.
 #[derive(Debug, Serialize, Deserialize)]
 struct Metadata {
     etag: String,
     content_type: String,
-    /// Numbers as text: JSON numbers are doubles to the platform.
+    /// A number as text, because JSON numbers are doubles on the platform.
     generation: String,
     /// Microseconds since the Unix epoch.
     generated: String,
@@ -50,7 +50,7 @@ impl Documents {
         }))
     }
 
-    /// Replaces the document. Never have two in flight for one key: the earlier one may win.
+    /// Replaces the document. Never run two of these at once for one key: the earlier one may win.
     pub async fn put(&self, document: &Document) -> Result<()> {
         let metadata = Metadata {
             etag: document.etag.clone(),

@@ -1,7 +1,8 @@
-//! Sealed segments of the ledger's log in Workers KV, beside the documents: bytes under names that hold their hash.
+//! Sealed segments of the ledger's log in Workers KV, beside the documents: bytes under names that contain their hash.
 //!
-//! KV shows a new value elsewhere up to a minute late. Nobody asks for a segment before it was read back some minutes after
-//! it was put ([`heliograph_core::ledger::segment::keep`]), and none is ever replaced.
+//! KV shows a new value elsewhere up to a minute late. This does no harm: nothing reads a segment before it was read
+//! back some minutes after it was written ([`heliograph_core::ledger::segment::keep`]), and no segment is ever
+//! replaced.
 
 use heliograph_core::engine::runtime::{Archive, BoxFuture};
 use heliograph_core::{Error, Result};

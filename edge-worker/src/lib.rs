@@ -1,24 +1,25 @@
-//! Heliograph as a Cloudflare Worker: wiring only.
+//! Heliograph as a Cloudflare Worker: it connects the core to the platform.
 //!
 //! | Module | What |
 //! |---|---|
 //! | [`entry`] | the Worker: `fetch` and `scheduled` |
 //! | [`environment`] | settings and secrets from bindings, the check at start |
-//! | [`runtime`] | what the core's handlers ask for |
-//! | [`errand`] | what the Worker and the objects ask of each other |
+//! | [`runtime`] | the core's runtime interface on the edge |
+//! | [`errand`] | requests between the Worker and the objects |
 //! | [`object`] | the one Durable Object class, `Actor`, whose name is `kind/name` |
-//! | [`space`], [`work`], [`listeners`] | inside an object: operations, what it does by itself, its streams |
+//! | [`space`], [`work`], [`listeners`] | inside an object: its operations, its own work, its streams |
 //! | [`sockets`] | WebSockets in the Worker |
-//! | [`sqlite`] | ordered bytes to bytes on the object's SQLite database |
-//! | [`web`] | requests to others |
+//! | [`sqlite`] | an ordered key-value store on the object's SQLite database |
+//! | [`web`] | requests to other hosts |
 //! | [`kv_documents`] | published documents in Workers KV |
+//! | [`kv_segments`] | sealed segments of the ledger's log in Workers KV |
 //! | [`shell`], [`clock`], [`hex`] | requests and responses; time and randomness; bytes as text |
 //!
-//! `guard.mjs` beside this crate is the Worker's main module: it bounds every request in time, because a panic inside
-//! wasm leaves its request without an answer. Feature `probe` adds routes for tests of the runtime itself; no bundle
-//! that is deployed has it.
+//! `guard.mjs` beside this crate is the Worker's main module. It limits the time of every request, because a panic
+//! inside wasm leaves its request without an answer. The feature `probe` adds routes for tests of the runtime itself;
+//! no deployed bundle has it.
 
-// Elsewhere the package is empty, so that the whole workspace can be checked and opened in an editor.
+// On other targets the package is empty, so that the whole workspace can be checked and opened in an editor.
 #![cfg(target_arch = "wasm32")]
 
 mod clock;

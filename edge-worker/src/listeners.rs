@@ -1,9 +1,9 @@
-//! Streams open on one agent's object: server-sent events and hibernating WebSockets.
+//! Open streams of one agent's object: server-sent events and hibernating WebSockets.
 //!
-//! The core's [`Hub`] decides what each stream gets and in which order; this module moves bytes. A commit wakes the
-//! hub without data, and every stream then reads on after its own cursor (decisions wake-without-data and
-//! stream-lifetimes). While only WebSockets are open the object may be put to sleep: each socket carries its cursor as
-//! an attachment, from which the hub is built again.
+//! The core's [`Hub`] decides what each stream gets and in which order; this module moves the bytes. A commit wakes the
+//! hub without data, and every stream then continues after its own cursor (decisions wake-without-data and
+//! stream-lifetimes). While only WebSockets are open, the platform may put the object to sleep. Each socket carries its
+//! cursor as an attachment, from which the hub is built again.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -24,15 +24,15 @@ use worker::{WebSocket, WebSocketPair, WebSocketRequestResponsePair};
 use crate::space::Space;
 use crate::{clock, hex};
 
-/// Pause between two pages on one socket, in microseconds: the platform buffers what a socket is sent and does not
-/// tell how much, so a long backlog must not be written into it at once.
+/// Pause between two pages on one socket, in microseconds. The platform buffers the bytes for a socket and does not say
+/// how many, so a long backlog must not be written at once.
 const PAGE_PAUSE: i64 = 50_000;
 
-/// Pages' worth of bytes that one socket is sent before it is closed, for the same reason: its client connects again
-/// and goes on where it was, and one that doesn't read makes the platform keep no more than that.
+/// One socket gets at most as many bytes as so many pages before it is closed, for the same reason. Its client connects
+/// again and continues where it was; for a client that doesn't read, the platform buffers no more than that.
 const SOCKET_PAGES: u64 = 32;
 
-/// Pause before rows that could not be read are tried again, or a client that does not read is looked at again.
+/// Pause before rows that could not be read are tried again, or before the next look at a client that does not read.
 const RETRY: i64 = 1_000_000;
 
 #[derive(Default)]
@@ -40,7 +40,7 @@ pub struct Listeners {
     hub: Hub,
     sinks: BTreeMap<StreamId, Sink>,
     restored: bool,
-    /// When the timer that is running looks at the hub again.
+    /// When the running timer looks at the hub again.
     timer: Option<Timestamp>,
 }
 
@@ -49,9 +49,9 @@ enum Sink {
     Socket {
         socket: WebSocket,
         kept: Kept,
-        /// When it may get the next page.
+        /// When the socket may get the next page.
         ready: Timestamp,
-        /// Bytes it was sent.
+        /// Bytes that the socket was sent.
         sent: u64,
     },
 }
@@ -76,7 +76,7 @@ impl Kept {
     }
 }
 
-/// The place between the hub and a client: one page, and the last words.
+/// The slot between the hub and a client: one page, and the last words.
 #[derive(Default)]
 struct Slot {
     page: Option<Bytes>,
@@ -122,7 +122,7 @@ impl Space {
         let opened = clock::now();
         let kept = Kept { opened, number: u64::from_be_bytes([a, b, c, d, e, f, g, h]), open: open.clone() };
         kept.attach(&pair.server).map_err(|error| worker::Error::RustError(error.to_string()))?;
-        // The new socket is already among those of the state, so a hub that has to be built again finds it there.
+        // The new socket is already among those of the state, so a hub that is built again finds it there.
         let restored = self.restore();
         if !restored {
             self.listen(open, opened, |_| Sink::Socket { socket: pair.server, kept, ready: Timestamp(0), sent: 0 });
@@ -143,7 +143,7 @@ impl Space {
         id
     }
 
-    /// Builds the hub from the sockets that outlived the instance before; says whether it did so now.
+    /// Builds the hub from the sockets that outlived the previous instance; true if it did so now.
     fn restore(self: &Rc<Self>) -> bool {
         let mut listeners = self.listeners.borrow_mut();
         if std::mem::replace(&mut listeners.restored, true) {
@@ -174,9 +174,9 @@ impl Space {
         }
     }
 
-    /// Lets every stream read on, and sets a timer for when that is to happen again without a wake-up.
+    /// Lets every stream continue, and sets a timer for the next time that this is due without a wake-up.
     pub fn turn_streams(self: &Rc<Self>) {
-        // Sockets of a sleeping object must hear of this commit too.
+        // Sockets of a sleeping object must be told of this commit too.
         if !self.listeners.borrow().restored {
             self.restore();
             return;
@@ -199,7 +199,7 @@ impl Space {
         worker::wasm_bindgen_futures::spawn_local(async move {
             clock::sleep(clock::now().until(next)).await;
             let current = space.listeners.borrow().timer == Some(next);
-            // A timer that an earlier one replaced has nothing to do.
+            // A timer that was replaced by an earlier one has nothing to do.
             if current {
                 space.listeners.borrow_mut().timer = None;
                 space.turn_streams();
@@ -231,7 +231,7 @@ impl Listeners {
                 self.hand_over(id, emission, view);
             }
             if !paged {
-                // A page that waits for its reader is no reason to come back at once: the reader will.
+                // If a page waits for its reader, there is no need to come back at once: the reader calls again.
                 let next = next.map(|next| if next <= now { now.plus(RETRY) } else { next });
                 return Ok([next, stalled].into_iter().flatten().min());
             }
@@ -256,7 +256,7 @@ impl Listeners {
                     let (code, reason) = end_code(end);
                     let _ = socket.close(Some(code), Some(reason));
                 } else if gone || kept.attach(socket).is_err() || *sent > SOCKET_PAGES * view.settings.stream_bytes {
-                    let _ = socket.close(Some(TRY_LATER), Some("connect again to go on where this ended"));
+                    let _ = socket.close(Some(TRY_LATER), Some("connect again to continue where this ended"));
                     self.hub.close(id);
                     self.sinks.remove(&id);
                 }
@@ -269,14 +269,14 @@ impl Listeners {
     }
 }
 
-/// One text frame a line.
+/// Sends one text frame for each line.
 fn send(socket: &WebSocket, emission: &Emission) -> worker::Result<()> {
     let (Emission::Page(bytes) | Emission::Last(bytes, _)) = emission;
     let lines = bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
     lines.filter_map(|line| std::str::from_utf8(line).ok()).try_for_each(|line| socket.send_with_str(line))
 }
 
-/// The client's end of a stream of server-sent events.
+/// The client's side of a stream of server-sent events.
 struct Events {
     space: Weak<Space>,
     id: StreamId,
@@ -291,7 +291,7 @@ impl Stream for Events {
         if let Some(bytes) = taken {
             return Poll::Ready(Some(bytes));
         }
-        // The page before has left: there is room for the next one.
+        // The previous page has been taken, so there is room for the next one.
         if !self.slot.borrow().ended
             && let Some(space) = self.space.upgrade()
         {

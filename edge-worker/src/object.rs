@@ -1,5 +1,5 @@
-//! The one Durable Object class. Every actor is an object of it, named `kind/name`; names are pinned by a golden test
-//! because an object's name decides where its state lives.
+//! The only Durable Object class. Every actor is one of its objects, with the name `kind/name`. A golden test pins the
+//! names, because the name of an object decides where its state is.
 
 use std::cell::OnceCell;
 use std::rc::Rc;
@@ -28,7 +28,7 @@ pub struct Actor {
 }
 
 impl DurableObject for Actor {
-    /// Touches nothing: an object that is only looked at must stay without storage (decision
+    /// Touches no storage: an object that is only read must stay without storage (decision
     /// invented-names-leave-nothing).
     fn new(state: State, env: Env) -> Self {
         Actor { state: Rc::new(state), env, space: OnceCell::new() }
@@ -55,7 +55,7 @@ impl DurableObject for Actor {
         }
     }
 
-    /// Never fails: the platform gives an alarm up after six failures, the rows do not.
+    /// Never fails: the platform gives up an alarm after six failures, but the rows would still be due.
     async fn alarm(&self) -> Result<Response> {
         match self.space() {
             Ok(space) => {
@@ -68,7 +68,7 @@ impl DurableObject for Actor {
         Response::empty()
     }
 
-    /// What a client sends after its key means nothing.
+    /// Frames that a client sends after its key are ignored.
     async fn websocket_message(&self, _socket: WebSocket, _message: WebSocketIncomingMessage) -> Result<()> {
         Ok(())
     }
@@ -90,8 +90,8 @@ fn is_errand(url: &Url, errand: &str) -> bool {
 }
 
 impl Actor {
-    /// Makes a request to somebody else for another object ([`errand::reach`]). Whatever goes wrong, its timer asks
-    /// again.
+    /// Makes a request to another host on behalf of another object ([`errand::reach`]). If anything fails, that
+    /// object's timer asks again.
     async fn reach(&self, body: &[u8]) -> Result<Response> {
         let refused = |error: Error| worker::Error::RustError(error.to_string());
         let (actor, key): (ActorId, String) = decode(body).map_err(refused)?;
@@ -105,7 +105,8 @@ impl Actor {
         errand::answer(&()).map_err(refused)
     }
 
-    /// The actor of this object, which its name tells, or after a start by an alarm perhaps only its database.
+    /// The space of the actor of this object. The object's name tells the actor; after a start by an alarm only its
+    /// database may have the name.
     fn space(&self) -> Result<Rc<Space>> {
         if let Some(space) = self.space.get() {
             return Ok(space.clone());
@@ -144,7 +145,7 @@ fn own_call(space: &Space, body: &[u8]) -> heliograph_core::Result<Call> {
     }
 }
 
-/// A request of the agent that lives here, forwarded whole (decision hops-of-a-route).
+/// A whole request of the agent of this object, which the Worker forwarded (decision hops-of-a-route).
 async fn client(space: &Rc<Space>, mut request: Request) -> Result<Response> {
     let environment = match environment::started(&space.env).await {
         Ok(environment) => environment,
@@ -153,7 +154,7 @@ async fn client(space: &Rc<Space>, mut request: Request) -> Result<Response> {
     let head = shell::head(&request)?;
     let route = format!("{} {}", head.method, head.path);
     let response = match routes::preflight(&PROGRAM, &head.method, &head.path, &head.headers, &environment.settings) {
-        // The Worker looked at the head before.
+        // The Worker has checked the head before.
         Preflight::Answer(response) => *response,
         Preflight::Read(matched) => {
             let runtime = EdgeRuntime::shared(space.env.clone(), environment, Some(space.clone()));

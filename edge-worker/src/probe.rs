@@ -1,5 +1,5 @@
-//! Routes that test the runtime below the application: the storage seam's conformance, what a panic does, a request
-//! that never ends. They exist only in the bundle of feature `probe`, which is never deployed.
+//! Routes that test the runtime below the application: conformance of the storage, a panic, a request that never ends.
+//! They exist only in the bundle of the feature `probe`, which is never deployed.
 //!
 //! `/__probe/panic` and `/__probe/hang` run in the Worker, `/__probe/object/<kind>/<name>/<what>` in an object,
 //! `/__probe/count/<name>/<operation>` on a counter actor. `/__probe/reach?url=` makes a request that the core has not
@@ -51,7 +51,7 @@ pub async fn fetch(request: Request, env: Env) -> Result<Response> {
     }
 }
 
-/// The body of what is at `url`, or 503 where the runtime lets no request go there.
+/// The body at `url`, or 503 if the runtime lets no request go there.
 async fn reach(request: &Request) -> Result<Response> {
     let url = request.url()?.query_pairs().find(|(key, _)| key == "url").map(|(_, value)| value.into_owned());
     let outgoing = Outgoing {
@@ -68,7 +68,7 @@ async fn reach(request: &Request) -> Result<Response> {
     }
 }
 
-/// Runs an operation of the counter that the core keeps for tests of runtimes, from the Worker as a handler would.
+/// Runs an operation of the core's counter for tests of runtimes, from the Worker as a handler would.
 async fn count(request: &Request, env: Env, name: &str, operation: &str) -> Result<Response> {
     let url = request.url()?;
     let text_of = |name: &str| url.query_pairs().find(|(key, _)| key == name).map(|(_, value)| value.into_owned());
@@ -128,7 +128,7 @@ fn text(error: heliograph_core::Error) -> Error {
     Error::RustError(error.to_string())
 }
 
-/// Kills the wasm instance in the middle of a request, as a bug would.
+/// Stops the wasm instance in the middle of a request, as a bug would.
 #[allow(clippy::panic)]
 fn panic_now() -> Result<Response> {
     panic!("asked for by a test")

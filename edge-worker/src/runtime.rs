@@ -1,4 +1,4 @@
-//! The core's [`Runtime`] on the edge: in the Worker's isolate, or inside an object, whose own calls stay local.
+//! The core's [`Runtime`] on the edge: in the Worker's isolate, or inside an object, whose calls to itself stay local.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -22,16 +22,16 @@ use crate::work::Connection;
 use crate::{clock, errand, web};
 
 thread_local! {
-    /// What this isolate read of KV lately: each read is a request that the operator pays for.
+    /// Documents that this isolate recently read from KV. Each read is a request that the operator pays for.
     static RECENT: RefCell<Recent> = RefCell::default();
 }
 
 thread_local! {
-    /// Answers that this isolate computes at the moment.
+    /// Number of answers that this isolate is computing.
     static COMPUTING: Cell<u32> = const { Cell::new(0) };
 }
 
-/// One of the answers that are computed at once; free again when it is dropped.
+/// A place among the answers that are computed at once; free again when it is dropped.
 struct Place;
 
 impl Place {
@@ -55,12 +55,12 @@ impl Drop for Place {
 pub struct EdgeRuntime {
     env: Env,
     environment: Arc<Environment>,
-    /// The object this runs in; none in the Worker's isolate.
+    /// The object that this runs in; `None` in the Worker's isolate.
     home: Option<Rc<Space>>,
 }
 
 impl EdgeRuntime {
-    /// The shared pointer is the router's; nothing here crosses threads.
+    /// The router needs a shared pointer; nothing here crosses threads.
     #[allow(clippy::arc_with_non_send_sync)]
     pub fn shared(env: Env, environment: Arc<Environment>, home: Option<Rc<Space>>) -> Arc<dyn Runtime> {
         Arc::new(EdgeRuntime { env, environment, home })
@@ -94,8 +94,8 @@ impl Runtime for EdgeRuntime {
         })
     }
 
-    /// An isolate has one thread, on which what waits for objects takes turns with all else; what is bounded is how many
-    /// answers it holds in memory while they are made.
+    /// An isolate has one thread, on which all work takes turns while it waits for objects. So the limit is the number
+    /// of answers that are in memory while they are made.
     fn apart<'a>(&'a self, asker: &'a Asker, work: BoxFuture<'static, ()>) -> BoxFuture<'a, Result<()>> {
         Box::pin(async move {
             let _place = match asker.begun {
@@ -121,7 +121,7 @@ impl Runtime for EdgeRuntime {
         })
     }
 
-    /// The router runs the routes that open streams in the agent's own object.
+    /// The router runs routes that open streams in the agent's own object.
     fn stream(&self, open: Open) -> BoxFuture<'_, Result<ByteStream>> {
         let stream = match &self.home {
             Some(space) if space.actor().name == open.agent => Ok(space.events(open)),
@@ -134,7 +134,7 @@ impl Runtime for EdgeRuntime {
         Box::pin(clock::sleep(duration))
     }
 
-    /// The platform reaches no private network from a Worker.
+    /// The platform lets a Worker reach no private network.
     fn fetch(&self, outgoing: Outgoing) -> BoxFuture<'_, Result<Incoming>> {
         Box::pin(async move {
             let _connection = match &self.home {

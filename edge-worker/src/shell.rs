@@ -1,4 +1,4 @@
-//! Requests and responses between the platform's types and the core's.
+//! Converts requests and responses between the platform's types and the core's.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -18,11 +18,11 @@ use crate::errand::{ADDRESS, PASSED_ON};
 /// A request without its body.
 pub struct Head {
     pub method: Method,
-    /// As sent, still percent-encoded.
+    /// The path as sent, still percent-encoded.
     pub path: String,
     pub query: String,
     pub headers: HeaderMap,
-    /// The number of the network that the request came from, as the platform says.
+    /// AS number of the network that the request came from, as the platform says.
     pub network: Option<u32>,
 }
 
@@ -45,8 +45,8 @@ impl Head {
         self.headers.get(name)?.to_str().ok()
     }
 
-    /// Where the request comes from. The peer is whom the platform names; a client cannot set the platform's header,
-    /// except on a machine that has no platform around it, where the peer is that machine itself.
+    /// The address that the request comes from. The peer is the address that the platform names in a header, which a
+    /// client cannot set. On a machine without the platform the peer is that machine itself.
     pub fn origin(&self, proxies: &Proxies) -> Origin {
         match self.platform() {
             Some(peer) => Origin { forwarded: true, ..proxies.origin(peer, &self.headers) },
@@ -58,16 +58,16 @@ impl Head {
         self.headers.get_all("cf-connecting-ip").iter().next_back()?.to_str().ok()?.trim().parse().ok()
     }
 
-    /// The request as the core takes it, before its body is read.
+    /// The request in the core's types, before its body is read.
     pub fn bodiless(self, origin: &Origin) -> Request {
-        // The platform knows the network of its peer, which may be a proxy's.
+        // The platform knows the network of its peer, which may be a proxy.
         let network = self.network.filter(|_| self.platform() == Some(origin.client));
         let Head { method, path, query, headers, .. } = self;
         let (client, forwarded) = (Some(origin.client), origin.forwarded);
         Request { method, path, query, headers, body: Bytes::new(), client, forwarded, network }
     }
 
-    /// The same of a request that the Worker forwarded to an object.
+    /// The same for a request that the Worker forwarded to an object.
     pub fn forwarded(mut self) -> Request {
         let address = self.headers.remove(ADDRESS);
         let text = address.as_ref().and_then(|value| value.to_str().ok()).unwrap_or_default();
@@ -80,7 +80,7 @@ impl Head {
     }
 }
 
-/// The answer to a request, whose body is read only once its key is known to be valid.
+/// The answer to a request. The body is read only when the key is known to be valid.
 pub async fn answer(
     runtime: Arc<dyn Runtime>,
     matched: Matched,
@@ -110,14 +110,14 @@ enum Unread {
     Broken,
 }
 
-/// Most of an unwanted body that is read.
+/// Most bytes that are read of an unwanted body.
 const DISCARD: usize = 32 * 1024 * 1024;
 
-/// Longest that a refusal waits for its body.
+/// Longest time that a refusal waits for the body.
 const DISCARD_TIME: Duration = Duration::from_secs(1);
 
-/// Reads and forgets a body: the runtime closes a connection whose request was not read to its end, and a client that
-/// is still sending would never see the answer. One that sends slowly gets it before it is done.
+/// Reads and discards a body. The runtime closes a connection whose request was not read completely, and a client that
+/// is still sending would never see the answer. A client that sends slowly gets the answer before it has finished.
 pub async fn discard(request: &mut worker::Request) {
     if let Ok(pieces) = request.stream() {
         drain(pieces).await;
@@ -147,7 +147,7 @@ async fn body(request: &mut worker::Request, asked: &Request, limit: usize) -> R
     if stated.is_some() {
         return request.bytes().await.map(Bytes::from).map_err(|_| Unread::Broken);
     }
-    // The platform says so when there is no body.
+    // The platform says when there is no body.
     let Ok(mut pieces) = request.stream() else { return Ok(Bytes::new()) };
     let mut whole = BytesMut::new();
     while let Some(piece) = pieces.next().await {
@@ -166,7 +166,7 @@ pub fn response(response: Response) -> Result<worker::Response> {
     for (name, value) in &response.headers {
         headers.append(name.as_str(), value.to_str().map_err(|error| error.to_string())?)?;
     }
-    // Clients compare their clocks with it. The platform's network adds it, the runtime alone does not.
+    // Clients compare their clocks with this header. The platform's network adds it, but the runtime alone does not.
     headers.set("date", &String::from(js_sys::Date::new_0().to_utc_string()))?;
     let builder = ResponseBuilder::new().with_status(response.status.as_u16()).with_headers(headers);
     match response.body {
@@ -176,7 +176,7 @@ pub fn response(response: Response) -> Result<worker::Response> {
     }
 }
 
-/// Tells the operator the cause of a failure, which never leaves the Worker.
+/// Logs the cause of a failure for the operator; the cause never leaves the Worker.
 pub fn logged(route: &str, response: Response) -> Response {
     if let Some(cause) = &response.cause {
         worker::console_error!("{route}: {cause}");

@@ -1,8 +1,9 @@
 //! `GET /v1/agent/receive/ws` in the Worker (decision websocket-receive).
 //!
-//! A client that sends its key as a header is connected straight to its agent's object, which may sleep while nothing
-//! arrives. A browser cannot: it sends its key in the first frame, when the connection has long been accepted. Nobody
-//! knows before whose it is, so the Worker itself accepts it and passes frames on from a second socket to the object.
+//! A client that sends its key as a header is connected directly to its agent's object, which may sleep while nothing
+//! arrives. A browser cannot do this: it sends its key in the first frame, after the connection was accepted. Before
+//! that nobody knows its agent, so the Worker accepts the connection itself and passes on the frames of a second socket
+//! to the object.
 
 use std::sync::Arc;
 
@@ -20,7 +21,7 @@ use crate::errand::{self, ERRAND, OPEN, SOCKET};
 use crate::shell::Head;
 use crate::{clock, hex, shell};
 
-/// Whether this request opens a WebSocket on the route.
+/// True if this request opens a WebSocket on this route.
 pub fn is_upgrade(head: &Head) -> bool {
     let upgrade = head.header("upgrade").is_some_and(|value| value.eq_ignore_ascii_case("websocket"));
     upgrade && head.path == websocket::PATH
@@ -62,12 +63,12 @@ fn close(socket: &WebSocket, error: &Error) {
     let _ = socket.close(Some(websocket::close_code(error)), Some(error.message.as_ref()));
 }
 
-/// Answers the Close frame of a client with its own code (RFC 6455 section 5.5.1); with 1000 where it had none that may
-/// be sent.
+/// Answers a client's Close frame with its own code (RFC 6455 section 5.5.1), or with 1000 if that code must not be
+/// sent.
 pub fn answer_close(socket: &WebSocket, code: usize) {
     let sendable = |code: &u16| (1000..5000).contains(code) && !matches!(code, 1004..=1006 | 1015);
     let code = u16::try_from(code).ok().filter(sendable).unwrap_or(1000);
-    // A socket that is gone already needs none.
+    // A closed socket needs no answer.
     let _ = socket.close(Some(code), Some(""));
 }
 
@@ -112,7 +113,7 @@ async fn pass_on(env: &Env, runtime: &dyn Runtime, client: &WebSocket, since: Op
                 return Ok(());
             }
             Either::Left((Some(Err(_)) | None, _)) => return Err(Error::unavailable("the object's socket broke")),
-            // A ping of the client's own making gets the answer that the object's sockets give.
+            // A client's own ping gets the same answer as from the object's sockets.
             Either::Right((Some(Ok(WebsocketEvent::Message(message))), _)) => {
                 if message.text().as_deref() == Some("ping") {
                     client.send_with_str("pong").map_err(Error::unavailable)?;

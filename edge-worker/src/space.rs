@@ -1,8 +1,7 @@
 //! One actor in its object: operations run synchronously on its rows, in one turn with their commit.
 //!
-//! Nothing is awaited between the first read of an operation and the moment its batch, its alarm and the wake-up of its
-//! streams are handed to the platform, so nothing interleaves. The platform holds answers back until the batch is
-//! durable.
+//! Nothing is awaited from the first read of an operation until its batch, its alarm and the wake-up of its streams are
+//! handed to the platform, so operations do not interleave. The platform holds answers back until the batch is durable.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -25,9 +24,9 @@ pub struct Space {
     pub env: Env,
     actor: ActorId,
     sqlite: Sqlite,
-    /// When the alarm is set to fire, in milliseconds since the Unix epoch.
+    /// The time for which the alarm is set, in milliseconds since the Unix epoch.
     armed: Cell<Option<i64>>,
-    /// Whether the alarm has been compared with the rows since this instance began.
+    /// True if the alarm has been compared with the rows since this instance began.
     settled: Cell<bool>,
     pub work: Work,
     pub listeners: RefCell<Listeners>,
@@ -57,7 +56,7 @@ impl Space {
         &self.sqlite
     }
 
-    /// Runs an operation and waits for the first delivery of its effects, at most `effect_wait_ms`.
+    /// Runs an operation and waits at most `effect_wait_ms` for the first delivery of its effects.
     pub async fn perform(self: &Rc<Self>, call: &Call) -> Result<Vec<u8>> {
         let (reply, busy) = self.step(|space| host::perform(space, call))?;
         if busy {
@@ -72,8 +71,8 @@ impl Space {
         host::answer(&view, call)
     }
 
-    /// Applies a message from another actor. Its own effects follow in the background: waiting for them here could
-    /// wait for the sender, which waits for us.
+    /// Applies a message from another actor. Its own effects follow in the background: waiting for them could be a
+    /// deadlock, since they may need the sender, which waits for this actor.
     pub fn receive(self: &Rc<Self>, delivery: &Delivery) -> Receipt {
         match self.step(|space| host::receive(space, delivery)) {
             Ok((receipt, busy)) => {
@@ -86,8 +85,8 @@ impl Space {
         }
     }
 
-    /// Runs `run` on the rows and commits what it came to. Says also whether something is due at once; an `Err` outside
-    /// means that nothing happened.
+    /// Runs `run` on the rows and commits its changes. The second part of the result is true if something is due at
+    /// once; an outer `Err` means that nothing happened.
     pub fn step<T>(self: &Rc<Self>, run: impl FnOnce(&host::Space<'_>) -> Outcome<T>) -> Result<(Result<T>, bool)> {
         let settings = environment::settings(&self.env)?;
         let now = clock::now();
@@ -105,7 +104,7 @@ impl Space {
             Due::At(due) => {
                 let closed = work::is_closed(self);
                 let busy = due <= now && !closed;
-                // What is due now is done right after this turn; the alarm stands in when that does not happen.
+                // Work that is due now is done right after this turn. If that fails, the alarm does it.
                 self.arm(match (busy, closed) {
                     (true, _) => now.plus(work::STAND_IN),
                     (false, true) => due.max(now.plus(work::CLOSED)),
@@ -122,15 +121,15 @@ impl Space {
         Ok((outcome.reply, busy))
     }
 
-    /// Applies changes that no operation made.
+    /// Commits a batch of changes.
     pub fn commit(&self, batch: &Batch) -> Result<()> {
         Ok(self.sqlite.apply(batch)?)
     }
 
-    /// Sets the alarm to `due` unless it is earlier. Nothing is awaited: the platform groups the alarm with the writes
-    /// of the same turn, so both become durable together (decision timers-and-alarms).
+    /// Sets the alarm to `due`, unless it is set to an earlier time. Nothing is awaited: the platform groups the alarm
+    /// with the writes of the same turn, so both become durable together (decision timers-and-alarms).
     pub fn arm(&self, due: Timestamp) {
-        // Rounded up, so that what was due is due when the alarm fires.
+        // Rounded up, so that the work is really due when the alarm fires.
         let at = due.plus(999).millis();
         if self.armed.get().is_some_and(|armed| armed <= at) {
             return;
@@ -142,7 +141,7 @@ impl Space {
         }
     }
 
-    /// Moves the alarm, also to later, to the earliest time at which something is due.
+    /// Sets the alarm, also to a later time, to the earliest time at which something is due.
     pub fn rearm(self: &Rc<Self>) {
         let next = match self.next_due() {
             Ok(next) => next,
@@ -151,7 +150,7 @@ impl Space {
                 Some(clock::now().plus(work::STAND_IN))
             }
         };
-        // With nothing due, an alarm that finds nothing to do costs less than taking it back.
+        // When nothing is due, an alarm that finds no work costs less than cancelling it.
         if let Some(due) = next
             && self.armed.get() != Some(due.plus(999).millis())
         {
@@ -160,25 +159,25 @@ impl Space {
         }
     }
 
-    /// When something is due next: a row of the actor, or a document to store again.
+    /// The next due time: of a row of the actor, of a document to store again, or of usage to write.
     pub fn next_due(&self) -> Result<Option<Timestamp>> {
         let rows = host::next_due(&self.sqlite)?;
         let documents = work::next_document(self)?;
         let usage = self.work.usage_due();
         let next = [rows, documents, usage].into_iter().flatten().min();
-        // While closed nothing is done; the alarm looks once a minute whether that is over.
+        // While the deployment is closed, nothing is done; the alarm checks once a minute whether it is open again.
         let closed = clock::now().plus(work::CLOSED);
         Ok(if work::is_closed(self) { next.map(|due| due.max(closed)) } else { next })
     }
 
-    /// The alarm has fired and is no more.
+    /// Notes that the alarm has fired and is no longer set.
     pub fn alarm_fired(&self) {
         self.armed.set(None);
         self.settled.set(true);
     }
 
-    /// Compares the alarm with the rows, once in the life of this instance: an alarm whose handler failed too often is
-    /// gone.
+    /// Compares the alarm with the rows once in the life of this instance, because the platform drops an alarm whose
+    /// handler failed too often.
     pub async fn settle(self: &Rc<Self>) {
         if self.settled.replace(true) {
             return;
@@ -196,7 +195,7 @@ impl Space {
         }
     }
 
-    /// What the rows look like now.
+    /// Reads the present rows.
     pub fn with_view<T>(&self, read: impl FnOnce(&View<'_>) -> Result<T>) -> Result<T> {
         let settings = environment::settings(&self.env).map_err(|error| Error::internal(error.to_string()))?;
         read(&View::new(&PROGRAM, &self.actor, &self.sqlite, clock::now(), &settings))

@@ -1,10 +1,10 @@
-//! Ordered bytes to bytes on the SQLite database of a Durable Object.
+//! An ordered key-value store of bytes on the SQLite database of a Durable Object.
 //!
-//! One table, `kv(k BLOB PRIMARY KEY, v BLOB) WITHOUT ROWID`; SQLite compares blobs byte by byte, so the order of rows
-//! is the order of encoded keys. Numbers live inside keys and values as big-endian bytes: a SQLite integer would travel
-//! through JavaScript as a double and lose everything above 2^53.
+//! There is one table, `kv(k BLOB PRIMARY KEY, v BLOB) WITHOUT ROWID`. SQLite compares blobs byte by byte, so the order
+//! of rows is the order of encoded keys. Numbers in keys and values are big-endian bytes, because a SQLite integer
+//! would pass through JavaScript as a double and lose everything above 2^53.
 //!
-//! The table appears with the first successful write (decision invented-names-leave-nothing): looking at an object that
+//! The table is made by the first successful write (decision invented-names-leave-nothing), so reading an object that
 //! nobody created leaves nothing behind.
 
 use std::cell::{Cell, OnceCell};
@@ -18,7 +18,7 @@ use worker::{Error, SqlStorage, SqlStorageValue, Storage};
 
 const TABLE_EXISTS: &str = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'kv'";
 const CREATE_TABLE: &str = "CREATE TABLE IF NOT EXISTS kv(k BLOB PRIMARY KEY, v BLOB NOT NULL) WITHOUT ROWID";
-/// The object's own name, for events that do not carry it. One row.
+/// The table with the object's own name, in one row, for events that do not carry the name.
 const CREATE_NAME: &str =
     "CREATE TABLE IF NOT EXISTS object(one INTEGER PRIMARY KEY CHECK (one = 1), name TEXT NOT NULL)";
 const PUT_NAME: &str =
@@ -28,15 +28,15 @@ const GET: &str = "SELECT v FROM kv WHERE k = ?";
 const PUT: &str = "INSERT INTO kv(k, v) VALUES (?, ?) ON CONFLICT(k) DO UPDATE SET v = excluded.v";
 const DELETE: &str = "DELETE FROM kv WHERE k = ?";
 
-/// What one object may store (developers.cloudflare.com/durable-objects/platform/limits).
+/// Most bytes that one object may store (developers.cloudflare.com/durable-objects/platform/limits).
 const MAX_BYTES: u64 = 10_000_000_000;
 
 #[wasm_bindgen]
 extern "C" {
-    /// `ctx.storage` seen through the method that worker 0.8 does not bind.
+    /// `ctx.storage`, with the method that worker 0.8 does not bind.
     type TransactionalStorage;
 
-    /// Runs `body` in one SQLite transaction: commits when it returns, rolls back when it throws.
+    /// Runs `body` in one SQLite transaction: it commits when `body` returns and rolls back when it throws.
     #[wasm_bindgen(method, catch, js_name = transactionSync)]
     fn transaction_sync(
         this: &TransactionalStorage,
@@ -50,7 +50,7 @@ type Result<T, E = StoreError> = std::result::Result<T, E>;
 pub struct Sqlite {
     storage: Storage,
     sql: SqlStorage,
-    /// Whether the tables are known to exist. False only means "not seen yet".
+    /// True if the tables are known to exist. False only means that they have not been seen yet.
     table_seen: Cell<bool>,
     name: OnceCell<String>,
 }
@@ -61,7 +61,7 @@ impl Sqlite {
         Sqlite { storage, sql, table_seen: Cell::new(false), name: OnceCell::new() }
     }
 
-    /// Tells the name under which the object was reached; it is stored with the first write.
+    /// Sets the name under which the object was reached; it is stored with the first write.
     pub fn set_name(&self, name: &str) {
         let _ = self.name.set(name.to_owned());
     }
@@ -78,7 +78,7 @@ impl Sqlite {
         }))
     }
 
-    /// Applies every change or, on any error, none. An empty batch touches nothing.
+    /// Applies every change, or none if there is an error. An empty batch touches nothing.
     pub fn apply(&self, batch: &Batch) -> Result<()> {
         if batch.is_empty() {
             return Ok(());
@@ -94,7 +94,7 @@ impl Sqlite {
         Ok(())
     }
 
-    /// Proves that a write can be made durable, by writing the name again. Does nothing in an object without rows.
+    /// Proves that a write can be made durable, by writing the name again. It does nothing in an object without rows.
     pub fn probe(&self) -> Result<()> {
         match self.stored_name()? {
             Some(name) => self.transaction(|| self.execute(PUT_NAME, vec![SqlStorageValue::String(name.clone())])),
@@ -114,7 +114,7 @@ impl Sqlite {
             })
         });
         if outcome.is_err() {
-            // The roll-back may have taken the table with it.
+            // The roll-back may have removed the table.
             self.table_seen.set(false);
         }
         match failed {
@@ -129,7 +129,7 @@ impl Sqlite {
         self.sql.database_size()
     }
 
-    /// An empty store in the place of this one.
+    /// An empty store in place of this one.
     #[cfg(feature = "probe")]
     pub fn emptied(storage: Storage) -> Self {
         let store = Sqlite::new(storage);
@@ -210,7 +210,7 @@ fn fault(error: Error) -> StoreError {
     StoreError::Unavailable(format!("SQLite: {error}"))
 }
 
-/// The statement of a scan. There are four texts in all, so the runtime's statement cache holds each.
+/// The statement of a scan. There are only four texts, so that the runtime's statement cache can hold them all.
 fn scan_query(range: &Range, direction: Direction, limit: usize) -> (&'static str, Vec<SqlStorageValue>) {
     let mut parameters = vec![SqlStorageValue::Blob(range.start.clone())];
     if let Some(end) = &range.end {

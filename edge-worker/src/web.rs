@@ -1,4 +1,4 @@
-//! Requests of this Worker to others.
+//! Requests of this Worker to other hosts.
 
 use futures_util::StreamExt;
 use futures_util::future::{self, Either};
@@ -15,7 +15,7 @@ fn failed(error: impl std::fmt::Display) -> Error {
     Error::new(ErrorCode::Unavailable, format!("The request failed: {error}."))
 }
 
-/// Makes one request, within its time and size; follows no redirect.
+/// Makes one request within its limits of time and size; follows no redirect.
 pub async fn send(outgoing: Outgoing) -> Result<Incoming> {
     let end = Box::pin(clock::sleep(outgoing.timeout));
     match future::select(Box::pin(exchange(&outgoing)), end).await {

@@ -1,8 +1,8 @@
-//! What an actor has to do by itself: timers, messages to other actors, documents to publish, usage to write.
+//! The work that an actor does by itself: timers, messages to other actors, documents to publish, usage to write.
 //!
-//! One task at a time works in an object. It takes up at most [`host::MAX_WORK`] pieces, never two for one target or
-//! one document at once, and sets the alarm for what remains. A request waits until what its operation caused was
-//! tried once.
+//! One task at a time works in an object. It does at most [`host::MAX_WORK`] pieces, never two for one target or one
+//! document at once, and sets the alarm for the rest. A request waits until every effect of its operation was tried
+//! once.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -27,23 +27,23 @@ use crate::runtime::EdgeRuntime;
 use crate::space::Space;
 use crate::{clock, environment, errand};
 
-/// How long after its due time the alarm takes up work that should have been done at once, in microseconds.
+/// How long after its due time the alarm does work that should have been done at once, in microseconds.
 pub const STAND_IN: i64 = 2 * SECOND;
 
-/// How often the alarm of an object looks whether a closed deployment is open again, in microseconds.
+/// How often the alarm of an object checks whether a closed deployment is open again, in microseconds.
 pub const CLOSED: i64 = 60 * SECOND;
 
-/// Longest that an alarm handler waits for its work.
+/// Longest time that an alarm handler waits for its work.
 const ALARM_PATIENCE: Duration = Duration::from_secs(20);
 
-/// Pieces under way at a time.
+/// Pieces of work in progress at a time.
 const PARALLEL: usize = 24;
 
-/// Timers fired in one event: each is bounded in rows, but hundreds in a row could use up the 30 s of CPU that an event
-/// has, and no clock runs while they do. The alarm comes again for the rest.
+/// Most timers that fire in one event. Each is limited in rows, but hundreds of them could use up the 30 s of CPU that
+/// an event has, and no clock runs meanwhile. The alarm comes again for the rest.
 const TIMERS: usize = 40;
 
-/// Table of documents that are committed here and not yet known to be in KV. Below 16 as all that belongs to the
+/// Table of documents that are committed here and may not be in KV yet. Its number is below 16, like all tables of the
 /// machinery; the core's own tables end at 11.
 const UNSTORED: u8 = 12;
 
@@ -53,27 +53,27 @@ const USAGE_PERIOD: i64 = 60 * SECOND;
 #[derive(Default)]
 pub struct Work {
     running: Cell<bool>,
-    /// Pieces under way, by name.
+    /// Pieces of work in progress, by name.
     busy: RefCell<BTreeSet<String>>,
     waiters: RefCell<Vec<Waiter>>,
-    /// Tells the running task that there is more.
+    /// Tells the running task that there is more work.
     poke: RefCell<Option<oneshot::Sender<()>>>,
-    /// When documents that could not be stored are tried again, and how often they failed.
+    /// When documents that could not be stored are tried again, and how often they failed so far.
     retry: Cell<Option<(Timestamp, u32)>>,
     usage: Cell<Option<Timestamp>>,
-    /// Requests to others since the last event of the platform began.
+    /// Requests to other hosts since the present event of the platform began.
     reached: Cell<u32>,
-    /// Connections to others that are open.
+    /// Open connections to other hosts.
     open: Cell<u32>,
 }
 
-/// Connections to others that the platform opens for one object at a time; what comes on top waits until one ends. So
-/// it does here, that an object behaves alike where no such platform is around it.
+/// Connections to other hosts that the platform opens for one object at a time; further ones wait until one ends. The
+/// same limit is kept here, so that an object behaves the same without the platform.
 const CONNECTIONS: u32 = 6;
-/// How often who waits for a connection looks again.
+/// Pause between two looks of a request that waits for a connection.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// One of the connections of an object; free again when it is dropped.
+/// One of an object's connections; free again when it is dropped.
 pub struct Connection(Rc<Space>);
 
 impl Connection {
@@ -93,23 +93,23 @@ impl Drop for Connection {
     }
 }
 
-/// Requests to others that follow one event: the platform makes no more than 50 on its smallest plan. For the rest the
-/// timer of their lease asks again.
+/// Most requests to other hosts after one event: the platform makes no more than 50 on its smallest plan. For the rest,
+/// the timer of their lease asks again.
 const REQUESTS_PER_EVENT: u32 = 40;
 
-/// Somebody who waits until these pieces were tried.
+/// A caller that waits until these pieces were tried.
 struct Waiter {
     pieces: BTreeSet<String>,
     done: oneshot::Sender<()>,
 }
 
 impl Work {
-    /// A request or an alarm came: what it may ask of others is counted anew.
+    /// A request or an alarm came, so its requests to other hosts are counted from 0.
     pub fn event_began(&self) {
         self.reached.set(0);
     }
 
-    /// When usage of this agent is to be written.
+    /// When the usage of this agent is due to be written.
     pub fn usage_due(&self) -> Option<Timestamp> {
         self.usage.get()
     }
@@ -129,7 +129,7 @@ pub async fn first_attempt(space: &Rc<Space>) {
     attempt(space, Duration::from_millis(wait.into())).await;
 }
 
-/// The alarm's work. Never fails: what could not be done is due again, and the alarm set for it.
+/// Does the alarm's work. It never fails: work that could not be done stays due, and the alarm is set for it.
 pub async fn alarm(space: &Rc<Space>) {
     if is_closed(space) {
         return space.rearm();
@@ -151,11 +151,11 @@ async fn attempt(space: &Rc<Space>, patience: Duration) {
     let (done, tried) = oneshot::channel();
     space.work.waiters.borrow_mut().push(Waiter { pieces: due.iter().map(name).collect(), done });
     start(space);
-    // Both outcomes are fine: the work goes on in the background.
+    // Both outcomes are fine, because the work continues in the background.
     let _ = future::select(tried, Box::pin(clock::sleep(patience))).await;
 }
 
-/// Makes sure that a task works on what is due.
+/// Makes sure that a task does the due work.
 pub fn start(space: &Rc<Space>) {
     if let Some(poke) = space.work.poke.borrow_mut().take() {
         let _ = poke.send(());
@@ -204,7 +204,7 @@ async fn drive(space: &Rc<Space>) {
     }
 }
 
-/// Fires timers and starts what takes time. Says whether a timer was fired.
+/// Fires timers and starts pieces that take time. True if a timer was fired.
 fn take_up(space: &Rc<Space>, running: &mut FuturesUnordered<Piece>, budget: &mut usize, timers: &mut usize) -> bool {
     let mut fired = false;
     for work in due(space) {
@@ -256,7 +256,7 @@ fn begin(
     }));
 }
 
-/// Lets those go on whose pieces are done or put off.
+/// Releases the callers whose pieces are done or put off.
 fn release_waiters(space: &Space) {
     let mut left: BTreeSet<String> = small_sort::gather(due(space).iter().map(name));
     left.extend(space.work.busy.borrow().iter().cloned());
@@ -288,12 +288,12 @@ async fn deliver(space: Rc<Space>, delivery: Delivery) {
     }
 }
 
-/// The row that remembers a document until it is in KV.
+/// The key of the row that remembers a document until it is in KV.
 fn marker(key: &str) -> Vec<u8> {
     [&[UNSTORED], key.as_bytes()].concat()
 }
 
-/// Renders a dirty document and commits that it was published, together with the note that KV does not have it yet.
+/// Renders a changed document and commits that it was published, with the note that KV does not have it yet.
 fn commit_document(space: &Rc<Space>, key: &str) -> Result<Option<Document>> {
     let (document, _) = space.step(|rows| {
         let mut outcome = host::publish(rows, key);
@@ -339,14 +339,14 @@ async fn store_again(space: Rc<Space>, key: String) {
     }
 }
 
-/// Documents that KV may not have, those under way included.
+/// Documents that KV may not have, including those in progress.
 fn unstored(space: &Space, limit: usize) -> Result<Vec<String>> {
     let rows = space.rows().scan(&Range::prefix(&[UNSTORED]), Direction::Ascending, limit)?;
     let key = |(key, _): (Vec<u8>, _)| key.get(1..).and_then(|key| String::from_utf8(key.to_vec()).ok());
     Ok(rows.into_iter().filter_map(key).collect())
 }
 
-/// Closed for changes: what is due waits until the deployment is open again.
+/// True if the deployment is closed for changes: due work waits until it is open again.
 pub fn is_closed(space: &Space) -> bool {
     environment::settings(&space.env).is_ok_and(|settings| settings.closed)
 }
@@ -355,14 +355,14 @@ fn documents_due(space: &Space) -> bool {
     !is_closed(space) && matches!(next_document(space), Ok(Some(due)) if due <= clock::now())
 }
 
-/// When a document that KV may not have is to be stored again.
+/// When a document that KV may not have is due to be stored again.
 pub fn next_document(space: &Space) -> Result<Option<Timestamp>> {
     let busy = space.work.busy.borrow();
     let idle = unstored(space, PARALLEL)?.into_iter().any(|key| !busy.contains(&format!("publish {key}")));
     Ok(idle.then(|| space.work.retry.get().map_or(clock::now(), |(at, _)| at)))
 }
 
-/// Makes a request that this actor asked for, in the background. Whatever goes wrong, the actor's own timer asks again.
+/// Makes a request of this actor in the background. If anything fails, the actor's own timer asks again.
 pub fn reach_out(space: &Rc<Space>, key: String) {
     let reached = space.work.reached.get();
     if reached >= REQUESTS_PER_EVENT {
@@ -387,7 +387,7 @@ async fn reach_out_here(home: &Rc<Space>, key: &str) -> Result<()> {
     runtime::reach_out(runtime, home.actor(), key).await
 }
 
-/// Notes that this agent did something, to be written within a minute.
+/// Notes that this agent was active; the usage is written within a minute.
 pub fn usage_changed(space: &Space) {
     if space.work.usage.get().is_some() {
         return;
@@ -401,7 +401,7 @@ pub fn usage_changed(space: &Space) {
 }
 
 thread_local! {
-    /// When this isolate last wrote usage, of all its agents.
+    /// When this isolate last wrote the usage of all its agents.
     static FLUSHED: Cell<Timestamp> = const { Cell::new(Timestamp(0)) };
 }
 

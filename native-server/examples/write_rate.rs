@@ -1,7 +1,8 @@
-//! How many durable operations a second the writer makes, beside the raw rate of the disk:
-//! `cargo run --release -p heliograph --example write_rate [seconds]`.
+//! Measures how many durable operations a second the writer makes, beside the raw rate of the disk: `cargo run
+//! --release -p heliograph --example write_rate [seconds]`.
 //!
-//! One process, no HTTP: the difference to a measurement over HTTP is the cost of the shell and of the handler.
+//! It uses one process and no HTTP. The difference to a measurement over HTTP is the cost of the shell and of the
+//! handler.
 
 use std::io::Write;
 use std::os::unix::fs::FileExt;
@@ -28,7 +29,7 @@ impl Listener for Nobody {
     fn reopened(&self) {}
 }
 
-/// Appends 512 bytes and syncs, over and over.
+/// Appends 512 bytes and syncs, again and again.
 fn raw(path: &std::path::Path, seconds: u64) -> std::io::Result<f64> {
     let mut file = std::fs::File::create(path)?;
     file.write_all(&[0; 4096])?;

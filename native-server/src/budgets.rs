@@ -1,4 +1,4 @@
-//! Budgets: how much of the machine all clients together, and each of them, may hold at once.
+//! Budgets: how much of the machine all clients together may hold at once, and how much each of them.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -8,10 +8,10 @@ use fnv::FnvBuildHasher;
 use heliograph_core::engine::http::{Proxies, neighbourhood};
 use heliograph_core::engine::settings::Settings;
 
-/// The part of a budget that one address may have.
+/// Each address may have at most 1/`PART` of a budget.
 const PART: u64 = 4;
 
-/// A budget of all clients together, of which each address may have a part.
+/// A budget for all clients together. Each address may have a part of it.
 #[derive(Debug)]
 pub struct Budget {
     most: u64,
@@ -22,11 +22,11 @@ pub struct Budget {
 #[derive(Debug, Default)]
 struct Held {
     all: u64,
-    /// Only who holds something.
+    /// Has only addresses that hold something.
     by_address: HashMap<IpAddr, u64, FnvBuildHasher>,
 }
 
-/// What is held of a budget; given back when it is dropped.
+/// The amount that a client holds of a budget. It is given back when this is dropped.
 #[derive(Debug)]
 pub struct Charge {
     budget: Arc<Budget>,
@@ -43,13 +43,14 @@ impl Budget {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes so much of it; `None` when there is not so much left. What has no address counts only towards the total.
+    /// Takes `amount` of the budget; `None` when not enough is left. A client without an address counts only towards
+    /// the total.
     pub fn take(self: &Arc<Self>, address: Option<IpAddr>, amount: u64) -> Option<Charge> {
         let mut charge = Charge { budget: self.clone(), address, amount: 0 };
         charge.grow(amount).then_some(charge)
     }
 
-    /// What all hold together.
+    /// The amount that all clients together hold.
     #[cfg(test)]
     pub fn all(&self) -> u64 {
         self.held().all
@@ -57,7 +58,7 @@ impl Budget {
 }
 
 impl Charge {
-    /// Takes more; says whether there was room.
+    /// Takes `more`; false when there is no room for it.
     pub fn grow(&mut self, more: u64) -> bool {
         let mut held = self.budget.held();
         let all = held.all.saturating_add(more);
@@ -90,7 +91,7 @@ impl Drop for Charge {
     }
 }
 
-/// The budgets of connections and of what comes in over them.
+/// The budgets of connections and of the data that comes in over them.
 #[derive(Debug, Clone)]
 pub struct Budgets {
     pub connections: Arc<Budget>,
@@ -102,7 +103,7 @@ pub struct Budgets {
 }
 
 impl Budgets {
-    /// As the settings say; no more connections than there are descriptors for.
+    /// Budgets as the settings say, with at most `descriptors` connections.
     pub fn new(settings: &Settings, descriptors: u64) -> Budgets {
         let connections = u64::from(settings.connections).min(descriptors);
         let (heads, bodies) = (u64::from(settings.heads), settings.body_bytes);
@@ -114,8 +115,8 @@ impl Budgets {
         }
     }
 
-    /// The address whose part of a budget a client at this address draws on. A trusted proxy speaks for many, so that there
-    /// is none, and what it does counts only towards the total.
+    /// The address whose part of a budget this client uses. A trusted proxy passes on many clients, so it has none, and
+    /// what it holds counts only towards the total.
     pub fn address(&self, client: IpAddr) -> Option<IpAddr> {
         (!self.proxies.trusts(client)).then(|| neighbourhood(client))
     }
@@ -136,7 +137,7 @@ mod tests {
         assert!(budget.take(address("192.0.2.1"), 1).is_none());
         let mut other = budget.take(address("192.0.2.2"), 3).unwrap();
         assert!(!other.grow(2) && other.grow(1));
-        // A proxy speaks for many.
+        // A trusted proxy passes on many clients.
         let proxy = budget.take(None, 2).unwrap();
         assert!(budget.take(None, 1).is_none() && budget.take(address("192.0.2.3"), 1).is_none());
         drop((own, other, proxy));

@@ -1,18 +1,18 @@
-//! Settings from flags over environment over file over default.
+//! Settings from flags, environment, file and defaults, in this order of precedence.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use heliograph_core::engine::settings::Settings;
 
-/// Where a value came from.
+/// Where the value of a setting comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
     Default,
     File,
     Environment,
     Flag,
-    /// Raised because the server listens beyond this machine.
+    /// Raised because the server listens on an address that other machines can reach.
     Public,
 }
 
@@ -28,7 +28,7 @@ impl Source {
     }
 }
 
-/// Settings with the source of each.
+/// Settings, with the source of each value.
 #[derive(Debug, Clone)]
 pub struct Config {
     pub settings: Settings,
@@ -41,7 +41,7 @@ pub fn variable(name: &str) -> String {
 }
 
 impl Config {
-    /// Puts the settings together. `flags` are pairs of name and value; `environment` looks a variable up.
+    /// Loads the settings. `flags` are pairs of name and value; `environment` looks up a variable.
     pub fn load(
         file: Option<&Path>,
         environment: impl Fn(&str) -> Option<String>,
@@ -81,7 +81,8 @@ impl Config {
         Ok(())
     }
 
-    /// Public figures for a server that others can reach; values that the operator set, even to the default, stay.
+    /// Sets the figures for a public server when other machines can reach this one. Values that the operator set stay,
+    /// even if they are the default.
     fn open_to_the_world(&mut self) {
         if is_loopback(&self.settings.listen) {
             return;
@@ -99,7 +100,7 @@ impl Config {
         self.sources.get(name).copied().unwrap_or(Source::Default)
     }
 
-    /// Every setting with value, source and meaning, in a form that `--config` reads.
+    /// Every setting with value, source and meaning, in the format that `--config` reads.
     pub fn listing(&self) -> String {
         let mut text = String::new();
         for setting in Settings::ALL {
@@ -117,14 +118,15 @@ impl Config {
     }
 }
 
-/// Whether an address such as `127.0.0.1:8787` can only be reached from this machine.
+/// True if an address such as `127.0.0.1:8787` can only be reached from this machine.
 pub fn is_loopback(listen: &str) -> bool {
     let host = listen.rsplit_once(':').map_or(listen, |(host, _)| host);
     let host = host.trim_start_matches('[').trim_end_matches(']');
     host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
-/// Lines `name = value`, the part of TOML that flat settings need: comments, quoted strings, bare numbers and booleans.
+/// Parses lines `name = value`: the part of TOML that flat settings need, with comments, quoted strings, bare numbers
+/// and booleans.
 fn parse_file(text: &str) -> Result<Vec<(usize, String, String)>, String> {
     let mut found = Vec::new();
     for (number, line) in text.lines().enumerate() {

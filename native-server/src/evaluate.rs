@@ -1,24 +1,25 @@
-//! How well probabilities and labels fit what people found: Brier score, calibration error, sensitivity and specificity
-//! (decision labels-and-bars). Pure; not part of `core`, so that the Worker need not carry it.
+//! How well probabilities and labels agree with what people found: Brier score, calibration error, sensitivity and
+//! specificity (decision labels-and-bars). It has no side effects. It is not part of `core`, so that the Worker does
+//! not contain it.
 
 use heliograph_core::facts::verdict::posterior::Beta;
 use serde::Serialize;
 
-/// Bins of equal mass of the calibration error.
+/// Number of bins of equal mass for the calibration error.
 const BINS: usize = 10;
-/// Labels under which no bar is evaluated (decision labels-and-bars).
+/// With fewer labels no bar is evaluated (decision labels-and-bars).
 pub const LEAST_LABELS: usize = 200;
-/// Abstention from which on no bar is met (decision labels-and-bars).
+/// From this share of abstention on, no bar is met (decision labels-and-bars).
 const MOST_ABSTENTION: f64 = 0.2;
-/// Goals (the last two are OONI's published figures).
+/// The goals. The last two are OONI's published figures.
 const BRIER: f64 = 0.03;
 const ECE: f64 = 0.03;
 const SENSITIVITY: f64 = 0.985;
 const SPECIFICITY: f64 = 0.998;
-/// Chance that an interval of 95% misses on one side.
+/// Probability that a 95% interval misses on one side.
 const TAIL: f64 = 0.025;
 
-/// What the classifier said of one labelled measurement.
+/// The classifier's answer about one labelled measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Said {
     Blocked,
@@ -30,14 +31,14 @@ pub enum Said {
 /// One labelled measurement.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Case {
-    /// The label: truly blocked.
+    /// The label: true if the site was really blocked.
     pub blocked: bool,
     pub said: Said,
     /// The classifier's probability of blocking, 0-1.
     pub probability: f64,
 }
 
-/// A share with its Clopper-Pearson 95% interval; without trials there is none.
+/// A share with its Clopper-Pearson 95% interval; there is no interval without trials.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Share {
     pub hits: usize,
@@ -65,7 +66,7 @@ pub struct Bin {
     pub from: f64,
     pub to: f64,
     pub mean_probability: f64,
-    /// Share of truly blocked ones.
+    /// Share of cases that were really blocked.
     pub observed: f64,
 }
 
@@ -77,21 +78,21 @@ pub struct Bar {
     pub met: Option<bool>,
 }
 
-/// All numbers of a run.
+/// All figures of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Evaluation {
     pub labels: usize,
     pub blocked: usize,
     pub brier: Option<f64>,
-    /// Against always saying the share of blocked ones; null when all labels are alike.
+    /// Compared with always answering the share of blocked cases; null when all labels are alike.
     pub brier_skill: Option<f64>,
     /// Over ten bins of equal mass.
     pub ece: Option<f64>,
-    /// Of the blocked ones, those that were said to be; an unknown one was not.
+    /// Share of blocked cases that were called blocked; an `unknown` counts as a miss.
     pub sensitivity: Share,
-    /// Of the others, those that were not said to be blocked; unknown ones are left out, they count as abstention.
+    /// Share of the other cases that were not called blocked. Unknown answers are left out; they count as abstention.
     pub specificity: Share,
-    /// Unknown ones among all.
+    /// Share of unknown answers among all cases.
     pub abstention: Share,
     pub reliability: Vec<Bin>,
     pub bars: Vec<Bar>,
@@ -119,8 +120,8 @@ pub fn evaluate(cases: &[Case]) -> Evaluation {
     let ece = gap(&reliability);
     let decided = abstention.point.is_some_and(|share| share < MOST_ABSTENTION);
     let holds = |name, goal, met: bool| Bar { name, goal, met: (n >= LEAST_LABELS).then_some(met) };
-    // An interval that lies above the goal is better than one that includes it. Without a label of the class nobody can
-    // say.
+    // An interval above the goal is better than one that includes it. Without a label of the class the bar cannot be
+    // decided.
     let share_holds = |name, goal, share: &Share| Bar {
         met: holds(name, goal, decided && share.high >= goal).met.filter(|_| share.of > 0),
         ..holds(name, goal, false)
@@ -162,7 +163,7 @@ fn gap(bins: &[Bin]) -> Option<f64> {
     (cases > 0).then(|| bins.iter().map(gap).sum::<f64>() / cases as f64)
 }
 
-/// The calibration error of probabilities in ascending order, each with what was the case; `None` without any.
+/// The calibration error of probabilities in ascending order, each with the truth; `None` for an empty list.
 pub fn calibration_error(said: &[(f64, bool)]) -> Option<f64> {
     let case = |(probability, blocked): &(f64, bool)| Case {
         blocked: *blocked,
@@ -172,8 +173,8 @@ pub fn calibration_error(said: &[(f64, bool)]) -> Option<f64> {
     gap(&bins(&said.iter().map(case).collect::<Vec<_>>()))
 }
 
-/// Ten bins of equal mass of cases sorted by probability. Cases of one probability share their mean truth, so that the
-/// order of the file does not decide which of them falls into which bin.
+/// Makes ten bins of equal mass from cases sorted by probability. Cases with the same probability share their mean
+/// truth, so that their order in the file does not decide their bins.
 fn bins(cases: &[Case]) -> Vec<Bin> {
     let mut sorted: Vec<(f64, f64)> = cases.iter().map(|case| (case.probability, truth(case))).collect();
     for tied in sorted.chunk_by_mut(|a, b| a.0 == b.0) {
@@ -226,8 +227,8 @@ mod tests {
         assert_eq!(found.result, "insufficient labels");
     }
 
-    /// Published values: 8 of 10 has 0.4439 to 0.9748; 0 of 20 ends at 1 - 0.025^(1/20) = 0.1684; 62 of 63 has
-    /// 0.9147 to 0.9996.
+    /// Published values: 8 of 10 has 0.4439 to 0.9748; 0 of 20 ends at 1 - 0.025^(1/20) = 0.1684; 62 of 63 has 0.9147
+    /// to 0.9996.
     #[test]
     fn intervals_are_those_of_clopper_and_pearson() {
         let close = |share: Share, low: f64, high: f64| {
@@ -255,8 +256,8 @@ mod tests {
         found.bars.iter().find(|bar| bar.name == name).unwrap().met
     }
 
-    /// Decision labels-and-bars: unknown counts as not blocked for sensitivity, and as abstention; a bar is met when
-    /// the interval includes the goal and under a fifth are unknown; under 200 labels nothing is said.
+    /// Decision labels-and-bars: unknown counts as not blocked for sensitivity, and as abstention. A bar is met when
+    /// the interval includes the goal and less than a fifth are unknown. With fewer than 200 labels no bar is decided.
     #[test]
     fn bars_stand_inside_the_interval_and_unknown_is_no_way_out() {
         let good = evaluate(&many(50, 0, 150, 0));
@@ -269,7 +270,7 @@ mod tests {
         assert_eq!(bar(&wrong, "specificity"), Some(false));
         // One wrong among 200 is inside the interval, as OONI's own corpus is.
         assert_eq!(bar(&evaluate(&many(50, 0, 199, 1)), "specificity"), Some(true));
-        // Perfect where it says anything, and silent for a fifth.
+        // Always right when it answers, and silent for a fifth.
         let mut silent = many(50, 0, 150, 0);
         silent.extend(vec![case(false, Said::Unknown, 0.08); 50]);
         let silent = evaluate(&silent);
@@ -289,7 +290,7 @@ mod tests {
         assert_eq!(one.reliability.iter().map(|bin| bin.cases).sum::<usize>(), 162);
     }
 
-    /// By hand: twenty cases of 0.5 of which ten are blocked are calibrated, whatever comes first in the file.
+    /// By hand: twenty cases of 0.5, of which ten are blocked, are calibrated in any order of the file.
     #[test]
     fn ties_are_not_torn_apart_by_their_truth() {
         let cases: Vec<Case> = (0..20).map(|n| case(n < 10, Said::Unknown, 0.5)).collect();

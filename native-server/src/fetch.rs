@@ -1,4 +1,4 @@
-//! Requests of this server to others, and the task that fetches from sources.
+//! Requests of this server to other hosts, and the task that fetches from sources.
 
 use std::io;
 use std::net::SocketAddr;
@@ -28,14 +28,14 @@ use crate::clock;
 use crate::probe::Measurer;
 use crate::runtime::Native;
 
-/// Pause when nothing is due, or this deployment itself failed.
+/// Pause when nothing is due, or after a failure of this deployment itself.
 const IDLE: Duration = Duration::from_secs(30);
-/// How long one address of a host may take to connect, where it has several.
+/// How long one address of a host may take to connect when the host has several.
 const CONNECT: Duration = Duration::from_secs(5);
 /// Most bytes of an answer's head.
 const MAX_HEAD: usize = 64 * 1024;
 
-/// Says where a host is.
+/// Finds the addresses of a host.
 trait Resolver {
     fn resolve(&self, host: &str, port: u16) -> impl Future<Output = io::Result<Vec<SocketAddr>>> + Send;
 }
@@ -49,7 +49,7 @@ impl Resolver for System {
     }
 }
 
-/// Ends a task with whoever waits for it.
+/// Ends a task when its waiter is dropped.
 struct Ends(AbortHandle);
 
 impl Drop for Ends {
@@ -62,7 +62,7 @@ fn failed(error: impl std::fmt::Display) -> Error {
     Error::new(ErrorCode::Unavailable, format!("The request failed: {error}."))
 }
 
-/// Makes one request. It takes no thread while it waits, so thousands of receivers may be slow at once.
+/// Makes one request. It takes no thread while it waits, so that thousands of receivers may be slow at once.
 pub async fn send(outgoing: &Outgoing) -> Result<Incoming> {
     send_by(&System, outgoing).await
 }
@@ -76,7 +76,7 @@ async fn exchange(resolver: &(impl Resolver + Sync), outgoing: &Outgoing) -> Res
     let uri: Uri = outgoing.url.parse().map_err(failed)?;
     let secure = uri.scheme_str() == Some("https");
     let host = uri.host().ok_or_else(|| failed("the address has no host"))?;
-    // An address of IPv6 stands in brackets.
+    // IPv6 addresses are in brackets.
     let host = host.trim_start_matches('[').trim_end_matches(']');
     let port = uri.port_u16().unwrap_or(if secure { 443 } else { 80 });
     let stream = connect(resolver, host, port, &outgoing.beyond).await?;
@@ -91,9 +91,9 @@ async fn exchange(resolver: &(impl Resolver + Sync), outgoing: &Outgoing) -> Res
 /// Trusts the certificate authorities that browsers trust.
 static TLS: LazyLock<Arc<ClientConfig>> = LazyLock::new(|| Measurer::trusting(Measurer::public_roots()));
 
-/// Connects to an address of the open Internet, or of the networks allowed beyond it. The name is resolved once, each of its
-/// addresses is looked at, and the connection goes to one of those: so no name leads inside, whatever it answered a moment
-/// ago.
+/// Connects to an address of the open Internet, or of the networks that are allowed besides. The name is resolved once,
+/// each of its addresses is checked, and the connection goes to a checked address. So no name leads to an internal
+/// host, even if it answered otherwise a moment ago.
 async fn connect(resolver: &(impl Resolver + Sync), host: &str, port: u16, beyond: &Networks) -> Result<TcpStream> {
     let mut addresses = resolver.resolve(host, port).await.map_err(failed)?;
     addresses.retain(|address| beyond.reach(address.ip()));
@@ -108,14 +108,14 @@ async fn connect(resolver: &(impl Resolver + Sync), host: &str, port: u16, beyon
     Err(last)
 }
 
-/// Asks on a connection, which ends with this; follows no redirect.
+/// Sends the request on a connection, which ends with it; follows no redirect.
 async fn ask<S>(stream: S, outgoing: &Outgoing, uri: &Uri) -> Result<Incoming>
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
     let connecting = Builder::new().max_buf_size(MAX_HEAD).handshake(TokioIo::new(stream));
     let (mut sender, connection) = connecting.await.map_err(failed)?;
-    // An error of the connection is one of the request, too.
+    // An error of the connection also shows as an error of the request.
     let _connection = Ends(tokio::spawn(async move { drop(connection.await) }).abort_handle());
     let response = sender.send_request(request(outgoing, uri)?).await.map_err(failed)?;
     let status = response.status().as_u16();
@@ -189,7 +189,7 @@ mod tests {
     use crate::store::Options;
     use crate::testing::folder;
 
-    /// Answers one request after the other from a list, and tells what was asked; the last answer repeats.
+    /// Serves the answers of a list one after the other, and sends what was asked; the last answer repeats.
     fn source(answers: Vec<String>) -> (String, std::sync::mpsc::Receiver<String>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
@@ -231,7 +231,7 @@ mod tests {
         ] {
             settings.set(name, value).unwrap();
         }
-        // The task of the server itself is off; the test makes the steps.
+        // The server's own task is off; the test makes the steps.
         settings.fetch_sources = jobs.to_owned();
         settings.fetch_pause_seconds = 86_400;
         settings
@@ -253,7 +253,7 @@ mod tests {
         panic!("{job} stays at {:?}", row(native, job).await);
     }
 
-    /// Runs the server's own task for its first request of a job against these answers.
+    /// Runs the server's own task against this answer until its first request of a job.
     async fn first(job: &str, response: String) -> (FetchRow, String) {
         let folder = folder("fetch");
         let (base, asked) = source(vec![response]);
@@ -357,7 +357,7 @@ mod tests {
         assert_eq!((row.failures, row.offset, row.error.clone()), (0, 0, None), "{row:?}");
     }
 
-    /// A resolver of somebody who wants in: each answer is the next of a list, the last repeats.
+    /// A resolver of an attacker: each answer is the next of a list, the last repeats.
     #[derive(Debug, Clone)]
     struct Rebinding {
         answers: Vec<Vec<SocketAddr>>,
@@ -371,7 +371,8 @@ mod tests {
         }
     }
 
-    /// DNS rebinding: a name that is good when it is checked, and leads inside when it is connected to.
+    /// DNS rebinding: a name has an allowed address when it is checked, and an internal one when the connection is
+    /// made.
     #[tokio::test]
     async fn a_connection_goes_to_an_address_that_was_checked_whatever_the_name_says_later() {
         let (base, good) = source(vec![answer("200 OK", "", "")]);
@@ -393,7 +394,7 @@ mod tests {
         assert_eq!(send_by(&changing, &outgoing).await.unwrap().status, 200);
         assert_eq!(asked(&changing), 1, "what was checked is what is connected to");
         assert!(send_by(&changing, &outgoing).await.is_err(), "the next request checks anew");
-        // Every address of an answer is looked at, not the first alone.
+        // Every address of an answer is checked, not only the first.
         assert_eq!(send_by(&resolver(&[&[denied, allowed]]), &outgoing).await.unwrap().status, 200);
         assert!(send_by(&resolver(&[&[denied, denied]]), &outgoing).await.is_err());
         (0..2).for_each(|_| drop(good.recv_timeout(Duration::from_secs(5)).unwrap()));
@@ -401,7 +402,7 @@ mod tests {
         assert!(inside.accept().is_err(), "nothing went inside");
     }
 
-    /// A receiver that sends a byte now and then keeps nobody longer than the whole exchange may take.
+    /// A receiver that sends a byte now and then must not hold the exchange longer than its time limit.
     #[tokio::test]
     async fn an_answer_that_drips_ends_with_the_time_of_the_exchange() {
         for (max_bytes, head) in
@@ -446,7 +447,7 @@ mod tests {
         assert!(large.message.contains("over 10 bytes"), "{large:?}");
     }
 
-    /// One slow or dead receiver never delays another. Who waits takes no thread.
+    /// One slow or dead receiver must not delay another. Waiting takes no thread.
     #[tokio::test]
     async fn a_thousand_receivers_that_never_answer_leave_one_that_does_its_moment() {
         let silent = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -459,7 +460,7 @@ mod tests {
             max_bytes: 0,
             beyond: Networks::all(),
         };
-        // The kernel takes some of them and lets the others knock: neither gets an answer.
+        // The kernel accepts some of the connections and leaves the others waiting: neither gets an answer.
         let waiting: Vec<_> = (0..1_000)
             .map(|_| {
                 let request = outgoing(silent_url.clone());

@@ -1,24 +1,24 @@
 //! The host that a request names (RFC 9110 section 7.2; RFC 9112 section 3.2; RFC 9113 section 8.3.1).
 //!
-//! Proxies and caches tell requests apart by it. Where two readers could find two hosts in one request, one of them would
-//! be led astray, so such a request is refused.
+//! Proxies and caches tell requests apart by their host. If two programs could read different hosts from one request,
+//! one of them could be deceived, so such a request is refused.
 
 use heliograph_core::Error;
 use http::uri::Authority;
 use http::{Version, header, request};
 
-/// What is wrong with the host of a request, if anything is.
+/// The error if the host of a request is missing, doubled or malformed.
 pub fn wrong(head: &request::Parts) -> Option<Error> {
     let mut hosts = head.headers.get_all(header::HOST).iter();
     let authority = head.uri.authority();
     let refuse = |message: &'static str| Some(Error::bad_request(message));
     match (hosts.next(), hosts.next()) {
         (_, Some(_)) => refuse("The request has more than one Host header."),
-        // Before HTTP/1.1 there was none.
+        // Before HTTP/1.1 requests had no host.
         (None, None) if head.version < Version::HTTP_11 => None,
         (None, None) if head.version > Version::HTTP_11 && authority.is_some() => None,
         (None, None) => refuse("The request names no host: the Host header is missing."),
-        // Empty where the address of the request has no host.
+        // The header is empty when the address of the request has no host.
         (Some(host), None) if host.is_empty() => None,
         (Some(host), None) => match Authority::try_from(host.as_bytes()) {
             Ok(host) if host.as_str().contains('@') => refuse("The Host header is not a host."),
@@ -35,7 +35,7 @@ pub fn wrong(head: &request::Parts) -> Option<Error> {
 mod tests {
     use super::*;
 
-    /// Whether a request of this version, to this address, with these hosts is refused.
+    /// True if a request of this version, to this address, with these hosts is refused.
     fn refused(version: Version, uri: &str, hosts: &[&str]) -> bool {
         let mut request = http::Request::builder().version(version).uri(uri);
         for host in hosts {
@@ -53,7 +53,7 @@ mod tests {
             (usual, "/", &["[::1]:8787"]),
             (usual, "/", &["127.0.0.1"]),
             (usual, "/", &[""]),
-            // The address of the request wins, and says the same to everybody.
+            // The host in the request's address wins over the header, and every program reads the same one.
             (usual, "http://b.example/", &["a.example"]),
             (old, "/", &[]),
             (old, "/", &["a.example"]),

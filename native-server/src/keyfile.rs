@@ -7,7 +7,7 @@
 //! admin Q7b...
 //! ```
 //!
-//! Readable by its owner alone. Data without its key file is refused: a new key could open nothing that was sealed.
+//! Only its owner can read it. The server refuses data without its key file: a new key could not open any sealed value.
 
 use std::fmt::Write as _;
 use std::fs::OpenOptions;
@@ -28,12 +28,12 @@ const COMMENT: &str = "\
 # them for ever. `admin`: the operator key, X-Admin-Key.
 ";
 
-/// What the file holds.
+/// The content of the key file.
 #[derive(Clone, PartialEq, Eq)]
 pub struct KeyFile {
-    /// The one that seals.
+    /// The key that seals.
     pub master: [u8; 32],
-    /// Earlier ones, which still open.
+    /// Earlier keys, which still open values.
     pub earlier: Vec<[u8; 32]>,
     pub admin_key: String,
 }
@@ -52,21 +52,21 @@ impl KeyFile {
     }
 }
 
-/// Where the keys of a data file are.
+/// The path of the key file of a data file.
 pub fn path_for(data: &Path) -> PathBuf {
     let mut name = data.as_os_str().to_owned();
     name.push(".key");
     PathBuf::from(name)
 }
 
-/// Reads the keys of a data file, wherever the data are.
+/// Reads the keys of a data file, also when the data file is elsewhere or missing.
 pub fn read(data: &Path) -> Result<KeyFile, String> {
     let path = path_for(data);
     let text = std::fs::read_to_string(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
     parse(&text).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// Reads the keys of a data file, or makes them when `fresh`: when there is no data yet.
+/// Reads the keys of a data file. Makes them when `fresh`, that is when there is no data yet.
 pub fn load_or_create(data: &Path, fresh: bool) -> Result<KeyFile, String> {
     let path = path_for(data);
     match std::fs::read_to_string(&path) {
@@ -99,8 +99,8 @@ fn random() -> Result<[u8; 32], String> {
 }
 
 /// Puts a new master key before the others in the key file of `data`; durable when this returns. `in_use` are the keys
-/// the server works with. A file that is ahead of them, since an earlier rotation came no further than this, is taken
-/// as it is.
+/// of the running server. If the file already has a newer key, because an earlier rotation stopped at this point, that
+/// key is used.
 pub fn rotate(data: &Path, in_use: &KeyRing) -> Result<KeyFile, String> {
     let path = path_for(data);
     let mut keys = load_or_create(data, false)?;
@@ -143,14 +143,14 @@ pub fn parse(text: &str) -> Result<KeyFile, String> {
         Some(other) if other.starts_with("heliograph-keys ") => {
             return Err(format!("format {other:?} is not known to this version"));
         }
-        _ => return Err(format!("this is no key file: its first line is not {FORMAT:?}")),
+        _ => return Err(format!("this is not a key file: its first line is not {FORMAT:?}")),
     }
     let (mut masters, mut admin_key) = (Vec::new(), None);
     for line in lines {
         match line.split_once(' ').map(|(name, value)| (name, value.trim())) {
             Some(("master", value)) => masters.push(unhex(value).ok_or("a master key is not 64 hexadecimal digits")?),
             Some(("admin", value)) if value.len() >= 16 => admin_key = Some(value.to_owned()),
-            // The line itself may be a secret, so it is not shown.
+            // The line may contain a secret, so it is not shown.
             _ => return Err("a line is neither `master` nor `admin` with its key".to_owned()),
         }
     }
@@ -161,7 +161,7 @@ pub fn parse(text: &str) -> Result<KeyFile, String> {
     }
 }
 
-/// Writes a new key file, mode 0600, durably and without ever leaving half a file under its name.
+/// Writes a new key file with mode 0600. It is durable, and there is never half a file under its name.
 pub fn write(path: &Path, keys: &KeyFile) -> std::io::Result<()> {
     let mut text = format!("{COMMENT}# Written {}.\n{FORMAT}\n", clock::now());
     for master in std::iter::once(&keys.master).chain(&keys.earlier) {
@@ -186,14 +186,14 @@ pub fn write(path: &Path, keys: &KeyFile) -> std::io::Result<()> {
     sync_folder(path)
 }
 
-/// Makes a new name durable: values sealed under a key that a power cut takes back could never be opened.
+/// Makes a new name durable: values that are sealed under a key which a power failure removes could never be opened.
 #[cfg(unix)]
 fn sync_folder(path: &Path) -> std::io::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     std::fs::File::open(folder)?.sync_all()
 }
 
-/// Folders cannot be opened there; a rename is in the journal of the file system.
+/// Outside Unix folders cannot be opened; the file system's journal holds the rename.
 #[cfg(not(unix))]
 fn sync_folder(_path: &Path) -> std::io::Result<()> {
     Ok(())
@@ -262,7 +262,7 @@ mod tests {
         assert_ne!(second.master, first.master);
         assert_eq!(second.admin_key, first.admin_key);
         assert_eq!(load_or_create(&data, false).unwrap(), second);
-        // A server that wrote the file but came no further goes on with that key instead of making another.
+        // A server that wrote the file but stopped then uses that key instead of making another.
         assert_eq!(rotate(&data, &first.ring()).unwrap(), second);
         let third = rotate(&data, &second.ring()).unwrap();
         assert_eq!(third.earlier, [second.master, first.master]);
@@ -272,7 +272,7 @@ mod tests {
             let mode = std::fs::metadata(path_for(&data)).unwrap().permissions().mode();
             assert_eq!(mode & 0o777, 0o600);
         }
-        // A file that was changed underneath is not built upon.
+        // The rotation refuses a file that was replaced in the meantime.
         write(&path_for(&data), &generate().unwrap()).unwrap();
         let before = std::fs::read_to_string(path_for(&data)).unwrap();
         assert!(rotate(&data, &third.ring()).unwrap_err().contains("restore"));

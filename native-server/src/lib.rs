@@ -1,27 +1,31 @@
-//! Heliograph as a native server on one data file: wiring around `heliograph-core`.
+//! Heliograph as a native server on one data file: it connects `heliograph-core` to sockets, a file and a clock.
 //!
 //! | Module | What |
 //! |---|---|
 //! | [`store`] | the redb file: rows of actors, timers, documents; backup; injected faults |
 //! | [`writer`] | the one thread that writes: group commit, effects, timers, recovery from faults |
-//! | `rotation` | a new master key, and moving what is sealed under it |
-//! | [`runtime`] | the core's `Runtime` on top of both |
-//! | `fetch` | requests to others, and the task that fetches from sources |
+//! | `rotation` | makes a new master key, and moves sealed values under it |
+//! | [`runtime`] | the core's `Runtime` on top of `store` and `writer` |
+//! | `fetch` | requests to other hosts, and the task that fetches from sources |
+//! | `outgoing` | the task that makes the requests that actors ask for |
 //! | [`pool`] | the threads that compute, apart from those that accept and answer |
 //! | `budgets`, `queue` | how much of the machine clients may hold |
-//! | `places` | how many requests are under way at once |
+//! | `places` | how many requests to other hosts are in progress at once |
 //! | [`streams`] | receive streams: one task per listening agent |
 //! | `maintenance` | what the data file holds, and copies of it |
-//! | `scrub` | reading everything once a day and comparing it with its checksums |
+//! | `scrub` | reads the whole file once a day and compares it with its checksums |
 //! | [`serve`] | the HTTP shell: from a request to the core's router and back |
 //! | `host` | the host that a request names |
-//! | `proxies` | what the operator hears about proxies |
-//! | `connection` | below it: accepting connections, and ending those whose client stalls |
-//! | [`websocket`] | its WebSocket part |
-//! | [`server`] | starting and stopping all of it |
+//! | `proxies` | warnings for the operator about proxies |
+//! | `connection` | below `serve`: accepts connections, and ends those whose client stalls |
+//! | [`websocket`] | the WebSocket part of `serve` |
+//! | [`server`] | starts and stops all of it |
 //! | [`config`] | settings from flags, environment, file and defaults |
 //! | [`keyfile`] | master keys and operator key beside the data file |
-//! | `evaluate` | how well the classifier does on labels |
+//! | [`clock`] | time and randomness of the operating system |
+//! | [`testing`] | temporary folders |
+//! | `evaluate` | how well the classifier agrees with labels |
+//! | `world` | simulated worlds for judging the method of verdicts |
 //! | [`probe`] | a measuring client for the probe network |
 //! | [`cli`] | the command line |
 #![forbid(unsafe_code)]

@@ -1,4 +1,4 @@
-//! The operator's view of the data file: what it holds, and copies of it.
+//! Operations on the data file for the operator: what it holds, and copies of it.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,7 +21,7 @@ use crate::clock;
 use crate::runtime::Native;
 use crate::store::{self, DOCUMENTS, ROWS, Rows, Store, refused};
 
-/// How long one snapshot of a count is held.
+/// How long a count holds one snapshot.
 const SLICE: Duration = Duration::from_millis(200);
 /// Bytes of a copy sent at a time.
 const PIECE: usize = 256 << 10;
@@ -73,7 +73,7 @@ impl Draft {
 
 impl Drop for Draft {
     fn drop(&mut self) {
-        // It may never have been made.
+        // The file may never have been made.
         let _ = std::fs::remove_file(&self.0);
     }
 }
@@ -88,8 +88,8 @@ async fn send(draft: Draft) -> Result<FileCopy> {
             Ok(0) => None,
             Ok(_) => Some((Bytes::from(piece), (file, draft))),
             Err(error) => {
-                // The stated length tells the receiver that this is not the end.
-                eprintln!("error: a backup broke off: {error}");
+                // The receiver sees from the stated length that the copy is not complete.
+                eprintln!("error: a backup ended early: {error}");
                 None
             }
         }
@@ -97,19 +97,19 @@ async fn send(draft: Draft) -> Result<FileCopy> {
     Ok(FileCopy { bytes, stream: Box::pin(stream) })
 }
 
-/// Every kind in the order in which a dump has them: what tells of the deployment comes first.
+/// All kinds in the order of a dump: the deployment's own rows come first.
 fn kinds() -> impl Iterator<Item = Kind> {
     let others = Kind::ALL.into_iter().filter(|kind| *kind != Kind::Deployment);
     std::iter::once(Kind::Deployment).chain(others)
 }
 
-/// The actors in the file after one.
+/// The actors in the file that come after `after`.
 fn actors(store: &Store, after: Option<&ActorId>, limit: usize) -> Result<Vec<ActorId>> {
     let kinds = kinds().skip_while(|kind| after.is_some_and(|after| after.kind != *kind));
     store::actors_of(store, kinds, after, limit)
 }
 
-/// Counts actors, their outboxes and what they have sealed, in short snapshots.
+/// Counts actors, their outboxes and their sealed values, in short snapshots.
 fn info(store: &Store, settings: &Settings, current: KeyId) -> Result<FileInfo> {
     let bytes = std::fs::metadata(store.path()).map_or(0, |meta| meta.len());
     let mut info = FileInfo { bytes, ..FileInfo::default() };

@@ -1,8 +1,8 @@
-//! The task that makes the requests actors ask for: deliveries of webhooks, and to peers.
+//! The task that makes the requests that actors ask for: deliveries of webhooks, and requests to peers.
 //!
-//! One incident asks for ten thousand requests at once, and nobody waits for any of them, while clients wait for what they
-//! sent. So deliveries of alerts stand in a line that is let go at a steady pace, of which a core feels little, and what
-//! other actors ask for, of which there is one for each thing that a client did, goes past it.
+//! One incident can ask for ten thousand requests at once. Nobody waits for them, while clients wait for the effects of
+//! their own requests. So deliveries of alerts wait in a queue that is emptied at a steady pace, which takes little of
+//! a core. Requests of other actors, of which there is one for each action of a client, bypass the queue.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,17 +15,19 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use crate::runtime::Native;
 
-/// Requests that are prepared, wait for a place ([`crate::places`]) or are under way at once; a webhook has one at a time.
+/// Requests that are prepared, wait for a place ([`crate::places`]) or are in progress at once; a webhook has one at a
+/// time.
 const AT_ONCE: usize = 16_384;
-/// Deliveries of alerts that begin in a second, for each core that the process may use: ten thousand take 25 seconds of one.
+/// Deliveries of alerts that begin in a second, for each core that the process may use: one core takes 25 seconds for
+/// ten thousand.
 const PER_SECOND: u32 = 400;
-/// Time between two lots of them.
+/// Time between two batches of deliveries.
 const BEAT: Duration = Duration::from_millis(5);
 
 /// A request that an actor asked for under a key.
 type Wish = (ActorId, String);
 
-/// Makes requests in the order in which they are asked for, for as long as the server runs.
+/// Makes the requests of actors for as long as the server runs.
 pub async fn run(native: Arc<Native>, asked: UnboundedReceiver<Wish>) {
     let starter = Starter { native, room: Arc::new(Semaphore::new(AT_ONCE)) };
     let (line, waiting) = unbounded_channel();
@@ -60,7 +62,7 @@ impl Starter {
     }
 }
 
-/// Puts deliveries of alerts in line, and begins everything else.
+/// Puts deliveries of alerts into the queue, and begins all other requests at once.
 async fn sort<F: Future<Output = ()>>(
     mut asked: UnboundedReceiver<Wish>,
     line: UnboundedSender<(Instant, Wish)>,
@@ -74,8 +76,8 @@ async fn sort<F: Future<Output = ()>>(
     }
 }
 
-/// Begins so many with each beat. What stood in line for too long costs nothing, since its lease makes it anew: that must
-/// not keep the others waiting.
+/// Begins `lot` deliveries with each beat. A delivery that was in the queue for longer than its lease is dropped at no
+/// cost, because the lease asks for it again; it must not keep the others waiting.
 async fn paced<F: Future<Output = ()>>(
     mut line: UnboundedReceiver<(Instant, Wish)>,
     lot: usize,
@@ -83,7 +85,7 @@ async fn paced<F: Future<Output = ()>>(
 ) {
     let latest = Duration::from_micros(heliograph_core::relay::webhook::LATEST.unsigned_abs());
     let mut beat = interval(BEAT);
-    // After a pause no lots come together.
+    // Beats that were missed during a pause are not made up for.
     beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut left = lot;
     while let Some((since, wish)) = line.recv().await {
@@ -109,7 +111,7 @@ mod tests {
         (ActorId::new(kind, "AAAAAAAAAAAAAAAAAAAAAA"), number.to_string())
     }
 
-    /// What began, and when.
+    /// The requests that began, and when.
     type Begun = Arc<Mutex<Vec<(Duration, Wish)>>>;
 
     fn note(begun: &Begun, from: Instant) -> impl Fn(Wish) -> std::future::Ready<()> {
@@ -120,8 +122,7 @@ mod tests {
         }
     }
 
-    /// One incident told to 10,000 subscriptions takes no more of the machine than others can do without, and is told
-    /// within 60 s.
+    /// The alerts of one incident to 10,000 subscriptions take little of the machine, and are sent within 60 s.
     #[tokio::test(start_paused = true)]
     async fn ten_thousand_deliveries_begin_at_a_pace_and_what_others_ask_for_goes_past_them() {
         let (ask, asked) = unbounded_channel();

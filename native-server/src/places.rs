@@ -1,6 +1,7 @@
-//! Places for requests to others. Each request holds a connection for as long as its receiver takes, so there are so many for
-//! all receivers together, and fewer for one host: however slow it is, and however many subscriptions lead to it, the
-//! others find room. Nobody waits for long, and who does waits for one host, not for all.
+//! Places for requests to other hosts. Each request holds a connection until its receiver answers, so the number of
+//! requests is limited: for all receivers together, and lower for one host. So a slow host with many subscriptions
+//! leaves room for the others. A request waits for its host first, so it never keeps a place that another host could
+//! use.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -10,13 +11,13 @@ use heliograph_core::facts::measurement::domain::host_of;
 use heliograph_core::{Error, ErrorCode, Result};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Requests under way at once.
+/// Requests in progress at once.
 const AT_ONCE: usize = 1_024;
-/// Requests under way at once to one host.
+/// Requests in progress at once to one host.
 const PER_HOST: usize = 32;
-/// How long a request waits for a place. Whoever asked asks again after its lease.
+/// How long a request waits for a place. After its lease the actor asks for the request again.
 const WAIT: Duration = Duration::from_secs(10);
-/// Hosts after which those that nobody asks any more are forgotten.
+/// With more hosts than this, hosts without requests are forgotten.
 const HOSTS: usize = 1_024;
 
 /// All places.
@@ -44,7 +45,8 @@ impl Places {
     pub async fn take(&self, url: &str) -> Result<Place> {
         let host = self.of(host_of(url).to_ascii_lowercase());
         let places = async {
-            // In this order, so that who waits for a host keeps nobody else from a place.
+            // The place at the host comes first, so that a request that waits for its host holds no place that others
+            // need.
             let host = host.acquire_owned().await?;
             Ok::<_, tokio::sync::AcquireError>(Place { _host: host, _all: self.all.clone().acquire_owned().await? })
         };
@@ -76,7 +78,7 @@ mod tests {
         Places { wait: Duration::from_millis(50), ..Places::default() }
     }
 
-    /// One slow or dead receiver never delays another.
+    /// A slow or dead receiver must not delay others.
     #[tokio::test]
     async fn a_host_that_takes_all_its_places_leaves_those_of_others() {
         let places = places();

@@ -1,5 +1,5 @@
-//! What the operator hears about proxies: whose word counts, headers that count for nothing, and whether everybody seems to
-//! be one client.
+//! Messages for the operator about proxies: which proxies are trusted, which headers are ignored, and whether all
+//! requests seem to come from one client.
 
 use std::net::IpAddr;
 use std::sync::OnceLock;
@@ -8,28 +8,28 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use heliograph_core::engine::http::{Origin, Unheard, neighbourhood};
 use heliograph_core::engine::settings::Settings;
 
-/// Requests after which it would be strange that all come from one client.
+/// If all of so many first requests come from one client, that is strange enough for a warning.
 const MANY: u32 = 1_000;
 
-/// Whose word counts, in a line for the start.
+/// The proxies that are trusted to say where a request comes from, as a line for the start.
 pub fn in_force(settings: &Settings) -> String {
     let headers = match settings.client_address_header.as_str() {
         "" => "Forwarded or X-Forwarded-For",
         header => header,
     };
     match settings.trusted_proxies.trim() {
-        "" => "proxies: none is trusted, whatever a header says".to_owned(),
+        "" => "proxies: none is trusted; headers that name a client are ignored".to_owned(),
         trusted => {
-            format!("proxies: {trusted} may say by {headers} for whom they ask; from others it counts for nothing")
+            format!("proxies: {trusted} may name the client in {headers}; these headers of other peers are ignored")
         }
     }
 }
 
-/// Looks at where requests come from, and warns once of each thing.
+/// Looks at the client addresses of requests, and gives each warning once.
 #[derive(Debug, Default)]
 pub struct Watch {
     first: OnceLock<IpAddr>,
-    /// Requests of one client so far, while there is only one; at [`MANY`] for ever.
+    /// Requests of one client so far, while it is the only one; stays at [`MANY`] from then on.
     alone: AtomicU32,
     warned_stranger: AtomicBool,
     warned_disagreeing: AtomicBool,
@@ -45,9 +45,9 @@ impl Watch {
     fn warnings(&self, peer: IpAddr, origin: &Origin) -> [Option<String>; 2] {
         let once = |warned: &AtomicBool| !warned.load(Ordering::Relaxed) && !warned.swap(true, Ordering::Relaxed);
         let unheard = match origin.unheard {
-            Some(Unheard::Stranger) if once(&self.warned_stranger) => Some(format!(
-                "{peer} says in a header for whom it asks, which counts for nothing: it is not among trusted_proxies"
-            )),
+            Some(Unheard::Stranger) if once(&self.warned_stranger) => {
+                Some(format!("{peer} names a client in a header, which is ignored: it is not among trusted_proxies"))
+            }
             Some(Unheard::Disagreeing) if once(&self.warned_disagreeing) => Some(format!(
                 "{peer} passed on Forwarded and X-Forwarded-For that name different clients, so neither counts; \
                  client_address_header says which one to read"
@@ -69,7 +69,7 @@ impl Watch {
         (self.alone.fetch_add(1, Ordering::Relaxed) + 1 == MANY).then(|| {
             format!(
                 "the first {MANY} requests all came from {client} and share its budgets; if that is a proxy, it must be among \
-                 trusted_proxies and say for whom it asks"
+                 trusted_proxies and name the client"
             )
         })
     }

@@ -1,7 +1,8 @@
-//! What clients have not taken yet: pages of streams, and large answers.
+//! Data that clients have not read yet: pages of streams, and large answers.
 //!
-//! A client that reads holds its page for microseconds, one that doesn't for as long as it is let. All pages together have a
-//! budget; where it is used up, whoever has held the longest is cut, so that those who read never wait for those who don't.
+//! A client that reads holds its page for microseconds; a client that does not read holds it as long as it may. All
+//! pages together have a budget. When the budget is used up, the client that has held its page the longest is cut, so
+//! that clients that read never wait for clients that don't.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,7 +14,7 @@ use tokio::time::Instant;
 /// Time that a client has to take its page while others wait for room.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// All that clients have not taken yet.
+/// All data that clients have not read yet.
 #[derive(Debug)]
 pub struct Queue {
     most: usize,
@@ -32,11 +33,11 @@ struct State {
 struct Holder {
     since: Instant,
     bytes: usize,
-    /// Ends the connection, which gives up what it holds.
+    /// Ends the connection, which releases its data.
     cut: Arc<Notify>,
 }
 
-/// A place in the queue; given up when it is dropped.
+/// A place in the queue; released when it is dropped.
 #[derive(Debug)]
 pub struct Held {
     queue: Arc<Queue>,
@@ -52,7 +53,8 @@ impl Queue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether so much more fits. Where it doesn't, clients that have held theirs for long are cut, the oldest first.
+    /// True if so many more bytes fit. If not, clients that have held their data for more than [`GRACE`] are cut, the
+    /// oldest first.
     pub fn has_room(&self, bytes: usize) -> bool {
         let mut state = self.state();
         let missing = (state.bytes + bytes).saturating_sub(self.most);
@@ -62,7 +64,7 @@ impl Queue {
         missing == 0
     }
 
-    /// Counts what a client is given; `cut` ends its connection.
+    /// Counts the bytes that a client is given; `cut` ends its connection.
     pub fn hold(self: &Arc<Self>, bytes: usize, cut: Arc<Notify>) -> Held {
         let mut state = self.state();
         let number = state.next;
@@ -72,14 +74,14 @@ impl Queue {
         Held { queue: self.clone(), number }
     }
 
-    /// Cuts every client that has held the same thing for so long.
+    /// Cuts every client that has held the same data for longer than `age`.
     pub fn cut_older(&self, age: Duration) {
         let (now, state) = (Instant::now(), self.state());
         let old = state.holders.values().take_while(|holder| now.duration_since(holder.since) >= age);
         old.for_each(|holder| holder.cut.notify_one());
     }
 
-    /// Bytes that clients have not taken.
+    /// Bytes that clients have not read.
     pub fn bytes(&self) -> usize {
         self.state().bytes
     }
@@ -131,7 +133,7 @@ mod tests {
         assert_eq!(cuts.iter().map(|cut| is_cut(cut)).collect::<Vec<_>>(), [true, false, false]);
         held.remove(0);
         assert!(queue.has_room(20));
-        // The others are too young to be called slow, whatever is asked for.
+        // The other clients have not held their data long enough to be cut.
         tokio::time::advance(GRACE / 4).await;
         assert!(!queue.has_room(100));
         assert_eq!(cuts.iter().map(|cut| is_cut(cut)).collect::<Vec<_>>(), [false, true, false]);

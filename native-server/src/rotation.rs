@@ -1,11 +1,11 @@
-//! Rotating the master key (decision master-key-file), and moving what is sealed under the new one.
+//! Rotates the master key (decision master-key-file), and seals existing values again under the new one.
 //!
-//! The order keeps every value readable after a stop at any point: the key file with the new key is durable first, then
-//! the data knows the key (from there on a start with the old key file is refused), and only then does anything seal
-//! under it. Moving is background work on all agents and channels, in bounded pieces; a start takes up what an earlier
-//! run left.
+//! The order keeps every value readable if the server stops at any point. First the key file with the new key is
+//! durable. Then the data records the key; from then on a start with the old key file is refused. Only then is anything
+//! sealed under the new key. Existing values move in the background, over all agents and channels in bounded steps; a
+//! start continues what an earlier run left.
 //!
-//! A data file from before texts were sealed has some as they were written: the same work seals them, once.
+//! An old data file may hold some texts that are not sealed. The same task seals them, once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,33 +23,33 @@ use crate::keyfile;
 use crate::runtime::Native;
 use crate::store::{self, Store};
 
-/// Actors taken up at once; their changes share commits.
+/// Actors that are moved at once; their changes share commits.
 const BATCH: usize = 32;
-/// Pause between two batches: what agents wait for comes first.
+/// Pause between two batches, so that requests of agents come first.
 const PAUSE: Duration = Duration::from_millis(10);
-/// Pause after storage refused.
+/// Pause after storage refused a write.
 const RETRY: Duration = Duration::from_secs(5);
-/// When to look once more: a request that began before the rotation may have stored a value under the earlier key
+/// Pause before one more visit: a request that began before the rotation may have stored a value under the earlier key
 /// since.
 const AGAIN: Duration = Duration::from_secs(60);
 
-/// What is under way.
+/// The state of rotation and moving.
 #[derive(Default)]
 pub struct Rotation {
     one_at_a_time: Mutex<()>,
-    /// How often moving was asked for, and up to which of those it is done.
+    /// How often moving was requested, and which of these requests are done.
     asked: AtomicU64,
     done: AtomicU64,
     wanted: Notify,
 }
 
 impl Rotation {
-    /// Whether values are being moved, or soon will be.
+    /// True if values are being moved, or soon will be.
     pub fn is_running(&self) -> bool {
         self.asked.load(Ordering::SeqCst) != self.done.load(Ordering::SeqCst)
     }
 
-    /// Has the background task look for values under earlier keys, when there can be any.
+    /// Wakes the background task, which looks for values under earlier keys, if there can be any.
     pub fn wake(&self, native: &Native) {
         if native.environment().secrets.sealing().earlier() > 0 {
             self.asked.fetch_add(1, Ordering::SeqCst);
@@ -57,8 +57,8 @@ impl Rotation {
         }
     }
 
-    /// Makes a new master key and seals with it from here on. A request that is given up in the middle leaves a key
-    /// file that is ahead; the next rotation or start goes on with it.
+    /// Makes a new master key and uses it for sealing from now on. If the request is cancelled halfway, the key file
+    /// has a newer key than the data; the next rotation or start continues with it.
     pub async fn rotate(&self, native: &Native) -> Result<()> {
         let _alone = self.one_at_a_time.lock().await;
         let secrets = &native.environment().secrets;
@@ -73,7 +73,7 @@ impl Rotation {
     }
 }
 
-/// The background task: whenever woken, moves everything that is under an earlier key.
+/// The background task: whenever it is woken, it moves every value that is under an earlier key.
 pub async fn run(native: Arc<Native>) {
     seal_texts(&native).await;
     loop {
@@ -81,7 +81,7 @@ pub async fn run(native: Arc<Native>) {
         let asked = native.rotation.asked.load(Ordering::SeqCst);
         finish(&native).await;
         native.rotation.done.store(asked, Ordering::SeqCst);
-        // A new rotation need not wait for the second look.
+        // A new rotation starts at once, without waiting for the last visit.
         tokio::select! {
             () = native.rotation.wanted.notified() => native.rotation.wanted.notify_one(),
             () = tokio::time::sleep(AGAIN) => finish(&native).await,
@@ -89,9 +89,9 @@ pub async fn run(native: Arc<Native>) {
     }
 }
 
-/// Seals what was written before texts were sealed, unless an earlier start has done it.
+/// Seals the texts of an old data file, unless an earlier start has done it.
 async fn seal_texts(native: &Arc<Native>) {
-    // Closed for changes: nothing can be sealed, and whoever opens the deployment again starts it anew.
+    // A closed deployment takes no changes, so nothing can be sealed; opening it again restarts the server.
     if native.environment().settings.closed {
         return;
     }
@@ -101,11 +101,11 @@ async fn seal_texts(native: &Arc<Native>) {
     }
     finish(native).await;
     if let Err(error) = runtime::call(&**native, deployment, &SetTextsSealed).await {
-        eprintln!("warning: texts are sealed, and will be looked for again at the next start: {error}");
+        eprintln!("warning: all texts are sealed, but this cannot be recorded, so the next start looks again: {error}");
     }
 }
 
-/// Visits all that hold something until a visit finds nothing to do.
+/// Visits all actors with sealed values until a visit finds nothing to do.
 async fn finish(native: &Arc<Native>) {
     let mut told = false;
     loop {
@@ -127,7 +127,7 @@ async fn finish(native: &Arc<Native>) {
     }
 }
 
-/// One visit to every actor that holds something.
+/// Visits every actor with sealed values once.
 async fn visit(native: &Arc<Native>) -> Result<Progress> {
     let mut total = Progress { complete: true, ..Progress::default() };
     let mut after = None;
@@ -157,10 +157,10 @@ async fn visit(native: &Arc<Native>) -> Result<Progress> {
     }
 }
 
-/// Kinds of actors that hold something sealed.
+/// Kinds of actors that have sealed values.
 const HOLDERS: [Kind; 4] = [Kind::Account, Kind::Agent, Kind::Channel, Kind::Relay];
 
-/// The next of them in the file, kind after kind in the order of their names.
+/// The next such actors in the file, by kind in the order of their names.
 fn holders(store: &Store, after: Option<&ActorId>) -> Result<Vec<ActorId>> {
     let kinds = HOLDERS.into_iter().skip_while(|kind| after.is_some_and(|after| after.kind != *kind));
     store::actors_of(store, kinds, after, BATCH)

@@ -28,7 +28,7 @@ use crate::streams::Streams;
 use crate::writer::{Listener, Writer};
 use crate::{clock, connection};
 
-/// Everything a handler reaches.
+/// The parts of the server that request handlers use.
 pub struct Native {
     pub(crate) store: Arc<Store>,
     pub(crate) writer: Arc<Writer>,
@@ -36,12 +36,12 @@ pub struct Native {
     documents: Arc<Documents>,
     streams: Arc<Streams>,
     pub(crate) rotation: Rotation,
-    /// Held by the one scrub that runs.
+    /// Held by the scrub that runs, so that there is only one.
     pub(crate) scrubbing: tokio::sync::Mutex<()>,
     memo: Arc<Memo>,
-    /// What takes long runs here.
+    /// The threads that long computations run on.
     pub pool: Pool,
-    /// For requests to others.
+    /// Limits the requests to other hosts.
     places: Places,
 }
 
@@ -89,8 +89,8 @@ impl Runtime for Native {
         Box::pin(self.writer.call(call))
     }
 
-    /// Reads run where they are asked for: handing short ones to another thread costs more than they do, and who asks for a
-    /// long one waited for room before.
+    /// Reads run on the thread that asks: handing a short read to another thread costs more than the read, and a caller
+    /// with a long read has waited for room before.
     fn query(&self, call: Call) -> BoxFuture<'_, Result<Vec<u8>>> {
         Box::pin(std::future::ready(self.answer(&call)))
     }
@@ -132,7 +132,7 @@ impl Runtime for Native {
     fn random(&self) -> [u8; 32] {
         let mut bytes = [0; 32];
         if let Err(error) = getrandom::fill(&mut bytes) {
-            // Without randomness every key and nonce would be guessable: stop rather than go on.
+            // Without randomness every key and nonce could be guessed, so the process stops.
             eprintln!("fatal: the operating system gives no randomness: {error}");
             std::process::abort();
         }
@@ -183,12 +183,13 @@ impl Documents {
     }
 }
 
-/// Brings what the writer did to documents and streams.
+/// Publishes what the writer changed: documents, and news for streams.
 pub struct News {
     pub store: Arc<Store>,
     pub documents: Arc<Documents>,
     pub streams: Arc<Streams>,
-    /// To [`crate::outgoing::run`]. Bounded by the actors: each waits for what it asked before it asks again.
+    /// To [`crate::outgoing::run`]. The actors bound its length: each waits for the answer to a request before it asks
+    /// again.
     pub outgoing: UnboundedSender<(ActorId, String)>,
 }
 
@@ -202,7 +203,7 @@ impl Listener for News {
     }
 
     fn reach_out(&self, actor: ActorId, key: String) {
-        // With nobody to take it, the actor's own timer asks again.
+        // If nobody receives it, the actor's own timer asks again.
         let _ = self.outgoing.send((actor, key));
     }
 

@@ -1,4 +1,4 @@
-//! The task that reads everything once a day and compares it with its checksums, behind everything that clients wait for.
+//! The task that reads everything once a day and compares it with its checksums. Requests of clients come first.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,13 +11,13 @@ use crate::clock;
 use crate::runtime::Native;
 use crate::store;
 
-/// How many times as long as it works the daily one rests, and one that somebody waits for.
+/// How many times as long as it works the scrub rests: the daily one, and one that somebody waits for.
 const DAILY: u32 = 9;
 pub const ASKED: u32 = 1;
-/// Pause before the first one after a start, and after one that could not be done.
+/// Pause before the first scrub after a start, and after one that failed.
 const PAUSE: Duration = Duration::from_secs(30);
 
-/// One scrub; the next one waits until it has ended.
+/// Runs one scrub; the next one waits until it has ended.
 pub async fn now(native: &Native, rests: u32) -> Result<Scrub> {
     let _one = native.scrubbing.lock().await;
     let store = native.store.clone();
@@ -29,7 +29,7 @@ pub async fn now(native: &Native, rests: u32) -> Result<Scrub> {
     Ok(found)
 }
 
-/// Once a day, and soon when pages from before there were checksums still have none.
+/// Scrubs once a day, and soon after the start when old pages still have no checksums.
 pub async fn run(native: Arc<Native>) {
     loop {
         tokio::time::sleep(PAUSE).await;
@@ -39,7 +39,7 @@ pub async fn run(native: Arc<Native>) {
             continue;
         }
         if let Err(error) = look(&native, converting).await {
-            eprintln!("warning: reading everything that is stored is put off: {error}");
+            eprintln!("warning: the check of everything that is stored is put off: {error}");
         }
     }
 }

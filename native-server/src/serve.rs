@@ -27,24 +27,26 @@ use crate::queue::Queue;
 use crate::runtime::Native;
 use crate::{host, websocket};
 
-/// Longest that a whole request body may take, in times of `client_seconds`, of which each of its pieces has one.
+/// Longest time for a whole request body, in multiples of `client_seconds`. Each piece of the body has `client_seconds`
+/// once.
 const BODY: u32 = 10;
 
-/// Most bytes of a refused body that are read and thrown away. A client that is still writing when the connection closes
-/// sees a broken pipe in place of the refusal (RFC 9112 section 9.6).
+/// Most bytes of a refused body that are read and discarded. If the connection closed while the client is still
+/// writing, the client would see a broken pipe in place of the refusal (RFC 9112 section 9.6).
 const DISCARD_BYTES: usize = 4 * 1024 * 1024;
 
-/// Longest time spent on that.
+/// Longest time for discarding a refused body.
 const DISCARD_TIME: Duration = Duration::from_secs(2);
 
-/// Longest that open requests may take to finish once the server stops.
+/// Longest time that open requests have to finish once the server stops.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// Fewest bytes a second of a body, once it has taken [`SLOW_START`]: whoever sends less keeps what others need.
+/// Least bytes a second of a body, once it has taken [`SLOW_START`]: a slower client would hold resources that others
+/// need.
 const SLOWEST: u64 = 1_024;
 const SLOW_START: Duration = Duration::from_secs(10);
 
-/// What answering a request needs.
+/// Everything that is needed to answer a request.
 struct Shell {
     native: Arc<Native>,
     runtime: Arc<dyn Runtime>,
@@ -81,7 +83,7 @@ pub async fn run(listener: TcpListener, native: Arc<Native>, descriptors: u64, s
     sweeping.abort();
 }
 
-/// Cuts clients that have taken nothing for as long as `patience`.
+/// Cuts clients that have read nothing for `patience`.
 async fn sweep(queue: Arc<Queue>, patience: Duration) {
     let mut looks = tokio::time::interval(patience / 3);
     loop {
@@ -90,8 +92,8 @@ async fn sweep(queue: Arc<Queue>, patience: Duration) {
     }
 }
 
-/// The answer to a request. What can be decided from its head is, before anything is put into a future: a request with
-/// all its headers is large, and moving it costs more than most of what is done with it.
+/// The answer to a request. Everything that the head decides is decided before a future is made: a request with all its
+/// headers is large, and moving it costs more than most of the work on it.
 fn handle(
     shell: &Arc<Shell>,
     peer: IpAddr,
@@ -147,7 +149,7 @@ fn bodiless(head: http::request::Parts, origin: &Origin) -> Request {
     }
 }
 
-/// The answer to a request with a body, which is read only once its key is known to be valid.
+/// The answer to a request with a body. The body is read only when the key is known to be valid.
 async fn reading(shell: Arc<Shell>, matched: Matched, mut request: Request, body: Incoming) -> Response {
     let admitted = match routes::admit(&*shell.runtime, &matched, &request).await {
         Ok(admitted) => admitted,
@@ -156,7 +158,7 @@ async fn reading(shell: Arc<Shell>, matched: Matched, mut request: Request, body
             return *refusal;
         }
     };
-    // Counts as long as the body may be in memory.
+    // Charged for as long as the body may be in memory.
     let mut charge = match shell.budgets.bodies.take(request.client.and_then(|client| shell.budgets.address(client)), 0)
     {
         Some(charge) => charge,
@@ -172,22 +174,22 @@ async fn reading(shell: Arc<Shell>, matched: Matched, mut request: Request, body
 }
 
 fn no_room() -> Error {
-    Error::busy("The server has as many bytes of request bodies as it may; wait, then send it again.")
+    Error::busy("The server holds as many bytes of request bodies as it may; wait, then send the request again.")
 }
 
-/// Turns the connection into a WebSocket, or says why not.
+/// Turns the connection into a WebSocket, or answers with the reason why not.
 async fn upgrade(native: Arc<Native>, mut head: http::request::Parts) -> http::Response<Content> {
     let upgrade = match WebSocketUpgrade::from_request_parts(&mut head, &()).await {
         Ok(upgrade) => upgrade,
         Err(rejection) => {
             return outgoing(routes::refusal(Error::bad_request(format!(
-                "This is no WebSocket request: {rejection}."
+                "This is not a WebSocket request: {rejection}."
             ))));
         }
     };
     let query = head.uri.query().unwrap_or_default();
     match websocket::accept(native, upgrade, &head.headers, query).await {
-        // What changes the protocol has no body.
+        // An answer that changes the protocol has no body.
         Ok(response) => response.map(|_| Content::Whole(Bytes::new())),
         Err(error) => {
             report(&head.method, head.uri.path(), error.cause.as_deref());
@@ -196,15 +198,15 @@ async fn upgrade(native: Arc<Native>, mut head: http::request::Parts) -> http::R
     }
 }
 
-/// Tells the operator, never the client.
+/// Logs the cause of an error for the operator; the client never sees it.
 fn report(method: &Method, path: &str, cause: Option<&str>) {
     if let Some(cause) = cause {
         eprintln!("error: {method} {path}: {cause}");
     }
 }
 
-/// Reads a body within its limit, each piece of it in time and charged as it arrives; else the answer that says what is
-/// wrong.
+/// Reads a body up to its limit. Each piece must come in time and is charged when it arrives. The error is the answer
+/// to the client.
 async fn read(
     body: Incoming,
     headers: &HeaderMap,
@@ -247,7 +249,7 @@ async fn read(
     }
 }
 
-/// When pieces of a body must be here.
+/// The times at which the pieces of a body are due.
 struct Pace {
     begun: tokio::time::Instant,
     patience: Duration,
@@ -258,14 +260,14 @@ impl Pace {
         Pace { begun: tokio::time::Instant::now(), patience }
     }
 
-    /// Until when the next piece may take, with so many bytes here.
+    /// The time at which the next piece is due, when `bytes` bytes have arrived.
     fn next(&self, bytes: usize) -> tokio::time::Instant {
         let slow = SLOW_START.max(Duration::from_secs(bytes as u64 / SLOWEST));
         (tokio::time::Instant::now() + self.patience).min(self.begun + slow.min(self.patience * BODY))
     }
 }
 
-/// Reads what the client is still sending of a body that nobody wants, within bounds, beside the answer that says so.
+/// Reads, within bounds, the rest of a refused body while the refusal is sent.
 fn discard(body: Incoming, headers: &HeaderMap) {
     if !body.is_end_stream() {
         discard_rest(BodyDataStream::new(body), headers);
@@ -273,7 +275,7 @@ fn discard(body: Incoming, headers: &HeaderMap) {
 }
 
 fn discard_rest(mut pieces: BodyDataStream<Incoming>, headers: &HeaderMap) {
-    // A client that asks first sends nothing when it is refused, unless we read.
+    // A client that sent `Expect` sends no body after a refusal, unless the server reads.
     if headers.contains_key(header::EXPECT) {
         return;
     }
@@ -286,7 +288,7 @@ fn discard_rest(mut pieces: BodyDataStream<Incoming>, headers: &HeaderMap) {
             }
         }
     };
-    // Whoever is slower than that may see the broken pipe.
+    // A slower client may see the broken pipe.
     tokio::spawn(tokio::time::timeout(DISCARD_TIME, reading));
 }
 
@@ -317,7 +319,7 @@ mod tests {
             (left(0), left(10_000), left(12 << 10), left(20 << 10)),
             (seconds(10), seconds(10), seconds(12), seconds(20))
         );
-        // No piece takes longer than a client has, and no body ten times that.
+        // No piece may take longer than `client_seconds`, and no body longer than ten times that.
         assert_eq!(left(1 << 20), seconds(30));
         tokio::time::advance(seconds(290)).await;
         assert_eq!(left(8 << 20), seconds(300));

@@ -30,7 +30,7 @@ use crate::{fetch, outgoing, rotation, scrub};
 /// Time between two writes of usage counters.
 const USAGE_INTERVAL: Duration = Duration::from_secs(60);
 
-/// A deployment at work on its data file. Dropping it finishes queued writes and closes the file.
+/// A running deployment on its data file. Dropping it finishes queued writes and closes the file.
 pub struct Deployment {
     native: Arc<Native>,
     thread: WriterThread,
@@ -41,7 +41,7 @@ pub struct Deployment {
     scrubbing: JoinHandle<()>,
 }
 
-/// The operator's vectors of words, if there is a file of them.
+/// The operator's file of word vectors, if there is one.
 fn vectors(settings: &Settings) -> Result<Option<Vectors>, String> {
     if settings.vectors_file.is_empty() {
         return Ok(None);
@@ -52,7 +52,7 @@ fn vectors(settings: &Settings) -> Result<Option<Vectors>, String> {
 }
 
 impl Deployment {
-    /// Opens or creates the data file and its key file. Runs inside a tokio runtime. The error is for the operator.
+    /// Opens or creates the data file and its key file. Must run inside a tokio runtime. The error is for the operator.
     pub async fn open(settings: Settings, options: Options) -> Result<Deployment, String> {
         let fresh = is_fresh(&options.path);
         if fresh && options.must_exist {
@@ -61,7 +61,7 @@ impl Deployment {
         let mut options = options;
         let alone = options.alone;
         options.cache_bytes = usize::try_from(settings.cache_bytes).unwrap_or(usize::MAX);
-        // The key file comes first: data without keys would be refused by every later start.
+        // The key file is made first: the server refuses to start on data without keys.
         let keys = keyfile::load_or_create(&options.path, fresh)?;
         let store = Arc::new(Store::open(options).map_err(|error| error.to_string())?);
         let secrets = secrets(&keys, &settings);
@@ -89,7 +89,7 @@ impl Deployment {
         let resealing = tokio::spawn(rotation::run(native.clone()));
         let fetching = tokio::spawn(fetch::run(native.clone()));
         let outgoing = tokio::spawn(outgoing::run(native.clone(), asked));
-        // A command ends before that is of use.
+        // A command ends before a scrub would be of use.
         let scrubbing = if alone { tokio::spawn(async {}) } else { tokio::spawn(scrub::run(native.clone())) };
         Ok(Deployment { native, thread, usage, resealing, fetching, outgoing, scrubbing })
     }
@@ -98,7 +98,7 @@ impl Deployment {
         &self.native
     }
 
-    /// Writes what is only in memory, finishes queued writes and closes the file, once nothing else holds it.
+    /// Writes what is only in memory, finishes queued writes, and closes the file once nothing else holds it.
     pub async fn close(self) {
         self.usage.abort();
         self.resealing.abort();
@@ -109,7 +109,7 @@ impl Deployment {
         flush(&self.native).await;
         // Waits for the last commit, which is short.
         self.thread.stop();
-        // Requests that were given up may hold the store for a moment longer; the file must be closed properly now.
+        // Cancelled requests may hold the store for a moment longer, but the file must be closed properly now.
         self.native.store.close();
     }
 }

@@ -1,9 +1,9 @@
-//! Temporary folders, for tests and for commands that leave nothing behind.
+//! Temporary folders, for tests and for commands that must leave no files behind.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A fresh folder under the system's temporary one, removed when dropped.
+/// A new folder in the system's temporary folder, removed when dropped.
 pub struct Folder(PathBuf);
 
 impl Folder {
@@ -18,7 +18,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // What cannot be removed is left to the system.
+        // If it cannot be removed, it is left to the system.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
@@ -37,7 +37,7 @@ impl Folder {
 /// A folder for a test.
 ///
 /// # Panics
-/// When it cannot be made: a test cannot go on without it.
+/// When the folder cannot be made, since a test cannot go on without it.
 #[allow(clippy::panic)]
 pub fn folder(name: &str) -> Folder {
     Folder::new(name).unwrap_or_else(|error| panic!("cannot make a temporary folder: {error}"))

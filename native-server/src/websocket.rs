@@ -1,7 +1,7 @@
 //! `GET /v1/agent/receive/ws`: messages as WebSocket text frames (decision websocket-receive).
 //!
-//! The key comes in the header `X-Agent-Key`, or, from browsers, in the first frame `{"api_key": ..., "since": ...}`
-//! within five seconds; never in the address. No frame marks anything read.
+//! The key comes in the header `X-Agent-Key`. Browsers send it in the first frame `{"api_key": ..., "since": ...}`
+//! within five seconds. It never comes in the address. No frame marks anything read.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,14 +19,14 @@ use tokio::sync::Notify;
 use crate::runtime::Native;
 use crate::streams::Outlet;
 
-/// Time between pings; a client that answers none of two is gone.
+/// Time between pings; a client that answers neither of two pings is disconnected.
 const PING: Duration = Duration::from_secs(30);
-/// Longest that the last frames of a connection may take: the other side's Close, and ours.
+/// Longest time for the last frames of a connection: the Close of the client, and the server's own.
 const CLOSING: Duration = Duration::from_secs(2);
-/// Close code of a server that stops (RFC 6455, 7.4.1).
+/// Close code of a server that shuts down (RFC 6455, 7.4.1).
 const AWAY: u16 = 1001;
 
-/// Whether a request asks for an upgrade of the route.
+/// True if a request asks to upgrade this route to a WebSocket.
 pub fn is_upgrade(head: &http::request::Parts) -> bool {
     let header = head.headers.get(http::header::UPGRADE).and_then(|value| value.to_str().ok());
     head.method == Method::GET
@@ -34,7 +34,8 @@ pub fn is_upgrade(head: &http::request::Parts) -> bool {
         && header.is_some_and(|value| value.eq_ignore_ascii_case("websocket"))
 }
 
-/// Accepts the upgrade. A wrong key in the header is refused before it, one in the first frame by closing.
+/// Accepts the upgrade. A wrong key in the header is refused before the upgrade, one in the first frame by closing the
+/// connection.
 pub async fn accept(
     native: Arc<Native>,
     upgrade: WebSocketUpgrade,
@@ -73,7 +74,7 @@ async fn run(native: Arc<Native>, mut socket: WebSocket, opened: Option<Open>, s
         Ok(stream) => {
             tokio::select! {
                 () = pump(socket, stream) => {}
-                // It takes nothing, and others need what it holds.
+                // The client reads nothing, and other clients need the memory that it holds.
                 () = cut.notified() => {}
             }
         }
@@ -81,12 +82,12 @@ async fn run(native: Arc<Native>, mut socket: WebSocket, opened: Option<Open>, s
     }
 }
 
-/// What a client sent first.
+/// The first thing that a client sent.
 enum First {
     Text(String),
-    /// No key in time, or something else.
+    /// No key in time, or another kind of frame.
     Nothing,
-    /// It closed the connection.
+    /// The client closed the connection.
     Left,
 }
 
@@ -104,11 +105,11 @@ async fn first_frame(socket: &mut WebSocket) -> First {
     tokio::time::timeout(FIRST_FRAME, frame).await.unwrap_or(First::Nothing)
 }
 
-/// Takes what still comes until both sides have closed, within bounds: reading on sends the answer to a Close frame,
-/// and whoever closed first sees its own answered (RFC 6455 section 5.5.1).
+/// Reads, within bounds, until both sides have closed. Reading sends the answer to a Close frame, so that a client that
+/// closes first sees its Close answered (RFC 6455 section 5.5.1).
 async fn finish(mut socket: impl Stream<Item = Result<Message, axum::Error>> + Unpin) {
     let rest = async { while let Some(Ok(_)) = socket.next().await {} };
-    // A client that takes longer than that goes without.
+    // A client that takes longer gets no answer to its Close.
     let _ = tokio::time::timeout(CLOSING, rest).await;
 }
 
@@ -156,8 +157,8 @@ async fn pump(socket: WebSocket, mut stream: Outlet) {
     }
 }
 
-/// Sends a page, a frame for each of its lines. Each is sent before the next is handed over, so that no more than one
-/// waits in the buffer of the library.
+/// Sends a page, with one frame for each of its lines. Each frame is sent before the next is handed over, so that at
+/// most one waits in the buffer of the library.
 async fn send(to: &mut SplitSink<WebSocket, Message>, page: Bytes) -> Result<(), axum::Error> {
     for line in page.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
         let Ok(text) = std::str::from_utf8(line) else { continue };

@@ -21,11 +21,11 @@ const ACTORS: u64 = 40;
 async fn a_copy_under_writes_is_the_state_of_one_moment() {
     let folder = folder("backup-load");
     let bench = Bench::open(&folder.file("d.redb"));
-    // Enough rows for the copying to take longer than many commits.
+    // Enough rows that the copying takes longer than many commits.
     let note = add(&"x".repeat(1_000));
     let fill = (0..4_000).map(|n| bench.call_owned(format!("a{}", n % ACTORS), note.clone()));
     futures_util::future::join_all(fill).await.into_iter().for_each(|done| assert!(done.is_ok()));
-    // Every operation moves a message from a source to a target in one commit: the copy must never have one half.
+    // Every operation moves a message from a source to a target in one commit: the copy must never have only one half.
     let running = Arc::new(AtomicBool::new(true));
     let sent = Arc::new(AtomicU64::new(0));
     let load = tokio::spawn({
@@ -75,7 +75,7 @@ async fn a_copy_under_writes_is_the_state_of_one_moment() {
             sent += u64::from(own);
             !own && !note.starts_with('x')
         });
-        // Both halves of a step are in one commit or in two neighbouring ones.
+        // Both halves of a step are in one commit or in two successive ones.
         assert!(sent.abs_diff(received.len() as u64) <= 1, "{sent} sent, {} received", received.len());
         assert!(total >= before);
         before = total;
@@ -95,6 +95,6 @@ async fn a_backup_overwrites_no_file_and_a_failed_one_blocks_no_other() {
     };
     again(target.clone()).await.unwrap().unwrap();
     assert_eq!(again(target).await.unwrap().unwrap_err().code, ErrorCode::Internal);
-    // A backup that failed does not block the next one.
+    // A failed backup does not block the next one.
     again(folder.file("other.redb")).await.unwrap().unwrap();
 }

@@ -1,4 +1,4 @@
-//! Who asks much keeps nobody waiting who asks for little: counted, not timed.
+//! Costly requests of one client must not delay cheap requests of others. The tests count, and measure no time.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod common;
@@ -17,7 +17,7 @@ use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-/// Longest that an answer may take of which the test says that it waits for nothing.
+/// Longest time for an answer that must wait for nothing.
 const SOON: Duration = Duration::from_secs(20);
 const QUEUE: usize = 64;
 
@@ -34,7 +34,7 @@ fn get(path: &str) -> String {
     format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
 }
 
-/// A question about the past of a site that nobody asked about.
+/// A question about the past of a site that was not asked before.
 fn cold(number: usize) -> String {
     get(&format!("/v1/accessibility/check?domain=site-{number}.example&country=NO&as_of=2024-03-10T00:00:00Z"))
 }
@@ -49,7 +49,7 @@ async fn ask(server: &Server, request: &str) -> String {
     read(server.connect(request).await).await
 }
 
-/// Takes the one thread that computes until it is let go.
+/// Occupies the only computing thread until it is released.
 async fn fill(server: &Server) -> (mpsc::Sender<()>, tokio::task::JoinHandle<()>) {
     let native = server.deployment.native().clone();
     let (go, wait) = mpsc::channel::<()>();
@@ -106,7 +106,7 @@ async fn little_is_answered_while_every_place_of_what_computes_is_taken() {
     assert!(!waiting.iter().any(answered), "nothing of what waits has ended");
     assert_eq!(inside(&server), 1 + QUEUE);
 
-    // Whoever leaves makes room.
+    // A client that leaves makes room.
     drop(waiting.remove(7));
     until("its place is free", || inside(&server) == QUEUE).await;
     waiting.push(server.connect(&cold(QUEUE + 1)).await);
@@ -122,7 +122,8 @@ async fn little_is_answered_while_every_place_of_what_computes_is_taken() {
     server.stop().await.close().await;
 }
 
-/// An export is made page by page; between two of them others have their turn, and one that nobody reads holds no thread.
+/// An export is made page by page. Others have their turn between two pages, and an export that nobody reads holds no
+/// thread.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_export_waits_its_turn_and_is_whole() {
     let folder = folder("computing-export");

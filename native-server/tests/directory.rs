@@ -1,8 +1,7 @@
-//! How fast agents are found in a large directory (decision agent-search-order).
+//! Measures how fast agents are found in a large directory (decision agent-search-order).
 //!
-//! Ignored, since it takes minutes:
-//! `cargo test --release -p heliograph --test directory -- --ignored --nocapture`. `HELIOGRAPH_DIRECTORY_AGENTS` takes
-//! another number than a million.
+//! The test is ignored, since it takes minutes: `cargo test --release -p heliograph --test directory -- --ignored
+//! --nocapture`. `HELIOGRAPH_DIRECTORY_AGENTS` sets another number of agents than a million.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod common;
@@ -14,7 +13,7 @@ use heliograph::testing::folder;
 use heliograph_core::Timestamp;
 use heliograph_core::relay::directory::search::{Find, Found, Index, Listed, Sought};
 
-/// Operations under way at once.
+/// Operations in progress at once.
 const AT_ONCE: u64 = 4_000;
 const SEARCHES: u64 = 20_000;
 const WORDS: [&str; 16] = [
@@ -36,7 +35,7 @@ const WORDS: [&str; 16] = [
     "Anchor",
 ];
 
-/// Numbers that look random, the same in every run.
+/// Pseudo-random numbers, the same in every run.
 struct Dice(u64);
 
 impl Dice {
@@ -50,7 +49,8 @@ impl Dice {
     }
 }
 
-/// Numbered names, which share their beginnings and come in the order of their numbers, names of words, and no names.
+/// A mix of numbered names, which share their beginnings and come in the order of their numbers, names made of words,
+/// and no names.
 fn name(dice: &mut Dice, number: u64) -> Option<String> {
     match number % 8 {
         0..=3 => Some(format!("agent-{number:07}")),
@@ -75,7 +75,7 @@ fn agent(dice: &mut Dice, number: u64) -> Index {
     Index { did, listed }
 }
 
-/// What somebody types: the beginning of a name or of a word that is there, of any length, or of a DID.
+/// A search text: the beginning of an existing name, word or DID, of any length.
 fn sought(dice: &mut Dice, agents: u64) -> Sought {
     let number = dice.draw() % agents;
     let text = match dice.draw() % 6 {
@@ -125,7 +125,7 @@ async fn a_million_agents_are_searched_within_20_ms() {
     for _ in 0..SEARCHES {
         let capability = (dice.draw().is_multiple_of(4)).then(|| format!("capability-{}", dice.draw() % 50));
         let limit = if dice.draw().is_multiple_of(2) { 20 } else { 100 };
-        // Every other search goes on where an earlier one ended, wherever that is.
+        // Every other search continues where an earlier one ended.
         let from = after.take().filter(|_| dice.draw().is_multiple_of(2));
         let find = Find { sought: sought(&mut dice, agents), capability, limit, after: from };
         let asked = Instant::now();

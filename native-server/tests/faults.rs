@@ -1,4 +1,4 @@
-//! Decision reopen-after-failure, step by step, on a backend that fails underneath redb.
+//! Tests decision reopen-after-failure step by step, on a backend that fails under redb.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod common;
@@ -36,15 +36,15 @@ async fn a_failed_sync_refuses_its_batch_and_recovers_by_reopening() {
     let bench = Bench::faulty(&folder.file("d.redb"), &faults);
     fill(&bench, 60).await;
 
-    // 1. The batch whose sync fails is refused, every call of it.
+    // 1. Every call of the batch whose sync fails is refused.
     Faults::set(&faults.syncs, true);
     let batch = (0..8).map(|_| bench.call("actor-1", &*PLAIN)).collect::<Vec<_>>();
     for answer in futures_util::future::join_all(batch).await {
         assert_eq!(answer.unwrap_err().code, ErrorCode::Unavailable);
     }
-    // 2. While the disk is ill, writes are refused.
+    // 2. While the disk fails, writes are refused.
     assert_eq!(bench.call("actor-2", &*PLAIN).await.unwrap_err().code, ErrorCode::Unavailable);
-    // 3. The disk is well again: the file was reopened, a probe commit succeeded, reads and writes go on.
+    // 3. The disk works again: the file was reopened, a probe commit succeeded, and reads and writes go on.
     Faults::set(&faults.syncs, false);
     resumed(&bench).await;
     assert!(*bench.heard.reopened.lock().unwrap() >= 1);
@@ -91,7 +91,7 @@ async fn after_reopening_reads_are_served_while_writes_wait_for_the_probe() {
     let faults = Arc::new(Faults::default());
     let bench = Bench::faulty(&folder.file("d.redb"), &faults);
     fill(&bench, 10).await;
-    // Every opening succeeds, and every sync after it fails: only the probe stands between the disk and the writers.
+    // Every opening succeeds, and every sync after it fails: only the probe protects the writers from the disk.
     faults.heal_on_open.store(true, Ordering::SeqCst);
     *bench.heard.on_reopened.lock().unwrap() = Some(Box::new({
         let faults = faults.clone();

@@ -16,7 +16,7 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::{Message, client::IntoClientRequest};
 
-/// A server whose streams live so long.
+/// A server whose streams live for `stream_seconds`.
 async fn start(data: &Path, stream_seconds: u32) -> Server {
     let mut settings = Settings::default();
     settings.stream_seconds = stream_seconds;
@@ -29,7 +29,7 @@ trait Receiving {
 }
 
 impl Receiving for Server {
-    /// Sends a message; streams carry it sealed, so it is known again by the id that this returns.
+    /// Sends a message. Streams carry it sealed, so the returned id identifies it.
     async fn send(&self, key: &str, to: &str) -> String {
         let sent = self.post("/v1/agent/send", key, json!({ "to": to, "message": "hello" })).await;
         sent["id"].as_str().unwrap().to_owned()
@@ -75,7 +75,7 @@ async fn a_stream_gets_the_backlog_then_what_comes_and_ends_at_its_time() {
     line_with(&mut stream, "reconnect").await;
     let lived = opened.elapsed();
     assert!((Duration::from_millis(1_900)..Duration::from_millis(3_500)).contains(&lived), "{lived:?}");
-    // Nobody listens any more: the task is gone.
+    // Nobody listens any more, so the task is gone.
     for _ in 0..100 {
         if server.deployment.native().streams().listening() == 0 {
             return;

@@ -1,4 +1,4 @@
-//! The writer on the real engine: group commit, isolation of failures, effects and timers over restarts.
+//! The writer on the real engine: group commit, isolation of failures, and effects and timers over restarts.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod common;
@@ -109,7 +109,7 @@ async fn effects_left_in_the_outbox_arrive_after_a_stop_at_once_exactly_once() {
     let folder = folder("outbox-restart");
     let bench = Bench::open(&folder.file("d.redb"));
     bench.call("a", &Forward { to: "b".into(), count: 400, fail: None }).await.unwrap();
-    // Stops while most of the messages still wait.
+    // The server stops while most of the messages still wait.
     let bench = bench.restart();
     until("all effects", || bench.count("b") >= 400).await;
     tokio::time::sleep(Duration::from_millis(50)).await;
@@ -141,7 +141,7 @@ async fn timers_fire_when_due_and_survive_a_restart() {
     assert_eq!(bench.store.earliest().unwrap(), None);
 }
 
-/// What nobody waits for yields to clients, and is never starved by them.
+/// Follow-up work yields to clients, but they never starve it.
 #[tokio::test(flavor = "multi_thread")]
 async fn work_that_follows_by_itself_goes_on_while_clients_never_stop() {
     let folder = folder("yields");
@@ -183,7 +183,7 @@ async fn a_failing_timer_is_put_off_and_holds_up_no_other() {
     bench.call("b", &Later { key: "good".into(), due: due.plus(1), add: add("good") }).await.unwrap();
     until("the good timer", || bench.count("b") == 1).await;
     assert_eq!(bench.count("a"), 0);
-    // Half a second at least, by the backoff of the core.
+    // The core's backoff is at least half a second.
     assert!(bench.store.earliest().unwrap().unwrap() > clock::now());
 }
 
@@ -195,7 +195,7 @@ async fn a_panicking_timer_does_not_spin_and_stops_neither_its_actor_nor_others(
     bench.call("a", &PanicLater { due }).await.unwrap();
     bench.call("b", &Later { key: "k".into(), due: due.plus(1), add: add("k") }).await.unwrap();
     until("the other actor's timer", || bench.count("b") == 1).await;
-    // The row is still there, so without a pause it would be found due again and again.
+    // The row is still there, so without a pause it would be due again and again.
     let next = bench.store.earliest().unwrap().unwrap();
     assert!(next > clock::now(), "the panicking timer is due at once");
     bench.call("a", &add("on")).await.unwrap();

@@ -1,10 +1,10 @@
-//! `cargo xtask bench --agents`: agents that listen, and what a message between them costs (decision
+//! `cargo xtask bench --agents`: measures listening agents, and the cost of a message between them (decision
 //! ten-thousand-listeners).
 //!
-//! Every agent holds an SSE stream as the TypeScript SDK does, with the server's own stream life of 30 s. After a
-//! minute without messages the memory is read; then messages go between agents drawn at random. A bare axum echo over
-//! SSE has the same listeners and the same rate before and after. `--number N` takes another number of agents, for
-//! shorter times.
+//! Every agent holds an SSE stream like the TypeScript SDK, with the server's own stream life of 30 s. After a minute
+//! without messages the memory is read; then messages are sent between random agents. A bare axum echo over SSE with
+//! the same listeners and the same rate is measured before and after. `--number N` sets another number of agents for a
+//! shorter run.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -21,22 +21,22 @@ pub const HEADING: &str = "\n## Agents\n";
 
 /// Connections on which messages are sent.
 const WRITERS: usize = 64;
-/// What one idle stream may take of resident memory.
+/// Most resident memory of one idle stream, in bytes.
 const MEMORY: f64 = 40_000.0;
-/// What p99 may be in any case, in milliseconds, and in times of the echo's (decision ten-thousand-listeners).
+/// The limits of p99: in milliseconds, and as a multiple of the echo's (decision ten-thousand-listeners).
 const P99: (f64, f64) = (50.0, 5.0);
 
-/// How much, and how long.
+/// The size of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Plan {
     agents: usize,
     /// Messages per second.
     rate: usize,
-    /// Time over which the agents connect: a stream's life, so that reconnects come evenly.
+    /// Time over which the agents connect: one stream's life, so that reconnects are evenly distributed.
     ramp: Duration,
     idle: Duration,
     window: Duration,
-    /// The same of messages that are marked as read, and of the echo.
+    /// The duration for messages that are marked as read, and for the echo.
     short: Duration,
 }
 
@@ -57,32 +57,32 @@ impl Plan {
     }
 }
 
-/// Messages at a rate, and what they cost.
+/// The results of messages at one rate.
 #[derive(Debug)]
 pub struct Phase {
     account: Account,
     seconds: f64,
-    /// Streams that ended, and clients' other requests, meanwhile.
+    /// Streams that ended, and other requests of clients, during the phase.
     ended: u64,
     errands: u64,
     /// CPU seconds of the server and of the generator.
     cpu: [Option<f64>; 2],
 }
 
-/// What a whole run measured.
+/// The results of a whole run.
 #[derive(Debug)]
 pub struct Measured {
     registrations: f64,
-    /// Before and after.
+    /// Before and after the relay.
     echo: [Phase; 2],
     relay: Listened,
 }
 
 #[derive(Debug)]
 struct Listened {
-    /// Resident bytes without connections, after the idle time, and at most.
+    /// Resident bytes: without connections, after the idle time, and at most.
     resident: [Option<u64>; 3],
-    /// Streams that were open when the second was read.
+    /// Streams that were open at the second reading.
     open: usize,
     /// CPU seconds of the server per second of the idle time, and streams that ended in it.
     idle_cpu: Option<f64>,
@@ -110,7 +110,7 @@ impl Place for Echo {
 }
 
 pub fn run(folder: &Path, plan: &Plan, cores: &machine::Cores) -> Measured {
-    // A descriptor for every stream, and some.
+    // A descriptor for every stream, and some more.
     rlimit::increase_nofile_limit(u64::MAX).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     eprintln!("echo");
@@ -150,7 +150,7 @@ async fn relay(plan: &Plan, server: &Server, agents: Vec<(String, String)>) -> L
     let empty = machine::resident_memory(server.id());
     let place = Box::new(Relay { host: host(server).to_owned(), agents });
     let mut crowd = Crowd::start(host(server), plan.agents, place, plan.ramp);
-    // Some always pause between two streams.
+    // Some agents always pause between two streams.
     crowd.wait_open(plan.agents - plan.agents / 20, plan.ramp * 3).await;
     eprintln!("idle");
     let (cpu, ended) = (machine::cpu_seconds(server.id()), crowd.ended());
@@ -193,7 +193,7 @@ impl Phase {
         Account::percentile(&self.account.latencies, 0.99)
     }
 
-    /// Microseconds of the server's CPU for a message, without what it needs for as many idle streams.
+    /// CPU time of the server for a message in microseconds, without the time that the idle streams need.
     fn cpu_per_message(&self, idle: Option<f64>) -> Option<f64> {
         Some((self.cpu[0]? - idle? * self.seconds) / self.account.accepted as f64 * 1e6)
     }
@@ -242,8 +242,8 @@ fn notes(out: &mut String, plan: &Plan, measured: &Measured) {
             "{} agents, each with a stream that lives 30 s; {:.0} registrations/s",
             plan.agents, measured.registrations
         ),
-        "a client asks for its next stream half a second after the end of the one before; for a message that comes in \
-         this pause, time is taken from when it asks"
+        "a client asks for its next stream half a second after the end of the previous one; for a message that comes in \
+         this pause, the time counts from that request"
             .to_owned(),
         format!(
             "resident: {empty} without connections, {idle} after {} s idle with {} streams, {peak} at most",

@@ -1,9 +1,10 @@
-//! `cargo xtask bench --alerts`: one incident told to 10,000 subscriptions, and what a mailbox feels of it.
+//! `cargo xtask bench --alerts`: measures the alerts of one incident to 10,000 subscriptions, and their effect on a
+//! mailbox.
 //!
-//! A receiver on loopback answers 200 at once and notes what came. Two incidents happen, one after the other: the first
-//! is for subscriptions of a key each, the second for keys with a hundred each. Before and meanwhile one agent writes
-//! to another, and reads what came, at a steady pace; the time that takes is compared. `--number N` takes another
-//! number of subscriptions.
+//! A receiver on loopback answers 200 at once and records what came. Two incidents happen one after the other: the
+//! first is for subscriptions with one API key each, the second for keys with a hundred each. Before and meanwhile one
+//! agent writes to another and reads at a steady pace, and the times are compared. `--number N` sets another number of
+//! subscriptions.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -25,7 +26,7 @@ use crate::machine;
 
 pub const SUBSCRIPTIONS: usize = 10_000;
 pub const HEADING: &str = "\n## Alerts\n";
-/// Country, subscriptions of a key, and what that is called.
+/// Country, number of subscriptions per key, and a name for that.
 const SCENES: [(&str, usize, &str); 2] = [("KE", 1, "a key each"), ("SE", 100, "a hundred of each key")];
 /// Requests at a time while subscriptions are made.
 const WRITERS: usize = 16;
@@ -33,9 +34,9 @@ const WRITERS: usize = 16;
 const PACE: u64 = 50;
 /// How long the mailbox is measured alone.
 const IDLE: Duration = Duration::from_secs(20);
-/// When a fan-out that does not end is given up.
+/// Time after which the wait for all deliveries is given up.
 const PATIENCE: Duration = Duration::from_secs(300);
-/// Seconds that a fan-out may take, and times of its idle p99 that a mailbox may.
+/// Most seconds for all deliveries, and the largest factor over the idle p99 of the mailbox.
 const BARS: (f64, f64) = (60.0, 2.0);
 
 /// When each delivery came, by path and id.
@@ -48,12 +49,12 @@ struct Mailbox {
     reads: Vec<f64>,
 }
 
-/// What one incident came to.
+/// The results of one incident.
 #[derive(Debug)]
 struct Told {
     name: &'static str,
     subscriptions: usize,
-    /// Until the first, the half and the last heard, in seconds.
+    /// Seconds until the first, the middle and the last delivery.
     heard: [f64; 3],
     /// Deliveries that came more than once.
     repeated: usize,
@@ -62,7 +63,7 @@ struct Told {
     cpu: Option<f64>,
 }
 
-/// What a whole run measured.
+/// The results of a whole run.
 #[derive(Debug)]
 pub struct Measured {
     idle: Mailbox,
@@ -71,7 +72,7 @@ pub struct Measured {
     resident: [Option<u64>; 2],
 }
 
-/// Notes what comes, for as long as the process lives; the address it listens on.
+/// Records what comes, as long as the process lives; returns its address.
 fn receiver(came: Came) -> String {
     let (tell, told) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
@@ -121,7 +122,7 @@ fn start(data: &Path, pinned: Option<&machine::Cores>) -> Server {
         ("AGENT_PER_SECOND", "10000000"),
         ("AGENT_BURST", "100000000"),
         ("REGISTRATIONS_PER_HOUR", "1000000"),
-        // All is of one sender.
+        // All messages are from one sender.
         ("MAILBOX_MESSAGES", "10000000"),
     ] {
         command.env(format!("HELIOGRAPH_{name}"), value);
@@ -225,7 +226,7 @@ pub fn run(folder: &Path, number: usize, cores: &machine::Cores) -> Measured {
     let server = start(&data, Some(cores));
     let client = Client::http(&server.base);
     let (ada, bob) = (Agent::server_side(&client), Agent::server_side(&client));
-    // Once without counting.
+    // A first run that is not counted.
     let second = Instant::now();
     exchange(&ada, &bob, || second.elapsed() > Duration::from_secs(2));
     let from = Instant::now();
@@ -234,7 +235,7 @@ pub fn run(folder: &Path, number: usize, cores: &machine::Cores) -> Measured {
     let told = SCENES.map(|(country, each, name)| {
         let told = tell(&server, (&ada, &bob), &came, (country, name), number / each * each);
         eprintln!("{name}: {:?}", told.heard);
-        // Whatever is still recorded of the first is no part of the second.
+        // Records that are still written for the first incident are not part of the second.
         std::thread::sleep(Duration::from_secs(3));
         told
     });

@@ -1,4 +1,5 @@
-//! Every question of a list at 32 connections: first as nobody asked it before, then again and again.
+//! Asks every question of a list on 32 connections: first each request once, before anybody asked it, then again and
+//! again.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -12,43 +13,43 @@ use serde_json::{Value, json};
 use crate::{load, machine};
 
 const CONNECTIONS: usize = 32;
-/// Milliseconds.
+/// Target for the p99, in milliseconds.
 const TARGET: f64 = 20.0;
-/// The question that does nothing but answer.
+/// A question that needs no work besides answering.
 const BARE: &str = "GET /health";
 
-/// What one question cost.
+/// The cost of one question.
 #[derive(Debug)]
 pub struct Measured {
     pub name: String,
-    /// Different requests that were sent.
+    /// Number of different requests that were sent.
     pub different: usize,
-    /// Bytes of the longest answer of a few.
+    /// Bytes of the longest of a few answers.
     pub bytes: usize,
     /// Each request once, in a server where nobody asked it before.
     pub first: load::Outcome,
     pub again: load::Outcome,
-    /// As `again`, after all the others, where that was not in time: what else ran on the machine has passed, what the
-    /// server does has not.
+    /// The same as `again`, but after all the other questions, for a question that missed the target. By then other
+    /// work on the machine may be over, while work of the server would remain.
     pub once_more: Option<load::Outcome>,
-    /// CPU of the server per request, in microseconds; `None` where it is not known.
+    /// CPU time of the server per request, in microseconds; `None` if it is not known.
     pub cpu: [Option<f64>; 2],
 }
 
 impl Measured {
-    /// Milliseconds: each request once, again and again, and of the last time that it was asked so.
+    /// p99 in milliseconds: of the first requests, of the repeated ones, and of the last repetition.
     fn p99(&self) -> [f64; 3] {
         [self.first, self.again, self.once_more.unwrap_or(self.again)].map(|outcome| f64::from(outcome.p99) / 1e3)
     }
 
-    /// CPU of one request by that of `bare`, the question that costs least: the speed of a machine, and what else runs
-    /// on it, fall out of this as they do not fall out of a time.
+    /// CPU time of one request divided by that of `bare`, the cheapest question. Unlike a time, this does not depend on
+    /// the speed of the machine and on other work on it.
     fn by(&self, bare: &Measured) -> Option<f64> {
         Some(self.cpu[1]? / bare.cpu[1]?)
     }
 }
 
-/// Asks the questions that `chosen` names (parts of their names, none for all), for `window` each.
+/// Asks the questions whose names contain a text of `chosen` (all if it is empty), each for `window`.
 pub fn run(
     server: &Server,
     questions: impl Iterator<Item = &'static Question>,
@@ -71,7 +72,7 @@ pub fn run(
     all.into_iter().map(|(_, measured)| measured).collect()
 }
 
-/// What was measured, and the server's CPU per answer in microseconds.
+/// The results, and the server's CPU time per answer in microseconds.
 fn timed(server: &Server, key: &str, requests: &[Asked], ends: load::Ends) -> (load::Outcome, Option<f64>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let plan = load::Plan::mixed(&server.base, requests, &[("x-api-key", key)]);
@@ -105,7 +106,7 @@ fn line(measured: &Measured, bare: Option<&Measured>) -> String {
     let [first_cpu, again_cpu] = cpu.map(|us| us.map_or("?".to_owned(), |us| format!("{us:.0}")));
     let ratio = bare.and_then(|bare| measured.by(bare)).map_or("-".to_owned(), |ratio| format!("{ratio:.1}"));
     let last = once_more.map_or(String::new(), |outcome| format!("{:.2}", ms(outcome.p99)));
-    // A pipe would end the cell.
+    // A pipe would end the cell of the table.
     format!(
         "| `{}` | {different} | {:.1} | {first_cpu} | {:.2} | {:.2} | {:.0} | {again_cpu} | {ratio} | {:.2} | {:.2} | {last} |",
         name.replace('|', "\\|"),
@@ -118,7 +119,7 @@ fn line(measured: &Measured, bare: Option<&Measured>) -> String {
     )
 }
 
-/// The table, below how many keep what is promised.
+/// The table, followed by the number of questions that meet the target.
 pub fn render(all: &[Measured]) -> String {
     let mut out = String::new();
     let said = |which: usize| {
@@ -128,10 +129,10 @@ pub fn render(all: &[Measured]) -> String {
     };
     writeln!(
         out,
-        "\np99 of every public endpoint at {CONNECTIONS} connections, target < {TARGET} ms: {}; of those asked once more, \
-         after all the others, by that last time: {}; of first answers {}.\n\n\
-         \"First\": each request once, as nobody asked it before. CPU is that of the server, in microseconds per request, \
-         times in ms; \"by /health\" is that CPU by the one of `/health` in the same run.\n",
+        "\np99 of every public endpoint at {CONNECTIONS} connections, target < {TARGET} ms: {}; with the \
+         last repetition for those that were repeated at the end: {}; for first answers: {}.\n\n\
+         \"First\" means each request once, before anybody asked it. CPU is the server's CPU time in microseconds per \
+         request, times are in ms; \"by /health\" is that CPU time divided by that of `/health` in the same run.\n",
         said(1),
         said(2),
         said(0)
@@ -146,7 +147,7 @@ pub fn render(all: &[Measured]) -> String {
     out
 }
 
-/// What the questions can name in a deployment of [`crate::large`] and [`crate::incidents`].
+/// Values for the questions, in a deployment of [`crate::large`] and [`crate::incidents`].
 pub fn known(client: &Client, countries: usize, sites: usize, asns: Vec<String>) -> Known {
     let text = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<String>>();
     let numbers = |range: std::ops::RangeInclusive<usize>| range.map(|n| n.to_string()).collect::<Vec<String>>();
@@ -192,14 +193,14 @@ pub fn known(client: &Client, countries: usize, sites: usize, asns: Vec<String>)
     ])
 }
 
-/// Categories of the sites in turn.
+/// Categories of the sites, in turn.
 pub const CATEGORIES: [&str; 8] = ["NEWS", "POLR", "HUMR", "LGBT", "GMB", "COMT", "GRP", "CULTR"];
 
 fn word(value: &Value) -> String {
     value.as_str().unwrap().to_owned()
 }
 
-/// A cursor that 20 changes came after.
+/// A cursor after which there are 20 changes.
 fn late_cursor(client: &Client) -> String {
     let mut cursor = "2000-01-01".to_owned();
     loop {

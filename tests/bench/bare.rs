@@ -1,6 +1,6 @@
-//! The yardsticks: the smallest JSON handler and the smallest echo over server-sent events that axum can serve, in a
-//! process of their own, on the runtime that the server runs on (tokio's default, a worker per core): so that the ratio is
-//! of handlers, not of schedulers.
+//! The baselines: the smallest JSON handler and the smallest echo over server-sent events that axum can serve. They run
+//! in a process of their own on the same runtime as the server (tokio's default, a worker per core), so that the ratio
+//! compares handlers and not schedulers.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -32,7 +32,7 @@ pub fn start(cores: &Cores) -> Server {
     Server::start(command)
 }
 
-/// What the started process does.
+/// The work of the started process.
 pub fn serve() {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     runtime.block_on(async {
@@ -45,14 +45,14 @@ pub fn serve() {
     });
 }
 
-/// Who listens, by number, and how many messages came.
+/// Listeners by number, and the number of messages that came.
 #[derive(Default)]
 struct Echo {
     listeners: Mutex<HashMap<usize, UnboundedSender<Event>>>,
     messages: AtomicU64,
 }
 
-/// `GET /listen/{n}` streams what `POST /send/{n}` brings; nothing is stored, and nobody is asked who he is.
+/// `GET /listen/{n}` streams what `POST /send/{n}` brings; nothing is stored, and there is no authentication.
 fn echo() -> Router {
     let router = Router::new().route("/listen/{n}", get(listen)).route("/send/{n}", post(send));
     router.with_state(Arc::new(Echo::default()))
@@ -77,7 +77,7 @@ async fn send(State(echo): State<Arc<Echo>>, Path(number): Path<usize>, body: St
     }
 }
 
-/// A program pinned by `taskset` where that is there.
+/// A command that is pinned by `taskset`, if that is installed.
 pub fn pinned(core: Option<&str>, program: &std::path::Path) -> Command {
     match core {
         None => Command::new(program),

@@ -1,11 +1,11 @@
-//! The yardstick of everything durable: append 512 bytes, fdatasync, again.
+//! The baseline for everything durable: appends 512 bytes and calls fdatasync, again and again.
 
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// What one thread reaches on a disk.
+/// The rate of one thread on a disk.
 #[derive(Debug, Clone, Copy)]
 pub struct Probe {
     /// Synced appends per second.

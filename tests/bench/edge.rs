@@ -3,16 +3,16 @@
 use heliograph_tests::process::built;
 use serde_json::Value;
 
-/// What `xtask edge start` reports.
+/// The report of `xtask edge start`.
 #[derive(Debug, Clone)]
 pub struct Edge {
     /// Bytes of the bundle as gzip.
     pub gzip: u64,
-    /// Milliseconds from starting workerd to the first answer, round by round: our Worker, a bare one.
+    /// Milliseconds from starting workerd to the first answer, by round: for this Worker, and for a bare one.
     pub starts: Vec<(f64, f64)>,
 }
 
-/// The error is a sentence for the report.
+/// Runs it; the error is a sentence for the report.
 pub fn run() -> Result<Edge, String> {
     let mut command = std::process::Command::new(built("xtask"));
     let output = output_of(command.args(["edge", "start"]).stderr(std::process::Stdio::inherit()))?;

@@ -1,9 +1,9 @@
-//! `cargo xtask bench --fair`: what they feel who ask for little, while others ask for what must be computed.
+//! `cargo xtask bench --fair`: measures cheap requests while other clients ask for answers that must be computed.
 //!
-//! A deployment of 600,000 observations in 180 countries answers `/health`, a check that is kept and durable sends, each
-//! on a connection of its own, one after the other: first alone, then beside 2, 16 and 64 connections that ask for the
-//! censorship index of all countries at a time that nobody asked about, again and again. Three rounds; the median counts.
-//! Server and generator share all cores, as a server does on a small machine. `--rows N` takes another number of rows.
+//! A deployment of 600,000 observations in 180 countries answers `/health`, a kept check and durable sends, each on its
+//! own connection, one after the other. First they run alone, then beside 2, 16 and 64 connections that ask again and
+//! again for the censorship index of all countries at times that were not asked before. The median of three rounds
+//! counts. Server and generator share all cores, as on a small machine. `--rows N` sets another number of rows.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -16,39 +16,39 @@ use heliograph_tests::questions::Asked;
 use crate::{large, load, machine, service};
 
 pub const ROWS: u64 = 600_000;
-/// Connections that ask for what must be computed.
+/// Connections that ask for computed answers.
 pub const BESIDE: [usize; 4] = [0, 2, 16, 64];
 pub const ROUNDS: usize = 3;
-/// How long each is measured.
+/// Duration of each measurement.
 pub const WINDOW: Duration = Duration::from_secs(8);
-/// Questions that differ; each is asked once in a window at most.
+/// Number of different questions; each is asked at most once in a window.
 const QUESTIONS: i64 = 20_000;
 
-/// Milliseconds: so much may always pass.
+/// This many milliseconds are always allowed.
 const ALWAYS: f64 = 50.0;
-/// How many times idle may pass.
+/// Allowed factor over the idle time.
 const TIMES: f64 = 5.0;
 
-/// What is asked for little.
+/// The cheap requests.
 pub const LITTLE: [&str; 3] = ["`GET /health`", "a check that is kept", "`POST /v1/agent/send/encrypted`, 1 KiB"];
 
-/// One window.
+/// The results of one window.
 #[derive(Debug, Clone)]
 pub struct Beside {
     /// p50 and p99 of each of [`LITTLE`], in milliseconds.
     pub little: [(f64, f64); 3],
-    /// What was computed in a second.
+    /// Computed answers per second.
     pub computed: f64,
 }
 
-/// All windows, by connections beside, then by round.
+/// All windows, by the number of other connections, then by round.
 pub type Measured = [Vec<Beside>; BESIDE.len()];
 
 pub fn run(folder: &Path, rows: u64, window: Duration, cores: &machine::Cores) -> Measured {
     let store = folder.join("fair.redb");
     large::generate_and_import(folder, &store, rows);
     let mut command = service::command(&store, cores);
-    // What is asked for little is asked without end here.
+    // This bench sends cheap requests without end.
     command.env("HELIOGRAPH_ACCESSIBILITY_PER_MINUTE", "100000000");
     let server = Server::start(command);
     let client = Client::http(&server.base);
@@ -76,7 +76,7 @@ pub fn run(folder: &Path, rows: u64, window: Duration, cores: &machine::Cores) -
     measured
 }
 
-/// Questions about all countries at times of the last month, which nobody asked before.
+/// Questions about all countries at times of the last month that were not asked before.
 fn cold(base: &str, seed: u64) -> load::Plan {
     let start = service::now().plus(-30 * 86_400_000_000 + seed as i64 * 1_000_000);
     let asked = (0..QUESTIONS).map(|number| Asked {
@@ -95,7 +95,7 @@ async fn once(
     seed: u64,
 ) -> Beside {
     let little = futures_util::future::join_all(plans.iter().map(|plan| load::steady(base, window, PAUSE, plan, seed)));
-    // Those beside are there before and after.
+    // The other connections start before the measurement and end after it.
     let computed = async {
         match beside {
             0 => 0.0,
@@ -112,11 +112,11 @@ async fn once(
     Beside { little: little.try_into().unwrap(), computed }
 }
 
-/// Between two requests for little on a connection.
+/// Pause between two cheap requests on a connection.
 const PAUSE: Duration = Duration::from_millis(5);
 const LEAD: Duration = Duration::from_millis(500);
 
-/// Waits until the server has nothing more to do that follows from the import, at most five minutes.
+/// Waits at most five minutes until the server has finished everything that follows from the import.
 fn quiet(server: &Server) {
     const TICK: Duration = Duration::from_secs(2);
     let start = Instant::now();
@@ -135,7 +135,7 @@ fn median(mut of: Vec<f64>) -> f64 {
     of[of.len() / 2]
 }
 
-/// Where this part stands in `RESULTS.md`.
+/// Heading of this part in `RESULTS.md`.
 pub const HEADING: &str = "\n## Fair shares\n";
 
 pub fn render(measured: &Measured, rows: u64, machine: &[String]) -> String {
@@ -143,8 +143,9 @@ pub fn render(measured: &Measured, rows: u64, machine: &[String]) -> String {
     machine.iter().for_each(|line| writeln!(out, "- {line}").unwrap());
     writeln!(
         out,
-        "- {rows} observations in 180 countries; beside: connections that ask for `/v1/censorship-index?as_of=` at times that \
-         nobody asked about\n- each asked for {} s, in turn, median of {ROUNDS} rounds; in brackets every round\n",
+        "- {rows} observations in 180 countries; \"beside\" means connections that ask for \
+         `/v1/censorship-index?as_of=` at times that were not asked before\n- each was asked for {} s, in turn; median \
+         of {ROUNDS} rounds, with every round in brackets\n",
         WINDOW.as_secs()
     )
     .unwrap();

@@ -1,8 +1,8 @@
-//! `cargo xtask bench --forecasts`: what the daily forecast of all countries costs, and each step of learning.
+//! `cargo xtask bench --forecasts`: measures the daily forecast of all countries, and each step of learning.
 //!
-//! The history is Access Now's table where it is beside the checkout, else one that is made up. The operator's route makes
-//! today's forecasts of all countries as the schedule does; the steps of a course are run in this process, as an actor runs
-//! them, one an event.
+//! The history is Access Now's table if it is beside the checkout, otherwise a made-up one. The operator's route makes
+//! today's forecasts of all countries, as the schedule does. The steps of learning run in this process, as an actor
+//! runs them, one per event.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -24,14 +24,14 @@ use crate::alerts::percentile;
 use crate::{machine, service};
 
 pub const HEADING: &str = "\n## Forecasts\n";
-/// Times that all countries are forecast.
+/// How often all countries are forecast.
 pub const ROUNDS: usize = 21;
-/// Seconds in which all countries are to be forecast.
+/// Time limit for forecasting all countries, in seconds.
 const TARGET: f64 = 2.0;
 const FILE: &str = "shutdowns/stop_2016_2024.csv.gz";
 const STEPS: [&str; 5] = ["candidate", "hold-out", "model of 1 day", "model of 7 days", "model of 30 days"];
 
-/// What a run measured.
+/// The results of a run.
 #[derive(Debug)]
 pub struct Measured {
     history: String,
@@ -39,16 +39,16 @@ pub struct Measured {
     /// Seconds of learning by the operator's route, and of each forecast of all countries.
     learning: f64,
     forecasts: Vec<f64>,
-    /// CPU of the server for one of them, in seconds; `None` where it is not known.
+    /// CPU time of the server for one of them, in seconds; `None` if it is not known.
     cpu: Option<f64>,
-    /// Seconds in this process: of the history, of each step of a course, of the forecasts alone.
+    /// Seconds in this process: for the history, for each step of learning, and for the forecasts alone.
     own_history: f64,
     steps: Vec<f64>,
     own_forecasts: f64,
     peak: Option<u64>,
 }
 
-/// Nine years in which a third of the countries have times of unrest, and a few exams.
+/// Nine years in which a third of the countries have times of unrest, and a few have exams.
 fn made_up(now: Timestamp) -> String {
     let mut out =
         "start_date,end_date,country,area_name,geo_scope,shutdown_type,shutdown_extent,actual_cause\n".to_owned();
@@ -94,7 +94,7 @@ pub fn run(folder: &Path, cores: &machine::Cores) -> Measured {
     };
     let counts = data::import(&admin, "shutdowns", "", &text);
     eprintln!("imported: {counts:?}");
-    // The world hears of events by effect.
+    // The world gets events as effects, so this waits for them.
     let rows = || {
         let body = client.get("/data/sources").expect(200);
         let rows = body["sources"].as_array().unwrap().iter().find(|row| row["id"] == "access-now").cloned();

@@ -1,4 +1,4 @@
-//! Rows per second and peak memory of `heliograph import`, on made-up rows and on the real data where that is there.
+//! Rows per second and peak memory of `heliograph import`, on made-up rows and on real data if it is available.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -17,7 +17,7 @@ pub struct Import {
     pub name: String,
     pub lines: usize,
     pub seconds: f64,
-    /// Bytes; `None` where the system does not tell.
+    /// Peak memory in bytes; `None` if the system does not provide it.
     pub peak: Option<u64>,
 }
 
@@ -27,7 +27,7 @@ impl Import {
     }
 }
 
-/// Everything that was imported; an error is a sentence for the report.
+/// All imports; an error is a sentence for the report.
 #[derive(Debug, Default)]
 pub struct Imports {
     /// The made-up rows, once per round, each into a new data file.
@@ -37,7 +37,7 @@ pub struct Imports {
     pub error: Option<String>,
 }
 
-/// Made-up observation rows that end at some time, and the (country, site) pairs in them.
+/// Made-up observation rows that end at a given time, and their (country, site) pairs.
 pub struct Set {
     pub text: String,
     pub cells: Vec<(String, String)>,
@@ -48,15 +48,15 @@ const SITES: usize = 100;
 const NETWORKS: usize = 8;
 const HOURS: usize = 72;
 
-/// `rows` sessions of the last three days: ten countries, a hundred sites, eight networks each; every tenth site is
-/// reset on two of the networks.
+/// `rows` sessions of the last three days with ten countries, a hundred sites and eight networks each; every tenth site
+/// is reset on two of the networks.
 pub fn dataset(rows: usize, end: Timestamp) -> Set {
     let mut text = HEADER.to_owned();
     let hosts: Vec<String> = (0..SITES).map(|site| format!("site-{site}.example")).collect();
     for row in 0..rows {
         let (country, site) = (row % COUNTRIES.len(), row / COUNTRIES.len() % SITES);
         let network = row / (COUNTRIES.len() * SITES) % NETWORKS;
-        // A step that shares no factor with the hours, so that a cell meets all of them.
+        // The step has no common factor with the hours, so that a cell meets all of them.
         let back = (row * 7 / NETWORKS % HOURS * 3_600 + row % 3_541) as i64;
         let time = Timestamp::from_seconds(end.0 / 1_000_000 - back).to_string();
         let time = format!("{} {}", &time[..10], &time[11..19]);
@@ -70,7 +70,7 @@ pub fn dataset(rows: usize, end: Timestamp) -> Set {
     Set { text, cells: all.collect() }
 }
 
-/// Real files by kind and further arguments, as far as the kinds of the command line read them.
+/// Real files by kind with further arguments, for the kinds that the command line reads.
 const REAL: [(&str, &[&str], &str); 12] = [
     ("asn", &[], "asn/asn_name_country.csv.gz"),
     ("fingerprints", &[], "ooni/fingerprints_dns.csv"),
@@ -114,7 +114,7 @@ fn measure(folder: &Path, rows: usize, rounds: usize, imports: &mut Imports) -> 
     Ok(())
 }
 
-/// Runs the command line on one file and watches its memory.
+/// Imports one file by the command line, and watches its memory.
 fn import(
     name: String,
     lines: usize,
@@ -136,7 +136,7 @@ fn import(
             }
             return Ok(Import { name, lines, seconds: start.elapsed().as_secs_f64(), peak });
         }
-        // The peak only rises; the last look before the end may miss a few milliseconds.
+        // The peak only rises; the last look may miss the last few milliseconds.
         peak = machine::peak_memory(child.id()).max(peak);
         std::thread::sleep(Duration::from_millis(2));
     }

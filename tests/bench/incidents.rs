@@ -1,8 +1,8 @@
-//! `cargo xtask bench --incidents`: what readers of incidents wait for when there are 20,000 of them.
+//! `cargo xtask bench --incidents`: measures readers of 20,000 incidents.
 //!
-//! They are made by the operator's route, so that the file holds what any other way would leave in it. Every public GET
-//! endpoint about them is then asked at 32 connections, with filters, deep pages and changing words; last, the whole
-//! export is read by several readers at once, with the memory that it takes.
+//! The incidents are made by the operator's route, so that the file is the same as for other ways to make them. Then
+//! every public GET endpoint about incidents is requested on 32 connections, with filters, deep pages and changing
+//! words. Last, several readers read the whole export at once, and the memory is measured.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -22,12 +22,12 @@ use crate::machine;
 pub const INCIDENTS: usize = 20_000;
 const COUNTRIES: usize = 180;
 const SITES: usize = 2_000;
-/// First of the numbers kept for private networks (RFC 6996).
+/// First AS number for private use (RFC 6996).
 const FIRST_ASN: u64 = 4_200_000_000;
 /// Readers of the whole export at once.
 const READERS: usize = 8;
 
-/// What a run measured.
+/// The results of a run.
 #[derive(Debug)]
 pub struct Incidents {
     pub number: usize,
@@ -118,7 +118,7 @@ pub fn run(folder: &Path, number: usize, cores: &machine::Cores, window: Duratio
     Incidents { number, questions, export }
 }
 
-/// Waits until the index of the search knows as many as it can.
+/// Waits until the search index has all incidents that it can have.
 pub fn indexed(client: &Client, number: usize) {
     let begun = Instant::now();
     let wanted = number.min(5_000) as u64;
@@ -145,7 +145,7 @@ fn export(server: &Server) -> (f64, u64, [Option<u64>; 2]) {
     result
 }
 
-/// Where this part stands in `RESULTS.md`.
+/// Heading of this part in `RESULTS.md`.
 pub const HEADING: &str = "\n## Incidents\n";
 
 pub fn render(incidents: &Incidents, machine: &[String]) -> String {

@@ -1,11 +1,11 @@
-//! `cargo xtask bench --large`: what a deployment of the size that the project is meant for costs.
+//! `cargo xtask bench --large`: measures a deployment of the size that the project is meant for.
 //!
-//! Five million observation rows over 180 countries, 2,000 sites and 3,000 networks, in the order of time as dumps
-//! come, and as uneven as measurements are: a few countries, sites and networks give most of them. They are written to
-//! a file row by row, imported by the command line into a new data file, and served, with incidents of
-//! [`crate::incidents`] beside what the rows show; every public endpoint is then asked at 32 connections. `--rows N`
-//! takes another number of rows, `--store FILE` keeps the data file or takes it from an earlier run, and
-//! `HELIOGRAPH_BENCH_ONLY=text` asks only questions whose name has the text in it.
+//! Five million observation rows over 180 countries, 2,000 sites and 3,000 networks come in the order of time, as in
+//! dumps. They are as uneven as real measurements: a few countries, sites and networks have most of them. They are
+//! written to a file row by row, imported by the command line into a new data file, and served, with incidents of
+//! [`crate::incidents`] beside those from the rows. Then every public endpoint is requested on 32 connections. `--rows
+//! N` sets another number of rows, `--store FILE` keeps the data file or reuses one, and `HELIOGRAPH_BENCH_ONLY=text`
+//! asks only questions whose name contains the text.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -33,38 +33,37 @@ const COUNTRIES: usize = 180;
 const SITES: usize = 2_000;
 const NETWORKS: usize = 3_000;
 const DAYS: i64 = 30;
-/// First of the numbers kept for private networks (RFC 6996).
+/// First AS number for private use (RFC 6996).
 const FIRST_ASN: u32 = 4_200_000_000;
 
-/// What a run measured.
+/// The results of a run.
 #[derive(Debug)]
 pub struct Large {
     pub rows: u64,
-    /// Different (country, site, network, hour).
+    /// Number of different (country, site, network, hour).
     pub aggregates: usize,
     pub import_seconds: f64,
-    /// Resident bytes at most: of the import, and of the server.
+    /// Peak resident bytes of the import, and of the server.
     pub peak: [Option<u64>; 2],
     /// Resident bytes of the server at the end.
     pub resident: Option<u64>,
-    /// Length of the file, and what it takes on the disk: redb doubles a file ahead of its use, and what was never
-    /// written takes no space. After the import, and after all that follows from it.
+    /// Length of the file, and its space on the disk: redb doubles a file ahead of its use, and parts that were never
+    /// written take no space. Measured after the import, and after all work that follows from it.
     pub file: [machine::FileSize; 2],
-    /// CPU seconds of the import, of all threads.
+    /// CPU seconds of all threads of the import.
     pub import_cpu: Option<f64>,
-    /// CPU seconds of the server until it had computed everything that an import leads to; `None` when that took too
-    /// long.
+    /// CPU seconds of the server until all work that follows from the import was done; `None` if that took too long.
     pub followed_cpu: Option<f64>,
     pub questions: Vec<Measured>,
 }
 
-/// A number below `n`; small ones are more likely, the first percent of them holds a tenth.
+/// A random number below `n`. Small numbers are more likely: the first percent of them has a tenth of the draws.
 fn uneven(dice: &mut Dice, n: usize) -> usize {
     let share = (dice.draw() >> 11) as f64 / (1u64 << 53) as f64;
     ((share * share * n as f64) as usize).min(n - 1)
 }
 
-/// The networks of a country: the first has many, the last a few.
+/// The networks of a country: the first country has many, the last a few.
 fn networks(country: usize) -> std::ops::Range<usize> {
     let bound = |country: usize| (NETWORKS as f64 * (country as f64 / COUNTRIES as f64).sqrt()) as usize;
     bound(country)..bound(country + 1)
@@ -76,7 +75,7 @@ fn seen(country: usize, site: usize, network: usize) -> Seen {
     if blocked { Seen::TlsReset } else { Seen::Works }
 }
 
-/// Writes the rows; how many different aggregates they are.
+/// Writes the rows; returns the number of different aggregates.
 fn generate(out: &mut impl Write, rows: u64, end: Timestamp) -> std::io::Result<usize> {
     let codes: Vec<&str> = Country::all().iter().map(|country| country.code).take(COUNTRIES).collect();
     let hosts: Vec<String> = (0..SITES).map(|site| format!("site-{site}.example")).collect();
@@ -109,7 +108,7 @@ fn generate(out: &mut impl Write, rows: u64, end: Timestamp) -> std::io::Result<
     Ok(aggregates.len())
 }
 
-/// `kept` is a data file of an earlier run that is asked again, or that this run leaves behind.
+/// `kept` is the data file of an earlier run that is used again, or that this run keeps.
 pub fn run(folder: &Path, kept: Option<&Path>, rows: u64, cores: &machine::Cores, window: Duration) -> Large {
     let store = kept.map_or_else(|| folder.join("large.redb"), Path::to_owned);
     let (aggregates, import) = match store.exists() {
@@ -150,7 +149,7 @@ pub fn generate_and_import(folder: &Path, store: &Path, rows: u64) -> (usize, Im
     (aggregates, imported)
 }
 
-/// What an import took.
+/// The cost of an import.
 pub struct Imported {
     seconds: f64,
     cpu: Option<f64>,
@@ -180,20 +179,19 @@ fn command(store: &Path, cores: &machine::Cores) -> Command {
     command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(store);
     command.env("HELIOGRAPH_ADMIN_KEY", ADMIN_KEY).env("HELIOGRAPH_ACCESS_LOG", "false");
     command.env("HELIOGRAPH_ACCESSIBILITY_PER_MINUTE", "0");
-    // Incidents are kept as they are written in answers, with their links: at another port they would be written anew
-    // for each.
+    // Incidents are stored as they are written in answers, with their links. At another port all of them would be
+    // written again.
     command.env("HELIOGRAPH_PUBLIC_URL", "http://bench.example");
     command
 }
 
-/// Waits until the server has nothing more to do, for longer than what follows from an import is put off, six publish
-/// intervals; and so again when sixty are over, after which some of it is done anew for what came late. The CPU seconds
-/// that it took.
+/// Waits until the server has been idle for longer than the work after an import is put off (six publish intervals),
+/// and again after sixty intervals, when some work is done again for late data. Returns the CPU seconds used.
 fn settle(server: &Server, rows: u64) -> Option<f64> {
     const IDLE: Duration = Duration::from_secs(75);
     const ANEW: Duration = Duration::from_secs(615);
     const TICK: Duration = Duration::from_secs(2);
-    /// Seconds of CPU in a tick.
+    /// CPU seconds in a tick above which the server counts as busy.
     const BUSY: f64 = 0.1;
     let start = Instant::now();
     let longest = ANEW + Duration::from_secs(60 + rows / 2_500);
@@ -212,13 +210,13 @@ fn settle(server: &Server, rows: u64) -> Option<f64> {
     None
 }
 
-/// Those of the networks that something is measured on.
+/// The networks that have measurements.
 fn measured(client: &Client, mut asns: Vec<String>) -> Vec<String> {
     asns.retain(|asn| client.get(&format!("/v1/isp/{asn}/profile")).status == 200);
     asns
 }
 
-/// A test list with a category for every site, as deployments have one.
+/// Imports a test list with a category for every site, as deployments have one.
 fn import_categories(client: &Client) {
     let mut list = "url,category_code,category_description,date_added,source,notes\n".to_owned();
     for site in 0..SITES {
@@ -229,7 +227,7 @@ fn import_categories(client: &Client) {
     assert_eq!(client.admin().send("POST", path, Some("text/csv"), list.as_bytes()).status, 200);
 }
 
-/// Where this part stands in `RESULTS.md`; the rest of the file is the other bench's.
+/// Heading of this part in `RESULTS.md`; other benches write the rest of the file.
 pub const HEADING: &str = "\n## A large deployment\n";
 
 pub fn render(large: &Large, machine: &[String]) -> String {
@@ -274,7 +272,7 @@ pub fn render(large: &Large, machine: &[String]) -> String {
     row("peak memory of the server, MB", "< 400", mb(large.peak[1]), |v| v < 400.0);
     row("memory of the server at the end, MB", "< 400", mb(large.resident), |v| v < 400.0);
     let followed = large.followed_cpu.map_or("not reached".to_owned(), |seconds| format!("{seconds:.0} s"));
-    // Of all threads; the writer alone takes most of it, so halving it says nothing of two cores.
+    // CPU time of all threads. The writer alone takes most of it, so halving the figure says nothing about two cores.
     let cpu = large.import_cpu.map_or("not measured".to_owned(), |seconds| format!("{seconds:.0} s"));
     writeln!(out, "\nCPU time of the import, all threads: {cpu}.").unwrap();
     writeln!(

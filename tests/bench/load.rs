@@ -1,7 +1,7 @@
-//! A closed-loop HTTP/1.1 generator: N connections, each sends its next request when the last answer is whole.
+//! A closed-loop HTTP/1.1 generator: each of N connections sends its next request when the last answer is complete.
 //!
-//! It runs on one thread and touches each request as little as it can: requests are written before the run, and only
-//! the few bytes that must differ are replaced.
+//! It runs on one thread and does as little as possible per request: requests are written before the run, and only the
+//! few bytes that must differ are replaced.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use heliograph_tests::simulation::Dice;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// What a run measured.
+/// The results of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Outcome {
     pub connections: usize,
@@ -23,12 +23,12 @@ pub struct Outcome {
     pub p99: u32,
 }
 
-/// Requests of a run, written out.
+/// The prepared requests of a run.
 pub struct Plan {
     requests: Vec<Vec<u8>>,
-    /// Places that get fresh random base64 digits each time.
+    /// Ranges that get new random base64 digits each time.
     fresh: Vec<std::ops::Range<usize>>,
-    /// Whether a connection keeps to its own request (its own agent), or goes through all.
+    /// True if a connection repeats its own request (of its own agent); false if it goes through all.
     own: bool,
     status: &'static [u8],
 }
@@ -38,30 +38,30 @@ impl Plan {
         Plan { requests: vec![request(base, "GET", path, headers, "")], fresh: Vec::new(), own: false, status: b"200" }
     }
 
-    /// The requests in turn: GET, or POST where there is a body.
+    /// The requests in turn: POST if there is a body, otherwise GET.
     pub fn mixed(base: &str, all: &[Asked], headers: &[(&str, &str)]) -> Plan {
         let method = |body: &str| if body.is_empty() { "GET" } else { "POST" };
         let one = |asked: &Asked| request(base, method(&asked.body), &asked.path, headers, &asked.body);
         Plan { requests: all.iter().map(one).collect(), fresh: Vec::new(), own: false, status: b"200" }
     }
 
-    /// As [`Plan::get`], expecting 304.
+    /// Like [`Plan::get`], but expects 304.
     pub fn get_unchanged(base: &str, path: &str, tag: &str) -> Plan {
         Plan { status: b"304", ..Plan::get(base, path, &[("if-none-match", tag)]) }
     }
 
-    /// The requests in turn.
+    /// The bodies in turn, as POST.
     pub fn posts(base: &str, path: &str, headers: &[(&str, &str)], bodies: impl Iterator<Item = String>) -> Plan {
         let requests = bodies.map(|body| request(base, "POST", path, headers, &body)).collect();
         Plan { requests, fresh: Vec::new(), own: false, status: b"200" }
     }
 
-    /// The same, answered with another status than 200.
+    /// The same plan with another expected status than 200.
     pub fn expecting(self, status: &'static [u8]) -> Plan {
         Plan { status, ..self }
     }
 
-    /// One request per connection, with random digits in place of every run of `~`; answered 201.
+    /// One request per connection, with random digits in place of every run of `~`; expects 201.
     pub fn own_posts(base: &str, path: &str, all: impl Iterator<Item = (String, String)>) -> Plan {
         let requests: Vec<_> =
             all.map(|(key, body)| request(base, "POST", path, &[("x-agent-key", &key)], &body)).collect();
@@ -122,7 +122,7 @@ pub async fn run_until(base: &str, connections: usize, ends: Ends, plan: &Plan, 
     outcome(connections, latencies, start.elapsed().as_secs_f64())
 }
 
-/// One connection that asks for `window` with a pause after each answer, as somebody does who wants little.
+/// One connection that asks for `window` with a pause after each answer, like a client that asks for little.
 pub async fn steady(base: &str, window: Duration, pause: Duration, plan: &Plan, seed: u64) -> Outcome {
     let address = base.trim_start_matches("http://");
     let (start, sent) = (Instant::now(), Cell::new(0));
@@ -131,8 +131,8 @@ pub async fn steady(base: &str, window: Duration, pause: Duration, plan: &Plan, 
     outcome(1, latencies, start.elapsed().as_secs_f64())
 }
 
-/// Sends each request once, so many per second whether or not the ones before were answered; time is taken from when a
-/// request is due, so a server that falls behind is seen.
+/// Sends each request once, at a fixed rate, whether or not the earlier ones were answered. Times count from when a
+/// request is due, which shows a server that falls behind.
 pub async fn paced(base: &str, connections: usize, rate: f64, plan: &Plan) -> Outcome {
     let address = base.trim_start_matches("http://");
     let (start, next) = (tokio::time::Instant::now(), Cell::new(0));

@@ -1,4 +1,4 @@
-//! Which machine this is, and which core does what.
+//! Describes the machine, and assigns cores to server and generator.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -6,18 +6,17 @@ use std::process::{Command, Stdio};
 /// Cores of server and generator.
 #[derive(Debug, Clone)]
 pub struct Cores {
-    /// The list that a server gets from `taskset`; `None` where everything may use every core anyhow.
+    /// The list of cores that a server gets from `taskset`; `None` if everything may use every core.
     server: Option<String>,
 }
 
 impl Cores {
-    /// A command of a server, on its core.
+    /// A command that runs a server on its core.
     pub fn server(&self, program: &Path) -> Command {
         crate::bare::pinned(self.server.as_deref(), program)
     }
 
-    /// What `body` measures of servers that it starts while they and this process may use every core; `None` where they
-    /// always may.
+    /// Runs `body` while the servers that it starts and this process may use every core; `None` if they always may.
     pub fn shared<T>(&self, body: impl FnOnce(&Cores) -> T) -> Option<T> {
         self.server.as_ref()?;
         assert!(move_generator(&every_core()), "taskset moves this process");
@@ -29,20 +28,20 @@ impl Cores {
 
 const GENERATOR: &str = "1";
 
-/// Keeps this process off the server's core, where that can be done.
+/// Keeps this process off the server's core, if that is possible.
 pub fn pin_generator() -> Cores {
     let enough = std::thread::available_parallelism().is_ok_and(|cores| cores.get() >= 2);
     Cores { server: (enough && move_generator(GENERATOR)).then(|| "0".to_owned()) }
 }
 
-/// Lets all threads of this process use those cores; whether that was done.
+/// Lets all threads of this process use those cores; true if that worked.
 fn move_generator(cores: &str) -> bool {
     let mut command = Command::new("taskset");
     command.args(["-acp", cores, &std::process::id().to_string()]).stdout(Stdio::null()).stderr(Stdio::null());
     command.status().is_ok_and(|status| status.success())
 }
 
-/// A program that may use every core again, for work that is not served.
+/// A command for a program that may use every core, for work that is not measured.
 pub fn unpinned(program: &Path) -> Command {
     crate::bare::pinned(has_taskset().then(every_core).as_deref(), program)
 }
@@ -51,7 +50,7 @@ fn has_taskset() -> bool {
     Command::new("taskset").arg("-V").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|s| s.success())
 }
 
-/// Cores of the machine, not only those that this process is pinned to.
+/// Number of cores of the machine, including those to which this process is not pinned.
 fn available_cores() -> usize {
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     text.lines().filter(|line| line.starts_with("processor")).count().max(1)
@@ -61,7 +60,7 @@ fn every_core() -> String {
     format!("0-{}", available_cores().saturating_sub(1))
 }
 
-/// Lines that describe the machine, where everything may use every core.
+/// Lines that describe the machine when everything may use every core.
 pub fn describe_shared() -> Vec<String> {
     let mut lines = describe(&Cores { server: None });
     lines.pop();
@@ -111,18 +110,18 @@ pub fn resident_memory(process: u32) -> Option<u64> {
 /// CPU seconds that all threads of a process have used so far; Linux only.
 pub fn cpu_seconds(process: u32) -> Option<f64> {
     let text = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The name stands in brackets and may hold anything; user and system time are 12 and 13 fields after it (proc(5)), in
-    // hundredths of a second on every platform that has them.
+    // The name is in brackets and may contain anything. User and system time are 12 and 13 fields after it (proc(5)),
+    // in hundredths of a second on every platform that has them.
     let mut fields = text.rsplit_once(')')?.1.split_whitespace().skip(11);
     let mut ticks = || fields.next()?.parse::<f64>().ok();
     Some((ticks()? + ticks()?) / 100.0)
 }
 
-/// How large a file is.
+/// The size of a file.
 #[derive(Debug, Clone, Copy)]
 pub struct FileSize {
     pub length: u64,
-    /// What it takes on the disk; its length where that is not known.
+    /// Space on the disk; the length if it is not known.
     pub on_disk: u64,
 }
 

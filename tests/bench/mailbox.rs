@@ -1,9 +1,8 @@
-//! `cargo xtask bench --mailbox`: what a page of a full mailbox costs (decision mailbox-pages).
+//! `cargo xtask bench --mailbox`: measures a page of a full mailbox (decision mailbox-pages).
 //!
-//! One mailbox gets 100,000 messages from seven agents in eleven threads, 99 of 100 are marked read, and the first, the
-//! middle and the last page of every indexed filter are asked for in turn on one connection, page after page, so that
-//! other work on the machine falls on all alike. How many rows a page reads is tested without a clock in
-//! `agent::mailbox`.
+//! One mailbox gets 100,000 messages from seven agents in eleven threads, and 99 of 100 are marked read. Then the
+//! first, the middle and the last page of every indexed filter are requested in turn on one connection, so that other
+//! work on the machine affects all of them alike. A test in `agent::mailbox` counts how many rows a page reads.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -18,16 +17,16 @@ use crate::machine;
 
 pub const MESSAGES: usize = 100_000;
 pub const HEADING: &str = "\n## Mailbox\n";
-/// Every so many messages one is unread.
+/// One of so many messages stays unread.
 const UNREAD: usize = 100;
 const SENDERS: usize = 7;
 const THREADS: usize = 11;
 /// Requests at a time while the mailbox is filled.
 const WRITERS: usize = 28;
 const PAGE: usize = 50;
-/// How often each page is asked for.
+/// How often each page is requested.
 const SAMPLES: usize = 201;
-/// The medians of a filter's pages differ by less than this factor.
+/// The medians of a filter's pages must differ by less than this factor.
 const BAR: f64 = 2.0;
 
 /// A filter and the medians of its first, middle and last page.
@@ -81,7 +80,7 @@ fn fill(client: &Client, reader: &Agent, senders: &[Agent], number: usize) -> Ve
     all
 }
 
-/// The median of each of these pages, asked for in turn.
+/// The median of each of these pages, requested in turn.
 fn medians(reader: &Agent, paths: &[String; 3]) -> [Duration; 3] {
     let mut samples: [Vec<Duration>; 3] = Default::default();
     for _ in 0..SAMPLES {

@@ -1,12 +1,35 @@
-//! `cargo xtask bench`: how fast, beside yardsticks measured in the same minutes (decision fair-benches).
+//! `cargo xtask bench`: measures speed beside baselines that are measured in the same minutes (decision fair-benches).
 //!
-//! Every round measures, one after the other on the same disk and the same cores: the raw fdatasync rate, a bare axum
-//! JSON handler, a cached lookup, detection from stored aggregates, durable sends at 1, 16 and 64 connections, and the
-//! fdatasync rate again. Three rounds; ratios are taken within a round and the worst round counts. Then imports with
-//! their peak memory, and the Worker's start and size. Server and generator are pinned to different cores where
-//! `taskset` is there. `--large`, `--incidents`, `--agents`, `--mailbox`, `--alerts`, `--overload`, `--races`,
-//! `--probes`, `--forecasts`, `--fair`, `--ledger`, `--ledger-grown` and `--ledger-edge` measure other things. The
-//! result is `tests/bench/RESULTS.md`; `--quick` measures shortly and writes nothing.
+//! Every round measures the following, one after the other on the same disk and the same cores: the raw fdatasync rate,
+//! a bare axum JSON handler, a cached lookup, detection from stored aggregates, durable sends at 1, 16 and 64
+//! connections, and the fdatasync rate again. There are three rounds; ratios are taken within a round, and the worst
+//! round counts. Imports with their peak memory, and start and size of the Worker follow. Server and generator are
+//! pinned to different cores if `taskset` is installed. `--large`, `--incidents`, `--agents`, `--mailbox`, `--alerts`,
+//! `--overload`, `--races`, `--probes`, `--forecasts`, `--fair`, `--ledger`, `--ledger-grown` and `--ledger-edge`
+//! measure other things. The result is `tests/bench/RESULTS.md`; `--quick` makes a short run and writes nothing.
+//!
+//! | Module | What |
+//! |---|---|
+//! | `agents` | listening agents, and messages between them |
+//! | `alerts` | alerts to 10,000 subscriptions |
+//! | `asked` | every question of a list on 32 connections |
+//! | `bare` | the baselines: bare axum servers |
+//! | `disk` | the fdatasync rate of the disk |
+//! | `edge` | start time and size of the Worker |
+//! | `fair` | cheap requests beside costly ones |
+//! | `forecasts` | the daily forecast, and learning |
+//! | `imports` | rows per second and memory of imports |
+//! | `incidents` | readers of 20,000 incidents |
+//! | `large` | a deployment of five million rows |
+//! | `ledger` | the credit ledger |
+//! | `load` | the HTTP load generator |
+//! | `machine` | the machine and its cores |
+//! | `mailbox` | pages of a full mailbox |
+//! | `overload` | memory during floods |
+//! | `probes` | submissions of the probe network |
+//! | `races` | attackers of an identity |
+//! | `report` | the table of results |
+//! | `service` | the native server for measurements |
 
 mod agents;
 mod alerts;
@@ -40,7 +63,7 @@ const ROUNDS: usize = 3;
 /// One round of the interleaved part.
 #[derive(Debug, Clone)]
 pub struct Round {
-    /// Appends of 512 B with fdatasync, per second: before and after the round.
+    /// Appends of 512 B with fdatasync, per second, before and after the round.
     pub fsync: [disk::Probe; 2],
     pub bare: load::Outcome,
     pub lookup: load::Outcome,
@@ -63,7 +86,7 @@ fn main() {
     if args.iter().any(|arg| arg == "--incidents") {
         return measure_incidents(&args);
     }
-    // Before `--agents`, which is one of its numbers.
+    // This comes before `--agents`, which also sets a number of this bench.
     if args.iter().any(|arg| arg == "--ledger") {
         return measure_ledger(&args);
     }
@@ -99,7 +122,7 @@ fn main() {
     }
     let quick = args.iter().any(|arg| arg == "--quick");
     let window = Duration::from_millis(if quick { 300 } else { 2_000 });
-    // Before the generator is pinned: a start may use every core, as it does for anybody.
+    // Before the generator is pinned, because a start may use every core, as in normal use.
     let edge = edge::run();
     let cores = machine::pin_generator();
     let folder = tempfile::TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
@@ -115,7 +138,7 @@ fn main() {
     }
 }
 
-/// What the other benches write their results under.
+/// The headings of the other benches' results.
 const HEADINGS: [&str; 14] = [
     agents::HEADING,
     alerts::HEADING,
@@ -132,10 +155,10 @@ const HEADINGS: [&str; 14] = [
     ledger::GROWN_HEADING,
     ledger::EDGE_HEADING,
 ];
-/// Written by hand, from what the test in `native-server/tests/directory.rs` prints.
+/// This part is written by hand, from the output of the test in `native-server/tests/directory.rs`.
 const DIRECTORY: &str = "\n## Directory\n";
 
-/// The part of the results under a heading, up to the next bench's.
+/// The part of the results under a heading, up to the next heading.
 fn part<'a>(results: &'a str, heading: &str) -> &'a str {
     let Some(at) = results.find(heading) else { return "" };
     let next = HEADINGS.iter().filter_map(|other| results.find(other));
@@ -143,7 +166,7 @@ fn part<'a>(results: &'a str, heading: &str) -> &'a str {
     &results[at..end]
 }
 
-/// Puts a part in the place of the earlier one.
+/// Replaces the earlier part under this heading.
 fn write_part(heading: &str, text: &str) {
     let before = std::fs::read_to_string(RESULTS).unwrap_or_default();
     let first = HEADINGS.iter().filter_map(|other| before.find(other)).min().unwrap_or(before.len());
@@ -315,7 +338,7 @@ fn measure_large(args: &[String]) {
     }
 }
 
-/// What follows an option.
+/// The value after an option.
 fn given<'a>(args: &'a [String], option: &str) -> Option<&'a String> {
     args.iter().position(|arg| arg == option).and_then(|at| args.get(at + 1))
 }
@@ -332,7 +355,7 @@ fn interleaved(folder: &std::path::Path, cores: &machine::Cores, window: Duratio
     let (lookup, not_modified, detect) = (service.lookup(), service.not_modified(), service.detect());
     let busy = service.busy();
     let hello = load::Plan::get(&bare.base, "/", &[]);
-    // Once without counting: caches fill, connections and files exist.
+    // A first run that is not counted: caches fill, and connections and files are opened.
     for plan in [&lookup, &detect] {
         measure(&service.base, 16, plan);
     }

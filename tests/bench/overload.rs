@@ -1,4 +1,4 @@
-//! Memory of a server that is flooded, and what others wait meanwhile.
+//! Measures the memory of a server during floods, and the waits of other clients.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -14,19 +14,19 @@ use crate::machine;
 
 pub const HEADING: &str = "\n## Overload\n";
 
-/// The memory that the server is held to.
+/// Memory limit of the server.
 const MEMORY: u64 = 512 << 20;
-/// How long others ask beside each load.
+/// How long the other clients ask during each load.
 pub const WINDOW: Duration = Duration::from_secs(20);
-/// Time in which memory comes back.
+/// Time in which the memory must be released.
 const AFTER: Duration = Duration::from_secs(60);
 
-/// What one load did.
+/// The results of one load.
 #[derive(Debug)]
 pub struct Row {
     flood: Option<Flood>,
     open: usize,
-    /// Resident bytes before, during, and the lowest within a minute after.
+    /// Resident bytes: before, during, and the lowest within a minute after.
     resident: [u64; 3],
     answers: usize,
     failures: usize,
@@ -105,8 +105,9 @@ pub fn render(measured: &Measured, machine: &[String]) -> String {
     writeln!(out, "- the server is held to 512 MiB by {}; it had {} MB at most", measured.held_by, mb(measured.most))
         .unwrap();
     out.push_str(
-        "- others ask `/health` on a new connection and send a message of 8 KB on a kept one, every 20 ms; `after` is the least \
-         within a minute\n- all come from one trusted address, so that only the budgets of all hold them\n\n\
+        "- other clients ask `/health` on a new connection and send a message of 8 KB on a kept one, every 20 ms; `after` \
+         is the lowest value within a minute\n- all clients come from one trusted address, so that only the shared \
+         budgets limit them\n\n\
          | Load | came | before, MB | during | after | answers to others | failed | p50, ms | p99, ms |\n\
          |---|---|---|---|---|---|---|---|---|\n",
     );

@@ -1,7 +1,8 @@
-//! `cargo xtask bench --probes`: what submissions of the probe network cost, and the pages made of them.
+//! `cargo xtask bench --probes`: measures submissions of the probe network, and the pages made from them.
 //!
-//! Nodes on many networks in eight countries submit 20 rows each at 16 connections, as fast as the server takes them; every
-//! submission is signed, and answered once it is on disk. Then every page of the network is asked for on one connection.
+//! Nodes on many networks in eight countries submit 20 rows each over 16 connections, as fast as the server accepts
+//! them. Every submission is signed, and answered once it is on disk. Then every page of the network is requested on
+//! one connection.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -23,9 +24,9 @@ pub const NODES: usize = 400;
 pub const HEADING: &str = "\n## Probes\n";
 const COUNTRIES: [&str; 8] = ["KE", "SE", "BR", "IN", "TR", "DE", "NG", "ID"];
 const SITES: usize = 60;
-/// Rows of a submission: those of a cycle of a probe.
+/// Rows of a submission, as in one cycle of a probe.
 const ROWS: usize = 20;
-/// Submissions of each node.
+/// Submissions per node.
 const CYCLES: usize = 10;
 const WRITERS: usize = 16;
 const SAMPLES: usize = 101;
@@ -38,7 +39,7 @@ const PAGES: [&str; 6] = [
     "/v1/probe/domain/site-1.example/history",
 ];
 
-/// What a run measured.
+/// The results of a run.
 #[derive(Debug)]
 pub struct Measured {
     nodes: usize,
@@ -115,7 +116,7 @@ pub fn run(folder: &Path, number: usize, cores: &machine::Cores) -> Measured {
     let submissions = submit(&client, &nodes);
     let seconds = begun.elapsed().as_secs_f64();
     eprintln!("{} submissions in {seconds:.1} s", submissions.len());
-    // What follows from them ends, and the shards tell the board.
+    // Waits until the work that follows is done and the shards have reported to the board.
     std::thread::sleep(Duration::from_secs(75));
     let ask = |path: &'static str| {
         let one = |_| {

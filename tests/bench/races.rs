@@ -1,4 +1,5 @@
-//! `cargo xtask bench --races`: an owner and attackers who want one DID at the same moment, many times, on both runtimes.
+//! `cargo xtask bench --races`: runs races between an owner and attackers who want one DID, many times, on both
+//! runtimes.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -11,10 +12,10 @@ pub const HEADING: &str = "\n## Races\n";
 
 /// Races on each runtime.
 pub const RACES: usize = 200;
-/// Attackers in each.
+/// Attackers in each race.
 const ATTACKERS: usize = 4;
 
-/// All races of a runtime together.
+/// The sums of all races of a runtime.
 #[derive(Debug)]
 pub struct Measured {
     runtime: &'static str,
@@ -55,7 +56,7 @@ pub fn render(measured: &[Measured], races: usize, machine: &[String]) -> String
     out
 }
 
-/// Whether every race went as it must.
+/// True if no race was lost, and nothing of the attackers was left or still opened something.
 pub fn holds(measured: &[Measured]) -> bool {
     measured.iter().all(|Measured { sum, .. }| (sum.lost, sum.left, sum.open) == (0, 0, 0))
 }

@@ -1,4 +1,4 @@
-//! The table that a run leaves behind.
+//! The table of results of a run.
 
 use std::fmt::Write;
 
@@ -7,10 +7,10 @@ use crate::edge::Edge;
 use crate::imports::Imports;
 use crate::load::Outcome;
 
-/// The rate of the disk that the durable target was set for (decision fair-benches).
+/// The fdatasync rate for which the durable target was set (decision fair-benches).
 const REFERENCE_FSYNC: f64 = 7_000.0;
 
-/// One target with the worst and the best round.
+/// One target with its worst and best round.
 struct Line {
     what: &'static str,
     target: String,
@@ -54,8 +54,8 @@ fn lines(rounds: &[Round]) -> Vec<Line> {
 /// The whole report.
 pub fn render(machine: &[String], rounds: &[Round], imports: &Imports, edge: &Result<Edge, String>) -> String {
     let mut out = String::from(
-        "# Measurements\n\nWritten by `cargo xtask bench`; do not edit. Rates move with the machine, so every target is \
-         a ratio of two rates\nof the same round, and the worst round counts.\n\n## Machine\n\n",
+        "# Measurements\n\nWritten by `cargo xtask bench`; do not edit. Rates depend on the machine, so every target is \
+         a ratio of two\nrates of the same round, and the worst round counts.\n\n## Machine\n\n",
     );
     machine.iter().for_each(|line| writeln!(out, "- {line}").unwrap());
     out.push_str("\n## Targets\n\n| What | Target | Worst round | All rounds | Met |\n|---|---|---|---|---|\n");
@@ -137,7 +137,7 @@ fn raw(out: &mut String, rounds: &[Round]) {
         ("`POST /v1/agent/send/encrypted`, 1 KiB", |round| Some(round.send[2])),
     ];
     for (name, pick) in series {
-        // Without the real data there is no such row.
+        // Without the real data this row is missing.
         let outcomes: Vec<Outcome> = rounds.iter().filter_map(pick).collect();
         let Some(first) = outcomes.first() else { continue };
         let cell = |outcome: &Outcome| format!("{:.0} ({} / {})", outcome.rate, outcome.p50, outcome.p99);
@@ -157,19 +157,19 @@ fn import_table(out: &mut String, imports: &Imports) {
         row(out, &[&import.name, &lines, &seconds, &rate, &peak]);
     }
     if imports.real.is_empty() {
-        out.push_str("\nThe real data was not there.\n");
+        out.push_str("\nThe real data was not available.\n");
     }
 }
 
 const NOTES: &str = "
 ## How
 
-- Closed loop over HTTP/1.1 keep-alive: each connection sends its next request when the last answer is whole.
+- Closed loop over HTTP/1.1 keep-alive: each connection sends its next request when the last answer is complete.
 - The server answers a send after the commit that holds it is on disk (fdatasync). Every sender authenticates with its
   agent key; nonce and signature differ from message to message, so nothing is answered as a repeat.
 - Detection asks for 1,000 (country, site) pairs in turn, over 50,000 stored sessions, with a key of tier `bench`.
   The server keeps answers for the hour they are about, so most of them are computed once.
-- Imports run `heliograph import` on a new data file each, start of the process included; memory is the process's peak
-  resident size.
+- Each import runs `heliograph import` on a new data file, and the start of the process is included. Memory is the
+  peak resident size of the process.
 - The access log is off and budgets are generous, so that no limiter is measured.
 ";

@@ -1,4 +1,4 @@
-//! The native server as it is measured: generous budgets, no access log, data and agents in place.
+//! The native server for measurements: generous budgets, no access log, with data and agents.
 
 use std::path::Path;
 use std::process::Command;
@@ -17,16 +17,16 @@ use crate::load::Plan;
 use crate::machine::Cores;
 
 const LOOKUP: &str = "/data/censorship-index.json";
-/// Connections of the largest send run, each an agent of its own.
+/// Connections of the largest send run; each has its own agent.
 const AGENTS: usize = 64;
 /// Bytes of ciphertext in a durable send (decision fair-benches).
 const CIPHERTEXT: usize = 1_024;
 /// Measurements of the busiest series.
 const BUSY: &str = "ooni/observations_KE_2023_telegram.csv.gz";
-/// Rows that detection answers from.
+/// Rows of the data for detection.
 const ROWS: usize = 50_000;
 
-/// The tag of the looked-up document once nothing publishes it anew: the import's summaries follow by timers, and a
+/// The tag of the looked-up document, once it no longer changes: the import's summaries follow by timers, and a
 /// document is published at most every 10 s.
 fn settled(client: &Client) -> String {
     let tag = || client.get(LOOKUP).header("etag").unwrap().to_owned();
@@ -45,9 +45,9 @@ pub struct Service {
     pub base: String,
     tag: String,
     api_key: String,
-    /// DID and key.
+    /// DID and key of each agent.
     agents: Vec<(String, String)>,
-    /// Whether the busiest real series is there.
+    /// True if the busiest real series was imported.
     busy: bool,
     /// Countries and sites of the data.
     cells: Vec<(String, String)>,
@@ -104,7 +104,7 @@ impl Service {
     }
 }
 
-/// DID and key of so many new agents.
+/// DID and key of `number` new agents.
 pub fn agents(client: &Client, number: usize) -> Vec<(String, String)> {
     (0..number).map(|_| register(client)).collect()
 }
@@ -113,7 +113,7 @@ pub fn agents(client: &Client, number: usize) -> Vec<(String, String)> {
 pub fn sends(base: &str, agents: &[(String, String)]) -> Plan {
     let ciphertext = STANDARD.encode([0xa5; CIPHERTEXT]);
     let all = agents.iter().zip(agents.iter().cycle().skip(1)).map(|((_, key), (to, _))| {
-        // 24 bytes are 32 digits; 64 bytes are 86 digits and padding, the last of them with two meaningful bits.
+        // 24 bytes are 32 digits. 64 bytes are 86 digits and padding; the last digit has two meaningful bits.
         let (nonce, signature) = ("~".repeat(32), format!("{}A==", "~".repeat(85)));
         let body = json!({ "to": to, "ciphertext": ciphertext, "nonce": nonce, "signature": signature });
         (key.clone(), body.to_string())
@@ -121,7 +121,7 @@ pub fn sends(base: &str, agents: &[(String, String)]) -> Plan {
     Plan::own_posts(base, "/v1/agent/send/encrypted", all)
 }
 
-/// The server on this data file.
+/// The command that runs the server on this data file.
 pub fn command(data: &Path, cores: &Cores) -> Command {
     let mut command = cores.server(&built("heliograph"));
     command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(data);
@@ -148,7 +148,7 @@ fn text(value: &Value) -> String {
     value.as_str().unwrap().to_owned()
 }
 
-/// The time of the data's last row.
+/// The time of the last row of the data.
 pub fn now() -> Timestamp {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
     Timestamp::from_seconds(i64::try_from(since.as_secs()).unwrap())

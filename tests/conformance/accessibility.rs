@@ -1,4 +1,4 @@
-//! Accessibility.
+//! Accessibility checks of sites and platforms.
 
 use heliograph_core::engine::time::Timestamp;
 use heliograph_tests::client::Client;
@@ -40,7 +40,7 @@ fn site(client: &Client, as_of: &str) -> Value {
     check(client, &format!("domain={SITE}&country={COUNTRY}&as_of={as_of}"))
 }
 
-/// Checks names and types; a missing `accessibilityScore` prints NaN in a client.
+/// Checks names and types of members; a client prints NaN when `accessibilityScore` is missing.
 fn check_shape(body: &Value) {
     for name in ["domain", "country", "countryName", "status", "checkedAt"] {
         assert!(body[name].as_str().is_some_and(|text| !text.is_empty()), "{name}: {body}");
@@ -116,7 +116,7 @@ fn what_is_not_two_letters_is_400(suite: &Suite) {
 }
 
 fn the_domain_is_echoed_as_asked_and_the_country_as_a_code(suite: &Suite) {
-    // Agents compare the echo with what they sent.
+    // Agents compare the echoed domain with what they sent.
     let client = suite.client();
     for domain in ["https://WWW.Nobody.example/path", "NOBODY.example.", "nobody.example"] {
         let body = check(&client, &format!("domain={}&country=se", domain.replace(':', "%3A").replace('/', "%2F")));
@@ -151,7 +151,7 @@ fn as_of_works_on_checks_batches_and_summaries(suite: &Suite) {
     assert_eq!(batch["results"][0]["status"], "accessible", "{batch}");
     let summary = client.get(&format!("/v1/accessibility/country/{COUNTRY}/summary?as_of={INSIDE}")).expect(200);
     assert_eq!(echoed(&summary), as_of);
-    // At the server's clock the same data is years old.
+    // At the server's present time the same data is years old.
     assert_eq!(check(&client, &format!("domain={SITE}&country={COUNTRY}"))["status"], "unknown");
     for bad in ["x", "2024-99-01"] {
         let path = format!("/v1/accessibility/check?domain={SITE}&country={COUNTRY}&as_of={bad}");

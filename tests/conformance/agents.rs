@@ -78,7 +78,7 @@ fn an_identity_is_found_by_its_encoded_did(suite: &Suite) {
     let encoded = client.get(&format!("/v1/agent/identity/{}", encode(&agent.did))).expect(200);
     assert!(encode(&agent.did).contains("%3A"));
     assert_eq!(plain, encoded);
-    // An empty query, and parameters nobody knows.
+    // An empty query, and unknown parameters.
     assert_eq!(client.get(&format!("{}?", identity_path(&agent))).expect(200), plain);
     assert_eq!(client.get(&format!("{}?x=%20&&=", identity_path(&agent))).expect(200), plain);
 }
@@ -202,7 +202,7 @@ fn a_rename_takes_the_new_name_and_frees_the_old_one(suite: &Suite) {
     agent.client.patch("/v1/agent/profile", &json!({ "name": new })).expect(200);
     client.post("/v1/agent/register", &json!({ "name": new.to_lowercase() })).expect_error(409, "CONFLICT");
     Agent::register(&client, &json!({ "name": old }));
-    // The own name in another case, and once more the same.
+    // The agent's own name in upper case, and then the same again.
     for again in [new.to_uppercase(), new.to_uppercase()] {
         agent.client.patch("/v1/agent/profile", &json!({ "name": again })).expect(200);
         assert_eq!(profile(&agent)["name"], json!(again));
@@ -279,7 +279,7 @@ fn server_keys_never_leave_the_service(suite: &Suite) {
         client.get(&identity_path(&agent)).json(),
     ];
     for answer in shown {
-        // Names only: a public key may spell any of these by chance.
+        // Only names are searched: a public key may contain any of these words by chance.
         for name in answer.as_object().unwrap().keys() {
             for word in ["private", "secret", "sealed", "seed"] {
                 assert!(!name.to_lowercase().contains(word), "{name} in {answer}");

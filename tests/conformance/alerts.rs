@@ -40,7 +40,7 @@ fn listed(key: &Client) -> Vec<Value> {
     all
 }
 
-/// A deployment that may reach loopback, a key, and a receiver.
+/// A deployment that may reach loopback, an API key, and a receiver.
 fn scene(suite: &Suite, answer: impl Fn(&str) -> String + Send + Sync + 'static) -> (Target, Client, Source) {
     let target = suite.fresh(LOOPBACK);
     let key = research(&target.client());
@@ -80,7 +80,7 @@ fn a_subscription_is_made_listed_changed_and_deleted(suite: &Suite) {
     assert_eq!(listed(&key), Vec::<Value>::new());
 }
 
-/// Fact that crashes a client: `webhookSuccessRate` must be a number.
+/// A client crashes unless `webhookSuccessRate` is a number.
 fn stats_are_public_numbers(suite: &Suite) {
     let stats = suite.client().get("/api/alerts/stats").expect(200);
     for name in ["activeSubscriptions", "totalDeliveries24h", "countriesMonitored"] {
@@ -155,7 +155,7 @@ fn a_change_and_the_end_are_told_and_a_disabled_subscription_hears_nothing(suite
     assert!(got.iter().all(|got| got.head.starts_with("POST /on ")));
 }
 
-/// One slow or dead receiver never delays another, also where all are of one key, and a platform opens six
+/// One slow or dead receiver must not delay another, even if all have one API key; the platform opens only six
 /// connections for an object.
 fn receivers_that_never_answer_delay_no_other_of_the_same_key(suite: &Suite) {
     let silent = Source::start(|_| {
@@ -180,7 +180,7 @@ fn receivers_that_never_answer_delay_no_other_of_the_same_key(suite: &Suite) {
         happen(&client, "KE", domain, "high");
         heard(&target, &good, number + 1);
         assert!(began.elapsed() < Duration::from_secs(6), "incident {number}: {:?}", began.elapsed());
-        // The second incident comes while all eight hang, the third when they have been given up and hang anew.
+        // The second incident comes while all eight requests hang, the third when they were given up and hang again.
         asked(if number == 0 { 8 } else { 16 });
     }
 }
@@ -191,13 +191,13 @@ fn a_test_is_sent_at_once_and_says_what_came_of_it(suite: &Suite) {
     });
     key.post("/api/alerts/webhook-test", &json!({})).expect_error(400, "BAD_REQUEST");
     let made = subscribe(&key, &json!({ "webhook_url": format!("{}/good", source.base) }));
-    // Others may wait for the answer of the receiver, which tests in memory make themselves.
+    // Clients may wait for the receiver's answer; in memory the tests make the requests themselves.
     let test = |body: Value| key.post("/api/alerts/webhook-test", &body).expect(200);
     let good = test(json!({ "subscription_id": made["id"] }));
     assert_eq!((&good["delivered"], &good["status_code"]), (&json!(true), &json!(200)), "{good}");
     assert_eq!((&good["event"], good["latency_ms"].is_u64()), (&json!("incident.test"), true));
     let other = json!({ "webhook_url": format!("{}/bad", source.base) });
-    // An address that the key has no subscription for is asked nothing, whoever's it is.
+    // No request goes to an address for which this key has no subscription, even if another key has one.
     key.post("/api/alerts/webhook-test", &other).expect_error(400, "BAD_REQUEST");
     subscribe(&key, &other);
     let bad = test(other);

@@ -1,5 +1,5 @@
-//! Open data over all countries: measurement group, dumps, and what all tables share. Platforms, networks, topics and
-//! tools are in `services`.
+//! Open data over all countries: measurement group, dumps, and rules that hold for all tables. `services` tests
+//! platforms, networks, topics and tools.
 
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ cases![
 ];
 
 const COUNTRIES: [&str; 3] = ["NO", "FI", "SE"];
-/// Five networks of each country, from the numbers kept for documentation.
+/// First of five networks in each country, with AS numbers reserved for documentation.
 pub const FIRST: [u32; 3] = [64_496, 64_501, 64_506];
 const SITES: [(&str, &str); 6] = [
     ("first-news.example", "NEWS"),
@@ -45,7 +45,7 @@ const SITES: [(&str, &str); 6] = [
     ("bets.example", "GMB"),
     ("paintings.example", "CULTR"),
 ];
-/// Sites with the number of networks that reset them in each country.
+/// For each site, the number of networks that reset it in each country.
 const RESET: [[usize; 6]; 3] = [[3, 3, 0, 3, 3, 0], [3, 3, 0, 0, 3, 0], [0, 0, 0, 0, 2, 0]];
 /// Measurements of a site in a country: five networks, four days, four times a day.
 const PER_SITE: u64 = 80;
@@ -76,7 +76,7 @@ fn with_three_countries(client: &Client) {
     assert_eq!(counts.accepted, PER_SITE * 18, "{counts:?}");
 }
 
-/// A deployment that knows three countries, and an answer about the time of their data.
+/// An answer about the time of the data, from a deployment with three countries.
 pub fn past(suite: &Suite, path: &str) -> Value {
     prepared(suite).get(&at(path)).expect(200)
 }
@@ -171,7 +171,7 @@ fn the_summary_counts_what_is_there(suite: &Suite) {
     assert_eq!(body["top_categories"][0]["category"], "NEWS", "{body}");
     assert_eq!(body["top_categories"][0]["domains"], 4, "{body}");
     assert_eq!(body["sources"][0]["source"], "ooni", "{body}");
-    // Decision licence-and-removal: the strictest licence of what is in it.
+    // Decision licence-and-removal: the licence is the strictest of the data in it.
     assert!(body["license"].as_str().unwrap().contains("NC"), "{body}");
 }
 
@@ -186,7 +186,7 @@ fn the_intent_profile_has_shares_of_nationally_blocked_domains(suite: &Suite) {
     assert_eq!(norway["focus"]["circumvention_tooling"], 0.25, "{body}");
     assert_eq!(norway["dominant_focus"], "political_speech", "{body}");
     assert_eq!(norway["category_mix"]["NEWS"], 0.5, "{body}");
-    // Two networks are blocked, three would confirm it.
+    // Two networks block it; three would confirm it.
     let sweden = row(countries, "country", "SE");
     assert_eq!((&sweden["n_confirmed_domains"], &sweden["dominant_focus"]), (&0.into(), &Value::Null), "{body}");
     let one = past(suite, "/v1/measurement/intent-profile?country=no");
@@ -226,7 +226,7 @@ fn pairs_of_countries_carry_expected_overlap_and_significance(suite: &Suite) {
             assert!(pair[name].as_f64().is_some_and(|value| value >= 0.0), "{name}: {pair}");
         }
         assert!(pair["q_value"].as_f64() >= pair["p_value"].as_f64(), "{pair}");
-        // Three countries and four domains prove nothing.
+        // Three countries and four domains are too few for significance.
         assert_eq!(pair["significant"], false, "{pair}");
     }
 }
@@ -239,7 +239,7 @@ fn most_blocked_domains_are_ordered_by_countries(suite: &Suite) {
     assert_eq!((&first["domain"], &first["category"]), (&"bets.example".into(), &"GMB".into()), "{body}");
     assert_eq!((&first["n_countries"], &first["n_countries_confirmed"]), (&3.into(), &2.into()), "{body}");
     assert_eq!(first["countries"], serde_json::json!(["FI", "NO", "SE"]), "{body}");
-    // Three, three and two networks with votes of the last 72 hours: four of each day, two days and a half.
+    // Three, three and two networks have votes in the last 72 hours: four a day for two and a half days.
     assert!(first["n_blocked_obs"].as_u64().is_some_and(|n| n >= 8 * 8), "{body}");
     let (confidence, rate) = (first["avg_confidence"].as_f64().unwrap(), first["block_rate"].as_f64().unwrap());
     assert!((rate - (0.6 + 0.6 + 0.4) / 3.0).abs() < 1e-3 && confidence > 0.5, "{body}");
@@ -292,7 +292,7 @@ fn quality_has_its_components_and_the_coverage_of_categories(suite: &Suite) {
             + 20.0 * part("stability")
             + 20.0 * part("source_diversity");
         assert!((sum - score).abs() < 0.06, "{country}");
-        // Every network of the data is of one mind.
+        // Each network of the data always gives the same result.
         assert_eq!(part("stability"), 1.0, "{country}");
         assert_eq!(country["freshness_band"], "live", "{country}");
         assert_eq!(country["band"], if score >= 70.0 { "high" } else { "medium" }, "{country}");
@@ -326,7 +326,7 @@ fn rankings_of_a_past_time_echo_it_and_are_not_cached(suite: &Suite) {
     let before = client.get("/v1/measurement/summary?as_of=2024-03-01T00:00:00Z").expect(200);
     assert_eq!((&before["measurements_30d"], &before["available"]), (&0.into(), &false.into()), "{before}");
     assert_eq!((&before["measurements_total"], &before["sources"]), (&0.into(), &serde_json::json!([])), "{before}");
-    // Half of the data: what came later is in no count, and no source was seen after the time that was asked about.
+    // Half of the data: no count includes later data, and no source was seen after `as_of`.
     let half = client.get("/v1/measurement/summary?as_of=2024-03-10T12:00:00Z").expect(200);
     assert_eq!((&half["measurements_total"], &half["measurements_30d"]), (&720.into(), &720.into()), "{half}");
     assert_eq!(half["sources"][0]["measurements"], 720, "{half}");
@@ -364,8 +364,8 @@ const GROUPS: [&str; 10] = [
     "/data/country/",
     "/data/domain/",
 ];
-/// Routes of these groups that are no table, or whose CSV is a route of its own; the alias of another group; what is
-/// asked of one site and never kept.
+/// Routes of these groups that are no table, or whose CSV is a separate route; the alias of another group; a route
+/// about one site that is never kept.
 const NO_TABLE: [&str; 8] = [
     "/v1/measurement/info",
     "/v1/platform/{platform}/risk/{country}",
@@ -376,10 +376,10 @@ const NO_TABLE: [&str; 8] = [
     "/data/censorship-index.csv",
     "/data/country/{code}",
 ];
-/// Answers 404 without data: looked at where there are some.
+/// This route answers 404 without data, so it is tested where there are data.
 const PROFILE: &str = "/v1/isp/AS64496/profile";
 
-/// Walks the description of the interface, so that a new table without CSV or without validators fails here.
+/// Reads the description of the interface, so that a new table without CSV or without validators fails here.
 fn every_public_answer_has_a_tag_and_every_table_of_the_interface_a_csv(suite: &Suite) {
     let target = suite.fresh(&[("data_per_minute", "100000"), ("accessibility_per_minute", "100000")]);
     let client = target.client();
@@ -434,14 +434,14 @@ fn every_public_answer_has_a_tag_and_every_table_of_the_interface_a_csv(suite: &
         }
     }
     assert!(tables >= 22 && others > tables, "{tables} tables, {others} answers");
-    // A documented block is a row of a table too.
+    // A documented block is also a row of a table.
     let csv = client.get("/data/domain/youtube.com?format=csv");
     assert!(csv.text().contains("\nCN,China,known_list,"), "{}", csv.text());
     let csv = client.get("/v1/accessibility/service/twitter?format=csv");
     assert!(csv.text().lines().count() > 1 && csv.text().contains(",blocked,0"), "{}", csv.text());
 }
 
-/// As many as allowed, and one more.
+/// As many as the limit allows, and then one more.
 fn lists_hold_exactly_as_many_as_the_limit(suite: &Suite) {
     let asns = |n: u32| (1..=n).map(|asn| asn.to_string()).collect::<Vec<_>>().join(",");
     let client = suite.client();
@@ -510,7 +510,7 @@ fn the_methodology_prints_the_numbers_of_the_rankings(suite: &Suite) {
     assert_eq!(body["methodology"]["topics"]["lgbtq"], serde_json::json!(["LGBT"]), "{body}");
 }
 
-/// 25 sites of the basket on five networks in the last days, three of them reset on three networks.
+/// 25 sites of the basket on five networks in the last days; three of the sites are reset on three networks.
 pub fn recent(now: Timestamp) -> String {
     let mut out = HEADER.to_owned();
     let mut number = 0;
@@ -532,7 +532,8 @@ pub fn recent(now: Timestamp) -> String {
     out
 }
 
-/// Asks again until the answer is as wanted; published at most 10 s later, seen on the edge within 30 s.
+/// Asks again until the answer is as wanted. Documents are published at most 10 s later, and are visible on the edge
+/// within 30 s.
 pub fn wait(client: &Client, path: &str, wanted: impl Fn(&Value) -> bool) -> Value {
     for _ in 0..180 {
         let body = client.get(path).expect(200);

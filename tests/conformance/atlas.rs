@@ -25,7 +25,7 @@ cases![
     answers_about_countries_are_cached_by_their_tags,
 ];
 
-/// The country of the data, and one that is measured and blocks nothing.
+/// The country of the data, and a measured country that blocks nothing.
 const COUNTRY: &str = "NO";
 const CLEAN: &str = "FI";
 const FIRST: u32 = 64_500;
@@ -33,8 +33,8 @@ const DAYS: i64 = 90;
 const NETWORKS: u32 = 7;
 const SITES: [&str; 4] = ["first.example", "second.example", "third.example", "moved.example"];
 
-/// Whether a network resets a site so many days ago: three networks the first sites all the time, one more the last
-/// site within the last week, and two more everything on days of a shutdown.
+/// True if a network resets a site `back` days ago. Three networks always reset the first sites, one more network
+/// resets the last site within the last week, and two more reset everything on days of a shutdown.
 fn reset(country: &str, site: usize, network: u32, back: i64) -> bool {
     let shut = back % 2 == 0 && (3..5).contains(&network);
     let blocked = if site < 3 { network < 3 } else { network < 4 && back <= 7 };
@@ -82,7 +82,7 @@ fn prepare(client: &Client) {
         let ready = |path: &str| client.get(path).expect(200)["available"] == json!(true);
         let told =
             |code: &str| ready(&format!("/v1/anomaly/dbscan/{code}")) && ready(&format!("/v1/classifier/score/{code}"));
-        // Each country tells by a timer of its own, and the leaderboard follows by another.
+        // Each country reports by its own timer, and the leaderboard follows by another.
         let leaderboard = client.get("/v1/anomaly/domain-drift/leaderboard").expect(200);
         let ranked: u64 = rows(&leaderboard).iter().filter_map(|row| row["n_measurements"].as_u64()).sum();
         if told(COUNTRY)
@@ -110,7 +110,7 @@ fn filled(suite: &Suite) -> Client {
     suite.prepared("atlas", prepare)
 }
 
-/// What every answer of this family has.
+/// Checks the members of every answer of this family.
 fn check_family(body: &Value) {
     assert!(body["generated_at"].is_string() && body["license"].is_string(), "{body}");
     assert!(body["honest_caveats"].as_array().is_some_and(|caveats| !caveats.is_empty()), "{body}");
@@ -128,7 +128,7 @@ fn rows(body: &Value) -> &Vec<Value> {
     body["results"].as_array().unwrap_or_else(|| panic!("no results: {body}"))
 }
 
-/// Where data are too thin the answer says so with the reason; nothing is invented.
+/// Where the data are too thin, the answer says so with the reason; nothing is invented.
 fn a_first_start_says_everywhere_that_too_little_is_known(suite: &Suite) {
     let client = suite.client();
     for path in [
@@ -143,7 +143,7 @@ fn a_first_start_says_everywhere_that_too_little_is_known(suite: &Suite) {
         let body = client.get(path).expect(200);
         check_family(&body);
         if path.contains("leaderboard") || path.contains("classifier/info") {
-            // The deployment is shared: others may have measured.
+            // The deployment is shared, so other tests may have added measurements.
             continue;
         }
         assert_eq!(body["available"], json!(false), "{path}: {body}");
@@ -201,7 +201,7 @@ fn the_last_day_is_judged_by_twelve_features(suite: &Suite) {
     let yesterday = client.now().plus(-DAY).to_date_text();
     assert_eq!(body["date"].as_str().unwrap(), yesterday, "{body}");
     assert_eq!(body["n_measurements"], json!(28), "{body}");
-    // Yesterday three networks reset three sites, and four the last: 13 of 28.
+    // Yesterday three networks reset three sites, and four networks the last site: 13 of 28.
     assert_eq!((&body["block_rate"], &features["tls_share"]), (&json!(0.4643), &json!(0.4643)), "{body}");
     assert_eq!((&features["networks"], &features["domains"]), (&json!(7.0), &json!(4.0)), "{body}");
     assert!(body["is_anomaly"].is_boolean() && body["eps"].as_f64() > Some(0.0), "{body}");
@@ -220,7 +220,7 @@ fn domains_whose_blocking_changed_most_lead_the_leaderboard(suite: &Suite) {
     assert_eq!((&body["n_domains"], &body["n_total"]), (&json!(4), &json!(4)), "{body}");
     let first = &rows(&body)[0];
     assert_eq!((&first["domain"], &first["rank"]), (&json!("moved.example"), &json!(1)), "{body}");
-    // From 8 of 49 votes to 31, in one of two countries.
+    // From 8 of 49 votes to 31 of 49, in one of two countries.
     assert_eq!(first["drift"], json!(0.4694), "{first}");
     assert_eq!(
         (&first["cluster_this_week"], &first["cluster_last_week"]),
@@ -242,7 +242,7 @@ fn the_classifier_learns_from_reported_events_and_states_figures_of_unseen_days(
     assert!(info["version"].as_str().is_some_and(|version| version.starts_with("measured-days-logistic/")), "{info}");
     assert!(info["trained_at"].is_string() && info["features"].as_array().unwrap().len() == 12, "{info}");
     assert!(info["training_samples"].as_u64() > Some(60) && info["training_positives"].as_u64() >= Some(30), "{info}");
-    // What is held out depends on which countries had told their days when it was learned.
+    // The held-out days depend on which countries had reported their days before the learning.
     assert!(probability(&info["metrics"]["auc"]) > 0.75, "{info}");
     assert!(info["metrics"]["brier_skill"].as_f64() > Some(0.0), "{info}");
     let score = |code: &str| {
@@ -257,7 +257,7 @@ fn the_classifier_learns_from_reported_events_and_states_figures_of_unseen_days(
         assert_eq!(body["top_features"].as_array().unwrap().len(), 5, "{body}");
         probability
     };
-    // Where nothing fails a day looks less like one of a shutdown.
+    // A day without failures looks less like a shutdown.
     assert!(score(CLEAN) < score(COUNTRY));
     let corroborate = client.get("/v1/classifier/corroborate/info").expect(200);
     check_family(&corroborate);
@@ -267,7 +267,7 @@ fn the_classifier_learns_from_reported_events_and_states_figures_of_unseen_days(
     assert!(corroborate["sources"].as_array().is_some_and(|sources| !sources.is_empty()), "{corroborate}");
 }
 
-/// Components are points and sum to the score; the base rate caps at 50.
+/// The components are points that add up to the score; the base rate has at most 50.
 fn components_add_up_to_the_score_exactly(suite: &Suite) {
     let client = filled(suite);
     let list = client.get("/v1/atlas/score-v2").expect(200);
@@ -338,7 +338,7 @@ fn networks_at_risk_say_that_no_graph_network_stands_behind_them(suite: &Suite) 
     assert!(body["method"].as_str().unwrap().starts_with("Not a graph neural network"), "{body}");
     assert_eq!(body["horizon_days"], json!(7), "{body}");
     let listed = rows(&body);
-    // Networks that reset some sites on every second day have a verdict on all of them or not.
+    // Networks that reset some sites on every second day may or may not have a verdict on all of them.
     assert!(body["n_returned"] == json!(listed.len()) && (5..=7).contains(&listed.len()), "{body}");
     for row in listed {
         assert_eq!(row["country"], json!(COUNTRY), "{row}");
@@ -347,7 +347,7 @@ fn networks_at_risk_say_that_no_graph_network_stands_behind_them(suite: &Suite) 
         probability(&row["confidence"]);
         assert!(row["neighbors"].is_array(), "{row}");
     }
-    // Five networks block what the country blocks, now and then at least; two do not.
+    // Five networks block the country's blocked sites, at least now and then; two networks do not.
     let find = |network: u32| listed.iter().find(|row| row["asn"] == json!(FIRST + network));
     let of = |network: u32| find(network).unwrap();
     let exposure = |row: &Value| probability(&row["exposure"]);
@@ -384,7 +384,7 @@ fn shutdown_risk_says_whether_a_country_is_covered(suite: &Suite) {
     assert_eq!(other["starts_5y"], json!(0), "{other}");
 }
 
-/// The methodology tells the constants from the code.
+/// The methodology states the constants of the code.
 fn the_methodology_has_the_numbers_of_the_detectors(suite: &Suite) {
     let body = suite.client().get("/data/methodology").expect(200);
     let methodology = &body["methodology"];

@@ -1,4 +1,4 @@
-//! Measurements in, incidents out, on every runtime (decisions incident-dates, order-of-data and incident-grades; the
+//! From measurements to incidents, on every runtime (decisions incident-dates, order-of-data and incident-grades; the
 //! Kenya proof).
 
 use std::time::{Duration, Instant};
@@ -20,7 +20,8 @@ cases![
 const SITE: &str = "gazette.example";
 const COUNTRY: &str = "DK";
 
-/// Every three hours on three networks; blocked from `first` to `last` (days of March 2024) on two of them.
+/// Measurements every three hours on three networks; on two of them the site is blocked on the `blocked` days of March
+/// 2024.
 fn rows(days: std::ops::RangeInclusive<u32>, blocked: std::ops::RangeInclusive<u32>, second: u32) -> String {
     let mut out = HEADER.to_owned();
     let mut number = 0;
@@ -37,7 +38,7 @@ fn rows(days: std::ops::RangeInclusive<u32>, blocked: std::ops::RangeInclusive<u
     out
 }
 
-/// The incidents of a country, once `enough` says so: a country looks for them shortly after an import.
+/// The incidents of a country, once `enough` is true: a country looks for them shortly after an import.
 fn wait(client: &Client, country: &str, enough: impl Fn(&[Value]) -> bool) -> Vec<Value> {
     let deadline = Instant::now() + Duration::from_secs(60);
     loop {
@@ -61,7 +62,7 @@ fn a_made_up_block_becomes_one_incident_and_late_data_amend_it(suite: &Suite) {
     assert_eq!((&incident["status"], &incident["incidentType"]), (&"resolved".into(), &"censorship".into()));
     assert_eq!(incident["affectedAsns"], serde_json::json!(["AS64500", "AS64501"]), "{incident}");
     assert_eq!(incident["blockingMethods"], serde_json::json!(["tls-reset"]), "{incident}");
-    // Two more days of it, imported later.
+    // Two more days of the block, imported later.
     data::import(&client.admin(), "ooni-observations", "", rows(11..=12, 11..=12, 2).as_bytes());
     let later = wait(&client, COUNTRY, |found| found.iter().any(|one| one["endTime"] == "2024-03-12T21:00:00.000Z"));
     assert_eq!(later.len(), 1, "{later:#?}");
@@ -122,8 +123,8 @@ fn a_report_speaks_up_to_the_last_day_of_its_table_and_no_further(suite: &Suite)
     }
 }
 
-/// The failures have no comparison of their own: those of the 8th and 9th are blocked votes once the days around them
-/// show that the site works on both networks.
+/// The failures have nothing to be compared with. Those of the 8th and 9th become blocked votes once the days around
+/// them show that the site works on both networks.
 fn a_beginning_that_nobody_saw_is_unknown_until_earlier_data_come(suite: &Suite) {
     let target = suite.fresh(&[]);
     let client = target.client();

@@ -1,5 +1,5 @@
-//! Tests of circumvention tools: OpenVPN, Riseup VPN and Tor over Snowflake, from documents to `/v1/vpn-accessibility`
-//! (decision import-counts).
+//! Measurements of circumvention tools: OpenVPN, Riseup VPN and Tor over Snowflake, from documents to
+//! `/v1/vpn-accessibility` (decision import-counts).
 
 use heliograph_tests::client::Client;
 use heliograph_tests::data;
@@ -13,12 +13,12 @@ cases![
     real_documents_of_vpns_are_counted_as_their_tools,
 ];
 
-/// When the documents are of.
+/// The time of the documents.
 const INSIDE: &str = "2024-05-12T23:00:00Z";
 const FAILS_ON: u32 = 64_501;
 const NETWORKS: [u32; 4] = [64_500, FAILS_ON, 64_502, 64_503];
 
-/// A document of a test that works or does not.
+/// A document of a measurement that works or fails.
 fn document(test: &str, asn: u32, time: &str, works: bool) -> Value {
     let timeout = if works { Value::Null } else { json!("generic_timeout_error") };
     let status = if works { "ok" } else { "blocked" };
@@ -45,7 +45,7 @@ fn document(test: &str, asn: u32, time: &str, works: bool) -> Value {
     })
 }
 
-/// Three days of three tests on four networks; one of them lets none of the tools through.
+/// Three days of three tests on four networks; one network blocks all of the tools.
 fn with_tests_of_tools(client: &Client) {
     let mut lines = String::new();
     for test in ["openvpn", "riseupvpn", "torsf"] {
@@ -83,7 +83,7 @@ fn tests_of_vpns_reach_the_list_of_reachability(suite: &Suite) {
     for (at, measurements) in [(0, 48), (1, 48)] {
         let row = &body["by_provider"][at];
         assert_eq!(row["total_probes"], measurements, "{body}");
-        // One of four networks: a quarter of what was tried.
+        // One of four networks: a quarter of the measurements.
         assert_eq!((&row["blocked"], &row["accessible"]), (&json!(12), &json!(36)), "{body}");
         assert_eq!(row["accessibility_rate"], 0.75, "{body}");
         let target = &row["targets"][0];
@@ -119,7 +119,7 @@ fn real_documents_of_vpns_are_counted_as_their_tools(suite: &Suite) {
     let body = target.client().get("/v1/vpn-accessibility?provider=torsf&as_of=2024-01-02T00:00:00Z").expect(200);
     let stats = &body["stats"];
     assert_eq!((&stats["total_probes"], &stats["targets_tested"]), (&json!(4), &json!(1)), "{body}");
-    // One test in each of four countries decides nothing, and no rate says otherwise.
+    // One measurement in each of four countries decides nothing, and no rate claims otherwise.
     assert_eq!((&stats["targets_undecided"], providers(&body).len()), (&json!(1), 0), "{body}");
     assert!(body["reason"].as_str().unwrap().contains("often enough"), "{body}");
 }

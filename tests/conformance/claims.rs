@@ -1,4 +1,4 @@
-//! Claims in words (decision claims-contradicted).
+//! Claims as sentences (decision claims-contradicted).
 
 use heliograph_tests::client::Client;
 use heliograph_tests::data;
@@ -70,7 +70,7 @@ fn check_shape(body: &Value) {
 
 fn a_claim_is_confirmed_contradicted_or_undecided_by_what_was_measured(suite: &Suite) {
     let client = suite.prepared("site", with_blocked_site);
-    // Two of four networks reset it in Finland, one of four in Norway.
+    // Two of four networks reset the site in Finland, one of four in Norway.
     for (claim, country, verdict, contradicted) in [
         (format!("{SITE} was blocked in Finland on 12 March 2024"), "FI", "confirmed", false),
         (format!("Finnish networks censored https://www.{SITE}/ on 2024-03-12."), "FI", "confirmed", false),
@@ -147,7 +147,7 @@ fn a_claim_is_required_and_bounded(suite: &Suite) {
     client.post("/verify-claim", &json!({ "claim": format!("{longest}x") })).expect_error(400, "BAD_REQUEST");
 }
 
-/// Decision answers-about-a-time: old measurements decide nothing about today, and the answer does not deny that they
+/// Decision answers-about-a-time: old measurements decide nothing about today, but the answer does not deny that they
 /// exist.
 fn what_was_measured_long_ago_is_said_to_be(suite: &Suite) {
     let client = suite.prepared("site", with_blocked_site);
@@ -156,7 +156,7 @@ fn what_was_measured_long_ago_is_said_to_be(suite: &Suite) {
     assert!(body["reason"].as_str().unwrap().contains("last measured on"), "{body}");
 }
 
-/// A number and a sentence about two different incidents would explain nothing.
+/// A number about one incident and a sentence about another would explain nothing.
 fn the_reason_tells_of_the_incident_that_decides(suite: &Suite) {
     let target = suite.fresh(&[("publish_interval", "1")]);
     let client = target.client();
@@ -173,10 +173,10 @@ fn the_reason_tells_of_the_incident_that_decides(suite: &Suite) {
     assert!(body["reason"].as_str().unwrap().contains("4 Feb 2021"), "{body}");
 }
 
-/// A claim is as strong as the weakest of the things that it says.
+/// A claim is as strong as its weakest part.
 fn every_country_and_service_of_a_claim_is_checked(suite: &Suite) {
     let client = suite.prepared("site", with_blocked_site);
-    // Two of four networks reset it in Finland, one of four in Norway.
+    // Two of four networks reset the site in Finland, one of four in Norway.
     for (claim, verdict, contradicted, parts) in [
         (format!("{SITE} was blocked in Finland and Norway on 12 March 2024"), "unconfirmed", false, 2),
         (format!("{SITE} was blocked in Norway and Finland on 12 March 2024"), "unconfirmed", false, 2),
@@ -219,7 +219,7 @@ fn what_may_or_will_be_is_no_fact_to_check(suite: &Suite) {
     assert!(verify(&client, "Телеграм заблокирован в Кении")["reason"].as_str().unwrap().contains("English"));
 }
 
-/// An outage is not citable as censorship on its own.
+/// An outage alone is not citable as censorship.
 fn lost_connectivity_is_likely_and_not_proven_to_be_ordered(suite: &Suite) {
     let target = suite.fresh(&[("publish_interval", "1")]);
     let client = target.client();
@@ -279,7 +279,7 @@ fn claims_of_all_times_know_all_incidents(suite: &Suite) {
         let body = verify(&client, claim);
         assert_eq!((&body["verdict"], &body["contradicted"]), (&json!(verdict), &json!(contradicted)), "{body}");
     }
-    // Who asks about today is told of what was.
+    // A question about today also gets the past.
     let reason = verify(&client, "Facebook is blocked in Bolivia")["reason"].to_string();
     assert!(reason.contains("earlier: ") && reason.contains("4 Mar 2021"), "{reason}");
 }
@@ -315,7 +315,7 @@ fn a_nationwide_claim_needs_a_national_incident(suite: &Suite) {
     }
 }
 
-/// Decision incident-dates: the end is the last blocked vote, and it takes clear votes to show.
+/// Decision incident-dates: the end is the last blocked vote, and clear votes after it are needed to show it.
 fn an_end_shows_in_the_days_after_it(suite: &Suite) {
     let client = suite.prepared("spans", with_spans);
     for (claim, verdict) in [
@@ -386,7 +386,7 @@ fn a_network_is_called_by_the_name_that_the_table_gives_it(suite: &Suite) {
         ("it was blocked on Aurora in Norway on 12 March 2024", CLEAN[0], true),
     ] {
         let claim = claim.replace("it", SITE);
-        // Names of a table arrive a moment after its import.
+        // Names of a network table arrive a moment after its import.
         let named = |body: &Value| body["parsed"]["networks"][0]["asn"] == json!(asn);
         let body = client.until(|| Some(verify(&client, &claim)).filter(named));
         assert_eq!(body["contradicted"], contradicted, "{body}");
@@ -400,7 +400,7 @@ fn an_incident_supports_a_claim_about_a_network_that_it_names(suite: &Suite) {
     let mut incident = crate::incidents::site("KE", "telegram", "2021-11-08");
     incident["end"] = json!("2021-11-24");
     incident["asns"] = json!(["AS33771"]);
-    // One network and no source would be suspected.
+    // With one network and no source, the incident would be `suspected`.
     incident["status"] = json!("resolved");
     crate::incidents::create(&client, &incident);
     for (claim, verdict) in [
@@ -416,7 +416,7 @@ fn an_incident_supports_a_claim_about_a_network_that_it_names(suite: &Suite) {
     }
 }
 
-/// Decision answers-about-a-time: what was seen long ago says nothing about now.
+/// Decision answers-about-a-time: observations of long ago say nothing about now.
 fn what_is_over_now_needs_measurements_of_now(suite: &Suite) {
     let client = suite.prepared("spans", with_spans);
     for claim in [
@@ -549,7 +549,7 @@ fn numbers_and_comparisons_of_shutdowns_are_checked_against_the_table(suite: &Su
     }
     table += "2022-03-01,Chad,,Area,Shutdown,Ended,2022-03-02,2022\n";
     data::import(&client.admin(), "shutdowns", "", table.as_bytes());
-    // Countries tell the world of their rows a moment after the import.
+    // Countries report their rows to the world a moment after the import.
     let counted = |body: &Value| body["reason"].as_str().unwrap().contains("Access Now STOP");
     for (claim, contradicted, says) in [
         ("India had 40 internet shutdowns in 2021", false, "40 shutdowns of India"),

@@ -40,7 +40,7 @@ fn check_shape(result: &Value) {
     assert!(method.is_null() || method.is_string(), "{result}");
 }
 
-/// The class of a scenario by its name (decision scenario-truths).
+/// The true class of a scenario, from its name (decision scenario-truths).
 fn truth(name: &str) -> &'static [&'static str] {
     match name {
         "successWithHTTPS"
@@ -135,7 +135,7 @@ fn more_than_50_or_none_is_400(suite: &Suite) {
     client.send("POST", PATH, Some("application/json"), b"{\"measurement\":").expect_error(400, "BAD_REQUEST");
 }
 
-/// Replaces one member, wherever it stands, by something of another type.
+/// Replaces one member, at any depth, by a value of another type.
 fn damage(value: &mut Value, random: &mut Dice) {
     let replacement = match random.index(7) {
         0 => Value::Null,

@@ -1,4 +1,4 @@
-//! What has to be computed has a budget of its own, which nothing that is kept draws on.
+//! Answers that must be computed have their own budget, which kept answers do not use.
 
 use std::time::Duration;
 
@@ -18,18 +18,18 @@ cases![
     without_a_limit_nothing_that_computes_is_refused,
 ];
 
-/// A deployment in which an address may have so many answers computed in a minute.
+/// A deployment that computes three answers a minute for an address.
 const THREE: &[(&str, &str)] = &[("computing_per_minute", "3")];
 
-/// The same, where one comes back only after a minute.
+/// The same with one answer, which is available again only after a minute.
 const ONE: &[(&str, &str)] = &[("computing_per_minute", "1")];
 
-/// A question about the past that nobody asked before.
+/// A question about the past that was not asked before.
 fn then(number: usize) -> String {
     format!("/v1/accessibility/check?domain=site-{number}.example&country=NO&as_of=2024-03-10T00:00:00Z")
 }
 
-/// Has answers computed until that is refused; returns how many were, and the refusal.
+/// Asks for computed answers until one is refused; returns their number and the refusal.
 fn spend(client: &Client) -> (usize, Answer) {
     for number in 0..60 {
         let answer = client.get(&then(number));
@@ -52,7 +52,7 @@ fn what_is_computed_is_limited_per_address_and_says_so(suite: &Suite) {
     assert_eq!((number(&refusal, "x-ratelimit-limit"), number(&refusal, "x-ratelimit-remaining")), (3, 0));
     assert!((1..=20).contains(&number(&refusal, "retry-after")), "a token comes every twenty seconds");
     assert!(number(&refusal, "x-ratelimit-reset") > 0);
-    // Under `POST` and as a batch it is the same question.
+    // With `POST` and in a batch it is the same question.
     let batch = json!({ "domains": ["a.example"], "country": "NO", "as_of": "2024-03-10" });
     assert_eq!(target.client().post("/v1/accessibility/batch", &batch).status, 429);
     let asked = json!({ "country": "NO", "target": "a.example", "as_of": "2024-03-10" });
@@ -62,12 +62,12 @@ fn what_is_computed_is_limited_per_address_and_says_so(suite: &Suite) {
 fn what_is_kept_or_published_draws_on_no_budget_of_what_is_computed(suite: &Suite) {
     let target = suite.fresh(&[("computing_per_minute", "3"), ("publish_interval", "3600")]);
     let client = target.client();
-    // What a deployment begins with may change its documents in the first moments.
+    // The work after a start may change documents in the first moments.
     client.wait(Duration::from_secs(1));
     let page = "/v1/accessibility/service/telegram";
     let mut little = vec!["/health", "/v1/accessibility/check?domain=a.example&country=NO", page];
     if suite.kind != Kind::Edge {
-        // On the edge it may not be published yet, and only its owner knows that it has rendered it.
+        // On the edge the document may not be published yet, and only its owner knows that it was rendered.
         little.push("/data/censorship-index.json");
     }
     little.iter().for_each(|path| assert_eq!(client.get(path).status, 200, "{path}"));
@@ -78,7 +78,7 @@ fn what_is_kept_or_published_draws_on_no_budget_of_what_is_computed(suite: &Suit
     assert_eq!(client.get("/v1/accessibility/service/whatsapp").status, 429, "nobody asked before");
 }
 
-/// On the edge the Worker knows only when it has asked, so a repeat is a question there.
+/// On the edge the Worker must ask first, so that a repeated question counts there.
 fn a_question_about_the_past_is_computed_once_and_then_kept(suite: &Suite) {
     if suite.kind == Kind::Edge {
         return;
@@ -90,7 +90,7 @@ fn a_question_about_the_past_is_computed_once_and_then_kept(suite: &Suite) {
         let again = client.get(&then(0)).expect(200);
         assert_eq!(again["status"], first["status"]);
     }
-    // The same site alone or among others.
+    // The same site alone or with others.
     let batch = json!({ "domains": ["site-0.example"], "country": "NO", "as_of": "2024-03-10T00:00:00Z" });
     for _ in 0..5 {
         assert_eq!(client.post("/v1/accessibility/batch", &batch).status, 200);

@@ -35,7 +35,7 @@ fn check_page(body: &Value, code: &str) {
     let country = Country::by_code(code).unwrap();
     assert_eq!(body["name"], country.name, "{body}");
     assert_eq!(body["data"]["country"].as_str().map(str::is_empty), Some(false), "{body}");
-    // One score, in both scales (conflict C5).
+    // There is one score, in both scales (conflict C5).
     let (top, inner) = (body.get("score").unwrap(), body["data"].get("score").unwrap());
     match (top.as_f64(), inner.as_f64()) {
         (Some(top), Some(inner)) => assert!((top * 100.0 - inner).abs() < 0.51 && inner.fract() == 0.0, "{body}"),
@@ -84,7 +84,7 @@ fn no_country_is_404_and_no_code_is_400(suite: &Suite) {
     }
     for code in ["N", "NOR", "N1", "12", "%C3%A9%C3%A9", "..", "%00%00"] {
         let answer = client.get(&format!("/data/country/{code}"));
-        // A client may resolve `..` itself; then no such route is asked for.
+        // A client may resolve `..` itself and then asks for another route.
         if code != ".." {
             answer.expect_error(400, "BAD_REQUEST");
         }
@@ -102,7 +102,7 @@ fn a_country_page_follows_its_data_soon(suite: &Suite) {
     let client = target.client();
     let before = client.get("/data/country/NO");
     with_blocked_site(&client);
-    // Published at most 10 s later, and seen on the edge within 30 s (decision published-documents).
+    // The page is published at most 10 s later, and visible on the edge within 30 s (decision published-documents).
     let generation = |answer: &Answer| answer.json()["generation"].as_u64().unwrap();
     for _ in 0..60 {
         let after = client.get("/data/country/NO");
@@ -169,12 +169,12 @@ fn pages_name_the_incidents_that_go_on_and_no_others(suite: &Suite) {
     for path in ["/data/country/IR", "/v1/censorship-index/IR"] {
         let body = wait(&client, path, |body| of(body) != &json!([]));
         assert_eq!(of(&body), &expected, "{body}");
-        // Decision answers-about-a-time: about the past, what went on then.
+        // Decision answers-about-a-time: a page about the past names the incidents that were active then.
         assert_eq!(of(&page(&client, &format!("{path}?as_of={INSIDE}"))), &json!([]), "{path}");
         let both = page(&client, &format!("{path}?as_of=2025-03-01T12:00:00Z"));
         assert_eq!(of(&both).as_array().map(Vec::len), Some(2), "{both}");
     }
-    // A shutdown of the whole country is its status, here and in the overview.
+    // A shutdown of the whole country is its status, on the page and in the overview.
     let mut shutdown = site("IR", "internet", "2025-04-01");
     shutdown["severity"] = json!("critical");
     create(&client, &shutdown);

@@ -36,7 +36,7 @@ cases![
     one_bad_target_refuses_the_batch_and_names_it,
 ];
 
-/// A client with a new research key.
+/// A client with a new key of tier `research`.
 pub fn research(client: &Client) -> Client {
     let body = client.post("/api-keys/signup", &json!({ "email": "suite@example.org" })).expect(201);
     client.key(body["api_key"].as_str().unwrap())
@@ -46,7 +46,7 @@ pub fn research(client: &Client) -> Client {
 pub fn with_blocked_site(client: &Client) {
     let counts = data::import(&client.admin(), "ooni-observations", "", blocked_site().as_bytes());
     assert_eq!((counts.accepted, counts.lines()), (ROWS, ROWS), "{counts:?}");
-    // The import is answered by the countries; which countries a page asks, the world hears a moment later.
+    // The countries answer the import; the world learns a moment later which countries a page must ask.
     let all = |body: &Value| body["timeline"][0]["countries"].as_object().is_some_and(|found| found.len() == 2);
     wait(client, &format!("/data/domain/{SITE}/history?as_of={INSIDE}"), all);
 }
@@ -80,7 +80,7 @@ pub fn check_shape(body: &Value) {
         assert_eq!(kind == "none", status != "blocked", "{body}");
     }
     assert!(body["country"].is_string() && body["target"].is_string(), "{body}");
-    // Decision confidence-of-status: confidence is about the status, so it is 0 for every unknown.
+    // Decision confidence-of-status: confidence is about the status, so it is 0 for every `unknown`.
     assert_eq!(status == "unknown", confidence == 0.0, "{body}");
 }
 
@@ -96,7 +96,7 @@ fn an_unmeasured_domain_has_every_field_of_the_interface(suite: &Suite) {
     assert_eq!(body["sources"], json!([]));
     assert_eq!((&body["country"], &body["target"]), (&json!("SE"), &json!("nobody-measured-this.example")));
     // `lastChecked` of an unmeasured answer is the time of the answer (decision counts-and-basis); the memory runtime
-    // has a clock of its own.
+    // has its own clock.
     if suite.kind != heliograph_tests::target::Kind::Memory {
         let before = before.duration_since(std::time::UNIX_EPOCH).unwrap().as_micros() as i64;
         let checked = Timestamp::parse(body["lastChecked"].as_str().unwrap()).unwrap().0;
@@ -104,7 +104,7 @@ fn an_unmeasured_domain_has_every_field_of_the_interface(suite: &Suite) {
     }
 }
 
-/// Decision counts-and-basis: a listed answer keeps an evidence count of 0 and the list's date; decision
+/// Decision counts-and-basis: a listed answer has an evidence count of 0 and the list's date; decision
 /// confidence-of-status: its confidence is at most 0.6.
 fn a_documented_block_is_known_list_with_bounded_confidence_and_the_date_of_its_list(suite: &Suite) {
     let client = research(&suite.client());
@@ -146,7 +146,7 @@ fn a_measured_block_is_blocked_with_networks_counts_and_method(suite: &Suite) {
     check_shape(&body);
     assert_eq!(body["basis"], "measured", "{body}");
     assert!(body["sources"].as_array().unwrap().contains(&json!("ooni")), "{body}");
-    // The last hour of the data (11 o'clock of the 12th) counts for 12:00 of that day.
+    // The last hour of the data (11 o'clock on the 12th) counts for 12:00 of that day.
     assert_eq!(body["evidenceCount"], 64, "{body}");
     assert!(body["lastChecked"].as_str().unwrap().starts_with("2024-03-12T11:"), "{body}");
     let networks = body["isps"].as_array().unwrap();
@@ -170,9 +170,10 @@ fn a_measured_block_is_blocked_with_networks_counts_and_method(suite: &Suite) {
 fn the_national_answer_names_blocked_and_tested_networks(suite: &Suite) {
     let body = at(&research(&suite.prepared("site", with_blocked_site)), INSIDE);
     assert_eq!((&body["networksBlocked"], &body["networksTested"]), (&json!(1), &json!(4)), "{body}");
-    // One network of four with equal weight is 25% of the weight but not two networks: the country is not blocked.
+    // One of four networks with equal weight has 25% of the weight, but there must be two networks: the country is not
+    // blocked.
     assert_eq!(body["status"], "accessible", "{body}");
-    // Two of four networks are.
+    // Two of four networks are enough.
     let body = json!({ "country": HALF_BLOCKED, "target": SITE, "as_of": INSIDE });
     let body = research(&suite.prepared("site", with_blocked_site)).post("/hydra/v1/detect", &body).expect(200);
     check_shape(&body);
@@ -219,7 +220,7 @@ fn a_missing_or_wrong_key_is_401(suite: &Suite) {
         client.post(path, &body).expect_error(401, "UNAUTHORIZED");
         for key in ["", "svc_demo ", "SVC_DEMO", "svc_demo2", "null"] {
             let key = client.key(key);
-            // Header values are trimmed on the way, so the second one may arrive as the demo key itself.
+            // Header values are trimmed in transit, so the second one may arrive as the demo key.
             let answer = key.post(path, &json!({}));
             assert!(matches!(answer.status, 401 | 400), "{}", answer.status);
         }
@@ -281,7 +282,7 @@ fn every_spelling_of_a_domain_is_one_target(suite: &Suite) {
         body["target"] = expected["target"].clone();
         assert_eq!(body, expected, "{target:?}");
     }
-    // Internationalised names: the U-label, its A-label and other cases of both.
+    // Internationalised names: the U-label, its A-label, and both in other cases.
     for target in ["b\u{fc}cher.example", "B\u{dc}CHER.example", "xn--bcher-kva.example", "XN--BCHER-KVA.EXAMPLE"] {
         let batch = json!({ "country": "SE", "targets": [target, "xn--bcher-kva.example"] });
         let batch = client.post("/hydra/v1/detect/batch", &batch).expect(200);
@@ -309,7 +310,7 @@ fn a_service_name_is_answered_from_its_roles(suite: &Suite) {
         check_shape(&body);
         assert_eq!(body["basis"], "unmeasured", "{service}");
     }
-    // Documented: a platform's block is the answer for its essential hosts too (decision keys-and-roles).
+    // A documented block of a platform is also the answer for its essential hosts (decision keys-and-roles).
     let now = Timestamp::parse(detect(&client, "SE", "now.example")["lastChecked"].as_str().unwrap()).unwrap();
     let platform = known_blocks::all()
         .iter()
@@ -346,7 +347,8 @@ fn what_is_no_domain_is_400(suite: &Suite) {
         assert_eq!(answer.status, 400, "{:?}: {}", &target[..target.len().min(80)], answer.text());
         answer.expect_error(400, "BAD_REQUEST");
     }
-    // An address is no domain, but web_connectivity tests addresses too: refused or answered, never a fault.
+    // An address is no domain, but web_connectivity tests addresses too: they are refused or answered, but never cause
+    // an internal error.
     for target in ["192.0.2.1", "[2001:db8::1]", "http://192.0.2.1/", "1.1.1.1:443"] {
         let answer = client.post("/hydra/v1/detect", &json!({ "country": "SE", "target": target }));
         assert!(matches!(answer.status, 200 | 400), "{target}: {}", answer.text());
@@ -360,20 +362,21 @@ fn as_of_is_echoed_and_means_what_is_known_about_that_time(suite: &Suite) {
     // The same moment in another notation.
     let other = at(&client, "2024-03-12T14:00:00+02:00");
     assert_eq!(other["isps"], body["isps"]);
-    // Before the data began nothing is known.
+    // Nothing is known before the data begin.
     let before = at(&client, BEFORE);
     check_shape(&before);
     assert_eq!((&before["basis"], &before["evidenceCount"]), (&json!("unmeasured"), &json!(0)), "{before}");
-    // Without `as_of` the window ends at the server's clock, and nothing is echoed.
+    // Without `as_of` the window ends at the server's present time, and no `as_of` is echoed.
     let now = detect(&client, COUNTRY, SITE);
     assert!(now.get("as_of").is_none(), "{now}");
-    // An audit changes nothing.
+    // A question about the past changes nothing.
     assert_eq!(at(&client, INSIDE), body);
 }
 
 fn old_evidence_decays_to_unknown_and_says_since_when(suite: &Suite) {
     let client = research(&suite.prepared("site", with_blocked_site));
-    // The votes are of 9 to 12 March 2024. Three weeks later they still count, 31 days after the last they do not.
+    // The votes are from 9 to 12 March 2024. Three weeks later they still count; 31 days after the last vote they do
+    // not.
     let young = at(&client, "2024-04-02T12:00:00Z");
     assert_eq!(young["status"], "accessible", "{young}");
     for as_of in ["2024-04-12T12:00:00Z", "2024-06-12T12:00:00Z", "2025-06-12T12:00:00Z"] {

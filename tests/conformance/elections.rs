@@ -80,7 +80,7 @@ fn an_imported_calendar_adds_and_replaces_and_its_removal_brings_back_what_ships
     let dates = |body: &Value| -> Vec<String> {
         of(body, "KE").iter().map(|row| row["date"].as_str().unwrap().to_owned()).collect()
     };
-    // An answer is late by a publish interval at most.
+    // An answer is at most one publish interval late.
     let body = crate::analytics::wait(&client, "/v1/elections/calendar", |body| dates(body).len() == 2);
     assert_eq!(dates(&body), ["2022-08-09", "2027-09-07"], "{body}");
     let past = of(&body, "KE")[0];
@@ -103,7 +103,7 @@ fn bad_rows_are_named_with_their_line(suite: &Suite) {
     admin.send("POST", "/v1/admin/import/elections", None, b"country,date\nKE,2027\n").expect_error(400, "BAD_REQUEST");
 }
 
-/// No shutdown table is not zero shutdowns; an unscored country has tier 0.
+/// A missing shutdown table does not mean zero shutdowns; a country without a score has tier 0.
 fn without_history_a_briefing_says_what_is_missing(suite: &Suite) {
     let body = suite.client().get("/v1/elections/ke/briefing").expect(200);
     assert_eq!((&body["country"], &body["countryName"]), (&json!("KE"), &json!("Kenya")), "{body}");
@@ -119,7 +119,7 @@ fn without_history_a_briefing_says_what_is_missing(suite: &Suite) {
     assert!(body["upcomingElections"].is_array() && body["riskAssessment"]["factors"].is_array(), "{body}");
 }
 
-/// Where something starts every few days for weeks, where seldom, and where never.
+/// A country with a start every few days for weeks, one with few starts, and one with none.
 const OFTEN: &str = "SE";
 const SELDOM: &str = "NO";
 const NEVER: &str = "DK";
@@ -131,12 +131,12 @@ fn with_elections(client: &Client) {
         let date = day(client, -back);
         text += &format!("{country},{date},presidential,Presidential election,{status},\"Made up, for a test\"\n");
     };
-    // In times of many starts.
+    // Elections in times with many starts.
     [200, 380].into_iter().for_each(|back| row(OFTEN, back, "held"));
-    // Something began there 140 days ago, and nothing between 50 days around the other.
+    // A shutdown began 140 days ago; around the other election there is none within 50 days.
     [140, 90].into_iter().for_each(|back| row(SELDOM, back, "held"));
     [20, 200, 300, 400, 500, 600].into_iter().for_each(|back| row(NEVER, back, "held"));
-    // Nobody knows what happened around one that is too recent for what is reported.
+    // An election that is too recent for the reported data, so nobody knows what happened around it.
     row(OFTEN, 3, "held");
     row(OFTEN, -20, "announced");
     row(NEVER, -20, "announced");
@@ -150,7 +150,7 @@ fn prepared(suite: &Suite) -> Client {
     suite.prepared("elections", with_elections)
 }
 
-/// The share of a country's elections with a shutdown around is mixed with that of all countries.
+/// The share of a country's elections with a shutdown around them is mixed with that of all countries.
 fn a_briefing_tells_what_happened_around_past_elections(suite: &Suite) {
     let client = prepared(suite);
     let briefing = |country: &str| client.get(&format!("/v1/elections/{country}/briefing")).expect(200);

@@ -1,5 +1,5 @@
 //! Fetching from sources with a public interface, against answers on loopback (decision dumps-and-recompute): off by
-//! default, page by page, shown with its failures, never inside.
+//! default, page by page, with failures shown, and never to internal addresses.
 
 use heliograph_tests::source::{Source, response};
 use heliograph_tests::target::Target;
@@ -14,13 +14,13 @@ cases![
     no_fetch_goes_to_a_private_address,
 ];
 
-/// A row of the list of sources.
+/// The row of a source in the list of sources.
 fn row(target: &Target, id: &str) -> Value {
     let body = target.client().get("/data/sources").expect(200);
     body["sources"].as_array().unwrap().iter().find(|row| row["id"] == id).unwrap().clone()
 }
 
-/// Lets the deployment fetch until a source stands as a test expects.
+/// Lets the deployment fetch until the row of the source is as the test expects.
 fn until(target: &Target, source: &Source, id: &str, done: impl Fn(&Value) -> bool) -> Value {
     for _ in 0..240 {
         let row = row(target, id);
@@ -43,7 +43,7 @@ fn settings<'a>(base: &'a str, jobs: &'a str, private: &'a str) -> Vec<(&'a str,
     ]
 }
 
-/// Outages of Syria, one an hour, in the form of IODA.
+/// Outages of Syria, one per hour, in IODA's format.
 fn outages(numbers: std::ops::Range<u32>) -> String {
     let events: Vec<Value> = numbers
         .map(|number| {
@@ -69,7 +69,7 @@ const LIST: &str = r#"{"metadata":{"count":-1,"current_page":1,"limit":1000,"nex
     "measurement_uid":"20240501001100.1_TR_telegram_bb","probe_asn":"AS9121","probe_cc":"TR","report_id":"r2",
     "scores":{},"test_name":"telegram"}]}"#;
 
-/// Everything there is to know stands in the first windows.
+/// All data are in the first windows.
 fn answer(path: &str) -> String {
     let body = match path {
         path if path.starts_with("/api/v1/aggregation?") && path.contains("since=2024-05-01") => COUNTS.to_owned(),
@@ -120,14 +120,15 @@ fn what_is_switched_on_is_fetched_window_by_window_and_page_by_page(suite: &Suit
     );
 
     let heard = source.heard();
-    // Two calls of the scheduled handler that overlap may ask the same; what one of them brought counts once.
+    // Two overlapping calls of the scheduled handler may ask for the same; the data count only once.
     let of = |path: &str| {
         let mut heads: Vec<String> = heard.iter().filter(|head| head.contains(path)).cloned().collect();
         heads.dedup();
         heads
     };
     let outages = of("GET /outages/events?");
-    // A week before the window, so that an outage which began earlier is one event with its own beginning.
+    // The request begins a week before the window, so that an outage that began earlier is one event with its own
+    // beginning.
     assert!(outages[0].contains("&page=0&from=1713916800&until=1714608000 "), "{}", outages[0]);
     assert!(outages[1].contains("&page=1&from=1713916800&until=1714608000 "), "{}", outages[1]);
     assert!(outages[2].contains("&page=0&from=1714003200&until=1714694400 "), "{}", outages[2]);
@@ -143,7 +144,7 @@ fn what_is_switched_on_is_fetched_window_by_window_and_page_by_page(suite: &Suit
         let head = head.to_ascii_lowercase();
         assert!(head.contains("user-agent: heliograph/") && !head.contains("authorization"), "{head}");
     }
-    // None waits until another has caught up.
+    // No job waits until another has caught up.
     let asked = [outages.len(), of("GET /api/v1/aggregation?").len(), list.len()];
     assert!(asked.iter().max().unwrap() - asked.iter().min().unwrap() <= 3, "{asked:?}");
 }

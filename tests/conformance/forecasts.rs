@@ -34,19 +34,19 @@ cases![
     forecasts_refuse_bad_input_by_name,
 ];
 
-/// A country with times of many starts, of which the present is one, a country with a few starts, and quiet ones.
+/// A country with times of many starts, of which the present is one; a country with few starts; and quiet countries.
 const OFTEN: &str = "SE";
 const SELDOM: &str = "NO";
 
-/// Starts of five years up to the day before a time.
+/// Starts of five years up to the day before `now`.
 pub fn table(now: Timestamp) -> String {
     let day = |back: i64| now.plus(-back * DAY).to_date_text();
     let mut out =
         "start_date,end_date,country,area_name,geo_scope,shutdown_type,shutdown_extent,actual_cause\n".to_owned();
     for back in 1..5 * 365i64 {
-        // What a plain rate of the country cannot know: a month and a half of unrest, then four and a half of quiet.
-        // The days between have no common step with those that are learned from, or a one-day forecast would see all or
-        // none.
+        // A pattern that a plain rate of the country cannot show: a month and a half of unrest, then four and a half
+        // months of quiet. The days between starts have no common step with the training days; otherwise a one-day
+        // forecast would see all starts or none.
         if (back / 45) % 4 == 0 && [1, 3, 5, 8, 10].contains(&(back % 11)) {
             out += &format!("{},{},Sweden,Lund,,Shutdown,Full network,Protests\n", day(back), day(back));
         }
@@ -57,7 +57,7 @@ pub fn table(now: Timestamp) -> String {
     out
 }
 
-/// Imports a table, waits until the world has all of it, and learns.
+/// Imports a table, waits until the world has all of it, and learns a model.
 pub fn learn_from(client: &Client, table: &str) {
     let admin = client.admin();
     data::import(&admin, "shutdowns", "", table.as_bytes());
@@ -91,7 +91,7 @@ fn probability(value: &Value) -> f64 {
     value
 }
 
-/// With no shutdown history the model serves nothing but base rates and says so.
+/// Without a shutdown history only base rates are served, and answers say so.
 fn without_history_base_rates_are_served_and_say_so(suite: &Suite) {
     let client = suite.client();
     let body = client.get("/v1/forecast/fi/7day").expect(200);
@@ -108,7 +108,8 @@ fn without_history_base_rates_are_served_and_say_so(suite: &Suite) {
     client.admin().send("POST", "/v1/admin/forecast/train", None, b"").expect_error(400, "BAD_REQUEST");
 }
 
-/// Between an import and the first learning, and with a table that is too small for it, the reason is another one.
+/// Between an import and the first learning, and with a table that is too small to learn from, the answer gives another
+/// reason.
 fn a_history_that_nothing_has_learned_from_is_not_called_none(suite: &Suite) {
     let target = suite.fresh(&[]);
     let (client, admin) = (target.client(), target.client().admin());
@@ -123,7 +124,7 @@ fn a_history_that_nothing_has_learned_from_is_not_called_none(suite: &Suite) {
     let message = admin.send("POST", "/v1/admin/forecast/train", None, b"").expect(400)["message"].to_string();
     assert!(message.contains("too small to learn from"), "{message}");
     data::import(&admin, "shutdowns", "", whole.as_bytes());
-    // On a slow machine the schedule may have learned before anybody looked.
+    // On a slow machine the scheduled learning may come before the first look.
     let is_true =
         |text: &String| text.contains("no model has learned from it yet") || text.contains("hazard-logistic/");
     let told = client.until(|| Some(answers()).filter(|texts| texts.iter().all(is_true)));
@@ -131,7 +132,7 @@ fn a_history_that_nothing_has_learned_from_is_not_called_none(suite: &Suite) {
     assert!(told.iter().all(|text| !text.contains("no shutdown history")), "{told:?}");
 }
 
-/// What rests on many rows is made once per publish interval: a batch of the pages of its countries.
+/// Answers from many rows, such as a batch of many countries, are made once per publish interval.
 fn an_answer_about_many_countries_is_put_together_once(suite: &Suite) {
     let target = suite.fresh(&[("publish_interval", "3600")]);
     let client = target.client();
@@ -142,7 +143,7 @@ fn an_answer_about_many_countries_is_put_together_once(suite: &Suite) {
         answer.expect(200)
     };
     let many = json!(["FI", "no", "FI"]);
-    // An hour may end between two questions, but not between each two.
+    // An hour may end between two questions, but not every time.
     let batch = client.until(|| {
         let first = ask("/v1/forecast/batch", &many);
         (first == ask("/v1/forecast/batch", &many)).then_some(first)
@@ -157,7 +158,7 @@ fn an_answer_about_many_countries_is_put_together_once(suite: &Suite) {
         let single = client.get("/v1/sentinel/current_risk/no").expect(200);
         (ask("/v1/sentinel/current_risk/batch", &many)["data"]["countries"][1] == single).then_some(())
     });
-    // What repeats the words of a caller is not kept.
+    // Answers that repeat words of the caller are not kept.
     let odd = json!(["FI", "nowhere"]);
     let twice = ["/v1/forecast/batch"; 2].map(|path| ask(path, &odd));
     assert_ne!(twice[0]["generated_at"], twice[1]["generated_at"], "{twice:?}");
@@ -250,7 +251,7 @@ fn every_promotion_is_in_the_changelog_and_nothing_is_promoted_without_news(suit
     assert_eq!(client.get("/v1/atlas/changelog?limit=200&kind=score").expect(200)["entries"], json!([]));
 }
 
-/// The model that this process learns of the table of a day.
+/// The model that this process learns from the table of a given day.
 fn computed(at: Timestamp) -> (Model, History) {
     let text = table(at);
     let mut reader = text.as_bytes();
@@ -263,7 +264,7 @@ fn computed(at: Timestamp) -> (Model, History) {
     (learn(&history, at, 1, None).unwrap(), history)
 }
 
-/// Both runtimes return the same numbers to 1e-9. This process computes them natively, outside of any server.
+/// Both runtimes return the same numbers to 1e-9. This process computes them natively, without a server.
 fn every_runtime_tells_the_numbers_of_this_process_to_a_billionth(suite: &Suite) {
     let client = learned(suite);
     let close = |theirs: &Value, ours: f64| {
@@ -280,7 +281,7 @@ fn every_runtime_tells_the_numbers_of_this_process_to_a_billionth(suite: &Suite)
     for code in [OFTEN, SELDOM, "NZ"] {
         let place = Country::all().iter().position(|country| country.code == code).unwrap();
         let body = client.get(&format!("/v1/forecast/{code}/7day")).expect(200);
-        // Made on another day when midnight came between.
+        // If midnight came between, the forecast was made on another day.
         let made = Timestamp::parse(body["generated_at"].as_str().unwrap()).unwrap();
         let ours: Forecast = forecast(&model, &history, place, made);
         for (theirs, day) in body["forecast"].as_array().unwrap().iter().zip(&ours.days) {
@@ -302,7 +303,7 @@ fn answers_carry_validators_and_their_tables(suite: &Suite) {
     {
         let first = client.get(&path);
         let tag = first.header("etag").unwrap().to_owned();
-        // A new period may have begun between the two.
+        // A new period may have begun between the two requests.
         let again = client.with("if-none-match", &tag).get(&path);
         assert!(again.status == 304 || again.header("etag") != Some(&tag), "{path} {}", again.status);
         let mark = if path.contains('?') { '&' } else { '?' };
@@ -318,7 +319,7 @@ fn answers_carry_validators_and_their_tables(suite: &Suite) {
     assert!(body["honest_caveats"].as_array().is_some_and(|caveats| !caveats.is_empty()), "{body}");
 }
 
-/// The forecasts replace the source of base rates, not the shapes.
+/// The learned forecasts replace the base rates as the source, but keep the shapes of answers.
 fn issue_3_what_named_base_rates_names_the_learned_model(suite: &Suite) {
     let key = research(&learned(suite));
     let info = key.get("/hydra/v1/model/info").expect(200);

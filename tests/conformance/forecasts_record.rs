@@ -1,4 +1,4 @@
-//! Forecasts held to what came of them: reports, accuracy, calibration, the track record.
+//! Comparison of forecasts with outcomes: reports, accuracy, calibration, the track record.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ cases![
 ];
 
 const REPORT: &str = "/v1/sentinel/report_miss";
-/// Of outcome reports, beside the operator's key.
+/// The key for outcome reports, besides the operator's key.
 const KEY: &str = "sentinel_key_of_the_suite";
 
 fn with_history(client: &Client) {
@@ -49,7 +49,7 @@ fn without_a_model_nothing_is_claimed(suite: &Suite) {
     assert!(!track["honest_caveats"].as_array().unwrap().is_empty(), "{track}");
 }
 
-/// An admin key; subscriber keys are the secrets of alert subscriptions.
+/// Reports need an admin key or a subscriber key, which is the secret of an alert subscription.
 fn reports_need_a_key_and_ten_an_hour_are_taken_of_each(suite: &Suite) {
     let target = suite.fresh(&[("sentinel_admin_key", KEY)]);
     let client = target.client();
@@ -122,7 +122,7 @@ fn a_report_resolves_a_forecast_until_it_is_taken_back(suite: &Suite) {
     let row = track["predictions"].as_array().unwrap().iter().find(|row| row["country"] == "NZ").unwrap();
     assert_eq!((&row["outcome"], row["eval_date"].as_str()), (&json!("event"), Some(&*date)), "{track}");
     assert_eq!(format!("sentinel-{}", row["forecast_id"]), id, "{track}");
-    // A second look at the same forecast, by its number.
+    // A second report about the same forecast, by its number.
     let report =
         json!({ "country_code": "NZ", "what_happened": "It was a rumour.", "outcome": "no_event", "forecast_id": id });
     let told = reporter(&client).post(REPORT, &report).expect(201);
@@ -158,8 +158,8 @@ fn reports_refuse_bad_input_by_name(suite: &Suite) {
     assert_eq!(client.get("/v1/sentinel/accuracy?window_days=9999").expect(200)["window_days"], 365);
 }
 
-/// Later events resolve forecasts; figures come from stored forecasts against stored outcomes. Only where time
-/// can be let pass.
+/// Later events resolve forecasts; the figures compare stored forecasts with stored outcomes. Runs only where a test
+/// can let time pass.
 fn later_events_resolve_forecasts_with_lead_times(suite: &Suite) {
     if suite.kind != Kind::Memory {
         return;
@@ -171,7 +171,7 @@ fn later_events_resolve_forecasts_with_lead_times(suite: &Suite) {
         let day = began.plus(-back * DAY).to_date_text();
         format!("{day},{day},Denmark,Aarhus,,Shutdown,Full network,Protests\n")
     };
-    // Denmark is cut every other day, so its risk of a week is close to 1; all else as ever.
+    // Denmark has a shutdown every other day, so its risk of a week is close to 1; the other countries stay the same.
     let often: String = (1..5 * 365).step_by(2).map(row).collect();
     let header = table(began).lines().next().unwrap().to_owned();
     let others: String = (1..5 * 365i64)
@@ -184,7 +184,7 @@ fn later_events_resolve_forecasts_with_lead_times(suite: &Suite) {
     let before = client.get("/v1/sentinel/accuracy").expect(200);
     assert_eq!(before["prod_rolling"]["n_evaluated"], 0, "nobody knows yet: {before}");
     assert!(before["prod_rolling"]["n_issued"].as_u64().unwrap() > 18 * 242, "{before}");
-    // One start on the tenth day, and the last one that is known on the nineteenth.
+    // One start on the tenth day, and the last known one on the nineteenth.
     let later = format!("{past}{}{}", row(-10), row(-19));
     data::import(&client.admin(), "shutdowns", "", later.as_bytes());
     client.wait(Duration::from_secs(600));
@@ -213,8 +213,8 @@ fn later_events_resolve_forecasts_with_lead_times(suite: &Suite) {
     assert_eq!(csv.text().lines().count(), days.len() + 1, "{}", csv.text());
 }
 
-/// A new model is promoted only when it beats the served one, each promotion is in the changelog, and the old
-/// one is kept for rollback. Only where time can be let pass.
+/// A new model is promoted only if it beats the served one. Each promotion is in the changelog, and the old model is
+/// kept for rollback. Runs only where a test can let time pass.
 fn a_better_model_replaces_the_served_one_and_a_rollback_brings_it_back(suite: &Suite) {
     if suite.kind != Kind::Memory {
         return;
@@ -226,15 +226,15 @@ fn a_better_model_replaces_the_served_one_and_a_rollback_brings_it_back(suite: &
     let past = table(began);
     learn_from(&client, &past);
     client.wait(Duration::from_secs(40 * 86_400));
-    // As the history grew old, models for late histories came; whichever is served must be beaten.
+    // As the history grew old, models for late histories were learned; the new model must beat the one that is served.
     let served = || client.get("/v1/forecast/NO/7day").expect(200)["model_version"].clone();
     let old = served();
-    // Something else than all the years before: where exams were the reason, every day is cut.
+    // A new pattern: a country where shutdowns were for exams now has one every day.
     let day = |ahead: i64| began.plus(ahead * DAY).to_date_text();
     let row = |ahead: i64| format!("{},{},Norway,Oslo,,Shutdown,Full network,Protests\n", day(ahead), day(ahead));
     let news: String = (1..39).map(row).collect();
     data::import(&admin, "shutdowns", "", format!("{past}{news}").as_bytes());
-    // By schedule: news are learned from a minute after they came.
+    // By schedule, learning begins a minute after new data came.
     client.wait(Duration::from_secs(600));
     let new = served();
     assert_ne!(new, old, "{}", client.get("/v1/atlas/changelog").text());
@@ -251,7 +251,7 @@ fn a_better_model_replaces_the_served_one_and_a_rollback_brings_it_back(suite: &
     let rolled = changelog()[0].clone();
     assert_eq!((&rolled["version"], &rolled["change"]), (&old, &json!("a test")), "{rolled}");
     assert!(rolled["notes"].as_str().unwrap().contains(&format!("from {}", new.as_str().unwrap())), "{rolled}");
-    // Back again by hand only when it is better on days that neither has seen: there are none.
+    // Promoting the old model by hand needs days that neither has seen, and there are none.
     let number: u32 = new.as_str().unwrap().rsplit('/').next().unwrap().parse().unwrap();
     admin.post("/v1/admin/forecast/promote", &json!({ "number": number })).expect_error(409, "CONFLICT");
     assert_eq!((served(), changelog().as_array().unwrap().len()), (old, changes + 1));

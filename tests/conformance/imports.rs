@@ -33,7 +33,7 @@ cases![
     a_planted_address_is_in_no_answer,
 ];
 
-/// Moments of data/README.md.
+/// Dates from data/README.md.
 const IN_WINDOW: [&str; 5] = ["2023-11-15", "2023-11-17", "2023-11-21", "2023-11-23", "2023-11-24"];
 const OUTSIDE: [&str; 2] = ["2023-11-06", "2023-11-28"];
 const BLOCKED: [u64; 3] = [33_771, 12_455, 37_061];
@@ -50,7 +50,7 @@ fn five(counts: &ImportCounts) -> [u64; 5] {
     [counts.accepted, counts.duplicate, counts.unsupported, counts.unusable, counts.refused]
 }
 
-/// What is not accepted has a reason, and nothing else has one.
+/// Rows that are not accepted have a reason, and no other rows do.
 fn reasons_add_up(counts: &ImportCounts) {
     let explained: u64 = counts.reasons.values().sum();
     let rejected = counts.unsupported + counts.unusable + counts.refused;
@@ -126,7 +126,7 @@ fn kenya(client: &Client) {
     assert_eq!(five(&web), counts(3_032, 3_023, 0, 0), "{web:?}");
 }
 
-/// A deployment with the Kenya data, and whether there is any.
+/// A deployment with the Kenya data, if the data are available.
 fn with_kenya(suite: &Suite) -> Option<Client> {
     (data::real(TELEGRAM).is_some() && data::real(WEB).is_some()).then(|| suite.prepared("kenya", kenya))
 }
@@ -143,8 +143,8 @@ fn network(body: &Value, asn: u64) -> &str {
     found.map_or("absent", |network| network["status"].as_str().unwrap())
 }
 
-/// Decision kenya-proof: inside and outside the window are these moments, and these networks. Decision
-/// two-blocked-hours: two blocked hours block, however many clear votes lie between.
+/// Decision kenya-proof: these times are inside and outside of the window, and these are the networks. Decision
+/// two-blocked-hours: two blocked hours make a block, however many clear votes are between them.
 fn kenya_the_three_networks_are_blocked_inside_the_window_and_not_outside(suite: &Suite) {
     let Some(client) = with_kenya(suite) else { return };
     let client = research(&client);
@@ -165,8 +165,8 @@ fn kenya_the_three_networks_are_blocked_inside_the_window_and_not_outside(suite:
     }
 }
 
-/// Decision kenya-proof: AS36926 may be named and is never counted as unaffected. Decision ipv6-and-probe-faults: read
-/// naively these networks would look blocked.
+/// Decision kenya-proof: AS36926 may be named, but is never counted as unaffected. Decision ipv6-and-probe-faults: a
+/// naive reading would show these networks as blocked.
 fn kenya_the_clean_networks_are_never_blocked(suite: &Suite) {
     let Some(client) = with_kenya(suite) else { return };
     let client = research(&client);
@@ -175,7 +175,7 @@ fn kenya_the_clean_networks_are_never_blocked(suite: &Suite) {
         for network in body["isps"].as_array().unwrap() {
             let asn = network["asn"].as_u64().unwrap();
             assert!(!CLEAN.contains(&asn) || network["status"] != "blocked", "{day}: {network}");
-            // Decision kenya-proof (a): no network outside the four; AS36926 may be named and is not graded.
+            // Decision kenya-proof (a): no network outside the four is blocked; AS36926 may be named and is not graded.
             let named = BLOCKED.contains(&asn) || asn == 36_926;
             assert!(named || network["status"] != "blocked", "{day}: {network}");
         }
@@ -186,7 +186,7 @@ fn kenya_the_clean_networks_are_never_blocked(suite: &Suite) {
     }
 }
 
-/// Every answer about the past that the data can change, as bytes.
+/// All answers about the past that the data can change, as bytes.
 fn past_answers(client: &Client, country: &str, targets: &[&str], moments: &[&str]) -> Vec<String> {
     let key = research(client);
     let mut answers = Vec::new();
@@ -251,7 +251,7 @@ fn any_order_and_any_split_gives_the_same_answers(suite: &Suite) {
         let header = rows.remove(0);
         random.shuffle(&mut rows);
         let shuffled = [&[header], rows.as_slice()].concat().concat();
-        // Pieces of any size, then some of them again.
+        // Chunks of any size, and then some of them again.
         let chunks = data::chunks(&shuffled, true, || 300 + random.index(3_000));
         let mut sum = ImportCounts::default();
         chunks.iter().for_each(|chunk| sum.add(&data::send(&admin, "ooni-observations", "", chunk)));
@@ -261,7 +261,7 @@ fn any_order_and_any_split_gives_the_same_answers(suite: &Suite) {
             assert_eq!(data::send(&admin, "ooni-observations", "", chunk).accepted, 0, "seed {seed}");
         }
         let client = target.client();
-        // An unknown answer names the latest incident, which is looked for some time after the import.
+        // An `unknown` answer names the latest incident, and the search for incidents runs some time after the import.
         wait(&client, &format!("/data/incidents?country={COUNTRY}"), |list| list["total"] == 1);
         let answers = answers(&client);
         assert_eq!(expected.get_or_insert_with(|| answers.clone()), &answers, "seed {seed}");
@@ -272,7 +272,7 @@ fn one_measurement_in_two_forms_counts_once(suite: &Suite) {
     let target = suite.fresh(&[]);
     let client = target.client();
     let raw = document(Shows::DnsBlocked, SITE, COUNTRY, 64_500, "2024-03-12 09:00:00");
-    // The same measurement as a row of the observation table: report, input and second are those of the document.
+    // The same measurement as a row of the observation table: report, input and second are the same as in the document.
     let row = format!(
         "report_id,input,test_name,measurement_uid,probe_cc,probe_asn,measurement_start_time,hostname,dns_engine,dns_failure\n\
          {},https://{SITE}/,web_connectivity,u,{COUNTRY},64500,2024-03-12 09:00:00+00:00,{SITE},system,dns_nxdomain_error\n",
@@ -296,7 +296,7 @@ fn gzip_and_raw_bodies_are_the_same_import(suite: &Suite) {
     assert_eq!(five(&first), counts(ROWS, 0, 0, 0));
     let again = data::send(&admin, "ooni-observations", "", text.as_bytes());
     assert_eq!(five(&again), counts(0, ROWS, 0, 0));
-    // Two members in one gzip stream, as `cat a.gz b.gz` makes.
+    // Two members in one gzip stream, as made by `cat a.gz b.gz`.
     let (head, tail) = text.split_at(text.len() / 2);
     let both = [data::gzip(head.as_bytes()), data::gzip(tail.as_bytes())].concat();
     assert_eq!(five(&data::send(&admin, "ooni-observations", "", &both)), counts(0, ROWS, 0, 0));
@@ -323,7 +323,7 @@ fn only_lists_of_authorities_set_a_status(suite: &Suite) {
     let official = check("official.example", inside);
     assert_eq!((&official["status"], &official["evidenceCount"]), (&json!("blocked"), &json!(0)), "{official}");
     assert!(official["confidence"].as_f64().unwrap() <= 0.6, "{official}");
-    // 24 months later an official list has expired.
+    // After 24 months an official list has expired.
     assert_eq!(check("official.example", "2028-02-01T00:00:00Z")["status"], "unknown");
 }
 
@@ -370,11 +370,11 @@ fn a_chunk_over_4_mib_inflated_is_413(suite: &Suite) {
     let over = vec![b'\n'; (4 << 20) + 1];
     post(&data::gzip(&over)).expect_error(413, "PAYLOAD_TOO_LARGE");
     post(&over).expect_error(413, "PAYLOAD_TOO_LARGE");
-    // A bomb: 300 MiB in 300 KiB.
+    // A decompression bomb: 300 MiB in 300 KiB.
     let bomb = data::gzip(&vec![0; 300 << 20]);
     assert!(bomb.len() < 4 << 20);
     post(&bomb).expect_error(413, "PAYLOAD_TOO_LARGE");
-    // A line as long as a whole chunk is counted, not a fault.
+    // A line as long as a whole chunk is counted and causes no internal error.
     let line = [b"{\"test_name\":\"".as_slice(), &vec![b'a'; (4 << 20) - 100], b"\"}\n"].concat();
     let counts = data::send(&admin, "ooni-fastpath", "", &line);
     assert_eq!((counts.accepted, counts.lines()), (0, 1), "{counts:?}");

@@ -21,7 +21,7 @@ cases![
     one_sentence_has_numbers_and_the_unknown_is_said,
 ];
 
-/// A new incident of an operator, with evidence of two sources.
+/// An incident for an operator to create, with evidence of two sources.
 pub fn telegram() -> Value {
     json!({
         "country": "ke",
@@ -58,7 +58,7 @@ pub fn site(country: &str, domain: &str, start: &str) -> Value {
     })
 }
 
-/// Makes an incident and answers it as made.
+/// Creates an incident and returns the answer.
 #[track_caller]
 pub fn create(client: &Client, incident: &Value) -> Value {
     client.admin().post("/v1/admin/incidents", incident).expect(201)
@@ -68,7 +68,8 @@ pub fn readable(incident: &Value) -> &str {
     incident["readableId"].as_str().unwrap()
 }
 
-/// Three incidents: Kenya and Telegram 2023 with evidence, a newspaper in Iran going on, a disruption in Kenya.
+/// Three incidents: Kenya and Telegram in 2023 with evidence, a newspaper in Iran that is still blocked, and a
+/// disruption in Kenya.
 pub fn with_three(client: &Client) {
     create(client, &telegram());
     create(client, &site("IR", "nytimes.com", "2025-03-01"));
@@ -160,7 +161,7 @@ fn the_list_has_every_member_that_readers_know(suite: &Suite) {
     let version = body["dataset_version"].as_str().unwrap();
     assert!(version.len() == 10 && version.split('.').count() == 3, "{version}");
     assert!(body["generated_at_utc"].is_string(), "{body}");
-    // Decision licence-and-removal: the strictest of what contributed.
+    // Decision licence-and-removal: the strictest of the licences that contributed.
     assert_eq!(body["license"], "CC-BY-NC-SA-4.0");
     let kenya = &body["incidents"][2];
     assert_eq!(kenya["license"], "CC-BY-NC-SA-4.0");
@@ -183,7 +184,7 @@ fn the_list_is_cached_by_its_tag(suite: &Suite) {
     }
 }
 
-/// More than the longest page.
+/// More incidents than the longest page.
 pub fn many(client: &Client) {
     for n in 0..201 {
         create(client, &site("NO", &format!("site-{n}.example.org"), "2025-01-01"));
@@ -271,7 +272,7 @@ fn filters_select_and_unknown_parameters_are_ignored(suite: &Suite) {
     }
 }
 
-/// Sources write names that are no platform's and no domain.
+/// Sources use names that are neither a platform nor a domain.
 fn every_service_of_an_incident_selects_it(suite: &Suite) {
     let target = suite.fresh(&[]);
     let client = target.client();
@@ -322,7 +323,7 @@ fn a_topic_knows_the_categories_of_imported_lists(suite: &Suite) {
     assert!(export.text().lines().count() == 1 && export.text().contains("other.example"), "{}", export.text());
 }
 
-/// What the world is told of a list it hears a little later.
+/// The world learns of changes to the list a little later.
 fn list_until(client: &Client, query: &str, enough: impl Fn(u64) -> bool) -> Value {
     for _ in 0..200 {
         let body = list(client, query);

@@ -12,7 +12,7 @@ use crate::{Suite, cases};
 
 cases![feeds_are_strict_rss_and_atom, feeds_of_an_empty_deployment_are_valid, hostile_text_stays_text_in_feeds];
 
-/// The time of an RFC 822 date with a four-digit year; the weekday must be that of the date.
+/// Parses an RFC 822 date with a four-digit year; the weekday must match the date.
 #[track_caller]
 fn rss_date(text: &str) -> Timestamp {
     let parts: Vec<&str> = text.split(' ').collect();
@@ -26,7 +26,7 @@ fn rss_date(text: &str) -> Timestamp {
     at
 }
 
-/// An address that a validator accepts: absolute, and only characters of RFC 3986.
+/// Checks an address as a validator does: absolute, and only characters of RFC 3986.
 #[track_caller]
 fn is_address(text: &str) {
     let rest = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://")).unwrap_or_default();
@@ -34,7 +34,8 @@ fn is_address(text: &str) {
     assert!(!rest.is_empty() && rest.bytes().all(allowed), "{text:?} is no absolute address");
 }
 
-/// Every element of RSS 2.0 by its rules: what is required, what may come once, nothing unknown. Ids in their order.
+/// Checks every element by the rules of RSS 2.0: required elements, elements that may come once, no unknown ones.
+/// Returns the ids in order.
 fn check_rss(text: &str) -> Vec<String> {
     let root = xml::parse(text);
     assert_eq!((root.name.as_str(), root.attribute("version")), ("rss", Some("2.0")));
@@ -70,8 +71,8 @@ fn check_rss(text: &str) -> Vec<String> {
     guids
 }
 
-/// Every element of Atom by RFC 4287 4.1: what is required, what may come once, nothing unknown. Ids and times in their
-/// order.
+/// Checks every element by RFC 4287 4.1: required elements, elements that may come once, no unknown ones. Returns ids
+/// and times in order.
 fn check_atom(text: &str) -> Vec<(String, Timestamp)> {
     let root = xml::parse(text);
     assert_eq!((root.name.as_str(), root.attribute("xmlns")), ("feed", Some("http://www.w3.org/2005/Atom")));
@@ -167,13 +168,13 @@ fn hostile_text_stays_text_in_feeds(suite: &Suite) {
         let root = xml::parse(&feed);
         let titles: Vec<String> = texts(&root, "title");
         assert!(titles.iter().any(|title| title == HOSTILE), "{titles:?}");
-        // What readers take for HTML has no tag in it.
+        // Texts that readers take for HTML contain no tag.
         let html = texts(&root, "description");
         assert!(html.iter().all(|text| !text.contains('<')), "{html:?}");
     }
 }
 
-/// The text of every element of that name.
+/// The texts of all elements with that name.
 fn texts(element: &xml::Element, name: &str) -> Vec<String> {
     let own = (element.name == name).then(|| element.text.clone());
     own.into_iter().chain(element.children.iter().flat_map(|child| texts(child, name))).collect()

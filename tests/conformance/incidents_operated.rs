@@ -1,4 +1,4 @@
-//! What operators do to incidents: create, amend, take back, merge, retract (decisions incident-ids and
+//! Changes of incidents by operators: create, amend, restore, merge, retract (decisions incident-ids and
 //! plain-sentences-and-disputes).
 
 use serde_json::{Value, json};
@@ -51,7 +51,7 @@ fn an_operators_amendment_stands_until_it_is_taken_back(suite: &Suite) {
     let mut ended = site("DK", "ended.example.org", "2024-02-01");
     ended["end"] = json!("2024-02-03");
     assert_eq!(create(&client, &ended)["status"], "resolved");
-    // A bare date is the last day.
+    // A bare date as end means through the end of that day.
     ended["end"] = json!("2024-02-01");
     let one_day = create(&client, &ended);
     assert_eq!(one_day["endTime"], "2024-02-01T23:59:59.000Z", "{one_day}");

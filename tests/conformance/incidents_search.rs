@@ -24,7 +24,7 @@ cases![
     a_removed_source_leaves_no_evidence_and_no_version,
 ];
 
-/// Incidents of three causes in several countries.
+/// Incidents with three causes in several countries.
 fn with_causes(client: &Client) {
     let causes = [
         ("IQ", "Mobile internet was cut each morning of the national school exams, against cheating."),
@@ -192,7 +192,7 @@ fn a_dispute_reaches_operators_and_nobody_else(suite: &Suite) {
     assert_eq!((&row["id"], &row["reason"]), (&received["dispute_id"], &dispute["reason"]));
     assert_eq!((&row["contact"], &row["version"], &row["status"]), (&dispute["contact"], &json!(1), &json!("open")));
     assert_eq!(open["next"], Value::Null);
-    // Nothing that others read has it: the incident is unchanged.
+    // Nothing public shows the dispute: the incident is unchanged.
     let public = client.get(&format!("/data/incidents/{}?explain=1", readable(&made)));
     assert!(!public.text().contains("status page") && !public.text().contains("reader@"), "{}", public.text());
     assert_eq!(public.json()["version"], 1);
@@ -203,7 +203,7 @@ fn a_dispute_reaches_operators_and_nobody_else(suite: &Suite) {
     assert_eq!(admin.get("/v1/admin/disputes?status=open").expect(200)["disputes"], json!([]));
     let done = admin.get("/v1/admin/disputes?status=resolved").expect(200);
     assert_eq!(done["disputes"][0]["resolved_by"].as_str().map(str::len), Some(8), "{done}");
-    // In pages.
+    // The disputes in pages.
     for n in 0..3 {
         client.post(&path, &json!({ "reason": format!("Still wrong, number {n}.") })).expect(201);
     }

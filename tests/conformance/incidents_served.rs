@@ -32,7 +32,7 @@ cases![
 
 const KENYA: &str = "/data/incidents/KE-2023-0001";
 
-/// Asks until a published document is as wanted: natively and on the edge it may be a little late.
+/// Asks until a published document is as wanted; natively and on the edge it may be a little late.
 #[track_caller]
 pub fn until(client: &Client, path: &str, wanted: impl Fn(&str) -> bool) -> String {
     let end = Instant::now() + Duration::from_secs(20);
@@ -146,7 +146,7 @@ fn reports_come_in_three_formats_whatever_is_accepted(suite: &Suite) {
         let there = markdown.text().contains(&format!("## {section}"));
         assert_eq!(there, section != "Description", "{section}: without a text there is no section of it");
     }
-    // The year is that of the event, not that of its last change.
+    // The year is that of the event, not of its last change.
     assert!(markdown.text().contains(" (2023): Telegram blocked in Kenya."), "{}", markdown.text());
     assert!(client.get(&format!("{path}?format=bibtex")).text().contains("year = {2023}"));
     let ris = client.get(&format!("{path}?format=ris"));
@@ -180,7 +180,7 @@ fn hostile_text_stays_text_in_every_form(suite: &Suite) {
     let bibtex = client.get(&format!("{path}bibtex"));
     let mut depth = 0i32;
     for c in bibtex.text().chars() {
-        // BibTeX counts escaped ones too.
+        // BibTeX counts escaped braces too.
         depth += i32::from(c == '{') - i32::from(c == '}');
         assert!(depth >= 0, "{}", bibtex.text());
     }
@@ -336,7 +336,7 @@ fn the_delta_has_every_change_once_with_tombstones(suite: &Suite) {
         (1..).zip(words).map(|(n, word)| (format!("KE-2024-000{n}"), word.to_owned())).collect()
     };
     assert_eq!(changes(&first), all(["created"; 4]));
-    // In pages of one too: what this reader has not seen is new to it.
+    // The same in pages of one: incidents that this reader has not seen are new to it.
     let mut since = "1970-01-01".to_owned();
     for n in 1..=4 {
         let page = client.get(&format!("/data/incidents/delta?since={since}&limit=1")).expect(200);
@@ -361,9 +361,9 @@ fn the_delta_has_every_change_once_with_tombstones(suite: &Suite) {
     assert_eq!((&rest["count"], &rest["has_more"]), (&json!(1), &json!(false)));
 }
 
-/// Decision incident-ids: `updatedAt` is strictly increasing and equals the delta cursor. A reader that follows it in
-/// small pages while others make, amend, merge and withdraw gets every incident, none twice in the same version, and
-/// ends with what everybody else sees.
+/// Decision incident-ids: `updatedAt` is strictly increasing and equals the delta cursor. A reader follows it in small
+/// pages while others create, amend, merge and withdraw incidents. It gets every incident, none twice in the same
+/// version, and ends with the same data as everybody else.
 fn the_delta_is_exact_while_others_write(suite: &Suite) {
     let target = suite.fresh(&[]);
     let client = target.client();
@@ -385,7 +385,7 @@ fn the_delta_is_exact_while_others_write(suite: &Suite) {
             .expect(200);
         }
     };
-    // The reader's copy: newest version by id, and how often something came.
+    // The reader's copy: the newest version of each id, and how often each version came.
     let mut copy: BTreeMap<String, Value> = BTreeMap::new();
     let mut cursor = "1970-01-01T00:00:00Z".to_owned();
     let read = |cursor: &mut String, copy: &mut BTreeMap<String, Value>| loop {
@@ -394,7 +394,8 @@ fn the_delta_is_exact_while_others_write(suite: &Suite) {
             let before = copy.insert(readable(row).to_owned(), row.clone());
             let version = |row: &Value| row["version"].as_u64().unwrap();
             assert!(before.as_ref().is_none_or(|before| version(before) < version(row)), "twice: {row}");
-            // Not the other way round: what was made before the cursor and changed since is new to who missed it.
+            // The reverse is possible: an incident that was made before the cursor and changed since is new to a reader
+            // that missed it.
             assert!(row["change"] != "created" || before.is_none(), "{row}");
         }
         *cursor = body["next_since"].as_str().unwrap().to_owned();
@@ -403,7 +404,7 @@ fn the_delta_is_exact_while_others_write(suite: &Suite) {
         }
     };
     if suite.kind == Kind::Memory {
-        // Nothing is concurrent in memory: reads stand between writes.
+        // In memory nothing is concurrent: reads come between writes.
         for writer in 0..WRITERS {
             write(&client, writer);
             read(&mut cursor, &mut copy);

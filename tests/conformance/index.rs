@@ -27,7 +27,7 @@ cases![
 
 /// Checks `ETag`, `Cache-Control`, 304 and HEAD of a document.
 pub fn check_caching(client: &Client, path: &str, content_type: &str) {
-    // Answers tell the minute they are of: what follows must be over before the next one.
+    // Answers state their minute, so the following must end before the next minute.
     let left = 60 - client.now().seconds().rem_euclid(60);
     if left <= 5 {
         client.wait(std::time::Duration::from_secs(left.unsigned_abs() + 1));
@@ -36,7 +36,7 @@ pub fn check_caching(client: &Client, path: &str, content_type: &str) {
     assert_eq!(answer.status, 200, "{path}");
     assert!(answer.header("content-type").unwrap().starts_with(content_type), "{path}");
     let tag = answer.header("etag").unwrap_or_else(|| panic!("{path} has no ETag"));
-    // Weak where the body says when it was made: that alone makes no other answer.
+    // The tag is weak if the body says when it was made, because that alone makes no different answer.
     let opaque = tag.trim_start_matches("W/");
     assert!(opaque.starts_with('"') && opaque.ends_with('"') && opaque.len() > 2, "{path}: {tag} is no tag");
     assert!(answer.header("cache-control").is_some_and(|value| value.contains("max-age")), "{path}");
@@ -49,7 +49,7 @@ pub fn check_caching(client: &Client, path: &str, content_type: &str) {
     }
     let other = client.with("if-none-match", "\"another\"").get(path);
     assert_eq!(other.status, 200, "{path}");
-    // The document may have been published between the two, which only a weak tag leaves out.
+    // The document may have been published between the two requests; only a weak tag ignores that.
     match tag.starts_with("W/") {
         true => assert_eq!(unmade(&other), unmade(&answer), "{path}"),
         false => assert_eq!(other.body, answer.body, "{path}"),
@@ -152,8 +152,8 @@ fn shutdowns(client: &Client, rows: &[(&str, i64, i64, &str)]) -> String {
     out
 }
 
-/// Decision index-with-little-data: no shutdown table is not zero shutdowns, and a table without a row about a country
-/// is.
+/// Decision index-with-little-data: a missing shutdown table does not mean zero shutdowns, but a table without a row
+/// about a country does.
 fn shutdowns_enter_the_index_with_a_table_and_leave_with_it(suite: &Suite) {
     let target = suite.fresh(&[("publish_interval", "1"), ("source_licences", "access-now=LicenseRef-agreed")]);
     let client = target.client();
@@ -171,14 +171,14 @@ fn shutdowns_enter_the_index_with_a_table_and_leave_with_it(suite: &Suite) {
     check_index(&index);
     assert_eq!(index["missingComponents"], serde_json::json!([]), "{index}");
     assert!(index["sourceLicenses"].to_string().contains("access-now"), "{index}");
-    // The licence of the table that the operator settled on is in force, and the strictest of all.
+    // The licence that the operator set for the table is in force, and is the strictest of all.
     let agreed = json!({ "source": "access-now", "license": "LicenseRef-agreed" });
     for path in ["/data/censorship-index.json", "/v1/censorship-index", "/data/country/NO", "/v1/censorship-index/NO"] {
         let body = client.get(path).expect(200);
         assert!(body["sourceLicenses"].as_array().unwrap().contains(&agreed), "{path}: {body}");
         assert_eq!(body["effectiveLicense"], "LicenseRef-agreed", "{path}: {body}");
     }
-    // The CSV has the interval and the grade of the JSON.
+    // The CSV has the same interval and grade as the JSON.
     let row = &index["countries"][0];
     let csv = client.get("/data/censorship-index.csv");
     let end = format!(
@@ -198,14 +198,14 @@ fn countries_with_too_little_data_are_left_out_and_counted(suite: &Suite) {
     let path = format!("/data/censorship-index.json?as_of={INSIDE}");
     let body = client.get(&path).expect(200);
     check_index(&body);
-    // 64 sessions on one domain are under 200 sessions on 20 domains.
+    // 64 sessions on one domain are below the minimum of 200 sessions on 20 domains.
     let countries = body["countries"].as_array().unwrap();
     assert!(countries.iter().all(|country| country["code"] != "NO"), "{body}");
     assert!(body["metadata"]["insufficientData"].as_u64().is_some_and(|count| count >= 1), "{body}");
 }
 
 fn known_lists_never_enter_the_index(suite: &Suite) {
-    // A first start knows documented blocks of several countries and no measurement.
+    // A new deployment has documented blocks of several countries and no measurement.
     let body = index(&suite.client());
     assert_eq!(body["countries"], serde_json::json!([]), "{body}");
     assert_eq!(body["metadata"]["totalMeasurements"], 0, "{body}");
@@ -248,7 +248,7 @@ fn index_v1_has_summary_and_countries_by_code(suite: &Suite) {
     }
 }
 
-/// What clients format without looking whether it is there.
+/// Members that clients format without checking that they exist.
 fn check_ooni(ooni: &Value) {
     assert!(ooni["measurementCount"].is_u64(), "{ooni}");
     assert!((0.0..=1.0).contains(&ooni["anomalyRate"].as_f64().unwrap()), "{ooni}");

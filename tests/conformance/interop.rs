@@ -91,7 +91,7 @@ fn a_backlog_of_many_sessions_is_readable_in_the_order_of_the_relay(suite: &Suit
     let mut expected = Vec::new();
     for round in 0..4 {
         for (at, sender) in senders.iter_mut().enumerate() {
-            // Without a new `dh_ratchet_key` a client cannot tell a new session.
+            // Without a new `dh_ratchet_key` a client cannot recognise a new session.
             if round == 2 && sender.sdk.options.double_ratchet {
                 sender.sdk.forget_sessions();
             }
@@ -103,7 +103,7 @@ fn a_backlog_of_many_sessions_is_readable_in_the_order_of_the_relay(suite: &Suit
     assert_eq!(reader.texts(), expected);
 }
 
-/// Posts a text and reads it back through the service's own decryption.
+/// Posts a text and reads it through the service's decryption.
 #[track_caller]
 fn opened_by_service(a: &mut SdkAgent, reader: &Agent, message: &str) -> Value {
     let id = a.say(&reader.did, message);
@@ -142,14 +142,14 @@ fn a_long_session_opens_in_any_order_and_again(suite: &Suite) {
         ids.extend((1..30).map(|at| a.say(&reader.did, &format!("m{at}"))));
         let all: Vec<String> = (0..30).map(|at| format!("m{at}")).collect();
         let items = reader.raw();
-        // The end before the middle, single messages, all of it twice.
+        // The end before the middle, single messages, and everything twice.
         let since = |at: usize| format!("/v1/agent/receive?since={}", encode(text(&items[at], "timestamp")));
         assert_eq!(contents(&reader.items(&since(24))), all[25..]);
         assert_eq!(contents(&reader.items(&format!("{}&limit=1", since(4)))), all[5..6]);
         for _ in 0..2 {
             assert_eq!(contents(&reader.inbox()), all);
         }
-        // The row does not go with the first message.
+        // The session's row is not deleted with the first message.
         for id in &ids[..10] {
             reader.client.delete(&format!("/v1/agent/messages/{id}")).expect(200);
         }
@@ -160,7 +160,7 @@ fn a_long_session_opens_in_any_order_and_again(suite: &Suite) {
 }
 
 fn relay_4_6_a_later_message_opens_before_the_first_one_was_read(suite: &Suite) {
-    // An agent that waits for the answer in one thread reads past the beginning of the session in another.
+    // An agent that waits for an answer in one thread skips the beginning of a session in another thread.
     let client = suite.client();
     for options in [Options::default(), Options { post_quantum: false, ..Options::default() }] {
         let (mut a, reader) = (SdkAgent::new(&client, options), Agent::server_side(&client));
@@ -188,7 +188,7 @@ fn relay_4_6_a_session_outlives_a_first_message_that_nobody_read(suite: &Suite) 
 }
 
 fn what_is_kept_of_the_sessions_of_one_sender_is_bounded(suite: &Suite) {
-    // A sender may begin as many sessions as it likes, with messages that expire at once; 32 beginnings are kept.
+    // A sender may begin any number of sessions with messages that expire at once; 32 beginnings are kept.
     let client = suite.client();
     let (mut a, reader) = (SdkAgent::new(&client, Options::default()), Agent::server_side(&client));
     for session in 0..40 {
@@ -213,7 +213,7 @@ fn what_is_kept_of_the_sessions_of_one_sender_is_bounded(suite: &Suite) {
 /// Decision server-side-sessions.
 fn a_session_is_forgotten_after_30_days_of_silence(suite: &Suite) {
     if suite.kind != Kind::Memory {
-        // Elsewhere 30 days take 30 days.
+        // On the other runtimes 30 days take 30 days.
         return;
     }
     for read_first in [true, false] {
@@ -247,7 +247,7 @@ fn each_sender_and_each_session_opens_beside_the_others(suite: &Suite) {
     let mut expected = Vec::new();
     for round in 0..4 {
         for (at, sender) in senders.iter_mut().enumerate() {
-            // A session without `dh_ratchet_key` is replaced by the next one; the others stand beside each other.
+            // A session without `dh_ratchet_key` is replaced by the next one; others exist side by side.
             if round == 2 && sender.sdk.options.double_ratchet {
                 sender.sdk.forget_sessions();
             }
@@ -277,7 +277,7 @@ fn a_step_more_than_1000_beyond_the_row_does_not_open_and_costs_nothing(suite: &
     assert_eq!(post(1_001), "step 1001", "1,000 beyond the row");
     assert_eq!(post(1_003), "step 1003");
 
-    // An envelope that claims the last step of all must not cost minutes.
+    // An envelope that claims the very last step must not cost minutes.
     let (mut hostile, target) = (SdkAgent::new(&client, Options::default()), Agent::server_side(&client));
     let mut posted = hostile.compose(&target.did, "far", Meta::default());
     posted.envelope = posted.envelope.replace("\"ratchet_step\":1,", "\"ratchet_step\":4294967295,");
@@ -290,8 +290,8 @@ fn a_step_more_than_1000_beyond_the_row_does_not_open_and_costs_nothing(suite: &
 
 /// Decision server-side-sessions.
 fn a_session_goes_on_over_a_change_of_the_senders_keys(suite: &Suite) {
-    // The SDK keeps its sessions when its keys change, so a later message opens with the key of the session start. An
-    // unproven registration that becomes a proved one changes the encryption key; the deniable mode proves nothing.
+    // The SDK keeps its sessions when its keys change, so a later message opens with the key of the session start. When
+    // a proved registration replaces an unproven one, the encryption key changes; the deniable mode proves nothing.
     let client = suite.client();
     let reader = Agent::server_side(&client);
     let mut sdk = Sdk::new("svc", seed(), Options { deniable: true, ..Options::default() });
@@ -352,7 +352,7 @@ fn what_does_not_open_is_an_item_without_content(suite: &Suite) {
     let mut damaged = a.compose(&reader.did, "two", Meta::default());
     damaged.ciphertext = damaged.ciphertext.replacen(|c: char| c.is_ascii_lowercase(), "A", 3);
     a.post(&damaged).expect(201);
-    // Nothing of it is what the service expects.
+    // Content that is not what the service expects.
     let junk =
         [heliograph_tests::relay::letter(&reader.did, ""), heliograph_tests::relay::letter(&reader.did, "short"), {
             let mut body = heliograph_tests::relay::letter(&reader.did, "x");
@@ -384,7 +384,7 @@ fn relay_4_11_the_service_writes_what_clients_read(suite: &Suite) {
     let opened = b.sdk.receive(&raw).unwrap();
     assert_eq!((opened.payload.content.as_str(), opened.signature_valid), ("plain words", true));
 
-    // The envelope: these members, this order, compact.
+    // The envelope has these members in this order, in compact JSON.
     let hash: String = hash::sha256(raw.ciphertext.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
     let envelope = raw.envelope.clone().unwrap();
     let stamp = serde_json::from_str::<Value>(&envelope).unwrap()["timestamp"].as_str().unwrap().to_owned();
@@ -491,7 +491,8 @@ fn verify_tells_a_genuine_envelope_from_a_forged_one(suite: &Suite) {
 
 /// Decision patient-sends.
 fn a_refused_first_message_silences_a_session_until_the_peer_writes(suite: &Suite) {
-    // What a client loses when its first message is refused; the reason why the relay never refuses one for pace.
+    // A client loses the session when its first message is refused; therefore the relay never refuses one because of a
+    // rate limit.
     let client = suite.client();
     let (mut a, mut b) = (SdkAgent::new(&client, Options::default()), SdkAgent::new(&client, Options::default()));
     let mut refused = a.compose(&b.agent.did, "refused", Meta::default());
@@ -502,13 +503,13 @@ fn a_refused_first_message_silences_a_session_until_the_peer_writes(suite: &Suit
     }
     assert_eq!(b.take().into_iter().flatten().count(), 0);
     assert_eq!(b.agent.unread_count(), 0, "the client marks read what it cannot open");
-    // The peer writes: the dialogue heals.
+    // The peer writes, and the dialogue recovers.
     b.say(&a.agent.did, "are you there?");
     assert_eq!(a.texts(), ["are you there?"]);
     a.say(&b.agent.did, "healed");
     assert_eq!(b.texts(), ["healed"]);
 
-    // A service-held agent cannot open the orphans either, and must not fail on them.
+    // A service-held agent cannot open the orphaned messages either, and must not fail on them.
     let servant = Agent::server_side(&client);
     let hybrid = look_up(&client, &servant.did).kem_key.is_some();
     a.compose(&servant.did, "never posted", Meta::default());
@@ -522,7 +523,7 @@ fn a_failed_post_that_is_repeated_loses_nothing(suite: &Suite) {
     let client = suite.client();
     let servant = Agent::server_side(&client);
     let (mut a, mut b) = (SdkAgent::new(&client, Options::default()), SdkAgent::new(&client, Options::default()));
-    // The answer to the first post is lost on the way: the same body comes again, up to four times.
+    // The answer to the first post is lost, so the same body comes again, up to four times.
     for reader in [&b.agent.did, &servant.did] {
         let posted = a.compose(reader, "first", Meta::default());
         let id = a.post(&posted).expect(201)["id"].clone();
@@ -539,8 +540,8 @@ fn a_failed_post_that_is_repeated_loses_nothing(suite: &Suite) {
 
 /// Decision patient-sends.
 fn a_later_message_may_overtake_in_time_but_not_in_order(suite: &Suite) {
-    // The first message is delayed on its way, the second arrives before it: lost for a client (no ciphertext of the
-    // key encapsulation yet), but the first one still opens.
+    // The first message is delayed, and the second arrives before it. A client loses the second (the ciphertext of the
+    // key encapsulation is missing), but the first one still opens.
     let client = suite.client();
     let (mut a, mut b) = (SdkAgent::new(&client, Options::default()), SdkAgent::new(&client, Options::default()));
     let delayed = a.compose(&b.agent.did, "delayed", Meta::default());
@@ -549,7 +550,7 @@ fn a_later_message_may_overtake_in_time_but_not_in_order(suite: &Suite) {
     let opened: Vec<Option<String>> =
         b.take().into_iter().map(|message| message.map(|message| message.payload.content)).collect();
     assert_eq!(opened, [None, Some("delayed".to_owned())]);
-    // The service opens both once both are there: it finds the session by its key.
+    // The service opens both once both have arrived: it finds the session by its key.
     let servant = Agent::server_side(&client);
     let delayed = a.compose(&servant.did, "delayed", Meta::default());
     a.say(&servant.did, "overtook");

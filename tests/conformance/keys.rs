@@ -120,7 +120,7 @@ fn a_revoked_key_is_401_at_once_and_stays_so(suite: &Suite) {
     let path = format!("/v1/admin/keys/{}", account(&client, "to be revoked"));
     client.admin().delete(&path).expect(200);
     assert_eq!((used(&client, &key), used(&client, &other)), (401, 200));
-    // Revoking twice is no error and brings nothing back.
+    // Revoking twice is no error and restores nothing.
     client.admin().delete(&path).expect(200);
     assert_eq!(used(&client, &key), 401);
     let listed = list(&client, 100);
@@ -221,11 +221,11 @@ fn the_operator_rotates_the_master_key_and_moves_what_an_agent_has_sealed(suite:
             let body = rotated.expect(201);
             assert_eq!((&body["earlier_keys"], body["key_id"].as_str().unwrap().len()), (&json!(1), 16));
         }
-        // Where the platform keeps the keys, only it can change them.
+        // If the platform holds the keys, only the platform can change them.
         Kind::Memory | Kind::Edge => rotated.expect_error(404, "NOT_FOUND"),
     }
     let reseal = |did: &str| client.admin().send("POST", &format!("/v1/admin/agents/{did}/reseal"), None, b"");
-    // The server may have been faster; twice there is nothing left in any case.
+    // The server may have been faster; after the second request nothing is left in any case.
     reseal(did).expect(200);
     assert_eq!(reseal(did).expect(200), json!({ "resealed": 0, "unopened": 0, "complete": true }));
     for nobody in ["did:svc:nobody", "x"] {

@@ -1,4 +1,4 @@
-//! A key is checked before a body is read: whoever has none costs no memory, however much it would send.
+//! A key is checked before a body is read, so that a client without a key costs no memory, however much it sends.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -35,7 +35,7 @@ fn a_body_over_its_limit_without_a_key_is_401_and_not_413(suite: &Suite) {
     }
 }
 
-/// The first bytes that a server says to this head, and when.
+/// The first bytes of the server's answer to this head, and the time until they came.
 fn said(address: &str, head: &str) -> (Duration, String) {
     let mut socket = TcpStream::connect(address).unwrap();
     socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
@@ -71,11 +71,11 @@ fn a_wrong_key_is_answered_before_the_body_is_sent(suite: &Suite) {
         eprintln!("skipped on memory: it has no sockets");
         return;
     };
-    // A key of the right form, whose agent has no other.
+    // A key in the right form, whose agent no longer exists.
     let gone = Agent::server_side(&client);
     gone.client.delete("/v1/agent/deactivate").expect(200);
     for auth in [Auth::Key, Auth::Agent, Auth::Admin, Auth::Sentinel, Auth::Probe] {
-        // The largest bodies are the operator's.
+        // The operator's routes have the largest bodies.
         let route = keyed().filter(|route| route.auth == auth).max_by_key(|route| route.max_body).unwrap();
         let keys = [
             "wrong".to_owned(),
@@ -100,7 +100,7 @@ fn a_wrong_key_is_answered_before_the_body_is_sent(suite: &Suite) {
     assert_eq!(client.get("/healthz").status, 200);
 }
 
-/// What comes in pieces, after a pause, is read whole.
+/// A body that comes in pieces, after a pause, is read completely.
 fn a_right_key_is_asked_for_its_body_and_answered(suite: &Suite) {
     let client = suite.client();
     let Some(address) = client.base().and_then(|base| base.strip_prefix("http://")) else {

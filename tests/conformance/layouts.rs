@@ -36,7 +36,7 @@ fn columns(line: &str) -> Vec<&str> {
     line.split(',').collect()
 }
 
-/// The rows of [`blocked_site`] as other exporters write them.
+/// The rows of [`blocked_site`] in the styles of other exporters.
 fn exported(style: usize) -> Vec<u8> {
     let text = blocked_site();
     let mut lines = text.lines().map(columns);
@@ -96,7 +96,7 @@ fn changed(member: &str, value: Value) -> Value {
     document
 }
 
-/// Decision import-counts: every line ends as one of five, with its reason.
+/// Decision import-counts: every line gets one of five results, with its reason.
 fn every_odd_document_is_counted_with_its_reason(suite: &Suite) {
     let target = suite.fresh(&[]);
     let admin = target.client().admin();
@@ -123,7 +123,7 @@ fn every_odd_document_is_counted_with_its_reason(suite: &Suite) {
         let counts = data::send(&admin, "ooni-measurements", "", text.as_bytes());
         assert!(only(&counts, "refused", reason), "{text}: {counts:?}");
     }
-    // What is written oddly and means something all the same.
+    // Unusual notations that are still valid.
     let fine = [
         ("measurement_start_time", json!("2024-03-12T09:00:01Z")),
         ("measurement_start_time", json!("2024-03-12 09:00:02.5")),
@@ -142,7 +142,7 @@ fn every_odd_document_is_counted_with_its_reason(suite: &Suite) {
     }
 }
 
-/// A row of the observation table with some columns in place of their usual values.
+/// A row of the observation table with some columns changed from their usual values.
 fn row(changes: &[(&str, &str)]) -> Vec<u8> {
     let usual = [
         ("test_name", "web_connectivity"),
@@ -163,7 +163,8 @@ fn row(changes: &[(&str, &str)]) -> Vec<u8> {
     format!("{}\n{}\n", names.join(","), values.join(",")).into_bytes()
 }
 
-/// Decision import-counts: numbers, times and flags as exporters write them; what cannot be read has its reason.
+/// Decision import-counts: numbers, times and flags in the notations of exporters; a value that cannot be read has its
+/// reason.
 fn every_odd_row_is_counted_with_its_reason(suite: &Suite) {
     let target = suite.fresh(&[]);
     let admin = target.client().admin();
@@ -261,7 +262,7 @@ fn block_lists_of_every_layout_name_the_same_domains(suite: &Suite) {
     assert_eq!(check("three.example")["status"], "unknown");
 }
 
-/// The telegram rows of one session: `lost` of twelve endpoints fail at HTTP after connecting.
+/// The telegram rows of one session; `lost` of twelve endpoints fail at HTTP after connecting.
 fn pool_session(out: &mut String, country: &str, asn: u32, hour: u32, lost: usize) {
     for endpoint in 0..12 {
         let ip =
@@ -286,7 +287,7 @@ fn pool_session(out: &mut String, country: &str, asn: u32, hour: u32, lost: usiz
     }
 }
 
-/// A row of the columns of [`HEADER`].
+/// A row with the columns of [`HEADER`].
 fn line(out: &mut String, cells: &[(&str, String)]) {
     let value = |name: &str| cells.iter().find(|(known, _)| *known == name).map_or("", |(_, value)| value.as_str());
     let row: Vec<&str> = HEADER.trim_end().split(',').map(value).collect();
@@ -299,8 +300,8 @@ fn isp(body: &Value, asn: u32) -> &Value {
     isps.iter().find(|isp| isp["asn"] == asn).unwrap_or_else(|| panic!("AS{asn} is not in {body}"))
 }
 
-/// Decision half-of-a-pool: at least half of the pool fails at HTTP after connecting, and peers succeed. Alone,
-/// without any other network that reaches the pool, the same failures convict nobody.
+/// Decision half-of-a-pool: at least half of the pool fails at HTTP after connecting, and peers succeed. Without
+/// another network that reaches the pool, the same failures show no block.
 fn half_of_a_pool_lost_at_http_blocks_where_peers_succeed(suite: &Suite) {
     let target = suite.fresh(&[]);
     let client = target.client();
@@ -325,8 +326,8 @@ fn half_of_a_pool_lost_at_http_blocks_where_peers_succeed(suite: &Suite) {
     assert_eq!(body["networksBlocked"], 1, "{body}");
 }
 
-/// Decision ipv6-and-probe-faults: IPv6 rows of a session without one IPv6 success and `*_unreachable` count for
-/// nothing, nor does what the client concludes from them; a success flag beside a failure text is a failure.
+/// Decision ipv6-and-probe-faults: in a session without any IPv6 success, IPv6 rows with `*_unreachable` count for
+/// nothing, and neither do the client's conclusions from them. A success flag beside a failure text is a failure.
 fn dead_ipv6_convicts_no_network(suite: &Suite) {
     let target = suite.fresh(&[]);
     let client = target.client();
@@ -351,7 +352,7 @@ fn dead_ipv6_convicts_no_network(suite: &Suite) {
             };
             let failing = if hour % 2 == 0 { "network_unreachable" } else { "generic_timeout_error" };
             (1..5).for_each(|n| line(&mut text, &session(&format!("2a00::{n}"), "0", failing)));
-            // The failure column decides, whatever the flag says.
+            // The failure column decides, regardless of the flag.
             let v4 = if asn == 64_500 { "connection_reset" } else { "" };
             line(&mut text, &session("93.184.216.34", "1", v4));
         }

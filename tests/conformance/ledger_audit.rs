@@ -1,4 +1,4 @@
-//! The log of events over HTTP: signed heads, proofs, export, and the program that checks all of it (decision
+//! The log of events over HTTP: signed heads, proofs, export, and the command that checks all of it (decision
 //! ledger-log).
 
 use std::process::{Command, Output};
@@ -39,7 +39,7 @@ fn form(event: &Value) -> Vec<u8> {
     json::parse(event.to_string().as_bytes(), json::MAX_DEPTH + 2).unwrap().canonical().unwrap()
 }
 
-/// Somebody pays, sets aside, and is refused.
+/// Two parties pay, set money aside, and are refused.
 fn busy(client: &Client) -> (Party, Party) {
     let operator = Operator::new(client, "all");
     let (a, b) = (Party::funded(client), Party::funded(client));
@@ -73,7 +73,7 @@ fn the_signed_head_is_over_the_log_that_is_exported(suite: &Suite) {
     assert!(signing::verify(&key, &bytes(size), &signature));
     assert!(!signing::verify(&key, &bytes(size + 1), &signature));
     let mut auditor = Auditor::new("svc");
-    // In small pages, as a careful reader would.
+    // In small pages, like a careful reader.
     let mut from = Some(0);
     while let Some(next) = from {
         let page = client.get(&format!("/v1/pay/audit/log?from={next}&limit=3")).expect(200);
@@ -212,7 +212,7 @@ fn the_program_finds_a_sound_log_sound(suite: &Suite) {
     let target = suite.fresh(&[]);
     let client = target.client();
     busy(&client);
-    // In memory there is no server to ask.
+    // In memory there is no server for the command.
     let Some(base) = target.base() else { return };
     let key = client.get("/v1/pay/audit/head").expect(200)["key"].as_str().unwrap().to_owned();
     for arguments in [vec!["--url", base, "--head-key", &key], vec!["--to", base, "--admin-key", ADMIN_KEY]] {
@@ -231,10 +231,10 @@ fn the_program_finds_a_sound_log_sound(suite: &Suite) {
     assert!(said(&output).contains("the head is signed by"));
 }
 
-/// A server that shows one event otherwise than it was, and one that leaves a wallet out.
+/// One server shows a changed event, and another leaves out a wallet.
 fn the_program_says_at_which_event_a_forged_log_breaks(suite: &Suite) {
     if suite.kind == heliograph_tests::target::Kind::Edge {
-        // The program is asked what it makes of a server; the server of this test is its own.
+        // The command must ask a server that the test controls.
         return;
     }
     let target = suite.fresh(&[]);
@@ -276,7 +276,7 @@ fn the_program_says_at_which_event_a_forged_log_breaks(suite: &Suite) {
             body["wallets"][0]["balance_micro"] = json!(1);
         }
     });
-    assert!(said.contains("the log leads to"), "{said}");
+    assert!(said.contains("by the log it should have"), "{said}");
     let said = check(|path, body| {
         if path.starts_with("/v1/pay/audit/balances") {
             body["wallets"].as_array_mut().unwrap().pop();

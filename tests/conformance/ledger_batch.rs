@@ -26,7 +26,7 @@ fn send(from: &Party, items: Vec<Value>) -> Answer {
     from.act("batch-transfer", json!({ "from_did": from.did(), "items": items }))
 }
 
-/// Checks a refusal and which item it names.
+/// Checks a refusal and the item that it names.
 #[track_caller]
 fn refused_at(answer: &Answer, status: u16, reason: &str, index: Option<u64>) {
     refused(answer, status, reason);
@@ -65,7 +65,7 @@ fn a_batch_settles_all_and_each_transfer_is_readable(suite: &Suite) {
     };
     assert_eq!((memo(0), memo(2)), (Value::Null, json!("drei \"\u{1}\"")));
     assert_eq!(transfers.len(), 3);
-    // Neither the batch itself nor one transfer more is a transfer.
+    // Neither the batch itself nor a number beyond its last transfer is a transfer.
     let last = text(&transfers[2], "transfer_id");
     for id in [text(&receipt, "id").to_owned(), format!("{}{:04x}", &last[..32], 4)] {
         assert_eq!(client.get(&format!("/v1/pay/transfer/{id}")).status, 404, "{id}");
@@ -137,12 +137,12 @@ fn a_batch_id_is_its_nonce(suite: &Suite) {
     answers.iter().filter(|answer| answer.status != 200).for_each(|answer| refused(answer, 409, "nonce_seen"));
     assert_eq!(b.money(), (10_000_001, 0));
     refused_at(&send(&a, &b, 2), 409, "nonce_seen", None);
-    // It is the sender's own, and of batches alone.
+    // The batch id belongs to the sender, and only to batches.
     send(&b, &a, 1).expect(200);
     let mut transfer = a.transfer(b.did(), 1);
     transfer["nonce"] = json!(id);
     a.act("credit-transfer", transfer).expect(200);
-    // A refused one is used up too.
+    // The id of a refused batch is used up too.
     let id = nonce();
     let again = |micro: u64| {
         a.act("batch-transfer", json!({ "from_did": a.did(), "batch_id": id, "items": [item(b.did(), micro)] }))
@@ -177,7 +177,7 @@ fn items_are_checked_like_an_envelope(suite: &Suite) {
     }
     let members = json!({ "from_did": a.did(), "items": [good], "nonce": nonce() });
     refused(&a.act("batch-transfer", members), 400, "invalid_envelope");
-    // What is null was never there, as existing clients send it.
+    // A null member counts as absent, since existing clients send nulls.
     let mut null = good.clone();
     null["memo"] = Value::Null;
     null["owner"] = Value::Null;
@@ -185,7 +185,7 @@ fn items_are_checked_like_an_envelope(suite: &Suite) {
     let mut memo = good.clone();
     memo["memo"] = json!("x".repeat(280));
     with(memo).expect(200);
-    // Neither route takes the other's envelope.
+    // Neither route accepts the other's envelope.
     let transfer = a.body("credit-transfer", a.transfer(b.did(), 1));
     refused(&client.post(path_of("batch-transfer"), &transfer), 400, "invalid_envelope");
     let batch = a.body("batch-transfer", json!({ "from_did": a.did(), "items": [good] }));
@@ -198,7 +198,7 @@ fn items_are_checked_like_an_envelope(suite: &Suite) {
 fn the_largest_batch_fits_and_one_more_item_does_not(suite: &Suite) {
     let client = suite.client();
     let (a, b) = (Party::funded(&client), Party::funded(&client));
-    // Every character takes six bytes in what is signed.
+    // Every character takes six bytes in the signed text.
     let memo = "\u{1}".repeat(280);
     let full = json!({ "to_did": b.did(), "amount_micro": 1, "memo": memo });
     let members = |count: usize| json!({ "from_did": a.did(), "items": vec![full.clone(); count] });
@@ -234,7 +234,7 @@ fn a_batch_pays_agents_without_wallets_and_nobody_else(suite: &Suite) {
     assert!(parties.iter().all(|party| party.money() == (2, 0)));
 }
 
-/// All times of a list, page by page.
+/// All rows of a list, page by page.
 fn pages(client: &Client, path: &str, list: &str, limit: usize) -> Vec<Value> {
     let (mut rows, mut query) = (Vec::new(), String::new());
     loop {

@@ -1,4 +1,4 @@
-//! Escrows and receipts of the ledger. What needs hours to pass is tested in the core.
+//! Escrows and receipts of the ledger. The core tests whatever needs hours to pass.
 
 use std::time::Duration;
 
@@ -93,7 +93,7 @@ fn e7_e8_e9_an_escrow_needs_a_registered_recipient_a_deadline_and_an_amount(suit
     try_open(a.did(), 1, HOUR, "recipient_invalid_did");
     try_open(b.did(), 1, Duration::ZERO, "escrow_deadline_past");
     try_open(b.did(), 1, 8 * 24 * HOUR, "escrow_deadline_exceeds_max");
-    // A wallet is not enough: who is paid must be able to claim.
+    // A wallet is not enough: the recipient must be able to claim.
     let wallet = format!("did:svc:{}", nonce());
     client.post("/v1/pay/wallet", &json!({ "did": wallet })).expect(200);
     try_open(&wallet, 1, HOUR, "recipient_invalid_did");
@@ -102,7 +102,7 @@ fn e7_e8_e9_an_escrow_needs_a_registered_recipient_a_deadline_and_an_amount(suit
     let body = a.body("escrow-open", a.escrow(b.did(), 5, HOUR));
     client.post("/v1/pay/escrow/open", &body).expect(200);
     refused(&client.post("/v1/pay/escrow/open", &body), 409, "nonce_seen");
-    // Money set aside is not there to spend.
+    // Money that is set aside cannot be spent.
     refused(&a.pay(b.did(), 9_999_996), 402, "insufficient_balance");
 }
 
@@ -206,7 +206,7 @@ fn r_claim_checks(suite: &Suite) {
     let body = b.body("work-claim", upper);
     let claimed = client.post("/v1/pay/receipt/claim", &body).expect(200);
     assert_eq!(claimed["receipt"]["work_hash"], "0a".repeat(32));
-    // A repeat is told so; decision one-claim-at-a-time: another claim finds the escrow taken.
+    // A repeat is refused as such; decision one-claim-at-a-time: another claim is refused because the escrow has one.
     refused(&client.post("/v1/pay/receipt/claim", &body), 409, "nonce_seen");
     refused(&client.post("/v1/pay/receipt/claim", &b.body("work-claim", good)), 409, "escrow_not_open");
     let alone = b.body("work-claim", b.claim(a.did(), None));
@@ -237,7 +237,7 @@ fn r_acceptance_checks(suite: &Suite) {
     forged["envelope"]["rating"] = json!(5);
     refused(&client.post("/v1/pay/receipt/accept", &forged), 400, "invalid_signature");
     accept(&a, json!({})).expect(200);
-    // The receipt is looked at before the signature.
+    // The receipt is checked before the signature.
     refused(&client.post("/v1/pay/receipt/accept", &forged), 409, "receipt_not_pending");
 }
 

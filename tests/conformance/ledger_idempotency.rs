@@ -31,7 +31,7 @@ fn a_repeat_under_its_key_gets_the_first_answer_and_settles_once(suite: &Suite) 
     assert_eq!(again, first, "with the balances of then");
     assert_eq!(again["sender_new_balance_micro"], 10_000_000 - 100);
     assert_eq!((a.money(), b.money()), ((10_000_000 - 150, 0), (150, 0)));
-    // Without the key it is what it is without.
+    // Without the key a repeat is `nonce_seen`.
     refused(&client.post("/v1/pay/transfer", &body), 409, "nonce_seen");
     refused(&send(&a, "credit-transfer", &body, &nonce()), 409, "nonce_seen");
 }
@@ -47,7 +47,7 @@ fn another_envelope_under_a_used_key_is_422_and_takes_nothing(suite: &Suite) {
     refused(&send(&a, "credit-transfer", &other, &key), 422, "idempotency_conflict");
     refused(&send(&a, "credit-transfer", &pay(3), &key), 422, "idempotency_conflict");
     assert_eq!(b.money(), (1, 0));
-    // Whoever saw the refused one cannot settle it.
+    // Nobody who saw the refused envelope can settle it.
     refused(&client.post("/v1/pay/transfer", &other), 409, "nonce_seen");
     send(&a, "credit-transfer", &first, &key).expect(200);
 }

@@ -1,5 +1,5 @@
-//! Whose envelopes move the money of a DID, whatever anybody registers for it. Attackers here know what is public, and no
-//! private key of the owner.
+//! Which envelopes move the money of a DID, whatever anybody registers for it. The attackers know everything public,
+//! but no private key of the owner.
 
 use heliograph_core::crypto::client::{Client as Sdk, Options};
 use heliograph_tests::client::Client;
@@ -17,7 +17,7 @@ cases![
     a_registration_with_a_proof_ends_a_freeze_that_a_rotation_caused,
 ];
 
-/// An owner that is not registered here, with a wallet that somebody paid into.
+/// An owner who is not registered here, with a wallet that received a payment.
 fn paid_before(client: &Client) -> (Party, Sdk) {
     let sdk = Sdk::new("svc", seed(), Options::default());
     let signer = heliograph_tests::ledger::Signer::new("svc", sdk.keys.signing.clone());
@@ -28,13 +28,13 @@ fn paid_before(client: &Client) -> (Party, Sdk) {
     (Party { agent, signer, client: client.clone() }, sdk)
 }
 
-/// What pay clients of today register with: one key twice, and nothing signed.
+/// The registration of present payment clients: one key twice, and nothing signed.
 fn pay_keys(owner: &Party) -> Value {
     let key = owner.signer.public_key();
     json!({ "signing_public_key": key, "encryption_public_key": key })
 }
 
-/// Somebody registers a made-up key that begins as the owner's.
+/// An attacker registers a made-up key that begins like the owner's.
 fn squat(client: &Client, owner: &Party) -> Agent {
     let key: [u8; 32] = bytes(&json!(owner.signer.public_key())).try_into().unwrap();
     let made_up = base64(&made_up_like(&key));
@@ -54,7 +54,7 @@ fn money_paid_before_the_registration_is_the_owners_although_a_made_up_key_was_r
     Agent::register(&client, &pay_keys(&owner));
     owner.pay(friend.did(), 400).expect(200);
     assert_eq!((owner.money(), friend.money().0), ((600, 0), 400));
-    // The made-up key could sign nothing, so it holds the DID no longer.
+    // The made-up key cannot sign anything, so it no longer holds the DID.
     assert_eq!(squatter.client.get("/v1/agent/profile").status, 401);
     let identity = client.get(&format!("/v1/agent/identity/{}", owner.did())).expect(200);
     assert_eq!(identity["signing_public_key"], owner.signer.public_key());
@@ -111,7 +111,7 @@ fn whoever_steals_an_api_key_and_rotates_gets_no_money(suite: &Suite) {
     owner.pay(thief.did(), 1).expect(200);
 }
 
-/// A freeze that an admin made stays.
+/// A freeze by an admin stays.
 fn a_registration_with_a_proof_ends_a_freeze_that_a_rotation_caused(suite: &Suite) {
     let client = suite.client();
     let friend = Party::new(&client);

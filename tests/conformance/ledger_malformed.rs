@@ -1,4 +1,4 @@
-//! Malformed envelopes over HTTP (decision money-model); ten thousand of them are tried in the core.
+//! Malformed envelopes over HTTP (decision money-model); the core tests ten thousand of them.
 
 use heliograph_core::ledger::mutation::Mutator;
 use heliograph_tests::ledger::{Party, path_of, refused};
@@ -11,7 +11,7 @@ cases![
     errors_of_the_machinery_have_what_clients_of_the_ledger_read,
 ];
 
-/// How many are sent.
+/// Number of bodies that are sent.
 const BODIES: u64 = 400;
 
 fn g3_malformed_envelopes_are_refused_with_a_reason_and_change_nothing(suite: &Suite) {
@@ -38,7 +38,7 @@ fn g3_malformed_envelopes_are_refused_with_a_reason_and_change_nothing(suite: &S
     for number in 0..BODIES {
         let (schema, by, members) = &kinds[dice.below(kinds.len())];
         let mut body = by.body(schema, members.clone());
-        // Whatever is left of it is signed by nobody, so that none can settle.
+        // The rest of the body has no valid signature, so that none can settle.
         body["signature"] = json!(by.signer.sign(&json!({})));
         let bytes = match number % 2 {
             0 => {
@@ -57,11 +57,11 @@ fn g3_malformed_envelopes_are_refused_with_a_reason_and_change_nothing(suite: &S
     a.pay(b.did(), 1).expect(200);
 }
 
-/// Also what no handler saw.
+/// This also holds for requests that no handler saw.
 fn errors_of_the_machinery_have_what_clients_of_the_ledger_read(suite: &Suite) {
     let large = format!("{{\"envelope\":\"{}\"}}", "x".repeat(70_000));
     let media = Some("application/json");
-    // One for each path: a budget that is spent is said before a body is read.
+    // One deployment for each path, because a used-up budget is reported before a body is read.
     let targets = [0, 1].map(|_| suite.fresh(&[("pay_writes_per_address", "4")]));
     let nowhere = targets[0].client().get("/v1/pay/nope");
     let body = nowhere.expect(404);

@@ -24,7 +24,7 @@ cases![
     stats_count_what_happened,
 ];
 
-/// A slug nobody else has.
+/// A unique slug.
 fn slug() -> String {
     format!("work{}.test", unique())
 }
@@ -305,7 +305,7 @@ fn stats_count_what_happened(suite: &Suite) {
     );
 }
 
-/// An acceptance rates, also where the requester had paid before.
+/// An acceptance gives a rating even if the requester had paid before.
 fn a_rating_after_a_release_by_hand_counts(suite: &Suite) {
     let client = suite.client();
     let (a, b) = (Party::funded(&client), Party::new(&client));
@@ -321,7 +321,7 @@ fn a_rating_after_a_release_by_hand_counts(suite: &Suite) {
     assert_eq!(counts, [1, 4, 1], "{row}");
 }
 
-/// What the receipt says of its escrow follows whoever releases it.
+/// The receipt's statement about its escrow follows a release by anybody.
 fn a_receipt_that_an_admin_pays_is_not_called_unpaid(suite: &Suite) {
     let client = suite.client();
     let operator = heliograph_tests::ledger::Operator::new(&client, "all");

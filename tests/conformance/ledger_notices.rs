@@ -1,4 +1,4 @@
-//! What parties are told by webhook and mailbox (decision ledger-for-clients).
+//! Notices to parties by webhook and mailbox (decision ledger-for-clients).
 
 use heliograph_tests::ledger::Party;
 use heliograph_tests::relay::{Agent, text};
@@ -85,7 +85,7 @@ fn what_nobody_asked_for_is_not_told(suite: &Suite) {
     a.pay(b.did(), 7).expect(200);
     let got = heard(&target, &source, 1);
     assert_eq!(got.iter().map(|got| got.json()["event"].clone()).collect::<Vec<_>>(), ["transfer.settled"]);
-    // A deleted webhook hears nothing more, and the ledger knows.
+    // A deleted webhook gets nothing more, and the ledger knows that it is gone.
     b.agent.client.delete(&format!("/v1/agent/webhooks/{}", text(&made, "id"))).expect(200);
     a.pay(b.did(), 8).expect(200);
     target.reach_out();

@@ -1,4 +1,4 @@
-//! What operators sign (decisions freeze-stops-clocks, money-supply-bound and operator-keys).
+//! Actions that operators sign (decisions freeze-stops-clocks, money-supply-bound and operator-keys).
 
 use heliograph_tests::ledger::{Operator, Party, Signer, nonce, refused};
 use heliograph_tests::relay::{base64, text};
@@ -90,7 +90,7 @@ fn without_an_audience_two_servers_both_settle_one_envelope(suite: &Suite) {
     }
     let bound = pay(Some(&deployments[0]));
     clients[0].post("/v1/pay/transfer", &bound).expect(200);
-    // In memory every deployment draws the same id, since its randomness begins at one seed.
+    // In memory every deployment draws the same id, because its randomness begins with one seed.
     if deployments[0] != deployments[1] {
         refused(&clients[1].post("/v1/pay/transfer", &bound), 400, "invalid_envelope");
     }
@@ -109,7 +109,7 @@ fn an_operator_brings_an_agent_back_with_its_wallet(suite: &Suite) {
     client.post("/v1/pay/transfer", &early).expect(200);
 }
 
-/// Keys of active agents alone.
+/// Only keys of active agents count.
 fn a_suspended_agent_neither_pays_nor_offers_until_it_is_restored(suite: &Suite) {
     let client = suite.client();
     let (a, b, poor) = (Party::funded(&client), Party::funded(&client), Party::new(&client));
@@ -125,7 +125,7 @@ fn a_suspended_agent_neither_pays_nor_offers_until_it_is_restored(suite: &Suite)
     refused(&b.pay(poor.did(), 1), 400, "recipient_invalid_did");
     let found = client.get(&format!("/v1/pay/capability/search?capability={slug}")).expect(200);
     assert_eq!(found["capabilities"], json!([]), "{found}");
-    // What it has stays, and others may still pay into it.
+    // Its money stays, and others may still pay into its wallet.
     b.pay(a.did(), 1).expect(200);
     [&a, &poor].into_iter().for_each(|party| drop(order(party, "restore")));
     client.until(|| (a.pay(b.did(), 2).status == 200).then_some(()));
@@ -176,7 +176,7 @@ fn newer_clients_release_and_refund_with_their_own_members(suite: &Suite) {
     };
     let newer = |escrow: &str| json!({ "escrow_id": escrow, "actor_did": a.did(), "nonce": nonce() });
     let (first, second) = (a.open(b.did(), 3), a.open(b.did(), 4));
-    // Either set of members is whole: none of the other joins it, none is missing.
+    // Each set of members must be complete, and a mixture is refused.
     for change in [
         json!({ "signer_did": a.did() }),
         json!({ "action_nonce": nonce() }),
@@ -193,7 +193,7 @@ fn newer_clients_release_and_refund_with_their_own_members(suite: &Suite) {
     refund["reason"] = json!("not needed");
     assert_eq!(send("escrow-refund", refund).expect(200)["state"], "refunded");
     assert_eq!((a.money(), b.money()), ((10_000_000 - 3, 0), (3, 0)));
-    // What they sign otherwise too is refused in one way, and paths of theirs are not there.
+    // Their other differing envelopes are refused in one way, and their other paths do not exist.
     let listing = json!({ "did": a.did(), "capability": "echo.lite", "name": "Echo", "description": "", "price_micro": 5,
         "unit": "call", "sla_deadline_hours": 1, "active": true, "tags": ["a"], "nonce": nonce() });
     refused(&send("capability-list", listing), 400, "invalid_envelope");
@@ -251,7 +251,7 @@ fn every_way_to_be_refused(suite: &Suite) {
     let nobody = format!("did:svc:{}", nonce());
     refused(&operator.act("freeze", json!({ "did": nobody, "frozen": true })), 404, "wallet_not_found");
     refused(&operator.act("cap", json!({ "did": nobody, "daily_cap_micro": 1 })), 404, "wallet_not_found");
-    // Whole milliseconds since 1970 are a time too.
+    // Whole milliseconds since 1970 are also accepted as a time.
     let millis = now.plus(60 * 1_000_000).0 / 1_000;
     for times in
         [json!({ "valid_until_ts": millis }), json!({ "valid_until_ts": millis, "issued_at": millis - 60_000 })]

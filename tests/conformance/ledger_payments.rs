@@ -108,7 +108,7 @@ fn t1_a_signature_holds_for_every_member_and_no_hint_says_which_failed(suite: &S
         answers.insert(text(&answer.json(), "message").to_owned());
     }
     assert_eq!(answers.len(), 1);
-    // Nothing of it took the nonce.
+    // None of these refusals used up the nonce.
     client.post(path_of("credit-transfer"), &body).expect(200);
 }
 
@@ -140,7 +140,7 @@ fn strange_json_is_an_invalid_envelope(suite: &Suite) {
     ] {
         refused(&send(&strange), 400, "invalid_envelope");
     }
-    // A whole number is one however it is written, and members beside the two are nobody's business.
+    // A whole number is accepted in any notation, and members beside the two are ignored.
     send(&with("\"amount_micro\":5", "\"amount_micro\":50e-1").replacen('{', "{\"x\":1.5,", 1)).expect(200);
 }
 
@@ -150,7 +150,7 @@ fn only_canonical_base64_is_a_signature(suite: &Suite) {
     let body = a.body("credit-transfer", a.transfer(Party::new(&client).did(), 5));
     let good = text(&body, "signature").to_owned();
     let stray = {
-        // The last character before the padding has four bits that say nothing.
+        // The last character before the padding has four bits without meaning.
         let mut bytes = good.clone().into_bytes();
         let last = bytes.len() - 3;
         bytes[last] += 1;
@@ -210,7 +210,7 @@ fn t5_t6_t7_caps_and_allowlist(suite: &Suite) {
     a.pay(b.did(), 60).expect(200);
     refused(&a.pay(b.did(), 41), 429, "daily_cap_exceeded");
     a.pay(b.did(), 40).expect(200);
-    // A transfer asks the cap of the day first, an escrow that of one payment.
+    // A transfer is checked against the daily cap first, an escrow against the cap of one payment.
     refused(&a.pay(b.did(), 61), 429, "daily_cap_exceeded");
     let hour = std::time::Duration::from_secs(3_600);
     refused(&a.act("escrow-open", a.escrow(b.did(), 61, hour)), 400, "per_tx_cap_exceeded");
@@ -284,14 +284,14 @@ fn requests_without_a_good_signature_spend_nobodys_budget(suite: &Suite) {
     for _ in 0..10 {
         refused(&client.post("/v1/pay/transfer", &forged), 400, "invalid_signature");
     }
-    // The faucet took one.
+    // The request to the faucet used one.
     for _ in 0..4 {
         a.pay(b.did(), 1).expect(200);
     }
     let body = a.body("credit-transfer", a.transfer(b.did(), 1));
     let over = client.post("/v1/pay/transfer", &body);
     refused(&over, 429, "rate_limited");
-    // The budget that the headers tell of is the signer's.
+    // The headers show the signer's budget.
     assert_eq!((over.header("x-ratelimit-limit"), over.header("x-ratelimit-remaining")), (Some("5"), Some("0")));
     assert!(over.header("x-ratelimit-reset").is_some());
     assert!(over.header("retry-after").unwrap().parse::<u32>().unwrap() <= 60);
@@ -363,7 +363,8 @@ fn manifest_lists_the_routes_in_their_order(suite: &Suite) {
         listed[..3],
         [("POST", "/v1/pay/wallet"), ("GET", "/v1/pay/wallet/{did}"), ("POST", "/v1/pay/transfer")]
     );
-    // The core routes first, then our own. The page of clients for private sessions is no endpoint of the ledger.
+    // The core routes come first, then the project's own. The page of clients for private sessions is no endpoint of
+    // the ledger.
     let listed_ones = |path: &str| path.starts_with("/v1/pay/") && path != "/v1/pay/private-session/config";
     let ours = || heliograph_core::app::PROGRAM.routes().filter(|route| listed_ones(route.path));
     let all = ours().count();

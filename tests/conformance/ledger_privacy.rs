@@ -1,4 +1,4 @@
-//! What is shown to whom (decision ledger-texts-for-parties).
+//! Which texts are shown to whom (decision ledger-texts-for-parties).
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ fn proving(party: &Party, changes: Value) -> Client {
     party.client.with("x-svc-proof", &base64(body.to_string().as_bytes()))
 }
 
-/// Every kind of text between two parties, each with a word of its own: paths by id, paths of lists, the provider's
+/// Every kind of text between two parties, each with its own word: paths by id, paths of lists, and the provider's
 /// work.
 fn talk(a: &Party, b: &Party) -> (Vec<String>, Vec<String>, String) {
     let mut transfer = a.transfer(b.did(), 1);
@@ -81,7 +81,7 @@ fn lists_show_texts_only_in_rows_of_whoever_proves_to_be_a_party(suite: &Suite) 
             assert!(has_texts(&proving(party, json!({})), path), "{path}");
         }
     }
-    // A proof shows one's own rows in a list of somebody else, and no other.
+    // In somebody else's list, a proof shows only the prover's own rows.
     let mut other = c.transfer(b.did(), 1);
     other["memo"] = json!("between-c-and-b");
     c.act("credit-transfer", other).expect(200);
@@ -112,7 +112,7 @@ fn where_reads_are_for_parties_nobody_else_sees_texts(suite: &Suite) {
             assert!(has_texts(&proving(party, json!({})), path), "{path}");
         }
     }
-    // Nor what tells who guesses them that they are right.
+    // Hashes and signatures that would confirm a guess are hidden too.
     let row = |client: &Client, path: &str| {
         let body = client.get(path).expect(200);
         ["transfer", "escrow", "receipt"].iter().find_map(|name| body.get(name).cloned()).unwrap()

@@ -28,7 +28,7 @@ fn scene(suite: &Suite) -> Target {
     suite.fresh(&[("first_party_services", "true"), ("faucet_per_address", "1000")])
 }
 
-/// The listing of one of our services, once it is there.
+/// The listing of one of the deployment's services, once it exists.
 #[track_caller]
 fn listing(target: &Target, word: &str) -> Value {
     let client = target.client();
@@ -38,7 +38,7 @@ fn listing(target: &Target, word: &str) -> Value {
     })
 }
 
-/// Hires it, and waits for the claim: the hire and its receipt.
+/// Hires the service and waits for the claim; returns the hire and its receipt.
 #[track_caller]
 fn answered(target: &Target, party: &Party, listing: &Value, input: Option<&str>) -> (Value, Value) {
     let mut members = party.hire(listing);
@@ -113,7 +113,7 @@ fn hires_of_ours_are_claimed_within_a_second(suite: &Suite) {
         })
         .collect();
     taken.sort_unstable();
-    // All but one: the machine of a test does other things too.
+    // All but one, because the test machine also does other work.
     assert!(taken[18] < Duration::from_secs(1), "{taken:?}");
 }
 
@@ -219,7 +219,7 @@ fn private_session_config_is_signed_by_the_provider(suite: &Suite) {
     assert!(text(&config, "identity_url").ends_with(&format!("/v1/agent/identity/{did}")));
     let mut unsigned = config.clone();
     let signature = bytes(&unsigned.as_object_mut().unwrap().remove("signature_base64").unwrap());
-    // The JSON library sorts members and writes no white space, as the canonical form does.
+    // The JSON library sorts members and writes no white space, like the canonical form.
     let key: [u8; 32] = key.try_into().unwrap();
     assert!(signing::verify(&key, unsigned.to_string().as_bytes(), &signature));
     unsigned["price_micro"] = json!(1);

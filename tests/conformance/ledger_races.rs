@@ -1,4 +1,4 @@
-//! Many at once: whoever comes first, money moves once and is all there afterwards.
+//! Many requests at once: in any order, money moves once and all of it is there afterwards.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -26,16 +26,16 @@ cases![
     after_the_answer_to_a_freeze_nothing_settles_that_64_connections_send,
 ];
 
-/// A hundred of one agent at once are more than it may send in a minute.
+/// A hundred requests of one agent at once are more than it may send in a minute.
 const UNLIMITED: &[(&str, &str)] = &[("pay_writes_per_minute", "0")];
 
-/// When the deadlines of a race come: later than it takes to prepare it.
+/// Time until the deadlines of a race: longer than its preparation takes.
 const SOON: Duration = Duration::from_secs(12);
 
 /// A request: path and body.
 type Post = (&'static str, Value);
 
-/// Sends all of them from connections of their own that start together.
+/// Sends all of them over separate connections that start together.
 fn at_once(client: &Client, posts: &[Post]) -> Vec<Answer> {
     let barrier = Barrier::new(posts.len());
     std::thread::scope(|scope| {
@@ -53,7 +53,7 @@ fn at_once(client: &Client, posts: &[Post]) -> Vec<Answer> {
     })
 }
 
-/// How many succeeded; all others were refused for this reason.
+/// How many succeeded; all others must be refused for this reason.
 #[track_caller]
 fn settled(answers: &[Answer], status: u16, reason: &str) -> usize {
     let (settled, refusals): (Vec<_>, Vec<_>) = answers.iter().partition(|answer| answer.status == 200);
@@ -81,7 +81,7 @@ fn g4_of_a_hundred_double_spends_one_settles(suite: &Suite) {
     let answers = at_once(&client, &(0..100).map(one).collect::<Vec<_>>());
     assert_eq!(settled(&answers, 402, "insufficient_balance"), 1);
     assert_eq!((a.money(), b.money()), ((4_000_000, 0), (6_000_000, 0)));
-    // Each refused one is a row, and none is settled.
+    // Each refused transfer is a row, and none is settled.
     let history = client.get(&format!("/v1/pay/history/{}?limit=200", a.did())).expect(200);
     let rows = history["transfers"].as_array().unwrap();
     assert_eq!((rows.len(), rows.iter().filter(|row| row["status"] == "settled").count()), (100, 1));
@@ -121,12 +121,12 @@ fn m13_listing_at_once_makes_one_listing(suite: &Suite) {
     assert!(bodies.iter().all(|body| body["capability_id"] == bodies[0]["capability_id"]));
     let own = client.get(&format!("/v1/pay/capability/did/{}", b.did())).expect(200);
     assert_eq!(own["capabilities"].as_array().unwrap().len(), 1);
-    // It is found once, under the price that it has.
+    // The listing is found once, with its present price.
     let found = client.get(&format!("/v1/pay/capability/search?capability={slug}")).expect(200);
     assert_eq!(found["capabilities"], own["capabilities"]);
 }
 
-/// An escrow of 300 between a funded party and another, perhaps claimed.
+/// An escrow of 300 between a funded party and another, optionally claimed.
 fn scene(client: &Client, claimed: bool) -> (Party, Party, String, Option<String>) {
     let (a, b) = (Party::funded(client), Party::new(client));
     let escrow = a.open(b.did(), 300);
@@ -187,7 +187,7 @@ fn accept_against_dispute_ends_in_one_of_them(suite: &Suite) {
     }
 }
 
-/// Lets the clock come near a moment: in memory it stands just after it.
+/// Waits until just before a moment; in memory until just after it.
 fn near(suite: &Suite, client: &Client, moment: heliograph_core::Timestamp) {
     let rest = client.now().until(moment);
     match suite.kind {
@@ -237,7 +237,7 @@ fn e15_release_against_expiry_moves_the_money_once(suite: &Suite) {
     assert_eq!((a.money(), b.money()), ((10_000_000 - released, 0), (10_000_000 + released, 0)));
 }
 
-/// A claim whose five minutes are nearly over: it was issued that long ago.
+/// A claim whose five minutes are nearly over, because it was issued that long ago.
 fn r17_accept_against_the_sweep_ends_in_one_state(suite: &Suite) {
     let target = suite.fresh(&[]);
     let client = target.client();
@@ -249,7 +249,7 @@ fn r17_accept_against_the_sweep_ends_in_one_state(suite: &Suite) {
         let mut members = b.claim(a.did(), Some(&escrow));
         members["acceptance_deadline_at"] = json!(deadline.to_millis_text());
         members["issued_at"] = json!(issued.to_millis_text());
-        // Every second one expires without an acceptance.
+        // Every second claim expires without an acceptance.
         members["auto_accept_on_timeout"] = json!(amount.is_multiple_of(2));
         text(&b.act("work-claim", members).expect(200), "receipt_id").to_owned()
     };
@@ -302,7 +302,7 @@ fn after_the_answer_to_a_freeze_nothing_settles_that_64_connections_send(suite: 
             })
             .collect();
         barrier.wait();
-        // All are in the middle of it.
+        // Waits until all senders are busy.
         while done.load(Ordering::Relaxed) < 2 * senders.len() {
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -311,7 +311,7 @@ fn after_the_answer_to_a_freeze_nothing_settles_that_64_connections_send(suite: 
     });
     assert!(!settled.is_empty());
     assert!(settled.iter().all(|time| *time < frozen_at), "{:?} after {frozen_at}", settled.iter().max());
-    // Nor does the ledger itself know of anything later, whoever was told.
+    // The ledger itself has no later row either, whatever clients were told.
     let sum: u64 = senders.iter().map(|sender| sender.money()).map(|(balance, locked)| balance + locked).sum();
     let rows = |path: &str, list: &str, time: &str| {
         let page = client.get(&format!("/v1/pay/{path}/{}?limit=200", b.did())).expect(200);
@@ -329,7 +329,7 @@ fn after_the_answer_to_a_freeze_nothing_settles_that_64_connections_send(suite: 
     assert!(outflow(&senders[0], &b, &listing, 0).is_some_and(|time| time > frozen_at));
 }
 
-/// Money leaves a sender in one of three ways; when it did, if it did.
+/// Sends money in one of three ways; returns the time if it succeeded.
 fn outflow(sender: &Party, to: &Party, listing: &Value, way: usize) -> Option<String> {
     let (answer, time) = match way {
         0 => (sender.pay(to.did(), 1), "settled_at"),

@@ -1,5 +1,5 @@
-//! Every reason that the ledger refuses for (decision reason-order): a request that raises it, the status, and
-//! the body of the error. A reason without a row fails.
+//! Every reason for a refusal of the ledger (decision reason-order): a request that causes it, the status, and the body
+//! of the error. A reason without a row fails the test.
 
 use std::collections::BTreeSet;
 
@@ -13,11 +13,11 @@ use crate::{Suite, cases};
 
 cases![every_reason_is_raised_with_its_status_and_body];
 
-/// Who and what is there when a refusal is asked for.
+/// The parties and rows that exist when a refusal is tested.
 struct Scene {
     client: Client,
     operator: Operator,
-    /// Have what the faucet gives.
+    /// These have the grant of the faucet.
     payer: Party,
     rich: Party,
     /// Registered, without a wallet.
@@ -25,7 +25,7 @@ struct Scene {
     other: Party,
     ghost: Party,
     listing: Value,
-    /// Between payer and payee: open, with a pending claim, with an answered claim, closed.
+    /// Escrows between payer and payee: open, with a pending claim, with an answered claim, closed.
     open: String,
     claimed: String,
     pending: String,
@@ -53,7 +53,7 @@ impl Scene {
         Scene { client, operator, payer, rich, payee, other, ghost, listing, open, claimed, pending, answered, closed }
     }
 
-    /// So many seconds from now.
+    /// The time in `seconds` from now.
     fn at(&self, seconds: i64) -> String {
         self.client.now().plus(seconds * 1_000_000).to_millis_text()
     }
@@ -79,13 +79,13 @@ impl Scene {
         by.act("hire-request", with(by.hire(&self.listing), changes))
     }
 
-    /// A payment of 10 by somebody whose wallet has these caps.
+    /// A payment of 10 from a wallet with these caps.
     fn capped(&self, caps: Value) -> Answer {
         self.operator.act("cap", with(json!({ "did": self.rich.did() }), caps)).expect(200);
         self.rich.pay(self.payee.did(), 10)
     }
 
-    /// A grant with the members of its body changed.
+    /// A grant whose body has some members changed.
     fn grant(&self, changes: Value) -> Answer {
         let members = json!({ "action": "grant", "did": self.other.did(), "amount_micro": 1 });
         self.client.post("/v1/pay/admin/grant", &self.operator.body(with(members, changes)))
@@ -105,17 +105,17 @@ fn answer(by: &Party, receipt: &str) -> Value {
     json!({ "receipt_id": receipt, "signer_did": by.did(), "action": "accept" })
 }
 
-/// A body whose signature is of something else.
+/// A body with a signature over something else.
 fn forged(by: &Party, schema: &str, members: Value) -> Value {
     let mut body = by.body(schema, members);
     body["signature"] = json!(by.signer.sign(&json!({})));
     body
 }
 
-/// A reason, its status, and what raises it.
+/// A reason, its status, and a request that causes it.
 type Row = (Reason, u16, fn(&Scene) -> Answer);
 
-/// What a deployment with the usual settings refuses. Those that stop a wallet come last.
+/// Refusals of a deployment with the usual settings. Those that stop a wallet come last.
 const USUAL: &[Row] = &[
     (Reason::InvalidEnvelope, 400, |s| s.transfer(json!({ "owner": "x" }))),
     (Reason::InvalidSignature, 400, |s| {
@@ -225,10 +225,10 @@ const USUAL: &[Row] = &[
     }),
 ];
 
-/// What only a deployment with tight limits refuses.
+/// Refusals that need tight limits.
 fn tight(suite: &Suite) -> [(Reason, u16, Answer); 4] {
     let target = suite.fresh(&[("pay_writes_per_minute", "1"), ("faucet_per_address", "1")]);
-    // A Worker hears of its client in this header, and nobody else believes it.
+    // A Worker reads the client's address from this header; other targets ignore it.
     let client = target.client().with("cf-connecting-ip", "192.0.2.1");
     let a = Party::funded(&client);
     let limited = a.pay(a.did(), 1);
@@ -240,7 +240,7 @@ fn tight(suite: &Suite) -> [(Reason, u16, Answer); 4] {
     (0..100).for_each(|n| drop(list(n).expect(200)));
     let full = suite.fresh(&[("ledger_storage_bytes", "1")]);
     let open = |did: &str| full.client().post("/v1/pay/wallet", &json!({ "did": did }));
-    // The first finds a store in memory still empty.
+    // The first request finds an empty store in memory.
     open("did:svc:x");
     let wallet = open("did:svc:y");
     [

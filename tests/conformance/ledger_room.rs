@@ -1,4 +1,4 @@
-//! How full the store is, and what is refused first when room gets short (decision ledger-room).
+//! How full the store is, and what is refused first when room is short (decision ledger-room).
 
 use heliograph_tests::client::Client;
 use heliograph_tests::ledger::{Party, nonce, refused};
@@ -32,7 +32,7 @@ fn health_says_how_much_is_stored_and_what_is_not_known(suite: &Suite) {
         Kind::Native => assert!(limit.unwrap() > used),
         Kind::Edge => assert_eq!(limit, Some(10_000_000_000)),
     }
-    // Growth cannot be known so early, and is not made up.
+    // Growth is not known so early, and is not invented.
     assert_eq!(storage["days_left"], Value::Null);
     let why = if limit.is_some() { "less than a day" } else { "limit" };
     assert!(text(&storage, "days_unknown").contains(why), "{storage}");
@@ -62,7 +62,7 @@ fn near_the_limit_new_wallets_and_listings_are_refused_and_money_still_moves(sui
     refused(&client.post("/v1/pay/capability/list", &offer), 503, "storage_full");
     assert_eq!(client.get(&format!("/v1/pay/wallet/{new}")).status, 404);
 
-    // What is there goes on, and whoever is owed is paid.
+    // Existing business continues, and debts are paid.
     assert_eq!(client.post("/v1/pay/wallet", &json!({ "did": a.did() })).expect(200)["created"], false);
     let listing = b.act("capability-list", b.listing("work.test", 900)).expect(200)["capability"].clone();
     a.pay(b.did(), 5).expect(200);
@@ -77,7 +77,7 @@ fn near_the_limit_new_wallets_and_listings_are_refused_and_money_still_moves(sui
     assert_eq!((a.money(), b.money()), ((10_000_000 - paid - 7, 0), (10_000_000 + paid, 0)));
     assert_eq!(d.money(), (7, 0));
 
-    // Nothing was burnt: with room again the same envelopes do what they say.
+    // No nonce was used up: with room again the same envelopes succeed.
     let target = target.restart(&[]);
     let client = target.client();
     client.post("/v1/pay/faucet", &claim).expect(200);

@@ -1,4 +1,5 @@
-//! Old events lie in sealed segments and answer as before, also after the deployment was moved (decision ledger-room).
+//! Old events are in sealed segments and give the same answers, also after the deployment was moved (decision
+//! ledger-room).
 
 use std::time::Duration;
 
@@ -16,17 +17,17 @@ cases![sealed_events_answer_as_before_and_move_with_the_deployment];
 
 /// Events of one segment.
 const RUN: u64 = 128;
-/// As soon as there is a whole run of events it is sealed.
+/// A run of events is sealed as soon as it is complete.
 const AT_ONCE: &[(&str, &str)] =
     &[("ledger_seal_days", "0"), ("pay_writes_per_minute", "0"), ("pay_reads_seconds", "0")];
 
-/// How many events there are, how many are sealed, and how many of those only an archive has.
+/// The number of events, of sealed ones, and of those that only an archive has.
 fn counts(client: &Client) -> [u64; 3] {
     let storage = client.get("/v1/pay/health").expect(200)["storage"].clone();
     ["events", "sealed_events", "archived_events"].map(|name| storage[name].as_u64().unwrap())
 }
 
-/// What stays the same however long the log grows, by question.
+/// Answers that stay the same when the log grows.
 fn answers(client: &Client, paths: &[String]) -> Vec<Value> {
     let mut answers = Vec::new();
     for path in paths {
@@ -86,7 +87,7 @@ fn sealed_events_answer_as_before_and_move_with_the_deployment(suite: &Suite) {
     is_sound(&target);
 }
 
-/// The program recomputes every balance and the root from the exported log. In memory there is no server to ask.
+/// The command recomputes every balance and the root from the exported log. In memory there is no server for it.
 fn is_sound(target: &Target) {
     let Some(base) = target.base() else { return };
     let output = verify(&["--url", base]);

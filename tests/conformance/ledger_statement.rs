@@ -1,4 +1,4 @@
-//! Statements: every change of a wallet's money with what it left (decision ledger-for-clients).
+//! Statements: every change of a wallet's money, with the amounts after it (decision ledger-for-clients).
 
 use heliograph_tests::client::Client;
 use heliograph_tests::ledger::{Operator, Party, nonce};
@@ -24,7 +24,7 @@ fn kinds(lines: &[Value]) -> Vec<&str> {
     lines.iter().map(|line| text(line, "kind")).collect()
 }
 
-/// Every line leads from the balance of the one before it to its own, and the first one shows the wallet as it is.
+/// Every line leads from the balance of the line before to its own, and the first one shows the present wallet.
 #[track_caller]
 fn adds_up(lines: &[Value], money: (u64, u64)) {
     let number = |line: &Value, name: &str| line[name].as_i64().unwrap();
@@ -88,7 +88,7 @@ fn a_statement_has_every_change_with_the_balance_it_left(suite: &Suite) {
     }
     assert_eq!((text(line(9), "actor"), &line(9)["id"]), (format!("admin:{}", operator.keyid).as_str(), &Value::Null));
     assert_eq!(text(line(10), "actor"), a.did());
-    // Each is in the log, under its place there.
+    // Each line is in the log, at its stated position.
     for found in &of_a {
         let event = client.get(&format!("/v1/pay/audit/proof/{}", found["seq"])).expect(200);
         assert_eq!(event["event"]["kind"], found["kind"]);
@@ -123,7 +123,7 @@ fn texts_are_in_a_statement_only_for_a_party(suite: &Suite) {
     };
     assert_eq!(memos(&proving(&a), &a), ["of a refund", "for another", "of a batch", "of a transfer"]);
     assert_eq!(memos(&proving(&b), &b), ["of a batch", "of a transfer"]);
-    // Of somebody else's statement a reader sees the lines whose other side it is.
+    // In another party's statement a reader sees the texts of the lines in which it is the other side.
     assert_eq!(memos(&proving(&b), &a), ["of a refund", "of a batch", "of a transfer"]);
     assert_eq!(memos(&proving(&c), &a), ["for another"]);
     assert_eq!(memos(&proving(&c), &b), Vec::<String>::new());

@@ -31,7 +31,7 @@ fn number(answer: &Answer, name: &str) -> u64 {
     text.parse().unwrap_or_else(|_| panic!("{name}: {text} is no plain number"))
 }
 
-/// Spends the whole budget; the answer that refuses.
+/// Uses up the whole budget; returns the refusal.
 fn exhaust(agent: &Agent) -> Answer {
     (0..100)
         .map(|_| agent.client.get("/v1/agent/profile"))
@@ -82,7 +82,7 @@ fn an_encrypted_message_is_delayed_and_never_429(suite: &Suite) {
 /// Decision patient-sends.
 fn a_sender_far_over_its_budget_gets_503_with_retry_after_1(suite: &Suite) {
     if suite.kind == Kind::Memory {
-        // Requests in memory come one after the other, so none is ever far over.
+        // In memory requests come one after the other, so none is ever far over the budget.
         return;
     }
     let target = suite.fresh(SLOW);
@@ -138,7 +138,8 @@ fn opening_a_stream_is_never_429(suite: &Suite) {
     }
 }
 
-/// Fills a mailbox from many senders until nobody gets in; how many got in, and the last refusal.
+/// Fills a mailbox from many senders until every message is refused; returns the number of accepted ones and the last
+/// refusal.
 fn fill(senders: &[Agent], reader: &Agent, text: &str) -> (u64, Answer) {
     let mut accepted = 0;
     let mut refusal = None;
@@ -162,14 +163,14 @@ fn a_full_mailbox_is_503_mailbox_full(suite: &Suite) {
     let senders: Vec<Agent> = (0..30).map(|_| Agent::server_side(&client)).collect();
     let reader = Agent::server_side(&client);
     let (accepted, refusal) = fill(&senders, &reader, "x");
-    // Strangers have a half.
+    // Strangers may use half of the mailbox.
     assert!((15..=20).contains(&accepted), "{accepted} of 40");
     refusal.expect_error(503, "MAILBOX_FULL");
     assert!(number(&refusal, "retry-after") > 0);
     let body = json!({ "to": reader.did, "message": "x" });
     senders[0].client.post("/v1/agent/send", &body).expect_error(503, "MAILBOX_FULL");
     assert_eq!(reader.unread_count(), accepted);
-    // Other mailboxes are not concerned.
+    // Other mailboxes are not affected.
     senders[0].say(&senders[1].did, "x");
 }
 
@@ -195,7 +196,7 @@ fn a_first_hybrid_message_still_fits_a_nearly_full_mailbox(suite: &Suite) {
     let first = a.compose(&b.agent.did, "the session starts", Default::default());
     assert!(first.envelope.contains("pq_ciphertext"));
     a.post(&first).expect(201);
-    // The next one has no claim to the headroom.
+    // The next message may not use the headroom.
     let second = a.compose(&b.agent.did, "and goes on", Default::default());
     assert!(!second.envelope.contains("pq_ciphertext"));
     a.post(&second).expect_error(503, "MAILBOX_FULL");

@@ -156,7 +156,7 @@ fn since_is_exclusive_and_compared_as_a_number(suite: &Suite) {
             let stamp = text(item, "timestamp");
             let after = |since: &str| ids(&reader.items(&format!("{route}?since={}", encode(since))));
             assert_eq!(after(stamp), sent[at + 1..], "since {stamp}");
-            // In milliseconds the stamp lies before the message, unless it is whole.
+            // In milliseconds the stamp is before the message, unless it is a whole millisecond.
             let rounded = format!("{}Z", &stamp[..stamp.len() - 4]);
             let floor = micros(&item["timestamp"]) / 1_000 * 1_000;
             let expected: Vec<String> = items
@@ -380,7 +380,7 @@ fn nobody_reads_the_mail_of_another(suite: &Suite) {
 
 /// Decision mailbox-pages.
 fn a_big_page_ends_early_and_says_so(suite: &Suite) {
-    // 40 messages of 175 kB are 7 MB: more than an answer should hold.
+    // 40 messages of 175 kB are 7 MB: more than one answer may have.
     let client = suite.client();
     let (a, reader) = (SdkAgent::new(&client, Options::default()).agent, Agent::server_side(&client));
     let sent: Vec<String> = (0..40)

@@ -1,7 +1,8 @@
-//! The same tests over HTTP on every runtime.
+//! The conformance suite: the same tests over HTTP on every runtime.
 //!
 //! `cargo test -p heliograph-tests --test conformance` runs them on memory and native;
-//! `HELIOGRAPH_TEST_TARGETS=memory,native,edge` chooses. A word of a test's name after `--` runs only that one.
+//! `HELIOGRAPH_TEST_TARGETS=memory,native,edge` chooses the runtimes. A word of a test's name after `--` runs only that
+//! test.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -103,7 +104,7 @@ mod unknowns;
 mod websockets;
 mod wire;
 
-/// One test: what it proves, and the proof.
+/// One test: its name and its function.
 pub struct Case {
     pub name: &'static str,
     pub run: fn(&Suite),
@@ -231,7 +232,7 @@ impl Suite {
         self.rough.get_or_init(|| Target::start(self.kind, settings)).client()
     }
 
-    /// A deployment that several tests share after `prepare` filled it; they only read from it.
+    /// A deployment that `prepare` filled and several tests share; they only read from it.
     pub fn prepared(&self, name: &'static str, prepare: fn(&Client)) -> Client {
         let target = self.prepared.lock().unwrap().entry(name).or_default().clone();
         target
@@ -243,7 +244,7 @@ impl Suite {
             .client()
     }
 
-    /// A deployment of the test's own, with other settings.
+    /// A new deployment for one test, with other settings.
     pub fn fresh(&self, settings: &[(&str, &str)]) -> Target {
         Target::start(self.kind, settings)
     }
@@ -253,7 +254,7 @@ const THREADS_OF_A_CORE: usize = 3;
 
 fn main() {
     let mut arguments = Arguments::from_args();
-    // Most of the time a test waits for timers of its server.
+    // Tests mostly wait for timers of their servers, so many can run at once.
     arguments
         .test_threads
         .get_or_insert_with(|| THREADS_OF_A_CORE * std::thread::available_parallelism().map_or(2, usize::from));
@@ -277,7 +278,7 @@ fn main() {
         }
     }
     let conclusion = libtest_mimic::run(&arguments, trials);
-    // The servers end with their suites; `exit` would skip that.
+    // The servers end with their suites; `exit` would leave them running.
     drop(suites);
     if conclusion.has_failed() {
         std::process::exit(101);

@@ -1,5 +1,6 @@
-//! Requests that no client should send, to every route of the table: a 4xx with the error body, or a success where the
-//! input happens to make sense; never a 5xx, never a hang. A new route is covered without a line here.
+//! Sends requests that no client should send to every route of the table. The answer must be a 4xx with the error body,
+//! or a success where the input happens to be valid, and never a 5xx or a hang. A new route is covered without a change
+//! here.
 
 use std::time::{Duration, Instant};
 
@@ -27,10 +28,10 @@ cases![
     the_server_works_as_before_after_all_this,
 ];
 
-/// Longest any of these requests may take.
+/// Longest time for any of these requests.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// Sends to one route with a key that fits, and judges each answer.
+/// Sends requests to one route with a suitable key, and checks each answer.
 struct Probe {
     client: Client,
     route: &'static Route,
@@ -41,7 +42,7 @@ impl Probe {
     fn new(suite: &Suite, route: &'static Route) -> Probe {
         let open = suite.rough();
         let client = match route.auth {
-            // What is signed is in the body, and none of these is.
+            // The signature is in the body, and none of these bodies is signed.
             Auth::None | Auth::Signed | Auth::SignedOrAdmin | Auth::SignedAdmin | Auth::Token => open,
             Auth::Key => open.key(ADMIN_KEY),
             Auth::Agent => Agent::server_side(&open).client,
@@ -59,7 +60,7 @@ impl Probe {
         self.route.method == Method::GET && self.route.path.ends_with("/sse")
     }
 
-    /// Sends, and checks what holds for every answer.
+    /// Sends a request, and checks the rules for every answer.
     fn send(&self, path: &str, content_type: Option<&str>, body: &[u8]) -> Answer {
         let started = Instant::now();
         let shown: String = String::from_utf8_lossy(body).chars().take(120).collect();
@@ -93,7 +94,7 @@ impl Probe {
     }
 }
 
-/// The path of a route with something for every parameter; `odd` replaces the parameter of that name.
+/// The path of a route with a value for every parameter; `odd` replaces the parameter of that name.
 fn path(route: &Route, odd: Option<(&str, &str)>) -> String {
     let mut path = String::new();
     for part in route.path.split('/').skip(1) {
@@ -119,7 +120,7 @@ fn json_routes() -> impl Iterator<Item = &'static Route> {
     PROGRAM.routes().filter(|route| route.body == BodyKind::Json)
 }
 
-/// The schema of a route's request body, references followed.
+/// The schema of a route's request body, with references resolved.
 struct Body {
     document: Value,
 }
@@ -147,7 +148,7 @@ impl Body {
         properties.map(|(name, schema)| (name.as_str(), self.resolve(schema))).collect()
     }
 
-    /// The JSON types a value may have; empty when the schema does not say.
+    /// The JSON types that a value may have; empty when the schema does not state them.
     fn types(&self, schema: &Value) -> Vec<String> {
         let schema = self.resolve(schema);
         let named = match &schema["type"] {
@@ -193,7 +194,7 @@ impl Body {
     }
 }
 
-/// Values of every JSON type, with the names of the types they are of.
+/// Values of every JSON type, with the names of their types.
 fn values() -> Vec<(Vec<&'static str>, String)> {
     let long = "9".repeat(400);
     vec![
@@ -260,7 +261,7 @@ fn a_body_that_is_no_json_is_refused_everywhere(suite: &Suite) {
     for route in json_routes() {
         let probe = Probe::new(suite, route);
         for body in &broken {
-            // Unknown members may be skipped unread, so these two are broken only where somebody looks.
+            // Unknown members may be skipped unread, so these two bodies are invalid only if something reads them.
             let lenient = body.starts_with(b"{\"a\":\"\\ud800") || route.request.is_none();
             if lenient {
                 probe.json(body);
@@ -371,7 +372,7 @@ fn huge_and_deep_values_break_nothing(suite: &Suite) {
     }
 }
 
-/// Percent-encoded and plain values that parsers of paths, numbers, times and names stumble over.
+/// Percent-encoded and plain values that are difficult for parsers of paths, numbers, times and names.
 fn odd_values() -> Vec<String> {
     let mut odd: Vec<String> = [
         "%",

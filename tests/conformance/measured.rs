@@ -1,5 +1,5 @@
-//! What is made of own measurements, end to end: attribution, drift in the review queue, the classifier in the
-//! changelog; and that every runtime makes the same numbers of it.
+//! Results from the deployment's own measurements, end to end: attribution, drift in the review queue, the classifier
+//! in the changelog. Every runtime must compute the same numbers.
 
 use std::time::Duration;
 
@@ -23,25 +23,26 @@ cases![
     every_runtime_makes_the_same_numbers_of_the_same_measurements,
 ];
 
-/// Where shutdowns were reported every other day and show in what is measured.
+/// A country with reported shutdowns every other day, which show in the measurements.
 const SHUT: &str = "PL";
-/// Where one of three networks resets everything since five days, and nobody reported anything.
+/// A country where one of three networks has reset everything for five days, without any report.
 const STRUCK: &str = "CZ";
 const SINCE: i64 = 5;
-/// Free, and without a shutdown.
+/// Countries that are free and had no shutdown.
 const DONORS: [&str; 6] = ["FI", "DK", "IS", "EE", "LV", "LT"];
-/// Least sites and sessions of a score are 20 and 200.
+/// A score needs at least 20 sites and 200 sessions.
 const SITES: usize = 20;
-/// The first may reset; at the others sites work, or no reset would be told from a site that is down.
+/// The first network may reset. At the others the sites work; otherwise a reset could not be told from a site that is
+/// down.
 const NETWORKS: u32 = 3;
 
-/// Days that are measured in a country.
+/// Number of measured days of a country.
 fn days(country: &str) -> i64 {
     if country == SHUT { 90 } else { 45 }
 }
 
-/// Whether the first network resets a site so many days ago: now and then everywhere, many on days of a shutdown, and
-/// all since the event.
+/// True if the first network resets a site `back` days ago: now and then everywhere, often on days of a shutdown, and
+/// always since the event.
 fn reset(country: &str, place: usize, site: usize, back: i64) -> bool {
     let noise = back % 3 == 0 && (back as usize * 7 + place * 3) % SITES == site;
     let shut = country == SHUT && back % 2 == 0 && site < 6 + back as usize % 3;
@@ -53,7 +54,7 @@ fn countries() -> impl Iterator<Item = &'static str> {
     [SHUT, STRUCK].into_iter().chain(DONORS)
 }
 
-/// A session a day of each site on each network.
+/// One session a day for each site on each network.
 fn measurements(today: Timestamp) -> String {
     let (mut out, mut number) = (HEADER.to_owned(), 0);
     for (place, country) in countries().enumerate() {
@@ -74,8 +75,8 @@ fn measurements(today: Timestamp) -> String {
     out
 }
 
-/// Measurements first, all of them counted, then the reports: so that whatever is learned has the same before it. All
-/// days are counted from the one on which this begins.
+/// Imports the measurements first, and the reports when all measurements are counted, so that learning always sees the
+/// same data. All days are counted from the day on which this begins.
 fn fill(client: &Client) {
     let today = client.now().plus(-client.now().0.rem_euclid(DAY));
     measure(client, today);
@@ -116,13 +117,13 @@ fn attribution(today: Timestamp, back: i64) -> String {
     format!("/v1/sentinel/attribute?country={STRUCK}&date={day}")
 }
 
-/// The day on which a deployment was filled: the one after the last that is measured.
+/// The day on which a deployment was filled: the day after the last measured one.
 fn filled_on(client: &Client) -> Timestamp {
     let body = client.get(&format!("/v1/anomaly/dbscan/{STRUCK}")).expect(200);
     Timestamp::parse(body["date"].as_str().unwrap()).unwrap().plus(DAY)
 }
 
-/// Lets time pass until then.
+/// Lets time pass until `then`.
 fn go(client: &Client, then: Timestamp) {
     client.wait(Duration::from_micros(u64::try_from(then.since(client.now())).unwrap_or(0)));
 }
@@ -135,7 +136,7 @@ fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
 }
 
-/// A third of all sessions is reset since the day, and one in 180 before it and elsewhere.
+/// A third of all sessions is reset since that day; before it and elsewhere it is one in 180.
 fn attribution_compares_what_this_deployment_measured(suite: &Suite) {
     let client = filled(suite);
     let today = filled_on(&client);
@@ -144,7 +145,7 @@ fn attribution_compares_what_this_deployment_measured(suite: &Suite) {
     assert_eq!((&body["n_donors_used"], &body["n_donors_eligible"]), (&json!(6), &json!(6)), "{body}");
     assert_eq!((&body["low_confidence"], &body["low_confidence_reason"]), (&json!(false), &Value::Null), "{body}");
     assert!((number(&body["causal_effect"]) - 1.0 / 3.0).abs() < 0.02, "{body}");
-    // With six donors no p-value is under a seventh.
+    // With six donors no p-value is below 1/7.
     assert_eq!((&body["p_value"], &body["evidence_class"]), (&json!(0.1429), &json!("not_significant")), "{body}");
     assert!(number(&body["pre_rmse"]) <= 0.05, "{body}");
     let caveats = body["honest_caveats"].to_string();
@@ -152,12 +153,12 @@ fn attribution_compares_what_this_deployment_measured(suite: &Suite) {
     let weights = body["donor_weights"].as_object().unwrap();
     assert!(weights.keys().all(|code| DONORS.contains(&code.as_str())), "{body}");
     assert!((weights.values().map(number).sum::<f64>() - 1.0).abs() < 1e-3, "{body}");
-    // Nothing happened there a week earlier, and a country with shutdowns is no donor.
+    // A week earlier nothing happened there, and a country with shutdowns is no donor.
     let quiet = client.get(&attribution(today, SINCE + 10)).expect(200);
     assert!(number(&quiet["causal_effect"]).abs() < 0.05 && quiet["n_post"] == json!(7), "{quiet}");
 }
 
-/// Impact is the product of uncertainty, volume and drift, each known where something is measured.
+/// Impact is the product of uncertainty, volume and drift, each of which is known where there are measurements.
 fn the_queue_weighs_the_drift_and_volume_that_are_measured(suite: &Suite) {
     let client = filled(suite);
     let queue = |query: &str| client.get(&format!("/v1/sentinel/active-learning-queue?{query}")).expect(200);
@@ -167,16 +168,16 @@ fn the_queue_weighs_the_drift_and_volume_that_are_measured(suite: &Suite) {
     assert_eq!(body["factor_coverage"], coverage, "{}", body["note"]);
     let of = |country: &str| queue(&format!("country={country}"))["items"][0].clone();
     let (struck, shut, calm, unmeasured) = (of(STRUCK), of(SHUT), of("FI"), of("NZ"));
-    // Five days of seven with a third of all sessions are 0.23 more than the week before; 0.2 counts in full.
+    // Five of seven days with a third of all sessions are 0.23 more than the week before; 0.2 already counts in full.
     assert_eq!(struck["drift_factor"], json!(1.0), "{struck}");
     assert!(struck["reasoning"].as_array().unwrap().contains(&json!("recent_drift")), "{struck}");
     assert!(number(&calm["drift_factor"]) < 0.3, "{calm}");
     assert_eq!((&unmeasured["drift_factor"], &unmeasured["volume_factor"]), (&json!(0.1), &json!(0.1)));
-    // All are measured alike within the age limit.
+    // All countries have equally many measurements within the age limit.
     assert_eq!(shut["volume_factor"], json!(1.0), "{shut}");
     assert!(shut["reasoning"].as_array().unwrap().contains(&json!("high_volume_country")), "{shut}");
     assert_eq!((&struck["volume_factor"], &calm["volume_factor"]), (&json!(1.0), &json!(1.0)), "{struck}");
-    // As uncertain as each other, the one that drifts comes first.
+    // With equal uncertainty, the country with drift comes first.
     let place = |country: &str| {
         let items = body["items"].as_array().unwrap();
         items.iter().position(|item| item["country"] == json!(country)).unwrap_or(usize::MAX)
@@ -184,7 +185,7 @@ fn the_queue_weighs_the_drift_and_volume_that_are_measured(suite: &Suite) {
     assert!(place(STRUCK) < place("FI") && place("FI") < place("NZ"), "{body}");
 }
 
-/// Interface 2, "Model changelog response": models of every kind stand in it.
+/// Interface 2, "Model changelog response": it lists models of every kind.
 fn the_changelog_tells_of_the_classifier_as_of_the_forecast(suite: &Suite) {
     let client = filled(suite);
     let info = client.get("/v1/classifier/info").expect(200);
@@ -199,8 +200,8 @@ fn the_changelog_tells_of_the_classifier_as_of_the_forecast(suite: &Suite) {
     assert!(entry["honest_caveats"].as_array().is_some_and(|caveats| caveats.len() >= 3), "{body}");
     assert!(entry["change"].as_str().unwrap().starts_with("Accepted"), "{body}");
     let all = client.get("/v1/atlas/changelog").expect(200);
-    // In the order of what was done: a forecast is promoted a moment after its training, so times of one kind are
-    // compared.
+    // Entries are in the order of the actions. A forecast is promoted a moment after its training, so only times of one
+    // kind are compared.
     for kind in ["forecast", "classifier"] {
         let entries = all["entries"].as_array().unwrap().iter().filter(|of| of["kind"] == json!(kind));
         let times: Vec<&str> = entries.map(|of| of["trained_at"].as_str().unwrap()).collect();
@@ -210,8 +211,8 @@ fn the_changelog_tells_of_the_classifier_as_of_the_forecast(suite: &Suite) {
     assert!(model["entries"].as_array().unwrap().iter().all(|of| of["kind"] == json!("forecast")), "{model}");
 }
 
-/// Where two answers differ in a number by more than a billionth, or in their members; `None` when nowhere. Texts are
-/// not compared: they tell times.
+/// The place where two answers differ in a number by more than a billionth, or in their members; `None` if there is
+/// none. Texts are not compared, because they contain times.
 fn difference(at: &str, ours: &Value, theirs: &Value) -> Option<String> {
     let told = || Some(format!("{at}: {ours} {theirs}"));
     match (ours, theirs) {
@@ -223,7 +224,7 @@ fn difference(at: &str, ours: &Value, theirs: &Value) -> Option<String> {
             a.iter().zip(b).enumerate().find_map(|(place, (a, b))| difference(&format!("{at}/{place}"), a, b))
         }
         (Value::Object(a), Value::Object(b)) if a.keys().eq(b.keys()) => {
-            // How long it took, and how often it was published.
+            // These members state the duration, and how often it was published.
             let own = ["computed_in_ms", "generation"];
             let compared = a.iter().zip(b.values()).filter(|((name, _), _)| !own.contains(&name.as_str()));
             compared.into_iter().find_map(|((name, a), b)| difference(&format!("{at}/{name}"), a, b))
@@ -234,8 +235,8 @@ fn difference(at: &str, ours: &Value, theirs: &Value) -> Option<String> {
     }
 }
 
-/// Both runtimes return the same numbers to 1e-9. The other one is the core over its memory store in this
-/// process, filled with the same at the same time.
+/// Both runtimes return the same numbers to 1e-9. The other one is the core on its memory store in this process, filled
+/// with the same data at the same time.
 fn every_runtime_makes_the_same_numbers_of_the_same_measurements(suite: &Suite) {
     let client = filled(suite);
     let target = Target::start(Kind::Memory, &[]);
@@ -243,7 +244,7 @@ fn every_runtime_makes_the_same_numbers_of_the_same_measurements(suite: &Suite) 
     let (today, log) = (filled_on(&client), client.get("/v1/atlas/changelog?kind=forecast").expect(200));
     let first = log["entries"].as_array().unwrap().last().unwrap();
     let learned = Timestamp::parse(first["trained_at"].as_str().unwrap()).unwrap();
-    // The same on the same days, midnight in between or not.
+    // The same data on the same days, also if midnight was in between.
     go(&reference, learned.plus(-HOUR).max(today));
     measure(&reference, today);
     go(&reference, learned);
@@ -271,7 +272,7 @@ fn every_runtime_makes_the_same_numbers_of_the_same_measurements(suite: &Suite) 
         "atlas/score-v2",
         "atlas/topics",
         "atlas/topics/info",
-        // Of two kinds of models the one that was done later stands first, which nobody measured.
+        // Each kind by itself: the order of two kinds depends on which was done later, and that is not compared.
         "atlas/changelog?kind=forecast",
         "atlas/changelog?kind=classifier",
         "atlas/prediction-track-record",
@@ -287,8 +288,8 @@ fn every_runtime_makes_the_same_numbers_of_the_same_measurements(suite: &Suite) 
     }
     for path in paths {
         let mut last = None;
-        // What rests on incidents follows a little later; topics, which are counted anew with the search index, a
-        // quarter of a second for each incident over a hundred.
+        // Results that depend on incidents follow a little later. Topics are counted again with the search index, a
+        // quarter of a second later for each incident over a hundred.
         for _ in 0..120 {
             go(&reference, client.now());
             let (ours, theirs) = (reference.get(&path).expect(200), client.get(&path).expect(200));

@@ -1,4 +1,4 @@
-//! Sending: both routes, what they answer and what arrives (relay 5.1, 5.2, 5.5).
+//! Sending messages: both routes, their answers, and the messages that arrive (relay 5.1, 5.2, 5.5).
 
 use std::time::Duration;
 
@@ -69,7 +69,7 @@ fn a_message_arrives_with_every_field(suite: &Suite) {
 fn an_encrypted_message_arrives_byte_for_byte(suite: &Suite) {
     let client = suite.client();
     let (a, b) = (SdkAgent::new(&client, Options::default()).agent, SdkAgent::new(&client, Options::default()).agent);
-    // An envelope is opaque: odd spacing, escapes, no JSON at all.
+    // An envelope is opaque: unusual spacing, escapes, or no JSON at all.
     let envelopes = [
         "{\"from\":\"x\",  \"b\" : 1e400, \"b\":2, \"u\":\"\\u00e4\u{e4}\u{1f600}\"}\n",
         "no json \u{0}\u{1f}\u{7f} \\ \" / \u{2028}",
@@ -120,7 +120,7 @@ fn a_missing_or_null_envelope_stays_null(suite: &Suite) {
 }
 
 fn metadata_that_was_not_sent_is_not_invented(suite: &Suite) {
-    // A sealed message has no type and no thread outside; its sender and keys are the real ones (relay 5.6).
+    // A sealed message shows no type and no thread outside; its sender and keys are the real ones (relay 5.6).
     let client = suite.client();
     let b = SdkAgent::new(&client, Options::default());
     let mut a = SdkAgent::new(&client, Options { sealed: true, ..Options::default() });
@@ -144,7 +144,7 @@ fn a_message_id_names_the_mailbox_and_hides_its_traffic(suite: &Suite) {
         assert_eq!(id.len(), 22 + 1 + 16, "96 random bits in base64url: {id}");
         assert!(id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_'), "{id}");
     }
-    // Random, so no two share a beginning by which messages could be counted.
+    // The ids are random, so that no common beginning allows counting messages.
     assert_ne!(ids[0][23..29], ids[1][23..29]);
     assert_ne!(ids[1][23..29], ids[2][23..29]);
 }
@@ -176,7 +176,7 @@ fn a_signature_has_32_or_64_bytes_and_a_nonce_24(suite: &Suite) {
         body[member] = json!(base64(&vec![7; length]));
         a.client.post("/v1/agent/send/encrypted", &body).expect_error(400, "BAD_REQUEST");
     }
-    // Text that the client's decoder would throw on must not get into a mailbox.
+    // Text on which a client's decoder would fail must not get into a mailbox.
     for member in ["ciphertext", "nonce", "signature"] {
         let mut body = letter(&a.did, "xyzw");
         let good = text(&body, member).to_owned();
@@ -244,7 +244,7 @@ fn the_same_nonce_and_signature_of_another_sender_is_another_message(suite: &Sui
     let one = id(agents[0].client.post("/v1/agent/send/encrypted", &body).expect(201));
     let two = id(agents[1].client.post("/v1/agent/send/encrypted", &body).expect(201));
     assert_ne!(one, two);
-    // And of the same sender to another recipient.
+    // The same nonce and signature from the same sender to another recipient.
     body["to"] = json!(agents[1].did);
     let three = id(agents[0].client.post("/v1/agent/send/encrypted", &body).expect(201));
     assert_ne!(one, three);
@@ -282,7 +282,7 @@ fn a_message_has_at_most_65536_characters_of_any_kind(suite: &Suite) {
         let body = json!({ "to": b.did, "message": format!("{longest}{character}") });
         a.client.post("/v1/agent/send", &body).expect_error(413, "PAYLOAD_TOO_LARGE");
     }
-    // Escaped, the same emoji are 786 KB of JSON.
+    // With escapes, the same emoji are 786 KB of JSON.
     let escaped = format!("{{\"to\":\"{}\",\"message\":\"{}\"}}", b.did, "\\ud83d\\ude00".repeat(65_536));
     a.client.send("POST", "/v1/agent/send", Some("application/json"), escaped.as_bytes()).expect(201);
     assert_eq!(text(&b.inbox()[0], "content"), "\u{1f600}".repeat(65_536));
@@ -371,7 +371,7 @@ fn a_server_side_agent_may_use_send_encrypted(suite: &Suite) {
 }
 
 fn sender_keys_are_those_of_the_time_of_sending(suite: &Suite) {
-    // The only change of keys without rotation: a proved registration takes the place of an unproven one.
+    // The only change of keys without rotation: a proved registration replaces an unproven one.
     let client = suite.client();
     let reader = Agent::server_side(&client);
     let owner = Sdk::new("svc", seed(), Options::default());

@@ -1,4 +1,4 @@
-//! The detection group that looks ahead: predict, threat level, scores, model.
+//! The part of detection that looks ahead: predict, threat level, scores, model.
 
 use std::time::Duration;
 
@@ -28,13 +28,13 @@ cases![
 
 const CLEAN: &str = "SE";
 const CENSORED: &str = "NO";
-/// Sessions of one site: too few for a score.
+/// A country with sessions of one site: too few for a score.
 const THIN: &str = "FI";
 
-/// Sessions of each site, one an hour, on four networks.
+/// Sessions of each site, one per hour, on four networks.
 const SESSIONS: u32 = 24;
 
-/// Two measured countries, one with many blocks, and one with hardly any data.
+/// Two measured countries, one with many blocks, and a third with hardly any data.
 fn with_scores(client: &Client) {
     let mut text = HEADER.to_owned();
     let now = client.now();
@@ -45,7 +45,7 @@ fn with_scores(client: &Client) {
                 number += 1;
                 let time = now.plus(-(i64::from(session) + 1) * HOUR).to_string();
                 let time = format!("{} {}", &time[..10], &time[11..19]);
-                // Half of the networks block: the other half is the control.
+                // Half of the networks block; the other half is the control.
                 let network = session % 4;
                 let seen = if at < blocked && network < 2 { Seen::TlsReset } else { Seen::Works };
                 let asn = 64_500 + network;
@@ -118,11 +118,11 @@ fn a_history_has_thirty_days_and_only_when_asked_for(suite: &Suite) {
     let dates: Vec<&str> = history.iter().map(|day| day["date"].as_str().unwrap()).collect();
     assert!(dates.is_sorted() && dates.windows(2).all(|pair| pair[0] != pair[1]), "{dates:?}");
     assert_eq!(history[29]["score"], body["score"], "{body}");
-    // Nothing was measured that day, and nothing is made up.
+    // Nothing was measured that day, and no score is invented.
     assert!(history[0]["score"].is_null(), "{body}");
 }
 
-/// Thirty days, also of a server that has just begun with what others measured.
+/// A history of thirty days, also of a server that has just begun with imported measurements.
 fn a_history_that_is_imported_has_the_scores_of_the_pages_of_its_days(suite: &Suite) {
     const BEFORE: i64 = 5;
     let target = suite.fresh(&[("publish_interval", "1")]);
@@ -148,7 +148,7 @@ fn a_history_that_is_imported_has_the_scores_of_the_pages_of_its_days(suite: &Su
         }
     }
     data::import(&client.admin(), "ooni-observations", "", text.as_bytes());
-    // On the first two days too little was measured to call a site accessible.
+    // On the first two days there were too few measurements to call a site accessible.
     let known = |body: &Value| {
         let days = body["history"].as_array().unwrap();
         days.iter().filter(|day| day["score"].is_number()).count() as i64
@@ -199,7 +199,7 @@ fn scores_hold_only_scored_countries_worst_first(suite: &Suite) {
         assert_eq!((&row["samples"], &row["rank"]), (&json!(30 * SESSIONS), &json!(rank + 1)), "{row}");
         assert!(row["lastUpdated"].as_str().unwrap().len() >= 10, "{row}");
     }
-    // Exactly as certain as asked for is enough; more is not.
+    // A confidence equal to the requested minimum is enough.
     let certain = rows[0]["confidence"].as_f64().unwrap();
     let at = |least: f64| scores(&client, &format!("?minConfidence={least}"));
     assert!(at(certain).as_array().unwrap().iter().any(|row| row["country"] == CENSORED));
@@ -209,7 +209,7 @@ fn scores_hold_only_scored_countries_worst_first(suite: &Suite) {
     assert_eq!(scores(&client, "?limit=1").as_array().unwrap().len(), 1);
 }
 
-/// The score adapter fails on a missing list.
+/// The score adapter fails if the list is missing.
 fn scores_are_always_a_list(suite: &Suite) {
     let client = research(&suite.client());
     let body = client.get("/hydra/v1/scores").expect(200);
@@ -247,7 +247,7 @@ fn horizons_are_kept_within_1_and_30_days(suite: &Suite) {
     }
 }
 
-/// What is missing is said, and answered with 200.
+/// Missing parts are named, and the answer is 200.
 fn the_model_says_that_nothing_is_trained(suite: &Suite) {
     let client = measured(suite);
     let body = client.get("/hydra/v1/model/info").expect(200);
@@ -280,7 +280,7 @@ fn bad_input_is_refused_by_name(suite: &Suite) {
     ] {
         client.post("/hydra/v1/predict", &body).expect_error(400, "BAD_REQUEST");
     }
-    // Detection answers unknown; a probability there is none of what is no country.
+    // Detection answers `unknown`; for a code that is no country there is no probability.
     let nowhere = json!({ "country": "QQ", "target": "example.org" });
     client.post("/hydra/v1/predict", &nowhere).expect_error(404, "NOT_FOUND");
 }

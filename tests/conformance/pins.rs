@@ -1,4 +1,4 @@
-//! Key pins: what clients call before their first message to anybody (relay 12).
+//! Key pins, which clients ask for before their first message to anybody (relay 12).
 
 use heliograph_core::crypto::client::{Client as Sdk, Options};
 use heliograph_tests::relay::{Agent, SdkAgent, encode, seed, text, unique};
@@ -47,7 +47,7 @@ fn a_first_pin_remembers_the_peer(suite: &Suite) {
     for member in ["first_seen", "last_verified"] {
         assert!(heliograph_core::Timestamp::parse(text(&listed, member)).is_some(), "{listed}");
     }
-    // By status: its own, and one that no pin has.
+    // By status: the pin's own, and one that no pin has.
     let by = |status: &str| a.client.get(&format!("/v1/agent/keys/pins?status={status}"));
     assert_eq!(by(text(&answer, "status")).expect(200)["total"], 1);
     let none = by("not_pinned");
@@ -76,7 +76,7 @@ fn a_peer_that_is_not_pinned_verifies_as_not_pinned(suite: &Suite) {
     assert_eq!(answer["did"], json!(b.did));
     assert_eq!((&answer["pinned"], &answer["verified"]), (&json!(false), &json!(false)));
     assert_eq!(answer["status"], "not_pinned");
-    // The same word for somebody nobody knows: clients treat any other status as an error.
+    // The same status for an unknown agent: clients treat any other status as an error.
     let nobody = Sdk::new("svc", seed(), Options::default()).did;
     assert_eq!(verify(&a, &nobody)["status"], "not_pinned");
 }

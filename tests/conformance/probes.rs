@@ -95,7 +95,7 @@ fn a_node_registers_and_its_token_is_shown_once(suite: &Suite) {
     assert_eq!((&node["node_id"], &node["total_probes"]), (&json!(id), &json!(0)), "{shown}");
     assert_eq!((&node["trust_score"], &node["status"]), (&json!(0.5), &json!("inactive")), "{shown}");
     assert!(!shown.to_string().contains(token));
-    // Everything may be absent; a country that is none is not known.
+    // Every member may be absent; an invalid country becomes `XX`.
     let bare = client.post("/v1/community/register", &json!({ "country": "QQ" })).expect(201);
     assert_eq!(bare["country"], "XX");
     let long = json!({ "city": "x".repeat(65) });
@@ -153,7 +153,7 @@ fn a_submission_is_taken_once_and_shows_everywhere(suite: &Suite) {
     ]);
     let first = node.submit("one", &rows);
     assert_eq!((&first["accepted"], &first["duplicates"], &first["rejected"]), (&json!(3), &json!(0), &json!(0)));
-    // The same again, and later from the cache with a member more and another signature.
+    // The same submission again, and later from the cache with one more member and another signature.
     let again = node.submit("one", &rows);
     assert_eq!((&again["accepted"], &again["duplicates"]), (&json!(0), &json!(3)), "{again}");
     let mut cached = node.submission("one", &rows);
@@ -188,7 +188,7 @@ fn a_submission_is_taken_once_and_shows_everywhere(suite: &Suite) {
     let how = (&of_node["blocking_method"], &of_node["blocking_type"]);
     assert_eq!(how, (&json!("sni-filtering"), &json!("government-direct")));
     let open = client.get("/v1/probe/domain/bbc.com").expect(200)["nodes"][0].clone();
-    // A text in every row: clients print it.
+    // Every row has a text here, because clients print it.
     assert_eq!((&open["blocking_type"], &open["blocking_method"]), (&json!("none"), &Value::Null), "{open}");
     let attribution = &domain["attribution"];
     assert_eq!(attribution["methods_seen"], json!(["sni-filtering"]));
@@ -213,7 +213,7 @@ fn a_submission_is_taken_once_and_shows_everywhere(suite: &Suite) {
     assert_eq!(answer["evidenceCount"], 2, "{answer}");
 }
 
-/// Measurements of probes are a source of their own, counted where two agree.
+/// Measurements of probes are a separate source, which counts when two agree.
 fn what_two_vouched_nodes_measure_is_evidence_of_the_country(suite: &Suite) {
     let target = suite.fresh(&[]);
     let client = target.client();
@@ -223,12 +223,12 @@ fn what_two_vouched_nodes_measure_is_evidence_of_the_country(suite: &Suite) {
         let rows: Vec<Value> = (0..4).map(|n| row(&client, "dw.com", 60 * n + 1, &blocked())).collect();
         assert_eq!(node.submit(name, &json!(rows))["accepted"], 4);
     }
-    // Nodes of one address are one voice, whoever vouches for them.
+    // Nodes with one address have one vote, even if the operator vouches for them.
     let client = research(&client);
     let ask = json!({ "country": "NO", "target": "dw.com", "includeISPs": true });
     let answer = client.post("/hydra/v1/detect", &ask).expect(200);
     assert_eq!((&answer["status"], &answer["evidenceCount"]), (&json!("unknown"), &json!(8)), "{answer}");
-    // A second source on the same network is a second voice.
+    // A second source on the same network is a second vote.
     let header = "test_name,report_id,input,measurement_uid,measurement_start_time,probe_cc,probe_asn,hostname,ip,port,\
                   tcp_success,tcp_failure,tls_success,tls_failure,tls_is_certificate_valid,http_request_url,http_failure,\
                   probe_analysis\n";
@@ -283,7 +283,7 @@ fn a_bad_token_or_signature_is_401_another_node_403_and_over_100_rows_413(suite:
     node.signed("x-svc-signature", many.as_bytes()).expect_error(413, "PAYLOAD_TOO_LARGE");
 }
 
-/// One client escapes letters and puts spaces after separators, the other does neither.
+/// One client escapes letters and puts spaces after separators; the other does neither.
 fn the_signature_is_over_the_bytes_as_they_came(suite: &Suite) {
     let target = suite.fresh(&[("extra_header_prefix", "maker")]);
     let client = target.client();
@@ -362,7 +362,7 @@ fn public_pages_hide_who_measures_where_it_can_harm(suite: &Suite) {
     }
     let seen = client.get("/v1/community/nodes").expect(200)["nodes"][0]["lastSeen"].clone();
     assert_eq!(seen.as_str().unwrap().len(), 10, "{seen}");
-    // The name of the page of nodes and the true id lead to the node; the other names lead nowhere.
+    // The name on the page of nodes and the true id lead to the node; the other names lead nowhere.
     for (id, status) in [(&node.id, 200), (&names[0], 200), (&names[1], 404), (&names[2], 404), (&names[3], 404)] {
         let answer = client.get(&format!("/v1/community/nodes/{id}"));
         assert_eq!(answer.status, status, "{id}");
@@ -411,14 +411,14 @@ fn a_node_is_claimed_by_who_has_its_token(suite: &Suite) {
     );
     assert_eq!(shown(), "Ada-1.L_");
     board("Ada-1.L_");
-    // Asking again says it, and changes nothing.
+    // A repeated claim gives the same answer, and changes nothing.
     assert_eq!(
         client.post(path, &json!({ "nodeId": node.id, "nodeToken": node.token })).expect(200)["claimedBy"],
         "Ada-1.L_"
     );
     claim(&node.token, json!("")).expect(200);
     assert_eq!(shown(), Value::Null);
-    // Where it could harm who runs it, no page says the name.
+    // In countries where it could harm the volunteer, no page shows the name.
     let iran = Node::register(&client, &json!({ "country": "IR" }));
     client.post(path, &json!({ "nodeId": iran.id, "nodeToken": iran.token, "handle": "me" })).expect(200);
     iran.submit("two", &json!([row(&client, "bbc.com", 0, &json!({}))]));

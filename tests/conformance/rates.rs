@@ -26,7 +26,7 @@ fn number(answer: &Answer, name: &str) -> i64 {
     text.parse().unwrap_or_else(|_| panic!("{name}: {text}"))
 }
 
-/// The three headers of a limited answer, which must make sense together.
+/// The three rate headers of a limited answer, which must be consistent.
 #[track_caller]
 fn budget(suite: &Suite, answer: &Answer) -> (i64, i64) {
     let (limit, remaining) = (number(answer, "x-ratelimit-limit"), number(answer, "x-ratelimit-remaining"));
@@ -39,7 +39,7 @@ fn budget(suite: &Suite, answer: &Answer) -> (i64, i64) {
     (limit, remaining)
 }
 
-/// Asks until it is refused, at most `most` times; returns the answers before and the refusal.
+/// Asks until a request is refused, at most `most` times; returns the answers before and the refusal.
 fn drain(client: &Client, most: usize, ask: impl Fn(&Client) -> Answer) -> (Vec<Answer>, Answer) {
     let mut answers = Vec::new();
     for _ in 0..most {
@@ -67,14 +67,14 @@ fn the_demo_key_has_a_burst_of_20_and_100_a_minute(suite: &Suite) {
     let target = suite.fresh(&[("trusted_proxies", "")]);
     let client = target.client().key("svc_demo");
     let (answers, refusal) = drain(&client, 200, detect);
-    // The bucket gains 100/60 tokens a second while the test runs, so a slow machine sees some more.
+    // The bucket gains 100/60 tokens a second during the test, so a slow machine sees some more.
     assert!((20..=100).contains(&answers.len()), "{} were let through", answers.len());
     assert_eq!(budget(suite, &answers[0]), (100, 19));
     check_refusal(suite, &refusal);
     for answer in &answers {
         assert_eq!((answer.status, budget(suite, answer).0), (200, 100));
     }
-    // Every address has its own share of the demo key, but one address cannot make another by a header.
+    // Every address has its own share of the demo key, but an address cannot get another share by a header.
     let disguised = client.with("x-forwarded-for", "198.51.100.9").with("forwarded", "for=198.51.100.10");
     assert_eq!(drain(&disguised, 10, detect).1.status, 429);
 }
@@ -129,7 +129,7 @@ fn limited_public_data_says_when_to_come_back(suite: &Suite) {
     assert!(answers.len() >= 3, "{}", answers.len());
     check_refusal(suite, &refusal);
     assert_eq!(client.get("/data/domain/a.example").status, 429);
-    // A preflight and a refusal are answered without a budget.
+    // A preflight and a refusal need no budget.
     assert_eq!(client.send("OPTIONS", "/data/country/SE", None, b"").status, 204);
 }
 
@@ -160,13 +160,14 @@ fn sign_ups_are_limited_per_day(suite: &Suite) {
     assert!(number(&refusal, "retry-after") >= 1);
 }
 
-/// Decision faucet-addresses: loopback is treated generously only while no forwarding header is present; what the
-/// operator chose holds for everybody.
+/// Decision faucet-addresses: loopback has generous budgets only without a forwarding header; budgets that the operator
+/// set hold for everybody.
 fn what_a_proxy_passes_on_gets_the_public_figures(suite: &Suite) {
     let target = suite.fresh(&[("registrations_per_hour", "7000")]);
     let client = target.client();
     assert_eq!(client.get("/data/country/SE").header("x-ratelimit-limit"), None);
-    // A country that nobody asked about before: the budget of what is computed does not take the place of the route's.
+    // A country that was not asked about before: the budget of computed answers does not replace the budget of the
+    // route.
     for (header, country) in
         [("x-forwarded-for", "NO"), ("forwarded", "FI"), ("x-real-ip", "DK"), ("cf-connecting-ip", "IS")]
     {
@@ -187,7 +188,8 @@ fn left(answer: &Answer) -> i64 {
     number(answer, "x-ratelimit-remaining")
 }
 
-/// Whom a trusted proxy names has a budget of its own, and cannot make another by writing into the header itself.
+/// A client that a trusted proxy names has its own budget, and cannot get another one by writing into the header
+/// itself.
 fn clients_of_a_trusted_proxy_have_a_budget_each_whatever_they_write(suite: &Suite) {
     let target = suite.fresh(&[("trusted_proxies", "127.0.0.1,::1,10.0.0.0/8"), ("accessibility_per_minute", "7")]);
     let client = target.client();
@@ -202,14 +204,14 @@ fn clients_of_a_trusted_proxy_have_a_budget_each_whatever_they_write(suite: &Sui
     }
     assert!(ask("forwarded", "for=203.0.113.7, for=\"198.51.100.1:4711\";proto=https") < 6);
     assert_eq!(ask("forwarded", "for=\"[2001:db8::1]:4711\""), 6);
-    // The same /64.
+    // The address is in the same /64.
     assert!(ask("x-forwarded-for", "2001:db8::2") < 6);
-    // A client that is hidden shares the budget of the proxy that hides it.
+    // A hidden client shares the budget of the proxy that hides it.
     assert_eq!(ask("x-forwarded-for", "unknown"), 6);
     assert!(ask("x-forwarded-for", "203.0.113.9, _hidden") < 6);
 }
 
-/// From a peer that is not trusted no header makes a second budget.
+/// A header from a peer that is not trusted gives no second budget.
 fn a_header_from_anybody_else_counts_for_nothing(suite: &Suite) {
     let target = suite.fresh(&[("trusted_proxies", ""), ("accessibility_per_minute", "7")]);
     let client = target.client();

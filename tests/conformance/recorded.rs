@@ -1,5 +1,5 @@
-//! What libsodium signed and boxed (`tests/vectors/nacl/signatures.py`), through the service: messages, routed ones,
-//! attestations. The bytes themselves are compared in core.
+//! Sends what libsodium signed and boxed (`tests/vectors/nacl/signatures.py`) through the service: messages, routed
+//! messages, attestations. The core compares the bytes themselves.
 
 use heliograph_tests::client::Client;
 use heliograph_tests::relay::{Agent, text};
@@ -14,7 +14,7 @@ fn vectors() -> Value {
     serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
 }
 
-/// An agent with recorded keys; the signature of its prekey is libsodium's.
+/// An agent with recorded keys; libsodium made the signature of its prekey.
 fn register(client: &Client, keys: &Value) -> Agent {
     let agent = Agent::register(
         client,
@@ -69,7 +69,7 @@ fn what_libsodium_signed_is_carried_verified_and_found_valid(suite: &Suite) {
     list("attestations").iter().for_each(|claim| attested(&client, &alice, claim));
 }
 
-/// The claim goes out as the text that was signed and comes back to the letter; with one character more it is refused.
+/// The claim is sent as the signed text and comes back unchanged; with one more character it is refused.
 fn attested(client: &Client, author: &Agent, claim: &Value) {
     let post = |data: &str| {
         let [kind, timestamp, signature] = ["claim_type", "timestamp", "signature"].map(|name| text(claim, name));

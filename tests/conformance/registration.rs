@@ -1,4 +1,4 @@
-//! Registration: both modes, the DID, the key, and what is refused (relay 2.1, 2.2).
+//! Registration: both modes, the DID, the API key, and refusals (relay 2.1, 2.2).
 
 use heliograph_core::crypto::client::{Client as Sdk, Options};
 use heliograph_tests::relay::{Agent, SdkAgent, actor_id, base58, base64, bytes, letter, seed, text, unique};
@@ -38,7 +38,7 @@ fn name(word: &str) -> String {
     format!("{word}-{}", unique())
 }
 
-/// Keys without a signed prekey: nothing shows that the caller holds them.
+/// Keys without a signed prekey, so that nothing shows that the caller holds them.
 fn unproven(sdk: &Sdk) -> Value {
     let mut body = sdk.key_body(None, 1);
     for name in ["signed_prekey_public", "signed_prekey_signature", "signed_prekey_id"] {
@@ -148,7 +148,7 @@ fn the_api_key_names_its_agent_and_any_changed_character_is_refused(suite: &Suit
     let agent = Agent::server_side(&client);
     let rest = agent.api_key.strip_prefix("svc_agent_").unwrap_or_else(|| panic!("form of {}", agent.api_key));
     let key = bytes(&agent.registration["signing_public_key"]);
-    // Base64url of the id, by position since it may hold the separator; then secret, CRC and MAC in base62.
+    // The id in base64url, found by position since it may contain the separator; then secret, CRC and MAC in base62.
     assert_eq!(rest[..22], actor_id(&key[..16]));
     assert_eq!(&rest[22..23], "_");
     assert_eq!(rest[23..].len(), 32 + 6 + 11, "{rest}");
@@ -179,7 +179,7 @@ fn hex(text: &str) -> [u8; 32] {
     std::array::from_fn(byte)
 }
 
-/// The eight points whose order divides 8, in canonical form (RFC 8032 5.1.7 allows them; nobody can own them).
+/// The eight points whose order divides 8, in canonical form (RFC 8032 5.1.7 allows them, but nobody can own them).
 const SMALL_ORDER: [&str; 8] = [
     "0100000000000000000000000000000000000000000000000000000000000000",
     "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
@@ -200,7 +200,7 @@ fn signing_keys_of_small_order_are_refused(suite: &Suite) {
 
 /// Decision signed-registrations.
 fn signing_keys_that_are_no_canonical_point_are_refused(suite: &Suite) {
-    // y = p + k for every k that fits 255 bits, both signs: some are on the curve, none is canonical.
+    // y = p + k for every k that fits into 255 bits, with both signs: some are on the curve, none is canonical.
     for k in 0..19u8 {
         for sign in [0x7f, 0xff] {
             let mut key = [0xff; 32];
@@ -216,14 +216,14 @@ fn signing_keys_that_are_no_canonical_point_are_refused(suite: &Suite) {
         key[31] = if y == "01" { 0x80 } else { 0xff };
         refused(suite, &with_signing_key(&key));
     }
-    // y = 2 is on no point.
+    // No point has y = 2.
     let mut key = [0; 32];
     key[0] = 2;
     refused(suite, &with_signing_key(&key));
 }
 
 fn an_encryption_key_of_small_order_is_refused(suite: &Suite) {
-    // A message to such a key could be read by everybody (RFC 7748 section 6.1).
+    // Everybody could read a message to such a key (RFC 7748 section 6.1).
     for first in [0, 1] {
         let mut body = unproven(&Sdk::new("svc", seed(), Options::default()));
         let mut key = [0; 32];
@@ -318,7 +318,7 @@ fn a_name_has_at_most_128_characters(suite: &Suite) {
     refused(suite, &json!({ "name": fill(129) }));
 }
 
-/// A JSON object of exactly this many bytes in compact form.
+/// A JSON object of exactly `bytes` bytes in compact form.
 pub fn object_of(bytes: usize) -> Value {
     json!({ "m": "x".repeat(bytes - r#"{"m":""}"#.len()) })
 }
@@ -355,7 +355,7 @@ fn an_unproven_registration_gives_way_to_a_proved_one(suite: &Suite) {
     let client = suite.client();
     let owner = Sdk::new("svc", seed(), Options::default());
     let squatter = Sdk::new("svc", seed(), Options::default());
-    // Public keys are public: the squatter registers the owner's signing key with an encryption key of its own.
+    // Public keys are public: the squatter registers the owner's signing key with its own encryption key.
     let mut body = unproven(&owner);
     body["encryption_public_key"] = squatter.key_body(None, 1)["encryption_public_key"].clone();
     let squatted = Agent::register(&client, &body);
@@ -384,7 +384,7 @@ fn an_envelope_of_its_signing_key_proves_a_registration(suite: &Suite) {
     let peer = Agent::server_side(&client);
     let mut sdk = Sdk::new("svc", seed(), Options::default());
     let agent = Agent::register(&client, &unproven(&sdk));
-    // A letter that is not signed by the key proves nothing.
+    // A letter without a signature by the key proves nothing.
     agent.client.post("/v1/agent/send/encrypted", &letter(&peer.did, "x")).expect(201);
     let to = heliograph_tests::relay::look_up(&client, &peer.did);
     let posted = sdk.send(&to, &client.now().to_millis_text(), "signed", Default::default()).unwrap();

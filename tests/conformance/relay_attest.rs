@@ -1,5 +1,5 @@
-//! Attestations, votes, consensus, trust and leaderboard (relay 9, 10, 4.14): signatures, every spelling, who may do
-//! what.
+//! Attestations, votes, consensus, trust and leaderboard (relay 9, 10, 4.14): signatures, every spelling, and
+//! permissions.
 
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ cases![
 
 const PATH: &str = "/v1/agent/attestations";
 
-/// An agent with keys of its own.
+/// An agent with its own keys.
 struct Own {
     agent: Agent,
     seed: Secret<32>,
@@ -52,7 +52,7 @@ impl Own {
         base64(&sign(&self.seed, parts.concat().as_bytes()))
     }
 
-    /// Posts a body whose claim data are this very text.
+    /// Posts a body whose claim data are exactly this text.
     fn attest(&self, kind: &str, data: &str, at: &str, signature: &str) -> Answer {
         let body = format!(
             r#"{{"claim_type":"{kind}","claim_data":{data},"timestamp":"{at}","signature":"{signature}","country":"KE"}}"#
@@ -141,7 +141,7 @@ fn a_repeat_of_a_signed_attestation_is_the_same_one(suite: &Suite) {
     let [one, two] = [(); 2].map(|()| own.attest("throttling", "{}", at, &signature).expect(201));
     assert_eq!(one, two);
     assert_eq!(found(&suite.client(), &format!("agent={}", own.agent.did)).len(), 1);
-    // The signature covers neither domain nor country: the same words about another site are another attestation.
+    // The signature covers neither domain nor country: the same claim about another site is another attestation.
     for domain in ["a.example.org", "b.example.org"] {
         let body = json!({ "claim_type": "throttling", "claim_data": {}, "timestamp": at, "signature": signature,
             "country": "KE", "domain": domain });
@@ -238,7 +238,7 @@ fn an_id_names_its_shard(suite: &Suite) {
     assert_eq!(id.len(), 39);
     assert!(id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_'), "{id}");
     client.get(&format!("{PATH}/{id}")).expect(200);
-    // The id of a message, of another shard, and no id at all.
+    // The id of a message, an id of another shard, and texts that are no id.
     let message = agent.say(&agent.did, "x");
     for bad in [message.as_str(), &id.replace(&id[20..22], "zz"), "x", &id[..38]] {
         client.get(&format!("{PATH}/{bad}")).expect_error(404, "NOT_FOUND");
@@ -362,7 +362,7 @@ fn only_the_operator_or_measurements_lift_above_low(suite: &Suite) {
     }
     let endorsed = client.admin().post(&path, &json!({ "level": "high" })).expect(200);
     assert_eq!((text(&endorsed, "trust_level"), text(&endorsed, "endorsed")), ("high", "high"));
-    // 10 of anchored weight are 10/13 of a vote.
+    // An anchored weight of 10 is 10/13 of a vote.
     assert_eq!(vote(&agents[5], &id, "corroborate").expect(200)["new_consensus_score"], 0.6389);
     let back = client.admin().post(&path, &json!({ "level": null })).expect(200);
     assert_eq!((text(&back, "trust_level"), &back["endorsed"]), ("new", &Value::Null));
@@ -430,7 +430,6 @@ fn bad_bodies_and_parameters_are_400(suite: &Suite) {
     }
 }
 
-/// 6.
 fn issue_4_attestations_are_a_source_beside_measurements(suite: &Suite) {
     let client = suite.client();
     let agent = Agent::server_side(&client);

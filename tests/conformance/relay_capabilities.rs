@@ -1,4 +1,4 @@
-//! Capabilities and the search for them (relay 7).
+//! Capabilities, and the search for them (relay 7).
 
 use heliograph_tests::relay::{Agent, text};
 use serde_json::{Value, json};
@@ -32,7 +32,7 @@ fn a_capability_is_registered_listed_changed_and_taken_back(suite: &Suite) {
     let made = ada.client.post("/v1/agent/capabilities", &body).expect(201);
     assert_eq!((text(&made, "name"), text(&made, "did")), (name.as_str(), ada.did.as_str()));
     assert_eq!(made["input_schema"].to_string(), json!({ "z": 1.0, "a": 2 }).to_string());
-    // The same name again, in other case: the same capability, said anew.
+    // The same name again in upper case is the same capability, stated again.
     let again = ada.client.post("/v1/agent/capabilities", &json!({ "name": name.to_uppercase() })).expect(200);
     assert_eq!((&again["id"], &again["version"]), (&made["id"], &json!("1.0.0")));
     let own = ada.client.get("/v1/agent/capabilities").expect(200);
@@ -72,7 +72,7 @@ fn conflict_27_a_search_answers_under_both_names_to_both_questions(suite: &Suite
     assert!(search(suite, &format!("name={}", &name[..5])).is_empty());
     // Conflict 42: a wrong key does not matter on a public route.
     client.agent("nonsense").get(&format!("/v1/agent/capabilities/search?q={name}")).expect(200);
-    // The name follows the agent.
+    // A new name of the agent shows here too.
     ada.client.patch("/v1/agent/profile", &json!({ "name": format!("Lovelace {name}") })).expect(200);
     assert_eq!(search(suite, &format!("name={name}"))[0]["agent"]["name"], format!("Lovelace {name}"));
 }

@@ -1,5 +1,4 @@
-//! Channels (relay 6): every spelling that a client reads, who may do what, pages, limits. Invites are in
-//! `relay_invites`.
+//! Channels (relay 6): every spelling that a client reads, permissions, pages, limits. `relay_invites` tests invites.
 
 use std::time::Duration;
 
@@ -57,7 +56,7 @@ pub fn private(owner: &Agent) -> String {
     text(&make(owner, &json!({ "name": named(), "private": true })), "id").to_owned()
 }
 
-/// A POST as clients send it that have no body to send.
+/// A POST without a body, as clients send it.
 fn empty(agent: &Agent, path: &str) -> Answer {
     agent.client.send("POST", path, Some("application/json"), b"")
 }
@@ -130,7 +129,7 @@ fn a_new_channel_has_every_spelling_and_its_maker_owns_it(suite: &Suite) {
     let name = named();
     let body = json!({ "name": name.to_uppercase(), "description": "Where \u{e4}ll talk", "topic": "IR" });
     let made = make(&ada, &body);
-    // `type` and `creator` of one client, `channel_type` and `creator_did` of the other.
+    // One client reads `type` and `creator`, the other `channel_type` and `creator_did`.
     for (member, value) in [
         ("name", json!(name)),
         ("description", json!("Where \u{e4}ll talk")),
@@ -172,7 +171,7 @@ fn a_public_channel_is_found_by_topic_and_text_and_a_private_one_never(suite: &S
     {
         assert_eq!(found[0][member], value, "conflict 25: {member}");
     }
-    // Without any key, with an empty query, and with what nobody reads.
+    // Without any key, with an empty query, and with unknown parameters.
     for query in ["?", "?limit=1000&unknown=1", ""] {
         let list = suite.client().get(&format!("/v1/agent/channels{query}")).expect(200);
         assert!(list["count"].as_u64().unwrap() >= 2);
@@ -271,11 +270,11 @@ fn since_and_before_and_limit_choose_pages_in_the_order_of_time(suite: &Suite) {
     };
     let of = |range: std::ops::Range<usize>, more: bool| (names[range].to_vec(), more);
     assert_eq!(page(""), of(0..12, false));
-    // The newest page, then the one before it, each from old to new.
+    // The newest page, then the page before it, each from old to new.
     assert_eq!(page("limit=5"), of(7..12, true));
     assert_eq!(page(&format!("limit=5&before={}", at(7))), of(2..7, true));
     assert_eq!(page(&format!("limit=5&before={}", at(2))), of(0..2, false));
-    // With `since` the oldest that is newer.
+    // With `since`, the oldest posts that are newer.
     assert_eq!(page(&format!("limit=5&since={}", at(0))), of(1..6, true));
     assert_eq!(page(&format!("limit=6&since={}", at(5))), of(6..12, false));
     assert_eq!(page(&format!("since={}", at(11))), of(0..0, false));
@@ -283,7 +282,7 @@ fn since_and_before_and_limit_choose_pages_in_the_order_of_time(suite: &Suite) {
     assert_eq!(page(&format!("limit=2&since={}&before={}", at(3), at(8))), of(4..6, true));
     assert_eq!(page(&format!("since={}&before={}", at(8), at(3))), of(0..0, false));
     assert_eq!(page("since=2001-01-01&limit=2"), of(0..2, true));
-    // Clamped, not refused.
+    // A large limit is clamped and not refused.
     assert_eq!(page("limit=5000"), of(0..12, false));
     for query in ["limit=0", "since=yesterday", "before=x"] {
         read(&ada, &channel, query).expect_error(400, "BAD_REQUEST");
@@ -300,7 +299,7 @@ fn a_post_has_65536_characters_and_not_one_more(suite: &Suite) {
         assert_eq!(text(&made, "content"), longest);
         post(&ada, &channel, &format!("{longest}a")).expect_error(413, "PAYLOAD_TOO_LARGE");
     }
-    // Written as escapes an emoji takes twelve bytes, so the longest post is 768 KB of body.
+    // As an escape an emoji takes twelve bytes, so the longest post is a body of 768 KB.
     let escaped = format!(r#"{{"message":"{}"}}"#, r"\ud83d\udce1".repeat(65_536));
     let path = format!("/v1/agent/channels/{channel}/messages");
     ada.client.send("POST", &path, Some("application/json"), escaped.as_bytes()).expect(201);
@@ -339,7 +338,7 @@ fn a_stranger_is_told_what_it_may_know(suite: &Suite) {
     all(&eve, &open).iter().for_each(|answer| answer.expect_error(403, "FORBIDDEN"));
     all(&eve, &secret).iter().for_each(|answer| answer.expect_error(404, "NOT_FOUND"));
     join(&eve, &secret).expect_error(404, "NOT_FOUND");
-    // Who is invited knows that it is there.
+    // An invited agent knows that the channel exists.
     invite(&ada, &secret, &bob.did).expect(201);
     all(&bob, &secret).iter().for_each(|answer| answer.expect_error(403, "FORBIDDEN"));
     for path in ["join", "leave", "messages", "invite"] {
@@ -385,7 +384,7 @@ fn an_agent_that_ends_leaves_its_channels(suite: &Suite) {
     join(&bob, &shared).expect(200);
     post(&ada, &shared, "still here").expect(201);
     ada.client.delete("/v1/agent/deactivate").expect(200);
-    // The effect may still be on its way.
+    // The effect may not have arrived yet.
     let found = bob.client.until(|| Some(mine(&bob)).filter(|found| found[0]["member_count"] == 1));
     assert_eq!(found[0]["role"], "owner");
     assert_eq!(found[0]["creator"], json!(ada.did));
@@ -446,7 +445,7 @@ fn ids_that_nobody_issued_are_404(suite: &Suite) {
     respond(&ada, &json!({ "id": id }), "accept").expect_error(404, "NOT_FOUND");
 }
 
-/// What clients crash without.
+/// Members without which clients crash.
 fn minimum_fields_of_channels_are_there(suite: &Suite) {
     let [ada, bob] = agents(suite);
     let made = make(&ada, &json!({ "name": named() }));
@@ -479,7 +478,7 @@ fn caps_are_settings(suite: &Suite) {
     public(&ada);
 }
 
-/// Decision master-key-file. Only the native server changes its master key itself; the others are tested in core.
+/// Decision master-key-file. Only the native server changes its master key itself; the core tests the others.
 fn the_keys_of_channels_move_under_a_new_master_key(suite: &Suite) {
     if suite.kind != Kind::Native {
         return;
@@ -487,7 +486,7 @@ fn the_keys_of_channels_move_under_a_new_master_key(suite: &Suite) {
     let target = suite.fresh(&[]);
     let client = target.client();
     let ada = Agent::server_side(&client);
-    // More than the task takes up at once, of both kinds.
+    // More actors of both kinds than the task moves at once.
     for _ in 0..35 {
         Agent::server_side(&client);
     }

@@ -1,5 +1,5 @@
 //! Who may write to an agent (decision who-may-write): blocking, the three settings, the lists, and the tenth of a
-//! mailbox that senders without proof share.
+//! mailbox that unproven senders share.
 
 use heliograph_core::crypto::client::Options;
 use heliograph_tests::client::Answer;
@@ -51,7 +51,7 @@ fn task(from: &Agent, to: &str) -> Answer {
     from.client.post("/v1/agent/tasks", &json!({ "to": to, "input": "x" }))
 }
 
-/// Asks an agent into a new private channel.
+/// Invites an agent to a new private channel.
 fn invite(from: &Agent, to: &str) -> Answer {
     let made = from.client.post("/v1/agent/channels", &json!({ "name": word(), "private": true })).expect(201);
     from.client.post(&format!("/v1/agent/channels/{}/invite", text(&made, "id")), &json!({ "did": to }))
@@ -94,7 +94,7 @@ fn a_refused_sender_gets_the_answer_of_an_unknown_recipient(suite: &Suite) {
     assert!(bob.everything().is_empty());
     let empty = |what: &str| bob.client.get(&format!("/v1/agent/{what}")).expect(200)["count"].clone();
     assert_eq!((empty("tasks"), empty("invites")), (json!(0), json!(0)));
-    // The agent is there for everything else.
+    // The agent stays visible for everything else.
     ada.client.get(&format!("/v1/agent/identity/{}", bob.did)).expect(200);
 }
 
@@ -104,11 +104,11 @@ fn a_blocked_agent_reaches_nothing_and_is_told_nothing(suite: &Suite) {
     for (_, way) in WAYS {
         way(&ada, &bob.did).expect_error(404, "NOT_FOUND");
         way(&carl, &bob.did).expect(201);
-        // A block is one agent's own, and goes one way.
+        // A block concerns one agent, in one direction.
         way(&ada, &carl.did).expect(201);
         way(&bob, &ada.did).expect(201);
     }
-    // Having been written to or pinned is no way around a block.
+    // A block also holds for senders to whom the agent wrote, or whom it pinned.
     bob.client.post("/v1/agent/keys/pin", &json!({ "did": ada.did })).expect(200);
     accept_from(&bob, "known");
     send(&ada, &bob.did).expect_error(404, "NOT_FOUND");
@@ -118,7 +118,7 @@ fn a_blocked_agent_reaches_nothing_and_is_told_nothing(suite: &Suite) {
 
 fn known_are_the_pinned_the_written_to_and_the_allowed(suite: &Suite) {
     let [reader, stranger, written, pinned, allowed, asked] = agents(suite);
-    // Before the setting changes, and after.
+    // Before and after the setting changes.
     send(&reader, &written.did).expect(201);
     accept_from(&reader, "known");
     reader.client.post("/v1/agent/keys/pin", &json!({ "did": pinned.did })).expect(200);
@@ -130,12 +130,12 @@ fn known_are_the_pinned_the_written_to_and_the_allowed(suite: &Suite) {
         }
         way(&stranger, &reader.did).expect_error(404, "NOT_FOUND");
     }
-    // An answer in a conversation that the reader opens may come, be it by its own encryption.
+    // An answer in a conversation that the reader began is accepted, also with the sender's own encryption.
     encrypted(&reader, &stranger.did).expect(201);
     encrypted(&stranger, &reader.did).expect(201);
 }
 
-/// A pin is of keys: whoever has others by now may be somebody else, until the reader decides.
+/// A pin is for keys: an agent with other keys may be somebody else, until the reader decides.
 fn a_pinned_agent_with_other_keys_is_not_known(suite: &Suite) {
     let [reader, pinned] = agents(suite);
     reader.client.post("/v1/agent/keys/pin", &json!({ "did": pinned.did })).expect(200);
@@ -167,7 +167,7 @@ fn listed_lets_only_the_list_in(suite: &Suite) {
     send(&allowed, &reader.did).expect_error(404, "NOT_FOUND");
 }
 
-/// Relay 5.6: the wire has no mark of a sealed message, and the API key tells the relay whose it is.
+/// Relay 5.6: the message has no mark of a sealed sender, and the API key tells the relay who sends it.
 fn a_sealed_message_is_judged_by_who_sends_it(suite: &Suite) {
     let client = suite.client();
     let reader = SdkAgent::new(&client, Options::default());
@@ -196,7 +196,7 @@ fn what_was_accepted_before_a_block_stays_and_is_repeated(suite: &Suite) {
     let first = ada.client.post("/v1/agent/send/encrypted", &body).expect(201);
     let asked = task(&ada, &bob.did).expect(201);
     put(&bob, "blocked", &ada.did);
-    // The repeat of a slow answer: its message was never refused.
+    // A repeat because of a slow answer: the message itself was never refused.
     assert_eq!(ada.client.post("/v1/agent/send/encrypted", &body).expect(201)["id"], first["id"]);
     assert_eq!(bob.raw().len(), 1);
     let moved = json!({ "status": "cancelled" });
@@ -296,7 +296,7 @@ fn consent_is_the_agents_own(suite: &Suite) {
         client.send(method, &path, None, b"").expect_error(401, "UNAUTHORIZED");
     }
     assert_eq!(bob.client.get("/v1/agent/consent/blocked").expect(200)["count"], 0);
-    // Nothing of it shows to others.
+    // Others see nothing of it.
     let identity = bob.client.get(&format!("/v1/agent/identity/{}", ada.did)).expect(200);
     assert!(!identity.to_string().contains(&bob.did), "{identity}");
 }
@@ -321,7 +321,7 @@ fn unproved_senders_share_one_tenth_and_take_nobodys_room(suite: &Suite) {
     assert!(refused.header("retry-after").is_some());
     encrypted(&SdkAgent::new(&client, Options::default()).agent, &reader.did).expect(201);
     send(&Agent::server_side(&client), &reader.did).expect(201);
-    // What the reader deletes is room again.
+    // Deleting messages makes room again.
     let first = text(&reader.raw()[0], "id").to_owned();
     reader.client.delete(&format!("/v1/agent/messages/{first}")).expect(200);
     encrypted(&unproved[1], &reader.did).expect(201);

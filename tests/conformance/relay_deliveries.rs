@@ -1,4 +1,4 @@
-//! Federation: what peers bring, honest ones and those that lie or flood.
+//! Federation: messages from peers, honest ones and those that lie or flood.
 
 use heliograph_core::crypto::signing;
 use heliograph_tests::client::Client;
@@ -27,7 +27,7 @@ cases![
     a_delivery_over_its_limit_is_413,
 ];
 
-/// A deployment with a peer, an agent of the peer, and one here.
+/// A deployment with a peer, an agent of the peer, and a local agent.
 fn arrivals(suite: &Suite) -> (Target, Client, FakePeer, Stranger, Agent) {
     let (target, client) = fresh(suite);
     let (peer, xena, bob) = (FakePeer::start(), Stranger::new(), Agent::server_side(&client));
@@ -64,7 +64,7 @@ fn a_delivered_message_shows_as_a_local_one(suite: &Suite) {
     assert_eq!((&shown["messages_routed"], &shown["agents_synced"]), (&json!(2), &json!(1)));
 }
 
-/// Where the sender is not here.
+/// The sender is not registered here.
 fn the_signature_of_an_agent_at_a_peer_can_be_checked(suite: &Suite) {
     let (_target, client, peer, xena, bob) = arrivals(suite);
     peer.has(&[xena.identity()], 201);
@@ -162,23 +162,23 @@ fn deliveries_out_of_their_time_are_refused(suite: &Suite) {
 fn a_peer_cannot_bring_what_its_agent_did_not_write(suite: &Suite) {
     let (_target, client, peer, xena, bob) = arrivals(suite);
     let (eve, to) = (Stranger::new(), look_up(&client, &bob.did));
-    // Its own keys under the DID of another.
+    // The attacker's own keys under the DID of another agent.
     let mut forged = eve.letter(&to, "x");
     forged["from"] = json!(xena.did());
     peer.deliver(&client, &forged).expect_error(403, "FORBIDDEN");
-    // The key of the DID, which is public, and a signature of its own.
+    // The public key of the DID, with a signature of the attacker.
     let mut forged = eve.letter(&to, "x");
     forged["from"] = json!(xena.did());
     forged["sender_signing_key"] = xena.letter(&to, "x")["sender_signing_key"].clone();
     peer.deliver(&client, &forged).expect_error(403, "FORBIDDEN");
-    // A signature of the agent over the DID of another and the keys of a third.
+    // The attacker's signature over the DID of another agent and the keys of a third.
     let mut forged = eve.letter(&to, "x");
     let text =
         heliograph_tests::peer::route_text(xena.did(), &bob.did, text(&forged, "nonce"), text(&forged, "ciphertext"));
     forged["from"] = json!(xena.did());
     forged["signature"] = json!(base64(&signing::sign(&eve.sdk.keys.signing, text.as_bytes())));
     peer.deliver(&client, &forged).expect_error(403, "FORBIDDEN");
-    // What an agent wrote to one is no message to another.
+    // A message to one recipient is no message to another.
     let carol = Agent::server_side(&client);
     let mut moved = xena.letter(&to, "x");
     moved["to"] = json!(carol.did);
@@ -205,7 +205,7 @@ fn a_peer_cannot_bring_messages_of_agents_here(suite: &Suite) {
     assert_eq!(bob.raw().len(), 0);
 }
 
-/// The first of the peers is the liar, so it is the first to be believed.
+/// The liar is the first peer, so that it would be believed first.
 fn a_peer_cannot_claim_the_agents_of_another(suite: &Suite) {
     let (_target, client) = fresh(suite);
     let (liar, home, xena, eve) = (FakePeer::start(), FakePeer::start(), Stranger::new(), Stranger::new());
@@ -216,12 +216,12 @@ fn a_peer_cannot_claim_the_agents_of_another(suite: &Suite) {
     let mut claim = xena.identity();
     claim["encryption_public_key"] = eve.identity()["encryption_public_key"].clone();
     liar.has(&[claim], 201);
-    // Xena wrote something, which came by her own relay.
+    // Xena wrote a message, which came through her own relay.
     home.deliver(&client, &xena.letter(&look_up(&client, &bob.did), "hello")).expect(201);
     let found = client.get(&format!("/v1/agent/identity/{}", xena.did())).expect(200);
     assert_eq!(found["encryption_public_key"], xena.identity()["encryption_public_key"]);
     assert_eq!(found["relay"], home.source.base);
-    // Claims that contradict each other give way to what the agent itself shows.
+    // Claims that contradict each other count less than what the agent itself shows.
     let yuri = Stranger::new();
     let mut claim = yuri.identity();
     claim["encryption_public_key"] = eve.identity()["encryption_public_key"].clone();
@@ -262,7 +262,7 @@ fn the_operator_vouches_for_a_rotated_key(suite: &Suite) {
     peer.deliver(&client, &letter).expect(201);
     assert_eq!(bob.inbox()[0]["content"], "with new keys");
     assert_eq!(client.get(&format!("/v1/agent/identity/{}", xena.did())).expect(200)["relay"], peer.source.base);
-    // Only there: another peer may not speak with that key.
+    // The key counts only at that peer: another peer may not use it.
     let other = FakePeer::start();
     other.befriend(&client);
     other.deliver(&client, &xena.letter(&look_up(&client, &bob.did), "x")).expect_error(403, "FORBIDDEN");
@@ -288,7 +288,7 @@ fn a_peer_that_floods_is_held_up_before_others_are(suite: &Suite) {
     assert_eq!(before, taken);
     honest.deliver(&client, &Stranger::new().letter(&to, "in between")).expect(201);
     assert_eq!(bob.raw().len(), taken + 1);
-    // Whoever is no peer does not use up what a peer has; the address has a budget of its own.
+    // A caller that is no peer does not use up a peer's budget; its address has a budget of its own.
     let stranger = FakePeer::start();
     let refused: Vec<u16> = (0..30).map(|_| stranger.deliver(&client, &xena.letter(&to, "x")).status).collect();
     assert!(refused.iter().all(|status| [401, 429].contains(status)) && refused.contains(&429), "{refused:?}");
@@ -305,7 +305,7 @@ fn a_peer_that_changed_its_key_is_known_by_the_new_one(suite: &Suite) {
     peer.deliver(&client, &xena.letter(&to, "with the new key")).expect(201);
     old.send(&client).expect_error(401, "UNAUTHORIZED");
     assert_eq!(bob.inbox()[0]["content"], "with the new key");
-    // And our own key.
+    // The relay's own key is rotated too.
     let key = || client.get("/v1/relay/info").expect(200)["relay"]["public_key"].clone();
     let before = key();
     let made = client.admin().send("POST", "/v1/admin/relay-key", None, b"").expect(201);

@@ -1,5 +1,5 @@
-//! Federation: relay info, the operator's peers, questions to them, and messages for their agents. What peers bring is
-//! in `relay_deliveries`.
+//! Federation: relay info, the operator's peers, questions to them, and messages for their agents. `relay_deliveries`
+//! tests messages from peers.
 
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ cases![
     the_state_of_a_message_is_its_senders_alone,
 ];
 
-/// What lets a deployment reach the peers of these tests.
+/// The setting that lets a deployment reach the peers of these tests.
 pub(crate) const LOOPBACK: &[(&str, &str)] = &[("allow_outbound", "127.0.0.0/8")];
 
 pub(crate) fn fresh(suite: &Suite) -> (Target, Client) {
@@ -52,7 +52,7 @@ pub(crate) fn sdk(client: &Client) -> SdkAgent {
     SdkAgent::new(client, Default::default())
 }
 
-/// The state of a message for a peer once it is none of `not`.
+/// The state of a routed message once `done` is true.
 #[track_caller]
 fn settled(target: &Target, agent: &Agent, routed: &Value, done: impl Fn(&Value) -> bool) -> Value {
     let path = format!("/v1/relay/route/{}", text(routed, "id"));
@@ -84,8 +84,8 @@ fn minimum_fields_of_relay_info_and_peers_are_there(suite: &Suite) {
     );
 }
 
-/// The sums are those of `GET /v1/agent/stats`. Messages follow with the usage of a minute (decision
-/// counts-in-memory), which another test looks at.
+/// The sums are the same as in `GET /v1/agent/stats`. Messages are added with the usage of a minute (decision
+/// counts-in-memory), which another test checks.
 fn relay_info_counts_agents(suite: &Suite) {
     let (_target, client) = fresh(suite);
     let (_ada, bob) = (Agent::server_side(&client), Agent::server_side(&client));
@@ -111,7 +111,7 @@ fn head_makes_no_key(suite: &Suite) {
     assert_eq!(heliograph_tests::relay::bytes(&key).len(), 32);
 }
 
-/// The envelope reproduces the signed text, so the recipient finds the signature valid.
+/// The envelope reproduces the signed text, so that the recipient finds the signature valid.
 fn a_routed_message_for_an_agent_here_arrives_as_any_other(suite: &Suite) {
     let client = suite.client();
     let (ada, mut bob, carol) = (sdk(&client), sdk(&client), Agent::server_side(&client));
@@ -127,7 +127,7 @@ fn a_routed_message_for_an_agent_here_arrives_as_any_other(suite: &Suite) {
     );
     assert_eq!(bob.texts(), ["over here"]);
 
-    // Both spellings of what is two words.
+    // Both spellings of members with two words.
     let mut body = route_body(&ada.sdk, &look_up(&client, &carol.did), "Grüße");
     let members = body.as_object_mut().unwrap();
     members.remove("content_type");
@@ -140,8 +140,7 @@ fn a_routed_message_for_an_agent_here_arrives_as_any_other(suite: &Suite) {
     assert_eq!((&got["content_type"], &got["thread_id"]), (&json!("text/markdown"), &json!("t-1")));
 }
 
-/// Decision plain-box-header: clients route text in a plain box without a header before it, and no
-/// first letter may cost it anything.
+/// Decision plain-box-header: clients route text in a plain box without a header, and no first letter may be lost.
 fn routed_text_that_begins_with_v_arrives_whole(suite: &Suite) {
     let client = suite.client();
     let (ada, bob) = (sdk(&client), Agent::server_side(&client));
@@ -264,7 +263,8 @@ fn a_did_unknown_here_is_asked_once_from_each_peer(suite: &Suite) {
     assert_eq!(client.get("/v1/relay/peers").expect(200)["peers"][1]["agents_synced"], 1);
 }
 
-/// Decision peer-deliveries: asked once, also by many at one moment. In memory everything is asked one after another.
+/// Decision peer-deliveries: peers are asked once, also when many ask at one moment. In memory questions are asked one
+/// after another.
 fn who_comes_while_a_peer_is_asked_waits_for_that_answer(suite: &Suite) {
     if suite.kind == Kind::Memory {
         return;
@@ -286,7 +286,7 @@ fn who_comes_while_a_peer_is_asked_waits_for_that_answer(suite: &Suite) {
     assert_eq!((peer.questions(xena.did()), peer.questions(nobody.did())), (1, 1));
 }
 
-/// Decision peer-deliveries. Only in memory does time pass as a test wants.
+/// Decision peer-deliveries. A test can let time pass only in memory.
 fn an_answer_holds_five_minutes_also_a_negative_one(suite: &Suite) {
     if suite.kind != Kind::Memory {
         return;
@@ -305,7 +305,7 @@ fn an_answer_holds_five_minutes_also_a_negative_one(suite: &Suite) {
     assert_eq!(ask(), (1, 1));
     client.wait(Duration::from_secs(2));
     assert_eq!(ask(), (2, 2));
-    // A peer that says nothing has not said that it has nobody.
+    // A peer that does not answer has not said that it lacks the agent.
     peer.answer(|_| (503, json!({})));
     let other = Stranger::new();
     client.get(&format!("/v1/agent/identity/{}", other.did())).expect(404);
@@ -377,9 +377,9 @@ fn a_claim_about_a_did_that_is_here_counts_for_nothing(suite: &Suite) {
     assert_eq!(found["encryption_public_key"], base64(&bob.sdk.as_peer().encryption_key));
     let body = route_body(&ada.sdk, &bob.sdk.as_peer(), "for Bob");
     assert_eq!(ada.agent.client.post("/v1/relay/route", &body).expect(201)["status"], "delivered");
-    // It is asked, since Bob proved nothing here.
+    // The peer is asked, because Bob proved nothing here.
     assert_eq!((liar.questions(&bob.agent.did), liar.deliveries().len(), bob.agent.raw().len()), (1, 0, 1));
-    // Nor is one that ended: its DID stays its own.
+    // The same holds after the registration ended: its DID stays its own.
     bob.agent.client.delete("/v1/agent/deactivate").expect(200);
     ada.agent.client.post("/v1/relay/route", &body).expect_error(404, "NOT_FOUND");
     assert_eq!(client.get(&format!("/v1/agent/identity/{}", bob.agent.did)).expect(200)["status"], "inactive");
@@ -408,12 +408,12 @@ fn questions_of_one_client_are_limited(suite: &Suite) {
     refused.expect_error(429, "RATE_LIMITED");
     assert!(refused.header("retry-after").is_some_and(|seconds| seconds.parse::<u32>().is_ok()));
     assert_eq!(peer.source.heard().len(), 3);
-    // What needs no question is answered.
+    // Requests that need no question are answered.
     let ada = Agent::server_side(&client);
     client.get(&format!("/v1/agent/identity/{}", ada.did)).expect(200);
 }
 
-/// 404 recipient unknown. What goes to other relays is routed.
+/// 404 means recipient unknown: messages to other relays must be routed.
 fn ordinary_sends_to_an_agent_of_a_peer_are_404(suite: &Suite) {
     let (_target, client) = fresh(suite);
     let (peer, xena) = (FakePeer::start(), Stranger::new());
@@ -453,7 +453,7 @@ fn a_message_for_an_agent_of_a_peer_is_delivered_and_its_sender_sees_it(suite: &
     raw["envelope"] = json!(signed);
     let received = xena.sdk.receive(&to_raw(&raw)).expect("it opens");
     assert_eq!((received.payload.content.as_str(), received.signature_valid), ("far away", true));
-    // The same again is the same message, and not sent twice.
+    // The same body again is the same message, and is not sent twice.
     let again = ada.agent.client.post("/v1/relay/route", &body).expect(201);
     assert_eq!((&again["id"], &again["status"]), (&routed["id"], &json!("delivered")));
     target.reach_out();
@@ -502,7 +502,7 @@ fn a_peer_that_refuses_a_message_ends_it(suite: &Suite) {
         (&state["status"], &state["routed"], &state["last_status"]),
         (&json!("refused"), &json!(false), &json!(404))
     );
-    // Given again, it is tried again.
+    // When it is sent again, it is tried again.
     peer.has(&[xena.identity()], 201);
     let again = ada.agent.client.post("/v1/relay/route", &body).expect(201);
     assert_eq!(again["id"], routed["id"]);

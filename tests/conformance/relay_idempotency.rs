@@ -13,7 +13,7 @@ cases![
     bodies_that_race_under_one_key_make_one_message,
 ];
 
-/// Each route that takes the header, with two bodies.
+/// Each route that accepts the header, with two bodies.
 fn routes(to: &Agent, capability: &str) -> [(&'static str, Value, Value); 3] {
     [
         ("/v1/agent/send", json!({ "to": to.did, "message": "one" }), json!({ "to": to.did, "message": "two" })),
@@ -38,7 +38,7 @@ fn another_body_under_a_used_key_is_422_and_nothing_of_it_is_stored(suite: &Suit
         let client = ada.client.with("idempotency-key", "order-7");
         let first = client.post(path, &one).expect(201);
         client.post(path, &two).expect_error(422, "IDEMPOTENCY_MISMATCH");
-        // The refusal changes nothing: the first request is still answered as it was.
+        // The refusal changes nothing: the first request still gets its answer.
         assert_eq!(client.post(path, &one).expect(201), first, "{path}");
     }
     assert_eq!(bob.inbox().len(), 1);
@@ -72,7 +72,7 @@ fn a_key_counts_per_route_and_agent(suite: &Suite) {
     assert_eq!((ids.len(), ids.contains(&None)), (all, false));
 }
 
-/// Of requests that come at once under one key exactly one body wins; the others are refused, none is lost.
+/// When several bodies come at once under one key, exactly one wins; the others are refused, and none is lost.
 fn bodies_that_race_under_one_key_make_one_message(suite: &Suite) {
     let [ada, bob] = agents(suite);
     let answers: Vec<_> = std::thread::scope(|scope| {

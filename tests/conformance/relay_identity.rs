@@ -1,4 +1,4 @@
-//! Keys of an agent that change, API keys that are lost, prekeys, DID documents.
+//! Changes of an agent's keys, lost API keys, prekeys, DID documents.
 
 use std::collections::BTreeSet;
 
@@ -40,7 +40,7 @@ cases![
     an_unproven_key_is_no_other_name_of_the_agent,
 ];
 
-/// Has the key before sign a rotation that goes to this deployment.
+/// Signs a rotation at this deployment with the previous key.
 fn sign_rotation(client: &Client, did: &str, before: &Secret<32>, body: &mut Value) {
     let (issued_at, nonce) = (client.now().to_millis_text(), format!("nonce-{:010}", unique()));
     let key = |name: &str| -> [u8; 32] { bytes(&body[name]).try_into().unwrap() };
@@ -57,7 +57,7 @@ fn rotate(agent: &Agent, body: &Value) -> Value {
     agent.client.post("/v1/agent/rotate-keys", body).expect(200)
 }
 
-/// An empty body, typed as clients type it.
+/// An empty body with the content type that clients send.
 fn rotate_held(agent: &Agent) -> Value {
     agent.client.send("POST", "/v1/agent/rotate-keys", Some("application/json"), b"").expect(200)
 }
@@ -85,7 +85,7 @@ fn two_keys_are_enough_to_rotate(suite: &Suite) {
     let body = two_keys(&ada.sdk.key_body(None, 2));
     let answer = rotate(&ada.agent, &body);
     assert_eq!((&answer["did"], &answer["client_side"]), (&json!(ada.agent.did), &json!(true)));
-    // DID and API key stay; what belonged to the old keys is gone.
+    // DID and API key stay; everything that belonged to the old keys is gone.
     let identity = identity(&client, &ada.agent.did);
     for member in ["signing_public_key", "encryption_public_key"] {
         assert_eq!(identity[member], body[member], "{member}");
@@ -93,7 +93,7 @@ fn two_keys_are_enough_to_rotate(suite: &Suite) {
     assert_eq!((&identity["signed_prekey"], &identity["mlkem_public_key"]), (&Value::Null, &Value::Null));
     let profile = ada.agent.client.get("/v1/agent/profile").expect(200);
     assert_eq!(profile["signing_public_key"], body["signing_public_key"]);
-    // The same again, as a client whose answer was lost asks.
+    // The same again, from a client whose answer was lost.
     assert_eq!(rotate(&ada.agent, &body), answer);
 }
 
@@ -114,9 +114,9 @@ fn a_rotation_replaces_signed_prekey_and_ml_kem_key_together(suite: &Suite) {
     assert_eq!(bundle["signed_prekey"]["id"], 3);
     assert_eq!(bundle["identity_key"], body["encryption_public_key"]);
     assert_eq!(bundle["signing_key"], body["signing_public_key"]);
-    // Prekeys that the old keys stood for are gone.
+    // Prekeys of the old keys are gone.
     assert_eq!(bundle["one_time_prekey"], Value::Null);
-    // As the SDK goes on: ten new ones with another signed prekey.
+    // The SDK continues with ten new prekeys and another signed prekey.
     let upload = ada.sdk.prekeys_body(10, 1_800_000_001_000, 4);
     let answer = ada.agent.client.post("/v1/agent/prekeys", &upload).expect(200);
     assert_eq!((&answer["uploaded"], &answer["signed_prekey_updated"]), (&json!(10), &json!(true)));
@@ -138,7 +138,7 @@ fn a_rotation_that_the_key_before_signed_is_proved(suite: &Suite) {
     assert_eq!(rotate(&ada.agent, &body), answer);
     ada.sdk.rotate_keys();
     assert_eq!(rotate(&ada.agent, &ada.sdk.key_body(None, 3))["rotation_proved"], false);
-    // The service signs for the keys it holds itself.
+    // The service signs for the keys that it holds itself.
     assert_eq!(rotate_held(&Agent::server_side(&client))["rotation_proved"], true);
 }
 
@@ -173,7 +173,7 @@ fn a_server_side_agent_rotates_with_an_empty_body_and_reads_its_old_mail(suite: 
         assert_ne!(before, after);
     }
     assert_ne!(old.kem_key, new.kem_key);
-    // Clients know an identity for five minutes: a first message to the old keys still opens.
+    // Clients cache an identity for five minutes: a first message to the old keys still opens.
     let mut late = SdkAgent::new(&client, Options::default());
     let posted = late.sdk.send(&old, &client.now().to_millis_text(), "to the old keys", Meta::default()).unwrap();
     late.post(&posted).expect(201);
@@ -186,7 +186,7 @@ fn a_server_side_agent_rotates_with_an_empty_body_and_reads_its_old_mail(suite: 
     assert_eq!(opened, expected.map(|content| (json!(content), json!(true))));
     held.say(&bob.agent.did, "after");
     assert_eq!(bob.texts(), ["before", "after"]);
-    // And once more.
+    // After another rotation.
     rotate_held(&held);
     assert_eq!(held.inbox().len(), 5);
     assert!(held.inbox().iter().all(|item| item["decrypted"] == true));
@@ -259,7 +259,7 @@ fn a_rotation_that_does_not_fit_the_agent_is_refused(suite: &Suite) {
     let mut small = good.clone();
     small["signing_public_key"] = json!(base64(&[0; 32]));
     refuse(&ada.agent, &small);
-    // Signed by the old key, which is not the one that comes.
+    // Signed by the old key instead of the new one.
     let mut body = good.clone();
     body["signed_prekey_signature"] = ada.sdk.key_body(None, 2)["signed_prekey_signature"].clone();
     refuse(&ada.agent, &body);
@@ -289,7 +289,7 @@ fn the_newest_key_gets_another_one(suite: &Suite) {
     let ada = Agent::server_side(&client);
     let second = new_key(&ada.client, &json!({}));
     assert_ne!(second, ada.api_key);
-    // The one before works for a while, but gets no further key.
+    // The previous key works for a while, but cannot get another key.
     assert!(opens(&client, &ada.api_key) && opens(&client, &second));
     ada.client.post("/v1/agent/api-key", &json!({})).expect_error(401, "UNAUTHORIZED");
     let third = client.agent(&second).send("POST", "/v1/agent/api-key", Some("application/json"), b"").expect(201);
@@ -307,7 +307,7 @@ fn a_revoked_key_ends_at_once(suite: &Suite) {
     let second = new_key(&ada.client, &json!({}));
     let third = new_key(&client.agent(&second), &json!({ "revoke": true }));
     assert!(!opens(&client, &ada.api_key) && !opens(&client, &second) && opens(&client, &third));
-    // Mail and identity are the agent's own all the while.
+    // Mail and identity stay the agent's own.
     ada.client.post("/v1/agent/send", &json!({ "to": ada.did, "message": "x" })).expect_error(401, "UNAUTHORIZED");
     client.agent(&third).post("/v1/agent/send", &json!({ "to": ada.did, "message": "x" })).expect(201);
 }
@@ -355,12 +355,12 @@ fn the_operator_makes_a_new_key(suite: &Suite) {
     client.admin().post(&format!("/v1/admin/agents/{nobody}/api-key"), &json!({})).expect_error(404, "NOT_FOUND");
 }
 
-/// Decision ids-lead-to-actors: what is issued leads to its actor by position.
+/// Decision ids-lead-to-actors: an issued id leads to its actor by position.
 fn a_new_api_key_names_the_same_agent(suite: &Suite) {
     let client = suite.client();
     let ada = Agent::server_side(&client);
     let actor = actor_id(&bytes(&ada.registration["signing_public_key"])[..16]);
-    // Also after the signing key is another: the DID is that of the first one.
+    // This also holds after the signing key changed: the DID is that of the first key.
     rotate_held(&ada);
     for key in [new_key(&ada.client, &json!({})), ada.api_key.clone()] {
         assert_eq!(key["svc_agent_".len()..].split_at(22).0, actor);
@@ -436,7 +436,7 @@ fn an_upload_is_checked_and_a_repeat_changes_nothing(suite: &Suite) {
     let answer = post(&good).expect(200);
     assert_eq!(answer["uploaded"], 100);
     assert_eq!(post(&good).expect(200), answer);
-    // None to give, only a signed prekey.
+    // An upload without one-time prekeys, only with a signed prekey.
     let mut only_signed = good.clone();
     only_signed["prekeys"] = json!([]);
     assert_eq!(post(&only_signed).expect(200)["uploaded"], 0);
@@ -467,7 +467,7 @@ fn prekeys_are_given_exactly_once_to_a_hundred_fetchers(suite: &Suite) {
     let uploaded: BTreeSet<String> = upload["prekeys"].as_array().unwrap().iter().map(Value::to_string).collect();
     assert_eq!(given.len(), 40, "as many as there were");
     assert_eq!(distinct, uploaded);
-    // The same upload again brings none of them back.
+    // The same upload again restores none of them.
     let again = ada.agent.client.post("/v1/agent/prekeys", &upload).expect(200);
     assert_eq!((&again["uploaded"], &again["one_time_prekeys_remaining"]), (&json!(0), &json!(0)));
     assert_eq!(fetch(), Value::Null);
@@ -493,7 +493,7 @@ fn a_caller_over_the_limit_gets_a_bundle_without_a_one_time_prekey(suite: &Suite
         let mut ada = SdkAgent::new(&client, Options::default());
         ada.agent.client.post("/v1/agent/prekeys", &ada.sdk.prekeys_body(10, 1, 2)).expect(200);
         let given = (0..10).filter(|_| bundle(&client, &ada.agent.did)["one_time_prekey"].is_object()).count();
-        // Three at once, and one more for every 20 minutes that a slow machine takes.
+        // Three at once, and one more for every 20 minutes on a slow machine.
         assert_eq!(given, 3, "of each agent");
         let left = ada.agent.client.get("/v1/agent/prekeys").expect(200);
         assert_eq!(left["one_time_prekeys_remaining"], 7);
@@ -512,7 +512,7 @@ fn the_owner_is_told_when_prekeys_run_low(suite: &Suite) {
     assert_eq!((&answer["one_time_prekeys_remaining"], &answer["one_time_prekeys_low"]), (&json!(10), &json!(false)));
     bundle(&client, &ada.agent.did);
     assert_eq!(told(&ada.agent), (9, true));
-    // Nobody else is told.
+    // Nobody else sees the number.
     assert_eq!(identity(&client, &ada.agent.did)["one_time_prekeys_remaining"], Value::Null);
     client.get("/v1/agent/prekeys").expect_error(401, "UNAUTHORIZED");
 }

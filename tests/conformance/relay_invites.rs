@@ -31,7 +31,7 @@ fn conflict_24_an_invite_takes_both_spellings_and_only_members_make_one(suite: &
         assert_eq!(text(invite, "id").split_at(22).0, channel);
         assert_eq!((&invite["channel_id"], &invite["invitee"]), (&json!(channel), &json!(guest.did)));
         assert_eq!(invite["status"], "pending");
-        // What the guest sees is the same.
+        // The guest sees the same.
         assert_eq!(invites(guest, "status=pending"), std::slice::from_ref(invite));
         assert_eq!((&invite["inviter"], &invite["inviter_name"]), (&json!(ada.did), &json!(name)));
         assert_eq!(invite["channel_name"], made["name"]);
@@ -40,7 +40,7 @@ fn conflict_24_an_invite_takes_both_spellings_and_only_members_make_one(suite: &
     let time = |invite: &Value, member: &str| heliograph_core::Timestamp::parse(text(invite, member)).unwrap();
     let hours = |invite: &Value| time(invite, "expires_at").since(time(invite, "created_at")) / 3_600_000_000;
     assert_eq!((hours(&asked), hours(&other)), (2, 168));
-    // A guest who came in may ask others.
+    // A guest who joined may invite others.
     respond(&bob, &asked, "accept").expect(200);
     let [third] = agents(suite);
     invite(&bob, channel, &third.did).expect(201);
@@ -80,7 +80,7 @@ fn an_invite_is_answered_once_and_only_by_the_invited(suite: &Suite) {
     post(&bob, &channel, "hello").expect(201);
     assert_eq!(ids(&invites(&bob, "status=accepted")), [text(&asked, "id")]);
     assert_eq!(invites(&bob, "").len(), 1);
-    // A used invite lets nobody in again.
+    // A used invite does not work again.
     leave(&bob, &channel).expect(200);
     respond(&bob, &asked, "accept").expect_error(409, "CONFLICT");
     join(&bob, &channel).expect_error(404, "NOT_FOUND");

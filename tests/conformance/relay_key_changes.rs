@@ -1,5 +1,5 @@
-//! Keys that change without a signature by the key before: who pinned those before is refused, all others are told. The
-//! attacker has stolen an API key, or knows public keys alone.
+//! Keys that change without a signature by the previous key: senders who pinned those keys are refused, all others are
+//! told. The attacker has a stolen API key, or knows only public keys.
 
 use heliograph_core::crypto::client::Options;
 use heliograph_core::crypto::{Secret, signing};
@@ -21,7 +21,7 @@ cases![
     a_broadcast_leaves_out_whose_keys_are_not_those_pinned,
 ];
 
-/// Rotates to fresh keys; signed for by `by` or not at all.
+/// Rotates to new keys, signed by `by` or unsigned.
 fn rotate(client: &Client, agent: &mut SdkAgent, by: Option<&Secret<32>>) -> Value {
     agent.sdk.rotate_keys();
     let mut body = agent.sdk.key_body(None, 2);
@@ -47,7 +47,7 @@ fn pin(by: &Client, did: &str, accept: bool) -> Value {
     by.post("/v1/agent/keys/pin", &json!({ "did": did, "accept": accept })).expect(200)
 }
 
-/// Every way in which these two write to somebody here, each with its answer.
+/// Every way in which these two can write to an agent here, each with its answer.
 fn writes(held: &Agent, own: &SdkAgent, to: &str) -> Vec<(&'static str, Answer)> {
     let peer = look_up(&held.client.clone(), to);
     let own_client = &own.agent.client;
@@ -83,7 +83,7 @@ fn whoever_pinned_a_key_is_refused_after_a_rotation_that_it_did_not_sign(suite: 
         assert_eq!(answer.expect(409)["error"], "KEY_CHANGED", "{way}");
     }
     assert_eq!(bob.agent.everything().len(), before, "nothing was stored");
-    // An answer to a task is for the requester's keys in the same way.
+    // An answer to a task is encrypted to the requester's keys in the same way.
     let mut held_by_thief = sdk(&client);
     let asked = held_by_thief
         .agent
@@ -100,14 +100,14 @@ fn whoever_pinned_a_key_is_refused_after_a_rotation_that_it_did_not_sign(suite: 
     held.client.patch(&path, &json!({ "status": "accepted" }));
     assert_eq!(held.client.patch(&path, &done).expect(409)["error"], "KEY_CHANGED");
     drop(task);
-    // Nobody who pinned it is shown the new keys without being told.
+    // No agent that pinned the old keys sees the new ones without a warning.
     for path in [format!("/v1/agent/identity/{did}"), format!("/v1/agent/prekeys/{did}")] {
         assert_eq!(held.client.get(&path).expect(200)["key_changed"], true, "{path}");
         assert_eq!(client.get(&path).expect(200).get("key_changed"), None, "{path}");
         assert_eq!(client.agent("nonsense").get(&path).expect(200).get("key_changed"), None, "{path}");
     }
     assert_eq!(pin(&held.client, &did, false)["status"], "changed");
-    // Whoever looked into it goes on.
+    // A sender that accepted the new keys can continue.
     for by in [&held.client, &own.agent.client] {
         assert_eq!(pin(by, &did, true)["status"], "verified");
     }
@@ -171,7 +171,7 @@ fn whoever_pinned_no_key_is_told_with_the_first_message(suite: &Suite) {
         assert_eq!((&say(&held)["key_changed"], &write(&own)["key_changed"]), (&json!(true), &json!(true)));
         assert_eq!((say(&held).get("key_changed"), write(&own).get("key_changed")), (None, None));
     }
-    // What it signs for itself is no news.
+    // A change that the agent signed itself causes no warning.
     let before = bob.sdk.keys.signing.clone();
     rotate(&client, &mut bob, Some(&before));
     assert_eq!((say(&held).get("key_changed"), write(&own).get("key_changed")), (None, None));

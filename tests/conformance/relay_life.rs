@@ -1,4 +1,4 @@
-//! Analytics, statistics, exports, and what an operator can do about an agent (decision agent-exports).
+//! Analytics, statistics, exports, and an operator's actions on an agent (decision agent-exports).
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ fn number(value: &Value) -> u64 {
     value.as_u64().unwrap_or_else(|| panic!("{value} is no number"))
 }
 
-/// MCP crashes when an inner object is missing.
+/// The MCP server crashes when an inner object is missing.
 fn minimum_fields_of_analytics_are_there_for_an_agent_that_did_nothing(suite: &Suite) {
     let ada = Agent::register(&suite.client(), &json!({ "name": format!("quiet {}", unique()) }));
     let found = ada.client.send("GET", "/v1/agent/analytics", Some("application/json"), b"").expect(200);
@@ -171,7 +171,7 @@ fn an_export_holds_everything_and_is_on_record(suite: &Suite) {
             .expect(200);
     }
     client.until(|| (ada.client.get("/v1/agent/channels?mine=true").expect(200)["count"] == 1).then_some(()));
-    // Python sends no body but says that it is JSON.
+    // The Python client sends no body but says that it is JSON.
     let answer = ada.client.send("POST", "/v1/agent/export", Some("application/json"), b"");
     let export = answer.expect(200);
     assert_eq!(answer.header("content-type"), Some("application/json"));
@@ -233,7 +233,7 @@ fn a_mailbox_of_many_pages_is_exported_once_and_in_order(suite: &Suite) {
     assert_eq!(inputs, (0..60).rev().collect::<Vec<u64>>());
 }
 
-/// Only those set are sent.
+/// Only members that are set are sent.
 fn only_what_is_asked_for_is_exported(suite: &Suite) {
     let ada = Agent::server_side(&suite.client());
     let parts = ["messages", "channels", "memberships", "tasks", "attestations", "memory", "trust"];
@@ -245,7 +245,7 @@ fn only_what_is_asked_for_is_exported(suite: &Suite) {
     assert_eq!(has(json!({})), parts);
     assert_eq!(has(json!({ "include_memory": true })), ["memory"]);
     assert_eq!(has(json!({ "include_channels": true, "include_tasks": false })), ["channels", "memberships"]);
-    // The newest is the first of the list where time has passed.
+    // Where time has passed, the newest export is the first of the list.
     ada.client.wait(std::time::Duration::from_millis(2));
     assert_eq!(has(json!({ "include_messages": false })), &parts[1..]);
     let record = ada.client.get("/v1/agent/exports").expect(200)["exports"][0].clone();
@@ -281,7 +281,7 @@ impl Moderated {
 /// A path, and the body for an agent.
 type Way<'a> = (&'a str, fn(&str) -> Value);
 
-/// Every way to an agent that is suspended or erased answers like the one to an agent that never was, to the letter.
+/// Every request about a suspended or erased agent gets exactly the same answer as for an agent that never existed.
 #[track_caller]
 fn nobody_reaches(did: &str, by: &Agent) {
     let channel = by.client.post("/v1/agent/channels", &json!({ "name": format!("n-{}", unique()) })).expect(201);
@@ -337,7 +337,7 @@ fn a_suspended_agent_is_inactive_to_others_and_comes_back_whole(suite: &Suite) {
     bob.client.get("/v1/agent/profile").expect(200);
 }
 
-/// A proved registration, whose suspension binds the DID.
+/// A proved registration, whose suspension holds for the DID.
 fn a_suspended_agent_cannot_register_itself_free(suite: &Suite) {
     let client = suite.client();
     let sdk = Sdk::new("svc", seed(), Options::default());
@@ -419,7 +419,7 @@ fn an_erased_proved_did_is_never_given_out_again(suite: &Suite) {
     client.admin().delete(&format!("/v1/admin/agents/{}", sdk.agent.did)).expect(200);
     client.post("/v1/agent/register", &sdk.sdk.key_body(None, 2)).expect_error(409, "CONFLICT");
     assert_eq!(bob.raw().len(), 1);
-    // Also once the rest of it has been taken out.
+    // This also holds after the rest of the agent's data was removed.
     client.wait(Duration::from_secs(2));
     client.post("/v1/agent/register", &sdk.sdk.key_body(None, 3)).expect_error(409, "CONFLICT");
     let state = client.admin().get(&format!("/v1/admin/agents/{}", sdk.agent.did)).expect(200);

@@ -1,14 +1,14 @@
-//! The three lists of the wire contract that clients depend on, row by row, each with the tests of
-//! this suite that would fail if it were not so. A row without a test, or one whose test is gone, fails here.
+//! The three lists of the wire contract on which clients depend. Each row names the tests of this suite that check it.
+//! A row without a test, or with a test that no longer exists, fails here.
 
 use crate::{MODULES, Suite, cases};
 
 cases![every_row_of_the_lists_has_its_tests];
 
-/// What a row says, and the tests that hold it.
+/// A row, and the tests that check it.
 type Row = (&'static str, &'static [&'static str]);
 
-/// Facts that break clients.
+/// Facts whose violation breaks clients.
 const FACTS: [Row; 10] = [
     ("the key comes in X-Agent-Key", &["agents::a_profile_needs_its_own_key"]),
     ("SSE is there and answers 200", &["streams::a_stream_has_the_one_form_that_clients_parse"]),
@@ -121,7 +121,7 @@ const CONFLICTS: [Row; 45] = [
     ("deactivation", &["relay_transport::conflict_45_the_answer_to_a_deactivation_names_the_agent"]),
 ];
 
-/// What clients crash without, or lose messages without a word.
+/// Members without which clients crash, or silently lose messages.
 const MINIMUM: [Row; 20] = [
     ("did and api_key of a registration", &["registration::a_registration_without_keys_gets_keys_from_the_service"]),
     ("encryption key of an identity", &["agents::an_identity_shows_what_clients_need_to_write_to_the_agent"]),

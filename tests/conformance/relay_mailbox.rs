@@ -1,4 +1,4 @@
-//! Who may fill how much of a mailbox: a friend always gets through.
+//! Shares of a mailbox: a friend always gets through.
 
 use heliograph_core::crypto::client::{Client as Sdk, Options};
 use heliograph_tests::client::{Answer, Client};
@@ -19,7 +19,7 @@ fn send(from: &Agent, to: &str) -> Answer {
     from.client.post("/v1/agent/send", &json!({ "to": to, "message": "x" }))
 }
 
-/// Has strangers send until none gets anything in any more: how many messages did.
+/// Strangers send until none is accepted any more; returns the number of accepted messages.
 fn flood(client: &Client, to: &str) -> usize {
     let strangers: Vec<Agent> = (0..20).map(|_| Agent::server_side(client)).collect();
     let all = strangers.iter().flat_map(|stranger| (0..10).map(move |_| send(stranger, to)));
@@ -50,7 +50,7 @@ fn a_friend_gets_through_a_mailbox_that_strangers_have_filled(suite: &Suite) {
     let invite = owner.client.post(&path, &json!({ "did": invited.did })).expect(201);
     let path = format!("/v1/agent/invites/{}/respond", text(&invite, "id"));
     client.until(|| (invited.client.post(&path, &json!({ "action": "accept" })).status == 200).then_some(()));
-    // Half of a hundred, less what is kept for first messages of strangers.
+    // Half of a hundred, less the room for first messages of strangers.
     assert_eq!(flood(&client, &owner.did), 50 - 3 - 1);
     for friend in [&allowed, &pinned, &wrote, &invited] {
         client.until(|| (send(friend, &owner.did).status == 201).then_some(()));
@@ -71,7 +71,7 @@ fn silent_strangers_have_a_tenth_of_the_room_for_strangers(suite: &Suite) {
         }
     }
     assert_eq!(taken, 10 - 1);
-    // Known ones are friends, whatever their keys have signed.
+    // Known senders are friends, whether or not their keys have signed anything.
     allow(&owner, &silent[0].agent.did);
     silent[0].agent.client.post("/v1/agent/send/encrypted", &letter(&owner.did)).expect(201);
     send(&Agent::server_side(&client), &owner.did).expect(201);
@@ -104,7 +104,7 @@ fn a_first_message_of_a_friend_finds_its_room_though_strangers_took_theirs(suite
             taken += usize::from(send(known, &owner.agent.did).status == 201);
         }
     }
-    // Full, but for what is kept: three for friends, one for silent strangers, three for others.
+    // The mailbox is full except for reserved room: three for friends, one for silent strangers, three for others.
     assert_eq!(taken, 100 - 3 - 1 - 3);
     let first = |sender: &mut SdkAgent| {
         sender.sdk.forget_sessions();

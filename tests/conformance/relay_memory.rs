@@ -99,7 +99,7 @@ fn a_text_that_holds_json_stays_a_text(suite: &Suite) {
     let found = get(&ada, "ratchet/state").expect(200);
     assert_eq!((&found["value"], &found["value_type"]), (&json!(backup), &json!("string")));
     assert_eq!(found["client_nonce"], Value::Null);
-    // It is written anew after every message.
+    // The client writes it again after every message.
     for length in [10, 200_000, 20] {
         let backup = "x".repeat(length);
         put(&ada, "ratchet/state", json!({ "value": backup })).expect(200);
@@ -146,7 +146,7 @@ fn what_nobody_put_is_404_and_deleting_says_so(suite: &Suite) {
     assert_eq!(get(&ada, "none").expect(200)["total_keys"], 0);
 }
 
-/// Encoded by two clients, not encoded by the third.
+/// Two clients encode it, the third does not.
 fn slashes_in_names_stay_in_their_part_however_they_are_written(suite: &Suite) {
     let ada = agent(suite);
     put(&ada, "a%2Fb/c%2Fd", json!({ "value": 1 })).expect(200);
@@ -202,7 +202,7 @@ fn a_second_put_replaces_everything(suite: &Suite) {
     assert_eq!(quota(&ada).0, 3);
 }
 
-/// A body whose value is a text of exactly so many bytes of JSON.
+/// A body whose value is a text of exactly `bytes` bytes of JSON.
 fn sized(bytes: usize) -> Vec<u8> {
     format!(r#"{{"value":"{}"}}"#, "x".repeat(bytes - 2)).into_bytes()
 }
@@ -391,7 +391,7 @@ fn a_heartbeat_has_every_field_that_clients_read(suite: &Suite) {
     ] {
         assert_eq!(seen[member], value, "{member}");
     }
-    // Raw and encoded DIDs are the same.
+    // Raw and encoded DIDs give the same answer.
     assert_eq!(client.get(&format!("/v1/agent/ping/{}", ada.did)).expect(200), seen);
     client.wait(Duration::from_millis(20));
     let again = ping(&ada);
@@ -408,7 +408,7 @@ fn only_heartbeats_show_and_never_a_count(suite: &Suite) {
     assert_eq!((&seen["online_status"], &seen["last_seen"]), (&json!("offline"), &Value::Null));
     assert_eq!(seen["minutes_since_seen"], Value::Null);
     assert!(seen.get("message_count").is_none());
-    // Nor does the identity show either.
+    // The identity shows neither of them.
     let identity = suite.client().get(&format!("/v1/agent/identity/{}", ada.did)).expect(200);
     assert!(identity.get("last_seen").is_none() && identity.get("message_count").is_none());
     assert!(identity.get("presence").is_none());

@@ -28,7 +28,7 @@ cases![
 ];
 
 const CLOSED: &[(&str, &str)] = &[("closed", "true")];
-/// With a peer on loopback.
+/// These deployments may have a peer on loopback.
 const OPEN: &[(&str, &str)] = &[("allow_outbound", "127.0.0.0/8")];
 
 /// Runs a command of the program against a server.
@@ -51,7 +51,7 @@ fn pages(client: &Client) -> Vec<Value> {
     }
 }
 
-/// What moves: a header and lines. In memory there is no program to ask.
+/// A dump: a header and lines. In memory there is no program that makes one.
 struct Dump {
     header: Value,
     lines: Vec<Value>,
@@ -107,12 +107,12 @@ impl Dump {
     }
 }
 
-/// Moves what `source` has to a new deployment of this kind.
+/// Moves the data of `source` to a new deployment of this kind.
 pub fn moved(source: Target, kind: Kind) -> Target {
     moved_as(source, kind, |_| ())
 }
 
-/// The same, with a look at what moves.
+/// The same; `look` sees the dump.
 fn moved_as(source: Target, kind: Kind, look: impl FnOnce(&Dump)) -> Target {
     let folder = TempDir::new().unwrap();
     let source = source.restart(CLOSED);
@@ -124,7 +124,7 @@ fn moved_as(source: Target, kind: Kind, look: impl FnOnce(&Dump)) -> Target {
     target.restart(OPEN)
 }
 
-/// Where a deployment of each runtime is moved to: to another of its kind; the edge stands between two data files.
+/// The deployments of a move in order: two of one kind, or for the edge a data file before and after it.
 fn way(kind: Kind) -> &'static [Kind] {
     match kind {
         Kind::Memory => &[Kind::Memory, Kind::Memory],
@@ -133,7 +133,7 @@ fn way(kind: Kind) -> &'static [Kind] {
     }
 }
 
-/// A public key of somebody.
+/// A new public key.
 fn ed25519() -> [u8; 32] {
     heliograph_core::crypto::signing::signing_public_key(&Secret::new(seed()))
 }
@@ -200,7 +200,7 @@ impl Scene {
         }
     }
 
-    /// What the deployment says, without what every request moves.
+    /// The answers of the deployment, without members that every request changes.
     fn answers(&self, client: &Client) -> Vec<(String, Value)> {
         let posts = format!("/v1/agent/channels/{}/messages", self.channel);
         let task = format!("/v1/agent/tasks/{}", self.task);
@@ -241,7 +241,7 @@ impl Scene {
                     object.remove(volatile);
                 }
             }
-            // Links name the address, which is another one.
+            // Links contain the address, which is different.
             if let Some(base) = client.base() {
                 answer = serde_json::from_str(&answer.to_string().replace(base, "")).unwrap();
             }
@@ -269,8 +269,8 @@ impl Scene {
     }
 }
 
-/// "Every later issue adds its actors to dump and load, with a test": whoever adds a kind of actor has this fail until
-/// the scene has one and asks for something that it says.
+/// "Every later issue adds its actors to dump and load, with a test": a new kind of actor fails here until the scene
+/// has one and asks about it.
 #[track_caller]
 fn every_kind_of_actor_moves(dump: &Dump) {
     let kinds = dump.lines.iter().map(|line| text(line, "actor").split_once('/').unwrap().0);
@@ -292,7 +292,8 @@ fn settled(client: &Client, scene: &Scene) -> Vec<(String, Value)> {
     panic!("effects never arrived");
 }
 
-/// Native to native, or native to the edge and back: the same answers at every stop, and everything goes on.
+/// From native to native, or from native to the edge and back: every stop gives the same answers, and everything
+/// continues.
 fn a_deployment_moves_with_all_it_has(suite: &Suite) {
     let way = way(suite.kind);
     let mut here = Target::start(way[0], OPEN);
@@ -370,7 +371,7 @@ fn a_load_is_refused_where_it_would_do_harm(suite: &Suite) {
     check(&with("schema", json!(1_000))).expect_error(409, "CONFLICT");
     check(&with("brand", json!("other"))).expect_error(409, "CONFLICT");
     check(&with("key_check", json!("00".repeat(32)))).expect_error(409, "CONFLICT");
-    // A deployment in use is not written over unless that is said.
+    // A deployment with data is not overwritten without `--replace`.
     let target = target.restart(&[]);
     Agent::server_side(&target.client());
     target.client().wait(Duration::from_millis(500));
@@ -406,7 +407,7 @@ fn damaged_files_are_refused_before_anything_is_sent(client: &Client, header: &V
 fn rows_of_many_pages_move(suite: &Suite) {
     let target = Target::start(way(suite.kind)[0], &[]);
     let ada = Agent::server_side(&target.client());
-    // More rows than a page has, and values that fill one by themselves.
+    // More rows than a page has, and values that fill a page by themselves.
     for n in 0..500 {
         let path = format!("/v1/agent/memory/many/{n:03}");
         ada.client.send("PUT", &path, Some("application/json"), format!(r#"{{"value":{n}}}"#).as_bytes()).expect(200);
@@ -424,7 +425,7 @@ fn rows_of_many_pages_move(suite: &Suite) {
     assert_eq!(ada.get("/v1/agent/memory/large/3").expect(200)["value"], json!(large));
 }
 
-/// A data file of before rows had a version, made by the program of that time, and who is in it.
+/// A data file from before rows had a version, written by that version of the program, and the agents in it.
 pub fn earlier_file() -> (Value, Vec<u8>) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("vectors/earlier");
     let known: Value = serde_json::from_slice(&std::fs::read(folder.join("schema-1.json")).unwrap()).unwrap();
@@ -439,7 +440,7 @@ fn data_of_an_earlier_version_is_read_and_moves(suite: &Suite) {
     let (scratch, old) = (TempDir::new().unwrap(), Target::on_file(&data, CLOSED));
     let dumped = dump(&old.client(), scratch.path());
     let target = match suite.kind {
-        // As it is: the program of today on the file.
+        // Natively the present program opens the file itself.
         Kind::Native => Target::on_file(&data, &[]),
         kind => {
             let target = Target::start(kind, CLOSED);
@@ -461,7 +462,7 @@ fn data_of_an_earlier_version_is_read_and_moves(suite: &Suite) {
     let inbox = bob.get("/v1/agent/receive").expect(200);
     let inbox = inbox["messages"].as_array().unwrap();
     assert_eq!(text(inbox.last().unwrap(), "content"), "1");
-    // Each agent counts once, however often it does something from here on.
+    // Each agent counts once, however often it does something from now on.
     ada.patch("/v1/agent/profile", &json!({ "metadata": { "n": 1 } })).expect(200);
     ada.patch("/v1/agent/profile", &json!({ "metadata": { "n": 2 } })).expect(200);
     for _ in 0..200 {

@@ -1,4 +1,4 @@
-//! Names: what looks alike is one name, and a request that fails keeps none.
+//! Names: names that look alike are one name, and a request that fails keeps no name.
 
 use heliograph_core::crypto::client::Options;
 use heliograph_tests::client::Answer;
@@ -64,7 +64,7 @@ fn joiners_stay_in_scripts_that_need_them(suite: &Suite) {
     register(suite, &with.replace('\u{200C}', "")).expect_error(409, "CONFLICT");
 }
 
-/// Else anybody keeps any name from others, a minute at a time and as often as it likes.
+/// Otherwise anybody could keep names from others, a minute at a time and as often as wanted.
 fn a_registration_that_fails_keeps_no_name(suite: &Suite) {
     let client = suite.client();
     let taken = SdkAgent::new(&client, Options::default());
@@ -83,6 +83,6 @@ fn a_rename_and_a_username_that_fail_keep_no_name(suite: &Suite) {
     ada.client.post("/v1/agent/username", &json!({ "username": one })).expect(201);
     ada.client.post("/v1/agent/username", &json!({ "username": two })).expect_error(409, "CONFLICT");
     bob.client.post("/v1/agent/username", &json!({ "username": two })).expect(201);
-    // What is the agent's own stays so.
+    // The agent keeps its own name.
     client.get(&format!("/v1/agent/username/{one}")).expect(200);
 }

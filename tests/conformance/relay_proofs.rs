@@ -1,5 +1,5 @@
-//! Owners at peers: which copy of a DID counts. The attacker registers public keys of others at a relay, with prekeys that
-//! their owners signed, or runs a relay that shows proofs which were made for another one.
+//! Owners at peers: which copy of a DID counts. The attacker registers others' public keys at a relay, with prekeys
+//! that the owners signed, or runs a relay that shows proofs for another relay.
 
 use heliograph_core::crypto::client::{Client as Sdk, Options};
 use heliograph_tests::client::Client;
@@ -21,10 +21,10 @@ cases![
     a_peer_that_answers_slowly_holds_up_nobody_who_is_here,
 ];
 
-/// Which deployment the relay of a test says to be.
+/// The deployment id that the test's relay claims.
 const THERE: &str = "anotherdeployment00000";
 
-/// What a peer says of this agent, with a prekey that it signed.
+/// The identity that a peer shows for this agent, with a prekey that the agent signed.
 fn shown(sdk: &Sdk) -> Value {
     let body = sdk.key_body(None, 1);
     json!({
@@ -39,7 +39,7 @@ fn shown(sdk: &Sdk) -> Value {
     })
 }
 
-/// A copy of that with an encryption key of the attacker's own.
+/// A copy of it with the attacker's encryption key.
 fn copied(sdk: &Sdk) -> Value {
     let mut copy = shown(sdk);
     copy["encryption_public_key"] = json!(base64(&Stranger::new().sdk.as_peer().encryption_key));
@@ -56,7 +56,7 @@ fn proved(client: &Client, sdk: &Sdk, deployment: &str) -> Value {
     identity
 }
 
-/// The relay of a test that has these agents and says to be this deployment.
+/// A test relay that has these agents and claims this deployment id.
 fn peer(client: &Client, deployment: &str, agents: &[Value]) -> FakePeer {
     let peer = FakePeer::start();
     peer.befriend(client);
@@ -94,7 +94,7 @@ fn a_copied_prekey_at_a_peer_wins_over_nobody_here(suite: &Suite) {
     let body = route_body(&ada.sdk, &look_up(&client, &bob.agent.did), "for Bob");
     assert_eq!(ada.agent.client.post("/v1/relay/route", &body).expect(201)["status"], "delivered");
     assert_eq!((bob.texts(), liar.deliveries().len()), (vec!["for Bob".to_owned()], 0));
-    // It was asked once, since Bob proved nothing here either.
+    // The peer was asked once, because Bob proved nothing here either.
     assert_eq!(liar.questions(&bob.agent.did), 1);
 }
 
@@ -108,7 +108,7 @@ fn two_copies_at_peers_that_contradict_each_other_count_for_nobody(suite: &Suite
     let body = route_body(&ada.sdk, &xena.sdk.as_peer(), "for Xena");
     ada.agent.client.post("/v1/relay/route", &body).expect_error(409, "CONFLICT");
     assert_eq!((liar.deliveries().len(), home.deliveries().len()), (0, 0));
-    // What Xena signed herself, and had brought by her relay, says where she is.
+    // A message that Xena signed and that came through her relay shows where she is.
     let bob = Agent::server_side(&client);
     home.deliver(&client, &xena.letter(&look_up(&client, &bob.did), "from Xena")).expect(201);
     assert_eq!(identity(&client, xena.did())["relay"], home.source.base);
@@ -118,7 +118,7 @@ fn two_copies_at_peers_that_contradict_each_other_count_for_nobody(suite: &Suite
 fn a_proof_at_a_peer_wins_over_an_unproved_registration_here(suite: &Suite) {
     let (_target, client) = fresh(suite);
     let (ada, held, xena) = (sdk(&client), Agent::server_side(&client), Stranger::new());
-    // Registered here by somebody who knows what is public.
+    // An attacker who knows everything public registers her DID here.
     let copy = copied(&xena.sdk);
     let copycat = Agent::register(
         &client,
@@ -135,7 +135,7 @@ fn a_proof_at_a_peer_wins_over_an_unproved_registration_here(suite: &Suite) {
     let found = identity(&client, xena.did());
     assert_eq!((&found["encryption_public_key"], &found["relay"]), (&key_of(&xena.sdk), &json!(home.source.base)));
     assert_eq!((text(&found, "standing"), found["proof"].is_object()), ("proved", true));
-    // What is asked by a peer is about agents here.
+    // A question from a peer is about local agents only.
     let local = client.get(&format!("/v1/agent/identity/{}?local=true", xena.did())).expect(200);
     assert_eq!((text(&local, "standing"), local.get("relay")), ("signed", None));
     let body = route_body(&ada.sdk, &xena.sdk.as_peer(), "for Xena");
@@ -144,7 +144,7 @@ fn a_proof_at_a_peer_wins_over_an_unproved_registration_here(suite: &Suite) {
     held.client.post("/v1/agent/send", &json!({ "to": xena.did(), "message": "x" })).expect_error(404, "NOT_FOUND");
     ada.agent.client.post("/v1/agent/send/encrypted", &letter(xena.did(), "x")).expect_error(404, "NOT_FOUND");
     assert!(copycat.raw().is_empty());
-    // And what Xena signed comes from where she proved herself.
+    // Messages that Xena signed are accepted from the relay where she proved herself.
     home.deliver(&client, &xena.letter(&look_up(&client, &held.did), "from Xena")).expect(201);
     assert_eq!(held.inbox()[0]["content"], "from Xena");
 }
@@ -152,7 +152,7 @@ fn a_proof_at_a_peer_wins_over_an_unproved_registration_here(suite: &Suite) {
 fn a_proof_for_another_relay_is_none(suite: &Suite) {
     let (_target, client) = fresh(suite);
     let bob = sdk(&client);
-    // Copied whole from where it was made, with the key that it is for, and shown by a relay that it is not for.
+    // A complete copy from another relay, with the key that the proof names, shown by a relay that it is not for.
     let mut shown = proved(&client, &bob.sdk, "somewhereelse000000000");
     shown["encryption_public_key"] = copied(&bob.sdk)["encryption_public_key"].clone();
     let liar = peer(&client, THERE, &[shown, proved(&client, &bob.sdk, "somewhereelse000000000")]);
@@ -170,7 +170,7 @@ fn a_peer_that_says_to_be_another_deployment_is_not_believed(suite: &Suite) {
     let (xena, yara, zora) = (Stranger::new(), Stranger::new(), Stranger::new());
     let home = peer(&client, THERE, &[proved(&client, &xena.sdk, THERE)]);
     assert_eq!(identity(&client, xena.did())["standing"], "proved");
-    // Of this deployment, of a peer that is known, and with a line feed that would move lines.
+    // The claimed ids: this deployment's, a known peer's, and one with a line feed that would shift lines.
     for (says_to_be, agent) in [(here.as_str(), &yara), (THERE, &zora), ("x\ny", &Stranger::new())] {
         let liar = peer(&client, says_to_be, &[proved(&client, &agent.sdk, says_to_be)]);
         let found = identity(&client, agent.did());

@@ -38,7 +38,7 @@ fn send(from: &Agent, to: &Agent, extra: Value) -> String {
     text(&from.client.post("/v1/agent/send", &body).expect(201), "id").to_owned()
 }
 
-/// A message as the filters see it.
+/// A message with the members that filters use.
 struct Sent {
     id: String,
     from: usize,
@@ -49,7 +49,7 @@ struct Sent {
     stamp: String,
 }
 
-/// Forty messages in which the values of every filter meet.
+/// Forty messages with all combinations of filter values.
 fn fill(senders: &[Agent; 2], reader: &Agent) -> Vec<Sent> {
     let mut sent = Vec::new();
     for n in 0..40_usize {
@@ -95,7 +95,7 @@ fn relay_5_3_every_combination_of_filters_walks_its_own_messages_in_order(suite:
             let items = whole["messages"].as_array().unwrap();
             assert_eq!(ids(items), expected, "{route}?{filter}{start}");
             assert_eq!((&whole["has_more"], &whole["next_since"]), (&json!(false), &Value::Null));
-            // The same in pages, by the cursor of the answer.
+            // The same in pages, by the answer's cursor.
             let (mut paged, mut since) = (Vec::new(), start.clone());
             loop {
                 let page = reader.client.get(&format!("{route}?limit=7{filter}{since}")).expect(200);
@@ -113,7 +113,7 @@ fn relay_5_3_every_combination_of_filters_walks_its_own_messages_in_order(suite:
     }
 }
 
-/// The polling listener: `since` of the last message, unread only, 50 at a time.
+/// The polling listener: `since` of the last message, only unread ones, 50 at a time.
 fn relay_5_4_a_poll_with_the_last_timestamp_misses_and_doubles_nothing(suite: &Suite) {
     let [a, b, reader] = agents(suite);
     let (mut sent, mut seen, mut since) = (Vec::new(), Vec::new(), String::new());
@@ -147,13 +147,13 @@ fn relay_5_4_a_wait_for_one_reply_in_a_thread_sees_only_that(suite: &Suite) {
     assert_eq!(ids(&reader.items(&poll)), [reply.as_str()]);
     reader.mark_read(&reply);
     assert!(reader.items(&poll).is_empty());
-    // `history` reads without `unread`, which is unread only.
+    // `history` reads without `unread`, which would mean only unread ones.
     let history = format!("/v1/agent/receive/raw?from={}&thread_id={thread}&limit=100", encode(&a.did));
     assert!(reader.items(&history).is_empty());
     assert_eq!(ids(&reader.items(&format!("{history}&unread=false"))), [reply.as_str()]);
 }
 
-/// What a request cost in the deployment's own time.
+/// The answer, and the time that the request took by the deployment's clock.
 fn timed(reader: &Agent, path: &str) -> (Value, Duration) {
     let before = reader.client.now();
     let body = reader.client.get(path).expect(200);
@@ -182,7 +182,8 @@ fn relay_5_8_a_wait_ends_with_the_ordinary_empty_answer(suite: &Suite) {
     }
 }
 
-/// Runs `act` while requests wait, and gives their answers and how long each took. None in memory, where nothing waits.
+/// Runs `act` while requests wait; returns their answers and the time that each took. `None` in memory, where nothing
+/// waits.
 fn during(suite: &Suite, reader: &Agent, paths: &[String], act: impl FnOnce()) -> Option<Vec<(Value, Duration)>> {
     if suite.kind == Kind::Memory {
         return None;
@@ -269,7 +270,7 @@ fn relay_5_8_places_to_wait_are_bounded_and_a_client_that_leaves_frees_its_own(s
     let (page, time) = timed(&reader, "/v1/agent/receive/raw?wait=12");
     assert_eq!(page["count"], 0);
     assert!(time < Duration::from_secs(3), "a ninth request was held for {time:?}");
-    // Another agent has places of its own.
+    // Another agent has its own places.
     let [other] = agents(suite);
     assert!(timed(&other, "/v1/agent/receive/raw?wait=1").1 >= Duration::from_millis(900));
     drop(waiting);
@@ -278,7 +279,7 @@ fn relay_5_8_places_to_wait_are_bounded_and_a_client_that_leaves_frees_its_own(s
         assert!(begun.elapsed() < Duration::from_secs(30), "the places never come back");
         std::thread::sleep(Duration::from_millis(100));
     }
-    // At the latest they are free when their time is over; natively at once.
+    // The places are free when the time of the requests is over at the latest; natively at once.
     assert!(suite.kind != Kind::Native || begun.elapsed() < Duration::from_secs(6), "{:?}", begun.elapsed());
 }
 

@@ -1,4 +1,4 @@
-//! What lies at rest: texts that agents and holders of keys entrust to the service are nowhere in what it stores.
+//! Data at rest: texts that agents and holders of keys give to the service are not readable in its storage.
 
 use heliograph_tests::relay::{Agent, text, unique};
 use heliograph_tests::target::{Kind, Target};
@@ -18,9 +18,9 @@ struct Scene {
     ada: Agent,
     bob: Agent,
     key: heliograph_tests::client::Client,
-    /// What to look for, by where it was written.
+    /// The texts to look for, by the place where each was written.
     canaries: [(&'static str, String); 7],
-    /// Stored as it is, to show that looking finds something.
+    /// A text that is stored unsealed, to show that the search finds something.
     seen: String,
 }
 
@@ -99,7 +99,7 @@ fn texts_at_rest_are_in_no_byte_that_is_stored(suite: &Suite) {
     for (place, text) in &scene.canaries {
         assert!(!scene.is_stored(text), "{place} is stored as it was written");
     }
-    // The owner's own copy on the edge is the same after a start.
+    // The owner's copy on the edge is the same after a start.
     scene.target = scene.target.restart(&[]);
     let base = scene.target.client();
     let again = |agent: &Agent| Agent { client: base.agent(&agent.api_key), ..agent.clone() };
@@ -109,13 +109,13 @@ fn texts_at_rest_are_in_no_byte_that_is_stored(suite: &Suite) {
     assert_eq!(value["value"]["text"], json!(scene.canaries[0].1));
 }
 
-/// Values under the master keys, and those that are under an earlier one or not sealed yet.
+/// The number of values under the master keys, and of those that are under an earlier one or not sealed yet.
 fn sealed(target: &Target) -> (u64, u64) {
     let info = target.client().admin().get("/v1/admin/db").expect(200);
     (info["sealed_values"].as_u64().unwrap(), info["sealed_under_earlier_keys"].as_u64().unwrap())
 }
 
-/// The recorded data file of the first version has a memory value as it was written.
+/// The recorded data file of the first version has a memory value that is not sealed.
 fn texts_from_before_they_were_sealed_are_read_and_sealed(suite: &Suite) {
     if suite.kind != Kind::Native {
         return; // The recorded file is one of the native server; the others are tested in core.
@@ -125,7 +125,7 @@ fn texts_from_before_they_were_sealed_are_read_and_sealed(suite: &Suite) {
     let bob = target.client().agent(text(&known["bob"], "api_key"));
     let read = || assert_eq!(bob.get("/v1/agent/memory/notes/one").expect(200)["value"], json!({ "kept": true }));
     read();
-    // Nobody asked for a rotation: the first start of this version seals what it finds.
+    // Nobody asked for a rotation: the first start of this version seals the values.
     target.until(|| (sealed(&target).1 == 0).then_some(()));
     read();
     let target = target.restart(&[]);
@@ -136,15 +136,15 @@ fn texts_from_before_they_were_sealed_are_read_and_sealed(suite: &Suite) {
     );
 }
 
-/// Only the native server changes its master key itself; the others are tested in core.
+/// Only the native server changes its master key itself; the core tests the others.
 fn sealed_texts_move_under_a_new_master_key(suite: &Suite) {
     if suite.kind != Kind::Native {
         return;
     }
     let scene = Scene::new(suite);
     let before = sealed(&scene.target);
-    // Of two agents the keys, of one a value, a webhook's secret and address, an invite at both ends, a channel's key; of
-    // keys two labels, a secret and an address.
+    // The keys of two agents; of one agent a value, a webhook's secret and address, an invite at both ends and a
+    // channel's key; of API keys two labels, a secret and an address.
     assert_eq!(before, (2 + 1 + 2 + 2 + 1 + 4, 0));
     scene.target.client().admin().send("POST", "/v1/admin/master-key", None, b"").expect(201);
     scene.target.until(|| (sealed(&scene.target) == before).then_some(()));

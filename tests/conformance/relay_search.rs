@@ -34,7 +34,7 @@ fn dids(client: &Client, query: &str) -> Vec<String> {
     body["agents"].as_array().unwrap().iter().map(|agent| text(agent, "did").to_owned()).collect()
 }
 
-/// A word nobody else in this run begins a word with.
+/// A word that is unique in this run, also as the beginning of a word.
 fn word() -> String {
     format!("q{}z", unique())
 }
@@ -87,7 +87,7 @@ fn exact_comes_before_beginning_before_word_and_then_the_older_one(suite: &Suite
     }
     let expected = [4, 1, 3, 0, 2].map(|at: usize| agents[at].clone());
     assert_eq!(dids(&client, &format!("query={word}")), expected);
-    // Page by page the same.
+    // The same page by page.
     for limit in 1..6 {
         let (mut paged, mut cursor) = (Vec::new(), String::new());
         loop {
@@ -116,14 +116,15 @@ fn a_did_is_found_whole_and_by_its_beginning(suite: &Suite) {
         let other_case = format!("query={}&limit=100", beginning.to_uppercase());
         assert!(dids(&client, &other_case).contains(&ada.did), "{beginning}");
     }
-    // Not by the rest of it.
+    // The middle of a DID does not find it.
     assert!(!dids(&client, &format!("query={}", &ada.did[9..])).contains(&ada.did));
     let foreign = ada.did.replace(":svc:", ":other:");
     assert!(dids(&client, &format!("query={foreign}")).is_empty());
     assert!(dids(&client, &format!("query={}x", ada.did)).is_empty());
 }
 
-/// Decision agent-search-order: also where so many agents share a beginning that the directory keeps them in order.
+/// Decision agent-search-order: this also holds when so many agents share a beginning that the directory keeps them in
+/// order.
 fn a_cursor_brings_every_agent_once(suite: &Suite) {
     let client = suite.client();
     let word = word();
@@ -160,7 +161,7 @@ fn an_agent_is_found_by_a_capability_of_its_profile(suite: &Suite) {
     assert_eq!(dids(&client, &format!("capability={capability}&query=one&limit=100")), std::slice::from_ref(&ada.did));
     assert_eq!(dids(&client, &format!("capability={capability}&query={}", bob.did)), std::slice::from_ref(&bob.did));
     assert!(dids(&client, &format!("capability=none&query={word}")).is_empty());
-    // The whole of it, never its beginning.
+    // Only the whole name of a capability finds it, not its beginning.
     assert!(dids(&client, &format!("capability={}", &capability[..capability.len() - 1])).is_empty());
     ada.client.patch("/v1/agent/profile", &json!({ "capabilities": [] })).expect(200);
     assert_eq!(dids(&client, &format!("capability={capability}")), [bob.did]);
@@ -245,7 +246,7 @@ fn a_username_is_taken_changed_and_given_up(suite: &Suite) {
     assert_eq!((&released["released"], &released["username"]), (&json!(true), &json!(second)));
     client.get(&format!("/v1/agent/username/{second}")).expect_error(404, "NOT_FOUND");
     assert_eq!(ada.client.delete("/v1/agent/username").expect(200)["released"], false);
-    // Free for others, and PUT takes a first one too.
+    // The username is free for others, and PUT also claims a first one.
     claim(&Agent::server_side(&client), &first).expect(201);
     put(&second).expect(200);
 }
@@ -259,7 +260,7 @@ fn a_username_is_one_per_agent_and_one_agents(suite: &Suite) {
     claim(&bob, &first).expect_error(409, "CONFLICT");
     claim(&ada, &second).expect_error(409, "CONFLICT");
     assert_eq!(client.get(&format!("/v1/agent/username/{first}")).expect(200)["did"], json!(ada.did));
-    // Names are others: an agent may be called like a username.
+    // Names are separate from usernames: an agent may have a name that equals a username.
     named(&client, &first);
     assert_eq!(client.get(&format!("/v1/agent/username/{first}")).expect(200)["did"], json!(ada.did));
 }
@@ -294,7 +295,7 @@ fn a_username_shows_last_seen_to_its_own_agent_only(suite: &Suite) {
         assert_eq!(seen(other), Value::Null);
     }
     let own = seen(&ada.client);
-    // On the edge the use is counted where the agent lives, and written once a minute.
+    // On the edge the use is counted in the agent's object, and written once a minute.
     assert!(own.is_null() || heliograph_core::Timestamp::parse(own.as_str().unwrap()).is_some(), "{own}");
     if suite.kind != heliograph_tests::target::Kind::Edge {
         assert!(own.is_string());
@@ -311,6 +312,6 @@ fn a_username_is_there_at_once_and_ends_with_its_agent(suite: &Suite) {
     assert_eq!(client.get(&format!("/v1/agent/username/{username}")).expect(200)["did"], json!(ada.did));
     ada.client.delete("/v1/agent/deactivate").expect(200);
     client.get(&format!("/v1/agent/username/{username}")).expect_error(404, "NOT_FOUND");
-    // Not free at once: nobody takes the place of an agent that just ended.
+    // It is not free at once: nobody may take the place of an agent that has just ended.
     claim(&Agent::server_side(&client), &username).expect_error(409, "CONFLICT");
 }

@@ -1,5 +1,5 @@
-//! What an owner signs for one relay asks nothing of another. The attacker here runs a relay that the owner uses too, and
-//! tries what it was sent at this one.
+//! Texts that an owner signs for one relay are useless at another. The attacker runs a relay that the owner also uses,
+//! and tries at this relay what the owner sent to it.
 
 use heliograph_core::crypto::client::{Client as Sdk, Options};
 use heliograph_core::crypto::signing;
@@ -27,7 +27,7 @@ fn every_health_names_the_same_deployment(suite: &Suite) {
     assert_ne!(deployment_id(&suite.fresh(&[]).client()), id);
 }
 
-/// An owner with its keys, as an agent of some relay.
+/// An owner with its keys, as an agent of a relay.
 struct Owner {
     sdk: Sdk,
     agent: Agent,
@@ -48,7 +48,7 @@ impl Owner {
         json!(base64(&signing::sign(&self.sdk.keys.signing, text.as_bytes())))
     }
 
-    /// A rotation to new keys, signed for by the key before for the relay with this id.
+    /// A rotation to new keys, signed by the previous key for the relay with this id.
     fn rotation(&self, deployment: &str, nonce: &str) -> Value {
         let mut body = Sdk::new("svc", seed(), Options { post_quantum: false, ..Options::default() }).key_body(None, 2);
         let now = self.agent.client.now().to_millis_text();
@@ -149,7 +149,7 @@ fn a_nonce_has_a_form(suite: &Suite) {
     let body = ada.rotation(&deployment, &longest);
     ada.agent.client.post("/v1/agent/rotate-keys", &body).expect(200);
     let before = ada.keys();
-    // By the key of before, which speaks for the DID no longer.
+    // Signed by the previous key, which no longer speaks for the DID.
     ada.agent
         .client
         .post("/v1/agent/rotate-keys", &ada.rotation(&deployment, &longest))

@@ -1,4 +1,4 @@
-//! Whose a DID is: made-up keys, copied signatures, proofs. The attacker knows what is public and no more.
+//! Who holds a DID: made-up keys, copied signatures, proofs. The attacker knows everything public and nothing more.
 
 use heliograph_core::crypto::client::Client as Sdk;
 use heliograph_tests::races::{self, Race, copied, encryption_key, made_up, owner};
@@ -81,7 +81,7 @@ fn an_owner_without_a_prekey_waits_beside_a_made_up_key_until_it_signs(suite: &S
     assert_eq!(profile["signing_public_key"], body["signing_public_key"]);
     assert_eq!(agent.agent.raw(), Vec::<Value>::new());
     holds(suite, &agent.sdk.did, &squatted, "silent");
-    // The squatter has its mailbox meanwhile; nothing of that becomes the owner's.
+    // Meanwhile the squatter has its mailbox; nothing of it goes to the owner.
     let friend = Agent::server_side(&suite.client());
     friend.say(&squatter.did, "for whoever has the made-up key");
     agent.say(&friend.did, "signed by the real key");
@@ -91,7 +91,7 @@ fn an_owner_without_a_prekey_waits_beside_a_made_up_key_until_it_signs(suite: &S
     assert_eq!(agent.agent.raw(), Vec::<Value>::new());
     friend.say(&agent.sdk.did, "for the owner");
     assert_eq!(agent.agent.raw().len(), 1);
-    // A prekey signs as well as a message does.
+    // A prekey signature counts like a signed message.
     let (_, body) = owner();
     let squatter = register(suite, &made_up(&body));
     let owner = register(suite, &without_prekey(&body));
@@ -165,7 +165,7 @@ fn a_proof_works_once_and_for_one_deployment_and_in_its_time(suite: &Suite) {
     };
     let bad = [
         proof(&client, &sdk, &body, Some("another-deployment")),
-        // About other keys.
+        // A proof about other keys.
         proof(&client, &sdk, &copied(&body), None),
         {
             let mut late = proof(&client, &sdk, &body, None);
@@ -183,7 +183,7 @@ fn a_proof_works_once_and_for_one_deployment_and_in_its_time(suite: &Suite) {
     for proof in bad {
         client.post("/v1/agent/register", &with(proof)).expect_error(400, "BAD_REQUEST");
     }
-    // The service proves the keys that it makes.
+    // The service itself proves the keys that it makes.
     client
         .post("/v1/agent/register", &json!({ "proof": proof(&client, &sdk, &body, None) }))
         .expect_error(400, "BAD_REQUEST");
@@ -197,7 +197,7 @@ fn a_recorded_registration_with_a_proof_gives_nobody_another_api_key(suite: &Sui
     let recorded = proved(suite, &sdk, &body);
     let owner = register(suite, &recorded);
     refused(suite, &recorded);
-    // Not after the owner left, either.
+    // The recorded proof is also refused after the owner left.
     owner.client.delete("/v1/agent/deactivate").expect(200);
     refused(suite, &recorded);
 }
@@ -266,14 +266,14 @@ fn posts_of_a_registration_that_is_gone_are_marked_in_channels_that_it_had_left_
             assert_eq!(owner.did, attacker.did);
             join(&owner, &channel).expect(200);
             post(&owner, &channel, "true").expect(201);
-            // The mark comes by a message to the channel; only what the attacker wrote gets it.
+            // The mark comes by a message to the channel; only the attacker's posts get it.
             let expected = vec![("false".to_owned(), true), ("true".to_owned(), false)];
             client.until(|| (marks(&friend, &channel) == expected).then_some(()));
         }
     }
 }
 
-/// What was posted in a channel, in the order of texts, and whether it is marked as from before a proof.
+/// The posts of a channel in the order of texts, each with its mark `before_proof`.
 fn marks(reader: &Agent, channel: &str) -> Vec<(String, bool)> {
     let page = reader.client.get(&format!("/v1/agent/channels/{channel}/messages")).expect(200);
     let posts = page["messages"].as_array().unwrap().iter();
@@ -332,7 +332,7 @@ fn a_squatter_that_is_suspended_or_erased_does_not_bind_the_did(suite: &Suite) {
             holds(suite, &sdk.did, &body, "proved");
         }
     }
-    // Of a proved registration it is the DID that is erased.
+    // For a proved registration the DID is erased.
     let (sdk, body) = owner();
     register(suite, &proved(suite, &sdk, &body));
     admin.delete(&format!("/v1/admin/agents/{}", sdk.did)).expect(200);
@@ -354,7 +354,7 @@ fn a_did_document_has_proved_keys_only(suite: &Suite) {
 }
 
 fn an_owner_wins_the_race_against_attackers_and_inherits_nothing(suite: &Suite) {
-    // An owner may be there before an attacker wrote anything, so races go on until one was close.
+    // The owner may register before an attacker wrote anything, so races are repeated until one was close.
     let mut race = Race::default();
     for _ in 0..20 {
         race += races::run(&|| suite.client(), 4);

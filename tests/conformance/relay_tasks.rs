@@ -1,4 +1,4 @@
-//! Tasks and broadcasts (relay 8): every spelling that a client reads, who may do what, progress.
+//! Tasks and broadcasts (relay 8): every spelling that a client reads, permissions, progress.
 
 use std::time::Duration;
 
@@ -160,7 +160,7 @@ fn input_that_is_no_json_is_wrapped_for_an_agent_with_its_own_keys(suite: &Suite
         assert_eq!(bob.open(&from, &seen, "input"), boxed);
         assert!(seen["input"].is_null(), "the service cannot open what it has no key for");
     }
-    // Who keeps its own keys encrypts: the service has none to do it with.
+    // An agent that keeps its own keys must encrypt: the service has no keys for it.
     let body = json!({ "to": ada.did, "input": "x" });
     bob.agent.client.post("/v1/agent/tasks", &body).expect_error(400, "BAD_REQUEST");
 }
@@ -183,7 +183,7 @@ fn conflict_33_and_36_boxes_of_clients_come_back_to_the_letter(suite: &Suite) {
     let seen = look(&ada.agent, &task).expect(200);
     assert_eq!((text(&seen, "output_signature"), text(&seen, "status")), (signature.as_str(), "failed"));
     assert_eq!(ada.open(&to, &seen, "output"), "[2]");
-    // An assignee of the service opens it and answers in a box that the client opens.
+    // A service-held assignee opens the task and answers in a box that the client opens.
     let to = identity(suite, &carl.did);
     let (sealed, nonce) = ada.seal(&to, r#"{"n":3}"#);
     let task = ask(&ada.agent, &carl.did, json!({ "encrypted_input": sealed, "input_nonce": nonce }));
@@ -218,7 +218,7 @@ fn conflict_34_and_35_lists_have_both_spellings_and_show_the_assignee_first(suit
     }
 }
 
-/// Decision task-moves. The table of all pairs is a test of the core.
+/// Decision task-moves. The core tests the table of all pairs.
 fn every_move_over_http(suite: &Suite) {
     let [ada, bob] = agents(suite);
     let task = ask(&ada, &bob.did, json!({}));
@@ -286,7 +286,7 @@ fn the_id_of_a_task_leads_to_its_assignee(suite: &Suite) {
     for (id, agent) in [(task, &bob), (capability, &bob), (id(&broadcast, "broadcast_id"), &ada)] {
         assert_eq!((id.len(), id.as_bytes()[22]), (39, b'-'), "{id}");
         assert!(id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_'));
-        // Keys have the actor as their third part, whose own underscores split it further.
+        // The third part of an API key is the actor, whose own underscores split it further.
         assert!(agent.api_key.contains(&id[..22]) && id.starts_with(&own(agent)), "{id}");
     }
 }
@@ -408,7 +408,7 @@ fn a_broadcast_reaches_who_has_the_capability_and_hears_of_the_end(suite: &Suite
     );
     let active = ada.client.get("/v1/agent/tasks/broadcasts?status=active").expect(200);
     assert_eq!((&active["count"], &active["broadcasts"][0]["id"]), (&json!(1), &made["broadcast_id"]));
-    // The last one is cancelled by the sender, so all are final.
+    // The sender cancels the last task, so that all are final.
     step(&ada, &list(&carl, "")[0], "cancelled").expect(200);
     assert_eq!(detail(&ada, &made).expect(200)["broadcast"]["status"], "completed");
     let none = ada.client.get("/v1/agent/tasks/broadcasts?status=active").expect(200);
@@ -453,7 +453,7 @@ fn a_broadcast_asks_no_more_agents_than_it_may_and_never_its_sender(suite: &Suit
     assert!(list(&all[0], "").is_empty());
 }
 
-/// `tasks` is an array even when empty, `broadcast` an object.
+/// `tasks` is an array even when it is empty, and `broadcast` is an object.
 fn minimum_fields_of_a_broadcast_without_agents_are_there(suite: &Suite) {
     let [ada] = agents(suite);
     let made = broadcast(&ada, json!({ "capability": word(), "input": "anybody" }));
@@ -525,7 +525,7 @@ fn pages_of_tasks_follow_each_other(suite: &Suite) {
     }
 }
 
-/// What agents do for each other shows, and is no ladder (decision anchored-weight).
+/// Work that agents do for each other shows, but does not raise trust (decision anchored-weight).
 fn settled_tasks_are_activity_and_lift_nobody_above_low(suite: &Suite) {
     let [asks, works] = agents(suite);
     for end in ["completed", "completed", "failed", "cancelled"] {

@@ -1,4 +1,5 @@
-//! What every endpoint of the relay shares: absent and null, large limits, words that win over parameters.
+//! Rules for every endpoint of the relay: absent and null members, large limits, and fixed words that win over path
+//! parameters.
 
 use heliograph_core::app::PROGRAM;
 use heliograph_core::crypto::client::Options;
@@ -33,7 +34,7 @@ fn with_nulls(client: &Client, method: &str, path: &str, mut body: Value, nulls:
     answer.json()
 }
 
-/// Python passes keyword arguments through, so nulls do occur.
+/// The Python client passes keyword arguments through, so nulls do occur.
 fn relay_1_1_null_and_absent_are_alike_in_every_optional_member(suite: &Suite) {
     let [ada, bob] = agents(suite);
     let (did, client) = (&bob.did, &ada.client);
@@ -183,17 +184,17 @@ fn of_the_relay() -> impl Iterator<Item = &'static Route> {
     PROGRAM.routes().filter(ours).filter(|route| !route.path.ends_with("/sse"))
 }
 
-/// Status, code and message of an answer, where it is an error.
+/// The status of an answer, and its body if it is an error.
 fn judged(answer: &Answer) -> (u16, Option<Value>) {
     (answer.status, (answer.status >= 400).then(|| answer.json()))
 }
 
-/// Clients send the type of a body that they do not have, with every method.
+/// Clients send the content type of a body that they do not have, with every method.
 fn fact_10_an_empty_body_with_a_json_type_is_no_body_on_any_route(suite: &Suite) {
     let open = suite.client();
     for route in of_the_relay() {
         let (method, path) = (route.method.as_str(), sample(route.path));
-        // Each its own, since some of these requests end the agent.
+        // Each request has its own agent, because some of these requests end the agent.
         let ask = |media: Option<&str>, body: &[u8]| {
             let client = if route.auth == Auth::Agent { Agent::server_side(&open).client } else { open.clone() };
             judged(&client.send(method, &path, media, body))
@@ -204,7 +205,7 @@ fn fact_10_an_empty_body_with_a_json_type_is_no_body_on_any_route(suite: &Suite)
     }
 }
 
-/// One client sends its key with everything.
+/// One client sends its key with every request.
 fn conflict_42_a_key_never_matters_where_none_is_needed(suite: &Suite) {
     let client = suite.client();
     for route in of_the_relay().filter(|route| route.auth == Auth::None) {
@@ -219,8 +220,7 @@ fn conflict_42_a_key_never_matters_where_none_is_needed(suite: &Suite) {
     }
 }
 
-/// What is absent is 404, nothing answers 204, and every time is ISO 8601 in UTC with
-/// milliseconds.
+/// A missing thing is 404, nothing answers 204, and every time is ISO 8601 in UTC with milliseconds.
 fn relay_1_4_a_status_of_its_own_means_what_clients_take_it_for(suite: &Suite) {
     let [ada, bob] = agents(suite);
     let nobody = "did:svc:1111111111111111";

@@ -26,7 +26,7 @@ cases![
     bad_webhooks_are_400_and_the_eleventh_is_409,
 ];
 
-/// What lets webhooks reach the receivers of these tests.
+/// The setting that lets webhooks reach the receivers of these tests.
 pub const LOOPBACK: &[(&str, &str)] = &[("allow_outbound", "127.0.0.0/8")];
 
 fn hook(agent: &Agent, url: &str) -> Value {
@@ -40,7 +40,7 @@ fn shown(agent: &Agent) -> Vec<Value> {
     hooks
 }
 
-/// Waits until so many requests came.
+/// Waits until `count` requests came.
 #[track_caller]
 pub fn heard(target: &Target, source: &Source, count: usize) -> Vec<Received> {
     target.until(|| (source.heard().len() >= count).then(|| source.heard().iter().map(Received::of).collect()))
@@ -157,7 +157,7 @@ fn a_failing_receiver_is_shown_and_tried_again_after_two_minutes(suite: &Suite) 
     let path = format!("/v1/agent/webhooks/{}/deliveries", text(&made, "id"));
     let log = target.until(|| bob.client.get(&path).expect(200)["deliveries"].get(0).cloned());
     let time = |name: &str| heliograph_core::Timestamp::parse(text(&log, name)).unwrap();
-    // From when the first was due, which was a little before.
+    // The wait counts from when the first attempt was due, which was a little earlier.
     let wait = time("next_attempt_at").since(time("at"));
     assert!((110_000_000..=120_000_000).contains(&wait), "{wait}");
     assert_eq!((&log["delivered"], &log["status_code"]), (&json!(false), &json!(500)));
@@ -178,7 +178,7 @@ fn a_redirect_inside_is_not_followed(suite: &Suite) {
 
 fn a_huge_answer_is_not_read(suite: &Suite) {
     let (target, ada, bob, source) = scene(suite, |_| {
-        // More than anybody should hold: a gigabyte is announced and a megabyte comes.
+        // More than anybody should store: a gigabyte is announced and a megabyte comes.
         format!("HTTP/1.1 200 OK\r\ncontent-length: 1073741824\r\n\r\n{}", "x".repeat(1 << 20))
     });
     hook(&bob, &source.base);

@@ -1,4 +1,4 @@
-//! What holds for every route: methods, CORS, limits of bodies, the error body.
+//! Rules for every route: methods, CORS, limits of bodies, the error body.
 
 use heliograph_core::app::PROGRAM;
 use heliograph_core::engine::http::BodyKind;
@@ -59,7 +59,7 @@ fn every_open_route_may_be_called_from_any_page(suite: &Suite) {
     let refused = client.get("/nothing");
     assert_eq!(refused.header("access-control-allow-origin"), Some("*"));
     assert!(refused.header("access-control-expose-headers").unwrap().contains("Retry-After"));
-    // Whoever has a clock that is wrong sees by how much.
+    // A client whose clock is wrong sees by how much.
     if suite.kind != heliograph_tests::target::Kind::Memory {
         for answer in [refused, client.get("/health"), client.get("/v1/pay/health")] {
             assert!(answer.header("date").is_some_and(|date| date.ends_with(" GMT")), "{:?}", answer.headers);
@@ -94,7 +94,7 @@ fn a_body_of_another_media_type_is_415(suite: &Suite) {
     }
 }
 
-/// A client that may call every route.
+/// A client with a key for every route.
 pub fn with_every_key(suite: &Suite) -> Client {
     let client = suite.client();
     let agent = Agent::server_side(&client);
@@ -140,7 +140,7 @@ fn two_leading_slashes_are_one(suite: &Suite) {
     assert_eq!(suite.client().get("//openapi.json").status, 200);
 }
 
-/// Natively; where the platform keeps the data it has checksums of its own, and the route says so.
+/// Works natively. On the edge the platform has its own checksums, and the route says so.
 fn an_operator_has_everything_read_and_compared_with_its_checksums(suite: &Suite) {
     let target = suite.fresh(&[]);
     let client = target.client();

@@ -35,7 +35,7 @@ fn probability(value: &Value) -> f64 {
     value
 }
 
-/// What breaks a client when it is null or missing.
+/// Members that break a client when they are null or missing.
 fn readable(body: &Value) {
     let trust = &body["trust"];
     let [low, high] = [0, 1].map(|at| probability(&trust["interval_90"][at]));
@@ -89,7 +89,7 @@ fn a_learned_risk_has_the_trust_block_that_clients_read(suite: &Suite) {
         assert!(feature["name"].is_string() && feature["note"].is_string(), "{feature}");
     }
     assert_ne!(body["trust"]["interval_90"], json!([0.0, 1.0]), "{body}");
-    // The same numbers as the forecast itself.
+    // The numbers are those of the forecast itself.
     let forecast = client.get(&format!("/v1/forecast/{OFTEN}/7day")).expect(200);
     assert_eq!(body["trust"]["probability"], forecast["summary"]["risk_7day"]);
     assert_eq!(body["forecast_summary"]["max_risk"], forecast["summary"]["max_risk"]);
@@ -174,7 +174,7 @@ fn the_manifest_names_every_endpoint_and_health_says_what_is_served(suite: &Suit
     assert!(health["model_version"].as_str().unwrap().starts_with("hazard-logistic/"), "{health}");
 }
 
-/// These members and no others.
+/// The answer has exactly these members.
 fn the_queue_has_exactly_the_members_of_the_interface(suite: &Suite) {
     let client = forecasts::learned(suite);
     let answer = client.get("/v1/sentinel/active-learning-queue");
@@ -257,7 +257,7 @@ fn the_queue_is_filtered_and_ranked_as_asked(suite: &Suite) {
     assert_eq!((&one["country_filter"], &one["limit"], &one["max_age_days"]), (&json!("SE"), &json!(200), &json!(1)));
     let items = one["items"].as_array().unwrap();
     assert_eq!((items.len(), &items[0]["country"]), (1, &json!("SE")), "{one}");
-    // Its week is not over: nobody knows how it comes out.
+    // Its week is not over, so the outcome is unknown.
     assert_eq!(items[0]["resolution_status"], "not_yet_resolved", "{one}");
     assert_eq!(items[0]["eval_date"], client.now().to_date_text(), "{one}");
     let by = ask("?rank_by=uncertainty&limit=200");
@@ -273,7 +273,7 @@ const DONORS: [&str; 6] = ["SE", "FI", "DK", "IS", "EE", "LV"];
 /// Days from the event to now.
 const SINCE: i64 = 20;
 
-/// Six free countries and one where much more looks anomalous from a day on.
+/// Six free countries, and one where anomalies increase strongly from one day on.
 fn with_series(client: &Client) {
     let admin = client.admin();
     let mut text = HEADER.to_owned();
@@ -341,7 +341,7 @@ fn an_attribution_without_donors_has_low_confidence_and_a_reason(suite: &Suite) 
     }
 }
 
-/// Donors have index `free` and no shutdown in five years; Latvia has one, and five are left.
+/// Donors have index `free` and no shutdown in five years; Latvia has one, so five are left.
 fn an_effect_is_found_against_quiet_free_countries(suite: &Suite) {
     let client = suite.prepared("attribution", with_series);
     let event = client.now().plus(-SINCE * DAY).to_date_text();
@@ -352,7 +352,7 @@ fn an_effect_is_found_against_quiet_free_countries(suite: &Suite) {
     assert!((effect - 0.4).abs() < 0.02, "{body}");
     let difference = body["treated_post_mean"].as_f64().unwrap() - body["synthetic_post_mean"].as_f64().unwrap();
     assert!((difference - effect).abs() < 2e-4, "{body}");
-    // No donor worsens as much: the least that five donors allow.
+    // No donor worsens as much: this is the lowest p-value that five donors allow.
     assert_eq!((&body["p_value"], &body["evidence_class"]), (&json!(0.1667), &json!("not_significant")), "{body}");
     let weights = body["donor_weights"].as_object().unwrap();
     assert!(!weights.contains_key("LV") && !weights.is_empty(), "{body}");
@@ -363,7 +363,7 @@ fn an_effect_is_found_against_quiet_free_countries(suite: &Suite) {
     let trigger = &body["candidate_trigger"];
     assert_eq!((&trigger["date"], &trigger["type"]), (&json!(event), &json!("presidential")), "{body}");
     assert_eq!((&trigger["importance"], &trigger["source"]), (&json!("high"), &json!("made up for a test")), "{body}");
-    // Before the event nothing happened, and two days after it too little is measured for the days that follow.
+    // Before the event nothing happened. A date soon after the event has too few measured days after it.
     let earlier = client.now().plus(-(SINCE + 8) * DAY).to_date_text();
     let quiet = client.get(&format!("/v1/sentinel/attribute?country=NO&date={earlier}")).expect(200);
     assert!(quiet["causal_effect"].as_f64().unwrap().abs() < 0.05, "{quiet}");

@@ -31,7 +31,7 @@ const STOP: &str = "start_date,country,geo_scope,area_name,shutdown_type,shutdow
 const RADAR: &str = r#"{"success":true,"result":{"annotations":[{"id":"550","asns":[44244],"locations":["IR"],
     "eventType":"OUTAGE","startDate":"2023-08-21T01:00:00Z","endDate":"2023-08-21T05:00:00Z",
     "outage":{"outageCause":"GOVERNMENT_DIRECTED","outageType":"NATIONWIDE"}}]}}"#;
-/// Never in any answer (decision addresses-discarded).
+/// An address that must not be in any answer (decision addresses-discarded).
 const VANTAGE: &str = "198.51.100.";
 
 /// The row of a source in `/data/sources`; effects may take a moment.
@@ -97,7 +97,7 @@ fn dropping_a_source_of_events_removes_it_and_nothing_else(suite: &Suite) {
     assert_eq!(five(&again), [2, 0, 0, 1, 0], "what was removed is new when it comes again: {again:?}");
 }
 
-/// Six vantage points a day on three days, all reset.
+/// Six vantage points a day on three days, all of them reset.
 fn remote(country: &str) -> String {
     let mut lines = String::new();
     for day in 10..13 {
@@ -165,7 +165,7 @@ fn signatures_of_block_pages_are_imported_by_the_name_of_their_file(suite: &Suit
         let again = data::send(&admin, "fingerprints", &format!("?list={list}"), text.as_bytes());
         assert_eq!(five(&again), [0, 1, 0, 0, 0], "{again:?}");
     }
-    // Another page than the template's is a block only where a signature says so.
+    // A page that differs from the template is a block only if a signature confirms it.
     let page = |host: &str, vantage: u32, hour: u32, page: &str| {
         json!({
             "vp": format!("{VANTAGE}{vantage}"), "location": { "country_code": "TR" }, "service": "http", "test_url": host,

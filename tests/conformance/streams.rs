@@ -60,7 +60,7 @@ fn id(event: Option<Event>) -> String {
     text(&message(&event.expect("the stream ended")), "id").to_owned()
 }
 
-/// Bytes of a whole stream of a server whose streams are short, without the HTTP head.
+/// The bytes of a whole stream from a server with short streams, without the HTTP head.
 fn whole_stream(agent: &Agent) -> (String, String) {
     let base = agent.client.base().unwrap().strip_prefix("http://").unwrap();
     let mut socket = TcpStream::connect(base).unwrap();
@@ -87,7 +87,7 @@ fn a_stream_has_the_one_form_that_clients_parse(suite: &Suite) {
         assert!(head.contains("content-type: text/event-stream"), "{head}");
         assert!(body.contains("event: reconnect\n"), "{body}");
         assert!(body.ends_with("\n\n"));
-        // Chunks of HTTP/1.1 framing would show as foreign lines below; HTTP/1.0 has none.
+        // Chunks of HTTP/1.1 would show as extra lines below; HTTP/1.0 has none.
         body
     };
     assert!(!body.contains('\r'), "CRLF loses every message of a known client");
@@ -160,7 +160,7 @@ fn last_event_id_wins_over_since(suite: &Suite) {
         let mut events = b.client.with("last-event-id", &cursors[cursor]).events(&path);
         assert_eq!(id(events.next()), sent[cursor + 1], "after {cursor}, since {since}");
     }
-    // A cursor of another time or a broken one must not end in a connection that fails for ever.
+    // A cursor of another time, or a broken one, must not cause a connection that fails for ever.
     let mut events = b.client.with("last-event-id", &cursors[4]).events(SSE);
     let live = say(&a, &b, "live");
     assert_eq!(id(events.next()), live);
@@ -201,7 +201,7 @@ fn a_backlog_of_300_arrives_once_and_in_order(suite: &Suite) {
 /// Decision wake-without-data.
 fn pages_of_large_messages_lose_nothing(suite: &Suite) {
     let (a, b) = pair(&suite.client());
-    // Two of the larger ones are more than a page of 256 KiB.
+    // Two of the larger messages are more than a page of 256 KiB.
     let sizes = [40_000, 1, 30_000, 40_000, 40_000, 2, 3, 40_000, 20_000, 40_000];
     let sent: Vec<(String, usize)> = sizes
         .iter()
@@ -320,7 +320,7 @@ fn every_connection_of_an_agent_gets_each_message(suite: &Suite) {
             assert_eq!(id(stream.next()), sent);
         }
     }
-    // One that leaves takes nothing from the others.
+    // A stream that ends takes nothing from the others.
     streams.remove(0);
     let sent = say(&a, &b, "after one left");
     for stream in &mut streams {
@@ -328,7 +328,7 @@ fn every_connection_of_an_agent_gets_each_message(suite: &Suite) {
     }
 }
 
-/// Opens a stream by hand, so that its socket can be looked at.
+/// Opens a stream on a plain socket, so that the socket can be inspected.
 fn open_socket(agent: &Agent) -> TcpStream {
     let base = agent.client.base().unwrap().strip_prefix("http://").unwrap();
     let mut socket = TcpStream::connect(base).unwrap();
@@ -341,13 +341,13 @@ fn open_socket(agent: &Agent) -> TcpStream {
         socket.read_exact(&mut byte).unwrap();
         head.push(byte[0]);
     }
-    // What comes with the head, a comment perhaps, has time to arrive.
+    // Waits for anything that comes with the head, such as a comment.
     std::thread::sleep(Duration::from_millis(300));
     drain(&mut socket);
     socket
 }
 
-/// Takes what has arrived; how many bytes that is.
+/// Reads what has arrived; returns the number of bytes.
 fn drain(socket: &mut TcpStream) -> usize {
     socket.set_nonblocking(true).unwrap();
     let (mut total, mut buffer) = (0, [0; 65_536]);
@@ -366,8 +366,8 @@ fn the_connection_opened_first_is_served_first(suite: &Suite) {
     }
     let (a, b) = pair(&suite.client());
     let (mut first, mut second) = (open_socket(&b), open_socket(&b));
-    // When the second connection has bytes, the first must have some too. The kernel and the scheduler stand between,
-    // so most of many is asked for, not all.
+    // When the second connection has bytes, the first must have some too. The kernel and the scheduler can reorder, so
+    // this must hold in most of many rounds, not in all.
     const ROUNDS: usize = 30;
     let mut served = 0;
     for at in 0..ROUNDS {
@@ -389,7 +389,7 @@ fn past_the_budget_of_an_agent_its_oldest_stream_ends_and_the_new_one_is_served(
     let mut streams = Vec::new();
     for round in 0..4 {
         streams.push(b.client.events(SSE));
-        // Served, so that the order of opening is the order here.
+        // The stream was served, so that the order of opening is the order here.
         let sent = say(&a, &b, &format!("round {round}"));
         let newest = streams.last_mut().unwrap();
         while id(newest.next()) != sent {}
@@ -432,7 +432,7 @@ fn a_stream_of_a_deactivated_agent_brings_nothing_more(suite: &Suite) {
 
 /// Decision stream-lifetimes.
 fn a_place_that_cannot_be_read_never_refuses_a_connect(suite: &Suite) {
-    // A client repeats a refused connect every half second for ever.
+    // Otherwise a client would repeat a refused connect every half second for ever.
     let (a, b) = pair(&suite.client());
     let sent = say(&a, &b, "x");
     for query in ["?since=yesterday", "?since=%ff", "?since=", ""] {

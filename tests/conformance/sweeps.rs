@@ -1,5 +1,5 @@
-//! The operator's work on what is stored: removing a source, computing verdicts again (decisions licence-and-removal
-//! and dumps-and-recompute).
+//! The operator's work on stored data: removing a source, computing verdicts again (decisions licence-and-removal and
+//! dumps-and-recompute).
 
 use std::time::Duration;
 
@@ -56,13 +56,13 @@ fn a_removed_source_is_gone_from_every_answer_and_lists_stay(suite: &Suite) {
     let index = client.get(&format!("/data/censorship-index.json?as_of={INSIDE}")).expect(200);
     assert_eq!(index["metadata"]["totalMeasurements"], 0, "{index}");
     assert_eq!(index["metadata"]["insufficientData"], 0, "{index}");
-    // What was removed is new when it comes again.
+    // Removed rows are new when they are imported again.
     let again = data::send(&admin, "ooni-observations", "", blocked_site().as_bytes());
     assert_eq!((again.accepted, again.duplicate), (128, 0), "{again:?}");
     assert_eq!(answer(&client, COUNTRY)["basis"], "measured");
 }
 
-/// Decision dumps-and-recompute: `verdicts recompute` after a change of the rules, with a diff of changed answers.
+/// Decision dumps-and-recompute: `verdicts recompute` after a change of the rules, with a list of changed answers.
 fn verdicts_are_computed_again_and_the_changes_are_told(suite: &Suite) {
     let target = suite.fresh(&[]);
     let (client, admin) = (target.client(), target.client().admin());
@@ -76,7 +76,7 @@ fn verdicts_are_computed_again_and_the_changes_are_told(suite: &Suite) {
     assert_eq!(answer(&client, COUNTRY), before, "the same rules say the same");
 }
 
-/// Decision answers-about-a-time: `as_of` bypasses documents, so it does not wait for any to be published.
+/// Decision answers-about-a-time: `as_of` bypasses documents, so it does not wait for one to be published.
 fn an_index_of_the_past_knows_what_was_just_imported(suite: &Suite) {
     let target = suite.fresh(&[]);
     let client = target.client();

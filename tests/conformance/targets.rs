@@ -1,4 +1,4 @@
-//! Target lists: platforms beside the project's twelve, for every answer about platforms (decisions keys-and-roles,
+//! Target lists: platforms besides the project's twelve, in every answer about platforms (decisions keys-and-roles,
 //! incident-grades and licence-and-removal).
 
 use heliograph_core::engine::time::{HOUR, Timestamp};
@@ -22,7 +22,7 @@ const TARGETS: &str = "target_id\tservice\trole\tlabel\n\
     hub/assets\thub\tcdn\t\n";
 const HOSTS: &str = "matcher_kind\tmatcher\ttarget_id\ndomain\thub-assets.example\thub/assets\n";
 
-/// Ten days of measurements of the site on three networks that begin to block it two days ago.
+/// Ten days of measurements of the site on three networks, which begin to block it two days ago.
 fn measurements(now: Timestamp) -> String {
     let mut out = HEADER.to_owned();
     let mut number = 0;
@@ -47,7 +47,7 @@ fn slugs(body: &Value) -> Vec<&str> {
     body["platforms"].as_array().unwrap().iter().map(|row| row["platform"].as_str().unwrap()).collect()
 }
 
-/// One incident, under this title.
+/// True for exactly one incident, with this title.
 fn titled(title: &'static str) -> impl Fn(&Value) -> bool {
     move |body| {
         let list = body["incidents"].as_array().unwrap();
@@ -112,7 +112,7 @@ fn a_target_list_adds_a_platform_to_every_answer_and_its_removal_takes_it_out(su
     research(&client).post("/hydra/v1/detect", &ask).expect_error(400, "BAD_REQUEST");
     wait(&client, "/data/incidents?country=NO", titled("hub.example blocked in Norway"));
 
-    // The other order: the measurements are there, then the hosts, then what they belong to.
+    // The reverse order: the measurements come first, then the hosts, then their targets.
     import(&client, HOSTS);
     import(&client, TARGETS);
     check_known(&client);

@@ -1,7 +1,7 @@
-//! What nobody knows, at every endpoint that takes it: a country, a domain, a network, a platform, an incident.
+//! Unknown names at every endpoint that takes one: a country, a domain, a network, a platform, an incident.
 //!
-//! A name in a path that is none is 404, and so is the country of a list. A question about a name is answered: unknown, or
-//! with nothing.
+//! An invalid name in a path is 404, and so is the country of a list. A question about a name is answered with
+//! `unknown`, or with nothing.
 
 use heliograph_tests::client::Client;
 use serde_json::{Value, json};
@@ -15,17 +15,17 @@ cases![
     bodies_with_unknown_names_are_answered_unknown,
 ];
 
-/// What comes back.
+/// The expected answer.
 #[derive(Debug, Clone, Copy)]
 enum Wanted {
     Missing,
-    /// 200, where the member at this JSON pointer has this value.
+    /// 200, and the member at this JSON pointer has this value.
     Says(&'static str, &'static str),
 }
 
 use Wanted::{Missing, Says};
 
-/// Route, the parameter that is unknown in it, a request, what comes back.
+/// Route, its unknown parameter, a request, and the expected answer.
 const TRIED: &[(&str, &str, &str, Wanted)] = &[
     ("/data/country/{code}", "code", "/data/country/ZZ", Missing),
     ("/data/country/{code}/isps", "code", "/data/country/ZZ/isps", Missing),
@@ -160,7 +160,7 @@ fn bodies_with_unknown_names_are_answered_unknown(suite: &Suite) {
         assert_eq!(batch["summary"], json!({ "blocked": 0, "accessible": 0, "unknown": 1 }), "{batch}");
         let ahead = client.post("/hydra/v1/predict", &json!({ "country": country, "target": target }));
         if country == "ZZ" {
-            // There is no base rate of what is no country.
+            // A code that is no country has no base rate.
             ahead.expect_error(404, "NOT_FOUND");
             continue;
         }

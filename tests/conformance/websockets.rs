@@ -34,7 +34,7 @@ const PATH: &str = "/v1/agent/receive/ws";
 
 type Socket = WebSocket<TcpStream>;
 
-/// The address of the server; none where a conformance target has no sockets.
+/// The address of the server; `None` for a target without sockets.
 fn address(suite: &Suite) -> Option<String> {
     let address = suite.client().base().and_then(|base| base.strip_prefix("http://")).map(str::to_owned);
     if address.is_none() {
@@ -161,7 +161,7 @@ fn a_wrong_key_gets_nothing(suite: &Suite) {
 /// Decision websocket-receive.
 fn no_key_within_five_seconds_ends_the_connection(suite: &Suite) {
     let Some(address) = address(suite) else { return };
-    // The server's clock begins when it accepts, which may be long before a busy client has read that it did.
+    // The server's clock begins when it accepts, which may be long before a busy client has read the answer.
     let started = Instant::now();
     let mut socket = connect(&address, PATH, None).unwrap();
     let ended = socket.read();
@@ -219,7 +219,7 @@ fn a_backlog_of_300_arrives_once_and_in_order(suite: &Suite) {
     assert_eq!(next_id(&mut socket), live);
 }
 
-/// The platform buffers what a socket is sent and does not tell how much.
+/// The platform buffers the bytes for a socket and does not say how many.
 fn on_the_edge_a_socket_that_was_sent_much_is_closed_and_the_next_goes_on_where_it_ended(suite: &Suite) {
     if suite.kind != Kind::Edge {
         eprintln!("skipped: here bytes that a client has not taken are counted");
@@ -258,7 +258,7 @@ fn past_the_budget_of_an_agent_its_oldest_socket_is_closed_with_the_reason(suite
     let mut sockets = Vec::new();
     for _ in 0..3 {
         let mut socket = connect(address, PATH, Some(&b.api_key)).unwrap();
-        // Served, so that the order of opening is the order here.
+        // The socket was served, so that the order of opening is the order here.
         let sent = say(&a, &b);
         while next_id(&mut socket) != sent {}
         sockets.push(socket);
@@ -279,7 +279,7 @@ fn past_the_budget_of_an_agent_its_oldest_socket_is_closed_with_the_reason(suite
     }
 }
 
-/// Closes with this code; what the server's Close frame says.
+/// Closes with this code; returns the code of the server's Close frame.
 #[track_caller]
 fn closed(socket: &mut Socket, code: u16) -> u16 {
     let frame = CloseFrame { code: code.into(), reason: "done".into() };
@@ -303,7 +303,7 @@ fn a_client_that_closes_gets_its_close_frame_back(suite: &Suite) {
         if by_frame {
             socket.send(Message::text(json!({ "api_key": b.api_key }).to_string())).unwrap();
         }
-        // The stream is open, and something may be on its way when the client closes.
+        // The stream is open, and a message may be in transit when the client closes.
         let sent = say(&a, &b);
         while next_id(&mut socket) != sent {}
         say(&a, &b);

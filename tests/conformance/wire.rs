@@ -1,5 +1,5 @@
-//! What arrives on the socket of the native server when the other side is no proper client. The Worker's sockets are
-//! its platform's.
+//! The bytes on the socket of the native server when the other side is not a proper client. The platform handles the
+//! Worker's sockets.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -23,7 +23,7 @@ cases![
     requests_on_one_connection_are_answered_in_order,
 ];
 
-/// The server's address, or none for other targets.
+/// The server's address; `None` for other targets.
 fn address(suite: &Suite) -> Option<String> {
     if suite.kind != Kind::Native {
         return None;
@@ -37,7 +37,7 @@ fn connect(address: &str) -> TcpStream {
     socket
 }
 
-/// Writes, says that nothing more comes, and reads to the end. A refusal while writing is fine.
+/// Writes, closes its sending side, and reads to the end. A refusal while writing is fine.
 fn exchange(address: &str, bytes: &[u8]) -> String {
     let mut socket = connect(address);
     let _ = socket.write_all(bytes);
@@ -47,7 +47,7 @@ fn exchange(address: &str, bytes: &[u8]) -> String {
     String::from_utf8_lossy(&answer).into_owned()
 }
 
-/// The status of an answer; none where the connection just ended.
+/// The status of an answer; `None` if the connection just ended.
 fn status(answer: &str) -> Option<u16> {
     answer.strip_prefix("HTTP/1.")?.get(2..5)?.parse().ok()
 }
@@ -81,7 +81,7 @@ fn bytes_that_are_no_http_end_the_connection(suite: &Suite) {
     works(suite);
 }
 
-/// All errors are JSON with `error` and `message`, those of the HTTP library below the router included.
+/// All errors are JSON with `error` and `message`, including those of the HTTP library below the router.
 fn interface_7_a_request_that_nobody_can_read_gets_the_error_body_too(suite: &Suite) {
     let Some(address) = address(suite) else { return };
     let uri = format!("GET /health?{} HTTP/1.1\r\nhost: x\r\n\r\n", "q".repeat(70_000));
@@ -155,7 +155,8 @@ fn framing_that_contradicts_itself_is_refused(suite: &Suite) {
     works(suite);
 }
 
-/// RFC 9112 section 3.2: whoever reads the first Host and whoever reads the second would answer for different sites.
+/// RFC 9112 section 3.2: a program that reads the first Host and one that reads the second would answer for different
+/// sites.
 fn a_request_with_two_hosts_or_none_is_refused(suite: &Suite) {
     let Some(address) = address(suite) else { return };
     let asked = |version: &str, hosts: &str| {
@@ -184,7 +185,7 @@ fn a_request_with_two_hosts_or_none_is_refused(suite: &Suite) {
     }
 }
 
-/// Writes all of it before it reads anything, as many clients do.
+/// Writes everything before it reads anything, as many clients do.
 fn write_then_read(address: &str, bytes: &[u8]) -> String {
     let mut socket = connect(address);
     socket.write_all(bytes).expect("the connection broke while the client was writing");
@@ -215,7 +216,7 @@ fn a_client_that_asks_first_is_told_before_it_sends(suite: &Suite) {
     let client = suite.rough();
     let (a, b) = (Agent::server_side(&client), Agent::server_side(&client));
     let ask = |length: usize| format!("expect: 100-continue\r\ncontent-length: {length}\r\n");
-    // Too much: the refusal comes at once, and no byte of the body was asked for.
+    // The body is too large: the refusal comes at once, without asking for any byte of the body.
     let mut socket = connect(&address);
     let started = Instant::now();
     socket.write_all(head("/v1/agent/send/encrypted", &a, &ask(10_000_000)).as_bytes()).unwrap();

@@ -1,8 +1,11 @@
-//! kill -9 of the real server under load, again and again on one data file. What a client was told is there: messages
-//! once, in order, under the id of the answer; registrations; read marks. A message whose answer was lost is sent again,
-//! unchanged, and must not double.
+//! Kills the real server under load with kill -9, again and again on one data file. Everything that a client was told
+//! must be there: messages once, in order, under the id of the answer; registrations; read marks. A message whose
+//! answer was lost is sent again unchanged, and must not be doubled.
 //!
-//! `HELIOGRAPH_CRASH_ROUNDS` says how often (50), `HELIOGRAPH_CRASH_SEED` repeats the times of the kills of a run.
+//! The modules `prekeys` and `webhooks` do the same for one-time prekeys and webhooks.
+//!
+//! `HELIOGRAPH_CRASH_ROUNDS` sets the number of rounds (50); `HELIOGRAPH_CRASH_SEED` repeats the times of the kills of
+//! a run.
 
 mod prekeys;
 mod webhooks;
@@ -20,7 +23,7 @@ use serde_json::{Value, json};
 
 const SENDERS: usize = 4;
 const READERS: usize = 2;
-/// The whole mailboxes are compared every so many rounds; in the others what came since the last look.
+/// Every so many rounds the whole mailboxes are compared; in other rounds only what came since the last comparison.
 const FULL: u64 = 25;
 
 const SETTINGS: &[(&str, &str)] = &[
@@ -31,7 +34,7 @@ const SETTINGS: &[(&str, &str)] = &[
     ("mailbox_messages", "10000000"),
 ];
 
-/// Who an agent is, wherever its server listens now.
+/// An agent, independent of the present address of its server.
 #[derive(Clone)]
 struct Identity {
     did: String,
@@ -50,23 +53,23 @@ impl Identity {
     }
 }
 
-/// One sender's letters to one reader.
+/// The letters of one sender to one reader.
 #[derive(Default)]
 struct Line {
-    /// Acknowledged, in order: id and ciphertext.
+    /// Acknowledged letters in order: id and ciphertext.
     acknowledged: Vec<(String, String)>,
-    /// Posted, and no answer came; goes out again, unchanged, before anything else.
+    /// A letter that was posted but not answered; it is sent again, unchanged, before anything else.
     pending: Option<Value>,
     /// The id under which the pending letter was found in the mailbox after a restart.
     stored: Option<String>,
 }
 
-/// What one reader was told, and how far its mailbox was compared.
+/// What one reader was told, and how far its mailbox has been compared.
 #[derive(Default)]
 struct Mailbox {
     read: BTreeSet<String>,
     seen: Option<String>,
-    /// How many letters of each sender have been compared.
+    /// Number of compared letters of each sender.
     compared: BTreeMap<usize, usize>,
 }
 
@@ -152,7 +155,7 @@ impl Run {
         }
     }
 
-    /// Everybody at work until the server is killed after `life`.
+    /// Lets everybody work until the server is killed after `life`.
     fn work(&self, server: Server, life: Duration) {
         let client = Client::http(&server.base);
         std::thread::scope(|scope| {
@@ -177,7 +180,7 @@ impl Run {
         }
     }
 
-    /// Compares a mailbox, all of it or what came since the last time, with what its senders and reader were told.
+    /// Compares a mailbox, as a whole or since the last time, with what its senders and its reader were told.
     fn check_mailbox(&self, client: &Client, reader: usize, all: bool) {
         let agent = self.readers[reader].agent(client);
         let mut mailbox = self.mailboxes[reader].lock().unwrap();
@@ -213,7 +216,7 @@ impl Run {
             *compared += count;
             match rest {
                 [] => {}
-                // Stored, but the answer did not get through: the next acknowledgement will be of this one.
+                // The letter was stored, but the answer was lost: the next acknowledgement will be for this letter.
                 [(id, ciphertext)] if Some(ciphertext.as_str()) == pending => {
                     *compared += 1;
                     line.stored = Some(id.clone());

@@ -1,4 +1,4 @@
-//! One-time prekeys under kill -9: none is ever given twice, whatever was uploaded again after an answer that was lost.
+//! One-time prekeys under kill -9: none is ever given twice, even if an upload is repeated after its answer was lost.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -16,7 +16,7 @@ const FETCHERS: usize = 6;
 const SETTINGS: &[(&str, &str)] =
     &[("agent_per_second", "1000000"), ("agent_burst", "1000000"), ("prekeys_per_hour", "0")];
 
-/// Twenty prekeys no upload had before.
+/// Twenty prekeys that no earlier upload had.
 fn upload(first: &mut u64) -> Value {
     let key = |id: u64| {
         let mut key = [0x5a; 32];
@@ -30,9 +30,9 @@ fn upload(first: &mut u64) -> Value {
 
 struct Run {
     owner: Identity,
-    /// Given keys, and how often.
+    /// Given keys, and how often each was given.
     given: Mutex<BTreeMap<String, u32>>,
-    /// The upload whose answer did not come, and the first number of the next one.
+    /// The upload that was not answered, and the first number of the next upload.
     uploads: Mutex<(Option<Value>, u64)>,
 }
 
@@ -56,7 +56,7 @@ impl Run {
             let body = pending.take().unwrap_or_else(|| upload(first));
             *pending = Some(body.clone());
             let Some(answer) = post(&agent.client, "/v1/agent/prekeys", &body) else { return };
-            // Full means: wait for the fetchers, then the same again.
+            // When the store is full, wait for the fetchers and try the same again.
             match answer.status {
                 200 => *pending = None,
                 409 => std::thread::sleep(Duration::from_millis(2)),

@@ -1,4 +1,4 @@
-//! Webhooks under kill -9: what was accepted is told, at least once, under one id.
+//! Webhooks under kill -9: every accepted message is delivered at least once, under one id.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::Identity;
 
-/// Requests that came, as (id of the delivery, id of the message).
+/// The requests that came, as (id of the delivery, id of the message).
 fn told(source: &Source) -> Vec<(String, String)> {
     let one = |request: String| {
         let (head, body) = request.split_once("\r\n\r\n").unwrap();
@@ -25,7 +25,7 @@ fn told(source: &Source) -> Vec<(String, String)> {
     source.heard().into_iter().map(one).collect()
 }
 
-/// The receiver has the first delivery in its hands when the server dies; the others wait behind it.
+/// The receiver holds the first delivery when the server dies; the others wait behind it.
 #[test]
 fn a_kill_between_commit_delivery_and_record_loses_no_delivery() {
     let silent = Arc::new(AtomicBool::new(true));

@@ -1,6 +1,6 @@
-//! Three relays on loopback: two native servers and, where the Worker is built, one Worker (`HELIOGRAPH_TEST_TARGETS`
-//! names `edge`; else a third native server). Agents of each write to agents of the others, encrypting themselves,
-//! while a fourth relay, which all three made a peer, lies and floods (decision peer-deliveries).
+//! Three relays on loopback: two native servers and one Worker if `HELIOGRAPH_TEST_TARGETS` names `edge`, otherwise a
+//! third native server. Agents of each write to agents of the others with their own encryption. Meanwhile a fourth
+//! relay, which all three made a peer, lies and floods (decision peer-deliveries).
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use heliograph_tests::relay::{Agent, SdkAgent, base64, letter, look_up, text};
 use heliograph_tests::target::{Kind, Target};
 use serde_json::{Value, json};
 
-/// A relay with an agent that keeps its own keys, and one whose keys the relay holds.
+/// A relay with one agent that keeps its own keys, and one whose keys the relay holds.
 struct Relay {
     target: Target,
     client: Client,
@@ -38,14 +38,14 @@ impl Relay {
         self.client.admin().post("/v1/admin/peers", &body).expect(201);
     }
 
-    /// Ada writes to somebody at another relay, whom she looks up at her own.
+    /// Ada writes to an agent of another relay, whom she looks up at her own.
     fn write(&self, to: &str, text: &str) -> Value {
         let peer = look_up(&self.client, to);
         let body = route_body(&self.ada.sdk, &peer, text);
         self.ada.agent.client.post("/v1/relay/route", &body).expect(201)
     }
 
-    /// Waits until her relay says that it was delivered.
+    /// Waits until her relay reports the message as delivered.
     fn delivered(&self, routed: &Value) {
         let path = format!("/v1/relay/route/{}", text(routed, "id"));
         let end = Instant::now() + Duration::from_secs(60);
@@ -75,7 +75,7 @@ fn three_relays_exchange_messages_while_a_fourth_lies_and_floods() {
     let mut relays = [Relay::start(Kind::Native), Relay::start(Kind::Native), Relay::start(third())];
     let fake = FakePeer::start();
     for relay in &relays {
-        // The liar comes first, so it is the first to be believed.
+        // The liar is added first, so that it would be believed first.
         fake.befriend(&relay.client);
     }
     for (from, to) in pairs() {
@@ -120,7 +120,7 @@ fn pairs() -> impl Iterator<Item = (usize, usize)> {
     (0..3).flat_map(|from| (0..3).filter(move |to| *to != from).map(move |to| (from, to)))
 }
 
-/// Far more than a peer may bring: what is over its budget is refused, and nobody else waits for it.
+/// Brings far more than a peer may: everything beyond its budget is refused, and nobody else waits for it.
 fn flood(fake: &FakePeer, relays: &[Relay; 3]) {
     let sender = Stranger::new();
     std::thread::scope(|scope| {
@@ -137,7 +137,7 @@ fn flood(fake: &FakePeer, relays: &[Relay; 3]) {
     });
 }
 
-/// The fourth relay claims the agents of others, and brings messages in their names.
+/// The fourth relay claims agents of the others, and brings messages in their names.
 fn lies(fake: &FakePeer, relays: &[Relay; 3]) {
     let (eve, nobody) = (Stranger::new(), Stranger::new());
     let mut claims = Vec::new();
@@ -152,7 +152,7 @@ fn lies(fake: &FakePeer, relays: &[Relay; 3]) {
     wrong["did"] = json!(nobody.did());
     claims.push(wrong);
     fake.has(&claims, 201);
-    // Until there is some of the budget again that the flood used up: each relay hears six lies.
+    // Waits until the budget that the flood used up has recovered: each relay gets six lies.
     std::thread::sleep(Duration::from_secs(7));
     for (from, to) in pairs() {
         let (home, here) = (&relays[from], &relays[to]);
@@ -165,7 +165,7 @@ fn lies(fake: &FakePeer, relays: &[Relay; 3]) {
         let mut forged = eve.letter(&to, "forged");
         forged["from"] = json!(home.ada.agent.did);
         fake.deliver(&here.client, &forged).expect_error(403, "FORBIDDEN");
-        // In the name of an agent that is here, and for one that is elsewhere.
+        // One lie is in the name of an agent that is here, another for an agent that is elsewhere.
         let own = Stranger { sdk: here.ada.sdk.clone() };
         fake.deliver(&here.client, &own.letter(&to, "forged")).expect_error(403, "FORBIDDEN");
         let there = home.ada.sdk.as_peer();
@@ -189,7 +189,7 @@ fn lies(fake: &FakePeer, relays: &[Relay; 3]) {
     }
 }
 
-/// And everybody can still write back; each relay shows its peers as they are.
+/// Afterwards everybody can still write back, and each relay shows the right peers.
 fn answers(relays: &mut [Relay; 3]) {
     for (from, to) in pairs() {
         let did = relays[to].ada.agent.did.clone();

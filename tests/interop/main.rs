@@ -1,5 +1,5 @@
-//! Agents written in JavaScript on two independent sets of cryptography, against the real servers (`run.mjs`); and
-//! whether libsodium still makes what was recorded of it.
+//! Runs agents written in JavaScript, on two independent sets of cryptography, against the real servers (`run.mjs`),
+//! and checks that libsodium still makes the recorded vectors.
 
 use std::path::Path;
 use std::process::Command;
@@ -34,7 +34,7 @@ fn agents_on_other_cryptography_are_understood_by_the_worker() {
     }
 }
 
-/// The example of the documentation runs as it stands.
+/// The example of the documentation runs without a change.
 fn pays(kind: Kind) {
     let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/examples/pay.mjs");
     let target = Target::start(kind, &[]);
@@ -50,7 +50,8 @@ fn the_example_of_two_agents_that_pay_each_other_runs() {
     Kind::chosen().into_iter().filter(|kind| *kind != Kind::Memory).for_each(pays);
 }
 
-/// Decision recorded-vectors: PyNaCl runs where there is one; the core is held to what was recorded either way.
+/// Decision recorded-vectors: PyNaCl runs if it is installed; other tests compare the core with the recorded vectors in
+/// any case.
 #[test]
 fn what_libsodium_makes_is_what_was_recorded() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("vectors/nacl");
@@ -64,7 +65,7 @@ fn what_libsodium_makes_is_what_was_recorded() {
         assert!(made.status.success(), "{script}: {}", String::from_utf8_lossy(&made.stderr));
         let read = |text: &[u8]| {
             let mut vectors: Value = serde_json::from_slice(text).unwrap();
-            // Another version makes the same.
+            // Another version makes the same vectors.
             vectors["generator"].take();
             vectors
         };

@@ -1,6 +1,6 @@
-//! Agents pay each other and change their keys while the world misbehaves. Whatever happens: money neither comes nor
-//! goes, a payment that was answered with 200 is settled once, and what is sent after the answer to a rotation moves
-//! money only under the new key (decision signer-key-table).
+//! Agents pay each other and change their keys while faults happen. In every case no money is created or lost, a
+//! payment that was answered with 200 is settled once, and an envelope sent after the answer to a rotation moves money
+//! only under the new key (decision signer-key-table).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -31,22 +31,22 @@ const AGENTS: usize = 4;
 const STEPS: usize = 1_000;
 const GRANT: u64 = 10_000_000;
 
-/// What a request was for.
+/// The purpose of a request.
 #[derive(Debug, Clone)]
 enum Tag {
     Register(usize),
     Claim(usize),
-    /// `stale`: when it was sent, the answer to a rotation away from its key was there.
+    /// `stale`: true if the request was sent after the answer to a rotation away from its key.
     Pay {
         from: usize,
         stale: bool,
     },
-    /// Under a key that was replaced.
+    /// A payment under a key that was replaced.
     Old(usize),
     Rotate(usize),
 }
 
-/// A payment that is sent until it is known what became of it.
+/// A payment that is sent until its outcome is known.
 #[derive(Debug, Clone)]
 struct Payment {
     body: Value,
@@ -54,7 +54,7 @@ struct Payment {
     generation: u64,
 }
 
-/// A rotation under way: the body, the new key, and whether the key before it signed for it.
+/// A rotation in progress: the body, the new key, and whether the previous key signed it.
 #[derive(Debug, Clone)]
 struct Change {
     body: Value,
@@ -66,10 +66,10 @@ struct Agent {
     did: String,
     api_key: Option<String>,
     signer: Signer,
-    /// Rotations that were answered.
+    /// Number of answered rotations.
     generation: u64,
     funded: bool,
-    /// A rotation that nobody signed for was answered: nothing moves this money any more.
+    /// An unsigned rotation was answered, so nothing can move this money any more.
     lost: bool,
     payment: Option<Payment>,
     change: Option<Change>,
@@ -99,7 +99,7 @@ impl World {
         seed
     }
 
-    /// Sends, unless the same kind of request of this agent is under way.
+    /// Sends a request, unless one of the same kind of this agent is in progress.
     fn start(&mut self, at: usize, kind: &'static str, tag: Tag, path: &str, body: &Value) {
         if self.agents[at].busy.insert(kind) {
             let request = request(Method::POST, path, self.agents[at].api_key.as_deref(), body);
@@ -141,7 +141,7 @@ impl World {
         self.start(from, "pay", Tag::Pay { from, stale }, "/v1/pay/transfer", &payment.body);
     }
 
-    /// Whoever kept the key that was replaced tries it.
+    /// A holder of the replaced key tries to use it.
     fn pay_with_old_key(&mut self, from: usize) {
         if let Some(old) = self.agents[from].old.take() {
             STALE.fetch_add(1, Ordering::Relaxed);
@@ -182,7 +182,7 @@ impl World {
                 self.agents[at].busy.remove("register");
                 match status {
                     201 => self.agents[at].api_key = Some(answer["api_key"].as_str().unwrap().to_owned()),
-                    // It was registered and the answer was lost: this one sits out.
+                    // The agent was registered and the answer was lost, so it takes no further part.
                     409 => {}
                     _ => assert_eq!(status, 503, "{answer}"),
                 }
@@ -219,7 +219,8 @@ impl World {
                 agent.payment = None;
             }
             503 => {}
-            // Settled or refused before an answer that was lost, or never: the history will show.
+            // The payment was settled or refused before an answer that was lost, or never arrived: the history will
+            // show it.
             _ => {
                 assert!(
                     [
@@ -244,8 +245,8 @@ impl World {
         let old = self.payment(at);
         let agent = &mut self.agents[at];
         let Some(change) = agent.change.take() else { return };
-        // A rotation that nobody signed for names no other key for the DID, and of a key that has signed nothing it
-        // freezes no wallet: that key still moves money.
+        // An unsigned rotation names no other key for the DID. If the present key has signed nothing, no wallet is
+        // frozen, and that key still moves money.
         if !change.proved && !frozen {
             return;
         }
@@ -253,7 +254,7 @@ impl World {
         agent.old = Some(old);
         match change.proved {
             true => agent.signer.seed = Secret::new(change.seed),
-            // The key before it still speaks for the DID, and what it has is frozen.
+            // The previous key still speaks for the DID, and its money is frozen.
             false => agent.lost = true,
         }
     }
@@ -295,7 +296,7 @@ impl World {
         }
     }
 
-    /// Transfers that an agent sent, by nonce: how each stands, and how often it is listed.
+    /// Transfers that an agent sent, by nonce: the state of each, and how often it is listed.
     fn history(&mut self, at: usize) -> BTreeMap<String, (String, u64)> {
         let (did, mut found, mut cursor) = (self.agents[at].did.clone(), BTreeMap::new(), String::new());
         loop {
@@ -356,7 +357,7 @@ fn scenario(seed: u64) {
             assert_eq!(wallet["frozen"], json!(true), "an unproved rotation left the wallet open");
         }
     }
-    // A claim may have been granted without anybody hearing of it.
+    // A grant may have been made without an answer to the agent.
     let granted = world.agents.iter().filter(|agent| agent.funded).count() as u64;
     assert!(sum % GRANT == 0 && (granted..=wallets).contains(&(sum / GRANT)), "{sum} of {granted} grants");
 }

@@ -1,7 +1,9 @@
-//! The simulation: whole requests over the real core, in bad weather, from a seed.
+//! The simulation: whole requests over the real core with faults, from a seed.
 //!
-//! `HELIOGRAPH_SIM_SEEDS=10000 cargo test -p heliograph-tests --test simulation` runs more seeds than the 200 of every
-//! change; `HELIOGRAPH_SIM_SEED=17` replays one. A failure names its seed.
+//! `HELIOGRAPH_SIM_SEEDS=10000 cargo test -p heliograph-tests --test simulation` runs more seeds than the default of
+//! 200; `HELIOGRAPH_SIM_SEED=17` replays one. A failure names its seed.
+//!
+//! The module `ledger` simulates payments, `messages` simulates mail.
 
 mod ledger;
 mod messages;
@@ -10,7 +12,7 @@ use heliograph_core::engine::http::Request;
 use http::{HeaderMap, HeaderValue, Method};
 use serde_json::Value;
 
-/// A request of an agent, or of somebody without a key; a body that is null is none.
+/// A request of an agent, or of a caller without a key; a null body means no body.
 fn request(method: Method, path: &str, key: Option<&str>, body: &Value) -> Request {
     let mut headers = HeaderMap::new();
     if let Some(key) = key {
@@ -31,7 +33,7 @@ fn request(method: Method, path: &str, key: Option<&str>, body: &Value) -> Reque
     }
 }
 
-/// Runs `scenario` for every seed that was asked for; how many those were.
+/// Runs `scenario` for every requested seed; returns the number of seeds.
 fn for_seeds(scenario: fn(u64)) -> u64 {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     let seeds = match number("HELIOGRAPH_SIM_SEED") {

@@ -1,5 +1,5 @@
-//! Agents write to each other while the world misbehaves. Whatever happens: a message that was answered with 201 is in
-//! the mailbox once, in the order of sending, under the id of the answer; a read mark that was answered stays.
+//! Agents write to each other while faults happen. In every case a message that was answered with 201 is in the mailbox
+//! once, in the order of sending, under the id of the answer, and a read mark that was answered stays.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -24,7 +24,7 @@ static CRASHES: AtomicU64 = AtomicU64::new(0);
 const AGENTS: usize = 4;
 const STEPS: usize = 1_500;
 
-/// What a request was for.
+/// The purpose of a request.
 #[derive(Debug, Clone)]
 enum Tag {
     Register(usize),
@@ -45,7 +45,7 @@ struct Letter {
 struct Agent {
     did: Option<String>,
     api_key: String,
-    /// The message under way to each peer; sent again, unchanged, until it is acknowledged.
+    /// The message in progress to each peer; sent again, unchanged, until it is acknowledged.
     outgoing: BTreeMap<usize, Letter>,
     /// Acknowledged messages in order, per peer: id and text.
     acknowledged: BTreeMap<usize, Vec<(String, String)>>,

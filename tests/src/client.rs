@@ -1,4 +1,4 @@
-//! One request, one answer, on any target.
+//! A client with the same interface for all targets: one request, one answer.
 
 use std::io::{BufRead, BufReader, Read};
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use heliograph_core::engine::runtime::Runtime;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use serde_json::Value;
 
-/// Longest a test waits for one answer.
+/// Longest time that a test waits for one answer.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Speaks to one deployment.
+/// A client of one deployment.
 #[derive(Clone)]
 pub struct Client {
     transport: Transport,
@@ -29,7 +29,7 @@ enum Transport {
     Http(ureq::Agent, String),
 }
 
-/// An answer, read to its end.
+/// A complete answer.
 #[derive(Debug, Clone)]
 pub struct Answer {
     pub status: u16,
@@ -92,7 +92,7 @@ impl Client {
         Client { transport: Transport::Memory(runtime), headers: Vec::new() }
     }
 
-    /// `http://<address>` of a server; none for a runtime in this process.
+    /// `http://<address>` of a server; `None` for a runtime in this process.
     pub fn base(&self) -> Option<&str> {
         match &self.transport {
             Transport::Memory(_) => None,
@@ -100,7 +100,7 @@ impl Client {
         }
     }
 
-    /// The time of the deployment: the machine's, but in memory it stands still until somebody waits.
+    /// The time of the deployment: the machine's time; in memory it stands still until a test waits.
     pub fn now(&self) -> Timestamp {
         match &self.transport {
             Transport::Memory(runtime) => runtime.now(),
@@ -111,7 +111,7 @@ impl Client {
         }
     }
 
-    /// Lets that time pass, with everything that falls due in it.
+    /// Lets this time pass, with everything that falls due in it.
     pub fn wait(&self, duration: Duration) {
         match &self.transport {
             Transport::Memory(runtime) => block_on(runtime.sleep(duration)),
@@ -119,7 +119,7 @@ impl Client {
         }
     }
 
-    /// Looks again until something is there; effects that come later come meanwhile.
+    /// Looks again until something is there; later effects happen meanwhile.
     #[track_caller]
     pub fn until<T>(&self, look: impl FnMut() -> Option<T>) -> T {
         until(|| self.wait(Duration::from_millis(50)), look)
@@ -132,7 +132,7 @@ impl Client {
         client
     }
 
-    /// The same client as this agent.
+    /// The same client with this agent's key.
     pub fn agent(&self, api_key: &str) -> Client {
         self.with("x-agent-key", api_key)
     }
@@ -162,7 +162,7 @@ impl Client {
         self.send("DELETE", path, None, b"")
     }
 
-    /// Any request at all.
+    /// Sends any request.
     pub fn send(&self, method: &str, path: &str, content_type: Option<&str>, body: &[u8]) -> Answer {
         self.try_send(method, path, content_type, body).unwrap_or_else(|error| panic!("{method} {path}: {error}"))
     }
@@ -197,7 +197,7 @@ impl Client {
         }
     }
 
-    /// The status of a GET whose body, perhaps an endless one, nobody reads.
+    /// The status of a GET whose body, perhaps an endless one, is not read.
     pub fn status(&self, path: &str) -> u16 {
         match &self.transport {
             Transport::Memory(runtime) => {
@@ -279,7 +279,7 @@ impl Client {
     }
 }
 
-/// Looks after each pause until something is there, for a minute.
+/// Looks after each pause until something is there, for at most a minute.
 #[track_caller]
 pub(crate) fn until<T>(mut pause: impl FnMut(), mut look: impl FnMut() -> Option<T>) -> T {
     let end = Instant::now() + TIMEOUT;
@@ -292,7 +292,7 @@ pub(crate) fn until<T>(mut pause: impl FnMut(), mut look: impl FnMut() -> Option
     }
 }
 
-/// What a stream of the memory runtime has ready; an event stream would go on, but only when something happens.
+/// The bytes that a stream of the memory runtime has ready; the stream would continue only when something happens.
 fn ready_bytes(mut stream: BoxStream<'static, Bytes>) -> Bytes {
     let mut all = Vec::new();
     while let Some(Some(bytes)) = futures_util::FutureExt::now_or_never(stream.next()) {
@@ -312,7 +312,7 @@ enum Lines {
     Http(BufReader<Box<dyn Read + Send>>),
 }
 
-/// The events of one stream, as the strictest known client reads them: LF line ends, one space after the colon.
+/// The events of one stream, read like the strictest known client: LF line ends, one space after the colon.
 pub struct Events {
     lines: Lines,
 }

@@ -1,4 +1,4 @@
-//! Real data beside the checkout, and how to send it to the import endpoint.
+//! Real data beside the checkout, and functions that import it.
 //!
 //! The files are third-party data that is not part of the project: `../shared/data` beside the checkout, or the folder
 //! that `HELIOGRAPH_TEST_DATA` names. A test whose file is absent says so and ends.
@@ -13,16 +13,16 @@ use heliograph_core::facts::measurement::ImportCounts;
 
 use crate::client::Client;
 
-/// Bytes of a chunk that is surely under the endpoint's 4 MiB (decision repeatable-import-chunks).
+/// Bytes of a chunk, safely below the endpoint's 4 MiB (decision repeatable-import-chunks).
 pub const CHUNK: usize = 3 << 20;
 
-/// Where the real data would be.
+/// The folder of the real data, if there is any.
 pub fn folder() -> PathBuf {
     std::env::var_os("HELIOGRAPH_TEST_DATA")
         .map_or_else(|| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/data")), PathBuf::from)
 }
 
-/// A file of the real data, inflated. `None`, with a message, on a machine that has none.
+/// A decompressed file of the real data. `None`, with a message, on a machine without it.
 pub fn real(path: &str) -> Option<Vec<u8>> {
     let file = folder().join(path);
     let Ok(bytes) = std::fs::read(&file) else {
@@ -44,7 +44,7 @@ pub fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// Records of a text: lines, or with `csv` rows whose quoted fields may hold line ends.
+/// Records of a text: lines, or with `csv` rows whose quoted fields may contain line ends.
 pub fn records(text: &[u8], csv: bool) -> Vec<&[u8]> {
     let mut records = Vec::new();
     let (mut start, mut quoted) = (0, false);
@@ -64,8 +64,8 @@ pub fn records(text: &[u8], csv: bool) -> Vec<&[u8]> {
     records
 }
 
-/// Self-contained chunks of a text; `size` is asked for the target size of each. With `csv` each begins with the
-/// header.
+/// Splits a text into chunks that can be read by themselves; `size` returns the target size of each. With `csv` each
+/// begins with the header.
 pub fn chunks(text: &[u8], csv: bool, mut size: impl FnMut() -> usize) -> Vec<Vec<u8>> {
     let mut records = records(text, csv).into_iter();
     let header = if csv { records.next().unwrap_or_default() } else { b"" };
@@ -84,7 +84,7 @@ pub fn chunks(text: &[u8], csv: bool, mut size: impl FnMut() -> usize) -> Vec<Ve
     chunks
 }
 
-/// Whether the kind's files begin with a line of column names.
+/// True if files of this kind begin with a line of column names.
 pub fn has_header(kind: &str) -> bool {
     matches!(kind, "ooni-observations" | "test-list" | "fingerprints" | "asn" | "targets" | "elections")
 }

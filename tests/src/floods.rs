@@ -1,4 +1,4 @@
-//! Clients that want to exhaust a server, and others that ask it something meanwhile. Every load is bounded in number, and
+//! Clients that try to exhaust a server, and other clients that ask it meanwhile. Every load is limited in number, and
 //! ends when it is dropped.
 
 use std::cell::{Cell, RefCell};
@@ -16,31 +16,31 @@ use tokio::time::Instant;
 use crate::listening::{Connection, request};
 use crate::relay::base64;
 
-/// Bytes of a body that an operator's route would take.
+/// Bytes of a body that an operator's route would accept.
 const BODY: usize = 8 << 20;
-/// Bytes of the head that is never whole.
+/// Bytes of a head that is never completed.
 const HEAD: usize = 390 * 1024;
-/// Bytes of ciphertext of a message to streams that never read.
+/// Bytes of ciphertext in a message to streams that never read.
 const CIPHERTEXT: usize = 8 * 1024;
 /// Streams of one agent: as many as it may have at once.
 pub const STREAMS_PER_AGENT: usize = 30;
-/// Pause of a client that was let go.
+/// Pause of a client that was disconnected.
 const AGAIN: Duration = Duration::from_millis(100);
-/// Pause between two parts of what comes slowly.
+/// Pause between two parts that are sent slowly.
 const SLOW: Duration = Duration::from_millis(500);
 
-/// What floods a server.
+/// A kind of flood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flood {
-    /// 8 MiB to an operator's route without a key, again and again.
+    /// Bodies of 8 MiB to an operator's route without a key, again and again.
     Bodies,
     /// The same as streams of one HTTP/2 connection.
     BodiesOverHttp2,
-    /// Streams that never read, while messages of 8 KB come for them.
+    /// Streams that never read, while messages of 8 KB are sent to them.
     DeafStreams,
     /// The first 390 KB of a head, and nothing more.
     HalfHeads,
-    /// Connections on which nothing is said.
+    /// Connections on which nothing is sent.
     Idle,
     /// Heads that come a byte at a time.
     SlowHeads,
@@ -49,9 +49,9 @@ pub enum Flood {
 }
 
 impl Flood {
-    /// Those of a hostile client, by which a server with little memory must survive.
+    /// Floods of a hostile client, which a server with little memory must survive.
     pub const HOSTILE: [Flood; 4] = [Flood::Bodies, Flood::BodiesOverHttp2, Flood::DeafStreams, Flood::HalfHeads];
-    /// All.
+    /// All floods.
     pub const ALL: [Flood; 7] = [
         Flood::Bodies,
         Flood::BodiesOverHttp2,
@@ -62,7 +62,7 @@ impl Flood {
         Flood::SlowBodies,
     ];
 
-    /// How many clients (or streams) it has.
+    /// The number of clients or streams.
     pub fn size(self) -> usize {
         match self {
             Flood::Bodies | Flood::BodiesOverHttp2 => 100,
@@ -84,8 +84,8 @@ impl Flood {
         }
     }
 
-    /// Starts it. `agents` (DID, key) are those whose streams are opened. Runs inside a `LocalSet`; the clients are there
-    /// when it returns, or were refused.
+    /// Starts the flood. `agents` (DID, key) are those whose streams are opened. Runs inside a `LocalSet`; when it
+    /// returns, the clients are connected or were refused.
     pub async fn start(self, host: &str, agents: &[(String, String)]) -> Load {
         let mut load = Load { tasks: JoinSet::new(), counts: Rc::default() };
         let counts = &load.counts;
@@ -151,23 +151,23 @@ async fn trickle(socket: &mut TcpStream, first: &str, part: &[u8]) -> io::Result
     }
 }
 
-/// How a flood goes.
+/// The course of a flood.
 #[derive(Debug, Default)]
 pub struct Counts {
     /// Clients that connected, each counted once.
     pub open: Cell<usize>,
-    /// Connections that were tried, and those that ended.
+    /// Connections that were tried, and connections that ended.
     pub tried: Cell<usize>,
     pub ended: Cell<usize>,
 }
 
-/// A flood; dropping it ends it.
+/// A running flood; dropping it ends it.
 pub struct Load {
     tasks: JoinSet<()>,
     pub counts: Rc<Counts>,
 }
 
-/// Bodies as streams of one connection, each begun again when it is answered.
+/// Sends bodies as streams of one connection; each is sent again when it is answered.
 async fn streams_of_http2(host: String, count: usize, counts: Rc<Counts>) {
     loop {
         let _ = one_http2(&host, count, &counts).await;
@@ -195,7 +195,7 @@ async fn one_http2(host: &str, count: usize, counts: &Counts) -> Result<(), Box<
         });
     }
     counts.open.set(count);
-    // The connection moves what the streams send; it ends the tasks when it ends.
+    // The connection carries the data of the streams; when it ends, the tasks end.
     connection.await?;
     Ok(())
 }
@@ -206,7 +206,7 @@ async fn deaf(load: &mut Load, host: &str, agents: &[(String, String)], count: u
         let (host, key) = (host.to_owned(), agents[at / STREAMS_PER_AGENT % agents.len()].1.clone());
         async move {
             let socket = TcpSocket::new_v4()?;
-            // So little that the system keeps nearly nothing for it.
+            // The buffer is so small that the system keeps nearly nothing for the client.
             socket.set_recv_buffer_size(4 * 1024)?;
             let mut socket = socket.connect(host.parse().map_err(io::Error::other)?).await?;
             let asked = request(&host, "GET", "/v1/agent/receive/sse", &[("x-agent-key", &key)], None);
@@ -226,7 +226,7 @@ async fn deaf(load: &mut Load, host: &str, agents: &[(String, String)], count: u
     }
     let (host, agents, counts) = (host.to_owned(), agents.to_vec(), load.counts.clone());
     load.tasks.spawn_local(async move {
-        // Whatever happens to them, they are kept until the load ends.
+        // Whatever happens to them, the clients are kept until the load ends.
         let _deaf = deaf;
         let mut connection = Connection::default();
         for number in 0..1_000 {
@@ -252,25 +252,25 @@ fn letter(to: &str, number: usize) -> serde_json::Value {
     json!({ "to": to, "ciphertext": base64(&[0xa5; CIPHERTEXT]), "nonce": nonce, "signature": signature })
 }
 
-/// What others saw.
+/// The results of the other clients.
 #[derive(Debug, Default)]
 pub struct Seen {
-    /// Time of each answer, ascending.
+    /// Times of the answers, ascending.
     pub times: Vec<Duration>,
-    /// What went wrong, in words.
+    /// Failures, in words.
     pub failures: Vec<String>,
 }
 
 impl Seen {
-    /// The time below which that share of the answers came.
+    /// The time within which that share of the answers came.
     pub fn percentile(&self, share: f64) -> Duration {
         let at = (self.times.len().saturating_sub(1) as f64 * share) as usize;
         self.times.get(at).copied().unwrap_or(Duration::MAX)
     }
 }
 
-/// Asks something every few milliseconds for that long, as clients do who have nothing to do with a flood: whether the server
-/// is well, on a new connection, then a message from one agent to the other, on a kept one.
+/// Sends requests every few milliseconds for `longest`, like clients that have nothing to do with a flood: first
+/// `/health` on a new connection, then a message from one agent to the other on a kept connection.
 pub async fn others(host: &str, pair: &[(String, String)], longest: Duration) -> Seen {
     let mut seen = Seen::default();
     let (end, mut kept, mut number) = (Instant::now() + longest, Connection::default(), 1_000_000);

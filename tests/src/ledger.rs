@@ -1,4 +1,4 @@
-//! Parties of the credit ledger as tests use them.
+//! Parties of the credit ledger for tests.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::client::{Answer, Client};
 use crate::relay::{Agent, seed, text, unique};
 
-/// An agent with keys of its own.
+/// An agent with its own keys.
 #[derive(Clone)]
 pub struct Party {
     pub agent: Agent,
@@ -18,13 +18,13 @@ pub struct Party {
     pub client: Client,
 }
 
-/// A nonce nobody else has.
+/// A unique nonce.
 pub fn nonce() -> String {
     format!("test-nonce-{:08}", unique())
 }
 
 impl Party {
-    /// A registered agent nobody else is.
+    /// Registers a new agent.
     #[track_caller]
     pub fn new(client: &Client) -> Party {
         let sdk = Sdk::new("svc", seed(), Options::default());
@@ -34,7 +34,7 @@ impl Party {
         Party { agent, signer, client: client.clone() }
     }
 
-    /// One with what the faucet gives.
+    /// A new agent with the grant of the faucet.
     #[track_caller]
     pub fn funded(client: &Client) -> Party {
         let party = Party::new(client);
@@ -46,7 +46,7 @@ impl Party {
         &self.signer.did
     }
 
-    /// Signs an envelope of this schema; a nonce is added where one is missing.
+    /// Signs an envelope of this schema; adds a nonce if there is none.
     pub fn body(&self, schema: &str, mut members: Value) -> Value {
         let name = match schema {
             "escrow-release" | "escrow-refund" | "work-acceptance" => "action_nonce",
@@ -76,7 +76,7 @@ impl Party {
         json!({ "from_did": self.did(), "to_did": to, "amount_micro": micro, "deadline_at": deadline })
     }
 
-    /// Opens an escrow for a day; its id.
+    /// Opens an escrow for a day; returns its id.
     #[track_caller]
     pub fn open(&self, to: &str, micro: u64) -> String {
         let members = self.escrow(to, micro, Duration::from_secs(86_400));
@@ -105,7 +105,7 @@ impl Party {
             "delivery_deadline_hours": 24, "input_json": "{\"q\":1}" })
     }
 
-    /// Balance and what is locked.
+    /// The balance and the locked amount.
     #[track_caller]
     pub fn money(&self) -> (u64, u64) {
         let wallet = self.client.get(&format!("/v1/pay/wallet/{}", self.did())).expect(200);
@@ -114,7 +114,7 @@ impl Party {
     }
 }
 
-/// Where an envelope of a schema is posted.
+/// The path to which an envelope of a schema is posted.
 pub fn path_of(schema: &str) -> &'static str {
     match schema {
         "credit-transfer" => "/v1/pay/transfer",
@@ -140,7 +140,7 @@ pub struct Operator {
 }
 
 impl Operator {
-    /// A key of that role.
+    /// A new key with that role.
     #[track_caller]
     pub fn new(client: &Client, role: &str) -> Operator {
         let signer = Signer::new("svc", Secret::new(seed()));
@@ -165,7 +165,7 @@ impl Operator {
     }
 }
 
-/// Checks a refusal of the ledger: status, reason, and every member that clients look for.
+/// Checks a refusal of the ledger: status, reason, and every member that clients read.
 #[track_caller]
 pub fn refused(answer: &Answer, status: u16, reason: &str) {
     let body = answer.expect(status);

@@ -1,20 +1,21 @@
-//! What the tests share: servers under test and a client that speaks to each of them the same way.
+//! Shared code of the tests: servers under test, and a client that talks to each of them in the same way.
 //!
 //! | Module | What |
 //! |---|---|
 //! | [`target`] | the three runtimes a conformance test runs on |
 //! | [`client`] | one request, one answer; JSON helpers; event streams |
 //! | [`data`] | real data beside the checkout, and imports of it |
-//! | [`floods`] | clients that want to exhaust a server, and others meanwhile |
+//! | [`floods`] | clients that try to exhaust a server, and other clients meanwhile |
+//! | [`ledger`] | parties of the credit ledger |
 //! | [`limited`] | processes with little memory |
 //! | [`listening`] | many agents that listen at once |
-//! | [`peer`] | another relay as a test plays it, honest or not |
-//! | [`process`] | starting and ending a server that we own |
-//! | [`questions`] | every public endpoint as readers ask it, for measurements under load |
+//! | [`peer`] | another relay that a test plays, honest or not |
+//! | [`process`] | starting and ending a server process |
+//! | [`questions`] | every public endpoint with typical requests, for measurements under load |
 //! | [`races`] | an owner and attackers who want one DID at the same moment |
 //! | [`relay`] | agents of the relay, with and without their own keys |
 //! | [`simulation`] | a whole deployment in one thread, from a seed |
-//! | [`source`] | somebody else's server on loopback that a deployment fetches from |
+//! | [`source`] | a server on loopback from which a deployment fetches |
 //! | [`synthetic`] | made-up measurements in real formats |
 //! | [`xml`] | a strict reader of feeds |
 

@@ -1,19 +1,19 @@
-//! Processes with little memory.
+//! Runs processes with little memory.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A limit of memory for one process.
+/// A memory limit for one process.
 pub enum Limit {
     /// A control group of its own.
     Group(PathBuf),
-    /// A limit on its address space, in bytes.
+    /// A limit on the address space, in bytes.
     AddressSpace(u64),
 }
 
 impl Limit {
-    /// So many bytes by a control group, where the machine has them and lets us make one; else of address space, beyond
-    /// what the program reserves while it is idle.
+    /// A limit of `bytes`. It uses a control group if the machine permits it, otherwise a limit on the address space,
+    /// beyond what the program reserves while it is idle.
     pub fn new(bytes: u64, idle_reservation: impl FnOnce() -> u64) -> Limit {
         match group(bytes) {
             Some(path) => Limit::Group(path),
@@ -43,7 +43,7 @@ impl Limit {
 impl Drop for Limit {
     fn drop(&mut self) {
         if let Limit::Group(path) = self {
-            // Empty once its process has ended, which may take a moment.
+            // The group is empty once its process has ended, which may take a moment.
             for _ in 0..100 {
                 if std::fs::remove_dir(&*path).is_ok() {
                     return;
@@ -54,7 +54,7 @@ impl Drop for Limit {
     }
 }
 
-/// Makes a group of its own, of the first or the second form of control groups.
+/// Makes a new control group, of version 1 or 2.
 fn group(bytes: u64) -> Option<PathBuf> {
     let name = format!("heliograph-test-{}", std::process::id());
     for (root, limit) in [("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")] {

@@ -1,8 +1,8 @@
 //! Many agents that listen at once and write to each other, in one light process.
 //!
-//! Each listener does what the TypeScript SDK does: it reads until the answer ends, waits half a second,
-//! and asks again with the id of the last event it saw, on the same connection when that is still open. Every message
-//! carries its number in its nonce, so that it is known on arrival without taking the JSON apart.
+//! Each listener behaves like the TypeScript SDK: it reads until the answer ends, waits half a second, and asks again
+//! with the id of the last event, on the same connection if that is still open. Every message carries its number in its
+//! nonce, so that it is recognised on arrival without parsing the JSON.
 
 mod connection;
 mod socket;
@@ -22,22 +22,22 @@ use connection::Events;
 pub use connection::{Connection, Event};
 pub use socket::WebSocket;
 
-/// What existing clients wait before they connect again after a normal end.
+/// Pause of existing clients before they connect again after a normal end.
 pub const PAUSE: Duration = Duration::from_millis(500);
 /// Bytes of ciphertext (decision fair-benches).
 const CIPHERTEXT: usize = 1_024;
-/// Connections for what clients send beside listening.
+/// Connections for the clients' requests other than listening.
 const ERRAND_CONNECTIONS: usize = 32;
 /// Time between two heartbeats of a client.
 const HEARTBEAT: Duration = Duration::from_secs(60);
 
-/// Where agents listen and write.
+/// The requests of agents that listen and write.
 pub trait Place {
-    /// The request that opens the stream of an agent, after the event that it saw last.
+    /// The request that opens an agent's stream after the last event that it saw.
     fn listen(&self, agent: usize, last_id: Option<&str>) -> Vec<u8>;
     /// The request that sends a [`letter`].
     fn send(&self, from: usize, to: usize, letter: serde_json::Value) -> Vec<u8>;
-    /// The request of an agent that marks a message as read, or says that it is there.
+    /// The request of an agent that marks a message as read, or sends a heartbeat.
     fn errand(&self, agent: usize, message: Option<&str>) -> Vec<u8>;
 }
 
@@ -79,7 +79,7 @@ pub fn request(host: &str, method: &str, path: &str, headers: &[(&str, &str)], b
     format!("{text}\r\n{}", body.unwrap_or_default()).into_bytes()
 }
 
-/// Registers so many agents whose keys the service holds, a few at once.
+/// Registers `count` agents whose keys the service holds, a few at once.
 pub async fn register(host: &str, count: usize) -> Vec<(String, String)> {
     let (agents, left) = (Rc::new(RefCell::new(Vec::new())), Rc::new(Cell::new(count)));
     let worker = || {
@@ -101,51 +101,51 @@ pub async fn register(host: &str, count: usize) -> Vec<(String, String)> {
     agents.take()
 }
 
-/// What `POST /v1/agent/send/encrypted` takes but for `to`. The number stands in the nonce and the signature, of 24 and
-/// 64 bytes: digits are base64, too.
+/// The body of `POST /v1/agent/send/encrypted` without `to`. The number is in the nonce and in the signature, of 24 and
+/// 64 bytes; decimal digits are also base64.
 pub fn letter(number: usize) -> serde_json::Value {
     let (nonce, signature) = (format!("{number:032}"), format!("{number:085}A=="));
     json!({ "ciphertext": base64(&[0xa5; CIPHERTEXT]), "nonce": nonce, "signature": signature })
 }
 
-/// What is known of a message.
+/// The state of one message.
 #[derive(Debug, Clone, Copy)]
 struct Message {
     to: usize,
     accepted: Option<Instant>,
-    /// First arrival, and when the stream that brought it was asked for.
+    /// Time of the first arrival, and when the stream that brought it was requested.
     arrived: Option<(Instant, Instant)>,
     arrivals: u32,
 }
 
-/// What happened to all messages sent so far.
+/// The outcome of all messages sent so far.
 #[derive(Debug, Default, Clone)]
 pub struct Account {
-    /// Answered with 201.
+    /// Messages that were answered with 201.
     pub accepted: usize,
     pub lost: usize,
-    /// Brought more than once, to somebody else, or out of order.
+    /// Messages that arrived more than once, at the wrong agent, or out of order.
     pub doubled: usize,
     pub strayed: usize,
-    /// Microseconds from the 201 to the arrival, ascending. For a message that was sent while its recipient paused
-    /// between two streams, from when it asked for the next one.
+    /// Microseconds from the 201 to the arrival, ascending. If the recipient paused between two streams, the time
+    /// counts from its next request.
     pub latencies: Vec<u32>,
-    /// The same from the 201 in every case.
+    /// The same, always from the 201.
     pub with_pauses: Vec<u32>,
 }
 
 impl Account {
-    /// The value below which that share of them is, in milliseconds.
+    /// The value below which that share of `sorted` is, in milliseconds.
     pub fn percentile(sorted: &[u32], share: f64) -> f64 {
         let at = (sorted.len().saturating_sub(1) as f64 * share) as usize;
         sorted.get(at).map_or(f64::NAN, |micros| f64::from(*micros) / 1_000.0)
     }
 }
 
-/// An errand of a listener: the agent, and the message to mark; none for a heartbeat.
+/// An errand of a listener: the agent, and the message to mark; `None` for a heartbeat.
 type Errand = (usize, Option<String>);
 
-/// All listeners of a run. Lives on one thread; dropping it ends them.
+/// All listeners of a run. They run on one thread; dropping this ends them.
 pub struct Crowd {
     state: Rc<State>,
     agents: usize,
@@ -159,7 +159,7 @@ struct State {
     open: Cell<usize>,
     ended: Cell<u64>,
     strayed: Cell<usize>,
-    /// Whether listeners mark what they got and say every minute that they are there.
+    /// True if listeners mark the messages they got and send a heartbeat every minute.
     errands: Cell<bool>,
     errand: UnboundedSender<Errand>,
     answered_errands: Cell<u64>,
@@ -226,7 +226,7 @@ impl Crowd {
         self.state.answered_errands.get()
     }
 
-    /// Waits until so many streams are open at once.
+    /// Waits until `count` streams are open at once.
     pub async fn wait_open(&self, count: usize, longest: Duration) {
         let end = Instant::now() + longest;
         while self.open() < count {
@@ -235,8 +235,8 @@ impl Crowd {
         }
     }
 
-    /// Sends `rate` messages a second for `window` from and to agents drawn at random, over so many connections; each
-    /// keeps to its own times, whether or not the answer before came late.
+    /// Sends `rate` messages a second for `window`, from and to random agents, over so many connections. Each
+    /// connection keeps its schedule, even when an answer is late.
     pub async fn write(&self, rate: usize, window: Duration, connections: usize, seed: u64) {
         let count = (rate as f64 * window.as_secs_f64()) as usize;
         let mut dice = Dice::new(seed);
@@ -274,14 +274,14 @@ impl Crowd {
         }
     }
 
-    /// How many messages were written so far: the start of the next [`Crowd::account`].
+    /// Number of messages written so far: the start of the next [`Crowd::account`].
     pub fn written(&self) -> usize {
         self.state.messages.borrow().len()
     }
 
-    /// What became of the messages from this number on.
+    /// The outcome of the messages from this number on.
     pub fn account(&mut self, from: usize) -> Account {
-        // Nothing ends by itself: a task that did failed.
+        // No task ends by itself, so one that ended has failed.
         while let Some(ended) = self.tasks.try_join_next() {
             ended.unwrap();
         }
@@ -301,7 +301,7 @@ impl Crowd {
     }
 }
 
-/// One client, for ever.
+/// Runs one listening client for ever.
 async fn listen(state: Rc<State>, agent: usize, first: Instant) {
     let mut connection = Connection::default();
     let mut last_id: Option<String> = None;
@@ -322,7 +322,7 @@ async fn listen(state: Rc<State>, agent: usize, first: Instant) {
             let now = Instant::now();
             for event in events.add(&bytes) {
                 arrived(&state, agent, &event, (now, asked));
-                // A place that is not later than the one before: doubled, or out of order.
+                // A position that is not later than the previous one: a doubled message, or one out of order.
                 let later = place(&event.cursor) > last_id.as_deref().and_then(place);
                 state.strayed.set(state.strayed.get() + usize::from(!later));
                 last_id = Some(event.cursor);
@@ -330,7 +330,7 @@ async fn listen(state: Rc<State>, agent: usize, first: Instant) {
         }
         state.open.set(state.open.get() - 1);
         state.ended.set(state.ended.get() + 1);
-        // One in four comes back on a new connection, as through a proxy that keeps none.
+        // One in four reconnects on a new connection, as through a proxy that keeps none.
         if agent.is_multiple_of(4) {
             connection = Connection::default();
         }

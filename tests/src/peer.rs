@@ -1,5 +1,5 @@
-//! Another relay, as a test plays it: it answers what the test says, keeps what it was asked, and signs what it
-//! delivers. Texts that are signed are written here anew (docs/federation.md), so that a fault of the core cannot hide.
+//! Another relay, played by a test: it answers as the test says, records its requests, and signs its deliveries. The
+//! signed texts are written here independently (docs/federation.md), so that they show a fault of the core.
 
 use std::sync::{Arc, Mutex};
 
@@ -14,22 +14,22 @@ use crate::client::{Answer, Client};
 use crate::relay::{base64, bytes, seed};
 use crate::source::{Source, response};
 
-/// What a relay is asked: the request line's path, and what it answers, status and body.
+/// Answers of a relay: from the path of a request to status and body.
 type Answers = Arc<Mutex<Box<dyn Fn(&str) -> (u16, Value) + Send>>>;
 
-/// A relay of the test's own.
+/// A relay that the test controls.
 pub struct FakePeer {
     pub source: Source,
     pub key: Secret<32>,
     answers: Answers,
 }
 
-/// An agent with keys of its own that is registered nowhere, unless the test does it.
+/// An agent with its own keys that is registered nowhere, unless the test registers it.
 pub struct Stranger {
     pub sdk: Sdk,
 }
 
-/// What goes into the headers of a delivery; a test changes what it wants to be wrong.
+/// The headers of a delivery; a test changes the part that is to be wrong.
 #[derive(Clone)]
 pub struct Signed {
     pub key: String,
@@ -54,7 +54,7 @@ impl Stranger {
         &self.sdk.did
     }
 
-    /// What its relay says of it.
+    /// The identity that its relay shows.
     pub fn identity(&self) -> Value {
         let peer = self.sdk.as_peer();
         json!({
@@ -82,7 +82,7 @@ pub fn route_text(from: &str, to: &str, nonce: &str, ciphertext: &str) -> String
     format!("{{\"from\":\"{from}\",\"to\":\"{to}\",\"nonce\":\"{nonce}\",\"ciphertext_hash\":\"{hash}\"}}")
 }
 
-/// The body of a `POST /v1/relay/route` as the public SDK makes it: a box, signed.
+/// The body of a `POST /v1/relay/route` as the public SDK makes it: a signed box.
 pub fn route_body(sdk: &Sdk, to: &Keys, text: &str) -> Value {
     let nonce: [u8; 24] = sha256(&seed())[..24].try_into().unwrap();
     let sealed = boxes::box_seal(&to.encryption_key, &sdk.keys.encryption, &nonce, text.as_bytes()).unwrap();
@@ -96,7 +96,7 @@ pub fn route_body(sdk: &Sdk, to: &Keys, text: &str) -> Value {
 }
 
 impl FakePeer {
-    /// A relay that has no agents and takes nothing until the test says otherwise.
+    /// A relay that has no agents and accepts nothing until the test says otherwise.
     pub fn start() -> FakePeer {
         let answers: Answers =
             Arc::new(Mutex::new(Box::new(|_| (404, json!({ "error": "NOT_FOUND", "message": "no" })))));
@@ -108,12 +108,12 @@ impl FakePeer {
         FakePeer { source, key: Secret::new(seed()), answers }
     }
 
-    /// From now on it answers so.
+    /// Sets the answers from now on.
     pub fn answer(&self, answer: impl Fn(&str) -> (u16, Value) + Send + 'static) {
         *self.answers.lock().unwrap() = Box::new(answer);
     }
 
-    /// From now on it has these agents, and answers deliveries with this status.
+    /// From now on the relay has these agents, and answers deliveries with this status.
     pub fn has(&self, agents: &[Value], deliveries: u16) {
         let agents = agents.to_vec();
         self.answer(move |path| {
@@ -129,20 +129,20 @@ impl FakePeer {
         base64(&signing::signing_public_key(&self.key))
     }
 
-    /// Has the operator of a deployment make it a peer; its id there.
+    /// Has the operator of a deployment make this relay a peer; returns its id there.
     #[track_caller]
     pub fn befriend(&self, client: &Client) -> String {
         let body = json!({ "url": self.source.base, "public_key": self.public_key(), "name": "fake" });
         client.admin().post("/v1/admin/peers", &body).expect(201)["id"].as_str().unwrap().to_owned()
     }
 
-    /// How often it was asked for a DID.
+    /// How often the relay was asked for a DID.
     pub fn questions(&self, did: &str) -> usize {
         let line = format!("GET /v1/agent/identity/{did}?local=true ");
         self.source.heard().iter().filter(|request| request.starts_with(&line)).count()
     }
 
-    /// The deliveries that it got.
+    /// The deliveries that the relay got.
     pub fn deliveries(&self) -> Vec<String> {
         self.source.heard().into_iter().filter(|request| request.starts_with("POST /v1/relay/deliver ")).collect()
     }
@@ -169,7 +169,7 @@ impl FakePeer {
 }
 
 impl Signed {
-    /// Signs what is there now.
+    /// Signs the present body and headers.
     pub fn seal(&mut self, key: &Secret<32>) {
         let hash = encode_hex(&sha256(self.body.as_bytes()));
         let text = deliver_text(&hash, &self.timestamp, &self.delivery);
@@ -191,7 +191,7 @@ fn deliver_text(hash: &str, timestamp: &str, delivery: &str) -> String {
     format!("svc-relay-deliver/v1\nPOST\n/v1/relay/deliver\n{hash}\n{timestamp}\n{delivery}")
 }
 
-/// The body of a delivery that a deployment made, once its headers are found to be signed by `key`.
+/// The body of a delivery that a deployment made, after checking that its headers are signed by `key`.
 #[track_caller]
 pub fn verified(request: &str, key: &Value) -> Value {
     let (head, body) = request.split_once("\r\n\r\n").unwrap();

@@ -1,4 +1,4 @@
-//! A server process that a test started, ended by its id.
+//! A server process that a test started; the test ends it by its id.
 
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// Longest a server may take until it says that it listens.
+/// Longest time until a server says that it listens.
 const START: Duration = Duration::from_secs(120);
 
 /// A running server. Dropping it ends the process.
@@ -31,7 +31,7 @@ impl Server {
             if let Some(Ok(line)) = lines.next() {
                 let _ = sender.send(line);
             }
-            // The pipe stays open: a server that writes more must not die of it.
+            // The pipe stays open, because a server that writes more must not die of it.
             for _ in lines {}
         });
         let line = ready.recv_timeout(START).unwrap_or_else(|_| {
@@ -47,7 +47,7 @@ impl Server {
         self.child.id()
     }
 
-    /// Ends the process with no chance to finish anything (SIGKILL).
+    /// Kills the process without a chance to finish anything (SIGKILL).
     pub fn kill(mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -62,11 +62,11 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // Once it has ended, its id may belong to somebody else.
+        // Once the process has ended, its id may belong to another process.
         if let Ok(Some(_)) = self.child.try_wait() {
             return;
         }
-        // The edge server is a parent of the real runtime, so it gets the chance to end its child.
+        // The edge server is the parent of the real runtime, so it gets the chance to end its child.
         terminate(self.child.id());
         for _ in 0..100 {
             if let Ok(Some(_)) = self.child.try_wait() {
@@ -106,14 +106,15 @@ pub fn native(data: &std::path::Path, settings: &[(&str, &str)]) -> Server {
 pub fn edge(state: &std::path::Path, settings: &[(&str, &str)]) -> Server {
     let mut command = Command::new(built("xtask"));
     command.args(["edge", "serve", "--listen", "127.0.0.1:0", "--state"]).arg(state);
-    // A test of fetching waits for the scheduled handler, which the platform calls once a minute.
+    // A test of fetching waits for the scheduled handler, which the platform calls only once a minute.
     if settings.iter().any(|(name, _)| name.starts_with("fetch_")) {
         command.args(["--cron", "1"]);
     }
     Server::start(with_settings(command, settings))
 }
 
-/// What a test does not ask for shall not stand among what it looks at: services of the deployment's own are one more agent.
+/// The services of the deployment's own are switched off, because they are one more agent in everything that a test
+/// reads.
 fn with_settings(mut command: Command, settings: &[(&str, &str)]) -> Command {
     command.env("HELIOGRAPH_FIRST_PARTY_SERVICES", "false");
     for (name, value) in settings {

@@ -1,6 +1,6 @@
-//! What readers ask: every public endpoint of the intelligence side, with the variants that cost differently.
+//! Requests of readers: every public endpoint of the intelligence side, with the variants whose costs differ.
 //!
-//! A test holds the list against the route table, so no endpoint goes unmeasured.
+//! A test compares the list with the route table, so that every endpoint is measured.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,17 +9,17 @@ use heliograph_core::engine::http::{Auth, Route};
 
 use crate::simulation::Dice;
 
-/// An endpoint as it is asked: `METHOD /path?query`, and a body for a POST. Words in braces stand for values of a
+/// An endpoint with its request: `METHOD /path?query`, and a body for a POST. Words in braces stand for values of a
 /// [`Known`].
 pub struct Question {
     /// Method and path of the route table.
     pub route: &'static str,
-    /// What follows the path, in the place of the path of the route if it begins with `/`.
+    /// Text after the path; if it begins with `/`, it replaces the path of the route.
     asked: &'static str,
     body: &'static str,
 }
 
-/// Values by the word that stands for them.
+/// Values for each word in braces.
 pub type Known = BTreeMap<&'static str, Vec<String>>;
 
 /// A request of a [`Question`].
@@ -30,7 +30,7 @@ pub struct Asked {
     pub body: String,
 }
 
-/// Most requests of one question that differ.
+/// Most different requests of one question.
 const MOST: u64 = 2_000;
 
 const fn get(route: &'static str, asked: &'static str) -> Question {
@@ -49,7 +49,7 @@ impl Question {
         format!("{route}{}{batch}", self.asked)
     }
 
-    /// Different requests in no order: all of them, or [`MOST`].
+    /// Different requests in random order: all of them, or [`MOST`].
     pub fn requests(&self, known: &Known) -> Vec<Asked> {
         let path = if self.asked.starts_with('/') { "" } else { self.route.split_once(' ').unwrap().1 };
         let path = format!("{path}{}", self.asked);
@@ -58,7 +58,7 @@ impl Question {
         let mut dice = Dice::new(5);
         let mut found = BTreeSet::new();
         let mut order = Vec::new();
-        // A value that was drawn already is drawn again, up to a bound.
+        // A value that was drawn already is drawn again, up to a limit.
         for _ in 0..all.min(MOST) * 8 {
             let mut asked = Asked { path: path.clone(), body: self.body.to_owned() };
             for (word, values) in &words {
@@ -84,7 +84,7 @@ fn holds(text: &str, word: &str) -> bool {
     text.contains(&format!("{{{word}}}"))
 }
 
-/// Every question. A word in braces that no [`Known`] has asks as it stands, which no endpoint answers with 200.
+/// All questions. A word in braces without a value in [`Known`] is sent as it is, which no endpoint answers with 200.
 pub const QUESTIONS: &[Question] = &[
     get("GET /health", ""),
     get("GET /healthz", ""),
@@ -251,7 +251,7 @@ const BATCH_DOMAINS: &str = concat!(
     r#""{site}","{site}","{site}","{site}","{site}","{site}"]}"#
 );
 
-/// Not asked by the load, with the reason.
+/// Routes that the load does not ask, with the reason.
 const APART: &[(&str, &str)] = &[
     ("GET /data/incidents/export", "one stream of everything; measured as throughput and memory"),
     ("GET /data/dumps/{file}", "one stream of a month; measured as throughput and memory"),
@@ -263,13 +263,13 @@ const APART: &[(&str, &str)] = &[
     ("POST /v1/measurement/classify", "judges the document that is sent and reads nothing"),
 ];
 
-/// Whether a route is public and of the intelligence side.
+/// True if a route is public and of the intelligence side.
 fn is_public(route: &Route) -> bool {
     let others = ["/v1/agent/", "/v1/relay/", "/v1/pay/", "/api/alerts/", "/.well-known/"];
     matches!(route.auth, Auth::None | Auth::Key) && !others.iter().any(|prefix| route.path.starts_with(prefix))
 }
 
-/// Routes that [`QUESTIONS`] should ask and does not.
+/// Routes that [`QUESTIONS`] should ask but does not.
 pub fn unasked() -> Vec<String> {
     let asked = |name: &str| QUESTIONS.iter().any(|question| question.route == name);
     let apart = |name: &str| APART.iter().any(|(other, _)| *other == name);
@@ -282,7 +282,7 @@ pub fn unasked() -> Vec<String> {
 mod tests {
     use super::*;
 
-    /// A latency that is promised of any endpoint is measured at every one.
+    /// A latency that is promised for any endpoint must be measured at every one.
     #[test]
     fn every_public_endpoint_is_asked_under_load() {
         assert_eq!(unasked(), Vec::<String>::new());

@@ -1,7 +1,8 @@
-//! An owner and attackers who want one DID at the same moment.
+//! Races between an owner and attackers who want one DID at the same moment.
 //!
-//! The attackers know what is public. They register the DID with made-up keys or with a copy of the owner's signed prekey,
-//! and use the API keys that they get at once, for as long as those work, to leave something that the owner would inherit.
+//! The attackers know everything that is public. They register the DID with made-up keys, or with a copy of the owner's
+//! signed prekey. As long as the API keys that they get work, they use them to leave something that the owner would
+//! inherit.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -12,7 +13,7 @@ use serde_json::{Value, json};
 use crate::client::Client;
 use crate::relay::{Agent, base64, bytes, made_up_like, proof, seed};
 
-/// A new identity, and the body of its registration by today's clients.
+/// A new identity, and the body of its registration as present clients make it.
 pub fn owner() -> (Sdk, Value) {
     let sdk = Sdk::new("svc", seed(), Options { post_quantum: false, ..Options::default() });
     let body = sdk.key_body(None, 1);
@@ -25,7 +26,7 @@ pub fn made_up(body: &Value) -> Value {
     json!({ "signing_public_key": base64(&key), "encryption_public_key": encryption_key() })
 }
 
-/// What anybody can copy of an identity, with an encryption key of the attacker's.
+/// The public part of an identity, which anybody can copy, with an encryption key of the attacker.
 pub fn copied(body: &Value) -> Value {
     let mut copy = body.clone();
     copy["encryption_public_key"] = encryption_key().into();
@@ -37,18 +38,18 @@ pub fn encryption_key() -> String {
     base64(&boxes::box_public_key(&Secret::new(seed())))
 }
 
-/// What one race came to.
+/// The result of one race.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Race {
-    /// Registrations that attackers were given, before or after the owner's.
+    /// Registrations that attackers got, before or after the owner's.
     pub registered: u64,
-    /// What attackers wrote under the DID while their registrations lasted.
+    /// Rows that attackers wrote under the DID while their registrations lasted.
     pub written: u64,
-    /// What the owner found afterwards of that.
+    /// How many of these rows the owner found afterwards.
     pub left: u64,
-    /// API keys of attackers that still opened something in the end.
+    /// Attackers' API keys that still opened something in the end.
     pub open: u64,
-    /// Races in which the DID does not show the owner's keys as proved.
+    /// Races after which the DID does not show the owner's keys as proved.
     pub lost: u64,
 }
 
@@ -62,8 +63,8 @@ impl std::ops::AddAssign for Race {
     }
 }
 
-/// One race of an owner with a proof against so many attackers, each of whom tries three times. `client` makes clients with
-/// connections of their own.
+/// Runs one race of an owner with a proof against `attackers`, each of whom tries three times. `client` makes clients
+/// with connections of their own.
 pub fn run(client: &(impl Fn() -> Client + Sync), attackers: usize) -> Race {
     let (sdk, body) = owner();
     let mut right = body.clone();
@@ -75,7 +76,7 @@ pub fn run(client: &(impl Fn() -> Client + Sync), attackers: usize) -> Race {
     let attack = &attack;
     let (owner, keys) = std::thread::scope(|scope| {
         let attacks: Vec<_> = (0..attackers).map(|number| scope.spawn(move || attack(number))).collect();
-        // The owner comes when the attackers are at it.
+        // The owner registers while the attackers are busy.
         while !begun.load(Ordering::Relaxed) {
             std::thread::yield_now();
         }
@@ -96,10 +97,11 @@ pub fn run(client: &(impl Fn() -> Client + Sync), attackers: usize) -> Race {
     }
 }
 
-/// Most that an attacker writes under one API key.
+/// Most rows that an attacker writes under one API key.
 const WRITES: usize = 40;
 
-/// Registers the DID and writes under it until the key that it got ends, or a little after the owner came; returns the key.
+/// Registers the DID and writes under it until its API key ends, or until a little after the owner registered; returns
+/// the key.
 fn attack(
     client: &Client,
     body: &Value,
@@ -134,7 +136,7 @@ fn attack(
     Some(key)
 }
 
-/// Rows that the owner never wrote and has.
+/// Number of rows that the owner has but never wrote.
 fn left(owner: &Agent) -> u64 {
     let count = |path: &str, list: &str| {
         let found = owner.client.get(path).expect(200);

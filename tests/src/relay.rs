@@ -1,4 +1,4 @@
-//! Agents of the relay as tests use them: registered over HTTP, with or without their own keys.
+//! Agents of the relay for tests, registered over HTTP with or without their own keys.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,20 +11,20 @@ use serde_json::{Value, json};
 
 use crate::client::{Answer, Client};
 
-/// Numbers that differ through the whole run, for names and seeds.
+/// A number that is unique in the whole run, for names and seeds.
 pub fn unique() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
-/// A seed nobody else in this run has.
+/// A unique seed.
 pub fn seed() -> [u8; 32] {
     let mut seed = [0x5e; 32];
     seed[..8].copy_from_slice(&unique().to_be_bytes());
     seed
 }
 
-/// The text in base64.
+/// The bytes in base64.
 pub fn base64(bytes: &[u8]) -> String {
     STANDARD.encode(bytes)
 }
@@ -40,7 +40,7 @@ pub fn actor_id(bytes: &[u8]) -> String {
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
-/// Base58 with the Bitcoin alphabet, written here anew so that a fault of the core cannot hide.
+/// Base58 with the Bitcoin alphabet, written here independently, so that it shows a fault of the core.
 pub fn base58(bytes: &[u8]) -> String {
     const ALPHABET: &[u8; 58] = b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
     let mut digits: Vec<u32> = Vec::new();
@@ -61,7 +61,7 @@ pub fn base58(bytes: &[u8]) -> String {
     std::iter::repeat_n('1', zeros).chain(digits).collect()
 }
 
-/// A text as one query value.
+/// Encodes a text as one query value.
 pub fn encode(text: &str) -> String {
     text.bytes()
         .map(|byte| match byte {
@@ -102,7 +102,7 @@ impl Agent {
         Agent::register(client, &json!({}))
     }
 
-    /// `POST /v1/agent/send`; the id of the message.
+    /// Sends with `POST /v1/agent/send`; returns the id of the message.
     #[track_caller]
     pub fn say(&self, to: &str, message: &str) -> String {
         let body = self.client.post("/v1/agent/send", &json!({ "to": to, "message": message })).expect(201);
@@ -159,15 +159,16 @@ impl Agent {
     }
 }
 
-/// The body of a registration without its signed prekey: nothing shows that the caller holds the keys.
+/// The body of a registration without its signed prekey, so that nothing shows that the caller holds the keys.
 pub fn unsigned_body(body: &Value) -> Value {
     let mut body = body.clone();
     body.as_object_mut().unwrap().retain(|name, _| !name.starts_with("signed_prekey"));
     body
 }
 
-/// The member `proof` of a registration with `body`, or the body of `POST /v1/agent/prove`: written from `docs/identity.md`, so
-/// that a fault of the core cannot hide. `deployment` is the one that is asked, unless another is named.
+/// The member `proof` of a registration with `body`, or the body of `POST /v1/agent/prove`. It is written from
+/// `docs/identity.md`, so that it shows a fault of the core. `deployment` defaults to the id of the client's
+/// deployment.
 #[track_caller]
 pub fn proof(client: &Client, sdk: &Sdk, body: &Value, deployment: Option<&str>) -> Value {
     let asked = deployment_id(client);
@@ -188,7 +189,7 @@ pub fn proof(client: &Client, sdk: &Sdk, body: &Value, deployment: Option<&str>)
     json!({ "timestamp": timestamp, "nonce": nonce, "signature": base64(&signature) })
 }
 
-/// An agent that keeps its own keys and behaves as the public TypeScript SDK.
+/// An agent that keeps its own keys and behaves like the public TypeScript SDK.
 #[derive(Clone)]
 pub struct SdkAgent {
     pub agent: Agent,
@@ -211,18 +212,18 @@ impl SdkAgent {
         SdkAgent { agent, sdk }
     }
 
-    /// What such an agent registers with, of one that nobody else is.
+    /// The keys in the registration of a new agent of this kind.
     pub fn keys(options: Options) -> Value {
         Sdk::new("svc", seed(), options).key_body(None, 1)
     }
 
-    /// What the directory says of somebody.
+    /// Looks up an agent in the directory.
     #[track_caller]
     pub fn look_up(&self, did: &str) -> Peer {
         look_up(&self.agent.client, did)
     }
 
-    /// The body of one message; the session moves on even when it is never posted.
+    /// The body of one message; the session advances even if it is never posted.
     pub fn compose(&mut self, to: &str, text: &str, meta: Meta<'_>) -> Posted {
         let peer = self.look_up(to);
         self.sdk.send(&peer, &self.agent.client.now().to_millis_text(), text, meta).unwrap()
@@ -232,14 +233,14 @@ impl SdkAgent {
         self.agent.client.post("/v1/agent/send/encrypted", &serde_json::to_value(posted).unwrap())
     }
 
-    /// Composes and posts; the id of the message.
+    /// Composes and posts a message; returns its id.
     #[track_caller]
     pub fn say(&mut self, to: &str, text: &str) -> String {
         let posted = self.compose(to, text, Meta::default());
         self.post(&posted).expect(201)["id"].as_str().unwrap().to_owned()
     }
 
-    /// Opens what is unread, in the order of the relay, and marks it read.
+    /// Opens unread messages in the order of the relay, and marks them read.
     #[track_caller]
     pub fn take(&mut self) -> Vec<Option<Received>> {
         let items = self.agent.raw();
@@ -251,7 +252,7 @@ impl SdkAgent {
         opened
     }
 
-    /// [`SdkAgent::take`] where every message must open with a valid signature; the texts.
+    /// Like [`SdkAgent::take`], but every message must open with a valid signature; returns the texts.
     #[track_caller]
     pub fn texts(&mut self) -> Vec<String> {
         let opened = self.take();
@@ -266,13 +267,13 @@ impl SdkAgent {
     }
 }
 
-/// The id that signed texts name the deployment by.
+/// The id of the deployment for signed texts.
 #[track_caller]
 pub fn deployment_id(client: &Client) -> String {
     text(&client.get("/health").expect(200), "deployment_id").to_owned()
 }
 
-/// What the directory says of somebody, as the SDK reads it.
+/// Looks up an agent in the directory, as the SDK does.
 #[track_caller]
 pub fn look_up(client: &Client, did: &str) -> Peer {
     let body = client.get(&format!("/v1/agent/identity/{did}")).expect(200);
@@ -290,7 +291,7 @@ pub fn text<'a>(item: &'a Value, name: &str) -> &'a str {
     item[name].as_str().unwrap_or_else(|| panic!("{name} of {item} is no text"))
 }
 
-/// A raw message of the wire as a client takes it in.
+/// Converts a raw message into the client's type.
 #[track_caller]
 pub fn to_raw(item: &Value) -> Raw {
     Raw {
@@ -306,8 +307,8 @@ pub fn to_raw(item: &Value) -> Raw {
     }
 }
 
-/// The body of a `send/encrypted` that nobody can open, with a nonce and a signature of its own. The relay must carry
-/// it all the same.
+/// The body of a `send/encrypted` that nobody can open, with a unique nonce and signature. The relay must carry it all
+/// the same.
 pub fn letter(to: &str, text: &str) -> Value {
     let number = unique();
     let fill = |salt: u8, length: usize| -> Vec<u8> {
@@ -332,7 +333,7 @@ pub fn micros(value: &Value) -> i64 {
     Timestamp::parse(text).unwrap().since(Timestamp::MIN)
 }
 
-/// A key with the same first 16 bytes, so the same DID, of which nobody has the private key.
+/// A key with the same first 16 bytes, and so the same DID, whose private key nobody has.
 pub fn made_up_like(key: &[u8; 32]) -> [u8; 32] {
     (unique()..)
         .map(|number| {

@@ -1,7 +1,7 @@
-//! A whole deployment in one thread, driven by a seed: requests interleave at every wait, messages between actors are
-//! late, doubled or lost on the way, writes fail or lose their acknowledgement, and the process dies at any moment.
+//! A whole deployment in one thread, driven by a seed. Requests interleave at every wait, messages between actors are
+//! late, doubled or lost, writes fail or lose their acknowledgement, and the process can die at any moment.
 //!
-//! Everything runs the real core over [`MemoryStore`]s; only time, randomness and the network are the simulator's.
+//! It runs the real core on [`MemoryStore`]s; only time, randomness and the network are simulated.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
@@ -50,7 +50,7 @@ impl Dice {
         self.draw() % n.max(1)
     }
 
-    /// A place in a list of that length.
+    /// A random index into a list of that length.
     pub fn index(&mut self, length: usize) -> usize {
         self.below(length as u64) as usize
     }
@@ -62,7 +62,7 @@ impl Dice {
         }
     }
 
-    /// True in `percent` of a hundred throws.
+    /// True with a probability of `percent` percent.
     pub fn chance(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }
@@ -76,23 +76,23 @@ impl Dice {
     }
 }
 
-/// How hostile the world is; percentages.
+/// The probabilities of faults, in percent.
 #[derive(Debug, Clone, Copy)]
 pub struct Weather {
-    /// A wait of a request lets others go first.
+    /// A request that waits lets others go first.
     pub interleave: u64,
-    /// A message between actors is not carried at once.
+    /// A message between actors is delivered late.
     pub delay: u64,
-    /// A carried message arrives again later.
+    /// A delivered message arrives again later.
     pub double: u64,
-    /// A receipt is lost on its way back.
+    /// A receipt is lost on the way back.
     pub lost_receipt: u64,
     /// A write fails.
     pub failed_write: u64,
 }
 
 impl Weather {
-    /// Drawn from the seed, so that runs differ in kind and not only in detail.
+    /// Draws the weather from the seed, so that runs differ in kind and not only in detail.
     pub fn draw(dice: &mut Dice) -> Weather {
         let mut pick = |options: &[u64]| options[dice.below(options.len() as u64) as usize];
         Weather {
@@ -109,7 +109,7 @@ impl Weather {
     }
 }
 
-/// What is on its way between actors.
+/// Something in transit between actors.
 #[derive(Debug, Clone)]
 enum Parcel {
     Delivery(Delivery),
@@ -125,7 +125,7 @@ struct State {
     parcels: Vec<Parcel>,
     documents: BTreeMap<String, Arc<Ready>>,
     woken: BTreeSet<ActorId>,
-    /// Actors that are sending: each shell sends a message once at a time, and what comes meanwhile waits.
+    /// Actors that are sending. A shell sends its messages once at a time; work that comes meanwhile waits.
     sending: BTreeSet<ActorId>,
 }
 
@@ -166,7 +166,7 @@ impl Simulation {
         self.state.lock().unwrap()
     }
 
-    /// A throw of the simulation's own dice.
+    /// A random number from the simulation's own generator.
     pub fn below(&self, n: u64) -> u64 {
         self.state().dice.below(n)
     }
@@ -175,12 +175,12 @@ impl Simulation {
         self.state().dice.chance(percent)
     }
 
-    /// Starts a request; it moves on when polled by [`Requests::step`].
+    /// Starts a request; [`Requests::step`] polls it.
     pub fn request(self: &Arc<Self>, request: Request) -> Pin<Box<dyn Future<Output = Response> + Send>> {
         Box::pin(heliograph_core::engine::http::serve(self.clone(), request))
     }
 
-    /// Moves time on and does one thing that is due or on its way.
+    /// Moves time on and does one thing that is due or in transit.
     pub fn turn(&self) {
         let mut state = self.state();
         let step = [1_000, 50_000, 2_000_000][state.dice.below(3) as usize];
@@ -201,7 +201,7 @@ impl Simulation {
         }
     }
 
-    /// Lets everything that is on its way or due happen in good weather, up to `horizon` from now.
+    /// Does everything that is in transit or due without faults, up to `horizon` from now.
     pub fn settle(&self, horizon: Duration) {
         let settings = &self.environment.settings;
         let mut state = self.state();
@@ -223,12 +223,12 @@ impl Simulation {
         state.now = end;
     }
 
-    /// The process dies: what was only in memory is gone.
+    /// The process dies: everything that was only in memory is lost.
     pub fn crash(&self) {
         let mut state = self.state();
         state.parcels.clear();
         state.woken.clear();
-        // After a restart every actor's next work is read back from its rows.
+        // After a restart every actor's next due time is read from its rows.
         let State { stores, due, .. } = &mut *state;
         for (actor, store) in stores.iter() {
             match host::next_due(store).unwrap() {
@@ -245,7 +245,7 @@ impl Simulation {
 }
 
 impl State {
-    /// Runs something on an actor and applies its outcome; a failing write turns the reply into an error.
+    /// Runs a step of an actor and applies its outcome; a failed write turns the reply into an error.
     fn on<T>(
         &mut self,
         actor: &ActorId,
@@ -265,7 +265,7 @@ impl State {
             let applied = store.apply(outcome.batch);
             store.heal();
             if let Err(error) = applied {
-                // Like a process that reopens its file: due work is read back from the rows.
+                // As when a process reopens its file, due work is read from the rows.
                 match host::next_due(store)? {
                     Some(at) => self.due.insert(actor.clone(), at),
                     None => self.due.remove(actor),
@@ -288,7 +288,7 @@ impl State {
         outcome.reply
     }
 
-    /// Sends out what an actor has due right now.
+    /// Starts everything that is due for an actor now.
     fn dispatch(&mut self, actor: &ActorId, settings: &Settings) {
         let Some(store) = self.stores.get(actor) else { return };
         let work = host::due_work(actor, store, self.now).unwrap();
@@ -355,7 +355,7 @@ impl State {
     }
 }
 
-/// Pending so many times, then ready.
+/// Pending for so many polls, then ready.
 struct Yield(u64);
 
 impl Future for Yield {
@@ -444,10 +444,10 @@ impl Runtime for Simulation {
     }
 }
 
-/// One request under way.
+/// One request in progress.
 type Task = Pin<Box<dyn Future<Output = Response> + Send>>;
 
-/// Requests under way, polled in an order the dice choose.
+/// Requests in progress, polled in a random order.
 pub struct Requests<T> {
     tasks: Vec<(T, Task)>,
 }
@@ -471,7 +471,7 @@ impl<T> Requests<T> {
         self.tasks.is_empty()
     }
 
-    /// Polls one request; its tag and answer when it is done.
+    /// Polls one request; returns its tag and answer when it is done.
     pub fn step(&mut self, simulation: &Simulation) -> Option<(T, Response)> {
         if self.tasks.is_empty() {
             return None;
@@ -487,13 +487,13 @@ impl<T> Requests<T> {
         }
     }
 
-    /// Drops every request, as a crash does; their tags, for clients that retry.
+    /// Drops every request, as a crash does; returns their tags, for clients that retry.
     pub fn drop_all(&mut self) -> Vec<T> {
         self.tasks.drain(..).map(|(tag, _)| tag).collect()
     }
 }
 
-/// The bytes of a response that is no stream.
+/// The bytes of a response that is not a stream.
 pub fn body(response: &Response) -> Bytes {
     match &response.body {
         heliograph_core::engine::http::Body::Bytes(bytes) => bytes.clone(),

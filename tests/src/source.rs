@@ -1,4 +1,4 @@
-//! Somebody else's server, on loopback: what a deployment fetches from in tests.
+//! A server on loopback that stands for another host from which a deployment fetches.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -8,7 +8,7 @@ use heliograph_core::engine::web::Incoming;
 use heliograph_core::engine::web::Outgoing;
 use heliograph_core::{Error, ErrorCode, Result};
 
-/// A source that answers what a test says and keeps what it was asked, for as long as the process lives.
+/// A source that answers as a test says and records its requests, as long as the process lives.
 pub struct Source {
     /// `http://127.0.0.1:<port>`
     pub base: String,
@@ -16,7 +16,7 @@ pub struct Source {
 }
 
 impl Source {
-    /// `answer` gets the path with its query and gives the whole response. Requests are answered side by side.
+    /// `answer` gets the path with its query and returns the whole response. Requests are answered in parallel.
     pub fn start(answer: impl Fn(&str) -> String + Send + Sync + 'static) -> Source {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
@@ -30,7 +30,7 @@ impl Source {
                     let request = read(&mut stream);
                     let path = request.split(' ').nth(1).unwrap_or_default().to_owned();
                     told.lock().unwrap().push(request);
-                    // One that went away meanwhile hears nothing.
+                    // A client that has gone away gets nothing.
                     let _ = stream.write_all(answer(&path).as_bytes());
                 });
             }
@@ -44,7 +44,7 @@ impl Source {
     }
 }
 
-/// Reads a request: its head, and a body of the length that it says.
+/// Reads a request: its head, and a body of the stated length.
 fn read(stream: &mut TcpStream) -> String {
     let (mut head, mut byte) = (Vec::new(), [0]);
     while !head.ends_with(b"\r\n\r\n") && stream.read(&mut byte).is_ok_and(|read| read == 1) {
@@ -67,7 +67,7 @@ pub fn response(status: &str, headers: &str, body: &str) -> String {
     format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\n{headers}connection: close\r\n\r\n{body}", body.len())
 }
 
-/// The request of a deployment in memory.
+/// Makes a request for a deployment in memory.
 pub fn send(outgoing: &Outgoing) -> Result<Incoming> {
     let failed =
         |error: &dyn std::fmt::Display| Error::new(ErrorCode::Unavailable, format!("The request failed: {error}."));

@@ -1,27 +1,27 @@
-//! Measurements made up for tests: the formats are real, the sites and networks are not.
+//! Made-up measurements for tests: the formats are real, the sites and networks are not.
 //!
-//! Sites end in `.example` (RFC 6761), network numbers are those kept for documentation (RFC 5398), and planted client
-//! addresses are from RFC 5737, so that nothing here can be mistaken for a finding.
+//! Sites end in `.example` (RFC 6761), AS numbers are reserved for documentation (RFC 5398), and the planted client
+//! addresses are from RFC 5737, so that nothing here can be taken for a finding.
 
 use std::fmt::Write;
 
 use serde_json::{Value, json};
 
-/// Addresses of people that a source may carry and no answer may show (decision addresses-discarded).
+/// Addresses of people that a source may contain and no answer may show (decision addresses-discarded).
 pub const PLANTED: [&str; 3] = ["203.0.113.77", "198.51.100.153", "2001:db8:dead:beef::77"];
 
-/// What one row of the observation table says.
+/// What one row of the observation table shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Seen {
     /// TCP, TLS and HTTP worked.
     Works,
     /// TCP connected, the TLS handshake was reset.
     TlsReset,
-    /// The resolver said that there is no such name.
+    /// The resolver answered that the name does not exist.
     NxDomain,
 }
 
-/// Columns of the CSV below, a part of those that the real table has.
+/// Columns of the CSV below: a part of the columns of the real table.
 pub const HEADER: &str = "report_id,input,test_name,measurement_uid,probe_cc,probe_asn,measurement_start_time,hostname,ip,\
 port,resolver_ip,resolver_asn,platform,software_version,dns_engine,dns_failure,dns_answer,tcp_success,tcp_failure,\
 tls_success,tls_failure,tls_is_certificate_valid,http_request_url,http_failure,probe_analysis\n";
@@ -34,7 +34,7 @@ pub struct Session<'a> {
     pub host: &'a str,
     /// `YYYY-MM-DD HH:MM:SS`, UTC.
     pub time: &'a str,
-    /// Distinguishes sessions of the same network and second.
+    /// Tells sessions of the same network and second apart.
     pub number: usize,
     pub seen: Seen,
 }
@@ -61,7 +61,7 @@ pub fn observation(out: &mut String, session: &Session<'_>) {
     .unwrap();
 }
 
-/// Rows of [`blocked_site`].
+/// Number of rows of [`blocked_site`].
 pub const ROWS: u64 = 128;
 /// Country, site and networks of [`blocked_site`].
 pub const COUNTRY: &str = "NO";
@@ -70,13 +70,13 @@ pub const HALF_BLOCKED: &str = "FI";
 pub const SITE: &str = "daily-news.example";
 pub const BLOCKING: u32 = 64_500;
 pub const CLEAN: [u32; 3] = [64_501, 64_502, 64_503];
-/// A moment inside the data, with at least two days of it before.
+/// A time inside the data, after at least two days of it.
 pub const INSIDE: &str = "2024-03-12T12:00:00Z";
 /// The first moment of the data, and one before it.
 pub const BEFORE: &str = "2024-03-01T00:00:00Z";
 
-/// Four days of one site on the same four networks of two countries. In [`COUNTRY`] it is reset on one of them, in
-/// [`HALF_BLOCKED`] on two.
+/// Four days of one site on the same four networks of two countries. In [`COUNTRY`] the site is reset on one of them,
+/// in [`HALF_BLOCKED`] on two.
 pub fn blocked_site() -> String {
     let mut out = HEADER.to_owned();
     let mut number = 0;
@@ -100,9 +100,9 @@ pub fn blocked_site() -> String {
 pub enum Shows {
     /// Everything worked, with a valid certificate and a control that agrees.
     Works,
-    /// The probe's resolver invents NXDOMAIN while the control resolves and fetches.
+    /// The probe's resolver answers a false NXDOMAIN, while the control resolves and fetches.
     DnsBlocked,
-    /// Probe and control fail alike.
+    /// Probe and control fail in the same way.
     Down,
 }
 

@@ -12,7 +12,7 @@ use crate::process::{self, Server};
 use crate::relay::unique;
 use crate::source;
 
-/// Which runtime.
+/// A kind of runtime.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// The core over its memory store, in this process.
@@ -26,7 +26,7 @@ pub enum Kind {
 impl Kind {
     pub const ALL: [Kind; 3] = [Kind::Memory, Kind::Native, Kind::Edge];
 
-    /// Those that `HELIOGRAPH_TEST_TARGETS` names, else memory and native.
+    /// The runtimes that `HELIOGRAPH_TEST_TARGETS` names; the default is memory and native.
     pub fn chosen() -> Vec<Kind> {
         let chosen = std::env::var("HELIOGRAPH_TEST_TARGETS").unwrap_or_else(|_| "memory,native".into());
         Kind::ALL.into_iter().filter(|kind| chosen.split(',').any(|name| name == kind.name())).collect()
@@ -44,7 +44,7 @@ impl Kind {
 /// Admin key of every server under test.
 pub const ADMIN_KEY: &str = "conformance-admin-key";
 
-/// What every server under test is told: publish at once, wait for effects, and no limit a test does not ask for.
+/// Settings of every server under test: publish at once, wait for effects, and no limit unless a test asks for it.
 const SETTINGS: &[(&str, &str)] = &[
     ("admin_key", ADMIN_KEY),
     ("first_party_services", "false"),
@@ -62,13 +62,14 @@ enum Running {
     Process { server: Server, dir: TempDir },
 }
 
-/// A runtime with a fresh deployment.
+/// A runtime with a new deployment.
 pub struct Target {
     pub kind: Kind,
     running: Running,
 }
 
-/// The master key of every deployment under test: the same one, so that what one has sealed another can open.
+/// The master key of every deployment under test. It is always the same, so that one deployment can open what another
+/// sealed.
 const MASTER_KEY: [u8; 32] = [0x2a; 32];
 
 fn with_suite<'a>(settings: &[(&'a str, &'a str)]) -> Vec<(&'a str, &'a str)> {
@@ -76,7 +77,7 @@ fn with_suite<'a>(settings: &[(&'a str, &'a str)]) -> Vec<(&'a str, &'a str)> {
 }
 
 impl Target {
-    /// Starts a deployment with the suite's settings and these on top.
+    /// Starts a deployment with the suite's settings, overridden by these.
     pub fn start(kind: Kind, settings: &[(&str, &str)]) -> Target {
         let all = with_suite(settings);
         let dir = TempDir::new().unwrap();
@@ -94,7 +95,8 @@ impl Target {
         Target::run(Kind::Native, dir, &with_suite(settings))
     }
 
-    /// The key file of a data file, and the secret of an edge server, that would be made at the first start.
+    /// Writes the key file of a data file, and the secret of an edge server, which would otherwise be made at the first
+    /// start.
     fn write_keys(dir: &TempDir) {
         let hex: String = MASTER_KEY.iter().map(|byte| format!("{byte:02x}")).collect();
         let keys = format!("heliograph-keys 1\nmaster {hex}\nadmin {ADMIN_KEY}\n");
@@ -102,7 +104,7 @@ impl Target {
         std::fs::write(dir.path().join("master.key"), hex).unwrap();
     }
 
-    /// Ends the deployment as an operator does, and starts it again on what it stored.
+    /// Stops the deployment as an operator does, and starts it again on its stored data.
     pub fn restart(self, settings: &[(&str, &str)]) -> Target {
         let all = with_suite(settings);
         match self.running {
@@ -128,7 +130,7 @@ impl Target {
         Target { kind, running }
     }
 
-    /// Gives the deployment the time for one request to a source; in memory it makes none by itself.
+    /// Gives the deployment the time for one request to a source; in memory this makes the request.
     pub fn fetch(&self) {
         match &self.running {
             Running::Memory(runtime) => {
@@ -139,7 +141,7 @@ impl Target {
         }
     }
 
-    /// Gives the deployment the time for requests that its actors ask for; in memory none are made by themselves.
+    /// Gives the deployment the time for requests that its actors ask for; in memory this makes them.
     pub fn reach_out(&self) {
         match &self.running {
             Running::Memory(runtime) => reach_out(runtime),
@@ -147,14 +149,14 @@ impl Target {
         }
     }
 
-    /// Looks again until something is there; what the deployment asks others for comes meanwhile.
+    /// Looks again until something is there; requests of the deployment to other hosts are made meanwhile.
     #[track_caller]
     pub fn until<T>(&self, look: impl FnMut() -> Option<T>) -> T {
         self.reach_out();
         until(|| self.reach_out(), look)
     }
 
-    /// The address of its server; none in memory.
+    /// The address of the server; `None` in memory.
     pub fn base(&self) -> Option<&str> {
         match &self.running {
             Running::Memory(_) => None,
@@ -162,7 +164,7 @@ impl Target {
         }
     }
 
-    /// Every byte that it has stored, but for its keys.
+    /// Every byte that the deployment has stored, except its keys.
     pub fn stored(&self) -> Vec<u8> {
         match &self.running {
             Running::Memory(runtime) => {
@@ -194,10 +196,10 @@ impl Target {
     }
 }
 
-/// How long who asks for a request waits for it in memory.
+/// How long a request in memory is waited for.
 const PATIENCE: Duration = Duration::from_millis(250);
 
-/// Makes what actors asked for, each in a thread of its own: one that somebody else keeps waiting goes on beside the others.
+/// Makes the requests that actors asked for, each in a thread of its own, so that a slow one does not delay the others.
 fn reach_out(runtime: &Arc<TestRuntime>) {
     loop {
         let wishes = runtime.wishes();
@@ -208,7 +210,7 @@ fn reach_out(runtime: &Arc<TestRuntime>) {
             let (done, waiting) = std::sync::mpsc::channel();
             let runtime = runtime.clone();
             std::thread::spawn(move || {
-                // Whoever asked asks again by timer.
+                // After a failure the actor's timer asks again.
                 let _ = block_on(runtime::reach_out(runtime, &actor, &key));
                 let _ = done.send(());
             });

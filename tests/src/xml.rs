@@ -1,4 +1,4 @@
-//! A strict reader of small XML documents: well-formed XML 1.0 with namespaces kept as written, or no document at all.
+//! A strict reader of small XML documents: it accepts only well-formed XML 1.0, and keeps namespaces as written.
 
 /// An element.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -6,7 +6,7 @@ pub struct Element {
     pub name: String,
     pub attributes: Vec<(String, String)>,
     pub children: Vec<Element>,
-    /// Character data of the element itself, references resolved.
+    /// Character data of the element itself, with references resolved.
     pub text: String,
 }
 
@@ -15,15 +15,15 @@ impl Element {
         self.attributes.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
-    /// Children of that name.
+    /// Children with that name.
     pub fn all(&self, name: &str) -> Vec<&Element> {
         self.children.iter().filter(|child| child.name == name).collect()
     }
 
-    /// The one child of that name.
+    /// The only child with that name.
     ///
     /// # Panics
-    /// When there is none, or more.
+    /// When there is none, or more than one.
     #[track_caller]
     pub fn only(&self, name: &str) -> &Element {
         match self.all(name)[..] {

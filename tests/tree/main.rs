@@ -1,5 +1,10 @@
-//! What holds for the sources as a whole: a layer imports from those below it, and whatever a comment points at is in the
+//! Checks of all sources: a layer imports only from those below it, and everything that a comment refers to is in the
 //! repository.
+//!
+//! | Module | What |
+//! |---|---|
+//! | `layers` | imports between the layers of the core |
+//! | `references` | decisions and files that comments name |
 
 mod layers;
 mod references;
@@ -10,7 +15,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the repository")
 }
 
-/// Files of a folder and of those in it that have one of these endings, in order.
+/// Files with one of these endings in a folder and its subfolders, in order.
 fn files(folder: &Path, endings: &[&str]) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut waiting = vec![folder.to_owned()];

@@ -1,4 +1,4 @@
-//! Comments name decisions, which are entries of `docs/decisions`: `decision order-of-data`.
+//! Checks that decisions named in comments are entries of `docs/decisions`: `decision order-of-data`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,13 +28,13 @@ fn is_slug(word: &str) -> bool {
         && word.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
 }
 
-/// The text with its comment marks taken away, so that a name may stand on the line after its word.
+/// The words without comment marks, so that a name may be on the line after the word `decision`.
 fn flowing(text: &str) -> Vec<&str> {
     let mark = |word: &&str| !["//", "///", "//!", "#", "*", "|"].contains(word);
     text.split_whitespace().filter(mark).collect()
 }
 
-/// What follows the word `decision` as the name of an entry, or several after `decisions`.
+/// The entry named after the word `decision`, or several entries after `decisions`.
 fn named(words: &[&str]) -> BTreeSet<String> {
     let mut named = BTreeSet::new();
     for (at, word) in words.iter().enumerate() {
@@ -49,7 +49,7 @@ fn named(words: &[&str]) -> BTreeSet<String> {
                 false if bare == "and" => continue,
                 false => break,
             };
-            // The last one ends the sentence or the brackets.
+            // The last name ends the sentence or the brackets.
             if name.ends_with([')', ';', ':', '.', '"']) {
                 break;
             }
@@ -97,7 +97,7 @@ fn every_page_that_is_named_is_there() {
     assert!(lost.is_empty(), "named and not there: {lost:#?}");
 }
 
-/// Rules and pages that a reader does not have.
+/// Names of rules and pages that a reader does not have.
 #[test]
 fn nothing_points_outside_of_the_repository() {
     let mut lost = Vec::new();

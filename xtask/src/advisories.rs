@@ -1,8 +1,8 @@
-//! Security advisories of the RustSec database against the versions that the workspace is built from.
+//! Compares the packages of the workspace with the security advisories of the RustSec database.
 //!
-//! The database has a branch in the Open Source Vulnerability format, which is JSON: no library is compiled for it. It lies in
-//! `tools/advisories` and is fetched by git each time. Where it cannot be reached, the copy of the last time counts, and where
-//! there is none, nothing is checked: either is said, and neither fails.
+//! One branch of the database is in the Open Source Vulnerability format, which is JSON, so no library must be compiled
+//! for it. git fetches it into `tools/advisories` each time. If it cannot be reached, the last copy is used; if there
+//! is none, nothing is checked. In both cases the task says so and does not fail.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,14 +17,15 @@ use crate::packages::Package;
 use crate::project::{read, root};
 use crate::run::{Result, notice, output, within};
 
-/// The database, and the branch of it that is in the format.
+/// The database, and its branch in that format.
 const DATABASE: &str = "https://github.com/RustSec/advisory-db";
 const BRANCH: &str = "osv";
 
-/// How long fetching may take.
+/// Time limit for fetching.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Fails when an advisory that `ignored` does not name is about a package. What is merely unmaintained is told.
+/// Fails when an advisory that is not in `ignored` concerns a package. Packages that are only unmaintained are
+/// reported.
 pub fn check(packages: &[Package], ignored: &[&str]) -> Result<()> {
     check_with(DATABASE, &root().join("tools/advisories"), packages, ignored)
 }
@@ -57,12 +58,12 @@ fn check_with(database: &str, folder: &Path, packages: &[Package], ignored: &[&s
     if found.is_empty() { Ok(()) } else { Err(format!("security advisories:\n  {}", found.join("\n  "))) }
 }
 
-/// Brings the folder to the newest state. Whatever an interrupted run left there does not matter.
+/// Updates the folder to the newest state. It also works after an interrupted run.
 fn fetch(database: &str, folder: &Path) -> Result<()> {
     let git = |arguments: &[&str]| {
         let mut command = Command::new("git");
         command.arg("-C").arg(folder).args(arguments).env("GIT_TERMINAL_PROMPT", "0");
-        // A hook that runs this has them set for the project's own repository.
+        // A git hook that runs this sets them for the project's own repository.
         for variable in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"] {
             command.env_remove(variable);
         }
@@ -74,16 +75,16 @@ fn fetch(database: &str, folder: &Path) -> Result<()> {
     git(&["checkout", "--quiet", "--force", "--detach", "FETCH_HEAD"])
 }
 
-/// The day of the state that is there.
+/// The date of the present state.
 fn date(folder: &Path) -> Result<String> {
     if !folder.join("crates").is_dir() {
-        return Err("there is none".into());
+        return Err("there is no copy".into());
     }
     let log = output("git log", Command::new("git").arg("-C").arg(folder).args(["log", "-1", "--format=%cs"]))?;
     Ok(String::from_utf8_lossy(&log).trim().to_owned())
 }
 
-/// The members that are used of <https://ossf.github.io/osv-schema/>.
+/// The members of <https://ossf.github.io/osv-schema/> that are used.
 #[derive(Deserialize)]
 struct Advisory {
     id: String,
@@ -115,7 +116,7 @@ struct Range {
     events: Vec<Event>,
 }
 
-/// One of them, in the order of versions.
+/// One event of a range, in the order of versions.
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Event {
@@ -126,7 +127,7 @@ enum Event {
 
 #[derive(Deserialize, Default)]
 struct Specific {
-    /// `unsound` is about safety; `unmaintained` and `notice` are not.
+    /// `unsound` concerns safety; `unmaintained` and `notice` do not.
     informational: Option<String>,
 }
 
@@ -156,7 +157,7 @@ impl Range {
     }
 }
 
-/// All that are not withdrawn, by id.
+/// All advisories that are not withdrawn, by id.
 fn load(folder: &Path) -> Result<BTreeMap<String, Advisory>> {
     let failed = |error: std::io::Error| format!("cannot read {}: {error}", folder.display());
     let mut all = BTreeMap::new();
@@ -168,7 +169,7 @@ fn load(folder: &Path) -> Result<BTreeMap<String, Advisory>> {
             all.insert(advisory.id.clone(), advisory);
         }
     }
-    // A database that cannot be understood must not look like one without advisories.
+    // A database in an unknown format must not look like one without advisories.
     if all.is_empty() { Err(format!("{} holds no advisory", folder.display())) } else { Ok(all) }
 }
 
@@ -192,7 +193,7 @@ mod tests {
         })
     }
 
-    /// A database in a git repository, and where it is fetched to.
+    /// A database in a git repository, and the folder for the copy.
     struct Place(std::path::PathBuf);
 
     impl Place {
@@ -241,7 +242,8 @@ mod tests {
         assert_eq!((used("1.0.2"), used("1.9.0")), (Ok(()), Ok(())));
         assert!(used("2.1.0").is_err());
         assert_eq!(place.check(&[package("leaky", "1.0.1")], &["A-1"]), Ok(()));
-        // The next run sees what was published since; safety counts, care of a package is told.
+        // The next run sees an advisory that was published since. `unsound` fails the check; `unmaintained` is only
+        // reported.
         place.publish(&advisory("A-2", "other", Some("unsound"), &json!([{ "introduced": "0.0.0-0" }])));
         assert!(place.check(&[package("other", "1.0.0")], &[]).is_err());
         place.publish(&advisory("A-3", "left", Some("unmaintained"), &json!([{ "introduced": "0.0.0-0" }])));

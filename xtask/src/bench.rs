@@ -1,17 +1,17 @@
-//! `cargo xtask bench`: the measurements, on optimised builds.
+//! `cargo xtask bench`: runs the benchmarks on optimised builds.
 
 use crate::edge;
 use crate::project::cargo;
 use crate::run::{Result, run};
 
-/// Flips of [`damage`].
+/// Number of flips in [`damage`].
 const FLIPS: &str = "2000";
 
 pub fn bench(args: &[&str]) -> Result<()> {
     if args == ["--damage"] {
         return damage();
     }
-    // These are native.
+    // Benchmarks that need only the native server.
     const NATIVE: [&str; 11] = [
         "--agents",
         "--alerts",
@@ -28,7 +28,7 @@ pub fn bench(args: &[&str]) -> Result<()> {
     if !NATIVE.iter().any(|native| args.contains(native)) {
         edge::build::ensure(edge::build::Bundle::Worker)?;
     }
-    // The programs that are measured, beside the bench.
+    // The programs that are measured by the bench.
     run("build", cargo().args(["build", "--locked", "--release", "--package", "heliograph", "--package", "xtask"]))?;
     run(
         "benches",
@@ -36,7 +36,7 @@ pub fn bench(args: &[&str]) -> Result<()> {
     )
 }
 
-/// Bits and pages of a data file that change on disk: the test of the native server, with more flips than in CI.
+/// Changes bits and pages of a data file on disk: the test of the native server, with more flips than in CI.
 fn damage() -> Result<()> {
     let table = crate::project::root().join("tests/bench/DAMAGE.md");
     let test = ["test", "--locked", "--package", "heliograph", "--test", "damage", "--", "flipped"];

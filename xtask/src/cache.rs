@@ -1,9 +1,9 @@
-//! The build folder in the user's cache: sources copied by content, and everything that was built from them.
+//! The build folder in the user's cache: a copy of the sources, and everything that was built from them.
 //!
-//! Cargo tells what is new by modification times, and in a fresh clone every file is new: a kept target folder would help
-//! with the libraries only. So the sources are copied into a folder that stays, and a file is written only when its content
-//! is another one. Tools, bundles and Node's modules lie in the same folder, since all of them are found from the top of the
-//! sources. An empty cache costs nothing but time.
+//! Cargo finds changes by modification times, and in a new clone every file is new, so a kept target folder would only
+//! help with the libraries. Therefore the sources are copied into a permanent folder, and a file is written only if its
+//! content changed. Tools, bundles and Node's modules are in the same folder, since all of them are found from the top
+//! of the sources. With an empty cache a run only takes longer.
 //!
 //! ```text
 //! <cache>/lock       held while a run uses the folder
@@ -22,22 +22,23 @@ use std::process::Command;
 use crate::prune;
 use crate::run::{Result, output};
 
-/// Names the folder; unset or empty means to build in the checkout. `.ci/run` sets it.
+/// Environment variable that names the folder. If it is unset or empty, the build is in the checkout. `.ci/run` sets
+/// it.
 pub const VARIABLE: &str = "HELIOGRAPH_BUILD_CACHE";
 
-/// What lies beside the checkout and is read by tests.
+/// Folder beside the checkout that tests read.
 const BESIDE: &str = "shared";
 
-/// Most bytes of what was compiled. One build takes about a third of it; the rest are artefacts of other versions.
+/// Most bytes of compiled artefacts. One build takes about a third of it; the rest are artefacts of other versions.
 const LIMIT: u64 = 24_000_000_000;
 
-/// The folder, while this run alone uses it.
+/// The folder, locked for this run.
 pub struct Cache {
     folder: PathBuf,
     _lock: File,
 }
 
-/// What a copy changed.
+/// The changes that a copy made.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Copied {
     pub files: usize,
@@ -46,14 +47,14 @@ pub struct Copied {
 }
 
 impl Cache {
-    /// Opens or creates the folder. Fails, with the reason, where it cannot be written, another run uses it, or it lies in
-    /// the checkout, whose files it would copy into itself.
+    /// Opens or creates the folder. Fails with a reason if the folder cannot be written, if another run uses it, or if
+    /// it is in the checkout, since it would then be copied into itself.
     pub fn open(folder: &Path, checkout: &Path) -> Result<Cache> {
         let failed = |error: std::io::Error| format!("cannot write to {}: {error}", folder.display());
         fs::create_dir_all(folder.join("source")).map_err(failed)?;
         let folder = folder.canonicalize().map_err(failed)?;
         if folder.starts_with(checkout.canonicalize().map_err(failed)?) {
-            return Err(format!("{} lies in the checkout", folder.display()));
+            return Err(format!("{} is in the checkout", folder.display()));
         }
         let lock = File::create(folder.join("lock")).map_err(failed)?;
         match lock.try_lock() {
@@ -61,18 +62,18 @@ impl Cache {
             Err(TryLockError::WouldBlock) => return Err(format!("another run uses {}", folder.display())),
             Err(TryLockError::Error(error)) => return Err(failed(error)),
         }
-        // A file in the sources' folder: an older lock may be writable where the folder is not.
+        // Tests with a file in the folder of the sources: an old lock file may be writable when the folder is not.
         let probe = folder.join("source/.writable");
         fs::write(&probe, "").and_then(|()| fs::remove_file(&probe)).map_err(failed)?;
         Ok(Cache { folder, _lock: lock })
     }
 
-    /// The top of the copied sources.
+    /// The top folder of the copied sources.
     pub fn source(&self) -> PathBuf {
         self.folder.join("source")
     }
 
-    /// Makes the copy equal to the checkout: git's files and new ones that it does not ignore, as they are in the work tree.
+    /// Makes the copy equal to the work tree of the checkout: git's files, and new files that git does not ignore.
     pub fn copy(&self, checkout: &Path) -> Result<Copied> {
         let source = self.source();
         let wanted = present(checkout, git(checkout, &["ls-files"])?);
@@ -88,7 +89,8 @@ impl Cache {
         Ok(Copied { files: wanted.len(), written, removed })
     }
 
-    /// Removes files of the copy that the checkout no longer has. What git ignores, as all that is built, stays.
+    /// Removes files of the copy that the checkout no longer has. Files that git ignores, such as everything that was
+    /// built, stay.
     fn remove_others(&self, checkout: &Path, wanted: &BTreeSet<PathBuf>) -> Result<usize> {
         let source = self.source();
         let mut git_dir =
@@ -105,7 +107,7 @@ impl Cache {
             let path = source.join(file);
             fs::remove_file(&path).map_err(|error| format!("cannot remove {}: {error}", path.display()))?;
             removed += 1;
-            // Folders that are empty now; the first that is not ends it.
+            // Removes empty parent folders, up to the first that is not empty.
             let mut folder = path.parent();
             while let Some(empty) = folder.filter(|folder| *folder != source && fs::remove_dir(folder).is_ok()) {
                 folder = empty.parent();
@@ -114,7 +116,8 @@ impl Cache {
         Ok(removed)
     }
 
-    /// Tests find sample data beside the sources, or are skipped: what is beside the checkout must be beside the copy.
+    /// Tests look for sample data beside the sources and are skipped without it, so the folder beside the checkout must
+    /// also be beside the copy.
     fn link(&self, checkout: &Path) -> Result<()> {
         let link = self.folder.join(BESIDE);
         let failed = |error: std::io::Error| format!("cannot link {}: {error}", link.display());
@@ -127,7 +130,7 @@ impl Cache {
         }
     }
 
-    /// Bounds what was compiled.
+    /// Limits the size of the compiled artefacts.
     pub fn bound(&self) -> Result<()> {
         let freed = prune::prune(&self.source().join("target"), LIMIT)?;
         if freed > 0 {
@@ -143,20 +146,21 @@ fn git(folder: &Path, arguments: &[&str]) -> Result<Vec<PathBuf>> {
     listed(command)
 }
 
-/// Paths that `git ls-files` prints: of its index, and new ones that are not ignored.
+/// Paths that `git ls-files` prints: files in the index, and new files that are not ignored.
 fn listed(mut command: Command) -> Result<Vec<PathBuf>> {
     let names = output("git ls-files", command.args(["-z", "--cached", "--others", "--exclude-standard"]))?;
     let names = names.split(|byte| *byte == 0).filter(|name| !name.is_empty());
     Ok(names.map(|name| PathBuf::from(OsStr::from_bytes(name))).collect())
 }
 
-/// Those that are there as files or links: one that was removed may still stand in git's index.
+/// The paths that exist as files or links: a removed file may still be in git's index.
 fn present(folder: &Path, files: Vec<PathBuf>) -> BTreeSet<PathBuf> {
     let is_file = |file: &PathBuf| fs::symlink_metadata(folder.join(file)).is_ok_and(|found| !found.is_dir());
     files.into_iter().filter(is_file).collect()
 }
 
-/// Makes a file of the copy equal to that of the checkout; false when it was. The time of a file that was equal stays.
+/// Makes a file of the copy equal to that of the checkout; false when it was equal already. An equal file keeps its
+/// time.
 fn copy_file(checkout: &Path, copy: &Path, file: &Path) -> Result<bool> {
     let failed = |error: std::io::Error| format!("cannot copy {}: {error}", file.display());
     let (from, to) = (checkout.join(file), copy.join(file));
@@ -180,12 +184,12 @@ fn copy_file(checkout: &Path, copy: &Path, file: &Path) -> Result<bool> {
     Ok(true)
 }
 
-/// What git keeps of a file's mode: whether it is a program.
+/// The part of a file's mode that git keeps: whether it is executable.
 fn mode(file: &fs::Metadata) -> u32 {
     if file.permissions().mode() & 0o100 == 0 { 0o644 } else { 0o755 }
 }
 
-/// Makes room for a file: nothing in its place, and folders above it.
+/// Makes room for a file: removes anything in its place, and makes its folders.
 fn clear(copy: &Path, file: &Path) -> std::io::Result<()> {
     let mut folder = copy.to_path_buf();
     for part in file.parent().into_iter().flat_map(Path::components) {
@@ -208,7 +212,7 @@ mod tests {
     use super::*;
     use std::time::SystemTime;
 
-    /// A checkout with a folder beside it, and where a cache may be; removed at the end.
+    /// A checkout with a folder beside it, and a place for a cache; removed at the end.
     struct Place(PathBuf);
 
     impl Place {
@@ -221,7 +225,7 @@ mod tests {
             place
         }
 
-        /// A git repository of a few files.
+        /// Makes a git repository of a few files.
         fn clone_of(&self, name: &str) {
             let files = [
                 (".gitignore", "/target\nnode_modules\n"),
@@ -291,10 +295,10 @@ mod tests {
         assert_eq!(place.time("Cargo.toml"), before);
         assert!(place.time("core/src/lib.rs") > before);
         assert_eq!(place.text("core/src/new.rs").unwrap(), "not yet known to git");
-        // Back to the first: what only the second had goes.
+        // Back to the first clone: the file that only the second one had is removed.
         assert_eq!(cache.copy(&place.checkout()), Ok(Copied { files: 5, written: 1, removed: 1 }));
         assert_eq!(place.text("core/src/lib.rs").unwrap(), "two");
-        // A program that is none any more is another file.
+        // A file that is no longer executable counts as changed.
         fs::set_permissions(place.checkout().join("run"), fs::Permissions::from_mode(0o644)).unwrap();
         assert_eq!(cache.copy(&place.checkout()).unwrap().written, 1);
         assert_eq!(cache.copy(&place.checkout()).unwrap().written, 0);
@@ -308,7 +312,7 @@ mod tests {
         for built in ["target/debug/program", "core/node_modules/a/index.js"] {
             write(&place.copied(built), "built");
         }
-        // One is gone from the work tree alone, as git knows it still; one is a folder now, and a link.
+        // One file is missing only in the work tree, while git still knows it; one is now a folder, and one is a link.
         fs::remove_file(place.checkout().join("core/src/deep/only.rs")).unwrap();
         fs::remove_file(place.checkout().join("Cargo.toml")).unwrap();
         write(&place.checkout().join("Cargo.toml/inside"), "five");
@@ -351,8 +355,8 @@ mod tests {
         let error = refused(Cache::open(&place.0.join("file/cache"), &place.checkout()));
         assert!(error.starts_with("cannot write to "), "{error}");
         let error = refused(Cache::open(&place.checkout().join("cache"), &place.checkout()));
-        assert!(error.ends_with("lies in the checkout"), "{error}");
-        // No git: nothing says what the sources are.
+        assert!(error.ends_with("is in the checkout"), "{error}");
+        // Without git the sources are unknown.
         assert!(place.open().unwrap().copy(&place.0.join("file")).is_err());
     }
 
@@ -367,7 +371,7 @@ mod tests {
         fs::create_dir_all(place.copied("tests")).unwrap();
         cache.copy(&place.checkout()).unwrap();
         assert_eq!(fs::read_to_string(&seen).unwrap(), "sample");
-        // A link that leads to what is no longer there goes.
+        // A link to a folder that no longer exists is removed.
         fs::remove_dir_all(place.0.join("shared")).unwrap();
         cache.copy(&place.checkout()).unwrap();
         assert!(!place.0.join("cache/shared").is_symlink());

@@ -1,4 +1,4 @@
-//! `cargo xtask check`: what needs no test run.
+//! `cargo xtask check`: everything that can be checked without running tests.
 
 use crate::project::{cargo, read_text, root};
 use crate::run::{Result, run, step};

@@ -1,4 +1,4 @@
-//! `cargo xtask ci`: everything that a change must pass, and what each step of it took.
+//! `cargo xtask ci`: runs everything that a change must pass, and prints the time of each step.
 
 use std::time::Instant;
 
@@ -19,7 +19,8 @@ pub fn ci() -> Result<()> {
     result
 }
 
-/// Copies the sources into the build folder, and works there from now on; in the checkout where that cannot be.
+/// Copies the sources into the build folder and works there from now on; if that is not possible, it works in the
+/// checkout.
 fn enter() -> Option<Cache> {
     let folder = std::env::var_os(cache::VARIABLE).filter(|folder| !folder.is_empty())?;
     let checkout = project::checkout();

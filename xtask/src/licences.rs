@@ -1,5 +1,5 @@
-//! The dependency policy of `deny.toml`: every licence allowed, no banned crate, every crate from crates.io. Offline and in a
-//! second, where compiling cargo-deny takes minutes.
+//! Checks the dependency policy of `deny.toml`: only allowed licences, no banned crate, every crate from crates.io. It
+//! works offline and takes a second, while compiling cargo-deny takes minutes.
 
 use std::collections::BTreeSet;
 
@@ -26,7 +26,7 @@ pub fn licences(packages: &[Package], policy: &str) -> Result<()> {
     if problems.is_empty() { Ok(()) } else { Err(format!("dependency policy:\n  {}", problems.join("\n  "))) }
 }
 
-/// The strings of `key = [...]` in the policy.
+/// The strings in `key = [...]` of the policy.
 pub fn list<'a>(policy: &'a str, key: &str) -> Result<BTreeSet<&'a str>> {
     let start = format!("\n{key} = [");
     let rest = policy.split_once(&start).map(|(_, rest)| rest).ok_or_else(|| format!("deny.toml has no {key}"))?;
@@ -34,7 +34,7 @@ pub fn list<'a>(policy: &'a str, key: &str) -> Result<BTreeSet<&'a str>> {
     Ok(items.split('"').skip(1).step_by(2).collect())
 }
 
-/// Whether an SPDX expression can be met with the allowed licences. `/` is the old way to write `OR`.
+/// True if the allowed licences can satisfy an SPDX expression. `/` is the old way to write `OR`.
 fn satisfies(expression: &str, allowed: &BTreeSet<&str>) -> bool {
     let spaced = expression.replace('/', " OR ").replace('(', " ( ").replace(')', " ) ");
     let tokens: Vec<&str> = spaced.split_whitespace().collect();

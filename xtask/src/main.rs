@@ -1,6 +1,25 @@
-//! `cargo xtask <task>`: everything that is done with the repository.
+//! `cargo xtask <task>`: all tasks of this repository.
 //!
-//! One file per task. A task is a function from its arguments to `Result`; a failed command ends the run with its name.
+//! Each task has one file. A task is a function from its arguments to `Result`; a failed command ends the run with its
+//! name.
+//!
+//! | Module | What |
+//! |---|---|
+//! | `advisories` | security advisories about packages |
+//! | `bench` | benchmarks |
+//! | `cache` | the build folder in the user's cache |
+//! | `check` | formatting, lints and policies |
+//! | `ci` | everything that a change must pass |
+//! | `edge` | tasks for the Worker |
+//! | `licences` | the dependency policy |
+//! | `packages` | the packages in `Cargo.lock` |
+//! | `project` | paths and files of the checkout |
+//! | `prune` | limits the size of a target folder |
+//! | `run` | runs other programs and records their times |
+//! | `sim` | the simulation, and random walks over the ledger |
+//! | `test` | all tests |
+//! | `tools` | pinned tools of the Worker |
+//! | `yanked` | yanked versions of packages |
 #![forbid(unsafe_code)]
 
 mod advisories;
@@ -28,15 +47,15 @@ cargo xtask <task>
 
   check                 formatting, clippy for both targets (warnings are errors), licences, advisories, yanked versions
   test [FILTER...]      install pinned tools, build everything, run every test, the Workers runtime included
-  ci                    all that a change must pass: check, test, edge dry-run; says what each step took
+  ci                    all that a change must pass: check, test, edge dry-run; prints the time of each step
   sim [ARGS...]         the deterministic simulation
   sim ledger [STEPS]    ten million random operations on the ledger, compared with its rules after each
   bench [--large | --incidents | --agents | --mailbox | --alerts | --probes | --forecasts | --ledger | --ledger-grown |
          --ledger-edge | --overload | --fair | --races | --damage]
-                        the measurements of tests/bench; those of five million rows, 20,000 incidents, 10,000 listeners,
-                        a full mailbox, 10,000 alerts, probes, the daily forecasts, the credit ledger natively, with
-                        two million transfers in it, and under workerd; floods under a limit of memory, cheap questions
-                        beside costly ones, owners against attackers, and 2,000 flips in a data file
+                        the benchmarks of tests/bench; the options choose others: five million rows, 20,000 incidents,
+                        10,000 listeners, a full mailbox, 10,000 alerts, probes, the daily forecasts, the credit ledger
+                        natively, with two million transfers, and under workerd, floods with limited memory, cheap
+                        questions beside costly ones, owners against attackers, and 2,000 flips in a data file
   edge build            bundle the Worker into build/ and print its size
   edge size             size of the present bundle; fails above the limit
   edge start            time to the first answer, beside that of a bare JavaScript Worker

@@ -1,11 +1,11 @@
-//! What the workspace is built from, as `Cargo.lock` names it.
+//! The packages of the workspace, as `Cargo.lock` names them.
 
 use serde::Deserialize;
 
 use crate::project::cargo;
 use crate::run::{Result, output};
 
-/// The one registry that packages come from.
+/// The only registry that packages come from.
 pub const REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index";
 
 #[derive(Debug, Clone, Deserialize)]
@@ -14,11 +14,11 @@ pub struct Package {
     pub version: semver::Version,
     /// An SPDX expression.
     pub license: Option<String>,
-    /// `None` for those of the workspace.
+    /// `None` for packages of the workspace.
     pub source: Option<String>,
 }
 
-/// Every package, the workspace's own included.
+/// Every package, including those of the workspace.
 pub fn packages() -> Result<Vec<Package>> {
     #[derive(Deserialize)]
     struct Metadata {

@@ -1,4 +1,4 @@
-//! Where things are in the checkout, and reading and writing files with errors that name the file.
+//! Paths in the checkout, and functions that read and write files with errors that name the file.
 
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -10,23 +10,23 @@ use crate::run::Result;
 
 static ROOT: OnceLock<PathBuf> = OnceLock::new();
 
-/// The top folder of the sources that are worked on: of the checkout, or of its copy in the build folder.
+/// The top folder of the sources that are used: of the checkout, or of its copy in the build folder.
 pub fn root() -> PathBuf {
     ROOT.get_or_init(checkout).clone()
 }
 
-/// The top folder of the checkout that this program was compiled in.
+/// The top folder of the checkout in which this program was compiled.
 pub fn checkout() -> PathBuf {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
     manifest.parent().unwrap_or(manifest).to_path_buf()
 }
 
-/// Makes every task work in a copy of the checkout. To be called before any of them.
+/// Makes every task work in a copy of the checkout. Call it before any task.
 pub fn work_in(copy: PathBuf) -> Result<()> {
     ROOT.set(copy).map_err(|_| "the folder to work in is already chosen".to_owned())
 }
 
-/// The cargo that started us, run in the top folder.
+/// The cargo that started xtask, run in the top folder.
 pub fn cargo() -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root());
@@ -41,7 +41,7 @@ pub fn read_text(path: &Path) -> Result<String> {
     fs::read_to_string(path).map_err(|error| format!("cannot read {}: {error}", path.display()))
 }
 
-/// Writes a file and the folders above it.
+/// Writes a file, and makes its folders.
 pub fn write(path: &Path, content: impl AsRef<[u8]>) -> Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).map_err(|error| format!("cannot create {}: {error}", folder.display()))?;
@@ -59,7 +59,7 @@ pub fn forget(path: &Path) -> Result<()> {
     }
 }
 
-/// Copies a folder and what is in it.
+/// Copies a folder with its content.
 pub fn copy_folder(from: &Path, to: &Path) -> Result<()> {
     let mut files = Vec::new();
     collect(from, &mut files)?;
@@ -69,8 +69,8 @@ pub fn copy_folder(from: &Path, to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// A fingerprint of the names and contents of the files and folders given, and of `extra`. Equal inputs give an equal
-/// fingerprint with the same toolchain; another toolchain only means a rebuild.
+/// A fingerprint of the names and contents of the given files and folders, and of `extra`. Equal inputs give an equal
+/// fingerprint with the same toolchain; another toolchain only causes a rebuild.
 pub fn fingerprint(paths: &[PathBuf], extra: &str) -> Result<String> {
     let mut files = Vec::new();
     for path in paths {

@@ -1,7 +1,7 @@
-//! Bounds a target folder: the artefacts that were made longest ago go.
+//! Limits the size of a target folder by removing the oldest artefacts.
 //!
-//! Cargo does not say what it still uses, so that some of what goes is made again by the next build. It notices what is
-//! missing: an artefact in `deps` by its file, the output of a build script by its folder in `build`.
+//! Cargo does not say what it still uses, so the next build may have to make some removed artefacts again. It notices
+//! what is missing: an artefact in `deps` by its file, the output of a build script by its folder in `build`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,8 +15,8 @@ struct Artefact {
     path: PathBuf,
 }
 
-/// Removes artefacts, oldest first, once all are larger than `limit`, until half of that is left, so that not every run has to.
-/// Returns how many bytes went.
+/// When all artefacts together are larger than `limit`, removes the oldest ones until half of `limit` is left, so that
+/// not every run must do this. Returns the number of bytes removed.
 pub fn prune(target: &Path, limit: u64) -> Result<u64> {
     let mut artefacts = Vec::new();
     collect(target, &mut artefacts).map_err(|error| format!("cannot read {}: {error}", target.display()))?;
@@ -38,7 +38,7 @@ pub fn prune(target: &Path, limit: u64) -> Result<u64> {
     Ok(freed)
 }
 
-/// Files of folders `deps`, and folders of folders `build`, wherever they are.
+/// Collects files in folders `deps`, and folders in folders `build`, at any depth.
 fn collect(folder: &Path, artefacts: &mut Vec<Artefact>) -> std::io::Result<()> {
     let name = folder.file_name().unwrap_or_default();
     if !folder.exists() {
@@ -56,7 +56,7 @@ fn collect(folder: &Path, artefacts: &mut Vec<Artefact>) -> std::io::Result<()> 
     Ok(())
 }
 
-/// Bytes of a file, or of what is in a folder.
+/// Size of a file, or of everything in a folder, in bytes.
 fn size(path: &Path) -> std::io::Result<u64> {
     let found = fs::symlink_metadata(path)?;
     if !found.is_dir() {
@@ -75,13 +75,13 @@ mod tests {
         let target = std::env::temp_dir().join(format!("heliograph-prune-{}", std::process::id()));
         let _ = fs::remove_dir_all(&target);
         let now = SystemTime::now();
-        // (path, age in hours); 1,000 bytes each.
+        // (path, age in hours), 1,000 bytes each.
         let files = [
             ("debug/deps/libold.rlib", 9),
             ("debug/build/old-1/out/made.rs", 8),
             ("wasm32-unknown-unknown/edge/deps/libnew.rlib", 1),
             ("debug/deps/libnewest.rlib", 0),
-            // Neither in `deps` nor in `build`.
+            // This file is neither in `deps` nor in `build`.
             ("debug/program", 99),
         ];
         for (path, age) in files {

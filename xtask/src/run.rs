@@ -1,4 +1,4 @@
-//! Running other programs, saying what runs, and remembering what each step took.
+//! Runs other programs, prints what runs, and records the time of each step.
 
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader};
@@ -6,15 +6,15 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// A task fails with a sentence for people.
+/// The error of a task is a sentence for people.
 pub type Result<T> = std::result::Result<T, String>;
 
-/// Something that ran to its end.
+/// A step that has ended.
 struct Step {
     name: String,
     wall: Duration,
-    /// Time on all cores, of the program and of those that it started. Steps that run beside each other and a shared machine make
-    /// the wall time longer, but hardly this. `None` where the system does not tell.
+    /// Time on all cores, of the program and of those that it started. Unlike the wall time, it hardly grows when steps
+    /// run in parallel or the machine is shared. `None` if the system does not provide it.
     cpu: Option<Duration>,
     passed: bool,
 }
@@ -24,7 +24,8 @@ static STEPS: Mutex<Vec<Step>> = Mutex::new(Vec::new());
 
 static NOTICES: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-/// Runs `command` to its end with inherited output; fails when it does. Says on stderr what runs and how long it took.
+/// Runs `command` to its end with inherited output; an error if the command fails. Prints on stderr what runs and how
+/// long it took.
 pub fn run(name: &str, command: &mut Command) -> Result<()> {
     eprintln!("--- {name}");
     let start = Instant::now();
@@ -39,7 +40,7 @@ pub fn run(name: &str, command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// A step that is done in this process.
+/// A step that runs in this process.
 pub fn step<T>(name: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
     let start = Instant::now();
     let result = work();
@@ -47,12 +48,13 @@ pub fn step<T>(name: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
     result
 }
 
-/// Runs a tool on the way to something else. What it says goes to stderr: on stdout a server that starts says one line.
+/// Runs a tool that another task needs. Its output goes to stderr, because a server that starts prints only one line on
+/// stdout.
 pub fn tool(name: &str, command: &mut Command) -> Result<()> {
     run(name, command.stdout(std::io::stderr()))
 }
 
-/// Runs `command` and returns what it writes to stdout.
+/// Runs `command` and returns its output on stdout.
 pub fn output(name: &str, command: &mut Command) -> Result<Vec<u8>> {
     let output = command
         .stderr(std::process::Stdio::inherit())
@@ -64,14 +66,14 @@ pub fn output(name: &str, command: &mut Command) -> Result<Vec<u8>> {
     Ok(output.stdout)
 }
 
-/// Runs `command` quietly for `limit` at most. Fails with the last line that it says on stderr: it may well fail.
+/// Runs `command` silently for at most `limit`. The error is its last line on stderr.
 pub fn within(command: &mut Command, limit: Duration) -> Result<()> {
     let start = Instant::now();
     let started = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
     let mut child = started.map_err(|error| format!("cannot start {}: {error}", program(command)))?;
     let (sender, said) = std::sync::mpsc::channel();
     let stderr = child.stderr.take();
-    // Not joined: what the child has started may keep the pipe open after it was killed.
+    // The thread is not joined: a process that the child has started may keep the pipe open after the child was killed.
     std::thread::spawn(move || {
         let lines = stderr.into_iter().flat_map(|stderr| BufReader::new(stderr).lines().map_while(std::io::Result::ok));
         let _ = sender.send(lines.filter(|line| !line.trim().is_empty()).last().unwrap_or_default());
@@ -86,25 +88,25 @@ pub fn within(command: &mut Command, limit: Duration) -> Result<()> {
             None if start.elapsed() > limit => {
                 let _ = child.kill();
                 let _ = child.wait();
-                return Err(format!("no end after {} s", limit.as_secs()));
+                return Err(format!("it did not end within {} s", limit.as_secs()));
             }
             None => std::thread::sleep(Duration::from_millis(20)),
         }
     }
 }
 
-/// Says something that is no failure and must not be overlooked: now, and below the table at the end.
+/// Prints something that is no failure but must not be overlooked: now, and again below the table at the end.
 pub fn notice(text: &str) {
     eprintln!("--- {text}");
     NOTICES.lock().unwrap_or_else(PoisonError::into_inner).push(text.to_owned());
 }
 
-/// What was said by [`notice`].
+/// The texts given to [`notice`].
 pub fn notices() -> Vec<String> {
     NOTICES.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
-/// What each step so far took, as a table for people; `wall` is the time of all together.
+/// The times of the steps so far as a table; `wall` is the time of all together.
 pub fn table(wall: Duration) -> String {
     let steps = STEPS.lock().unwrap_or_else(PoisonError::into_inner);
     let width = steps.iter().map(|step| step.name.len()).max().unwrap_or(0).max("all steps".len());
@@ -129,13 +131,13 @@ fn remember(step: Step) {
     STEPS.lock().unwrap_or_else(PoisonError::into_inner).push(step);
 }
 
-/// Waits for the end of a process; with the time that it and the processes that it waited for spent on the cores.
+/// Waits for the end of a process. Also returns the CPU time of the process and of those that it waited for.
 fn wait(child: &mut Child) -> std::io::Result<(ExitStatus, Option<Duration>)> {
     let cpu = ended_cpu(child);
     Ok((child.wait()?, cpu))
 }
 
-/// The times of a process that has ended stand in `/proc` until somebody asks for its exit status.
+/// The times of a process that has ended are in `/proc` until its exit status is read.
 #[cfg(target_os = "linux")]
 fn ended_cpu(child: &Child) -> Option<Duration> {
     use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
@@ -146,7 +148,8 @@ fn ended_cpu(child: &Child) -> Option<Duration> {
         }
     }
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id())).ok()?;
-    // The name in parentheses may hold anything; the third field follows it. utime, stime, cutime, cstime are the 14th to 17th.
+    // The name in parentheses may contain anything; the third field follows it. utime, stime, cutime and cstime are the
+    // 14th to 17th.
     let (_, fields) = stat.rsplit_once(") ")?;
     let ticks: u64 = fields.split(' ').skip(11).take(4).map(|field| field.parse::<u64>().unwrap_or_default()).sum();
     Some(Duration::from_millis(ticks * 1_000 / rustix::param::clock_ticks_per_second().max(1)))
@@ -190,7 +193,7 @@ mod tests {
         assert_eq!(shell("echo fine; echo beside >&2", 10_000), Ok(()));
         assert_eq!(shell("echo first >&2; echo the reason >&2; exit 3", 10_000), Err("the reason".into()));
         let start = Instant::now();
-        assert_eq!(shell("sleep 20 & wait", 100), Err("no end after 0 s".into()));
+        assert_eq!(shell("sleep 20 & wait", 100), Err("it did not end within 0 s".into()));
         assert!(start.elapsed() < Duration::from_secs(10));
     }
 }

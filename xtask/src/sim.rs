@@ -1,5 +1,5 @@
-//! `cargo xtask sim`: the deterministic simulation, with the arguments passed on to its tests; `sim ledger`: the long walk of
-//! random operations over the ledger.
+//! `cargo xtask sim`: runs the deterministic simulation, with the arguments passed on to its tests. `sim ledger` runs
+//! the long walk of random operations over the ledger.
 
 use crate::project::cargo;
 use crate::run::{Result, run};
@@ -14,7 +14,7 @@ pub fn sim(args: &[&str]) -> Result<()> {
     }
 }
 
-/// So many random operations, compared with the rules after each.
+/// Runs `steps` random operations, and compares the ledger with its rules after each.
 fn ledger(steps: &str) -> Result<()> {
     let test = ["test", "--locked", "--release", "--package", "heliograph-core", "--lib", "--", "ledger::tests::model"];
     run("random operations on the ledger", cargo().env("HELIOGRAPH_LEDGER_STEPS", steps).args(test))

@@ -1,4 +1,4 @@
-//! `cargo xtask test`: every test. The Worker's bundles are built before those that run them under workerd.
+//! `cargo xtask test`: runs every test. The Worker's bundles are built before the tests that run them under workerd.
 
 use std::process::Command;
 
@@ -7,13 +7,14 @@ use crate::project::cargo;
 use crate::run::{Result, run};
 use crate::tools;
 
-/// Tests beside the code: they start nothing, and need no bundle.
+/// Tests beside the code, which start nothing and need no bundle.
 const UNITS: &[&str] = &["--lib", "--bins"];
-/// Those in `tests` folders, which start servers.
+/// Tests in `tests` folders, which start servers.
 const PROGRAMS: &[&str] = &["--test", "*"];
 
 pub fn test(filter: &[&str]) -> Result<()> {
-    // Either is on one core for minutes where it links or compiles the core: together they need not much longer than one.
+    // Each of the two uses only one core for minutes while it links or compiles the core. Together they take hardly
+    // longer than one.
     let (bundles, units) = std::thread::scope(|scope| {
         let bundles = scope.spawn(|| build::build().and_then(|()| build::ensure(Bundle::Probe)));
         let units = programs().and_then(|()| run("tests of units", tests(UNITS).arg("--").args(filter)));
@@ -25,8 +26,8 @@ pub fn test(filter: &[&str]) -> Result<()> {
     run("tests of programs", programs.env("HELIOGRAPH_TEST_TARGETS", "memory,native,edge").arg("--").args(filter))
 }
 
-/// The tests, and everything that they start as processes: Cargo builds the programs of a package with its tests. Building
-/// them first would compile most libraries twice, since tests need other features of them.
+/// Runs the tests together with the programs that they start: Cargo builds the programs of a package with its tests.
+/// Building the programs first would compile most libraries twice, since tests need other features of them.
 fn programs() -> Result<()> {
     tools::interop()?;
     run("build", tests(&[]).arg("--no-run"))

@@ -1,9 +1,9 @@
-//! The pinned tools of the Worker, installed from the package registries into ignored folders of the checkout.
+//! The pinned tools of the Worker, installed from package registries into ignored folders of the checkout.
 //!
-//! From the Cargo registry into `tools/`: worker-build (see `xtask/worker-build`), and the wasm-bindgen command (a small
-//! package of ours over the library, see `xtask/wasm-bindgen`). From npm into `node_modules`: esbuild, workerd, and apart from them
-//! wrangler and the libraries of `tests/interop`. No install script runs. Debug builds of the two Rust tools: they compile in half the time and the bundle
-//! they produce is the same.
+//! The Cargo registry provides worker-build (see `xtask/worker-build`) and the wasm-bindgen command (a small package of
+//! this project over the library, see `xtask/wasm-bindgen`), both in `tools/`. npm provides esbuild and workerd, and
+//! separately wrangler and the libraries of `tests/interop`, all in `node_modules`. No install script runs. The two
+//! Rust tools are debug builds: they compile in half the time and make the same bundle.
 
 use std::env::consts::{ARCH, OS};
 use std::fs::{self, Permissions};
@@ -19,11 +19,11 @@ use crate::run::{Result, output, tool};
 /// Keep equal to the build command of `wrangler.toml` and to `xtask/worker-build/Cargo.toml`.
 pub const WORKER_BUILD: &str = "worker-build@0.8.7";
 
-/// What wasm is compiled for.
+/// The target for wasm.
 pub const WASM: &str = "wasm32-unknown-unknown";
 
-/// The target that the Worker is compiled for. rustup reads it from `rust-toolchain.toml` only when it installs the whole
-/// toolchain, so where that was there before the target may be missing.
+/// Installs the target that the Worker is compiled for. rustup reads it from `rust-toolchain.toml` only when it
+/// installs the whole toolchain, so with an existing toolchain the target may be missing.
 pub fn wasm_target() -> Result<()> {
     let sysroot = output("rustc", Command::new("rustc").args(["--print", "sysroot"]).current_dir(root()))?;
     let library = format!("lib/rustlib/{WASM}");
@@ -33,9 +33,9 @@ pub fn wasm_target() -> Result<()> {
     tool("install the wasm target", Command::new("rustup").args(["target", "add", WASM]).current_dir(root()))
 }
 
-/// worker-build as it was published, compiled without what only its downloads and its second program use (two HTTP clients,
-/// three TLS libraries, archives, OpenSSL's headers): it downloads nothing when it is given the tools, and that is three
-/// quarters of what there is to compile.
+/// Compiles the published worker-build without the parts that only its downloads and its second program use (two HTTP
+/// clients, three TLS libraries, archives, the headers of OpenSSL). It downloads nothing when it is given the tools,
+/// and these parts are three quarters of the code to compile.
 pub fn worker_build() -> Result<PathBuf> {
     let binary = root().join("tools/offline/worker-build");
     let inputs = fingerprint(&[root().join("xtask/worker-build")], "")?;
@@ -44,7 +44,7 @@ pub fn worker_build() -> Result<PathBuf> {
         copy_folder(&published_source()?, &copy)?;
         let manifest = copy.join("Cargo.toml");
         write(&manifest, without_downloads(&read_text(&manifest)?)?)?;
-        // Its own lock file without what is no longer needed: `--locked` would refuse that too.
+        // Its own lock file without the packages that are no longer needed; `--locked` would refuse those too.
         tool(
             "build worker-build",
             cargo()
@@ -58,9 +58,10 @@ pub fn worker_build() -> Result<PathBuf> {
     Ok(binary)
 }
 
-/// The manifest of worker-build without what only downloads and `worker-codegen` need, and as a workspace of its own.
+/// The manifest of worker-build as a workspace of its own, without the parts that only downloads and `worker-codegen`
+/// need.
 fn without_downloads(manifest: &str) -> Result<String> {
-    /// Tables that go; of the client itself the types stay, which the code names.
+    /// Tables that are removed. The types of the HTTP client stay, because the code names them.
     const GONE: [&str; 3] =
         ["[dependencies.binary-install]", "[dependencies.worker-codegen]", "[[bin]]\nname = \"worker-codegen\""];
     const CLIENT: &str = "[dependencies.ureq]\nversion = \"3.1\"\n";
@@ -82,7 +83,7 @@ fn without_downloads(manifest: &str) -> Result<String> {
     }
 }
 
-/// Where cargo unpacked [`WORKER_BUILD`], beside the packages that it needs.
+/// The folder into which cargo unpacked [`WORKER_BUILD`], beside the packages that it needs.
 fn published_source() -> Result<PathBuf> {
     let arguments = ["metadata", "--format-version=1", "--locked", "--manifest-path", "xtask/worker-build/Cargo.toml"];
     let metadata: Value =
@@ -121,12 +122,12 @@ pub fn wrangler() -> Result<PathBuf> {
     Ok(npm("edge-worker/deploy-check")?.join("wrangler/bin/wrangler.js"))
 }
 
-/// What the agents of `tests/interop` are made of.
+/// Installs the libraries for the agents of `tests/interop`.
 pub fn interop() -> Result<PathBuf> {
     npm("tests/interop")
 }
 
-/// Installs exactly what the lock file of `folder` names, once; returns its `node_modules`.
+/// Installs once exactly the packages in the lock file of `folder`; returns its `node_modules`.
 fn npm(folder: &str) -> Result<PathBuf> {
     let folder = root().join(folder);
     let modules = folder.join("node_modules");
@@ -136,7 +137,7 @@ fn npm(folder: &str) -> Result<PathBuf> {
             &format!("npm ci in {}", folder.display()),
             Command::new("npm")
                 .args(["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"])
-                // Standard output of `edge serve` carries the ready line and nothing else.
+                // The standard output of `edge serve` must have only the ready line.
                 .stdout(std::io::stderr())
                 .current_dir(&folder),
         )
@@ -150,7 +151,7 @@ fn install(name: &str, version: &str, result: &Path, action: impl FnOnce() -> Re
     if result.exists() && std::fs::read_to_string(&stamp).is_ok_and(|installed| installed == version) {
         return Ok(());
     }
-    // An installation that is interrupted must not look like the one before it.
+    // An interrupted installation must not look like the one before it.
     forget(&stamp)?;
     action()?;
     write(&stamp, version)

@@ -1,7 +1,7 @@
-//! Versions that their authors took back: whether one of them is among those that the workspace is built from.
+//! Finds versions among the workspace's packages that their authors have yanked.
 //!
-//! Cargo itself asks the registry, as it does for an update, and keeps the answers; of them the flags are read. Where the
-//! registry cannot be reached, what cargo has kept counts, and that is said.
+//! Cargo asks the registry, as for an update, and keeps the answers; this module reads their flags. If the registry
+//! cannot be reached, the kept answers are used, and the task says so.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,14 +13,14 @@ use crate::packages::{Package, REGISTRY};
 use crate::project::cargo;
 use crate::run::{Result, notice, within};
 
-/// How long asking may take.
+/// Time limit for asking.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Fails when a version is yanked.
 pub fn check(packages: &[Package]) -> Result<()> {
     let mut update = cargo();
     update.args(["update", "--dry-run", "--quiet"]).env("CARGO_NET_RETRY", "1").env("CARGO_HTTP_TIMEOUT", "15");
-    // It also fails when a version that is asked for exactly is yanked: the flags tell.
+    // This also fails when a version that is required exactly is yanked; the flags show that.
     let asked = within(&mut update, PATIENCE);
     check_with(&indexes()?, packages, asked)
 }
@@ -30,7 +30,7 @@ fn check_with(indexes: &[PathBuf], packages: &[Package], asked: Result<()>) -> R
     for package in packages.iter().filter(|package| package.source.as_deref() == Some(REGISTRY)) {
         let version = package.version.to_string();
         let flags = indexes.iter().filter_map(|index| flags(index, &package.name)?.remove(&version));
-        // An index that cargo asks no more may have an old answer: one that says so is enough.
+        // An index that cargo no longer asks may have an old answer, so one index that says yanked is enough.
         match flags.max() {
             Some(true) => yanked.push(format!("{} {}", package.name, package.version)),
             Some(false) => known += 1,
@@ -41,7 +41,7 @@ fn check_with(indexes: &[PathBuf], packages: &[Package], asked: Result<()>) -> R
         return Err(format!("yanked versions: {}", yanked.join(", ")));
     }
     if let Err(reason) = asked {
-        notice(&format!("yanked versions: checked as of the last time only, the registry cannot be reached: {reason}"));
+        notice(&format!("yanked versions: checked with kept answers only, the registry cannot be reached: {reason}"));
     }
     if !unknown.is_empty() {
         notice(&format!("yanked versions: NOT CHECKED of {} packages: {}", unknown.len(), unknown.join(", ")));
@@ -50,7 +50,7 @@ fn check_with(indexes: &[PathBuf], packages: &[Package], asked: Result<()>) -> R
     Ok(())
 }
 
-/// The folders in which cargo keeps what the registry answered: one each way to reach it.
+/// The folders in which cargo keeps the registry's answers, one for each way to reach it.
 fn indexes() -> Result<Vec<PathBuf>> {
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = home.or_else(|| Some(std::env::home_dir()?.join(".cargo"))).ok_or("cargo has no home")?;
@@ -60,8 +60,8 @@ fn indexes() -> Result<Vec<PathBuf>> {
     Ok(names.filter(|path| path.join(".cache").is_dir()).collect())
 }
 
-/// By version, whether it is yanked. A kept answer is a head, and for each version its number and what the registry says of it
-/// in JSON, all of them ended by a zero byte.
+/// For each version whether it is yanked. A kept answer has a head, and for each version its number and the registry's
+/// JSON about it, each ended by a zero byte.
 fn flags(index: &Path, name: &str) -> Option<BTreeMap<String, bool>> {
     #[derive(Deserialize)]
     struct Record {
@@ -74,7 +74,7 @@ fn flags(index: &Path, name: &str) -> Option<BTreeMap<String, bool>> {
     Some(records.map(|record| (record.vers, record.yanked)).collect())
 }
 
-/// Where an index has a package: short names by their length, others by their first four letters.
+/// The path of a package in an index: short names by their length, others by their first four letters.
 fn place(name: &str) -> Option<PathBuf> {
     let name = name.to_ascii_lowercase();
     Some(match name.len() {
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
     use crate::packages::{package, packages};
 
-    /// What cargo keeps of a package with a yanked version.
+    /// Cargo's kept answer for a package with a yanked version.
     const KEPT: &[u8] = b"\x03\x02\0\0\0etag: \"1\"\x001.0.0\0{\"name\":\"short\",\"vers\":\"1.0.0\",\"yanked\":true}\0\
         1.0.1+build\0{\"name\": \"short\", \"vers\": \"1.0.1+build\", \"deps\": [{\"req\":\"^1\"}], \"yanked\": false}\0";
 
@@ -102,14 +102,14 @@ mod tests {
         };
         assert_eq!(check("1.0.0"), Err("yanked versions: short 1.0.0".into()));
         assert_eq!(check("1.0.1+build"), Ok(()));
-        // Unknown ones are told, and fail nothing.
+        // Unknown packages are reported, and do not fail the check.
         assert_eq!(check("3.0.0"), Ok(()));
         assert!(crate::run::notices().iter().any(|text| text.contains("NOT CHECKED of 1 packages: short")));
         assert!(crate::run::notices().iter().any(|text| text.contains("cannot be reached: no route")));
         std::fs::remove_dir_all(index).unwrap();
     }
 
-    /// Fails when a newer cargo keeps its answers in another way.
+    /// Fails when a newer cargo keeps its answers in another format.
     #[test]
     fn what_this_cargo_keeps_is_understood() {
         let (indexes, packages) = (indexes().unwrap(), packages().unwrap());

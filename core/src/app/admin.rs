@@ -1,8 +1,8 @@
-//! The operator's routes and the health checks (decisions commands-on-servers and listed-extensions: extensions of the
-//! interface).
+//! The operator's routes and the health checks. They are extensions of the API (decisions commands-on-servers and
+//! listed-extensions).
 //!
-//! Keys are managed the same way on both runtimes. The data file can be looked at and copied natively only: on the edge
-//! the platform keeps the data, with point-in-time recovery of its own, and those routes answer 404.
+//! Keys are managed in the same way on both runtimes. Only the native server can inspect and copy its data file. On the
+//! edge the platform keeps the data, with a point-in-time recovery of its own, and those routes answer 404.
 
 use std::borrow::Cow;
 
@@ -19,12 +19,12 @@ use crate::relay::keys::{RevokeAccount, SignupResponse, Tier};
 use crate::{Error, ErrorCode, Result};
 
 pub const ROUTES: &[Route] = &[
-    Route::get("/healthz", handler!(healthz)).extension().returns::<Health>().summary("Whether the process answers."),
+    Route::get("/healthz", handler!(healthz)).extension().returns::<Health>().summary("Check that the process runs."),
     Route::get("/readyz", handler!(readyz))
         .extension()
         .effectful()
         .returns::<Health>()
-        .summary("Whether a write becomes durable right now; 503 when not."),
+        .summary("Check that a write becomes durable right now; 503 if not."),
     Route::get("/v1/admin/keys", handler!(list_keys))
         .admin()
         .extension()
@@ -50,29 +50,29 @@ pub const ROUTES: &[Route] = &[
         .extension()
         .bodiless()
         .creates::<MasterKeys>()
-        .summary("Make a new master key and move what is sealed under it, in the background; native only."),
+        .summary("Make a new master key and reseal all values under it, in the background; native only."),
     Route::post("/v1/admin/agents/{did}/reseal", handler!(reseal_agent))
         .admin()
         .extension()
         .bodiless()
         .returns::<Resealed>()
-        .summary("Move what one agent has sealed under the current master key."),
+        .summary("Reseal the values of one agent under the current master key."),
     Route::get("/v1/admin/db", handler!(db_info))
         .admin()
         .extension()
         .returns::<DbInfo>()
-        .summary("What the data file holds; native only."),
+        .summary("Describe the data file; native only."),
     Route::get("/v1/admin/db/backup", handler!(db_backup))
         .admin()
         .extension()
         .effectful()
-        .summary("A consistent copy of the data file; native only. The key file is not in it."),
+        .summary("Get a consistent copy of the data file, without the key file; native only."),
     Route::post("/v1/admin/scrub", handler!(scrub))
         .admin()
         .extension()
         .bodiless()
         .returns::<Scrubbed>()
-        .summary("Read everything and compare it with its checksums; on the edge the platform does so by itself."),
+        .summary("Read all data and compare it with its checksums; on the edge the platform does this itself."),
 ];
 
 /// The answer of a health check.
@@ -94,10 +94,10 @@ async fn readyz(cx: Cx) -> Result<Response> {
 /// A listed API key.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct KeyEntry {
-    /// Names the key, for revoking.
+    /// Identifies the key, for revoking it.
     pub account: String,
     pub tier: String,
-    /// What the holder wrote about themselves.
+    /// The label that was given with the key.
     pub label: String,
     /// ISO 8601.
     pub created_at: String,
@@ -135,11 +135,11 @@ async fn list_keys(cx: Cx) -> Result<Response> {
     Response::json(&KeyPage { keys, limit, next })
 }
 
-/// What key to make.
+/// The key to make.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct NewKey {
     pub tier: Tier,
-    /// For the list of keys; at most 500 characters.
+    /// A label for the list of keys; at most 500 characters.
     #[serde(default)]
     pub label: String,
 }
@@ -147,7 +147,7 @@ pub struct NewKey {
 async fn create_key(cx: Cx) -> Result<Response> {
     let wanted: NewKey = cx.json()?;
     if wanted.tier == Tier::Demo {
-        return Err(Error::bad_request("The demo key is the setting `demo_key`; `tier` must be another."));
+        return Err(Error::bad_request("`tier` must not be `demo`: the demo key comes from the setting `demo_key`."));
     }
     if wanted.label.chars().count() > 500 {
         return Err(Error::bad_request("`label` must be at most 500 characters."));
@@ -155,7 +155,7 @@ async fn create_key(cx: Cx) -> Result<Response> {
     Response::created(&crate::relay::keys::create(&*cx.rt, wanted.tier, &wanted.label).await?)
 }
 
-/// A key that ended.
+/// A revoked key.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Revoked {
     pub account: String,
@@ -178,9 +178,9 @@ async fn revoke_key(cx: Cx) -> Result<Response> {
 /// The master keys after a rotation.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct MasterKeys {
-    /// Names the current one, 16 hexadecimal digits.
+    /// Identifies the current key; 16 hexadecimal digits.
     pub key_id: String,
-    /// How many earlier ones are kept. They never go: API keys and address hashes made under them need them.
+    /// Number of earlier keys. They are kept for ever, for the API keys and address hashes made under them.
     pub earlier_keys: u64,
 }
 
@@ -198,13 +198,13 @@ async fn rotate_master(cx: Cx) -> Result<Response> {
     })
 }
 
-/// What moved under the current master key.
+/// The result of resealing.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Resealed {
     pub resealed: u64,
     /// Values that none of the master keys opens; they stay as they are.
     pub unopened: u64,
-    /// False when there is more: ask again.
+    /// False if values are left; then ask again.
     pub complete: bool,
 }
 
@@ -230,7 +230,7 @@ pub struct DbInfo {
 
 fn maintenance(cx: &Cx) -> Result<&dyn Maintenance> {
     cx.rt.maintenance().ok_or_else(|| {
-        let message = "This deployment has no data file: the platform keeps its data and the ways to copy it.";
+        let message = "This deployment has no data file: its platform keeps the data and offers ways to copy it.";
         Error::new(ErrorCode::NotFound, message)
     })
 }
@@ -238,17 +238,17 @@ fn maintenance(cx: &Cx) -> Result<&dyn Maintenance> {
 async fn db_info(cx: Cx) -> Result<Response> {
     let file = maintenance(&cx)?.info().await?;
     let identity = runtime::query(&*cx.rt, deployment::actor().name, &WhoAmI).await?;
-    let identity = identity.ok_or_else(|| Error::internal("a running deployment without identity"))?;
+    let identity = identity.ok_or_else(|| Error::internal("the running deployment has no identity"))?;
     let (brand, created_at) = (identity.brand, identity.created.to_string());
     Response::json(&DbInfo { deployment: identity.id, brand, created_at, file })
 }
 
-/// What a scrub found.
+/// The result of a scrub.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Scrubbed {
-    /// False where the platform keeps the data, with checksums of its own: then there is nothing else to say.
+    /// False if the platform keeps the data and checks it itself; then only `note` has a meaning.
     pub supported: bool,
-    /// What it means when it is not supported.
+    /// The reason if it is not supported.
     pub note: Option<String>,
     #[serde(flatten)]
     pub found: Scrub,
@@ -266,7 +266,7 @@ async fn db_backup(cx: Cx) -> Result<Response> {
     let copy = maintenance(&cx)?.backup().await?;
     let mut response = Response::new(http::StatusCode::OK, "application/octet-stream", "");
     response.set("content-disposition", "attachment; filename=\"heliograph.redb\"");
-    // A copy that breaks off must not look whole.
+    // A copy that breaks off must not look complete.
     response.set("content-length", &copy.bytes.to_string());
     response.body = Body::Stream(copy.stream);
     Ok(response)

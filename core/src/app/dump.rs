@@ -1,10 +1,11 @@
-//! Moving a whole deployment: `dump` and `load` (decision dump-and-load).
+//! Moves a whole deployment: `dump` and `load` (decision dump-and-load).
 //!
 //! A dump is JSON lines: a header with the version of the format, then rows of actors as they are stored, then a line
-//! that counts them. It knows actors and rows, not what they mean, so whatever is added later moves as well, between a
-//! data file and the edge in both directions. What is sealed stays sealed: a dump is of use only together with the
-//! master keys, and a deployment with other ones refuses it. Both ends are closed meanwhile (setting `closed`), so that
-//! no message between actors is under way and no timer runs; published bodies do not move, they are made anew.
+//! that counts them. It knows actors and rows, but not their meaning, so it moves later features too, and it moves
+//! between a data file and the edge in both directions. Sealed values stay sealed: a dump is useful only with its
+//! master keys, and a deployment with other master keys refuses it. Both deployments must be closed meanwhile (setting
+//! `closed`), so that no message between actors is under way and no timer runs. Published bodies are not moved, but
+//! made again.
 
 use std::pin::pin;
 
@@ -26,15 +27,15 @@ use crate::{Error, Result};
 
 /// The version of the format. Another one is refused.
 pub const FORMAT: u32 = 1;
-/// Actors of one answer: each is asked, and on the edge a request may ask few.
+/// Actors in one answer. Each of them is asked, and on the edge one request may ask only a few.
 const ACTORS: usize = 32;
-/// Bytes of rows after which an answer takes no further actor.
+/// An answer that has so many bytes of rows takes no further actor.
 const BYTES: usize = 1 << 20;
-/// Most bytes of one request of a load.
+/// Most bytes in one request of a load.
 pub const MAX_LOAD: usize = LARGEST_BODY;
-/// Actors of a load that are written at once, so that they share commits.
+/// Lines of a load that are written at the same time, so that they share commits.
 const AT_ONCE: usize = 32;
-/// Kinds whose actors come from use; a deployment without them is empty.
+/// Kinds whose actors come from use. A deployment without any of them is empty.
 const USED: [Kind; 7] =
     [Kind::Agent, Kind::Account, Kind::Country, Kind::Channel, Kind::Attestation, Kind::Relay, Kind::Probe];
 
@@ -43,29 +44,29 @@ pub const ROUTES: &[Route] = &[
         .admin()
         .extension()
         .returns::<Header>()
-        .summary("The first line of a dump. The deployment must be closed."),
+        .summary("Get the first line of a dump. The deployment must be closed."),
     Route::get("/v1/admin/dump", handler!(dump))
         .admin()
         .extension()
         .params(&[
-            Param::optional("actor", "`next.actor` of the answer before."),
-            Param::optional("row", "`next.row` of the answer before."),
+            Param::optional("actor", "The `next.actor` of the previous answer."),
+            Param::optional("row", "The `next.row` of the previous answer."),
         ])
         .returns::<DumpPage>()
-        .summary("Rows of actors, actor after actor. The deployment must be closed."),
+        .summary("Get the rows of actors, one actor after the other. The deployment must be closed."),
     Route::post("/v1/admin/load/check", handler!(check))
         .admin()
         .extension()
         .accepts::<Check>()
         .returns::<Checked>()
-        .summary("Whether a dump with this header can be loaded here."),
+        .summary("Check that a dump with this header can be loaded here."),
     Route::post("/v1/admin/load", handler!(load))
         .admin()
         .extension()
         .max_body(MAX_LOAD)
         .accepts::<Load>()
         .returns::<Loaded>()
-        .summary("Take rows of a dump. The first rows of an actor replace what it had."),
+        .summary("Load rows of a dump. The first line of an actor replaces all of its rows."),
 ];
 
 /// The first line of a dump.
@@ -77,35 +78,35 @@ pub struct Header {
     pub schema: u64,
     pub deployment: String,
     pub brand: String,
-    /// Tells the master key that the sealed values want, without revealing it; hexadecimal.
+    /// Identifies the master key of the sealed values without revealing it; hexadecimal.
     pub key_check: String,
-    /// When the deployment began, ISO 8601.
+    /// The start of the deployment, ISO 8601.
     pub created_at: String,
     /// ISO 8601.
     pub dumped_at: String,
 }
 
-/// Rows of one actor. A line of a dump.
+/// Rows of one actor: one line of a dump.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ActorRows {
     /// Kind and name.
     pub actor: String,
-    /// The first of the actor: what it had before is replaced.
+    /// True for the first line of an actor, which replaces all rows that the actor had.
     pub first: bool,
     /// Keys and values, base64.
     pub rows: Vec<(String, String)>,
 }
 
-/// The last line of a dump, and what a dump of the same data has again.
+/// The last line of a dump. Another dump of the same data has the same totals.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Totals {
     pub actors: u64,
-    /// Without those of the machinery of actors, such as what waits to be delivered.
+    /// Number of rows, without the internal rows of actors such as undelivered messages.
     pub rows: u64,
 }
 
 impl Totals {
-    /// Counts a line. An error says that it is none.
+    /// Counts a line. An error means that a key in it is not base64.
     pub fn count(&mut self, line: &ActorRows) -> Result<()> {
         self.actors += u64::from(line.first);
         for (key, _) in &line.rows {
@@ -115,12 +116,12 @@ impl Totals {
     }
 }
 
-/// Where a dump goes on.
+/// The place where a dump continues.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Next {
-    /// The actor that was last.
+    /// The last actor so far.
     pub actor: String,
-    /// Where its rows go on, base64, when it has more.
+    /// The place where its rows continue, base64, if it has more.
     pub row: Option<String>,
 }
 
@@ -132,19 +133,19 @@ pub struct DumpPage {
     pub next: Option<Next>,
 }
 
-/// Asks whether a dump can be loaded.
+/// The question whether a dump can be loaded.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Check {
     pub header: Header,
-    /// Although there is something already: actors of the dump replace those here, others stay.
+    /// Load even if the deployment is not empty: actors of the dump replace those here, and others stay.
     #[serde(default)]
     pub replace: bool,
 }
 
-/// It can.
+/// The answer that a dump can be loaded.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Checked {
-    /// Nothing was here.
+    /// True if the deployment is empty.
     pub empty: bool,
 }
 
@@ -154,7 +155,7 @@ pub struct Load {
     pub lines: Vec<ActorRows>,
 }
 
-/// What was taken.
+/// The lines and rows that were loaded.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Loaded {
     pub lines: u64,
@@ -174,7 +175,7 @@ fn must_be_closed(cx: &Cx) -> Result<()> {
 async fn header(cx: Cx) -> Result<Response> {
     must_be_closed(&cx)?;
     let known = runtime::query(&*cx.rt, deployment::actor().name, &WhoAmI).await?;
-    let known = known.ok_or_else(|| Error::internal("a running deployment without identity"))?;
+    let known = known.ok_or_else(|| Error::internal("the running deployment has no identity"))?;
     Response::json(&Header {
         heliograph_dump: FORMAT,
         schema: schema::VERSION,
@@ -186,10 +187,10 @@ async fn header(cx: Cx) -> Result<Response> {
     })
 }
 
-/// The actors after one, at most so many.
+/// Up to `limit` actors after a given one.
 async fn listed(rt: &dyn Runtime, after: Option<ActorId>, limit: usize) -> Result<Vec<ActorId>> {
     match rt.maintenance() {
-        // A file knows all its actors, also those from before there was a list.
+        // A data file knows all its actors, including those from before there was a list.
         Some(maintenance) => maintenance.actors(after, limit).await,
         None => {
             let limit = u32::try_from(limit).unwrap_or(u32::MAX);
@@ -198,7 +199,7 @@ async fn listed(rt: &dyn Runtime, after: Option<ActorId>, limit: usize) -> Resul
     }
 }
 
-/// Rows of an actor after one, and where the next page goes on. At their end come those that only an archive has.
+/// The rows of an actor after a given one, and the place where the next page continues. Rows in an archive come last.
 async fn page_of(rt: &dyn Runtime, actor: &ActorId, after: Option<Vec<u8>>) -> Result<(Vec<Pair>, Option<Vec<u8>>)> {
     let arguments = encode(&ReadRows { after: after.clone() })?;
     let call = Call { actor: actor.clone(), name: rows::READ.to_owned(), arguments };
@@ -212,7 +213,7 @@ async fn page_of(rt: &dyn Runtime, actor: &ActorId, after: Option<Vec<u8>>) -> R
 }
 
 fn parse_actor(text: &str) -> Result<ActorId> {
-    ActorId::parse(text).ok_or_else(|| Error::bad_request(format!("{text:?} is no actor.")))
+    ActorId::parse(text).ok_or_else(|| Error::bad_request(format!("{text:?} is not an actor; give `kind/name`.")))
 }
 
 async fn dump(cx: Cx) -> Result<Response> {
@@ -268,14 +269,14 @@ async fn check(cx: Cx) -> Result<Response> {
     let environment = cx.rt.environment();
     if header.brand != environment.settings.brand {
         return Err(Error::conflict(format!(
-            "The dump is of a deployment with brand {:?}; its DIDs carry that word. Here it is {:?}.",
+            "The dump is of a deployment with brand {:?}, which is a part of its DIDs. The brand here is {:?}.",
             header.brand, environment.settings.brand
         )));
     }
     if !environment.secrets.key_checks().iter().any(|check| encode_hex(check) == header.key_check) {
         return Err(Error::conflict(
-            "The master key of the dump is not here; what is sealed in it could not be opened. Bring the key file, or the \
-             secrets, of that deployment first.",
+            "This deployment does not have the master key of the dump, so it could not open the sealed values. Bring \
+             the key file, or the secrets, of that deployment first.",
         ));
     }
     let mut empty = true;
@@ -289,7 +290,7 @@ async fn check(cx: Cx) -> Result<Response> {
         }
     }
     if !empty && !replace {
-        return Err(Error::conflict("This deployment is not empty. Load into a new one, or say `replace`."));
+        return Err(Error::conflict("This deployment is not empty. Load into a new one, or set `replace`."));
     }
     Response::json(&Checked { empty })
 }
@@ -299,7 +300,7 @@ async fn load(cx: Cx) -> Result<Response> {
     let Load { lines } = cx.json()?;
     let actors = lines.iter().filter(|line| line.first).map(|line| parse_actor(&line.actor));
     let actors = actors.collect::<Result<Vec<ActorId>>>()?;
-    // Each line in its own operation; those that replace an actor go before what follows of it.
+    // Each line is an operation of its own. Lines that replace an actor go before its other lines.
     let (first, more): (Vec<ActorRows>, Vec<ActorRows>) = lines.into_iter().partition(|line| line.first);
     let mut done = Loaded { lines: 0, rows: 0 };
     for lines in [first, more] {
@@ -311,20 +312,21 @@ async fn load(cx: Cx) -> Result<Response> {
             done.lines += 1;
         }
     }
-    // After their rows: where nothing else lists actors, one that is listed is there.
+    // The actors are listed after their rows were written. So where the list is the only one, every listed actor has
+    // rows.
     if !actors.is_empty() {
         runtime::call(&*cx.rt, roster::NAME, &Enrol { actors }).await?;
     }
     Response::json(&done)
 }
 
-/// Puts the rows of a line where they belong; how many.
+/// Stores the rows of a line with their actor, and returns their number.
 async fn take(rt: &dyn Runtime, line: ActorRows) -> Result<u64> {
     let actor = parse_actor(&line.actor)?;
     let pairs = line.rows.iter().map(|(key, value)| Ok((decode_base64("key", key)?, decode_base64("value", value)?)));
     let pairs = pairs.collect::<Result<Vec<(Vec<u8>, Vec<u8>)>>>()?;
     let call = |name: &str, arguments| Call { actor: actor.clone(), name: name.to_owned(), arguments };
-    // The list here may name actors that the dump does not.
+    // The list here may name actors that the dump does not have.
     let keeps = actor.kind == Kind::Deployment && actor.name == roster::NAME;
     if line.first && !keeps {
         while decode::<bool>(&rt.call(call(rows::CLEAR, Vec::new())).await?)? {}

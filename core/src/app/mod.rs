@@ -1,4 +1,4 @@
-//! The assembled program: what belongs to no feature, and what lists them all.
+//! The assembled program: the parts that belong to no single feature.
 //!
 //! | Module | What |
 //! |---|---|
@@ -9,8 +9,8 @@
 //! | [`ports`] | what lower layers need of higher ones |
 //! | [`openapi`] | the document of the interface |
 //! | [`admin`] | the operator's routes and the health checks |
-//! | [`dump`] | a whole deployment as one stream, and back |
-//! | [`testing`] | what tests of a whole deployment share |
+//! | [`dump`] | a whole deployment as one stream, and its way back |
+//! | [`testing`] | a whole deployment in memory, for tests |
 
 pub mod admin;
 mod computing;

@@ -7,6 +7,7 @@ use crate::intelligence::country::attested::SetAttested;
 use crate::ledger::book::name_of;
 use crate::ledger::keys::{self, How, SetKey};
 use crate::ledger::lent::SetLent;
+use crate::ledger::listing::PauseListings;
 use crate::ledger::{self, notify, provider};
 use crate::relay::above::{Above, Account, Attested, KeyChange};
 use crate::{Result, engine::settings::Settings};
@@ -16,6 +17,10 @@ pub const RELAY: Above = Above {
     check_name: provider::check_free,
     is_own_agent: |rt, did| Box::pin(provider::is_own_agent(rt, did)),
     keys_changed,
+    holder_changed: |turn, did| {
+        let name = ledger_name(turn.settings, did);
+        turn.send(ledger::ACTOR, &PauseListings { name })
+    },
     account: |rt, did| Box::pin(account(rt, did)),
     lent: |turn, did, vote| {
         let name = ledger_name(turn.settings, did);

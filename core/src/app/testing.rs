@@ -1,8 +1,8 @@
 //! A whole deployment in memory: the [`Runtime`] of tests.
 //!
-//! Nothing here waits. Effects are delivered before a call is answered, sleeping moves the clock, and the clock stands
-//! still otherwise until [`TestRuntime::advance`] moves it and fires what is due on the way. Time begins at a fixed
-//! instant and randomness at a fixed seed, so every run is the same.
+//! Nothing here waits. Effects are delivered before a call is answered. Only sleeping and [`TestRuntime::advance`] move
+//! the clock, and they run everything that falls due on the way. Time begins at a fixed instant and randomness at a
+//! fixed seed, so every run is the same.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::collections::{BTreeMap, VecDeque};
@@ -33,10 +33,10 @@ use crate::engine::web::Outgoing;
 use crate::relay::agent::stream::{Emission, Hub, Open, StreamId};
 use crate::{Error, Result, Timestamp};
 
-/// The deployment.
+/// The deployment in memory.
 pub struct TestRuntime {
     environment: Environment,
-    /// Which deployment it is.
+    /// Each number draws other random bytes, so it is another deployment.
     number: u64,
     state: Mutex<State>,
     own: Weak<TestRuntime>,
@@ -45,7 +45,7 @@ pub struct TestRuntime {
     archive: Mutex<BTreeMap<String, Vec<u8>>>,
 }
 
-/// What answers the requests of a deployment to others.
+/// Answers the requests of a deployment to other hosts.
 pub type Web = dyn Fn(&Outgoing) -> Result<Incoming> + Send + Sync;
 
 struct State {
@@ -55,15 +55,15 @@ struct State {
     documents: BTreeMap<String, Arc<Ready>>,
     hubs: BTreeMap<String, Listeners>,
     closed: bool,
-    /// What handlers asked of which actor since [`TestRuntime::calls`] was last read.
+    /// The actors and operations that handlers called since [`TestRuntime::calls`] was last read.
     calls: Vec<(ActorId, String)>,
     /// Operations, timers and documents of actors since [`TestRuntime::deeds`] was last read.
     deeds: Vec<(ActorId, String)>,
-    /// Requests to others that actors asked for.
+    /// Requests to other hosts that actors asked for.
     outgoing: VecDeque<(ActorId, String)>,
 }
 
-/// What a deployment begins with.
+/// The state that a deployment begins with.
 struct Stored {
     now: Timestamp,
     spaces: BTreeMap<ActorId, MemoryStore>,
@@ -76,7 +76,7 @@ impl Default for Stored {
     }
 }
 
-/// The streams of one agent, with what each has not taken yet.
+/// The streams of one agent, with the pieces that each stream has not taken yet.
 #[derive(Default)]
 struct Listeners {
     hub: Hub,
@@ -92,19 +92,20 @@ impl TestRuntime {
         TestRuntime::start_on(Stored::default(), settings, false, 0)
     }
 
-    /// One that shares replies that may be late, and has an archive, as the isolates of a Worker do.
+    /// A deployment that shares replies which may be late, and that has an archive, like the isolates of a Worker.
     pub fn start_sharing(settings: &[(&str, &str)]) -> Arc<TestRuntime> {
         TestRuntime::start_on(Stored::default(), settings, true, 0)
     }
 
-    /// One that draws other random bytes, and so is another deployment, for each number; 0 is that of [`TestRuntime::start`].
+    /// A fresh deployment for each number, because each number draws other random bytes. Number 0 is
+    /// [`TestRuntime::start`].
     pub fn start_as(number: u64, settings: &[(&str, &str)]) -> Arc<TestRuntime> {
         TestRuntime::start_on(Stored::default(), settings, false, number)
     }
 
     fn start_on(stored: Stored, settings: &[(&str, &str)], shares_reads: bool, number: u64) -> Arc<TestRuntime> {
         let mut values = Settings::default();
-        // What a test does not ask for shall not stand among what it looks at.
+        // First-party services would disturb tests that did not ask for them.
         values.first_party_services = false;
         for (name, value) in settings {
             values.set(name, value).unwrap_or_else(|error| panic!("{error}"));
@@ -142,12 +143,12 @@ impl TestRuntime {
         })
     }
 
-    /// From now on this answers the requests to others, which nobody answers otherwise.
+    /// From now on `web` answers the requests to other hosts. Without it they fail.
     pub fn connect(&self, web: Box<Web>) {
         *self.web.lock().unwrap_or_else(PoisonError::into_inner) = Some(web.into());
     }
 
-    /// What the archive holds, by name.
+    /// The content of the archive, by name.
     pub fn archived(&self) -> MutexGuard<'_, BTreeMap<String, Vec<u8>>> {
         self.archive.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -156,7 +157,7 @@ impl TestRuntime {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A process that takes over what this one has stored, with other settings.
+    /// A new process on the stored data of this one, with other settings.
     ///
     /// # Panics
     /// When a setting does not exist, or the deployment refuses to start.
@@ -170,44 +171,44 @@ impl TestRuntime {
         TestRuntime::start_on(stored, settings, false, self.number)
     }
 
-    /// Moves the clock, doing everything that falls due on the way, at its time.
+    /// Moves the clock, and runs everything that falls due on the way, at its time.
     pub fn advance(&self, duration: Duration) {
         let mut state = self.state();
         let end = state.now.plus_duration(duration);
         state.run_until(&self.environment.settings, end);
     }
 
-    /// Makes the requests to others that actors asked for, one after the other.
+    /// Makes the requests to other hosts that actors asked for, one after the other.
     pub async fn reach_out(&self) {
         loop {
             let Some((actor, key)) = self.state().outgoing.pop_front() else { return };
-            // Whoever asked asks again by timer.
+            // An error is ignored, because the actor asks again by a timer.
             let Some(own) = self.own.upgrade() else { return };
             let _ = runtime::reach_out(own, &actor, &key).await;
         }
     }
 
-    /// Takes the requests to others that actors asked for, for whoever makes them.
+    /// Takes the requests to other hosts that actors asked for, so that a test can make them.
     pub fn wishes(&self) -> Vec<(ActorId, String)> {
         self.state().outgoing.drain(..).collect()
     }
 
-    /// Forgets the requests that actors asked for, as a crash after the commit does.
+    /// Drops the requests that actors asked for, as a crash after the commit does.
     pub fn lose_outgoing(&self) -> usize {
         self.wishes().len()
     }
 
-    /// While closed, storage answers nothing.
+    /// While storage is closed, it answers nothing.
     pub fn close(&self, closed: bool) {
         self.state().closed = closed;
     }
 
-    /// Answers kept by all actors.
+    /// The kept answers of all actors.
     pub fn memo(&self) -> &Memo {
         &self.memo
     }
 
-    /// Every stored value of an actor, for tests that look for what must not be there.
+    /// Every stored value of an actor, for tests that search for values which must not be there.
     pub fn rows(&self, actor: &ActorId) -> Vec<(Vec<u8>, Vec<u8>)> {
         use crate::engine::kv::{Direction, Range, Read};
         let state = self.state();
@@ -215,7 +216,7 @@ impl TestRuntime {
         rows.transpose().unwrap().unwrap_or_default()
     }
 
-    /// Changes rows of an actor by hand, to what an earlier version had written.
+    /// Changes rows of an actor by hand, for example to rows that an earlier version wrote.
     pub fn edit(&self, actor: &ActorId, batch: Batch) {
         self.state().spaces.entry(actor.clone()).or_default().apply(batch).unwrap();
     }
@@ -241,7 +242,7 @@ impl State {
         if self.closed { Err(Error::unavailable("storage is closed")) } else { Ok(()) }
     }
 
-    /// Runs `run` on an actor's rows and applies what it came to.
+    /// Runs `run` on an actor's rows and applies its outcome.
     fn step<T>(
         &mut self,
         settings: &Settings,
@@ -253,7 +254,7 @@ impl State {
         let empty = MemoryStore::default();
         let rows = self.spaces.get(actor).unwrap_or(&empty);
         let outcome = run(&Space { program: &PROGRAM, actor, rows, now: self.now, seed, settings });
-        // As on the edge: an actor that was only read leaves nothing behind.
+        // As on the edge, an actor that was only read leaves nothing behind.
         if !outcome.batch.is_empty() {
             self.spaces.entry(actor.clone()).or_default().apply(outcome.batch)?;
         }
@@ -268,7 +269,7 @@ impl State {
         reply
     }
 
-    /// Does everything that is due now on this actor and on those it reaches.
+    /// Runs everything that is due now on this actor and on the actors that it reaches.
     fn work_off(&mut self, settings: &Settings, first: ActorId) {
         let mut actors = VecDeque::from([first]);
         while let Some(actor) = actors.pop_front() {
@@ -279,7 +280,7 @@ impl State {
                 }
                 for piece in work {
                     match piece {
-                        // A failed timer is put back by its own batch.
+                        // The batch of a failed timer puts it back.
                         Work::Timer(key) => {
                             self.deeds.push((actor.clone(), format!("timer {key}")));
                             let _ = self.step(settings, &actor, |space| host::fire(space, &key));
@@ -307,7 +308,7 @@ impl State {
     }
 
     fn run_until(&mut self, settings: &Settings, end: Timestamp) {
-        // Closed for changes: time passes, and what is due waits.
+        // A closed deployment lets time pass, but everything that is due waits.
         loop {
             if settings.closed {
                 break;
@@ -434,7 +435,7 @@ impl Runtime for TestRuntime {
     }
 
     fn fetch(&self, outgoing: Outgoing) -> BoxFuture<'_, Result<Incoming>> {
-        // Not held while it answers, which may take its time.
+        // The lock is not held during the answer, which may take long.
         let web = self.web.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let answer = web.as_ref().map_or_else(|| Err(crate::engine::web::no_way_out()), |web| web(&outgoing));
         Box::pin(std::future::ready(answer))

@@ -20,7 +20,7 @@ const CRC_CHARS: usize = 6;
 const MAC_CHARS: usize = 11;
 const TAIL_CHARS: usize = SECRET_CHARS + CRC_CHARS + MAC_CHARS;
 const ACTOR_MAX: usize = 22;
-/// Longest accepted text: more is refused before anything is computed over it.
+/// Longest accepted text. A longer one is refused before anything is computed.
 const TEXT_MAX: usize = 160;
 
 /// A parsed or generated key. `Debug` shows everything but the secret part.
@@ -44,7 +44,7 @@ impl ApiKey {
         if !is_word(brand) || !is_word(kind) || !is_actor(actor) {
             return Err(CryptoError::ApiKey);
         }
-        // The whole text fits, so growing never leaves a copy of the secret behind.
+        // The buffer holds the whole text, so it never grows and leaves no copy of the secret behind.
         let mut text = Zeroizing::new(String::with_capacity(TEXT_MAX));
         for part in [brand, "_", kind, "_", actor, "_"] {
             text.push_str(part);
@@ -82,7 +82,7 @@ impl ApiKey {
         &self.text
     }
 
-    /// What the key is for, for example `agent`.
+    /// The purpose of the key, for example `agent`.
     pub fn kind(&self) -> &str {
         &self.kind
     }
@@ -92,7 +92,7 @@ impl ApiKey {
         &self.actor
     }
 
-    /// SHA-256 of the secret part: what is stored. The secret has 190 random bits, so no slow hash is needed.
+    /// SHA-256 of the secret part; only this is stored. The secret has 190 random bits, so no slow hash is needed.
     pub fn secret_hash(&self) -> [u8; 32] {
         let start = self.text.len().saturating_sub(TAIL_CHARS);
         let secret = self.text.as_bytes().get(start..start + SECRET_CHARS).unwrap_or_default();
@@ -111,13 +111,13 @@ impl std::fmt::Debug for ApiKey {
     }
 }
 
-/// Compares a key set by the operator, of any form, with what the caller sent: in constant time, whatever the lengths.
+/// Compares a key that the operator set, of any form, with the caller's key. Takes constant time for all lengths.
 pub fn operator_key_matches(configured: &str, sent: &str) -> bool {
     let matches = hash::sha256(configured.as_bytes()).ct_eq(&hash::sha256(sent.as_bytes()));
     !configured.is_empty() && bool::from(matches)
 }
 
-/// Kind and actor of a text of the right shape.
+/// Kind and actor in a text that has the right form.
 fn split<'a>(brand: &str, text: &'a str) -> Option<(&'a str, &'a str)> {
     if text.len() > TEXT_MAX || !text.is_ascii() {
         return None;
@@ -146,8 +146,8 @@ fn mac_of(key: &Secret<32>, data: &[u8]) -> u64 {
     tag.iter().take(8).fold(0, |value, byte| (value << 8) | u64::from(*byte))
 }
 
-/// The secret part: bytes of ChaCha20 under the given seed, of which those below 4 x 62 are taken modulo 62 and the
-/// rest dropped, so that every character is equally likely.
+/// Appends the secret part. Bytes of ChaCha20 under the given seed are taken modulo 62 if they are below 4 x 62 and
+/// dropped otherwise, so that every character is equally likely.
 fn push_random(text: &mut String, randomness: &Secret<32>) {
     let mut stream = ChaCha20Rng::from_seed(*randomness.expose());
     let mut taken = 0;
@@ -176,7 +176,7 @@ fn push_base62(text: &mut String, value: u64, chars: usize) {
     }
 }
 
-/// Reads base62 digits; `None` when a character is foreign or the number exceeds 64 bits.
+/// Reads base62 digits; `None` if a character is not base62 or the number exceeds 64 bits.
 fn read_base62(text: &str) -> Option<u64> {
     text.bytes().try_fold(0_u64, |value, byte| {
         let digit = ALPHABET.iter().position(|known| *known == byte)?;

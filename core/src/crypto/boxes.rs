@@ -1,7 +1,7 @@
 //! NaCl box and secretbox (XSalsa20-Poly1305), and the precomputed box key that every session starts from.
 //!
-//! A NaCl box is a secretbox under [`shared_key`], so there is one path for both. The libraries here are of an older
-//! generation of cipher traits than the rest of the crate; their types stay inside this file.
+//! A NaCl box is a secretbox under [`shared_key`], so both use the same code. The libraries here use an older
+//! generation of cipher traits than the rest of the crate, so their types stay inside this file.
 
 use crypto_secretbox::aead::{Aead, KeyInit};
 use crypto_secretbox::{Key, Nonce, XSalsa20Poly1305};
@@ -11,7 +11,7 @@ use zeroize::{Zeroize, Zeroizing};
 
 use super::{CryptoError, Secret};
 
-/// Bytes a secretbox adds to its plaintext.
+/// Bytes that a secretbox adds to its plaintext.
 pub const TAG_BYTES: usize = 16;
 
 /// The X25519 public key of a secret (RFC 7748; the secret is clamped on use, not here).
@@ -19,7 +19,7 @@ pub fn box_public_key(secret: &Secret<32>) -> [u8; 32] {
     PublicKey::from(&StaticSecret::from(*secret.expose())).to_bytes()
 }
 
-/// X25519 (RFC 7748). An all-zero result, which any low-order public key forces, is refused: everybody knows it.
+/// X25519 (RFC 7748). Any public key of low order forces an all-zero result, which everybody knows, so it is refused.
 pub fn x25519(public: &[u8; 32], secret: &Secret<32>) -> Result<Secret<32>, CryptoError> {
     let shared = StaticSecret::from(*secret.expose()).diffie_hellman(&PublicKey::from(*public));
     if shared.was_contributory() {
@@ -52,7 +52,7 @@ pub fn secretbox_seal(key: &Secret<32>, nonce: &[u8; 24], plaintext: &[u8]) -> R
         .map_err(|_| CryptoError::Malformed)
 }
 
-/// Opens [`secretbox_seal`].
+/// Opens the result of [`secretbox_seal`].
 pub fn secretbox_open(key: &Secret<32>, nonce: &[u8; 24], sealed: &[u8]) -> Result<Zeroizing<Vec<u8>>, CryptoError> {
     XSalsa20Poly1305::new(Key::from_slice(key.expose()))
         .decrypt(Nonce::from_slice(nonce), sealed)
@@ -60,7 +60,7 @@ pub fn secretbox_open(key: &Secret<32>, nonce: &[u8; 24], sealed: &[u8]) -> Resu
         .map_err(|_| CryptoError::Undecryptable)
 }
 
-/// NaCl `crypto_box` from the holder of `secret` to the holder of `public`'s secret.
+/// NaCl `crypto_box` from the holder of `secret` to the holder of the secret of `public`.
 pub fn box_seal(
     public: &[u8; 32],
     secret: &Secret<32>,

@@ -1,9 +1,10 @@
-//! A relay client as the public TypeScript SDK behaves, for conformance tests and the simulation.
+//! A relay client that behaves like the public TypeScript SDK, for conformance tests and the simulation.
 //!
-//! Written from the wire contract alone and sharing with the server side only the primitives, so that a wrong reading
-//! on one side shows as a failure. It keeps the behaviour that makes delivery order matter: a session is created before
-//! its message is posted, the ML-KEM ciphertext travels only in the first message, starting to receive drops the own
-//! sending session, and a message that opens neither by the session nor afresh drops both directions.
+//! It is written from the wire contract alone and shares only the primitives with the server side, so that a wrong
+//! reading on one side shows as a failure. It keeps the behaviour that makes the order of delivery matter: a session is
+//! created before its message is posted, the ML-KEM ciphertext travels only in the first message, a new receiving
+//! session drops the own sending session, and a message that opens neither by the session nor as a new one drops both
+//! directions.
 //!
 //! Everything is a function of the seed and the calls.
 
@@ -18,10 +19,10 @@ use super::envelope::{Compose, Envelope, ciphertext_hash};
 use super::payload::{self, Flags};
 use super::{CryptoError, Secret, boxes, encoding, hash, kem, signing};
 
-/// Most keys a receiver skips in one session.
+/// Most keys that a receiver skips in one session.
 pub const MAX_SKIPPED: u32 = 1_000;
 
-/// What a client is configured to do. The default is the SDK's.
+/// The configuration of a client. The defaults are those of the SDK.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
     pub post_quantum: bool,
@@ -50,7 +51,7 @@ pub struct AgentKeys {
     pub prekey: Secret<32>,
 }
 
-/// What a client knows of a peer, from the relay's identity answer.
+/// A peer as a client knows it from the relay's identity answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Peer {
     pub did: String,
@@ -59,7 +60,7 @@ pub struct Peer {
     pub kem_key: Option<Vec<u8>>,
 }
 
-/// What goes around a text besides the recipient.
+/// The values that accompany a text, other than the recipient.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Meta<'a> {
     pub content_type: Option<&'a str>,
@@ -107,7 +108,7 @@ pub struct Raw {
 /// A message a client opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Received {
-    /// The sealed sender where there is one.
+    /// The sealed sender if there is one, else the outer one.
     pub from: String,
     pub payload: payload::Payload,
     pub signature_valid: bool,
@@ -119,7 +120,7 @@ struct SendSession {
     step: u32,
     /// Ephemeral public key of the session.
     ephemeral: Option<[u8; 32]>,
-    /// Taken by the first message.
+    /// Present until the first message takes it.
     pq_ciphertext: Option<Vec<u8>>,
 }
 
@@ -138,7 +139,7 @@ pub struct Client {
     pub keys: AgentKeys,
     sending: BTreeMap<String, SendSession>,
     receiving: BTreeMap<String, ReceiveSession>,
-    /// Messages that could not be opened so far.
+    /// Number of messages that could not be opened so far.
     pub failures: u32,
     random: ChaCha20Rng,
 }
@@ -171,7 +172,7 @@ impl Client {
         Client { did, options, keys, sending: BTreeMap::new(), receiving: BTreeMap::new(), failures: 0, random }
     }
 
-    /// What others learn about this client.
+    /// This client as its peers know it.
     pub fn as_peer(&self) -> Peer {
         Peer {
             did: self.did.clone(),
@@ -202,8 +203,8 @@ impl Client {
         Value::Object(body)
     }
 
-    /// The body of `POST /v1/agent/prekeys`: `count` one-time prekeys numbered from `first_id` (the SDK takes the time
-    /// in milliseconds), whose secrets are thrown away as the SDK does, and a new signed prekey.
+    /// The body of `POST /v1/agent/prekeys`: `count` one-time prekeys and a new signed prekey. The prekeys are numbered
+    /// from `first_id` (the SDK takes the time in milliseconds). Their secrets are thrown away, as the SDK does.
     pub fn prekeys_body(&mut self, count: usize, first_id: u64, signed_prekey_id: u32) -> Value {
         let mut prekeys = Vec::with_capacity(count);
         for id in (first_id..).take(count) {
@@ -223,7 +224,7 @@ impl Client {
         })
     }
 
-    /// New keys; the sessions stay, as they do in the SDK.
+    /// Makes new keys. The sessions stay, as they do in the SDK.
     pub fn rotate_keys(&mut self) {
         self.keys = generate(&mut self.random, self.options.post_quantum);
     }
@@ -258,8 +259,8 @@ impl Client {
         })
     }
 
-    /// Makes the body of one message. The session exists and has moved on when this returns, whatever becomes of the
-    /// post. `timestamp` is the client's clock, ISO 8601.
+    /// Makes the body of one message. The session then exists and has advanced, even if the post fails later.
+    /// `timestamp` is the client's clock, ISO 8601.
     pub fn send(&mut self, peer: &Peer, timestamp: &str, text: &str, meta: Meta<'_>) -> Result<Posted, CryptoError> {
         let slot = format!("{}:{}", self.did, peer.did);
         let mut session = match self.sending.remove(&slot) {
@@ -322,7 +323,7 @@ impl Client {
         let content = if self.options.sealed { self.sealed_json(ts, text, meta) } else { text.to_owned() };
         let mut plaintext = payload::header(Flags(flags), step).to_vec();
         if self.options.padding {
-            // Two bytes hold the length; longer content is damaged by the SDK in just this way.
+            // Two bytes hold the length. The SDK damages longer content in the same way.
             let [.., high, low] = (content.len() as u32).to_be_bytes();
             plaintext.extend_from_slice(&[high, low]);
             plaintext.extend_from_slice(content.as_bytes());
@@ -366,7 +367,8 @@ impl Client {
         serde_json::to_string(&inner).unwrap_or_default()
     }
 
-    /// Opens one raw message. `None`: the SDK counts a failure and marks the message read, so it is lost.
+    /// Opens one raw message. `None` if that fails: the SDK then counts a failure and marks the message read, so it is
+    /// lost.
     pub fn receive(&mut self, raw: &Raw) -> Option<Received> {
         let envelope = raw.envelope.as_deref().map(Envelope::parse).unwrap_or_default();
         let opened = match envelope.ratchet_step {
@@ -406,7 +408,7 @@ impl Client {
             self.receiving.insert(slot, session);
             return Some(plaintext);
         }
-        // With a session at hand, only a message with an ephemeral key can begin another one.
+        // If there is a session, only a message with an ephemeral key can begin another one.
         if (!had_session || envelope.dh_ratchet_key.is_some())
             && let Some(mut session) = self.start_receiving(raw, envelope)
             && let Some(plaintext) = session.open(step, &nonce, &sealed)
@@ -454,7 +456,7 @@ impl Client {
 }
 
 impl ReceiveSession {
-    /// Opens the message of `step`, keeping the keys it steps over; leaves the session useless on failure.
+    /// Opens the message of `step` and keeps the keys of the steps before it. After a failure the session is useless.
     fn open(&mut self, step: u32, nonce: &[u8; 24], sealed: &[u8]) -> Option<Vec<u8>> {
         let key = if step <= self.step {
             self.skipped.remove(&step)?

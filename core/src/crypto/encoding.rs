@@ -8,7 +8,7 @@ use super::CryptoError;
 /// Longest base58 text of 16 bytes.
 const DID_ID_MAX: usize = 22;
 
-/// Standard alphabet with padding, canonical: the only form clients decode.
+/// Base64 in the standard alphabet with padding, canonical. Clients decode no other form.
 pub fn encode_base64(bytes: &[u8]) -> String {
     STANDARD.encode(bytes)
 }
@@ -19,7 +19,7 @@ pub fn decode_base64(field: &'static str, text: &str) -> Result<Vec<u8>, CryptoE
     STANDARD.decode(text).map_err(|_| CryptoError::Base64(field))
 }
 
-/// [`decode_base64`] to exactly `N` bytes.
+/// [`decode_base64`] for exactly `N` bytes.
 pub fn decode_base64_array<const N: usize>(field: &'static str, text: &str) -> Result<[u8; N], CryptoError> {
     let bytes = decode_base64(field, text)?;
     let actual = bytes.len();
@@ -53,7 +53,7 @@ pub fn decode_hex_array<const N: usize>(field: &'static str, text: &str) -> Resu
     bytes.try_into().map_err(|_| CryptoError::Length { field, expected: N, actual })
 }
 
-/// The 16 bytes a DID names: the first half of the Ed25519 signing key the agent registered with.
+/// The 16 bytes in a DID: the first half of the Ed25519 signing key that the agent registered with.
 pub fn did_bytes(signing_key: &[u8; 32]) -> [u8; 16] {
     let mut id = [0; 16];
     for (to, from) in id.iter_mut().zip(signing_key) {
@@ -62,7 +62,7 @@ pub fn did_bytes(signing_key: &[u8; 32]) -> [u8; 16] {
     id
 }
 
-/// `did:<brand>:<base58 of the 16 bytes>`, Bitcoin alphabet, each leading zero byte a leading `1`.
+/// `did:<brand>:<base58 of the 16 bytes>`, in the Bitcoin alphabet. Each leading zero byte becomes a leading `1`.
 pub fn did(brand: &str, id: &[u8; 16]) -> String {
     format!("did:{brand}:{}", bs58::encode(id).into_string())
 }

@@ -1,16 +1,16 @@
-//! The envelope: a compact JSON text that travels as an opaque string and is what a sender signs.
+//! The envelope: a compact JSON text that travels as an opaque string. The sender signs this text.
 
 use serde::Serialize;
 use serde_json::Value;
 
 use super::{encoding, hash};
 
-/// Longest `pq_ciphertext` a client reads, in characters.
+/// Longest `pq_ciphertext` that a client reads, in characters.
 const PQ_CIPHERTEXT_MAX: usize = 65_536;
-/// Longest `dh_ratchet_key` a client reads, in characters.
+/// Longest `dh_ratchet_key` that a client reads, in characters.
 const DH_KEY_MAX: usize = 256;
 
-/// An envelope as it is composed. Member order is part of the signed text: do not reorder.
+/// An envelope as it is composed. The order of members is part of the signed text, so do not reorder them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Compose<'a> {
     pub from: &'a str,
@@ -53,7 +53,7 @@ pub fn ciphertext_hash(ciphertext_text: &str) -> String {
     encoding::encode_hex(&hash::sha256(ciphertext_text.as_bytes()))
 }
 
-/// The text a client rebuilds for a message that was stored without an envelope; `timestamp` is the relay's.
+/// The text that a client rebuilds for a message stored without an envelope; `timestamp` is the relay's.
 pub fn rebuild(from: &str, to: &str, timestamp: &str, nonce: &str, ciphertext: &str) -> String {
     let hash = ciphertext_hash(ciphertext);
     let (ratchet_step, pq_ciphertext, dh_ratchet_key, pn) = (None, None, None, None);
@@ -61,7 +61,7 @@ pub fn rebuild(from: &str, to: &str, timestamp: &str, nonce: &str, ciphertext: &
         .to_text()
 }
 
-/// An envelope as it is read: every member optional, members out of range ignored, as clients do.
+/// An envelope as it is read. Every member is optional, and members out of range are ignored, as clients do.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Envelope {
     pub from: Option<String>,
@@ -76,7 +76,7 @@ pub struct Envelope {
 }
 
 impl Envelope {
-    /// Reads a text. Anything that is not a JSON object has no members.
+    /// Reads a text. A text that is not a JSON object gives an envelope without members.
     pub fn parse(text: &str) -> Envelope {
         let Ok(Value::Object(members)) = serde_json::from_str::<Value>(text) else { return Envelope::default() };
         let string = |name: &str, max: usize| {
@@ -94,8 +94,8 @@ impl Envelope {
         }
     }
 
-    /// Whether the envelope speaks of this very message. A signature over an envelope that does not says nothing
-    /// about the ciphertext beside it.
+    /// True if the envelope belongs to exactly this message. Otherwise a signature over the envelope proves nothing
+    /// about the ciphertext.
     pub fn is_bound_to(&self, from: &str, to: &str, nonce: &str, ciphertext: &str) -> bool {
         self.from.as_deref() == Some(from)
             && self.to.as_deref() == Some(to)
@@ -104,7 +104,7 @@ impl Envelope {
     }
 }
 
-/// A JSON number that JavaScript calls an integer of 0..2^32-1; `1.0` is one.
+/// A JSON number that JavaScript takes for an integer from 0 to 2^32-1, which includes `1.0`.
 fn integer_u32(value: &Value) -> Option<u32> {
     if let Some(value) = value.as_u64() {
         return u32::try_from(value).ok();

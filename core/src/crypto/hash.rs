@@ -18,7 +18,7 @@ pub fn sha256(data: &[u8]) -> [u8; 32] {
     sha256_of(&[data])
 }
 
-/// The first 8 bytes of SHA-256: an identifier, not a commitment.
+/// The first 8 bytes of SHA-256. They identify data but do not prove them.
 pub fn sha256_first8(data: &[u8]) -> [u8; 8] {
     let mut first = [0; 8];
     for (to, from) in first.iter_mut().zip(sha256(data)) {
@@ -37,8 +37,8 @@ pub fn hmac_sha256_verify(key: &[u8], data: &[u8], tag: &[u8]) -> bool {
     mac(key, data).verify_slice(tag).is_ok()
 }
 
-/// RFC 2104 step 1 by hand (a key longer than a block is hashed, a shorter one padded with zeros), because the
-/// library's constructor for a whole block is the one that cannot fail.
+/// Does step 1 of RFC 2104 by hand (a longer key than a block is hashed, a shorter one is padded with zeros), because
+/// only the library's constructor for a whole block cannot fail.
 fn mac(key: &[u8], data: &[u8]) -> Hmac<Sha256> {
     let hashed;
     let key = if key.len() > 64 {

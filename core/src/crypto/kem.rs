@@ -34,7 +34,7 @@ pub fn validate_kem_key(field: &'static str, public: &[u8]) -> Result<(), Crypto
     encapsulation_key(field, public).map(|_| ())
 }
 
-/// Encapsulates to `public` with 32 fresh random bytes, giving the ciphertext and the shared secret.
+/// Encapsulates to `public` with 32 fresh random bytes. Returns the ciphertext and the shared secret.
 pub fn encapsulate(public: &[u8], randomness: &Secret<32>) -> Result<(Vec<u8>, Secret<32>), CryptoError> {
     let key = encapsulation_key("mlkem_public_key", public)?;
     let (ciphertext, mut shared) = key.encapsulate_deterministic(randomness.expose().into());
@@ -43,8 +43,8 @@ pub fn encapsulate(public: &[u8], randomness: &Secret<32>) -> Result<(Vec<u8>, S
     Ok((ciphertext.to_vec(), secret))
 }
 
-/// Decapsulates. A ciphertext that was not made for this key gives a secret nobody knows (implicit rejection), not an
-/// error; only a wrong length is one.
+/// Decapsulates. A ciphertext that was not made for this key gives a secret that nobody knows (implicit rejection).
+/// Only a wrong length is an error.
 pub fn decapsulate(seed: &Secret<64>, ciphertext: &[u8]) -> Result<Secret<32>, CryptoError> {
     let actual = ciphertext.len();
     let ciphertext: &Ciphertext = ciphertext.try_into().map_err(|_| CryptoError::Length {

@@ -94,16 +94,16 @@ fn x25519_rfc_7748_after_1000_iterations() {
 
 #[test]
 fn nacl_box_key_of_the_nacl_documentation() {
-    // "Cryptography in NaCl", section 5: the same Alice and Bob, and the first key HSalsa20 gives.
+    // "Cryptography in NaCl", section 5: the same Alice and Bob, and the first key that HSalsa20 gives.
     let alice = Secret::new(hex("77076d0a7318a57d3c16c17251b26645df4c2f87ebc0992ab177fba51db92c2a"));
     let bob_public = hex("de9edb7d7b7dc1b4d35b61c2ece435373f8343c85b78674dadfc7e146f882b4f");
     let key = hex("1b27556473e985d462cd51197a9a46c76009549eac6474f206c4ee0844f68389");
     assert_eq!(boxes::shared_key(&bob_public, &alice), Ok(Secret::new(key)));
 }
 
-/// Wycheproof vectors marked valid that strict verification refuses, with the reason. There is none: all 151 are told
-/// apart as the file says. Strictness shows only for keys and `R` of small order, and for second encodings, which the
-/// file has no valid signature of; `signing` tests those by hand.
+/// Wycheproof vectors that are marked valid but that strict verification refuses, with the reason. There are none: the
+/// results of all 151 vectors are as in the file. Strictness matters only for keys and `R` of small order and for
+/// second encodings, and the file has no valid signature with those. The tests of `signing` cover them.
 const ED25519_STRICTER: &[(usize, &str)] = &[];
 
 #[test]
@@ -130,7 +130,7 @@ fn x25519_wycheproof() {
         let public: [u8; 32] = test.public_key.as_ref().try_into().unwrap();
         let secret = Secret::from_slice(&test.private_key).unwrap();
         let shared: [u8; 32] = test.shared_secret.as_ref().try_into().unwrap();
-        // All-zero results are correct by RFC 7748 and refused here on purpose.
+        // RFC 7748 allows all-zero results; they are refused here on purpose.
         if shared == [0; 32] {
             assert!(boxes::x25519(&public, &secret).is_err(), "{}", test.tc_id);
             refused += 1;
@@ -221,7 +221,7 @@ fn ml_kem_768_wycheproof_encapsulation_and_key_generation() {
     }
 }
 
-/// The `tests` of the trimmed ACVP file's groups that satisfy `wanted`, each with its group.
+/// The tests of the trimmed ACVP file whose groups satisfy `wanted`, each with its group.
 fn acvp(file: &str, wanted: impl Fn(&Value) -> bool) -> Vec<(Value, Value)> {
     let path = format!("{}/../tests/vectors/acvp/{file}", env!("CARGO_MANIFEST_DIR"));
     let file: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
@@ -235,7 +235,7 @@ fn bytes_of(value: &Value, name: &str) -> Vec<u8> {
     hex_vec(value[name].as_str().unwrap())
 }
 
-/// The library's expanded decapsulation key: NIST's decapsulation vectors give no seed.
+/// The library's expanded decapsulation key, because NIST's decapsulation vectors give no seed.
 #[allow(deprecated)]
 fn expanded(bytes: &[u8]) -> ml_kem::ml_kem_768::DecapsulationKey {
     use ml_kem::ExpandedKeyEncoding;

@@ -1,22 +1,23 @@
 //! Wire formats of agent messages, signatures, sealing of server-held keys and the form of API keys.
 //!
-//! Everything here is a pure function over a library: randomness, time and keys are arguments, nothing is stored. The
-//! primitives come from the pinned crates; what this module adds is only how they are combined on the wire.
+//! Everything here is a pure function: randomness, time and keys are arguments, and nothing is stored. The primitives
+//! come from the pinned crates; this module only combines them for the wire.
 //!
 //! | Module | What |
 //! |---|---|
 //! | [`encoding`] | strict base64, hex, base58 DIDs, actor ids |
 //! | [`hash`] | SHA-256 and HMAC-SHA256 |
-//! | [`signing`] | Ed25519: validated keys, strict verification, prekeys, envelopes under current and earlier keys |
+//! | [`signing`] | Ed25519: key validation, strict verification, prekeys, envelopes under current and earlier keys |
 //! | [`boxes`] | NaCl box and secretbox, the precomputed key `K` |
 //! | [`kem`] | ML-KEM-768 |
-//! | [`envelope`] | the envelope string: compose, read tolerantly, bind to its message |
+//! | [`envelope`] | the envelope string: composing, tolerant reading, binding to its message |
 //! | [`payload`] | the plaintext inside a ciphertext: header, padding, sealed sender |
 //! | [`session`] | opening a client's ratcheted message for a recipient whose keys the server holds |
-//! | [`server_message`] | what the server itself makes for such a sender, and opening it again |
+//! | [`server_message`] | messages that the server makes for a sender whose keys it holds |
 //! | [`sealing`] | private keys at rest under a ring of master keys |
+//! | [`secret`] | fixed-size secret bytes |
 //! | [`api_key`] | the text of an API key: shape, checksum, MAC |
-//! | `client` | a client as the public SDK behaves, for conformance tests (feature `conformance`) |
+//! | `client` | a client that behaves like the public SDK, for conformance tests (feature `conformance`) |
 
 pub mod api_key;
 pub mod boxes;
@@ -42,7 +43,7 @@ mod session_tests;
 
 pub use secret::Secret;
 
-/// Why a cryptographic input was refused. Never carries key material or plaintext.
+/// Why a cryptographic input was refused. The error never holds key material or plaintext.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CryptoError {
     #[error("`{0}` must be standard base64 with padding")]
@@ -51,7 +52,7 @@ pub enum CryptoError {
     Hex(&'static str),
     #[error("`{field}` must be {expected} bytes, not {actual}")]
     Length { field: &'static str, expected: usize, actual: usize },
-    #[error("not a DID of this service")]
+    #[error("the given DID is not one of this service")]
     Did,
     #[error("`{0}` is not a canonical Ed25519 public key")]
     NotCanonical(&'static str),
@@ -65,20 +66,21 @@ pub enum CryptoError {
     Signature,
     #[error("the ciphertext does not open with these keys")]
     Undecryptable,
-    #[error("the message is more than {0} steps beyond the session")]
+    #[error("the message is more than {0} steps ahead of the session")]
     TooFarAhead(u32),
-    #[error("the message is too far behind the session")]
+    #[error("the message is too old for the session")]
     TooFarBehind,
     #[error("the plaintext is malformed")]
     Malformed,
-    #[error("sealed under an unknown master key")]
+    #[error("the value is sealed under an unknown master key")]
     UnknownMasterKey,
-    #[error("not the form of an API key of this service")]
+    #[error("the text does not have the form of an API key of this service")]
     ApiKey,
 }
 
 impl From<CryptoError> for crate::Error {
-    /// Every one of these is an input a caller sent; the stored ones ([`CryptoError::UnknownMasterKey`]) are ours.
+    /// All errors come from a caller's input, except [`CryptoError::UnknownMasterKey`], which comes from a stored
+    /// value.
     fn from(error: CryptoError) -> Self {
         match error {
             CryptoError::UnknownMasterKey => crate::Error::internal(error),

@@ -6,10 +6,10 @@ use super::CryptoError;
 
 /// First byte of a plaintext that has a header.
 pub const MAGIC: u8 = 0x56;
-/// Header of everything the server makes: no flag, no step (decision plain-box-header).
+/// Header of all plaintexts that the server makes: no flag, no step (decision plain-box-header).
 pub const PLAIN_HEADER: [u8; 4] = [MAGIC, 0, 0, 0];
 
-/// Every bit that has a meaning in the flag byte.
+/// All bits of the flag byte that have a meaning.
 const ALL_FLAGS: u8 = 0x3f;
 
 /// The flag byte of the header.
@@ -24,15 +24,15 @@ impl Flags {
     pub const DOUBLE_RATCHET: u8 = 0x10;
     pub const DENIABLE: u8 = 0x20;
 
-    /// Whether all bits of `mask` are set.
+    /// True if all bits of `mask` are set.
     pub const fn has(self, mask: u8) -> bool {
         self.0 & mask == mask
     }
 }
 
-/// What a sealed-sender message says about itself; each present value stands in place of the outer one.
+/// The values inside of a sealed-sender message. Each value that is present replaces the outer one.
 ///
-/// `from` is the sender's own claim. Whoever shows it must compare it with the authenticated sender.
+/// `from` is only the sender's own claim. It must be compared with the authenticated sender before it is shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SealedParts {
     pub from: String,
@@ -43,7 +43,7 @@ pub struct SealedParts {
     pub reply_to: Option<String>,
 }
 
-/// A read plaintext.
+/// A plaintext that was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Payload {
     /// Invalid UTF-8 becomes U+FFFD, as in a JavaScript text decoder.
@@ -63,9 +63,8 @@ pub fn padded_len(content: usize) -> usize {
     content.saturating_add(2).next_power_of_two().max(256)
 }
 
-/// Reads the plaintext of a message of a session, which clients give a header. Without one all of it is the content;
-/// one that happens to begin with `56` cannot be told from one with a header, which is why everything made here has
-/// one.
+/// Reads the plaintext of a session message. Clients give it a header; without a header all of it is content. Content
+/// that happens to begin with `56` cannot be told from a header, so everything made here has a header.
 pub fn read(plaintext: &[u8]) -> Result<Payload, CryptoError> {
     let Some(([MAGIC, flags, _, _], rest)) = plaintext.split_first_chunk::<4>() else {
         return Ok(Payload { content: text(plaintext), flags: Flags(0), sealed: None });
@@ -80,10 +79,9 @@ pub fn read(plaintext: &[u8]) -> Result<Payload, CryptoError> {
     Ok(Payload { content: text(content), flags, sealed: None })
 }
 
-/// Reads the plaintext of a plain box, which clients make with a header or without. A box has no
-/// step and there are six flags, so only `56`, a byte below `40` and two zeros are a header, and only if what follows
-/// is as the flags say; text that begins with `V` goes on otherwise and is content as it is (decision
-/// plain-box-header).
+/// Reads the plaintext of a plain box, which clients make with or without a header. A box has no step, and there are
+/// six flags. So the first four bytes are a header only if they are `56`, a byte below `40` and two zeros, and if the
+/// rest fits the flags. Any other text that begins with `V` is content as it is (decision plain-box-header).
 pub fn read_box(plaintext: &[u8]) -> Payload {
     let headed = matches!(plaintext, [MAGIC, ..=ALL_FLAGS, 0, 0, ..]);
     match read(plaintext) {
@@ -96,13 +94,14 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Two bytes of big-endian length, the content, then anything.
+/// Removes the padding: two bytes of big-endian length, the content, then anything.
 fn unpad(padded: &[u8]) -> Result<&[u8], CryptoError> {
     let (length, rest) = padded.split_first_chunk::<2>().ok_or(CryptoError::Malformed)?;
     rest.get(..usize::from(u16::from_be_bytes(*length))).ok_or(CryptoError::Malformed)
 }
 
-/// The inner JSON of sealed sender: versions 2 and 3, a non-empty `from`, `msg` present. Anything else is content.
+/// Reads the inner JSON of a sealed sender. It needs version 2 or 3, a non-empty `from` and a `msg`; else it is
+/// content.
 fn read_sealed(content: &[u8]) -> Option<(String, SealedParts)> {
     let value: Value = serde_json::from_slice(content).ok()?;
     if !matches!(value.get("v")?.as_f64()?, 2.0 | 3.0) {
@@ -174,7 +173,7 @@ mod tests {
         let opened = with(Flags::RATCHETED | Flags::SEALED);
         assert_eq!(opened.content, "m");
         assert_eq!(opened.sealed.unwrap().thread_id.as_deref(), Some("t"));
-        // Conflict 21: the version before reads the same.
+        // The earlier version reads the same.
         assert_eq!(read_sealed(inner.replace(":3", ":2").as_bytes()), read_sealed(inner.as_bytes()));
         for not_sealed in [
             "{\"v\":1,\"from\":\"x\",\"msg\":\"\"}",

@@ -1,6 +1,5 @@
 //! Vectors recorded from other implementations: NaCl boxes by npm tweetnacl and PyPI PyNaCl, signatures by PyPI PyNaCl,
-//! session messages by a script that knows only the wire contract. How they were made stands beside them in
-//! `tests/vectors`.
+//! session messages by a script that knows only the wire contract. `tests/vectors` also says how they were made.
 
 use serde_json::Value;
 
@@ -56,7 +55,7 @@ fn recorded_boxes_of_tweetnacl_and_pynacl_are_byte_identical() {
     }
 }
 
-/// One recorded conversation: who speaks, who listens, what was said.
+/// One recorded conversation: the sender's public keys, the recipient's secrets, and the messages.
 struct Recorded {
     value: Value,
     signing: [u8; 32],
@@ -160,7 +159,8 @@ fn recorded_hybrid_messages_do_not_open_without_the_first_one() {
     }
 }
 
-/// Decision recorded-vectors. Ed25519 is deterministic: libsodium's signatures verify here, and ours are its bytes.
+/// Decision recorded-vectors. Ed25519 is deterministic, so libsodium's signatures verify here and ours have the same
+/// bytes.
 #[test]
 fn recorded_signatures_of_pynacl_are_byte_identical() {
     let vectors = load("nacl/signatures.json");

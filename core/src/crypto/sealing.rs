@@ -2,7 +2,7 @@
 //! that other parts derive from a master key (decision master-key-file).
 //!
 //! A sealed value is `01 | key id (8) | nonce (24) | ciphertext and tag`. The associated data binds it to its owner and
-//! purpose, so a value copied to another row does not open there.
+//! purpose, so a value that is copied to another row does not open there.
 
 use chacha20poly1305::XChaCha20Poly1305;
 use chacha20poly1305::aead::{Aead, KeyInit, Payload};
@@ -16,7 +16,7 @@ use super::{CryptoError, Secret, hash};
 
 const VERSION: u8 = 1;
 
-/// What a sub-key is for. Each has its own HKDF-SHA256 label, so no two uses ever share a key.
+/// The purpose of a sub-key. Each has its own HKDF-SHA256 label, so no two purposes ever share a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SubKey {
     /// Sealing of private keys and session rows.
@@ -25,7 +25,7 @@ pub enum SubKey {
     ApiKeyMac,
     /// Keyed hashes of client addresses, so that a stored hash cannot be searched by address.
     AddressHash,
-    /// Names the master key.
+    /// Identifies the master key.
     KeyId,
     /// Proves possession of the master key.
     Check,
@@ -43,10 +43,10 @@ impl SubKey {
     }
 }
 
-/// Names a master key in every value sealed under it.
+/// Identifies a master key, in every value sealed under it.
 pub type KeyId = [u8; 8];
 
-/// 32 random bytes that everything at rest hangs on.
+/// 32 random bytes. All keys for values at rest are derived from them.
 #[derive(Clone)]
 pub struct MasterKey {
     bytes: Secret<32>,
@@ -69,7 +69,7 @@ impl MasterKey {
     /// HKDF-SHA256 (RFC 5869) with an empty salt and the label of `purpose`.
     pub fn sub_key(&self, purpose: SubKey) -> Secret<32> {
         let mut okm = Zeroizing::new([0; 32]);
-        // 32 bytes are within HKDF's limit of 255 blocks, the only way it fails.
+        // HKDF fails only beyond 255 blocks, and 32 bytes are within that limit.
         let expanded = Hkdf::<Sha256>::new(None, self.bytes.expose()).expand(purpose.label(), &mut *okm);
         debug_assert!(expanded.is_ok());
         Secret::new(*okm)
@@ -80,13 +80,14 @@ impl MasterKey {
         self.id
     }
 
-    /// A value to store beside the data: only the same master key gives it again, and it reveals nothing about the key.
+    /// A value that is stored with the data. Only the same master key gives it again, and it reveals nothing about the
+    /// key.
     pub fn check_value(&self) -> [u8; 32] {
         hash::hmac_sha256(self.sub_key(SubKey::Check).expose(), b"heliograph/v1/check-value")
     }
 }
 
-/// The master keys of a deployment: the first seals, all open.
+/// The master keys of a deployment. The current one seals, and all of them open.
 #[derive(Debug, Clone)]
 pub struct KeyRing {
     current: MasterKey,
@@ -98,12 +99,12 @@ impl KeyRing {
         KeyRing { current, earlier }
     }
 
-    /// The key new values are sealed under.
+    /// The key that seals new values.
     pub fn current(&self) -> &MasterKey {
         &self.current
     }
 
-    /// How many earlier keys there are.
+    /// Number of earlier keys.
     pub fn earlier(&self) -> usize {
         self.earlier.len()
     }
@@ -112,7 +113,8 @@ impl KeyRing {
         std::iter::once(&self.current).chain(&self.earlier)
     }
 
-    /// The sub-keys of `purpose` of every master key, current first: what was made under an earlier one still checks.
+    /// The sub-keys of `purpose` of every master key, current first, so that values made under an earlier key still
+    /// verify.
     pub fn sub_keys(&self, purpose: SubKey) -> Vec<Secret<32>> {
         self.iter().map(|key| key.sub_key(purpose)).collect()
     }
@@ -122,18 +124,18 @@ impl KeyRing {
         self.iter().map(MasterKey::check_value).collect()
     }
 
-    /// Whether every key of `other` is among these, so that whatever it opens this one opens.
+    /// True if this ring has every key of `other`, so it opens everything that `other` opens.
     pub fn contains(&self, other: &KeyRing) -> bool {
         other.check_values().iter().all(|check| self.proves(check))
     }
 
-    /// Whether one of the keys is the one that made `check_value`; start-up refuses to run when none is.
+    /// True if one of the keys made `check_value`. The server refuses to start if none did.
     pub fn proves(&self, check_value: &[u8; 32]) -> bool {
         self.iter().any(|key| key.check_value().ct_eq(check_value).into())
     }
 
-    /// Seals under the current key. `owner` is the DID (or another actor's name), `purpose` what the value is; both
-    /// must be given again to open. `nonce` must be 24 fresh random bytes.
+    /// Seals under the current key. `owner` is the DID (or the name of another actor), `purpose` the kind of value.
+    /// Opening needs both again. `nonce` must be 24 fresh random bytes.
     pub fn seal(&self, owner: &str, purpose: &str, nonce: &[u8; 24], plaintext: &[u8]) -> Result<Vec<u8>, CryptoError> {
         let id = self.current.id();
         let aad = associated_data(&id, owner, purpose);
@@ -143,7 +145,7 @@ impl KeyRing {
         Ok([&[VERSION][..], &id, nonce, &sealed].concat())
     }
 
-    /// Opens a sealed value. [`CryptoError::UnknownMasterKey`] means the key file is wrong, not the value.
+    /// Opens a sealed value. [`CryptoError::UnknownMasterKey`] means that the key file is wrong, and not the value.
     pub fn open(&self, owner: &str, purpose: &str, sealed: &[u8]) -> Result<Zeroizing<Vec<u8>>, CryptoError> {
         let (id, rest) = split_id(sealed)?;
         let key = self.iter().find(|key| key.id() == *id).ok_or(CryptoError::UnknownMasterKey)?;
@@ -155,7 +157,7 @@ impl KeyRing {
             .map_err(|_| CryptoError::Undecryptable)
     }
 
-    /// [`KeyRing::open`] to exactly `N` bytes.
+    /// [`KeyRing::open`] for exactly `N` bytes.
     pub fn open_secret<const N: usize>(
         &self,
         owner: &str,
@@ -165,7 +167,7 @@ impl KeyRing {
         Secret::from_slice(&self.open(owner, purpose, sealed)?).ok_or(CryptoError::Malformed)
     }
 
-    /// During a rotation: the value under the current key, or `None` when it already is. `nonce` as in
+    /// Reseals a value under the current key during a rotation; `None` if it is under that key already. `nonce` as in
     /// [`KeyRing::seal`].
     pub fn reseal(
         &self,
@@ -182,24 +184,24 @@ impl KeyRing {
     }
 }
 
-/// How a text at rest begins when it is sealed; base64 of the sealed value follows. What was stored before texts were
-/// sealed has no such beginning: none of them may begin with a control character.
+/// Prefix of a sealed text at rest; base64 of the sealed value follows. Texts from before sealing existed never have
+/// it, because none of them may begin with a control character.
 const SEALED_TEXT: &str = "\u{1}sealed/1:";
 
 impl KeyRing {
-    /// [`KeyRing::seal`] for a text, as a text.
+    /// [`KeyRing::seal`] of a text, with a text as the result.
     pub fn seal_text(&self, owner: &str, purpose: &str, nonce: &[u8; 24], text: &str) -> Result<String, CryptoError> {
         Ok(format!("{SEALED_TEXT}{}", encode_base64(&self.seal(owner, purpose, nonce, text.as_bytes())?)))
     }
 
-    /// A text at rest, opened; one from before texts were sealed is given back as it is.
+    /// Opens a text at rest. A text from before sealing existed is returned as it is.
     pub fn open_text(&self, owner: &str, purpose: &str, stored: &str) -> Result<String, CryptoError> {
         let Some(sealed) = sealed_text(stored) else { return Ok(stored.to_owned()) };
         let bytes = self.open(owner, purpose, &sealed)?;
         std::str::from_utf8(&bytes).map(str::to_owned).map_err(|_| CryptoError::Malformed)
     }
 
-    /// The text under the current key, or `None` when it already is. `nonce` as in [`KeyRing::seal`].
+    /// Reseals a text under the current key; `None` if it is under that key already. `nonce` as in [`KeyRing::seal`].
     pub fn reseal_text(
         &self,
         owner: &str,
@@ -219,17 +221,17 @@ fn sealed_text(stored: &str) -> Option<Vec<u8>> {
     decode_base64("text", stored.strip_prefix(SEALED_TEXT)?).ok()
 }
 
-/// Which master key sealed a text at rest; `None` for one that is not sealed.
+/// The id of the master key that sealed a text at rest; `None` if the text is not sealed.
 pub fn text_key_id(stored: &str) -> Option<KeyId> {
     key_id(&sealed_text(stored)?)
 }
 
-/// Which master key sealed a value; `None` for bytes that are no sealed value.
+/// The id of the master key that sealed a value; `None` if the bytes are not a sealed value.
 pub fn key_id(sealed: &[u8]) -> Option<KeyId> {
     split_id(sealed).ok().map(|(id, _)| *id)
 }
 
-/// Key id and the rest of a sealed value.
+/// The key id, and the rest of a sealed value.
 fn split_id(sealed: &[u8]) -> Result<(&KeyId, &[u8]), CryptoError> {
     match sealed.split_first() {
         Some((&VERSION, rest)) => rest.split_first_chunk().ok_or(CryptoError::Malformed),
@@ -237,7 +239,8 @@ fn split_id(sealed: &[u8]) -> Result<(&KeyId, &[u8]), CryptoError> {
     }
 }
 
-/// Version, key id, then owner and purpose, each after its length, so that no two pairs give the same bytes.
+/// Version and key id, then owner and purpose, each with its length before it, so that no two pairs give the same
+/// bytes.
 fn associated_data(id: &KeyId, owner: &str, purpose: &str) -> Vec<u8> {
     let mut aad = vec![VERSION];
     aad.extend_from_slice(id);
@@ -334,7 +337,7 @@ mod tests {
         for (index, key) in keys.iter().enumerate() {
             assert!(!keys[..index].contains(key));
         }
-        // Recorded from Python's hmac and hashlib: a change here makes every deployment's data unreadable.
+        // Recorded from Python's hmac and hashlib. A change here makes the data of every deployment unreadable.
         assert_eq!(
             crate::crypto::encoding::encode_hex(&keys[0]),
             "9aad86ca2ac16bf07963cb0f34e6cf6b1f3d76a342e322e49facf31d11437afe"

@@ -1,4 +1,4 @@
-//! What the server makes for a sender whose keys it holds (`POST /send`), and opening it again.
+//! Makes messages for a sender whose keys the server holds (`POST /send`), and opens them again.
 
 use super::envelope::{self, Compose};
 use super::{CryptoError, Secret, boxes, encoding, payload, signing};
@@ -12,7 +12,7 @@ pub struct SenderSecrets<'a> {
     pub encryption: &'a Secret<32>,
 }
 
-/// The four stored values of a message; binary ones as standard base64.
+/// The four stored values of a message; binary values are standard base64.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerMessage {
     pub ciphertext: String,
@@ -22,7 +22,7 @@ pub struct ServerMessage {
 }
 
 /// Boxes `message` from `from` to `to` and signs its envelope. The plaintext always begins with `56 00 00 00`, so that
-/// no client can take text for a header, padding or a sealed sender (decision plain-box-header). `timestamp` is ISO
+/// no client can take the text for a header, padding or a sealed sender (decision plain-box-header). `timestamp` is ISO
 /// 8601; `nonce` must be fresh random bytes.
 pub fn make(
     sender: SenderSecrets<'_>,
@@ -57,8 +57,8 @@ pub fn make(
     Ok(ServerMessage { ciphertext, nonce, envelope, signature })
 }
 
-/// Opens a message made by [`make`] with the recipient's secret. A plaintext without the prefix was not made here and
-/// is [`CryptoError::Malformed`].
+/// Opens a message made by [`make`] with the recipient's secret. A plaintext without the prefix was not made here, so
+/// it gives [`CryptoError::Malformed`].
 pub fn open(
     sender_encryption_key: &[u8; 32],
     recipient_secret: &Secret<32>,

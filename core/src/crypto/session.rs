@@ -1,10 +1,11 @@
-//! Opening a client's message for a recipient whose private keys the server holds.
+//! Opens a client's message for a recipient whose private keys the server holds.
 //!
-//! A client's sending session derives from the recipient's static key and one ephemeral key, so the holder of the
-//! recipient's X25519 secret can open any single message: start the session with the roles swapped, step its chain to
-//! the message's step. Three things need memory, one [`SessionRow`] per session (decision server-side-sessions): the
-//! encryption key the sender had at the start (clients keep sessions over their own key rotation), the ML-KEM secret,
-//! which travels only in the first message, and the furthest step, so that a hostile step number costs nothing.
+//! A client's sending session derives from the recipient's static key and one ephemeral key. So the holder of the
+//! recipient's X25519 secret can open any single message: it starts the session with the roles swapped and steps the
+//! chain to the step of the message. Three things must be remembered, in one [`SessionRow`] per session (decision
+//! server-side-sessions): the sender's encryption key at the start (clients keep sessions over their own key rotation);
+//! the ML-KEM secret, which travels only in the first message; and the furthest step, so that a hostile step number
+//! costs nothing.
 
 use zeroize::Zeroizing;
 
@@ -12,11 +13,11 @@ use super::envelope::{self, Envelope};
 use super::payload::{self, Flags, SealedParts};
 use super::{CryptoError, Secret, boxes, encoding, hash, kem, signing};
 
-/// How far a message may be beyond its session's row: the clients' own limit of skipped keys.
+/// Most steps that a message may be ahead of the row of its session. It is the clients' own limit of skipped keys.
 pub const MAX_SKIP: u32 = 1_000;
-/// The latest step that is still reached by stepping again from the session's start, some tens of milliseconds of
-/// hashing. Without a limit a sender could walk a session forward and then make each old message cost as much as the
-/// whole walk.
+/// The latest step that is still reached by stepping again from the start of the session, which takes some tens of
+/// milliseconds of hashing. Without a limit a sender could move a session far ahead, and then every old message would
+/// cost as much as the whole way.
 pub const MAX_RESTART: u32 = 100_000;
 
 /// One generation of the recipient's private keys.
@@ -28,12 +29,12 @@ pub struct RecipientKeys<'a> {
     pub kem: Option<&'a Secret<64>>,
 }
 
-/// The sender's public keys as the relay captured them when it accepted the message.
+/// The sender's public keys, as the relay recorded them when it accepted the message.
 #[derive(Debug, Clone, Copy)]
 pub struct SenderKeys<'a> {
     pub signing: &'a [u8; 32],
     pub encryption: &'a [u8; 32],
-    /// Encryption keys of before, newest first: tried when a session's row is gone.
+    /// Earlier encryption keys, newest first, for sessions whose row is gone.
     pub earlier_encryption: &'a [[u8; 32]],
 }
 
@@ -43,7 +44,7 @@ impl<'a> SenderKeys<'a> {
     }
 }
 
-/// A stored message as it was accepted.
+/// A stored message, as it was accepted.
 #[derive(Debug, Clone, Copy)]
 pub struct Incoming<'a> {
     /// DID of the authenticated sender.
@@ -53,13 +54,13 @@ pub struct Incoming<'a> {
     pub ciphertext: &'a str,
     pub nonce: &'a str,
     pub signature: &'a str,
-    /// The exact text, or `None` when the sender gave none.
+    /// The exact text, or `None` if the sender gave none.
     pub envelope: Option<&'a str>,
-    /// The relay's timestamp text: part of the envelope that is rebuilt when there is none.
+    /// The relay's timestamp text, for the envelope that is rebuilt if there is none.
     pub timestamp: &'a str,
 }
 
-/// What is remembered of one session, under (sender, [`session_label`]). Holds keys: store it sealed.
+/// The memory of one session, stored under (sender, [`session_label`]). It holds keys, so it must be stored sealed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionRow {
     pub sender_key_at_start: [u8; 32],
@@ -71,8 +72,8 @@ pub struct SessionRow {
     pub chain_key: Secret<32>,
 }
 
-/// How a session began, kept from its first message so that a later one opens although nobody read the first. Nothing
-/// of it is secret.
+/// The beginning of a session. It is kept from the first message, so that a later message opens even if nobody read the
+/// first. None of it is secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Opening {
     /// ML-KEM-768 ciphertext.
@@ -82,7 +83,7 @@ pub struct Opening {
 }
 
 impl Opening {
-    /// What the envelope of a first message says; `None` for every other message.
+    /// Reads the envelope of a first message; `None` for every other message.
     pub fn of(envelope: &Envelope, sender_encryption: [u8; 32]) -> Option<(SessionLabel, Opening)> {
         let pq_ciphertext = encoding::decode_base64("pq_ciphertext", envelope.pq_ciphertext.as_deref()?).ok()?;
         let label = session_label(envelope).ok()??;
@@ -105,7 +106,7 @@ impl SessionRow {
         bytes
     }
 
-    /// Reads [`SessionRow::encode`].
+    /// Reads the result of [`SessionRow::encode`].
     pub fn decode(bytes: &[u8]) -> Result<SessionRow, CryptoError> {
         let row = || {
             let ([Self::VERSION, hybrid @ (0 | 1)], rest) = bytes.split_first_chunk()? else { return None };
@@ -123,16 +124,16 @@ impl SessionRow {
     }
 }
 
-/// Which row a message belongs to.
+/// Identifies the row that a message belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SessionLabel {
     /// The sender's ephemeral key.
     Ephemeral([u8; 32]),
-    /// A session without one (double ratchet off): one row per sender.
+    /// A session without an ephemeral key (double ratchet off). There is one such row per sender.
     None,
 }
 
-/// The label of a message's session; `None` when the envelope names no ratchet step, so that there is no session.
+/// The label of a message's session; `None` if the envelope names no ratchet step, because then there is no session.
 pub fn session_label(envelope: &Envelope) -> Result<Option<SessionLabel>, CryptoError> {
     if envelope.ratchet_step.is_none() {
         return Ok(None);
@@ -148,7 +149,7 @@ pub fn session_label(envelope: &Envelope) -> Result<Option<SessionLabel>, Crypto
 pub enum SignatureMode {
     /// Ed25519 by the sender's signing key.
     Ed25519,
-    /// HMAC-SHA256 under a key both sides can compute (deniable).
+    /// HMAC-SHA256 under a key that both sides can compute (deniable).
     Hmac,
 }
 
@@ -159,21 +160,22 @@ pub struct Opened {
     /// The inner values of a sealed message, which override the outer ones.
     pub sealed: Option<SealedParts>,
     pub flags: Flags,
-    /// The step in the session, 0 for a message without one.
+    /// The step in the session, 0 for a message without a session.
     pub step: u32,
     pub signature_mode: SignatureMode,
-    /// The signature is right and the envelope speaks of this sender, recipient, nonce and ciphertext.
+    /// The signature is valid, and the envelope is about this sender, recipient, nonce and ciphertext.
     pub signature_valid: bool,
-    /// The row to store, or `None` to leave the stored one.
+    /// The row to store, or `None` to keep the stored one.
     pub row: Option<SessionRow>,
 }
 
 /// Opens `message` with any of the recipient's key generations (newest first), given the stored row of its
 /// [`session_label`].
 ///
-/// Errors: [`CryptoError::TooFarAhead`] for a step more than [`MAX_SKIP`] beyond the row (or beyond the start without
-/// one), [`CryptoError::TooFarBehind`] for an old step beyond [`MAX_RESTART`], [`CryptoError::Undecryptable`] when no
-/// key opens it, and the decoding errors of its members. The stored row stays as it is on any error.
+/// Errors: [`CryptoError::TooFarAhead`] if the step is more than [`MAX_SKIP`] ahead of the row (or of the start, if
+/// there is no row), [`CryptoError::TooFarBehind`] if the step is an old one beyond [`MAX_RESTART`],
+/// [`CryptoError::Undecryptable`] if no key opens the message, and the decoding errors of its members. After any error
+/// the stored row stays as it is.
 pub fn open(
     message: &Incoming<'_>,
     sender: &SenderKeys<'_>,
@@ -183,8 +185,8 @@ pub fn open(
     open_later(message, sender, recipient, row, None)
 }
 
-/// [`open`], given besides how the session began. That counts where the row does not open the message and the message
-/// itself brings no ML-KEM ciphertext.
+/// [`open`] with the known beginning of the session. It is used if the row does not open the message and the message
+/// itself has no ML-KEM ciphertext.
 pub fn open_later(
     message: &Incoming<'_>,
     sender: &SenderKeys<'_>,
@@ -234,7 +236,7 @@ struct Sealed {
 
 type Plaintext = Zeroizing<Vec<u8>>;
 
-/// A message without a session: a plain NaCl box.
+/// Opens a message without a session, which is a plain NaCl box.
 fn open_box(
     sealed: &Sealed,
     sender: &SenderKeys<'_>,
@@ -250,7 +252,7 @@ fn open_box(
     Err(CryptoError::Undecryptable)
 }
 
-/// One ratcheted message and everything it may be opened with.
+/// One ratcheted message, and everything that may open it.
 struct Attempt<'a> {
     sealed: &'a Sealed,
     step: u32,
@@ -261,15 +263,15 @@ struct Attempt<'a> {
 }
 
 impl Attempt<'_> {
-    /// By the stored session, then as a session of its own.
+    /// Opens the message by the stored session, else as the start of a new one.
     fn open(&self, row: Option<&SessionRow>) -> Result<(Plaintext, Option<SessionRow>), CryptoError> {
         let Some(row) = row else { return self.fresh().map(|(plaintext, row)| (plaintext, Some(row))) };
         let failure = match self.with_row(row) {
             Ok(opened) => return Ok(opened),
             Err(failure) => failure,
         };
-        // A row that knows an ML-KEM secret gives way only to a message that brings another; a message of a session
-        // without ML-KEM may still open beside it.
+        // A row with an ML-KEM secret is replaced only by a message that brings another one. A message of a session
+        // without ML-KEM may still open; the row then stays as it is.
         let replaces = self.pq.is_some() || row.kem_secret.is_none();
         if !replaces && self.label != SessionLabel::None {
             return Err(failure);
@@ -280,7 +282,7 @@ impl Attempt<'_> {
         }
     }
 
-    /// Continues the stored session, or steps again from its start for an older message.
+    /// Continues the stored session. For an older message, steps again from the start of the session.
     fn with_row(&self, row: &SessionRow) -> Result<(Plaintext, Option<SessionRow>), CryptoError> {
         if let Some(ahead) = self.step.checked_sub(row.furthest_step).filter(|ahead| *ahead > 0) {
             if ahead > MAX_SKIP {
@@ -326,7 +328,7 @@ impl Attempt<'_> {
         Err(CryptoError::Undecryptable)
     }
 
-    /// The chain before step 1: the sender's session start with the roles swapped.
+    /// The chain before step 1: the start of the sender's session with the roles swapped.
     fn start(
         &self,
         keys: &RecipientKeys<'_>,
@@ -344,7 +346,7 @@ impl Attempt<'_> {
         Ok(Secret::new(hash::sha256_of(&[root_input.expose(), &[2]])))
     }
 
-    /// Opens with the message key `steps` (1 and up) after `chain`; also gives the chain behind it.
+    /// Opens with the message key that is `steps` (1 or more) after `chain`. Also returns the chain after it.
     fn open_at(&self, chain: &Secret<32>, steps: u32) -> Result<(Plaintext, Secret<32>), CryptoError> {
         let mut chain = chain.clone();
         for _ in 1..steps {
@@ -356,8 +358,8 @@ impl Attempt<'_> {
     }
 }
 
-/// A signature of exactly 32 bytes is an HMAC under `K(sender, recipient)`, everything else Ed25519. Without an
-/// envelope the text that clients rebuild is checked.
+/// A signature of exactly 32 bytes is an HMAC under `K(sender, recipient)`; every other one is Ed25519. If there is no
+/// envelope, the text that clients rebuild is checked.
 fn check_signature(
     message: &Incoming<'_>,
     envelope: &Envelope,

@@ -1,4 +1,4 @@
-//! Session formats end to end: the client side against the server side and against itself.
+//! Session formats end to end: the client side against the server side, and against itself.
 
 use super::client::{Client, Meta, Options, Peer, Posted, Raw};
 use super::envelope::Envelope;
@@ -25,7 +25,7 @@ fn send(from: &mut Client, to: &Peer, text: &str) -> Posted {
     from.send(to, TIME, text, Meta::default()).unwrap()
 }
 
-/// Opens on the server side, with `to` as an agent whose keys the server holds.
+/// Opens on the server side. `to` is an agent whose keys the server holds.
 fn open_with(
     posted: &Posted,
     sender: &Peer,
@@ -200,7 +200,7 @@ fn a_step_beyond_the_limit_is_refused_without_stepping() {
     assert_eq!(far(2_000, Some(&row)), Err(CryptoError::TooFarAhead(MAX_SKIP)));
     let row = far(1_999, Some(&row)).unwrap().row.unwrap();
     assert_eq!(row.furthest_step, 2_000);
-    // An older step starts again from the session's start and leaves the row.
+    // An older step starts again from the start of the session and leaves the row as it is.
     let old = far(1_500, Some(&row)).unwrap();
     assert_eq!((old.content.as_str(), old.row), ("1500", None));
     let mut hostile = posted[2_002].clone();
@@ -224,7 +224,7 @@ fn a_session_outlives_its_senders_key_rotation() {
         let opened = open(&second, &alice, &bob, Some(&row)).unwrap();
         assert_eq!((opened.content.as_str(), opened.signature_valid), ("after", true));
         assert_eq!(opened.row.unwrap().sender_key_at_start, old.encryption_key);
-        // Without the row the captured key alone does not open it.
+        // Without the row, the recorded key alone does not open the message.
         assert!(open(&second, &alice, &bob, None).is_err());
         let by_earlier = open_with(&second, &alice.as_peer(), &[old.encryption_key], &[&bob], None);
         assert_eq!(by_earlier.is_ok(), !options.post_quantum);
@@ -260,7 +260,7 @@ fn a_none_row_gives_way_only_to_a_new_kem_ciphertext() {
     assert_eq!(label(&first), Some(SessionLabel::None));
     let row_a = open(&first, &alice, &bob, None).unwrap().row.unwrap();
 
-    // The same agent without post-quantum, restarted: opens beside the row, which stays.
+    // The same agent, restarted without post-quantum: its message opens, and the row stays.
     let mut plain = alice.clone();
     plain.forget_sessions();
     plain.options.post_quantum = false;
@@ -297,14 +297,14 @@ fn every_flipped_part_of_a_message_is_noticed() {
     assert!(!open(&bad, &alice, &bob, None).unwrap().signature_valid);
     let bad = Posted { envelope: good.envelope.replace(TIME, "2026-05-06T07:08:09.124Z"), ..good.clone() };
     assert!(!open(&bad, &alice, &bob, None).unwrap().signature_valid);
-    // A ciphertext for one key is no ciphertext for another, whatever the ML-KEM decapsulation gives.
+    // A message for one key does not open with another, whatever the ML-KEM decapsulation gives.
     assert_eq!(open(&good, &alice, &client(9, Options::default()), None), Err(CryptoError::Undecryptable));
     assert_eq!(open(&good, &client(9, Options::default()), &bob, None).map(|opened| opened.content).ok(), None);
 }
 
 #[test]
 fn a_genuine_envelope_beside_another_ciphertext_is_not_a_valid_signature() {
-    // Both envelopes are signed by the sender; the second message travels with the first one's envelope.
+    // The sender signed both envelopes, but the second message travels with the envelope of the first.
     let (mut alice, bob) = pair(Options { padding: false, ..CLASSIC });
     let bob_peer = bob.as_peer();
     let first = send(&mut alice, &bob_peer, "first");
@@ -317,7 +317,7 @@ fn a_genuine_envelope_beside_another_ciphertext_is_not_a_valid_signature() {
         ..first
     };
     assert_eq!(open(&mixed, &alice, &bob, None), Err(CryptoError::Undecryptable));
-    // As a plain box, where the envelope plays no part in opening, only the binding tells.
+    // Opening a plain box does not need the envelope, so only the binding shows the mismatch.
     let sealed = boxes::box_seal(&bob_peer.encryption_key, &alice.keys.encryption, &[5; 24], b"boxed").unwrap();
     let text = super::envelope::rebuild(&alice.did, &bob.did, TIME, "other nonce", "other ciphertext");
     let boxed = Posted {

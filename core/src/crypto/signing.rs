@@ -1,4 +1,4 @@
-//! Ed25519: validated keys, strict verification only, signed prekeys, envelopes under current and earlier keys.
+//! Ed25519: key validation, strict verification, signed prekeys, envelopes under current and earlier keys.
 
 use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
 
@@ -14,13 +14,13 @@ pub fn sign(seed: &Secret<32>, message: &[u8]) -> [u8; 64] {
     SigningKey::from_bytes(seed.expose()).sign(message).to_bytes()
 }
 
-/// Accepts a key that comes from outside: the canonical encoding of a point of the prime-order group, and not the
-/// identity.
+/// Accepts a key that comes from outside: it must be the canonical encoding of a point of the prime-order group, and
+/// not the identity.
 ///
-/// A key of small order verifies signatures that nobody made. A key of mixed order is a good one with a point of small
-/// order added: one private key has seven such keys beside its own, and verifiers do not agree which of its signatures
-/// verify under them. The check multiplies the point by the group order and costs as much as a verification, so it is
-/// made where a key comes in, and what was taken is not checked again.
+/// A key of small order verifies signatures that nobody made. A key of mixed order is a good key plus a point of small
+/// order: for each private key there are seven such keys besides its own, and verifiers disagree about which signatures
+/// verify under them. The check multiplies the point by the group order, which costs as much as a verification. So a
+/// key is checked once, when it comes in.
 pub fn validate_signing_key(field: &'static str, key: &[u8; 32]) -> Result<(), CryptoError> {
     match verifying_key(field, key)?.to_edwards().is_torsion_free() {
         true => Ok(()),
@@ -30,7 +30,7 @@ pub fn validate_signing_key(field: &'static str, key: &[u8; 32]) -> Result<(), C
 
 fn verifying_key(field: &'static str, bytes: &[u8; 32]) -> Result<VerifyingKey, CryptoError> {
     let key = VerifyingKey::from_bytes(bytes).map_err(|_| CryptoError::NotCanonical(field))?;
-    // The decoder takes a y of p or more; only the encoding that encoding gives is canonical.
+    // The decoder also accepts a y of p or more. An encoding is canonical only if encoding the point gives it again.
     if key.to_edwards().compress().to_bytes() != *bytes {
         return Err(CryptoError::NotCanonical(field));
     }
@@ -40,49 +40,50 @@ fn verifying_key(field: &'static str, bytes: &[u8; 32]) -> Result<VerifyingKey, 
     Ok(key)
 }
 
-/// A public key that was decoded and found good: whoever verifies often under the same keys keeps these.
+/// A public key that was decoded and checked. Keep it to verify often under the same key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PublicKey(VerifyingKey);
 
 impl PublicKey {
-    /// `None` for what is no canonical point, or one of small order.
+    /// `None` if the bytes are not a canonical point, or are a point of small order.
     pub fn of(bytes: &[u8; 32]) -> Option<PublicKey> {
         verifying_key("key", bytes).ok().map(PublicKey)
     }
 
-    /// As [`verify`].
+    /// The same check as [`verify`].
     pub fn verify(&self, message: &[u8], signature: &[u8]) -> bool {
         Signature::from_slice(signature).is_ok_and(|signature| self.0.verify_strict(message, &signature).is_ok())
     }
 }
 
 /// Strict verification: canonical key and `R`, neither of small order, `S` below the group order, the cofactorless
-/// equation. One signature has one meaning for everybody who checks it this way. Any other length is false.
+/// equation. So everybody who checks a signature this way gets the same result. A signature of another length is
+/// invalid.
 pub fn verify(key: &[u8; 32], message: &[u8], signature: &[u8]) -> bool {
     PublicKey::of(key).is_some_and(|key| key.verify(message, signature))
 }
 
-/// Signature of a signed prekey: over its raw 32 bytes.
+/// Signature of a signed prekey, over its raw 32 bytes.
 pub fn sign_prekey(seed: &Secret<32>, prekey: &[u8; 32]) -> [u8; 64] {
     sign(seed, prekey)
 }
 
-/// Checks a signed prekey against the identity's signing key.
+/// Checks a signed prekey with the signing key of the identity.
 pub fn verify_prekey(signing_key: &[u8; 32], prekey: &[u8; 32], signature: &[u8]) -> Result<(), CryptoError> {
     if verify(signing_key, prekey, signature) { Ok(()) } else { Err(CryptoError::Signature) }
 }
 
-/// Which of an agent's signing keys an envelope was signed with.
+/// The signing key of an agent that made the signature of an envelope.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SignedBy {
     Current,
-    /// Index into the earlier keys as they were given.
+    /// Index into the earlier keys, as they were given.
     Earlier(usize),
 }
 
-/// `POST /v1/agent/verify`: Ed25519 over the UTF-8 bytes of the exact envelope text by the current key, then by the
-/// earlier ones in the given order, since genuine envelopes outlive a rotation (decision earlier-keys-verify). `None`:
-/// signed by none of them.
+/// `POST /v1/agent/verify`: Ed25519 over the UTF-8 bytes of the exact envelope text. It tries the current key, then the
+/// earlier ones in the given order, because genuine envelopes outlive a rotation (decision earlier-keys-verify). `None`
+/// if none of the keys signed it.
 pub fn verify_envelope(envelope: &str, signature: &[u8], current: &[u8; 32], earlier: &[[u8; 32]]) -> Option<SignedBy> {
     if verify(current, envelope.as_bytes(), signature) {
         return Some(SignedBy::Current);
@@ -118,21 +119,21 @@ mod tests {
     /// Decision signed-registrations.
     #[test]
     fn second_encodings_of_a_point_are_refused() {
-        // y = p + 1 is the identity again, y = p is zero again, and minus zero as x.
+        // y = p + 1 is the identity again, y = p is zero again, and the last one has minus zero as x.
         let mut negative_zero = [0; 32];
         negative_zero[0] = 1;
         negative_zero[31] = 0x80;
         for key in [p_plus(0), p_plus(1), negative_zero] {
             assert_eq!(validate_signing_key("k", &key), Err(CryptoError::NotCanonical("k")));
         }
-        // y = p + 3 encodes y = 3, which is a point, though of mixed order: only the canonical form of it is read.
+        // y = p + 3 stands for y = 3, which is a point of mixed order. Only its canonical form is decoded.
         let mut three = [0; 32];
         three[0] = 3;
         assert_eq!(validate_signing_key("k", &three), Err(CryptoError::MixedOrder("k")));
         assert_eq!(validate_signing_key("k", &p_plus(3)), Err(CryptoError::NotCanonical("k")));
     }
 
-    /// The eight points whose order divides 8, and every other way to write one of them: as listed by Cremers and
+    /// The eight points whose order divides 8, and below every other way to write one of them, as listed by Cremers and
     /// Jackson ("Prime, Order Please!", 2019) and in the tests of other libraries.
     const SMALL_ORDER: [&str; 8] = [
         "0100000000000000000000000000000000000000000000000000000000000000",
@@ -167,8 +168,8 @@ mod tests {
         }
     }
 
-    /// A good key plus each point of small order: seven more keys under which the holder of the one private key signs,
-    /// although it belongs to none of them.
+    /// A good key plus each point of small order gives seven more keys. The holder of the private key can sign under
+    /// all of them, although it belongs to none of them.
     #[test]
     fn a_second_key_of_the_same_private_key_is_refused() {
         use curve25519_dalek::edwards::{CompressedEdwardsY, EdwardsPoint};
@@ -180,11 +181,11 @@ mod tests {
         assert_eq!(validate_signing_key("k", &good), Ok(()));
         let scalar = Scalar::from_bytes_mod_order(clamp_integer(secret.to_scalar_bytes()));
         let point = CompressedEdwardsY(good).decompress().unwrap();
-        // The first one is the identity, and changes nothing.
+        // The first point is the identity, and changes nothing.
         for hex in &SMALL_ORDER[1..] {
             let mixed = (point + CompressedEdwardsY(key(hex)).decompress().unwrap()).compress().to_bytes();
             assert_eq!(validate_signing_key("k", &mixed), Err(CryptoError::MixedOrder("k")), "{hex}");
-            // Some nonce makes the signed hash a multiple of 8, which takes the small part away.
+            // For some nonce the signed hash is a multiple of 8, which cancels the part of small order.
             let signed = (1_u64..).find_map(|nonce| {
                 let nonce = Scalar::from(nonce);
                 let r = EdwardsPoint::mul_base(&nonce).compress().to_bytes();

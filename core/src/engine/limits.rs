@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::Timestamp;
 use crate::engine::time::SECOND;
 
-/// What a key may do.
+/// The tier of an API key, which sets its rate limit and what it may see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Tier {
@@ -19,7 +19,7 @@ pub enum Tier {
     Demo,
     Research,
     Enterprise,
-    /// For measuring: no limit in practice.
+    /// For load tests: no limit in practice.
     Bench,
 }
 
@@ -39,7 +39,7 @@ impl Tier {
         Tier::ALL.into_iter().find(|tier| tier.as_str() == text)
     }
 
-    /// Requests a key of this tier may make (enterprise and bench are our choice).
+    /// The rate of requests for a key of this tier (enterprise and bench are our choice).
     pub const fn rate(self) -> Rate {
         match self {
             Tier::Demo => Rate::per_minute(100).burst(20),
@@ -49,7 +49,7 @@ impl Tier {
         }
     }
 
-    /// Whether answers may carry the per-network breakdown.
+    /// Whether answers may contain the breakdown by network.
     pub const fn sees_networks(self) -> bool {
         !matches!(self, Tier::Demo)
     }

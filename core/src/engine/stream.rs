@@ -12,18 +12,18 @@ pub const PAGE_BYTES: u64 = 256 * 1024;
 pub enum Framing {
     /// Server-sent events; ends with an event `reconnect` after the setting `stream_seconds`.
     Sse,
-    /// One JSON text a line, each line to be sent as one text frame without its line feed. Never ends by itself.
+    /// One JSON text per line; each line is sent as one text frame without its line feed. Never ends by itself.
     WebSocket,
 }
 
-/// A request to open a receive stream, and its state: a stream that is opened again from the state of its hub goes on where
-/// it was, which is how a hibernated WebSocket wakes up.
+/// A request to open a receive stream, and its state. A stream that is opened again from the state of its hub goes on
+/// where it was; a hibernated WebSocket wakes up in this way.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Open {
     /// The agent actor's name.
     pub agent: String,
-    /// What the epoch of the caller's credentials was at opening. The stream ends when it is another, because the registration
-    /// may have passed to another holder, or the API key that opened it ended.
+    /// The epoch of the caller's credentials at the opening. The stream ends when the epoch changes, because the
+    /// registration may have passed to another holder, or the API key of the stream has ended.
     pub version: u64,
     /// The stamp of the last message the client has; only later ones are sent.
     pub after: Option<Timestamp>,

@@ -1,8 +1,8 @@
-//! Which of several licences an answer stands under (decision licence-and-removal).
+//! Decides which of several licences holds for an answer (decision licence-and-removal).
 
 use crate::facts::starter;
 
-/// What a licence lets a reader do, freest first.
+/// What a licence permits, the freest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Terms {
     /// Any use, at most with attribution.
@@ -11,16 +11,16 @@ enum Terms {
     ShareAlike,
     /// No commercial use.
     NonCommercial,
-    /// Nothing made of it: of that an answer is made.
+    /// No derived works; but every answer is a derived work.
     Unchanged,
     /// For academic use only.
     Academic,
-    /// Terms that nobody has told: none may be relied on.
+    /// The terms are unknown, so nothing may be assumed.
     Unknown,
 }
 
-/// SPDX identifiers, in lower case, that ask for attribution at most. An identifier that is another one with a version
-/// behind it counts as that one.
+/// SPDX identifiers, in lower case, that require attribution at most. An identifier with a version after it counts as
+/// the one without.
 const FREE: [&str; 21] = [
     "cc0",
     "cc-pddc",
@@ -56,7 +56,7 @@ fn terms_of(id: &str) -> Terms {
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(|c: char| c.is_ascii_digit()))
         })
     };
-    // Whatever else such a licence is called by, its name says what it forbids.
+    // The name of a Creative Commons licence says what it forbids, whatever else it contains.
     let forbids = |what: &str| id.starts_with("cc-") && id.split('-').any(|part| part == what);
     match id {
         _ if forbids("nd") => Terms::Unchanged,
@@ -68,21 +68,20 @@ fn terms_of(id: &str) -> Terms {
     }
 }
 
-/// The terms of an SPDX expression: with `AND` the strictest of its parts, with `OR` the freest.
+/// The terms of an SPDX expression: the strictest of its parts with `AND`, the freest with `OR`.
 fn terms(expression: &str) -> Terms {
     let freest = |part: &str| part.split(" OR ").map(terms_of).min().unwrap_or(Terms::Unknown);
     expression.split(" AND ").map(freest).max().unwrap_or(Terms::Unknown)
 }
 
-/// The strictest of some licences, by what they let a reader do: unknown terms are stricter than any known ones. Of
-/// equally strict ones it is always the same, in whatever order they come. `None` when there is none.
+/// The strictest of some licences, by their terms. Unknown terms are stricter than all known ones. Of equally strict
+/// licences the result is always the same, in whatever order they come. `None` if there is none.
 pub fn strictest<'a>(licences: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let known = licences.into_iter().filter(|licence| !licence.is_empty());
     known.min_by_key(|licence| (std::cmp::Reverse(terms(licence)), *licence))
 }
 
-/// The licence that an answer resting on rows under these names stands under: the strictest, or our own where no row
-/// has one.
+/// The licence of an answer that uses rows under these licences: the strictest one, or our own if no row has one.
 pub fn effective<'a>(licences: impl IntoIterator<Item = &'a str>) -> String {
     strictest(licences).unwrap_or(starter::LICENCE).to_owned()
 }
@@ -117,7 +116,7 @@ mod tests {
         }
     }
 
-    /// What nobody is known to have freed is not free: a name is one of the free ones or stands above them.
+    /// A licence that is not known to be free is not free: only the listed names are.
     #[test]
     fn only_named_licences_are_free() {
         for free in

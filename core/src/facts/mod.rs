@@ -1,12 +1,13 @@
-//! Facts about censorship as pure functions: formats, rules, verdicts, change points, and the facts that ship with the program.
+//! Facts about censorship as pure functions: formats, rules, verdicts, change detection, and the facts that ship with
+//! the program.
 //!
 //! | Module | What |
 //! |---|---|
 //! | [`change`] | when blocking began and ended |
-//! | [`licence`] | which of several licences an answer stands under |
+//! | [`licence`] | which of several licences holds for an answer |
 //! | [`measurement`] | formats of measurement sources and their importers |
 //! | [`reported`] | outages, shutdowns and blocks that others report |
-//! | [`source`] | where data come from, and under which licence |
+//! | [`source`] | the sources of data, and their licences |
 //! | [`starter`] | the dated facts that ship inside the binary |
 //! | [`subject`] | what a question is about: a site, a service, a platform and its parts |
 //! | [`tracked`] | platforms that are judged as a whole |

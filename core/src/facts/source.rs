@@ -1,14 +1,14 @@
-//! Sources: whose data an answer stands on, and under which licence.
+//! The sources of data that answers use, and their licences.
 
 use serde::{Deserialize, Serialize};
 
 use crate::engine::settings::Settings;
 
-/// Where measurements, counts and events come from. The number is stored.
+/// The sources of measurements, counts and events. The number is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum Source {
-    /// Two OONI tests, three formats: one source (decision incident-grades).
+    /// OONI's measurements. All of its tests and formats are one source (decision incident-grades).
     Ooni = 1,
     /// Hyperquack and Satellite: remote vantage points in data centres.
     CensoredPlanet = 2,
@@ -19,15 +19,15 @@ pub enum Source {
     Radar = 5,
     /// Outages that the operator wrote down.
     Outages = 6,
-    /// Counts of days that OONI summed up; apart from its measurements, and removed apart.
+    /// OONI's counts of days. They are kept and removed apart from its measurements.
     OoniCounts = 7,
     /// Probes that volunteers and the operator run for this deployment.
     Probe = 8,
-    /// Incidents that OONI published; apart from its measurements, and removed apart.
+    /// Incidents that OONI published. They are kept and removed apart from its measurements.
     OoniIncidents = 9,
 }
 
-/// What a source is, in words.
+/// The description of a source.
 struct Facts {
     id: &'static str,
     name: &'static str,
@@ -58,7 +58,7 @@ impl Source {
         Source::Probe,
         Source::OoniIncidents,
     ];
-    /// Those whose measurements become votes.
+    /// The sources whose measurements become votes.
     pub const OF_VOTES: [Source; 3] = [Source::Ooni, Source::CensoredPlanet, Source::Probe];
 
     pub const fn code(self) -> u8 {
@@ -146,17 +146,17 @@ impl Source {
         self.facts().name
     }
 
-    /// What it brings, in words.
+    /// The kind of its data, in words.
     pub const fn kind(self) -> &'static str {
         self.facts().kind
     }
 
-    /// SPDX expression, as far as we know; [`Source::licence_under`] is what an operator settled on.
+    /// SPDX expression, as far as we know. [`Source::licence_under`] gives the licence that the operator settled on.
     pub const fn licence(self) -> &'static str {
         self.facts().licence
     }
 
-    /// https; of what is made here there is none.
+    /// An https address; `None` for data that are made by this deployment.
     pub fn url(self) -> Option<&'static str> {
         Some(self.facts().url).filter(|url| !url.is_empty())
     }
@@ -170,7 +170,7 @@ impl Source {
 /// The licence of the Citizen Lab test lists, as far as we know.
 pub const TEST_LIST_LICENCE: &str = "CC-BY-NC-SA-4.0";
 
-/// What is known of the licence of block lists: they differ, and several state none.
+/// The licence of block lists: they differ, and several state none.
 pub const BLOCKLIST_LICENCE: &str = "NOASSERTION";
 
 /// The licence of block lists in force.
@@ -178,7 +178,7 @@ pub fn blocklist_licence(settings: &Settings) -> &str {
     licence_of(settings, "blocklist").unwrap_or(BLOCKLIST_LICENCE)
 }
 
-/// What the setting `source_licences` says of a source.
+/// The licence of a source in the setting `source_licences`.
 pub fn licence_of<'s>(settings: &'s Settings, id: &str) -> Option<&'s str> {
     let mut pairs = settings.source_licences.split(';').filter_map(|pair| pair.split_once('='));
     pairs.find(|(name, _)| name.trim() == id).map(|(_, licence)| licence.trim())

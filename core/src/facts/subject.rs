@@ -1,4 +1,4 @@
-//! What a caller asks about: a domain, a role, or a service with its roles (decision keys-and-roles).
+//! The subject of a question: a domain, a role, or a service with its roles (decision keys-and-roles).
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,7 @@ use crate::{Error, Result};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Role {
     pub key: String,
-    /// The subject is blocked when an essential role is.
+    /// The subject is blocked when an essential role is blocked.
     pub essential: bool,
 }
 
@@ -47,7 +47,7 @@ impl Subject {
         Ok(Subject::series(key.as_str()))
     }
 
-    /// What a documented block may name: itself, and the roles without which it cannot be used.
+    /// The names that a documented block may use: the subject itself, and its essential roles.
     pub fn named(&self) -> impl Iterator<Item = &str> {
         let roles = self.roles.iter().filter(|role| role.essential && role.key != self.name);
         std::iter::once(self.name.as_str()).chain(roles.map(|role| role.key.as_str()))
@@ -65,19 +65,19 @@ impl Subject {
     }
 }
 
-/// The other roles of the platform that a series is a role of.
+/// The other roles of the platform that a series belongs to.
 pub fn siblings(key: &str) -> impl Iterator<Item = &'static str> {
     let owner = key.split_once('/').and_then(|(owner, _)| Platform::by_slug(owner));
     let roles = owner.or_else(|| Platform::by_domain(key)).into_iter().flat_map(|platform| &platform.roles);
     roles.map(|role| role.key).filter(move |role| *role != key)
 }
 
-/// Whether a key is a role such as `telegram/pool`, which is measured by address and has no domain.
+/// True if a key is a role such as `telegram/pool`, which is measured by address and has no domain.
 pub fn is_role(key: &str) -> bool {
     key.contains('/')
 }
 
-/// Messaging services age faster (decision age-limit).
+/// Verdicts on messaging services age faster (decision age-limit).
 pub fn is_messaging(key: &str) -> bool {
     let owner = key.split_once('/').map(|(owner, _)| owner).or_else(|| Platform::by_domain(key).map(|p| p.slug));
     owner.and_then(Service::from_name).is_some_and(Service::is_messaging)

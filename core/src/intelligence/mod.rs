@@ -1,23 +1,24 @@
-//! Censorship intelligence: what is blocked where, since when, how we know, and what may come.
+//! Censorship intelligence: which sites are blocked in which countries, since when, by which evidence, and what is
+//! forecast.
 //!
 //! | Module | What |
 //! |---|---|
-//! | [`alert`] | who hears of incidents by webhook |
+//! | [`alert`] | news of incidents to subscribers, by webhook |
 //! | [`analytics`] | rankings and profiles over all countries |
-//! | [`anomaly`] | days unlike others |
+//! | [`anomaly`] | unusual days of countries, and domains whose blocking changed |
 //! | [`atlas`] | scores and networks at risk |
 //! | [`claims`] | sentences that are checked |
-//! | [`classifier`] | what unusual days look like |
+//! | [`classifier`] | recognizes days with a shutdown or an ordered block |
 //! | [`country`] | the actor that holds the measurements of a country |
 //! | [`elections`] | the calendar of elections |
-//! | [`fetch`] | asking sources with a public interface, off by default |
-//! | [`forecast`] | what may come |
-//! | [`import`](mod@import) | streams of any supported kind, to the actors that keep them |
-//! | [`incidents`] | what happened, from when to when, and how we know |
-//! | [`probe`] | the probe network: nodes, their submissions, what they found |
+//! | [`fetch`] | fetching from sources with a public interface, off by default |
+//! | [`forecast`] | forecasts of shutdowns |
+//! | [`import`](mod@import) | imports of data of all supported kinds |
+//! | [`incidents`] | incidents: their dates, evidence and versions |
+//! | [`probe`] | the probe network: nodes, their submissions and findings |
 //! | [`reference`](mod@reference) | imported reference data: fingerprints, categories, networks |
 //! | [`risk`] | threat levels and scores |
-//! | [`sentinel`] | risks of today |
+//! | [`sentinel`] | present risks with their evidence, a queue for reviewers, effects of events |
 //! | [`world`] | the actor that sums up all countries |
 
 pub mod alert;

@@ -1,5 +1,5 @@
-//! What operators sign: grants, freezes, caps, forced ends of escrows, and the keys they sign with (decisions
-//! freeze-stops-clocks, money-supply-bound and operator-keys).
+//! Actions that operators sign: grants, freezes, caps and forced ends of escrows; and the keys that sign them
+//! (decisions freeze-stops-clocks, money-supply-bound and operator-keys).
 
 use serde::{Deserialize, Serialize};
 
@@ -19,14 +19,14 @@ use crate::engine::settings::{MAX_ADMIN_KEYS, Settings};
 use crate::engine::time::MINUTE;
 use crate::{Error, Result, Timestamp};
 
-/// How long an action may be valid, in microseconds.
+/// Longest validity of an action, in microseconds.
 pub const MAX_WINDOW: i64 = 10 * MINUTE;
 /// Most recipients of an allowlist.
 const MAX_ALLOWED: usize = 100;
 /// Most admin keys, revoked ones too.
 const MAX_KEYS: usize = MAX_ADMIN_KEYS;
 
-/// What an operator wants done.
+/// The content of an action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Wish {
     Grant { name: Name, amount: Micro },
@@ -36,10 +36,10 @@ pub enum Wish {
     Escrow { id: super::rows::Id, release: bool },
 }
 
-/// A signed action, read.
+/// A signed action that was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Action {
-    /// Its word, which is that of the route.
+    /// The word of the action, which must be that of the route.
     pub action: String,
     pub audience: String,
     pub nonce: String,
@@ -79,7 +79,7 @@ impl Action {
         fields.is_over().then_some(read)
     }
 
-    /// Roles that may do it, besides `all`.
+    /// The role that may do it, besides `all`.
     fn role(&self) -> Role {
         match self.wish {
             Wish::Grant { .. } => Role::Grant,
@@ -108,7 +108,8 @@ impl Fields {
             "cap" => {
                 let (daily, per_tx) = (self.cap("daily_cap_micro")?, self.cap("per_tx_cap_micro")?);
                 let (name, allowlist) = (self.name(brand)?, self.allowlist(brand)?);
-                // What was signed with a null says nothing of it: whoever sent that is not to believe that it was done.
+                // A null is in no signed text, so a cap with only nulls says nothing. Its sender must not believe that
+                // it was done.
                 (daily.is_some() || per_tx.is_some() || allowlist.is_some()).then_some(())?;
                 Wish::Cap { name, daily, per_tx, allowlist }
             }
@@ -138,7 +139,7 @@ impl Fields {
         }
     }
 
-    /// A list of DIDs; the word `none` takes the restriction off, since a null is in no signature.
+    /// A list of DIDs. The word `none` lifts the restriction, since a null is in no signed text.
     #[allow(clippy::option_option)]
     fn allowlist(&mut self, brand: &str) -> Option<Option<Option<Vec<Name>>>> {
         match self.take("allowlist") {
@@ -163,7 +164,7 @@ pub fn keyid(key: &[u8; 32]) -> String {
     id
 }
 
-/// The key of that id, while it is active.
+/// Reads the active key of an id.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct FindKey {
     pub keyid: String,
@@ -179,7 +180,7 @@ impl Query for FindKey {
     }
 }
 
-/// All admin keys, revoked ones too.
+/// Reads all admin keys, revoked ones too.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ReadKeys;
 
@@ -202,7 +203,7 @@ pub struct SetAdminKey {
     pub active: bool,
 }
 
-/// Writes a key as it is from now on. Each change is an event.
+/// Writes the new state of a key. Each change is an event.
 fn put_key(books: &mut Books<'_>, key: [u8; 32], role: Role, active: bool, configured: bool) -> Result<()> {
     let (keyid, since) = (keyid(&key), books.stamp());
     ADMIN_KEYS.put(books.space, &(keyid.clone(),), &AdminKey { key, role, active, since, configured })?;
@@ -221,13 +222,13 @@ fn all_keys(books: &Books<'_>) -> Result<Vec<AdminKey>> {
     Ok(rows.into_iter().map(|(_, key)| key).collect())
 }
 
-/// Keys with their roles out of the setting `ledger_admin_keys`; `None` when it is of no such form.
+/// Reads keys with their roles from the setting `ledger_admin_keys`; `None` if the text has another form.
 pub fn configured(settings: &Settings) -> Option<Vec<([u8; 32], Role)>> {
     settings.admin_keys()?.into_iter().map(|(key, role)| Some((key, Role::parse(role)?))).collect()
 }
 
-/// Makes the keys of the settings the ones that are active, beside those that were added otherwise and without those
-/// that were revoked: only [`SetAdminKey`] makes these active again, or their leaving the settings and coming back.
+/// Makes the keys of the settings active, beside keys that were added otherwise. A key that was revoked stays revoked,
+/// until [`SetAdminKey`] adds it again, or the settings drop it and name it again.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SyncAdminKeys {
     pub keys: Vec<([u8; 32], Role)>,
@@ -244,7 +245,7 @@ impl Operation for SyncAdminKeys {
         for gone in known.iter().filter(|key| key.configured && self.keys.iter().all(|(kept, _)| *kept != key.key)) {
             match gone.active {
                 true => put_key(&mut books, gone.key, gone.role, false, false)?,
-                // It was revoked before, and no more than that is forgotten.
+                // The key was revoked before. Now the settings may name it again.
                 false => {
                     let row = AdminKey { configured: false, ..gone.clone() };
                     ADMIN_KEYS.put(books.space, &(keyid(&gone.key),), &row)?;
@@ -253,7 +254,7 @@ impl Operation for SyncAdminKeys {
         }
         for (key, role) in self.keys {
             let same = |known: &AdminKey| known.role == role && known.active && known.configured;
-            // Who revoked a key meant it, also where the settings still name it.
+            // A revoked key stays revoked, even if the settings still name it.
             let revoked = |known: &AdminKey| known.configured && !known.active;
             if !known.iter().any(|known| known.key == key && (same(known) || revoked(known))) {
                 put_key(&mut books, key, role, true, true)?;
@@ -273,9 +274,11 @@ impl Operation for SetAdminKey {
         let keys = all_keys(&books)?;
         let known = keys.iter().find(|key| key.key == self.key);
         match known {
-            None if !self.active => return Err(Error::not_found("There is no such admin key.")),
+            None if !self.active => return Err(Error::not_found("There is no admin key with this public key.")),
             None if keys.len() == MAX_KEYS => {
-                return Err(Error::conflict("There are as many admin keys as there can be."));
+                return Err(Error::conflict(
+                    "No admin key can be added: there are 100 already, revoked ones included.",
+                ));
             }
             _ => {}
         }
@@ -291,7 +294,7 @@ pub struct Direct {
     pub signed: Signed,
 }
 
-/// What became of it.
+/// The outcome of an action.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Directed {
     Refused(Reason),
@@ -310,7 +313,7 @@ impl Operation for Direct {
         let action =
             Action::read(&settings.brand, &self.signed.canonical).ok_or_else(|| Error::internal("no action"))?;
         let mut books = Books::of(turn)?;
-        // A freeze holds nothing that was due before it.
+        // A freeze does not hold what was due before it.
         sweep::catch_up(&mut books)?;
         let directed = match direct(&mut books, &self, &action) {
             Ok(directed) => directed,
@@ -336,7 +339,7 @@ fn direct(books: &mut Books<'_>, by: &Direct, action: &Action) -> Ruled<Directed
     Ok(directed)
 }
 
-/// Does it and writes its event.
+/// Carries out an action, and writes its event.
 fn act(books: &mut Books<'_>, by: &Direct, action: &Action) -> Ruled<Directed> {
     let at = books.stamp();
     let what = match &action.wish {
@@ -347,7 +350,7 @@ fn act(books: &mut Books<'_>, by: &Direct, action: &Action) -> Ruled<Directed> {
         Wish::Freeze { name, frozen } => {
             ensure(books.wallet(name)?.is_some(), Reason::WalletNotFound)?;
             books.rule(name, at, |wallet| wallet.frozen = *frozen)?;
-            // From now on it is the admin's word.
+            // From now on the freeze is the admin's decision.
             if let Some(row) = KEYS.get(books.space, &key(name))?.filter(|row| row.froze) {
                 KEYS.put(books.space, &key(name), &KeyRow { froze: false, ..row })?;
             }
@@ -372,13 +375,14 @@ fn act(books: &mut Books<'_>, by: &Direct, action: &Action) -> Ruled<Directed> {
         }
         Wish::Escrow { id, release } => {
             let stand = escrow::force(books, id, &by.keyid, *release, action.reason.clone(), &by.signed)?;
-            // The end of the escrow is the event.
+            // The end of the escrow is already an event.
             return Ok(Directed::Escrow(Box::new(stand)));
         }
     };
     books.log(at, what, &format!("admin:{}", by.keyid), Note::signed(&by.signed))?;
     if let Wish::Freeze { name, frozen: false } = &action.wish {
-        // What waited for this happens with it (decisions due-before-anything and freeze-stops-clocks).
+        // Escrows that waited for the end of the freeze end with it (decisions due-before-anything and
+        // freeze-stops-clocks).
         escrow::thaw(books, name, sweep::ESCROWS_AT_ONCE)?;
         sweep::catch_up(books)?;
     }

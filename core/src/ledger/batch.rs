@@ -1,7 +1,7 @@
 //! Batches: up to 1,000 transfers under one signature, all or none (decisions batch-one-event and batch-contract).
 //!
-//! A batch is one event. Its transfers have no rows of their own: each is read out of the event, and its id is that of
-//! the batch with its place in the last two bytes.
+//! A batch is one event. Its transfers have no rows of their own: each is read out of the event, and its id is the id
+//! of the batch with its place in the last two bytes.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +18,7 @@ use crate::{Error, Result, Timestamp};
 /// Most transfers of a batch.
 pub const MAX_ITEMS: usize = 1_000;
 
-/// The id of what `name` signs as batch `batch_id`.
+/// The id of the batch that `name` signs as `batch_id`.
 pub fn batch_id(name: &str, batch_id: &str) -> Id {
     with_place(id(Space::Batch, name, batch_id), 0)
 }
@@ -34,13 +34,13 @@ pub fn item_id(batch: &Id, index: u16) -> Id {
     with_place(*batch, index + 1)
 }
 
-/// The batch and place that an id would name; no place for the batch itself.
+/// The batch that an id belongs to, and the place of its transfer; no place for the batch itself.
 pub fn of_item(id: &Id) -> (Id, Option<u16>) {
     let [.., high, low] = id;
     (with_place(*id, 0), u16::from_be_bytes([*high, *low]).checked_sub(1))
 }
 
-/// What became of a batch.
+/// A settled batch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settled {
     pub id: Id,
@@ -113,7 +113,7 @@ pub fn settle(books: &mut Books<'_>, by: &Submission<'_>, batch: &envelope::Batc
         books.pay_in(to, first, of_one.iter().map(|(_, amount)| amount).sum())?;
     }
     let detail = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-    // What every transfer of it shows, so that showing one needs not all that was signed.
+    // Every transfer of the batch shows these, so that showing one does not take reading all signed bytes.
     let details = vec![
         detail("batch_id", &batch.batch_id),
         detail("issued_at", &by.common.issued_at),
@@ -127,8 +127,8 @@ pub fn settle(books: &mut Books<'_>, by: &Submission<'_>, batch: &envelope::Batc
     Ok(Done::Batch(Settled { id, batch_id, count, total, at: first, hash, sender: sender.balance }))
 }
 
-/// Keeps that a batch was refused, once (decision money-model), and takes its id. What was signed may be
-/// megabytes, so the event has its name, how many transfers it had and which one was in the way, not its bytes.
+/// Keeps one event for a refused batch (decision money-model), and burns its id. The signed bytes may be megabytes, so
+/// the event has only the batch's name, its number of transfers, and the place of the one that led to the refusal.
 pub fn failed(
     books: &mut Books<'_>,
     by: &Submission<'_>,
@@ -153,12 +153,13 @@ pub fn failed(
     Ok(())
 }
 
-/// The wallet that may pay all of them: each below the cap of one, their sum below that of a day.
+/// The wallet of `from`, if it may pay all transfers: each within the cap of one payment, and their sum within the
+/// daily cap.
 fn payer(books: &Books<'_>, from: &str, items: &[(&str, Micro)]) -> Result<Wallet, RefusedAt> {
     let wallet = books.wallet(from)?.ok_or(Reason::SenderNotFound)?;
     ensure(!wallet.frozen, Reason::SenderFrozen)?;
     let spent = books.spent(from, &wallet)?;
-    // The first of the transfers with which something no longer holds.
+    // Refuses at the first transfer for which the condition does not hold.
     let first = |reason: Reason, holds: &dyn Fn(Micro, &(&str, Micro)) -> bool| {
         let mut sum: Micro = 0;
         let broken = items.iter().position(|item| {
@@ -181,9 +182,9 @@ pub struct Opened<'a> {
     pub brand: &'a str,
     pub id: Id,
     pub event: &'a Event,
-    /// One per transfer; none when memos are not shown.
+    /// The memo of each transfer; empty when memos are not shown.
     memos: Vec<Option<String>>,
-    /// Bytes of what was signed that were read.
+    /// Number of signed bytes that were read.
     pub read: usize,
 }
 
@@ -200,7 +201,7 @@ pub struct Part<'a> {
 }
 
 impl<'a> Opened<'a> {
-    /// With `texts` what was signed is read too, which may be megabytes.
+    /// With `texts` the signed bytes are read too, which may be megabytes.
     pub fn new(
         space: &(impl Read + ?Sized),
         brand: &'a str,
@@ -219,8 +220,8 @@ impl<'a> Opened<'a> {
         Ok(Opened { brand, id, event, memos, read })
     }
 
-    /// The transfers that `name` sent or received, the last one first. Balances are found by going back from those
-    /// after the whole.
+    /// The transfers that `name` sent or received, the last one first. Balances are computed backwards, from those
+    /// after the whole batch.
     pub fn parts(&self, name: &str) -> Result<Vec<Part<'a>>> {
         let event = self.event;
         let mut sender = event.change(&event.actor).ok_or_else(unreadable)?.balance_after;

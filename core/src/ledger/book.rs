@@ -1,8 +1,8 @@
-//! The books while an operation has them open: wallets, the order of events, the clock that stands still in a freeze,
-//! and what left a wallet in 24 hours.
+//! The books that an operation has open: wallets, the order of events, the clock that stands still in a freeze, and the
+//! outflow of a wallet in 24 hours.
 //!
-//! Every operation first finds out whether it may do what it is asked, and only then writes: a refusal is an answer,
-//! not a failure, so what was written before it would stay.
+//! Every operation first checks whether it may do what it is asked, and only then writes. A refusal is an answer, not a
+//! failure, so rows that were written before it would stay.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -23,15 +23,16 @@ use crate::{Error, Result, Timestamp};
 
 /// Largest amount of one payment, in micro-credits.
 pub const MAX_AMOUNT: Micro = 1_000_000_000_000_000;
-/// All money there may be: what JavaScript counts exactly (decision money-supply-bound).
+/// Largest sum of all money, in micro-credits: the largest that JavaScript counts exactly (decision
+/// money-supply-bound).
 pub const MAX_SUPPLY: Micro = super::json::MAX_INTEGER;
-/// Cap of what leaves a new wallet in 24 hours, and of one payment.
+/// Caps of a new wallet, in micro-credits: of its outflow in 24 hours, and of one payment.
 pub const DAILY_CAP: Micro = 1_000_000_000;
 pub const PER_TX_CAP: Micro = 100_000_000;
 /// How long an unregistered wallet that never held credit stays, in microseconds (decision registered-recipients).
 pub const IDLE_LIFE: i64 = 7 * DAY;
 
-/// The name in a DID of this brand; `None` for what is no DID.
+/// The name in a DID of this brand; `None` for any other text.
 pub fn name_of<'a>(brand: &str, did: &'a str) -> Option<&'a str> {
     let name = did.strip_prefix("did:")?.strip_prefix(brand)?.strip_prefix(':')?;
     let inside = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'.' | b'_' | b'-');
@@ -48,7 +49,7 @@ pub fn minute(at: Timestamp) -> u32 {
     u32::try_from(at.0.div_euclid(MINUTE)).unwrap_or_default()
 }
 
-/// The amount, when it can be one.
+/// Checks that a signed number is an amount of 1 to [`MAX_AMOUNT`] micro-credits.
 pub fn amount(micro: i64) -> Ruled<Micro> {
     let amount = Micro::try_from(micro).map_err(|_| Reason::AmountOutOfRange)?;
     ensure((1..=MAX_AMOUNT).contains(&amount), Reason::AmountOutOfRange)?;
@@ -61,18 +62,18 @@ pub struct Books<'a> {
     pub now: Timestamp,
     pub brand: &'a str,
     pub book: Book,
-    /// How old events are when they are sealed, in microseconds.
+    /// The age at which events are sealed, in microseconds.
     sealed_after: i64,
     before: Book,
-    /// Wallets that were read or written, as they are by now: each is looked up once.
+    /// Wallets that were read or written, in their present state. So each is looked up once.
     wallets: RefCell<BTreeMap<Name, Option<Wallet>>>,
-    /// Wallets written since the last event, with the balance and what was locked before; `None`: there was none.
+    /// Wallets that were written since the last event.
     touched: BTreeMap<Name, Touched>,
-    /// For the entry of what leaves a wallet by the next event; see [`super::rows::Entry::before`].
+    /// For the entry of the outflow of the next event; see [`super::rows::Entry::before`].
     pub(super) left_before: Option<u32>,
 }
 
-/// A wallet before and after.
+/// Balance and locked amount of a wallet before and after. `before` is `None` for a new wallet.
 struct Touched {
     before: Option<(Micro, Micro)>,
     after: (Micro, Micro),
@@ -87,7 +88,7 @@ impl<'a> Books<'a> {
 
     pub fn of(turn: &'a mut Turn<'_>) -> Result<Self> {
         let (now, brand) = (turn.now, turn.settings.brand.as_str());
-        // Nothing but the ledger knows it; it is made with the first event.
+        // Only the ledger knows the salt. It is made with the first event.
         let salt = turn.random();
         let sealed_after = segment::age(turn.settings);
         let mut books = Books { sealed_after, ..Books::open(turn, now, brand)? };
@@ -98,11 +99,11 @@ impl<'a> Books<'a> {
         Ok(books)
     }
 
-    /// Writes what changed of the whole.
+    /// Writes the state of the whole ledger if it changed. Fails if a wallet changed without an event.
     pub fn close(self) -> Result<Closed> {
         let moved = |touched: &Touched| touched.before != Some(touched.after);
         if let Some((name, _)) = self.touched.iter().find(|(_, touched)| moved(touched)) {
-            return Err(Error::internal(format!("no event says what happened to the wallet of {name}")));
+            return Err(Error::internal(format!("the wallet of {name} changed without an event")));
         }
         if room::hour(self.now) != room::hour(self.before.last) {
             room::note(self.space, self.now)?;
@@ -114,33 +115,33 @@ impl<'a> Books<'a> {
         Ok(Closed { sealing: self.sealing(), shifted: times(&self.book) != times(&self.before), book: self.book })
     }
 
-    /// The time of a new event: unlike all others and later (decision unique-event-times).
+    /// The time of a new event, which is later than that of every other event (decision unique-event-times).
     pub fn stamp(&mut self) -> Timestamp {
         self.book.last = self.now.max(self.book.last.plus(1));
         self.book.last
     }
 
-    /// The time of an event that was to happen at `due`: that, or right after the last event. It says nothing of when
-    /// the timer came or somebody looked, so that who looks before is told what is written later (decisions
-    /// due-before-anything and unique-event-times).
+    /// The time of an event that was due at `due`: that time, or right after the last event if that is later. It does
+    /// not depend on when the timer runs or when somebody asks, so a question before the timer shows the time that is
+    /// written later (decisions due-before-anything and unique-event-times).
     pub fn stamp_at(&mut self, due: Timestamp) -> Timestamp {
         self.book.last = due.min(self.now).max(self.book.last.plus(1));
         self.book.last
     }
 
-    /// The instant after a time of [`Books::clock`], by the clock on the wall.
+    /// The instant after a time of [`Books::clock`], in wall-clock time.
     pub fn after(&self, due: Timestamp) -> Timestamp {
         due.plus(self.frozen_for() + 1)
     }
 
-    /// The first of so many times that follow each other (decision unique-event-times).
+    /// Takes `count` times that follow each other, and returns the first (decision unique-event-times).
     pub fn stamps(&mut self, count: usize) -> Timestamp {
         let first = self.stamp();
         self.book.last = first.plus(i64::try_from(count.saturating_sub(1)).unwrap_or_default());
         first
     }
 
-    /// When events can be sealed next, if there are enough of them.
+    /// The time at which events can be sealed next, if there are enough of them.
     pub fn sealing(&self) -> Option<Timestamp> {
         self.book.whole.map(|at| at.plus(self.sealed_after))
     }
@@ -149,7 +150,7 @@ impl<'a> Books<'a> {
         self.book.frozen_since.is_some()
     }
 
-    /// How long the system was frozen up to now.
+    /// Length of all freezes up to now, in microseconds.
     pub fn frozen_for(&self) -> i64 {
         frozen_for(&self.book, self.now)
     }
@@ -159,7 +160,7 @@ impl<'a> Books<'a> {
         self.now.plus(-self.frozen_for())
     }
 
-    /// The counts of the minute of an event.
+    /// The counts of the minute in which an event happens.
     pub fn counts(&mut self, at: Timestamp) -> Result<&mut Counts> {
         let minute = minute(at);
         if minute != self.book.minute {
@@ -172,8 +173,8 @@ impl<'a> Books<'a> {
         Ok(&mut self.book.counts)
     }
 
-    /// Something happened with the money of a wallet: it moves from the minute it was last seen in to this one, so that
-    /// the wallets of all minutes of a day are those that were active in it.
+    /// Notes that the money of a wallet moved. The wallet is now counted in this minute and no longer in the minute in
+    /// which it was last seen, so the counts of all minutes of a day add up to the wallets that were active in it.
     fn seen(&mut self, wallet: &mut Wallet, at: Timestamp) -> Result<()> {
         self.counts(at)?.wallets += 1;
         let before = std::mem::replace(&mut wallet.seen, minute(at));
@@ -195,7 +196,7 @@ impl<'a> Books<'a> {
         Ok(wallet)
     }
 
-    /// The wallet of a recipient or of somebody who asks for one; made where there is none, by the event of that time.
+    /// The wallet of a recipient or of somebody who asks for one. A missing wallet is made by the event at that time.
     pub fn ensure(&mut self, name: &str, at: Timestamp, lasting: bool) -> Result<Wallet> {
         if let Some(wallet) = self.wallet(name)? {
             return Ok(wallet);
@@ -234,7 +235,7 @@ impl<'a> Books<'a> {
         Ok(WALLETS.put(self.space, &(name.to_owned(),), wallet)?)
     }
 
-    /// Moves money of a wallet that must be there.
+    /// Changes the money of a wallet that must exist.
     pub fn change(
         &mut self,
         name: &str,
@@ -249,8 +250,9 @@ impl<'a> Books<'a> {
         Ok(wallet)
     }
 
-    /// Changes a wallet that must be there by what is no transfer, escrow or hire, so that it does not count as active.
-    /// It lasts from then on: an idle one that went would come back without that.
+    /// Changes a wallet that must exist, by something other than a transfer, escrow or hire, so the wallet does not
+    /// count as active. The wallet lasts from then on: if it were removed as idle, it would come back without the
+    /// change.
     pub fn rule(&mut self, name: &str, at: Timestamp, change: impl FnOnce(&mut Wallet)) -> Result<Wallet> {
         let mut wallet = self.present(name)?;
         change(&mut wallet);
@@ -274,7 +276,7 @@ impl<'a> Books<'a> {
         })
     }
 
-    /// New money for a wallet, where the supply has room for it (decision money-supply-bound).
+    /// Grants new money to a wallet if the supply stays within its bound (decision money-supply-bound).
     pub fn grant(&mut self, name: &str, at: Timestamp, amount: Micro) -> Ruled<Wallet> {
         let supply = self.book.supply.checked_add(amount).filter(|supply| *supply <= MAX_SUPPLY);
         self.book.supply = supply.ok_or(Reason::AmountOutOfRange)?;
@@ -282,7 +284,8 @@ impl<'a> Books<'a> {
         Ok(self.rule(name, at, |wallet| wallet.balance = balance)?)
     }
 
-    /// The wallet that may pay so much to `to` now. `transfer` gives the order in which caps are looked at.
+    /// The wallet of `from`, if it may pay `amount` to `to` now. A transfer is checked against the daily cap first,
+    /// everything else against the cap of one payment.
     pub fn payer(&self, from: &str, to: &str, amount: Micro, transfer: bool) -> Ruled<Wallet> {
         let wallet = self.wallet(from)?.ok_or(Reason::SenderNotFound)?;
         ensure(!wallet.frozen, Reason::SenderFrozen)?;
@@ -296,13 +299,14 @@ impl<'a> Books<'a> {
         Ok(wallet)
     }
 
-    /// What left the wallet at or after 24 hours ago, to the microsecond. Whole minutes are added up; only of the first
-    /// one the single payments are read (decision cap-window).
+    /// The sum that left the wallet at or after 24 hours ago, exact to the microsecond. Whole minutes are added up;
+    /// single payments are read only in the first minute (decision cap-window).
     pub fn spent(&self, name: &str, wallet: &Wallet) -> Result<Micro> {
         spent(self.space, self.now, name, wallet)
     }
 
-    /// Counts against its caps that `amount` left a wallet, of which the caller writes an event of that time.
+    /// Counts an outflow of `amount` against the caps of a wallet. The caller writes the event, which has the time
+    /// `at`.
     pub fn left(&mut self, at: Timestamp, wallet: &mut Wallet, amount: Micro) -> Result<()> {
         self.seen(wallet, at)?;
         let first = minute(self.now.plus(-DAY));
@@ -321,7 +325,7 @@ impl<'a> Books<'a> {
         Ok(())
     }
 
-    /// Tells another actor.
+    /// Sends an operation to another actor.
     pub fn send<O: Operation>(&mut self, to: &str, operation: &O) -> Result<()> {
         actor::send(self.space, self.now, to, operation)
     }
@@ -336,13 +340,13 @@ impl<'a> Books<'a> {
         Ok(BURNT.contains(self.space, &(*id,))?)
     }
 
-    /// Keeps a nonce from being used until nobody could send it any more (decision refusal-burns-nonce).
+    /// Marks a nonce as used until its envelope can no longer be sent (decision refusal-burns-nonce).
     pub fn burn(&mut self, id: &Id, until: Timestamp) -> Result<()> {
         BURNT.put(self.space, &(*id,), &until)?;
         Ok(BURNT_UNTIL.put(self.space, &(until, *id), &())?)
     }
 
-    /// Takes a wallet that holds nothing away; of the caller's event it is a part.
+    /// Removes a wallet that holds nothing, as part of the caller's event.
     pub fn remove(&mut self, name: &str) {
         WALLETS.delete(self.space, &key(name));
         self.wallets.get_mut().insert(name.to_owned(), None);
@@ -350,7 +354,7 @@ impl<'a> Books<'a> {
         self.touched.insert(name.to_owned(), Touched { before: Some((0, 0)), after: (0, 0) });
     }
 
-    /// Writes an event, with all that happened to wallets since the last one.
+    /// Writes an event with all changes of wallets since the last event.
     pub fn log(&mut self, at: Timestamp, what: What, actor: &str, note: Note<'_>) -> Result<Event> {
         let difference = |after: Micro, before: Micro| i64::try_from(i128::from(after) - i128::from(before));
         let mut changes = Vec::with_capacity(self.touched.len());
@@ -372,39 +376,38 @@ impl<'a> Books<'a> {
     }
 }
 
-/// Closed books, of which it is to be seen what is to be done when.
+/// Closed books. They tell when something is due next.
 pub struct Closed {
     book: Book,
     sealing: Option<Timestamp>,
-    /// The clock of what is due, or what can be sealed, is another one.
+    /// The clock of deadlines, or the run that can be sealed next, changed.
     shifted: bool,
 }
 
 impl Closed {
-    /// When there is something to do next, where the operation changed anything about that. Most payments change
-    /// nothing.
+    /// The time at which something is due next; `None` if the operation did not change that. Most payments do not.
     pub fn due(&self, turn: &Turn<'_>) -> Result<Option<Timestamp>> {
         let rows = [DUE.number(), BURNT_UNTIL.number(), IDLE.number(), FAUCET_UNTIL.number(), KEPT_UNTIL.number()];
         if self.shifted || turn.touched(|table| rows.contains(&table)) { self.next(turn) } else { Ok(None) }
     }
 
-    /// When there is something to do next.
+    /// The time at which something is due next.
     pub fn next(&self, turn: &Turn<'_>) -> Result<Option<Timestamp>> {
         Ok([next(turn, &self.book)?, self.sealing].into_iter().flatten().min())
     }
 }
 
-/// The whole as it is kept.
+/// The stored state of the whole ledger.
 pub fn read(space: &(impl Read + ?Sized)) -> Result<Book> {
     Ok(BOOK.get(space, &())?.unwrap_or_default())
 }
 
-/// How long the system was frozen up to `now`.
+/// Length of all freezes up to `now`, in microseconds.
 pub fn frozen_for(book: &Book, now: Timestamp) -> i64 {
     book.frozen_for + book.frozen_since.map_or(0, |since| now.since(since).max(0))
 }
 
-/// [`Books::spent`] on what is kept.
+/// [`Books::spent`] on stored rows.
 pub fn spent(space: &(impl Read + ?Sized), now: Timestamp, name: &str, wallet: &Wallet) -> Result<Micro> {
     let start = now.plus(-DAY);
     let first = minute(start);
@@ -412,20 +415,20 @@ pub fn spent(space: &(impl Read + ?Sized), now: Timestamp, name: &str, wallet: &
     let sum = counted.clone().try_fold(0, |sum, flow| plus(sum, flow.sum))?;
     let mut next = counted.clone().find(|flow| flow.minute == first).map(|flow| flow.last);
     let mut gone: Micro = 0;
-    // From one to the one before it: what others paid to the wallet meanwhile costs nothing here.
+    // Each outflow names the outflow before it, so payments to the wallet in that minute need not be read.
     while let Some(offset) = next {
         let at = Timestamp(i64::from(first).saturating_mul(MINUTE)).plus(i64::from(offset));
         let entry = INDEX.get(space, &(name.to_owned(), Desc(at)))?;
-        let entry = entry.ok_or_else(|| Error::internal("an entry of what left a wallet is missing"))?;
+        let entry = entry.ok_or_else(|| Error::internal("an entry of an outflow is missing"))?;
         if at < start {
             gone = plus(gone, entry.outflow())?;
         }
         next = entry.before;
     }
-    sum.checked_sub(gone).ok_or_else(|| Error::internal("more left a wallet in part of a minute than in all of it"))
+    sum.checked_sub(gone).ok_or_else(|| Error::internal("the outflow of part of a minute exceeds that of the minute"))
 }
 
-/// When something is to be done next, whoever asks for nothing.
+/// The time at which something must be done next, even if nobody asks for anything.
 fn next(space: &(impl Read + ?Sized), book: &Book) -> Result<Option<Timestamp>> {
     let due = match book.frozen_since {
         Some(_) => None,
@@ -438,12 +441,12 @@ fn next(space: &(impl Read + ?Sized), book: &Book) -> Result<Option<Timestamp>> 
     Ok([due, burnt, idle, faucet, kept].into_iter().flatten().min())
 }
 
-/// A sum of money that changed.
+/// A sum of money after a change.
 fn moved_by(sum: Micro, change: i128) -> Result<Micro> {
     Micro::try_from(i128::from(sum) + change).map_err(|_| Error::internal("a sum over all wallets would be negative"))
 }
 
-/// Sums of money that exist cannot overflow; that one does would be a fault of ours.
+/// Adds two amounts. Sums of existing money cannot overflow, so an overflow is a fault of this program.
 pub fn plus(a: Micro, b: Micro) -> Result<Micro> {
     a.checked_add(b).filter(|sum| *sum <= MAX_SUPPLY).ok_or_else(|| Error::internal("a sum of money is too large"))
 }
@@ -453,7 +456,7 @@ pub fn minus(a: Micro, b: Micro) -> Result<Micro> {
     a.checked_sub(b).ok_or_else(|| Error::internal("a balance would be negative"))
 }
 
-/// The name of an owned or borrowed name, for keys of tables.
+/// The key of a name in tables.
 pub fn key(name: &str) -> (Name,) {
     (name.to_owned(),)
 }

@@ -1,5 +1,5 @@
-//! A client of the ledger as tests use it. Its canonical form is the JSON library's, which sorts members and writes the
-//! same escapes, so that a fault of [`super::json`] cannot hide.
+//! A client of the ledger for tests. It makes the canonical form with the JSON library, which sorts members and writes
+//! the same escapes, so that a fault of [`super::json`] cannot hide.
 
 use serde_json::{Map, Value, json};
 
@@ -8,7 +8,7 @@ use crate::crypto::encoding::{did, did_bytes, encode_base64};
 use crate::crypto::{Secret, signing};
 use crate::engine::time::MINUTE;
 
-/// Who signs.
+/// An agent that signs.
 #[derive(Clone)]
 pub struct Signer {
     pub brand: String,

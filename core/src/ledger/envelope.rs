@@ -1,9 +1,9 @@
-//! Envelopes: what is signed (decisions refusal-burns-nonce, envelope-audience, strict-ledger-json, deadline-skew and
-//! ledger-for-clients).
+//! Envelopes: the texts that agents sign (decisions refusal-burns-nonce, envelope-audience, strict-ledger-json,
+//! deadline-skew and ledger-for-clients).
 //!
-//! An envelope is read member by member, each once; whatever is left over afterwards was signed and would not be acted
-//! on, so it is refused. Texts are counted in characters. Bounds of amounts, deadlines and hashes have reasons of their
-//! own and are checked later, in the order of section 4.3.
+//! An envelope is read member by member, each once. A member that is left over was signed but would have no effect, so
+//! the envelope is refused. Texts are counted in characters. Bounds of amounts, deadlines and hashes have reasons of
+//! their own and are checked later, in a fixed order (decision reason-order).
 
 use super::batch::MAX_ITEMS;
 use super::json::{self, Json, Members};
@@ -16,22 +16,22 @@ pub const MAX_TEXT: usize = 280;
 pub const MAX_DID: usize = 128;
 /// Most characters of a nonce, and of a task's id.
 pub const MAX_NONCE: usize = 128;
-/// Most characters of a schema or of what a hire is asked.
+/// Most characters of a JSON schema, or of the input of a hire.
 pub const MAX_DATA: usize = 2_048;
 /// Longest life of an envelope, in microseconds; exact (decision deadline-skew).
 pub const MAX_WINDOW: i64 = 60 * MINUTE;
 /// How far clocks may be apart, in microseconds.
 pub const SKEW: i64 = 30 * SECOND;
 
-/// What every envelope has.
+/// The members that every envelope has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Common {
     pub issued: Timestamp,
     pub expires: Timestamp,
-    /// As they were signed.
+    /// Times as they were signed.
     pub issued_at: String,
     pub expires_at: String,
-    /// The deployment it is meant for, when it says so (decision envelope-audience).
+    /// The deployment that the envelope is meant for, if it names one (decision envelope-audience).
     pub audience: Option<String>,
 }
 
@@ -74,7 +74,7 @@ impl BatchItem {
     }
 }
 
-/// The place of the first item of what should be a batch that is none, from 0.
+/// The place, from 0, of the first malformed item in what should be a batch.
 pub fn malformed_item(batch: &Json) -> Option<u16> {
     let Json::Object(members) = batch else { return None };
     let Some(Json::List(items)) = members.get("items") else { return None };
@@ -165,13 +165,13 @@ pub struct Faucet {
     pub nonce: String,
 }
 
-/// `<brand>-pay-history-read/v1`: proof that a party reads (decision ledger-texts-for-parties).
+/// `<brand>-pay-history-read/v1`: proof that the reader is this DID (decision ledger-texts-for-parties).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Read {
     pub did: String,
 }
 
-/// What an envelope says, by its schema.
+/// The content of an envelope, by its schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Content {
     Transfer(Transfer),
@@ -202,12 +202,12 @@ impl Envelope {
         }
     }
 
-    /// An envelope without nulls. `None`: no schema of this brand has these members.
+    /// Reads an envelope whose null members were removed. `None`: no schema of this brand has these members.
     pub fn of(brand: &str, members: Members) -> Option<Envelope> {
         Envelope::from(brand, &mut Fields::new(members))
     }
 
-    /// What keeps members from being an envelope; `None` where nothing does.
+    /// Says why these members are no envelope; `None` if they are one.
     pub fn fault(brand: &str, members: Members) -> Option<String> {
         let mut fields = Fields::new(members);
         match Envelope::from(brand, &mut fields) {
@@ -241,7 +241,7 @@ impl Envelope {
                 None
             }
         }?;
-        // What nobody reads was signed for nothing.
+        // A member that nobody reads was signed without effect.
         fields.is_over().then_some(Envelope { common, content })
     }
 
@@ -261,7 +261,7 @@ impl Envelope {
         }
     }
 
-    /// The other DIDs it speaks of, each once.
+    /// The other DIDs that it names, each once.
     pub fn others(&self) -> Vec<&str> {
         match &self.content {
             Content::Transfer(transfer) => vec![&transfer.to],
@@ -291,7 +291,7 @@ pub fn is_slug(text: &str) -> bool {
     (1..=64).contains(&text.len()) && text.bytes().all(inside) && !text.starts_with(['.', '_', '-'])
 }
 
-/// Whether a text is a JSON array of texts: clients read the tags of every offer that they find as one.
+/// Whether a text is a JSON array of texts. Clients parse the tags of every offer that they find as one.
 fn is_tags(text: &str) -> bool {
     match json::parse(text.as_bytes(), 1) {
         Some(Json::List(tags)) => tags.iter().all(|tag| matches!(tag, Json::Text(_))),
@@ -299,10 +299,10 @@ fn is_tags(text: &str) -> bool {
     }
 }
 
-/// Members that wait to be read.
+/// Members that are not read yet.
 pub(super) struct Fields {
     members: Members,
-    /// The member that was looked at last; none when all were that a schema has.
+    /// The member that was looked up last; `None` after the last member of the schema.
     last: Option<&'static str>,
 }
 
@@ -311,7 +311,7 @@ impl Fields {
         Fields { members, last: None }
     }
 
-    /// The member, when nothing but a look is wanted.
+    /// The member, which stays to be read.
     pub fn peek(&self, name: &str) -> Option<&Json> {
         self.members.get(name)
     }
@@ -325,22 +325,22 @@ impl Fields {
         self.members.remove(name)
     }
 
-    /// After the last member of a schema: whether nothing is left over.
+    /// Called after the last member of a schema: tells whether no member is left over.
     pub fn is_over(&mut self) -> bool {
         self.last = None;
         self.members.is_empty()
     }
 
-    /// What stopped the reading.
+    /// Says why the reading stopped.
     fn fault(&self) -> String {
         let left = || self.members.keys().next().map(|name| name.chars().take(MAX_NONCE).collect::<String>());
         match self.last {
-            Some(last) => format!("`{last}` of the envelope is missing, or not of its type, form or length."),
-            None => format!("`{}` is no member of this schema.", left().unwrap_or_default()),
+            Some(last) => format!("`{last}` is missing from the envelope, or has the wrong type, form or length."),
+            None => format!("`{}` is not a member of this schema.", left().unwrap_or_default()),
         }
     }
 
-    /// A text of so many characters.
+    /// A text of `min` to `max` characters.
     pub fn text(&mut self, name: &'static str, min: usize, max: usize) -> Option<String> {
         match self.take(name)? {
             Json::Text(text) if (min..=max).contains(&text.chars().count()) => Some(text),
@@ -348,7 +348,7 @@ impl Fields {
         }
     }
 
-    /// As [`Fields::text`]; the inner `None` when it is absent.
+    /// Like [`Fields::text`], but optional: the inner `None` means that the member is absent.
     #[allow(clippy::option_option)]
     pub fn maybe(&mut self, name: &'static str, max: usize) -> Option<Option<String>> {
         match self.has(name) {
@@ -417,8 +417,8 @@ impl Fields {
     }
 
     fn close(&mut self, release: bool) -> Option<Close> {
-        // Newer clients name signer and nonce otherwise (decision ledger-for-clients). Either set is complete or
-        // refused.
+        // Newer clients use other names for signer and nonce (decision ledger-for-clients). An incomplete set of names
+        // is refused.
         let newer = self.has("actor_did");
         let (signer, nonce) = if newer { ("actor_did", "nonce") } else { ("signer_did", "action_nonce") };
         self.nonce(nonce)?;
@@ -487,7 +487,7 @@ impl Fields {
             "dispute" => false,
             _ => return None,
         };
-        // Its form is checked and it is kept with the envelope; the state stops replays (decision
+        // The nonce is checked for its form and kept with the envelope; the state stops replays (decision
         // action-nonce-repeats).
         self.nonce("action_nonce")?;
         let rating = match self.has("rating") {

@@ -1,8 +1,8 @@
 //! Escrows: money set aside until its sender releases it, takes it back, or time runs out (decisions
 //! due-before-anything, freeze-stops-clocks and deadline-skew).
 //!
-//! Whatever is due at `now` happens before anything else is done to an escrow, so outcomes do not depend on whether the
-//! timer came first.
+//! Everything that is due happens before anything else is done to an escrow, so outcomes do not depend on when the
+//! timer runs.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,10 +20,10 @@ use crate::engine::kv::{Desc, Direction};
 use crate::engine::time::DAY;
 use crate::{Result, Timestamp};
 
-/// Longest an escrow holds, in microseconds.
+/// Longest life of an escrow, in microseconds.
 pub const MAX_HOLD: i64 = 7 * DAY;
 
-/// An escrow with the balances after what was done to it.
+/// An escrow with the balances after it was changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stand {
     pub id: Id,
@@ -46,13 +46,12 @@ fn stand(books: &Books<'_>, id: Id, escrow: Escrow) -> Result<Stand> {
 }
 
 impl Escrow {
-    /// When it is over, in the time of [`Books::clock`].
+    /// Its deadline, in the time of [`Books::clock`].
     pub fn due(&self) -> Timestamp {
         self.deadline.plus(-self.frozen_before)
     }
 }
 
-/// Opens an escrow.
 pub fn open(books: &mut Books<'_>, by: &Submission<'_>, open: &Open) -> Ruled<Done> {
     let amount = book::amount(open.amount)?;
     let to = name_of(by.brand, &open.to).filter(|to| *to != by.signer).ok_or(Reason::RecipientInvalidDid)?;
@@ -98,18 +97,19 @@ pub fn lock(books: &mut Books<'_>, id: Id, mut sender: Wallet, escrow: &Escrow) 
     Ok(DUE.put(books.space, &(escrow.due(), id), &())?)
 }
 
-/// Releases or refunds by the sender.
+/// Releases or refunds an escrow for its sender.
 pub fn close(books: &mut Books<'_>, by: &Submission<'_>, close: &Close) -> Ruled<Done> {
     let id = parse_id(&close.escrow).ok_or(Reason::EscrowNotFound)?;
     let escrow = up_to_date(books, &id)?.ok_or(Reason::EscrowNotFound)?;
     ensure(escrow.from == by.signer, Reason::EscrowSignerNotAuthorized)?;
     ensure(escrow.state == EscrowState::Open, Reason::EscrowNotOpen)?;
     let frozen = is_frozen(books, &escrow.from)?;
-    // Money may go back to a frozen wallet, never out of it (conflict C-18). Past its deadline it is held for an admin.
+    // Money may go back to a frozen wallet, but never out of it. After its deadline the escrow is held for an admin.
     ensure(!(close.release && frozen), Reason::SenderFrozen)?;
     ensure(close.release || escrow.due() >= books.clock(), Reason::EscrowNotOpen)?;
     if !close.release {
-        // Whoever has read the delivered work cannot take the money back without a word (decision due-before-anything).
+        // A sender that has read the delivered work cannot take the money back without a dispute (decision
+        // due-before-anything).
         match receipt::current(books.space, &id)?.map(|(_, receipt)| receipt.state) {
             Some(ReceiptState::Pending) => return Err(Reason::ClaimPending.into()),
             Some(ReceiptState::Accepted) => return Err(Reason::EscrowNotOpen.into()),
@@ -123,7 +123,7 @@ pub fn close(books: &mut Books<'_>, by: &Submission<'_>, close: &Close) -> Ruled
     Ok(Done::Escrow(Box::new(stand(books, id, escrow)?)))
 }
 
-/// Releases or refunds by an admin, whatever holds it.
+/// Releases or refunds an escrow for an admin, whatever holds it.
 pub fn force(
     books: &mut Books<'_>,
     id: &Id,
@@ -147,13 +147,14 @@ pub struct End {
     pub actor: String,
     pub reason: Option<String>,
     pub signed: Option<Signed>,
-    /// What was signed elsewhere and led to it: an acceptance, or the claim that nobody answered.
+    /// The signed envelope that led to this end without being about it: an acceptance, or the claim that nobody
+    /// answered.
     pub cause: Option<Signed>,
-    /// When it was to happen, by the clock on the wall; `None` for now.
+    /// The time at which the end was due, in wall-clock time; `None` for now.
     pub due: Option<Timestamp>,
 }
 
-/// Moves the money of an open escrow to where its end says. The only way out of the state `open`.
+/// Ends an open escrow, and moves its money. This is the only way out of the state `open`.
 pub fn finish(books: &mut Books<'_>, id: &Id, mut escrow: Escrow, end: End) -> Result<Escrow> {
     let at = match end.due {
         Some(due) => books.stamp_at(due),
@@ -173,7 +174,7 @@ pub fn finish(books: &mut Books<'_>, id: &Id, mut escrow: Escrow, end: End) -> R
         Ok(())
     })?;
     if !back {
-        // A first-time provider has no wallet yet.
+        // A new provider has no wallet yet.
         books.pay_in(&escrow.to, at, amount)?;
     }
     let what = match end.state {
@@ -191,15 +192,15 @@ pub fn finish(books: &mut Books<'_>, id: &Id, mut escrow: Escrow, end: End) -> R
         receipt::paid(books, id)?;
     }
     if let Some(hire) = &escrow.hire {
-        // Paid is completed, whoever paid; money that went back ends a hire nobody accepted.
+        // A paid hire is completed, whoever paid it. A hire that nobody accepted expires when its money goes back.
         let state = if back { HireState::Expired } else { HireState::Completed };
         hire::advance(books, hire, state, at, None)?;
     }
     Ok(escrow)
 }
 
-/// The escrow after what is due has happened: to its receipt first, so that a silent requester pays as promised
-/// (decision due-before-anything). One whose receipt was accepted never expires; its release is tried again.
+/// The escrow, after doing what is due. Its receipt comes first, so that a silent requester pays as promised (decision
+/// due-before-anything). An escrow whose receipt was accepted never expires; its release is tried again.
 pub fn up_to_date(books: &mut Books<'_>, id: &Id) -> Result<Option<Escrow>> {
     let Some(escrow) = ESCROWS.get(books.space, &(*id,))? else { return Ok(None) };
     if books.is_frozen() || escrow.state != EscrowState::Open {
@@ -223,12 +224,12 @@ pub fn up_to_date(books: &mut Books<'_>, id: &Id) -> Result<Option<Escrow>> {
     finish(books, id, escrow, end).map(Some)
 }
 
-/// Keeps an escrow for the end of its sender's freeze.
+/// Holds an escrow until its sender's freeze ends.
 pub fn hold(books: &mut Books<'_>, id: &Id, escrow: &Escrow) -> Result<()> {
     Ok(HELD.put(books.space, &(escrow.from.clone(), *id), &())?)
 }
 
-/// Has the next escrows that were held for a sender fall due, so many at most.
+/// Makes the next held escrows of a sender due, at most `most` of them.
 pub fn thaw(books: &mut Books<'_>, from: &str, most: usize) -> Result<()> {
     let held = HELD.scan(books.space, &HELD.prefix(&(from.to_owned(),)), Direction::Ascending, most)?;
     for (key, ()) in held {
@@ -238,7 +239,7 @@ pub fn thaw(books: &mut Books<'_>, from: &str, most: usize) -> Result<()> {
     Ok(())
 }
 
-/// Whether a wallet may not pay: what it set aside is held meanwhile (decision freeze-stops-clocks).
+/// Whether a wallet is frozen and may not pay. Its escrows are held meanwhile (decision freeze-stops-clocks).
 pub fn is_frozen(books: &Books<'_>, name: &str) -> Result<bool> {
     Ok(books.wallet(name)?.is_some_and(|wallet| wallet.frozen))
 }

@@ -1,8 +1,8 @@
-//! The public form of an event: canonical JSON in which free texts are replaced by hashes, and with them whatever tells who
-//! guesses a text that it is right: hashes and signatures over it.
+//! The public form of an event: canonical JSON in which free texts are replaced by hashes. Hashes and signatures over
+//! such a text are replaced too, because they would confirm a guess of it.
 //!
-//! Each of these hashes has a salt of its own, made from a secret of the ledger: nobody guesses a text from the log, and
-//! whoever may see it can be given its salt, to show that it stands in the log.
+//! Each of these hashes has a salt of its own, made from a secret of the ledger. So nobody can guess a text from the
+//! log, and a reader that may see the text can get its salt, to check that the text is in the log.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,23 +15,23 @@ use crate::crypto::encoding::{encode_base64, encode_hex};
 use crate::crypto::hash::{hmac_sha256, sha256_of};
 use crate::{Error, Result};
 
-/// Members of what is signed that hold free text.
+/// Members of signed texts that hold free text.
 const TEXTS: [&str; 6] = ["memo", "reason", "summary", "feedback", "dispute_reason", "input_json"];
 
 /// A text that the public form does not show.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hidden {
-    /// Where it stands, seen from what was signed: names and places, with `/` between them, or [`HASH`] or [`SIGNATURE`].
+    /// Its place in the signed text: names and places in lists, with `/` between them, or [`HASH`] or [`SIGNATURE`].
     pub path: String,
     pub salt: Hash,
     pub text: String,
 }
 
-/// Where the hash and the signature stand that are hidden with a text.
+/// Paths of the hash and the signature, which are hidden together with a text.
 pub const HASH: &str = "../hash";
 pub const SIGNATURE: &str = "../signature";
 
-/// The member that a hidden text leaves in its place.
+/// The member that stands in the place of a hidden text.
 pub const HASHED: &str = "salted_sha256";
 
 /// The hash that stands in the place of a text.
@@ -41,7 +41,7 @@ pub fn text_hash(salt: &Hash, text: &str) -> Hash {
 
 /// The public form of an event.
 pub struct Form {
-    /// Canonical JSON: what the leaf is the hash of.
+    /// Canonical JSON. The leaf is the hash of these bytes.
     pub bytes: Vec<u8>,
     pub hidden: Vec<Hidden>,
 }
@@ -66,7 +66,7 @@ impl Hiding<'_> {
         let below = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}/{name}") };
         match value {
             Json::Object(members) => {
-                // The hash of the work is that of the summary, where there is one.
+                // The hash of the work is the hash of the summary, where there is one.
                 let summed_up = members.contains_key("summary");
                 let is_text = |name: &str| TEXTS.contains(&name) || (summed_up && name == "work_hash");
                 for (name, value) in members {
@@ -91,7 +91,7 @@ fn text(text: impl Into<String>) -> Json {
     Json::Text(text.into())
 }
 
-/// Amounts are at most what JavaScript counts.
+/// JavaScript counts all amounts exactly, so they are numbers.
 fn micro(amount: Micro) -> Json {
     Json::Integer(i64::try_from(amount).unwrap_or(i64::MAX))
 }
@@ -113,7 +113,7 @@ impl Change {
 }
 
 impl Form {
-    /// The form of an event that has all that was signed for it.
+    /// The form of an event that has all its signed bytes.
     pub fn new(brand: &str, salt: &Hash, event: &Event) -> Result<Form> {
         let broken = || Error::internal("an event has no public form");
         let mut hiding = Hiding { salt, seq: event.seq, hidden: Vec::new() };
@@ -156,7 +156,7 @@ impl Form {
     }
 }
 
-/// Who did it, on the wire: a name becomes its DID, the other words have a colon or are the operator.
+/// The actor of an event on the wire. A name becomes its DID; other actors have a colon, or are `operator`.
 pub fn actor(brand: &str, actor: &str) -> String {
     if actor.contains(':') || actor == "operator" { actor.to_owned() } else { did_of(brand, actor) }
 }

@@ -1,4 +1,4 @@
-//! Hires: a listing taken at its price, with the money set aside in the same step.
+//! Hires: a requester takes a listing at its price, and the money is set aside in the same step.
 
 use std::collections::VecDeque;
 
@@ -17,7 +17,7 @@ use crate::engine::kv::{Desc, Row, StoreError, Table, appended};
 use crate::engine::time::HOUR;
 use crate::{Result, Timestamp};
 
-/// Where a hire stands.
+/// State of a hire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum HireState {
     Requested,
@@ -41,7 +41,7 @@ impl HireState {
         }
     }
 
-    /// Its place in keys.
+    /// Its number in keys of tables.
     pub const fn number(self) -> u8 {
         match self {
             HireState::Requested => 0,
@@ -52,7 +52,8 @@ impl HireState {
         }
     }
 
-    /// The moves that clients know; also from requested to completed, when the requester pays without a claim.
+    /// Whether a hire may move to this state. Clients know these moves; requested leads to completed when the requester
+    /// pays without a claim.
     const fn leads_to(self, to: HireState) -> bool {
         match self {
             HireState::Requested => matches!(to, HireState::Claimed | HireState::Completed | HireState::Expired),
@@ -62,7 +63,7 @@ impl HireState {
     }
 }
 
-/// A hire. What was asked stands in `request`.
+/// A hire. Its input is in `request`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hire {
     pub listing: Id,
@@ -77,29 +78,29 @@ pub struct Hire {
     pub created: Timestamp,
     pub claimed: Option<Timestamp>,
     pub completed: Option<Timestamp>,
-    /// The provider is the deployment's own: what was asked is in no list (decision ledger-texts-for-parties).
+    /// The provider is the deployment's own, so the input is in no list (decision ledger-texts-for-parties).
     pub own: bool,
 }
 
 impl Row for Hire {
     const VERSION: u8 = 2;
 
-    /// Version 1 ended before `own`.
+    /// A row of version 1 ends before `own`.
     fn upgrade(version: u8, bytes: &[u8]) -> Result<Self, StoreError> {
         appended(version, 1, bytes, &[0])
     }
 }
 
 pub const HIRES: Table<(Id,), Hire> = Table::new(43);
-// By side and state, newest first.
+// Hires by side and state, newest first.
 pub const INCOMING: Table<(Name, u8, Desc<Timestamp>), super::rows::Ref> = Table::new(44);
 pub const OUTGOING: Table<(Name, u8, Desc<Timestamp>), super::rows::Ref> = Table::new(45);
-/// The newest [`NEWEST`], newest first.
+/// The last [`NEWEST`] hires, newest first.
 pub const RECENT: Table<(), Recent> = Table::new(92);
-/// Providers that earned most.
+/// The providers that earned most.
 pub const TOP: Table<(), Top<Name>> = Table::new(91);
 
-/// How many of the newest hires are shown.
+/// Number of the newest hires that are shown.
 const NEWEST: usize = 20;
 
 /// Ids of hires.
@@ -107,7 +108,7 @@ const NEWEST: usize = 20;
 pub struct Recent(pub VecDeque<Id>);
 impl Row for Recent {}
 
-/// Hires, in the order of checks that clients see (decision reason-order).
+/// Makes a hire, in the order of checks that clients see (decision reason-order).
 pub fn hire(books: &mut Books<'_>, by: &Submission<'_>, wanted: &envelope::Hire) -> Ruled<Done> {
     let listing_id = parse_id(&wanted.capability_id).ok_or(Reason::CapabilityNotFound)?;
     let before = LISTINGS.get(books.space, &(listing_id,))?.ok_or(Reason::CapabilityNotFound)?;
@@ -187,11 +188,11 @@ fn index(books: &mut Books<'_>, hire: &Hire, reference: &super::rows::Ref) -> Re
     Ok(OUTGOING.put(books.space, &(hire.requester.clone(), state, at), reference)?)
 }
 
-/// Moves a hire on, where that is a move; a final state never changes.
+/// Moves a hire to a state, if it may move there. A final state never changes.
 pub fn advance(books: &mut Books<'_>, id: &Id, to: HireState, at: Timestamp, rating: Option<u8>) -> Result<()> {
     let Some(mut hire) = HIRES.get(books.space, &(*id,))? else { return Ok(()) };
     if !hire.state.leads_to(to) {
-        // Paid by hand before it was accepted: the acceptance still rates it.
+        // The requester paid before it accepted; the acceptance still rates the hire.
         return match (hire.state, to) {
             (HireState::Completed, HireState::Completed) => count(books, &hire, None, at, rating),
             _ => Ok(()),

@@ -1,9 +1,9 @@
 //! `Idempotency-Key`: the first final answer to an envelope is given again to its exact repeat, for 24 hours (decision
 //! ledger-idempotency).
 //!
-//! A key counts per route and signer, so nobody takes a key of somebody else or reads an answer with it. What is kept
-//! is the answer itself, with the balances of that moment, since rows change. An answer of another version of the
-//! program is forgotten: its repeat meets a nonce that was used.
+//! A key counts per route and signer, so nobody takes a key of somebody else or reads an answer with it. The answer
+//! itself is kept, with the balances of that moment, since rows change. An answer that this version of the program
+//! cannot read is ignored, so its repeat is refused for the used nonce.
 //!
 //! Table numbers: 62 and 63.
 
@@ -23,7 +23,7 @@ pub const MAX_KEY: usize = 128;
 /// How long an answer is given again, in microseconds.
 const LIFE: i64 = DAY;
 
-/// What was answered to what.
+/// The answer to an envelope.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kept {
     /// SHA-256 of the envelope.
@@ -38,7 +38,7 @@ impl Row for Kept {}
 pub const KEPT: Table<(Id,), Kept> = Table::new(62);
 pub const KEPT_UNTIL: Table<(Timestamp, Id), ()> = Table::new(63);
 
-/// What a key names: one route, one signer.
+/// The id of a key, which counts for one route and one signer.
 pub fn id(route: &str, signer: &str, key: &str) -> Id {
     let lengths = [route.len() as u64, signer.len() as u64].map(u64::to_be_bytes);
     let [of_route, of_signer] = &lengths;
@@ -48,17 +48,17 @@ pub fn id(route: &str, signer: &str, key: &str) -> Id {
     id
 }
 
-/// What is known of a key.
+/// What is known about a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Known {
     Nothing,
-    /// The same envelope was answered so.
+    /// The same envelope had this answer.
     Answered(Box<Answer>),
     /// The key was used with another envelope.
     Taken,
 }
 
-/// Looks a key up, for the envelope of that hash.
+/// Looks up a key for the envelope with that hash.
 pub fn find(books: &Books<'_>, id: Option<&Id>, hash: &[u8; 32]) -> Result<Known> {
     let Some(id) = id else { return Ok(Known::Nothing) };
     Ok(match KEPT.get(books.space, &(*id,))?.filter(|kept| kept.until > books.now) {
@@ -68,7 +68,7 @@ pub fn find(books: &Books<'_>, id: Option<&Id>, hash: &[u8; 32]) -> Result<Known
     })
 }
 
-/// Keeps a final answer. What may pass by itself is none.
+/// Keeps a final answer. A temporary refusal is not final.
 pub fn keep(books: &mut Books<'_>, id: Option<&Id>, hash: &[u8; 32], answer: &Answer) -> Result<()> {
     let is_final = match answer {
         Answer::Reverify | Answer::Untaken(_) => false,
@@ -113,7 +113,7 @@ mod tests {
         for hash in [hash, [3; 32]] {
             assert_eq!(find(&books, Some(&id), &hash).unwrap(), Known::Nothing);
         }
-        // An answer of another version is none.
+        // An answer of another version is ignored.
         let kept = Kept { hash, until: books.now.plus(LIFE), answer: vec![250] };
         KEPT.put(books.space, &(id,), &kept).unwrap();
         assert_eq!(find(&books, Some(&id), &hash).unwrap(), Known::Nothing);

@@ -1,16 +1,16 @@
-//! JSON that money rests on: a strict reader, and the one text that is signed (decision strict-ledger-json).
+//! JSON of signed texts: a strict reader, and the canonical form that is signed (decision strict-ledger-json).
 //!
-//! Whoever reads a signed text loosely signs for what another reader sees. So a member that comes twice, half a
-//! surrogate pair, a number that is not whole and deep nesting are refused, whatever else would happen to them.
+//! If two readers could understand one signed text differently, its signature would prove nothing. So members that come
+//! twice, half surrogate pairs, numbers that are not whole, and deep nesting are refused wherever they occur.
 //!
-//! The canonical form is that of RFC 8785 for what can occur, without members that are null, at every depth: members
-//! sorted, no white space, the shortest escapes, whole numbers in decimal digits.
+//! The canonical form is that of RFC 8785 for the values that can occur, without members that are null at any depth:
+//! members sorted, no white space, the shortest escapes, whole numbers in decimal digits.
 
 use std::collections::BTreeMap;
 
 /// Deepest nesting of a signed value (decision strict-ledger-json).
 pub const MAX_DEPTH: usize = 8;
-/// Largest magnitude of a number: what JavaScript counts exactly.
+/// Largest magnitude of a number, up to which JavaScript counts exactly.
 pub const MAX_INTEGER: u64 = (1 << 53) - 1;
 /// Digits of [`MAX_INTEGER`].
 const MAX_DIGITS: usize = 16;
@@ -32,7 +32,7 @@ pub enum Json {
 /// Members in the order of the canonical form.
 pub type Members = BTreeMap<String, Json>;
 
-/// Reads a whole text whose values nest at most `depth` deep. `None`: it is no JSON, or none of a single meaning.
+/// Reads a whole text whose values nest at most `depth` deep. `None`: it is not JSON, or has more than one meaning.
 pub fn parse(text: &[u8], depth: usize) -> Option<Json> {
     let mut reader = Reader { rest: std::str::from_utf8(text).ok()? };
     let value = reader.value(depth)?;
@@ -41,7 +41,7 @@ pub fn parse(text: &[u8], depth: usize) -> Option<Json> {
 }
 
 impl Json {
-    /// Takes members that are null off, at every depth; a null in a list stays.
+    /// Removes members that are null, at every depth. A null in a list stays.
     pub fn without_nulls(self) -> Json {
         match self {
             Json::List(items) => Json::List(items.into_iter().map(Json::without_nulls).collect()),
@@ -55,7 +55,7 @@ impl Json {
         }
     }
 
-    /// The bytes that are signed. `None` when a number is not whole. Nulls must have been taken off.
+    /// The bytes that are signed. `None` when a number is not whole. Null members must have been removed before.
     pub fn canonical(&self) -> Option<Vec<u8>> {
         let mut out = String::new();
         self.write(&mut out)?;
@@ -102,9 +102,9 @@ fn is_plain(byte: u8) -> bool {
     byte >= b' ' && byte != b'"' && byte != b'\\'
 }
 
-/// Takes the longest beginning off that needs no escapes.
+/// Takes off the longest beginning that needs no escapes.
 fn plain<'a>(rest: &mut &'a str) -> &'a str {
-    // What ends it is ASCII, so it ends between characters.
+    // The byte that ends it is ASCII, so it ends between characters.
     let end = rest.bytes().position(|byte| !is_plain(byte)).unwrap_or(rest.len());
     let (plain, after) = rest.split_at(end);
     *rest = after;
@@ -131,7 +131,7 @@ fn write_text(mut text: &str, out: &mut String) {
     out.push('"');
 }
 
-/// What is left of a text.
+/// The part of a text that is not read yet.
 struct Reader<'a> {
     rest: &'a str,
 }
@@ -276,7 +276,7 @@ impl<'a> Reader<'a> {
                 self.skip("+");
             }
             let digits = Some(self.digits()).filter(|digits| !digits.is_empty())?;
-            // Beyond any length of a body: what it says is too large, or a fraction.
+            // An exponent beyond the length of any body makes the number too large, or a fraction.
             let size = digits.parse::<i64>().unwrap_or(i64::MAX / 4).min(i64::MAX / 4);
             exponent = if down { -size } else { size };
         }
@@ -434,7 +434,7 @@ mod tests {
     }
 
     proptest! {
-        /// What both take, both read alike; and what this reader takes, the library takes.
+        /// The library takes every text that this reader takes, and both give it the same meaning.
         #[test]
         fn the_reader_agrees_with_the_library(text in "[ \\[\\]{}:,\"a\\\\u0dn1e.+-]{0,24}") {
             let Some(form) = parse(text.as_bytes(), MAX_DEPTH).and_then(|value| value.canonical()) else { return Ok(()) };

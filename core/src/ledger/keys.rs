@@ -1,15 +1,15 @@
-//! Whose key counts: what agents tell the ledger of their keys (decisions money-key-settled, signer-key-table and
-//! deactivated-wallets).
+//! Which key speaks for a DID: agents report their keys to the ledger (decisions money-key-settled, signer-key-table
+//! and deactivated-wallets).
 //!
-//! An agent tells of every rotation and of its end, in order and before it answers; the ledger takes a row of its own
-//! for a signer that never told anything with the first envelope it verifies. A rotation that the key before it did not
-//! sign changes no key here: whoever has only the API key of an agent cannot spend, and the wallet is frozen until an
-//! admin has looked, or the holder of the key proved the registration.
+//! An agent reports every rotation and its own end, in order and before it answers. A signer that never reported
+//! anything gets a row with its first verified envelope. A rotation counts as signed if the key before it signed it. A
+//! rotation without a signature changes no key here, so an API key alone cannot spend. It freezes the wallet, until an
+//! admin unfreezes it or the holder of the key proves the registration.
 //!
-//! Anybody can register a key that was made up to give somebody's DID, or somebody's public key. So a key is settled by
-//! what only its holder can do: an envelope that verifies, or a signature for a rotation. Until then each registered
-//! key from which the DID follows is tried, and nothing that a registration does, or that is done to it, changes a
-//! settled key.
+//! Anybody can register the public key of somebody else, or a key that was made up to give the DID of somebody else. So
+//! a key is settled only by an act of its holder: an envelope that verifies, or a signed rotation. Until then each
+//! registered key from which the DID follows is tried. Nothing that a registration does, or that is done to it, changes
+//! a settled key.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -28,11 +28,11 @@ use crate::engine::actor::{Kind, Operation, Query, Turn, View};
 use crate::engine::runtime::Environment;
 use crate::{Result, Timestamp};
 
-/// What is remembered of signers, so that a signature can be verified without asking the ledger first.
+/// Remembered rows and keys of signers, so that a signature can be verified without asking the ledger first.
 #[derive(Debug, Default)]
 pub struct Signers {
-    /// As they were read last. A row may be older than the ledger's: whoever submits under such a one is told to verify
-    /// again.
+    /// Rows as they were read last. A row may be older than the ledger's; an envelope that was verified under such a
+    /// row must be verified again.
     rows: Remembered<Name, KeyRow>,
     keys: Remembered<[u8; 32], PublicKey>,
 }
@@ -51,7 +51,7 @@ impl Signers {
         self.rows.put(name, row);
     }
 
-    /// The key of these bytes; `None` if it is none.
+    /// The key of these bytes; `None` if they are no key.
     pub fn key(&self, bytes: &[u8; 32]) -> Option<PublicKey> {
         self.keys.get(bytes).or_else(|| {
             let key = PublicKey::of(bytes)?;
@@ -64,7 +64,7 @@ impl Signers {
 /// Entries of one generation of [`Remembered`].
 const REMEMBERED: usize = 20_000;
 
-/// What was looked up lately: between one and two generations of it.
+/// A map of recent entries, which keeps between one and two generations of them.
 #[derive(Debug)]
 struct Remembered<K, V>(Mutex<Generations<K, V>>);
 
@@ -103,31 +103,31 @@ impl<K: Hash + Eq + Clone, V: Clone> Remembered<K, V> {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SetKey {
     pub name: Name,
-    /// The generation this leads to; what is older than what is known changes nothing.
+    /// The generation after the change; one that is older than the known generation changes nothing.
     pub version: u64,
-    /// The last key that was signed for.
+    /// The registered key, or the last one that a signed rotation named.
     pub proved: [u8; 32],
-    /// The agent's present key is that one, or the agent has ended and rotates no more.
+    /// The agent's present key is `proved`, or the agent has ended and rotates no more.
     pub current: bool,
     pub active: bool,
-    /// What an earlier version has not told yet ends before this.
+    /// A message that an earlier version left in the outbox ends before this member.
     #[serde(deserialize_with = "crate::engine::kv::bytes::last_or_default")]
     pub how: How,
 }
 
-/// How an agent came to the keys that it tells of.
+/// How an agent came to the keys that it reports.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct How {
-    /// By a rotation that this key signed for.
+    /// The key that signed the rotation, if one did.
     pub signer: Option<[u8; 32]>,
-    /// The registration has signed nothing here: what it does is no reason to freeze anything.
+    /// The registration has signed nothing here, so nothing that it does freezes the wallet.
     pub silent: bool,
     /// The holder of the signing key signed these keys for this deployment.
     pub proved: bool,
 }
 
 impl SetKey {
-    /// The row after it.
+    /// The row of the key after this change.
     fn row(&self, brand: &str, known: Option<&KeyRow>) -> KeyRow {
         let settled = known.filter(|row| row.settled).and_then(|row| row.key);
         let key = match settled {
@@ -138,7 +138,7 @@ impl SetKey {
             version: self.version,
             key: Some(key),
             active: self.active,
-            // A key that does not give the DID was named by a rotation that was signed for.
+            // A key from which the DID does not follow was named by a signed rotation.
             settled: settled.is_some() || self.how.signer.is_some() || !gives(brand, &self.name, &key),
             told: known.is_some_and(|row| row.told) && !self.how.silent,
             froze: known.is_some_and(|row| row.froze),
@@ -165,11 +165,11 @@ impl Operation for SetKey {
         {
             return Ok(());
         }
-        // A freeze holds nothing that was due before it.
+        // A freeze does not hold what was due before it.
         sweep::catch_up(&mut books)?;
         let frozen = books.wallet(&self.name)?.map(|wallet| wallet.frozen);
         let mut row = self.row(brand, known.as_ref());
-        // That the key signed here may still be on its way to the agent.
+        // The ledger's message that the key signed here may still be on its way to the agent.
         let silent = self.how.silent && !known.as_ref().is_some_and(|row| row.told);
         let freeze = match frozen {
             Some(false) if !self.current && self.active && !silent => Some(true),
@@ -178,7 +178,7 @@ impl Operation for SetKey {
         };
         row.froze = freeze.unwrap_or(row.froze);
         KEYS.put(books.space, &key(&self.name), &row)?;
-        // Whoever can sign nothing can deliver nothing (decisions hireable-offers and deactivated-wallets).
+        // An agent that cannot sign cannot deliver either (decisions hireable-offers and deactivated-wallets).
         if row.in_force().is_none() {
             super::listing::pause_all(&mut books, &self.name)?;
         }
@@ -193,7 +193,7 @@ impl Operation for SetKey {
     }
 }
 
-/// What the ledger knows of an agent.
+/// Reads what the ledger knows about an agent.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Standing {
     pub name: Name,
@@ -221,15 +221,16 @@ impl Query for Standing {
     }
 }
 
-/// Makes a wallet where there is room for more; an existing one stays as it is.
+/// Makes a wallet if there is room for more. An existing wallet stays as it is, but becomes lasting if its agent is
+/// registered.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct OpenWallet {
     pub name: Name,
-    /// Its agent is registered, so it stays even if it never holds anything.
+    /// The agent is registered, so the wallet stays even if it never holds anything.
     pub registered: bool,
 }
 
-/// What became of [`OpenWallet`].
+/// The answer to [`OpenWallet`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Opened {
     Now,
@@ -264,7 +265,7 @@ impl Operation for OpenWallet {
     }
 }
 
-/// A wallet as it is now, with what left it in 24 hours.
+/// Reads a wallet as it is now, with its outflow in 24 hours.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ReadWallet {
     pub name: Name,

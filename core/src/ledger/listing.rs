@@ -1,4 +1,4 @@
-//! Listings: what providers offer, and for how much (decisions hireable-offers, refusal-burns-nonce and
+//! Listings: the offers of providers and their prices (decisions hireable-offers, refusal-burns-nonce and
 //! deactivated-wallets).
 
 use serde::{Deserialize, Serialize};
@@ -15,12 +15,12 @@ use crate::engine::actor::{Kind, Operation, Turn};
 use crate::engine::kv::{Direction, Row, Table};
 use crate::{Result, Timestamp};
 
-/// Highest price of a call.
+/// Highest price of a call, in micro-credits.
 pub const MAX_PRICE: Micro = 100_000_000_000;
 /// Most listings of a DID (decision hireable-offers).
 pub const MAX_LISTINGS: usize = 100;
 
-/// What a provider offers.
+/// An offer of a provider.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listing {
     pub provider: Name,
@@ -46,7 +46,7 @@ pub struct Listing {
 impl Row for Listing {}
 
 impl Listing {
-    /// Whether it can be hired: a free one cannot, since an escrow needs an amount (decision hireable-offers).
+    /// Whether the listing can be hired. A free one cannot, since an escrow needs an amount (decision hireable-offers).
     pub fn is_hireable(&self) -> bool {
         self.active && self.price > 0
     }
@@ -54,10 +54,10 @@ impl Listing {
 
 pub const LISTINGS: Table<(Id,), Listing> = Table::new(39);
 pub const LISTINGS_OF: Table<(Name, String), Ref> = Table::new(40);
-/// Those that were hired most often.
+/// The listings that were hired most often.
 pub const TOP: Table<(), Top<Id>> = Table::new(90);
 
-/// Has the index know what the listing is found by, where that changed.
+/// Tells the index if the members changed by which the listing is found.
 fn tell(books: &mut Books<'_>, id: &Id, before: Option<&Listing>, listing: &Listing) -> Result<()> {
     let texts = |of: &Listing| [of.capability.clone(), of.name.clone(), of.description.clone()];
     if let Some(before) = before {
@@ -72,7 +72,7 @@ fn tell(books: &mut Books<'_>, id: &Id, before: Option<&Listing>, listing: &List
     books.send(index::ACTOR, &index::List { id: *id, offer: Offer::of(listing) })
 }
 
-/// Writes a listing in place of what was there.
+/// Writes a listing in place of `before`.
 pub fn put(books: &mut Books<'_>, id: &Id, before: Option<&Listing>, listing: &Listing) -> Result<()> {
     tell(books, id, before, listing)?;
     if before.is_none_or(|before| before.hires != listing.hires) {
@@ -90,7 +90,7 @@ pub fn put(books: &mut Books<'_>, id: &Id, before: Option<&Listing>, listing: &L
     Ok(LISTINGS.put(books.space, &(*id,), listing)?)
 }
 
-/// Lists, or changes what is listed under the same slug.
+/// Makes a listing, or changes the one with the same slug.
 pub fn list(books: &mut Books<'_>, by: &Submission<'_>, list: &List) -> Ruled<Done> {
     let price = Micro::try_from(list.price).map_err(|_| Reason::AmountOutOfRange)?;
     ensure(price <= MAX_PRICE, Reason::AmountOutOfRange)?;
@@ -110,7 +110,7 @@ pub fn list(books: &mut Books<'_>, by: &Submission<'_>, list: &List) -> Ruled<Do
     }
 
     let at = books.stamp();
-    // Nonces of listings live as long as the envelopes, ids as long as the slug.
+    // A nonce is kept only as long as its envelope lives, so the id of a listing is made of its slug.
     let id = known.unwrap_or_else(|| id(Space::Listing, by.signer, &format!("slug {}", list.capability)));
     let old = before.as_ref();
     let listing = Listing {
@@ -150,7 +150,7 @@ pub fn list(books: &mut Books<'_>, by: &Submission<'_>, list: &List) -> Ruled<Do
     Ok(Done::Listing(id, Box::new(listing), created))
 }
 
-/// Takes the listings of an agent that ended off the market (decision deactivated-wallets).
+/// Pauses all listings of an agent (decision deactivated-wallets).
 pub fn pause_all(books: &mut Books<'_>, name: &str) -> Result<()> {
     let prefix = LISTINGS_OF.prefix(&(name.to_owned(),));
     for (_, Ref(id)) in LISTINGS_OF.scan(books.space, &prefix, Direction::Ascending, MAX_LISTINGS)? {
@@ -161,7 +161,7 @@ pub fn pause_all(books: &mut Books<'_>, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// The registration that made the listings of a DID gave way to another.
+/// The registration that made the listings of a DID gave way to another, so they are paused.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct PauseListings {
     pub name: Name,

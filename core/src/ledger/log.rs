@@ -16,7 +16,7 @@ use crate::engine::actor::{Kind, Query, View};
 use crate::engine::kv::{Desc, Read, Row};
 use crate::{Error, Result, Timestamp};
 
-/// What happened.
+/// The kind of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum What {
     Transfer,
@@ -37,7 +37,7 @@ pub enum What {
     WalletEnd,
     BatchFailed,
     Claim,
-    /// An acceptance that paid nothing yet; one that does is in the event of the release.
+    /// An acceptance that has paid nothing yet. An acceptance that pays is in the event of the release.
     Accept,
     Dispute,
 }
@@ -68,27 +68,27 @@ impl What {
         }
     }
 
-    /// Whether what a wallet loses by it counts against its caps.
+    /// Whether the money that a wallet loses by the event counts against its caps.
     pub const fn is_outflow(self) -> bool {
         matches!(self, What::Transfer | What::Batch | What::EscrowOpen | What::Hire)
     }
 
-    /// Whether the event is found under the id of what it is about: that thing begins with it.
+    /// Whether the event begins the thing that it is about, and is stored under the id of that.
     const fn begins(self) -> bool {
         self.is_outflow() || matches!(self, What::TransferFailed)
     }
 }
 
-/// What an event did to one wallet.
+/// The change that an event made to one wallet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
     pub name: Name,
-    /// By how much the balance and what is locked changed, in micro-credits.
+    /// Changes of the balance and of the locked amount, in micro-credits.
     pub balance: i64,
     pub locked: i64,
     pub balance_after: Micro,
     pub locked_after: Micro,
-    /// The wallet was made by it.
+    /// The event made the wallet.
     pub created: bool,
 }
 
@@ -100,56 +100,54 @@ pub struct Item {
     pub amount: Micro,
 }
 
-/// An event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Event {
     /// Its place in the log, from 0.
     pub seq: u64,
-    /// Of a batch the time of the first item; each has one of its own.
+    /// For a batch, the time of its first transfer; each transfer has a time of its own.
     pub at: Timestamp,
     pub what: What,
     /// A DID's name, or `admin:<keyid>`, `receipt:<id>`, `operator`, or a word of the system with `system:` before it.
     pub actor: String,
-    /// The transfer, batch or escrow.
+    /// Id of the transfer, batch, escrow or receipt.
     pub subject: Option<Id>,
     pub reason: Option<Reason>,
-    /// What was signed for it. Of a long one the bytes are in [`EVENT_PARTS`].
+    /// The signed bytes that led to the event. Long ones are in [`EVENT_PARTS`].
     pub signed: Option<Signed>,
-    /// Of a long one, how many rows those bytes take, and their SHA-256.
+    /// For long signed bytes: the number of rows that they take, and their SHA-256.
     pub long: Option<(u8, Hash)>,
     pub changes: Vec<Change>,
-    /// Of a batch.
+    /// The transfers of a batch.
     pub items: Vec<Item>,
-    /// What else there is to know, by name.
+    /// Further facts, by name.
     pub details: Vec<(String, String)>,
 }
 impl Row for Event {}
 
 impl Event {
-    /// SHA-256 of what was signed.
+    /// SHA-256 of the signed bytes.
     pub fn hash(&self) -> Hash {
         let long = self.long.map(|(_, hash)| hash);
         long.or_else(|| self.signed.as_ref().map(Signed::hash)).unwrap_or_default()
     }
 
-    /// What it did to a wallet.
+    /// The change that it made to a wallet.
     pub fn change(&self, name: &str) -> Option<&Change> {
         let place = self.changes.binary_search_by(|change| change.name.as_str().cmp(name)).ok()?;
         self.changes.get(place)
     }
 }
 
-/// Part of what was signed.
+/// A part of bytes that are too long for one row.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part(#[serde(with = "crate::engine::kv::bytes")] pub Vec<u8>);
 impl Row for Part {}
 
-/// Bytes of what was signed that stay in the event's own row, and that one other row takes. Durable Objects take 2 MB
-/// a row.
+/// Most signed bytes that stay in the event's own row, and most bytes of one part. Durable Objects take 2 MB a row.
 const SHORT: usize = 16 * 1024;
 const PART: usize = 1024 * 1024;
 
-/// What is known of an event before its changes are.
+/// The members of an event that are known before its changes are.
 #[derive(Default)]
 pub struct Note<'a> {
     pub subject: Option<Id>,
@@ -161,12 +159,12 @@ pub struct Note<'a> {
 }
 
 impl<'a> Note<'a> {
-    /// About a transfer, a batch or an escrow.
+    /// For an event about a transfer, a batch, an escrow or a receipt.
     pub fn of(subject: &Id, signed: Option<&'a Signed>) -> Self {
         Note { subject: Some(*subject), signed, ..Note::default() }
     }
 
-    /// About wallets alone.
+    /// For an event about wallets alone.
     pub fn signed(signed: &'a Signed) -> Self {
         Note { signed: Some(signed), ..Note::default() }
     }
@@ -215,7 +213,7 @@ pub fn append(
     Ok(event)
 }
 
-/// Writes the row, and beside it what was signed when that is long.
+/// Writes the row of an event. Long signed bytes go into rows beside it.
 fn store(books: &mut Books<'_>, key: &Id, event: &Event) -> Result<()> {
     let long = event.signed.as_ref().filter(|signed| signed.canonical.len() > SHORT);
     let Some(signed) = long else { return Ok(EVENTS.put(books.space, &(*key,), event)?) };
@@ -229,7 +227,8 @@ fn store(books: &mut Books<'_>, key: &Id, event: &Event) -> Result<()> {
     Ok(EVENTS.put(books.space, &(*key,), &Event { signed: Some(signed), long, ..event.clone() })?)
 }
 
-/// Entries for the wallets it concerns: those whose money moved, and the sender of a refused transfer.
+/// Writes entries for the wallets that the event concerns: those whose money moved, and the sender of a refused
+/// transfer.
 fn index(books: &mut Books<'_>, key: &Id, event: &Event) -> Result<()> {
     let mut entry = Entry {
         id: event.subject.unwrap_or(*key),
@@ -265,7 +264,7 @@ fn missing(what: &str) -> Error {
     Error::internal(format!("{what} is missing"))
 }
 
-/// What was signed for an event, also where it is long.
+/// The signed bytes of an event, also where they are long.
 pub fn canonical(space: &(impl Read + ?Sized), key: &Id, event: &Event) -> Result<Vec<u8>> {
     let Some(signed) = &event.signed else { return Ok(Vec::new()) };
     let mut bytes = signed.canonical.clone();
@@ -276,7 +275,7 @@ pub fn canonical(space: &(impl Read + ?Sized), key: &Id, event: &Event) -> Resul
     Ok(bytes)
 }
 
-/// An event as it was, with all that was signed for it.
+/// A complete event, with all its signed bytes.
 fn whole(space: &(impl Read + ?Sized), key: &Id) -> Result<Option<Event>> {
     let Some(mut event) = event(space, key)? else { return Ok(None) };
     let canonical = canonical(space, key, &event)?;
@@ -286,7 +285,7 @@ fn whole(space: &(impl Read + ?Sized), key: &Id) -> Result<Option<Event>> {
     Ok(Some(event))
 }
 
-/// How long the log is, and the root over it.
+/// Reads the size of the log, and the root of its tree.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ReadHead;
 
@@ -301,7 +300,7 @@ impl Query for ReadHead {
     }
 }
 
-/// Which event a proof is of.
+/// The event that a proof is about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Which {
     /// A transfer, one of a batch, or an escrow.
@@ -309,11 +308,11 @@ pub enum Which {
     Seq(u64),
 }
 
-/// The proof that an event is in the log.
+/// Reads the proof that an event is in the log.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Prove {
     pub which: Which,
-    /// The whole log when `None`.
+    /// The present size of the log when `None`.
     pub size: Option<u64>,
 }
 
@@ -327,7 +326,7 @@ pub struct Proof {
     /// Canonical JSON.
     pub form: String,
     pub hidden: Vec<Hidden>,
-    /// Who sent or received something by it, and who did it.
+    /// Names of the event's actor, and of those who sent or received something by it.
     pub parties: Vec<Name>,
 }
 
@@ -359,7 +358,7 @@ impl LogQuery for Prove {
         let Exported { form, mut hidden } = Exported::of(view, &book, &event)?;
         let mut parties = vec![event.actor];
         match item.and_then(|item| event.items.get(usize::from(item)).map(|found| (item, found.to))) {
-            // Of a batch its recipients see what concerns them.
+            // A recipient of a batch sees only the transfer that pays it.
             Some((item, to)) => {
                 parties.extend(event.changes.get(usize::from(to)).map(|change| change.name.clone()));
                 hidden.retain(|hidden| hidden.path == format!("items/{item}/memo"));
@@ -367,7 +366,7 @@ impl LogQuery for Prove {
             None if event.what == What::Batch => {}
             None => parties.extend(event.changes.into_iter().map(|change| change.name)),
         }
-        // Who is to be paid by an escrow is a party to its opening, which moves nothing of his.
+        // The recipient of an escrow is a party to its opening, although the opening moves none of its money.
         if let Some(escrow) = event.subject.map(|id| ESCROWS.get(view, &(id,))).transpose()?.flatten() {
             parties.extend([escrow.from, escrow.to]);
         }
@@ -376,11 +375,11 @@ impl LogQuery for Prove {
     }
 }
 
-/// The proof that the log only grew.
+/// Reads the proof that the log only grew between two sizes.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Compare {
     pub from: u64,
-    /// The whole log when `None`.
+    /// The present size of the log when `None`.
     pub to: Option<u64>,
 }
 
@@ -400,19 +399,19 @@ impl Query for Compare {
     }
 }
 
-/// Events in their public form, in their order.
+/// Reads events in their public form, in order.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Export {
     pub from: u64,
     pub limit: u32,
 }
 
-/// An event as others may see it.
+/// An event in its public form, with the texts that this form hides.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Exported {
     /// Canonical JSON.
     pub form: String,
-    /// For those who may see it.
+    /// Shown only to those who may see the texts.
     pub hidden: Vec<Hidden>,
 }
 
@@ -428,7 +427,7 @@ const PAGE: usize = 2 << 20;
 
 impl LogQuery for Export {
     const NAME: &'static str = "log_export";
-    /// The size of the log, and events from that place on.
+    /// The size of the log, and events from the place `from` on.
     type Reply = (u64, Vec<Exported>);
 
     fn run(self, view: &View<'_>) -> Result<Self::Reply> {
@@ -451,7 +450,7 @@ impl LogQuery for Export {
     }
 }
 
-/// Wallets as they are, in the order of their names, for who compares them with the log.
+/// Reads the present wallets in the order of their names, to be compared with the log.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Balances {
     pub after: Option<Name>,

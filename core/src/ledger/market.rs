@@ -1,4 +1,4 @@
-//! Questions about the market: searches, hires, receipts, and what they come to.
+//! Questions about the market: listings, hires, receipts, and counts of them.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +15,7 @@ use crate::engine::kv::{Desc, Direction, Read};
 use crate::engine::time::{DAY, HOUR};
 use crate::{Result, Timestamp};
 
-/// One listing.
+/// Reads one listing.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ReadListing {
     pub id: Id,
@@ -31,7 +31,7 @@ impl Query for ReadListing {
     }
 }
 
-/// Those of some listings that can be hired, in the order in which they are asked for.
+/// Reads those of the given listings that can be hired, in the given order.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ReadListings {
     pub ids: Vec<Id>,
@@ -49,7 +49,7 @@ impl Query for ReadListings {
     }
 }
 
-/// All listings of a DID, paused ones too.
+/// Reads all listings of a DID, paused ones too.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ListingsOf {
     pub name: Name,
@@ -68,7 +68,7 @@ impl Query for ListingsOf {
     }
 }
 
-/// A hire as it is now, whether or not the timer has come.
+/// A hire as it is now, whether or not the timer has run.
 fn hire_now(view: &View<'_>, id: &Id) -> Result<Option<Hire>> {
     let Some(hire) = HIRES.get(view, &(*id,))? else { return Ok(None) };
     sweep::as_of_now(view, |books| {
@@ -77,7 +77,7 @@ fn hire_now(view: &View<'_>, id: &Id) -> Result<Option<Hire>> {
     })
 }
 
-/// One hire.
+/// Reads one hire.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ReadHire {
     pub id: Id,
@@ -93,11 +93,11 @@ impl Query for ReadHire {
     }
 }
 
-/// Hires of a DID.
+/// Reads the hires of a DID.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct HiresOf {
     pub name: Name,
-    /// As provider; else as requester.
+    /// True for hires as provider, false for hires as requester.
     pub incoming: bool,
     pub state: Option<HireState>,
     pub before: Option<Timestamp>,
@@ -125,7 +125,7 @@ impl Query for HiresOf {
     }
 }
 
-/// The newest of what was found, and where to go on.
+/// A page of the newest rows that were found, with the place to go on from.
 fn page<T>(
     mut found: Vec<(Timestamp, Id)>,
     limit: usize,
@@ -138,7 +138,7 @@ fn page<T>(
     rows(found.into_iter().map(|(_, id)| id).collect(), next, read)
 }
 
-/// One receipt.
+/// Reads one receipt.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ReadReceipt {
     pub id: Id,
@@ -154,14 +154,14 @@ impl Query for ReadReceipt {
     }
 }
 
-/// Of which receipts a list is.
+/// The receipts that a list shows.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Whose {
     Escrow(Id),
     Name(Name, Side),
 }
 
-/// Receipts of an escrow, or of a DID.
+/// Reads the receipts of an escrow, or of a DID.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ReceiptsOf {
     pub whose: Whose,
@@ -191,7 +191,7 @@ impl Query for ReceiptsOf {
                     let rows = table.scan(view, &range, Direction::Ascending, limit + 1)?;
                     found.extend(rows.into_iter().map(|((_, Desc(at)), Ref(id))| (at, id)));
                 }
-                // Who claims work of himself is on both sides.
+                // An agent that claims work from itself is on both sides.
                 found.sort_unstable();
                 found.dedup();
             }
@@ -200,7 +200,7 @@ impl Query for ReceiptsOf {
     }
 }
 
-/// The past of one agent.
+/// Reads the past of one agent.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ReadTrust {
     pub name: Name,
@@ -227,7 +227,7 @@ impl Query for ReadTrust {
     }
 }
 
-/// The market as a whole.
+/// Reads counts of the whole market.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ReadStats;
 
@@ -280,12 +280,12 @@ fn stats(books: &mut Books<'_>) -> Result<Stats> {
     Ok(stats)
 }
 
-/// Those of a table that are shown.
+/// The entries of a table that are shown.
 fn first<T>(top: Option<Top<T>>) -> impl Iterator<Item = (u64, T)> {
     top.into_iter().flat_map(|Top(all)| all).take(10)
 }
 
-/// What happened in the last so many microseconds, by whole minutes.
+/// Counts of the last `span` microseconds, in whole minutes.
 pub fn counts(space: &(impl Read + ?Sized), now: Timestamp, book: &Book, span: i64) -> Result<Counts> {
     let first = minute(now.plus(-span)) + 1;
     let mut rows = MINUTES.scan(space, &MINUTES.between(&(first,), &(u32::MAX,)), Direction::Ascending, 1_500)?;

@@ -1,8 +1,9 @@
-//! The Merkle tree of RFC 9162, section 2.1: roots, inclusion and consistency, and its hashes as the ledger keeps them.
+//! The Merkle tree of RFC 9162, section 2.1: roots, proofs of inclusion and of consistency, and the hashes as the
+//! ledger stores them.
 //!
-//! Hashes are kept in tiles of [`WIDTH`]: a tile of level 0 holds leaf hashes, one of level n the roots of full tiles of
-//! level n - 1. An append hashes one leaf and rewrites the open tile; only every [`WIDTH`]th writes a second one. Roots and
-//! proofs are made when somebody asks, from at most two tiles a level.
+//! Hashes are stored in tiles of [`WIDTH`]: a tile of level 0 holds leaf hashes, one of level n the roots of full tiles
+//! of level n - 1. An append hashes one leaf and rewrites the open tile; only every [`WIDTH`]th append writes a second
+//! tile. Roots and proofs are computed when somebody asks, from at most two tiles of each level.
 
 use serde::{Deserialize, Serialize};
 
@@ -48,7 +49,7 @@ fn subtree(nodes: &dyn Nodes, start: u64, size: u64) -> Result<Hash> {
     Ok(node_hash(&subtree(nodes, start, left)?, &subtree(nodes, start + left, size - left)?))
 }
 
-/// The root over the first `size` leaves; that of none is the hash of nothing.
+/// The root over the first `size` leaves; the root over no leaves is the hash of the empty text.
 pub fn root(nodes: &dyn Nodes, size: u64) -> Result<Hash> {
     if size == 0 { Ok(sha256_of(&[])) } else { subtree(nodes, 0, size) }
 }
@@ -70,7 +71,7 @@ pub fn inclusion(nodes: &dyn Nodes, seq: u64, size: u64) -> Result<Vec<Hash>> {
     Ok(path)
 }
 
-/// What shows that the tree over `to` leaves begins with the one over `from`, `1 <= from <= to`.
+/// The proof that the tree over `to` leaves begins with the tree over `from` leaves, `1 <= from <= to`.
 pub fn consistency(nodes: &dyn Nodes, from: u64, to: u64) -> Result<Vec<Hash>> {
     let (mut from, mut start, mut size, mut path) = (from, 0, to, Vec::new());
     while from != size {
@@ -147,7 +148,7 @@ pub fn is_consistent(from: u64, to: u64, from_root: &Hash, to_root: &Hash, path:
     last == 0 && before == *from_root && after == *to_root
 }
 
-/// The right edge of a tree that grows: what a reader of the leaves keeps to know the root.
+/// The right edge of a growing tree. A reader of the leaves needs to keep only this to know the root.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Frontier {
     /// Roots of full subtrees with their levels, largest first.
@@ -188,7 +189,7 @@ pub struct Tile {
 }
 impl Row for Tile {}
 
-/// By level and place, newest first: the open tile lies right behind the state of the ledger
+/// Tiles by level and place, newest first. So the open tile lies right behind the state of the ledger
 /// ([`BOOK`](super::rows::BOOK)), which every event changes too.
 pub const TILES: Table<(u8, Desc<u64>), Tile> = Table::new(17);
 
@@ -218,7 +219,7 @@ fn level(level: u32) -> u8 {
     u8::try_from(level).unwrap_or(u8::MAX)
 }
 
-/// The tree as it is kept.
+/// The stored tree.
 pub struct Kept<'a, R: ?Sized>(pub &'a R);
 
 impl<R: Read + ?Sized> Nodes for Kept<'_, R> {
@@ -253,7 +254,7 @@ pub fn append(space: &mut (impl Write + ?Sized), seq: u64, leaf: Hash, id: &Id) 
     Ok(())
 }
 
-/// The leaf hash and id of an event, if there are so many.
+/// The leaf hash and the id of an event; `None` if the log is shorter.
 pub fn leaf(space: &(impl Read + ?Sized), seq: u64) -> Result<Option<(Hash, Id)>> {
     let Some(tile) = TILES.get(space, &(0, Desc(seq / WIDTH)))? else { return Ok(None) };
     let slot = seq % WIDTH;

@@ -1,7 +1,7 @@
 //! Numbers for the operator (decision ledger-for-clients): money, refusals, and how far behind the sweep is.
 //!
-//! Sums are counters that events change. That each wallet is what its last event made of it is looked at wallet by
-//! wallet, some with each sweep. Table numbers: 65, 67.
+//! Sums are counters that events change. Each sweep also checks some wallets: each must have the balances that its last
+//! event left. Table numbers: 65, 67.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +13,7 @@ use crate::engine::actor::{Kind, Query, View};
 use crate::engine::kv::{Desc, Direction, Read, Row, Table};
 use crate::{Result, Timestamp};
 
-/// How often the ledger refused for a reason, by its place in [`Reason::ALL`].
+/// Number of the ledger's refusals for each reason, by the reason's place in [`Reason::ALL`].
 const REFUSALS: Table<(u32,), Count> = Table::new(65);
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,24 +27,24 @@ pub fn count(books: &mut Books<'_>, reason: Reason) -> Result<()> {
     Ok(REFUSALS.put(books.space, &key, &Count(before.saturating_add(1)))?)
 }
 
-/// Wallets that one sweep looks at, and entries of each at most: refused transfers stand among them.
+/// Wallets that one sweep checks, and most entries that it reads of each. Refused transfers are among the entries.
 const AT_ONCE: usize = 64;
 const ENTRIES: usize = 16;
 
-/// How far the look at all wallets has come.
+/// How far the check of all wallets has come.
 const CHECK: Table<(), Check> = Table::new(67);
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Check {
-    /// Names after this one come next.
+    /// The name after which the check goes on.
     after: Name,
-    /// Wallets that were not what their last event says: of the round under way, and of the one before.
+    /// Wallets with other balances than their last event left: in the present round, and in the one before.
     off: u64,
     off_before: u64,
 }
 impl Row for Check {}
 
-/// Looks at the next wallets, and begins anew after the last.
+/// Checks the next wallets, and begins anew after the last.
 pub fn check(books: &mut Books<'_>) -> Result<()> {
     let before = CHECK.get(books.space, &())?.unwrap_or_default();
     let mut check = before.clone();
@@ -63,7 +63,7 @@ pub fn check(books: &mut Books<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Whether a wallet has what the last event that moved its money left there.
+/// Whether a wallet has the balances that the last event that moved its money left.
 fn is_as_told(space: &(impl Read + ?Sized), name: &str, wallet: &Wallet) -> Result<bool> {
     let [first, last] = [Timestamp::MAX, Timestamp(i64::MIN)].map(|at| (name.to_owned(), Desc(at)));
     let entries = INDEX.scan(space, &INDEX.between(&first, &last), Direction::Ascending, ENTRIES)?;
@@ -71,42 +71,42 @@ fn is_as_told(space: &(impl Read + ?Sized), name: &str, wallet: &Wallet) -> Resu
     let last = entries.into_iter().map(|(_, entry)| entry).find(|entry| entry.what != What::TransferFailed);
     Ok(match last {
         Some(entry) => (entry.balance_after, entry.locked_after) == (wallet.balance, wallet.locked),
-        // Where nothing but refused transfers was looked at, nothing is known.
+        // If all entries that were read are refused transfers, nothing is known.
         None => !all || (wallet.balance, wallet.locked) == (0, 0),
     })
 }
 
-/// All numbers.
+/// Reads all numbers.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ReadMetrics;
 
 /// The answer to [`ReadMetrics`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Metrics {
-    /// All that was ever granted.
+    /// All credit that was ever granted.
     pub supply: Micro,
     pub wallets: u64,
-    /// Sums over all wallets, by what events did to them.
+    /// Sums over all wallets, as events changed them.
     pub balance: Micro,
     pub locked: Micro,
     /// Sum over open escrows.
     pub open: Micro,
-    /// Wallets that are not what their last event says, among those looked at in this round and the one before. Must be
-    /// 0.
+    /// Wallets with other balances than their last event left, in the present round of checks or the one before,
+    /// whichever found more. Must be 0.
     pub off: u64,
     pub refusals: Vec<(Reason, u64)>,
-    /// How long the oldest row waits that is due, in microseconds of the ledger's own clock, which stands still in a
+    /// How long the oldest due row has waited, in microseconds of the ledger's own clock, which stands still in a
     /// freeze.
     pub unswept: i64,
 }
 
 impl Metrics {
-    /// What wallets hold beyond what was granted, or less. Must be 0.
+    /// The money that wallets hold, less the money that was granted. Must be 0.
     pub fn imbalance(&self) -> i128 {
         i128::from(self.balance) + i128::from(self.locked) - i128::from(self.supply)
     }
 
-    /// What wallets have locked beyond what stands in open escrows, or less. Must be 0.
+    /// The money that wallets have locked, less the money in open escrows. Must be 0.
     pub fn locked_imbalance(&self) -> i128 {
         i128::from(self.locked) - i128::from(self.open)
     }

@@ -1,11 +1,11 @@
-//! The credit ledger: wallets, signed transfers, escrow, a one-time grant, and what operators may do.
+//! The credit ledger: wallets, signed transfers, escrows, a one-time grant, and the actions of operators.
 //!
 //! | Module | What |
 //! |---|---|
-//! | [`json`] | strict JSON and the canonical bytes that are signed |
-//! | [`envelope`] | what can be signed, member by member |
-//! | [`reason`] | why something is refused |
-//! | [`rows`] | what is kept, ids |
+//! | [`json`] | strict JSON, and the canonical bytes that are signed |
+//! | [`envelope`] | the texts that can be signed, member by member |
+//! | [`reason`] | the reasons for which something is refused |
+//! | [`rows`] | the stored rows, and ids |
 //! | [`book`] | the open books: wallets, order of events, caps, the clock of deadlines |
 //! | [`submit`] | the one operation that takes signed envelopes |
 //! | [`pay`], [`batch`], [`escrow`], [`admin`] | transfers and the faucet; many at once; escrows; operators |
@@ -18,13 +18,14 @@
 //! | [`lent`] | what the word of agents is worth that pay escrows out |
 //! | [`sweep`] | what happens by time |
 //! | [`room`] | how full the store is, and what is refused first |
-//! | [`idempotency`] | the first answer again, for a repeat |
-//! | [`provider`], [`start`] | the deployment's own services; what is made ready at a start |
-//! | [`notify`], [`metrics`] | telling the parties; numbers for the operator |
-//! | [`reads`], [`routes`] | questions, endpoints |
+//! | [`idempotency`] | the first answer again for a repeated envelope |
+//! | [`provider`], [`start`] | the deployment's own services; making the ledger ready at a start |
+//! | [`notify`], [`metrics`] | notices to the parties; numbers for the operator |
+//! | [`reads`], [`routes`] | questions; endpoints |
+//! | `client`, `model`, `mutation` | for tests: a client, a model of the rules about money, wrong bodies |
 //!
-//! All of it is one actor. A transfer touches two wallets, an escrow three rows and a clock: in one actor each is one atomic
-//! batch, and that money neither comes nor goes is a property of single operations.
+//! All money is in one actor. A transfer changes two wallets, an escrow changes three rows and a clock. In one actor
+//! each of these is one atomic batch, so each single operation can guarantee that no money is made or lost.
 
 pub mod admin;
 pub mod auditor;

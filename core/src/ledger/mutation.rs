@@ -1,10 +1,10 @@
-//! Bodies made wrong at random, for tests: by their structure and by their bytes, from a seed.
+//! Makes bodies wrong at random for tests, in their structure and in their bytes, from a seed.
 
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 use serde_json::{Map, Value, json};
 
-/// Makes wrong what was right. The same seed does the same.
+/// Makes valid bodies wrong. The same seed makes the same changes.
 pub struct Mutator(ChaCha20Rng);
 
 impl Mutator {
@@ -53,7 +53,7 @@ impl Mutator {
         }
     }
 
-    /// A name that is like another.
+    /// A name that resembles another.
     fn name(&mut self, name: &str) -> String {
         match self.below(5) {
             0 => name.to_uppercase(),
@@ -64,7 +64,7 @@ impl Mutator {
         }
     }
 
-    /// A value just beside the right one.
+    /// A value close to the right one.
     fn near(&mut self, value: Value) -> Value {
         match value {
             Value::Number(number) => {
@@ -134,7 +134,7 @@ impl Mutator {
         }
     }
 
-    /// Changes a text byte by byte: flips, cuts, repeats, puts in what readers disagree about.
+    /// Changes a text byte by byte: flips, cuts, repeats, and inserts bytes that JSON readers disagree about.
     pub fn bytes(&mut self, text: &[u8]) -> Vec<u8> {
         let strange: [&[u8]; 14] = [
             b"\\ud800",

@@ -13,13 +13,12 @@ use crate::engine::kv::{Direction, Read};
 use crate::engine::time::DAY;
 use crate::{Error, Result, Timestamp};
 
-/// What the faucet gives, in micro-credits.
+/// The amount of a grant of the faucet, in micro-credits.
 pub const GRANT: Micro = 10_000_000;
-/// Refused transfers and batches of one DID that are kept per day; of later ones only the nonce is (decision
-/// ledger-room).
+/// Most refused transfers and batches of one DID that leave a row in a day; of later ones only the nonce is kept
+/// (decision ledger-room).
 pub const MAX_FAILURES: u64 = 1_000;
 
-/// Settles a transfer.
 pub fn transfer(books: &mut Books<'_>, by: &Submission<'_>, transfer: &Transfer) -> Ruled<Done> {
     let amount = amount(transfer.amount)?;
     let from = by.signer;
@@ -52,7 +51,7 @@ fn unreadable() -> Error {
     Error::internal("a stored transfer cannot be read")
 }
 
-/// [`payment`] of what its event was signed as.
+/// [`payment`] with the envelope of the event already read.
 fn shown(brand: &str, event: &Event, common: Common, transfer: Transfer) -> Result<Payment> {
     let signed = event.signed.as_ref().ok_or_else(unreadable)?;
     let after = |did: &str| name_of(brand, did).and_then(|name| event.change(name)).map(|change| change.balance_after);
@@ -87,7 +86,7 @@ pub fn find(space: &(impl Read + ?Sized), brand: &str, id: &Id) -> Result<Option
     }
 }
 
-/// Keeps a refused transfer; its id, when there is a row of it. The row takes the nonce.
+/// Keeps a refused transfer. Returns its id if it leaves a row, which marks the nonce as used.
 pub fn failed(books: &mut Books<'_>, by: &Submission<'_>, transfer: &Transfer, reason: Reason) -> Result<Option<Id>> {
     let id = id(Space::Transfer, by.signer, &transfer.nonce);
     if books.is_used(&id)? {
@@ -103,7 +102,7 @@ pub fn failed(books: &mut Books<'_>, by: &Submission<'_>, transfer: &Transfer, r
     Ok(Some(id))
 }
 
-/// Counts one more refusal of a DID today; whether it is among those that are kept.
+/// Counts one more refusal of a DID today. Returns whether it leaves a row.
 pub fn keeps_failure(books: &mut Books<'_>, name: &str) -> Result<bool> {
     let day = (u32::try_from(books.now.day()).unwrap_or_default(), name.to_owned());
     let failures = FAILURES.get(books.space, &day)?.unwrap_or_default();
@@ -114,18 +113,18 @@ pub fn keeps_failure(books: &mut Books<'_>, name: &str) -> Result<bool> {
     Ok(true)
 }
 
-/// What the faucet must know beyond the envelope.
+/// Facts that the faucet needs besides the envelope.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Claimant {
-    /// Hashes of the client's address under the keys of today and of the day before; none when no address is known.
+    /// Hashes of the client's address under the keys of today and of the day before; empty when no address is known.
     pub addresses: Vec<[u8; 16]>,
-    /// Grants that one address has in 24 hours.
+    /// Most grants of one address in 24 hours.
     pub per_address: u32,
-    /// Grants that all together have in a day.
+    /// Most grants of all addresses together on one day.
     pub per_day: u32,
 }
 
-/// Grants once per DID (decision faucet-addresses).
+/// Gives a grant of the faucet, once per DID (decision faucet-addresses).
 pub fn faucet(books: &mut Books<'_>, by: &Submission<'_>, faucet: &Faucet, claimant: &Claimant) -> Ruled<Done> {
     let today = books.now.day();
     if books.book.faucet_day != today {
@@ -168,7 +167,7 @@ pub fn grants_today(book: &Book, now: Timestamp) -> Option<u32> {
 }
 
 impl Claimant {
-    /// Whether the faucet gives to anybody, after so many grants of today.
+    /// Whether the faucet still gives, after this many grants today.
     pub fn finds_open(&self, grants: Option<u32>) -> bool {
         grants.is_some_and(|grants| grants < self.per_day)
     }

@@ -1,4 +1,4 @@
-//! What anybody may read of the books: single rows, lists of a DID, counts.
+//! Questions about the books that anybody may ask: single rows, lists of a DID, counts.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,10 +17,10 @@ use crate::engine::kv::{Desc, Direction, Read};
 use crate::engine::time::DAY;
 use crate::{Result, Timestamp};
 
-/// Rows that one page looks at, at most.
+/// Most rows that one page looks at.
 const EXAMINED: usize = 2_000;
 
-/// One transfer.
+/// Reads one transfer.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ReadTransfer {
     pub id: Id,
@@ -35,7 +35,7 @@ impl LogQuery for ReadTransfer {
     }
 }
 
-/// One escrow as it is now, whether or not the timer has come (decision due-before-anything).
+/// Reads one escrow as it is now, whether or not the timer has run (decision due-before-anything).
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ReadEscrow {
     pub id: Id,
@@ -59,7 +59,7 @@ pub struct Page<T> {
     pub next: Option<Timestamp>,
 }
 
-/// The rows of a page by their ids, as far as they are there.
+/// A page of the rows with these ids. Missing rows are left out.
 pub fn rows<T>(
     ids: Vec<Id>,
     next: Option<Timestamp>,
@@ -69,14 +69,14 @@ pub fn rows<T>(
     Ok(Page { rows: rows.into_iter().filter_map(|(id, row)| Some((id, row?))).collect(), next })
 }
 
-/// Transfers of a DID, either way, refused ones that it sent too.
+/// Reads the transfers from and to a DID, with refused ones that it sent.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct History {
     pub name: Name,
-    /// Only what is older.
+    /// Only older rows.
     pub before: Option<Timestamp>,
     pub limit: u32,
-    /// Memos of batches too, which take reading all that was signed.
+    /// With the memos of batches, which takes reading all signed bytes.
     pub texts: bool,
 }
 
@@ -106,7 +106,7 @@ impl LogQuery for History {
     }
 }
 
-/// Which side of an escrow a DID is on.
+/// The side of an escrow or receipt that a DID is on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Side {
     From,
@@ -114,7 +114,7 @@ pub enum Side {
     Any,
 }
 
-/// Escrows of a DID.
+/// Reads the escrows of a DID.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct EscrowHistory {
     pub name: Name,
@@ -145,7 +145,7 @@ impl Query for EscrowHistory {
             found.extend(rows.into_iter().map(|((_, Desc(at)), Ref(id))| (at, id)));
         }
         if let Some(floor) = floor {
-            // Below it there may be some that were not looked at.
+            // Rows that are older than this were not all looked at.
             found.retain(|(at, _)| *at >= floor);
         }
         found.sort_unstable_by(|a, b| b.cmp(a));
@@ -158,25 +158,25 @@ impl Query for EscrowHistory {
 /// Rows of a list with their times.
 type Timed<T> = Vec<(Timestamp, T)>;
 
-/// A question for part of a list.
+/// The part of a name's list that a question asks for.
 pub struct List {
     pub name: Name,
     pub before: Option<Timestamp>,
     pub limit: usize,
 }
 
-/// Bytes of what was signed that one page reads, about.
+/// About how many signed bytes one page reads at most.
 const READ: usize = 4 << 20;
 
 impl List {
-    /// Keys of a table by name and time that may be on the page.
+    /// The first and last key, by name and time, that may be on the page.
     fn range(&self) -> ((Name, Desc<Timestamp>), (Name, Desc<Timestamp>)) {
         let from = self.before.map_or(Timestamp::MAX, |before| before.plus(-1));
         ((self.name.clone(), Desc(from)), (self.name.clone(), Desc(Timestamp(i64::MIN))))
     }
 
-    /// The newest entries that fit, one more than is wanted, which tells whether there is more. The time is that of the
-    /// last one that was looked at, when there was no time for all.
+    /// The newest entries that fit, one more than the page shows, which tells whether there are more. The time is that
+    /// of the last entry that was looked at, if the limit of [`EXAMINED`] ended the search.
     fn entries(&self, view: &impl Read, fits: impl Fn(What) -> bool) -> Result<(Timed<Entry>, Option<Timestamp>)> {
         let (first, last) = self.range();
         let (mut found, mut floor, mut examined) = (Vec::new(), None, 0);
@@ -191,15 +191,15 @@ impl List {
         Ok((found, floor))
     }
 
-    /// Leaves what fits on the page, and says where the next one begins.
+    /// Cuts rows to the size of the page, and returns where the next page begins.
     fn cut<T>(&self, rows: &mut Timed<T>, floor: Option<Timestamp>) -> Option<Timestamp> {
         let more = rows.len() > self.limit;
         rows.truncate(self.limit);
         if more { rows.last().map(|(at, _)| *at) } else { floor }
     }
 
-    /// A page of what `expand` makes of the entries that fit: rows with their times, newest first, and how many bytes
-    /// of what was signed it read for them.
+    /// A page of the rows that `expand` makes of the entries that fit. `expand` returns rows with their times, newest
+    /// first, and the number of signed bytes that it read for them.
     pub fn page<T>(
         &self,
         view: &impl Read,
@@ -230,7 +230,7 @@ impl List {
     }
 }
 
-/// What `/health` shows.
+/// Reads the numbers that `/v1/pay/health` shows.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ReadHealth;
 
@@ -242,7 +242,7 @@ pub struct HealthView {
     /// Ids of active admin keys.
     pub admin_keys: Vec<String>,
     pub storage: Storage,
-    /// Events of the log; those of them that are sealed; those of these that only an archive has.
+    /// Number of events in the log; of those, the sealed ones; of the sealed ones, those that only an archive has.
     pub events: (u64, u64, u64),
 }
 

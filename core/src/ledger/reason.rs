@@ -38,7 +38,7 @@ macro_rules! reasons {
 
 // Rows and messages name a reason by its place: append only.
 reasons! {
-    InvalidEnvelope = "invalid_envelope" => BadRequest, "The envelope is not of the form of this route.";
+    InvalidEnvelope = "invalid_envelope" => BadRequest, "The envelope does not have the form that this route takes.";
     InvalidSignature = "invalid_signature" => BadRequest, "The signature does not verify.";
     EnvelopeExpired = "envelope_expired" => BadRequest, "The envelope has expired.";
     EnvelopeNotYetValid = "envelope_not_yet_valid" => BadRequest, "The envelope is not valid yet.";
@@ -52,17 +52,18 @@ reasons! {
     SenderFrozen = "sender_frozen" => Forbidden, "The sender's wallet is frozen.";
     SystemFrozen = "system_frozen" => Unavailable, "The ledger is frozen.";
     InsufficientBalance = "insufficient_balance" => PaymentRequired, "The balance is too small.";
-    DailyCapExceeded = "daily_cap_exceeded" => RateLimited, "The cap of 24 hours would be exceeded.";
-    PerTxCapExceeded = "per_tx_cap_exceeded" => BadRequest, "The cap of one transaction would be exceeded.";
+    DailyCapExceeded = "daily_cap_exceeded" => RateLimited, "The wallet's cap for 24 hours would be exceeded.";
+    PerTxCapExceeded = "per_tx_cap_exceeded" => BadRequest, "The wallet's cap for one payment would be exceeded.";
     RecipientNotAllowed = "recipient_not_allowed" => Forbidden, "The wallet may not pay this recipient.";
-    RecipientInvalidDid = "recipient_invalid_did" => BadRequest, "The recipient is nobody this sender can pay.";
+    RecipientInvalidDid = "recipient_invalid_did" => BadRequest,
+        "The recipient is the sender itself, or no known agent.";
     AmountOutOfRange = "amount_out_of_range" => BadRequest, "The amount is out of range.";
     EscrowNotFound = "escrow_not_found" => NotFound, "There is no such escrow.";
     EscrowNotOpen = "escrow_not_open" => Conflict, "The escrow is not open for this.";
     EscrowDeadlineExceedsMax = "escrow_deadline_exceeds_max" => BadRequest, "The deadline is more than 7 days away.";
     EscrowDeadlinePast = "escrow_deadline_past" => BadRequest, "The deadline has passed.";
     EscrowSignerNotAuthorized = "escrow_signer_not_authorized" => Forbidden, "Only the sender may do this.";
-    EscrowDidMismatch = "escrow_did_mismatch" => BadRequest, "The escrow is between others.";
+    EscrowDidMismatch = "escrow_did_mismatch" => BadRequest, "The escrow is between other parties.";
     ClaimPending = "claim_pending" => Conflict, "A claim waits for acceptance or dispute.";
     AcceptanceDeadlineExceedsEscrow = "acceptance_deadline_exceeds_escrow" => BadRequest,
         "The acceptance deadline is after that of the escrow.";
@@ -78,19 +79,21 @@ reasons! {
     DisputeReasonRequired = "dispute_reason_required" => BadRequest, "A dispute needs a reason.";
     CapabilityNotFound = "capability_not_found" => NotFound, "There is no such listing.";
     CapabilityInactive = "capability_inactive" => Conflict, "The listing is not active.";
-    CapabilityMismatch = "capability_mismatch" => BadRequest, "The listing is of another capability.";
-    ProviderDidMismatch = "provider_did_mismatch" => BadRequest, "The listing is another provider's.";
+    CapabilityMismatch = "capability_mismatch" => BadRequest, "The listing has another capability.";
+    ProviderDidMismatch = "provider_did_mismatch" => BadRequest, "The listing belongs to another provider.";
     PriceMismatch = "price_mismatch" => BadRequest, "The listing has another price.";
-    DeadlineExceedsEscrowMax = "deadline_exceeds_escrow_max" => BadRequest, "The delivery deadline is over 7 days.";
+    DeadlineExceedsEscrowMax = "deadline_exceeds_escrow_max" => BadRequest,
+        "The delivery deadline is more than 7 days away.";
     SelfHireNotAllowed = "self_hire_not_allowed" => BadRequest, "An agent cannot hire itself.";
-    AlreadyClaimed = "already_claimed" => Conflict, "This agent has had its grant.";
-    IpRateLimitExceeded = "ip_rate_limit_exceeded" => RateLimited, "This address has had its grants of today.";
+    AlreadyClaimed = "already_claimed" => Conflict, "This agent has already had its grant.";
+    IpRateLimitExceeded = "ip_rate_limit_exceeded" => RateLimited,
+        "This address has already had all its grants for 24 hours.";
     FaucetDisabled = "faucet_disabled" => Unavailable, "The faucet gives nothing now.";
     AdminKeyNotFound = "admin_key_not_found" => Unauthorized, "No active admin key has this id.";
     AdminSignatureInvalid = "admin_signature_invalid" => Unauthorized, "The signature does not verify.";
     AdminExpired = "admin_expired" => BadRequest, "The action has expired.";
     AdminWindowTooLong = "admin_window_too_long" => BadRequest, "The action is valid for more than 10 minutes.";
-    AdminNonceSeen = "admin_nonce_seen" => Conflict, "This action was done.";
+    AdminNonceSeen = "admin_nonce_seen" => Conflict, "An action with this nonce was already done.";
     AdminRoleNotAuthorized = "admin_role_not_authorized" => Forbidden, "The role of this key does not allow this.";
     AdminInvalidBody = "admin_invalid_body" => BadRequest, "The body is not an action of this route.";
     WalletNotFound = "wallet_not_found" => NotFound, "There is no such wallet.";
@@ -98,13 +101,14 @@ reasons! {
     HireNotFound = "hire_not_found" => NotFound, "There is no such hire.";
     InvalidDid = "invalid_did" => BadRequest, "This is not a DID of this service.";
     RateLimited = "rate_limited" => RateLimited, "Too many requests; wait, then retry.";
-    IdempotencyConflict = "idempotency_conflict" => Unprocessable, "The key was used with another envelope.";
-    StorageFull = "storage_full" => Unavailable, "The ledger is nearly full: it takes no new wallets and listings.";
+    IdempotencyConflict = "idempotency_conflict" => Unprocessable,
+        "The `Idempotency-Key` was used with another envelope.";
+    StorageFull = "storage_full" => Unavailable, "The ledger is nearly full: it takes no new wallets or listings.";
     ListingLimit = "listing_limit" => Conflict, "This provider has 100 listings; change one of them.";
 }
 
 impl Reason {
-    /// Whether a refusal for this reason leaves nonces as they were: the same envelope may be sent again (decision
+    /// Whether a refusal for this reason burns no nonce, so that the same envelope may be sent again (decision
     /// refusal-burns-nonce).
     pub const fn is_temporary(self) -> bool {
         matches!(self, Reason::SystemFrozen | Reason::FaucetDisabled | Reason::RateLimited | Reason::StorageFull)
@@ -143,11 +147,11 @@ impl Tally {
     }
 }
 
-/// Why something was not done: a reason that the caller is told, or a fault of ours.
+/// Why something was not done: a reason that the caller is told, or a fault of this program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
     No(Reason),
-    /// The signer sends too much; how its budget stands.
+    /// The signer sends too much; the state of its budget.
     Over(Admission),
     Fault(Error),
 }
@@ -163,7 +167,7 @@ impl Refusal {
     }
 }
 
-/// What comes of a question to the ledger.
+/// The result of something that the ledger may refuse.
 pub type Ruled<T> = std::result::Result<T, Refusal>;
 
 impl From<Reason> for Refusal {
@@ -193,8 +197,8 @@ pub fn ensure(holds: bool, reason: Reason) -> Ruled<()> {
 mod tests {
     use super::*;
 
-    /// Decision reason-order: the codes of section 8.2 that existing clients know, with their statuses, and the three
-    /// that joined; `escrow_window_too_long` is exempt.
+    /// Decision reason-order: codes that existing clients know, with their statuses, and the three that were added;
+    /// `escrow_window_too_long` is not in the list.
     #[test]
     fn every_reason_has_the_status_that_clients_know() {
         let of = |reason: Reason| (reason.as_str(), reason.code().status().as_u16());

@@ -1,8 +1,8 @@
-//! Receipts: a provider's claim of work, and what the requester says to it (decisions one-claim-at-a-time,
+//! Receipts: a provider's claim of work, and the requester's answer to it (decisions one-claim-at-a-time,
 //! due-before-anything, deadline-skew and action-nonce-repeats).
 //!
-//! An escrow has one claim at a time. Were a second one possible after a dispute, a provider could file it with a short
-//! window that accepts itself, while the requester's client has stopped looking.
+//! An escrow has one claim at a time. If a second one were possible after a dispute, a provider could file it with a
+//! short window and silence as acceptance, while the requester's client no longer looks.
 
 use serde::{Deserialize, Serialize};
 
@@ -25,7 +25,7 @@ use crate::{Result, Timestamp};
 pub const MIN_WINDOW: i64 = 5 * MINUTE;
 pub const MAX_WINDOW: i64 = 7 * DAY;
 
-/// Where a receipt stands.
+/// State of a receipt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ReceiptState {
     Pending,
@@ -58,23 +58,23 @@ pub struct Receipt {
     pub work_hash: [u8; 32],
     pub summary: Option<String>,
     pub state: ReceiptState,
-    /// As it was signed; the escrow's own deadline may come first.
+    /// Deadline for the answer, as it was signed; the escrow's own deadline may come first.
     pub deadline: Timestamp,
     /// When it counts as accepted or expired, in the time of [`Books::clock`].
     pub due: Timestamp,
     pub auto_accept: bool,
-    /// Of the escrow.
+    /// Amount of the escrow.
     pub amount: Option<Micro>,
     pub claim: Signed,
     pub claimed: Timestamp,
     pub answer: Option<Answered>,
-    /// The escrow paid out because of it.
+    /// The escrow was paid out after the acceptance.
     pub released: bool,
     pub release_error: Option<Reason>,
 }
 impl Row for Receipt {}
 
-/// How a receipt stopped pending.
+/// How a receipt left the state `pending_acceptance`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Answered {
     pub at: Timestamp,
@@ -92,13 +92,14 @@ pub const RECEIPTS_FROM: ByTime = Table::new(36);
 pub const RECEIPTS_TO: ByTime = Table::new(37);
 pub const RECEIPTS_OF: Table<(Id, Desc<Timestamp>), Ref> = Table::new(38);
 
-/// The newest claim on an escrow, the only one that may not be over.
+/// The newest claim on an escrow. All claims before it are over.
 pub fn current(space: &(impl Read + ?Sized), escrow: &Id) -> Result<Option<(Id, Receipt)>> {
     let Some((_, Ref(id))) = RECEIPTS_OF.first(space, &RECEIPTS_OF.prefix(&(*escrow,)))? else { return Ok(None) };
     Ok(RECEIPTS.get(space, &(id,))?.map(|receipt| (id, receipt)))
 }
 
-/// An escrow was paid out: a receipt that was accepted while its sender was frozen is no longer unpaid, whoever paid.
+/// Called when an escrow was paid out, no matter by whom. A receipt that was accepted while the sender was frozen is no
+/// longer unpaid then.
 pub fn paid(books: &mut Books<'_>, escrow: &Id) -> Result<()> {
     match current(books.space, escrow)? {
         Some((id, receipt)) if receipt.release_error == Some(Reason::SenderFrozen) => {
@@ -129,7 +130,8 @@ pub fn claim(books: &mut Books<'_>, by: &Submission<'_>, claim: &Claim) -> Ruled
         Reason::AcceptanceDeadlineExceedsEscrow,
     )?;
     ensure(!RECEIPTS.contains(books.space, &(id,))? && !books.is_burnt(&id)?, Reason::NonceSeen)?;
-    // One claim at a time (decision one-claim-at-a-time), after the nonce: a repeat of the same claim is told so.
+    // One claim at a time (decision one-claim-at-a-time). This is checked after the nonce, so that a repeat of the same
+    // claim is refused as a repeat.
     if let Some((escrow, _)) = &escrow {
         let last = current(books.space, escrow)?.map(|(_, receipt)| receipt.state);
         ensure(last.is_none_or(|state| state == ReceiptState::Expired), Reason::EscrowNotOpen)?;
@@ -161,7 +163,7 @@ pub fn claim(books: &mut Books<'_>, by: &Submission<'_>, claim: &Claim) -> Ruled
     RECEIPTS_TO.put(books.space, &(receipt.to.clone(), Desc(at)), &Ref(id))?;
     DUE.put(books.space, &(receipt.due, id), &())?;
     if let Some((escrow_id, escrow)) = escrow {
-        // What may be done with money that was set aside is another thing from now on.
+        // From now on other rules say what may be done with the money in the escrow, so this is an event.
         books.log(at, What::Claim, by.signer, Note::of(&id, Some(by.signed)))?;
         RECEIPTS_OF.put(books.space, &(escrow_id, Desc(at)), &Ref(id))?;
         if let Some(hire_id) = escrow.hire {
@@ -180,18 +182,18 @@ fn open_escrow(books: &mut Books<'_>, text: &str, from: &str, to: &str) -> Ruled
     Ok((id, escrow))
 }
 
-/// The hire shows its receipt from the moment it is called claimed: clients stop looking then.
+/// Marks a hire as claimed and stores its receipt in the same step, because clients stop looking once it is claimed.
 fn claimed(books: &mut Books<'_>, hire_id: &Id, receipt: Id, at: Timestamp) -> Result<()> {
     hire::advance(books, hire_id, HireState::Claimed, at, None)?;
     if let Some(mut hire) = HIRES.get(books.space, &(*hire_id,))?.filter(|hire| hire.state == HireState::Claimed) {
-        // Of several claims, one after the other, the last counts.
+        // Of several claims that follow each other, the last counts.
         (hire.receipt, hire.claimed) = (Some(receipt), Some(at));
         HIRES.put(books.space, &(*hire_id,), &hire)?;
     }
     Ok(())
 }
 
-/// Accepts or disputes.
+/// Accepts or disputes claimed work.
 pub fn accept(books: &mut Books<'_>, by: &Submission<'_>, acceptance: &Acceptance) -> Ruled<Done> {
     let id = parse_id(&acceptance.receipt).ok_or(Reason::ReceiptNotFound)?;
     let receipt = up_to_date(books, &id)?.ok_or(Reason::ReceiptNotFound)?;
@@ -217,13 +219,13 @@ pub fn accept(books: &mut Books<'_>, by: &Submission<'_>, acceptance: &Acceptanc
     Ok(Done::Receipt(id, Box::new(receipt)))
 }
 
-/// The receipt after what is due has happened.
+/// The receipt, after doing what is due.
 pub fn up_to_date(books: &mut Books<'_>, id: &Id) -> Result<Option<Receipt>> {
     let Some(receipt) = RECEIPTS.get(books.space, &(*id,))? else { return Ok(None) };
     match &receipt.escrow {
         Some(escrow) => {
             escrow::up_to_date(books, escrow)?;
-            // An escrow that was closed by hand no longer looks at its receipt.
+            // An escrow that was closed by hand no longer updates its receipt.
             match RECEIPTS.get(books.space, &(*id,))? {
                 Some(receipt) => fall_due(books, id, receipt).map(Some),
                 None => Ok(None),
@@ -289,7 +291,7 @@ fn escrow_of(books: &Books<'_>, receipt: &Receipt) -> Result<Option<Escrow>> {
     }
 }
 
-/// Pays the escrow of an accepted receipt out. That it cannot is recorded and undoes nothing.
+/// Pays out the escrow of an accepted receipt. A failure is recorded, and the acceptance stays.
 fn release(books: &mut Books<'_>, id: &Id, receipt: &mut Receipt) -> Result<()> {
     let (Some(escrow_id), Some(escrow)) = (receipt.escrow, escrow_of(books, receipt)?) else { return Ok(()) };
     if escrow.state != EscrowState::Open {

@@ -1,8 +1,7 @@
-//! Room for what the ledger keeps (decision ledger-room): how much is used, when it will be full, and what is refused
-//! first.
+//! Storage of the ledger (decision ledger-room): how much is used, when it will be full, and what is refused first.
 //!
-//! Storage says what it takes and what there is beyond ([`Read::room`]); an operator may allow less. Once an hour in
-//! which something happened the size is noted, so that growth is measured and not guessed. Table number: 66.
+//! The store says how much it uses and how much is free ([`Read::room`]); an operator may allow less. The size is noted
+//! once in each hour in which something happens, so that growth is measured and not guessed. Table number: 66.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,10 +14,10 @@ use crate::{Result, Timestamp};
 const NEARLY: u64 = 90;
 /// How long sizes are kept, in hours.
 const KEPT: u32 = 7 * 24;
-/// Old sizes that are taken off at once.
+/// Most old sizes that are removed at once.
 const OLD_AT_ONCE: usize = 8;
 
-/// What was used, by hours since the epoch.
+/// Used bytes, by hours since the epoch.
 const SIZES: Table<(u32,), Size> = Table::new(66);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,13 +27,13 @@ struct Size {
 }
 impl Row for Size {}
 
-/// What is known of the room.
+/// The known facts about storage.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Storage {
-    /// Bytes.
+    /// In bytes, like `limit`.
     pub used: Option<u64>,
     pub limit: Option<u64>,
-    /// Whole days until it is full, as it grew in the last days.
+    /// Whole days until storage is full, at the growth of the last days.
     pub days_left: Option<u64>,
     /// Why the number of days is not known.
     pub unknown: Option<Unknown>,
@@ -42,7 +41,7 @@ pub struct Storage {
     pub nearly_full: bool,
 }
 
-/// Why nobody knows how long the room will last.
+/// The reason why the number of days until storage is full is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Unknown {
     Size,
@@ -57,12 +56,12 @@ impl Unknown {
             Unknown::Size => "Storage does not tell its size.",
             Unknown::Limit => "Storage does not tell its limit, and the setting ledger_storage_bytes is 0.",
             Unknown::History => "Growth has been measured for less than a day.",
-            Unknown::Growth => "What is stored has not grown.",
+            Unknown::Growth => "The stored data has not grown.",
         }
     }
 }
 
-/// Bytes that are used, and those that may be; the operator's limit is `allowed`, 0 for none.
+/// Used bytes, and the limit in bytes. `allowed` is the operator's limit; 0 for none.
 fn sizes(space: &(impl Read + ?Sized), allowed: u64) -> (Option<u64>, Option<u64>) {
     let Some(room) = space.room() else { return (None, None) };
     let there = room.free.map(|free| room.used.saturating_add(free));
@@ -75,12 +74,13 @@ fn is_nearly_full(sizes: (Option<u64>, Option<u64>)) -> bool {
     u128::from(used) * 100 >= u128::from(limit) * u128::from(NEARLY)
 }
 
-/// Refuses what is refused first: a new wallet that no payment needs, a new listing.
+/// Refuses when storage is nearly full. This is asked for what is refused first: a new wallet that no payment needs,
+/// and a new listing.
 pub fn for_more(space: &(impl Read + ?Sized), allowed: u64) -> Ruled<()> {
     ensure(!is_nearly_full(sizes(space, allowed)), Reason::StorageFull)
 }
 
-/// What is known of the room at `now`.
+/// The known facts about storage at `now`.
 pub fn read(space: &(impl Read + ?Sized), now: Timestamp, allowed: u64) -> Result<Storage> {
     let (used, limit) = sizes(space, allowed);
     let days = match (used, limit) {
@@ -129,7 +129,7 @@ mod tests {
     use super::*;
     use crate::engine::kv::{MemoryStore, Overlay, Pair, Range, Room, Store, StoreError};
 
-    /// Rows in a place whose size the test says.
+    /// Rows in a store whose size the test sets.
     struct Place(MemoryStore, Option<Room>);
 
     impl Read for Place {
@@ -171,7 +171,7 @@ mod tests {
         assert!(!full(899, Some(101), 0) && full(900, Some(100), 0));
         assert!(!full(899, None, 1_000) && full(900, None, 1_000));
         assert!(full(900, Some(u64::MAX), 1_000) && full(900, Some(100), u64::MAX) && full(2_000, None, 1_000));
-        // Where nobody knows, nothing is refused.
+        // Where the size or the limit is unknown, nothing is refused.
         assert!(!full(u64::MAX, None, 0) && for_more(&Place(MemoryStore::default(), None), 1).is_ok());
     }
 
@@ -187,7 +187,7 @@ mod tests {
         assert_eq!(place.days(25, 1_000), (Some(17), None));
         place.note(160, Timestamp(13 * HOUR + 1));
         assert_eq!(SIZES.scan(&place, &SIZES.range(), Direction::Ascending, 9).unwrap().len(), 2, "once an hour");
-        // What is over the limit lasts no day; what shrank does not grow.
+        // A store over its limit has 0 days left. A store that shrank has no growth.
         assert_eq!(place.days(25, 120), (Some(0), None));
         place.note(90, Timestamp(26 * HOUR));
         assert_eq!(place.days(27, 1_000), (None, Some(Unknown::Growth)));

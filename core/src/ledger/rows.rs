@@ -1,13 +1,12 @@
-//! What the ledger keeps, and the ids of it.
+//! The rows that the ledger stores, and how their ids are made.
 //!
 //! Table numbers: 16 [`BOOK`], 17 [`super::merkle`], 18 [`KEYS`], 19 [`EVENTS`], 20 [`WALLETS`] and [`INDEX`], 22
 //! [`ESCROWS`], 23 [`ESCROWS_TO`], 24 [`BURNT`], 25 [`BURNT_UNTIL`], 26 [`DUE`], 27 [`FAUCET`], 28
-//! [`FAUCET_BY_ADDRESS`], 29 [`EVENT_PARTS`], 30
-//! [`ADMIN_KEYS`], 31 [`IDLE`], 32 [`MINUTES`], 33 [`FAILURES`], 34
+//! [`FAUCET_BY_ADDRESS`], 29 [`EVENT_PARTS`], 30 [`ADMIN_KEYS`], 31 [`IDLE`], 32 [`MINUTES`], 33 [`FAILURES`], 34
 //! [`FAUCET_UNTIL`]; 85 [`HELD`]; of the market: 35 to 38 [`super::receipt`], 39, 40 and 90 [`super::listing`], 43 to
 //! 45, 91 and 92 [`super::hire`], 49 [`super::tally`]; 60 and 61 [`super::provider`], 62 and 63 [`super::idempotency`],
 //! 64 [`super::notify`], 65 and 67 [`super::metrics`], 66 [`super::room`], 68 to 71 [`super::segment`]. 21, 41, 42 and
-//! 46 to 48 once were.
+//! 46 to 48 were in use once.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,8 +16,8 @@ use crate::Timestamp;
 use crate::crypto::hash::{sha256, sha256_of};
 use crate::engine::kv::{Desc, Head, Row, StoreError, Table, appended};
 
-/// An amount of money in micro-credits: a credit has 1,000,000. All that exist are at most 2^53 - 1, so no sum of
-/// amounts that exist overflows (decision money-supply-bound).
+/// An amount of money in micro-credits: a credit has 1,000,000. All money that exists is at most 2^53 - 1 of them, so
+/// no sum of existing amounts overflows (decision money-supply-bound).
 pub type Micro = u64;
 
 /// A DID without `did:<brand>:`.
@@ -27,7 +26,7 @@ pub type Name = String;
 /// The 16 bytes of a UUID.
 pub type Id = [u8; 16];
 
-/// What an id names; part of how it is made.
+/// The kind of thing that an id names. The id is made from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Space {
     Transfer,
@@ -41,8 +40,8 @@ pub enum Space {
     Event,
 }
 
-/// The id of what `name` signs with `nonce`, in the form of a random UUID. Since nonce and id are one key, a nonce can
-/// belong to one row only, and looking up either is one read.
+/// The id of the thing that `name` signs with `nonce`, in the form of a random UUID. The nonce and the id are one key,
+/// so a nonce can belong to one row only, and one read looks up both.
 pub fn id(space: Space, name: &str, nonce: &str) -> Id {
     let word = match space {
         Space::Transfer => "transfer",
@@ -72,13 +71,13 @@ pub fn id_text(id: &Id) -> String {
     [part(0, 8), part(8, 12), part(12, 16), part(16, 20), part(20, 32)].join("-")
 }
 
-/// Reads [`id_text`] back, and no other spelling.
+/// Reads the text that [`id_text`] writes, and accepts no other spelling.
 pub fn parse_id(text: &str) -> Option<Id> {
     let id = crate::crypto::encoding::decode_hex_array("id", &text.replace('-', "")).ok()?;
     (id_text(&id) == text).then_some(id)
 }
 
-/// Something signed, as it came: what an auditor needs to check it again.
+/// Signed bytes as they came, so that an auditor can check the signature again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Signed {
     #[serde(with = "crate::engine::kv::bytes")]
@@ -90,122 +89,122 @@ pub struct Signed {
 }
 
 impl Signed {
-    /// SHA-256 of what was signed.
+    /// SHA-256 of the signed bytes.
     pub fn hash(&self) -> [u8; 32] {
         sha256(&self.canonical)
     }
 }
 
-/// What holds for the whole ledger. One row, so that operations that change only wallets still have one order.
+/// The state of the whole ledger. It is one row, so that operations that change only wallets still have one order.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Book {
     /// Time of the last event. Events have distinct, increasing times, which order all lists (decision
     /// unique-event-times).
     pub last: Timestamp,
-    /// How many events the log has.
+    /// Number of events in the log.
     pub events: u64,
     /// Secret from which the salts of hidden texts are made.
     pub salt: [u8; 32],
-    /// All that was ever granted, by admins and by the faucet.
+    /// All money that was ever granted, by admins and by the faucet.
     pub supply: Micro,
     pub wallets: u64,
-    /// Since when every outflow is stopped, if it is.
+    /// Start of the present freeze of the whole ledger, which stops every outflow; `None` without one.
     pub frozen_since: Option<Timestamp>,
-    /// How long the system was frozen before, in microseconds.
+    /// Length of all earlier freezes together, in microseconds.
     pub frozen_for: i64,
     pub faucet_disabled: bool,
-    /// Grants of the faucet on the day of that number.
+    /// The day that `faucet_grants` counts, by its number.
     pub faucet_day: i64,
     pub faucet_grants: u32,
-    /// The minute that is being counted; earlier ones are in [`MINUTES`].
+    /// The minute that `counts` is about; earlier minutes are in [`MINUTES`].
     pub minute: u32,
     pub counts: Counts,
     pub market: super::tally::Market,
-    /// What all wallets have to spend and have set aside, by what events did to them.
+    /// Sums over all wallets, as events changed them: money to spend (`held`), and money set aside (`locked`).
     pub held: Micro,
     pub locked: Micro,
-    /// What stands in open escrows.
+    /// Sum of all open escrows.
     pub open: Micro,
-    /// Events from the first on that lie in segments ([`super::segment`]).
+    /// Number of events, from the first on, that lie in segments ([`super::segment`]).
     pub sealed: u64,
-    /// Time of the last event of the run that is sealed next, once the run is whole.
+    /// Time of the last event of the run that is sealed next; `None` while the run is incomplete.
     pub whole: Option<Timestamp>,
 }
 impl Row for Book {}
 
-/// What happened in one minute.
+/// Counts of one minute.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     pub transfers: u64,
     pub hires: u64,
-    /// What completed hires paid.
+    /// Sum of the prices of completed hires.
     pub value: Micro,
-    /// Wallets of which nothing happened since.
+    /// Wallets whose money last moved in this minute.
     pub wallets: u64,
 }
 impl Row for Counts {}
 
-/// A wallet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wallet {
-    /// To spend.
+    /// Money to spend.
     pub balance: Micro,
-    /// In open escrows that this wallet pays.
+    /// Money in open escrows that this wallet pays.
     pub locked: Micro,
     pub daily_cap: Micro,
     pub per_tx_cap: Micro,
     pub frozen: bool,
-    /// Whom it may pay; anybody when `None`.
+    /// The names that it may pay; `None` for all.
     pub allowlist: Option<Vec<Name>>,
-    /// What left it in the last 24 hours, by minute, ascending.
+    /// Sums that left the wallet in the last 24 hours, by minute, ascending.
     pub flow: Vec<Minute>,
-    /// It held credit once, or its DID was registered when it was made: it is never removed.
+    /// The wallet is never removed, since it held credit once, or its DID was registered when it was made.
     pub lasting: bool,
-    /// The minute in which something last happened with its money; 0 for never.
+    /// The minute in which its money last moved; 0 for never.
     pub seen: u32,
     pub created: Timestamp,
     pub updated: Timestamp,
 }
 impl Row for Wallet {}
 
-/// What left a wallet in one minute.
+/// The sum that left a wallet in one minute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Minute {
-    /// Since the epoch.
+    /// Minutes since the epoch.
     pub minute: u32,
     pub sum: Micro,
-    /// When the last of it did, in microseconds since the minute began.
+    /// Time of the last payment in this minute, in microseconds since the minute began.
     pub last: u32,
 }
 
-/// The key that speaks for a DID, as its agent told (decision signer-key-table).
+/// The key that speaks for a DID, as its agent reported it (decision signer-key-table).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeyRow {
-    /// The agent's generation of keys.
+    /// Generation of the agent's keys.
     pub version: u64,
     pub key: Option<[u8; 32]>,
     /// The agent is not deactivated.
     pub active: bool,
-    /// The key verified an envelope here, or a rotation that was signed for named it. No registration changes it then:
-    /// only another rotation that it signs for. Else any registered key from which the DID follows may be the one.
+    /// The key verified an envelope here, or a signed rotation named it. From then on no registration changes the key,
+    /// only another rotation that it signs. Until then any registered key from which the DID follows may be the right
+    /// one.
     pub settled: bool,
-    /// The agent was told that the key signed.
+    /// The agent was told that the key signed an envelope.
     pub told: bool,
-    /// A rotation that was not signed for froze the wallet, and no admin has looked since.
+    /// A rotation without a signature froze the wallet, and no admin has frozen or unfrozen it since.
     pub froze: bool,
 }
 
 impl Row for KeyRow {
     const VERSION: u8 = 2;
 
-    /// Version 1 ended before `settled`.
+    /// A row of version 1 ends before `settled`.
     fn upgrade(version: u8, bytes: &[u8]) -> Result<Self, StoreError> {
         appended(version, 1, bytes, &[0; 3])
     }
 }
 
 impl KeyRow {
-    /// What is known of a key that has signed nothing here.
+    /// The row of a key that has signed nothing here.
     pub fn of(version: u64, key: Option<[u8; 32]>, active: bool) -> KeyRow {
         KeyRow { version, key, active, settled: false, told: false, froze: false }
     }
@@ -215,14 +214,14 @@ impl KeyRow {
         self.key.filter(|_| self.active)
     }
 
-    /// Whether what was verified under `other` still counts: the same generation, or a later one that the agent told of
-    /// while its word to the ledger is under way.
+    /// Whether a verification under `other` still counts. `other` is of the same generation, or of a later one that the
+    /// agent answered with while its report to the ledger is under way. A settled key is the same in both.
     pub fn agrees(&self, other: &KeyRow) -> bool {
         let newer = (other.version, other.active) == (self.version, self.active) || other.version > self.version;
         newer && (!self.settled || self.key == other.key)
     }
 
-    /// What the agent tells, with what the ledger knows of the key.
+    /// Takes a later generation over from the agent's report, and keeps what the ledger knows about the key.
     pub fn with(&self, told: &KeyRow) -> KeyRow {
         match told.version > self.version {
             true => KeyRow { version: told.version, active: told.active, ..self.clone() },
@@ -231,25 +230,25 @@ impl KeyRow {
     }
 }
 
-/// A transfer, or a refused one, as it is shown; in the log it is an event, or part of one.
+/// A settled or refused transfer as it is shown. In the log it is an event or, in a batch, part of an event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Payment {
     /// DIDs as they were signed.
     pub from: String,
     pub to: String,
     pub amount: i64,
-    /// Of a batch its id.
+    /// For a transfer of a batch, the `batch_id` of the batch.
     pub nonce: String,
     pub memo: Option<String>,
-    /// Whether what was signed has any text: of a batch, also that of another transfer.
+    /// Whether the signed envelope has any text; in a batch this may be the text of another transfer.
     pub has_text: bool,
     pub at: Timestamp,
     pub outcome: Outcome,
-    /// SHA-256 of what was signed.
+    /// SHA-256 of the signed bytes.
     pub hash: [u8; 32],
     #[serde(with = "crate::engine::kv::bytes")]
     pub signature: Vec<u8>,
-    /// As they were signed.
+    /// Times as they were signed.
     pub issued_at: String,
     pub expires_at: String,
     /// The batch it is part of, and its place in it.
@@ -258,7 +257,7 @@ pub struct Payment {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Outcome {
-    /// With the balances after it, so that the first answer can be given again.
+    /// The balances after it are kept, so that the first answer can be given again.
     Settled {
         sender: Micro,
         recipient: Micro,
@@ -266,7 +265,7 @@ pub enum Outcome {
     Failed(Reason),
 }
 
-/// Where an escrow stands.
+/// State of an escrow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EscrowState {
     Open,
@@ -295,15 +294,15 @@ pub struct Escrow {
     pub amount: Micro,
     pub memo: Option<String>,
     pub state: EscrowState,
-    /// Why it was given back, in the words of whoever did.
+    /// Reason for its end, in the words of whoever ended it.
     pub reason: Option<String>,
     pub open: Signed,
     /// The hire that it pays.
     pub hire: Option<Id>,
     pub opened: Timestamp,
     pub deadline: Timestamp,
-    /// How long the system had been frozen when it was opened: its clock stands still in a freeze (decision
-    /// freeze-stops-clocks).
+    /// Length of all freezes before the escrow was opened, in microseconds. The escrow's clock stands still in a freeze
+    /// (decision freeze-stops-clocks).
     pub frozen_before: i64,
     /// How it ended.
     pub closed: Option<Closed>,
@@ -319,10 +318,10 @@ pub struct Closed {
     pub signed: Option<Signed>,
 }
 
-/// What an event did to a wallet.
+/// The change that an event made to a wallet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
-    /// The transfer, batch or escrow; of what is none of them the row of the event.
+    /// Id of the transfer, batch or escrow; for other events, the id of the event's row.
     pub id: Id,
     pub seq: u64,
     pub what: What,
@@ -330,19 +329,19 @@ pub struct Entry {
     pub locked: i64,
     pub balance_after: Micro,
     pub locked_after: Micro,
-    /// Of what left the wallet: when something left it before in the same minute, in microseconds since that began.
+    /// For an outflow: time of the outflow before it in the same minute, in microseconds since the minute began.
     pub before: Option<u32>,
 }
 impl Row for Entry {}
 
 impl Entry {
-    /// What counts against caps, in micro-credits.
+    /// The amount that counts against caps, in micro-credits.
     pub fn outflow(&self) -> Micro {
         if self.what.is_outflow() { Micro::try_from(self.balance.saturating_neg()).unwrap_or_default() } else { 0 }
     }
 }
 
-/// A row by id alone.
+/// A row that only names another row by its id.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ref(pub Id);
 impl Row for Ref {}
@@ -363,20 +362,20 @@ pub struct AdminKey {
     pub role: Role,
     pub active: bool,
     pub since: Timestamp,
-    /// It stands in the settings of the deployment, and goes when it goes there.
+    /// The key comes from the settings of the deployment, and ends when it is removed there.
     pub configured: bool,
 }
 
 impl Row for AdminKey {
     const VERSION: u8 = 2;
 
-    /// Version 1 ended before `configured`.
+    /// A row of version 1 ends before `configured`.
     fn upgrade(version: u8, bytes: &[u8]) -> crate::Result<Self, StoreError> {
         appended(version, 1, bytes, &[0])
     }
 }
 
-/// What an admin key may do.
+/// The actions that an admin key may sign.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Role {
     All,
@@ -400,37 +399,37 @@ impl Role {
     }
 }
 
-/// A list of a name, newest first.
+/// A list of the rows of a name, newest first.
 pub type ByTime = Table<(Name, Desc<Timestamp>), Ref>;
 
 pub const BOOK: Table<(), Book> = Table::new(16);
-/// Each right before its entries in [`INDEX`]: a payment changes both.
+/// Each wallet lies right before its entries in [`INDEX`], because a payment changes both.
 pub const WALLETS: Head<Name, Wallet> = Head::of(INDEX.number());
 pub const KEYS: Table<(Name,), KeyRow> = Table::new(18);
-/// Events by the id of the transfer, batch or escrow that begins with them, others by an id of their own.
+/// Events by id. An event that begins a transfer, batch or escrow has the id of that; every other event has its own.
 pub const EVENTS: Table<(Id,), Event> = Table::new(19);
-/// What was signed for an event, where it is long.
+/// The signed bytes of an event, where they are long.
 pub const EVENT_PARTS: Table<(Id, u8), Part> = Table::new(29);
 /// Events of a wallet, newest first.
 pub const INDEX: Table<(Name, Desc<Timestamp>), Entry> = Table::new(20);
 pub const ESCROWS: Table<(Id,), Escrow> = Table::new(22);
 pub const ESCROWS_TO: ByTime = Table::new(23);
-/// Nonces whose submission left no row of its own, until nobody could send it again.
+/// Used nonces of envelopes that left no row of their own. Each is kept until its envelope can no longer be sent.
 pub const BURNT: Table<(Id,), Timestamp> = Table::new(24);
 pub const BURNT_UNTIL: Table<(Timestamp, Id), ()> = Table::new(25);
-/// What happens to escrows by time, in the time of [`super::book::Books::clock`].
+/// Deadlines of escrows and receipts, in the time of [`super::book::Books::clock`].
 pub const DUE: Table<(Timestamp, Id), ()> = Table::new(26);
-/// Escrows that could not end because their sender's wallet is frozen, by sender, until that ends.
+/// Escrows that could not end because their sender's wallet is frozen, by sender. They stay here until the freeze ends.
 pub const HELD: Table<(Name, Id), ()> = Table::new(85);
 pub const FAUCET: Table<(Name,), Grant> = Table::new(27);
 pub const FAUCET_BY_ADDRESS: Table<([u8; 16], Timestamp), ()> = Table::new(28);
-/// When a row of [`FAUCET_BY_ADDRESS`] counts no more.
+/// The times from which rows of [`FAUCET_BY_ADDRESS`] no longer count.
 pub const FAUCET_UNTIL: Table<(Timestamp, [u8; 16]), ()> = Table::new(34);
 pub const ADMIN_KEYS: Table<(String,), AdminKey> = Table::new(30);
-/// Wallets that go unless they come to hold something (decision registered-recipients).
+/// Wallets that are removed at this time if they never held anything (decision registered-recipients).
 pub const IDLE: Table<(Timestamp, Name), ()> = Table::new(31);
 pub const MINUTES: Table<(u32,), Counts> = Table::new(32);
-/// Refused transfers on the day of that number, by DID (decision ledger-room).
+/// Number of refused transfers and batches, by the number of the day and by name (decision ledger-room).
 pub const FAILURES: Table<(u32, Name), u64> = Table::new(33);
 
 #[cfg(test)]

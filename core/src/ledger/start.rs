@@ -1,6 +1,6 @@
-//! What the ledger needs of its deployment before it can serve: the configured admin keys (decision operator-keys), and
-//! the deployment's own services (decision own-provider). The deployment's actor asks for it at each start whose
-//! settings want something else than the last time; doing it again changes nothing.
+//! Makes the ledger ready to serve: sets the configured admin keys (decision operator-keys), and lists the deployment's
+//! own services (decision own-provider). The deployment's actor asks for this at each start with other such settings
+//! than the last time. Doing it again changes nothing.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! Statements: every change of a wallet's money with what it left (decision ledger-for-clients).
+//! Statements: every change of a wallet's money, with the balances after it (decision ledger-for-clients).
 
 use serde::{Deserialize, Serialize};
 
@@ -21,27 +21,27 @@ pub struct Line {
     pub what: What,
     /// The transfer or escrow, if it is about one.
     pub id: Option<Id>,
-    /// On the other side.
+    /// The name on the other side.
     pub other: Option<Name>,
-    /// Who did it; see [`Event::actor`].
+    /// The actor of the event; see [`Event::actor`].
     pub actor: String,
     /// Changes, in micro-credits.
     pub balance: i64,
     pub locked: i64,
     pub balance_after: Micro,
     pub locked_after: Micro,
-    /// Memo, or the words of whoever ended an escrow.
+    /// Memo, or the reason that was given for the end of an escrow.
     pub text: Option<String>,
 }
 
-/// Changes of a wallet, newest first.
+/// Reads the changes of a wallet, newest first.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ReadStatement {
     pub name: Name,
-    /// Only what is older.
+    /// Only older lines.
     pub before: Option<Timestamp>,
     pub limit: u32,
-    /// Memos of batches too, which take reading all that was signed.
+    /// With the memos of batches, which takes reading all signed bytes.
     pub texts: bool,
 }
 
@@ -84,7 +84,7 @@ fn of_batch(list: &List, entry: &Entry, batch: &Opened<'_>) -> Result<Vec<(Times
             balance: if sent { -amount } else { amount },
             locked: 0,
             balance_after: if sent { part.sender } else { part.recipient },
-            // Nothing is set aside by a batch.
+            // A batch sets nothing aside.
             locked_after: entry.locked_after,
             text: batch.memo(part.index),
         };

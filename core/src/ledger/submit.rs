@@ -1,10 +1,10 @@
-//! Signed envelopes on their way into the books: the one operation that takes them all (decisions signer-key-table,
-//! freeze-stops-clocks, refusal-burns-nonce and reason-order).
+//! The one operation that takes all signed envelopes into the books (decisions signer-key-table, freeze-stops-clocks,
+//! refusal-burns-nonce and reason-order).
 //!
-//! The handler has read the envelope and checked its signature. The operation sees to it that the ledger is not frozen,
-//! that the key is still the signer's, that the window is open, and then lets the part that knows the kind decide. A
-//! refusal burns the nonce: public rows show every signed member, so whoever read a refused envelope could settle it
-//! later.
+//! The handler has read the envelope and checked its signature. The operation checks that the ledger is not frozen,
+//! that the key is still the signer's, and that the window is open. Then the module for this kind of envelope decides.
+//! A refusal burns the nonce: public rows show every signed member, so anybody who reads a refused envelope could
+//! otherwise settle it later.
 
 use serde::{Deserialize, Serialize};
 
@@ -22,20 +22,20 @@ use crate::ledger::lent;
 use crate::relay::agent::waiting::Spoke;
 use crate::{Error, Result, Timestamp};
 
-/// What the ledger or an agent knows of the key of a DID.
+/// The row of a DID's key, as the ledger or the agent knows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Known {
     pub name: Name,
     pub row: KeyRow,
 }
 
-/// What a handler asks before it checks a signature.
+/// Reads what a handler needs before it checks a signature.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Prepare {
     pub names: Vec<Name>,
 }
 
-/// The answer, one row per name.
+/// The answer to [`Prepare`]; `keys` and `wallets` have one entry for each name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Prepared {
     pub frozen: bool,
@@ -43,7 +43,7 @@ pub struct Prepared {
     pub grants: Option<u32>,
     /// `None`: the agent must be asked.
     pub keys: Vec<Option<KeyRow>>,
-    /// Whether there is a wallet.
+    /// Whether the name has a wallet.
     pub wallets: Vec<bool>,
 }
 
@@ -72,20 +72,20 @@ pub struct Submit {
     pub canonical: Vec<u8>,
     #[serde(with = "crate::engine::kv::bytes")]
     pub signature: Vec<u8>,
-    /// Whose it is, and under which generation of keys it was verified.
+    /// The signer, and the row of the key under which the envelope was verified.
     pub signer: Known,
-    /// The other DIDs it speaks of, whose agents were asked or that the ledger knew.
+    /// The other DIDs that it names, with the rows that their agents or the ledger gave.
     pub others: Vec<Known>,
-    /// For the faucet alone.
+    /// Only for the faucet.
     pub claimant: Option<Claimant>,
-    /// What its `Idempotency-Key` names ([`idempotency::id`]).
+    /// The id that its `Idempotency-Key` leads to ([`idempotency::id`]).
     pub repeat: Option<Id>,
 }
 
-/// What became of an envelope.
+/// The outcome of an envelope.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Answer {
-    /// The signer's key is another one by now: verify again.
+    /// The signer's key changed meanwhile: verify again.
     Reverify,
     Refused(Reason, Kept),
     Done(Done),
@@ -93,12 +93,12 @@ pub enum Answer {
     Untaken(Reason),
 }
 
-/// What there is to say of a refused envelope beyond the reason.
+/// Facts about a refused envelope besides the reason.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kept {
-    /// The row that was kept of it.
+    /// The row that was kept for it.
     pub row: Option<Id>,
-    /// The place in a batch of the transfer that was in the way.
+    /// For a batch, the place of the transfer that led to the refusal.
     pub item: Option<u16>,
 }
 
@@ -121,7 +121,7 @@ pub struct Submission<'a> {
     pub signer: &'a str,
     pub others: &'a [Known],
     pub signed: &'a Signed,
-    /// Bytes that the operator allows for all of it; 0 for no limit.
+    /// Bytes that the operator allows for the whole ledger; 0 for no limit.
     pub storage: u64,
 }
 
@@ -136,18 +136,18 @@ impl Submission<'_> {
         is_registered(books, self.others, name)
     }
 
-    /// Refuses what is refused first when room gets short (decision ledger-room).
+    /// Refuses an envelope that would add a wallet or a listing when storage is nearly full (decision ledger-room).
     pub fn takes_more(&self, books: &Books<'_>) -> Ruled<()> {
         room::for_more(&*books.space, self.storage)
     }
 
-    /// Until when the envelope could be sent again (decision refusal-burns-nonce).
+    /// The time until which the envelope could be sent again (decision refusal-burns-nonce).
     pub fn burnt_until(&self) -> Timestamp {
         self.common.expires.plus(SKEW)
     }
 }
 
-/// The window rules, the same for all.
+/// Checks the window of an envelope, by the same rules for every kind.
 pub fn window(now: Timestamp, common: &Common) -> Ruled<()> {
     let Common { issued, expires, .. } = *common;
     ensure(now <= expires && expires > issued, Reason::EnvelopeExpired)?;
@@ -156,7 +156,7 @@ pub fn window(now: Timestamp, common: &Common) -> Ruled<()> {
 }
 
 impl Submit {
-    /// For claims the requester is looked at before the window.
+    /// Whether it is a claim whose requester was never an agent. Claims are checked for this before the window.
     fn claims_of_nobody(&self, books: &Books<'_>, brand: &str, envelope: &Envelope) -> Result<bool> {
         let Content::Claim(claim) = &envelope.content else { return Ok(false) };
         match name_of(brand, &claim.requester) {
@@ -166,7 +166,7 @@ impl Submit {
     }
 }
 
-/// Whether `name` is an active agent, by the ledger's row or by what its agent told.
+/// Whether `name` is an active agent, by the ledger's row or else by the agent's own answer.
 fn is_active(books: &Books<'_>, told: &[Known], name: &str) -> Result<bool> {
     Ok(match KEYS.get(books.space, &(name.to_owned(),))? {
         Some(row) => row.active,
@@ -174,8 +174,8 @@ fn is_active(books: &Books<'_>, told: &[Known], name: &str) -> Result<bool> {
     })
 }
 
-/// Whether `name` was ever an agent. Who hired and then left can still be claimed from: the money that was
-/// set aside for the work runs out by the rules (decision deactivated-wallets).
+/// Whether `name` was ever an agent. A provider can still claim work from a requester that hired and then left: the
+/// escrow for the work runs out by the rules (decision deactivated-wallets).
 fn is_registered(books: &Books<'_>, told: &[Known], name: &str) -> Result<bool> {
     Ok(KEYS.contains(books.space, &(name.to_owned(),))? || told.iter().any(|told| told.name == name))
 }
@@ -245,14 +245,14 @@ impl Operation for Submit {
     }
 }
 
-/// Tells the registrations of a DID which of their keys signs: whoever made one up holds the DID no longer then.
+/// Tells the registrations of a DID which of their keys signs, so that a registration of a made-up key ends.
 fn tell_agent(turn: &mut Turn<'_>, name: &str, signing: [u8; 32]) -> Result<()> {
     let brand = &turn.settings.brand;
     let did = parse_did(brand, &did_of(brand, name))?;
     turn.send(actor_id(&did), &Spoke { signing })
 }
 
-/// What follows elsewhere from what was decided.
+/// Carries out what a decision leads to outside the books: notices, work of the own provider, and trust.
 fn effects(turn: &mut Turn<'_>, envelope: &Envelope, answer: &Answer) -> Result<()> {
     notify::tell(turn, envelope, answer)?;
     match (answer, &envelope.content) {
@@ -269,7 +269,7 @@ fn effects(turn: &mut Turn<'_>, envelope: &Envelope, answer: &Answer) -> Result<
     }
 }
 
-/// An escrow that its sender paid out speaks for the recipient (decision anchored-weight).
+/// Counts an escrow that its sender paid out in favour of the recipient (decision anchored-weight).
 fn paid(turn: &mut Turn<'_>, escrow: &Escrow) -> Result<()> {
     lent::paid(turn, &escrow.from, &escrow.to, escrow.state, escrow.opened)
 }
@@ -300,7 +300,7 @@ fn decide(books: &mut Books<'_>, by: &Submission<'_>, envelope: &Envelope, claim
     }
 }
 
-/// Counts a refusal, keeps the row of what asks for one, and takes the nonce.
+/// Counts a refusal, keeps a row for a refused transfer or batch, and burns the nonce.
 fn refuse(
     books: &mut Books<'_>,
     by: &Submission<'_>,
@@ -320,7 +320,7 @@ fn refuse(
     Ok(Answer::Refused(reason, Kept { row, item }))
 }
 
-/// Takes the nonce of what keeps no row when it is refused.
+/// Burns the nonce of an envelope that keeps no row when it is refused.
 fn burn(books: &mut Books<'_>, by: &Submission<'_>, content: &Content) -> Result<()> {
     let (space, nonce) = match content {
         Content::Open(open) => (Space::Escrow, &open.nonce),
@@ -328,7 +328,7 @@ fn burn(books: &mut Books<'_>, by: &Submission<'_>, content: &Content) -> Result
         Content::Hire(hire) => (Space::Hire, &hire.nonce),
         Content::Claim(claim) => (Space::Claim, &claim.nonce),
         Content::Faucet(faucet) => (Space::Faucet, &faucet.nonce),
-        // Transfers and batches keep rows; what the others do is guarded by the state they change (decision
+        // Transfers and batches keep rows. The others are guarded by the state that they change (decision
         // action-nonce-repeats).
         Content::Transfer(_) | Content::Batch(_) | Content::Close(_) | Content::Acceptance(_) | Content::Read(_) => {
             return Ok(());
@@ -341,7 +341,7 @@ fn burn(books: &mut Books<'_>, by: &Submission<'_>, content: &Content) -> Result
     }
 }
 
-/// The name of a DID of ours that is to sign.
+/// The name of the DID that must have signed; `None` for a DID of another brand.
 pub fn signer_name(brand: &str, envelope: &Envelope) -> Option<Name> {
     name_of(brand, envelope.signer()).map(str::to_owned)
 }

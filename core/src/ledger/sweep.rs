@@ -1,6 +1,6 @@
-//! What the ledger does by itself: escrows whose time is over, nonces nobody could send again, wallets that never held
-//! anything. By one timer, and on demand (decisions due-before-anything, registered-recipients and
-//! refusal-burns-nonce).
+//! Work that is due by time: ends escrows whose time is over, and removes nonces that can no longer be sent and wallets
+//! that never held anything. One timer runs it, and operations end due escrows on demand (decisions
+//! due-before-anything, registered-recipients and refusal-burns-nonce).
 
 use serde::{Deserialize, Serialize};
 
@@ -19,15 +19,15 @@ use crate::{Result, Timestamp};
 
 /// Key of the timer.
 const TIMER: &str = "sweep";
-/// Escrows that one run ends; each changes up to some twenty rows, of hire, listing and tallies too.
+/// Most escrows that one run ends. Each changes up to about twenty rows, including those of hire, listing and tallies.
 pub(super) const ESCROWS_AT_ONCE: usize = 20;
-/// Other rows of each kind that one run takes off.
+/// Most other rows of each kind that one run removes.
 const ROWS_AT_ONCE: usize = 50;
-/// How late it may be, in microseconds: operations do what is due by themselves, so nobody waits for the timer, and one
-/// run serves all that falls into this time.
+/// How late the timer may be, in microseconds. Operations do what is due by themselves, so nobody waits for the timer,
+/// and one run does everything that falls due in this time.
 const SLACK: i64 = SECOND;
 
-/// Has the timer run when something is due.
+/// Sets the timer to the time at which something is due.
 pub fn plan(turn: &mut Turn<'_>, due: Option<Timestamp>) -> Result<()> {
     let Some(due) = due.map(|due| due.max(turn.now).plus(SLACK)) else { return Ok(()) };
     match turn.scheduled(TIMER)? {
@@ -40,10 +40,10 @@ pub fn plan(turn: &mut Turn<'_>, due: Option<Timestamp>) -> Result<()> {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Sweep;
 
-/// What a sweep did.
+/// Counts of a sweep.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Swept {
-    /// The system is frozen: nothing was done (conflict C-30).
+    /// The system is frozen, so nothing was done.
     pub frozen: bool,
     pub accepted: u64,
     pub expired: u64,
@@ -71,15 +71,15 @@ impl Operation for Sweep {
         let kept = segment::keep::wish(turn)?;
         plan(turn, [due, kept].into_iter().flatten().min())?;
         if more {
-            // A busy ledger makes more of them than one sweep a second seals.
+            // A busy ledger makes more segments than one sweep a second seals.
             turn.schedule(TIMER, turn.now, &Sweep)?;
         }
         Ok(swept)
     }
 }
 
-/// Ends escrows and receipts whose time is over, so many at most. Whoever spends or looks does this first, so that
-/// nothing depends on whether the timer has come (decision due-before-anything).
+/// Ends escrows and receipts whose time is over, a bounded number at once. Operations and questions do this first, so
+/// that nothing depends on when the timer runs (decision due-before-anything).
 pub fn catch_up(books: &mut Books<'_>) -> Result<Swept> {
     let mut swept = Swept { frozen: books.is_frozen(), ..Swept::default() };
     if !swept.frozen {
@@ -93,7 +93,8 @@ pub fn catch_up(books: &mut Books<'_>) -> Result<Swept> {
     Ok(swept)
 }
 
-/// What is kept as it is now, whether or not the timer has come (decision due-before-anything): what a question sees.
+/// Lets a question read the books as they are now, whether or not the timer has run (decision due-before-anything). The
+/// changes are thrown away.
 pub fn as_of_now<T>(view: &View<'_>, read: impl FnOnce(&mut Books<'_>) -> Result<T>) -> Result<T> {
     let mut space = Overlay::new(view);
     let mut books = Books::open(&mut space, view.now, &view.settings.brand)?;
@@ -101,8 +102,8 @@ pub fn as_of_now<T>(view: &View<'_>, read: impl FnOnce(&mut Books<'_>) -> Result
     read(&mut books)
 }
 
-/// Does what is due for one entry of [`DUE`], an escrow's or a receipt's. What a freeze of its sender holds waits for
-/// the end of that.
+/// Does what is due for one entry of [`DUE`], which is an escrow or a receipt. An escrow whose sender is frozen is held
+/// until the freeze ends.
 fn fall_due(books: &mut Books<'_>, due: Timestamp, id: Id, swept: &mut Swept) -> Result<()> {
     DUE.delete(books.space, &(due, id));
     if let Some(before) = RECEIPTS.get(books.space, &(id,))? {
@@ -121,13 +122,13 @@ fn fall_due(books: &mut Books<'_>, due: Timestamp, id: Id, swept: &mut Swept) ->
         (EscrowState::Open, false) => Ok(DUE.put(books.space, &(escrow.due(), id), &())?),
         (state, frozen) => {
             swept.escrows_expired += u64::from(state == EscrowState::Expired);
-            // It may have been held: then the next one of its sender is on.
+            // The escrow may have been held. Then the next held escrow of its sender becomes due.
             if frozen { Ok(()) } else { escrow::thaw(books, &escrow.from, 1) }
         }
     }
 }
 
-/// Takes rows off that say nothing any more.
+/// Removes rows that are no longer needed.
 fn tidy(books: &mut Books<'_>) -> Result<()> {
     let now = books.now;
     for (_, id) in take(books, &BURNT_UNTIL, &(now,))? {
@@ -153,7 +154,7 @@ fn tidy(books: &mut Books<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Takes the first rows before `end` off; their keys.
+/// Removes the first rows before `end`, and returns their keys.
 fn take<K: Key, V: Row>(books: &mut Books<'_>, table: &Table<K, V>, end: &impl Key) -> Result<Vec<K>> {
     let rows = table.scan(books.space, &table.between(&(), end), Direction::Ascending, ROWS_AT_ONCE)?;
     Ok(rows.into_iter().map(|(key, _)| key).inspect(|key| table.delete(books.space, key)).collect())

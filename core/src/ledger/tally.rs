@@ -1,5 +1,5 @@
-//! What each agent's past comes to, and that of all. Counters, changed in the operation that changes what
-//! they count, so they are current at every read.
+//! Counts of each agent's past, and of the whole market. A counter changes in the operation that changes what it
+//! counts, so it is current at every read.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -23,24 +23,24 @@ pub struct Tally {
 }
 impl Row for Tally {}
 
-/// Hires on one side.
+/// Counts of the hires on one side.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Side {
     pub hires: u64,
     pub completed: u64,
     pub disputed: u64,
     pub expired: u64,
-    /// Prices of completed ones.
+    /// Sum of the prices of completed hires.
     pub value: Micro,
 }
 
 impl Side {
-    /// Neither completed, disputed nor expired.
+    /// Number of hires that are neither completed, disputed nor expired.
     pub fn in_flight(&self) -> u64 {
         self.hires.saturating_sub(self.completed + self.disputed + self.expired)
     }
 
-    /// Completed of all that ended; 1 when none has.
+    /// Share of completed hires among those that ended, 0 to 1; 1 when none has ended.
     pub fn completion_rate(&self) -> f64 {
         match self.completed + self.disputed + self.expired {
             0 => 1.0,
@@ -73,17 +73,17 @@ pub fn change(books: &mut Books<'_>, name: &str, change: impl FnOnce(&mut Tally)
     Ok(tally)
 }
 
-/// How many a [`Top`] has.
+/// Most entries of a [`Top`].
 const PLACES: usize = 100;
 
-/// Those of which most was counted, most first (decision offer-index). Counts only grow, so whoever comes among them
-/// comes by a change of its own count.
+/// The entries with the highest counts, highest first (decision offer-index). Counts only grow, so an entry joins them
+/// only by a change of its own count.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Top<T>(pub Vec<(u64, T)>);
 impl<T: Serialize + DeserializeOwned> Row for Top<T> {}
 
 impl<T: PartialEq> Top<T> {
-    /// Takes a new count in; whether it is among them.
+    /// Adds a new count. Returns whether it is among the highest.
     fn raise(&mut self, who: T, count: u64) -> bool {
         let Top(all) = self;
         all.retain(|(_, other)| *other != who);
@@ -94,7 +94,7 @@ impl<T: PartialEq> Top<T> {
     }
 }
 
-/// Puts a count that grew where it belongs among the highest.
+/// Puts a count that grew in its place among the highest.
 pub fn rank<T>(books: &mut Books<'_>, table: &Table<(), Top<T>>, who: T, count: u64) -> Result<()>
 where
     T: PartialEq + Serialize + DeserializeOwned,
@@ -127,13 +127,13 @@ impl Side {
     }
 }
 
-/// The same credit is spent many times, so these sums are not bounded by what exists; they stop at what JavaScript
-/// counts.
+/// Adds two sums. The same credit is spent many times, so these sums are not bounded by the supply; they stop at the
+/// largest number that JavaScript counts exactly.
 fn plus_capped(a: Micro, b: Micro) -> Micro {
     plus(a, b).unwrap_or(super::book::MAX_SUPPLY)
 }
 
-/// A mean rating; none when nobody rated.
+/// The mean rating with two decimals; `None` when nobody rated.
 pub fn rating(sum: u64, count: u64) -> Option<f64> {
     (count > 0).then(|| (sum as f64 / count as f64 * 100.0).round() / 100.0)
 }
@@ -151,7 +151,7 @@ mod tests {
         assert_eq!((rating(0, 0), rating(14, 3)), (None, Some(4.67)));
     }
 
-    /// Decision offer-index: a table of a hundred, whatever comes in which order.
+    /// Decision offer-index: the table has the hundred highest counts, in whatever order counts grow.
     #[test]
     fn the_top_table_is_that_of_all_counts() {
         let (mut top, mut counts) = (Top(Vec::new()), vec![0_u64; 300]);

@@ -18,6 +18,8 @@ pub struct Above {
     pub is_own_agent: for<'a> fn(&'a dyn Runtime, &'a str) -> BoxFuture<'a, Result<bool>>,
     /// An agent's keys are other ones, or it ended; told in the order of the changes, in the turn of the change.
     pub keys_changed: fn(&mut Turn<'_>, KeyChange) -> Result<()>,
+    /// Another registration holds the DID from now on.
+    pub holder_changed: fn(&mut Turn<'_>, &str) -> Result<()>,
     /// What the ledger knows of a DID.
     pub account: for<'a> fn(&'a dyn Runtime, &'a str) -> BoxFuture<'a, Result<Account>>,
     /// The word of the agent of this DID is worth so much from now on; 0 for nothing.
@@ -86,6 +88,7 @@ impl Above {
         check_name: |_, _| Ok(()),
         is_own_agent: |_, _| Box::pin(std::future::ready(Ok(false))),
         keys_changed: |_, _| Ok(()),
+        holder_changed: |_, _| Ok(()),
         account: |_, _| Box::pin(std::future::ready(Ok(Account { key: Some((u64::MAX, false)), wallet: None }))),
         lent: |_, _, _| Ok(()),
         events: &[],

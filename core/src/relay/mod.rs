@@ -1,15 +1,15 @@
-//! The agent relay: who an agent is, what it sends, and whom it works with.
+//! The agent relay: identities of agents, their messages and their work for each other.
 //!
 //! | Module | What |
 //! |---|---|
 //! | [`above`] | what the relay needs of the features above it |
-//! | [`agent`] | identity, messages, streams, pins |
-//! | [`attestation`] | what agents say that they saw |
+//! | [`agent`] | identities, messages, streams, pins, tasks |
+//! | [`attestation`] | statements of agents about what they measured |
 //! | [`channel`] | channels of many agents |
-//! | [`directory`] | names of agents |
+//! | [`directory`] | search for agents by name and capability |
 //! | [`federation`] | messages from and to other relays |
 //! | [`keys`] | API keys, tiers, sign-up |
-//! | [`webhook`] | who hears of messages by webhook |
+//! | [`webhook`] | webhooks that report messages |
 
 pub mod above;
 pub mod agent;

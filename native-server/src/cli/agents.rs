@@ -1,4 +1,4 @@
-//! `heliograph agents`.
+//! `heliograph agents`: suspends, restores, erases and shows agents.
 
 use heliograph_core::relay::agent::moderation::{AgentState, Suspension};
 
@@ -17,15 +17,15 @@ pub fn run(common: &Common, command: &AgentsCommand) -> Result<(), String> {
         AgentsCommand::Erase { did, yes } => {
             if !yes {
                 return Err(format!(
-                    "erasing cannot be undone: keys, mail and memory of {did} go, and nobody gets the DID again; say \
-                     --yes, or suspend it"
+                    "erasing cannot be undone: keys, mail and memory of {did} are deleted, and nobody gets the DID again. \
+                     Give --yes, or suspend it"
                 ));
             }
             client.delete(&path(did, ""))?
         }
     };
     let AgentState { did, state, since, reason } = state;
-    // One line, whatever an operator wrote.
+    // One line, also when the reason has line breaks.
     let reason = reason.unwrap_or_default().replace(char::is_control, " ");
     say!("{did}\t{state}\t{}\t{reason}", since.as_deref().unwrap_or("-"));
     Ok(())

@@ -22,7 +22,7 @@ pub struct Common {
     /// The data file; its keys are beside it, in FILE.key.
     #[arg(long, global = true, value_name = "FILE", env = "HELIOGRAPH_DATA", default_value = "heliograph.redb")]
     pub data: PathBuf,
-    /// A file of lines `name = value`.
+    /// A settings file with lines `name = value`.
     #[arg(long, global = true, value_name = "FILE", env = "HELIOGRAPH_CONFIG")]
     pub config: Option<PathBuf>,
     /// Any setting; `heliograph config` lists them.
@@ -31,16 +31,16 @@ pub struct Common {
     /// Address to listen on; port 0 takes a free one.
     #[arg(long, global = true, value_name = "ADDRESS")]
     pub listen: Option<String>,
-    /// Word that stands for this service in DIDs and header names; fixed at first start.
+    /// Word for this service in DIDs and header names; fixed at the first start.
     #[arg(long, global = true, value_name = "WORD")]
     pub brand: Option<String>,
-    /// Address that links in answers begin with.
+    /// Base address of links in answers.
     #[arg(long, global = true, value_name = "URL")]
     pub public_url: Option<String>,
-    /// Work at the running server with this address instead of on the data file.
+    /// Send the command to the running server at this address instead of using the data file.
     #[arg(long, global = true, value_name = "URL")]
     pub to: Option<String>,
-    /// Operator key; without it HELIOGRAPH_ADMIN_KEY, else the one in the key file.
+    /// Operator key; the default is HELIOGRAPH_ADMIN_KEY, or the key in the key file.
     #[arg(long, global = true, value_name = "KEY")]
     pub admin_key: Option<String>,
     /// Write one line per request to standard error.
@@ -50,7 +50,7 @@ pub struct Common {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Serve the data file (what happens without a subcommand).
+    /// Serve the data file (the default without a subcommand).
     Serve,
     /// Print every setting with its value, source and meaning.
     Config,
@@ -58,53 +58,53 @@ pub enum Command {
     Import(Import),
     /// Say what raw OONI documents show: accessible, blocked, down or unknown.
     Classify(Classify),
-    /// Say how well the classifier does on labelled measurements.
+    /// Measure how well the classifier does on labelled measurements.
     Evaluate(Evaluate),
-    /// Test the shutdown forecast on past years: trained on what was known before each, tested on it.
+    /// Test the shutdown forecast on past years: for each year, train on what was known before it.
     Backtest(Backtest),
-    /// Learn, list and take back forecast models.
+    /// Learn, list, promote and roll back forecast models.
     #[command(subcommand)]
     Forecast(ForecastCommand),
     /// Make, list and revoke API keys.
     #[command(subcommand)]
     Keys(KeysCommand),
-    /// Make, list and end peers: relays that this one exchanges messages with.
+    /// Add, list and remove peers: relays that this one exchanges messages with.
     #[command(subcommand)]
     Peers(PeersCommand),
     /// Measure sites from this host's own network for the probe network of a server.
     Probe(Probe),
-    /// Look at, check and copy the data file.
+    /// Inspect, check and copy the data file.
     #[command(subcommand)]
     Db(DbCommand),
     /// Suspend, restore and erase agents.
     #[command(subcommand)]
     Agents(AgentsCommand),
-    /// Write the whole deployment to a file of JSON lines, to be loaded into another one, here or on the edge. A server
-    /// (--to) must run with the setting `closed`.
+    /// Write the whole deployment to a file of JSON lines, which can be loaded into another one, here or on the edge. A
+    /// server (--to) must run with the setting `closed`.
     Dump {
         /// The dump; must not exist yet.
         file: PathBuf,
     },
-    /// Take what `dump` wrote. The master keys of that deployment must be here already. A server (--to) must run with the
-    /// setting `closed`.
+    /// Load a file that `dump` wrote. The master keys of that deployment must be here already. A server (--to) must run
+    /// with the setting `closed`.
     Load {
         file: PathBuf,
-        /// Load into a deployment that is not empty: actors of the dump replace those there, others stay.
+        /// Load into a deployment that is not empty: actors of the dump replace those with the same id, others stay.
         #[arg(long)]
         replace: bool,
     },
     /// Compute verdicts again.
     #[command(subcommand)]
     Verdicts(VerdictsCommand),
-    /// Check the credit ledger, and do to it what operators do, with a key that signs for it.
+    /// Check the credit ledger, and run operator actions on it, signed by an admin key.
     #[command(subcommand)]
     Ledger(LedgerCommand),
-    /// List, make and change incidents. Each change is kept with the reason.
+    /// List, create and change incidents. Each change is kept with its reason.
     #[command(subcommand)]
     Incidents(Box<IncidentsCommand>),
 }
 
-/// What `import` accepts.
+/// The kinds that `import` accepts.
 pub const KINDS: [&str; 16] = [
     "ooni-measurements",
     "ooni-observations",
@@ -124,7 +124,7 @@ pub const KINDS: [&str; 16] = [
     "elections",
 ];
 
-/// What `db drop-source` accepts.
+/// The sources that `db drop-source` accepts.
 pub const SOURCES: [&str; 14] = [
     "ooni",
     "ooni-aggregation",
@@ -144,29 +144,30 @@ pub const SOURCES: [&str; 14] = [
 
 #[derive(Debug, Args)]
 pub struct Import {
-    /// What the files are.
+    /// Kind of the files.
     #[arg(value_parser = KINDS)]
     pub kind: String,
     /// Files, plain or gzip.
     #[arg(required = true)]
     pub files: Vec<PathBuf>,
-    /// Block lists: the country they are about (required). All else: this country only, and the one of rows without any.
+    /// Block lists: the country of the list (required). All other kinds: import only this country, and use it for rows
+    /// without a country.
     #[arg(long, value_name = "CC")]
     pub country: Option<String>,
-    /// Test lists: `global`, or what the list is named after. Fingerprints as JSON lines: `blockpage_signatures` or
-    /// `false_positive_signatures`. Default the name of the file.
+    /// Test lists: `global`, or another name for the list. Fingerprints as JSON lines: `blockpage_signatures` or
+    /// `false_positive_signatures`. The default is the name of the file.
     #[arg(long, value_name = "NAME")]
     pub list: Option<String>,
     /// Block lists: official, court, leak or community (default).
     #[arg(long, value_name = "KIND", value_parser = ["official", "court", "leak", "community"])]
     pub list_kind: Option<String>,
-    /// Block lists: the date they speak of, such as 2026-01-31, none ahead; default today.
+    /// Block lists: date of the list, such as 2026-01-31, not in the future; default today.
     #[arg(long, value_name = "DATE")]
     pub date: Option<String>,
     /// Print the summary as JSON.
     #[arg(long)]
     pub json: bool,
-    /// Count, change nothing.
+    /// Count the rows, but store nothing.
     #[arg(long)]
     pub dry_run: bool,
 }
@@ -175,24 +176,24 @@ pub struct Import {
 pub struct Probe {
     /// Address of the server that gets the results.
     pub server: String,
-    /// Folder of the identity, and of results that wait to be sent.
+    /// Folder for the identity and for results that wait to be sent.
     #[arg(long, value_name = "FOLDER", default_value = "heliograph-probe")]
     pub state: PathBuf,
-    /// Country of this host, such as NO; without it results count for no country.
+    /// Country of this host, such as NO; without it the results count for no country.
     #[arg(long, value_name = "CC", default_value = "XX")]
     pub country: String,
     #[arg(long)]
     pub city: Option<String>,
-    /// Number of the network that this host is in; without it results count for no network.
+    /// AS number of this host's network; without it the results count for no network.
     #[arg(long, value_name = "NUMBER")]
     pub asn: Option<u32>,
-    /// You read what is printed without it, and agree.
+    /// You have read the consent text, which is printed without this flag, and agree.
     #[arg(long)]
     pub consent: bool,
-    /// This host pays for its traffic: measure nothing.
+    /// This host pays for its traffic, so measure nothing.
     #[arg(long, env = "HELIOGRAPH_PROBE_METERED")]
     pub metered: bool,
-    /// Measure on a metered host all the same.
+    /// Measure even on a metered host.
     #[arg(long)]
     pub allow_metered: bool,
     /// Measure once and end.
@@ -207,16 +208,16 @@ pub struct Probe {
     /// Milliseconds between two sites; up to a fifth more or less.
     #[arg(long, value_name = "MILLISECONDS", default_value_t = 1_500)]
     pub pause: u64,
-    /// Milliseconds of patience with each step.
+    /// Time limit of each step, in milliseconds.
     #[arg(long, value_name = "MILLISECONDS", default_value_t = 10_000)]
     pub patience: u64,
-    /// The resolver that users of this network have; without it the first one of /etc/resolv.conf.
+    /// The resolver that users of this network have; the default is the first one of /etc/resolv.conf.
     #[arg(long, value_name = "ADDRESS")]
     pub resolver: Option<String>,
     /// A resolver outside of this network.
     #[arg(long, value_name = "ADDRESS", default_value = "9.9.9.9")]
     pub public_resolver: String,
-    /// Word of the server in the name of the signature header.
+    /// The server's brand, used in the name of the signature header.
     #[arg(long = "header", value_name = "WORD", default_value = "svc")]
     pub header: String,
 }
@@ -236,16 +237,16 @@ pub struct Evaluate {
     /// Files of labels, one JSON object a line with `label` and `measurement`, plain or gzip.
     #[arg(required_unless_present = "world", conflicts_with = "world")]
     pub files: Vec<PathBuf>,
-    /// Judge the method by simulated worlds instead, which need no data.
+    /// Judge the method by simulated worlds, which need no data.
     #[arg(long)]
     pub world: bool,
-    /// What the worlds are made from.
+    /// Seed of the worlds.
     #[arg(long, requires = "world", default_value_t = 1)]
     pub seed: u64,
-    /// Worlds of each row of the table.
+    /// Number of worlds for each row of the table.
     #[arg(long, requires = "world", value_name = "N")]
     pub worlds: Option<u64>,
-    /// Few small worlds.
+    /// Use a few small worlds.
     #[arg(long, requires = "world")]
     pub short: bool,
     /// Print every number as JSON.
@@ -255,46 +256,46 @@ pub struct Evaluate {
 
 #[derive(Debug, Args)]
 pub struct Backtest {
-    /// First year that is tested.
+    /// First tested year.
     #[arg(long, value_name = "YEAR")]
     pub from: i64,
-    /// Last year that is tested. Stands in place of the address that other commands take.
+    /// Last tested year. Here `--to` is not an address, as it is in other commands.
     #[arg(long = "to", id = "to", value_name = "YEAR", required = true)]
     pub last: Option<String>,
     /// Print every number as JSON.
     #[arg(long)]
     pub json: bool,
-    /// Test nothing: compare penalties of exams on the rows before the first year, with countries left out in turn.
+    /// Run no test; compare penalties for exams on the rows before the first year, leaving out countries in turn.
     #[arg(long)]
     pub penalties: bool,
 }
 
 #[derive(Debug, Subcommand)]
 pub enum ForecastCommand {
-    /// Learn a model now. It is served only when it is better on a temporal hold-out.
+    /// Learn a model now. It is served only if it is better on later days that it has not seen.
     Train,
-    /// Judge forecasts whose week is over, and make today's anew; this happens every day by itself.
+    /// Judge forecasts whose week is over, and make today's forecasts again; the server also does this every day.
     Calibrate,
-    /// List what was served, newest first: version, time of training, reason.
+    /// List served models, newest first: version, time of training, reason.
     Models,
-    /// Serve a kept model, if it is better than the served one on days that neither has seen.
+    /// Serve a kept model if it is better than the served one on days that neither has seen.
     Promote {
-        /// Its number.
+        /// Number of the model.
         number: u32,
     },
     /// List reports of outcomes, newest first: number, time, country, day of the forecast, outcome, words.
     Reports,
-    /// Take back a report of an outcome that was wrong.
+    /// Remove a wrong report of an outcome.
     DropReport {
-        /// Its number.
+        /// Number of the report.
         number: u64,
     },
     /// Serve an earlier model again.
     Rollback {
-        /// Number of the model; the one before the served one without it.
+        /// Number of the model; the default is the one before the served model.
         #[arg(long)]
         number: Option<u32>,
-        /// Stands in the changelog.
+        /// Reason for the changelog.
         #[arg(long)]
         reason: String,
     },
@@ -302,29 +303,31 @@ pub enum ForecastCommand {
 
 #[derive(Debug, Subcommand)]
 pub enum KeysCommand {
-    /// Make a key; it is printed once.
+    /// Create a key; it is printed once.
     Create {
-        /// What the key may do.
+        /// Tier of the key.
         #[arg(long, value_parser = ["research", "enterprise", "bench"])]
         tier: String,
-        /// Whom it is for.
+        /// Label that says whom the key is for.
         #[arg(long, default_value = "")]
         label: String,
     },
     /// List keys: account, tier, state, time, label.
     List,
-    /// Make a new master key and move what is sealed under it. Earlier ones stay in the key file: they are needed.
+    /// Create a new master key and re-seal all values under it. The earlier keys stay in the key file, because they are
+    /// needed.
     RotateMaster,
-    /// End a key at once.
+    /// Revoke a key at once.
     Revoke {
         /// The account as listed, or the whole key.
         key: String,
     },
-    /// Make a new API key for an agent that lost its own; it is printed once. The one before works for ten minutes more.
+    /// Create a new API key for an agent that lost its own; it is printed once. The previous key works for another ten
+    /// minutes.
     Agent {
         /// The agent's DID.
         did: String,
-        /// End the earlier keys at once, as when one leaked.
+        /// Revoke the earlier keys at once, for example when one leaked.
         #[arg(long)]
         revoke: bool,
     },
@@ -332,35 +335,35 @@ pub enum KeysCommand {
 
 #[derive(Debug, Subcommand)]
 pub enum PeersCommand {
-    /// Make another relay a peer, or change name and key of the peer with this address.
+    /// Make another relay a peer, or change the name and key of the peer with this address.
     Add {
-        /// What its addresses begin with, such as https://relay.example.org.
+        /// Base address of the relay, such as https://relay.example.org.
         url: String,
-        /// Its key, as `heliograph peers key` prints it there.
+        /// Key of the relay, as `heliograph peers key` prints it there.
         key: String,
-        /// How it is called here; its host when absent.
+        /// Name of the peer here; the default is its host.
         #[arg(long)]
         name: Option<String>,
     },
     /// List peers: id, address, name, status, agents, messages, key.
     List,
-    /// End a peer at once.
+    /// Remove a peer at once.
     Remove {
-        /// Its id or its address.
+        /// Id or address of the peer.
         peer: String,
     },
-    /// Say at which peer an agent is and by which key, as when it rotated its keys.
+    /// State at which peer an agent is and which key it has, for example after it rotated its keys.
     Pin {
-        /// The peer's id or its address.
+        /// Id or address of the peer.
         peer: String,
         /// The agent's DID.
         did: String,
-        /// Base64 of its Ed25519 key.
+        /// The agent's Ed25519 key in base64.
         key: String,
     },
     /// Print the key of this relay, for the operators of its peers.
     Key {
-        /// Make another one first. The peers take nothing more until their operators know it.
+        /// Create a new key first. Peers refuse messages until their operators know it.
         #[arg(long)]
         rotate: bool,
     },
@@ -370,10 +373,10 @@ pub enum PeersCommand {
 pub enum AgentsCommand {
     /// Print DID, state, since when, and the reason.
     Show { did: String },
-    /// Suspend an agent: its key opens nothing, and nobody finds it or can write to it. All it has stays.
+    /// Suspend an agent: its key opens nothing, and nobody finds it or can write to it. All its data stays.
     Suspend {
         did: String,
-        /// For operators.
+        /// Reason, shown to operators.
         #[arg(long, default_value = "")]
         reason: String,
     },
@@ -382,7 +385,7 @@ pub enum AgentsCommand {
     /// Erase an agent for ever. Nobody gets its DID again; its names are free after 30 days.
     Erase {
         did: String,
-        /// Do it.
+        /// Confirm the erasure.
         #[arg(long)]
         yes: bool,
     },
@@ -398,14 +401,14 @@ pub enum DbCommand {
     },
     /// Check every page of a file that no server uses.
     Check,
-    /// Write a consistent copy, of a running server too (with --to).
+    /// Write a consistent copy; with --to also of a running server.
     Backup {
         /// The copy; must not exist yet.
         file: PathBuf,
     },
     /// Remove everything that came from one source.
     DropSource {
-        /// Which one.
+        /// Name of the source.
         #[arg(value_parser = SOURCES)]
         name: String,
         /// Print JSON.
@@ -416,7 +419,7 @@ pub enum DbCommand {
 
 #[derive(Debug, Subcommand)]
 pub enum VerdictsCommand {
-    /// Judge everything again after a change of the rules, and say which answers changed.
+    /// Judge everything again after a change of the rules, and show which answers changed.
     Recompute {
         /// Print JSON.
         #[arg(long)]
@@ -440,7 +443,7 @@ pub struct Changes {
     /// 0 to 1.
     #[arg(long)]
     pub confidence: Option<f64>,
-    /// When it ended, such as 2026-01-31 (through the end of that day) or 2026-01-31T12:00:00Z.
+    /// Time of the end, such as 2026-01-31 (through the end of that day) or 2026-01-31T12:00:00Z.
     #[arg(long, value_name = "TIME")]
     pub end: Option<String>,
 }
@@ -455,7 +458,7 @@ pub enum IncidentsCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Make an incident that no data showed; its id is printed.
+    /// Create an incident that no data showed; its id is printed.
     Create {
         #[arg(long, value_name = "CC")]
         country: String,
@@ -470,13 +473,13 @@ pub enum IncidentsCommand {
         /// A further domain; may be repeated.
         #[arg(long)]
         domain: Vec<String>,
-        /// How it was done, such as dns-poison; may be repeated.
+        /// Method, such as dns-poison; may be repeated.
         #[arg(long)]
         method: Vec<String>,
-        /// An affected area, when not the whole country is; may be repeated.
+        /// An affected area, if not the whole country is affected; may be repeated.
         #[arg(long)]
         area: Vec<String>,
-        /// Such as an election or exams.
+        /// Occasion, such as an election or exams.
         #[arg(long)]
         occasion: Option<String>,
         /// A JSON list of evidence rows.
@@ -487,7 +490,7 @@ pub enum IncidentsCommand {
         #[arg(long)]
         reason: String,
     },
-    /// Change an incident; stands before later data until it is taken back.
+    /// Change an incident; the change overrides later data until it is restored.
     Amend {
         id: String,
         #[arg(long, value_name = "TIME")]
@@ -497,7 +500,7 @@ pub enum IncidentsCommand {
         #[arg(long)]
         reason: String,
     },
-    /// Take changes back: those of the named members, or all.
+    /// Undo changes of the named members, or of all.
     Restore {
         id: String,
         /// title, description, type, severity, status, confidence, start, end, merge or retraction; may be repeated.
@@ -506,7 +509,7 @@ pub enum IncidentsCommand {
         #[arg(long)]
         reason: String,
     },
-    /// Make an incident a part of another one; its ids lead there.
+    /// Make an incident a part of another one; its ids then lead there.
     Merge {
         id: String,
         #[arg(long, value_name = "ID")]
@@ -514,24 +517,24 @@ pub enum IncidentsCommand {
         #[arg(long)]
         reason: String,
     },
-    /// Withdraw an incident; everybody reads the reason.
+    /// Withdraw an incident; the reason is public.
     Retract {
         id: String,
         #[arg(long)]
         reason: String,
     },
-    /// List who changed an incident, newest first: version, time, action, key of the operator or `data`, reason.
+    /// List the versions of an incident, newest first: version, time, action, key of the operator or `data`, reason.
     Versions { id: String },
-    /// List what readers dispute, oldest first: id, incident, version, time, state, reason.
+    /// List disputes of readers, oldest first: id, incident, version, time, state, reason.
     Disputes {
-        /// Those that were ended already.
+        /// List the disputes that were ended already.
         #[arg(long)]
         resolved: bool,
         /// Print JSON, one dispute a line.
         #[arg(long)]
         json: bool,
     },
-    /// End a dispute. Changes no incident: amend or retract it beside this.
+    /// End a dispute. This changes no incident; amend or retract the incident separately.
     Resolve {
         /// Id of the dispute.
         id: String,

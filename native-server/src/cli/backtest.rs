@@ -1,7 +1,7 @@
 //! `heliograph backtest`: the figures of the shutdown forecast on past years (decisions forecast-panel and
 //! late-history).
 //!
-//! The history is that of the data file, or of a shutdown table that `--data` names in its place.
+//! The history comes from the data file, or from a shutdown table given with `--data`.
 
 use std::fs::File;
 use std::io::{BufReader, Read};
@@ -22,7 +22,7 @@ use super::args::{self, Common};
 use super::client::Client;
 use crate::clock;
 
-/// What a data file begins with.
+/// The first bytes of a data file.
 const DATA_FILE: &[u8] = b"redb";
 /// Largest shutdown table that is read, in bytes after unpacking.
 const MOST_BYTES: u64 = 1 << 30;
@@ -53,7 +53,7 @@ pub fn run(common: &Common, command: &args::Backtest) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether a file exists and is no data file.
+/// True if a file exists and is not a data file.
 fn is_table(path: &Path) -> Result<bool, String> {
     let Ok(file) = File::open(path) else { return Ok(false) };
     let mut head = Vec::new();
@@ -74,7 +74,7 @@ fn of_table(path: &Path, now: Timestamp) -> Result<Vec<(String, Start)>, String>
 }
 
 fn of_data(common: &Common) -> Result<(Vec<(String, Start)>, Beside), String> {
-    // `--to` is a year here.
+    // Here `--to` is a year, not an address.
     let client = Client::open(&Common { to: None, ..common.clone() }, false)?;
     let (tokio, rt) = client.deployment().ok_or("this needs the data file")?;
     tokio

@@ -1,4 +1,4 @@
-//! `heliograph classify`: what single OONI documents show, by the rules and fingerprints of a deployment.
+//! `heliograph classify`: judges single OONI documents by the rules and fingerprints of a deployment.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -16,10 +16,10 @@ use super::args::{Classify, Common};
 use super::client::Client;
 use crate::testing::Folder;
 
-/// Documents and bytes of one request; the route reads 50 documents and 4 MiB.
+/// Most documents and bytes in one request. The route reads 50 documents and 4 MiB.
 const DOCUMENTS: usize = 50;
 const BYTES: usize = 3 << 20;
-/// Most bytes of a file whose documents are spread over lines, after inflation: it is read as a whole.
+/// Most bytes of a file with documents over several lines, after decompression: it is read as a whole.
 const MAX_SPREAD: u64 = 64 << 20;
 
 pub fn run(common: &Common, classify: &Classify) -> Result<(), String> {
@@ -33,8 +33,8 @@ pub fn run(common: &Common, classify: &Classify) -> Result<(), String> {
     results.end()
 }
 
-/// Where documents are judged. Without any data by the built-in rules, and no data file is left behind: the folder goes
-/// with its value.
+/// The deployment that judges the documents. Without data, the built-in rules judge, and no data file is left behind:
+/// the folder is removed with its value.
 pub(super) fn open(common: &Common) -> Result<(Client, Option<Folder>), String> {
     let mut place = common.clone();
     let without = common.to.is_none() && !common.data.exists();
@@ -45,7 +45,7 @@ pub(super) fn open(common: &Common) -> Result<(Client, Option<Folder>), String> 
     Ok((Client::open(&place, folder.is_some())?, folder))
 }
 
-/// Results, printed as they are found: a file may hold millions.
+/// Results are printed as soon as they are known, because a file may hold millions.
 struct Results {
     json: bool,
     count: u64,
@@ -74,7 +74,7 @@ impl Results {
     }
 }
 
-/// Label, rules and origin of one result.
+/// Prints label, rules and origin of one result.
 fn line(result: &Value) {
     let text = |name: &str| result.get(name).and_then(Value::as_str).unwrap_or_default();
     let rules = result.get("rules").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
@@ -83,8 +83,8 @@ fn line(result: &Value) {
     say!("{}\t{}\t{}:{number}\t{}", text("label"), rules.join(","), text("file"), text("scenario"));
 }
 
-/// Classifies the documents of one file, in batches. One that is none is `unknown` with the reason; what cannot be read
-/// ends the file, after what came before it.
+/// Classifies the documents of one file in batches. A line that is no document is `unknown` with the reason. A part
+/// that cannot be read ends the file, after everything before it.
 fn one_file(client: &Client, file: &Path, results: &mut Results) -> Result<(), String> {
     let mut documents = Documents::open(file).map_err(|error| error.to_string())?;
     let mut batch = Batch::default();
@@ -107,7 +107,7 @@ fn one_file(client: &Client, file: &Path, results: &mut Results) -> Result<(), S
     end
 }
 
-/// Collections of samples wrap a document together with its name.
+/// Unwraps a document from a collection of samples, which stores it together with its name.
 fn unwrap(mut document: Value) -> (Value, Option<Value>) {
     let wrapped = document.get("scenario").is_some() && document.get("measurement").is_some_and(Value::is_object);
     match document.get_mut("measurement").filter(|_| wrapped).map(Value::take) {
@@ -116,10 +116,10 @@ fn unwrap(mut document: Value) -> (Value, Option<Value>) {
     }
 }
 
-/// Takes one result, with what it was named by.
+/// Takes one result, together with its name.
 type Sink<'a> = &'a mut dyn FnMut(&Value) -> Result<(), String>;
 
-/// Documents on their way to the route.
+/// Documents that wait for the next request.
 #[derive(Default)]
 pub(super) struct Batch {
     documents: Vec<Value>,
@@ -128,7 +128,7 @@ pub(super) struct Batch {
 }
 
 impl Batch {
-    /// Adds a document and the members that its result gets besides.
+    /// Adds a document, and the members that are added to its result.
     pub fn add(&mut self, client: &Client, document: Value, name: Value, sink: Sink<'_>) -> Result<(), String> {
         if !document.is_object() {
             self.send(client, sink)?;
@@ -141,7 +141,7 @@ impl Batch {
         if self.documents.len() == DOCUMENTS || self.bytes >= BYTES { self.send(client, sink) } else { Ok(()) }
     }
 
-    /// Judges what waits.
+    /// Sends the waiting documents to be judged.
     pub fn send(&mut self, client: &Client, sink: Sink<'_>) -> Result<(), String> {
         self.bytes = 0;
         if self.documents.is_empty() {
@@ -156,7 +156,7 @@ impl Batch {
     }
 }
 
-/// A result with where it comes from.
+/// Adds the origin to a result.
 fn named(mut result: Value, name: Value) -> Value {
     if let (Some(result), Value::Object(name)) = (result.as_object_mut(), name) {
         result.extend(name.into_iter().filter(|(_, value)| !value.is_null()));
@@ -164,18 +164,18 @@ fn named(mut result: Value, name: Value) -> Value {
     result
 }
 
-/// The documents of a file: one a line, arrays of them, or JSON spread over lines.
+/// The documents of a file: one a line, arrays of them, or JSON over several lines.
 pub(super) enum Documents {
-    /// Lines; documents of an array wait behind the one that is given.
+    /// A file of lines; further documents of an array wait here.
     Lines { lines: Lines, waiting: VecDeque<Value> },
-    /// All of a file that is not one document a line.
+    /// A whole file that does not have one document a line.
     Whole(VecDeque<Value>, Option<std::io::Error>),
 }
 
 impl Documents {
     pub fn open(file: &Path) -> std::io::Result<Documents> {
         let mut lines = Lines::open(file)?;
-        // Only a text that goes on in the next line says that documents are spread over lines.
+        // Only a text that continues in the next line shows that documents take several lines.
         let spread = loop {
             match lines.next()? {
                 Some(Some(line)) if line.is_empty() => {}
@@ -203,7 +203,7 @@ impl Documents {
         Ok(Documents::Whole(found, None))
     }
 
-    /// The next document; an inner `None` is a line that is no JSON.
+    /// The next document; an inner `None` is a line that is not JSON.
     pub fn next(&mut self) -> std::io::Result<Option<Option<Value>>> {
         match self {
             Documents::Whole(found, error) => match (found.pop_front(), error.take()) {
@@ -233,7 +233,7 @@ impl Documents {
     }
 }
 
-/// Lines of a file, plain or gzip, without their ends; none longer than the importer reads.
+/// Lines of a file, plain or gzip, without their line ends; none longer than the importer reads.
 pub(super) struct Lines {
     reader: Box<dyn BufRead>,
     first: bool,
@@ -244,7 +244,7 @@ impl Lines {
         Ok(Lines { reader: source(file)?, first: true })
     }
 
-    /// The next line; an inner `None` is one that is too long.
+    /// The next line; an inner `None` is a line that is too long.
     fn next(&mut self) -> std::io::Result<Option<Option<Vec<u8>>>> {
         let mut line = Vec::new();
         let most = MAX_LINE as u64 + 1;
@@ -264,7 +264,7 @@ impl Lines {
     }
 }
 
-/// A file, inflated when it is gzip.
+/// Opens a file, and decompresses it when it is gzip.
 fn source(file: &Path) -> std::io::Result<Box<dyn BufRead>> {
     let mut reader = BufReader::new(File::open(file)?);
     let gzip = reader.fill_buf()?.starts_with(&[0x1f, 0x8b]);

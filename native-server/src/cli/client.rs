@@ -1,6 +1,6 @@
-//! Where a command does its work: on the data file in this process, or at a running server.
+//! The place where a command works: on the data file in this process, or at a running server.
 //!
-//! Both are asked with the same requests: a command is written once, against the operator's routes.
+//! Both get the same requests, so that a command is written once, against the operator's routes.
 
 use std::io::{Read, Write};
 use std::path::Path;
@@ -39,7 +39,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// The body, or the error it states.
+    /// The body, or the error that it states.
     pub fn read<T: DeserializeOwned>(self) -> Result<T, String> {
         if self.status >= 300 {
             return Err(explain(self.status, &self.body));
@@ -59,7 +59,7 @@ fn explain(status: u16, body: &Value) -> String {
 }
 
 impl Client {
-    /// Opens the data file, or prepares to ask the server named by `--to`. Without `create`, there must be data.
+    /// Opens the data file, or prepares requests to the server named by `--to`. Without `create` the file must exist.
     pub fn open(common: &Common, create: bool) -> Result<Client, String> {
         match &common.to {
             Some(url) => Client::there(common, url),
@@ -67,8 +67,7 @@ impl Client {
         }
     }
 
-    /// The same, to look and change nothing: the data file stays as it is, to the byte, and may be one that cannot be
-    /// written.
+    /// The same for reading only: the data file stays unchanged to the byte, and may be one that cannot be written.
     pub fn open_looking(common: &Common) -> Result<Client, String> {
         match &common.to {
             Some(url) => Client::there(common, url),
@@ -78,7 +77,8 @@ impl Client {
         }
     }
 
-    /// The same, with a data file closed for changes while it is moved. A server must have been started so.
+    /// The same with a data file that is closed for changes while it is moved. A server must run with the setting
+    /// `closed`.
     pub fn open_closed(common: &Common, create: bool) -> Result<Client, String> {
         match &common.to {
             Some(url) => Client::there(common, url),
@@ -94,7 +94,7 @@ impl Client {
         }
     }
 
-    /// Asks the server at `url` what anybody may.
+    /// Prepares requests that anybody may make to the server at `url`.
     pub fn public(url: &str) -> Result<Client, String> {
         Ok(Client::at(address(url)?, String::new()))
     }
@@ -152,7 +152,7 @@ impl Client {
         self.request(Method::POST, path, body.into())?.read()
     }
 
-    /// Sends a request and reads its JSON answer. `path` may carry a query.
+    /// Sends a request and reads its JSON answer. `path` may have a query.
     pub fn request(&self, method: Method, path: &str, body: Bytes) -> Result<Answer, String> {
         match &self.place {
             Place::Here { runtime, .. } => {
@@ -163,7 +163,7 @@ impl Client {
                 let status = response.status.as_u16();
                 match response.body {
                     Body::Bytes(bytes) => answer(status, &bytes),
-                    Body::Stream(_) => Err("the answer is no JSON".to_owned()),
+                    Body::Stream(_) => Err("the answer is not JSON".to_owned()),
                 }
             }
             Place::There { .. } => {
@@ -175,7 +175,7 @@ impl Client {
         }
     }
 
-    /// Writes the body of a GET to a new file; an incomplete one is removed again. Returns its length.
+    /// Writes the body of a GET to a new file; an incomplete file is removed again. Returns its length.
     pub fn download(&self, path: &str, file: &Path) -> Result<u64, String> {
         let refuse = |error: std::io::Error| format!("cannot write {}: {error}", file.display());
         let mut options = std::fs::OpenOptions::new();
@@ -186,7 +186,7 @@ impl Client {
         let copied = self.copy(path, &mut target);
         let copied = copied.and_then(|bytes| target.sync_all().map(|()| bytes).map_err(refuse));
         if copied.is_err() {
-            // The error is what the caller needs to know.
+            // The caller gets the first error, not one of this removal.
             let _ = std::fs::remove_file(file);
         }
         copied
@@ -226,13 +226,13 @@ impl Client {
                     return Err(explain(status, &answer(status, &bytes)?.body));
                 }
                 let copied = std::io::copy(&mut body, target);
-                let bytes = copied.map_err(|error| format!("cannot write the copy, or it broke off: {error}"))?;
+                let bytes = copied.map_err(|error| format!("cannot write the copy, or it ended early: {error}"))?;
                 whole(bytes, stated)
             }
         }
     }
 
-    /// The deployment in this process and what drives it; `None` with `--to`.
+    /// The deployment in this process and the runtime that drives it; `None` with `--to`.
     pub fn deployment(&self) -> Option<(&tokio::runtime::Runtime, std::sync::Arc<dyn Runtime>)> {
         match &self.place {
             Place::Here { runtime, deployment } => Some((runtime, deployment.native().clone())),
@@ -281,7 +281,7 @@ fn address(url: &str) -> Result<String, String> {
 }
 
 fn answer(status: u16, bytes: &[u8]) -> Result<Answer, String> {
-    let body = serde_json::from_slice(bytes).map_err(|_| format!("the answer ({status}) is no JSON"))?;
+    let body = serde_json::from_slice(bytes).map_err(|_| format!("the answer ({status}) is not JSON"))?;
     Ok(Answer { status, body })
 }
 
@@ -291,7 +291,7 @@ fn length(headers: &HeaderMap) -> Option<u64> {
 
 fn whole(bytes: u64, stated: Option<u64>) -> Result<u64, String> {
     match stated {
-        Some(stated) if stated != bytes => Err(format!("the copy broke off after {bytes} of {stated} bytes")),
+        Some(stated) if stated != bytes => Err(format!("the transfer ended after {bytes} of {stated} bytes")),
         _ => Ok(bytes),
     }
 }

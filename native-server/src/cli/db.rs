@@ -1,4 +1,4 @@
-//! `heliograph db`.
+//! `heliograph db`: inspects, checks and copies the data file.
 
 use std::path::Path;
 
@@ -45,7 +45,7 @@ fn info(client: &Client, json: bool) -> Result<(), String> {
     Ok(())
 }
 
-/// Reads everything and compares it with its checksums. Alone on a file it changes nothing.
+/// Reads everything and compares it with its checksums. On a file that no server uses, it changes nothing.
 fn check(common: &Common) -> Result<(), String> {
     match &common.to {
         Some(url) => check_there(common, url),
@@ -96,12 +96,12 @@ fn verdict(name: &str, found: &Scrub) -> Result<(), String> {
     }
     found.damage.iter().for_each(|damage| eprintln!("{}", told(damage)));
     Err(format!(
-        "{name} is damaged in {} places; what stood there is answered 503 DAMAGED, and a backup has it if it is old enough",
+        "{name} is damaged in {} places; requests for these get 503 DAMAGED; a backup from before still has them",
         found.damaged
     ))
 }
 
-/// One damaged page, for people.
+/// Describes one damaged page.
 fn told(damage: &Damage) -> String {
     let mut text =
         format!("damaged: page {} (byte {}): {} of {}", damage.page, damage.offset, damage.kind, damage.table);

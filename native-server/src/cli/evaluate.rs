@@ -1,8 +1,7 @@
-//! `heliograph evaluate`: how well the classifier does on labelled measurements (decision labels-and-bars).
+//! `heliograph evaluate`: measures how well the classifier does on labelled measurements (decision labels-and-bars).
 //!
-//! A label is one JSON object a line with `label`, `superseded_by` and the raw document as `measurement`, or one of
-//! those that an object lists as `labels`. Only rows with a document can be judged; all others are counted by the
-//! reason why not.
+//! A label is a JSON object with `label`, `superseded_by` and the raw document as `measurement`, one a line or in a
+//! list `labels`. Only rows with a document can be judged; all others are counted by the reason why not.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -15,7 +14,7 @@ use super::classify::{self, Batch, Documents};
 use super::client::Client;
 use crate::evaluate::{Case, Evaluation, Said, Share, evaluate};
 
-/// What `--json` prints.
+/// The output of `--json`.
 #[derive(Debug, Serialize)]
 struct Report {
     files: usize,
@@ -42,7 +41,7 @@ pub fn run(common: &Common, command: &Evaluate) -> Result<(), String> {
         return Err("nothing could be read".to_owned());
     }
     if found.cases.is_empty() {
-        // Labels whose documents lie elsewhere are no error of who asks: there are too few (decision labels-and-bars).
+        // Labels without documents are no error of the caller: there are too few labels (decision labels-and-bars).
         eprintln!("no row can be judged. {FORM}");
     }
     let report = Report {
@@ -61,7 +60,7 @@ pub fn run(common: &Common, command: &Evaluate) -> Result<(), String> {
     Ok(())
 }
 
-/// What a file of labels must be, for who gave another one.
+/// The format of a file of labels, for a caller who gave another one.
 const FORM: &str = "Labels are JSON objects, one a line or in a list `labels`, with `label` (blocked, down or ok) and the raw document as \
     `measurement`.";
 
@@ -72,11 +71,11 @@ struct Found {
     by_label: BTreeMap<&'static str, u64>,
     classifier: Option<String>,
     cases: Vec<Case>,
-    /// Labels seen, so that a repeat counts once.
+    /// Ids of labels so far, so that a repeat counts once.
     ids: BTreeSet<String>,
 }
 
-/// The label of a row that can be judged with its document, or why it cannot.
+/// The label and the document of a row, or the reason why it cannot be judged.
 fn read(row: Value) -> Result<(&'static str, Option<String>, Value), &'static str> {
     let Value::Object(mut row) = row else { return Err("no_label") };
     let label = match row.get("label").and_then(Value::as_str) {
@@ -98,7 +97,7 @@ fn read(row: Value) -> Result<(&'static str, Option<String>, Value), &'static st
     }
 }
 
-/// Whether a later label stands in place of this one.
+/// True if a later label replaces this one.
 fn superseded(row: &Value) -> bool {
     match row.get("superseded_by") {
         None | Some(Value::Null) => false,
@@ -125,7 +124,7 @@ fn one_file(client: &Client, file: &Path, found: &mut Found) -> Result<(), Strin
     Ok(())
 }
 
-/// The labels of a row: itself, or those that it lists as `labels`, as exports of a whole set do.
+/// The labels of a row: the row itself, or its list `labels`, as in exports of a whole set.
 fn labels(row: Option<Value>) -> Vec<Option<Value>> {
     match row {
         Some(Value::Object(mut row)) if row.get("labels").is_some_and(Value::is_array) => match row.remove("labels") {
@@ -136,7 +135,7 @@ fn labels(row: Option<Value>) -> Vec<Option<Value>> {
     }
 }
 
-/// Takes one label; `None` is a row that is no JSON.
+/// Reads one label; `None` is a row that is not JSON.
 fn one_row(client: &Client, row: Option<Value>, batch: &mut Batch, found: &mut Found) -> Result<(), String> {
     found.rows += 1;
     let read = match row {
@@ -160,7 +159,7 @@ impl Found {
         *self.skipped.entry(reason.to_owned()).or_default() += 1;
     }
 
-    /// Takes what the classifier said of a labelled document.
+    /// Counts the classifier's result for a labelled document.
     fn judged(&mut self, result: &Value) -> Result<(), String> {
         let text = |name: &str| result.get(name).and_then(Value::as_str);
         let truth = match text("truth") {

@@ -1,8 +1,8 @@
-//! `heliograph import`: files go, chunk by chunk, into the data file in this process or to the operator's import route
-//! of a server.
+//! `heliograph import`: puts files, chunk by chunk, into the data file in this process or sends them to the import
+//! route of a server.
 //!
-//! Importing twice changes nothing, so a chunk whose fate is unknown is simply sent again, and an import that broke off
-//! is run again (decision repeatable-import-chunks).
+//! Importing twice changes nothing. So a chunk without an answer is sent again, and an interrupted import is run again
+//! (decision repeatable-import-chunks).
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -27,22 +27,22 @@ use super::args::{Common, Import};
 use super::client::Client;
 use super::spill::Spill;
 
-/// Bytes of one chunk sent to a server; its route reads four times as many, which leaves room for a long last line.
+/// Bytes of one chunk sent to a server. The route reads four times as many, which leaves room for a long last line.
 const PIECE: usize = MAX_CHUNK / 4;
-/// Chunks under way at one time in this process: one is read while others are parsed and stored.
+/// Chunks in progress at one time in this process: one is read while others are parsed and stored.
 const IN_FLIGHT: usize = 3;
-/// Measurements of one sorted run; two of them take some 60 MB.
+/// Measurements in one sorted run; two runs in memory take some 60 MB.
 const BATCH: usize = 400_000;
-/// Runs that are merged at most. They take some 2 GB of disk, and an import that breaks off loses no more.
+/// Most runs that are merged at once. They take some 2 GB of disk, and an interrupted import loses at most this much.
 const RUNS: usize = 40;
-/// How often a chunk is sent before the import gives up, with growing pauses between.
+/// Attempts to send a chunk before the import gives up, with growing pauses between.
 const ATTEMPTS: u32 = 6;
 
-/// The whole import, as `--json` prints it.
+/// The output of `--json` for the whole import.
 #[derive(Debug, Serialize)]
 struct Report {
     files: usize,
-    /// Files that could not be opened or read to their end.
+    /// Files that could not be opened, or not be read to their end.
     unreadable: BTreeMap<String, String>,
     #[serde(flatten)]
     summary: Summary,
@@ -70,7 +70,7 @@ pub fn run(common: &Common, import: &Import) -> Result<(), String> {
     }
     print(&report, import.json)?;
     let counts = &report.summary.counts;
-    // An answer of the right shape that has no rows says so; what asks every hour must not fail over it.
+    // An answer in the right format but without rows is a success: a job that asks every hour must not fail over it.
     let without_rows = read && counts.lines() == 0;
     let anything = without_rows || counts.lines() > counts.refused;
     match report.unreadable.len() {
@@ -90,7 +90,7 @@ fn unreadable(error: std::io::Error) -> Failure {
     Failure::Unreadable(error.to_string())
 }
 
-/// A chunk that is not of its format is the file's fault; anything else may go better another time.
+/// A chunk in another format is an error of the file; any other refusal may succeed later.
 fn refused(code: ErrorCode, message: String) -> Failure {
     match code {
         ErrorCode::BadRequest | ErrorCode::PayloadTooLarge => Failure::Unreadable(message),
@@ -98,13 +98,13 @@ fn refused(code: ErrorCode, message: String) -> Failure {
     }
 }
 
-/// The ways in: this process or a server.
+/// The two ways to import: in this process or at a server.
 struct Doors<'a> {
     client: &'a Client,
     import: &'a Import,
     data: &'a Path,
     kind: ImportKind,
-    /// Of this process: it has the fingerprints, which are fetched once; with the list that it enters.
+    /// The importer of this process, with the name of the list. It holds the fingerprints, which are read once.
     importer: Option<(Option<String>, Arc<Importer>)>,
 }
 
@@ -136,7 +136,7 @@ fn options(import: &Import, list: Option<String>) -> Result<Options, String> {
     Ok(Options { country: import.country.clone(), list, list_kind, date, dry_run: import.dry_run, epoch: None })
 }
 
-/// Imports a file; answers whether it held anything.
+/// Imports a file; true if it held anything.
 fn one_file(doors: &mut Doors<'_>, file: &Path, total: &mut Summary) -> Result<bool, Failure> {
     let source = File::open(file).map_err(unreadable)?;
     let bar = bar(source.metadata().map_or(0, |meta| meta.len()), file);
@@ -164,7 +164,7 @@ fn one_file(doors: &mut Doors<'_>, file: &Path, total: &mut Summary) -> Result<b
     }
 }
 
-/// A file of which nothing could be used, and that looks like one of another kind.
+/// The failure for a file of which nothing could be used and that looks like another kind.
 fn other_kind(kind: ImportKind, file: &Path, counts: &ImportCounts) -> Option<Failure> {
     if counts.lines() == 0 || counts.accepted + counts.duplicate > 0 {
         return None;
@@ -172,28 +172,28 @@ fn other_kind(kind: ImportKind, file: &Path, counts: &ImportCounts) -> Option<Fa
     let mut reader = BufReader::new(File::open(file).ok()?);
     let head = Chunker::new(&mut reader, kind.cut(), LOOKED_AT).ok()?.next_chunk().ok()??;
     let words = looks(&head).words(kind);
-    (!words.is_empty()).then(|| Failure::Unreadable(format!("nothing in it is of use as `{}`: {words}", kind.as_str())))
+    (!words.is_empty()).then(|| Failure::Unreadable(format!("it has no usable row for `{}`: {words}", kind.as_str())))
 }
 
-/// Bytes of a file that tell its kind.
+/// Bytes of a file that are used to find its kind.
 const LOOKED_AT: usize = 64 << 10;
 
-/// What can be stored by itself.
+/// A part of a file that can be stored by itself.
 enum Piece {
     Chunk(Vec<u8>),
     Ready(Box<Ready>),
     Runs(Spill),
 }
 
-/// What became of a chunk.
+/// The result of handling a chunk.
 enum Handled {
     Stored(Box<Summary>),
-    /// Measurements, stored with those of other chunks.
+    /// Measurements, which are stored together with those of other chunks.
     Gathered(Batch),
 }
 
-/// Imports chunks in this process, some at a time: their order changes nothing. Measurements are gathered; what is more
-/// than a batch is written to sorted runs, and these are stored together.
+/// Imports chunks in this process, several at a time, because their order changes nothing. Measurements are gathered.
+/// If there are more than a batch, they are written to sorted runs, which are stored together.
 async fn here(
     rt: &Arc<dyn Runtime>,
     importer: &Arc<Importer>,
@@ -218,7 +218,7 @@ async fn here(
         match handling.join_next().await {
             Some(Ok(Ok(Handled::Stored(summary)))) => done(*summary),
             Some(Ok(Ok(Handled::Gathered(more)))) => batch.join(more),
-            // What came before it is stored and counted.
+            // Everything before the failure is stored and counted.
             Some(Ok(Err(failure))) => (ended, damage) = (true, damage.or(Some(failure))),
             Some(Err(error)) => return Err(Failure::Refused(error.to_string())),
             None => {}
@@ -249,14 +249,14 @@ async fn here(
     }
 }
 
-/// A run being sorted and written, while the next is read.
+/// A run that is sorted and written while the next one is read.
 type Writing = JoinHandle<std::io::Result<Spill>>;
 
 fn write(mut spill: Spill, kind: ImportKind, batch: Batch) -> Writing {
     tokio::task::spawn_blocking(move || spill.write(kind, batch.ready()).map(|()| spill))
 }
 
-/// The runs when all are written; without any, new ones.
+/// The runs when all are written; new ones if there were none.
 async fn written(writing: Option<Writing>, data: &Path) -> Result<Spill, Failure> {
     let spill = match writing {
         Some(writing) => writing.await.map_err(|error| Failure::Refused(error.to_string()))?,
@@ -285,7 +285,7 @@ async fn attempt(rt: &dyn Runtime, importer: &Importer, piece: &Piece) -> Result
     summary.map_err(failure)
 }
 
-/// Stores a piece; what failed is tried again, counted as it was the first time.
+/// Stores a piece. Parts that failed are tried again, but counted only once.
 async fn store(rt: &dyn Runtime, importer: &Importer, piece: &Piece) -> Result<Summary, Failure> {
     let mut summary = attempt(rt, importer, piece).await?;
     for number in 1..ATTEMPTS {
@@ -315,7 +315,7 @@ fn there(
     let mut epoch: Option<u64> = None;
     while let Some(chunk) = chunks.next_chunk().map_err(unreadable)? {
         if chunk.len() > MAX_CHUNK {
-            // One line that no route reads.
+            // One line that is too long for any route.
             let reasons = BTreeMap::from([("row_too_long".to_owned(), 1)]);
             let counts = ImportCounts { refused: 1, reasons, ..ImportCounts::default() };
             done(Summary { counts, complete: true, epoch: epoch.unwrap_or_default(), ..Summary::default() });
@@ -332,7 +332,7 @@ fn there(
             std::thread::sleep(delay(attempt));
             for code in failed {
                 let mut again = send(client, &path_of(Some(&code)), &chunk)?;
-                // The lines were counted the first time.
+                // The lines were counted at the first attempt.
                 if let Some(result) = again.countries.remove(&code) {
                     summary.countries.insert(code, result);
                 }
@@ -348,7 +348,7 @@ fn failed(summary: &Summary) -> Vec<String> {
     summary.countries.iter().filter(|(_, result)| result.error.is_some()).map(|(code, _)| code.clone()).collect()
 }
 
-/// The summary of a chunk when every part of it was stored.
+/// The summary of a chunk if every part of it was stored.
 fn settled(mut summary: Summary) -> Result<Summary, String> {
     let causes: Vec<String> = summary
         .countries
@@ -359,7 +359,7 @@ fn settled(mut summary: Summary) -> Result<Summary, String> {
     if causes.is_empty() { Ok(summary) } else { Err(format!("not everything was stored ({})", causes.join("; "))) }
 }
 
-/// Sends a chunk until it is answered, for as long as that makes sense.
+/// Sends a chunk until it is answered, as long as trying again makes sense.
 fn send(client: &Client, path: &str, chunk: &bytes::Bytes) -> Result<Summary, Failure> {
     let mut attempt = 1;
     loop {
@@ -408,8 +408,8 @@ fn path(import: &Import, list: Option<&str>, country: Option<&str>, epoch: Optio
     path
 }
 
-/// What a list is entered as: as told, else by the name of its file (`ir.csv`, `global.csv`, `aams.csv`,
-/// `false_positive_signatures.json`). Only what is named so becomes the global list, which the index stands on.
+/// The name of a list: the given one, otherwise the name of its file (`ir.csv`, `global.csv`, `aams.csv`,
+/// `false_positive_signatures.json`). Only a list of the name `global` becomes the global list, which the index uses.
 fn list_of(import: &Import, file: &Path) -> String {
     let stem = file.file_name().and_then(|name| name.to_str()).and_then(|name| name.split('.').next()).unwrap_or("");
     let stem = stem.to_ascii_lowercase();
@@ -424,7 +424,7 @@ fn list_of(import: &Import, file: &Path) -> String {
 fn bar(bytes: u64, file: &Path) -> ProgressBar {
     let bar = ProgressBar::new(bytes);
     let style = "{prefix} {wide_bar} {bytes}/{total_bytes} {eta} {msg}";
-    // The template is fixed; with the plain style the import works just as well.
+    // The template is constant. If it were wrong, the import would work with the plain style.
     if let Ok(style) = ProgressStyle::with_template(style) {
         bar.set_style(style);
     }

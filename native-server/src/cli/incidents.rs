@@ -1,4 +1,4 @@
-//! `heliograph incidents`.
+//! `heliograph incidents`: lists, creates and changes incidents.
 
 use heliograph_core::intelligence::incidents::admin::{
     Amendment, Merging, NewEvidence, NewIncident, Restoration, Retraction, VersionsBody,
@@ -95,7 +95,7 @@ pub fn run(common: &Common, command: &IncidentsCommand) -> Result<(), String> {
     }
 }
 
-/// Text in a line of a table.
+/// Makes a text fit into a line of a table.
 fn one_line(text: &str) -> String {
     text.replace(char::is_control, " ")
 }
@@ -120,20 +120,20 @@ fn disputes(client: &Client, resolved: bool, json: bool) -> Result<(), String> {
     }
 }
 
-/// A word of a closed list, as requests have it.
+/// Parses a word of a closed list, as requests do.
 fn word<T: serde::de::DeserializeOwned>(text: Option<&str>) -> Result<Option<T>, String> {
     text.map(|text| serde_json::from_value(Value::String(text.to_owned())).map_err(|error| error.to_string()))
         .transpose()
 }
 
-/// Evidence from a file: a JSON list of rows.
+/// Reads evidence from a file with a JSON list of rows.
 fn rows(file: &std::path::Path) -> Result<Vec<NewEvidence>, String> {
     let refuse = |error: String| format!("{}: {error}", file.display());
     let text = std::fs::read_to_string(file).map_err(|error| refuse(error.to_string()))?;
     serde_json::from_str(&text).map_err(|error| refuse(error.to_string()))
 }
 
-/// The readable id alone goes to standard output, so that scripts can take it from there.
+/// Only the readable id goes to standard output, so that scripts can read it there.
 fn show(incident: Value) -> Result<(), String> {
     let text = |name: &str| incident.get(name).and_then(Value::as_str).unwrap_or_default();
     say!("{}", text("readableId"));

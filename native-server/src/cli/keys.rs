@@ -11,7 +11,7 @@ use super::args::{Common, KeysCommand};
 use super::client::Client;
 use crate::keyfile;
 
-/// Time between two looks at how far re-sealing has come.
+/// Time between two looks at the progress of re-sealing.
 const LOOK: Duration = Duration::from_millis(200);
 
 pub fn run(common: &Common, command: &KeysCommand) -> Result<(), String> {
@@ -28,7 +28,7 @@ pub fn run(common: &Common, command: &KeysCommand) -> Result<(), String> {
     }
 }
 
-/// The key alone goes to standard output, so that scripts can take it from there.
+/// Only the key goes to standard output, so that scripts can read it there.
 fn create(client: &Client, tier: &str, label: &str) -> Result<(), String> {
     let tier = Tier::parse(tier).ok_or_else(|| format!("there is no tier {tier:?}"))?;
     let created: Value = client.post("/v1/admin/keys", &NewKey { tier, label: label.to_owned() })?;
@@ -38,7 +38,7 @@ fn create(client: &Client, tier: &str, label: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The key alone goes to standard output, as in [`create`].
+/// Only the key goes to standard output, as in [`create`].
 fn agent(client: &Client, did: &str, revoke: bool) -> Result<(), String> {
     let made: AgentKey =
         client.post(&format!("/v1/admin/agents/{did}/api-key"), &OperatorRequest { revoke: Some(revoke) })?;
@@ -56,7 +56,7 @@ fn list(client: &Client) -> Result<(), String> {
         let page: KeyPage = client.get(&format!("/v1/admin/keys?limit=1000&after={after}"))?;
         for key in page.keys {
             let state = if key.revoked { "revoked" } else { "active" };
-            // One line per key, whatever a holder wrote about themselves.
+            // One line per key, also when a label has line breaks.
             let label: String = key.label.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
             say!("{}\t{}\t{state}\t{}\t{label}", key.account, key.tier, key.created_at);
         }
@@ -67,7 +67,7 @@ fn list(client: &Client) -> Result<(), String> {
     }
 }
 
-/// On a file, stays until everything is moved; a server goes on by itself.
+/// On a file the command stays until all values are moved; a server continues by itself.
 fn rotate_master(common: &Common, client: &Client) -> Result<(), String> {
     let made: MasterKeys = client.post("/v1/admin/master-key", &())?;
     say!("current master key {}, {} earlier", made.key_id, made.earlier_keys);
@@ -91,7 +91,7 @@ fn rotate_master(common: &Common, client: &Client) -> Result<(), String> {
     }
     eprintln!(
         "the earlier master keys stay in the key file: the API keys of agents and users that were made under them are \
-         checked with them, and would all be refused without; so would copies of the data from before"
+         checked with them and would be refused without them; older copies of the data need them too"
     );
     Ok(())
 }

@@ -1,6 +1,29 @@
-//! The command line.
+//! The command line: one module for each subcommand.
+//!
+//! | Module | What |
+//! |---|---|
+//! | `agents` | suspends, restores, erases and shows agents |
+//! | `args` | flags and subcommands |
+//! | `backtest` | tests the shutdown forecast on past years |
+//! | `classify` | judges single OONI documents |
+//! | `client` | the data file in this process, or a running server |
+//! | `db` | inspects, checks and copies the data file |
+//! | `evaluate` | measures the classifier on labelled measurements |
+//! | `forecast` | forecast models |
+//! | `import` | measurements, lists and reference data |
+//! | `incidents` | lists, creates and changes incidents |
+//! | `keys` | API keys and the master key |
+//! | `ledger` | the credit ledger |
+//! | `moving` | `dump` and `load` |
+//! | `peers` | peers of the relay |
+//! | `probe` | a measuring probe |
+//! | `serve` | the server |
+//! | `spill` | the file of sorted runs of an import |
+//! | `sweep` | background work over all countries |
+//! | `world` | `evaluate --world` |
 
-/// As `println!`, but who stops reading (`heliograph ... | head`) ends what is printed, not what is done: no panic.
+/// Like `println!`, but if the reader stops (`heliograph ... | head`), the output ends without a panic and the work
+/// goes on.
 macro_rules! say {
     ($($text:tt)*) => {{
         use std::io::Write;
@@ -8,7 +31,7 @@ macro_rules! say {
     }};
 }
 
-/// As [`say`], without a new line.
+/// Like [`say`], without a line break.
 macro_rules! write_out {
     ($($text:tt)*) => {{
         use std::io::Write;

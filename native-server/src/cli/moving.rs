@@ -1,4 +1,4 @@
-//! `heliograph dump` and `heliograph load`.
+//! `heliograph dump` and `heliograph load`: move a whole deployment through a file.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -12,11 +12,11 @@ use super::args::Common;
 use super::client::Client;
 use crate::keyfile;
 
-/// Bytes of lines that go in one request, and lines.
+/// Most bytes of lines, and most lines, in one request.
 const BATCH_BYTES: usize = 1 << 20;
 const BATCH_LINES: usize = 32;
 
-/// The last line.
+/// The last line of a dump.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct End {
     end: Totals,
@@ -34,13 +34,13 @@ pub fn dump(common: &Common, file: &Path) -> Result<(), String> {
     let written = write(&client, &header, &target);
     let written = written.and_then(|totals| target.sync_all().map(|()| totals).map_err(refuse));
     if written.is_err() {
-        // The error is what the caller needs to know.
+        // The caller gets the first error, not one of this removal.
         let _ = std::fs::remove_file(file);
     }
     let totals = written?;
     say!("{} ({} actors, {} rows)", file.display(), totals.actors, totals.rows);
     eprintln!(
-        "what is sealed stays sealed: loading needs the master keys of this deployment, in its key file or its secrets"
+        "sealed values stay sealed: loading needs the master keys of this deployment, in its key file or its secrets"
     );
     Ok(())
 }
@@ -63,7 +63,7 @@ fn put(out: &mut impl Write, line: &impl Serialize) -> Result<(), String> {
     out.write_all(b"\n").map_err(|error| error.to_string())
 }
 
-/// Visits every line that a dump of this deployment has.
+/// Visits every line of a dump of this deployment.
 fn pages(client: &Client, mut visit: impl FnMut(ActorRows) -> Result<(), String>) -> Result<(), String> {
     let mut query = String::new();
     loop {
@@ -82,7 +82,7 @@ fn encoded(text: &str) -> String {
     text.bytes().map(|byte| if keep(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
 }
 
-/// The lines of a dump, each with its number.
+/// The lines of a dump, with their numbers.
 struct Lines {
     reader: BufReader<File>,
     number: u64,
@@ -103,13 +103,13 @@ impl Lines {
     }
 
     fn header(&mut self) -> Result<Header, String> {
-        /// Whatever its version has besides.
+        /// Further members that a version may have are ignored.
         #[derive(Deserialize)]
         struct Version {
             heliograph_dump: u32,
         }
         let line = self.next()?.unwrap_or_default();
-        let version: Version = serde_json::from_str(&line).map_err(|_| "the file is no dump".to_owned())?;
+        let version: Version = serde_json::from_str(&line).map_err(|_| "the file is not a dump".to_owned())?;
         if version.heliograph_dump != FORMAT {
             return Err(format!(
                 "the dump has version {} of the format; this program knows {FORMAT}",
@@ -119,9 +119,9 @@ impl Lines {
         serde_json::from_str(&line).map_err(|error| format!("line 1: {error}"))
     }
 
-    /// The next rows, or what the last line says.
+    /// The next rows, or the totals of the last line.
     fn rows(&mut self) -> Result<Result<(ActorRows, usize), Totals>, String> {
-        let line = self.next()?.ok_or("the dump has no last line: it is not whole")?;
+        let line = self.next()?.ok_or("the dump has no last line: it is not complete")?;
         if let Ok(End { end }) = serde_json::from_str(&line) {
             return Ok(Err(end));
         }
@@ -130,7 +130,7 @@ impl Lines {
     }
 }
 
-/// Reads a whole dump and compares it with its last line, before anything of it goes anywhere.
+/// Reads a whole dump and compares it with its last line, before any of it is sent.
 fn verify(file: &Path) -> Result<(Header, Totals), String> {
     let mut lines = Lines::open(file)?;
     let header = lines.header()?;
@@ -174,7 +174,7 @@ pub fn load(common: &Common, file: &Path, replace: bool) -> Result<(), String> {
     if !empty {
         eprintln!("actors that are not in the dump stayed as they were");
     }
-    eprintln!("now start the deployment anew without the setting `closed`");
+    eprintln!("now start the deployment again without the setting `closed`");
     Ok(())
 }
 
@@ -190,7 +190,7 @@ fn send(client: &Client, lines: Vec<ActorRows>) -> Result<(), String> {
     Ok(())
 }
 
-/// What is here of the actors of a dump.
+/// Counts what this deployment has of the actors of a dump.
 fn count(client: &Client, file: &Path) -> Result<Totals, String> {
     let mut lines = Lines::open(file)?;
     lines.header()?;
@@ -198,7 +198,7 @@ fn count(client: &Client, file: &Path) -> Result<Totals, String> {
     while let Ok((rows, _)) = lines.rows()? {
         loaded.insert(rows.actor);
     }
-    // Rows of the list of actors come together with those that were listed before.
+    // The rows of the list of actors include those that were listed before the load.
     let mut found = Totals::default();
     let mut listed = 0;
     pages(client, |line| {
@@ -225,5 +225,5 @@ fn count(client: &Client, file: &Path) -> Result<Totals, String> {
     Ok(found)
 }
 
-/// The list of actors grows with a load, by those of earlier versions that were on none.
+/// A load may add to the list of actors, because earlier versions did not list all of them.
 const ROSTER: &str = "deployment/roster";

@@ -1,4 +1,4 @@
-//! `heliograph peers`.
+//! `heliograph peers`: adds, lists and removes peers of the relay.
 
 use heliograph_core::relay::federation::operate::{
     AdminPeer, AdminPeers, MadePin, NewPeer, NewPin, RelayKey, RemovedPeer,
@@ -48,7 +48,7 @@ fn key(client: &Client, rotate: bool) -> Result<String, String> {
     Ok(key.to_owned())
 }
 
-/// An address as one segment of a path.
+/// Encodes an address as one segment of a path.
 fn segment(peer: &str) -> String {
     peer.replace('%', "%25").replace('/', "%2F").replace('?', "%3F").replace('#', "%23")
 }

@@ -1,4 +1,4 @@
-//! `heliograph probe`.
+//! `heliograph probe`: runs a measuring probe.
 
 use std::io::{BufRead, IsTerminal, Write};
 use std::net::{IpAddr, SocketAddr};
@@ -47,7 +47,7 @@ pub fn run(command: &Probe) -> Result<(), String> {
     }
 }
 
-/// Asks on a terminal. Elsewhere the flag is needed, unless the probe registered before.
+/// Asks for consent on a terminal. Without a terminal the flag is needed, unless the probe has registered before.
 fn agreed() -> Result<bool, String> {
     if !std::io::stdin().is_terminal() {
         return Ok(false);

@@ -1,4 +1,4 @@
-//! `heliograph serve`.
+//! `heliograph serve`: runs the server on the data file until it is told to stop.
 
 use std::io::Write;
 
@@ -10,13 +10,14 @@ use crate::proxies;
 use crate::server::Deployment;
 use crate::store::Options;
 
-/// Descriptors a server needs besides its connections: for files, and for requests to others, of which there may be as many
-/// as this or an eighth of all, whichever is less.
+/// Descriptors that a server needs besides its connections: for files, but at most half of all descriptors, and for
+/// requests to other hosts, but at most an eighth of all.
 const OTHER_FILES: u64 = 64;
 const OUTGOING: u64 = 1_024;
 
-/// Requests that a thread answers before it looks who else has come. Tokio's own 61 are meant for work of a microsecond: of
-/// requests that take half a millisecond it would first answer thirty, and then take the next ones in no order.
+/// Requests that a thread answers before it looks for new events. Tokio's default of 61 is meant for work of a
+/// microsecond. With requests that take half a millisecond, it would first answer thirty, and then take the next ones
+/// in no order.
 const REQUESTS_AT_ONCE: u32 = 8;
 
 pub fn run(common: &Common) -> Result<(), String> {
@@ -37,7 +38,7 @@ pub fn run(common: &Common) -> Result<(), String> {
         }
         let hints = hints(&settings.public_url, &settings.demo_key);
         let deployment = Deployment::open(settings, Options::new(&common.data)).await?;
-        // What an interrupted rotation left is taken up again.
+        // Continue a rotation that was interrupted.
         deployment.native().rotation.wake(deployment.native());
         let descriptors = raise_descriptor_limit();
         eprintln!("{}", proxies::in_force(&deployment.native().environment().settings));
@@ -51,7 +52,7 @@ pub fn run(common: &Common) -> Result<(), String> {
     })
 }
 
-/// Three requests that work at once on a fresh server.
+/// Three requests that work at once on a new server.
 fn hints(base: &str, demo_key: &str) -> String {
     const JSON: &str = "-H 'Content-Type: application/json'";
     let mut text = String::from("try:\n");
@@ -67,8 +68,8 @@ fn hints(base: &str, demo_key: &str) -> String {
     text
 }
 
-/// Every stream holds a descriptor; the usual soft limit of 1,024 would end there. Says how many
-/// there are for connections.
+/// Raises the limit of open files, because every stream holds a descriptor and the usual soft limit is 1,024. Returns
+/// the number of descriptors for connections.
 fn raise_descriptor_limit() -> u64 {
     match rlimit::increase_nofile_limit(u64::MAX) {
         Ok(limit) => {

@@ -1,4 +1,4 @@
-//! The file that sorted runs of an import wait in. It has no name, so nothing is left of it whatever happens.
+//! The file that holds the sorted runs of an import. It has no name, so that nothing is left of it in any case.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
@@ -13,20 +13,20 @@ const BLOCK: usize = 64 << 10;
 /// Sorted runs of one import.
 pub struct Spill {
     file: Mutex<File>,
-    /// Where each run ends.
+    /// The end of each run in the file.
     ends: Vec<u64>,
     pub counts: RunCounts,
 }
 
 impl Spill {
-    /// In the folder of the data file, where there is room for what is imported or the import fails anyway.
+    /// Makes the file in the folder of the data file: if there is no room, the import itself would fail too.
     pub fn beside(data: &Path) -> io::Result<Spill> {
         let folder = data.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let file = Mutex::new(tempfile::tempfile_in(folder)?);
         Ok(Spill { file, ends: Vec::new(), counts: RunCounts::default() })
     }
 
-    /// How many runs there are.
+    /// Number of runs.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
@@ -42,7 +42,7 @@ impl Spill {
         Ok(())
     }
 
-    /// Readers of all runs from their beginnings.
+    /// Readers of all runs, each from its beginning.
     pub fn runs(&self) -> Vec<impl Read + '_> {
         let starts = std::iter::once(0).chain(self.ends.iter().copied());
         let run = |(at, end): (u64, &u64)| BufReader::with_capacity(BLOCK, Run { file: &self.file, at, end: *end });

@@ -1,4 +1,4 @@
-//! Work that goes through all countries in the background: started, then watched until it is done.
+//! Background work over all countries: the command starts it and watches it until it is done.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! `heliograph evaluate --world`: the method of verdicts judged by simulated worlds.
+//! `heliograph evaluate --world`: judges the method of verdicts by simulated worlds.
 
 use serde::Serialize;
 
@@ -6,9 +6,9 @@ use super::args::{Common, Evaluate};
 use crate::testing::Folder;
 use crate::world::{Judgement, Noise, Plan, Row, Shape, Size, World, grid, live};
 
-/// Worlds of each plan: with four there are some 400 blocks.
+/// Worlds of each plan: four have some 400 blocks.
 const WORLDS: u64 = 4;
-/// Worlds of the short form.
+/// Worlds of each plan with `--short`.
 const SHORT: u64 = 1;
 
 #[derive(Debug, Serialize)]
@@ -55,7 +55,7 @@ pub fn run(common: &Common, command: &Evaluate) -> Result<(), String> {
     if missed == 0 { Ok(()) } else { Err(format!("{missed} rows miss a bar")) }
 }
 
-/// Small worlds that take seconds: the same noise, by itself and in bursts.
+/// Small worlds that take seconds: the same noise, at random and in bursts.
 fn short() -> Vec<Plan> {
     [false, true]
         .map(|bursts| Plan { size: Size::SHORT, rate: 4, noise: Noise { share: 0.05, bursts }, shape: Shape::Usual })

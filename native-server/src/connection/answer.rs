@@ -1,4 +1,4 @@
-//! Answers on their way.
+//! The body of an answer while it is sent.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -11,25 +11,25 @@ use hyper::body::{Body, Frame, SizeHint};
 use super::marks::Turn;
 use crate::queue::Held;
 
-/// Bytes that are handed to the HTTP library at a time. It copies them into a buffer that stays as large as it ever was
-/// while the connection lives, so a large answer goes in pieces, each once the one before is sent.
+/// Bytes that are handed to the HTTP library at a time. The library copies them into a buffer that never shrinks while
+/// the connection lives. So a large answer is sent in pieces, each once the piece before is sent.
 const PIECE: usize = 16 * 1024;
 
-/// What an answer carries.
+/// The content of an answer.
 pub enum Content {
     Whole(Bytes),
     Pieces(ByteStream),
 }
 
-/// An answer on its way.
+/// An answer that is being sent.
 pub struct Answer {
     content: Content,
-    /// What is left of a piece of a stream.
+    /// The rest of a piece of a stream.
     rest: Bytes,
-    /// Whether pieces wait for each other; over HTTP/2 each stream has a window of its own.
+    /// True if pieces wait for each other; over HTTP/2 each stream has a window of its own.
     paced: bool,
     turn: Turn,
-    /// Of a large answer: its place among what clients have not taken yet.
+    /// For a large answer, its place in the queue of data that clients have not read.
     _held: Option<Held>,
 }
 
@@ -38,7 +38,7 @@ impl Answer {
         Answer { content, rest: Bytes::new(), paced, turn, _held: held }
     }
 
-    /// Bytes after which an answer counts among those that clients have not taken yet.
+    /// The length of an answer that is large enough to count among the data that clients have not read.
     pub fn is_large(content: &Content) -> Option<usize> {
         match content {
             Content::Whole(bytes) if bytes.len() > 4 * PIECE => Some(bytes.len()),
@@ -74,7 +74,7 @@ impl Body for Answer {
                 Answer::piece(&mut this.rest)
             }
         };
-        // The last piece of an answer of known length needs no room behind it.
+        // Nothing waits behind the last piece of an answer with a known length.
         let more = matches!(&this.content, Content::Pieces(_)) || !this.is_end_stream();
         if this.paced && more {
             this.turn.0.handed_over();
@@ -88,7 +88,7 @@ impl Body for Answer {
 
     fn size_hint(&self) -> SizeHint {
         match &self.content {
-            // Lengths fit: addresses have at most 64 bits.
+            // The cast is safe: lengths have at most 64 bits.
             Content::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
             Content::Pieces(_) => SizeHint::default(),
         }

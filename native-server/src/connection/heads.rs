@@ -1,6 +1,7 @@
-//! Heads of which only a part has arrived.
+//! Counts request heads of which only a part has arrived.
 //!
-//! A head that comes in one piece, as nearly all do, is none of them, so that whoever sends halves takes nothing from those.
+//! A head that comes in one piece, as nearly all do, is not counted. So a client that sends half heads takes nothing
+//! from the others.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -8,7 +9,7 @@ use std::sync::Arc;
 use super::marks::Marks;
 use crate::budgets::Budget;
 
-/// How a connection over HTTP/2 begins (RFC 9113 section 3.4). It has one head compressor and bounds of its own.
+/// The first bytes of a connection over HTTP/2 (RFC 9113 section 3.4). HTTP/2 has its own limits for heads.
 const HTTP2: &[u8] = b"PRI ";
 
 /// Looks at what arrives on one connection.
@@ -17,20 +18,20 @@ pub struct Heads {
     budget: Arc<Budget>,
     address: Option<IpAddr>,
     first: bool,
-    /// Requests that had begun or ended at the last look.
+    /// Number of requests that had begun or ended at the last look.
     seen: u64,
     part: Part,
 }
 
-/// How much of a head is here.
+/// How much of a head has arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
     Nothing,
-    /// What came at once.
+    /// The bytes that came at once.
     First,
-    /// That, and then nothing more for now.
+    /// The bytes that came at once; nothing more has arrived since.
     Waiting,
-    /// More than one part.
+    /// More than one part; the head is charged to the budget.
     Counted,
 }
 
@@ -39,14 +40,15 @@ impl Heads {
         Heads { marks, budget, address, first: true, seen: 0, part: Part::Nothing }
     }
 
-    /// Notes that nothing more is here for now.
+    /// Notes that no more bytes are here for now.
     pub fn waiting(&mut self) {
         if self.part == Part::First {
             self.part = Part::Waiting;
         }
     }
 
-    /// Notes what arrived. False when it is the second part of a head and as many heads are half here as may.
+    /// Notes the bytes that arrived. False when they are the second part of a head and the budget of half heads is used
+    /// up.
     pub fn arrived(&mut self, bytes: &[u8]) -> bool {
         if std::mem::take(&mut self.first) && bytes.starts_with(HTTP2) {
             self.marks.carries_other();
@@ -56,13 +58,13 @@ impl Heads {
         }
         let (at_work, seen) = self.marks.requests();
         if at_work > 0 || seen != self.seen {
-            // A body, or the first part of the next head.
+            // These bytes are a body, or the first part of the next head.
             (self.seen, self.part) = (seen, if at_work > 0 { Part::Nothing } else { Part::First });
             return true;
         }
         match self.part {
             Part::Nothing => self.part = Part::First,
-            // Reads are shorter than what came at once may be.
+            // One read may be shorter than the bytes that came at once.
             Part::First | Part::Counted => {}
             Part::Waiting => match self.budget.take(self.address, 1) {
                 Some(charge) => {
@@ -90,7 +92,7 @@ mod tests {
             drop(Turn::begin(&marks));
         }
         assert_eq!(budget.all(), 0);
-        // Two reads of what came at once.
+        // Two reads of bytes that came at once.
         assert!(heads.arrived(b"POST / HT") && heads.arrived(b"TP/1.1\r\n"));
         assert_eq!(budget.all(), 0);
         heads.waiting();
@@ -103,7 +105,7 @@ mod tests {
         assert!(!others.arrived(b"E"));
         let turn = Turn::begin(&marks);
         assert_eq!(budget.all(), 0);
-        // Its body.
+        // The body of the request.
         assert!((0..5).all(|_| heads.arrived(b"xxx")));
         drop(turn);
         assert!(heads.arrived(b"GET / HTTP/1.1\r\n\r\n"));

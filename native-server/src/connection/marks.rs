@@ -1,4 +1,4 @@
-//! What happens on a connection, marked by those who see it happen, and looked at from time to time.
+//! Marks of what happens on a connection. They are set where it happens and looked at from time to time.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,23 +9,23 @@ use tokio::sync::Notify;
 
 use crate::budgets::Charge;
 
-/// Looks at a connection in the time that its client has.
+/// Number of looks at a connection within `client_seconds`.
 pub const LOOKS: u32 = 3;
 
-/// What happened on a connection.
+/// The marks of one connection.
 #[derive(Default)]
 pub struct Marks {
-    /// Requests at work, in the lower half; in the upper half, how many were begun and ended.
+    /// In the lower half the requests in progress; in the upper half the number of requests that began or ended.
     requests: AtomicU64,
-    /// The number of the stall, while there is no room to send; else 0.
+    /// The number of the stall while there is no room to send, otherwise 0.
     stall: AtomicU64,
     /// A piece of an answer was handed over and is not sent yet.
     unsent: AtomicBool,
-    /// Who has the next piece, while the one before is not sent.
+    /// Woken when the next piece may be handed over.
     sender: AtomicWaker,
-    /// Its client takes nothing and holds what others need.
+    /// Notified to end a connection whose client reads nothing and holds resources that others need.
     cut: Arc<Notify>,
-    /// It carries something else than requests of HTTP/1.
+    /// The connection carries something other than HTTP/1 requests.
     other: AtomicBool,
     head_is_charged: AtomicBool,
     head: Mutex<Option<Charge>>,
@@ -34,13 +34,13 @@ pub struct Marks {
 const HALF: u32 = 32;
 
 impl Marks {
-    /// Requests at work, and a number that changes with each that begins or ends.
+    /// The requests in progress, and a number that changes with each request that begins or ends.
     pub fn requests(&self) -> (u64, u64) {
         let requests = self.requests.load(Ordering::Relaxed);
         (requests & ((1 << HALF) - 1), requests >> HALF)
     }
 
-    /// Marks that there is no room to send, for the so-and-so-many-th time; 0 when there is room again.
+    /// Marks that there is no room to send; `number` counts such stalls, and 0 says that there is room again.
     pub fn stalled(&self, number: u64) {
         self.stall.store(number, Ordering::Relaxed);
     }
@@ -58,7 +58,7 @@ impl Marks {
         self.unsent.store(true, Ordering::Release);
     }
 
-    /// Whether the piece before is still not sent; wakes the waker once it is.
+    /// True if the previous piece is still not sent; the waker is woken once it is.
     pub fn is_unsent(&self, waker: &Waker) -> bool {
         if !self.unsent.load(Ordering::Acquire) {
             return false;
@@ -67,12 +67,12 @@ impl Marks {
         self.unsent.load(Ordering::Acquire)
     }
 
-    /// What ends the connection when it is notified.
+    /// Notifying this ends the connection.
     pub fn cut(&self) -> &Arc<Notify> {
         &self.cut
     }
 
-    /// Marks that what follows are no heads of HTTP/1.
+    /// Marks that the bytes that follow are not HTTP/1 heads.
     pub fn carries_other(&self) {
         self.other.store(true, Ordering::Relaxed);
     }
@@ -88,19 +88,19 @@ impl Marks {
     }
 }
 
-/// What was seen on a connection, look by look.
+/// What the looks at a connection have seen.
 #[derive(Default)]
 pub struct Watch {
     requests: u64,
     stall: u64,
-    /// Looks that found no request at work and nothing new.
+    /// Number of looks that found no request in progress and nothing new.
     quiet: u32,
-    /// Looks that found the same stall.
+    /// Number of looks that found the same stall.
     stuck: u32,
 }
 
 impl Watch {
-    /// Whether the client has stalled for too long.
+    /// Looks at the connection; true if the client has stalled for too long.
     pub fn look(&mut self, marks: &Marks) -> bool {
         let (requests, stall) = (marks.requests.load(Ordering::Relaxed), marks.stall.load(Ordering::Relaxed));
         let waiting = requests << HALF == 0 && requests == self.requests;
@@ -108,12 +108,12 @@ impl Watch {
         self.quiet = if waiting { self.quiet + 1 } else { 0 };
         self.stuck = if stuck { self.stuck + 1 } else { 0 };
         (self.requests, self.stall) = (requests, stall);
-        // The first look comes at once, and what it finds new is as old as the look before.
+        // The first look comes at once, and what it finds new happened after the look before.
         self.quiet > LOOKS || self.stuck > LOOKS
     }
 }
 
-/// A request at work, from its head to the end of its answer.
+/// A request in progress, from its head to the end of its answer.
 pub struct Turn(pub Arc<Marks>);
 
 impl Turn {
@@ -136,7 +136,7 @@ impl Drop for Turn {
 mod tests {
     use super::*;
 
-    /// Whether looks find the client stalled, doing something before each.
+    /// True if looks find the client stalled; `before` runs before each look.
     fn stalls(looks: u32, mut before: impl FnMut(u32), marks: &Marks) -> bool {
         let mut watch = Watch::default();
         (0..looks).any(|at| {

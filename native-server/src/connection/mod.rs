@@ -1,14 +1,23 @@
-//! Connections: accepting them, and ending those whose client stalls.
+//! Accepts connections, and ends those whose client stalls.
 //!
-//! A connection waits `client_seconds` for a whole request head, on its first request and on every later one, and as
+//! A connection waits `client_seconds` for a whole request head, for the first request and for every later one, and as
 //! long for room to send more of an answer. Then it is closed. While a request is worked on, or a stream has nothing to
-//! send, its client owes nothing, and the connection stays. (`serve` bounds bodies; a WebSocket keeps its own time.)
+//! send, the client need not do anything, and the connection stays. (`serve` limits bodies; a WebSocket has its own
+//! time limits.)
 //!
-//! No clock is read and no timer is set for a request: each leaves two marks on its connection, and a look at the marks
-//! every third of that time finds a connection on which nothing happened. So a stalled client is closed after one to
-//! one and a third times `client_seconds`.
+//! Requests read no clock and set no timer: each leaves two marks on its connection. A look at the marks every third of
+//! that time finds connections on which nothing happened. So a stalled client is disconnected after one to one and a
+//! third times `client_seconds`.
 //!
-//! There are so many connections at once as the budgets say. Whoever comes beyond that is told so and let go.
+//! The budgets limit the number of connections. A client beyond the limit gets an answer that says so, and is
+//! disconnected.
+//!
+//! | Module | What |
+//! |---|---|
+//! | `answer` | the body of an answer while it is sent |
+//! | `heads` | counts request heads of which only a part has arrived |
+//! | `marks` | marks of what happens on a connection |
+//! | `refusal` | gives refusals of the HTTP library an error body |
 
 mod answer;
 mod heads;
@@ -44,20 +53,20 @@ use heads::Heads;
 use marks::{LOOKS, Marks, Turn, Watch};
 use refusal::Socket;
 
-/// Bytes that the system takes for a client beyond what is on its way to it: a client that reads nothing must not make it
-/// keep megabytes.
+/// Bytes that the system accepts for a client beyond those in transit. Without this limit a client that reads nothing
+/// could make the system keep megabytes.
 const UNSENT: u32 = 64 * 1024;
-/// Most bytes of one head over HTTP/2, of which a connection may have a half one besides its others.
+/// Most bytes of one head over HTTP/2. A connection may have one half head besides its complete ones.
 const HTTP2_HEAD: u32 = 16 * 1024;
-/// Clients at once that are told that there is no room, and for how long each.
+/// Clients at once that are told that there is no room, and the time for each.
 const TURNED_AWAY: usize = 64;
 const TURNING_AWAY: Duration = Duration::from_secs(2);
-/// Pause after the system refused a connection, for want of descriptors or memory.
+/// Pause after the system had no descriptor or memory for a connection.
 const PAUSE: Duration = Duration::from_millis(50);
-/// Time in which that is logged once.
+/// The shortage is logged once in this time.
 const QUIET: Duration = Duration::from_secs(60 * 60);
 
-/// What connections may do.
+/// The limits of connections.
 #[derive(Clone)]
 pub struct Limits {
     /// How long a client may keep a connection waiting.
@@ -66,7 +75,7 @@ pub struct Limits {
     pub http2_streams: u32,
     pub http2_window: u32,
     pub budgets: Budgets,
-    /// What clients have not taken yet.
+    /// Data that clients have not read yet.
     pub queue: Arc<Queue>,
 }
 
@@ -84,17 +93,17 @@ impl Limits {
 }
 
 tokio::task_local! {
-    /// While a request is answered: what ends its connection.
+    /// Set while a request is answered: notifying it ends the connection.
     static CUT: Arc<Notify>;
 }
 
-/// What ends the connection whose request is being answered, when it is notified.
+/// A handle that ends the connection whose request is being answered, when it is notified.
 pub fn cut() -> Arc<Notify> {
     CUT.try_with(Arc::clone).unwrap_or_default()
 }
 
-/// Answers requests until `shutdown` ends, then lets open ones finish: the future that is returned has accepted its
-/// last connection, and ends with the last one.
+/// Answers requests until `shutdown` ends, then lets open ones finish. This future ends when the last connection has
+/// been accepted; the future that it returns ends with the last connection.
 pub async fn accept<F, R>(
     listener: TcpListener,
     limits: Limits,
@@ -121,37 +130,37 @@ where
                 prepare(&socket);
                 tokio::spawn(serve(socket, peer.ip(), limits.clone(), answer.clone(), stopping.clone(), place));
             }
-            // Beyond that many they are closed without a word.
+            // With more such clients, they are disconnected without an answer.
             None => drop(leaving.clone().try_acquire_owned().map(|leave| tokio::spawn(turn_away(socket, leave)))),
         }
     }
     drop((door, stopping));
-    // Fails when nobody is connected.
+    // It fails when nobody is connected.
     let _ = stop.send(());
     async move { stop.closed().await }
 }
 
 fn prepare(socket: &TcpStream) {
-    // Without it small answers wait for the acknowledgement of earlier ones.
+    // Without this, small answers wait until earlier ones are acknowledged.
     let _ = socket.set_nodelay(true);
     #[cfg(target_os = "linux")]
     let _ = socket2::SockRef::from(socket).set_tcp_notsent_lowat(UNSENT);
 }
 
-/// Where connections come in.
+/// The listener that accepts connections.
 struct Door {
     listener: TcpListener,
     quiet_until: Option<Instant>,
 }
 
 impl Door {
-    /// The next connection. While the system has no descriptor for one, those that are open go on.
+    /// The next connection. While the system has no descriptor for it, open connections continue.
     async fn next(&mut self) -> (TcpStream, SocketAddr) {
         use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
         loop {
             let error = match self.listener.accept().await {
                 Ok(accepted) => return accepted,
-                // That of a client that left again.
+                // The client disconnected before it was accepted.
                 Err(error) if matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset) => {
                     continue;
                 }
@@ -224,7 +233,8 @@ async fn serve<F, R>(
     loop {
         tokio::select! {
             biased;
-            // What ends a connection early, a client that leaves or writes nonsense, is not the operator's concern.
+            // A connection that ends early, because the client leaves or sends invalid data, is not reported to the
+            // operator.
             _ = connection.as_mut() => return,
             () = marks.cut().notified() => return,
             _ = stopping.changed(), if going => {
@@ -236,7 +246,7 @@ async fn serve<F, R>(
     }
 }
 
-/// A socket that marks when there is no room to send.
+/// A socket that marks the times when there is no room to send.
 struct Marked {
     socket: TokioIo<Socket>,
     /// Stalls so far.
@@ -268,7 +278,7 @@ impl Write for Marked {
         self.mark(sent)
     }
 
-    /// The HTTP library flushes once it has written everything.
+    /// The HTTP library flushes when it has written everything.
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let flushed = Pin::new(&mut self.socket).poll_flush(cx);
         if flushed.is_ready() {

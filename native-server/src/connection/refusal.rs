@@ -1,8 +1,8 @@
-//! Answers of the HTTP library itself.
+//! Gives the refusals of the HTTP library an error body.
 //!
-//! A request that the HTTP library cannot even read (a broken request line, a head that is too large) never reaches the
-//! router: the library refuses it by itself, with an empty body. Every error of this service has the error body, so the
-//! connection writes that in place of such an answer.
+//! A request that the HTTP library cannot read (a broken request line, a head that is too large) never reaches the
+//! router: the library refuses it with an empty body. Every error of this service has the error body, so the connection
+//! writes that body in place of the library's answer.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -16,18 +16,17 @@ use tokio::net::TcpStream;
 
 use super::heads::Heads;
 
-/// A socket on which an empty refusal of the library becomes one with the error body, and on which heads that come in
-/// parts are counted.
+/// A socket that puts the error body into empty refusals of the library, and counts heads that come in parts.
 pub struct Socket {
     socket: TcpStream,
     refusal: Option<Refusal>,
     heads: Heads,
 }
 
-/// An answer on its way in place of the library's own.
+/// An answer that is being sent in place of the library's own.
 struct Refusal {
     left: Bytes,
-    /// Length of what it stands for.
+    /// Length of the answer that it replaces.
     replaces: usize,
 }
 
@@ -36,18 +35,19 @@ impl Socket {
         Socket { socket, refusal: None, heads }
     }
 
-    /// Tells the client that no more heads in parts are taken, as far as that can be done without waiting.
+    /// Tells the client that no more half heads are accepted, as far as that is possible without waiting.
     fn give_up(&self) -> io::Error {
         let refusal =
             whole(Error::busy("The server reads as many half requests as it may; send the head in one piece."));
         let mut scratch = [0; 4 * 1024];
-        // What the client has sent unread would make the system throw the refusal away.
+        // If bytes of the client stayed unread, the system would discard the refusal.
         while self.socket.try_read(&mut scratch).is_ok_and(|length| length > 0) {}
         let _ = self.socket.try_write(&refusal);
         io::ErrorKind::ConnectionAborted.into()
     }
 
-    /// Writes a refusal in place of `bytes` when they are the library's own; `None` when they are anything else.
+    /// Writes a refusal in place of `bytes` when they are the library's own refusal; `None` when they are anything
+    /// else.
     fn refuse(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<Option<io::Result<usize>>> {
         if self.refusal.is_none() {
             let Some(left) = in_place_of(bytes) else { return Poll::Ready(None) };
@@ -98,7 +98,7 @@ impl AsyncWrite for Socket {
         cx: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        // An answer begins a slice of its own.
+        // The library puts an answer at the beginning of a slice.
         match ready!(self.refuse(cx, slices.first().map_or(&[], |slice| slice))) {
             Some(refused) => Poll::Ready(refused),
             None => Pin::new(&mut self.socket).poll_write_vectored(cx, slices),
@@ -118,7 +118,7 @@ impl AsyncWrite for Socket {
     }
 }
 
-/// What to send in place of an answer that the library made by itself: those alone are errors with an empty body.
+/// The answer to send in place of one that the library made by itself: only those are errors with an empty body.
 fn in_place_of(answer: &[u8]) -> Option<Bytes> {
     let message = match answer.get(..13)?.strip_prefix(b"HTTP/1.1 ")? {
         b"400 " => "This is not a request that the server can read.",
@@ -141,7 +141,7 @@ pub fn whole(error: Error) -> Bytes {
     written(error, std::iter::once("connection: close")).unwrap_or_default()
 }
 
-/// A refusal with these header lines besides its own, as bytes.
+/// A refusal with extra header lines, as bytes.
 fn written<'a>(error: Error, own: impl Iterator<Item = &'a str>) -> Option<Bytes> {
     let response = routes::refusal(error);
     let Body::Bytes(body) = response.body else { return None };

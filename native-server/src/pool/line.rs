@@ -1,22 +1,22 @@
-//! What waits for a thread, in turn between those who ask.
+//! The line of work that waits for a thread. Askers take turns.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-/// Something that waits.
+/// One waiting piece of work.
 #[derive(Debug)]
 struct Waiting<T> {
     id: u64,
-    /// It was let in and may have begun: it is not turned out any more.
+    /// It was accepted and may have begun, so it is not removed any more.
     begun: bool,
     item: T,
 }
 
-/// Those that wait, by who asked. Turns go round between the names; each has its own in order.
+/// Waiting work by asker. The askers take turns; the work of each is in order.
 #[derive(Debug)]
 pub struct Line<T> {
     by_name: HashMap<Arc<str>, VecDeque<Waiting<T>>>,
-    /// Names with something that waits, whose turn is next first.
+    /// Names with waiting work; the first has the next turn.
     turns: VecDeque<Arc<str>>,
 }
 
@@ -27,7 +27,7 @@ impl<T> Default for Line<T> {
 }
 
 impl<T> Line<T> {
-    /// Puts something in line: what has begun before the others of its name, else behind them.
+    /// Puts work into the line: before the other work of its name if it has begun, otherwise behind it.
     pub fn push(&mut self, name: &Arc<str>, id: u64, begun: bool, item: T) {
         let own = self.by_name.entry(name.clone()).or_default();
         if own.is_empty() {
@@ -37,7 +37,7 @@ impl<T> Line<T> {
         if begun { own.push_front(waiting) } else { own.push_back(waiting) }
     }
 
-    /// Takes what is next.
+    /// Takes the next work.
     pub fn pop(&mut self) -> Option<T> {
         let name = self.turns.pop_front()?;
         let own = self.by_name.get_mut(&name)?;
@@ -49,7 +49,7 @@ impl<T> Line<T> {
         Some(next.item)
     }
 
-    /// Takes something out of the line.
+    /// Removes a piece of work.
     pub fn remove(&mut self, name: &Arc<str>, id: u64) -> Option<T> {
         let own = self.by_name.get_mut(name)?;
         let at = own.iter().position(|waiting| waiting.id == id)?;
@@ -58,12 +58,13 @@ impl<T> Line<T> {
         Some(removed.item)
     }
 
-    /// Makes room for `name`: takes out the last one of whoever has most in line that has not begun, where that leaves him
-    /// no fewer than `name` then has. So a client alone may fill the line, and gives way to each other one.
+    /// Makes room for `name`: removes the last work that has not begun of the asker with the most waiting work, unless
+    /// that asker would then have less than `name` then has. So a single client may fill the line, and makes room for
+    /// each other client.
     pub fn give_way(&mut self, name: &str) -> Option<T> {
         let waits = |own: &VecDeque<Waiting<T>>| own.iter().filter(|waiting| !waiting.begun).count();
         let own = self.by_name.get(name).map_or(0, waits);
-        // Among equals the name decides, so that the same line always gives the same.
+        // With equal counts the name decides, so that the same line always gives the same result.
         let (most, longest) = self.by_name.iter().map(|(name, all)| (waits(all), name.clone())).max()?;
         if most <= own + 1 {
             return None;
@@ -75,7 +76,7 @@ impl<T> Line<T> {
         Some(removed.item)
     }
 
-    /// Takes out everything.
+    /// Removes everything.
     pub fn clear(&mut self) -> Vec<T> {
         self.turns.clear();
         self.by_name.drain().flat_map(|(_, own)| own).map(|waiting| waiting.item).collect()
@@ -135,7 +136,7 @@ mod tests {
         assert_eq!(line.give_way("a"), None);
         assert_eq!(line.give_way("c"), Some(3));
         line.push(&name("c"), 5, false, 5);
-        // Two, one and one: nobody gets a second place for the second of another.
+        // With two, one and one waiting, no asker gets a second place by removing another's second.
         assert_eq!(line.give_way("c"), None);
         assert_eq!(line.give_way("d"), Some(2));
         line.push(&name("d"), 6, false, 6);

@@ -1,8 +1,9 @@
-//! The threads that compute, apart from those that accept and answer.
+//! The threads that compute, apart from the threads that accept and answer requests.
 //!
-//! They take work in turn between those who asked for it. Work that waits for something, for a commit or a timer, holds no
-//! thread meanwhile; it comes back into the line when it is woken. So much is let in as fits on the threads and in the line
-//! together, whatever of it has begun. Who gives up takes his work out of the line at once.
+//! The threads serve the askers in turn. Work that waits for a commit or a timer holds no thread meanwhile; when it is
+//! woken, it is put into the line again. The pool accepts as much work as fits on the threads and in the line together,
+//! including work that has begun. When an asker stops waiting, its work leaves the line at once. The module `line`
+//! keeps the line.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,45 +20,44 @@ mod line;
 
 use line::Line;
 
-/// See the module.
 pub struct Pool {
     shared: Arc<Shared>,
 }
 
 struct Shared {
-    /// Most that is let in at once.
+    /// Most work that is accepted at once.
     most: usize,
     state: Mutex<State>,
-    /// Something is in line.
+    /// Notified when work was put into the line.
     more: Condvar,
 }
 
 #[derive(Default)]
 struct State {
     line: Line<Runnable<Ticket>>,
-    /// What was let in and has not ended.
+    /// The amount of accepted work that has not ended.
     inside: usize,
     /// The number of the next ticket.
     next: u64,
     stopped: bool,
 }
 
-/// What is known of work that was let in.
+/// The data about accepted work.
 struct Ticket {
     name: Arc<str>,
     id: u64,
     begun: AtomicBool,
-    /// It gave way to somebody else.
+    /// The work was removed to make room for another asker.
     turned_out: Arc<AtomicBool>,
 }
 
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
-        // Every change of it is whole before anything can panic.
+        // No panic can leave the state half changed.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets work in, or turns out somebody else's for it.
+    /// Accepts work, if necessary by removing work of another asker.
     fn let_in(self: &Arc<Self>, name: &str) -> Result<Place> {
         let mut state = self.state();
         let turned_out = match state.inside < self.most {
@@ -68,7 +68,7 @@ impl Shared {
         drop(state);
         if let Some(runnable) = turned_out {
             runnable.metadata().turned_out.store(true, Ordering::Relaxed);
-            // Gives its place back, which takes the lock.
+            // Dropping it gives its place back, which takes the lock.
             drop(runnable);
         }
         Ok(Place(self.clone()))
@@ -87,7 +87,7 @@ impl Shared {
         self.more.notify_one();
     }
 
-    /// What is next; `None` when there will be nothing more.
+    /// The next work; `None` when the pool has stopped.
     fn pop(&self) -> Option<Runnable<Ticket>> {
         let mut state = self.state();
         loop {
@@ -111,7 +111,7 @@ impl Shared {
     }
 }
 
-/// Room for one piece of work, until it ends or is dropped.
+/// Room for one piece of work until it ends or is dropped.
 struct Place(Arc<Shared>);
 
 impl Drop for Place {
@@ -120,7 +120,7 @@ impl Drop for Place {
     }
 }
 
-/// Somebody waits; when that is over, what has not begun leaves the line.
+/// Somebody waits for the work. When this is dropped, work that has not begun leaves the line.
 struct Waits {
     shared: Arc<Shared>,
     name: Arc<str>,
@@ -130,12 +130,13 @@ struct Waits {
 impl Drop for Waits {
     fn drop(&mut self) {
         let left = self.shared.state().line.remove(&self.name, self.id);
-        // Gives its place back, which takes the lock.
+        // Dropping it gives its place back, which takes the lock.
         drop(left);
     }
 }
 
-/// Threads that compute, by the settings: one less than the cores, so that one is left for who asks for little.
+/// Number of threads that compute, from the settings. The default is one less than the cores, so that one core is left
+/// for cheap requests.
 fn threads(settings: &Settings) -> usize {
     match settings.computing_threads as usize {
         0 => std::thread::available_parallelism().map_or(1, usize::from).saturating_sub(1).max(1),
@@ -144,7 +145,7 @@ fn threads(settings: &Settings) -> usize {
 }
 
 impl Pool {
-    /// Starts the threads. Work on them may use what is bound to `runtime`, such as timers.
+    /// Starts the threads. Work on them may use timers and other things of `runtime`.
     pub fn start(settings: &Settings, runtime: &Handle) -> std::io::Result<Pool> {
         let threads = threads(settings);
         let most = threads + settings.computing_queue as usize;
@@ -156,7 +157,7 @@ impl Pool {
                 let _runtime = runtime.enter();
                 while let Some(runnable) = shared.pop() {
                     runnable.metadata().begun.store(true, Ordering::Relaxed);
-                    // A panic ends this work alone; who waits for it is told.
+                    // A panic ends only this work; the asker is told.
                     let _ = catch_unwind(AssertUnwindSafe(|| runnable.run()));
                 }
             })?;
@@ -164,7 +165,8 @@ impl Pool {
         Ok(pool)
     }
 
-    /// Runs work on a thread of the pool. A panic in it goes on in whoever waits; who stops waiting takes it back.
+    /// Runs work on a thread of the pool. A panic in the work continues in the asker. When the asker stops waiting, the
+    /// work is cancelled.
     pub fn run(&self, asker: &Asker, work: BoxFuture<'static, ()>) -> impl Future<Output = Result<()>> + Send + use<> {
         let (shared, asker) = (self.shared.clone(), asker.clone());
         async move {
@@ -193,12 +195,12 @@ impl Pool {
         }
     }
 
-    /// What was let in and has not ended: it runs, waits in line, or waits for something else.
+    /// The amount of accepted work that has not ended: it runs, waits in line, or waits for something else.
     pub fn inside(&self) -> usize {
         self.shared.state().inside
     }
 
-    /// Ends the threads, each after what it is at; what waits is dropped.
+    /// Stops the threads, each after its present work; waiting work is dropped.
     pub fn stop(&self) {
         self.shared.stop();
     }

@@ -14,12 +14,12 @@ fn pool(threads: &str, queue: &str) -> Arc<Pool> {
     Arc::new(Pool::start(&settings, &Handle::current()).unwrap())
 }
 
-/// Has the pool do something, for whoever is named.
+/// Has the pool run some work for a named asker.
 fn ask(pool: &Arc<Pool>, name: &str, work: impl Future<Output = ()> + Send + 'static) -> JoinHandle<Result<()>> {
     tokio::spawn(pool.run(&Asker::new(name), Box::pin(work)))
 }
 
-/// Work that takes a thread until it is let go.
+/// Work that occupies a thread until it is released.
 fn blocking() -> (mpsc::Sender<()>, impl Future<Output = ()> + Send + 'static) {
     let (go, wait) = mpsc::channel::<()>();
     let work = async move {
@@ -37,7 +37,7 @@ async fn until(check: impl Fn() -> bool) {
     timeout(Duration::from_secs(20), waiting).await.unwrap();
 }
 
-/// Takes every thread of a pool that has one.
+/// Occupies the only thread of a pool.
 async fn fill(pool: &Arc<Pool>) -> (mpsc::Sender<()>, JoinHandle<Result<()>>) {
     let (go, work) = blocking();
     let (begin, begun) = tokio::sync::oneshot::channel();
@@ -113,7 +113,7 @@ async fn what_waits_for_something_holds_no_thread() {
     waiting.await.unwrap().unwrap();
 }
 
-/// A stream of many pieces is never cut off because others ask much.
+/// A stream of many pieces must not be cut off because other clients ask for much.
 #[tokio::test]
 async fn what_has_begun_goes_on_although_the_line_is_full() {
     let pool = pool("1", "0");

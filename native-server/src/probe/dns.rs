@@ -1,4 +1,4 @@
-//! One question to one resolver, over UDP (RFC 1035). Messages are hickory-proto's; the rest is a socket and a time limit.
+//! Asks one resolver one question over UDP (RFC 1035). The crate hickory-proto encodes and decodes the messages.
 
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use hickory_proto::op::{Message, Query, ResponseCode};
 use hickory_proto::rr::{Name, RData, RecordType};
 
-/// Why there is no address.
+/// The reason why there is no address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DnsFailure {
     /// The name does not exist.
@@ -21,8 +21,8 @@ pub enum DnsFailure {
     Local,
 }
 
-/// IPv4 addresses of a name by this resolver, in order. A name is asked twice within the time limit, since datagrams get
-/// lost.
+/// Asks a resolver for the IPv4 addresses of a name, in order. Within the time limit the question is sent twice, since
+/// datagrams get lost.
 pub fn ask(resolver: SocketAddr, name: &str, limit: Duration) -> Result<Vec<Ipv4Addr>, DnsFailure> {
     let mut last = DnsFailure::Timeout;
     for _ in 0..2 {
@@ -62,7 +62,7 @@ fn once(resolver: SocketAddr, name: &str, limit: Duration) -> Result<Vec<Ipv4Add
             },
         };
         let Ok(answer) = Message::from_vec(buffer.get(..read).unwrap_or_default()) else { continue };
-        // Somebody else's answer, or one to another question, is none.
+        // An answer from somebody else, or to another question, is ignored.
         if answer.metadata.id == question.metadata.id && answer.queries == question.queries {
             return addresses(&answer);
         }

@@ -1,7 +1,7 @@
-//! One site: its names by two resolvers, a connection, TLS with its name, the beginning of its page.
+//! Measures one site: its name by two resolvers, a connection, TLS with its name, and the beginning of its page.
 //!
-//! Each failure has the name that the probe network knows. What is not there is as
-//! important: a site that no resolver finds, or that answers 403, is not called blocked.
+//! Each failure has the name that the probe network uses. Some failures are deliberately not called blocked: a site
+//! that no resolver finds, and a site that answers 403.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
@@ -20,26 +20,26 @@ use serde_json::{Value, json};
 
 use super::dns::{self, DnsFailure};
 
-/// Bytes of a page that are looked at.
+/// Bytes of a page that are read.
 const PAGE: usize = 10_000;
 /// Addresses of a name that are tried.
 const ADDRESSES: usize = 2;
-/// The name that is asked for instead, to tell whether the name of the site is what is blocked.
+/// A neutral name for a second handshake, which shows whether the name of the site is blocked.
 const NEUTRAL: &str = "example.com";
 
-/// What was found at one site.
+/// The result for one site.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Finding {
     pub success: bool,
     pub blocked: bool,
-    /// One of the words of probes.
+    /// The block type in the vocabulary of the probe network.
     pub block_type: Option<&'static str>,
     pub error_type: Option<&'static str>,
     pub error_detail: Option<String>,
-    /// 0-1.
+    /// From 0 to 1.
     pub confidence: f64,
     pub status: Option<u16>,
-    /// Of the whole measurement.
+    /// Duration of the whole measurement.
     pub latency: Duration,
     pub address: Option<Ipv4Addr>,
     pub entity: Option<&'static str>,
@@ -57,7 +57,7 @@ impl Finding {
         self
     }
 
-    /// As a row of a submission. `at` is ISO 8601.
+    /// The result as a row of a submission. `at` is ISO 8601.
     pub fn row(&self, site: &Site, at: &str) -> Value {
         json!({
             "targetUrl": site.url, "domain": site.domain, "category": site.category, "success": self.success,
@@ -78,7 +78,7 @@ pub struct Site {
     pub category: String,
 }
 
-/// A URL taken apart.
+/// The parts of a URL.
 struct Place {
     https: bool,
     host: String,
@@ -98,7 +98,7 @@ fn place(url: &str) -> Option<Place> {
     Some(Place { https, host: uri.host()?.to_ascii_lowercase(), port, path })
 }
 
-/// Two hosts of one site, as far as the last two labels tell.
+/// True if two hosts belong to one site, judged by their last two labels.
 fn related(a: &str, b: &str) -> bool {
     let tail = |host: &str| host.rsplit('.').take(2).map(str::to_owned).collect::<Vec<_>>();
     tail(a) == tail(b)
@@ -110,10 +110,10 @@ enum Broken {
     Refused,
     Reset,
     Timeout,
-    /// The other side closed.
+    /// The other side closed the connection.
     Closed,
     Certificate,
-    /// The own host or network.
+    /// A fault of this host or its network.
     Local,
 }
 
@@ -123,7 +123,7 @@ fn broken(error: &std::io::Error) -> Broken {
         ErrorKind::ConnectionReset | ErrorKind::ConnectionAborted | ErrorKind::BrokenPipe => Broken::Reset,
         ErrorKind::TimedOut | ErrorKind::WouldBlock => Broken::Timeout,
         ErrorKind::UnexpectedEof => Broken::Closed,
-        // What rustls found wrong with the other side.
+        // rustls found a fault of the other side.
         ErrorKind::InvalidData => match error.get_ref().and_then(|error| error.downcast_ref::<rustls::Error>()) {
             Some(rustls::Error::InvalidCertificate(_)) => Broken::Certificate,
             _ => Broken::Closed,
@@ -144,7 +144,7 @@ impl Page {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    /// Whose block page it is, if one of the signatures of the project fits.
+    /// The operator of the block page, if one of the project's signatures matches.
     fn entity(&self) -> Option<&'static str> {
         let fits = |signature: &&'static Signature| {
             let text = match signature.location {
@@ -156,7 +156,7 @@ impl Page {
                 PatternType::Contains => text.contains(signature.pattern),
                 PatternType::Prefix => text.starts_with(signature.pattern),
                 PatternType::Full => text == signature.pattern,
-                // A pattern that only a server compares, which has the whole set.
+                // Only a server compares patterns; it has the whole set of signatures.
                 PatternType::Regexp => false,
             })
         };
@@ -169,32 +169,31 @@ fn provider() -> Arc<CryptoProvider> {
 }
 
 fn builder() -> ConfigBuilder<ClientConfig, WantsVerifier> {
-    // The versions that the provider has are right by construction.
+    // The provider's own protocol versions are always valid.
     let builder = ClientConfig::builder_with_provider(provider()).with_protocol_versions(rustls::DEFAULT_VERSIONS);
     builder.unwrap_or_else(|_| ClientConfig::builder())
 }
 
-/// Measures sites.
 pub struct Measurer {
-    /// The resolver that the users of this network have.
+    /// The resolver that users of this network have.
     pub local: SocketAddr,
-    /// One outside of the network.
+    /// A resolver outside of the network.
     pub public: SocketAddr,
-    /// Of each step.
+    /// Time limit of each step.
     pub limit: Duration,
     trusting: Arc<ClientConfig>,
     careless: Arc<ClientConfig>,
 }
 
 impl Measurer {
-    /// Certificates are checked against these roots.
+    /// Makes a measurer that checks certificates against these roots.
     pub fn new(local: SocketAddr, public: SocketAddr, limit: Duration, roots: RootCertStore) -> Measurer {
         let any = Arc::new(AnyCertificate(provider()));
         let careless = builder().dangerous().with_custom_certificate_verifier(any).with_no_client_auth();
         Measurer { local, public, limit, trusting: Measurer::trusting(roots), careless: Arc::new(careless) }
     }
 
-    /// A client of TLS that takes certificates of these roots.
+    /// A TLS client configuration that accepts certificates of these roots.
     pub fn trusting(roots: RootCertStore) -> Arc<ClientConfig> {
         Arc::new(builder().with_root_certificates(roots).with_no_client_auth())
     }
@@ -223,7 +222,8 @@ impl Measurer {
             (Err(_), Err(_)) => return Finding::failed("dns_failure", "no resolver knows the name"),
         };
         let found = self.reach(place, &addresses);
-        // Different addresses are common; only where they fail and those of the other resolver work was it a lie.
+        // Different addresses are common. The answer was forged only if these addresses fail and those of the other
+        // resolver work.
         let differ = !public.is_empty() && !addresses.iter().any(|address| public.contains(address));
         let poisoned = differ && !found.success && self.reach(place, &public).success;
         let found = Finding { dns_poisoned: Some(poisoned), ..found };
@@ -237,7 +237,7 @@ impl Measurer {
         }
     }
 
-    /// Asks the first addresses in turn until one works.
+    /// Tries the first addresses in turn until one works.
     fn reach(&self, place: &Place, addresses: &[Ipv4Addr]) -> Finding {
         let mut last = Finding::failed("dns_failure", "no address");
         for address in addresses.iter().take(ADDRESSES) {
@@ -257,7 +257,7 @@ impl Measurer {
         Ok(socket)
     }
 
-    /// A finished handshake under this name.
+    /// Connects and completes a TLS handshake under this name.
     fn secure(
         &self,
         config: &Arc<ClientConfig>,
@@ -281,7 +281,7 @@ impl Measurer {
                 Err(failure) => Err(lost_connection(failure)),
             },
             true => {
-                // A first connection of its own, so that a failure below TLS has its own name.
+                // Connects once without TLS, so that a failure below TLS gets its own name.
                 if let Err(failure) = self.connect(address, place.port) {
                     return lost_connection(failure);
                 }
@@ -309,7 +309,7 @@ impl Measurer {
             match stream.read(&mut buffer) {
                 Ok(0) => break,
                 Ok(read) => bytes.extend_from_slice(buffer.get(..read).unwrap_or_default()),
-                // What came before is enough to judge.
+                // The bytes so far are enough to judge.
                 Err(_) if complete(&bytes) => break,
                 Err(error) => return Err(broken(&error)),
             }
@@ -317,7 +317,7 @@ impl Measurer {
         parse(&bytes).ok_or(Broken::Closed)
     }
 
-    /// What a page says.
+    /// Judges a page.
     fn judge(&self, place: &Place, page: &Page) -> Finding {
         let found = Finding { status: Some(page.status), success: page.status < 400, ..Finding::default() };
         let found = Finding { confidence: 0.95, ..found };
@@ -326,20 +326,20 @@ impl Measurer {
                 let found = Finding { error_type: Some("http_legal_block"), entity: page.entity(), ..found };
                 return found.blocked("http-451", 0.95);
             }
-            // Never blocking by itself: a site may well not like the visitor.
+            // A 403 alone is no block: the site itself may refuse the visitor.
             403 => return Finding { error_type: Some("http_forbidden"), ..found },
             300..=399 => return self.redirected(place, page, found),
             400.. => return Finding { error_type: Some("http_error"), ..found },
             _ => {}
         }
-        // Over a valid certificate the page is the site's own.
+        // A page over a valid certificate is the site's own.
         match page.entity().filter(|_| !place.https) {
             Some(entity) => Finding { entity: Some(entity), ..found }.blocked("blockpage", 0.9),
             None => found,
         }
     }
 
-    /// A redirect to another site: whether it leads to a block page. It is followed once.
+    /// Judges a redirect to another site. It is followed once, to see whether it leads to a block page.
     fn redirected(&self, from: &Place, page: &Page, found: Finding) -> Finding {
         let to = page.header("location").and_then(place);
         let Some(to) = to.filter(|to| !related(&to.host, &from.host)) else { return found };
@@ -358,7 +358,7 @@ impl Measurer {
         }
     }
 
-    /// A handshake that failed. When another name works at the same address, the name is what is blocked.
+    /// Judges a failed handshake. When another name works at the same address, the name is blocked.
     fn lost_handshake(&self, failure: Broken, place: &Place, address: Ipv4Addr) -> Finding {
         let (block_type, confidence) = match failure {
             Broken::Certificate => {
@@ -377,7 +377,7 @@ impl Measurer {
     }
 }
 
-/// Only the local resolver fails.
+/// Judges a failure of only the local resolver.
 fn lost_name(failure: DnsFailure) -> Finding {
     let (error, block_type, confidence) = match failure {
         DnsFailure::Timeout => ("dns_timeout", "dns-timeout", 0.7),
@@ -420,8 +420,8 @@ fn parse(bytes: &[u8]) -> Option<Page> {
     Some(Page { status, headers, body: body.to_owned() })
 }
 
-/// Takes any certificate. Only used where the certificate says nothing: to see whether another name gets through, and
-/// to read the block page that a redirect leads to.
+/// Accepts any certificate. It is used only where the certificate does not matter: to see whether another name gets
+/// through, and to read the block page that a redirect leads to.
 #[derive(Debug)]
 struct AnyCertificate(Arc<CryptoProvider>);
 

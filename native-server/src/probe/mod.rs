@@ -2,14 +2,14 @@
 //!
 //! | Module | What |
 //! |---|---|
-//! | [`dns`] | one question to one resolver |
-//! | [`measure`] | one site: names, connections, TLS, HTTP, block pages |
-//! | [`state`] | identity and what waits to be sent, on disk |
+//! | [`dns`] | asks one resolver one question |
+//! | [`measure`] | measures one site: names, connections, TLS, HTTP, block pages |
+//! | [`state`] | identity and waiting submissions on disk |
 //! | [`session`] | consent, registration, cycles, submission |
 //!
-//! It measures one site at a time, with blocking calls and a time limit on each: a probe should be slow and plain. It
-//! asks no site for more than the beginning of one page, follows one redirect at most, sends no cookies, and never
-//! measures without consent, nor on a host that its operator calls metered.
+//! The probe measures one site at a time, with blocking calls and a time limit on each, because it needs no speed and
+//! should be simple. It reads only the beginning of one page of a site, follows at most one redirect and sends no
+//! cookies. It never measures without consent, or on a host that its operator calls metered.
 
 pub mod dns;
 pub mod measure;

@@ -1,4 +1,4 @@
-//! Consent, registration, cycles and submission.
+//! A probe at work: consent, registration, cycles and submission.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -15,33 +15,33 @@ use crate::clock;
 
 /// Shortest pause between cycles, in seconds.
 pub const MIN_INTERVAL: u64 = 300;
-/// Sites per cycle, at most: a submission has no more rows.
+/// Most sites per cycle: a submission has no more rows.
 pub const MAX_SITES: usize = 100;
-/// Fewer sites than these are no list.
+/// A list with fewer sites is not used.
 const MIN_LIST: usize = 40;
-/// Cycles between two readings of the list of sites.
+/// The list of sites is read again after so many cycles.
 const LIST_EVERY: u64 = 96;
 /// Time limits of requests to the server.
 const LIST_LIMIT: Duration = Duration::from_secs(15);
 const SEND_LIMIT: Duration = Duration::from_secs(30);
 
-/// What the operator of a probe says.
+/// The settings of a probe, given by its operator.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// Address of the server, without a slash at the end.
     pub server: String,
     pub folder: PathBuf,
-    /// ISO 3166 alpha-2; `XX` keeps it to oneself.
+    /// ISO 3166 alpha-2; `XX` withholds the country.
     pub country: String,
     pub city: Option<String>,
     pub asn: Option<u32>,
-    /// The word in the name of the signature header.
+    /// The brand in the name of the signature header.
     pub brand: String,
     /// The operator read [`consent_text`] and agreed.
     pub consent: bool,
-    /// This host pays for its traffic, which nothing but its operator can tell (decision addresses-discarded).
+    /// The operator pays for this host's traffic. A program cannot find that out (decision addresses-discarded).
     pub metered: bool,
-    /// Measure all the same.
+    /// Measure even if the traffic is metered.
     pub allow_metered: bool,
     pub interval: Duration,
     pub sites_per_cycle: usize,
@@ -50,7 +50,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Refuses what would not be polite, or not safe.
+    /// Refuses settings that are impolite or unsafe.
     pub fn check(&self) -> Result<(), String> {
         let host = self.server.split_once("://").map(|(_, rest)| rest.split(['/', ':']).next().unwrap_or_default());
         let local = host.is_some_and(|host| ["localhost", "127.0.0.1"].contains(&host));
@@ -70,13 +70,13 @@ impl Settings {
     }
 }
 
-/// What the operator of a probe must know before it measures.
+/// The text that the operator of a probe must read before it measures.
 pub fn consent_text(server: &str, country: &str) -> String {
     let mut text = format!(
-        "This probe asks about 20 sites in each cycle from this host's own network: it looks their names up, connects, \
-         and reads the beginning of one page. Some of them may be blocked here, and whoever runs this network can see \
-         that they were asked for. Results (site, time, outcome, the country you gave) go to {server} and are published. \
-         Your address is not: the server keeps a salted hash of the block it is in.\n"
+        "This probe asks about 20 sites in each cycle from this host's own network: it looks up their names, connects, \
+         and reads the beginning of one page. Some of them may be blocked here, and the operator of this network can see \
+         that this host asks for them. Results (site, time, outcome, the country you gave) go to {server} and are \
+         published. Your address is not: the server keeps a salted hash of the block it is in.\n"
     );
     if ADVISORY.contains(&country) {
         text.push_str(
@@ -94,19 +94,19 @@ fn random<const N: usize>() -> Result<[u8; N], String> {
     Ok(bytes)
 }
 
-/// A duration up to a fifth shorter or longer, so that probes do not all come at one time.
+/// The duration made up to a fifth shorter or longer, so that probes do not all send at the same time.
 fn jittered(duration: Duration) -> Duration {
     let dice = random::<2>().map_or(0.5, |bytes| f64::from(u16::from_be_bytes(bytes)) / f64::from(u16::MAX));
     duration.mul_f64(0.8 + 0.4 * dice)
 }
 
-/// What became of a submission.
+/// The outcome of a submission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sent {
     Taken,
-    /// It waits on disk.
+    /// The submission waits on disk.
     Waits,
-    /// The server refuses it for good.
+    /// The server refuses the submission for good.
     Refused(u16),
 }
 
@@ -118,7 +118,7 @@ pub struct Session {
     agent: ureq::Agent,
     measurer: Measurer,
     sites: Vec<Site>,
-    /// The next site, and the cycles so far.
+    /// The number of the next site, and of the cycles so far.
     next: usize,
     cycles: u64,
 }
@@ -133,7 +133,7 @@ fn agent() -> ureq::Agent {
 }
 
 impl Session {
-    /// Takes up the identity of before, or registers a new one. Nothing leaves this host without consent.
+    /// Uses the identity of an earlier run, or registers a new one. Nothing leaves this host without consent.
     pub fn begin(settings: Settings, measurer: Measurer) -> Result<Session, String> {
         settings.check()?;
         let state = State::open(&settings.folder)?;
@@ -158,7 +158,7 @@ impl Session {
         &self.identity.node_id
     }
 
-    /// One cycle: what waits is sent, then the next sites are measured and sent.
+    /// One cycle: sends waiting submissions, then measures the next sites and sends the results.
     pub fn cycle(&mut self) -> Result<Sent, String> {
         if self.cycles.is_multiple_of(LIST_EVERY) || self.sites.is_empty() {
             self.sites = self.list().unwrap_or_else(built_in);
@@ -179,7 +179,7 @@ impl Session {
         self.submit(rows)
     }
 
-    /// Cycles until the end of the process.
+    /// Runs cycles until the process ends.
     pub fn run(&mut self, mut told: impl FnMut(&Sent)) -> Result<(), String> {
         loop {
             told(&self.cycle()?);
@@ -187,7 +187,7 @@ impl Session {
         }
     }
 
-    /// Sends rows under a new submission id; what cannot be sent now waits on disk.
+    /// Sends rows under a new submission id. If they cannot be sent now, they wait on disk.
     pub fn submit(&self, rows: Vec<Value>) -> Result<Sent, String> {
         let submission = json!({
             "nodeId": self.identity.node_id, "nodeCountry": self.settings.country, "nodeType": "community",
@@ -211,7 +211,7 @@ impl Session {
         Ok(())
     }
 
-    /// One attempt. Success is 200 and nothing else.
+    /// Makes one attempt. Only 200 is success.
     fn send(&self, submission: &Value) -> Sent {
         let body = submission.to_string();
         let signature = encode_hex(&hmac_sha256(self.identity.token.as_bytes(), body.as_bytes()));
@@ -224,13 +224,13 @@ impl Session {
             .send(body);
         match answer.map(|answer| answer.status().as_u16()) {
             Ok(200) => Sent::Taken,
-            // What is wrong with it stays wrong.
+            // A submission with such an error would be refused again.
             Ok(status @ (400 | 401 | 403 | 413 | 415)) => Sent::Refused(status),
             Ok(_) | Err(_) => Sent::Waits,
         }
     }
 
-    /// The sites of the server; `None` when it cannot be asked, or gives too few.
+    /// The server's list of sites; `None` when the server cannot be reached, or gives too few.
     fn list(&self) -> Option<Vec<Site>> {
         let address = format!("{}/v1/probe/domains?country={}", self.settings.server, self.settings.country);
         let request = self.agent.get(address).config().timeout_global(Some(LIST_LIMIT)).build();
@@ -249,7 +249,7 @@ impl Session {
     }
 }
 
-/// The sites of the project, where the server has no list.
+/// The project's own sites, for a server without a list.
 fn built_in() -> Vec<Site> {
     let site = |target: &basket::BasketSite| Site {
         url: format!("https://{}/", target.domain),
@@ -290,7 +290,7 @@ fn register(agent: &ureq::Agent, settings: &Settings) -> Result<Identity, String
 mod tests {
     use super::*;
 
-    /// Politeness: probes that started together do not stay together.
+    /// Probes that started together must not stay in step.
     #[test]
     fn pauses_differ_by_up_to_a_fifth() {
         let pauses: Vec<Duration> = (0..200).map(|_| jittered(Duration::from_secs(900))).collect();

@@ -1,4 +1,4 @@
-//! What a probe keeps on disk: who it is, and what waits to be sent.
+//! A probe's files on disk: its identity, and submissions that wait to be sent.
 
 use std::fs;
 use std::io::Write;
@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Submissions that wait, at most; the oldest give way.
+/// Most submissions that wait; the oldest are dropped first.
 const MAX_WAITING: usize = 500;
-/// A submission waits for so many seconds: the server takes none that is older than two days.
+/// Seconds that a submission waits. The server accepts none that is older than two days.
 const MAX_AGE: i64 = 24 * 3600;
 
 /// The identity of a probe at one server.
@@ -40,7 +40,7 @@ impl State {
         Ok(State { folder: folder.to_owned() })
     }
 
-    /// The identity, if it registered.
+    /// The identity, if the probe has registered.
     pub fn identity(&self) -> Result<Option<Identity>, String> {
         let path = self.folder.join("identity.json");
         match fs::read(&path) {
@@ -82,7 +82,7 @@ impl State {
         Ok(())
     }
 
-    /// What waits, oldest first: when it was kept, and where it is.
+    /// The waiting submissions, oldest first: the time when each was kept, and its path.
     pub fn waiting(&self) -> Result<Vec<(i64, PathBuf)>, String> {
         let folder = self.folder.join("waiting");
         let entries = fs::read_dir(&folder).map_err(|error| cannot("read", &folder, &error))?;
@@ -97,7 +97,7 @@ impl State {
         Ok(found)
     }
 
-    /// A kept submission as it is sent again; `None` when it is too old or damaged, and then it is gone.
+    /// Reads a kept submission to send it again. `None` when it is too old or damaged; it is then deleted.
     pub fn take(&self, (at, path): &(i64, PathBuf), now: i64) -> Option<Value> {
         let read = fs::read(path).ok().and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
         let young = read.filter(|value| value.is_object() && now - at <= MAX_AGE);
@@ -111,9 +111,9 @@ impl State {
         Some(submission)
     }
 
-    /// Forgets a kept submission.
+    /// Deletes a kept submission.
     pub fn drop(&self, path: &Path) {
-        // One that stays is sent again, which changes nothing.
+        // If the file stays, it is sent again, which changes nothing.
         let _ = fs::remove_file(path);
     }
 }

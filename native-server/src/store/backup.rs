@@ -1,7 +1,7 @@
-//! A consistent copy of a file in use, without holding a snapshot for long (decision bounded-commits).
+//! Makes a consistent copy of a file in use, without holding a snapshot for long (decision bounded-commits).
 //!
-//! The copy goes through the rows in short snapshots, one after the other, while the writer notes every key it changes.
-//! Then the noted keys are copied again, until few are left; the last ones, and the small tables, are copied from one
+//! The copy reads the rows in short snapshots, one after the other, while the writer notes every key that it changes.
+//! Then the noted keys are copied again, until few are left. The last ones, and the small tables, are copied from one
 //! snapshot taken between two commits. The copy is then exactly that snapshot.
 
 use std::collections::BTreeSet;
@@ -17,12 +17,12 @@ use tokio::runtime::Handle;
 use super::{DOCUMENTS, DUE, Fault, PROBE, ROWS, SNAPSHOT_LIMIT, Store, TIMERS, open, refused};
 use crate::writer::Writer;
 
-/// How long one snapshot of the copying is held, and how many rows are copied from it.
+/// How long the copy holds one snapshot, and how many rows it copies from it.
 const SLICE: Duration = Duration::from_millis(200);
 const SLICE_ROWS: usize = 1_000;
-/// Rounds over changed keys before the last one.
+/// Most rounds over changed keys before the last one.
 const ROUNDS: usize = 8;
-/// So few changed keys can be copied in the last round.
+/// With at most so many changed keys, the last round can copy them.
 const FEW: usize = 2_000;
 /// Memory for pages of the copy, in bytes.
 const CACHE: usize = 16 << 20;
@@ -54,7 +54,7 @@ impl Changed {
         }
     }
 
-    /// Called by the writer between two commits.
+    /// The writer calls this between two commits.
     pub(crate) fn freeze(&self, store: &Store) -> Result<Frozen> {
         let guard = store.lock();
         let opened = guard.as_ref().ok_or_else(|| store.condition.refusal())?;
@@ -86,10 +86,10 @@ impl Drop for Recording<'_> {
 /// call it on a thread for blocking work.
 pub fn backup(store: &Store, writer: &Writer, runtime: &Handle, target: &Path) -> Result<()> {
     let _recording = writer.changed().start()?;
-    // The commit that answers this, and every later one, notes what it changes.
+    // This commit and every later one note what they change.
     drop(runtime.block_on(writer.freeze())?);
     if target.exists() {
-        return Err(Error::internal(format!("{} is there already", target.display())));
+        return Err(Error::internal(format!("{} exists already", target.display())));
     }
     let copy = open::new_file(target, CACHE).map_err(|reason| {
         eprintln!("error: cannot write {}: {reason}", target.display());
@@ -107,7 +107,7 @@ pub fn backup(store: &Store, writer: &Writer, runtime: &Handle, target: &Path) -
     finish(&runtime.block_on(writer.freeze())?, &copy)
 }
 
-/// The copy could not be written: the reason is the system's.
+/// The copy could not be written; the reason is the system's.
 fn unwritable(error: impl Into<redb::Error>) -> Error {
     let fault = Fault::of(error);
     Error::storage(&format!("the copy cannot be written ({})", fault.reason()))
@@ -119,7 +119,7 @@ fn begin(copy: &Database, durability: Durability) -> Result<WriteTransaction> {
     Ok(transaction)
 }
 
-/// Copies all rows, slice by slice.
+/// Copies all rows in slices.
 fn copy_rows(store: &Store, copy: &Database) -> Result<()> {
     let mut after: Option<Vec<u8>> = None;
     loop {
@@ -146,7 +146,7 @@ fn copy_rows(store: &Store, copy: &Database) -> Result<()> {
     }
 }
 
-/// Copies these rows as they are now, slice by slice.
+/// Copies the present state of these rows in slices.
 fn copy_keys(store: &Store, copy: &Database, keys: Keys) -> Result<()> {
     let mut keys = keys.into_iter().peekable();
     while keys.peek().is_some() {

@@ -1,20 +1,21 @@
-//! Whether the file takes writes, and what the engine's errors mean to who asked.
+//! Whether the file accepts writes, and what the engine's errors mean for callers.
 
 use std::sync::{PoisonError, RwLock};
 
 use heliograph_core::Error;
 
-/// Why the file takes no writes; nothing while it does. Told to the log once, when it begins and when it ends.
+/// The reason why the file accepts no writes; `None` while it does. The log gets it once when it begins and once when
+/// it ends.
 #[derive(Debug, Default)]
 pub struct Condition(RwLock<Option<String>>);
 
 impl Condition {
-    /// The reason, in the words of the system.
+    /// The reason, in the system's words.
     pub fn failing(&self) -> Option<String> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Notes a failure. True when nothing was failing, or for another reason.
+    /// Notes a failure. True if nothing was failing before, or something else.
     pub(crate) fn fails(&self, reason: &str) -> bool {
         let mut failing = self.0.write().unwrap_or_else(PoisonError::into_inner);
         let news = failing.as_deref() != Some(reason);
@@ -27,7 +28,7 @@ impl Condition {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// What to answer who cannot be served meanwhile.
+    /// The error for callers that cannot be served meanwhile.
     pub(crate) fn refusal(&self) -> Error {
         let failing = self.failing();
         Error::storage(failing.as_deref().unwrap_or("the data file is being opened again"))
@@ -37,11 +38,12 @@ impl Condition {
 /// The storage engine failed: nothing of the present transaction counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fault {
-    /// The system refused a read or a write, in its words. The engine answers nothing more until the file is opened again.
+    /// The system refused a read or a write; its words are kept. The engine answers nothing more until the file is
+    /// opened again.
     System(String),
-    /// The engine stopped at an earlier failure, whose reason it no longer knows.
+    /// The engine stopped at an earlier failure and no longer knows the reason.
     Earlier,
-    /// What is stored is damaged. Everything else can still be answered.
+    /// Stored data is damaged. Everything else can still be answered.
     Damaged(String),
     /// Anything else, such as a panic of the engine.
     Engine(String),
@@ -52,7 +54,7 @@ impl Fault {
         match error.into() {
             redb::Error::Io(error) => Fault::System(error.to_string()),
             redb::Error::PreviousIo | redb::Error::DatabaseClosed => Fault::Earlier,
-            // What the engine says of a page that stands for a damaged one.
+            // The engine reports this for a page that stands for a damaged one.
             redb::Error::Corrupted(cause) if cause.contains("has order greater than") => {
                 Fault::Damaged("a page of the data file is not what was written".to_owned())
             }
@@ -61,7 +63,7 @@ impl Fault {
         }
     }
 
-    /// The reason, for people.
+    /// The reason, for the operator.
     pub(crate) fn reason(&self) -> &str {
         match self {
             Fault::System(reason) | Fault::Engine(reason) | Fault::Damaged(reason) => reason,
@@ -69,7 +71,7 @@ impl Fault {
         }
     }
 
-    /// The reason, for everybody.
+    /// The reason, for callers.
     pub(crate) fn public_reason(&self) -> &str {
         match self {
             Fault::Engine(_) => "the storage engine stopped",
@@ -88,7 +90,7 @@ impl From<Fault> for Error {
     }
 }
 
-/// What a failed read of the engine is to who asked.
+/// The error for the caller when a read of the engine failed.
 pub(crate) fn refused(error: impl Into<redb::Error>) -> Error {
     Fault::of(error).into()
 }

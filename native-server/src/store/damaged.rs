@@ -1,4 +1,4 @@
-//! What the storage engine does on damaged pages, tried at random.
+//! Random tests of the storage engine on damaged pages.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::FileExt;
@@ -33,7 +33,7 @@ fn open(path: &Path) -> Store {
     Store::open(Options { cache_bytes: 0, ..Options::new(path) }).unwrap()
 }
 
-/// One transaction; whether it became durable.
+/// Runs one transaction; the result says whether it became durable.
 fn change(store: &Store, changes: &[(Vec<u8>, Option<Vec<u8>>)]) -> Result<(), Fault> {
     let transaction = store.begin_write()?;
     {
@@ -59,7 +59,7 @@ fn fill(path: &Path, numbers: &mut Numbers) -> Model {
     model
 }
 
-/// Reads one row, and a span of rows from it on; how many of both were refused.
+/// Reads one row, and a span of rows from it on; returns how many of these reads were refused.
 fn look(store: &Store, model: &Model, key: &[u8]) -> usize {
     let mut refused = 0;
     let got = store.read(|snapshot| {

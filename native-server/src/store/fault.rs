@@ -1,4 +1,4 @@
-//! Faults between redb and the file, through the trait that redb publishes for backends.
+//! Injects faults between redb and the file, through redb's public trait for backends.
 
 use std::io;
 use std::ops::Bound;
@@ -11,9 +11,9 @@ use redb::{BackendError, StorageBackend};
 /// Switches shared by the test and every backend it opens; all off at first.
 #[derive(Debug, Default)]
 pub struct Faults {
-    /// Writes fail while set.
+    /// Writes fail while this is set.
     pub writes: AtomicBool,
-    /// Syncs fail while set.
+    /// Syncs fail while this is set.
     pub syncs: AtomicBool,
     /// Fails the sync with this number, counted from 1; 0 means none.
     pub nth_sync: AtomicU64,
@@ -21,9 +21,9 @@ pub struct Faults {
     pub nth_write: AtomicU64,
     /// Opening the file again switches `writes` and `syncs` off.
     pub heal_on_open: AtomicBool,
-    /// Syncs asked for so far.
+    /// Number of syncs so far.
     pub sync_count: AtomicU64,
-    /// Writes asked for so far.
+    /// Number of writes so far.
     pub write_count: AtomicU64,
 }
 

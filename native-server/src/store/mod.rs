@@ -8,8 +8,20 @@
 //! | `documents` | document key | the document in postcard encoding |
 //! | `probe` | nothing | time of the last write probe |
 //!
-//! The database can be closed and opened again underneath its users (decision reopen-after-failure): every read borrows
-//! it for the time of one synchronous call and finds it absent in between.
+//! The database can be closed and opened again while it is in use (decision reopen-after-failure). Every read borrows
+//! it for one synchronous call; between closing and opening the read fails.
+//!
+//! | Module | What |
+//! |---|---|
+//! | `backup` | a consistent copy of a file in use |
+//! | `condition` | whether the file accepts writes, and errors of the engine |
+//! | [`fault`] | injects faults for tests |
+//! | `open` | opens the data file |
+//! | `overlay` | a view of the file that writes nothing to it |
+//! | `pages` | the file under the engine, with a checksum for every block |
+//! | `rows` | the rows of one actor in the table of all rows |
+//! | `scrub` | compares the whole file with its checksums |
+//! | `space` | one actor's rows as a key-value backend |
 
 mod backup;
 mod condition;
@@ -56,7 +68,7 @@ pub(crate) const PROBE: TableDefinition<(), i64> = TableDefinition::new("probe")
 /// bounded-commits).
 pub const SNAPSHOT_LIMIT: Duration = Duration::from_secs(1);
 
-/// Puts something between redb and the file; tests inject faults there.
+/// Puts a layer between redb and the file; tests inject faults there.
 pub type WrapBackend = Box<dyn Fn(FileBackend) -> Box<dyn StorageBackend> + Send + Sync>;
 
 /// How to open the file, and open it again after a fault.
@@ -64,12 +76,12 @@ pub struct Options {
     pub path: PathBuf,
     /// Memory for pages, in bytes.
     pub cache_bytes: usize,
-    /// Fail when there is no file yet.
+    /// Fail when the file does not exist.
     pub must_exist: bool,
-    /// No server: the only work is that of one command, and nobody waits beside it. Imports then get longer commits,
-    /// and what they lead to is computed when nothing more of them is waiting.
+    /// No server uses the file: one command is the only work, and nobody waits beside it. Imports then get longer
+    /// commits, and the work that follows from them is done when no import is waiting.
     pub alone: bool,
-    /// Only look: the file is opened for reading, and what is written stays in memory.
+    /// Only read: the file is opened for reading, and what is written stays in memory.
     pub looking: bool,
     pub wrap: Option<WrapBackend>,
 }
@@ -105,7 +117,7 @@ impl Store {
         &self.options.path
     }
 
-    /// Whether the file takes writes.
+    /// Whether the file accepts writes.
     pub fn condition(&self) -> &Condition {
         &self.condition
     }
@@ -122,7 +134,7 @@ impl Store {
         body(&snapshot)
     }
 
-    /// As [`refused`], with the reason in force when the engine has forgotten it.
+    /// Like [`refused`], with the present reason when the engine has forgotten its own.
     fn refused(&self, error: impl Into<redb::Error>) -> Error {
         match Fault::of(error) {
             Fault::Earlier => self.condition.refusal(),
@@ -143,17 +155,17 @@ impl Store {
         self.lock().is_some()
     }
 
-    /// Whether the file was not closed cleanly before it was opened.
+    /// True if the file was not closed cleanly before it was opened.
     pub fn was_unclean(&self) -> bool {
         self.lock().as_ref().is_some_and(|opened| opened.unclean)
     }
 
-    /// Pages that are known to be damaged.
+    /// Number of pages that are known to be damaged.
     pub fn damaged_pages(&self) -> u64 {
         self.lock().as_ref().map_or(0, |opened| opened.pages.damaged())
     }
 
-    /// Whether pages from before there were checksums may still have none, and when all were compared with theirs last.
+    /// Whether old pages may still have no checksum, and when all pages were last compared with theirs.
     pub fn checksums(&self) -> (bool, Option<Timestamp>) {
         let guard = self.lock();
         let Some(opened) = guard.as_ref() else { return (false, None) };
@@ -167,7 +179,7 @@ impl Store {
         guard.as_ref().ok_or(Fault::Earlier)?.database.begin_write().map_err(Fault::of)
     }
 
-    /// Closes the file: waits for reads under way, and refuses later ones until [`Store::reopen`].
+    /// Closes the file: waits for reads in progress, and refuses later ones until [`Store::reopen`].
     pub(crate) fn close(&self) {
         let mut guard = self.opened.write().unwrap_or_else(PoisonError::into_inner);
         *guard = None;
@@ -180,8 +192,8 @@ impl Store {
         Ok(())
     }
 
-    /// Every stored document that can be read, for the snapshot in memory. Who asks for another gets it from its
-    /// owner's rows.
+    /// Every stored document that can be read, for the snapshot in memory. A request for another document reads it from
+    /// its owner's rows.
     pub fn documents(&self) -> Result<Vec<Document>> {
         self.read(|snapshot| {
             let mut found = Vec::new();
@@ -204,8 +216,8 @@ impl Store {
         })
     }
 
-    /// The engine's own check of everything; needs the file for itself. `Ok(false)`: something was wrong and is
-    /// repaired.
+    /// The engine's own check of the whole file; nothing else may use the file meanwhile. `Ok(false)`: something was
+    /// wrong and is repaired.
     pub fn check(self) -> Result<bool, String> {
         let opened = self.opened.into_inner().unwrap_or_else(PoisonError::into_inner);
         let mut database = opened.ok_or("closed")?.database;
@@ -222,8 +234,8 @@ fn documents(snapshot: &ReadTransaction, found: &mut Vec<Document>) -> Result<()
     Ok(())
 }
 
-/// Actors of these kinds, one kind after the other in the order of their names, from the first kind's one after `after`
-/// on when that is of it; at most `limit`.
+/// Actors of these kinds, kind after kind in the order of their names, at most `limit`. Of the first kind only actors
+/// after `after` are listed, if `after` is of that kind.
 pub fn actors_of(
     store: &Store,
     kinds: impl Iterator<Item = Kind>,
@@ -253,14 +265,14 @@ pub fn actors_of(
     })
 }
 
-/// What a file takes of its disk, and what is free there. Space inside the file that was written once and is free again
-/// counts as taken: the disk does not get it back.
+/// The space that a file takes of its disk, and the free space there. Free space inside the file counts as taken,
+/// because the disk does not get it back.
 fn room(file: &Path) -> Option<Room> {
     let metadata = std::fs::metadata(file).ok()?;
     Some(Room { used: on_disk(&metadata), free: free(file) })
 }
 
-/// The file grows in large steps before they are written, so its length says more than it takes.
+/// The file grows in large steps before they are written, so its length is more than it takes.
 #[cfg(unix)]
 fn on_disk(metadata: &std::fs::Metadata) -> u64 {
     metadata.len().min(std::os::unix::fs::MetadataExt::blocks(metadata).saturating_mul(512))

@@ -1,4 +1,4 @@
-//! Opening the data file.
+//! Opens the data file.
 
 use std::fs::{File, OpenOptions};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,13 +13,13 @@ use super::overlay::Overlay;
 use super::pages::{Pages, Shared, mend};
 use super::{DOCUMENTS, DUE, Fault, Options, PROBE, ROWS, TIMERS};
 
-/// Why the file could not be opened.
+/// The reason why the file could not be opened.
 #[derive(Debug)]
 pub enum OpenError {
     /// Another process has it open.
     InUse(PathBuf),
     Missing(PathBuf),
-    /// So much of it is damaged that nothing can be read.
+    /// The file is so damaged that nothing can be read.
     Damaged(PathBuf, String),
     Failed(PathBuf, String),
 }
@@ -57,11 +57,11 @@ impl OpenError {
     }
 }
 
-/// An open file.
+/// The open file.
 pub(super) struct Opened {
     pub database: Database,
     pub pages: Arc<Pages>,
-    /// It was not closed cleanly before.
+    /// True if the file was not closed cleanly before.
     pub unclean: bool,
 }
 
@@ -118,7 +118,7 @@ fn attempt(options: &Options, pages: &Arc<Pages>) -> Result<Opened, Refusal> {
             eprintln!("the data file was not closed cleanly; checking it: {:.0} %", session.progress() * 100.0);
         }
     });
-    // On pages that are damaged the engine may panic.
+    // The engine may panic on damaged pages.
     let opened = catch_unwind(AssertUnwindSafe(|| builder.create_with_backend(Shared(pages.clone()))));
     pages.set_repairing(false);
     let database = match opened {
@@ -146,7 +146,7 @@ fn backend(options: &Options) -> std::io::Result<Box<dyn StorageBackend>> {
     })
 }
 
-/// Nobody but its owner reads what is made.
+/// Only the owner may read new files.
 fn owned_by_one(how: &mut OpenOptions) {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(how, 0o600);
@@ -154,7 +154,7 @@ fn owned_by_one(how: &mut OpenOptions) {
     let _ = how;
 }
 
-/// A new data file without tables, for a copy of another. The error is the reason of the system.
+/// A new data file without tables, for a copy of another file. The error is the system's reason.
 pub(super) fn new_file(path: &Path, cache_bytes: usize) -> Result<Database, String> {
     let mut how = OpenOptions::new();
     how.read(true).write(true).create_new(true);
@@ -167,7 +167,7 @@ pub(super) fn new_file(path: &Path, cache_bytes: usize) -> Result<Database, Stri
     made.map_err(|error| Fault::of(error).reason().to_owned())
 }
 
-/// Readers must find every table, so all are created at once, in the first transaction of a new file only.
+/// Readers must find every table, so the first transaction of a new file creates all of them.
 fn create_tables(database: &Database) -> Result<(), redb::Error> {
     match database.begin_read()?.open_table(PROBE) {
         Ok(_) => return Ok(()),

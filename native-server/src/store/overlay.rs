@@ -1,7 +1,7 @@
-//! A file that is only looked at: what is written over it stays in memory.
+//! A view of the file that writes nothing to it: what is written stays in memory.
 //!
-//! The storage engine writes when it opens a file, and more when the file was not closed cleanly. Commands that only look
-//! (`db check`, `db info`) must leave the file as it is, and work where nothing can be written.
+//! The storage engine writes when it opens a file, and more when the file was not closed cleanly. Commands that only
+//! read (`db check`, `db info`) must leave the file as it is, and must work where nothing can be written.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -14,8 +14,8 @@ use redb::{BackendError, StorageBackend};
 
 const BLOCK: u64 = 4096;
 
-/// The file and what was written over it. Its locks are shared ones, which exclude a program that writes the file but no
-/// other that looks at it.
+/// The file, and what was written over it. Its locks are shared: they exclude a program that writes the file, but no
+/// other program that only reads it.
 #[derive(Debug)]
 pub struct Overlay {
     file: FileBackend,
@@ -24,15 +24,15 @@ pub struct Overlay {
 
 #[derive(Debug)]
 struct Written {
-    /// Whole blocks, by their number.
+    /// Whole blocks by number.
     blocks: HashMap<u64, Vec<u8>>,
     len: u64,
-    /// So much of the file still shows; beyond it are zeros.
+    /// So many bytes of the file are still visible; beyond them are zeros.
     shows: u64,
 }
 
 impl Overlay {
-    /// `file` needs to be open for reading only.
+    /// `file` need only be open for reading.
     pub fn new(file: File) -> io::Result<Overlay> {
         let len = file.metadata()?.len();
         let file = FileBackend::new(file).map_err(io::Error::other)?;
@@ -43,7 +43,7 @@ impl Overlay {
         self.written.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The block as it is now.
+    /// The present content of a block.
     fn block(&self, written: &Written, number: u64) -> io::Result<Vec<u8>> {
         if let Some(block) = written.blocks.get(&number) {
             return Ok(block.clone());
@@ -57,7 +57,8 @@ impl Overlay {
     }
 }
 
-/// The pieces of a range that lie in one block each: number of the block, place in the block, place in the range, length.
+/// Splits a range into pieces that are in one block each: number of the block, position in the block, position in the
+/// range, length.
 fn pieces(offset: u64, len: usize) -> impl Iterator<Item = (u64, usize, usize, usize)> {
     let mut done = 0;
     std::iter::from_fn(move || {
@@ -101,7 +102,7 @@ impl StorageBackend for Overlay {
     fn set_len(&self, len: u64) -> io::Result<()> {
         let mut written = self.lock();
         if len < written.len {
-            // What a shorter file loses must not come back when it grows.
+            // Bytes that are cut off must not come back when the file grows again.
             if !len.is_multiple_of(BLOCK) {
                 let mut last = self.block(&written, len / BLOCK)?;
                 last[(len % BLOCK) as usize..].fill(0);

@@ -8,8 +8,9 @@ use heliograph_core::engine::actor::{ActorId, Kind};
 use heliograph_core::engine::kv::{Batch, Change, Direction, KeyPart, Pair, Range, Read, Room, StoreError, Visit};
 use redb::{CursorError, ReadableTable, StorageError};
 
-/// The bytes before every key of an actor: a byte for its kind, and its name in the key codec of the core, whose end mark
-/// keeps one actor's rows together and in the order of their keys. Every row pays for these bytes, so they are few.
+/// The bytes before every key of an actor: one byte for its kind, and its name in the core's key codec. The codec's end
+/// mark keeps the rows of one actor together and in the order of their keys. Every row has these bytes, so they are
+/// few.
 pub fn prefix(actor: &ActorId) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(actor.name.len() + 3);
     bytes.push(code(actor.kind));
@@ -17,9 +18,9 @@ pub fn prefix(actor: &ActorId) -> Vec<u8> {
     bytes
 }
 
-/// Where the rows of a kind begin.
+/// The first byte of the rows of a kind.
 pub const fn code(kind: Kind) -> u8 {
-    // Part of every file: never change one.
+    // These numbers are in every data file, so they must never change.
     match kind {
         Kind::Agent => 1,
         Kind::Directory => 2,
@@ -57,7 +58,7 @@ pub(crate) fn fault(error: StorageError) -> StoreError {
 pub struct Rows<'a, T> {
     table: &'a T,
     prefix: &'a [u8],
-    /// The file they are in, for [`Read::room`].
+    /// The file that holds the rows, for [`Read::room`].
     file: Option<&'a Path>,
 }
 
@@ -66,7 +67,7 @@ impl<'a, T: ReadableTable<&'static [u8], &'static [u8]>> Rows<'a, T> {
         Rows { table, prefix, file: None }
     }
 
-    /// The same rows, with the file they are in.
+    /// The same rows, with the file that holds them.
     pub fn of_file(self, file: &'a Path) -> Self {
         Rows { file: Some(file), ..self }
     }
@@ -96,7 +97,7 @@ impl<T: ReadableTable<&'static [u8], &'static [u8]>> Read for Rows<'_, T> {
         Ok(found)
     }
 
-    /// Nothing is copied: what is visited lies in the page cache.
+    /// Nothing is copied: the visited rows are in the page cache.
     fn visit(
         &self,
         range: &Range,
@@ -135,13 +136,13 @@ impl<T: ReadableTable<&'static [u8], &'static [u8]>> Read for Rows<'_, T> {
 
 type Table<'t> = redb::Table<'t, &'static [u8], &'static [u8]>;
 
-/// Changes of a batch from which on runs of new rows are looked for.
+/// From so many changes in a batch on, runs of new rows are looked for.
 const LARGE: usize = 16;
 
 /// Applies a batch to the rows of one actor inside a write transaction; `seen` gets every full key that changed.
 ///
-/// Runs of new rows go in through a cursor, which fills pages to their end: inserted one by one in ascending order they
-/// would leave every page half empty, and before a row larger than a page each of them would get a page of its own.
+/// Runs of new rows are inserted through a cursor, which fills pages completely. Inserted one by one in ascending
+/// order, they would leave every page half empty, and before a row larger than a page each would get a page of its own.
 pub fn apply(
     table: &mut Table<'_>,
     prefix: &[u8],
@@ -171,7 +172,7 @@ fn is_new(table: &Table<'_>, key: &[u8]) -> Result<bool, StorageError> {
     Ok(table.get(key)?.is_none())
 }
 
-/// Inserts a new row, and the next changes while they are new rows with none between them.
+/// Inserts a new row, and the following changes as long as they are new rows without an existing row between them.
 fn insert_run(
     table: &mut Table<'_>,
     (full, prefix): (&mut Vec<u8>, usize),
@@ -226,7 +227,7 @@ mod tests {
         let mut model = std::collections::BTreeMap::new();
         table.insert(b"another".as_slice(), b"row".as_slice()).unwrap();
         table.insert(b"pz".as_slice(), b"row".as_slice()).unwrap();
-        // Runs of new rows, between and before known ones, broken by changed and deleted ones.
+        // Runs of new rows between and before existing ones, interrupted by changed and deleted rows.
         let mut state = 7_u32;
         for round in 0..40_u8 {
             let mut batch = Batch::default();
@@ -254,7 +255,7 @@ mod tests {
         assert_eq!(table.get(b"another".as_slice()).unwrap().unwrap().value(), b"row");
     }
 
-    /// Rows of a table that grows stand before the one large row of another, as in every country.
+    /// The rows of a growing table come before the one large row of another table, as in every country.
     #[test]
     fn rows_before_one_larger_than_a_page_fill_pages_too() {
         let backend = redb::backends::InMemoryBackend::new();
@@ -267,7 +268,7 @@ mod tests {
             (0..40_u8).for_each(|row| batch.put(vec![28, part, row], vec![1; 20]));
             apply(&mut table, b"p", batch, |_| {}).unwrap();
         }
-        // 2,000 rows of 24 bytes and their places.
+        // 2,000 rows of 24 bytes with their offsets.
         let small = redb::ReadableTableMetadata::stats(&table).unwrap().leaf_pages() - 1;
         assert!(small < 40, "{small} pages");
     }

@@ -1,4 +1,5 @@
-//! Reading everything and comparing it with its checksums; and giving checksums to a file from before there were any.
+//! Reads the whole file and compares it with its checksums, and gives checksums to a file of an earlier version that
+//! has none.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -13,16 +14,18 @@ use super::pages::{Bad, Found, Reading, Walk, current_roots};
 use super::{Store, actor_of};
 use crate::clock;
 
-/// How long one snapshot of the reading is held.
+/// How long the scrub holds one snapshot.
 const SLICE: Duration = Duration::from_millis(100);
-/// Damaged pages that are named.
+/// Most damaged pages that are named.
 const NAMED: usize = 1_000;
-/// Blocks that get checksums while a commit may wait.
+/// Blocks that get checksums at a time; a commit may wait for them.
 const CHUNK: u64 = 64;
-/// The engine's own tables may change while they are read, without a snapshot that keeps them: looked at so often.
+/// The engine's own tables may change while they are read, because no snapshot keeps them. So a walk over them that
+/// finds damage is repeated, with at most so many walks.
 const TRIES: usize = 3;
 
-/// Reads everything. `rest` is told how long a slice took, and rests so that what clients wait for comes first. Blocks.
+/// Reads everything. `rest` gets the time that a slice took, and pauses, so that requests of clients come first.
+/// Blocks.
 pub fn scrub(store: &Store, rest: &dyn Fn(Duration)) -> Result<Scrub> {
     let mut all = Found::default();
     walk(store, 0, rest, &mut all)?;
@@ -52,7 +55,7 @@ pub fn scrub(store: &Store, rest: &dyn Fn(Duration)) -> Result<Scrub> {
     })
 }
 
-/// Reads all that one of the two roots leads to, in slices.
+/// Reads everything below one of the two roots, in slices.
 fn walk(store: &Store, root: usize, rest: &dyn Fn(Duration), all: &mut Found) -> Result<()> {
     let mut from = None;
     loop {
@@ -60,7 +63,7 @@ fn walk(store: &Store, root: usize, rest: &dyn Fn(Duration), all: &mut Found) ->
         let next = {
             let guard = store.lock();
             let opened = guard.as_ref().ok_or_else(|| store.condition.refusal())?;
-            // Taken first: it keeps what the header leads to from being written anew.
+            // Taken before the header is read: the snapshot keeps the pages below it from being overwritten.
             let _snapshot = opened.database.begin_read().map_err(|error| store.refused(error))?;
             let Some(engine) = opened.pages.durable() else { return Ok(()) };
             let Some(root_page) = current_roots(&engine).and_then(|roots| roots[root]) else { return Ok(()) };
@@ -70,7 +73,7 @@ fn walk(store: &Store, root: usize, rest: &dyn Fn(Duration), all: &mut Found) ->
             let step = walk.tables(root_page, prefix).map_err(unreadable)?;
             all.blocks += walk.found.blocks;
             all.rows += walk.found.rows;
-            // The pages above are read again in every slice.
+            // The pages above the rows are read again in every slice.
             let known =
                 |bad: &Bad, all: &Found| all.bad.iter().any(|other| other.place == bad.place && bad.place.is_some());
             for bad in walk.found.bad {
@@ -88,7 +91,7 @@ fn walk(store: &Store, root: usize, rest: &dyn Fn(Duration), all: &mut Found) ->
     }
 }
 
-/// Every page that the tables of the file use, for tests that damage them. At rest only.
+/// Every page that the tables of the file use, for tests that damage them. Works only while nothing is written.
 pub fn pages_in_use(store: &Store) -> Result<Vec<Damage>> {
     let guard = store.lock();
     let opened = guard.as_ref().ok_or_else(|| store.condition.refusal())?;
@@ -124,8 +127,8 @@ fn damage(bad: &Bad, offset: impl Fn(u64) -> u64) -> Damage {
     }
 }
 
-/// Gives checksums to the pages of a file from before there were any, but for those that a scrub found damaged. Run it after
-/// one. Blocks.
+/// Gives checksums to the pages of an old file, except to those that a scrub found damaged. Run a scrub before it.
+/// Blocks.
 pub fn convert(store: &Store, rest: &dyn Fn(Duration)) -> Result<()> {
     let (mut at, mut pages) = (0, None);
     loop {

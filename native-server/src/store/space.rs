@@ -1,4 +1,4 @@
-//! One actor's rows as a backend of its own: the seam that the core's conformance functions test.
+//! One actor's rows as a key-value backend, for the conformance functions of the core.
 
 use std::sync::Arc;
 
@@ -8,8 +8,8 @@ use heliograph_core::{Error, ErrorCode};
 
 use super::{ROWS, Rows, Store, apply, prefix};
 
-/// The key space of one actor, each batch committed durably by itself. The server never writes this way: its writer
-/// gathers many batches into one commit.
+/// The key space of one actor; each batch is committed durably by itself. The server never writes this way: its writer
+/// puts many batches into one commit.
 pub struct ActorSpace {
     store: Arc<Store>,
     actor: ActorId,
@@ -74,7 +74,7 @@ mod tests {
         conformance::run(|| {
             number += 1;
             let store = Arc::new(Store::open(Options::new(folder.path().join(format!("{number}.redb")))).unwrap());
-            // Neighbours whose names are prefixes and successors of the name under test must never show.
+            // Actors whose names are prefixes or successors of the tested name must never show.
             for name in ["a", "a\0", "ab", "a\u{1}", "b"] {
                 let mut neighbour = ActorSpace::new(store.clone(), ActorId::new(Kind::Agent, name));
                 let mut batch = Batch::default();
@@ -87,7 +87,7 @@ mod tests {
         });
     }
 
-    /// The random walk of the ledger, on a file that is closed and opened again at every crash.
+    /// The random walk of the ledger on a file that is closed and opened again at every crash.
     #[test]
     fn money_is_conserved_in_a_file_that_is_reopened_at_every_crash() {
         let folder = crate::testing::folder("ledger");

@@ -1,7 +1,8 @@
 //! Receive streams: one task per listening agent serves its streams in opening order (decision stream-lifetimes).
 //!
-//! The core's `Hub` decides what each stream gets; this module moves bytes. The writer wakes a task without sending
-//! data; the task reads a page per stream from a fresh snapshot and buffers one page (decision wake-without-data).
+//! The core's `Hub` decides what each stream gets; this module moves the bytes. The writer wakes a task without sending
+//! data. The task reads a page per stream from a new snapshot and buffers one page (decision wake-without-data). The
+//! module `slot` is the place between the task and a client.
 
 mod slot;
 
@@ -25,16 +26,16 @@ pub use slot::Outlet;
 
 /// Pause before a page that could not be read is tried again.
 const RETRY: Duration = Duration::from_secs(1);
-/// Pause before room for a page is looked for again, while clients that hold others are being cut.
+/// Pause before the next look for room for a page, while clients that hold other pages are being cut.
 const SHORT: Duration = Duration::from_millis(100);
 
-/// Everything that listens.
+/// All streams of listening agents.
 pub struct Streams {
     store: Arc<Store>,
     settings: Settings,
     agents: Mutex<HashMap<String, Arc<Agent>>>,
     stopping: AtomicBool,
-    /// Places for streams, and for those who wait for one.
+    /// Places for streams, and for clients that wait for one.
     places: Arc<Semaphore>,
     waiting: Semaphore,
     queue: Arc<Queue>,
@@ -43,13 +44,13 @@ pub struct Streams {
 /// One agent with open streams.
 struct Agent {
     id: ActorId,
-    /// Something to do: an opening, a new message, a client that took its page or left.
+    /// Notified when there is something to do: an opening, a new message, a client that read its page or left.
     changed: Arc<Notify>,
     openings: Mutex<Vec<(Open, Inlet)>>,
 }
 
 impl Streams {
-    /// `queue` holds what clients have not taken yet.
+    /// `queue` has the data that clients have not read yet.
     pub fn new(store: Arc<Store>, settings: Settings, queue: Arc<Queue>) -> Arc<Self> {
         let places = |most: u32| usize::try_from(most).unwrap_or(Semaphore::MAX_PERMITS);
         Arc::new(Streams {
@@ -63,7 +64,7 @@ impl Streams {
         })
     }
 
-    /// What clients have not taken yet.
+    /// Data that clients have not read yet.
     pub fn queue(&self) -> &Arc<Queue> {
         &self.queue
     }
@@ -72,7 +73,7 @@ impl Streams {
         self.agents.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A place for a stream. Where all are taken, the caller is held until one is free: a client that is refused comes
+    /// Takes a place for a stream. When there is none, the caller waits until one is free: a refused client would come
     /// back at once, and streams end every few seconds.
     async fn place(&self) -> Result<OwnedSemaphorePermit> {
         if let Ok(place) = self.places.clone().try_acquire_owned() {
@@ -87,8 +88,8 @@ impl Streams {
         }
     }
 
-    /// Opens a stream; refused while the data file is closed after a fault (the caller tries again, patiently). `cut`
-    /// ends the client's connection when it takes nothing.
+    /// Opens a stream. Refused while the data file is closed after a fault; the caller tries again after a while. `cut`
+    /// ends the client's connection when it reads nothing.
     pub async fn open(self: &Arc<Self>, open: Open, cut: Arc<Notify>) -> Result<Outlet> {
         let place = self.place().await?;
         if !self.store.is_open() {
@@ -112,13 +113,14 @@ impl Streams {
             }
         };
         let (inlet, outlet) = slot::pair(agent.changed.clone(), cut, place);
-        // Still under the lock of `agents`: a task that is about to end looks here once more under the same lock.
+        // This happens under the lock of `agents`, because a task that is about to end looks here once more under the
+        // same lock.
         agent.openings.lock().unwrap_or_else(PoisonError::into_inner).push((open, inlet));
         agent.changed.notify_one();
         Ok(outlet)
     }
 
-    /// Rows of this actor changed that its streams look at.
+    /// Rows of this actor changed that its streams read.
     pub fn wake(&self, actor: &ActorId) {
         if actor.kind == Kind::Agent
             && let Some(agent) = self.agents().get(&actor.name)
@@ -138,12 +140,12 @@ impl Streams {
         self.wake_all();
     }
 
-    /// Agents that listen at present.
+    /// Number of agents that listen now.
     pub fn listening(&self) -> usize {
         self.agents().len()
     }
 
-    /// Takes an agent without streams off; false when one was opened meanwhile.
+    /// Removes an agent without streams; false when one was opened meanwhile.
     fn leave(&self, agent: &Agent) -> bool {
         let mut agents = self.agents();
         let empty = agent.openings.lock().unwrap_or_else(PoisonError::into_inner).is_empty();
@@ -189,12 +191,12 @@ async fn serve(streams: Arc<Streams>, agent: Arc<Agent>) {
                 RETRY
             }
         };
-        // A wake that comes in between is kept by the notifier. Running into the time limit is no failure.
+        // The notifier keeps a wake that comes in between. Running into the time limit is no failure.
         let _ = tokio::time::timeout(wait, agent.changed.notified()).await;
     }
 }
 
-/// A page or the last words on the way to a stream.
+/// A page or the last words for a stream.
 type Parcel = (StreamId, Emission);
 
 /// Hands out pages until no stream takes more. Returns when to call again.
@@ -217,15 +219,15 @@ async fn turn(streams: &Streams, agent: &ActorId, hub: &mut Hub, inlets: &mut In
         let paged = parcels.iter().any(|(_, emission)| matches!(emission, Emission::Page(_)));
         for (id, emission) in parcels {
             hand_over(streams, inlets, id, emission);
-            // The scheduler runs the connection it woke last first. Giving way here lets each connection write before
-            // the next one is woken, so that the first opened is the first served.
+            // The scheduler runs the connection that was woken last first. Yielding here lets each connection write
+            // before the next one is woken, so that streams are served in the order of their opening.
             tokio::task::yield_now().await;
         }
         let next = next?;
         if short {
             return Ok(Some(now.plus_duration(SHORT)));
         }
-        // After its last page a stream is not read again: what came meanwhile left a wake with the notifier.
+        // After its last page a stream is not read again: a message that came meanwhile left a wake with the notifier.
         if !paged || next.is_none_or(|next| next > now) {
             return Ok(next);
         }

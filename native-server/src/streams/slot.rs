@@ -1,7 +1,7 @@
-//! The place between a serving task and a client: one page, and the last words.
+//! The slot between a serving task and a client: one page, and the last words.
 //!
-//! A page is read for a client only once it has taken the one before, so that one that doesn't read holds one page, which
-//! counts in the [`Queue`](crate::queue::Queue) until it is sent.
+//! A page is read for a client only when it has read the page before. So a client that doesn't read holds one page,
+//! which counts in the [`Queue`](crate::queue::Queue) until it is sent.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,13 +17,13 @@ use crate::queue::Held;
 struct Slot {
     page: Option<(Bytes, Held)>,
     last: Option<Bytes>,
-    /// Nothing more comes after `page` and `last`; why, where the task said so.
+    /// Nothing comes after `page` and `last`; the reason, if the task gave one.
     ended: Option<Option<End>>,
     /// The client left.
     gone: bool,
-    /// The client took everything it was given.
+    /// The client read everything that it was given.
     wanting: bool,
-    /// The task found that it did not and waits to hear that it has.
+    /// The task found that the client had not, and waits until it has.
     stalled: bool,
     reader: Option<Waker>,
 }
@@ -34,24 +34,24 @@ fn lock(shared: &Shared) -> MutexGuard<'_, Slot> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The task's end. Dropping it ends the stream.
+/// The task's side. Dropping it ends the stream.
 pub(super) struct Inlet {
     slot: Shared,
     /// Ends the client's connection.
     pub(super) cut: Arc<Notify>,
 }
 
-/// The client's end: a stream of pages. Dropping it tells the task.
+/// The client's side: a stream of pages. Dropping it tells the task.
 pub struct Outlet {
     slot: Shared,
     task: Arc<Notify>,
-    /// Of the page that was taken last, until the client asks for the next one.
+    /// The place of the last page in the queue, until the client asks for the next one.
     held: Option<Held>,
     /// Its place among all streams.
     _place: OwnedSemaphorePermit,
 }
 
-/// A new slot; `task` is notified when the client made room or left.
+/// Makes a slot; `task` is notified when the client made room or left.
 pub(super) fn pair(task: Arc<Notify>, cut: Arc<Notify>, place: OwnedSemaphorePermit) -> (Inlet, Outlet) {
     let slot = Slot { page: None, last: None, ended: None, gone: false, wanting: true, stalled: false, reader: None };
     let slot = Arc::new(Mutex::new(slot));
@@ -59,7 +59,7 @@ pub(super) fn pair(task: Arc<Notify>, cut: Arc<Notify>, place: OwnedSemaphorePer
 }
 
 impl Inlet {
-    /// Whether the client took everything. When not, the task is notified once it has.
+    /// True if the client read everything. If not, the task is notified once it has.
     pub(super) fn is_ready(&self) -> bool {
         let mut slot = lock(&self.slot);
         slot.stalled = !slot.wanting;
@@ -77,7 +77,7 @@ impl Inlet {
         Inlet::wake(slot);
     }
 
-    /// The last words, for which there is always room.
+    /// Sends the last words, for which there is always room.
     pub(super) fn end(self, last: Bytes, end: End) {
         let mut slot = lock(&self.slot);
         slot.last = Some(last).filter(|last| !last.is_empty());
@@ -113,7 +113,7 @@ impl Stream for Outlet {
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         let this = &mut *self;
-        // Whoever asks for more has sent what it had.
+        // A client that asks for more has sent what it had.
         this.held = None;
         let mut slot = lock(&this.slot);
         if let Some((page, held)) = slot.page.take() {
@@ -178,13 +178,13 @@ mod tests {
         let (inlet, mut outlet) = pair_of(&task);
         inlet.put(Bytes::from_static(b"one"), queue.hold(3, Arc::default()));
         assert_eq!(outlet.next().now_or_never().unwrap().unwrap(), "one");
-        // It has the page, but has not sent it.
+        // The client has the page, but has not sent it.
         assert!(!inlet.is_ready());
         assert_eq!(queue.bytes(), 3);
         assert!(outlet.next().now_or_never().is_none());
         assert!(inlet.is_ready());
         assert_eq!(queue.bytes(), 0);
-        // The task had found it full, so it heard that there is room.
+        // The task had found the slot full, so it is told that there is room.
         assert!(task.notified().now_or_never().is_some());
     }
 

@@ -1,4 +1,4 @@
-//! The answers about worlds compared with what was the case.
+//! Compares the answers about worlds with the truth.
 
 use std::collections::BTreeMap;
 
@@ -12,27 +12,28 @@ use super::made::{Block, Plan, Shape, World};
 use super::told;
 use crate::evaluate::calibration_error;
 
-/// What was counted, over any number of worlds of one plan.
+/// The counts over all worlds of one plan.
 #[derive(Debug, Clone, Default)]
 pub struct Judgement {
-    /// Checks of pairs that are never blocked, and those of them that were called blocked.
+    /// Checks of pairs that are never blocked, and how many of these were called blocked.
     clean: (usize, usize),
-    /// The same of networks that never block the site.
+    /// The same for networks that never block the site.
     clean_networks: (usize, usize),
-    /// Hours from the beginning of a block that reaches the lines until the first answer `blocked`; `None`: never.
+    /// Hours from the beginning of a block that reaches the lines until the first answer `blocked`; `None` when there
+    /// is none.
     found: Vec<Option<usize>>,
-    /// Hours from the end of a found block until the first other answer; `None`: never.
+    /// Hours from the end of a found block until the first other answer; `None` when there is none.
     removed: Vec<Option<usize>>,
     /// Probability of each answer `blocked`, and whether a block was in force.
     said: Vec<(f64, bool)>,
-    /// Answers `accessible`, and those of them while a block was in force.
+    /// Answers `accessible`, and how many of these were given while a block was in force.
     accessible: (usize, usize),
     unknown: usize,
-    /// Answers that say more than their probability does.
+    /// Answers that are more decided than their probability.
     contradictions: usize,
 }
 
-/// Whether the blocked networks are so much of the country's weight that it is blocked.
+/// True if the blocked networks have enough of the country's weight for a national block.
 fn reaches_lines(world: &World, block: &Block) -> bool {
     let weights = world.addresses.get(block.country).into_iter().flatten();
     let weights: Vec<f64> = weights.map(|addresses| network_weight(Some(*addresses))).collect();
@@ -42,7 +43,7 @@ fn reaches_lines(world: &World, block: &Block) -> bool {
     share >= NATIONAL_SHARE || (share >= SEVERAL_SHARE && networks >= SEVERAL_NETWORKS)
 }
 
-/// The hour of a check: answers of that moment know what came before it.
+/// The hour of a check: its answers know everything before this hour.
 fn hour_of(check: usize) -> usize {
     (check + 1) * CHECK
 }
@@ -142,7 +143,7 @@ impl Judgement {
     }
 }
 
-/// One line of the table: what came of the worlds of a plan. Shares are 0-1.
+/// One line of the table: the results of the worlds of a plan. Shares are 0-1.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Row {
     /// Sessions of a network on a day.
@@ -150,7 +151,7 @@ pub struct Row {
     pub noise: f64,
     pub bursts: bool,
     pub office_hours: bool,
-    /// Blocks that reach the lines of a national block.
+    /// Blocks with enough weight for a national block.
     pub begun: usize,
     pub clean_called_blocked: f64,
     pub networks_called_blocked: f64,
@@ -159,15 +160,15 @@ pub struct Row {
     pub removed_in_72_h: f64,
     pub removed_in_120_h: f64,
     pub answers_blocked: usize,
-    /// Of the answers `blocked`, over ten bins of equal mass; null without any.
+    /// Over the answers `blocked`, in ten bins of equal mass; null when there are none.
     pub calibration_error: Option<f64>,
-    /// Share of the answers `accessible` while a block was in force.
+    /// Share of the answers `accessible` that were given while a block was in force.
     pub wrong_accessible: f64,
-    /// Answers `blocked` under a probability of 0.5, and `accessible` above 0.2.
+    /// Answers `blocked` with a probability below 0.5, and `accessible` above 0.2.
     pub contradictions: usize,
 }
 
-/// What a row must reach; `None` where a figure is only reported.
+/// The limits that a row must meet; `None` for a figure that is only reported.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bars {
     clean_called_blocked: f64,
@@ -180,7 +181,7 @@ pub struct Bars {
 }
 
 impl Bars {
-    /// By sessions a day. Blocks that keep hours are only reported.
+    /// The limits depend on sessions a day. For blocks in office hours figures are only reported.
     fn of(row: &Row) -> Option<Bars> {
         let none = Bars {
             clean_called_blocked: 0.002,

@@ -1,4 +1,4 @@
-//! A world goes through a deployment of its own: its sessions are imported as any others, and the answers are asked for.
+//! Puts a world through a real deployment: imports its sessions like any others, and asks for the answers.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -23,9 +23,10 @@ use crate::store;
 pub const CHECK: usize = 6;
 /// Measurements stored together.
 const TOGETHER: usize = 400_000;
-/// A deployment is at rest when it has nothing to do for so long: whatever follows from measurements comes sooner.
+/// A deployment is at rest when it has had nothing to do for so many microseconds: everything that follows from
+/// measurements begins sooner.
 const REST: i64 = 8 * 1_000_000;
-/// Longest that it may work after the import.
+/// Longest time that the deployment may work after the import.
 const PATIENCE: Duration = Duration::from_secs(1_800);
 
 /// The standings of a country: by site, then by check.
@@ -64,7 +65,8 @@ async fn lived(world: &World, deployment: &Deployment) -> Result<Vec<Answers>, S
     Ok(answers)
 }
 
-/// The first hour of a world: a Monday, so long ago that its last day is over, and not so long that it is rolled up.
+/// The first hour of a world. It is a Monday, long enough ago that the world's last day is over, and recent enough that
+/// measurements are not rolled up yet.
 fn begin(now: Timestamp) -> Timestamp {
     // The first day of the epoch was a Thursday.
     let day = now.day() - 60;
@@ -99,7 +101,7 @@ async fn sessions(rt: &dyn Runtime, world: &World, start: Timestamp) -> Result<(
     Ok(())
 }
 
-/// Waits until nothing follows from the measurements any more.
+/// Waits until the deployment has finished everything that follows from the measurements.
 async fn rest(deployment: &Deployment) -> Result<(), String> {
     let begun = Instant::now();
     while begun.elapsed() < PATIENCE {

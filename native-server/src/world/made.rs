@@ -1,4 +1,4 @@
-//! A world from a seed.
+//! Makes a world from a seed.
 
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
@@ -9,22 +9,22 @@ pub const HOURS: usize = 30 * 24;
 const BLOCKED_PAIRS: f64 = 0.06;
 /// Share of blocks that are on every network of their country.
 const ON_ALL: f64 = 0.6;
-/// Share of sessions that fail under a block: from, to.
+/// Share of sessions that fail under a block: lowest and highest.
 const FAILING: (f64, f64) = (0.80, 0.97);
 /// Hours in which a block begins, and its shortest length; it ends within the world.
 const BEGINS: (f64, f64) = (72.0, 420.0);
 const SHORTEST: f64 = 96.0;
 const ENDS_BEFORE: f64 = 648.0;
-/// In bursts: how often sessions fail on a network that is bad, and at a site that is flaky everywhere.
+/// For noise in bursts: share of sessions that fail on a bad network, and at a flaky site.
 const BAD: f64 = 0.6;
 const FLAKY: f64 = 0.5;
-/// Hours that a network is bad, and a site flaky.
+/// For how many hours a network is bad, and a site flaky.
 const BAD_HOURS: (f64, f64) = (6.0, 24.0);
 const FLAKY_HOURS: usize = 48;
 /// Share of networks that have a probe which always fails.
 const BROKEN: f64 = 0.1;
 
-/// Countries, sites of each and networks of each.
+/// Numbers of countries, of sites in each and of networks in each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Size {
     pub countries: usize,
@@ -34,21 +34,21 @@ pub struct Size {
 
 impl Size {
     pub const FULL: Size = Size { countries: 20, sites: 90, networks: 6 };
-    /// For a check that takes seconds.
+    /// For a check that takes only seconds.
     pub const SHORT: Size = Size { countries: 8, sites: 24, networks: 6 };
 }
 
-/// Failures where nobody blocks.
+/// Failures that are no blocks.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Noise {
     /// Share of all sessions, 0-1.
     pub share: f64,
-    /// A quarter of them each: by themselves, on networks that are bad for some hours, at sites that are flaky everywhere
-    /// for two days, and by probes that always fail. Otherwise all by themselves.
+    /// With bursts, a quarter of the failures each come at random, on networks that are bad for some hours, at sites
+    /// that are flaky everywhere for two days, and from probes that always fail. Without bursts all come at random.
     pub bursts: bool,
 }
 
-/// What blocks look like.
+/// The kind of blocks in a world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
     Usual,
@@ -56,7 +56,7 @@ pub enum Shape {
     OfficeHours,
 }
 
-/// What a world is made from, beside its seed.
+/// Everything that determines a world, besides its seed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Plan {
     pub size: Size,
@@ -66,7 +66,7 @@ pub struct Plan {
     pub shape: Shape,
 }
 
-/// A block: hours `[start, end)`.
+/// A block during the hours `[start, end)`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Block {
     pub country: usize,
@@ -83,7 +83,7 @@ pub struct Session {
     pub country: usize,
     pub network: usize,
     pub hour: usize,
-    /// By site.
+    /// True for each site where the session failed.
     pub failed: Vec<bool>,
 }
 
@@ -99,7 +99,7 @@ pub struct World {
 struct Dice(ChaCha8Rng);
 
 impl Dice {
-    /// 0 to below 1.
+    /// A random share, from 0 to below 1.
     fn share(&mut self) -> f64 {
         (self.0.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
     }
@@ -117,13 +117,13 @@ impl Dice {
     }
 }
 
-/// How likely sessions fail by hour, beside failures by themselves.
+/// Probability that sessions fail by hour, without random failures.
 struct Bursts {
-    /// By network over all countries, then hour.
+    /// By network of all countries, then by hour.
     bad: Vec<Vec<f64>>,
-    /// By site, then hour.
+    /// By site, then by hour.
     flaky: Vec<Vec<f64>>,
-    /// Share of sessions by a broken probe, by network over all countries.
+    /// Share of sessions that come from a broken probe, by network of all countries.
     broken: Vec<f64>,
 }
 
@@ -159,7 +159,7 @@ impl World {
     pub fn make(plan: Plan, seed: u64) -> World {
         let mut dice = Dice(ChaCha8Rng::seed_from_u64(seed));
         let Size { countries, networks, .. } = plan.size;
-        // Heavy-tailed: a few networks have most of the addresses.
+        // A heavy-tailed distribution: a few networks have most of the addresses.
         let mut addresses = || (16_384.0 * (1.0 / (1.0 - dice.share())).powf(1.2)).min(16.7e6) as u64;
         let addresses = (0..countries).map(|_| (0..networks).map(|_| addresses()).collect()).collect();
         let blocks = blocks(plan.size, &mut dice);
@@ -246,7 +246,7 @@ mod tests {
         assert_ne!(World::make(small, 3).sessions, World::make(small, 4).sessions);
     }
 
-    /// The share of failures where nobody blocks is what the plan says, however they come.
+    /// The share of failures without a block is the planned one, with and without bursts.
     #[test]
     fn failures_are_as_many_as_planned() {
         for (share, bursts) in [(0.02, false), (0.08, false), (0.02, true), (0.08, true)] {

@@ -1,13 +1,13 @@
-//! Simulated worlds, by which the method of verdicts is judged: what it calls blocked that is not, how soon it finds a block
-//! and its end, and whether its probabilities are right. A world shows what the method does under the noise that it was
-//! made with. It says nothing about the real world.
+//! Simulated worlds for judging the method of verdicts: what it wrongly calls blocked, how soon it finds a block and
+//! its end, and whether its probabilities are right. A world shows what the method does under the noise that the world
+//! was made with. It says nothing about the real world.
 //!
 //! | Module | What |
 //! |---|---|
 //! | `made` | countries, sites, networks, blocks and failures, from a seed |
 //! | `told` | the sessions of a world as rows of the observation table |
-//! | `lived` | a world goes through the import of a deployment, and is asked about |
-//! | `judged` | the answers compared with the truth |
+//! | `lived` | puts a world through the import of a deployment, and asks about it |
+//! | `judged` | compares the answers with the truth |
 
 mod judged;
 mod lived;
@@ -18,7 +18,7 @@ pub use judged::{Judgement, Row};
 pub use lived::live;
 pub use made::{Noise, Plan, Shape, Size, World};
 
-/// What is judged: each noise and each rate of measurement by itself.
+/// The plans that are judged: every combination of noise and rate of measurement.
 pub fn grid(size: Size) -> Vec<Plan> {
     let noises = [0.02, 0.05, 0.08];
     let mut plans = Vec::new();

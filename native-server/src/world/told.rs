@@ -1,4 +1,4 @@
-//! The sessions of a world as rows of the observation table, and its networks as a network table.
+//! Writes the sessions of a world as rows of the observation table, and its networks as a network table.
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ use heliograph_core::facts::starter::Country;
 
 use super::made::{Session, World};
 
-/// Columns of [`rows`], a part of those that the real table has.
+/// Columns of [`rows`]: a part of the columns of the real table.
 pub const HEADER: &str = "report_id,input,test_name,measurement_uid,probe_cc,probe_asn,measurement_start_time,hostname,ip,\
 port,resolver_asn,platform,software_version,dns_engine,dns_failure,dns_answer,tcp_success,tcp_failure,tls_success,\
 tls_failure,tls_is_certificate_valid,http_failure\n";
@@ -21,12 +21,12 @@ pub fn asn(country: usize, network: usize) -> u32 {
     FIRST_ASN + u32::try_from(country * 100 + network).unwrap_or(0)
 }
 
-/// The code that a country of the world goes by.
+/// The real country code that stands for a country of the world.
 pub fn code(country: usize) -> &'static str {
     Country::all().get(country).map_or("ZZ", |country| country.code)
 }
 
-/// A name that nobody has (RFC 6761).
+/// A host name that cannot exist (RFC 6761).
 pub fn site(number: usize) -> String {
     format!("site-{number}.example")
 }
@@ -42,7 +42,7 @@ pub fn networks(world: &World) -> String {
     out
 }
 
-/// Appends the rows of a session, the number of which tells it from all others.
+/// Appends the rows of a session. `number` is unique for each session.
 pub fn rows(out: &mut String, session: &Session, number: usize, start: Timestamp) {
     let time = start.plus(i64::try_from(session.hour).unwrap_or(0) * HOUR).to_string();
     let (date, clock) = (time.get(..10).unwrap_or_default(), time.get(11..13).unwrap_or_default());

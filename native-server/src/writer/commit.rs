@@ -21,10 +21,10 @@ use super::queue::Job;
 use crate::clock;
 use crate::store::{DOCUMENTS, DUE, Fault, Frozen, PROBE, ROWS, Rows, TIMERS, apply, prefix};
 
-/// Deliveries that one operation may cause inside its own commit; the rest is due work of later ones.
+/// Most deliveries that one operation may cause inside its own commit; the rest is due work of later commits.
 const CASCADE: usize = 64;
 
-/// Most bytes of changed rows that wait to be put into the table.
+/// Most bytes of changed rows that wait to be written to the table.
 const UNAPPLIED: usize = 1 << 20;
 
 impl From<redb::StorageError> for Fault {
@@ -47,7 +47,7 @@ pub(super) enum Answer {
 }
 
 impl Answer {
-    /// Sends what is known; a snapshot can only be taken by the caller.
+    /// Sends an answer that is complete. A snapshot can only be taken by the caller, so its sender is returned.
     pub(super) fn send(self) -> Option<oneshot::Sender<Result<Frozen>>> {
         match self {
             Answer::Performed { reply, result, .. } => drop(reply.send(result)),
@@ -61,7 +61,7 @@ impl Answer {
         matches!(self, Answer::Freeze(_))
     }
 
-    /// The job again, of a commit that came to nothing.
+    /// Turns the answer back into its job, after a commit that failed.
     pub(super) fn into_job(self) -> Job {
         match self {
             Answer::Performed { call, reply, .. } => Job::Perform { call, reply },
@@ -71,7 +71,7 @@ impl Answer {
     }
 }
 
-/// What the commit leaves to be done after it.
+/// The work that is left to do after the commit.
 #[derive(Default)]
 pub(super) struct Done {
     pub published: Vec<Document>,
@@ -98,12 +98,12 @@ impl Seeds {
     }
 }
 
-/// Actors whose due work failed without putting itself off.
+/// Actors whose due work failed and is still due.
 #[derive(Default)]
 pub(super) struct Penalties {
-    /// Failures in a row, and not before when.
+    /// Number of failures in a row, and the time before which the actor is not tried again.
     by: HashMap<ActorId, (u32, Timestamp)>,
-    /// Whose due work the present transaction has done.
+    /// Actors whose due work is in the present transaction.
     worked: Vec<ActorId>,
 }
 
@@ -123,7 +123,7 @@ impl Penalties {
         self.worked.clear();
     }
 
-    /// A transaction met damage: whose due work was in it is put off. Whether there was any.
+    /// A transaction met damage: puts off the actors whose due work was in it. True if there were any.
     pub(super) fn blame(&mut self) -> bool {
         let now = clock::now();
         let worked = std::mem::take(&mut self.worked);
@@ -137,8 +137,8 @@ pub(super) struct Commit<'t> {
     timers: Table<'t, (i64, &'static str), ()>,
     due: Table<'t, &'static str, i64>,
     documents: Table<'t, &'static str, &'static [u8]>,
-    /// Changes that are not in `rows` yet, by the prefix of their actor. What every operation of a crowd changes, such as
-    /// the state of the ledger, is put there once, not once for each.
+    /// Changes that are not in `rows` yet, by the prefix of their actor. A row that many operations change, such as the
+    /// state of the ledger, is written once, not once for each.
     unapplied: BTreeMap<Vec<u8>, Batch>,
     unapplied_bytes: usize,
     transaction: &'t WriteTransaction,
@@ -146,7 +146,7 @@ pub(super) struct Commit<'t> {
     file: &'t Path,
     seeds: &'t mut Seeds,
     record: bool,
-    /// When actors touched here have work next.
+    /// The next due times of the actors that this transaction touched.
     dues: HashMap<ActorId, Option<Timestamp>>,
     done: Done,
     bytes: usize,
@@ -186,7 +186,7 @@ impl<'t> Commit<'t> {
 
     pub(super) fn job(&mut self, job: Job, answers: &mut Vec<Answer>) -> Result<(), Fault> {
         match job {
-            // Nobody waits any more, but nobody was told that it would not happen either: run it.
+            // If nobody waits any more, the job is still done, because nobody was told that it would not be.
             Job::Perform { call, reply } => {
                 let performed = self.perform(&call);
                 let fault = performed.as_ref().err().cloned();
@@ -212,8 +212,8 @@ impl<'t> Commit<'t> {
         Ok(result)
     }
 
-    /// Runs one step of an actor and applies its batch. A panic inside counts as an internal error: the overlay with
-    /// its changes is gone, and nothing else has seen them.
+    /// Runs one step of an actor and applies its batch. A panic inside becomes an internal error: the overlay with its
+    /// changes is dropped, and nothing else has seen them.
     fn run<T>(&mut self, actor: &ActorId, step: impl FnOnce(&Space<'_>) -> Outcome<T>) -> Result<Result<T>, Fault> {
         let seed = self.seeds.next()?;
         let outcome = self.read(actor, |rows| {
@@ -249,7 +249,7 @@ impl<'t> Commit<'t> {
         Ok(outcome.reply)
     }
 
-    /// Reads the rows of an actor as they are after the steps so far.
+    /// Reads the rows of an actor, including the changes of the steps so far.
     fn read<T>(&self, actor: &ActorId, body: impl FnOnce(&dyn Read) -> T) -> T {
         let prefix = prefix(actor);
         let rows = Rows::new(&self.rows, &prefix).of_file(self.file);
@@ -259,7 +259,7 @@ impl<'t> Commit<'t> {
         }
     }
 
-    /// Puts into the table what the steps so far changed.
+    /// Writes the changes of the steps so far to the table.
     fn apply(&mut self) -> Result<(), Fault> {
         self.unapplied_bytes = 0;
         let (record, changed) = (self.record, &mut self.done.changed);
@@ -273,7 +273,7 @@ impl<'t> Commit<'t> {
         Ok(())
     }
 
-    /// Whether an actor touched here has work at once.
+    /// True if an actor that this transaction touched has work that is due now.
     fn is_due(&self, actor: &ActorId) -> bool {
         !self.settings.closed && matches!(self.dues.get(actor), Some(Some(due)) if *due <= clock::now())
     }
@@ -282,12 +282,12 @@ impl<'t> Commit<'t> {
         self.read(actor, |rows| host::due_work(actor, rows, clock::now()))
     }
 
-    /// Carries the messages that an operation caused, and those that their reception causes, within this transaction.
+    /// Delivers the messages that an operation caused, and those that their reception causes, within this transaction.
     fn cascade(&mut self, first: &ActorId) -> Result<(), Fault> {
         let mut left = CASCADE;
         let mut sources = VecDeque::from([first.clone()]);
         while let Some(source) = sources.pop_front() {
-            // A source that cannot be read is left to its due time, where the failure is counted.
+            // A source that cannot be read is left to its due time, when the failure is counted.
             let Ok(work) = self.work_of(&source) else { continue };
             let mut progress = false;
             for work in work {
@@ -320,7 +320,7 @@ impl<'t> Commit<'t> {
         self.run(&delivery.source, |space| host::settle(space, target, delivery.sequence, &receipt))
     }
 
-    /// Takes up the work of the actor that is due first. False when none is due.
+    /// Does the work of the actor that is due first. False when none is due.
     pub(super) fn due_work(&mut self, penalties: &mut Penalties, until: Instant) -> Result<bool, Fault> {
         if self.settings.closed {
             return Ok(false);
@@ -332,7 +332,7 @@ impl<'t> Commit<'t> {
             return Ok(false);
         }
         let Some(actor) = ActorId::parse(&name) else {
-            // Not a name we ever wrote; without this the row would be found for ever.
+            // The server never wrote such a name. Without this the row would be found again and again.
             self.timers.remove((due.0, name.as_str()))?;
             self.written = true;
             return Ok(true);
@@ -348,7 +348,7 @@ impl<'t> Commit<'t> {
             penalties.by.remove(&actor);
             return Ok(true);
         };
-        // A timer that failed has put itself off. What would come again at once puts off its actor for a while.
+        // A timer that failed has put itself off. If the work is due again at once, its actor is put off for a while.
         let next = self.next_of(&actor).unwrap_or(Some(now));
         if complete && next.is_some_and(|next| next <= now) {
             penalties.put_off(&actor, now);
@@ -362,7 +362,7 @@ impl<'t> Commit<'t> {
         self.read(actor, |rows| host::next_due(rows))
     }
 
-    /// Runs what an actor has to do until the time is up. Returns the last failure, and whether everything was tried.
+    /// Does the due work of an actor until the time is up. Returns the last failure, and whether everything was tried.
     fn work_off(&mut self, actor: &ActorId, until: Instant) -> Result<(Option<Error>, bool), Fault> {
         let work = match self.work_of(actor) {
             Ok(work) => work,
@@ -370,7 +370,7 @@ impl<'t> Commit<'t> {
         };
         let mut failure = None;
         if work.is_empty() {
-            // The table of due times was early; let it say what the actor's rows say.
+            // The table of due times was too early; correct it from the actor's rows.
             match self.next_of(actor) {
                 Ok(next) => drop(self.dues.insert(actor.clone(), next)),
                 Err(error) => failure = Some(error),
@@ -448,13 +448,13 @@ impl<'t> Commit<'t> {
         Ok(())
     }
 
-    /// Closes the tables. The second part says whether there is anything to commit.
+    /// Closes the tables. The second part is true if there is anything to commit.
     pub(super) fn finish(mut self, penalties: &Penalties) -> Result<(Done, bool), Fault> {
         self.apply()?;
         self.flush(penalties)?;
-        // Closed for changes: what is due waits for the next start.
+        // A closed deployment leaves due work to the next start.
         let earliest = match self.earliest() {
-            // What is due is not known, which is no reason to lose what clients did.
+            // The due work is unknown, but that is no reason to lose the changes of clients.
             Err(Fault::Damaged(_)) => None,
             earliest => earliest?,
         };
@@ -463,7 +463,7 @@ impl<'t> Commit<'t> {
     }
 }
 
-/// What a panic said.
+/// The message of a panic.
 pub(super) fn panic_text(panic: &(dyn Any + Send)) -> &str {
     match (panic.downcast_ref::<&str>(), panic.downcast_ref::<String>()) {
         (Some(text), _) => text,

@@ -1,17 +1,22 @@
 //! The one thread that writes.
 //!
-//! It drains the queues, runs each operation on the open transaction (so each sees the ones before it), commits once
-//! durably, then answers all. Due work of the actors themselves (timers, outbox, documents) is bulk work, found in the
-//! timers table: nothing about it lives in memory only, so a kill at any instant loses nothing.
+//! The thread empties the queues and runs each operation on the open transaction, so that each sees the ones before it.
+//! Then it commits once, durably, and answers all. Due work of the actors (timers, outbox, documents) is bulk work that
+//! is found in the timers table. Nothing about it is only in memory, so a kill at any moment loses nothing.
 //!
-//! While clients are served, work that follows by itself (due work, and what came of deliveries) takes no longer in a
-//! commit than the rest of it, and rests afterwards for as long as it took ([`pace`]): a fan-out to ten thousand
-//! receivers then costs who sends a message no more than a commit twice as long.
+//! While clients are served, follow-up work (due work, and the outcome of deliveries) takes no longer in a commit than
+//! the rest of it, and then rests for as long as it took ([`pace`]). So alerts to ten thousand receivers make the
+//! commit of a client at most about twice as long.
 //!
-//! After a failed write or sync redb answers nothing reliably any more, so the thread refuses its batch, drops the
-//! database, opens the file again, and takes up writing only after a probe commit. A commit that
-//! meets a damaged page comes to nothing; its operations are then done one by one, and only those that need the page
-//! are refused.
+//! After a failed write or sync redb answers nothing reliably. So the thread refuses its batch, drops the database,
+//! opens the file again, and resumes writing only after a probe commit. A commit that meets a damaged page is dropped;
+//! its operations are then done one by one, and only those that need the page are refused.
+//!
+//! | Module | What |
+//! |---|---|
+//! | `commit` | one write transaction |
+//! | `pace` | how much time follow-up work gets |
+//! | `queue` | the three queues to the writer |
 
 mod commit;
 mod pace;
@@ -41,37 +46,37 @@ use queue::{Job, Queues, Rank};
 const MAX_OPERATIONS: usize = 1_024;
 /// Most bytes of changed rows by interactive operations in one commit.
 const MAX_BYTES: usize = 8 << 20;
-/// Longest that interactive operations of one commit run.
+/// Longest time that operations of clients run in one commit.
 const MAX_TIME: Duration = Duration::from_millis(50);
-/// Longest that bulk work of one commit runs (decision bounded-commits), and what follows by itself.
+/// Longest time that bulk work and follow-up work run in one commit (decision bounded-commits).
 const BULK_TIME: Duration = Duration::from_millis(5);
-/// The same where nobody waits: what a commit costs beside its work is paid less often.
+/// The same when nobody waits: longer commits mean fewer of them, and less time for committing.
 const BULK_TIME_ALONE: Duration = Duration::from_millis(200);
-/// Waits between attempts to open the file again, or to write again.
+/// Shortest and longest wait between attempts to open the file again, or to write again.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LAST_PAUSE: Duration = Duration::from_secs(2);
-/// Longest that work which follows by itself rests after it met damage.
+/// Longest rest of follow-up work after it met damage.
 const LAST_REST: Duration = Duration::from_secs(60);
 
-/// What the rest of the server hears from the writer. Called on the writer thread: must be quick.
+/// Receives the writer's news for the rest of the server. Called on the writer thread, so it must be quick.
 pub trait Listener: Send + Sync {
     /// These documents are durable now.
     fn published(&self, documents: Vec<Document>);
-    /// Rows of this actor changed that its streams look at.
+    /// Rows of this actor changed that its streams read.
     fn wake(&self, actor: &ActorId);
-    /// An actor asks for a request to somebody else.
+    /// An actor asks for a request to another host.
     fn reach_out(&self, actor: ActorId, key: String);
-    /// The file was opened again: whatever was kept in memory may be older than it.
+    /// The file was opened again: data that is kept in memory may be older than the file.
     fn reopened(&self);
 }
 
-/// The way to the writer thread.
+/// The handle for calls to the writer thread.
 pub struct Writer {
     queues: Arc<Queues>,
     changed: Arc<Changed>,
 }
 
-/// Ends the thread when asked; the queues are emptied first.
+/// Stops the thread on request, after the queues are empty.
 pub struct WriterThread {
     queues: Arc<Queues>,
     handle: Option<JoinHandle<()>>,
@@ -135,7 +140,7 @@ impl Writer {
 }
 
 impl WriterThread {
-    /// Finishes what is queued and ends the thread.
+    /// Finishes the queued jobs and ends the thread.
     pub fn stop(mut self) {
         self.finish();
     }
@@ -156,8 +161,8 @@ impl Drop for WriterThread {
     }
 }
 
-/// Folding measurements and re-sealing are bulk work, and what came of a delivery follows by itself; everything that a
-/// person or an agent waits for is neither.
+/// Rolling up measurements and re-sealing are bulk work, and the outcome of a delivery is follow-up work. Everything
+/// that a person or an agent waits for is interactive.
 fn rank(call: &Call) -> Rank {
     match call.actor.kind {
         Kind::Country | Kind::World | Kind::Reference => Rank::Bulk,
@@ -167,7 +172,7 @@ fn rank(call: &Call) -> Rank {
     }
 }
 
-/// The writer dropped a job in a fault: it may or may not have become durable.
+/// The writer dropped a job in a fault: the job may or may not be durable.
 fn undecided() -> Error {
     Error::unavailable("the writer gave up on this operation")
 }
@@ -179,17 +184,17 @@ struct Thread {
     queues: Arc<Queues>,
     alone: bool,
     changed: Arc<Changed>,
-    /// When some actor has work; the one sleeper of the whole server.
+    /// The earliest due time of any actor. Only this thread sleeps until it.
     next_due: Option<Timestamp>,
     penalties: Penalties,
-    /// Due work met damage: it rests until then, and rested so long.
+    /// The end of the rest of due work that met damage, and the length of that rest.
     rests_until: Option<Instant>,
     rest: Duration,
     seeds: commit::Seeds,
     pace: Pace,
-    /// Where clients are served.
+    /// The runtime that serves clients.
     runtime: Option<tokio::runtime::Handle>,
-    /// Several operations were in the last commit: more are under way.
+    /// True if the last commit had several operations: more are on their way.
     crowd: bool,
 }
 
@@ -197,7 +202,7 @@ impl Thread {
     fn run(mut self) {
         loop {
             let rest = self.pace.rest(Instant::now());
-            // At the end of a rest all is looked at again: what came meanwhile woke nobody.
+            // At the end of a rest everything is looked at again, because work that came during the rest woke nobody.
             let timeout = match rest.is_zero() {
                 true => self.next_due.map(|due| clock::now().until(due)),
                 false => Some(rest),
@@ -207,7 +212,7 @@ impl Thread {
                 return;
             }
             self.crowd = next.interactive.len() > 1;
-            // A panic here is a fault of redb or of this file, not of an operation: those are caught one by one.
+            // A panic here is a fault of redb or of this file. Panics of operations are caught one by one.
             let turn = catch_unwind(AssertUnwindSafe(|| self.commit(next.interactive)));
             let fault = match turn {
                 Ok(Ok(())) => continue,
@@ -218,7 +223,7 @@ impl Thread {
         }
     }
 
-    /// One commit. On a fault the whole batch has been refused, and the transaction is gone.
+    /// Makes one commit. On a fault the whole batch has been refused, and the transaction is gone.
     fn commit(&mut self, mut jobs: VecDeque<Job>) -> Result<(), Fault> {
         let mut answers = Vec::with_capacity(jobs.len());
         match self.transact(&mut jobs, &mut answers, true) {
@@ -232,7 +237,7 @@ impl Thread {
         Ok(())
     }
 
-    /// A commit of one job, which is refused when it needs what is damaged.
+    /// Makes a commit of one job. The job is refused when it needs damaged data.
     fn commit_alone(&mut self, job: Job) -> Result<(), Fault> {
         let (mut jobs, mut answers) = (VecDeque::from([job]), Vec::new());
         match self.transact(&mut jobs, &mut answers, false) {
@@ -253,22 +258,22 @@ impl Thread {
         fault
     }
 
-    /// Notes why writes fail, and tells the log when that is news.
+    /// Notes why writes fail, and logs the reason when it is new.
     fn tell(&self, fault: &Fault) {
         if *fault == Fault::Earlier && self.store.condition().failing().is_some() {
             return;
         }
         if self.store.condition().fails(fault.public_reason()) {
             eprintln!(
-                "error: {} takes no writes: {}; it is opened again until it does",
+                "error: {} takes no writes: {}; the server opens it again until it does",
                 self.store.path().display(),
                 fault.reason()
             );
         }
     }
 
-    /// A commit met damage. If work that follows by itself was in it, that rests for a while: else every commit of
-    /// clients would come to nothing with it.
+    /// A commit met damage, so follow-up work rests for a while, and longer each time if it was in that commit.
+    /// Otherwise it would make every commit of clients fail.
     fn blame(&mut self) {
         if self.penalties.blame() || self.rests_until.is_some() {
             self.rest = (self.rest * 2).clamp(Duration::from_secs(1), LAST_REST);
@@ -278,7 +283,7 @@ impl Thread {
         self.next_due = Some(clock::now().plus(i64::try_from(rest.as_micros()).unwrap_or(i64::MAX)));
     }
 
-    /// What a commit leaves to be done when it is durable.
+    /// Does what is left to do when a commit is durable.
     fn follow_up(&mut self, done: Done, answers: Vec<Answer>, jobs: VecDeque<Job>) {
         self.next_due = done.next_due;
         self.changed.record(done.changed);
@@ -297,8 +302,9 @@ impl Thread {
         }
     }
 
-    /// Sends what is known; what is left needs a snapshot. Answers to many go out from inside the runtime: one by one
-    /// each would wake a thread that serves clients, and on a busy core take turns with it.
+    /// Sends the answers that are complete, and returns the requests for a snapshot. Several answers are sent from
+    /// inside the runtime: sent from here, each would wake a thread that serves clients, and on a busy core take turns
+    /// with it.
     fn answer(&self, answers: Vec<Answer>) -> Vec<oneshot::Sender<Result<Frozen>>> {
         let (freezes, known): (Vec<_>, Vec<_>) = answers.into_iter().partition(Answer::is_freeze);
         match &self.runtime {
@@ -310,11 +316,11 @@ impl Thread {
         freezes.into_iter().filter_map(Answer::send).collect()
     }
 
-    /// One transaction; with `gaps` also of what nobody waits for.
+    /// Runs one transaction; with `fill` it also does bulk and follow-up work.
     fn transact(&mut self, jobs: &mut VecDeque<Job>, answers: &mut Vec<Answer>, fill: bool) -> Result<Done, Fault> {
         self.penalties.begin();
         let transaction = self.store.begin_write().map_err(|fault| match fault {
-            // Not a page that somebody needs: the engine itself cannot go on.
+            // This is no page that a request needs: the engine itself cannot go on.
             Fault::Damaged(cause) => Fault::Engine(cause),
             other => other,
         })?;
@@ -349,7 +355,7 @@ impl Thread {
         Ok(done)
     }
 
-    /// Opens the file again and returns when a write has succeeded, or the server stops.
+    /// Opens the file again, and returns when a write has succeeded or the server stops.
     fn recover(&mut self, fault: &Fault) {
         self.tell(fault);
         let mut pause = Duration::ZERO;
@@ -362,13 +368,13 @@ impl Thread {
                     return;
                 }
             }
-            // Reads are served from here on; writes only after the probe.
+            // From here on reads are served, but writes only after the probe.
             self.listener.reopened();
             if self.refuse_for(pause) {
                 return;
             }
             match self.probe() {
-                // Writing works; that one row cannot be written is not what is asked here.
+                // Writing works; the probe does not ask whether this row can be written.
                 Ok(()) | Err(Fault::Damaged(_)) => break,
                 Err(fault) => self.tell(&fault),
             }
@@ -384,7 +390,7 @@ impl Thread {
         self.transact(&mut VecDeque::from([Job::Probe(reply)]), &mut Vec::new(), false).map(|_| ())
     }
 
-    /// Answers 503 to whatever arrives for so long; true when the server stops.
+    /// Answers 503 to all jobs for this long; true when the server stops.
     fn refuse_for(&self, pause: Duration) -> bool {
         let until = Instant::now() + pause;
         loop {
@@ -404,8 +410,7 @@ impl Thread {
     }
 }
 
-/// Fills a commit with what nobody waits for, or who waits for it does so for much else: bulk jobs, and what follows by
-/// itself unless that rests. Whether any of the latter was done.
+/// Fills a commit with bulk jobs, and with follow-up work unless that rests. True if any follow-up work was done.
 fn gaps(
     commit: &mut Commit<'_>,
     queues: &Queues,
@@ -422,8 +427,8 @@ fn gaps(
     while more && Instant::now() < until {
         let bulk = queues.pop_bulk();
         more = bulk.is_some();
-        // Due work and jobs take turns, so that neither starves the other. A command alone ends with its last job:
-        // until then its chunks would only make the same due work again and again.
+        // Due work and jobs take turns, so that neither starves the other. For a command alone, due work waits for the
+        // last job: before that, its chunks would cause the same due work again and again.
         let now = Instant::now();
         if !rests && now < follow_until && (bulk.is_none() || !alone) {
             let job = queues.pop_follows();

@@ -1,22 +1,23 @@
-//! How much of the writer goes to work that follows by itself while clients are served.
+//! How much of the writer's time follow-up work gets while clients are served.
 
 use std::time::{Duration, Instant};
 
 use super::BULK_TIME;
 
-/// How long ago a client was served for it to count.
+/// A client counts as served now if that was at most so long ago.
 const LATELY: Duration = Duration::from_secs(10);
-/// Least that such work gets of a commit.
+/// Least time of a commit for follow-up work.
 const LEAST: Duration = Duration::from_millis(1);
-/// Longest that it rests: one piece of it may take long, and a client has been answered by then.
+/// Longest rest of follow-up work. A single piece of it may take long, and by the end of it clients have been answered.
 const LONGEST_REST: Duration = Duration::from_millis(20);
 
-/// While clients are served, such work gets of a commit as long as a commit without it takes, and then rests for as long as
-/// the whole took. So the commit that a client waits for is at most about twice as long, and at most every second one.
+/// While clients are served, follow-up work gets as much time of a commit as a commit without it takes, and then rests
+/// for as long as the whole commit took. So the commit that a client waits for is at most about twice as long, and at
+/// most every second one is.
 #[derive(Debug, Default)]
 pub(super) struct Pace {
     served: Option<Instant>,
-    /// What a commit for clients alone takes: moving mean.
+    /// Duration of a commit with only operations of clients: a moving mean.
     usual: Duration,
     rest: Option<Instant>,
 }
@@ -26,17 +27,17 @@ impl Pace {
         self.served.is_some_and(|served| now.duration_since(served) < LATELY)
     }
 
-    /// How long work that follows by itself rests from now on.
+    /// How long follow-up work still rests.
     pub(super) fn rest(&self, now: Instant) -> Duration {
         self.rest.map_or(Duration::ZERO, |until| until.saturating_duration_since(now))
     }
 
-    /// How much of a commit it gets.
+    /// Time of a commit for follow-up work.
     pub(super) fn slice(&self, now: Instant) -> Duration {
         if self.is_serving(now) { self.usual.clamp(LEAST, BULK_TIME) } else { BULK_TIME }
     }
 
-    /// A commit is durable: whether it had operations of clients, and work that followed by itself.
+    /// Notes a durable commit: whether it had operations of clients, and whether it had follow-up work.
     pub(super) fn committed(&mut self, started: Instant, now: Instant, served: bool, followed: bool) {
         let took = now.duration_since(started);
         if served {
@@ -57,7 +58,7 @@ mod tests {
 
     const MS: Duration = Duration::from_millis(1);
 
-    /// Latency of a mailbox is not worse than twice idle while 10,000 receivers are told.
+    /// The latency of a mailbox is at most twice the idle latency while 10,000 receivers are told.
     #[test]
     fn while_clients_are_served_what_follows_by_itself_takes_as_long_as_they_do_and_rests_as_long_as_it_took() {
         let (mut pace, begin) = (Pace::default(), Instant::now());
@@ -75,7 +76,7 @@ mod tests {
         now += 5 * MS;
         assert_eq!((pace.slice(now), pace.rest(now)), (2 * MS, 5 * MS), "its own time is not the clients'");
         assert_eq!(pace.rest(now + 4 * MS), MS);
-        // Clients go on meanwhile, and do not lengthen the rest.
+        // Clients continue meanwhile, and do not lengthen the rest.
         pace.committed(now, now + MS, true, false);
         assert_eq!(pace.rest(now + MS), 4 * MS);
         pace.committed(now, now + 500 * MS, false, true);

@@ -1,5 +1,5 @@
-//! Three queues to the writer: interactive work first, bulk work in the gaps (decision bounded-commits), and what
-//! follows by itself when neither is held up by it.
+//! Three queues to the writer: interactive work first, bulk work in the gaps (decision bounded-commits), and follow-up
+//! work that delays neither of them.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -11,7 +11,8 @@ use tokio::sync::oneshot;
 
 use crate::store::Frozen;
 
-/// Work for the writer. The answer is sent after the commit that holds it; a dropped sender means "not done".
+/// Work for the writer. The answer is sent after the commit that holds it; a dropped sender means that the work was not
+/// done.
 pub(super) enum Job {
     Perform {
         call: Call,
@@ -25,7 +26,7 @@ pub(super) enum Job {
 
 impl Job {
     pub(super) fn refuse(self, error: Error) {
-        // A receiver that is gone no longer wants the answer.
+        // A missing receiver no longer wants the answer.
         match self {
             Job::Perform { reply, .. } => drop(reply.send(Err(error))),
             Job::Probe(reply) => drop(reply.send(Err(error))),
@@ -39,13 +40,13 @@ impl Job {
 pub(super) enum Rank {
     /// A person or an agent.
     Interactive,
-    /// An import, or the like: a piece of much work.
+    /// An import or the like: a piece of a large amount of work.
     Bulk,
-    /// Nobody: it follows from something that was answered already.
+    /// Nobody: it follows from a request that was answered already.
     Follows,
 }
 
-/// Most jobs that wait in one queue; further ones are refused with 503 rather than answered after their callers gave
+/// Most jobs that wait in one queue. Further ones are refused with 503 rather than answered after their callers gave
 /// up.
 const CAPACITY: usize = 20_000;
 
@@ -87,8 +88,8 @@ impl Queues {
     }
 
     /// Waits until there is work, the time is up, or the server stops. Takes at most `limit` interactive jobs. While
-    /// the writer is `resting`, work that follows by itself is none. In a `crowd` the first that comes is seldom alone:
-    /// whoever is about to hand in another, on this core, does so first.
+    /// the writer is `resting`, follow-up work does not count as work. In a `crowd` the first job is seldom alone, so
+    /// other threads on this core may first hand in theirs.
     pub(super) fn next(&self, limit: usize, timeout: Option<Duration>, resting: bool, crowd: bool) -> Next {
         let idle = |waiting: &mut Waiting| {
             let follows = resting || waiting.follows.is_empty();
@@ -112,7 +113,7 @@ impl Queues {
         Next { interactive, finished: waiting.closing && empty }
     }
 
-    /// Puts jobs that found no room in a commit back in front.
+    /// Puts jobs that did not fit into a commit back in front.
     pub(super) fn put_back(&self, jobs: VecDeque<Job>) {
         let mut waiting = self.lock();
         for job in jobs.into_iter().rev() {
@@ -128,7 +129,7 @@ impl Queues {
         self.lock().follows.pop_front()
     }
 
-    /// Takes everything that waits.
+    /// Takes all waiting jobs.
     pub(super) fn drain(&self) -> Vec<Job> {
         let mut waiting = self.lock();
         let Waiting { interactive, bulk, follows, .. } = &mut *waiting;
@@ -147,6 +148,6 @@ impl Queues {
 
 pub(super) struct Next {
     pub interactive: VecDeque<Job>,
-    /// The server stops and nothing waits.
+    /// True if the server stops and nothing waits.
     pub finished: bool,
 }

@@ -1,4 +1,4 @@
-//! What clients may hold at once: past a budget they are told so, and others are served.
+//! Budgets of clients: a client beyond a budget is told so, and other clients are served.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use tokio::net::{TcpSocket, TcpStream};
 use crate::HEALTH;
 use crate::common::server::Server;
 
-/// Nobody is a proxy here, so that addresses count.
+/// No address is a trusted proxy, so that addresses count.
 async fn start(name: &str, settings: &[(&str, &str)]) -> (Folder, Server) {
     let folder = folder(name);
     let mut all = Settings::default();
@@ -22,7 +22,7 @@ async fn start(name: &str, settings: &[(&str, &str)]) -> (Folder, Server) {
     (folder, server)
 }
 
-/// What comes within some seconds, until the server says no more or the text is there.
+/// Reads until the text has come, the server ends the connection, or some seconds have passed.
 async fn said(socket: &mut TcpStream, until: &str) -> String {
     let (mut said, mut piece) = (Vec::new(), vec![0; 64 << 10]);
     let reading = async {
@@ -63,7 +63,7 @@ async fn past_the_connections_of_all_a_client_is_told_so_and_the_others_are_serv
     is_busy(&said(&mut server.connect(HEALTH).await, "\"}").await);
     assert!(healthy(&mut open[0]).await);
     drop(open.pop());
-    // The server sees the end a moment later.
+    // The server sees the end of the connections a moment later.
     for _ in 0..100 {
         if healthy(&mut server.connect("").await).await {
             return;
@@ -100,7 +100,7 @@ async fn bodies_on_their_way_are_charged_and_one_address_has_a_quarter() {
          content-length: {length}\r\n\r\n"
     );
     let mut waiting = Vec::new();
-    // Eight megabytes are an address's part; each lacks its last byte.
+    // One address may hold eight megabytes; each body lacks its last byte.
     for _ in 0..8 {
         let mut socket = server.connect(&head).await;
         socket.write_all(&vec![b' '; length - 1]).await.unwrap();
@@ -110,7 +110,7 @@ async fn bodies_on_their_way_are_charged_and_one_address_has_a_quarter() {
     let mut socket = server.connect(&head).await;
     let _ = socket.write_all(&vec![b' '; length - 1]).await;
     is_busy(&said(&mut socket, "\"}").await);
-    // What was held is free again once the others left.
+    // The budget is free again once these clients left.
     drop(waiting);
     tokio::time::sleep(Duration::from_millis(500)).await;
     let sent = server.post("/v1/agent/send", &key, json!({ "to": did, "message": "x".repeat(60_000) })).await;
@@ -133,7 +133,7 @@ async fn half_heads_have_a_budget_and_whole_ones_never_need_it() {
     tokio::time::sleep(Duration::from_millis(50)).await;
     fifth.write_all(b"x-a: b\r\n").await.unwrap();
     is_busy(&said(&mut fifth, "\"}").await);
-    // A half that becomes whole is answered, and its place is free.
+    // A half head that is completed is answered, and its place is free.
     halves[0].write_all(b"host: x\r\n\r\n").await.unwrap();
     assert!(said(&mut halves[0], "}").await.starts_with("HTTP/1.1 200"));
     let mut next = server.connect("GET /hydra/v1/health HTTP/1.1\r\n").await;
@@ -163,19 +163,19 @@ async fn past_the_streams_of_all_a_connect_waits_for_a_place_and_past_those_who_
     tokio::time::sleep(Duration::from_millis(300)).await;
     is_busy(&said(&mut listen(&server, &keys[3]).await, "\"}").await);
     assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
-    // The first two end at their time.
+    // The first two streams end at their time.
     assert!(said(&mut waits, "\r\n\r\n").await.starts_with("HTTP/1.1 200"));
     assert!(begun.elapsed() > Duration::from_secs(2), "{:?}", begun.elapsed());
 }
 
-/// Sends large messages to an agent until this many bytes wait for its streams.
+/// Sends `count` messages of 60,000 characters to an agent.
 async fn pour(server: &Server, did: &str, key: &str, count: usize) {
     for _ in 0..count {
         server.post("/v1/agent/send", key, json!({ "to": did, "message": "x".repeat(60_000) })).await;
     }
 }
 
-/// A socket for which the system keeps as little as it can.
+/// A socket with the smallest possible system buffers.
 async fn small(server: &Server, request: &str) -> TcpStream {
     let socket = TcpSocket::new_v4().unwrap();
     socket.set_recv_buffer_size(4 * 1024).unwrap();
@@ -209,7 +209,7 @@ async fn a_reader_that_does_not_read_holds_a_page_and_is_cut_on_events_and_web_s
     for request in deaf {
         let _deaf = small(&server, &request).await;
         pour(&server, &did, &key, 20).await;
-        // No more than a page and a message, however many wait.
+        // A stream holds at most a page and a message, however many messages wait.
         assert!(server.deployment.native().streams().queue().bytes() < 64 * 1024 + 128 * 1024);
         until_nobody_listens(&server).await;
     }

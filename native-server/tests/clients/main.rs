@@ -1,5 +1,7 @@
-//! Clients that stall or want too much, over real sockets: what they hold is given back, and patient ones keep their
-//! connection.
+//! Clients that stall or want too much, over real sockets: the resources that they hold are released, and patient
+//! clients keep their connection.
+//!
+//! The module `budgets` tests the budgets of clients.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod budgets;
@@ -14,12 +16,12 @@ use heliograph_core::engine::settings::Settings;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// Seconds that clients have in these tests.
+/// Setting `client_seconds` in these tests.
 const PATIENCE: u64 = 1;
 
-/// The server counts from when it accepted or read, which is a little earlier.
+/// The server counts from the time when it accepted or read, which is a little earlier.
 const AT_LEAST: Duration = Duration::from_millis(PATIENCE * 1_000 - 100);
-/// One and a third times that, and room for a busy machine.
+/// One and a third times that, with a margin for a busy machine.
 const AT_MOST: Duration = Duration::from_millis(PATIENCE * 1_333 + 2_000);
 
 const HEALTH: &str = "GET /hydra/v1/health HTTP/1.1\r\nhost: x\r\n\r\n";
@@ -33,11 +35,11 @@ async fn start(name: &str, stream_seconds: u32) -> (heliograph::testing::Folder,
     (folder, server)
 }
 
-/// How long the server keeps the connection open, and what it says until then.
+/// How long the server keeps the connection open, and what it sends until then.
 async fn until_closed(socket: &mut TcpStream) -> (Duration, String) {
     let (begun, mut said) = (Instant::now(), Vec::new());
     let end = tokio::time::timeout(Duration::from_secs(20), socket.read_to_end(&mut said)).await;
-    // Closed with bytes unread, which the system may report as a reset.
+    // A connection that closes with unread bytes may be reported as a reset.
     drop(end.expect("the connection stays open"));
     (begun.elapsed(), String::from_utf8_lossy(&said).into_owned())
 }
@@ -68,7 +70,7 @@ async fn a_connection_without_a_whole_head_is_closed_after_its_time() {
     }
 }
 
-/// Bytes that come one at a time are no progress: a head is whole in time or not.
+/// Single bytes are no progress: the whole head must come in time.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_head_that_trickles_in_is_closed_all_the_same() {
     let (_folder, server) = start("clients-trickle", 30).await;
@@ -84,7 +86,7 @@ async fn a_head_that_trickles_in_is_closed_all_the_same() {
 async fn a_connection_may_be_used_again_within_its_time_and_is_closed_after_it() {
     let (_folder, server) = start("clients-reuse", 30).await;
     let mut socket = server.connect("").await;
-    // Longer in all than one head may take.
+    // In total this takes longer than one head may take.
     for _ in 0..4 {
         assert!(ask(&mut socket, HEALTH).await.starts_with("HTTP/1.1 200"));
         tokio::time::sleep(Duration::from_millis(PATIENCE * 600)).await;
@@ -143,16 +145,16 @@ async fn streams_outlive_the_time_for_a_head_on_both_protocols() {
         until_closed(&mut events),
         tokio::time::timeout(Duration::from_secs(4), until_closed(&mut socket)),
     );
-    // A stream of events ends at its time, and its connection when no other request follows; a WebSocket goes on.
+    // A stream of events ends at its time, and its connection ends when no other request follows; a WebSocket goes on.
     assert!(ended > Duration::from_secs(3 + PATIENCE), "{ended:?}");
     assert!(still.is_err(), "the WebSocket was closed");
 }
 
-/// A client that asks and never reads holds memory and a place in the kernel until it is let go.
+/// A client that asks and never reads holds memory and a descriptor until it is disconnected.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_that_nobody_takes_ends_its_connection() {
     let (_folder, server) = start("clients-deaf", 30).await;
-    // One answer after the other, until no system buffer takes more.
+    // Requests one answer after the other, until no system buffer takes more.
     let get = "GET /openapi.json HTTP/1.1\r\nhost: x\r\n\r\n";
     let mut socket = server.connect("").await;
     let begun = Instant::now();

@@ -17,7 +17,7 @@ use heliograph_core::engine::documents::Document;
 use heliograph_core::engine::settings::Settings;
 use heliograph_core::{ErrorCode, Result};
 
-/// What the writer told.
+/// What the writer has reported.
 #[derive(Default)]
 pub struct Heard {
     pub published: Mutex<Vec<Document>>,
@@ -46,7 +46,7 @@ impl Listener for Heard {
     }
 }
 
-/// A data file at work.
+/// An open data file with its store and writer.
 pub struct Bench {
     pub store: Arc<Store>,
     pub writer: Arc<Writer>,
@@ -61,7 +61,7 @@ impl Bench {
     }
 
     pub fn faulty(path: &Path, faults: &Arc<Faults>) -> Bench {
-        // A small cache, so that reads after a fault cannot all come from memory.
+        // The cache is small, so that reads after a fault cannot all come from memory.
         Bench::with(Options { cache_bytes: 1 << 20, wrap: Some(Faults::wrap(faults)), ..Options::new(path) })
     }
 

@@ -28,7 +28,7 @@ impl Server {
         Server { deployment, address, stop, serving }
     }
 
-    /// A connection on which something was written.
+    /// A connection on which `text` was written.
     pub async fn connect(&self, text: &str) -> TcpStream {
         let mut socket = TcpStream::connect(&self.address).await.unwrap();
         socket.write_all(text.as_bytes()).await.unwrap();
@@ -54,7 +54,7 @@ impl Server {
         (made["did"].as_str().unwrap().to_owned(), made["api_key"].as_str().unwrap().to_owned())
     }
 
-    /// Asks the server to stop and waits until it has, without its data file.
+    /// Asks the server to stop and waits until it has. Its data file stays open.
     pub async fn stop(self) -> Deployment {
         self.stop.send(()).unwrap();
         tokio::time::timeout(Duration::from_secs(30), self.serving).await.unwrap().unwrap();

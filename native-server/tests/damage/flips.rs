@@ -1,5 +1,5 @@
-//! Bits and whole pages that change on disk. `cargo xtask bench --damage` makes more of them than CI, by the variables
-//! `HELIOGRAPH_FLIPS` (how many) and `HELIOGRAPH_FLIPS_TABLE` (the file for the figures).
+//! Bits and whole pages that change on disk. `cargo xtask bench --damage` makes more flips than CI, set by the
+//! variables `HELIOGRAPH_FLIPS` (how many) and `HELIOGRAPH_FLIPS_TABLE` (the file for the figures).
 
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
@@ -30,7 +30,7 @@ impl Numbers {
 enum When {
     /// The file was closed cleanly.
     AtRest,
-    /// As a crash leaves it.
+    /// The file is as a crash leaves it.
     AfterCrash,
     /// While the server runs.
     Running,
@@ -43,9 +43,9 @@ struct Counts {
     rows: usize,
     questions: usize,
     refused: usize,
-    /// Flips that changed some answer to 503.
+    /// Flips that changed an answer to 503.
     noticed: usize,
-    /// Flips where everything hangs on the page, so that the file is not opened.
+    /// Flips on a page that everything depends on, so that the file cannot be opened.
     closed: usize,
 }
 
@@ -70,14 +70,14 @@ fn prepare(runtime: &Arc<Runtime>) -> Files {
     let (clean, crashed) = (folder.file("clean.redb"), folder.file("crashed.redb"));
     let place = Place::open(runtime, &clean).unwrap();
     let world = World::make(&place.client());
-    // What waits to be done is done.
+    // Waits until all due work is done.
     std::thread::sleep(std::time::Duration::from_millis(500));
     copy(&clean, &crashed);
     place.close();
     Files { folder, world, clean, crashed }
 }
 
-/// Changes the page on disk; returns what was done, for messages.
+/// Changes the page on disk; returns a description of the change for messages.
 fn damage(path: &Path, page: &Damage, numbers: &mut Numbers) -> String {
     let file = OpenOptions::new().read(true).write(true).open(path).unwrap();
     if numbers.below(4) == 0 {
@@ -89,7 +89,7 @@ fn damage(path: &Path, page: &Damage, numbers: &mut Numbers) -> String {
         file.write_all_at(&block, page.offset).unwrap();
         return format!("page {} of {}: whole, {how}", page.page, page.table);
     }
-    // Most of a page is in use; what is free in it would harm nobody.
+    // Most of a page is in use; a flip in its free part would change nothing.
     let (at, bit) = (page.offset + numbers.below(2_000) as u64, numbers.below(8));
     let mut byte = [0];
     file.read_exact_at(&mut byte, at).unwrap();
@@ -97,7 +97,7 @@ fn damage(path: &Path, page: &Damage, numbers: &mut Numbers) -> String {
     format!("page {} of {}: byte {at}, bit {bit}", page.page, page.table)
 }
 
-/// The scrub says which page, of which table, and between which keys.
+/// The scrub names the page, its table, and the keys between which it is.
 fn named(found: &[Damage], page: &Damage, what: &str) {
     let same = found.iter().find(|damage| damage.page == page.page);
     let damage = same.unwrap_or_else(|| panic!("{what}: the scrub names {found:?}"));
@@ -133,11 +133,11 @@ fn one(files: &Files, runtime: &Arc<Runtime>, page: &Damage, when: When, numbers
     assert_eq!(client.get("/healthz").status, 200, "{what}");
     let health = client.get("/health").expect(200);
     assert!(refused == 0 || health["status"] == "degraded", "{what}: {health}");
-    // Commits meanwhile may have written the page anew, with the rows that are known to be right.
+    // Commits may meanwhile have overwritten the page with correct rows.
     let found = place.scrub();
     assert!(found.damaged > 0 || when == When::Running || refused == 0, "{what}: nothing found");
     place.close();
-    // Another start on the same file changes nothing.
+    // Another start on the same file gives the same results.
     if let Ok(place) = Place::open(runtime, &path) {
         let refused = files.world.questions.len();
         assert!(files.world.check_reads(&place.client(), &what) <= refused);
@@ -172,10 +172,10 @@ fn a_flipped_bit_is_never_an_answer() {
 
 fn report(table: &BTreeMap<When, Counts>, pages: &[Damage]) -> String {
     let mut text = format!(
-        "# Flips in the data file\n\nSingle bits, and one in four a whole block of 4,096 bytes (zeros or noise), on pages in \
-         use, of which the file has {}. Every answer was the one from before the flip, or 503, and the check named every page \
-         that was hit before a start (what changes under a running server may be written anew before it looks). Written by \
-         `cargo xtask bench --damage`.\n\n\
+        "# Flips in the data file\n\nThree in four flips change a single bit, one in four a whole block of 4,096 bytes (to \
+         zeros or noise), on pages in use, of which the file has {}. Every answer was the one from before the flip, or 503. \
+         The check named every page that was damaged before a start (under a running server a page may be overwritten before \
+         the check reads it). Written by `cargo xtask bench --damage`.\n\n\
          | When | Flips | On rows | Questions | Answered 503 | Flips with a 503 | File not opened |\n|---|---|---|---|---|---|---|\n",
         pages.len()
     );

@@ -27,7 +27,7 @@ pub fn settings() -> Settings {
     settings.publish_interval = 0;
     settings.admin_key = ADMIN_KEY.to_owned();
     settings.first_party_services = false;
-    // No memory of pages to speak of: what is asked is read from the file.
+    // Nearly no page cache, so that answers are read from the file.
     settings.cache_bytes = 1 << 16;
     settings.answer_cache_bytes = 0;
     settings
@@ -69,7 +69,7 @@ impl Place {
     }
 }
 
-/// What `db check` does with a file.
+/// Runs the check of `db check` on a file.
 pub fn check(data: &Path) -> Result<Scrub, String> {
     let options = Options { must_exist: true, looking: true, ..Options::new(data) };
     let store = Store::open(options).map_err(|error| error.to_string())?;

@@ -1,4 +1,4 @@
-//! Files from before there were checksums, and checksums that are missing.
+//! Files of earlier versions without checksums, and checksums that are missing.
 
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -17,7 +17,7 @@ const DUE: TableDefinition<&str, i64> = TableDefinition::new("due");
 const DOCUMENTS: TableDefinition<&str, &[u8]> = TableDefinition::new("documents");
 const PROBE: TableDefinition<(), i64> = TableDefinition::new("probe");
 
-/// The same data as an earlier version kept them: in a file of the storage engine and nothing else.
+/// The same data as an earlier version stored them: in a plain file of the storage engine.
 fn earlier(from: &Path, to: &Path) {
     let store = Store::open(Options { looking: true, ..Options::new(from) }).unwrap();
     let file = Database::builder().create(to).unwrap();
@@ -67,7 +67,7 @@ fn a_file_from_before_opens_and_is_given_checksums_after_which_a_missing_one_is_
     place.close();
     earlier(&now, &before);
     assert!(std::fs::read(&before).unwrap().starts_with(b"redb"));
-    // It is served as it is, and written.
+    // The file is served as it is, and written to.
     let place = Place::open(&runtime, &before).unwrap();
     assert_eq!(world.check(&place.client(), "before"), 0);
     place.close();
@@ -82,7 +82,7 @@ fn a_file_from_before_opens_and_is_given_checksums_after_which_a_missing_one_is_
     let place = Place::open(&runtime, &before).unwrap();
     assert_eq!(world.check_reads(&place.client(), "converted"), 0);
     place.close();
-    // Every bit counts from now on, and so does a checksum that is gone.
+    // From now on every bit is checked, and a missing checksum is damage.
     let pages = pages(&before);
     let hit = some_leaf(&pages);
     flip(&before, hit);
@@ -101,7 +101,7 @@ fn damage_from_before_there_were_checksums_is_not_taken_for_sound() {
     let world = World::make(&place.client());
     place.close();
     earlier(&now, &before);
-    // The pages of such a file stand where the engine put them.
+    // In such a file the pages are where the engine put them.
     let list = pages(&before);
     let hit = some_leaf(&list);
     assert_eq!(hit.offset, hit.page * 4096);

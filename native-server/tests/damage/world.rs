@@ -1,4 +1,4 @@
-//! Agents, messages, wallets and incidents, and what can be asked about them.
+//! Agents, messages, wallets and incidents, and questions about them.
 
 use heliograph_tests::client::{Answer, Client};
 use heliograph_tests::ledger::{Party, path_of};
@@ -6,7 +6,7 @@ use heliograph_tests::relay::Agent;
 use heliograph_tests::target::ADMIN_KEY;
 use serde_json::{Value, json};
 
-/// A question and its answer while everything was sound.
+/// A question, and its answer before the damage.
 pub struct Question {
     headers: Vec<(&'static str, String)>,
     path: String,
@@ -16,9 +16,9 @@ pub struct Question {
 
 pub struct World {
     pub questions: Vec<Question>,
-    /// Payers with what they own in all.
+    /// Payers with the whole amount that each owns.
     pub parties: Vec<(Party, u64)>,
-    /// An envelope that was settled, and its payer's place among them.
+    /// An envelope that was settled, and the index of its payer.
     pub settled: Value,
     pub suspended: Agent,
 }
@@ -85,22 +85,22 @@ impl World {
 
     fn add(&mut self, client: &Client, headers: Vec<(&'static str, String)>, path: &str) {
         let mut question = Question { headers, path: path.to_owned(), status: 0, body: Value::Null };
-        // Reading marks what is read.
+        // The first read marks messages as read.
         question.ask(client);
         let answer = question.ask(client);
         (question.status, question.body) = (answer.status, stable(answer.json()));
-        // Asked again it says the same: else it would be no measure.
+        // The question is used only if its answer stays the same when it is asked again.
         if stable(question.ask(client).json()) == question.body {
             self.questions.push(question);
         }
     }
 
-    /// Asks everything. Panics at an answer that is neither right nor 503; returns how many were 503.
+    /// Asks everything. Panics at an answer that is neither right nor 503; returns the number of 503 answers.
     pub fn check(&self, client: &Client, what: &str) -> usize {
         self.questions_of(client, what, |_| true) + self.pay(client, what)
     }
 
-    /// Asks what payments change nothing about.
+    /// Asks the questions whose answers payments do not change.
     pub fn check_reads(&self, client: &Client, what: &str) -> usize {
         self.questions_of(client, what, |path| !path.starts_with("/v1/pay/"))
     }
@@ -125,7 +125,7 @@ impl World {
         refused
     }
 
-    /// What was paid is not paid again, and what is paid now leaves the wallet.
+    /// A payment that was made is not made again, and a new payment leaves the wallet.
     fn pay(&self, client: &Client, what: &str) -> usize {
         let mut refused = 0;
         let of = |party: &Party| {
@@ -158,7 +158,7 @@ impl Question {
     }
 }
 
-/// Without what tells the time, and without counters that a crash may set back by a minute.
+/// Removes times, and counters that a crash may set back by a minute.
 fn stable(mut body: Value) -> Value {
     fn clean(value: &mut Value) {
         match value {

@@ -17,7 +17,7 @@ pub enum Answer {
     Nxdomain,
 }
 
-/// A resolver; it lives as long as the tests.
+/// A resolver that runs until the tests end.
 pub fn dns(answer: impl Fn(&str) -> Answer + Send + 'static) -> SocketAddr {
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let address = socket.local_addr().unwrap();
@@ -48,7 +48,7 @@ pub fn silent() -> SocketAddr {
     address
 }
 
-/// A listener that accepts nothing and has hardly room.
+/// A listener that accepts nothing and has a very short queue.
 pub struct Full {
     pub address: SocketAddr,
     _runtime: tokio::runtime::Runtime,
@@ -66,14 +66,14 @@ pub fn full() -> Full {
     Full { address, _runtime: runtime, _listener: listener }
 }
 
-/// What a site does with a connection.
+/// How a site treats a connection.
 pub enum Manner {
     Page(&'static str),
     Status(&'static str),
     Redirect(String),
     Reset,
     Silence,
-    /// Resets handshakes that name this site, and lets others through.
+    /// Resets handshakes for this name, and accepts others.
     ResetName(&'static str),
     OtherCertificate,
 }

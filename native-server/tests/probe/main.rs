@@ -1,7 +1,8 @@
-//! `heliograph probe` against servers on loopback that interfere in each way it knows, and its talk with a server.
+//! `heliograph probe` against servers on loopback that interfere in every way that it recognises, and its requests to a
+//! server.
 //!
-//! `*.der` and `*.key` beside this file: a certificate authority made for these tests, and certificates of `site.test` and
-//! `other.test` signed by it.
+//! `*.der` and `*.key` beside this file are a certificate authority made for these tests, and certificates of
+//! `site.test` and `other.test` signed by it.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod loopback;
@@ -17,9 +18,9 @@ use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
 
 const HERE: Ipv4Addr = Ipv4Addr::LOCALHOST;
-/// Where nobody listens.
+/// An address where nobody listens.
 const NOWHERE: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
-/// Patience with each step.
+/// Time limit of each step.
 const PATIENCE: Duration = Duration::from_millis(1_500);
 
 pub fn measurer(local: SocketAddr, public: SocketAddr) -> Measurer {
@@ -28,7 +29,7 @@ pub fn measurer(local: SocketAddr, public: SocketAddr) -> Measurer {
     Measurer::new(local, public, PATIENCE, roots)
 }
 
-/// A resolver that knows every name as this address.
+/// A resolver that answers this address for every name.
 fn knows(address: Ipv4Addr) -> SocketAddr {
     dns(move |_| Answer::Address(address))
 }
@@ -42,7 +43,7 @@ fn measure(local: SocketAddr, public: SocketAddr, url: &str) -> Finding {
     measurer(local, public).measure(&site)
 }
 
-/// Both resolvers tell the truth; the site is served in this manner.
+/// Measures a site that is served in this manner, with two honest resolvers.
 fn served(https: bool, manner: Manner) -> Finding {
     let server = SiteServer::start(https, manner);
     let scheme = if https { "https" } else { "http" };
@@ -71,7 +72,7 @@ fn a_resolver_that_lies_is_found_by_the_other_one() {
     let finding = measure(knows(NOWHERE), knows(HERE), &url);
     is_blocked(&finding, "dns-poisoned");
     assert_eq!(finding.dns_poisoned, Some(true));
-    // Another address that works is no lie: content networks answer so.
+    // Another address that works is no forgery: content networks answer like this.
     let finding = measure(knows(HERE), knows(NOWHERE), &url);
     assert_eq!((finding.success, finding.dns_poisoned), (true, Some(false)), "{finding:?}");
 }
@@ -131,7 +132,7 @@ fn what_is_forbidden_or_broken_by_the_site_is_not_blocked() {
     }
 }
 
-/// Every page of ours that a signature knows: the one of the register of the Russian regulator.
+/// A page that one of the project's signatures matches: the register of the Russian regulator.
 const BLOCK_PAGE: &str = "<a href=\"https://eais.rkn.gov.ru/\">the register</a>";
 
 #[test]
@@ -150,6 +151,6 @@ fn a_block_page_in_place_of_the_site_is_recognised_where_nothing_proves_the_site
     let finding = served(false, Manner::Page(BLOCK_PAGE));
     is_blocked(&finding, "blockpage");
     assert_eq!(finding.entity, Some("Roskomnadzor"));
-    // Over its own certificate a site may write about it.
+    // Over its own certificate a site may write about the register.
     assert!(served(true, Manner::Page(BLOCK_PAGE)).success);
 }

@@ -1,4 +1,4 @@
-//! A probe and its server: consent, registration, signatures, and what happens while the server is away.
+//! A probe and its server: consent, registration, signatures, and submissions while the server is away.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, TcpListener};
@@ -34,7 +34,7 @@ impl Got {
     }
 }
 
-/// A server that answers submissions with these statuses, in turn, then with 200.
+/// A server that answers submissions with these statuses in turn, and then with 200.
 fn server(statuses: &'static [u16]) -> (String, Receiver<Got>) {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
@@ -67,7 +67,7 @@ fn server(statuses: &'static [u16]) -> (String, Receiver<Got>) {
                 () if got.line.contains("/v1/probe/results") => {
                     (statuses.next().copied().unwrap_or(200), json!({ "ok": true }).to_string())
                 }
-                // Too few sites to be a list.
+                // Too few sites for a list.
                 () => (200, json!({ "global": [], "country_domains": [] }).to_string()),
             };
             let head = format!("HTTP/1.1 {status} X\r\ncontent-type: application/json\r\nconnection: close\r\n");
@@ -126,13 +126,13 @@ fn nothing_leaves_the_host_without_consent_or_on_a_metered_host_or_in_the_clear(
     }
     assert!(told.try_recv().is_err());
     assert!(begin(Settings { metered: true, allow_metered: true, ..plain.clone() }).is_ok());
-    // Who consented once is not asked again.
+    // A probe that consented once is not asked again.
     assert!(begin(Settings { consent: false, ..plain }).is_ok());
     let text = consent_text("https://example.org", "IR");
     assert!(text.contains("ADVISORY") && !consent_text("https://example.org", "NO").contains("ADVISORY"));
 }
 
-/// What waited is sent again under its id, with a member that says since when, and a new signature.
+/// A waiting submission is sent again under its id, with a member that says since when it waited, and a new signature.
 #[test]
 fn what_the_server_did_not_take_waits_on_disk_and_is_sent_again_signed() {
     let (address, told) = server(&[503]);
@@ -145,7 +145,7 @@ fn what_the_server_did_not_take_waits_on_disk_and_is_sent_again_signed() {
     let rows = first["results"].as_array().unwrap();
     assert_eq!(rows.len(), 3);
     assert!(rows.iter().all(|row| row["errorType"] == "dns_failure" && row["isBlocked"] == false), "{first}");
-    // Another process takes up the same identity.
+    // Another process uses the same identity.
     let mut session = begin(settings(&address, folder.path())).unwrap();
     assert_eq!(session.node(), "cp-00112233445566ff");
     assert_eq!(session.cycle().unwrap(), Sent::Taken);

@@ -1,4 +1,4 @@
-//! Descriptors of open files: every stream holds one (decision ten-thousand-listeners).
+//! Open files: every stream holds a descriptor (decision ten-thousand-listeners).
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -10,24 +10,24 @@ use serde_json::json;
 
 use super::{Server, data, post};
 
-/// A server under limits that a shell sets, and how many streams it says it has room for.
+/// A server under limits that a shell sets, and the number of streams that it says it has room for.
 fn start(limits: &str, data: &Path) -> (Server, usize) {
     let program = env!("CARGO_BIN_EXE_heliograph");
     let mut command = Command::new("sh");
     command.args(["-c", &format!("{limits}; exec \"$0\" \"$@\""), program, "serve", "--listen", "127.0.0.1:0"]);
-    // All of them are of one agent.
+    // All streams are of one agent.
     command.env("HELIOGRAPH_STREAMS_PER_AGENT", "10000");
     command.arg("--data").arg(data).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let mut said = BufReader::new(child.stderr.take().unwrap()).lines();
     let line = said.by_ref().map(Result::unwrap).find(|line| line.starts_with("open files: ")).unwrap();
-    // Whatever it says later must find a reader.
+    // Everything that the server writes later must be read.
     std::thread::spawn(move || said.for_each(drop));
     let room = line.split_once("room for ").unwrap().1.strip_suffix(" connections").unwrap().parse().unwrap();
     (Server::of(child), room)
 }
 
-/// Opens so many streams of one agent at once; every one must be answered.
+/// Opens `count` streams of one agent at once; every one must be answered.
 fn listen(server: &Server, count: usize) {
     let (status, agent) = post(&format!("{}/v1/agent/register", server.base), ("x-a", "b"), &json!({}));
     assert_eq!(status, 201);

@@ -1,4 +1,4 @@
-//! `heliograph incidents`, and what a server's file of word vectors does.
+//! `heliograph incidents`, and the effect of a file of word vectors.
 
 use serde_json::{Value, json};
 
@@ -30,7 +30,7 @@ fn incidents_are_made_amended_merged_and_retracted_on_a_file_and_at_a_server() {
     let at = |arguments: &[&str]| good(&path, &[arguments, &to[..]].concat());
     at(&["incidents", "amend", "KE-2024-0001", "--title", "By hand", "--confidence", "0.7", "--reason", "more"]);
     let listed = at(&["incidents", "list", "--country", "KE"]);
-    // One network, and nobody else says so (decision incident-grades).
+    // Only one network reports it, and no other source (decision incident-grades).
     assert!(listed.contains("KE-2024-0001\t2024-01-01\t-\thigh\tsuspected\tBy hand\n"), "{listed}");
     at(&["incidents", "restore", "KE-2024-0001", "--field", "title", "--reason", "mistaken"]);
     assert!(at(&["incidents", "list", "--json"]).contains("one.example.org blocked in Kenya"));
@@ -52,7 +52,7 @@ fn incidents_are_made_amended_merged_and_retracted_on_a_file_and_at_a_server() {
     assert!(error.contains("colour"), "{error}");
 }
 
-/// Decision plain-sentences-and-disputes: what readers dispute reaches the operator on the command line too.
+/// Decision plain-sentences-and-disputes: disputes of readers also reach the operator on the command line.
 #[test]
 fn disputes_are_listed_and_ended_on_the_command_line() {
     let (_folder, path) = data("disputes");
@@ -75,8 +75,8 @@ fn disputes_are_listed_and_ended_on_the_command_line() {
     assert!(bad(&path, &again).contains("409"));
 }
 
-/// The optional file of word vectors, at a running server: it finds what shares no word with the query. Without the
-/// file the same query finds nothing, and a broken file stops the start with its reason.
+/// With the optional file of word vectors, a running server finds incidents that share no word with the query. Without
+/// the file the same query finds nothing, and a broken file stops the start with its reason.
 #[test]
 fn a_file_of_word_vectors_joins_the_search_of_a_running_server() {
     let (_folder, path) = data("vectors");

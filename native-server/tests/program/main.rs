@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 
 fn heliograph(data: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_heliograph"));
-    // Services of the deployment's own would be one more agent among those that are counted here.
+    // With services of its own, the deployment would have one more agent than the tests count.
     command.env("HELIOGRAPH_FIRST_PARTY_SERVICES", "false");
     command.arg("--data").arg(data).env_remove("HELIOGRAPH_ADMIN_KEY").stdin(Stdio::null());
     command
@@ -68,7 +68,7 @@ impl Server {
         Server::of(child)
     }
 
-    /// The server in this process, once it says that it listens.
+    /// Reads the address of a server process, once it says that it listens.
     fn of(mut child: Child) -> Server {
         let mut rest = BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();
@@ -77,7 +77,7 @@ impl Server {
         Server { child, base, rest }
     }
 
-    /// Ends the server politely; returns what else it wrote to standard output.
+    /// Stops the server with SIGTERM; returns what else it wrote to standard output.
     fn stop(mut self) -> String {
         let killed = Command::new("kill").arg("-TERM").arg(self.child.id().to_string()).status().unwrap();
         assert!(killed.success());
@@ -161,7 +161,7 @@ fn keys_made_on_the_file_work_at_the_server_until_they_are_revoked() {
     let listed = good(&path, &["keys", "list", "--to", &server.base]);
     assert_eq!(listed.lines().count(), 1);
     assert!(listed.contains("\tenterprise\tactive\t"));
-    // The whole key names its account, so a leaked key can be revoked as it was found.
+    // The whole key names its account, so that a leaked key can be revoked as it was found.
     good(&path, &["keys", "revoke", &key, "--to", &server.base]);
     assert_eq!(server.stop(), "");
     assert!(good(&path, &["keys", "list"]).contains("\trevoked\t"));
@@ -188,7 +188,7 @@ fn a_running_server_is_backed_up_and_the_copy_starts_with_its_key() {
     let error = bad(&path, &["db", "backup", copy.to_str().unwrap(), to[0], to[1]]);
     assert!(error.contains("cannot write"), "{error}");
     assert_eq!(server.stop(), "");
-    // Without its key file the copy is refused, with it all is there.
+    // The copy is refused without its key file; with it everything is there.
     let error = bad(&copy, &["keys", "list"]);
     assert!(error.contains("missing"), "{error}");
     std::fs::copy(keyfile::path_for(&path), keyfile::path_for(&copy)).unwrap();
@@ -236,7 +236,7 @@ fn a_stopped_server_leaves_a_file_that_needs_no_repair() {
     let listed = run(&path, &["keys", "list"]);
     let told = String::from_utf8(listed.stderr).unwrap();
     assert!(listed.status.success() && !told.contains("not closed cleanly"), "{told}");
-    // And a killed one says that it does.
+    // After a server was killed, the next command on its file says so.
     let mut server = Server::start(&path);
     good(&path, &["keys", "create", "--tier", "research", "--to", &server.base]);
     server.kill();
@@ -244,7 +244,7 @@ fn a_stopped_server_leaves_a_file_that_needs_no_repair() {
     assert!(told.contains("not closed cleanly"), "{told}");
 }
 
-/// Every line of an import is counted once, and importing twice changes nothing; here and at a server alike.
+/// Every line of an import is counted once, and importing twice changes nothing, on a file and at a server alike.
 #[test]
 fn importing_twice_changes_nothing_on_the_file_and_at_a_server() {
     let (folder, path) = data("import");
@@ -272,7 +272,7 @@ fn importing_twice_changes_nothing_on_the_file_and_at_a_server() {
     assert!(!nothing.status.success() && told.contains("nothing could be read"), "{told}");
 }
 
-/// What asks a source every hour is often told that nothing happened; here and at a server alike.
+/// A job that asks a source every hour often gets no rows. The result is the same on a file and at a server.
 #[test]
 fn an_answer_without_rows_is_a_success_and_another_shape_a_failure() {
     let (folder, path) = data("no-rows");
@@ -315,8 +315,8 @@ fn an_answer_without_rows_is_a_success_and_another_shape_a_failure() {
     all(&["--to", &server.base]);
 }
 
-/// A folder of lists has files of other kinds in it: they are named, and the rest is imported; here and at a server
-/// alike. Only a list called `global` is the global one.
+/// A folder of lists has other files in it. They are named, and the rest is imported, on a file and at a server alike.
+/// Only a list called `global` is the global list.
 #[test]
 fn an_import_goes_on_after_a_file_that_cannot_be_read() {
     let (folder, path) = data("mixed");
@@ -348,14 +348,14 @@ fn an_import_goes_on_after_a_file_that_cannot_be_read() {
     let nothing = run(&path, &["import", "test-list", &legend, "--to", &server.base]);
     let told = String::from_utf8(nothing.stderr).unwrap();
     assert!(!nothing.status.success() && told.contains("category_code") && told.contains("nothing could be read"));
-    // Under its own name the list is known, and as part of the global one it would be new.
+    // Under its own name the list is known; as part of the global list it would be new.
     let as_list = |list: &str| -> Value {
         let arguments = ["import", "test-list", &casino, "--list", list, "--dry-run", "--json", "--to", &server.base];
         serde_json::from_str(&good(&path, &arguments)).unwrap()
     };
     assert_eq!(as_list("casino")["duplicate"], 1);
     assert_eq!(as_list("global")["accepted"], 1);
-    // A line that no importer reads is counted, and those around it are read.
+    // A line that is too long is counted, and the lines around it are read.
     let long = format!("a.example\n{}\nb.example\n", "x".repeat(5 << 20));
     let list = write("long.txt", long.as_bytes());
     for more in [&["--to", server.base.as_str()][..], &["--dry-run", "--to", server.base.as_str()]] {
@@ -367,7 +367,7 @@ fn an_import_goes_on_after_a_file_that_cannot_be_read() {
 }
 
 /// A file that is cut off, missing or of another kind fails the command, and the message names the kind that it looks
-/// like; here and at a server alike. What came before the cut is read.
+/// like, on a file and at a server alike. The part before the cut is read.
 #[test]
 fn a_file_that_is_cut_off_missing_or_of_another_kind_fails_the_command() {
     let (folder, path) = data("other-kinds");
@@ -427,7 +427,7 @@ fn a_file_that_is_cut_off_missing_or_of_another_kind_fails_the_command() {
         let missing = folder.file("missing.csv");
         let output = run(&path, &[&["import", "asn", missing.to_str().unwrap()], more].concat());
         assert!(!output.status.success());
-        // Lines that end as they should, whatever the last one ends with.
+        // Complete lines, with and without a line end after the last one.
         for text in [whole.clone(), format!("{whole}\n")] {
             good(&path, &[&["import", "ooni-measurements", &write("whole.jsonl", text.as_bytes())], more].concat());
         }
@@ -437,8 +437,8 @@ fn a_file_that_is_cut_off_missing_or_of_another_kind_fails_the_command() {
     all(&["--to", &server.base]);
 }
 
-/// One document a line, an array, JSON spread over lines, a mark of byte order: all are read, and a line that is none
-/// is `unknown` in its place.
+/// One document a line, an array, JSON over several lines, a byte order mark: all are read, and a line that is no
+/// document is `unknown` in its place.
 #[test]
 fn classify_reads_documents_however_they_are_written() {
     let (folder, path) = data("layouts");
@@ -520,7 +520,7 @@ impl Server {
         page["messages"].as_array().unwrap().iter().map(|m| m["content"].as_str().unwrap().to_owned()).collect()
     }
 
-    /// What `db info` knows of sealed values: all, under earlier keys, whether they are being moved.
+    /// What `db info` says of sealed values: all of them, those under earlier keys, and whether values are being moved.
     fn sealed(&self, path: &Path) -> (u64, u64, bool) {
         let keys = keyfile::load_or_create(path, false).unwrap();
         let (status, info) = get(&format!("{}/v1/admin/db", self.base), ("x-admin-key", &keys.admin_key));
@@ -551,8 +551,8 @@ fn sealed_in_file(path: &Path) -> (u64, u64, bool) {
     sealed(&serde_json::from_str(&good(path, &["db", "info", "--json"])).unwrap())
 }
 
-/// How many rows of these agents name the current master key, and how many an earlier one, whatever the code that
-/// counts them elsewhere says.
+/// How many rows of these agents name the current master key, and how many an earlier one. It counts them independently
+/// of the code under test.
 fn rows_by_key(path: &Path, agents: &[&Agent]) -> (usize, usize) {
     use heliograph_core::engine::kv::{Direction, Range, Read as _};
     let ring = keyfile::load_or_create(path, false).unwrap();
@@ -610,7 +610,7 @@ fn a_running_server_gets_a_new_master_key_and_everything_goes_on() {
     assert!(rotated.status.success() && told.contains("stay in the key file"), "{told}");
     assert!(String::from_utf8(rotated.stdout).unwrap().ends_with(", 1 earlier\n"));
     assert_eq!(server.until_moved(&path), 3);
-    // The same server goes on: old sessions, old keys, new agents.
+    // The same server continues with old sessions, old keys and new agents.
     let eve = server.register();
     encrypted(&server.base, "three");
     server.send(&eve, &bob, "four");
@@ -626,12 +626,12 @@ fn a_running_server_gets_a_new_master_key_and_everything_goes_on() {
     let question = json!({ "country": "IR", "target": "telegram.org" });
     assert_eq!(post(&format!("{}/hydra/v1/detect", server.base), ("x-api-key", &api_key), &question).0, 200);
     server.stop();
-    // On a file without a server the command stays until it is done.
+    // On a file without a server the command runs until it is done.
     let told = String::from_utf8(run(&path, &["keys", "rotate-master"]).stderr).unwrap();
     assert!(told.contains("all 4 sealed values are under the current master key"), "{told}");
     assert_eq!(rows_by_key(&path, &[&ada, &bob, &eve, &own]), (4, 0));
     assert_eq!(Server::start(&path).texts(&bob).len(), 6);
-    // A key file from before the rotation belongs to data from before it.
+    // A key file from before the rotation is refused for data from after it.
     std::fs::copy(&before, keyfile::path_for(&path)).unwrap();
     let error = bad(&path, &["serve", "--listen", "127.0.0.1:0"]);
     assert!(error.contains("master key does not belong"), "{error}");
@@ -657,7 +657,7 @@ fn a_kill_in_the_middle_of_resealing_loses_nothing_and_the_next_start_goes_on() 
         assert_eq!((all, moving), (AGENTS, false));
         hit |= 0 < earlier && earlier < all;
         server = Server::start(&path);
-        // While some values are under one key and some under another, everything opens.
+        // While values are under two different keys, all of them open.
         server.send(last, first, "between");
         assert_eq!(server.texts(last), ["before"]);
         if hit {

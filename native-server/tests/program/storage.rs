@@ -1,4 +1,4 @@
-//! Disks that are full or cannot be written, files that are damaged, and commands that only look.
+//! Full and read-only disks, damaged files, and commands that only read.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::FileExt;
@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::{Server, bad, data, get, good, heliograph, post, run};
 
-/// A small file system of its own, where this machine lets us have one.
+/// A small file system for one test, where this machine permits it.
 struct Disk(PathBuf);
 
 impl Disk {
@@ -33,7 +33,7 @@ impl Disk {
         assert!(Command::new("mount").args(["-o", "remount,ro"]).arg(&self.0).status().unwrap().success());
     }
 
-    /// Takes all that is free.
+    /// Takes all free space.
     fn fill(&self) -> PathBuf {
         let path = self.0.join("filler");
         let mut file = std::fs::File::create(&path).unwrap();
@@ -48,7 +48,7 @@ impl Drop for Disk {
     }
 }
 
-/// A server whose log is kept.
+/// A server that writes its log to a file.
 fn logged(path: &Path, log: &Path) -> Server {
     let mut command = heliograph(path);
     command.args(["--listen", "127.0.0.1:0"]).stdout(Stdio::piped());
@@ -108,7 +108,7 @@ fn a_full_disk_is_told_with_its_reason_once_and_writes_go_on_when_there_is_room(
     assert_eq!(lines(&log, "takes no writes: "), 1, "{told}");
     assert_eq!(lines(&log, "No space left on device"), 1, "{told}");
     assert_eq!(lines(&log, &format!("{} takes writes again", path.display())), 1, "{told}");
-    // A command on the file says the same.
+    // A command on the file gives the same reason.
     let filler = disk.fill();
     let mut error = String::new();
     wait("a command that fails", || {
@@ -121,7 +121,7 @@ fn a_full_disk_is_told_with_its_reason_once_and_writes_go_on_when_there_is_room(
     assert!(good(&path, &["db", "check"]).contains("sound"));
 }
 
-/// The data file and its key file, as they are on disk.
+/// The content of the data file and of its key file.
 fn state(path: &Path) -> (Vec<u8>, Vec<u8>) {
     (std::fs::read(path).unwrap(), std::fs::read(keyfile::path_for(path)).unwrap())
 }
@@ -141,7 +141,7 @@ fn to_look_at_a_file_changes_nothing_of_it_even_after_a_crash() {
     let info: serde_json::Value = serde_json::from_str(&good(&path, &["db", "info", "--json"])).unwrap();
     assert_eq!(info["actors"]["agent"], 5);
     assert!(state(&path) == before, "the file has changed");
-    // Nothing is left beside it.
+    // No other file is left in the folder.
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
 }
 
@@ -160,7 +160,7 @@ fn a_file_on_a_disk_that_cannot_be_written_is_looked_at_and_else_refused_with_th
     assert!(error.contains("Read-only file system"), "{error}");
 }
 
-/// Where the last page of rows of agents stands in the file.
+/// Position of the last page of agents' rows in the file.
 fn leaf_of_agents(path: &Path) -> u64 {
     let options = heliograph::store::Options { looking: true, ..heliograph::store::Options::new(path) };
     let store = heliograph::store::Store::open(options).unwrap();
@@ -195,13 +195,13 @@ fn a_damaged_file_is_named_by_check_and_copied_by_nothing() {
     let error = bad(&path, &["dump", folder.file("dump").to_str().unwrap()]);
     assert!(error.contains("DAMAGED"), "{error}");
     assert!(!folder.file("dump").exists());
-    // The server runs on it, and says where it is damaged.
+    // The server runs on the file, and says where it is damaged.
     let server = Server::start(&path);
     let error = bad(&path, &["db", "check", "--to", &server.base]);
     assert!(error.contains("damaged: page ") && error.contains("leaf of rows, "), "{error}");
     let (_, health) = get(&format!("{}/health", server.base), ("x-a", "b"));
     assert_eq!((health["status"].as_str(), health["checks"]["damaged_pages"].as_u64()), (Some("degraded"), Some(1)));
-    // A new agent, whose name is random, may have its place in the damaged leaf.
+    // A new agent has a random name, so its row may belong into the damaged leaf.
     let register = |_| post(&format!("{}/v1/agent/register", server.base), ("x-a", "b"), &json!({})).0;
     let statuses: Vec<u16> = (0..20).map(register).collect();
     assert!(statuses.contains(&201) && statuses.iter().all(|status| [201, 503].contains(status)), "{statuses:?}");

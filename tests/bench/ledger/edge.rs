@@ -1,5 +1,5 @@
-//! `cargo xtask bench --ledger-edge`: the ledger of the Worker under workerd (decision shared-market-reads): 300 signed
-//! transfers per second beside 500 providers that ask for their work, for a short time.
+//! `cargo xtask bench --ledger-edge`: measures the ledger of the Worker under workerd (decision shared-market-reads),
+//! with 300 signed transfers per second beside 500 providers that ask for their work, for a short time.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -18,7 +18,7 @@ pub const HEADING: &str = "\n## Ledger of the Worker\n";
 const TRANSFERS: f64 = 300.0;
 const POLLS: f64 = 500.0;
 pub const SECONDS: f64 = 15.0;
-/// p99 of either, in milliseconds.
+/// Limit for the p99 of both, in milliseconds.
 const P99: f64 = 250.0;
 const AGENTS: usize = 500;
 
@@ -53,7 +53,7 @@ pub fn measure(folder: &Path, seconds: f64) -> String {
         let polls = load::paced(&base, 64, POLLS, &polls);
         runtime.block_on(futures_util::future::join(transfers, polls))
     };
-    // Once without counting.
+    // A first run that is not counted.
     both(2.0, 0);
     std::thread::sleep(Duration::from_secs(1));
     let measured = both(seconds, AGENTS);
@@ -64,7 +64,7 @@ pub fn measure(folder: &Path, seconds: f64) -> String {
 fn render((transfers, polls): (Outcome, Outcome), machine: &[String]) -> String {
     let mut out = format!("{HEADING}\nWritten by `cargo xtask bench --ledger-edge`.\n\n");
     machine.iter().for_each(|line| writeln!(out, "- {line}").unwrap());
-    out.push_str("- time is taken from when a request is due\n\n");
+    out.push_str("- times count from when a request is due\n\n");
     out.push_str("| What | per second | reached | p50, ms | p99, ms | Target | Met |\n|---|---|---|---|---|---|---|\n");
     let rows = [("signed transfers", TRANSFERS, transfers), ("polls for hires", POLLS, polls)];
     for (name, rate, outcome) in rows {

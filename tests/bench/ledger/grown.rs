@@ -1,5 +1,5 @@
-//! `cargo xtask bench --ledger-grown`: transfers in a ledger of two million of them (decision transfer-five-rows),
-//! reported beside those of a young one.
+//! `cargo xtask bench --ledger-grown`: measures transfers in a ledger that already has two million (decision
+//! transfer-five-rows), reported beside those of a new ledger.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -11,9 +11,9 @@ use crate::machine;
 
 pub const HEADING: &str = "\n## Ledger of two million transfers\n";
 
-/// That are there before.
+/// Transfers before the measured ones.
 pub const TRANSFERS: usize = 2_000_000;
-/// In each round.
+/// Transfers in each round.
 const MORE: usize = 25_000;
 
 pub fn measure(folder: &Path, transfers: usize, cores: &machine::Cores) -> String {

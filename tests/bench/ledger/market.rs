@@ -1,4 +1,4 @@
-//! Searches among very many offers (decision offer-index), over HTTP.
+//! Measures searches among very many offers (decision offer-index), over HTTP.
 
 use heliograph_tests::questions::Asked;
 use serde_json::json;
@@ -10,12 +10,12 @@ use crate::service::now;
 
 /// Offers signed and sent at a time.
 const CHUNK: usize = 20_000;
-/// Searches that differ.
+/// Number of different searches.
 const SEARCHES: usize = 4_000;
-/// Slugs: as many offers share one as there are offers for each.
+/// Number of slugs; each is shared by equally many offers.
 const SLUGS: usize = 2_000;
 
-/// Words as people write them: made of syllables, so that their parts are shared as those of words are.
+/// A made-up word of syllables, so that words share parts as real ones do.
 fn word(people: &mut People) -> String {
     const SYLLABLES: [&str; 40] = [
         "tra", "ns", "la", "ti", "on", "we", "ath", "er", "ne", "ws", "pro", "be", "re", "lay", "sco", "ut", "mar",
@@ -26,7 +26,7 @@ fn word(people: &mut People) -> String {
     (0..number).map(|_| SYLLABLES[people.draw(SYLLABLES.len())]).collect()
 }
 
-/// A vocabulary of which few words are common and most are rare.
+/// A vocabulary in which few words are common and most are rare.
 struct Words(Vec<String>);
 
 impl Words {
@@ -44,14 +44,14 @@ impl Words {
     }
 }
 
-/// What was measured.
+/// The results.
 #[derive(Debug)]
 pub struct Market {
     pub offers: usize,
     pub listed_per_second: f64,
-    /// At 1 and at 16 connections.
+    /// Searches on 1 and on 16 connections.
     pub searches: [Outcome; 2],
-    /// Of each sort, at 1 connection.
+    /// Searches of each kind, on 1 connection.
     pub sorts: Vec<(&'static str, Outcome)>,
     pub stats: Outcome,
 }
@@ -97,7 +97,7 @@ fn offer(people: &mut People, words: &Words, number: usize, at: heliograph_core:
     let (name, description) = (words.some(people, 3), words.some(people, 12));
     let price = 1 + people.draw(1_000_000);
     let by = people.signers[number % people.signers.len()].clone();
-    // A hundred per provider at most, so its own come with a number of their own.
+    // A provider has at most a hundred offers, so its own slugs get different numbers.
     let slug = slug(number / people.signers.len() * 31 + number % SLUGS);
     let members = json!({ "provider_did": by.did, "capability": slug, "name": name, "description": description,
         "price_per_call_micro": price, "unit": "call", "sla_deadline_hours": 24, "active": true });
@@ -106,7 +106,7 @@ fn offer(people: &mut People, words: &Words, number: usize, at: heliograph_core:
 
 type Make = fn(&mut People, &Words) -> String;
 
-/// Sorts of searches, in equal parts.
+/// Kinds of searches, in equal parts.
 const SORTS: &[(&str, Make)] = &[
     ("everything, cheapest first", |people, _| format!("max_price_micro={}", 1 + people.draw(1_000_000))),
     ("a slug", |people, _| format!("capability={}", slug(people.draw(SLUGS)))),

@@ -1,12 +1,20 @@
-//! `cargo xtask bench --ledger`: what the credit ledger carries (decisions transfer-five-rows, batch-one-event and
+//! `cargo xtask bench --ledger`: measures the credit ledger (decisions transfer-five-rows, batch-one-event and
 //! offer-index).
 //!
-//! 10,000 agents with their own keys pay each other over HTTP, every transfer with its own signature and durable before
-//! it is answered, with the limits on. Rounds of transfers stand between raw fdatasync probes of the same disk, and
-//! ratios are taken within a round: with the server on one core and the generator on another, and with both on all, as
-//! a machine that serves nothing else has them. Batches, disk space, searches among a million offers, and PostgreSQL's
-//! own bench follow. `--transfers N`, `--offers N` and `--agents N` take other numbers for a shorter run, which writes
-//! nothing.
+//! 10,000 agents with their own keys pay each other over HTTP. Every transfer is signed and is durable before it is
+//! answered, and the limits are on. Before and after each round of transfers the fdatasync rate of the same disk is
+//! measured, and ratios are taken within a round. This is done with the server on one core and the generator on
+//! another, and then with both on all cores, as on a machine that serves nothing else. Batches, disk space, searches
+//! among a million offers, and PostgreSQL's own benchmark follow. `--transfers N`, `--offers N` and `--agents N` set
+//! other numbers for a shorter run, which writes nothing.
+//!
+//! | Module | What |
+//! |---|---|
+//! | `edge` | the ledger of the Worker |
+//! | `grown` | a ledger with two million transfers |
+//! | `market` | searches among very many offers |
+//! | `people` | agents with keys and credit |
+//! | `postgres` | PostgreSQL for comparison |
 
 mod edge;
 mod grown;
@@ -36,16 +44,16 @@ const CONNECTIONS: usize = 16;
 const ROUNDS: usize = 3;
 /// Transfers in one batch.
 const ITEMS: usize = 1_000;
-/// What is to be reached: transfers per fdatasync, items per second to 100 and to 1,000 recipients, ms of a search.
+/// The targets: transfers per fdatasync, items per second to 100 and to 1,000 recipients, milliseconds of a search.
 const TRANSFERS: f64 = 0.7;
 const BATCHES: [(usize, f64); 2] = [(100, 60_000.0), (1_000, 25_000.0)];
 const SEARCH: f64 = 20.0;
 
-/// How much.
+/// The size of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Plan {
     pub agents: usize,
-    /// Transfers that are there before the measured ones; those of one round are a quarter of it.
+    /// Transfers before the measured ones; one round has a quarter as many.
     pub transfers: usize,
     pub offers: usize,
 }
@@ -68,22 +76,22 @@ impl Round {
 /// Rounds of transfers.
 struct Transfers {
     rounds: Vec<Round>,
-    /// On all cores; `None` where the others were too.
+    /// The rounds on all cores; `None` if the other rounds used all cores too.
     shared: Option<Vec<Round>>,
 }
 
 pub struct Measured {
     transfers: Transfers,
-    /// Items per second, for each of [`BATCHES`]; nothing where there is no such route.
+    /// Items per second for each of [`BATCHES`]; `None` if there is no such route.
     batches: Option<[Vec<f64>; 2]>,
-    /// Bytes that one transfer takes: on the disk, and of the file's length.
+    /// Bytes of one transfer: on the disk, and in the file's length.
     bytes: [f64; 2],
     postgres: postgres::Measured,
     market: Market,
 }
 
 impl Transfers {
-    /// So many in each round, by servers of their own on the file that is there.
+    /// Measures rounds of `number` transfers, with new servers on the existing file.
     fn measure(runtime: &Runtime, folder: &Path, people: &mut People, number: usize, cores: &Cores) -> Transfers {
         let mut more = |cores: &Cores, first| {
             let server = start(folder, cores, &[]);
@@ -94,7 +102,7 @@ impl Transfers {
         Transfers { rounds: more(cores, 0), shared: cores.shared(|cores| more(cores, ROUNDS)) }
     }
 
-    /// Rounds with what their cores are called.
+    /// The rounds, with a name for their cores.
     fn both(&self) -> impl Iterator<Item = (&'static str, &[Round])> {
         let shared = self.shared.iter().map(|rounds| (", on all cores", rounds.as_slice()));
         std::iter::once(("", self.rounds.as_slice())).chain(shared)
@@ -123,20 +131,20 @@ pub fn run(folder: &Path, plan: &Plan, cores: &Cores) -> Measured {
     let batches = batches(&runtime, &server, &mut people);
     server.stop();
     let postgres = postgres::measure(folder, cores, CONNECTIONS, 10);
-    // A provider lists a hundred at once here, which the limits would stop.
+    // Here a provider lists a hundred offers at once, which the limits would stop.
     let server = start(folder, cores, &[("PAY_WRITES_PER_MINUTE", "0")]);
     let market = market::measure(&runtime, &server.base, &mut people, plan.offers);
     server.stop();
     Measured { transfers, batches, bytes, postgres, market }
 }
 
-/// Makes the transfers that are there before; bytes of each.
+/// Makes the transfers before the measured ones; returns the bytes of each.
 fn fill(runtime: &Runtime, folder: &Path, server: &Server, people: &mut People, plan: &Plan) -> [f64; 2] {
     let size = || {
         let size = machine::file_size(&folder.join("ledger.redb"));
         [size.on_disk, size.length]
     };
-    // What the first ones change was made with the wallets; the file grows ahead of its use.
+    // The rows that the first transfers change were made with the wallets; the file grows ahead of its use.
     let before = size();
     for first in (0..plan.transfers).step_by(25_000) {
         let number = (plan.transfers - first).min(25_000);
@@ -146,7 +154,7 @@ fn fill(runtime: &Runtime, folder: &Path, server: &Server, people: &mut People, 
     [0, 1].map(|at| after[at].saturating_sub(before[at]) as f64 / plan.transfers as f64)
 }
 
-/// From the round of that number on: whose turn it is to pay follows from it.
+/// Measures rounds from number `first` on; the number decides who pays.
 fn rounds(
     runtime: &Runtime,
     folder: &Path,
@@ -242,7 +250,7 @@ fn notes(out: &mut String, plan: &Plan, measured: &Measured) {
 }
 
 impl Transfers {
-    /// What was measured, the worst round, and all of them.
+    /// Name, worst round and all rounds of each measurement.
     fn ratios(&self) -> impl Iterator<Item = (String, f64, String)> {
         self.both().map(|(cores, rounds)| {
             let ratios = || rounds.iter().map(Round::ratio);

@@ -1,4 +1,4 @@
-//! Who pays whom: agents with keys and credit, and what they sign.
+//! Agents with keys and credit, and the envelopes that they sign.
 
 use heliograph_core::crypto::client::{Client as Sdk, Options};
 use heliograph_core::engine::time::Timestamp;
@@ -12,24 +12,24 @@ use tokio::runtime::Runtime;
 use crate::load::{self, Ends, Plan};
 use crate::service::now;
 
-/// What everybody is given, in micro-credits.
+/// The grant of each agent, in micro-credits.
 const GRANT: u64 = 10_000_000;
-/// Connections while things are put in place.
+/// Connections for the preparation.
 pub const FILLERS: usize = 64;
 
-/// Agents, and a source of chance.
+/// Agents, and a random generator.
 pub struct People {
     pub signers: Vec<Signer>,
     dice: Dice,
 }
 
-/// Sends each of some requests once; all must be answered with this status.
+/// Sends each request once; all must be answered with the plan's status.
 pub fn send_all(runtime: &Runtime, base: &str, connections: usize, plan: &Plan) -> load::Outcome {
     runtime.block_on(load::run_until(base, connections, Ends::Asked, plan, 1))
 }
 
 impl People {
-    /// Registers so many.
+    /// Registers `number` agents.
     pub fn register(runtime: &Runtime, base: &str, number: usize) -> People {
         let sdk = |number: u64| {
             let mut seed = [0xb5; 32];
@@ -44,7 +44,7 @@ impl People {
         People { signers, dice: Dice::new(8) }
     }
 
-    /// Gives everybody credit.
+    /// Grants credit to all agents.
     pub fn grant(&self, runtime: &Runtime, base: &str) {
         let operator = Operator::new(&Client::http(base), "all");
         let body = |signer: &Signer| {
@@ -64,7 +64,7 @@ impl People {
         (than + 1 + self.draw(number - 1)) % number
     }
 
-    /// Signed transfers by everybody in turn.
+    /// Signed transfers; the agents take turns.
     pub fn transfers(&mut self, base: &str, first: usize, number: usize) -> Plan {
         let at = now();
         let bodies: Vec<String> = (first..first + number)
@@ -78,7 +78,7 @@ impl People {
         Plan::posts(base, "/v1/pay/transfer", &[], bodies.into_iter())
     }
 
-    /// Batches of `items` transfers to `distinct` recipients, by everybody in turn.
+    /// Batches of `items` transfers to `distinct` recipients; the agents take turns.
     pub fn batches(&mut self, base: &str, number: usize, items: usize, distinct: usize) -> Plan {
         let at = now();
         let bodies: Vec<String> = (0..number)
@@ -96,7 +96,7 @@ impl People {
     }
 }
 
-/// A body with an envelope that has a nonce nobody else has.
+/// A body with a signed envelope that has a unique nonce.
 pub fn signed(by: &Signer, schema: &str, at: Timestamp, mut members: Value) -> String {
     members["nonce"] = json!(nonce());
     by.signed(schema, at, members).to_string()

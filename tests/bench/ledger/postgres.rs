@@ -1,4 +1,4 @@
-//! The same disk and core under PostgreSQL, where it is installed: `pgbench`, TPC-B, durable.
+//! PostgreSQL on the same disk and core, if it is installed: `pgbench`, TPC-B, durable.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -8,10 +8,10 @@ use crate::machine;
 /// Branches of TPC-B: 2,000,000 accounts.
 const SCALE: &str = "20";
 
-/// What can be said when it was not measured.
+/// The rate, or the reason why it was not measured.
 pub type Measured = Result<f64, String>;
 
-/// Folders of the programs, which Debian does not put where shells look.
+/// Finds a program, also in the folders where Debian puts it outside of `PATH`.
 fn program(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
@@ -24,7 +24,7 @@ fn is_root() -> bool {
     std::fs::metadata("/proc/self").is_ok_and(|own| std::os::unix::fs::MetadataExt::uid(&own) == 0)
 }
 
-/// PostgreSQL refuses to run as root; Debian makes a user for it.
+/// PostgreSQL refuses to run as root; Debian has a user for it.
 fn as_user(command: Command, folder: &Path) -> Command {
     if !is_root() {
         return command;
@@ -34,7 +34,7 @@ fn as_user(command: Command, folder: &Path) -> Command {
     other
 }
 
-/// Gives that user a folder of its own.
+/// Makes a folder that belongs to that user.
 fn hand_over(folder: &Path) -> std::io::Result<()> {
     std::fs::create_dir(folder)?;
     if is_root() {
@@ -55,7 +55,7 @@ fn run(folder: &Path, what: &str, command: Command) -> Result<String, String> {
     }
 }
 
-/// Transactions per second at so many clients, the server on its core.
+/// Transactions per second with `clients`, with the server on its core.
 pub fn measure(folder: &Path, cores: &machine::Cores, clients: usize, seconds: u64) -> Measured {
     let missing = |name: &str| program(name).ok_or_else(|| format!("{name} is not installed"));
     let [initdb, pg_ctl, pgbench] = ["initdb", "pg_ctl", "pgbench"].map(missing);
@@ -68,7 +68,7 @@ pub fn measure(folder: &Path, cores: &machine::Cores, clients: usize, seconds: u
     run(&folder, "initdb", command)?;
     let options = format!("-c listen_addresses= -c unix_socket_directories={} -c fsync=on", folder.display());
     let mut command = cores.server(&pg_ctl);
-    // Its output must not be waited for: the server keeps it open.
+    // Its output must not be waited for, because the server keeps it open.
     command.args(["-w", "-s", "-l"]).arg(folder.join("log")).args(["-o", &options, "-D"]).arg(&data).arg("start");
     run(&folder, "pg_ctl", command)?;
     let bench = |args: &[&str]| {
@@ -85,7 +85,7 @@ pub fn measure(folder: &Path, cores: &machine::Cores, clients: usize, seconds: u
     run(&folder, "pg_ctl stop", stop).and(measured)
 }
 
-/// The number in `tps = 6701.1 (...)`.
+/// Parses the number in `tps = 6701.1 (...)`.
 fn rate(text: &str) -> Option<f64> {
     text.lines().find_map(|line| line.strip_prefix("tps = "))?.split(' ').next()?.parse().ok()
 }

@@ -1,4 +1,4 @@
-//! HTTP/1.1 over a plain socket, as little of it as the servers under test need.
+//! As much of HTTP/1.1 over a plain socket as the servers under test need.
 
 use std::io::{Error, ErrorKind, Result};
 
@@ -6,24 +6,24 @@ use bytes::{Buf, Bytes, BytesMut};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// Bytes that one read may take.
+/// Most bytes of one read.
 const READ: usize = 4 * 1024;
 
-/// A connection that is opened when it is needed and kept while the server keeps it.
+/// A connection that is opened when it is needed, and kept as long as the server keeps it.
 #[derive(Debug, Default)]
 pub struct Connection {
     socket: Option<TcpStream>,
     buffer: BytesMut,
 }
 
-/// How the rest of an answer is delimited.
+/// How the end of an answer is found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Rest {
     Length(usize),
     /// The line with the size of the next chunk.
     Size,
     Chunk(usize),
-    /// The line end after a chunk; after the last one, too.
+    /// The line end after a chunk, and after the last one.
     Gap {
         last: bool,
     },
@@ -40,8 +40,8 @@ pub struct Answer<'a> {
 }
 
 impl Connection {
-    /// Sends a request and reads the head of its answer. A kept connection that the server has closed meanwhile is
-    /// replaced by a new one.
+    /// Sends a request and reads the head of its answer. If the server has closed a kept connection meanwhile, a new
+    /// one replaces it.
     pub async fn start(&mut self, host: &str, request: &[u8]) -> Result<Answer<'_>> {
         let head = match self.socket.is_some() {
             true => match self.exchange(host, request).await {
@@ -92,7 +92,7 @@ impl Connection {
         }
     }
 
-    /// Waits until so many bytes are there, and takes them off.
+    /// Waits until `count` bytes have arrived, and returns them.
     pub(super) async fn take(&mut self, count: usize) -> Result<Bytes> {
         while self.buffer.len() < count {
             self.fill().await?;
@@ -100,7 +100,7 @@ impl Connection {
         Ok(self.buffer.split_to(count).freeze())
     }
 
-    /// What came so far, at most so much of it, at least a byte.
+    /// The bytes that have arrived: at least one, at most `most`.
     async fn some(&mut self, most: usize) -> Result<Bytes> {
         if self.buffer.is_empty() {
             self.fill().await?;
@@ -178,22 +178,22 @@ impl Answer<'_> {
 /// A message that arrived.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
-    /// Its number, from the nonce.
+    /// The number of the message, from its nonce.
     pub number: usize,
-    /// Id of the event, where a client goes on from.
+    /// Id of the event, from which a client continues.
     pub cursor: String,
     /// Id of the message.
     pub message: String,
 }
 
-/// A stream of server-sent events so far.
+/// A stream of server-sent events, as far as it has arrived.
 #[derive(Debug, Default)]
 pub struct Events {
     text: Vec<u8>,
 }
 
 impl Events {
-    /// The messages that are complete with these bytes. What is no message is passed over.
+    /// Returns the messages that these bytes complete. Other events are skipped.
     pub fn add(&mut self, bytes: &[u8]) -> Vec<Event> {
         self.text.extend_from_slice(bytes);
         let mut found = Vec::new();
@@ -214,7 +214,7 @@ fn event(text: &str) -> Option<Event> {
     Some(message(field("data: ")?, field("id: ")?))
 }
 
-/// What the JSON of a raw message says.
+/// Reads the JSON of a raw message.
 pub(super) fn message(data: &str, cursor: &str) -> Event {
     let number = member(data, "nonce").and_then(|nonce| nonce.parse().ok());
     Event {
@@ -224,7 +224,7 @@ pub(super) fn message(data: &str, cursor: &str) -> Event {
     }
 }
 
-/// A member of a JSON text that is written without spaces and whose value needs no escapes.
+/// A member of a JSON text without spaces, whose value needs no escapes.
 fn member<'a>(data: &'a str, name: &str) -> Option<&'a str> {
     let start = data.split_once(&format!("\"{name}\":\""))?.1;
     start.split_once('"').map(|(value, _)| value)

@@ -1,4 +1,4 @@
-//! The receiving half of a WebSocket client: text frames of the service, unmasked and whole.
+//! The receiving half of a WebSocket client: unmasked, unfragmented text frames of the service.
 
 use std::io::{ErrorKind, Result};
 
@@ -15,14 +15,14 @@ const TEXT: u8 = 0x81;
 const PING: u8 = 0x89;
 
 impl WebSocket {
-    /// Connects as the agent with this key.
+    /// Connects as the agent with this API key.
     pub async fn open(host: &str, key: &str) -> Result<WebSocket> {
         let mut connection = Connection::default();
         let headers = [
             ("connection", "Upgrade"),
             ("upgrade", "websocket"),
             ("sec-websocket-version", "13"),
-            // The example of RFC 6455 1.3: nobody checks here that the answer belongs to it.
+            // The example key of RFC 6455 1.3: the client does not check that the answer belongs to it.
             ("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ=="),
             ("x-agent-key", key),
         ];
@@ -32,7 +32,7 @@ impl WebSocket {
         Ok(WebSocket { connection })
     }
 
-    /// The next message. Once it has begun to arrive, dropping the future loses its place.
+    /// The next message. Dropping the future after a message has begun to arrive loses the position in the stream.
     pub async fn next(&mut self) -> Result<Event> {
         loop {
             let head = self.connection.take(2).await?;
@@ -42,7 +42,7 @@ impl WebSocket {
                     let bytes = self.connection.take(2).await?;
                     usize::from(u16::from_be_bytes([bytes[0], bytes[1]]))
                 }
-                // Nothing that tests send is that long, and the service masks nothing.
+                // Tests send no longer messages, and the service masks nothing.
                 _ => return Err(ErrorKind::InvalidData.into()),
             };
             let frame = self.connection.take(length).await?;

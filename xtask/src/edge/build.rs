@@ -1,7 +1,8 @@
-//! `cargo xtask edge build`: the bundle that is deployed and tested, in `build/`.
+//! `cargo xtask edge build`: makes the bundle that is deployed and tested, in `build/`.
 //!
-//! The same steps as the build command of `wrangler.toml`, with every tool taken from a package registry. A build from
-//! unchanged inputs is skipped. `--no-opt`: wasm-opt makes the bundle 4 % smaller as gzip for 100 MB of tools.
+//! It takes the same steps as the build command of `wrangler.toml`, with every tool from a package registry. A build
+//! from unchanged inputs is skipped. It uses `--no-opt`, because wasm-opt makes the gzip of the bundle only 4 %
+//! smaller, for 100 MB of tools.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -14,12 +15,12 @@ use crate::tools;
 /// The modules of the bundle; the first is the main one.
 pub const MODULES: [&str; 3] = ["guard.mjs", "index.js", "index_bg.wasm"];
 
-/// What is bundled.
+/// The kind of bundle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bundle {
-    /// What is deployed.
+    /// The bundle that is deployed.
     Worker,
-    /// The same with routes that test the runtime itself.
+    /// The same bundle, with routes that test the runtime itself.
     Probe,
 }
 
@@ -31,7 +32,7 @@ impl Bundle {
         }
     }
 
-    /// The profile of `Cargo.toml` that it is compiled with.
+    /// The profile of `Cargo.toml` for compiling it.
     fn profile(self) -> &'static str {
         match self {
             Bundle::Worker => "edge",
@@ -50,7 +51,7 @@ pub fn build() -> Result<()> {
     size::size()
 }
 
-/// Builds unless the bundle was made from the present inputs.
+/// Builds the bundle, unless it was made from the present inputs.
 pub fn ensure(bundle: Bundle) -> Result<()> {
     let inputs = inputs()?;
     let stamp = bundle.folder().join("inputs");
@@ -58,7 +59,7 @@ pub fn ensure(bundle: Bundle) -> Result<()> {
     if complete && std::fs::read_to_string(&stamp).is_ok_and(|built| built == inputs) {
         return Ok(());
     }
-    // A build that is interrupted leaves modules of either state: without a stamp they count as none.
+    // An interrupted build may leave modules of both states. Without a stamp, they count as missing.
     forget(&stamp)?;
     tools::wasm_target()?;
     let mut command = Command::new(tools::worker_build()?);

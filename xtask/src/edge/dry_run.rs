@@ -1,4 +1,4 @@
-//! `cargo xtask edge dry-run`: wrangler packages the Worker as for a deployment, offline and without an account.
+//! `cargo xtask edge dry-run`: has wrangler package the Worker as for a deployment, offline and without an account.
 
 use std::process::Command;
 
@@ -9,11 +9,11 @@ use crate::tools;
 
 pub fn dry_run() -> Result<()> {
     build::build()?;
-    // Not in `build`: a second run would find the module of the first there.
+    // The output is not in `build`, because a second run would find the module of the first run there.
     let mut command = Command::new("node");
     command.arg(tools::wrangler()?).args(["deploy", "--dry-run", "--outdir", "target/deploy"]).current_dir(root());
-    // wrangler runs the build command of wrangler.toml itself: give it the tools that are already here. `cargo xtask check`
-    // holds its worker-build to the version of ours, which compiles for minutes.
+    // wrangler runs the build command of wrangler.toml itself, so it gets the tools that are already here. `cargo xtask
+    // check` compares the worker-build of that command with the project's version, which takes minutes to compile.
     command
         .env("WORKER_BUILD_BIN", tools::worker_build()?)
         .env("WASM_BINDGEN_BIN", tools::wasm_bindgen()?)

@@ -1,4 +1,16 @@
-//! The Worker: bundling, size, running it under workerd, packaging for deployment.
+//! Tasks for the Worker.
+//!
+//! | Module | What |
+//! |---|---|
+//! | [`build`] | makes the bundle |
+//! | [`dry_run`] | packages the Worker as for a deployment |
+//! | [`serve`] | runs the bundle under workerd |
+//! | [`size`] | size of the bundle |
+//! | [`start`] | time until the first answer |
+//! | [`state`] | the folder with the state of `edge serve` |
+//! | [`steps`] | CPU and memory of the Worker's events |
+//! | [`workerd`] | configuration and process of workerd |
+//! | [`wrangler_toml`] | settings from `wrangler.toml` |
 
 pub mod build;
 pub mod dry_run;

@@ -1,10 +1,10 @@
-//! `cargo xtask edge serve`: the bundle under workerd, the runtime of Cloudflare Workers.
+//! `cargo xtask edge serve`: runs the bundle under workerd, the runtime of Cloudflare Workers.
 //!
-//! Objects and KV keep their data in `--state` (a temporary folder without it). Every environment variable
-//! `HELIOGRAPH_<NAME>` becomes a binding and wins over `[vars]` of `wrangler.toml`. Nothing is fetched from the
-//! network to start. Requests of the Worker go to private networks only where its settings name them, by host name too.
-//! `--cron` calls the scheduled handler more often than the platform would. stdout carries exactly one line,
-//! `listening on http://<addr>`, once the Worker answers.
+//! Objects and KV keep their data in `--state` (or in a temporary folder). Every environment variable
+//! `HELIOGRAPH_<NAME>` becomes a binding and overrides `[vars]` of `wrangler.toml`. The start fetches nothing from the
+//! network. Requests of the Worker, also by host name, go to private networks only if its settings name them. `--cron`
+//! calls the scheduled handler more often than the platform would. stdout gets exactly one line, `listening on
+//! http://<addr>`, once the Worker answers.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -30,7 +30,7 @@ pub struct Options {
     pub bundle: Bundle,
     /// Time between two calls of the scheduled handler.
     pub cron: Duration,
-    /// Whether the Worker says when each event begins and ends ([`crate::edge::steps`]).
+    /// True if the Worker reports when each event begins and ends ([`crate::edge::steps`]).
     pub steps: bool,
 }
 
@@ -84,7 +84,7 @@ fn options(args: &[&str]) -> Result<Options> {
             "--state" => options.state = Some((*value).to_owned()),
             "--cron" => match value.parse() {
                 Ok(seconds @ 1..) => options.cron = Duration::from_secs(seconds),
-                _ => return Err(format!("{value} is no number of seconds")),
+                _ => return Err(format!("{value} is not a number of seconds")),
             },
             _ => return Err(format!("unknown option {name}")),
         }
@@ -92,8 +92,8 @@ fn options(args: &[&str]) -> Result<Options> {
     Ok(options)
 }
 
-/// Starts workerd. Port 0 is resolved here, because the Worker must know its own address from the start; somebody else
-/// may take the port in between, so that case is tried again.
+/// Starts workerd. Port 0 is resolved here, because the Worker must know its own address from the start. Another
+/// process may take the port meanwhile; then the start is tried again.
 pub fn start(state: &State, options: &Options) -> Result<(Process, Ports)> {
     let listen = options.listen;
     let settings = wrangler_toml::load()?;
@@ -118,7 +118,7 @@ fn free_port(address: SocketAddr) -> Result<SocketAddr> {
         .map_err(|error| format!("cannot listen on {address}: {error}"))
 }
 
-/// Bindings: `[vars]`, over them our own environment, the secrets that are missing, and the address.
+/// The bindings: `[vars]`, overridden by environment variables, the missing secrets, and the address.
 fn environment(state: &State, variables: &[(String, String)], address: SocketAddr) -> Result<Vec<(String, String)>> {
     let mut all = std::collections::BTreeMap::from_iter(variables.iter().cloned());
     all.insert("HELIOGRAPH_PUBLIC_URL".into(), format!("http://{address}"));
@@ -128,8 +128,8 @@ fn environment(state: &State, variables: &[(String, String)], address: SocketAdd
     Ok(all.into_iter().collect())
 }
 
-/// `HELIOGRAPH_` and upper-case words, so that the name can stand in the configuration as it is. What tells tests and CI
-/// something is none: the Worker would warn of it.
+/// True for `HELIOGRAPH_` followed by upper-case words, which can be in the configuration without escapes. Variables
+/// for tests and CI are not settings: the Worker would warn about them.
 fn is_setting(name: &str) -> bool {
     let word = |character: char| character.is_ascii_uppercase() || character.is_ascii_digit() || character == '_';
     let of_tests = name == cache::VARIABLE || name.starts_with("HELIOGRAPH_TEST_");
@@ -141,7 +141,7 @@ pub fn wait_until_it_answers(address: SocketAddr) -> Result<()> {
     while Instant::now() < deadline {
         match request(address, "GET", "/healthz") {
             Ok(answer) if answer.starts_with("HTTP/1.1 200") => return Ok(()),
-            // Its reason stands in the log.
+            // The reason is in the log.
             Ok(answer) if answer.starts_with("HTTP/1.1 5") => return Err("the Worker refuses to serve".into()),
             _ => std::thread::sleep(Duration::from_millis(10)),
         }

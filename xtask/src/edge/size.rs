@@ -1,4 +1,4 @@
-//! `cargo xtask edge size`: bytes of the bundle as built and as gzip, with the project's limit.
+//! `cargo xtask edge size`: prints the size of the bundle, plain and as gzip, with the project's limit.
 
 use std::io::Write;
 
@@ -9,8 +9,9 @@ use crate::edge::build::{Bundle, MODULES};
 use crate::project::read;
 use crate::run::Result;
 
-/// Largest bundle, in bytes of gzip. The platform takes far more: 64 MiB before compression, on every plan, which starts
-/// within a second. This bound is our own choice, so that growth is noticed (`docs/decisions/ci.md`).
+/// Largest bundle, in bytes of gzip. The platform accepts far more: 64 MiB before compression, on every plan, for a
+/// Worker that starts within a second. This limit is the project's own choice, so that growth is noticed
+/// (`docs/decisions/ci.md`).
 const LIMIT: usize = 5_000_000;
 
 /// Prints the sizes and fails above the limit.
@@ -23,7 +24,7 @@ pub fn size() -> Result<()> {
     Ok(())
 }
 
-/// Bytes of the bundle as gzip, module by module.
+/// Size of the bundle as gzip in bytes, summed over its modules.
 pub fn gzip_bytes() -> Result<usize> {
     let mut total = 0;
     for module in MODULES {

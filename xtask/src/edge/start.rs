@@ -1,7 +1,8 @@
-//! `cargo xtask edge start`: how long the Worker takes to its first answer.
+//! `cargo xtask edge start`: measures the time until the Worker's first answer.
 //!
-//! Time from starting a fresh workerd to the first answer, minus the same for a bare JavaScript Worker, measured in
-//! turns in one run. The median of the rounds counts. Reports only: the bench holds it against its limit.
+//! It measures the time from the start of a new workerd to the first answer, minus the same time for a bare JavaScript
+//! Worker. Both are measured in turns in one run, and the median of the rounds counts. It only reports; the bench
+//! compares the result with its limit.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -17,14 +18,14 @@ use crate::run::Result;
 
 const ROUNDS: usize = 9;
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Milliseconds above a bare Worker. The platform refuses a Worker that takes a second to start; this bound is our own, a
-/// tenth of that, on the machine that runs the bench.
+/// Milliseconds above a bare Worker. The platform refuses a Worker that takes a second to start. This limit is the
+/// project's own: a tenth of that, on the machine that runs the bench.
 const LIMIT: f64 = 100.0;
 
 pub fn start() -> Result<()> {
     build::ensure(Bundle::Worker)?;
     let (mut bare, mut worker) = (Vec::new(), Vec::new());
-    // The Worker's state exists from the first round on, as in a deployment; that round does not count.
+    // The Worker's state exists from the second round on, as in a deployment; the first round does not count.
     let state = State::open(None)?;
     for round in 0..=ROUNDS {
         let times = (bare_once()?, worker_once(&state)?);

@@ -1,4 +1,4 @@
-//! The folder that `edge serve` keeps its state in: the objects' databases, the KV store's, and two secrets.
+//! The folder with the state of `edge serve`: the databases of the objects, the KV store, and two secrets.
 
 use std::fs::{self, OpenOptions};
 use std::io::{Read, Write};
@@ -33,7 +33,8 @@ impl State {
         self.folder.join(part)
     }
 
-    /// Secrets that `is_set` does not know: read from the folder, made there at the first start with mode 0600.
+    /// Secrets for which `is_set` is false. They are read from the folder, and made there at the first start with mode
+    /// 0600.
     pub fn secrets(&self, is_set: impl Fn(&str) -> bool) -> Result<Vec<(String, String)>> {
         let missing = SECRETS.iter().filter(|(name, _)| !is_set(name));
         missing.map(|(name, file)| Ok(((*name).to_owned(), secret(&self.folder.join(file))?))).collect()

@@ -1,9 +1,10 @@
-//! `cargo xtask edge steps`: CPU and memory of the Worker's events while a large country is imported and followed up.
+//! `cargo xtask edge steps`: measures CPU and memory of the Worker's events during a large import and the work that
+//! follows.
 //!
-//! The platform gives an event 30 s of CPU and an isolate 128 MB. `--rows N` observation rows of one country (300,000
-//! unless given) go in through the chunked import of the command line; then everything that follows runs by alarms. The
-//! events of workerd share one thread, so the CPU of the process between the two ends of an event is the most that the
-//! event can have used: others that ran between its waits are counted with it.
+//! The platform gives an event 30 s of CPU and an isolate 128 MB. `--rows N` observation rows of one country (default
+//! 300,000) are imported in chunks, as the command line does; alarms then do all the work that follows. The events of
+//! workerd share one thread. So the CPU time of the process between the begin and the end of an event is an upper limit
+//! for the event: other events that ran while it waited are included.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -23,30 +24,30 @@ const ROWS: u64 = 300_000;
 /// Limits of the platform: seconds of CPU in an event, megabytes of an isolate.
 const CPU_LIMIT: f64 = 30.0;
 const MEMORY_LIMIT: f64 = 128.0;
-/// So long without work means that everything is done: longer than two documents of a key are apart.
+/// If there is no work for so long, everything is done: two documents of one key are never this far apart.
 const QUIET: Duration = Duration::from_secs(25);
-/// Longest that the follow-up is watched.
+/// Longest time that the follow-up work is watched.
 const PATIENCE: Duration = Duration::from_secs(900);
 
-/// The most that one kind of event took, and how many there were.
+/// The most that an event of one kind took, and the number of such events.
 #[derive(Debug, Default)]
 struct Most {
     events: u64,
     cpu: f64,
 }
 
-/// What is measured while it runs.
+/// The figures that are measured while it runs.
 struct Watch<'a> {
     process: &'a Process,
     workerd: u32,
-    /// Kind and CPU at the begin of the events under way, by number.
+    /// Kind of each running event and the CPU time at its begin, by number.
     open: BTreeMap<u64, (String, f64)>,
     most: BTreeMap<String, Most>,
     last_event: Instant,
 }
 
 impl Watch<'_> {
-    /// Takes in what is said within `time`.
+    /// Reads one line of output, waiting at most `time`.
     fn look(&mut self, time: Duration) -> Result<()> {
         let Some(line) = self.process.line(time)? else { return Ok(()) };
         let mut words = line.trim().splitn(4, ' ');
@@ -54,7 +55,7 @@ impl Watch<'_> {
             eprintln!("{line}");
             return Ok(());
         };
-        let number: u64 = number.parse().map_err(|_| format!("what is this: {line}"))?;
+        let number: u64 = number.parse().map_err(|_| format!("workerd wrote an unknown line: {line}"))?;
         let cpu = cpu(self.workerd)?;
         self.last_event = Instant::now();
         match end {
@@ -74,7 +75,7 @@ impl Watch<'_> {
 pub fn steps(args: &[&str]) -> Result<()> {
     let rows = match args {
         [] => ROWS,
-        ["--rows", rows] => rows.parse().map_err(|_| format!("{rows} is no number of rows"))?,
+        ["--rows", rows] => rows.parse().map_err(|_| format!("{rows} is not a number of rows"))?,
         _ => return Err("edge steps takes --rows N".into()),
     };
     build::ensure(Bundle::Worker)?;
@@ -143,7 +144,7 @@ fn report(rows: u64, all: &BTreeMap<String, Most>, cpu: [f64; 2], memory: [f64; 
     text
 }
 
-/// Seconds of CPU that a process has used.
+/// CPU time of a process so far, in seconds.
 fn cpu(process: u32) -> Result<f64> {
     let path = format!("/proc/{process}/stat");
     let text = std::fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))?;
@@ -152,7 +153,7 @@ fn cpu(process: u32) -> Result<f64> {
     Ok(fields.filter_map(|ticks| ticks.parse::<f64>().ok()).sum::<f64>() / 100.0)
 }
 
-/// The most resident memory of a process so far, in megabytes.
+/// Peak resident memory of a process so far, in megabytes.
 fn memory(process: u32) -> Result<f64> {
     let path = format!("/proc/{process}/status");
     let text = std::fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))?;
@@ -161,8 +162,8 @@ fn memory(process: u32) -> Result<f64> {
     Ok(kib.ok_or_else(|| format!("{path} has no VmHWM"))? * 1_024.0 / 1e6)
 }
 
-/// Observation rows of one country over the last 30 days: 2,000 sites and 80 networks, unevenly; every fiftieth site is
-/// reset on every second network. Networks have private numbers (RFC 6996).
+/// Observation rows of one country over the last 30 days, with 2,000 sites and 80 networks, unevenly. Every fiftieth
+/// site is reset on every second network. Networks have private numbers (RFC 6996).
 fn observations(rows: u64) -> Result<String> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_err(|error| error.to_string())?.as_secs();
     let mut text = String::from(
@@ -193,7 +194,7 @@ fn observations(rows: u64) -> Result<String> {
     Ok(text)
 }
 
-/// `YYYY-MM-DD HH:MM:SS` of seconds since 1970 (the days of civil calendars, by H. Hinnant).
+/// Formats seconds since 1970 as `YYYY-MM-DD HH:MM:SS` (the days of civil calendars, by H. Hinnant).
 fn date(seconds: u64) -> String {
     let (days, rest) = (seconds / 86_400 + 719_468, seconds % 86_400);
     let era = days / 146_097;

@@ -1,4 +1,4 @@
-//! Configuration of workerd, and the process.
+//! Configures workerd and runs its process.
 
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Write as _};
@@ -18,14 +18,15 @@ use crate::project::{read, root, write};
 use crate::run::Result;
 use crate::tools;
 
-/// Time for open requests to end after a signal, before the process is killed.
+/// Time that open requests have to end after a signal, before the process is killed.
 const GRACE: Duration = Duration::from_secs(3);
 
-/// Keeps workerd from outliving us, however we end: it is killed when our end of stdin closes. A line on stdin asks it
-/// to finish first.
+/// Ends workerd when xtask ends in any way: the supervisor kills it when xtask's end of stdin closes. A line on stdin
+/// asks it to finish first.
 const SUPERVISOR: &str = r#""$@" </dev/null & child=$!; exec >/dev/null; while read -r _; do kill -TERM $child; done; kill -KILL $child; wait"#;
 
-/// Writes the configuration and the modules into the state's `run` folder. `bindings` are those of the Worker, with their values.
+/// Writes the configuration and the modules into the state's `run` folder. `bindings` are the Worker's bindings with
+/// their values.
 pub fn configure(
     state: &State,
     options: &Options,
@@ -43,7 +44,7 @@ pub fn configure(
     write(&run.join("config.capnp"), config(state, settings, listen, bindings, options.steps)?)
 }
 
-/// The same for a Worker of one line of JavaScript, to compare with. Its second socket only completes the pair.
+/// The same for a Worker of one line of JavaScript, for comparison. Its second socket only completes the pair.
 pub fn configure_bare(state: &State) -> Result<()> {
     let run = state.path("run");
     write(&run.join("bare.mjs"), "export default { fetch: () => new Response('ok') };\n")?;
@@ -78,7 +79,7 @@ fn config(
     let date = &settings.compatibility_date;
     let mut lines = String::new();
     for (name, _) in bindings {
-        // Values come from the environment of the process, so that no secret is written into the configuration.
+        // Values come from the environment of the process, so that the configuration contains no secret.
         writeln!(lines, "    (name = \"{name}\", fromEnvironment = \"{name}\"),").map_err(|e| e.to_string())?;
     }
     let (actors, kv) = (disk(&state.path("actors"))?, disk(&state.path("kv"))?);
@@ -129,16 +130,16 @@ const cron :Workerd.Worker = (
     ))
 }
 
-/// Where requests of the Worker may go, as workerd's list of networks: to the open Internet, and beyond it only where settings
-/// of the Worker name networks. The Worker itself sees names, and addresses that are written out; workerd resolves the names,
-/// so a name that leads into a private network is refused here or nowhere.
+/// The networks to which the Worker may send requests, in workerd's form: the open Internet, and private networks only
+/// if settings of the Worker name them. The Worker itself checks literal addresses and sees only names otherwise.
+/// workerd resolves the names, so only workerd can refuse a name that leads into a private network.
 fn networks(bindings: &[(String, String)]) -> String {
     let value = |name: &str| bindings.iter().find(|(found, _)| found == name).map_or("", |(_, value)| value);
     let mut allowed = vec!["public".to_owned()];
     if value("HELIOGRAPH_FETCH_PRIVATE") == "true" {
         allowed.push("private".to_owned());
     }
-    // What is no network is left out: the Worker refuses to start with it.
+    // An invalid network is left out: the Worker refuses to start with it.
     let network = |text: &str| {
         let (address, bits) = text.trim().split_once('/')?;
         Some(format!("{}/{}", address.parse::<IpAddr>().ok()?, bits.parse::<u8>().ok()?))
@@ -157,7 +158,7 @@ fn disk(path: &Path) -> Result<String> {
 pub struct Process {
     supervisor: Child,
     stdin: Option<ChildStdin>,
-    /// Lines of its standard output; disconnected when it has ended.
+    /// Lines of its standard output; disconnected when the process has ended.
     lines: Receiver<String>,
     pub started: Instant,
 }
@@ -179,7 +180,7 @@ impl Process {
             .current_dir(run)
             .env_clear()
             .envs(environment.iter().cloned())
-            // Its own group: ctrl-c reaches only us, and we end it in order.
+            // A process group of its own: ctrl-c reaches only xtask, which then ends the processes in order.
             .process_group(0)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -194,7 +195,7 @@ impl Process {
         Ok(Process { supervisor, stdin, lines, started })
     }
 
-    /// Waits until both sockets are open. `None`: it ended before that.
+    /// Waits until both sockets are open. `None` if the process ended before that.
     pub fn ports(&self, timeout: Duration) -> Result<Option<Ports>> {
         let deadline = Instant::now() + timeout;
         let (mut http, mut cron) = (None, None);
@@ -214,7 +215,7 @@ impl Process {
         }
     }
 
-    /// Passes its output on to stderr for `duration` at most. False when it has ended.
+    /// Passes the output on to stderr for `duration` at most. False when the process has ended.
     pub fn watch(&self, duration: Duration) -> bool {
         match self.lines.recv_timeout(duration) {
             Ok(line) => eprintln!("{line}"),
@@ -224,7 +225,7 @@ impl Process {
         true
     }
 
-    /// The next line of its output; `None` when there is none for `duration`.
+    /// The next line of output; `None` when there is none for `duration`.
     pub fn line(&self, duration: Duration) -> Result<Option<String>> {
         match self.lines.recv_timeout(duration) {
             Ok(line) => Ok(Some(line)),
@@ -233,12 +234,12 @@ impl Process {
         }
     }
 
-    /// The id of workerd itself.
+    /// The process id of workerd itself.
     pub fn workerd(&self) -> Result<u32> {
         steps::child(self.supervisor.id())
     }
 
-    /// Asks it to end, then kills it.
+    /// Asks the process to end, and kills it if it does not.
     pub fn stop(mut self) {
         if let Some(mut stdin) = self.stdin.take() {
             let _ = stdin.write_all(b"end\n").and_then(|()| stdin.flush());
@@ -256,7 +257,7 @@ impl Drop for Process {
     }
 }
 
-/// `{"event":"listen","socket":"http","port":8788}` on the control descriptor.
+/// Parses `{"event":"listen","socket":"http","port":8788}` from the control descriptor.
 fn listen_event(line: &str) -> Option<(String, u16)> {
     let value: serde_json::Value = serde_json::from_str(line).ok()?;
     if value.get("event")?.as_str()? != "listen" {

@@ -1,5 +1,5 @@
-//! What `edge serve` takes from `wrangler.toml`, so that the deployed and the tested Worker have the same settings.
-//! Reads the few forms that the file uses (`key = "value"` at the top and under `[vars]`), nothing more.
+//! Reads the settings of `edge serve` from `wrangler.toml`, so that the deployed and the tested Worker have the same
+//! ones. It understands only the few forms that the file uses (`key = "value"` at the top and under `[vars]`).
 
 use crate::project::{read_text, root};
 use crate::run::Result;
@@ -15,7 +15,7 @@ pub fn load() -> Result<WranglerToml> {
     parse(&read_text(&root().join("wrangler.toml"))?)
 }
 
-/// The build command must install the worker-build that we test with.
+/// Checks that the build command installs the worker-build that the tests use.
 pub fn check() -> Result<()> {
     let text = read_text(&root().join("wrangler.toml"))?;
     parse(&text)?;

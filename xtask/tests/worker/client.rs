@@ -1,4 +1,4 @@
-//! A Worker under test and the few lines of HTTP and WebSocket that its tests need.
+//! A Worker under test, and the little HTTP and WebSocket code that its tests need.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// A running `xtask edge serve`, ended with the value.
+/// A running `xtask edge serve`; dropping it ends the process.
 pub struct Worker {
     child: Child,
     pub address: String,
@@ -25,12 +25,12 @@ pub struct Answer {
 }
 
 impl Worker {
-    /// Starts the bundle with the probe's routes on a fresh state folder named after the test.
+    /// Starts the bundle with the probe's routes on a new state folder named after the test.
     pub fn start(test: &str) -> Worker {
         Worker::with(test, &[])
     }
 
-    /// The same with settings on top.
+    /// The same with further settings.
     pub fn with(test: &str, settings: &[(&'static str, &'static str)]) -> Worker {
         let state = std::env::temp_dir().join(format!("heliograph-worker-{test}-{}", std::process::id()));
         Worker::start_on(state, settings.to_vec())
@@ -54,7 +54,7 @@ impl Worker {
         Worker { child, address, cron, state, settings }
     }
 
-    /// Ends it with SIGTERM, as a supervisor would, and starts it again on the same state.
+    /// Stops it with SIGTERM, as a supervisor would, and starts it again on the same state.
     pub fn restart(mut self) -> Worker {
         self.terminate();
         Worker::start_on(std::mem::take(&mut self.state), std::mem::take(&mut self.settings))
@@ -70,7 +70,7 @@ impl Worker {
         request(&self.address, "GET", path, "")
     }
 
-    /// A POST with JSON and the agent's key.
+    /// A POST with a JSON body and the agent's key.
     pub fn post(&self, path: &str, key: &str, body: &str) -> Answer {
         let head = format!("Content-Type: application/json\r\nX-Agent-Key: {key}\r\n");
         request_with(&self.address, "POST", path, &head, body)
@@ -143,7 +143,7 @@ impl Socket {
         String::from_utf8(body).unwrap()
     }
 
-    /// The code of the close frame that comes next.
+    /// The code of the next close frame.
     pub fn closed(&mut self) -> u16 {
         let (opcode, body) = self.frame();
         assert_eq!(opcode, 8, "not a close frame: {}", String::from_utf8_lossy(&body));

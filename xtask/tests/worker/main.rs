@@ -1,5 +1,5 @@
-//! The Worker on the real workerd: storage, effects, timers, streams and sockets of its objects, and that a panic
-//! neither hangs a request nor half-writes a batch. What the routes answer is proved by the conformance suite.
+//! Tests the Worker on the real workerd: storage, effects, timers, streams and sockets of its objects, and that a panic
+//! neither hangs a request nor writes half a batch. The conformance suite tests the answers of the routes.
 
 // clippy's allowance for tests does not reach their helper functions.
 #![allow(clippy::unwrap_used)]
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use client::{Worker, request};
 use serde_json::{Value, json};
 
-/// The counter and its log, once `ready` says so.
+/// The counter and its log, once `ready` is true.
 fn counter(worker: &Worker, name: &str, ready: impl Fn(&Value) -> bool) -> Value {
     let start = Instant::now();
     loop {
@@ -134,7 +134,7 @@ fn timers_fire_by_the_alarm_also_after_a_restart() {
     assert_eq!(counter(&worker, "b", |value| value[0] == 1), json!([1, ["later"]]));
 }
 
-/// The core refuses addresses of private networks where they are written out; only the runtime sees where a name leads.
+/// The core refuses literal addresses of private networks; only the runtime sees the address of a name.
 #[test]
 fn a_host_name_that_leads_to_a_private_network_opens_no_way_there() {
     let inside = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -145,7 +145,7 @@ fn a_host_name_that_leads_to_a_private_network_opens_no_way_there() {
         for stream in inside.incoming() {
             count.fetch_add(1, Ordering::SeqCst);
             let mut stream = stream.unwrap();
-            // A connection that is closed before its request was read is reset, and the answer with it.
+            // If the connection is closed before its request was read, it is reset and the answer is lost.
             let _ = stream.read(&mut [0; 4_096]);
             let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\nConnection: close\r\n\r\nsecret");
         }
@@ -156,10 +156,10 @@ fn a_host_name_that_leads_to_a_private_network_opens_no_way_there() {
     };
     let (status, body, connections) = reach(&[]);
     assert_eq!((status, connections), (503, 0), "{body}");
-    // A network that is not the one that the name leads to.
+    // The name leads to another network than this one.
     let (status, body, connections) = reach(&[("HELIOGRAPH_ALLOW_OUTBOUND", "10.0.0.0/8")]);
     assert_eq!((status, connections), (503, 0), "{body}");
-    // Whoever runs it may open the way: the name does lead there.
+    // The operator may allow the network: the name does lead there.
     let (status, body, _) = reach(&[("HELIOGRAPH_ALLOW_OUTBOUND", "127.0.0.0/8,::1/128")]);
     assert_eq!((status, body.as_str()), (200, "secret"));
 }
@@ -210,7 +210,7 @@ fn a_socket_gets_backlog_and_news_and_wakes_from_hibernation() {
     assert_eq!([id_of(&by_header.receive()), id_of(&by_frame.receive())], [first.clone(), first]);
     let second = send(&worker, &alice, &bob, "news");
     assert_eq!([id_of(&by_header.receive()), id_of(&by_frame.receive())], [second.clone(), second]);
-    // An idle object is put to sleep after ten seconds.
+    // The platform puts an idle object to sleep after ten seconds.
     std::thread::sleep(Duration::from_secs(12));
     let third = send(&worker, &alice, &bob, "after a sleep");
     assert_eq!([id_of(&by_header.receive()), id_of(&by_frame.receive())], [third.clone(), third]);

@@ -1,5 +1,5 @@
-//! `wasm-bindgen <input> --out-dir DIR --out-name NAME --target module ...`: the flags worker-build 0.8 passes.
-//! An unknown flag is an error, so that a new worker-build cannot be misunderstood silently.
+//! `wasm-bindgen <input> --out-dir DIR --out-name NAME --target module ...`: accepts the flags that worker-build 0.8
+//! passes. An unknown flag is an error, so that a new worker-build cannot be misunderstood silently.
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;

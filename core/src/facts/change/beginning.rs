@@ -1,10 +1,10 @@
-//! Whether a block began while somebody looked, or was there when the data begin.
+//! Tells whether the beginning of a block was measured, or the block was already there when the data begin.
 
 use super::merge::{Found, Series};
 use super::series::Span;
 
-/// Whether one of the networks that take part had a clear vote on one of the blocked series before the first blocked vote of
-/// all: otherwise nobody knows when it began.
+/// True if one of the blocked networks had a clear vote on one of the blocked series before the first blocked vote of
+/// all. Otherwise the block may have begun earlier.
 pub fn is_seen(found: &Found, series: &[Series]) -> bool {
     let blocked = series.iter().filter(|series| found.targets.contains(&series.key));
     let mut spans = blocked.flat_map(Series::spans);
@@ -12,7 +12,8 @@ pub fn is_seen(found: &Found, series: &[Series]) -> bool {
     spans.any(|span| takes_part(span.asn) && is_clear_before(span, found.start))
 }
 
-/// Whether a network has a clear vote before an hour. Days whose hours are not kept lie before it only as a whole.
+/// True if a network has a clear vote before an hour. Where the hours of a day are not kept, the whole day must lie
+/// before it.
 fn is_clear_before(span: &Span, hour: i64) -> bool {
     let hours = span.hours.iter().any(|count| count.hour < hour && count.clear > 0);
     let day = hour.div_euclid(24);
@@ -28,7 +29,7 @@ mod tests {
     use super::super::series::{Block, DayCount, HourCount};
     use super::*;
 
-    /// An hour of a day of a block on networks 1 and 2 of one site.
+    /// An hour in the middle of a day; a block of one site begins in it on networks 1 and 2.
     const START: i64 = 24 * 20_000 + 10;
 
     fn found() -> Found {
@@ -89,12 +90,12 @@ mod tests {
         assert!(seen("a.example", 1, day(19_999, 1, 0), Vec::new()));
         assert!(!seen("a.example", 1, day(20_000, 1, 0), Vec::new()));
         assert!(!seen("a.example", 1, day(19_999, 1, 1), Vec::new()));
-        // Where hours are kept, they say it.
+        // Where hours are kept, they decide.
         let later = vec![HourCount { hour: START + 5, blocked: 0, clear: 1, fails: 0 }];
         assert!(!seen("a.example", 1, day(19_999, 1, 0), later));
     }
 
-    /// An earlier program did not ask: its rows say that the beginning is known until the series changes.
+    /// Rows of an earlier program lack the answer. They count as beginnings that were seen, until the series changes.
     #[test]
     fn rows_from_before_it_was_asked_are_read() {
         use crate::engine::kv::{decode_row, encode_row};

@@ -1,20 +1,22 @@
-//! What belongs together: measured events, silences and what others report, to incidents of one country. The result
-//! depends on the sets alone, not on their order (decision order-of-data).
+//! Combines measured events, silences and reports of others into the incidents of one country. The result depends only
+//! on the sets, not on their order (decision order-of-data).
 //!
-//! - What was blocked when it was first measured, nobody knows since when: of one source that is one incident with a list of
-//!   sites and platforms, as far as they end together. Which of them were measured first says nothing of a censor.
-//! - Measured events of a platform stand alone. Those of single domains that begin within 24 h of the first, by the same
-//!   method, on networks that are mostly the same, and end together are one incident with several domains: a censor's list
-//!   comes into force at once, and is lifted at once. "Mostly" is a Jaccard index of one half, not equality, since
-//!   which domain was measured on which network is chance. The earliest leads and the others compare with it, so that
-//!   a chain of ever later blocks does not run together.
-//! - Lost connectivity (silences, outages, shutdowns, slowdowns of everything) in the country as a whole is one incident
-//!   while its parts overlap, with 6 h to spare, because sources see the ends at different times. Reports about areas and
-//!   single networks join what a national one spans; alone they are incidents of their area or network.
+//! - If a block was there when its site was first measured, nobody knows when it began. All such blocks that one source
+//!   saw are one incident with a list of sites and platforms, if they end together: which of them was measured first is
+//!   no act of a censor.
+//! - A measured event of a platform stands alone. Events of single domains are one incident with several domains if
+//!   they begin within 24 hours of the first, use the same method, are mostly on the same networks, and end together: a
+//!   censor's list comes into force at once and is lifted at once. "Mostly" is a Jaccard index of one half and not
+//!   equality, because chance decides which domain is measured on which network. All are compared with the earliest
+//!   one, so that a chain of ever later blocks does not become one incident.
+//! - Lost connectivity (silences, outages, shutdowns, slowdowns of everything) in the whole country is one incident
+//!   while its parts overlap. Gaps of up to 6 hours count as overlap, because sources see the ends at different times.
+//!   Reports about areas and single networks join a national incident that spans them; alone they are incidents of
+//!   their area or network.
 //! - A report that services were blocked or slowed corroborates the measured events of those services that it overlaps.
-//!   The services that nothing was measured of are an incident of their own: one that was measured says nothing about the
-//!   others. A block is never lost connectivity, even when the report names no service, and what was slowed is not what was
-//!   blocked later.
+//!   The services without a measured event become an incident of their own, because a measured service says nothing
+//!   about the others. A block is never lost connectivity, even if the report names no service. A service that was
+//!   slowed first and blocked later had two different incidents.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -46,14 +48,14 @@ pub struct Silence {
     /// First silent hour and the one after the last, hours since the epoch.
     pub start: i64,
     pub end: i64,
-    /// Whether measurements came back.
+    /// True if measurements came back.
     pub over: bool,
-    /// The hour after those that are improbable enough to show it.
+    /// The hour after the silent hours that are improbable enough to show the silence.
     pub seen: i64,
-    /// Networks that fell silent, and how many were expected to speak.
+    /// Networks that fell silent, and the number of networks that measurements were expected from.
     pub networks: Vec<u32>,
     pub networks_expected: u32,
-    /// Their share of weight, 0 to 1.
+    /// The share of weight of the silent networks, 0 to 1.
     pub weight: f64,
     pub expected: f64,
     pub observed: u64,
@@ -61,14 +63,15 @@ pub struct Silence {
 }
 impl Row for Silence {}
 
-/// One incident by what it is made of.
+/// One incident, by its parts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Combined<'a> {
     pub subject: String,
     pub measured: Vec<&'a Measured>,
     pub silences: Vec<&'a Silence>,
     pub events: Vec<&'a Event>,
-    /// Where nothing was measured: the services that it is about, by their subjects. Its reports may name others too.
+    /// If nothing was measured: the subjects of the services that the incident is about. Its reports may name others
+    /// too.
     pub named: BTreeSet<String>,
 }
 
@@ -83,13 +86,14 @@ impl Combined<'_> {
         }
     }
 
-    /// Whether it was there when it was first measured.
+    /// True if the incident was there when it was first measured.
     pub fn is_start_unknown(&self) -> bool {
         let first = self.measured.iter().map(|measured| measured.found.start).min();
         self.measured.iter().any(|measured| Some(measured.found.start) == first && measured.found.start_unknown)
     }
 
-    /// Of a list of what was there when it was first measured: each alone. Without any, it is none.
+    /// If all of several measured events were there when first measured: each event as an incident of its own.
+    /// Otherwise empty.
     pub fn listed(&self) -> Vec<Combined<'_>> {
         if self.measured.len() < 2 || self.measured.iter().any(|measured| !measured.found.start_unknown) {
             return Vec::new();
@@ -103,22 +107,23 @@ impl Combined<'_> {
         let measured = self.measured.iter().map(|measured| (measured.found.start, measured.found.end));
         let silences = self.silences.iter().map(|silence| (silence.start, silence.end));
         let all = || measured.clone().chain(silences.clone());
-        // What is measured gives the time; what others report only where nothing is.
+        // Measurements give the time. Reports give it only where nothing was measured.
         let events = self.events.iter().map(|event| interval(event)).filter(|_| all().next().is_none());
         let both = all().chain(events);
         both.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))).unwrap_or_default()
     }
 
-    /// What it speaks of: at one time there is one incident about each.
+    /// The subjects of the incident. At one time there is only one incident about each subject.
     pub fn subjects(&self) -> BTreeSet<String> {
-        // With the series of each: one that was blocked before its platform was is the beginning of the same.
+        // The series of each event count too, because a block of one series that comes before the block of its platform
+        // is the beginning of the same incident.
         let measured = self.measured.iter().flat_map(|of| std::iter::once(&of.subject).chain(&of.found.targets));
         let mut subjects: BTreeSet<String> = measured.chain(&self.named).cloned().collect();
         if self.subject != INTERNET || is_national(self) {
             subjects.insert(self.subject.clone());
             return subjects;
         }
-        // Other areas and networks have other incidents at the same time.
+        // Other areas and networks can have other incidents at the same time.
         for event in &self.events {
             let areas = event.areas.iter().map(String::as_str).chain(event.areas.is_empty().then_some(""));
             match event.scope {
@@ -130,8 +135,9 @@ impl Combined<'_> {
     }
 }
 
-/// Hours in which an event lies. Without an end it is a day; a block of services stands until its source last said so,
-/// while connectivity that nobody reports back must not bind whatever follows for years.
+/// The hours of an event. An event without an end lasts a day. A block of services lasts until its source last reported
+/// it; lost connectivity does not, because its return is often not reported and it would then join everything that
+/// follows for years.
 fn interval(event: &Event) -> (i64, i64) {
     let start = event.start.hour();
     let heard = event.heard.filter(|_| !is_connectivity(event)).map_or(start, |heard| heard.hour());
@@ -142,7 +148,7 @@ fn overlap(a: (i64, i64), b: (i64, i64)) -> bool {
     a.0 <= b.1 + EVENT_SLACK && b.0 <= a.1 + EVENT_SLACK
 }
 
-/// Whether an event is about connectivity as such.
+/// True if an event is about connectivity itself.
 fn is_connectivity(event: &Event) -> bool {
     match event.kind {
         EventKind::Outage | EventKind::Shutdown => true,
@@ -177,14 +183,15 @@ fn asns(found: &Found) -> BTreeSet<u32> {
     found.networks.iter().map(|network| network.asn).collect()
 }
 
-/// Whether a report may be about the same as an incident of services: what slowed them before they were blocked was
-/// something else, and so is a block of what others say was only slowed.
+/// True if a report may be about the same act as an incident of services. A slowdown that began more than [`MERGE_GAP`]
+/// hours before the measured block is another act. If nothing was measured, reports of slowdowns and reports of blocks
+/// stay apart.
 fn same_deed(one: &Combined<'_>, event: &Event) -> bool {
     let slowed = event.kind == EventKind::Throttling;
     let Some(first) = one.measured.iter().map(|measured| measured.found.start).min() else {
         return one.events.iter().all(|known| (known.kind == EventKind::Throttling) == slowed);
     };
-    // Tests see a service that is slow as one that fails.
+    // Tests see a slow service as a failing one.
     !slowed || event.start.hour() + MERGE_GAP >= first
 }
 
@@ -193,26 +200,27 @@ fn alike(a: &BTreeSet<u32>, b: &BTreeSet<u32>) -> bool {
     both as f64 >= SIMILAR_NETWORKS * either as f64
 }
 
-/// Whether one ended well before the other did. What goes on has no end that could differ.
+/// True if one event ended well before the other. An event that goes on has no end that could differ.
 fn ends_apart(a: &Found, b: &Found) -> bool {
     let (first, last) = if a.end <= b.end { (a, b) } else { (b, a) };
     last.start > first.end + EVENT_SLACK || first.resolved.is_some() && last.end - first.end > SIMILAR_END
 }
 
-/// Whether one source saw it on one network: such a one alone is only suspected, and does not become more in a list.
+/// True if one source saw the event on one network. Such an event is only suspected, and joining a list must not change
+/// that.
 pub fn is_narrow(found: &Found) -> bool {
     found.networks.len() <= 1 && found.sources.len() <= 1
 }
 
-/// Whether two of a list end together, or both go on. What nobody measures any more does not go on with what is
-/// measured.
+/// True if two events of a list end together, or both go on. An event that nobody measures any more does not go on with
+/// one that is measured.
 fn ends_with(a: &Found, b: &Found) -> bool {
     let (first, last) = if a.end <= b.end { (a, b) } else { (b, a) };
     let over = first.resolved.is_some() || last.last_vote - first.last_vote > SILENT_GAP;
     !over || last.end - first.end <= SIMILAR_END
 }
 
-/// Those that were there when they were first measured and that no report speaks of, and the others.
+/// Divides the events: first those that were there when first measured and that no report names, then all others.
 fn unseen<'a>(
     measured: &'a [Measured],
     events: &'a [Event],
@@ -231,7 +239,8 @@ fn unseen<'a>(
     measured.iter().partition(|one| one.found.start_unknown && !is_reported(one))
 }
 
-/// What was there when it was first measured, in lists: by source, which is the first of them where several saw it.
+/// Puts the events that were there when first measured into lists, by source. The source of an event is the first one,
+/// if several saw it.
 fn lists<'a>(mut measured: Vec<&'a Measured>, listed: &[Tracked]) -> Vec<Combined<'a>> {
     measured.sort_by(|a, b| (a.found.start, &a.subject).cmp(&(b.found.start, &b.subject)));
     let of = |found: &Found| (found.sources.first().copied(), is_narrow(found));
@@ -240,7 +249,7 @@ fn lists<'a>(mut measured: Vec<&'a Measured>, listed: &[Tracked]) -> Vec<Combine
         let same = |first: &Found| of(first) == of(&one.found) && ends_with(first, &one.found);
         match lists.iter_mut().find(|(first, _)| same(first)) {
             Some((_, list)) => {
-                // A platform stands for the rest of them, since it says more.
+                // A platform names the list if there is one, because it says more than a domain.
                 if is_platform(&one.subject, listed) && !is_platform(&list.subject, listed) {
                     list.subject.clone_from(&one.subject);
                 }
@@ -252,13 +261,13 @@ fn lists<'a>(mut measured: Vec<&'a Measured>, listed: &[Tracked]) -> Vec<Combine
     lists.into_iter().map(|(_, list)| list).collect()
 }
 
-/// Platforms alone, similar single domains together.
+/// Platforms stay alone; similar single domains come together.
 fn similar(mut order: Vec<&Measured>) -> Vec<Combined<'_>> {
     let is_domain =
         |measured: &&Measured| Platform::by_slug(&measured.subject).is_none() && measured.subject.contains('.');
     order.sort_by(|a, b| (a.found.start, &a.subject).cmp(&(b.found.start, &b.subject)));
     let mut all: Vec<Combined<'_>> = Vec::new();
-    // Leaders that may still take others: index, what was found, method, networks.
+    // Leaders that may still take others: the index in `all`, the event, its method and its networks.
     let mut leaders: Vec<(usize, &Found, Option<&'static str>, BTreeSet<u32>)> = Vec::new();
     for one in order {
         let (method, networks) = (main_technique(&one.found), asns(&one.found));
@@ -278,7 +287,8 @@ fn similar(mut order: Vec<&Measured>) -> Vec<Combined<'_>> {
     all
 }
 
-/// The subject that a source's name of a service means: a platform of the project, else one of a target list.
+/// The subject of a service that a source names: a platform of the project, else one of a target list, else the name
+/// itself.
 fn service<'n>(name: &'n str, listed: &'n [Tracked]) -> &'n str {
     match Platform::by_slug(name).or_else(|| Platform::by_domain(name)) {
         Some(platform) => platform.slug,
@@ -291,13 +301,13 @@ pub fn tracked<'n>(name: &str, listed: &'n [Tracked]) -> Option<&'n Tracked> {
     listed.iter().find(|platform| platform.slug == name || platform.has(name))
 }
 
-/// Whether a subject is a platform, of the project or of a target list.
+/// True if a subject is a platform, of the project or of a target list.
 pub fn is_platform(subject: &str, listed: &[Tracked]) -> bool {
     Platform::by_slug(subject).is_some() || listed.iter().any(|platform| platform.slug == subject)
 }
 
-/// Gives each report to the measured events of the services it names; services that are left over are grouped by
-/// themselves.
+/// Adds each report to the measured events of the services it names. The services that are left become incidents of
+/// their own.
 fn about_services<'a>(
     all: &mut [Combined<'a>],
     mut events: Vec<&'a Event>,
@@ -329,7 +339,7 @@ fn about_services<'a>(
                 one.events.push(event);
             }
         }
-        // A platform stands for the rest of them, since it says more.
+        // A platform names the incident if there is one, because it says more than a domain.
         let lead = left.iter().find(|subject| is_platform(subject, listed)).or_else(|| left.first());
         if let Some(lead) = lead {
             let named = left.iter().map(|subject| (*subject).to_owned()).collect();
@@ -343,11 +353,11 @@ fn sort(events: &mut [&Event]) {
     events.sort_by(|a, b| (interval(a), a.source.code(), &a.id).cmp(&(interval(b), b.source.code(), &b.id)));
 }
 
-/// An incident with the hours that its parts reach over.
+/// An incident and the hours that its parts cover.
 type Reach<'a> = (Combined<'a>, (i64, i64));
 
-/// Lost connectivity. National parts that overlap are one; other reports are a part of a national one that spans them,
-/// else of each other.
+/// The incidents of lost connectivity. National parts that overlap are one. Other reports join a national incident that
+/// spans them, else each other.
 fn connectivity<'a>(silences: &'a [Silence], mut events: Vec<&'a Event>) -> Vec<Combined<'a>> {
     sort(&mut events);
     let (narrow, wide): (Vec<&Event>, Vec<&Event>) =
@@ -381,13 +391,14 @@ fn connectivity<'a>(silences: &'a [Silence], mut events: Vec<&'a Event>) -> Vec<
     single_networks(wide, narrow)
 }
 
-/// Reports about areas: into the national incident that spans them, else by area. One that began before or goes on
-/// after a national one has a cause of its own, and must not bind what it outlasts into one incident.
+/// Adds reports about areas to the national incident that spans them; the others become incidents by area. A report
+/// that begins before a national incident or goes on after it has its own cause. It must not join several national
+/// incidents into one.
 fn areas<'a>(national: &mut [Reach<'a>], regional: Vec<&'a Event>) -> Vec<Reach<'a>> {
     let (mut all, mut open): (Vec<Reach<'a>>, Vec<Reach<'a>>) = (Vec::new(), Vec::new());
     for event in regional {
         let hours = interval(event);
-        // Days are rounded to whole ones.
+        // The report gives whole days only, so its times are less exact.
         let slack = if event.days_only { EVENT_HOURS } else { EVENT_SLACK };
         let spans = |(_, reach): &&mut Reach<'a>| reach.0 - slack <= hours.0 && hours.1 <= reach.1 + slack;
         if let Some((one, _)) = national.iter_mut().find(spans) {
@@ -400,7 +411,7 @@ fn areas<'a>(national: &mut [Reach<'a>], regional: Vec<&'a Event>) -> Vec<Reach<
                 joined.events.extend(one.events);
                 reach = (reach.0.min(of.0), reach.1.max(of.1));
             } else if of.1 + EVENT_SLACK < hours.0 {
-                // Nothing that begins later reaches it.
+                // No later report can overlap it.
                 all.push((one, of));
             } else {
                 open.push((one, of));
@@ -413,17 +424,18 @@ fn areas<'a>(national: &mut [Reach<'a>], regional: Vec<&'a Event>) -> Vec<Reach<
     all
 }
 
-/// Whether two reports name the same area, or neither names any.
+/// True if two reports name the same area, or neither names any.
 fn share_area(a: &Event, b: &Event) -> bool {
     a.areas.iter().any(|area| b.areas.contains(area)) || (a.areas.is_empty() && b.areas.is_empty())
 }
 
-/// Whether it speaks of the country as a whole.
+/// True if the incident is about the country as a whole.
 pub fn is_national(one: &Combined<'_>) -> bool {
     !one.silences.is_empty() || one.events.iter().any(|event| event.scope == Scope::National)
 }
 
-/// Reports about single networks: into the national incident that spans their beginning, else by network.
+/// Adds reports about single networks to the national incident in which they begin; the others become incidents by
+/// network.
 fn single_networks<'a>(mut wide: Vec<Reach<'a>>, narrow: Vec<&'a Event>) -> Vec<Combined<'a>> {
     let mut alone: BTreeMap<Vec<u32>, Vec<Reach<'a>>> = BTreeMap::new();
     for event in narrow {

@@ -1,96 +1,98 @@
-//! Every number of change detection, named, so that the methodology can print them. Numbers without a source are our
-//! choice. Durations are in hours.
+//! All numbers of change detection, each with a name, so that the methodology endpoint can print them. A number without
+//! a source is our choice. Durations are in hours.
 
 use crate::facts::verdict::constants::constants;
 
 constants! {
-    /// Blocked votes of a subject closer than this belong to one incident; so long measured without one resolves it
-    /// (decision incident-dates).
+    /// Blocked votes of a subject that are less than so many hours apart belong to one incident. An incident is
+    /// resolved after so many hours of measurements without a blocked vote (decision incident-dates).
     MERGE_GAP: i64 = 96;
-    /// Without a blocked vote for so long an episode is over, measured or not: no verdict stands that long
-    /// (decision age-limit).
+    /// An episode is over after so many hours without a blocked vote, measured or not, because no verdict lasts that
+    /// long (decision age-limit).
     SILENT_GAP: i64 = 720;
-    /// Days of one stored block of a series. As long as the age limit, so that a network's control failures (decision
-    /// failing-elsewhere) are those of the block.
+    /// Days in one stored block of a series. It is as long as the age limit, so that the control failures of a network
+    /// (decision failing-elsewhere) are those of the block.
     BLOCK_DAYS: u32 = 30;
 
-    /// One source and one network: factor of the confidence (decision incident-grades).
+    /// Factor of the confidence of an incident with one source and one network (decision incident-grades).
     CONFIDENCE_SINGLE: f64 = 0.7;
-    /// One source and several networks (decision incident-grades).
+    /// Factor of the confidence of an incident with one source and several networks (decision incident-grades).
     CONFIDENCE_NETWORKS: f64 = 0.85;
-    /// A platform blocked on this share of weight is critical (decision incident-grades).
+    /// An incident is critical if a platform is blocked on this share of weight (decision incident-grades).
     CRITICAL_WEIGHT: f64 = 0.50;
-    /// ... on this share is high (decision incident-grades).
+    /// An incident of a messenger, social or news platform is high at this share of weight (decision incident-grades).
     HIGH_WEIGHT: f64 = 0.25;
-    /// ... or on so many networks (decision incident-grades).
+    /// An incident of a messenger, social or news platform is also high on so many networks (decision incident-grades).
     HIGH_NETWORKS: usize = 2;
-    /// Other domains on so many networks are medium (decision incident-grades).
+    /// An incident of a domain that is no platform is medium on so many networks (decision incident-grades).
     MEDIUM_NETWORKS: usize = 3;
-    /// More than this share of clear votes of the blocked networks is an intermittent pattern (decision
+    /// A block is intermittent if more than this share of the votes of the blocked networks is clear (decision
     /// two-blocked-hours).
     INTERMITTENT_SHARE: f64 = 0.30;
 
-    /// A schedule is named when the shortest span of hours that holds this share of blocked votes ...
+    /// The hours of a schedule are the shortest span of the day that holds this share of blocked votes.
     SCHEDULE_SHARE: f64 = 0.90;
-    /// ... is at most so long ...
+    /// A schedule has at most so many hours of the day.
     SCHEDULE_HOURS: usize = 16;
-    /// ... and at most this share of the votes outside is blocked ...
+    /// Outside of the hours of a schedule at most this share of votes is blocked.
     SCHEDULE_OUTSIDE: f64 = 0.20;
-    /// ... (weekends keep out of it also only where they have at most this part of the share of weekdays) ...
+    /// A schedule keeps to weekdays only if the blocked share of weekends is at most this part of the blocked share of
+    /// weekdays.
     SCHEDULE_WEEKEND: f64 = 0.50;
-    /// ... of which there are so many, as there are blocked votes ...
+    /// A schedule needs so many blocked votes, and so many votes outside of its hours.
     SCHEDULE_VOTES: u32 = 10;
-    /// ... and it comes back: no day has more than this share of the blocked votes.
+    /// A schedule repeats: no single day has more than this share of the blocked votes.
     SCHEDULE_DAY: f64 = 0.50;
 
-    /// Domains blocked within so many hours of the first are one incident ...
+    /// Domains are one incident only if they are blocked within so many hours of the first.
     SIMILAR_HOURS: i64 = 24;
-    /// ... when they end within so many hours of each other, as exactly as dates are known (decision incident-dates)
-    /// ...
+    /// Domains are one incident only if they end within so many hours of each other, which is how exactly dates are
+    /// known (decision incident-dates).
     SIMILAR_END: i64 = 48;
-    /// ... and the networks are this alike (Jaccard index).
+    /// Domains are one incident only if their networks are this similar (Jaccard index).
     SIMILAR_NETWORKS: f64 = 0.5;
 
-    /// Reports and measurements of one thing may miss each other by so many hours.
+    /// Reports and measurements of the same incident may be so many hours apart.
     EVENT_SLACK: i64 = 6;
-    /// A report without an end is compared as if it lasted so many hours.
+    /// A report without an end is taken to last so many hours.
     EVENT_HOURS: i64 = 24;
 
-    /// Volume collapse: expected votes in a window (decision silence-of-measurements).
+    /// Silence: so many votes must be expected in the window (decision silence-of-measurements).
     SILENCE_EXPECTED: f64 = 20.0;
-    /// ... whose count is this improbable (decision silence-of-measurements).
+    /// Silence: the count must be this improbable (decision silence-of-measurements).
     SILENCE_TAIL: f64 = 1e-4;
-    /// ... for so long (decision silence-of-measurements).
+    /// Silence: it must last so many hours (decision silence-of-measurements).
     SILENCE_HOURS: i64 = 6;
-    /// ... on this share of weight (decision silence-of-measurements).
+    /// Silence: it must cover this share of weight (decision silence-of-measurements).
     SILENCE_WEIGHT: f64 = 0.50;
-    /// The window reaches back until enough is expected, at most so far.
+    /// Silence: the window reaches back until enough votes are expected, but at most so many hours.
     SILENCE_WINDOW: i64 = 96;
-    /// The weekday-hour profile is that of so many days ...
+    /// The profile of weekdays and hours comes from so many days.
     PROFILE_DAYS: i64 = 28;
-    /// ... that end so many days before, so that a silence does not soon become what is expected.
+    /// The profile ends so many days before, so that a silence does not soon become the expected volume.
     PROFILE_LAG: i64 = 5;
-    /// Of a network that is new it is that of the days since, and of so many at least.
+    /// The profile of a new network comes from the days since its first measurement, but at least so many days.
     PROFILE_LEAST: i64 = 14;
-    /// Votes of every hour of day and weekday are smoothed by so many of the average.
+    /// The counts of hours and weekdays in the profile are smoothed with so many measurements of the average.
     PROFILE_SMOOTHING: f64 = 10.0;
-    /// A silence lasts until a day's volume exceeds this share of what was expected when it began ...
+    /// A silence ends when a day's volume reaches this share of the volume that was expected when it began.
     SILENCE_RETURN: f64 = 0.25;
-    /// ... at most so many days: then nobody measures any more.
+    /// A silence lasts at most so many days; after that nobody measures any more.
     SILENCE_DAYS: i64 = 60;
-    /// Where a block seems to begin in a country, failures of the target are counted in all of them, in spans of so
-    /// many hours, to tell a target that is out of order from a block.
+    /// Length of the spans, in hours, in which failures of a target are counted in all countries, to tell a target that
+    /// is down from a block.
     OUTAGE_HOURS: i64 = 6;
-    /// A target is out of order in a span when, in the median of the other countries, this share of measurements fails
-    /// and at most half as large a share in the rest of the block (the countries are as many as decision
-    /// failing-elsewhere asks for a rate; where fewer measured in the span, those that did on its day) ...
+    /// A target is down in a span if this share of measurements fails in the median of the other countries, and at most
+    /// half of that share in the rest of the block. The median needs the number of countries of decision
+    /// failing-elsewhere; if too few measured in the span, those that measured on its day count.
     OUTAGE_SHARE: f64 = 0.25;
-    /// ... of those countries where less than this share fails in the rest of the block ...
+    /// Only countries count in which less than this share fails in the rest of the block.
     OUTAGE_ELSE: f64 = 0.50;
-    /// ... and in the span before and after, this share: an outage begins and ends inside of a span.
+    /// A target is also down in the span before and after if this share fails there, because it may go down or come
+    /// back inside of a span.
     OUTAGE_EDGE_SHARE: f64 = 0.10;
-    /// A source is normal elsewhere when of so many other countries ...
+    /// A source is normal elsewhere only if so many other countries measured with it.
     ELSEWHERE_COUNTRIES: u32 = 3;
-    /// ... at most this share has less than half of its own average.
+    /// A source is normal elsewhere only if at most this share of the countries has less than half of its own average.
     ELSEWHERE_REDUCED: f64 = 0.20;
 }

@@ -1,8 +1,9 @@
-//! When a block was in force on each network of a series: from hours to episodes (decision one-probability).
+//! Dates the blocks on each network of a series: from hours to episodes (decision one-probability).
 //!
-//! An episode is declared by the line of verdicts: a network that is believed to block at 0.5 or more, with blocked
-//! votes in two hours. It is dated by all votes, also the later ones: it lasts around the hour in which it is surest,
-//! as long as the network is not rather free. So a doubtful failure at its edge counts as what followed says.
+//! An episode is declared like a verdict: the network is believed to block at 0.5 or more and has blocked votes in two
+//! hours. It is dated by all votes, including the later ones. It covers the hour in which a block is most likely, and
+//! extends on both sides until the network is more likely free. So later votes decide whether a doubtful failure at the
+//! edge belongs to it.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -24,14 +25,14 @@ pub struct Episode {
     /// First and last blocked vote.
     pub start: i64,
     pub last: i64,
-    /// When it was first believed.
+    /// The hour in which the block was first believed.
     pub declared: i64,
-    /// Probability, 0-1, that a block was in force, by all votes, in the surest hour. What was believed may be doubtful
-    /// by now.
+    /// Probability, 0-1, of a block in the hour in which it is highest, by all votes. It may be low although the block
+    /// was believed at the time.
     pub probability: f64,
 }
 
-/// What is believed to have been blocked, by network and time. `limit` is the age limit of verdicts in hours.
+/// The episodes of blocking by network and time. `limit` is the age limit of verdicts in hours.
 pub fn episodes(blocks: &[(u32, Block)], told: Told, limit: i64) -> Vec<Episode> {
     let votes = ballots(blocks, told);
     let tracks: Vec<&[Ballot]> = votes.values().map(Vec::as_slice).collect();
@@ -40,11 +41,11 @@ pub fn episodes(blocks: &[(u32, Block)], told: Told, limit: i64) -> Vec<Episode>
     each.flat_map(|((asn, votes), course)| on_network(*asn, votes, &course, limit)).collect()
 }
 
-/// Whether what other countries said is part of it.
+/// Tells whether the answers of other countries are taken into account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Told {
     All,
-    /// As if they had said nothing.
+    /// The answers of other countries are left out.
     Nothing,
 }
 
@@ -56,13 +57,13 @@ impl Block {
         }
     }
 
-    /// Whether any vote in it is blocked.
+    /// True if the block has hours, which means that a vote in it is blocked.
     fn fails(&self, told: Told) -> bool {
         self.spans_of(told).iter().any(|span| !span.hours.is_empty())
     }
 }
 
-/// The votes of each network in blocks with failures and those beside them: others say nothing about these.
+/// The votes of each network in the blocks with failures and in those next to them. Other blocks do not matter.
 fn ballots(blocks: &[(u32, Block)], told: Told) -> BTreeMap<u32, Vec<Ballot>> {
     let failing: Vec<u32> = blocks.iter().filter(|(_, block)| block.fails(told)).map(|(number, _)| *number).collect();
     let is_near = |number: u32| {
@@ -80,7 +81,7 @@ fn ballots(blocks: &[(u32, Block)], told: Told) -> BTreeMap<u32, Vec<Ballot>> {
     networks
 }
 
-/// Votes by hour where any failed, else by day: of as many as a day counts.
+/// The votes by hour if any vote of the span is blocked, else by day. Each day has at most its limited number of votes.
 fn of_span(span: &Span, site: f64) -> Vec<Ballot> {
     let clear = |hour: i64, weight: f64| Ballot { hour, blocked: false, weight, free: 0.0 };
     if span.hours.is_empty() {
@@ -106,7 +107,7 @@ fn of_span(span: &Span, site: f64) -> Vec<Ballot> {
 fn on_network(asn: u32, votes: &[Ballot], course: &Course<'_>, limit: i64) -> Vec<Episode> {
     let mut episodes: Vec<Episode> = Vec::new();
     let mut blocked: Vec<i64> = Vec::new();
-    // The first place of a time in which it is believed to block.
+    // The first vote of a time in which the network is believed to block.
     let mut since: Option<usize> = None;
     for (place, vote) in votes.iter().enumerate() {
         if vote.blocked && blocked.last() != Some(&vote.hour) {
@@ -127,7 +128,8 @@ fn on_network(asn: u32, votes: &[Ballot], course: &Course<'_>, limit: i64) -> Ve
     joined(episodes)
 }
 
-/// What a network was believed to be in at some votes: several episodes where nothing was blocked for too long in between.
+/// The episodes behind a time in which a network was believed to block. They are several if nothing was blocked for too
+/// long in between.
 fn believed_in(asn: u32, votes: &[Ballot], course: &Course<'_>, believed: Range<usize>) -> Vec<Episode> {
     let Some(declared) = votes.get(believed.start).map(|vote| vote.hour) else { return Vec::new() };
     let surest = believed.max_by(|a, b| course.smoothed(*a).total_cmp(&course.smoothed(*b)));
@@ -140,14 +142,14 @@ fn believed_in(asn: u32, votes: &[Ballot], course: &Course<'_>, believed: Range<
         }
     }
     let probability = course.smoothed(surest);
-    // What was over before it was believed is not what was believed.
+    // A run that was over before the block was believed is not part of it.
     let since = runs.into_iter().filter(|run| run.last >= declared);
     since
         .map(|Run { start, last, .. }| Episode { asn, start, last, declared: declared.max(start), probability })
         .collect()
 }
 
-/// Blocked votes with what lies between.
+/// A run of blocked votes, with the clear votes between them.
 struct Run {
     start: i64,
     last: i64,
@@ -160,7 +162,7 @@ impl Run {
         vote.blocked.then_some(Run { start: vote.hour, last: vote.hour, clear: 0.0 })
     }
 
-    /// Whether nothing was blocked for too long, measured or not.
+    /// True if nothing was blocked for too long before this hour, measured or not.
     fn is_over_before(&self, hour: i64) -> bool {
         hour - self.last >= if self.clear >= CLEAR_VOTES as f64 { MERGE_GAP } else { SILENT_GAP }
     }
@@ -173,7 +175,7 @@ impl Run {
     }
 }
 
-/// Those of one time as one: a network may have been doubtful in between.
+/// Joins episodes that overlap: the network may have been doubtful in between.
 fn joined(episodes: Vec<Episode>) -> Vec<Episode> {
     let mut joined: Vec<Episode> = Vec::with_capacity(episodes.len());
     for next in episodes {
@@ -205,8 +207,8 @@ mod tests {
         HourVote { hour, vote_key: 0, blocked, log10_lr: 0.0, measurements: 1, techniques, rules }
     }
 
-    /// Blocks of a series in which each network has votes at these hours, `elsewhere` of a hundred failing in other
-    /// countries.
+    /// Blocks of a series in which each network has votes at these hours. `elsewhere` is the percentage that fails in
+    /// other countries.
     fn series(networks: &[Vec<(i64, bool)>], elsewhere: u8) -> Vec<(u32, Block)> {
         let mut blocks: BTreeMap<u32, Block> = BTreeMap::new();
         for (asn, votes) in (1..).zip(networks) {
@@ -254,7 +256,7 @@ mod tests {
         assert_eq!(parts(unmeasured), [(600, 897)]);
     }
 
-    /// A block that keeps a few hours of some days stays believed over a week of holidays.
+    /// A block of a few hours on some days is still believed after a week of holidays.
     #[test]
     fn what_comes_back_while_it_is_still_believed_is_an_episode_too() {
         let hours = |hour: i64| (8..17).contains(&(hour % 24));

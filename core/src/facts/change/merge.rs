@@ -1,4 +1,4 @@
-//! Episodes of all networks and series of one subject to events (decision incident-dates).
+//! From the episodes of all networks and series of one subject to events (decision incident-dates).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,15 +15,15 @@ use crate::facts::verdict::constants::{BLOCK_BEGINS, BLOCK_ENDS, BLOCK_SPREADS, 
 /// One series of a subject.
 pub struct Series {
     pub key: String,
-    /// Whether the subject is blocked when this series is.
+    /// True if the subject counts as blocked when this series is blocked.
     pub essential: bool,
-    /// By number, oldest first.
+    /// The blocks with their numbers, oldest first.
     pub blocks: Vec<(u32, Block)>,
     pub episodes: Vec<Episode>,
 }
 
 impl Series {
-    /// `limit` is the age limit of verdicts on it in hours.
+    /// `limit` is the age limit of verdicts on this series, in hours.
     pub fn new(key: String, essential: bool, blocks: Vec<(u32, Block)>, limit: i64) -> Series {
         let episodes = episodes(&blocks, Told::All, limit);
         Series { key, essential, blocks, episodes }
@@ -44,7 +44,7 @@ pub struct Affected {
     /// Votes between start and end of the event.
     pub blocked: u32,
     pub votes: u32,
-    /// Probability, 0-1, that it blocked, by all votes, when that was greatest.
+    /// Probability, 0-1, that the network blocked, by all votes, at its highest.
     pub probability: f64,
     /// Blocked measurements by technique.
     pub techniques: BTreeMap<u8, u32>,
@@ -58,29 +58,29 @@ pub struct Found {
     /// First and last blocked vote, hours since the epoch.
     pub start: i64,
     pub end: i64,
-    /// When it was first believed of a network.
+    /// The hour in which a block was first believed on one of the networks.
     pub declared: i64,
-    /// When it had been measured clear for 96 h.
+    /// The hour at which 96 hours had been measured without a block.
     pub resolved: Option<i64>,
     /// Newest vote on an affected network.
     pub last_vote: i64,
-    /// By number.
+    /// The affected networks, by AS number.
     pub networks: Vec<Affected>,
-    /// Votes between start and end by network, of affected ones too.
+    /// Votes between start and end by network, affected or not.
     pub tested: BTreeMap<u32, u32>,
     /// Blocked series.
     pub targets: BTreeSet<String>,
-    /// Whether an essential series is among them.
+    /// True if an essential series is among the blocked ones.
     pub essential: bool,
     pub sources: BTreeSet<u8>,
-    /// Measurements between start and end, of the series that was measured most: one test measures several.
+    /// Measurements between start and end, of the series with the most of them: one test measures several series.
     pub measurements: u64,
     pub votes: u64,
     pub blocked: u64,
     pub intermittent: bool,
     /// See [`schedule::words`].
     pub schedule: Option<String>,
-    /// It was there when it was first measured: it began before `start`.
+    /// The block was there when it was first measured, so it began before `start`.
     pub start_unknown: bool,
 }
 impl Row for Found {
@@ -89,23 +89,24 @@ impl Row for Found {
     fn upgrade(version: u8, bytes: &[u8]) -> Result<Self, StoreError> {
         let missing: &[u8] = if version == 1 { &[0] } else { &[] };
         let mut found: Found = appended(version, version.clamp(1, 2), bytes, missing)?;
-        // It had another measure in this place, until the country looks again: of each the least is known.
+        // Earlier versions kept another measure in this field. Until the country computes it again, the lowest possible
+        // value stands.
         found.networks.iter_mut().for_each(|network| network.probability = BLOCKED_PROBABILITY);
         Ok(found)
     }
 }
 
 impl Found {
-    /// Probability, 0-1, that any of the networks blocked, as if each did so by itself.
+    /// Probability, 0-1, that at least one of the networks blocked, as if they blocked independently.
     pub fn probability(&self) -> f64 {
         1.0 - self.networks.iter().map(|network| 1.0 - network.probability).product::<f64>()
     }
 
-    /// Takes into account that a block comes on several networks at once: each of them with [`BLOCK_SPREADS`]. For a
-    /// network alone, a short one is as unlikely as chance; that chance met all of them in the same hours is not.
+    /// Raises the probabilities because a block comes to several networks at once, to each with [`BLOCK_SPREADS`]. A
+    /// short block of one network alone may well be chance. Chance seldom meets all networks in the same hours.
     pub(super) fn spread(&mut self) {
         let days = ((self.end - self.start) as f64 / 24.0).max(SHORTEST);
-        // That one begins in so long a time, and ends in it.
+        // The probability that a block begins in a time of this length, and ends in it.
         let prior = (BLOCK_BEGINS * days).min(0.5) * (1.0 - (-BLOCK_ENDS * days).exp());
         let odds = |p: f64| p / (1.0 - p).max(f64::EPSILON);
         let follows = |network: &Affected| BLOCK_SPREADS * odds(network.probability) / odds(prior);
@@ -121,7 +122,7 @@ impl Found {
     }
 }
 
-/// Days that a block lasts at least, as far as its length counts: votes lie hours apart.
+/// The shortest length of a block, in days, for its prior: votes lie hours apart.
 const SHORTEST: f64 = 0.25;
 
 struct Piece<'a> {
@@ -141,8 +142,8 @@ fn pieces(series: &[Series]) -> Vec<Piece<'_>> {
     pieces
 }
 
-/// The events of a subject, oldest first, without those that later votes made unlikely: episodes of whatever network
-/// and series join while the gap between blocked votes stays under [`MERGE_GAP`] hours.
+/// The events of a subject, oldest first, without those that later votes made unlikely. Episodes of any network and
+/// series join while the gap between blocked votes stays under [`MERGE_GAP`] hours.
 fn merge(series: &[Series]) -> Vec<Found> {
     let pieces = pieces(series);
     let mut groups: Vec<(Vec<&Piece<'_>>, i64)> = Vec::new();
@@ -158,8 +159,8 @@ fn merge(series: &[Series]) -> Vec<Found> {
     groups.iter().filter_map(|(group, end)| found(series, group, *end)).collect()
 }
 
-/// The events of a subject with the name of what each is about: the subject, where one of the series is blocked that it
-/// cannot do without (decision keys-and-roles), else each blocked series itself.
+/// The events of a subject, each with its name. The name is the subject if an essential series is blocked (decision
+/// keys-and-roles); otherwise each blocked series has an event of its own.
 pub fn events(subject: &str, series: &[Series]) -> Vec<(String, Found)> {
     let mut events = Vec::new();
     for found in merge(series) {
@@ -176,7 +177,7 @@ pub fn events(subject: &str, series: &[Series]) -> Vec<(String, Found)> {
     events
 }
 
-/// Spans of a series with days of `[start, end]` (hours), with those days' share.
+/// The spans of a series with days between two hours. Such a span may hold other days too.
 fn spans_between(series: &Series, start: i64, end: i64) -> impl Iterator<Item = &Span> {
     series.spans().filter(move |span| span.days.iter().any(|count| within(count.day, start, end)))
 }
@@ -245,7 +246,7 @@ fn found(series: &[Series], group: &[&Piece<'_>], end: i64) -> Option<Found> {
     Some(found)
 }
 
-/// Each affected network once.
+/// The affected networks, each once.
 fn networks(group: &[&Piece<'_>]) -> Vec<Affected> {
     let mut networks: BTreeMap<u32, Affected> = BTreeMap::new();
     for piece in group {
@@ -268,7 +269,7 @@ fn networks(group: &[&Piece<'_>]) -> Vec<Affected> {
     networks.into_values().collect()
 }
 
-/// Adds the votes of a span to an event; the measurements behind them.
+/// Adds the votes of a span to an event, and returns the measurements behind them.
 fn count(found: &mut Found, span: &Span, start: i64, end: i64) -> u64 {
     let affected = found.networks.iter_mut().find(|network| network.asn == span.asn);
     let mut measurements = 0;
@@ -303,8 +304,8 @@ fn sources(series: &[Series], found: &Found) -> BTreeSet<u8> {
     sources
 }
 
-/// Clear votes of a span after an hour, with their hours; those of a span that keeps no hours as if they were of the
-/// last hour of their day.
+/// The clear votes of a span after an hour, each with its hour. If the span keeps no hours, they count in the last hour
+/// of their day.
 fn clear_after(span: &Span, end: i64) -> Vec<(i64, u32)> {
     let mut votes: Vec<(i64, u32)> = match span.hours.is_empty() {
         false => span.hours.iter().map(|count| (count.hour, count.clear)).collect(),
@@ -318,7 +319,7 @@ fn clear_after(span: &Span, end: i64) -> Vec<(i64, u32)> {
     votes
 }
 
-/// 96 h measured without a blocked vote, on the affected networks, end an event.
+/// Ends an event after 96 hours of measurements without a blocked vote on the affected networks.
 fn resolve(found: &mut Found, later: &mut [(i64, u32)]) {
     later.sort_unstable();
     let mut seen = 0;

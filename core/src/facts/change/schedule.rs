@@ -1,4 +1,4 @@
-//! The hours that a block keeps, in words.
+//! Puts the hours that a block keeps into words.
 
 use std::collections::BTreeMap;
 
@@ -33,8 +33,8 @@ fn weekday(hour: i64) -> i64 {
     (hour.div_euclid(24) + 3).rem_euclid(7)
 }
 
-/// Hours of the day in UTC and days of the week between which blocked votes fall ("weekdays 04-14 UTC"); `None` when they
-/// keep none. `hours` are those of the blocked networks while the block lasted.
+/// The hours of the day in UTC and the days of the week of blocked votes ("weekdays 04-14 UTC"); `None` if the block
+/// keeps no hours. `hours` are those of the blocked networks during the block.
 pub fn words(hours: &[HourCount]) -> Option<String> {
     if !comes_back(hours) {
         return None;
@@ -48,11 +48,11 @@ pub fn words(hours: &[HourCount]) -> Option<String> {
         }
         if weekday(count.hour) >= 5 { weekend.add(slot) } else { week.add(slot) }
     }
-    // Of a few hours a day, few votes of any day are blocked: weekends are compared with the days between.
+    // A block of few hours a day has few blocked votes on any day, so weekends are compared with weekdays.
     let fewer = weekend.share() <= SCHEDULE_OUTSIDE.min(SCHEDULE_WEEKEND * week.share());
     let weekdays = weekend.votes() >= SCHEDULE_VOTES && fewer && week.blocked > 0;
     if weekdays {
-        // The hours of the days on which it is blocked.
+        // Only weekdays count for the hours of a block that keeps to weekdays.
         day = [Slot::default(); 24];
         for count in hours.iter().filter(|count| weekday(count.hour) < 5) {
             if let Some(total) = usize::try_from(count.hour.rem_euclid(24)).ok().and_then(|hour| day.get_mut(hour)) {
@@ -68,7 +68,7 @@ pub fn words(hours: &[HourCount]) -> Option<String> {
     }
 }
 
-/// Whether the blocked votes are of several days: what happened once is no habit.
+/// True if the blocked votes are of several days: one day makes no schedule.
 fn comes_back(hours: &[HourCount]) -> bool {
     let mut days: BTreeMap<i64, u32> = BTreeMap::new();
     for count in hours {
@@ -78,8 +78,8 @@ fn comes_back(hours: &[HourCount]) -> bool {
     f64::from(most) <= SCHEDULE_DAY * f64::from(all) && all > 0
 }
 
-/// The shortest run of hours, around midnight too, that holds nearly all blocked votes, when few votes outside are
-/// blocked: its first hour and length.
+/// The shortest run of hours that holds nearly all blocked votes, if few votes outside of it are blocked: its first
+/// hour and its length. It may go over midnight.
 fn span(day: &[Slot; 24]) -> Option<(usize, usize)> {
     let blocked: u32 = day.iter().map(|slot| slot.blocked).sum();
     if blocked < SCHEDULE_VOTES {
@@ -102,7 +102,7 @@ fn span(day: &[Slot; 24]) -> Option<(usize, usize)> {
     None
 }
 
-/// Takes in the hours at either end in which most votes are blocked.
+/// Adds the hours at both ends in which at least half of the votes are blocked.
 fn widen(day: &[Slot; 24], mut first: usize, mut length: usize) -> (usize, usize) {
     let mostly = |hour: usize| day.get(hour % 24).is_some_and(|slot| slot.blocked > 0 && slot.share() >= 0.5);
     while length < 24 && mostly(first + length) {

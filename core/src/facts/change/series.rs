@@ -1,5 +1,5 @@
-//! A series in blocks of 30 days: what each block holds is computed from its own measurements, so late data cost the
-//! blocks of their days.
+//! A series in blocks of 30 days. Each block is computed from its own measurements, so late data change only the blocks
+//! of their days.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -46,7 +46,8 @@ pub struct HourCount {
     pub hour: i64,
     pub blocked: u32,
     pub clear: u32,
-    /// Where votes are blocked: how many of a hundred sessions fail on the network in this hour where nobody blocks.
+    /// If the hour has blocked votes: the percentage of sessions that fail on the network in this hour where nobody
+    /// blocks.
     pub fails: u8,
 }
 
@@ -57,7 +58,7 @@ pub struct Span {
     /// Days with votes, oldest first.
     #[serde(with = "counted")]
     pub days: Vec<DayCount>,
-    /// Hours with votes, when any of them is blocked: then an episode begins or ends by the hour.
+    /// Hours with votes, if any of them is blocked; episodes begin and end by the hour.
     pub hours: Vec<HourCount>,
     /// Blocked measurements by technique.
     pub techniques: BTreeMap<u8, u32>,
@@ -65,19 +66,20 @@ pub struct Span {
     pub sources: BTreeSet<u8>,
 }
 
-/// Most days have one vote, or several of one measurement each, and none of them blocked. So the days are numbers in
-/// turn: the days since the one before and how the rest is said, then what of votes, blocked and measurements must be.
+/// Stores days in few bytes: most days have one vote, or several of one measurement each, and none is blocked. Each day
+/// is one number, made of the days since the previous one and the kind of day; the counts that the kind leaves open
+/// follow.
 mod counted {
     use serde::de::Error;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
     use super::DayCount;
 
-    /// One vote of one measurement, not blocked.
+    /// One vote of one measurement, not blocked. No count follows.
     const ONE: u64 = 0;
-    /// The votes follow, of a measurement each, none blocked.
+    /// The number of votes follows. Each is of one measurement, none is blocked.
     const CLEAR: u64 = 1;
-    /// Votes, blocked and measurements follow.
+    /// The numbers of votes, blocked votes and measurements follow.
     const ALL: u64 = 2;
     const KINDS: u64 = 3;
 
@@ -85,7 +87,7 @@ mod counted {
         let mut numbers = Vec::with_capacity(days.len());
         let mut before = 0;
         for DayCount { day, votes, blocked, measurements } in days {
-            // Wraps where days are in another order, and back again.
+            // The difference wraps if days are out of order, and reading wraps it back.
             let since = u64::from(day.wrapping_sub(before)) * KINDS;
             before = *day;
             match (votes, blocked, measurements) {
@@ -101,11 +103,11 @@ mod counted {
 
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<DayCount>, D::Error> {
         let mut numbers = Vec::<u64>::deserialize(deserializer)?.into_iter();
-        let short = |number: u64| u32::try_from(number).map_err(|_| D::Error::custom("a count out of range"));
+        let short = |number: u64| u32::try_from(number).map_err(|_| D::Error::custom("a count is out of range"));
         let mut days = Vec::new();
         let mut before = 0_u32;
         while let Some(head) = numbers.next() {
-            let mut next = || short(numbers.next().ok_or_else(|| D::Error::custom("a day that ends early"))?);
+            let mut next = || short(numbers.next().ok_or_else(|| D::Error::custom("a day ends early"))?);
             let (votes, blocked, measurements) = match head % KINDS {
                 ONE => (1, 0, 1),
                 CLEAR => next().map(|votes| (votes, 0, votes))?,
@@ -139,7 +141,7 @@ mod counted {
                 assert_eq!(postcard::from_bytes::<Days>(&bytes).unwrap(), days);
                 bytes.len()
             });
-            // The length of the list and the first day are a byte and three.
+            // The length of the list takes one byte, the first day three.
             assert_eq!(lengths[..2], [1, 1 + 3 + 29]);
             for damaged in [vec![CLEAR], vec![ALL, 1, 1], vec![CLEAR, u64::MAX], vec![u64::MAX - u64::MAX % KINDS]] {
                 let bytes = postcard::to_allocvec(&damaged).unwrap();
@@ -153,17 +155,18 @@ mod counted {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Block {
     pub spans: Vec<Span>,
-    /// Failures by span of hours, in their order.
+    /// Failures by span of hours, in the order of time.
     pub spells: Vec<Spell>,
     /// Share of failures in other countries at the same time, percent (decision failing-elsewhere).
     pub elsewhere: u8,
-    /// The spans by what was measured here alone, as if other countries had said nothing; `None` where it is the same.
+    /// The spans by the measurements of this country alone, without the answers of other countries; `None` if they are
+    /// the same.
     pub untold: Option<Vec<Span>>,
 }
 impl Row for Block {
     const VERSION: u8 = 8;
 
-    /// What an earlier program kept is computed again, all of it, at its first start.
+    /// Rows of earlier versions become empty. All of them are computed again at the first start of this program.
     fn upgrade(version: u8, bytes: &[u8]) -> Result<Self, StoreError> {
         match version {
             1..8 => Ok(Block::default()),
@@ -174,21 +177,21 @@ impl Row for Block {
     }
 }
 
-/// How often a target failed in a block, as other countries hear of it.
+/// The failures of a target in a block, as they are reported to other countries.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failures {
-    /// By span of hours, in their order.
+    /// By span of hours, in the order of time.
     pub spells: Vec<Spell>,
-    /// Votes of the block before: those that failed, and all. While a block is young they say what is usual.
+    /// The failed votes and all votes of the previous block. While a block is young, they show what is usual.
     pub before: (u32, u32),
 }
 
 /// Measurements in a span of [`OUTAGE_HOURS`] of a block, with or without a control.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spell {
-    /// Which span of the block.
+    /// The number of the span in its block.
     pub place: u8,
-    /// Those that failed, and those that say anything.
+    /// The failed measurements, and all that say anything.
     pub failed: u32,
     pub said: u32,
 }
@@ -196,7 +199,7 @@ pub struct Spell {
 /// The span of a block that an hour since the epoch is in.
 pub fn place_of(hour: i64) -> u8 {
     let inside = hour.rem_euclid(i64::from(BLOCK_DAYS) * 24);
-    // A block has 120.
+    // A block has 120 spans.
     (inside / OUTAGE_HOURS) as u8
 }
 
@@ -208,15 +211,15 @@ pub fn total(spells: &[Spell]) -> (u32, u32) {
 }
 
 impl Block {
-    /// Votes that failed, and all.
+    /// The blocked votes, and all votes.
     pub fn votes(&self) -> (u32, u32) {
         let days = self.spans.iter().flat_map(|span| &span.days);
         days.fold((0, 0), |(failed, all), day| (failed + day.blocked, all + day.votes))
     }
 }
 
-/// A network's part of a block: its votes, oldest first, how likely one of an hour fails where nobody blocks (0-1), and
-/// the codes of the sources of blocked measurements.
+/// The part of one network in a block. `votes` are its votes, oldest first; `fails` gives the probability, 0-1, that a
+/// session of an hour fails where nobody blocks; `sources` are the codes of the sources of blocked measurements.
 pub fn span(asn: u32, votes: &[HourVote], fails: impl Fn(i64) -> f64, sources: BTreeSet<u8>) -> Span {
     let mut techniques: BTreeMap<u8, u32> = BTreeMap::new();
     for (technique, count) in votes.iter().filter(|vote| vote.blocked).flat_map(|vote| &vote.techniques) {

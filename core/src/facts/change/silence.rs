@@ -1,9 +1,9 @@
-//! Collapses of the volume of measurements over the networks of a country (decision silence-of-measurements).
+//! Finds collapses of the volume of measurements over the networks of a country (decision silence-of-measurements).
 //!
-//! Each network is compared with its own weekday-hour profile over the shortest trailing window in which enough
-//! measurements were expected. Networks with too few for any window are compared together: where a network has six
-//! measurements a day, its silence alone says nothing, that of twenty such networks does. An hour is silent when
-//! networks with half of the weight are improbably quiet in it; six such hours are a silence.
+//! Each network is compared with its own profile of weekdays and hours, over the shortest window back in time in which
+//! enough measurements were expected. Networks with too few measurements for any window are compared together: if a
+//! network has six measurements a day, its silence alone shows nothing, but the silence of twenty such networks does.
+//! An hour is silent when networks with half of the weight are improbably quiet. Six such hours on end are a silence.
 
 use super::constants::{
     SILENCE_DAYS, SILENCE_EXPECTED, SILENCE_HOURS, SILENCE_RETURN, SILENCE_TAIL, SILENCE_WEIGHT, SILENCE_WINDOW,
@@ -13,11 +13,11 @@ use super::volume::{Profile, Volume, tail};
 /// A run of silent hours.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Run {
-    /// First silent hour and the first with measurements again, hours since the epoch.
+    /// First silent hour, and the first hour with measurements again, hours since the epoch.
     pub start: i64,
     pub end: i64,
     pub over: bool,
-    /// The hour after those that are improbable enough to show it.
+    /// The hour after the silent hours that are improbable enough to show the silence.
     pub seen: i64,
     pub networks: Vec<u32>,
     pub networks_expected: u32,
@@ -26,12 +26,12 @@ pub struct Run {
     pub observed: u64,
 }
 
-/// One network, or all thin ones together, hour by hour.
+/// The counts of one network, or of all thin networks together, hour by hour.
 struct Line {
     asns: Vec<Vec<u32>>,
     weight: Vec<f64>,
     shape: Vec<f64>,
-    /// Sums up to each hour.
+    /// Sums of all hours before each hour.
     expected: Vec<f64>,
     observed: Vec<u64>,
 }
@@ -52,7 +52,7 @@ impl Line {
         self.observed.push(self.observed.last().copied().unwrap_or(0) + u64::from(observed));
     }
 
-    /// The beginning of the window that ends with an hour and begins at `since` or later; `None` when too little was
+    /// The beginning of the window that ends with an hour and does not begin before `since`; `None` if too little was
     /// expected.
     fn window(&self, hour: usize, since: usize) -> Option<usize> {
         let oldest = (hour + 1).saturating_sub(usize::try_from(SILENCE_WINDOW).unwrap_or(0)).max(since);
@@ -71,7 +71,7 @@ impl Line {
     }
 }
 
-/// Lines of the days `[first, last)`: one of each network that is ever dense, one of the thin ones.
+/// The lines of the days `[first, last)`: one for each network that is dense on any day, and one for all thin networks.
 fn lines(volumes: &[Volume], first: i64, last: i64) -> Vec<Line> {
     let days = usize::try_from(last - first).unwrap_or(0);
     let mut thin = Line { asns: vec![Vec::new(); days], ..Line::new(Vec::new()) };
@@ -97,7 +97,7 @@ fn lines(volumes: &[Volume], first: i64, last: i64) -> Vec<Line> {
             }
             for (hour, count) in volume.day(day).iter().enumerate() {
                 let expected = profile.expected(day, hour);
-                // What comes counts even after nothing is expected any more: it ends a silence.
+                // Measurements count even when none is expected any more, because they end a silence.
                 line.push(if dense { expected } else { 0.0 }, *count);
                 if !dense && let Some(sum) = thin_hours.get_mut(index * 24 + hour) {
                     *sum = (sum.0 + expected, sum.1.saturating_add(*count));
@@ -108,7 +108,7 @@ fn lines(volumes: &[Volume], first: i64, last: i64) -> Vec<Line> {
             lines.push(line);
         }
     }
-    // Independent networks: means and the variances over Poisson add up.
+    // The networks are independent, so their means add up, and so do their variances in excess of Poisson's.
     thin.shape =
         thin_moments.into_iter().map(|(mean, spread)| if spread > 0.0 { mean * mean / spread } else { 1e6 }).collect();
     thin_hours.into_iter().for_each(|(expected, count)| thin.push(expected, count));
@@ -116,9 +116,9 @@ fn lines(volumes: &[Volume], first: i64, last: i64) -> Vec<Line> {
     lines
 }
 
-/// Silences that begin in the hours `[from, to)`, oldest first, after one that ended at `since`. `volumes` must reach
-/// back over the profile and the window before `from` and as far as is known after `to`; nothing is known from `now`
-/// on.
+/// The silences that begin in the hours `[from, to)`, oldest first, given that the previous one ended at `since`.
+/// `volumes` must reach back over the profile and the window before `from`, and forward after `to` as far as is known.
+/// Nothing is known from `now` on.
 pub fn runs(volumes: &[Volume], (from, to): (i64, i64), mut since: i64, now: i64) -> Vec<Run> {
     let first = (from - SILENCE_WINDOW).div_euclid(24);
     let last = to.min(now).div_euclid(24) + SILENCE_DAYS + 2;
@@ -139,7 +139,7 @@ pub fn runs(volumes: &[Volume], (from, to): (i64, i64), mut since: i64, now: i64
     runs
 }
 
-/// Lines that are silent in an hour, when they have half of the weight.
+/// The lines that are silent in an hour and their share of weight, if they have at least half of it.
 fn silent(lines: &[Line], hour: usize, since: usize) -> Option<(Vec<&Line>, f64)> {
     let weight = |line: &&Line| line.weight.get(hour / 24).copied().unwrap_or(0.0);
     let total: f64 = lines.iter().map(|line| weight(&line)).sum();
@@ -148,7 +148,7 @@ fn silent(lines: &[Line], hour: usize, since: usize) -> Option<(Vec<&Line>, f64)
     (share >= SILENCE_WEIGHT).then_some((quiet, share))
 }
 
-/// The silence that is first seen in an hour.
+/// The silence that first shows in an hour.
 fn run(lines: &[Line], origin: i64, hour: i64, since: i64, now: i64) -> Option<Run> {
     let at = usize::try_from(hour - origin).ok()?;
     let since = usize::try_from(since - origin).unwrap_or(0);
@@ -160,7 +160,7 @@ fn run(lines: &[Line], origin: i64, hour: i64, since: i64, now: i64) -> Option<R
     let between = |from: usize, to: usize| {
         quiet.iter().map(|line| line.between(from, to)).fold((0.0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
     };
-    // The silence begins where the most that was expected has not come since.
+    // The silence begins at the hour since which the most expected measurements are missing.
     let oldest = quiet.iter().filter_map(|line| line.window(at, since)).min()?;
     let missing = |from: usize| {
         let (expected, observed) = between(from, at + 1);
@@ -172,7 +172,7 @@ fn run(lines: &[Line], origin: i64, hour: i64, since: i64, now: i64) -> Option<R
         observed > 0 && observed as f64 >= 0.5 * expected
     };
     let start = (begin..at).find(|hour| !usual(hour)).unwrap_or(at);
-    // A day as it was expected when the silence began: later profiles learn from the silence.
+    // The volume of a day as expected when the silence began. Later profiles include the silence.
     let day = between(at + 1 - 24.min(at + 1), at + 1).0;
     let known = usize::try_from(now - origin).ok()?;
     let limit = (start + usize::try_from(SILENCE_DAYS * 24).ok()?).min(known);
@@ -205,7 +205,7 @@ fn run(lines: &[Line], origin: i64, hour: i64, since: i64, now: i64) -> Option<R
 mod tests {
     use super::*;
 
-    /// So many networks with so many measurements an hour from day 0, with the hours in `silent` left out.
+    /// Networks with so many measurements an hour from day 0 on, without the hours in `silent`.
     fn volumes(networks: u32, hourly: u32, days: i64, silent: impl Fn(u32, i64) -> bool) -> Vec<Volume> {
         (1..=networks)
             .map(|asn| Volume {
@@ -217,7 +217,7 @@ mod tests {
                         let mut counts = [0; 24];
                         for (hour, count) in counts.iter_mut().enumerate() {
                             let at = day * 24 + hour as i64;
-                            // Not quite regular.
+                            // Counts vary a little.
                             let noise = (at as u32).wrapping_mul(2_654_435_761).wrapping_add(asn * 97) >> 16;
                             let busy = hourly > 0 || noise.is_multiple_of(4);
                             *count = if silent(asn, at) || !busy {
@@ -251,7 +251,7 @@ mod tests {
 
     #[test]
     fn thin_networks_are_heard_together_and_a_thin_one_alone_is_not() {
-        // A quarter of a measurement an hour: six a day, as in the data of most countries.
+        // A quarter of a measurement an hour is six a day, as in the data of most countries.
         let shut = |_: u32, hour: i64| (50 * 24..53 * 24).contains(&hour);
         let runs = found(&volumes(12, 0, 70, shut));
         assert!(

@@ -1,17 +1,17 @@
-//! How many measurements were to be expected, and how improbable so few are (decision silence-of-measurements).
+//! How many measurements were expected, and how improbable a low count is (decision silence-of-measurements).
 
 use super::constants::{PROFILE_DAYS, PROFILE_LAG, PROFILE_LEAST, PROFILE_SMOOTHING};
 
-/// Hours of the counts of one network.
+/// Measurements of one network in each hour of a day.
 pub type Day = [u32; 24];
 
 const NOTHING: Day = [0; 24];
 
-/// Measurements of one network on a dense grid of days.
+/// Measurements of one network on consecutive days.
 #[derive(Debug, Clone, Default)]
 pub struct Volume {
     pub asn: u32,
-    /// See [`super::silence::Network`].
+    /// Weight of the network among those of its country, in any unit.
     pub weight: f64,
     /// First day, days since the epoch.
     pub first: i64,
@@ -25,12 +25,12 @@ impl Volume {
     }
 }
 
-/// What a network does on an ordinary day.
+/// The measurements of a network on an ordinary day.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Profile {
     /// Mean measurements a day.
     pub mean: f64,
-    /// Shape of the negative binomial of a day's count: small when days differ much.
+    /// Shape of the negative binomial distribution of a day's count. It is small if days differ much.
     pub shape: f64,
     hours: [f64; 24],
     weekdays: [f64; 7],
@@ -55,14 +55,14 @@ impl Profile {
             sum += total;
             squares += total * total;
         }
-        // A network that is new is not one that was quiet before.
+        // The days before the first measurement of a new network do not count as quiet days.
         let days = first.map_or(PROFILE_DAYS, |first| (end - first).max(PROFILE_LEAST)) as f64;
         let mean = sum / days;
         let variance = (squares / days - mean * mean).max(0.0);
         let smooth = |count: f64, parts: f64| parts * (count + PROFILE_SMOOTHING / parts) / (sum + PROFILE_SMOOTHING);
         Profile {
             mean,
-            // By moments; a count that varies less than chance would is taken as Poisson.
+            // Fitted by moments. A count that varies less than chance is taken as Poisson.
             shape: if variance > mean { mean * mean / (variance - mean) } else { 1e6 },
             hours: hours.map(|count| smooth(count, 24.0)),
             weekdays: weekdays.map(|count| smooth(count, 7.0)),
@@ -117,7 +117,7 @@ mod tests {
         let mut days = Vec::new();
         for day in 0..60_i64 {
             let mut counts = [0; 24];
-            // Ten in the morning, and nothing on two days of the week.
+            // Ten measurements each morning, and none on two days of the week.
             let open = weekday(day) < 5;
             counts[9] = if open { 10 } else { 0 };
             days.push(counts);

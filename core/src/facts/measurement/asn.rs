@@ -18,7 +18,7 @@ pub struct Network {
     pub ipv4_addresses: u64,
 }
 
-/// Reads the table; `sink` answers whether the network was new.
+/// Reads the table; `sink` returns whether the network was new.
 pub fn import(
     reader: &mut dyn BufRead,
     limit: u64,

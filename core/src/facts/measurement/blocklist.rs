@@ -1,8 +1,8 @@
 //! Block lists: plain hosts, AutoProxy rules, CSV with a `domain` column.
 //!
-//! Only what names a whole domain becomes an entry. Rules about URLs, elements of pages, ports, keywords, wildcards,
-//! top-level domains, patterns and exceptions are counted `not_a_domain` (decision kinds-of-lists). A CSV may say in a
-//! column since when each is listed.
+//! Only a rule that names a whole domain becomes an entry. Rules about URLs, elements of pages, ports, keywords,
+//! wildcards, top-level domains, patterns and exceptions are counted as `not_a_domain` (decision kinds-of-lists). A CSV
+//! may have a column with the date since which each domain is listed.
 
 use std::io::BufRead;
 
@@ -16,13 +16,13 @@ use crate::Timestamp;
 
 const NOT_A_DOMAIN: Rejection = Rejection::Unsupported("not_a_domain");
 
-/// Nobody can have listed it yet.
+/// The date is in the future, so it cannot be right.
 const DATE_AHEAD: Rejection = Rejection::Unusable("date_ahead");
 
-/// Takes a domain with the date that its row gives it, and answers whether the domain was new.
+/// Takes a domain and the date in its row, and returns whether the domain was new.
 type Sink<'s> = &'s mut dyn FnMut(TargetKey, Option<Timestamp>) -> bool;
 
-/// Reads one list. No date that `sink` is given is after `now`.
+/// Reads one list. Every date that `sink` gets is at `now` or before.
 pub fn import(
     reader: &mut dyn BufRead,
     limit: u64,
@@ -45,7 +45,7 @@ pub fn import(
             list.counts.reject(Rejection::Refused("not_utf8"));
             continue;
         };
-        // The first line with content tells the layout.
+        // The first line with content shows the layout.
         match &layout {
             _ if text.is_empty() => {}
             None if is_comment(text) => {}
@@ -63,7 +63,7 @@ pub fn import(
     }
 }
 
-/// A list as far as it was read.
+/// A list while it is read.
 struct List<'s> {
     now: Timestamp,
     sink: Sink<'s>,
@@ -71,7 +71,7 @@ struct List<'s> {
 }
 
 impl List<'_> {
-    /// Counts what an entry came to: a domain, nothing (a comment), or why not.
+    /// Counts an entry: a domain, nothing (a comment), or a rejection.
     fn take(&mut self, read: Result<Option<TargetKey>, Rejection>, since: Option<Timestamp>) {
         match read {
             Ok(None) => {}
@@ -84,7 +84,7 @@ impl List<'_> {
         }
     }
 
-    /// A line of a plain list. One of a hosts file may have several names behind its address, and each is an entry.
+    /// Reads a line of a plain list. A line of a hosts file may have several names after its address; each is an entry.
     fn line(&mut self, line: &str) {
         match hosts(line) {
             Some(names) => names.for_each(|name| self.take(domain(name), None)),
@@ -92,13 +92,13 @@ impl List<'_> {
         }
     }
 
-    /// The rows behind a header. A reason in quotes may go on over several lines.
+    /// Reads the rows after a header. A field in quotes may span several lines.
     fn table(mut self, input: Input<'_>, columns: &Columns) -> Result<ImportCounts, ImportError> {
         let mut rows = Rows::of(input, columns.separator);
         let mut record = ByteRecord::new();
         while rows.next(&mut record, &mut self.counts)? {
             let text = |at: usize| record.get(at).map(|field| std::str::from_utf8(field).map(str::trim));
-            // A date that cannot be read is not guessed: the entry is as old as its list.
+            // A date that cannot be read is not guessed: the entry then counts as old as its list.
             let since = columns.date.and_then(text).and_then(Result::ok).and_then(Timestamp::parse);
             let read = match text(columns.domain) {
                 None => Err(Rejection::Refused("bad_row")),
@@ -112,34 +112,34 @@ impl List<'_> {
     }
 }
 
-/// How a list is written.
+/// The layout of a list.
 enum Layout {
     Plain,
     AutoProxy,
     Csv(Columns),
 }
 
-/// Where a CSV has what counts.
+/// The columns of a CSV that are used.
 struct Columns {
     domain: usize,
     date: Option<usize>,
     separator: u8,
 }
 
-/// Whether a first line says how the rest is to be read.
+/// True if a first line shows the layout of the lines after it.
 pub fn is_header(line: &[u8]) -> bool {
     std::str::from_utf8(strip_bom(line)).is_ok_and(|line| !matches!(Layout::detect(line.trim()), Layout::Plain))
 }
 
-/// Whether a line could be an entry of a plain list.
+/// True if a line could be an entry of a plain list.
 pub fn is_entry(line: &str) -> bool {
     hosts(line).is_some() || matches!(plain(line), Ok(Some(_))) || line.starts_with("||")
 }
 
-/// What a column with the entries is called.
+/// Names of a column with the entries.
 const COLUMNS: [&str; 8] = ["domain", "domains", "domain_name", "host", "hostname", "url", "site", "fqdn"];
 
-/// What a column with the day since which an entry is listed is called.
+/// Names of a column with the date since which an entry is listed.
 const DATES: [&str; 10] = [
     "date",
     "since",
@@ -183,7 +183,7 @@ fn is_comment(line: &str) -> bool {
     line.starts_with(['#', '!', ';']) || line.starts_with("//")
 }
 
-/// The names of a line of a hosts file that leads them nowhere; `None` for any other line.
+/// The names in a line of a hosts file that gives them a loopback or unspecified address; `None` for any other line.
 fn hosts(line: &str) -> Option<impl Iterator<Item = &str>> {
     let mut words = line.split('#').next().unwrap_or("").split_whitespace();
     let address: std::net::IpAddr = words.next()?.parse().ok()?;
@@ -197,18 +197,18 @@ fn plain(line: &str) -> Result<Option<TargetKey>, Rejection> {
     if is_comment(line) {
         return Ok(None);
     }
-    // Rules without the line that names their grammar.
+    // These rules came without the line that names their grammar.
     if line.starts_with("||") || is_about_elements(line) {
         return autoproxy(line);
     }
     domain(line.split('#').next().unwrap_or("").trim())
 }
 
-/// Whether a rule of Adblock's grammar hides or changes parts of a page: `example.org##.banner`, `example.org#@#div`.
+/// True if a rule of Adblock's grammar hides or changes parts of a page: `example.org##.banner`, `example.org#@#div`.
 fn is_about_elements(line: &str) -> bool {
     line.match_indices('#').any(|(at, _)| {
         let behind = line.get(at + 1..).unwrap_or("").trim_start_matches(['@', '?', '$', '%']);
-        // A note is set off by a space.
+        // A `#` after a space begins a note.
         behind.starts_with('#') && !line.get(..at).is_some_and(|before| before.ends_with(char::is_whitespace))
     })
 }
@@ -224,25 +224,25 @@ fn autoproxy(line: &str) -> Result<Option<TargetKey>, Rejection> {
     if let Some(rule) = line.strip_prefix("||") {
         return domain(rule.trim_end_matches(['^', '/']));
     }
-    // `|http://...` is a URL prefix and a bare text a keyword of URLs; `.example.org` means the domain.
+    // `|http://...` is a URL prefix, and a bare word is a keyword of URLs; `.example.org` means the domain.
     if line.starts_with('|') {
         return Err(NOT_A_DOMAIN);
     }
     domain(line.strip_prefix('.').filter(|rest| rest.contains('.')).unwrap_or(line))
 }
 
-/// Last labels of names that are none of the open Internet.
+/// Last labels of names that do not exist on the open Internet.
 const LOCAL: [&str; 6] = ["local", "localdomain", "localhost", "lan", "internal", "arpa"];
 
 /// A whole domain, or `not_a_domain`.
 fn domain(entry: &str) -> Result<Option<TargetKey>, Rejection> {
     let (scheme, after_scheme) = entry.split_once("://").unwrap_or(("", entry));
     let (authority, path) = after_scheme.split_once('/').unwrap_or((after_scheme, ""));
-    // With `@`: an exception, an address of mail, or the user of a URL, whose block is that of no whole site.
+    // With `@` the entry is an exception, a mail address or a URL with a user. None of them blocks a whole site.
     if !path.is_empty() || entry.contains(['*', '?', '%', '=', '|', '^', ' ', '\\', '@', '#']) {
         return Err(NOT_A_DOMAIN);
     }
-    // One port is not the site, unless it is the one that the scheme means anyway.
+    // A single port is not the whole site, unless it is the usual port of the scheme.
     let port = authority.rsplit_once(':').map(|(_, port)| port);
     let usual = matches!((scheme, port), (_, None) | ("http", Some("80")) | ("https", Some("443")));
     let host = host_of(entry);
@@ -254,6 +254,7 @@ fn domain(entry: &str) -> Result<Option<TargetKey>, Rejection> {
     if !usual || local {
         return Err(NOT_A_DOMAIN);
     }
-    // A leading dot before one label is a top-level domain (`.ua`); before more it is the domain with its subdomains.
+    // A leading dot before one label means a top-level domain (`.ua`); before several labels, a domain with its
+    // subdomains.
     TargetKey::from_host(host.trim_start_matches('.')).map(Some).map_err(|_| NOT_A_DOMAIN)
 }

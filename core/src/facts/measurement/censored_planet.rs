@@ -1,11 +1,11 @@
 //! Censored Planet: lines of Hyperquack v2 and of Satellite v2 in both layouts.
 //!
-//! Vantage points are servers and resolvers in data centres, seen from outside. Their addresses may still be
-//! somebody's: they tell measurements apart as a hash and are not kept (decision addresses-discarded). A line whose
-//! controls failed, that its authors excluded or that has nothing to be compared with is unusable. Without an AS number
-//! it speaks for the country at half the weight of a network (decision country-of-networks).
+//! Vantage points are servers and resolvers in data centres, measured from outside. Their addresses may still belong to
+//! persons, so they are only hashed to tell measurements apart, and are not kept (decision addresses-discarded). A line
+//! is unusable if its controls failed, its authors excluded it, or it has nothing to be compared with. A line without
+//! an AS number speaks for the country, at half the weight of a network (decision country-of-networks).
 //!
-//! Every answer of a server is told as `stage/class`, the vocabulary of the source, and judged from that.
+//! Every answer of a server is described as `stage/class`, the vocabulary of the source, and judged by that.
 
 use std::borrow::Cow;
 use std::io::BufRead;
@@ -71,16 +71,16 @@ impl Stage {
     }
 }
 
-/// How it ended.
+/// The end of an exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Class {
     Match,
     Failed(Failure),
-    /// Other content than the template's.
+    /// The content differs from the template.
     Mismatch,
     /// A known block page of this country.
     Blockpage,
-    /// A page that is known for being mistaken for a block page, or the site's own.
+    /// A page that is known to be mistaken for a block page, or that is the site's own.
     Trusted,
     System,
 }
@@ -113,7 +113,7 @@ fn judge(service: &str, stage: Stage, class: Class) -> Judgement {
         (_, Class::System) | (Stage::Setup | Stage::Dial, _) => judged(RuleId::LocalFault, None),
         (_, Class::Failed(Failure::Local | Failure::Other | Failure::SiteFault)) => judged(RuleId::LocalFault, None),
         (_, Class::Blockpage) => judged(RuleId::HttpFingerprint, Some(Technique::HttpBlockpage)),
-        // Servers that echo or discard have no pages of their own: whatever answers stands between.
+        // Echo and discard servers have no pages of their own, so something on the path sent the answer.
         (_, Class::Mismatch) if matches!(service, "echo" | "discard") => {
             judged(RuleId::HttpDiff, Some(Technique::HttpBlockpage))
         }
@@ -136,7 +136,7 @@ fn judge(service: &str, stage: Stage, class: Class) -> Judgement {
     }
 }
 
-/// A usable line before it is put together.
+/// The parts of a usable line.
 struct Said {
     /// `hyperquack-http`, `satellite`.
     test: String,
@@ -154,7 +154,7 @@ fn parse(line: &[u8], fingerprints: &Fingerprints) -> Result<Parsed, Rejection> 
         return Err(Rejection::Refused("not_an_object"));
     }
     if ["vp", "test_url", "location"].iter().any(|name| value.get(name).is_none()) {
-        // Pages, controls and tags stand in files of their own.
+        // Pages, controls and tags are in files of their own.
         let others = ["keyword", "fetched", "asnum", "resolver", "name", "ip", "location", "passed_control"];
         let known = others.iter().any(|name| value.get(name).is_some());
         return Err(if known { Rejection::Unsupported("not_a_result") } else { Rejection::Refused("no_target") });
@@ -178,7 +178,7 @@ fn parse(line: &[u8], fingerprints: &Fingerprints) -> Result<Parsed, Rejection> 
         time: said.start,
         identity: identity(said.test.as_bytes(), &hidden, url.as_bytes(), said.start),
         form: Form::Raw,
-        // Vantage points vote apart; no software is told.
+        // Each vantage point votes for itself; the source names no software.
         vote_key: vote_key(crc32fast::hash(vantage.as_bytes()).max(1), b"", b""),
         row_hash: crc32fast::hash(line),
         contributions: vec![Contribution { target, outcome: Outcome::Judged(said.judgement) }],
@@ -207,7 +207,7 @@ fn hyperquack(value: &Value, country: [u8; 2], fingerprints: &Fingerprints) -> R
     if tests.is_empty() {
         return Err(Rejection::Unusable("nothing_measured"));
     }
-    // Tried again until it matches: one match is an answer of the site's own.
+    // The source tries again until an answer matches, so one match means that the site itself answered.
     if tests.iter().any(|test| flag(test, "matches_template") == Some(true)) {
         return Ok(said(judge(service, Stage::Content, Class::Match)));
     }
@@ -218,7 +218,7 @@ fn hyperquack(value: &Value, country: [u8; 2], fingerprints: &Fingerprints) -> R
             judge(service, stage, class)
         })
         .collect();
-    // The strongest of the tries, so that their order means nothing.
+    // The strongest try counts, so that their order does not matter.
     let strongest = outcomes.into_iter().max_by(|a, b| {
         let rank = |judgement: &Judgement| (judgement.rule.rule().log10_lr, judgement.rule.code());
         rank(a).0.total_cmp(&rank(b).0).then(rank(a).1.cmp(&rank(b).1))
@@ -226,7 +226,7 @@ fn hyperquack(value: &Value, country: [u8; 2], fingerprints: &Fingerprints) -> R
     strongest.map(said).ok_or(Rejection::Unusable("nothing_measured"))
 }
 
-/// One exchange that did not match.
+/// Classifies one exchange that did not match.
 fn exchange(test: &Value, country: [u8; 2], fingerprints: &Fingerprints) -> (Stage, Class) {
     let error = text_of(test, "error");
     if !error.is_empty() && error != "null" {
@@ -305,11 +305,11 @@ fn satellite(value: &Value, country: [u8; 2], fingerprints: &Fingerprints) -> Re
     }
 }
 
-/// What the resolver said in the end.
+/// The final answer of the resolver.
 #[derive(Default)]
 struct Answer {
     addresses: Vec<String>,
-    /// -1 for silence.
+    /// -1 if the resolver did not answer.
     rcode: Option<i64>,
 }
 
@@ -317,7 +317,7 @@ impl Answer {
     fn read(value: &Value) -> Answer {
         let mut answer = Answer::default();
         match value.get("response") {
-            // Newer: one object per try.
+            // Newer layout: one object per try.
             Some(Value::Array(tries)) => {
                 let of_target = tries.iter().filter(|one| text_of(one, "url") == text_of(value, "test_url"));
                 for one in of_target {
@@ -326,7 +326,7 @@ impl Answer {
                     answer.addresses.extend(members.map(|(address, _)| address.clone()));
                 }
             }
-            // Older: addresses, errors and codes side by side.
+            // Older layout: addresses, errors and codes side by side.
             Some(Value::Object(members)) => {
                 for (name, inside) in members {
                     match name.as_str() {

@@ -1,8 +1,8 @@
 //! Target keys: the normal form of a domain, a URL or a service name (decision keys-and-roles).
 //!
-//! A domain key is the lower-case A-label host without a trailing dot and without one leading `www.`; there is no
-//! fallback to a parent domain. A service is its roles, each a key of its own: `service/role` for what has no host name
-//! (`telegram/pool`) and plain domains for the rest (`web.telegram.org`).
+//! A domain key is the host in lower case and in A-label form, without a trailing dot and without one leading `www.`.
+//! There is no fallback to a parent domain. A service has several roles, each with its own key: `service/role` for a
+//! role without a host name (`telegram/pool`), and the plain domain for any other (`web.telegram.org`).
 
 use std::borrow::Cow;
 use std::fmt;
@@ -15,7 +15,7 @@ const MAX_LABEL: usize = 63;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TargetKey(String);
 
-/// Why a text names no target.
+/// The reason why a text names no target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DomainError {
     Empty,
@@ -24,7 +24,7 @@ pub enum DomainError {
     /// One label only, such as `localhost`.
     SingleLabel,
     TooLong,
-    /// A character or label that no host name has.
+    /// A character or label that no host name can have.
     Invalid,
 }
 
@@ -46,8 +46,8 @@ impl fmt::Display for DomainError {
         f.write_str(match self {
             DomainError::Empty => "no domain given",
             DomainError::IpLiteral => "an IP address is not a domain",
-            DomainError::SingleLabel => "a domain has at least two labels",
-            DomainError::TooLong => "the domain is too long",
+            DomainError::SingleLabel => "a domain has at least two labels, such as example.org",
+            DomainError::TooLong => "a domain has at most 253 characters, and each label at most 63",
             DomainError::Invalid => "not a domain name",
         })
     }
@@ -92,7 +92,7 @@ impl fmt::Display for TargetKey {
     }
 }
 
-/// A service that tests of its own measure.
+/// A service that has tests of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Service {
     FacebookMessenger,
@@ -130,7 +130,7 @@ impl Service {
         }
     }
 
-    /// By name, whatever its case; `messenger` and `facebook-messenger` are the Messenger.
+    /// By name, in upper or lower case. `messenger` and `facebook-messenger` also mean Facebook Messenger.
     pub fn from_name(name: &str) -> Option<Service> {
         let name = name.trim().to_ascii_lowercase().replace('-', "_");
         match name.as_str() {
@@ -139,18 +139,18 @@ impl Service {
         }
     }
 
-    /// Messaging services age faster (decision age-limit).
+    /// Verdicts on messaging services age faster (decision age-limit).
     pub const fn is_messaging(self) -> bool {
         matches!(self, Service::FacebookMessenger | Service::Signal | Service::Telegram | Service::Whatsapp)
     }
 
-    /// The roles without a host name that tests of the service write, as they stand behind the slash; the main one
-    /// first. Which roles make up a platform, hosts included, and which of them decide stands in the platform table of
-    /// [`crate::facts::starter`].
+    /// The roles without a host name that tests of the service report, as written after the slash; the main role comes
+    /// first. The platform table of [`crate::facts::starter`] says which roles and hosts make up a platform, and which
+    /// of them decide.
     pub const fn endpoint_roles(self) -> &'static [&'static str] {
         match self {
             Service::FacebookMessenger => &["endpoints"],
-            // By provider, those that the test has endpoints of; all others share the first.
+            // One role for each provider whose endpoints the test has. All other providers share the first role.
             Service::Openvpn => &["endpoints", "riseup", "oonivpn"],
             Service::Psiphon => &["bootstrap"],
             Service::Riseupvpn => &["gateways", "api"],
@@ -161,13 +161,13 @@ impl Service {
         }
     }
 
-    /// The series that a source without roles (a score for the whole test) speaks of.
+    /// The key of a source without roles, which gives one score for the whole test.
     pub fn main_key(self) -> TargetKey {
         TargetKey::service(self, self.endpoint_roles().first().copied().unwrap_or("bootstrap"))
     }
 }
 
-/// What a caller asked for.
+/// The target that a caller asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
     Domain(TargetKey),
@@ -191,7 +191,7 @@ impl Target {
     }
 }
 
-/// The host part of a URL or of a text that is a host already. Borrowed, not normalised; IPv6 keeps its brackets.
+/// The host part of a URL, or the text itself if it is a host. Borrowed, not normalised; IPv6 keeps its brackets.
 pub fn host_of(url: &str) -> &str {
     let url = url.trim();
     let rest = match url.split_once("://") {
@@ -204,14 +204,14 @@ pub fn host_of(url: &str) -> &str {
         return host_port.split_inclusive(']').next().unwrap_or(host_port);
     }
     match host_port.split_once(':') {
-        // Several colons without brackets: an IPv6 address, which the caller refuses.
+        // Several colons without brackets are an IPv6 address, which the caller refuses.
         Some((_, port)) if port.contains(':') => host_port,
         Some((host, _)) => host,
         None => host_port,
     }
 }
 
-/// The port of a URL: explicit, else by scheme; `None` when neither tells.
+/// The port of a URL: the explicit one, else that of the scheme; `None` if the URL has neither.
 pub fn port_of(url: &str) -> Option<u16> {
     let (scheme, rest) = url.trim().split_once("://")?;
     let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or("");
@@ -252,7 +252,8 @@ pub fn normal_host(host: &str) -> Result<Cow<'_, str>, DomainError> {
     if host.is_empty() {
         return Err(DomainError::Empty);
     }
-    // Before IDNA, whose cost grows with the input: no A-label form is shorter than a quarter of its UTF-8.
+    // This check comes before IDNA, whose cost grows with the input. An A-label form is at least a quarter of its UTF-8
+    // in length.
     if host.len() > 4 * MAX_HOST {
         return Err(DomainError::TooLong);
     }
@@ -288,7 +289,7 @@ fn check_labels(host: &str) -> Result<(), DomainError> {
             return Err(DomainError::Invalid);
         }
     }
-    // `1.2.3.256` and `0x7f.1` are failed addresses, not names: no top-level domain is numeric.
+    // `1.2.3.256` and `0x7f.1` are wrong addresses, not names: no top-level domain is numeric.
     if last.bytes().all(|b| b.is_ascii_digit()) || last.starts_with("0x") {
         return Err(if labels == 4 { DomainError::IpLiteral } else { DomainError::Invalid });
     }

@@ -1,4 +1,4 @@
-//! One network attempt of a measurement as facts: what observation rows and the arrays of a raw document share.
+//! The facts of one network attempt, in a form that observation rows and raw documents share.
 
 use super::failure::Failure;
 use super::outcome::{EndpointSet, flag, hashed_bit};
@@ -14,8 +14,8 @@ pub enum Step {
 }
 
 impl Step {
-    /// From a success flag and a failure text: the text decides, and without either the step was not tried
-    /// (decision ipv6-and-probe-faults).
+    /// Reads a success flag and a failure text. The text decides; without either the step was not tried (decision
+    /// ipv6-and-probe-faults).
     pub fn from_columns(success: bool, failure: &str) -> Step {
         match (Failure::parse(failure), success) {
             (Some(failure), _) => Step::Failed(failure),
@@ -25,7 +25,7 @@ impl Step {
     }
 }
 
-/// One attempt to reach one endpoint, as far as the source tells it.
+/// One attempt to reach one endpoint, as far as the source describes it.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Attempt<'a> {
     /// Empty when the step had no address (a request by name).
@@ -38,12 +38,12 @@ pub struct Attempt<'a> {
     pub dns: Step,
     /// The address in the answer; empty when there is none.
     pub dns_answer: &'a str,
-    /// The answer is a block page address known for this country.
+    /// The answer is the address of a block page known for this country.
     pub dns_fingerprint: bool,
     pub tcp: Step,
     pub tls: Step,
     pub http: Step,
-    /// The endpoint's own bit, for pools with a fixed table.
+    /// The endpoint's own bit, for pools with a fixed list of endpoints.
     pub bit: Option<u16>,
 }
 
@@ -112,7 +112,7 @@ impl Attempt<'_> {
                 set.flags |= flag::TLS_OK;
                 ok = true;
             }
-            // What came before it does not tell how it would have ended.
+            // A fault of the probe ended the handshake, so the connection before it shows nothing.
             Step::Failed(Failure::Local) => {
                 ok = false;
                 set.flags |= flag::LOCAL_FAULT;
@@ -161,7 +161,7 @@ impl Attempt<'_> {
                     Failure::Timeout => flag::HTTP_TIMEOUT,
                     Failure::Reset => flag::HTTP_RESET,
                     Failure::Eof => flag::HTTP_EOF,
-                    // The request never came so far.
+                    // The attempt failed before the HTTP request.
                     Failure::Certificate | Failure::Handshake => tls_flag(failure),
                     _ => flag::HTTP_OTHER,
                 };
@@ -184,7 +184,7 @@ fn tls_flag(failure: Failure) -> u32 {
 const TELEGRAM_POOL: [&str; 6] =
     ["149.154.175.50", "149.154.167.51", "149.154.175.100", "149.154.167.91", "149.154.171.5", "95.161.76.100"];
 
-/// The fixed endpoint bit of a Telegram data centre address: two bits an address, the lower for port 80.
+/// The fixed endpoint bit of a Telegram data centre address: two bits for each address, the lower one for port 80.
 pub fn telegram_bit(ip: &str, port: u16) -> Option<u16> {
     let index = TELEGRAM_POOL.iter().position(|known| *known == ip)?;
     match port {

@@ -1,4 +1,4 @@
-//! Failure strings of the sources, reduced to kinds (OONI df-007 and the older names of the Measurement Kit).
+//! Reduces the failure strings of the sources to kinds (OONI df-007 and the older names of the Measurement Kit).
 
 /// The kind of a failure, whatever the layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -25,7 +25,7 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// Reads a failure string; `None` for "no failure" (empty, or what tables print for null).
+    /// Reads a failure string; `None` for "no failure" (an empty text, or the words that tables use for null).
     pub fn parse(text: &str) -> Option<Failure> {
         let known = match text {
             "" | "null" | "None" | "nan" | "NaN" | "false" | "False" => return None,
@@ -46,7 +46,7 @@ impl Failure {
             "no_route_to_host" | "address_family_not_supported" | "interrupted" | "operation_canceled" => {
                 Failure::Local
             }
-            // The client's own words for a fault in itself, or for nothing that it knows.
+            // Words of the client for a fault in itself, or for a failure that it does not know.
             "unknown_failure" | "unknown_error" | "connection_already_closed" | "not_connected" => Failure::Local,
             "json_parse_error" | "json_processing_error" | "parser_error" | "compute_advanced_stats_error" => {
                 Failure::Local
@@ -61,8 +61,8 @@ impl Failure {
         Some(known)
     }
 
-    /// Free text (`unknown_failure: ...`), as operating systems and libraries word it. What is in no words of a network is
-    /// the client's own: nobody can tell a block from it.
+    /// Reads free text (`unknown_failure: ...`) of operating systems and libraries. A text without words about a
+    /// network counts as a fault of the client, because it cannot show a block.
     fn from_free_text(text: &str) -> Failure {
         let text = text.to_ascii_lowercase();
         let has = |needles: &[&str]| needles.iter().any(|needle| text.contains(needle));
@@ -85,20 +85,20 @@ impl Failure {
         } else if has(&["no such host"]) {
             Failure::Nxdomain
         } else if has(&CALLS) || !text.contains(' ') {
-            // A call to the network failed, in a language or for a cause that nobody knows here.
+            // A network call failed, and the text is in another language or names a cause that is not known here.
             Failure::Other
         } else {
             Failure::Local
         }
     }
 
-    /// True for failures that only name resolution has.
+    /// True for failures that only name resolution can have.
     pub const fn is_dns(self) -> bool {
         matches!(self, Failure::Nxdomain | Failure::NoAnswer | Failure::DnsServer | Failure::DnsBogon)
     }
 }
 
-/// What the probe's host and its network say.
+/// Words for faults of the probe's host and its own network.
 const HOST: [&str; 10] = [
     "cannot allocate memory",
     "out of memory",
@@ -112,7 +112,7 @@ const HOST: [&str; 10] = [
     "no space left",
 ];
 
-/// What programs say of faults in themselves.
+/// Words of programs for faults in themselves.
 const SOFTWARE: [&str; 22] = [
     "codec can't",
     "codec can\u{2019}t",
@@ -138,7 +138,7 @@ const SOFTWARE: [&str; 22] = [
     "not implemented",
 ];
 
-/// Names of calls to the network, which stand before words in whatever language.
+/// Names of network calls. They appear in a message whatever its language is.
 const CALLS: [&str; 10] = [
     "wsarecv",
     "wsasend",

@@ -13,17 +13,18 @@ use super::guards::Guarded;
 use super::rows::for_each_row;
 use super::types::{ImportCounts, ImportError, Rejection};
 
-/// Where a fingerprint comes from.
+/// The origin of a fingerprint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
     /// Seen nationwide.
     National,
-    /// Of one provider.
+    /// Seen at one provider.
     Isp,
-    /// An institution's filter, a school's or a company's: proof in its countries, but whole content networks show the
-    /// same words.
+    /// The filter of an institution such as a school or a company. It is proof in its countries, but whole content
+    /// networks show the same words.
     Institution,
-    /// A product of a vendor, an injector or something vague: evidence, never proof.
+    /// A product of a vendor, an injector or an unclear origin: proof only in the countries it is expected in, else
+    /// mere evidence.
     Other,
     /// A known false positive.
     FalsePositive,
@@ -41,15 +42,15 @@ impl Scope {
     }
 }
 
-/// Where a page fingerprint is looked for.
+/// The place in which a page fingerprint is searched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Place {
     Body,
-    /// A header by lower-case name.
+    /// A header, by its name in lower case.
     Header(String),
 }
 
-/// How a pattern is compared.
+/// The way a pattern is compared.
 #[derive(Debug, Clone)]
 pub enum Pattern {
     Full(String),
@@ -80,7 +81,7 @@ impl Pattern {
     }
 }
 
-/// Escapes braces that are no repetition: the patterns are written for engines that take those literally.
+/// Escapes braces that are no repetition, because the patterns are written for engines that take such braces literally.
 fn literal_braces(pattern: &str) -> String {
     let mut out = String::with_capacity(pattern.len() + 8);
     let mut rest = pattern.chars().peekable();
@@ -122,39 +123,39 @@ impl Origin {
     }
 }
 
-/// What the fingerprints say about one page.
+/// The fingerprints that match one page.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PageMatch {
-    /// Name of a fingerprint that confirms in this country.
+    /// Name of a fingerprint that confirms a block in this country.
     pub confirmed: Option<String>,
-    /// Nothing but the text of the page confirms, no header.
+    /// Only the text of the page confirms, no header.
     pub only_text: bool,
-    /// Nothing but fingerprints of institutions confirms.
+    /// Only fingerprints of institutions confirm.
     pub only_institutions: bool,
-    /// A fingerprint matched that proves nothing here.
+    /// A fingerprint matched that proves nothing in this country.
     pub suspected: bool,
     /// A known false positive matched: it masks a difference of pages (decision scenario-truths).
     pub false_positive: bool,
 }
 
 impl PageMatch {
-    /// Whether it confirms: not by words in a page that is the site's own, and not by those of an institution's filter
-    /// in a page that a content network delivered.
+    /// True if the match confirms a block. Words do not confirm in a page that is the site's own, and an institution's
+    /// filter does not confirm in a page that a content network delivered.
     pub fn confirms(&self, guarded: Guarded, own: bool) -> bool {
         let excused = (self.only_text && own) || (self.only_institutions && guarded.delivered);
         self.confirmed.is_some() && !excused
     }
 }
 
-/// A set of fingerprints; may be empty.
+/// A set of fingerprints, which may be empty.
 #[derive(Debug, Clone, Default)]
 pub struct Fingerprints {
-    /// Addresses, and lower-case names that block page servers have (answers of type CNAME).
+    /// Addresses, and the names of block page servers in lower case (answers of type CNAME).
     answers: HashMap<String, Origin>,
     pages: Vec<(Place, Pattern, Origin)>,
 }
 
-/// Bytes of a page that are searched; block pages are small, and pages can have megabytes.
+/// Bytes of a page that are searched, from its beginning. Block pages are small, but pages can have megabytes.
 const SEARCHED: usize = 64 << 10;
 
 impl Fingerprints {
@@ -179,8 +180,8 @@ impl Fingerprints {
         self.pages.push((place, pattern, Origin { name: name.to_owned(), scope, countries: countries.to_vec() }));
     }
 
-    /// True when the answer of a resolver, an address or the name of an alias, is that of a block page that confirms in
-    /// this country.
+    /// True if the answer of a resolver (an address, or the name of an alias) is known for a block page that confirms
+    /// in this country.
     pub fn confirms_answer(&self, answer: &str, country: [u8; 2]) -> bool {
         if answer.is_empty() || self.answers.is_empty() {
             return false;
@@ -227,7 +228,7 @@ impl Fingerprints {
         found
     }
 
-    /// Adds a CSV of fingerprints, DNS or HTTP by `location_found`, columns by header.
+    /// Adds fingerprints from a CSV, found by the names of its columns. `location_found` tells DNS from HTTP.
     pub fn import(&mut self, reader: &mut dyn BufRead, limit: u64) -> Result<ImportCounts, ImportError> {
         let mut counts = ImportCounts::default();
         for_each_row(reader, limit, &["name", "scope", "pattern"], &mut counts, &mut |header, row| {

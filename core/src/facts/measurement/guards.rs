@@ -1,10 +1,10 @@
-//! Protections that answer in a site's place: what tells their pages from those of a censor.
+//! Recognises protections that answer in a site's place, to tell their pages from those of a censor.
 //!
-//! Whoever asks too often, looks like a robot or comes from a country that the site does not serve gets a page of the
-//! site's own protection. It differs from the page of the control in everything, so comparing says "blocked". The pages
-//! are told by headers that only these networks set and by words that stand in them, whatever their status.
+//! A client that asks too often, looks like a robot or is in a country that the site does not serve gets a page of the
+//! site's own protection. That page differs from the control's in everything, so a comparison alone says "blocked".
+//! Protections are recognised by headers that only these networks set and by words in their pages, whatever the status.
 
-/// Content networks and guards as the headers `server` and `via` name them.
+/// Content networks and guards, as the headers `server` and `via` name them.
 const NETWORKS: [&str; 17] = [
     "cloudflare",
     "cloudfront",
@@ -25,7 +25,7 @@ const NETWORKS: [&str; 17] = [
     "netlify",
 ];
 
-/// Headers that only such a network sets, on every answer.
+/// Headers that only such a network sets, and that it sets on every answer.
 const MARKS: [&str; 12] = [
     "cf-ray",
     "x-sucuri-id",
@@ -41,7 +41,7 @@ const MARKS: [&str; 12] = [
     "x-distil-cs",
 ];
 
-/// Headers that say that this answer stands in for the page; with a value where the header alone says less.
+/// Headers which show that the answer replaces the page. If the second text is not empty, the value must contain it.
 const SAID: [(&str, &str); 9] = [
     ("cf-mitigated", ""),
     ("x-amzn-waf-action", ""),
@@ -54,9 +54,9 @@ const SAID: [(&str, &str); 9] = [
     ("x-kpsdk-ct", ""),
 ];
 
-/// Words in lower case that stand in pages of protections and nowhere else.
+/// Words in lower case that occur only in pages of protections.
 const WORDS: [&str; 48] = [
-    // Proofs of being human.
+    // Tests for robots.
     "/cdn-cgi/challenge-platform/",
     "cf-browser-verification",
     "cf_chl_opt",
@@ -94,7 +94,7 @@ const WORDS: [&str; 48] = [
     "_kpsdk",
     "/tspd/",
     "the requested url was rejected. please consult with your administrator",
-    // Countries and addresses that a site does not serve.
+    // Refusals by country or address.
     "has banned the country or region your ip address is in",
     "used cloudflare to restrict access",
     "error code: 1009",
@@ -108,12 +108,12 @@ const WORDS: [&str; 48] = [
     "unavailable in your country due to gdpr",
 ];
 
-/// What the answer of a server shows of a protection.
+/// Signs of a protection in the answer of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Guarded {
-    /// A content network or guard delivered it.
+    /// A content network or guard delivered the answer.
     pub delivered: bool,
-    /// It says by a header or by its words that it is a challenge, a refusal or a geofence.
+    /// A header or words show that the answer is a challenge, a refusal or a geofence.
     pub said: bool,
 }
 

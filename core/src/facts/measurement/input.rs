@@ -9,7 +9,7 @@ use super::types::{ImportCounts, ImportError, Rejection};
 /// Longest accepted line or row, bytes (decision repeatable-import-chunks).
 pub const MAX_LINE: usize = 4 << 20;
 
-/// A stream as the importers want it: inflated when it was gzip, and failing once it passes its cap.
+/// A stream for the importers: gzip is inflated, and reading fails beyond the limit.
 pub struct Input<'a> {
     inner: Source<'a>,
     left: u64,
@@ -41,7 +41,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// Names the reason of a failed read.
+    /// The reason of a failed read.
     pub fn error(&self, error: &io::Error) -> ImportError {
         if self.exceeded { ImportError::TooLarge(self.limit) } else { ImportError::Read(error.to_string()) }
     }
@@ -85,8 +85,8 @@ impl<'a> Input<'a> {
     }
 }
 
-/// Hands every line of a stream, plain or gzip, to `each`, without its end and a byte order mark; counts those that are
-/// too long. `limit` bounds the inflated bytes.
+/// Hands every line of a stream, plain or gzip, to `each`, without its line end and without a byte order mark. Lines
+/// that are too long are counted. `limit` bounds the inflated bytes.
 pub fn each_line(
     reader: &mut dyn BufRead,
     limit: u64,
@@ -104,7 +104,7 @@ pub fn each_line(
     }
 }
 
-/// What [`Input::next_line`] found.
+/// The result of [`Input::next_line`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Line {
     Read,
@@ -128,7 +128,7 @@ impl Read for Input<'_> {
 impl BufRead for Input<'_> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         if self.left == 0 {
-            // One byte more than the cap decides between "exactly at the cap" and "over it".
+            // One more byte tells a stream of exactly the limit from a longer one.
             if self.source().fill_buf()?.is_empty() {
                 return Ok(&[]);
             }
@@ -147,7 +147,7 @@ impl BufRead for Input<'_> {
     }
 }
 
-/// The byte order mark that some exports begin with.
+/// Removes the byte order mark that some exports begin with.
 pub fn strip_bom(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)
 }

@@ -1,8 +1,8 @@
-//! Clients that are known to fail by themselves: what their sessions say of a service is left out, whatever the form.
+//! Clients that are known to fail by themselves. Their sessions do not count for a service, in whatever form they come.
 //!
-//! Signal's test pins the authority of the service, which changed several times; a client with the old one fails
-//! everywhere. The desktop client of 2016 and 2017 sent no user agent to WhatsApp's web site and was led to its page for
-//! unsupported browsers. The same versions are left out by the pipeline of OONI.
+//! Signal's test pins the certificate authority of the service, which changed several times; a client with the old one
+//! fails everywhere. The desktop client of 2016 and 2017 sent no user agent to WhatsApp's web site and got its page for
+//! unsupported browsers. OONI's pipeline leaves out the same versions.
 
 use super::domain::{Service, TargetKey};
 use super::failure::Failure;
@@ -10,7 +10,7 @@ use super::outcome::{Judgement, Outcome};
 use crate::Timestamp;
 use crate::facts::verdict::rules::RuleId;
 
-/// What a row or document says of the client that made it; empty where it says nothing.
+/// The client that made a row or document; a field is empty where the row or document does not name it.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Client<'a> {
     pub test_version: &'a str,
@@ -19,20 +19,20 @@ pub struct Client<'a> {
     pub software_version: &'a str,
 }
 
-/// Whether a client can be believed about a service.
+/// How far a client is believed about a service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
-    /// Known to fail by itself at that time.
+    /// The version is known to fail by itself at that time.
     Broken,
-    /// Of a version that is not known to.
+    /// The version is not known to fail by itself.
     Sound,
-    /// Nobody says which version it was.
+    /// The version is not known.
     Unknown,
 }
 
 impl Standing {
-    /// A failure as it may be believed: a certificate that fails the check of nobody knows which version may be that version's
-    /// fault.
+    /// The failure as far as it is believed. If the version is unknown, a failed certificate check may be the fault of
+    /// the client, so it counts as local.
     pub fn believed(self, failure: Failure) -> Failure {
         match (self, failure) {
             (Standing::Unknown, Failure::Certificate) => Failure::Local,
@@ -42,7 +42,7 @@ impl Standing {
 }
 
 impl Client<'_> {
-    /// The standing of a session that began at `time` about the whole of a service.
+    /// The standing of a session that began at `time`, about a whole service.
     pub fn standing(&self, service: Service, time: Timestamp) -> Standing {
         if service != Service::Signal {
             return Standing::Sound;
@@ -56,7 +56,7 @@ impl Client<'_> {
         if broken { Standing::Broken } else { Standing::Sound }
     }
 
-    /// The outcome that stands in for whatever a broken client says about a series of a service.
+    /// The outcome that replaces every statement of a broken client about a series of a service.
     pub fn fault(&self, service: Service, target: &TargetKey, time: Timestamp) -> Option<Outcome> {
         let broken = self.standing(service, time) == Standing::Broken
             || (target.as_str() == WHATSAPP_WEB && self.is_unsupported_browser(service));
@@ -74,7 +74,8 @@ impl Client<'_> {
 /// The series of WhatsApp's web site.
 pub const WHATSAPP_WEB: &str = "web.whatsapp.com";
 
-/// 19 October 2022, 2 May 2023, 7 November 2023: from then on the service showed what older clients refuse.
+/// 19 October 2022, 2 May 2023, 7 November 2023: from these days on the service showed certificates that older clients
+/// refuse.
 const SIGNAL_1: Timestamp = Timestamp::from_seconds(1_666_137_600);
 const SIGNAL_2: Timestamp = Timestamp::from_seconds(1_682_985_600);
 const SIGNAL_3: Timestamp = Timestamp::from_seconds(1_699_315_200);

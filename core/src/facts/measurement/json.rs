@@ -1,4 +1,4 @@
-//! JSON streams as sources hand them out: one document over many lines, or one a line.
+//! JSON streams of the sources: one document over many lines, or one document on each line.
 
 use std::io::{BufRead, Read};
 
@@ -17,12 +17,13 @@ pub fn whole(reader: &mut dyn BufRead, limit: u64) -> Result<Vec<u8>, ImportErro
     }
 }
 
-/// One document. A character that is none costs the string it stands in, not the document: it is replaced.
+/// Reads one document. Invalid characters are replaced, so they damage only the string in which they occur.
 pub fn parse(text: &[u8]) -> Option<Value> {
     serde_json::from_slice(text).ok().or_else(|| serde_json::from_slice(&mended(text)).ok())
 }
 
-/// JSON text without what no string may hold: bytes that are no UTF-8, control characters, halves of surrogate pairs.
+/// Repairs JSON text: replaces what no string may hold, which is invalid UTF-8, control characters, broken escapes and
+/// halves of surrogate pairs.
 pub fn mended(text: &[u8]) -> Vec<u8> {
     let text = String::from_utf8_lossy(text);
     let mut out = String::with_capacity(text.len());
@@ -42,7 +43,7 @@ pub fn mended(text: &[u8]) -> Vec<u8> {
                 out.push_str(from.get(..2).unwrap_or_default());
                 2
             }
-            // Neither an escape nor white space between members.
+            // Such a byte is neither part of an escape nor white space between members.
             [b'\\' | ..b' ', ..] if inside => {
                 out.push(char::REPLACEMENT_CHARACTER);
                 1
@@ -58,7 +59,7 @@ pub fn mended(text: &[u8]) -> Vec<u8> {
     out.into_bytes()
 }
 
-/// Copies an escape by number, with its second half, or puts the replacement in its place; answers how long it was.
+/// Copies a numeric escape with its second half, or writes the replacement character. Returns how many bytes it read.
 fn escape(from: &str, out: &mut String) -> usize {
     let number = |at: usize| {
         from.get(at..at + 6).filter(|text| text.starts_with("\\u")).and_then(|text| {
@@ -83,7 +84,7 @@ fn escape(from: &str, out: &mut String) -> usize {
     length
 }
 
-/// Every document of a stream, plain or gzip; `None` for a line that is no JSON.
+/// Every document of a stream, plain or gzip; `None` for a line that is not JSON.
 pub fn documents(reader: &mut dyn BufRead, limit: u64) -> Result<Vec<Option<Value>>, ImportError> {
     let text = whole(reader, limit)?;
     let text = strip_bom(&text).trim_ascii();
@@ -93,7 +94,7 @@ pub fn documents(reader: &mut dyn BufRead, limit: u64) -> Result<Vec<Option<Valu
     if let Some(whole) = parse(text) {
         return Ok(vec![Some(whole)]);
     }
-    // What begins like a document over several lines is one that is damaged; else each line stands for itself.
+    // A text that begins like a document over several lines is one damaged document. Otherwise each line is a document.
     if is_spread(text.split(|byte| *byte == b'\n').next().unwrap_or_default()) {
         return Ok(vec![None]);
     }
@@ -101,23 +102,23 @@ pub fn documents(reader: &mut dyn BufRead, limit: u64) -> Result<Vec<Option<Valu
     Ok(lines.map(parse).collect())
 }
 
-/// Whether a first line is JSON.
+/// True if a first line is JSON.
 pub fn begins(line: &[u8]) -> bool {
     matches!(strip_bom(line).trim_ascii_start().first(), Some(b'{' | b'['))
 }
 
-/// Whether a first line begins a document that goes on over further lines.
+/// True if a first line begins a document that continues on further lines.
 pub fn is_spread(line: &[u8]) -> bool {
     let line = strip_bom(line).trim_ascii();
     line.starts_with(b"{") && !line.ends_with(b"}") || line.starts_with(b"[") && !line.ends_with(b"]")
 }
 
-/// The text of a member; empty when it is none.
+/// The text of a member; empty if the member is not text.
 pub fn text_of<'v>(value: &'v Value, name: &str) -> &'v str {
     value.get(name).and_then(Value::as_str).map_or("", str::trim)
 }
 
-/// A number, or a text that is one.
+/// A number, or a text that holds one.
 pub fn number_of(value: &Value, name: &str) -> Option<f64> {
     let value = value.get(name)?;
     value.as_f64().or_else(|| value.as_str()?.trim().parse().ok()).filter(|number| number.is_finite())

@@ -1,8 +1,8 @@
 //! Formats of measurement sources and their importers: bytes in, judged measurements out.
 //!
-//! Pure: no storage and no clock. An importer reads one stream ([`input`] undoes gzip and bounds it), hands every
-//! usable line to the caller as a [`Parsed`] and counts the rest in [`ImportCounts`]. What a later stage keeps of a
-//! measurement in one (target, network, day) cell is the 24-byte [`Entry`]; entries of one measurement merge by
+//! Pure: no storage and no clock. An importer reads one stream ([`input`] inflates gzip and limits the size), hands
+//! every usable line to the caller as a [`Parsed`] and counts the rest in [`ImportCounts`]. Later stages keep a
+//! measurement as a 24-byte [`Entry`] in one (target, network, day) cell. Entries of one measurement merge by
 //! [`Entry::merge`], which is idempotent, commutative and associative, so repeats, chunk borders and row order change
 //! nothing (decisions identity-of-measurements, order-of-data and repeatable-import-chunks). [`Outcome::evaluate`]
 //! judges the merged state.
@@ -10,15 +10,15 @@
 //! | Module | What |
 //! |---|---|
 //! | [`domain`] | target keys: normal form of hosts, URLs and service names |
-//! | [`outcome`] | what one measurement says about one target, its merge laws and its 24-byte entry |
+//! | [`outcome`] | the statement of one measurement about one target, its merge laws and its 24-byte entry |
 //! | [`types`] | parsed measurements, identities, counts |
 //! | [`failure`], [`facts`] | failure strings of the sources; one network attempt as endpoint facts |
 //! | [`instrument`] | clients that are known to fail by themselves |
-//! | [`page`], [`guards`] | pages and headers as text; what tells a page of a site's own protection |
+//! | [`page`], [`guards`] | pages and headers as text; pages of a site's own protection |
 //! | [`input`], [`quotes`], [`rows`], [`json`] | bounded streams: gzip, lines, CSV rows, JSON documents |
 //! | [`ooni_document`], [`web_connectivity`], [`web_document`], [`services`] | raw OONI documents |
-//! | [`ooni_observations`], [`ooni_fastpath`], [`ooni_scores`] | OONI tables, and the measurements that its interface lists |
-//! | [`ooni_aggregation`] | counts of days that OONI summed up: no votes |
+//! | [`ooni_observations`], [`ooni_fastpath`], [`ooni_scores`] | OONI tables and the lists of its API |
+//! | [`ooni_aggregation`] | OONI's counts of days, which never vote |
 //! | [`censored_planet`] | Hyperquack and Satellite |
 //! | [`fingerprints`], [`test_list`], [`blocklist`], [`asn`] | reference lists |
 

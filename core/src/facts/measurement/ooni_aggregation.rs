@@ -1,10 +1,10 @@
-//! Answers of OONI's aggregation: the whole envelope or its `result` alone, an object or an array, JSON or
-//! CSV. Rows of a day and a country become counts of that day; they are never votes.
+//! Answers of OONI's aggregation API: the whole envelope or only its `result`, an object or an array, JSON or CSV. Rows
+//! of a day and a country become counts of that day; they never vote.
 //!
-//! The parts of a row overlap (a failed measurement may be anomalous too): 1,343 of 2,379 recorded rows do not sum up,
-//! so nothing is derived from their difference, and only a part that is larger than the whole refuses its row. One
-//! thing changed over the years: whether `anomaly_count` has the confirmed measurements in it. Kept is always the count
-//! with them; which of the two an answer gives is told by its rows ([`Counted`]).
+//! The parts of a row overlap (a failed measurement may be anomalous too): 1,343 of 2,379 recorded rows do not add up.
+//! So nothing is derived from differences, and a row is refused only if a part is larger than the whole. One thing
+//! changed over the years: whether `anomaly_count` includes the confirmed measurements. The stored count always
+//! includes them; the rows of an answer show which way it counts ([`Counted`]).
 
 use std::collections::BTreeMap;
 use std::io::BufRead;
@@ -28,14 +28,14 @@ pub struct DayRow {
     pub country: String,
     /// Days since the epoch.
     pub day: u32,
-    /// What the counts are of beyond the day: a test, a domain, a network, in this order with `/` between; mostly
+    /// The part of the day that is counted: a test, a domain and a network, in this order with `/` between them. Mostly
     /// empty.
     pub part: String,
     pub counts: DayCounts,
 }
 
-/// Reads a stream, plain or gzip. `country` stands in where rows name none, as in an answer about one country; no day
-/// is counted that begins after `now`.
+/// Reads a stream, plain or gzip. `country` is used where rows name none, as in an answer about one country. Days that
+/// begin after `now` are refused.
 pub fn read(
     reader: &mut dyn BufRead,
     limit: u64,
@@ -62,7 +62,7 @@ pub fn read(
         found.table(&bytes)?;
     }
     if found.hourly {
-        // Its rows at midnight are of an hour too.
+        // Then the rows at midnight are counts of an hour too.
         found.counts.take_back(found.counts.accepted, NOT_A_DAY);
         found.days.clear();
     }
@@ -74,23 +74,24 @@ pub fn read(
     Ok((found.counts, found.days.into_iter().map(row).collect()))
 }
 
-/// Counts of hours: they cannot be told from repeats of a day, so the day is to be asked for.
+/// Counts of hours cannot be told from repeats of a day, so the API must be asked for days.
 const NOT_A_DAY: Rejection = Rejection::Unsupported("not_a_day");
 
 struct Found<'a> {
     country: Option<&'a str>,
     now: Timestamp,
     counts: ImportCounts,
-    /// Whether a row began at another time than midnight.
+    /// True if a row began at another time than midnight.
     hourly: bool,
     days: BTreeMap<(String, u32, String), DayCounts>,
     counted: Counted,
 }
 
-/// How an answer counts: rows in which only one of the two ways adds up to the whole, failures in or beside it.
+/// How an answer counts. Both fields count the rows in which only that way adds up to the whole, with or without the
+/// failures.
 #[derive(Default)]
 struct Counted {
-    /// `anomaly_count` has the confirmed ones in it.
+    /// `anomaly_count` includes the confirmed measurements.
     within: u64,
     beside: u64,
 }
@@ -104,14 +105,14 @@ impl Counted {
         let whole = |sum: u64| sum == measurements || sum.saturating_add(failures) == measurements;
         let without = anomalies.saturating_add(ok);
         let (within, beside) = (confirmed <= anomalies && whole(without), whole(without.saturating_add(confirmed)));
-        // More than there is: the confirmed ones would be counted twice.
+        // The sum exceeds the whole, so the confirmed measurements would be counted twice.
         let over = without.saturating_add(confirmed) > measurements;
         self.within += u64::from((within || over) && !beside);
         self.beside += u64::from(beside && !within);
     }
 
-    /// The count of anomalies with the confirmed ones; they stand beside it where nothing tells, as today's answers
-    /// have it.
+    /// The count of anomalies, including the confirmed ones. If the rows do not show how they count, `anomaly_count` is
+    /// taken not to include them, as in today's answers.
     fn anomalies(&self, counts: &DayCounts) -> u64 {
         match self.within > self.beside && counts.confirmed <= counts.anomalies {
             true => counts.anomalies,
@@ -128,7 +129,7 @@ impl Found<'_> {
         let result = document.get("result").unwrap_or(document);
         match result {
             Value::Array(rows) => rows.iter().for_each(|row| self.take(&|name| cell(row, name))),
-            // What the source has to say in place of counts.
+            // The source sent a message in place of counts.
             Value::Object(row) if ["msg", "message", "detail"].iter().any(|name| row.contains_key(*name)) => {
                 self.counts.reject(Rejection::Refused("source_error"));
             }
@@ -219,7 +220,7 @@ impl Found<'_> {
     }
 }
 
-/// The axes beside day and country.
+/// The axes other than day and country.
 fn part(get: &dyn Fn(&str) -> String) -> Result<String, Rejection> {
     let site = match (get("domain"), get("input")) {
         (domain, input) if domain.is_empty() && input.is_empty() => String::new(),

@@ -1,4 +1,4 @@
-//! Raw OONI measurement documents, one JSON object a line or a JSON array of them.
+//! Raw OONI measurement documents: one JSON object on each line, or JSON arrays of them.
 
 use std::io::BufRead;
 
@@ -26,7 +26,7 @@ pub fn import(
     sink: &mut dyn FnMut(Parsed),
 ) -> Result<ImportCounts, ImportError> {
     each_line(reader, limit, &mut |counts, line| {
-        // An array over several lines: its brackets and commas stand around the documents.
+        // In an array over several lines, brackets and commas stand around the documents.
         let text = line.trim_ascii();
         let text = text.strip_suffix(b",").unwrap_or(text);
         if matches!(text, b"" | b"[" | b"]") {
@@ -61,12 +61,12 @@ pub struct Document {
     software_version: String,
     pub time: Timestamp,
     uid: String,
-    /// Always an object.
+    /// Null if the document has none. Callers check that it is an object.
     pub test_keys: Value,
 }
 
 impl Document {
-    /// Reads a document; refuses what is none, and what lacks the fields of any measurement.
+    /// Reads a document. It is refused if it is not JSON or lacks the fields that every measurement has.
     pub fn read(bytes: &[u8]) -> Result<Document, Rejection> {
         Document::from_value(json::parse(bytes).ok_or(Rejection::Refused("bad_json"))?)
     }
@@ -107,7 +107,7 @@ impl Document {
         Ok(document)
     }
 
-    /// The measured URL; of several the first.
+    /// The measured URL, the first one if there are several.
     pub fn url(&self) -> &str {
         match &self.input {
             Value::String(url) => url,
@@ -116,7 +116,7 @@ impl Document {
         }
     }
 
-    /// The client that made it.
+    /// The client that made the document.
     pub fn client(&self) -> Client<'_> {
         Client {
             test_version: &self.test_version,
@@ -165,7 +165,7 @@ pub fn parse(bytes: &[u8], fingerprints: &Fingerprints) -> Result<Parsed, Reject
     })
 }
 
-/// The contribution about what the document set out to measure; its first when that says nothing.
+/// The contribution about the target that the document set out to measure, else the first contribution.
 fn primary(document: &Document, contributions: &[Contribution]) -> usize {
     let target = match services::service_of(&document.test_name) {
         Some(service) => Some(services::main_series(service, &document.test_name, document.url())),
@@ -174,7 +174,7 @@ fn primary(document: &Document, contributions: &[Contribution]) -> usize {
     contributions.iter().position(|contribution| Some(&contribution.target) == target.as_ref()).unwrap_or(0)
 }
 
-/// What a document says about each of its targets.
+/// The statements of a document about each of its targets.
 pub fn contributions(document: &Document, fingerprints: &Fingerprints) -> Result<Vec<Contribution>, Rejection> {
     let supported = document.test_name == "web_connectivity" || services::is_supported(&document.test_name);
     if !supported {

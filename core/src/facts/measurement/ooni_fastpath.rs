@@ -1,8 +1,8 @@
-//! Scored measurements as JSON lines: rows of OONI's `fastpath` table, and those that its interface lists, with or without
-//! the envelope in which it answers.
+//! Scored measurements as JSON lines: rows of OONI's `fastpath` table, and rows of the list of its API, with or without
+//! the envelope of the answer.
 //!
-//! Columns that the one has and the other has not stand inside of the scores, too. The verdict is in `scores` and the
-//! flags; the column `blocking_general` is always 0 and is not read.
+//! The list lacks some columns of the table; their content is also inside of the scores. The verdict is in `scores` and
+//! in the flags; the column `blocking_general` is always 0 and is not read.
 
 use std::borrow::Cow;
 use std::io::BufRead;
@@ -33,14 +33,14 @@ pub fn import(reader: &mut dyn BufRead, limit: u64, sink: &mut dyn FnMut(Parsed)
     })
 }
 
-/// An answer of the interface on one line.
+/// An answer of the API on one line.
 #[derive(Deserialize)]
 struct Answer<'a> {
     #[serde(borrow)]
     results: Vec<&'a RawValue>,
 }
 
-/// The fields that are read; numbers, strings and nulls alike.
+/// The fields that are read. They may be numbers, strings or null.
 #[derive(Deserialize)]
 struct Row<'a> {
     #[serde(borrow, default)]
@@ -65,7 +65,7 @@ struct Row<'a> {
     confirmed: Value,
     #[serde(default)]
     msm_failure: Value,
-    /// What the interface calls it.
+    /// The name of `msm_failure` in the list of the API.
     #[serde(default)]
     failure: Value,
     #[serde(default)]
@@ -99,7 +99,7 @@ fn flag(value: &Value) -> bool {
     }
 }
 
-/// An AS number as integer, float, "123", "AS123" or "123.0"; 0 when withheld or absent.
+/// Reads an AS number: an integer, a float, "123", "AS123" or "123.0". 0 if it is withheld or absent.
 pub fn asn(value: &Value) -> u32 {
     match value {
         Value::Number(n) => {
@@ -155,11 +155,11 @@ fn parse(line: &[u8]) -> Result<Parsed, Rejection> {
     })
 }
 
-/// What a row says about its targets, the one that it set out to measure first.
+/// The judgements of a row about its targets. The target that it set out to measure comes first.
 fn judge(row: &Row<'_>, test: Option<Service>, input: &str, at: (Timestamp, [u8; 2])) -> Result<Found, Rejection> {
     let (time, country) = at;
     let all = match &row.scores {
-        // Some exports carry the scores as a string of JSON.
+        // Some exports hold the scores as a string of JSON.
         Value::String(json) => Cow::Owned(serde_json::from_str::<Value>(json).unwrap_or_default()),
         scores => Cow::Borrowed(scores),
     };
@@ -186,7 +186,7 @@ fn judge(row: &Row<'_>, test: Option<Service>, input: &str, at: (Timestamp, [u8;
         software_name: text(&row.software_name),
         software_version: text(&row.software_version),
     };
-    // Answers of the interface name no versions, but since then mark the sessions of broken ones as failed.
+    // Rows of the API name no versions. Since [`MARKED`] the API marks the sessions of broken versions as failed.
     let sound = match client.standing(service, time) {
         Standing::Unknown => time >= MARKED,
         standing => standing == Standing::Sound,
@@ -200,7 +200,7 @@ fn judge(row: &Row<'_>, test: Option<Service>, input: &str, at: (Timestamp, [u8;
     Ok(found)
 }
 
-/// 1 July 2024.
+/// 1 July 2024, since when OONI marks sessions of broken clients as failed.
 const MARKED: Timestamp = Timestamp::from_seconds(1_719_792_000);
 
 /// OONI found that the measurement is of no use.

@@ -1,7 +1,7 @@
 //! Rows of the `obs_web` table as CSV: one row per measurement and endpoint, columns by header.
 //!
-//! The rows of one measurement are neither together nor unique; each becomes the facts of one attempt, and merging is
-//! the fold's work. The parser keeps no state between rows but its buffers.
+//! The rows of one measurement are neither together nor unique. Each row becomes the facts of one attempt, and the fold
+//! merges them later. The parser keeps only its buffers between rows.
 
 use std::io::BufRead;
 
@@ -172,7 +172,7 @@ impl Columns {
         let url = text(self.http_request_url);
         let (ip, hostname) = (text(self.ip), text(self.hostname));
         let host = if hostname.is_empty() { host_of(url) } else { hostname };
-        // A request to an address in place of a name is a request to that endpoint.
+        // A request to an address instead of a name is a request to that endpoint.
         let by_address = host.is_empty() || is_ip_literal(host);
         let endpoint = if ip.is_empty() && by_address { host } else { ip };
         let port = match number(text(self.port)) {
@@ -244,7 +244,7 @@ impl Test {
         }
     }
 
-    /// Whether a series is the one that the test set out to measure.
+    /// True if a series is the one that the test set out to measure.
     fn is_primary(self, target: &TargetKey, input: &str) -> bool {
         match self {
             Test::WebConnectivity => TargetKey::from_url(input).is_ok_and(|key| key == *target),
@@ -272,7 +272,7 @@ fn believed(standing: Standing, step: Step) -> Step {
     }
 }
 
-/// The endpoint role that a host of a service test plays; `None` for its web site.
+/// The role of a host in a service test; `None` for the web site of the service.
 pub fn service_role(service: Service, host: &str, by_address: bool, http: bool) -> Option<&'static str> {
     match service {
         Service::Telegram if by_address => Some("pool"),
@@ -288,7 +288,7 @@ pub fn service_role(service: Service, host: &str, by_address: bool, http: bool) 
     }
 }
 
-/// OONI's own comparison as a flag (`probe_analysis`, the test's `blocking`).
+/// OONI's own comparison as a flag (`probe_analysis`, or `blocking` of the test).
 fn analysis_flag(analysis: &str) -> u32 {
     match analysis {
         "false" | "False" => flag::ANALYSIS_CLEAR,
@@ -300,7 +300,7 @@ fn analysis_flag(analysis: &str) -> u32 {
     }
 }
 
-/// A country code, or why the row is of no use.
+/// A country code, or the reason why the row is of no use.
 pub fn country(text: &str) -> Result<[u8; 2], Rejection> {
     match text.as_bytes() {
         [a, b] if a.is_ascii_alphabetic() && b.is_ascii_alphabetic() => {
@@ -311,7 +311,7 @@ pub fn country(text: &str) -> Result<[u8; 2], Rejection> {
     }
 }
 
-/// A non-negative integer written plainly, with a fraction ("443.0") or with "AS" before it; 0 for anything else.
+/// A non-negative integer: plain, with a fraction ("443.0") or after "AS"; 0 for anything else.
 pub fn number(text: &str) -> u32 {
     let digits = text.strip_prefix("AS").unwrap_or(text);
     digits.split('.').next().and_then(|whole| whole.parse().ok()).unwrap_or(0)
@@ -329,7 +329,7 @@ fn text_at(row: &ByteRecord, index: usize) -> &str {
     row.get(index).and_then(|bytes| std::str::from_utf8(bytes).ok()).map_or("", str::trim)
 }
 
-/// Hash of all fields; the field lengths go in too, so that moving a border changes it.
+/// Hash of all fields. It includes the lengths of the fields, so that a moved border changes it.
 fn row_hash(row: &ByteRecord) -> u32 {
     let mut hash = crc32fast::Hasher::new();
     hash.update(row.as_slice());

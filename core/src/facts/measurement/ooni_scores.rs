@@ -1,7 +1,7 @@
-//! What OONI's own scores say of a measurement: the same in rows of the `fastpath` table and in answers of its interface,
-//! which have no columns for what stands inside of the scores.
+//! Judges a measurement by OONI's own scores. They are the same in rows of the `fastpath` table and in rows of the API,
+//! which have no columns for content of the scores.
 //!
-//! A row votes for what its document would vote for, or not at all where it lacks what would tell.
+//! A row votes like the document of its measurement. If the row lacks what decides, it does not vote.
 
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ use super::services::{main_series, signal_failure};
 use crate::facts::verdict::rules::RuleId;
 use crate::facts::verdict::technique::Technique;
 
-/// Score from which OONI calls a measurement anomalous.
+/// The score from which on OONI calls a measurement anomalous.
 const ANOMALY: f64 = 0.5;
 
 /// The scores of one row.
@@ -22,12 +22,13 @@ pub struct Scores<'a> {
     pub score: f64,
     /// OONI found a fingerprint that confirms.
     pub confirmed: bool,
-    /// What the client's comparison with its control blames; empty for nothing, or where there is none.
+    /// The layer that the client's comparison with its control blames; empty if it blames nothing or there is no
+    /// comparison.
     pub kind: &'a str,
     pub country: [u8; 2],
 }
 
-/// The series of a measurement with what it says about each, the main one first.
+/// The series of a measurement with the judgement about each, the main one first.
 pub type Found = Vec<(TargetKey, Judgement)>;
 
 fn judged(rule: RuleId) -> Judgement {
@@ -51,7 +52,7 @@ impl Scores<'_> {
         self.all.get("analysis")?.get(name)
     }
 
-    /// A measurement of a site.
+    /// Judges a measurement of a site.
     pub fn web(&self) -> Judgement {
         let named = match self.kind {
             "dns" => Some(Technique::Dns),
@@ -70,9 +71,9 @@ impl Scores<'_> {
         }
     }
 
-    /// How a confirmed row was told: by where its fingerprint stood, in an answer of DNS or in a page. Words in a page that the
-    /// client did not find to differ may stand in the site's own, and those of an institution's filter in one that a content
-    /// network delivered: the row holds nothing that would tell.
+    /// Judges a confirmed row by the place of its fingerprint, in a DNS answer or in a page. Two kinds of match stay
+    /// ambiguous, because the row holds no page to check them: words in a page that the client did not find to differ
+    /// may be the site's own, and words of an institution's filter may be in a page that a content network delivered.
     fn confirmed(&self, named: Option<Technique>) -> Judgement {
         let all = self.all.get("fingerprints").and_then(Value::as_array).into_iter().flatten();
         let text = |one: &Value, name: &str| one.get(name).and_then(Value::as_str).unwrap_or("").to_owned();
@@ -98,7 +99,7 @@ impl Scores<'_> {
         Judgement { rule: RuleId::FastpathConfirmed, technique }
     }
 
-    /// A measurement of a service.
+    /// Judges a measurement of a service. `certificates` is true if the client's check of certificates can be believed.
     pub fn service(&self, service: Service, test_name: &str, input: &str, certificates: bool) -> Found {
         let main = main_series(service, test_name, input);
         match service {
@@ -111,8 +112,8 @@ impl Scores<'_> {
         }
     }
 
-    /// Newer scores count endpoints and requests of the pool apart from the web site. Without the counts only a score above 1
-    /// must include the pool: the web site alone adds one.
+    /// Newer scores count endpoints and requests of the pool apart from the web site. Without these counts, only a
+    /// score above 1 must include the pool, because the web site alone adds one.
     fn telegram(&self, main: TargetKey) -> Found {
         let names = ["accessible_endpoints", "unreachable_endpoints", "http_success_cnt", "http_failure_cnt"];
         let [Some(connected), Some(unreached), Some(answered), Some(failed)] = names.map(|name| self.number(name))
@@ -143,7 +144,8 @@ impl Scores<'_> {
         vec![(main, pool), (TargetKey::from_stored("web.telegram.org"), web)]
     }
 
-    /// The score is one as soon as the web site or the registration fails; only then nothing is said of each.
+    /// The score is one as soon as the web site or the registration fails. In that case the row says nothing about the
+    /// single roles.
     fn whatsapp(&self, main: TargetKey) -> Found {
         let works = |name: &str| self.analysis(name).and_then(Value::as_bool);
         let Some(endpoints) = works("whatsapp_endpoints_accessible") else {
@@ -168,7 +170,7 @@ impl Scores<'_> {
             return judged(RuleId::FastpathClear);
         }
         let failure = self.analysis("signal_backend_failure");
-        // A flag without any failure: nothing that was tried failed.
+        // The flag is set without a failure, so nothing that was tried failed.
         if failure.is_some_and(Value::is_null) {
             return judged(RuleId::FastpathAmbiguous);
         }
@@ -181,12 +183,13 @@ impl Scores<'_> {
         }
     }
 
-    /// The score adds up what the client says of names and of connections; connections that work are believed before it.
+    /// The score adds up the client's findings about names and connections. Connections that work count more than the
+    /// score.
     fn messenger(&self) -> Judgement {
         let said = |name: &str| self.all.get(name).and_then(Value::as_bool) == Some(false);
         let count = |what: &str| MESSENGER.iter().filter(|host| said(&format!("facebook_{host}_{what}"))).count();
         let (unnamed, unreached) = (count("dns_consistent"), count("reachable"));
-        // A name with a strange answer is not connected to.
+        // The test does not connect to a name with a strange answer.
         let tried = MESSENGER.len() - unnamed;
         match tried {
             _ if !self.is_anomaly() => judged(RuleId::FastpathClear),
@@ -198,7 +201,8 @@ impl Scores<'_> {
         }
     }
 
-    /// The score is the share of all endpoints that fail, whatever their role: only all or none of them tells each.
+    /// The score is the share of all endpoints that fail, whatever their role. So it decides about each role only if
+    /// all or none of them fail.
     fn tor(&self) -> Found {
         let judgement = match self.score {
             score if score <= 0.0 => judged(RuleId::FastpathClear),
@@ -210,5 +214,5 @@ impl Scores<'_> {
     }
 }
 
-/// The hosts of the Messenger test that it connects to.
+/// The hosts that the Messenger test connects to.
 const MESSENGER: [&str; 6] = ["b_api", "b_graph", "edge", "external_cdn", "scontent_cdn", "star"];

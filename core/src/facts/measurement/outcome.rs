@@ -1,20 +1,20 @@
-//! What one measurement says about one target: the outcome, its merge laws and the 24-byte entry that is stored.
+//! The statement of one measurement about one target: the outcome, its merge laws and the 24-byte entry that is stored.
 //!
-//! Observation rows of one measurement come in any order and chunk, so a row contributes a set of facts
-//! ([`EndpointSet`]) that merges by union; a raw document of web_connectivity or a fastpath row is judged at once
-//! ([`Judgement`]). Everything that needs the whole session (the half rule of decision half-of-a-pool, the IPv6 mask of
-//! decision ipv6-and-probe-faults) is decided in [`Outcome::evaluate`], never per row.
+//! Rows of observations of one measurement come in any order and chunk, so each row adds a set of facts
+//! ([`EndpointSet`]) that merges by union. A raw web_connectivity document or a fastpath row is judged at once
+//! ([`Judgement`]). Decisions that need the whole session (the half rule of decision half-of-a-pool, the IPv6 mask of
+//! decision ipv6-and-probe-faults) are made in [`Outcome::evaluate`], never for a single row.
 
 use super::types::Form;
 use crate::facts::verdict::evaluate::{self, Evaluated};
 use crate::facts::verdict::rules::RuleId;
 use crate::facts::verdict::technique::Technique;
 
-/// Bits of one endpoint bitmap.
+/// Number of bits in a map of endpoints.
 pub const ENDPOINT_BITS: u32 = 12;
 const ENDPOINT_MASK: u16 = (1 << ENDPOINT_BITS) - 1;
 
-/// Flags of an [`EndpointSet`]. IPv4 and unknown family share the layer flags; IPv6 has its own.
+/// Flags of an [`EndpointSet`]. IPv4 and an unknown family share the flags of the layers; IPv6 has its own.
 pub mod flag {
     pub const DNS_OK: u32 = 1 << 0;
     pub const DNS_NXDOMAIN: u32 = 1 << 1;
@@ -26,7 +26,7 @@ pub mod flag {
     pub const DNS_OTHER: u32 = 1 << 5;
     /// The answer holds a private or reserved address.
     pub const DNS_BOGON: u32 = 1 << 6;
-    /// The answer is a block page address known for this country.
+    /// The answer is the address of a block page known for this country.
     pub const DNS_FINGERPRINT: u32 = 1 << 7;
     pub const TCP_TIMEOUT: u32 = 1 << 8;
     pub const TCP_RESET: u32 = 1 << 9;
@@ -61,7 +61,7 @@ pub mod flag {
 /// Facts about the endpoints of one target in one measurement. Merge is union, field by field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct EndpointSet {
-    /// Endpoints where connecting worked (TCP, and TLS where tried), one of 12 bits each.
+    /// Endpoints where connecting worked (TCP, and TLS if it was tried). Each endpoint is one of 12 bits.
     pub connect_ok: u16,
     /// Endpoints where TCP or TLS failed.
     pub connect_failed: u16,
@@ -98,7 +98,7 @@ pub struct Judgement {
     pub technique: Option<Technique>,
 }
 
-/// What one measurement says about one target.
+/// The statement of one measurement about one target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     Endpoints(EndpointSet),
@@ -109,15 +109,16 @@ pub enum Outcome {
 pub const OUTCOME_LEN: usize = 11;
 /// Bytes of a packed [`Entry`].
 pub const ENTRY_LEN: usize = 24;
-/// Place of the byte with mark, form and hour.
+/// Index of the byte with primary mark, form and hour.
 const MARK_AT: usize = 12;
 
 const TAG_ENDPOINTS: u8 = 0;
 const TAG_JUDGED: u8 = 1;
 
 impl Outcome {
-    /// Joins two outcomes of the same measurement, target and form: facts unite; of two judgements (two documents with
-    /// one identity) the greater stays; a judgement outranks facts. A join of a semilattice, so order never matters.
+    /// Merges two outcomes of the same measurement, target and form. Facts unite. Of two judgements (two documents with
+    /// one identity) the greater one stays. A judgement outranks facts. This is the join of a semilattice, so order
+    /// never matters.
     pub fn merge(self, other: Outcome) -> Outcome {
         match (self, other) {
             (Outcome::Endpoints(a), Outcome::Endpoints(b)) => Outcome::Endpoints(a.merge(b)),
@@ -134,7 +135,7 @@ impl Outcome {
         }
     }
 
-    /// Packs into 11 bytes: four 12-bit maps, 32 flags and a tag; or rule, technique and the tag.
+    /// Packs an outcome into 11 bytes: four 12-bit maps, 32 flags and a tag; or rule, technique, zeros and the tag.
     pub fn encode(&self) -> [u8; OUTCOME_LEN] {
         match self {
             Outcome::Endpoints(set) => {
@@ -177,7 +178,7 @@ fn pack_pair(a: u16, b: u16) -> [u8; 3] {
 
 fn unpack_pair([x, y, z]: [u8; 3]) -> (u16, u16) {
     let both = u32::from_be_bytes([0, x, y, z]);
-    // Both halves are 12 bits wide, so the casts cannot lose anything.
+    // Both halves are 12 bits wide, so the casts lose nothing.
     ((both >> ENDPOINT_BITS) as u16, (both & u32::from(ENDPOINT_MASK)) as u16)
 }
 
@@ -189,7 +190,7 @@ pub fn hashed_bit(endpoint: &[u8], port: u16) -> u16 {
     1 << (hash.finalize() % ENDPOINT_BITS)
 }
 
-/// What is stored of one measurement in one (target, network, day) cell.
+/// The stored form of one measurement in one (target, network, day) cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry {
     pub identity: [u8; 8],
@@ -197,14 +198,15 @@ pub struct Entry {
     /// Hour of the UTC day, 0-23.
     pub hour: u8,
     pub vote_key: u32,
-    /// The measurement is counted here: of its targets this is the one it set out to measure. Nowhere else is it
-    /// counted as one of the country's or the network's measurements.
+    /// The measurement is counted here, because this is the target that it set out to measure. It counts once among the
+    /// measurements of the country and of the network.
     pub primary: bool,
     pub outcome: Outcome,
 }
 
 impl Entry {
-    /// Joins two entries of one identity: the richer form wins whole; equal forms merge their outcomes.
+    /// Merges two entries of one identity. The richer form wins as a whole; entries of equal forms merge their
+    /// outcomes.
     pub fn merge(self, other: Entry) -> Entry {
         let primary = self.primary || other.primary;
         match self.form.cmp(&other.form) {
@@ -236,13 +238,13 @@ impl Entry {
         out
     }
 
-    /// How many of some encoded entries are [`Entry::primary`].
+    /// The number of encoded entries that are [`Entry::primary`].
     pub fn primaries(entries: &[u8]) -> u64 {
         let marked = |entry: &&[u8]| entry.get(MARK_AT).is_some_and(|byte| byte >> 7 == 1);
         entries.chunks_exact(ENTRY_LEN).filter(marked).count() as u64
     }
 
-    /// Undoes [`Entry::encode`]; `None` for anything this version did not write.
+    /// Undoes [`Entry::encode`]; `None` for bytes that this version did not write.
     pub fn decode(bytes: &[u8; ENTRY_LEN]) -> Option<Entry> {
         let (identity, rest) = bytes.split_first_chunk::<8>()?;
         let (vote_key, rest) = rest.split_first_chunk::<4>()?;

@@ -1,7 +1,7 @@
-//! Pages and headers as documents carry them: text, or bytes in base64 that are text in some character set.
+//! Pages and headers of documents as text. Documents hold them as text, or as base64 of bytes in some character set.
 //!
-//! Clients write what is no UTF-8 as `{"format": "base64", "data": ...}`. Block pages of many countries are such pages,
-//! and no fingerprint is found in them before they are decoded.
+//! Clients write what is not UTF-8 as `{"format": "base64", "data": ...}`. Block pages of many countries come like
+//! this, and no fingerprint matches before they are decoded.
 
 use std::borrow::Cow;
 
@@ -11,9 +11,9 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
 use serde_json::Value;
 
-/// Bytes of a page that are decoded; block pages are small, and pages can have megabytes.
+/// Bytes of a page that are decoded, from its beginning. Block pages are small, but pages can have megabytes.
 pub const DECODED: usize = 64 << 10;
-/// Bytes of a page in which a browser looks for its character set.
+/// Bytes of a page in which a browser looks for the name of the character set.
 const PRESCANNED: usize = 1024;
 
 const LENIENT: GeneralPurpose = GeneralPurpose::new(
@@ -23,8 +23,8 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
         .with_decode_allow_trailing_bits(true),
 );
 
-/// The text of a member that is text, or `{format, data}` with the beginning of its bytes; `None` for anything else.
-/// `content_type` is the header of the same answer.
+/// The text of a member: the member itself if it is text, or the decoded beginning of `{format, data}`; `None` for
+/// anything else. `content_type` is the header of the same answer.
 pub fn text<'v>(value: &'v Value, content_type: Option<&str>) -> Option<Cow<'v, str>> {
     if let Value::String(text) = value {
         return Some(Cow::Borrowed(text));
@@ -36,28 +36,28 @@ pub fn text<'v>(value: &'v Value, content_type: Option<&str>) -> Option<Cow<'v, 
     }
 }
 
-/// The first bytes of base64, with or without line ends and padding.
+/// The first bytes of a base64 text, which may have line ends and may lack padding.
 fn bytes(data: &str) -> Option<Vec<u8>> {
     let digits = data.bytes().filter(|byte| !byte.is_ascii_whitespace()).take(DECODED.div_ceil(3) * 4);
     LENIENT.decode(digits.collect::<Vec<u8>>()).ok()
 }
 
-/// Bytes as text, as a browser reads them: by the mark at their begin, the header, the page's own word, UTF-8 where it
-/// fits, else what old pages mostly are.
+/// Bytes as text, as a browser reads them. The character set comes from the byte order mark, the header or the page
+/// itself; else it is UTF-8 if the bytes fit, and Windows-1252 if they do not.
 pub fn decode(bytes: &[u8], content_type: Option<&str>) -> String {
     let set = content_type.and_then(charset).or_else(|| {
         let head = bytes.get(..PRESCANNED).unwrap_or(bytes);
         charset(&head.iter().map(|byte| char::from(*byte)).collect::<String>())
     });
     let guess = || match std::str::from_utf8(bytes) {
-        // The cut may have gone through a letter.
+        // The page may have been cut inside of a letter.
         Err(error) if error.error_len().is_some() => WINDOWS_1252,
         _ => UTF_8,
     };
     set.unwrap_or_else(guess).decode(bytes).0.into_owned()
 }
 
-/// The character set that stands behind `charset=` in a header or page.
+/// The character set after `charset=` in a header or page.
 fn charset(text: &str) -> Option<&'static Encoding> {
     let text = text.to_ascii_lowercase();
     let (_, rest) = text.split_once("charset")?;
@@ -67,11 +67,11 @@ fn charset(text: &str) -> Option<&'static Encoding> {
     Encoding::for_label(label.as_bytes())
 }
 
-/// The headers of an answer: an object of names, or the list of pairs that newer documents have beside it.
+/// The headers of an answer: an object of names, or the list of pairs that newer documents have in addition.
 pub fn headers(response: &Value) -> Vec<(&str, Cow<'_, str>)> {
     let object = response.get("headers").and_then(Value::as_object).into_iter().flatten();
     let object = object.filter_map(|(name, value)| {
-        // Some tools list the values of a name.
+        // Some tools write a list of values for each name.
         let value = value.as_array().and_then(|values| values.first()).unwrap_or(value);
         Some((name.as_str(), text(value, None)?))
     });
@@ -119,7 +119,7 @@ mod tests {
         assert_eq!(text(&packed(b"caf\xe9 blocked"), None).as_deref(), Some("caf\u{e9} blocked"));
         let marked = [b"\xff\xfe".as_slice(), &[b'n', 0, b'o', 0]].concat();
         assert_eq!(text(&packed(&marked), None).as_deref(), Some("no"));
-        // Cut in the middle of a letter.
+        // The page is cut inside of a letter.
         let long = "\u{416}".repeat(DECODED);
         let page = packed(long.as_bytes());
         let read = text(&page, None).unwrap();

@@ -1,17 +1,17 @@
-//! Where the records of a CSV end, also where a quote was opened and never closed.
+//! Finds the ends of the records of a CSV, even if a quote was opened and never closed.
 //!
-//! A field in quotes may go on over line ends. One whose quote is missing would swallow everything up to the next quote,
-//! which opens another field and closes nothing: there something else than a separator or a line end follows. So a quote
-//! that does not close rightly on a later line is an open one, and its record ends with the line it stands in.
+//! A field in quotes may contain line ends. If its closing quote is missing, the next quote belongs to another field:
+//! it opens that field, and is not followed by a separator or a line end. So if the first quote on a later line does
+//! not close the field properly, the quote before it was left open, and its record ends with its own line.
 
-/// What a line is to the record that it stands in.
+/// The relation of a line to its record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ends {
     /// The record ends here.
     Here,
-    /// Inside of quotes: it may go on.
+    /// The line ends inside of quotes, so the record may continue.
     Later,
-    /// The quote that goes on from an earlier line does not close: it was left open there.
+    /// The quote that continues from an earlier line does not close, so it was left open there.
     Open,
 }
 
@@ -23,16 +23,16 @@ pub struct Quotes {
 }
 
 impl Quotes {
-    /// Before a record whose fields this byte separates.
+    /// The state before a record whose fields are separated by this byte.
     pub const fn new(separator: u8) -> Quotes {
         Quotes { separator, inside: false }
     }
 
-    /// Takes the next line of the record, with or without its end.
+    /// Reads the next line of the record, with or without its line end.
     pub fn line(&mut self, line: &[u8]) -> Ends {
         let line = line.strip_suffix(b"\n").unwrap_or(line);
         let line = line.strip_suffix(b"\r").unwrap_or(line);
-        // Most lines have none.
+        // Most lines have no quotes.
         if !line.contains(&b'"') {
             return if self.inside { Ends::Later } else { Ends::Here };
         }
@@ -66,7 +66,7 @@ impl Quotes {
         }
     }
 
-    /// What follows the next quote that opens a field: one that stands at its begin.
+    /// The rest of the line after the next quote that opens a field. Such a quote is at the beginning of its field.
     fn opening<'l>(&self, line: &'l [u8], mut begins: bool) -> Option<&'l [u8]> {
         let mut at = 0;
         loop {
@@ -79,7 +79,7 @@ impl Quotes {
     }
 }
 
-/// The separator of a first line: of comma, semicolon and tab the most frequent one.
+/// The separator in a first line: the most frequent one of comma, semicolon and tab.
 pub fn separator_of(line: &[u8]) -> u8 {
     let count = |wanted: u8| line.iter().filter(|byte| **byte == wanted).count();
     [b'\t', b';', b','].into_iter().max_by_key(|byte| count(*byte)).unwrap_or(b',')

@@ -1,4 +1,4 @@
-//! Rows of CSV files with a header: bounded, and named by column.
+//! Rows of CSV files with a header: limited in size, and read by the names of columns.
 
 use std::io::BufRead;
 
@@ -23,7 +23,7 @@ impl<'a> Rows<'a> {
         Ok(Rows::of(Input::open(reader, limit)?, separator))
     }
 
-    /// The rows of what is left of a stream.
+    /// The rows of the rest of a stream.
     pub fn of(input: Input<'a>, separator: u8) -> Rows<'a> {
         let records = Records::new(input, separator);
         let mut csv = csv::ReaderBuilder::new();
@@ -41,7 +41,7 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// Hands every row of a small reference table to `take`, which answers whether it was new, and counts the fates.
+/// Hands every row of a small reference table to `take`, which returns whether the row was new, and counts the results.
 pub fn for_each_row(
     reader: &mut dyn BufRead,
     limit: u64,
@@ -52,7 +52,8 @@ pub fn for_each_row(
     for_each_separated(reader, limit, b',', required, counts, take)
 }
 
-/// [`for_each_row`] of a table in one of several layouts; where it fits none, the columns of the first are missed.
+/// [`for_each_row`] of a table in one of several layouts. If the table fits none, the error names the columns of the
+/// first.
 pub fn for_each_row_of(
     reader: &mut dyn BufRead,
     limit: u64,
@@ -63,7 +64,7 @@ pub fn for_each_row_of(
     rows_of(reader, limit, b',', layouts, counts, take)
 }
 
-/// [`for_each_row`] of a table whose columns another character separates.
+/// [`for_each_row`] of a table with another separator.
 pub fn for_each_separated(
     reader: &mut dyn BufRead,
     limit: u64,
@@ -105,7 +106,7 @@ fn rows_of(
     Ok(())
 }
 
-/// Reads one record, and counts the rows that were left out before it.
+/// Reads one record, and counts the rows before it that were left out.
 fn read(
     csv: &mut csv::Reader<Records<'_>>,
     record: &mut ByteRecord,
@@ -123,15 +124,15 @@ fn read(
     }
 }
 
-/// The stream of whole records: what was left open in one costs none of those behind it.
+/// A stream of whole records. A quote that is left open in one record does not damage the records after it.
 struct Records<'a> {
     input: Input<'a>,
     separator: u8,
-    /// What is handed on, and how much of it was.
+    /// Bytes of whole records, and how many of them were given to the reader.
     ready: Vec<u8>,
     given: usize,
     line: Vec<u8>,
-    /// Lines that were read behind an open quote, the next one last.
+    /// Lines that were read after an open quote; the next one is last.
     behind: Vec<Vec<u8>>,
     left_out: Vec<Rejection>,
     failed: Option<ImportError>,
@@ -151,7 +152,7 @@ impl<'a> Records<'a> {
         }
     }
 
-    /// Appends the next line with its end to `ready` and answers where it begins there; `None` at the end of the stream.
+    /// Appends the next line with its end to `ready` and returns where it begins; `None` at the end of the stream.
     fn line(&mut self) -> Result<Option<usize>, ImportError> {
         loop {
             let from = self.ready.len();
@@ -163,7 +164,7 @@ impl<'a> Records<'a> {
                 Line::End => return Ok(None),
                 Line::TooLong => {
                     self.left_out.push(Rejection::Refused("row_too_long"));
-                    // Numbers of lines stay right.
+                    // An empty line keeps the line numbers right.
                     self.ready.push(b'\n');
                 }
                 Line::Read => {
@@ -210,7 +211,7 @@ impl<'a> Records<'a> {
         }
     }
 
-    /// Leaves out the first of these lines, which a quote was left open in; the others are read anew.
+    /// Leaves out the first of these lines, in which a quote was left open. The other lines are read again.
     fn cut(&mut self, lines: &[usize]) {
         let first = lines.first().copied().unwrap_or_default();
         for from in lines.iter().skip(1).rev() {
@@ -222,7 +223,7 @@ impl<'a> Records<'a> {
     }
 }
 
-/// Bytes of records that are made ready at a time.
+/// Number of bytes of records that are made ready at once.
 const AHEAD: usize = 32 << 10;
 
 /// A quote was opened in the row and never closed.
@@ -233,7 +234,7 @@ impl std::io::Read for Records<'_> {
         if self.given == self.ready.len() && self.failed.is_none() {
             self.fill();
         }
-        // What was whole before the stream failed is handed on first.
+        // Records that were whole before the stream failed are handed out first.
         if self.given == self.ready.len() && self.failed.is_some() {
             return Err(std::io::Error::other("the stream failed"));
         }
@@ -247,7 +248,7 @@ impl std::io::Read for Records<'_> {
     }
 }
 
-/// Names of columns to their positions.
+/// The positions of columns by name.
 pub struct Header {
     names: Vec<String>,
 }

@@ -1,7 +1,7 @@
-//! Raw documents of the service tests: messengers, Tor, Psiphon.
+//! Raw documents of the service tests: messengers, Tor, VPNs, Psiphon.
 //!
-//! Where a document lists its attempts they become endpoint facts, the same as observation rows give; where it holds
-//! only the test's own conclusion that is taken. None of these tests has a control: failures wait for peers (decision
+//! If a document lists its attempts, they become endpoint facts, as from observation rows. If it holds only the test's
+//! own conclusion, the conclusion counts. None of these tests has a control, so failures need peers (decision
 //! controls-from-peers).
 
 use std::collections::BTreeMap;
@@ -33,26 +33,26 @@ pub fn service_of(test_name: &str) -> Option<Service> {
     }
 }
 
-/// The series that a test of a service is about, when its source tells no roles: the main one, or the one that the test
-/// or its input name.
+/// The series that a test of a service is about, if its source names no roles: the main one, or one that the test or
+/// its input names.
 pub fn main_series(service: Service, test_name: &str, input: &str) -> TargetKey {
     match test_name {
         "torsf" => TargetKey::service(Service::Tor, "snowflake"),
-        // This one starts no client: it connects.
+        // This test starts no client: it only connects.
         "tor" => TargetKey::service(Service::Tor, "or_port"),
         "openvpn" => openvpn_series(input.strip_prefix("vpn://").and_then(|rest| rest.split(['/', '?']).next())),
         _ => service.main_key(),
     }
 }
 
-/// `openvpn.riseup` and `riseup` are one provider.
+/// `openvpn.riseup` and `riseup` are the same provider.
 fn openvpn_series(provider: Option<&str>) -> TargetKey {
     let provider = provider.map_or("", |provider| provider.trim_start_matches("openvpn.").trim_end_matches(".corp"));
     let role = Service::Openvpn.endpoint_roles().iter().find(|role| provider.eq_ignore_ascii_case(role));
     role.map_or_else(|| Service::Openvpn.main_key(), |role| TargetKey::service(Service::Openvpn, role))
 }
 
-/// What a document of a service test says about the roles of its service; empty when it measured nothing.
+/// The statements of a document about the roles of its service; empty if it measured nothing.
 pub fn judge(document: &Document) -> Vec<Contribution> {
     let keys = &document.test_keys;
     let service = match service_of(&document.test_name) {
@@ -86,7 +86,7 @@ fn judged(target: TargetKey, rule: RuleId) -> Vec<Contribution> {
     vec![Contribution { target, outcome: Outcome::Judged(Judgement { rule, technique: None }) }]
 }
 
-/// The series of a host of a service test, and whether it is a pool.
+/// The series of a host in a service test, and whether it is a pool.
 fn series(service: Service, host: &str) -> Option<(TargetKey, bool)> {
     let by_address = host.is_empty() || is_ip_literal(host);
     match service_role(service, host, by_address, false) {
@@ -109,7 +109,7 @@ struct Collector<'a> {
     service: Service,
     standing: Standing,
     found: Found,
-    /// The name that each address was looked up for.
+    /// For each address, the name that was looked up.
     names: BTreeMap<&'a str, String>,
 }
 
@@ -123,7 +123,7 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// The fixed bit of an endpoint, where the service has a table.
+    /// The fixed bit of an endpoint, if the service has a list of endpoints.
     fn bit(&self, ip: &str, port: u16) -> Option<u16> {
         if self.service == Service::Telegram { telegram_bit(ip, port) } else { None }
     }
@@ -139,7 +139,7 @@ impl<'a> Collector<'a> {
                     self.add(&host, Attempt { dns: Step::Ok, dns_answer: ip, ..Attempt::default() });
                 }
             }
-            // An address family without an answer is no failure of the name.
+            // One address family without an answer is no failure of the name.
             if let (0, Some(failure)) = (answers, failure_at(query, "failure"))
                 && failure != Failure::NoAnswer
             {
@@ -155,12 +155,12 @@ impl<'a> Collector<'a> {
             let success = status.get("success").and_then(Value::as_bool) == Some(true);
             let tcp = match failure_at(status, "failure") {
                 Some(failure) => Step::Failed(failure),
-                // The handshake with the same endpoint speaks for both.
+                // If there was a handshake with the same endpoint, it shows more than the connection.
                 None if success && !shaken(keys, ip, port) => Step::Ok,
                 None => continue,
             };
             let bit = self.bit(ip, port);
-            // Old documents have no lookups: a Telegram address outside the pool is its web site's.
+            // Old documents have no lookups. A Telegram address outside of the pool then belongs to the web site.
             let host = match self.names.get(ip) {
                 Some(host) => host.clone(),
                 None if self.service == Service::Telegram && bit.is_none() => "web.telegram.org".to_owned(),
@@ -176,7 +176,7 @@ impl<'a> Collector<'a> {
             let address = text_at(tls, "address");
             let ip = address.rsplit_once(':').map_or(host.as_ref(), |(ip, _)| ip.trim_matches(['[', ']']));
             let step = failure_at(tls, "failure").map_or(Step::Ok, |failure| self.failed(failure));
-            // A handshake that does not verify proves nothing.
+            // A handshake that does not verify the certificate proves nothing.
             let unproven = tls.get("no_tls_verify").and_then(Value::as_bool) == Some(true) && step == Step::Ok;
             if !(host.is_empty() || unproven) {
                 self.add(&host, Attempt { ip, port: 443, name: &host, tls: step, ..Attempt::default() });
@@ -202,13 +202,13 @@ impl<'a> Collector<'a> {
     }
 }
 
-/// Whether the document tells of a handshake with an endpoint.
+/// True if the document lists a handshake with an endpoint.
 fn shaken(keys: &Value, ip: &str, port: u16) -> bool {
     let address = if ip.contains(':') { format!("[{ip}]:{port}") } else { format!("{ip}:{port}") };
     array(keys, "tls_handshakes").any(|tls| text_at(tls, "address") == address)
 }
 
-/// The test's own conclusions, where the document has no attempts to judge by.
+/// Adds the test's own conclusions where the document has no attempts to judge by.
 fn conclusions(service: Service, keys: &Value, standing: Standing, found: &mut Found) {
     match service {
         Service::Telegram => {
@@ -235,7 +235,7 @@ fn conclusions(service: Service, keys: &Value, standing: Standing, found: &mut F
     }
 }
 
-/// What the first failure of Signal's hosts comes to, where nothing else is known of them.
+/// The judgement of the first failure of Signal's hosts, if nothing else is known about them.
 pub fn signal_failure(failure: Failure) -> Judgement {
     match failure {
         Failure::Certificate => Judgement { rule: RuleId::TlsIntercepted, technique: None },
@@ -244,7 +244,7 @@ pub fn signal_failure(failure: Failure) -> Judgement {
     }
 }
 
-/// Documents of 2019 list requests without their URLs: the flag stands for every endpoint that was connected to.
+/// Documents of 2019 list requests without their URLs, so the flag decides for every endpoint that was tried.
 fn pool_conclusion(keys: &Value, found: &mut Found) {
     let Some(Outcome::Endpoints(pool)) = found.get_mut(&Service::Telegram.main_key()) else { return };
     let seen = pool.connect_ok | pool.connect_failed;
@@ -261,8 +261,8 @@ fn pool_conclusion(keys: &Value, found: &mut Found) {
     }
 }
 
-/// A role's status ("ok" or "blocked"), unless attempts already tell. Of endpoints that the test does no more than
-/// connect to, a connection tells everything; of the rest it does not say what came after it.
+/// Adds the status of a role ("ok" or "blocked"), unless attempts already decide. For endpoints that the test only
+/// connects to, a connection decides; for others it does not show what came after it.
 fn status_conclusion(keys: &Value, name: &str, target: &str, found: &mut Found) {
     let only_connects = target == "whatsapp/pool";
     let target = TargetKey::from_stored(target);
@@ -282,8 +282,8 @@ fn status_conclusion(keys: &Value, name: &str, target: &str, found: &mut Found) 
     found.insert(target, Outcome::Judged(Judgement { rule, technique: None }));
 }
 
-/// Messenger's answer about names, unless connections work: the test compares networks of addresses, and the service
-/// has many.
+/// Adds Messenger's conclusions, unless connections decide. Its conclusion about names is weak: the test compares the
+/// networks of addresses, and the service has many networks.
 fn messenger_conclusion(keys: &Value, found: &mut Found) {
     let target = Service::FacebookMessenger.main_key();
     if let Some(Outcome::Endpoints(set)) = found.get(&target)
@@ -317,7 +317,7 @@ fn tor(keys: &Value) -> Vec<Contribution> {
             _ => continue,
         };
         let step = failure_at(target, "failure").map_or(Step::Ok, Step::Failed);
-        // The name is the address, or for bridges a hash of it; either tells endpoints apart.
+        // The name is the address, or for bridges a hash of it. Both tell endpoints apart.
         let attempt = Attempt { ip: "", url: name, http: step, ..Attempt::default() };
         let mut facts = attempt.facts();
         let connect =
@@ -342,7 +342,7 @@ fn vanilla_tor(keys: &Value) -> Vec<Contribution> {
     let rule = match (success, progress) {
         (Some(true), _) | (None, Some(100)) => RuleId::ServiceOk,
         (None, None) => return Vec::new(),
-        // Anything but running out of time is the client failing to start.
+        // Any error other than a timeout means that the client failed to start.
         _ => match text_at(keys, "error") {
             "" | "timeout-reached" => RuleId::ServiceBlocked,
             _ => RuleId::InstrumentFault,
@@ -351,21 +351,21 @@ fn vanilla_tor(keys: &Value) -> Vec<Contribution> {
     judged(TargetKey::service(Service::Tor, "bootstrap"), rule)
 }
 
-/// Tor over Snowflake: it started, or it failed for a cause.
+/// Tor over Snowflake: it started, or it failed with a cause.
 fn torsf(keys: &Value) -> Vec<Contribution> {
     let started = keys.get("bootstrap_time").and_then(Value::as_f64).is_some_and(|seconds| seconds > 0.0);
     let done = keys.get("success").and_then(Value::as_bool).unwrap_or(started);
     let rule = match failure_at(keys, "failure") {
         None if done => RuleId::ServiceOk,
         Some(Failure::Timeout) => RuleId::ServiceBlocked,
-        // Anything but running out of time is the client failing to start.
+        // Any failure other than a timeout means that the client failed to start.
         Some(_) => RuleId::InstrumentFault,
         None => return Vec::new(),
     };
     judged(TargetKey::service(Service::Tor, "snowflake"), rule)
 }
 
-/// One endpoint of a provider: its handshake worked, or failed.
+/// One endpoint of a provider: its handshake worked or failed.
 fn openvpn(document: &Document) -> Vec<Contribution> {
     let keys = &document.test_keys;
     let series = match text_at(keys, "provider") {
@@ -377,7 +377,7 @@ fn openvpn(document: &Document) -> Vec<Contribution> {
         (_, Some(true)) => RuleId::ServiceOk,
         (Some(Failure::Local), _) => RuleId::LocalFault,
         (Some(_), _) | (None, Some(false)) => RuleId::ServiceBlocked,
-        // Later versions list handshakes instead.
+        // Later versions list the handshakes instead.
         (None, None) => match array(keys, "openvpn_handshake")
             .map(|handshake| failure_at(handshake, "failure"))
             .max_by_key(Option::is_none)
@@ -391,7 +391,7 @@ fn openvpn(document: &Document) -> Vec<Contribution> {
     judged(series, rule)
 }
 
-/// The provider's interface and its gateways, each a role.
+/// The provider's API and its gateways, each of them a role.
 fn riseupvpn(keys: &Value) -> Vec<Contribution> {
     let mut found = Vec::new();
     let mut add = |role: &str, works: bool| {
@@ -401,7 +401,7 @@ fn riseupvpn(keys: &Value) -> Vec<Contribution> {
     let transports = keys.get("transport_status").and_then(Value::as_object).into_iter().flatten();
     let statuses: Vec<&str> = transports.filter_map(|(_, status)| status.as_str()).collect();
     if statuses.iter().any(|status| matches!(*status, "ok" | "blocked")) {
-        // One transport that works is a way in.
+        // One working transport is enough to get in.
         add("gateways", statuses.contains(&"ok"));
     }
     let failures = array(keys, "api_failures").count();
@@ -414,7 +414,7 @@ fn riseupvpn(keys: &Value) -> Vec<Contribution> {
     found
 }
 
-/// A run without failure counts only when it took time to start.
+/// A run without a failure counts only if it took time to start.
 fn psiphon(keys: &Value) -> Vec<Contribution> {
     let started = keys.get("bootstrap_time").and_then(Value::as_f64).is_some_and(|seconds| seconds > 0.0);
     let rule = match failure_at(keys, "failure") {

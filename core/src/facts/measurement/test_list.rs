@@ -15,7 +15,7 @@ pub struct Listed {
     pub category: &'static str,
 }
 
-/// Reads one list; `sink` answers whether the pair of site and category was new.
+/// Reads one list; `sink` returns whether the pair of site and category was new.
 pub fn import(
     reader: &mut dyn BufRead,
     limit: u64,

@@ -1,4 +1,4 @@
-//! What an importer hands over: parsed measurements, their identity, and the counts of an import.
+//! The results of an importer: parsed measurements, their identity, and the counts of an import.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,14 +11,14 @@ use super::domain::TargetKey;
 use super::outcome::Outcome;
 use crate::Timestamp;
 
-/// How much of a measurement a source carries. Of several forms of one measurement the richest wins
-/// (decision identity-of-measurements). The number is stored.
+/// How much of a measurement a source has. Of several forms of one measurement the richest wins (decision
+/// identity-of-measurements). The number is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Form {
     /// One scored row of the `fastpath` table.
     Fastpath = 0,
-    /// Rows of the `obs_web` table, several of which make a measurement.
+    /// Rows of the `obs_web` table, several of which form one measurement.
     Observation = 1,
     /// The raw document.
     Raw = 2,
@@ -35,17 +35,17 @@ impl Form {
     }
 }
 
-/// Where a reader can look the measurement up: its uid when the source has one, else report id and input.
+/// Where a reader can look up the measurement: its uid if the source has one, else report id and input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Witness {
     Uid(String),
     Report { report_id: String, input: Option<String> },
 }
 
-/// What one measurement (or one row of it) says about one target.
+/// The statement of one measurement (or one row of it) about one target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Contribution {
-    /// The series it counts for; a service role is part of the key (`telegram/pool`).
+    /// The series that it counts for; a service role is part of the key (`telegram/pool`).
     pub target: TargetKey,
     pub outcome: Outcome,
 }
@@ -54,22 +54,22 @@ pub struct Contribution {
 /// addresses-discarded).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parsed {
-    /// ISO 3166 alpha-2, upper case; `ZZ` when the source withheld it.
+    /// ISO 3166 alpha-2, upper case; `ZZ` if the source withheld it.
     pub country: [u8; 2],
-    /// `None` when withheld (AS0): such a measurement counts for the country only.
+    /// `None` if withheld (AS0). Such a measurement counts for the country only.
     pub asn: Option<u32>,
-    /// Start of the measurement as the probe's clock said.
+    /// Start of the measurement by the probe's clock.
     pub time: Timestamp,
     /// See [`identity`].
     pub identity: [u8; 8],
     pub form: Form,
     /// Hash of (resolver network, platform, software version) as far as the source has them (decision vote-per-hour).
     pub vote_key: u32,
-    /// Hash of the whole row or document; equal for exact repeats. Kept per measurement to count `duplicate`.
+    /// Hash of the whole row or document, equal for exact repeats. Kept for each measurement to count `duplicate`.
     pub row_hash: u32,
     pub contributions: Vec<Contribution>,
-    /// Which of them is about what the measurement set out to measure: the host of its input, or the main role of its
-    /// service. The same target whatever the format; `None` for a row that is about another one.
+    /// Index of the contribution about the target that the measurement set out to measure: the host of its input, or
+    /// the main role of its service. This target is the same in every format; `None` for a row about another one.
     pub primary: Option<usize>,
     pub witness: Witness,
 }
@@ -107,8 +107,8 @@ fn first_eight(digest: &[u8]) -> [u8; 8] {
     out
 }
 
-/// The vote key: the upper half identifies platform and software version ([`software_of`]), the lower half the
-/// resolver's network. A half is 0 when the format lacks its fields; `resolver_asn` 0 counts as absent.
+/// The vote key. Its upper half identifies platform and software version ([`software_of`]), its lower half the
+/// resolver's network. A half is 0 if the format lacks its fields; `resolver_asn` 0 counts as absent.
 pub fn vote_key(resolver_asn: u32, platform: &[u8], software_version: &[u8]) -> u32 {
     let mut software = crc32fast::Hasher::new();
     software.update(platform);
@@ -119,7 +119,7 @@ pub fn vote_key(resolver_asn: u32, platform: &[u8], software_version: &[u8]) -> 
     (upper << 16) | lower
 }
 
-/// The part of a vote key that identifies platform and software version; `None` when the format has neither.
+/// The part of a vote key that identifies platform and software version; `None` if the format has neither.
 pub const fn software_of(vote_key: u32) -> Option<u32> {
     match vote_key >> 16 {
         0 => None,
@@ -127,7 +127,7 @@ pub const fn software_of(vote_key: u32) -> Option<u32> {
     }
 }
 
-/// 32 bits to 16, never 0.
+/// Folds 32 bits to 16, never 0.
 const fn fold(hash: u32) -> u32 {
     let folded = (hash >> 16) ^ (hash & 0xffff);
     if folded == 0 { 1 } else { folded }
@@ -140,17 +140,17 @@ pub struct ImportCounts {
     pub accepted: u64,
     /// Usable but already known, in this import or an earlier one.
     pub duplicate: u64,
-    /// Well formed, of a test or kind that is not read.
+    /// Well formed, but of a test or kind that is not read.
     pub unsupported: u64,
-    /// Read, but says nothing: the measurement failed or lacks what a vote needs.
+    /// Read, but not usable: the measurement failed, or lacks something that a vote needs.
     pub unusable: u64,
     /// Not readable as this format.
     pub refused: u64,
-    /// Why, for everything but `accepted` and `duplicate`: stable reason to count.
+    /// For all lines but `accepted` and `duplicate`: number of lines by stable reason.
     pub reasons: BTreeMap<String, u64>,
 }
 
-/// The fate of a line that yields no measurement, with its stable reason.
+/// The result of a line that yields no measurement, with its stable reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rejection {
     Unsupported(&'static str),
@@ -158,7 +158,7 @@ pub enum Rejection {
     Refused(&'static str),
 }
 
-/// Somebody's clock is wrong: nobody can have seen what is yet to come.
+/// A clock is wrong, because the time is in the future.
 pub const CLOCK_AHEAD: Rejection = Rejection::Unusable("clock_ahead");
 
 impl ImportCounts {
@@ -167,7 +167,7 @@ impl ImportCounts {
         self.reject_some(1, rejection);
     }
 
-    /// Counts what one row came to; what can be used goes to `sink`.
+    /// Counts the result of one row; a usable row goes to `sink`.
     pub fn take(&mut self, read: Result<Parsed, Rejection>, sink: &mut dyn FnMut(Parsed)) {
         match read {
             Ok(parsed) => {
@@ -210,14 +210,14 @@ impl ImportCounts {
         }
     }
 
-    /// Importers count every usable line as accepted; the fold, which alone knows repeats, moves `repeats` of them.
+    /// Importers count every usable line as accepted. Only the fold knows the repeats, so it moves that number here.
     pub fn move_to_duplicate(&mut self, repeats: u64) {
         let repeats = repeats.min(self.accepted);
         self.accepted -= repeats;
         self.duplicate += repeats;
     }
 
-    /// Says the line of one that was rejected with its reason: `bad_date (line 7)`.
+    /// Adds the line number to the reason of one rejected line: `bad_date (line 7)`.
     pub fn name_line(&mut self, line: u64, rejection: Rejection) {
         let (Rejection::Unsupported(reason) | Rejection::Unusable(reason) | Rejection::Refused(reason)) = rejection;
         match self.reasons.get_mut(reason) {
@@ -246,14 +246,14 @@ impl ImportCounts {
     }
 }
 
-/// Why a stream could not be read to its end. What was parsed before has been handed over and counted.
+/// Why a stream could not be read to its end. The part before was handed over and counted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ImportError {
     /// The stream inflates to more than the caller's limit (bytes).
     TooLarge(u64),
     /// The reader failed, or gzip data is damaged.
     Read(String),
-    /// The header lacks columns that this format cannot do without.
+    /// The header lacks columns that this format needs.
     MissingColumns(Vec<&'static str>),
 }
 

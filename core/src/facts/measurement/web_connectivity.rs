@@ -1,10 +1,9 @@
 //! Judges a raw web_connectivity document: one rule for each host of its redirect chain.
 //!
-//! Order of the layers is the order of the lists: name, connection, handshake, request. Only connections to addresses
-//! that the system's resolver gave count as access; what the probe reached through an encrypted resolver of its own
-//! shows that the site is up, no more. "Both fail" means down only on an address that the control resolved itself. A
-//! failing hop of a redirect votes for its own host, with the control's page as its control (decision
-//! controls-from-peers).
+//! The layers are judged in their order: name, connection, handshake, request. Only connections to addresses from the
+//! system's resolver count as access. What the probe reached through an encrypted resolver of its own only shows that
+//! the site is up. "Both fail" means down only for an address that the control resolved itself. A failing hop of a
+//! redirect votes for its own host, and the control's page is its control (decision controls-from-peers).
 
 use super::domain::{TargetKey, host_of, normal_host};
 use super::failure::Failure;
@@ -22,19 +21,20 @@ use crate::facts::verdict::technique::Technique;
 pub struct HostVerdict {
     pub target: TargetKey,
     pub judgement: Judgement,
-    /// Interference that did not keep the site from working: the layer.
+    /// The layer of an interference that did not keep the site from working.
     pub interference: Option<&'static str>,
     host: String,
 }
 
-/// The verdict on a document, the URL's host first.
+/// The verdict on a document; the host of the URL comes first.
 #[derive(Debug, Clone)]
 pub struct WebVerdict {
     pub hosts: Vec<HostVerdict>,
 }
 
 impl WebVerdict {
-    /// What goes into the votes; hosts of one key (`www.` and bare) join by the stronger rule.
+    /// The contributions to the votes. Hosts with the same key (with and without `www.`) join, and the stronger rule
+    /// wins.
     pub fn contributions(&self) -> Vec<Contribution> {
         let mut out: Vec<Contribution> = Vec::with_capacity(self.hosts.len());
         for host in &self.hosts {
@@ -55,7 +55,7 @@ impl WebVerdict {
     }
 }
 
-/// Blocked before down before clear before nothing, then by ratio.
+/// Blocked is stronger than down, down than clear, clear than masked; within a class the ratio decides.
 fn weight(rule: RuleId) -> (u8, i64) {
     let rule = rule.rule();
     let class = match rule.class {
@@ -75,7 +75,7 @@ pub fn judge(document: &Document, fingerprints: &Fingerprints) -> Result<WebVerd
     let judge = Judge { web: &web, fingerprints, country: document.country };
     let mut hosts = Vec::new();
     for (index, (host, url)) in chain(&web).into_iter().enumerate() {
-        // The URL's host is a domain already; a hop to an address has no key and is left out.
+        // The URL's host is known to be a domain. A hop to an address has no key and is left out.
         let Ok(target) = TargetKey::from_host(&host) else { continue };
         let (judgement, interference) = Host { judge: &judge, host: &host, url, first: index == 0 }.verdict();
         hosts.push(HostVerdict { target, judgement, interference, host });
@@ -84,7 +84,7 @@ pub fn judge(document: &Document, fingerprints: &Fingerprints) -> Result<WebVerd
     Ok(WebVerdict { hosts })
 }
 
-/// The hosts of the redirect chain with the first URL of each.
+/// The hosts of the redirect chain, with the first URL of each.
 fn chain<'w>(web: &'w WebDocument<'_>) -> Vec<(String, &'w str)> {
     let mut hosts: Vec<(String, &'w str)> = vec![(web.host.clone(), web.url)];
     let mut add = |host: &str, url: &'w str| {
@@ -105,8 +105,8 @@ fn chain<'w>(web: &'w WebDocument<'_>) -> Vec<(String, &'w str)> {
     hosts
 }
 
-/// A wrong page at the end of a chain was put there by whoever answered the first plain HTTP request: that host is the
-/// blocked one, and the host of the page is not.
+/// Moves a wrong page at the end of a chain to the host of the first plain HTTP redirect. Whoever answered that request
+/// put the page there, so that host is blocked, and the host of the page is not.
 fn blame_plain_redirects(web: &WebDocument<'_>, hosts: &mut Vec<HostVerdict>) {
     let page = |rule: RuleId| matches!(rule, RuleId::HttpDiff | RuleId::HttpFingerprint | RuleId::Http451);
     let Some(plain) = web.requests.iter().find(|request| !request.https && request.is_redirect()) else { return };
@@ -126,22 +126,22 @@ struct Judge<'w, 'a> {
     country: [u8; 2],
 }
 
-/// Whether the resolver's addresses are the control's.
+/// How the addresses from the resolver compare with the control's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Answer {
     Same,
-    /// None of the addresses or networks of the control.
+    /// None is among the control's addresses or networks.
     Foreign,
-    /// Not comparable.
+    /// They cannot be compared.
     Unknown,
 }
 
 struct Host<'j, 'w, 'a> {
     judge: &'j Judge<'w, 'a>,
     host: &'j str,
-    /// The first URL of the host in the chain.
+    /// The first URL of this host in the chain.
     url: &'j str,
-    /// The host of the measured URL, which the control looked at endpoint by endpoint.
+    /// True for the host of the measured URL, whose endpoints the control tested one by one.
     first: bool,
 }
 
@@ -153,7 +153,7 @@ fn with(rule: RuleId, technique: Technique) -> Judgement {
     Judgement { rule, technique: Some(technique) }
 }
 
-/// One of three rules by what the control says: it works, it fails alike, it is silent.
+/// Picks one of three rules by the control: it works, it fails too, or it says nothing.
 fn by_control(control: Option<bool>, works: RuleId, fails: RuleId, silent: RuleId, technique: Technique) -> Judgement {
     match control {
         Some(true) => with(works, technique),
@@ -179,8 +179,8 @@ impl<'a> Host<'_, '_, 'a> {
         let answer = self.answer(&addresses);
         let ips: Vec<&str> = addresses.iter().map(|(ip, _)| *ip).collect();
         if !ips.is_empty() && !ips.iter().any(|ip| self.reachable(ip)) {
-            // Only IPv6, in a session where none worked: nothing that follows is about the site (decision
-            // ipv6-and-probe-faults).
+            // All addresses are IPv6, in a session where no IPv6 worked, so nothing that follows is about the site
+            // (decision ipv6-and-probe-faults).
             return (rule(RuleId::LocalFault), None);
         }
         if let Some(judgement) = self.connection(&ips, answer) {
@@ -203,7 +203,7 @@ impl<'a> Host<'_, '_, 'a> {
         (judgement, interference)
     }
 
-    /// Addresses that the system's resolver gave for the host.
+    /// The addresses that the system's resolver gave for the host.
     fn system_addresses(&self) -> Vec<(&'a str, u32)> {
         let mut out: Vec<(&'a str, u32)> = Vec::new();
         for lookup in self.web().user_lookups(self.host) {
@@ -216,7 +216,7 @@ impl<'a> Host<'_, '_, 'a> {
         out
     }
 
-    /// The control's word on names: for later hops its page must do (decision controls-from-peers).
+    /// Whether the control resolved the name. For later hops the control's page decides (decision controls-from-peers).
     fn name_control(&self) -> Option<bool> {
         let control = &self.web().control;
         if !control.usable {
@@ -229,7 +229,7 @@ impl<'a> Host<'_, '_, 'a> {
         Some(&self.web().control).filter(|control| control.usable).and_then(|control| control.http)
     }
 
-    /// The verdict on name resolution, when it ends there.
+    /// The verdict on name resolution, if this layer decides.
     fn name(&self, addresses: &[(&'a str, u32)]) -> Option<Judgement> {
         if addresses.is_empty() {
             return self.no_address();
@@ -245,7 +245,7 @@ impl<'a> Host<'_, '_, 'a> {
         }
         let control = &self.web().control;
         let seen_by_control = self.first && addresses.iter().any(|(ip, _)| control.addresses.contains(ip));
-        // What cannot be reached here tells nothing beside what can.
+        // Addresses that cannot be reached here do not count if others can.
         let mut usable = addresses.iter().filter(|(ip, _)| self.reachable(ip)).peekable();
         let bogons = match usable.peek() {
             Some(_) => usable.all(|(ip, _)| is_bogon(ip)),
@@ -263,7 +263,7 @@ impl<'a> Host<'_, '_, 'a> {
         invented.then(|| rule(RuleId::DnsInvented))
     }
 
-    /// No address from the system's resolver: failed, or never asked.
+    /// The system's resolver gave no address: the lookup failed, or there was none.
     fn no_address(&self) -> Option<Judgement> {
         let mut failure = None;
         let mut any = false;
@@ -274,7 +274,7 @@ impl<'a> Host<'_, '_, 'a> {
         if !any {
             return None;
         }
-        // No failure and no address: the name has none.
+        // Without a failure and without an address, the name has no address.
         let failure = failure.unwrap_or(Failure::NoAnswer);
         if failure == Failure::Local {
             return Some(rule(RuleId::LocalFault));
@@ -289,7 +289,7 @@ impl<'a> Host<'_, '_, 'a> {
         ))
     }
 
-    /// A valid certificate for the host on one of the addresses.
+    /// True if a certificate for the host was valid on one of the addresses.
     fn proven(&self, addresses: &[(&'a str, u32)]) -> bool {
         let ours = |ip: &str| ip.is_empty() || addresses.iter().any(|(known, _)| *known == ip);
         let web = self.web();
@@ -300,7 +300,7 @@ impl<'a> Host<'_, '_, 'a> {
                 .any(|request| request.https && request.host == self.host && request.status > 0 && ours(request.ip))
     }
 
-    /// Compares the addresses with the control's, by address, then by network.
+    /// Compares the addresses with the control's, first by address, then by network.
     fn answer(&self, addresses: &[(&'a str, u32)]) -> Answer {
         let control = &self.web().control;
         if !self.first || !control.usable || control.addresses.is_empty() || addresses.is_empty() {
@@ -321,18 +321,18 @@ impl<'a> Host<'_, '_, 'a> {
         }
     }
 
-    /// True for an address of a family that works here (decision ipv6-and-probe-faults).
+    /// True for an address of a family that works in this session (decision ipv6-and-probe-faults).
     fn reachable(&self, ip: &str) -> bool {
         self.web().ipv6_works || !ip.contains(':')
     }
 
-    /// True for an entry that goes to an address of the system's resolver, over a family that works here.
+    /// True for an attempt at an address of the system's resolver, over a family that works in this session.
     fn counts(&self, entry: &Connect<'a>, ips: &[&str]) -> bool {
         let address = if ips.is_empty() { self.first } else { ips.contains(&entry.ip) };
         address && self.reachable(entry.ip)
     }
 
-    /// The verdict on connecting, when it ends there.
+    /// The verdict on connecting, if this layer decides.
     fn connection(&self, ips: &[&str], answer: Answer) -> Option<Judgement> {
         let port = url_port(self.url);
         let web = self.web();
@@ -354,12 +354,12 @@ impl<'a> Host<'_, '_, 'a> {
         Some(by_control(control, RuleId::TcpFailure, RuleId::TcpBothFail, RuleId::TcpFailureNoControl, technique))
     }
 
-    /// Old documents list attempts that a later one made up for.
+    /// True if a request was answered: old documents list failed attempts that a later one made up for.
     fn answered_anyhow(&self, ips: &[&str]) -> bool {
         self.own_requests(ips).any(|request| request.status > 0 && request.failure.is_none())
     }
 
-    /// The control's word on an endpoint: its own result on an address that it resolved itself, else its page.
+    /// Whether an endpoint works for the control: by its own result for an address that it resolved, else by its page.
     fn endpoint_control(&self, entry: &Connect<'a>, result: Option<bool>) -> Option<bool> {
         let control = &self.web().control;
         if !control.usable {
@@ -373,7 +373,7 @@ impl<'a> Host<'_, '_, 'a> {
         }
     }
 
-    /// The verdict on the handshake, when it ends there.
+    /// The verdict on the handshake, if this layer decides.
     fn handshake(&self, ips: &[&str], answer: Answer) -> Option<Judgement> {
         let web = self.web();
         let mine = |tls: &&Connect<'a>| tls.host == self.host && (tls.ip.is_empty() || self.counts(tls, ips));
@@ -405,7 +405,7 @@ impl<'a> Host<'_, '_, 'a> {
         self.web().requests.iter().filter(ours)
     }
 
-    /// The verdict on what came over HTTP.
+    /// The verdict on the HTTP requests.
     fn request(&self, ips: &[&str], answer: Answer) -> Judgement {
         let requests: Vec<&Request<'a>> = self.own_requests(ips).collect();
         let fine = |request: &&&Request<'a>| request.failure.is_none() && request.status > 0;
@@ -459,7 +459,8 @@ impl<'a> Host<'_, '_, 'a> {
         }
     }
 
-    /// A host that only redirected: over TLS that is the site; plain, the end of the chain must be the control's page.
+    /// The verdict on a host that only redirected. Over TLS it was the site; over plain HTTP, the end of the chain must
+    /// be the control's page.
     fn redirect(&self, redirect: &Request<'a>) -> Judgement {
         if redirect.https {
             return rule(RuleId::TlsValid);
@@ -477,7 +478,7 @@ impl<'a> Host<'_, '_, 'a> {
             let same = control && self.same_page(false);
             return rule(if same { RuleId::HttpSame } else { RuleId::HttpAnswered });
         }
-        // To another site: the control went there too when its page is this one; otherwise somebody sent the user away.
+        // The redirect leads to another site. If the control did not get that page, somebody sent the user away.
         match [compared.length, compared.title] {
             _ if !control => rule(RuleId::HttpAnswered),
             pair if pair.contains(&Some(true)) => rule(RuleId::HttpSame),
@@ -487,26 +488,26 @@ impl<'a> Host<'_, '_, 'a> {
         }
     }
 
-    /// What the client compared of a page: length, title, headers. On a host of another site that a plain redirect led
-    /// to, headers prove nothing: block pages of their own servers share the common ones.
+    /// The client's comparisons of a page: length, title, headers. If a plain redirect led to a host of another site,
+    /// its headers prove nothing, because block pages on servers of their own share the common headers.
     fn compared(&self, truncated: bool) -> [Option<bool>; 3] {
         let compared = self.web().comparison;
         let headers = compared.headers.filter(|_| self.first || same_site(self.host, &self.web().host));
         [compared.length.filter(|_| !truncated), compared.title, headers]
     }
 
-    /// Whether the page is the control's by one of length, title, headers.
+    /// True if the page is the control's by length, title or headers.
     fn same_page(&self, truncated: bool) -> bool {
         self.web().comparison.status != Some(false) && self.compared(truncated).contains(&Some(true))
     }
 
-    /// Whether it is the control's beyond doubt: more speaks for it than against, so that words in it mean nothing.
+    /// True if the page is surely the control's: more comparisons agree than differ. Then words in it prove nothing.
     fn own_page(&self, truncated: bool) -> bool {
         let count = |wanted| self.compared(truncated).into_iter().filter(|one| *one == Some(wanted)).count();
         self.web().comparison.status != Some(false) && count(true) > count(false)
     }
 
-    /// A page over plain HTTP.
+    /// The verdict on a page over plain HTTP.
     fn page(&self, page: &Request<'a>, answer: Answer) -> Judgement {
         let body = page.body();
         let found = self.judge.fingerprints.page(&body, &|name| page.header(name), self.judge.country);
@@ -539,19 +540,19 @@ impl<'a> Host<'_, '_, 'a> {
         match (differing, answer) {
             (0, Answer::Foreign) => rule(RuleId::DnsUnmatched),
             (0, _) => rule(RuleId::HttpAnswered),
-            // One comparison differs and none agrees: nobody knows what the rest would have said.
+            // One comparison differs and none agrees, so too little is known.
             (1, _) => rule(RuleId::HttpDiffUnchecked),
             _ => rule(RuleId::HttpDiff),
         }
     }
 }
 
-/// True when two hosts share a telling label: the same name under another top-level or parent domain.
+/// True if two hosts share a label of more than three letters, like the same name under another domain.
 fn same_site(a: &str, b: &str) -> bool {
     a.split('.').any(|label| label.len() > 3 && b.split('.').any(|other| other == label))
 }
 
-/// The control's word on several endpoints: one that works is enough; it must have looked at one.
+/// Whether one of several endpoints works for the control; `None` if the control tested none of them.
 fn any_works(results: impl Iterator<Item = Option<bool>>) -> Option<bool> {
     results.flatten().reduce(|a, b| a || b)
 }

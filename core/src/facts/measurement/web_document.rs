@@ -1,4 +1,4 @@
-//! The `test_keys` of web_connectivity as plain lists, whatever the version that wrote them.
+//! The `test_keys` of web_connectivity as plain lists, in the same form for all versions that wrote them.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -10,14 +10,14 @@ use super::failure::Failure;
 use super::guards::{self, Guarded};
 use super::page;
 
-/// Who was asked for a name.
+/// The resolver that was asked for a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Resolver {
-    /// What the users of the network ask.
+    /// The resolver that users of the network ask.
     System,
-    /// A public resolver over plain UDP, asked beside the system's.
+    /// A public resolver over plain UDP or TCP, asked in addition to the system's.
     Public,
-    /// A public resolver over an encrypted channel: it shows the site's addresses, not what users get.
+    /// A public resolver over an encrypted channel. It shows the site's addresses, not those that users get.
     Encrypted,
 }
 
@@ -26,9 +26,9 @@ pub struct Lookup<'a> {
     pub host: String,
     pub resolver: Resolver,
     pub failure: Option<Failure>,
-    /// Address and AS number (0 when the document has none).
+    /// Address and AS number (0 if the document has none).
     pub addresses: Vec<(&'a str, u32)>,
-    /// Names that the answer leads to (CNAME).
+    /// The names that the answer points to (CNAME).
     pub aliases: Vec<&'a str>,
 }
 
@@ -38,7 +38,7 @@ pub struct Connect<'a> {
     pub ip: &'a str,
     /// 0 in old documents.
     pub port: u16,
-    /// Server name of a handshake, normal form.
+    /// Server name of a handshake, in normal form.
     pub host: String,
     pub failure: Option<Failure>,
 }
@@ -60,31 +60,31 @@ pub struct Request<'a> {
 }
 
 impl<'a> Request<'a> {
-    /// True for a redirect that names a place to go to.
+    /// True for a redirect with a location.
     pub fn is_redirect(&self) -> bool {
         (300..400).contains(&self.status) && self.location.is_some()
     }
 
-    /// The page, decoded; empty when it was not kept.
+    /// The page, decoded; empty if the document did not keep it.
     pub fn body(&self) -> Cow<'a, str> {
         let body = self.response.get("body").unwrap_or(&Value::Null);
         page::text(body, self.header("content-type")).unwrap_or_default()
     }
 
-    /// A response header, its name in whatever case.
+    /// A response header, by its name in any case.
     pub fn header(&self, name: &str) -> Option<&str> {
         let (_, value) = self.headers.iter().find(|(key, _)| key.eq_ignore_ascii_case(name))?;
         Some(value)
     }
 
-    /// What the answer shows of a protection; `text` is its page, or where it leads to.
+    /// Signs of a protection in the answer. `text` is its page, or the location it points to.
     pub fn guarded(&self, text: &str) -> Guarded {
         guards::look(&|name| self.header(name), text)
     }
 
-    /// A page in place of the site's by its own protection or server: it says so, or it is an error (4xx) whose headers
-    /// are the site's or that a content network delivered, or the server is overloaded or counts requests (429). Blocks
-    /// of a network say none of that.
+    /// True if the page comes from the site's own protection or server in place of the site. Such a page says so; or it
+    /// is a 4xx error with the headers of the site or from a content network; or the server is overloaded (5xx) or
+    /// limits requests (429). Blocks of a network have none of these signs.
     pub fn is_challenge(&self, guarded: Guarded, headers_match: Option<bool>) -> bool {
         guarded.said
             || self.status >= 500
@@ -93,19 +93,19 @@ impl<'a> Request<'a> {
     }
 }
 
-/// The test helper's view.
+/// The view of the test helper, which is the control.
 #[derive(Default)]
 pub struct Control<'a> {
     /// The helper answered.
     pub usable: bool,
-    /// Whether it resolved the name; `None` when it did not say.
+    /// Whether the helper resolved the name; `None` if it did not say.
     pub dns: Option<bool>,
-    /// It said that the name does not exist or has no address (rather than failing itself, or saying nothing).
+    /// The helper said that the name does not exist or has no address. It did not just fail or stay silent.
     pub no_such_name: bool,
     pub addresses: Vec<&'a str>,
     tcp: HashMap<&'a str, bool>,
     tls: HashMap<&'a str, bool>,
-    /// Whether it got the page; `None` when it did not say.
+    /// Whether the helper got the page; `None` if it did not say.
     pub http: Option<bool>,
     pub status: u64,
     asns: HashMap<&'a str, u32>,
@@ -126,7 +126,7 @@ impl<'a> Control<'a> {
             out.addresses = all.filter(|text| text.parse::<std::net::IpAddr>().is_ok()).collect();
             let failure = failure_at(dns, "failure");
             out.dns = Some(failure.is_none() && !out.addresses.is_empty());
-            // Without addresses and without a failure it says nothing: helpers have lost addresses on the way.
+            // No addresses and no failure prove nothing, because helpers have lost addresses on the way.
             out.no_such_name =
                 out.addresses.is_empty() && matches!(failure, Some(Failure::Nxdomain | Failure::NoAnswer));
         }
@@ -136,7 +136,7 @@ impl<'a> Control<'a> {
             out.status = http.get("status_code").and_then(Value::as_u64).unwrap_or(0);
             out.http = Some(failure_at(http, "failure").is_none() && out.status > 0);
         }
-        // Whoever got the page has resolved the name, whatever is left of the addresses.
+        // A helper that got the page has resolved the name, even if its addresses are missing.
         if out.http == Some(true) && out.dns == Some(false) && !out.no_such_name {
             out.dns = None;
         }
@@ -147,17 +147,17 @@ impl<'a> Control<'a> {
         out
     }
 
-    /// Whether the helper connected to the endpoint.
+    /// Whether the helper connected to the endpoint; `None` if it did not try.
     pub fn tcp(&self, ip: &str, port: u16) -> Option<bool> {
         self.tcp.get(endpoint(ip, port).as_str()).copied()
     }
 
-    /// Whether the helper's handshake with the endpoint worked.
+    /// Whether the helper's handshake with the endpoint worked; `None` if it did not try.
     pub fn tls(&self, ip: &str, port: u16) -> Option<bool> {
         self.tls.get(endpoint(ip, port).as_str()).copied()
     }
 
-    /// AS number of an address the helper looked up; 0 when unknown.
+    /// AS number of an address that the helper looked up; 0 if unknown.
     pub fn asn(&self, ip: &str) -> u32 {
         self.asns.get(ip).copied().unwrap_or(0)
     }
@@ -184,10 +184,10 @@ pub struct Comparison {
     pub length: Option<bool>,
 }
 
-/// A whole measurement.
+/// One whole measurement.
 pub struct WebDocument<'a> {
     pub url: &'a str,
-    /// Host of the URL, normal form with `www.`.
+    /// Host of the URL, in normal form but with `www.`.
     pub host: String,
     pub lookups: Vec<Lookup<'a>>,
     pub connects: Vec<Connect<'a>>,
@@ -196,7 +196,7 @@ pub struct WebDocument<'a> {
     pub requests: Vec<Request<'a>>,
     pub control: Control<'a>,
     pub comparison: Comparison,
-    /// What the client says of the whole HTTP step.
+    /// The client's result of the whole HTTP step.
     pub http_failure: Option<Failure>,
     /// One connection over IPv6 worked (decision ipv6-and-probe-faults).
     pub ipv6_works: bool,
@@ -228,7 +228,8 @@ impl<'a> WebDocument<'a> {
         }
     }
 
-    /// What users get for a host: the lookups of the system's resolver, else of a public one over plain UDP.
+    /// The answers that users get for a host: lookups of the system's resolver, else of a public one over plain UDP or
+    /// TCP.
     pub fn user_lookups(&self, host: &str) -> impl Iterator<Item = &Lookup<'a>> {
         let of = |resolver| move |lookup: &&Lookup<'a>| lookup.resolver == resolver && lookup.host == host;
         let resolver =
@@ -237,12 +238,12 @@ impl<'a> WebDocument<'a> {
     }
 }
 
-/// The elements of an array member; none when it is null, absent or something else.
+/// The elements of an array member; none if it is null, absent or not an array.
 pub fn array<'a>(value: &'a Value, name: &str) -> impl Iterator<Item = &'a Value> {
     value.get(name).and_then(Value::as_array).into_iter().flatten()
 }
 
-/// A failure member: a string, or `true` in old documents; null, false and absent are none.
+/// A failure member: a string, or `true` in old documents. Null, false and absent mean no failure.
 pub fn failure_at(value: &Value, name: &str) -> Option<Failure> {
     match value.get(name) {
         Some(Value::String(text)) => Failure::parse(text),
@@ -251,7 +252,7 @@ pub fn failure_at(value: &Value, name: &str) -> Option<Failure> {
     }
 }
 
-/// A string member; empty when it is anything else.
+/// A string member; empty if it is anything else.
 pub fn text_at<'a>(value: &'a Value, name: &str) -> &'a str {
     value.get(name).and_then(Value::as_str).unwrap_or("")
 }
@@ -297,7 +298,7 @@ fn tcp_connect(entry: &Value) -> Connect<'_> {
 }
 
 fn handshake(entry: &Value) -> Option<Connect<'_>> {
-    // A handshake that does not verify proves nothing.
+    // A handshake that does not verify the certificate proves nothing.
     if entry.get("no_tls_verify").and_then(Value::as_bool) == Some(true) {
         return None;
     }
@@ -331,7 +332,7 @@ fn request(entry: &Value) -> Option<Request<'_>> {
     })
 }
 
-/// The port that a URL means; 80 when it does not say.
+/// The port of a URL, 80 if it has none.
 pub fn url_port(url: &str) -> u16 {
     port_of(url).unwrap_or(80)
 }

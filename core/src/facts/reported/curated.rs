@@ -1,19 +1,20 @@
-//! Outages that an operator writes down, in a format of our own: CSV with a header, or JSON lines with the same names.
+//! Reads outages that an operator writes down, in a format of our own: CSV with a header, or JSON lines with the same
+//! names.
 //!
 //! | Column | What |
 //! |---|---|
 //! | `country` | ISO code or name; several by `;` |
 //! | `kind` | `outage`, `shutdown`, `throttling` or `block` |
-//! | `start` | ISO 8601; a bare date means that only days are known |
-//! | `end` | ISO 8601, empty while it goes on; a bare date is the last day, through its end |
-//! | `id` | optional; without it country, kind, scope, start and the three lists tell rows apart |
+//! | `start` | ISO 8601; a bare date means that only the day is known |
+//! | `end` | ISO 8601, empty while the event goes on; a bare date is the last day, to its end |
+//! | `id` | optional; without it, rows differ by country, kind, scope, start and the three lists |
 //! | `scope` | `network`, `regional` or `national` (default) |
 //! | `cause` | `ordered`, `accident` or `unknown` (default) |
-//! | `asns`, `services`, `areas` | lists by `;`, in JSON also arrays |
+//! | `asns`, `services`, `areas` | lists separated by `;`, in JSON also arrays |
 //! | `occasion` | in words |
 //! | `score` | 0 to 1 |
 //! | `url` | https |
-//! | `revision` | a whole number; the highest of an id stays |
+//! | `revision` | a whole number; of one id, the row with the highest number stays |
 
 use std::collections::BTreeSet;
 use std::io::BufRead;
@@ -61,7 +62,7 @@ fn lines(bytes: &[u8], rows: &mut Rows<'_>) -> Result<(), ImportError> {
     Ok(())
 }
 
-/// A JSON value as the CSV would have it.
+/// A JSON value as a cell of the CSV would hold it.
 fn cell(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
@@ -122,7 +123,7 @@ fn row(rows: &Rows<'_>, get: &dyn Fn(&str) -> String) -> Result<(Vec<Event>, u32
         return Err(Rejection::Unusable("end_before_start"));
     }
     let days_only = is_day(&first);
-    // Where only days are known, an event ends with the first second after it.
+    // If only days are known, an event ends with the first second after its last day.
     let end = end.map(|end| if days_only { end.plus(SECOND) } else { end });
     let score = match get("score").as_str() {
         "" => None,
@@ -131,7 +132,8 @@ fn row(rows: &Rows<'_>, get: &dyn Fn(&str) -> String) -> Result<(Vec<Event>, u32
     let (areas, named_services) = (texts(&get("areas")), services(&get("services")));
     let (networks, id) = (asns(get("asns").split([';', ','])), own_id(&get("id")));
     let hashed = |country: &str| {
-        // What is read, so that the order of a list, or another way to write it, makes no other event.
+        // The hash covers the parsed values, so that another order of a list, or another way to write it, makes no
+        // other event.
         let places: BTreeSet<String> = areas.iter().map(|area| area.to_lowercase()).collect();
         let listed = format!("{networks:?} {named_services:?} {places:?}");
         hashed_id(&[country, &format!("{kind:?} {scope:?}"), &start.to_string(), &listed])

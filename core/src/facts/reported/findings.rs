@@ -1,7 +1,7 @@
-//! Incidents that OONI publishes as findings: the answer of `incidents/search`, or its incidents alone.
+//! Reads incidents that OONI publishes as findings: the answer of `incidents/search`, or only its incidents.
 //!
-//! People wrote them down after looking at measurements. Days are all they give, and one without an end says no more than
-//! that it was not over when its entry was last changed.
+//! People wrote the incidents down after looking at measurements. They give only days. An incident without an end was
+//! still going on when its entry was last changed; nothing more is known about its end.
 
 use std::io::BufRead;
 
@@ -15,7 +15,7 @@ use crate::facts::measurement::ImportError;
 use crate::facts::measurement::json::{documents, text_of};
 use crate::facts::measurement::types::Rejection;
 
-/// Tests whose name is that of a service.
+/// Tests that are named after a service.
 const TESTS: [(&str, &str); 4] = [
     ("telegram", "telegram"),
     ("whatsapp", "whatsapp"),
@@ -63,7 +63,7 @@ fn finding(value: &Value, rows: &Rows<'_>) -> Result<(Vec<Event>, u32), Rejectio
         written => Timestamp::parse(written).map(Some).ok_or(Rejection::Refused("bad_time")),
     };
     let start = time("start_time")?.ok_or(Rejection::Unusable("no_start"))?;
-    // The last day is a whole day too.
+    // The last day counts as a whole.
     let end = time("end_time")?;
     if end.is_some_and(|end| end < start) {
         return Err(Rejection::Unusable("end_before_start"));
@@ -87,7 +87,7 @@ fn finding(value: &Value, rows: &Rows<'_>) -> Result<(Vec<Event>, u32), Rejectio
         id: own_id(text_of(value, "id")).unwrap_or_else(|| hashed_id(&[country, slug, &start.to_string()])),
         country: country.to_owned(),
         kind: if tags.to_lowercase().contains("throttling") { EventKind::Throttling } else { EventKind::Block },
-        // It names the networks that blocked, and says of none that it was all of them.
+        // The entry names networks that blocked, but does not say that they were all.
         scope: if networks.is_empty() { Scope::National } else { Scope::Network },
         cause: Cause::Unknown,
         start,
@@ -105,7 +105,7 @@ fn finding(value: &Value, rows: &Rows<'_>) -> Result<(Vec<Event>, u32), Rejectio
     Ok((countries.into_iter().map(event).collect(), version))
 }
 
-/// The sites that were measured, and the services of tests of their own.
+/// The measured sites, and the services that have tests of their own.
 fn affected(value: &Value) -> Vec<String> {
     let mut found = services(&list(value, "domains").join(";"));
     let tests = list(value, "test_names");

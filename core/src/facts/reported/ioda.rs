@@ -1,8 +1,8 @@
-//! IODA: answers of `outages/events` in both forms and of `outages/alerts`, and the table of investigated
+//! Reads IODA: answers of `outages/events` in both forms and of `outages/alerts`, and the table of investigated
 //! outages, whose times and scopes people typed (decision import-counts).
 //!
-//! An outage is no censorship: nothing here says who wanted it, unless an investigation found a government behind it
-//! (raw outages counted as censorship made 94 % of one month's incidents wrong).
+//! An outage is not censorship. Nothing here says that somebody wanted it, unless an investigation found a government
+//! behind it. (Counting raw outages as censorship made 94 % of one month's incidents wrong.)
 
 use std::collections::BTreeMap;
 use std::io::BufRead;
@@ -23,7 +23,7 @@ use crate::facts::source::Source;
 
 type Row = Result<(Vec<Event>, u32), Rejection>;
 
-/// Reads a stream, plain or gzip: JSON by its first byte, else the table. Gzip is told from both.
+/// Reads a stream, plain or gzip. The first byte shows whether it is JSON or the table.
 pub fn read(reader: &mut dyn BufRead, limit: u64, rows: &mut Rows<'_>) -> Result<(), ImportError> {
     let text = whole(reader, limit)?;
     match strip_bom(&text).trim_ascii_start().first() {
@@ -42,14 +42,14 @@ fn answers(text: &[u8], rows: &mut Rows<'_>) -> Result<(), ImportError> {
     Ok(())
 }
 
-/// One answer with its envelope, or what stands inside one.
+/// One answer with its envelope, or the content of one.
 fn answer(document: &Value, rows: &mut Rows<'_>) {
     if document.get("error").is_some_and(|error| !error.is_null() && error.as_str() != Some("")) {
         return rows.reject(Rejection::Refused("source_error"));
     }
     match document.get("data").unwrap_or(document) {
         Value::Array(items) => items.iter().for_each(|item| match item {
-            // Some calls answer one array per entity.
+            // Some calls answer with one array for each entity.
             Value::Array(inner) => inner.iter().for_each(|item| entry(item, rows)),
             item => entry(item, rows),
         }),
@@ -74,7 +74,7 @@ fn entry(item: &Value, rows: &mut Rows<'_>) {
     }
 }
 
-/// What an outage is about.
+/// The subject of an outage.
 struct Entity {
     country: String,
     scope: Scope,
@@ -85,12 +85,12 @@ struct Entity {
 }
 
 impl Entity {
-    /// Networks and regions belong to the country that their attributes, else the import, name.
+    /// Networks and regions belong to the country in their attributes, else to the country of the import.
     fn new(kind: &str, code: &str, name: &str, named: &str, fallback: Option<&str>) -> Result<Entity, Rejection> {
         let country = match kind {
             "country" => place::country(code).ok_or(Rejection::Refused("unknown_country"))?,
             _ if !named.is_empty() => place::country(named).ok_or(Rejection::Refused("unknown_country"))?,
-            // A network within a country: `geoasn` codes are `<asn>-<country>`.
+            // A network within a country. Its `geoasn` code is `<asn>-<country>`.
             _ => code
                 .rsplit_once('-')
                 .and_then(|(_, tail)| place::country(tail))
@@ -129,7 +129,7 @@ impl Entity {
             cause: Cause::Unknown,
             start,
             end,
-            // Without an end when the source has not seen it yet.
+            // The outage has no end if the source has not seen it yet.
             heard: end.is_none().then_some(start),
             days_only: false,
             asns: self.asns,
@@ -141,8 +141,9 @@ impl Entity {
     }
 }
 
-/// `format=codf`: location, start, duration. What goes on at the end of the time that was asked for reaches to that end
-/// and says `overlaps_window`: it has no end yet. `status` is 0 in every answer and says nothing.
+/// Reads `format=codf`: location, start, duration. If an outage goes on at the end of the time that was asked for, its
+/// duration reaches to that end and `overlaps_window` is true. Such an outage has no end yet. `status` is 0 in every
+/// answer and says nothing.
 fn codf(item: &Value, rows: &Rows<'_>) -> Row {
     let (kind, code) = text_of(item, "location").split_once('/').ok_or(Rejection::Refused("bad_location"))?;
     let entity = Entity::new(kind, code, text_of(item, "location_name"), "", rows.country)?;
@@ -157,7 +158,7 @@ fn codf(item: &Value, rows: &Rows<'_>) -> Row {
     Ok((vec![event], 0))
 }
 
-/// Seconds that may be missing, but not be out of all bounds.
+/// Seconds that may be missing, but must be in range.
 fn seconds_if_any(item: &Value, name: &str) -> Result<Option<i64>, Rejection> {
     match item.get(name) {
         None | Some(Value::Null) => Ok(None),
@@ -165,7 +166,7 @@ fn seconds_if_any(item: &Value, name: &str) -> Result<Option<i64>, Rejection> {
     }
 }
 
-/// `format=ioda`: entity, from, until.
+/// Reads `format=ioda`: entity, from, until.
 fn ioda(item: &Value, rows: &Rows<'_>) -> Row {
     let entity = Entity::of(item, rows.country)?;
     let start = seconds_of(item, "from").ok_or(Rejection::Refused("bad_time"))?;
@@ -173,13 +174,13 @@ fn ioda(item: &Value, rows: &Rows<'_>) -> Row {
     Ok((vec![entity.event(rows, text_of(item, "datasource"), Timestamp::from_seconds(start), end)], 0))
 }
 
-/// One alert: a series left its normal level, or came back.
+/// One alert: a series left its normal level, or returned to it.
 struct Alert {
     entity: Entity,
     datasource: String,
     time: Timestamp,
     normal: bool,
-    /// How much of the usual is gone, 0 to 1.
+    /// The part of the usual volume that is lost, 0 to 1.
     lost: Option<f64>,
 }
 
@@ -203,8 +204,8 @@ impl Alert {
     }
 }
 
-/// How the ids of alerts begin, which are stored as they came: by whether something is amiss. The series follows, and
-/// the second.
+/// Prefixes of the ids of alerts, which are stored as they came: below the normal level, or back at it. The series and
+/// the second follow.
 const AMISS: &str = "alert-";
 const NORMAL: &str = "normal-";
 
@@ -219,14 +220,14 @@ impl Alert {
     }
 }
 
-/// The series of an event that is an alert.
+/// The series of an event, if the event is an alert.
 fn series(event: &Event) -> Option<&str> {
     let rest = event.id.strip_prefix(AMISS).or_else(|| event.id.strip_prefix(NORMAL));
     rest.filter(|_| event.source == Source::Ioda)?.split_once('-').map(|(series, _)| series)
 }
 
-/// Events as they are read, with outages in place of alerts: each reaches from the first alert of a series to the next
-/// normal one, in whatever order and in how many answers they came (decision order-of-data).
+/// The events, with outages in place of alerts. An outage reaches from the first alert of a series to the next normal
+/// one. The order of the alerts, and the number of answers they came in, do not matter (decision order-of-data).
 pub fn joined(events: impl IntoIterator<Item = Event>) -> Vec<Event> {
     let mut found: Vec<Event> = Vec::new();
     let mut alerts: BTreeMap<String, Vec<Event>> = BTreeMap::new();
@@ -255,7 +256,7 @@ pub fn joined(events: impl IntoIterator<Item = Event>) -> Vec<Event> {
     found
 }
 
-/// The table of investigated outages.
+/// Reads the table of investigated outages.
 fn table(bytes: &[u8], rows: &mut Rows<'_>) -> Result<(), ImportError> {
     let mut plain = bytes;
     let mut csv = Csv::open(&mut plain, u64::MAX)?;
@@ -311,7 +312,7 @@ fn investigated<'r>(rows: &Rows<'_>, get: &dyn Fn(&str) -> &'r str) -> Row {
         areas: if scope == Scope::Regional { text(inside).into_iter().collect() } else { Vec::new() },
         occasion: text(get("cause")),
         score: None,
-        // The table's addresses lead to a site that only its authors can open.
+        // The addresses in the table lead to a site that only its authors can open.
         url: None,
     };
     Ok((vec![event], 0))

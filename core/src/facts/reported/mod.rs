@@ -1,9 +1,8 @@
-//! Events that others report: outages, shutdowns, blocks with a beginning and mostly an end.
+//! Events that others report: outages, shutdowns and blocks, with a beginning and mostly an end.
 //!
-//! They are no measurements: they corroborate incidents found by measuring, become incidents of their own, and are the
-//! history that forecasts learn from. Each has an identity within its source, so importing it again changes nothing and
-//! a later version of it replaces the earlier one.
-
+//! They are not measurements. They corroborate measured incidents, become incidents of their own, and are the history
+//! that forecasts learn from. Each has an identity within its source. So importing it again changes nothing, and a
+//! later version replaces the earlier one.
 //!
 //! | Module | Format |
 //! |---|---|
@@ -12,8 +11,8 @@
 //! | [`radar`] | outage annotations of Cloudflare Radar |
 //! | [`findings`] | incidents that OONI publishes, JSON |
 //! | [`curated`] | outages that an operator writes down, CSV or JSON lines |
-//! | [`place`], [`moment`] | countries and dates as such sources write them |
-//! | [`report`] | what all parsers share: counting rows, identities, bounds |
+//! | [`place`] | countries as such sources write them |
+//! | [`report`] | the common part of all parsers: counting rows, identities, limits |
 
 pub mod curated;
 pub mod findings;
@@ -39,7 +38,8 @@ use crate::engine::time::{DAY, SECOND};
 use crate::facts::measurement::{ImportCounts, ImportError};
 use crate::facts::source::Source;
 
-/// Reads a stream of one source of events. `country` stands in where a row names none; `now` bounds what may begin.
+/// Reads a stream of one source of events. `country` is used where a row names none. `now` limits how far ahead events
+/// may begin.
 pub fn read(
     source: Source,
     reader: &mut dyn BufRead,
@@ -58,13 +58,13 @@ pub fn read(
     Ok(rows.finish())
 }
 
-/// Stands among the services of an event for those whose names the source does not tell.
+/// Entry in the services of an event for services that the source does not name.
 pub const UNNAMED: &str = "unnamed services";
 
-/// What happened, as the source says it.
+/// The kind of an event, as the source reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum EventKind {
-    /// Connectivity was lost or reduced; nobody says by whose will.
+    /// Connectivity was lost or reduced; no cause is claimed.
     Outage,
     /// Connectivity was switched off on purpose.
     Shutdown,
@@ -74,7 +74,7 @@ pub enum EventKind {
     Block,
 }
 
-/// How much of the country.
+/// The part of the country that an event covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Scope {
     /// One or more networks.
@@ -84,13 +84,13 @@ pub enum Scope {
     National,
 }
 
-/// Who or what caused it, as far as the source says.
+/// The cause of an event, as far as the source says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Cause {
     Unknown,
     /// A government or an authority ordered it.
     Ordered,
-    /// Power, cable, weather, a mistake, an attack: anything nobody ordered to keep people offline.
+    /// Power, cable, weather, a mistake, an attack: any cause that nobody ordered to keep people offline.
     Accident,
 }
 
@@ -98,8 +98,8 @@ pub enum Cause {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Event {
     pub source: Source,
-    /// The source's own id, else the first 16 hex digits of SHA-256 over what identifies the row; unique in the source
-    /// and country.
+    /// The source's own id, else the first 16 hex digits of SHA-256 over the identifying values of the row. Unique
+    /// within the source and country.
     pub id: String,
     /// ISO 3166 alpha-2.
     pub country: String,
@@ -107,13 +107,13 @@ pub struct Event {
     pub scope: Scope,
     pub cause: Cause,
     pub start: Timestamp,
-    /// `None` when it goes on or the source does not say.
+    /// `None` if the event goes on or the source does not name an end.
     pub end: Option<Timestamp>,
-    /// Of an event without an end: up to when the source said that it went on; `None` when it never said so. Where a
-    /// later report names an end, it stays and says nothing.
+    /// The time until which the source reported that an event without an end went on; `None` if it never reported that.
+    /// If a later report names an end, this value stays but has no meaning.
     pub heard: Option<Timestamp>,
-    /// Whether the source gives only days: `start` is then midnight UTC of the first day, `end` and `heard` that after the
-    /// last. Who gives the end by the second all the same has it a second later.
+    /// True if the source gives only days. Then `start` is midnight UTC of the first day, and `end` and `heard` are the
+    /// midnight after the last day. An end that a source gives by the second is stored one second later.
     pub days_only: bool,
     /// Networks that the source names.
     pub asns: Vec<u32>,
@@ -121,26 +121,26 @@ pub struct Event {
     pub services: Vec<String>,
     /// Areas as the source names them.
     pub areas: Vec<String>,
-    /// The source's word for the cause or occasion (an election, an exam, a protest) in its own vocabulary, then what else it
-    /// says of it.
+    /// The cause or occasion (an election, an exam, a protest) in the source's vocabulary, followed by its other words
+    /// about it.
     pub occasion: Option<String>,
-    /// How sure or how strong, 0 to 1, where the source grades it.
+    /// How sure or how strong the event is, 0 to 1, if the source grades it.
     pub score: Option<f64>,
-    /// https, about this event.
+    /// An https address about this event.
     pub url: Option<String>,
 }
 impl Row for Event {}
 
 impl Event {
-    /// The last moment that the source speaks of, and whether it ended then. Without an end it is known to go on until
-    /// then, and to have begun where nobody ever said that it goes on. No source speaks of what is to come but for an end or
-    /// a beginning that it announces.
+    /// The last moment that the source reports about, and whether the event ended then. An event without an end went on
+    /// until this moment at least; if the source never said so, the moment is its start. Only an announced end or start
+    /// may be in the future.
     pub fn last(&self, now: Timestamp) -> (Timestamp, bool) {
-        // The end of a day belongs to that day.
+        // An end at midnight belongs to the day before.
         let last = |at: Timestamp| if self.days_only { at.plus(-SECOND) } else { at };
         match (self.end, self.heard) {
             (Some(end), _) => (last(end), true),
-            // Who gives days may know by the second when somebody last said so.
+            // A source that gives days may still report by the second when the event was last confirmed.
             (None, Some(heard)) => {
                 let heard = if heard.0.rem_euclid(DAY) == 0 { last(heard) } else { heard };
                 (heard.min(now).max(self.start), false)

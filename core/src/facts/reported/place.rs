@@ -1,4 +1,4 @@
-//! Countries as tables of events write them.
+//! Reads the countries in tables of events.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use crate::facts::measurement::types::Rejection;
 use crate::facts::starter::Country;
 
-/// Names of places that are part of a country of the list.
+/// Names of places that belong to a country or territory in the list, and other names of it.
 const PARTS: [(&str, &str); 9] = [
     ("somaliland", "SO"),
     ("bonaire sint eustatius and saba", "BQ"),
@@ -19,7 +19,7 @@ const PARTS: [(&str, &str); 9] = [
     ("macao sar china", "MO"),
 ];
 
-/// Lower case, without accents and punctuation.
+/// A name in lower case, without accents and punctuation.
 pub fn plain(name: &str) -> String {
     let mut out = String::new();
     for c in name.chars().flat_map(char::to_lowercase) {
@@ -61,20 +61,20 @@ pub fn country(text: &str) -> Option<&'static str> {
     }
     let bracketed = text.strip_suffix(')').and_then(|text| text.split_once('('));
     if let Some((head, tail)) = bracketed.or_else(|| text.split_once(',')) {
-        // `Congo (Democratic Republic of the)` is not `Congo`, and `Korea, South` is its south.
+        // `Congo (Democratic Republic of the)` is not `Congo`, and `Korea, South` is not all of Korea.
         if plain(tail).ends_with(" of") || plain(tail).ends_with(" of the") {
             return known(&format!("{tail} {head}"))
                 .or_else(|| if plain(head) == "congo" { None } else { known(head) });
         }
         return match (known(head), known(tail)) {
-            // Two names of one country, not of two.
+            // The two names must be of the same country.
             (Some(one), Some(other)) => (one == other).then_some(one),
             _ if bracketed.is_none() => known(&format!("{tail} {head}")),
-            // `Democratic Republic of (DRC)`: what stands before names nothing.
+            // `Democratic Republic of (DRC)`: the part before the bracket names no country.
             (one, other) => one.or(other).or_else(|| (plain(tail) == "drc").then_some("CD")),
         };
     }
-    // Two names of one country, not of two; or one name written so.
+    // Two names of the same country, or one name written with a slash.
     let (first, second) = text.split_once('/')?;
     match (known(first), known(second)) {
         (Some(one), Some(other)) => (one == other).then_some(one),
@@ -94,8 +94,8 @@ const WHOLE: [&str; 8] = [
     "the whole country",
 ];
 
-/// What a text says beyond naming a whole country, mostly nothing (`Nationwide`, `National except the North`); `None` for
-/// an area, such as `National Capital Territory`.
+/// The words of a text after a phrase for the whole country (`Nationwide`, `National except the North`); mostly empty.
+/// `None` if the text is an area, such as `National Capital Territory`.
 pub fn beyond_the_country(area: &str) -> Option<String> {
     let plain = plain(area);
     let of_its_name = ["entire ", "whole ", "all of "].iter().find_map(|word| plain.strip_prefix(word));
@@ -107,9 +107,8 @@ pub fn beyond_the_country(area: &str) -> Option<String> {
     (rest.is_empty() || (rest.starts_with(' ') && exception)).then(|| rest.trim_start().to_owned())
 }
 
-/// Every country of a cell that may name several, however they are separated (`Laos; Myanmar`, `Ethiopia/Eritrea`,
-/// `Chad and Niger`). A cell with a name that is no country is refused whole: half of what a row says would be another
-/// statement.
+/// All countries of a cell, which may name several with various separators (`Laos; Myanmar`, `Ethiopia/Eritrea`, `Chad
+/// and Niger`). If one name is no country, the whole cell is refused: half of its statement would be another statement.
 pub fn countries(cell: &str) -> Result<Vec<&'static str>, Rejection> {
     let mut found = Vec::new();
     for part in cell.split([';', '\n', '|', '+']).map(str::trim).filter(|part| !part.is_empty()) {
@@ -120,14 +119,14 @@ pub fn countries(cell: &str) -> Result<Vec<&'static str>, Rejection> {
     if found.is_empty() { Err(Rejection::Refused("no_country")) } else { Ok(found) }
 }
 
-/// Words and signs that stand between names of countries, and in some of them.
+/// Words and signs that stand between names of countries, and also inside of some names.
 const BETWEEN: [&str; 4] = [",", "/", " and ", " & "];
 
-/// Most separators of a cell.
+/// Most separators in a cell.
 const MOST: usize = 60;
 
-/// The countries of a list whose separators may stand in names, too (`Bosnia and Herzegovina`, `Korea, Republic of`): from
-/// the left the longest text that is one name.
+/// The countries of a list whose separators may also be part of names (`Bosnia and Herzegovina`, `Korea, Republic of`).
+/// From the left, the longest text that is one name wins.
 fn listed(text: &str) -> Option<Vec<&'static str>> {
     let mut cuts: Vec<(usize, usize)> =
         BETWEEN.iter().flat_map(|sign| text.match_indices(sign)).map(|(at, sign)| (at, at + sign.len())).collect();
@@ -136,7 +135,7 @@ fn listed(text: &str) -> Option<Vec<&'static str>> {
     if cuts.len() > MOST {
         return None;
     }
-    // From the end: the countries of the rest behind each separator.
+    // Works from the end: holds the countries of the rest after each separator.
     let mut rests: BTreeMap<usize, Vec<&'static str>> = BTreeMap::from([(text.len(), Vec::new())]);
     let begins: Vec<usize> = std::iter::once(0).chain(cuts.iter().map(|(_, next)| *next)).collect();
     for begin in begins.into_iter().rev().filter(|begin| *begin < text.len()) {

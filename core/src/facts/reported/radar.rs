@@ -1,4 +1,4 @@
-//! Outage annotations of Cloudflare Radar: the answer of `annotations/outages`, or its annotations alone.
+//! Reads outage annotations of Cloudflare Radar: the answer of `annotations/outages`, or only its annotations.
 
 use std::io::BufRead;
 
@@ -45,7 +45,7 @@ fn list<'v>(value: &'v Value, name: &str) -> impl Iterator<Item = &'v Value> {
     value.get(name).and_then(Value::as_array).into_iter().flatten()
 }
 
-/// One annotation: an event in each of its locations.
+/// One annotation becomes an event in each of its locations.
 fn annotated(value: &Value, rows: &Rows<'_>) -> Result<(Vec<Event>, u32), Rejection> {
     if !value.is_object() {
         return Err(Rejection::Refused("not_an_event"));
@@ -97,7 +97,8 @@ fn annotated(value: &Value, rows: &Rows<'_>) -> Result<(Vec<Event>, u32), Reject
     Ok((countries.into_iter().map(event).collect(), 0))
 }
 
-/// The networks of a country; those whose country the annotation does not tell belong to every one of it.
+/// The networks of a country. A network without a country in the annotation counts for each of the annotation's
+/// countries.
 fn networks(value: &Value, country: &str) -> Vec<u32> {
     let number =
         |value: &Value| value.as_u64().map_or_else(|| value.as_str().unwrap_or("").to_owned(), |n| n.to_string());

@@ -1,4 +1,4 @@
-//! What all readers of events share: each row is counted once, and what it says is kept inside bounds.
+//! The common part of all readers of events: it counts each row once and limits what is kept of it.
 
 use std::collections::BTreeMap;
 
@@ -16,42 +16,41 @@ use crate::facts::source::Source;
 use crate::facts::starter::Platform;
 use crate::intelligence::claims;
 
-/// Most characters of a text that a source wrote.
+/// Most characters of a text from a source.
 const MAX_TEXT: usize = 120;
-/// Most characters of a sentence that a source wrote.
+/// Most characters of a sentence from a source.
 const MAX_PROSE: usize = 400;
-/// Between a cause in a source's vocabulary and what it says beside it.
+/// Separates a cause in the source's vocabulary from the source's other words about it.
 pub const CAUSE_ENDS: &str = ": ";
 /// Most characters of an address.
 const MAX_URL: usize = 500;
 /// Most characters of an id; longer ones become a hash.
 const MAX_ID: usize = 64;
-/// Most networks, services and areas of an event.
+/// Most networks, services or areas of an event.
 const MAX_LISTED: usize = 200;
 /// How far in the future an announced event may begin.
 pub const AHEAD: i64 = 366 * DAY;
-/// 1 January 1995: no table of shutdowns reaches further back.
+/// 1 January 1995. No table of shutdowns begins before it.
 const EARLIEST: Timestamp = Timestamp::from_seconds(788_918_400);
 
-/// Stands for the newest date of a table until all of it is read ([`Rows::cover`]).
+/// Stands for the newest date of a table until the whole table is read ([`Rows::cover`]).
 pub const UNTIL_THE_NEWEST: Timestamp = Timestamp::MAX;
 
-/// An event with what decides between two reports of it.
+/// An event, and the values that decide between two reports of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Reported {
     pub event: Event,
-    /// The year or revision under which the source tells it, 0 where it has none: of two reports the higher stays.
+    /// The year or revision of the report, 0 if it has none. Of two reports the higher one stays.
     pub version: u32,
-    /// Among the events of one row, the one that the row is counted by.
+    /// True for one of the events of a row: the row is counted by this event.
     pub leads: bool,
 }
 impl Row for Reported {}
 
 impl Reported {
-    /// Joins two reports of one event. The higher version stays; of equal ones that with an end, then the later end,
-    /// then that which names more services, then the greater text: a join of a semilattice, so order, splits and
-    /// repeats never matter (decision order-of-data). That it went on until some day stays known, though a later
-    /// version says no more.
+    /// Joins two reports of one event. The higher version stays. Of equal versions, the one with an end stays, then the
+    /// later end, then the one with more services, then the greater text. This is the join of a semilattice, so order,
+    /// splits and repeats never matter (decision order-of-data). The latest `heard` of both is kept.
     pub fn join(self, other: Reported) -> Reported {
         let leads = self.leads || other.leads;
         let heard = self.event.heard.max(other.event.heard);
@@ -63,7 +62,7 @@ impl Reported {
         Reported { leads, event: Event { heard, ..stays.event }, ..stays }
     }
 
-    /// Whether it says the same, however it was counted.
+    /// True if both reports say the same, even if they were counted differently.
     pub fn says_the_same(&self, other: &Reported) -> bool {
         self.event == other.event && self.version == other.version
     }
@@ -72,7 +71,7 @@ impl Reported {
 /// The rows of one stream.
 pub struct Rows<'a> {
     pub source: Source,
-    /// Stands in for a country that a row does not name.
+    /// The country of rows that name none.
     pub country: Option<&'a str>,
     pub now: Timestamp,
     pub counts: ImportCounts,
@@ -84,12 +83,12 @@ impl<'a> Rows<'a> {
         Rows { source, country, now, counts: ImportCounts::default(), found: BTreeMap::new() }
     }
 
-    /// Counts a row that says nothing.
+    /// Counts a row that gives no event.
     pub fn reject(&mut self, rejection: Rejection) {
         self.counts.reject(rejection);
     }
 
-    /// Takes what a row became: one event per country it names, or the reason why not.
+    /// Takes the result of a row: one event for each country it names, or the reason why it has none.
     pub fn take(&mut self, row: Result<(Vec<Event>, u32), Rejection>) {
         let (events, version) = match row.and_then(|(events, version)| self.check(&events).map(|()| (events, version)))
         {
@@ -100,7 +99,7 @@ impl<'a> Rows<'a> {
         for event in events {
             let key = (event.country.clone(), event.id.clone());
             let known = self.found.remove(&key);
-            // The row is told by its first event; where that is known, the row is a repeat or a later version.
+            // The first event represents the row. If it is known already, the row is a repeat or a later version.
             match (leads, known.is_some()) {
                 (true, true) => self.counts.duplicate += 1,
                 (true, false) => self.counts.accepted += 1,
@@ -121,7 +120,7 @@ impl<'a> Rows<'a> {
         if first.start < EARLIEST {
             return Err(Rejection::Unusable("too_early"));
         }
-        // What a source measured lies behind it; others announce what is to come.
+        // A source that measures can only report the past. Other sources may announce events.
         if self.source == Source::Ioda && first.start > self.now.plus(DAY) {
             return Err(CLOCK_AHEAD);
         }
@@ -134,7 +133,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// Where a row says that an event goes on and not until when, its table covers it until the end of this day.
+    /// Sets the end of the newest day as `heard` of the events that go on without a date of their own.
     pub fn cover(&mut self, newest: Timestamp) {
         let newest = Timestamp(newest.day().saturating_add(1).saturating_mul(DAY));
         for event in self.found.values_mut().map(|told| &mut told.event) {
@@ -150,7 +149,7 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// The first 16 hex digits of SHA-256 over what identifies a row.
+/// The first 16 hex digits of SHA-256 over the values that identify a row.
 pub fn hashed_id(parts: &[&str]) -> String {
     let mut hash = Sha256::new();
     for part in parts {
@@ -160,7 +159,7 @@ pub fn hashed_id(parts: &[&str]) -> String {
     hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A source's own id, when it is short and plain.
+/// The source's own id if it is short and plain; otherwise a hash of it.
 pub fn own_id(text: &str) -> Option<String> {
     let text = text.trim();
     match text.is_empty() {
@@ -170,12 +169,12 @@ pub fn own_id(text: &str) -> Option<String> {
     }
 }
 
-/// A text as a source wrote it, trimmed and bounded; `None` when it says nothing.
+/// A text from a source, trimmed and shortened; `None` if it says nothing.
 pub fn text(text: &str) -> Option<String> {
     bounded(text, MAX_TEXT)
 }
 
-/// The same for whole sentences.
+/// The same for sentences.
 pub fn prose(text: &str) -> Option<String> {
     bounded(text, MAX_PROSE)
 }
@@ -186,7 +185,7 @@ fn bounded(text: &str, most: usize) -> Option<String> {
     (!nothing).then_some(text)
 }
 
-/// Several texts in one cell, by `;` or `,`; the last often begins with an `and` that belongs to none.
+/// The texts of a cell, separated by `;` or `,`. The last text often begins with an `and` that is no part of it.
 pub fn texts(cell: &str) -> Vec<String> {
     let bare = |part: &str| {
         let part = part.trim();
@@ -208,7 +207,7 @@ pub fn address(cell: &str) -> Option<String> {
         .map(|word| word.trim_end_matches(',').into())
 }
 
-/// AS numbers in a text: `AS123`, `123`, `AS (123)`.
+/// The AS numbers in some texts: `AS123`, `123`, `AS (123)`.
 pub fn asns<'t>(parts: impl Iterator<Item = &'t str>) -> Vec<u32> {
     let number = |part: &str| {
         let digits = part.trim().trim_start_matches(['A', 'S', 'a', 's', ' ', '(']).trim_end_matches([')', ' ']);
@@ -221,16 +220,16 @@ pub fn asns<'t>(parts: impl Iterator<Item = &'t str>) -> Vec<u32> {
     found
 }
 
-/// Most characters and words of a service's name; what is longer is a sentence.
+/// Most characters and words in the name of a service. A longer text is a sentence.
 const MAX_NAME: (usize, usize) = (40, 4);
-/// Words before and behind a name that belong to none.
+/// Words before and after a name that are no part of it.
 const BEFORE: [&str; 6] = ["and", "&", "other", "several", "some", "unspecified"];
 const BEHIND: [&str; 2] = ["only", "possibly"];
-/// What is no service, but the way to them.
+/// Names of access to the Internet, which is not a service.
 const NO_SERVICE: [&str; 5] = ["internet", "mobile internet", "broadband", "mobile data", "connectivity"];
 
-/// The service that a text names: a platform's slug, the domain of a site or a known brand, else the name as it is
-/// written, in lower case. `None` for texts that name none.
+/// The service that a text names: the slug of a platform, the domain of a site or of a known brand, else the name
+/// itself in lower case. `None` if the text names no service.
 pub fn service(name: &str) -> Option<String> {
     let name = name.trim().to_lowercase();
     if let Some(platform) = Platform::by_slug(&name) {
@@ -259,7 +258,7 @@ pub fn service(name: &str) -> Option<String> {
     (short && plain && !NO_SERVICE.contains(&name.as_str()) && text(&name).is_some()).then_some(name)
 }
 
-/// Every service that the parts of a cell name.
+/// All services that the parts of a cell name.
 pub fn services(cell: &str) -> Vec<String> {
     let parts = cell.split([';', ',', '(', ')', '\n']).flat_map(|part| part.split(". "));
     let mut found: Vec<String> = parts.flat_map(|part| part.split(" and ")).filter_map(service).collect();

@@ -53,7 +53,7 @@ fn every_country_of_a_cell_is_named_or_the_row_is_refused_whole() {
     assert_eq!(codes(" , "), Err("no_country"));
     assert_eq!(codes(&"Congo, ".repeat(500)), Err("unknown_country"), "bounded");
     assert_eq!(codes(&["Chad"; 40].join(", ")), Ok(vec!["TD"]));
-    // As one country such a cell is none.
+    // The whole cell is not the name of one country.
     assert_eq!(place::country("Ethiopia, Eritrea"), None);
     assert_eq!(place::country("Ethiopia/Eritrea"), None);
 }

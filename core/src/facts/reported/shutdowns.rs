@@ -1,8 +1,8 @@
-//! Shutdown tables with the columns of Access Now's STOP data set.
+//! Reads shutdown tables with the columns of Access Now's STOP data set.
 //!
-//! What the table is known to do: name several countries in one cell (`Laos; Myanmar`), write one country in several
+//! The table gives only days. It may name several countries in one cell (`Laos; Myanmar`), write one country in several
 //! ways, repeat an event that goes on every year under another `count_year`, and end a few rows before they begin
-//! (decision import-counts). Days are all it gives.
+//! (decision import-counts).
 
 use std::io::BufRead;
 
@@ -18,7 +18,7 @@ use crate::facts::measurement::types::Rejection;
 
 const REQUIRED: [&str; 2] = ["start_date", "country"];
 
-/// Columns that name one service each.
+/// Columns that stand for one service each.
 const AFFECTED: [(&str, &str); 5] = [
     ("facebook_affected", "facebook"),
     ("twitter_affected", "twitter"),
@@ -43,7 +43,7 @@ pub fn read(reader: &mut dyn BufRead, limit: u64, rows: &mut Rows<'_>) -> Result
     while csv.next(&mut record, &mut rows.counts)? {
         let get = |name: &str| header.get(&record, name);
         let dates = ["start_date", "end_date"].map(|name| Timestamp::parse(get(name)));
-        // What is announced was not seen yet.
+        // A date in the future is an announcement, so it is not counted as seen.
         newest = dates.into_iter().flatten().filter(|date| *date <= rows.now).fold(newest, Timestamp::max);
         let events = row(rows, &get);
         rows.take(events);
@@ -52,9 +52,9 @@ pub fn read(reader: &mut dyn BufRead, limit: u64, rows: &mut Rows<'_>) -> Result
     Ok(())
 }
 
-/// Up to when a row without an end says that its event went on. The table comes once a year and repeats what goes on,
-/// so the row speaks of the whole year that it is counted under. A table of a year that is not over ends with its
-/// newest date.
+/// The time until which a row without an end reports that its event went on. The table appears once a year and repeats
+/// events that go on, so a row covers the whole year that it is counted under. A table of a year that is not over ends
+/// with its newest date.
 fn heard(status: &str, year: u32, now: Timestamp) -> Option<Timestamp> {
     let covered =
         Timestamp::parse(&format!("{:04}-01-01", year.saturating_add(1))).filter(|end| year > 0 && *end <= now);
@@ -67,7 +67,7 @@ fn row<'r>(rows: &Rows<'_>, get: &dyn Fn(&str) -> &'r str) -> Result<(Vec<Event>
         "" => return Err(Rejection::Unusable("no_start")),
         text => Timestamp::parse(text).ok_or(Rejection::Refused("bad_time"))?,
     };
-    // The last day is a whole day too.
+    // The last day counts as a whole.
     let end = match get("end_date") {
         "" => None,
         text => Some(Timestamp::parse(text).ok_or(Rejection::Refused("bad_time"))?),
@@ -78,7 +78,7 @@ fn row<'r>(rows: &Rows<'_>, get: &dyn Fn(&str) -> &'r str) -> Result<(Vec<Event>
     let (kind, scope) = (kind(get), scope(get));
     let year: u32 = get("count_year").parse().unwrap_or(0);
     let heard = heard(get("shutdown_status"), year, rows.now).filter(|heard| end.is_none() && *heard > start);
-    // Another year's table may write the same area in other words.
+    // The table of another year may write the same area in other words.
     let area = match place::beyond_the_country(get("area_name")) {
         Some(beyond) => format!("nationwide {beyond}"),
         None => place::plain(get("area_name")),
@@ -114,7 +114,7 @@ fn kind<'r>(get: &dyn Fn(&str) -> &'r str) -> EventKind {
     }
 }
 
-/// The table grades by cities and states; only its words for the area say that a whole country was meant.
+/// The table grades by cities and states. Only its words for the area show that a whole country was meant.
 fn scope<'r>(get: &dyn Fn(&str) -> &'r str) -> Scope {
     let area = get("area_name");
     let wide = get("geo_scope").contains("more than one state");
@@ -125,7 +125,8 @@ fn scope<'r>(get: &dyn Fn(&str) -> &'r str) -> Scope {
     }
 }
 
-/// The cause in the table's vocabulary, then what happened in its words: `Political instability: Coup by the military`.
+/// The cause in the table's vocabulary, followed by the event in its own words: `Political instability: Coup by the
+/// military`.
 fn occasion<'r>(get: &dyn Fn(&str) -> &'r str) -> Option<String> {
     let cause = text(get("actual_cause")).filter(|cause| !cause.eq_ignore_ascii_case("other"));
     let words: Vec<&str> = get("event").split_whitespace().collect();

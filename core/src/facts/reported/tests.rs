@@ -1,4 +1,4 @@
-//! Sources of events: what each row becomes, and that order never matters.
+//! Sources of events: the event of each row, and that order never matters.
 
 use super::*;
 use crate::engine::moment;
@@ -46,7 +46,7 @@ fn the_columns_of_a_shutdown_table_become_an_event() {
     assert_eq!((event.occasion.as_deref(), event.url.as_deref()), (Some("Protests"), Some("https://b.example/x")));
 }
 
-/// What happened is told in a column of its own, by which similar incidents are found.
+/// A column of its own says what happened; it identifies similar incidents.
 #[test]
 fn a_shutdown_table_says_what_happened_in_its_own_words() {
     let header = "start_date,country,geo_scope,area_name,shutdown_type,shutdown_extent,ordered_by,actual_cause,event,count_year\n";
@@ -65,7 +65,7 @@ fn a_shutdown_table_says_what_happened_in_its_own_words() {
     assert_eq!(occasion("Protests", &"a".repeat(900)).unwrap().len(), "Protests: ".len() + 400);
 }
 
-/// A column for each of five services, and three words for what was done to how much.
+/// A column for each of five services, and three words for what was done and to how much.
 #[test]
 fn every_column_of_a_shutdown_table_that_names_a_service_counts() {
     let header = "start_date,country,shutdown_type,shutdown_extent,facebook_affected,twitter_affected,whatsapp_affected,\
@@ -135,7 +135,7 @@ fn only_what_a_shutdown_table_calls_ongoing_goes_on_and_only_for_the_year_of_the
     assert_eq!(heard("Ongoing", "", 2024), Some(time("2025-01-01")));
     assert_eq!(heard("Ongoing", "2023-05-09", 2024), None);
     assert_eq!(heard("Unknown", "", 2024), None);
-    // A year that is not over, or none: the newest date of the table, through its end. 2027 has just begun.
+    // For a year that is not over, or no year, the end is the newest date of the table. The year 2027 has just begun.
     for year in [2027, 0] {
         assert_eq!(heard("Ongoing", "", year), Some(time("2023-05-02")), "{year}");
     }
@@ -152,7 +152,7 @@ fn the_order_of_reports_means_nothing() {
         read_as(Source::AccessNow, &format!("{STOP}{text}")).1
     };
     let expected = one(&[0, 1, 2, 3]);
-    // That it went on until some day is known whichever row of which year is told last.
+    // An event that went on until some day does so in whatever order rows and years come.
     let ongoing = |status: &str, year: u32| {
         let table = format!("start_date,country,shutdown_status,count_year\n2019-12-30,India,{status},{year}\n");
         read_as(Source::AccessNow, &table).1.remove(0)
@@ -257,7 +257,7 @@ fn ioda_events_in_both_forms() {
     assert_eq!(five(&read_as(Source::Ioda, "{\n\"data\": [").0), [0, 0, 0, 0, 1], "a damaged document");
 }
 
-/// A trap of these reports: an outage that goes on is told as one that ends where the question ended.
+/// A trap of these reports: an outage that goes on is reported as ending where the question ended.
 #[test]
 fn an_outage_that_reaches_over_the_end_of_the_question_has_no_end_yet() {
     let row = |duration: u32, overlaps: bool| {
@@ -302,7 +302,7 @@ fn ioda_alerts_become_outages_whatever_their_order() {
     let (counts, events) = read([0, 1, 2, 3]);
     assert_eq!(five(&counts), [4, 0, 0, 0, 0], "{counts:?}");
     assert_eq!(read([3, 2, 1, 0]), (counts, events.clone()));
-    // Each may come in an answer of its own, so it is stored alone and outages are joined from what is stored.
+    // Each may come in an answer of its own. So each is stored alone, and outages are joined from the stored parts.
     for order in [[0, 1, 2, 3], [2, 0, 3, 1], [3, 2, 1, 0]] {
         let outages = ioda::joined(order.iter().map(|at| events[*at].event.clone()));
         let mut spans: Vec<_> =
@@ -316,7 +316,7 @@ fn ioda_alerts_become_outages_whatever_their_order() {
     assert_eq!(still[0].heard, Some(Timestamp::from_seconds(1_700_100_000)), "as long as anybody says so");
 }
 
-/// IODA measures; what it tells of tomorrow is a wrong clock. A shutdown may be announced.
+/// IODA measures, so an outage of tomorrow means a wrong clock. A shutdown may be announced.
 #[test]
 fn what_is_measured_lies_behind_and_what_is_announced_at_most_a_year_ahead() {
     let cases = [(0, None, None), (2, Some("clock_ahead"), None), (400, Some("clock_ahead"), Some("too_far_ahead"))];
@@ -342,7 +342,7 @@ fn an_outage_of_a_duration_that_cannot_be_is_refused() {
     }
 }
 
-/// A later table may call the whole of a country otherwise; an area whose name begins like that is an area.
+/// A later table may name the whole country differently. An area whose name begins like that is still an area.
 #[test]
 fn one_event_has_one_id_however_a_shutdown_table_words_its_area() {
     let row = |area: &str| {
@@ -364,8 +364,7 @@ fn one_event_has_one_id_however_a_shutdown_table_words_its_area() {
     assert_eq!(row("Tehran, Qom").0, row("TEHRAN,  Qom").0);
 }
 
-/// Cells of services are written by people. A name stays a name, a brand is its domain, a sentence is
-/// none.
+/// Cells of services are written by people. A name stays a name, a brand becomes its domain, a sentence is neither.
 #[test]
 fn services_that_are_no_platforms_keep_their_names() {
     for (cell, names) in [
@@ -473,7 +472,7 @@ fn curated_outages_are_the_same_as_csv_and_as_json_lines() {
     assert!(read(Source::Outages, &mut b"country,kind\nCU,outage\n".as_slice(), u64::MAX, None, NOW).is_err());
 }
 
-/// Decision addresses-discarded: nothing that could be somebody's address is kept.
+/// Decision addresses-discarded: no possible address of a person is kept.
 #[test]
 fn planted_addresses_are_not_kept() {
     let planted = "198.51.100.77";
@@ -527,7 +526,7 @@ fn the_real_table_of_investigated_outages_is_read() {
     assert_eq!(counts.lines(), 1_704);
     assert_eq!((counts.duplicate, counts.unsupported), (1, 0), "{counts:?}");
     assert_eq!(counts.reasons.get("unknown_country"), Some(&1), "the European Union: {counts:?}");
-    // People typed ends before begins: "9:30:00 PM" to "12:20:00 AM" of the same day.
+    // People typed ends before beginnings: "9:30:00 PM" to "12:20:00 AM" of the same day.
     assert_eq!((counts.refused, counts.unusable), (1, 76), "{counts:?}");
     assert_eq!(counts.reasons.get("end_before_start"), Some(&76), "{counts:?}");
     let open = events.iter().filter(|e| e.event.end.is_none()).count();

@@ -11,9 +11,9 @@ pub struct BasketSite {
     pub domain: &'static str,
     /// Category code, see [`super::categories`].
     pub category: &'static str,
-    /// Whether volunteers are asked to test it.
+    /// True if volunteers are asked to test the site.
     pub probe: bool,
-    /// Why it is in the basket.
+    /// The reason why the site is in the basket.
     pub why: &'static str,
 }
 

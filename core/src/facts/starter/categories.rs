@@ -1,6 +1,6 @@
 //! Content category codes of the Citizen Lab test lists, retired codes, and the three focus groups.
 //!
-//! Codes are the vocabulary of the interface (`category=NEWS`); which sites carry which code is imported data.
+//! The API uses these codes (`category=NEWS`). The codes of single sites are imported data.
 
 /// One category.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,8 +50,8 @@ pub const CATEGORIES: [Category; 31] = [
     category("XED", "Sex education"),
 ];
 
-/// Retired codes that lists still carry, and the code that took over. They are mapped, never dropped. The pairs follow
-/// the change of vocabulary that the lists themselves made; `MSG` is a code of clients for what the lists call COMT.
+/// Retired codes that lists still contain, and the code that replaced each. They are mapped, never dropped. The pairs
+/// follow the changes that the lists themselves made. `MSG` is a code of clients for what the lists call COMT.
 const RETIRED: [(&str, &str); 22] = [
     ("BLGSERV", "HOST"),
     ("CACH", "CTRL"),
@@ -77,17 +77,17 @@ const RETIRED: [(&str, &str); 22] = [
     ("WRZ", "FILE"),
 ];
 
-/// Focus share "political speech" of the intent profile. Which codes belong to a focus group is our judgement and is
-/// published with the methodology. Culture is left out: most of it is not political.
+/// Focus group "political speech" of the intent profile. Our judgement decides which codes belong to a focus group; it
+/// is published with the methodology. Culture is left out, because most of it is not political.
 pub const POLITICAL_SPEECH: [&str; 9] = ["POLR", "HUMR", "NEWS", "LGBT", "REL", "HATE", "MILX", "IGO", "GOVT"];
 
-/// Focus share "regulated morality".
+/// Focus group "regulated morality".
 pub const REGULATED_MORALITY: [&str; 6] = ["PORN", "GMB", "ALDR", "DATE", "PROV", "XED"];
 
-/// Focus share "circumvention tooling".
+/// Focus group "circumvention tooling".
 pub const CIRCUMVENTION_TOOLING: [&str; 4] = ["ANON", "HACK", "COMT", "FILE"];
 
-/// Sites that must never be blocked: failures on them estimate the false-positive rate.
+/// Code of sites that must never be blocked. Failures on them give an estimate of the false-positive rate.
 pub const CONTROL: &str = "CTRL";
 
 /// The three focus groups of the intent profile.
@@ -117,7 +117,7 @@ impl Category {
     }
 }
 
-/// The code in use for a current or retired code, in any case; `None` for a code that no list has had.
+/// The current code for a current or retired code, in any case; `None` for a code that no list ever had.
 pub fn current_code(code: &str) -> Option<&'static str> {
     let code = code.trim().to_ascii_uppercase();
     let retired = || RETIRED.iter().find(|(old, _)| *old == code).map(|(_, new)| *new);

@@ -60,20 +60,21 @@ pub struct Country {
 }
 
 impl Country {
-    /// The country of a code, in either case. Knows the 249 ISO codes and `XK`; `ZZ`, `XX` and the like are no country.
+    /// The country of a code, in either case. It knows the 249 ISO codes and `XK`; `ZZ`, `XX` and similar codes are not
+    /// countries.
     pub fn by_code(code: &str) -> Option<&'static Country> {
         let code = code.to_ascii_uppercase();
         let all = Country::all();
         all.binary_search_by(|c| c.code.cmp(&code)).ok().and_then(|at| all.get(at))
     }
 
-    /// The country of an English name as sources write it, in any case.
+    /// The country of an English name, as sources write it, in any case.
     pub fn by_name(name: &str) -> Option<&'static Country> {
         let name = name.trim();
         Country::all().iter().find(|c| c.names().any(|n| n.eq_ignore_ascii_case(name)))
     }
 
-    /// Whether a code may be stored and asked for.
+    /// True if a code may be stored and asked for.
     pub fn is_valid_code(code: &str) -> bool {
         Country::by_code(code).is_some()
     }

@@ -1,4 +1,4 @@
-//! Documented national blocks: what is answered with basis `known_list` until measurements decide.
+//! Documented national blocks. Until measurements decide, they give answers with basis `known_list`.
 
 use std::sync::OnceLock;
 
@@ -10,25 +10,25 @@ pub(super) const TEXT: &str = include_str!("known_blocks.tsv");
 /// Months after `confirmed_on` for which a row sets a status (decision kinds-of-lists).
 pub const VALID_MONTHS: i64 = 24;
 
-/// One documented block, of list kind `documented`.
+/// One documented block. Its kind of list is `documented`.
 #[derive(Debug, PartialEq, Eq)]
 pub struct KnownBlock {
     pub country: &'static str,
-    /// A host, or the slug of a platform: then it holds for the platform and its essential hosts.
+    /// A host, or the slug of a platform. A row with a slug holds for the platform and its essential hosts.
     pub target: &'static str,
-    /// Dotted name, when documented for this target.
+    /// Dotted name of the technique, if it is documented for this target.
     pub technique: Option<&'static str>,
     /// Year, month or day of the start (`2022`, `2022-03`, `2022-03-04`), when known.
     pub since: Option<&'static str>,
-    /// The last day the source speaks of, midnight UTC. It is the list's date in answers.
+    /// The last day that the source reports about, midnight UTC. Answers give it as the date of the list.
     pub confirmed_on: Timestamp,
-    /// When the row stops setting a status.
+    /// The time from which the row no longer sets a status.
     pub expires: Timestamp,
     pub source: &'static str,
 }
 
 impl KnownBlock {
-    /// Whether the row may set a status at that time (decision kinds-of-lists).
+    /// True if the row may set a status at that time (decision kinds-of-lists).
     pub fn sets_status(&self, now: Timestamp) -> bool {
         now < self.expires
     }
@@ -61,11 +61,11 @@ pub fn of_country(code: &str) -> &'static [KnownBlock] {
     all.get(start..end).unwrap_or_default()
 }
 
-/// The row that answers for a target key: a host in normal form, a platform slug or a role key. A row of the platform
-/// answers for its essential roles, and a row of an essential host for its platform (decision keys-and-roles). With
-/// several, the one confirmed last.
+/// The row that answers for a target key: a host in normal form, a platform slug or a role key. A row of a platform
+/// also answers for its essential roles, and a row of an essential host for its platform (decision keys-and-roles). If
+/// several rows answer, the one that was confirmed last counts.
 pub fn find(country: &str, key: &str) -> Option<&'static KnownBlock> {
-    // Most countries have none, and whose a key is takes longer than to see that.
+    // Most countries have no rows, and looking up the platform of a key takes longer than this check.
     let rows = of_country(country);
     if rows.is_empty() {
         return None;
@@ -74,7 +74,7 @@ pub fn find(country: &str, key: &str) -> Option<&'static KnownBlock> {
     names(key).into_iter().filter_map(exact).max_by_key(|row| row.confirmed_on)
 }
 
-/// The row that answers for any of these keys; with several, the one confirmed last.
+/// The row that answers for any of these keys. If several do, the one that was confirmed last counts.
 pub fn find_any<'a>(country: &str, keys: impl IntoIterator<Item = &'a str>) -> Option<&'static KnownBlock> {
     keys.into_iter().filter_map(|key| find(country, key)).max_by_key(|row| row.confirmed_on)
 }
@@ -85,7 +85,7 @@ pub fn countries(key: &str) -> impl Iterator<Item = &'static str> {
     all().iter().filter(move |row| names.contains(&row.target)).map(|row| row.country)
 }
 
-/// What a row may be about that answers for a key.
+/// The targets of rows that can answer for a key.
 fn names(key: &str) -> Vec<&str> {
     let owner = Platform::by_key(key).filter(|(_, role)| role.essential).map(|(platform, _)| platform.slug);
     let parts = Platform::by_slug(key).into_iter().flat_map(|platform| {
@@ -138,7 +138,7 @@ mod tests {
         assert!(all().len() >= 80);
         for b in all() {
             assert!(b.target.contains('.') || Platform::by_slug(b.target).is_some_and(|p| p.slug == b.target));
-            // A host that decides for a platform is written as the platform, or one answer has two rows.
+            // A host that decides for a platform is written as the platform. Otherwise one answer would have two rows.
             assert!(Platform::by_key(b.target).is_none_or(|(_, role)| !role.essential), "{}", b.target);
         }
     }

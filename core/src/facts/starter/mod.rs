@@ -1,5 +1,5 @@
-//! The starter set: dated, sourced facts that the project writes itself and ships inside the binary and the Worker, so
-//! that the first start can answer. Measured data is always imported and always wins over it.
+//! The starter set: facts with dates and sources that the project writes itself. It ships inside the binary and the
+//! Worker, so that the server can answer from its first start. Imported measurements always win over it.
 //!
 //! | Table | What |
 //! |---|---|
@@ -11,8 +11,9 @@
 //! | [`categories`] | category codes of the test lists, retired codes, focus groups |
 //! | [`ELECTIONS`] | coming elections, CSV like the calendars that are imported |
 //!
-//! The tables are tab-separated text next to the code: a `#` line is a comment, the first other line names the columns,
-//! fields hold no tabs and no quoting. They are parsed once, on first use; every string is borrowed from the binary.
+//! The tables are tab-separated text files next to the code. A line with `#` is a comment, and the first other line
+//! names the columns. Fields hold no tabs and no quoting. The tables are parsed once, on first use; every string is
+//! borrowed from the binary.
 
 pub mod basket;
 pub mod categories;
@@ -32,7 +33,7 @@ use crate::engine::time::Timestamp;
 /// Coming elections, CSV like the calendars that are imported; the feature of elections reads it.
 pub const ELECTIONS: &str = include_str!("elections.csv");
 
-/// The licence of every row here.
+/// The licence of all rows in the starter set.
 pub const LICENCE: &str = "CC-BY-4.0";
 
 /// One table of the starter set, as listed by `/data/sources` and the exports.
@@ -52,7 +53,7 @@ pub struct StarterSource {
     pub bytes: usize,
 }
 
-/// What ships, with counts and the newest date of each table.
+/// The tables that ship, each with its number of rows and its newest date.
 pub fn sources() -> Vec<StarterSource> {
     let source = |id, description, text: &'static str, rows, newest: Option<Timestamp>| StarterSource {
         id,

@@ -12,22 +12,22 @@ pub(super) const TEXT: &str = include_str!("platforms.tsv");
 pub struct Role {
     /// Target key: a host without leading `www.`, or `platform/role` for a role that has addresses and no name.
     pub key: &'static str,
-    /// What it does, in words.
+    /// The purpose of the role, in words.
     pub name: &'static str,
-    /// A platform is blocked when an essential role is.
+    /// A platform is blocked when an essential role is blocked.
     pub essential: bool,
     /// The operator's site, or the test specification that names the role.
     pub source: &'static str,
 }
 
 impl Role {
-    /// Whether the key is a host name.
+    /// True if the key is a host name.
     pub fn is_host(&self) -> bool {
         !self.key.contains('/')
     }
 }
 
-/// One of the 12 platforms that the interface scores.
+/// One of the 12 platforms that the API scores.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Platform {
     pub slug: &'static str,
@@ -37,9 +37,9 @@ pub struct Platform {
     aliases: &'static str,
 }
 
-/// What leads to a platform. Every subject of a question is looked up here, most of them in vain.
+/// Lookup tables from names to platforms. Every subject of a question is looked up here, and most are not found.
 struct Names {
-    /// And the other names, in lower case.
+    /// The slugs and the other names, in lower case.
     slugs: BTreeMap<String, &'static Platform>,
     keys: BTreeMap<&'static str, (&'static Platform, &'static Role)>,
 }
@@ -67,12 +67,12 @@ impl Platform {
         ALL.get_or_init(parse)
     }
 
-    /// The platform of a slug or of another name of it (`x`), in any case.
+    /// The platform of a slug or of another name (`x`), in any case.
     pub fn by_slug(slug: &str) -> Option<&'static Platform> {
         names().slugs.get(slug.to_ascii_lowercase().as_str()).copied()
     }
 
-    /// The platform that lists a host among its roles. There is no parent fallback: `a.x.com` is not `x.com`.
+    /// The platform that lists a host among its roles. Parent domains do not count: `a.x.com` is not `x.com`.
     pub fn by_domain(host: &str) -> Option<&'static Platform> {
         let host = match host.split_at_checked(4) {
             Some((head, rest)) if head.eq_ignore_ascii_case("www.") => rest,
@@ -93,7 +93,7 @@ impl Platform {
         hosts(true).chain(hosts(false)).map(|r| r.key)
     }
 
-    /// The roles that decide.
+    /// The essential roles, which decide about the platform.
     pub fn essential_roles(&self) -> impl Iterator<Item = &Role> {
         self.roles.iter().filter(|r| r.essential)
     }

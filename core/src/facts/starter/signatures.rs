@@ -1,4 +1,4 @@
-//! Block-page signatures that the project wrote itself. Imported fingerprint sets add to them.
+//! Block page signatures that the project wrote itself. Imported sets of fingerprints add to them.
 
 use std::sync::OnceLock;
 
@@ -7,18 +7,18 @@ use crate::engine::time::Timestamp;
 
 pub(super) const TEXT: &str = include_str!("blockpage_signatures.tsv");
 
-/// Where a pattern is looked for.
+/// The place in which a pattern is searched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Location {
     /// The body of the answer.
     Body,
-    /// The value of this header, lower-case name.
+    /// The value of a header, by its name in lower case.
     Header(&'static str),
     /// An address or the last alias in a DNS answer.
     Dns,
 }
 
-/// How a pattern is compared; case-sensitive.
+/// The way a pattern is compared. All are case-sensitive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PatternType {
     Contains,
@@ -27,7 +27,7 @@ pub enum PatternType {
     Regexp,
 }
 
-/// How far the entity behind a signature reaches.
+/// The reach of the entity behind a signature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
     /// The whole country.
@@ -43,13 +43,13 @@ pub enum Scope {
 pub struct Signature {
     /// Stable identifier, quoted in evidence.
     pub id: &'static str,
-    /// A match confirms blocking only for measurements from one of these.
+    /// A match confirms a block only for measurements from one of these countries.
     pub countries: Vec<&'static str>,
     pub location: Location,
     pub pattern_type: PatternType,
     pub pattern: &'static str,
     pub scope: Scope,
-    /// Who shows the page or answers with the address.
+    /// The entity that shows the page or answers with the address.
     pub entity: &'static str,
     pub source: &'static str,
     /// Midnight UTC.
@@ -57,7 +57,7 @@ pub struct Signature {
 }
 
 impl Signature {
-    /// Whether a match in a measurement from this country confirms blocking.
+    /// True if a match in a measurement from this country confirms a block.
     pub fn confirms_in(&self, country: &str) -> bool {
         self.countries.contains(&country)
     }

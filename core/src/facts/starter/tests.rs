@@ -1,4 +1,4 @@
-//! What holds for every table: sources, dates, normal forms, size.
+//! Rules for every table: sources, dates, normal forms, size.
 
 use super::*;
 

@@ -1,9 +1,9 @@
-//! How likely a block is in force on each network of a country: a hidden Markov filter over the votes about one target.
+//! How likely each network of a country blocks a target: a hidden Markov filter over the votes about that target.
 //!
-//! A network is free, blocks, blocks in some hours of the week (then it does so right now or pauses), or blocks in part: some
-//! sessions of every hour. Between votes a block may begin (the likelier, the more the other networks block), end, pause and go
-//! on; each vote then says more or less about it, by how often sessions fail in each of these states. Why this method and these
-//! numbers: `docs/decisions/verdicts.md`.
+//! A network has one of four states: it is free, it blocks always, it blocks in some hours of the week (and then either
+//! blocks now or pauses), or it blocks some sessions of every hour. Between votes a block may begin, end, pause or go
+//! on; it begins more easily when more of the other networks block. Each vote then changes the probabilities by how
+//! often sessions fail in each state. `docs/decisions/verdicts.md` explains the method and its numbers.
 
 use super::constants::{
     AGE_LIMIT, BLOCK_BEGINS, BLOCK_ENDS, BLOCK_SPREADS, FAILS_BLOCKED, FAILS_IN_PART, FREE_LEAST, FREE_MOST, IN_HOURS,
@@ -12,45 +12,45 @@ use super::constants::{
 use super::posterior::log10_odds;
 use crate::engine::time::HOUR;
 
-/// Votes of a network in an hour that say the same.
+/// The votes of a network in one hour that say the same.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ballot {
     /// Hours since the epoch.
     pub hour: i64,
     pub blocked: bool,
-    /// As how many votes it counts: a day has no more than its share.
+    /// The number of votes that it counts as: the votes of one day share a limited weight.
     pub weight: f64,
-    /// How likely it would be blocked where nobody blocks, 0-1.
+    /// Probability of a blocked vote where nobody blocks, 0-1.
     pub free: f64,
 }
 
 /// The votes of a network, oldest first.
 pub type Track<'a> = &'a [Ballot];
 
-/// Probabilities of the states in which a block is in force on a network, each 0-1.
+/// The probability of each state in which a block is in force on a network, each 0-1.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Belief {
     /// All sessions at all hours.
     pub always: f64,
     /// Some sessions at all hours.
     pub in_part: f64,
-    /// In some hours of the week, and now.
+    /// In some hours of the week, and it blocks now.
     pub now: f64,
-    /// In some hours of the week, not now.
+    /// In some hours of the week, and it pauses now.
     pub paused: f64,
 }
 
-/// What the probabilities rest on: rates that were chosen by the tables of simulated worlds.
+/// The source of the rates behind the probabilities: they were chosen by tables of simulated worlds.
 pub const CALIBRATION: &str = "simulated_worlds";
 
-/// What is believed of a pair of country and site without any vote: the share of time that a block is in force.
+/// The belief about a pair of country and site without any vote: the share of time in which a block is in force.
 pub const RATE: f64 = BLOCK_BEGINS / (BLOCK_BEGINS + BLOCK_ENDS);
 
-/// Share of the time that a block which keeps hours blocks.
+/// Share of the time in which a block that keeps hours blocks.
 const SPELLS: f64 = SPELL_HOURS / (SPELL_HOURS + PAUSE_HOURS);
 
 impl Belief {
-    /// In the usual parts.
+    /// Divides a probability of a block into the states, by their usual shares.
     pub fn of(total: f64) -> Belief {
         let (in_part, in_hours) = (total * IN_PART, total * IN_HOURS);
         Belief {
@@ -71,7 +71,7 @@ impl Belief {
         self.now + self.paused
     }
 
-    /// When a block may have begun with the probabilities of `new`.
+    /// The belief after a block may have begun, with the probabilities of `new`.
     pub(super) fn with(self, new: Belief) -> Belief {
         let free = 1.0 - self.blocked();
         Belief {
@@ -82,16 +82,16 @@ impl Belief {
         }
     }
 
-    /// After so many hours without a vote.
+    /// The belief after so many hours without a vote.
     pub fn waited(self, hours: i64) -> Belief {
         self.through(&Wait::of(hours))
     }
 
-    /// After a time without a vote. Linear in the probabilities of the states.
+    /// The belief after a time without a vote. Linear in the probabilities of the states.
     pub(super) fn through(self, wait: &Wait) -> Belief {
         let before = self.blocked();
         let total = RATE + (before - RATE) * wait.unlike_the_rate;
-        // What goes on keeps its hours.
+        // A block that goes on keeps its hours.
         let on = (before * wait.goes_on).min(total);
         let kept = if before > 0.0 { on / before } else { 0.0 };
         let in_hours = self.in_hours() * kept;
@@ -106,7 +106,7 @@ impl Belief {
         }
     }
 
-    /// The same where a block is known to be in force.
+    /// The same belief, given that a block is in force.
     pub(super) fn given_a_block(self) -> Belief {
         let all = self.blocked();
         Belief {
@@ -117,7 +117,7 @@ impl Belief {
         }
     }
 
-    /// After a vote.
+    /// The belief after a vote.
     pub(super) fn after(self, ballot: &Ballot) -> Belief {
         let [none, always, in_part] = ballot.likely();
         let after = Belief {
@@ -136,13 +136,13 @@ impl Belief {
     }
 }
 
-/// What a time without a vote does.
+/// The effect of a time without a vote.
 pub(super) struct Wait {
-    /// How much of the distance to the rate is left.
+    /// The share of the distance to the rate that is left.
     unlike_the_rate: f64,
-    /// Probability that a block went on all the time.
+    /// Probability that a block was in force all the time.
     goes_on: f64,
-    /// How much of what was known of its spell is left.
+    /// The share of the knowledge about spell or pause that is left.
     same_spell: f64,
 }
 
@@ -158,7 +158,7 @@ impl Wait {
 }
 
 impl Ballot {
-    /// How likely it is where nobody blocks or a block pauses, under a block, and under one in part.
+    /// Probability of this vote in three cases: nobody blocks (or the block pauses), a block, a block in part.
     pub(super) fn likely(&self) -> [f64; 3] {
         let free = self.free.clamp(FREE_LEAST, FREE_MOST);
         [0.0, FAILS_BLOCKED, FAILS_IN_PART].map(|fails: f64| {
@@ -168,33 +168,34 @@ impl Ballot {
     }
 }
 
-/// Hours without a vote after which a network is no part of what goes on in a country: the age limit of verdicts.
+/// Hours without a vote after which a network no longer counts for the other networks of its country: the age limit of
+/// verdicts.
 const HEARD: i64 = AGE_LIMIT / HOUR;
 
-/// What a vote did to a belief.
+/// The effect of one vote on a belief.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Step {
     /// Hours since the epoch.
     pub hour: i64,
     pub blocked: bool,
-    /// How likely it would be blocked where nobody blocks.
+    /// Probability of a blocked vote where nobody blocks.
     pub free: f64,
-    /// Probability that a block came from the other networks just before it.
+    /// Probability that a block spread from the other networks just before the vote.
     pub spreads: f64,
-    /// log10 of the factor by which it changed the odds of a block.
+    /// log10 of the factor by which the vote changed the odds of a block.
     pub log10_weight: f64,
-    /// The belief after it.
+    /// The belief after the vote.
     pub belief: Belief,
 }
 
-/// A network on its way through time.
+/// The belief about one network while its votes are read in order of time.
 struct Walk<'a> {
     track: Track<'a>,
     next: usize,
     belief: Belief,
     /// Hour of `belief`.
     hour: i64,
-    /// What was believed of the other networks together when it last voted.
+    /// The sum of the beliefs about the other networks when this one last voted.
     others: f64,
 }
 
@@ -203,12 +204,12 @@ impl<'a> Walk<'a> {
         self.track.get(self.next).map(|ballot| ballot.hour)
     }
 
-    /// Whether it is heard of at an hour.
+    /// True when the belief is at most [`HEARD`] hours old at this hour: a silent network no longer counts.
     fn is_heard(&self, hour: i64) -> bool {
         hour - self.hour <= HEARD
     }
 
-    /// Takes the votes of an hour; a block begins that is so likely to come from the other networks.
+    /// Reads the votes of an hour. `spreads` is the probability that a block came from the other networks just before.
     fn take(&mut self, hour: i64, spreads: f64, mut note: impl FnMut(Step)) {
         self.belief = self.belief.waited(hour - self.hour).with(Belief::of(spreads));
         self.hour = hour;
@@ -225,26 +226,27 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// What is believed of each network at the end of an hour, from its votes up to then. Time alone moves a belief only towards
-/// [`RATE`]. Independent of the order of the networks.
+/// The belief about each network at the end of an hour, from its votes up to then. Time alone moves a belief only
+/// towards [`RATE`]. Independent of the order of the networks.
 pub fn beliefs(tracks: &[Track<'_>], hour: i64) -> Vec<Belief> {
     traced(tracks, hour, |_, _| {})
 }
 
-/// The same, with every step of each network (by its place) on the way.
+/// The same, and reports each step of each network (by its place in `tracks`) on the way.
 pub fn traced(tracks: &[Track<'_>], hour: i64, mut note: impl FnMut(usize, Step)) -> Vec<Belief> {
     let first = tracks.iter().filter_map(|track| track.first()).map(|ballot| ballot.hour).min().unwrap_or(hour);
     let others = tracks.len().saturating_sub(1) as f64 * RATE;
     let mut walks: Vec<Walk<'_>> =
         tracks.iter().map(|track| Walk { track, next: 0, belief: Belief::of(RATE), hour: first, others }).collect();
     while let Some(next) = walks.iter().filter_map(Walk::next_hour).min().filter(|next| *next <= hour) {
-        // As all were before this hour.
+        // The beliefs before this hour, so that the order of the networks does not matter.
         let sum: f64 = walks.iter().map(|walk| walk.belief.blocked()).sum();
         let heard = walks.iter().filter(|walk| walk.is_heard(next)).count();
         for (place, walk) in walks.iter_mut().enumerate().filter(|(_, walk)| walk.next_hour() == Some(next)) {
             let rest = (sum - walk.belief.blocked()).max(0.0);
             let others = heard.saturating_sub(usize::from(walk.is_heard(next))).max(1) as f64;
-            // What began on others since its last vote may have begun here; what it did not follow then, it need not now.
+            // A block that began on the others since the last vote here may have spread here. An older one counted at
+            // that vote.
             let spreads = BLOCK_SPREADS * ((rest - walk.others) / others).clamp(0.0, 1.0);
             walk.others = rest;
             walk.take(next, spreads, |step| note(place, step));
@@ -292,7 +294,8 @@ mod tests {
         assert_eq!(beliefs(&[&a, &b], 24)[1], beliefs(&[&b, &a], 24)[0]);
     }
 
-    /// Nobody hears of a network that fell silent, whatever was believed of it; who is heard again follows as before.
+    /// A silent network has no effect on the others, whatever was believed about it. A network that votes again is
+    /// followed as before.
     #[test]
     fn a_network_that_fell_silent_neither_spreads_a_block_nor_dilutes_one() {
         let day = |days: i64| days * 24;

@@ -1,6 +1,6 @@
-//! One raw OONI document to accessible / blocked / down / unknown (decision classify-one-document).
+//! Classifies one raw OONI document as accessible, blocked, down or unknown (decision classify-one-document).
 //!
-//! The rules are the importer's own: what a document is classified as and what it votes for come from one judgement.
+//! The importer uses the same judgement for its votes, so the class of a document and its vote cannot disagree.
 
 use serde_json::Value;
 
@@ -51,14 +51,14 @@ pub struct Classification {
     pub label: Label,
     /// The deciding rule of each host or role, the measured one first.
     pub rules: Vec<RuleId>,
-    /// Calibrated probability that the document shows blocking. Under 0.5 with label `blocked` for the low-weight
-    /// rules, which is also why those never vote.
+    /// Calibrated probability that the document shows blocking. For rules of low weight it is under 0.5 even with the
+    /// label `blocked`; that is also why those rules never vote.
     pub probability: f64,
-    /// How, when blocked.
+    /// The technique of a blocked document.
     pub technique: Option<Technique>,
     /// Layer of interference that did not keep the site from working: `dns` or `tls`.
     pub interference: Option<&'static str>,
-    /// Why not accessible or blocked.
+    /// Why the document is neither accessible nor blocked.
     pub reason: Option<&'static str>,
 }
 
@@ -69,7 +69,7 @@ impl Classification {
     }
 }
 
-/// Classifies the bytes of one document. The error says why it is not a measurement that can be classified.
+/// Classifies the bytes of one document. The error says why they are not a measurement that can be classified.
 pub fn classify(document: &[u8], fingerprints: &Fingerprints) -> Result<Classification, Rejection> {
     classify_document(&Document::read(document)?, fingerprints)
 }
@@ -88,15 +88,15 @@ fn classify_document(document: &Document, fingerprints: &Fingerprints) -> Result
     } else {
         let contributions = ooni_document::contributions(document, fingerprints)?;
         let mut roles: Vec<Evaluated> = contributions.iter().map(|found| found.outcome.evaluate()).collect();
-        // A role that works is the last word on a service, whatever says nothing beside it.
+        // A role that works decides, even beside roles that say nothing. So the clear roles go last.
         small_sort::sort_by_key(&mut roles, |role| role.rule.rule().class == Class::Clear);
         roles
     };
     Ok(decide(&found, interference))
 }
 
-/// One blocked host or role makes the document blocked, one down makes it down; accessible takes the end of the chain,
-/// and that nothing failed for which a control would have to tell why (decision controls-from-peers).
+/// One blocked host or role makes the document blocked, and one that is down makes it down. The document is accessible
+/// only if the end of the chain is clear and nothing failed that needs a control (decision controls-from-peers).
 fn decide(found: &[Evaluated], interference: Option<&'static str>) -> Classification {
     let class = |evaluated: &Evaluated| evaluated.rule.rule().class;
     let usable = |evaluated: &&Evaluated| evaluated.vote != Vote::NeedsControl;
@@ -128,7 +128,7 @@ fn decide(found: &[Evaluated], interference: Option<&'static str>) -> Classifica
     }
 }
 
-/// Stable reason of a `down` or `unknown`.
+/// The stable reason for `down` or `unknown`.
 fn reason(rule: RuleId, label: Label) -> Option<&'static str> {
     match (label, rule) {
         (Label::Blocked | Label::Accessible, _) => None,

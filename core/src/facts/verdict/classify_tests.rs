@@ -265,7 +265,7 @@ fn tcp_tls_and_http_interference_with_a_working_control_is_blocked_with_its_tech
         assert_eq!(found.technique.unwrap().as_str(), technique);
         assert!(found.probability > 0.8, "{layer} {failure}: {}", found.probability);
     }
-    // The probe's own network is nobody's block.
+    // A fault of the probe's own network is no block.
     assert_eq!(edit("tcp", "network_unreachable").unwrap().label, Label::Unknown);
 }
 
@@ -288,7 +288,7 @@ fn a_plain_redirect_to_a_block_page_over_https_is_blocked_and_the_page_is_not() 
     let found = classify_value(document.clone(), &Fingerprints::default()).unwrap();
     assert_eq!((found.label, found.method()), (Label::Blocked, Some("http-redirect")));
     assert_eq!(found.rules, [RuleId::HttpDiff, RuleId::TlsValid]);
-    // The control saw the same page at the end: the site moved.
+    // The control saw the same page at the end, so the site moved.
     for name in ["body_length_match", "title_match"] {
         document["test_keys"][name] = json!(true);
     }

@@ -1,5 +1,5 @@
-//! Documents made up to look like what probes meet beside the scenarios: guards of sites, networks without IPv6, names
-//! that lead to block pages, portals, documents with members of the wrong kind.
+//! Made-up documents of cases outside of the scenarios: guards of sites, networks without IPv6, names that lead to
+//! block pages, portals, documents with members of the wrong kind.
 
 use serde_json::{Value, json};
 
@@ -51,7 +51,7 @@ fn classify(document: Value) -> Classification {
     classify_value(document, &Fingerprints::default()).unwrap()
 }
 
-/// Another page than the control's over plain HTTP, with this status and these headers.
+/// A page that differs from the control's over plain HTTP, with this status and these headers.
 fn other_page(status: u64, headers: Value) -> Classification {
     classify(document(
         "http",
@@ -89,7 +89,7 @@ fn a_guard_that_answers_in_the_sites_place_is_no_block() {
     }
 }
 
-/// Decision ipv6-and-probe-faults: IPv6 of a session without one IPv6 success says nothing, in raw documents as in
+/// Decision ipv6-and-probe-faults: IPv6 proves nothing in a session without one IPv6 success, in raw documents as in
 /// rows.
 #[test]
 fn a_session_whose_ipv6_is_dead_says_nothing_of_a_site_with_ipv6_only() {
@@ -119,7 +119,8 @@ fn a_session_whose_ipv6_is_dead_says_nothing_of_a_site_with_ipv6_only() {
     assert_eq!((found.label, found.rules), (Label::Blocked, vec![RuleId::TcpFailure]));
 }
 
-/// Decision ipv6-and-probe-faults: beside a private IPv4 address a real one of a dead family changes nothing.
+/// Decision ipv6-and-probe-faults: beside a private IPv4 address, a real address of a family that does not work changes
+/// nothing.
 #[test]
 fn a_hijacked_ipv4_answer_is_told_by_its_address_whatever_ipv6_says() {
     for addresses in [vec!["10.10.34.35"], vec!["10.10.34.35", V6], vec!["::1"], vec!["100.64.1.1"], vec!["0.0.0.0"]] {
@@ -199,8 +200,8 @@ fn service(test: &str, keys: Value) -> Classification {
     classify(document)
 }
 
-/// Decision controls-from-peers: the test of a service has no control, so a lost role convicts nobody. Decision
-/// keys-and-roles: and a service whose pool is lost is not accessible because its web site works.
+/// Decision controls-from-peers: the test of a service has no control, so a failing role alone is no block. Decision
+/// keys-and-roles: a service whose pool fails is not accessible because its web site works.
 #[test]
 fn and_29_a_service_with_a_lost_role_is_unknown_and_never_accessible() {
     let ips = ["149.154.175.50", "149.154.167.51", "149.154.175.100", "149.154.167.91"];
@@ -225,7 +226,7 @@ fn and_29_a_service_with_a_lost_role_is_unknown_and_never_accessible() {
     assert_eq!((whatsapp("ok"), whatsapp("blocked")), (Label::Accessible, Label::Unknown));
 }
 
-/// Old Signal clients pin an authority that the service has left; that is their fault in every document.
+/// Old Signal clients pin a certificate authority that the service has left. That is their fault in every document.
 #[test]
 fn a_pinned_authority_that_the_service_has_left_is_the_clients_fault() {
     for failure in ["ssl_invalid_certificate", "ssl_unknown_authority"] {

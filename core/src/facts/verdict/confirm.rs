@@ -1,11 +1,11 @@
-//! Which measurements of volunteers' probes may vote: those that independent probes of the same network, or another
-//! source of measurements, agree with (decision probes-confirm-probes).
+//! Confirms the measurements of volunteers' probes: they may vote only when independent probes of the same network, or
+//! another source of measurements, agree (decision probes-confirm-probes).
 //!
-//! Anybody can register a probe, so no single one decides anything. What probes say is compared within one network, one
-//! target and one span of six hours only: elsewhere the truth may be another. A probe speaks with a weight between 0
-//! and 1: nothing as long as it is fresh, then by how often it was right. Probes behind one block of addresses are one
-//! voter, however many they are. A side is confirmed when it has two voters, a weight of 1 and three quarters of all
-//! weight: so two of three who lie leave the network undecided, and a fifth of liars changes nothing.
+//! Anybody can register a probe, so no single one decides anything. Statements are compared only within one network,
+//! one target and one span of six hours, because the truth may differ elsewhere. Each probe has a weight between 0 and
+//! 1: a fresh probe has none, later its weight follows how often it was right. All probes behind one block of addresses
+//! are one voter. A side is confirmed when it has two voters, a weight of 1 and three quarters of all weight. So two
+//! liars of three leave the network undecided, and a fifth of liars changes nothing.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use super::constants::{
     PROBE_FLOOR_TRUST, PROBE_FULL_TRUST, PROBE_MAJORITY, PROBE_REFERENCE_VOTERS, PROBE_VOTERS, PROBE_WEIGHT,
 };
 
-/// What one probe says of one target on one network in one span.
+/// The statement of one probe about one target on one network in one span.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Say {
     /// The block of addresses it measures from.
@@ -24,17 +24,18 @@ pub struct Say {
     pub failed: bool,
 }
 
-/// Share of agreements of a probe, by the rule of succession: 0.5 before anything was compared.
+/// Share of the comparisons in which a probe agreed, by the rule of succession: 0.5 before the first comparison.
 pub fn trust(agreed: u32, disagreed: u32) -> f64 {
     (f64::from(agreed) + 1.0) / (f64::from(agreed) + f64::from(disagreed) + 2.0)
 }
 
-/// The weight of a probe that is no longer fresh: 0 at a trust of 0.25, 0.5 where nothing is known, 1 from 0.75.
+/// The weight of a probe that is no longer fresh: 0 at a trust of 0.25 or less, 0.5 where nothing is known, 1 from
+/// 0.75.
 pub fn weight(trust: f64) -> f64 {
     ((trust - PROBE_FLOOR_TRUST) / (PROBE_FULL_TRUST - PROBE_FLOOR_TRUST)).clamp(0.0, 1.0)
 }
 
-/// Voters and weight on both sides.
+/// The number of voters and their weight on each side.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 struct Sides {
     failed: (usize, f64),
@@ -42,7 +43,7 @@ struct Sides {
 }
 
 impl Sides {
-    /// `other` is what another source of measurements says; it counts as one voter of full weight.
+    /// `other` is the statement of another source of measurements. It counts as one voter of full weight.
     fn of<'a>(says: impl Iterator<Item = &'a Say>, other: Option<bool>) -> Sides {
         let mut voters: BTreeMap<(bool, u64), f64> = BTreeMap::new();
         for say in says.filter(|say| say.weight > 0.0) {
@@ -72,18 +73,19 @@ impl Sides {
     }
 }
 
-/// What is confirmed: that the target fails (`true`), that it works, or nothing.
+/// The confirmed statement: `true` when the target fails, `false` when it works, `None` when neither is confirmed.
 pub fn confirmed(says: &[Say], other: Option<bool>) -> Option<bool> {
     Sides::of(says.iter(), other).winner(PROBE_VOTERS)
 }
 
-/// What a probe is measured by: what all others but those of its own block say, if another source is among them or they
-/// are at least three. Two strangers are no measure: they would punish the one honest probe on a network that censors.
+/// The statement that a probe is compared with: that of all probes outside of its own block, if another source is among
+/// them or they are at least three. Two strangers are not enough: they would punish the one honest probe on a network
+/// that censors.
 pub fn reference(says: &[Say], own: &Say, other: Option<bool>) -> Option<bool> {
     let others = || says.iter().filter(|say| say.block != own.block);
     let sides = Sides::of(others(), other);
     match other {
-        // Where probes outvote the other source, nobody is judged.
+        // Where probes outvote the other source, no probe is judged.
         Some(other) => sides.winner(1).filter(|winner| *winner == other),
         None => sides.winner(PROBE_REFERENCE_VOTERS),
     }
@@ -128,7 +130,7 @@ mod tests {
         let three = [honest, say(2, 0.5, false), say(3, 0.5, false), say(4, 0.5, false)];
         assert_eq!(reference(&three, &honest, None), Some(false));
         assert_eq!(reference(&[honest], &honest, Some(true)), Some(true));
-        // Against the other source there are two of weight 1: nobody is judged.
+        // Two probes of weight 1 contradict the other source, so nobody is judged.
         assert_eq!(reference(&liars, &honest, Some(true)), None);
     }
 

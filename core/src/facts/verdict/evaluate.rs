@@ -1,20 +1,20 @@
-//! Merged outcome of one measurement to rule and vote.
+//! From the merged outcome of one measurement to its rule and vote.
 
 use super::constants::{BLOCKED_AT, CLEAR_AT};
 use super::rules::{Class, RuleId};
 use super::technique::Technique;
 use crate::facts::measurement::outcome::{EndpointSet, Judgement, flag};
 
-/// What a measurement says in the end.
+/// The statement of one measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Vote {
     Blocked,
     Clear,
-    /// Says nothing.
+    /// Says nothing about blocking.
     Masked,
     /// The site itself fails.
     Down,
-    /// Blocked if the same target works on other networks ([`Evaluated::with_peers`]), else masked.
+    /// Blocked if the same target works on other networks ([`Evaluated::with_peers`]), otherwise masked.
     NeedsControl,
 }
 
@@ -55,7 +55,7 @@ pub fn vote_of(rule: RuleId) -> Vote {
     }
 }
 
-/// Judges an already judged document or row.
+/// The rule and vote of a document or row that is judged already.
 pub fn judged(judgement: Judgement) -> Evaluated {
     let technique = judgement.technique.or(judgement.rule.rule().technique);
     Evaluated { rule: judgement.rule, technique, vote: vote_of(judgement.rule) }
@@ -65,7 +65,7 @@ fn decide(rule: RuleId, technique: Option<Technique>) -> Evaluated {
     judged(Judgement { rule, technique })
 }
 
-/// Judges the united facts about the endpoints of one target.
+/// Judges the merged facts about the endpoints of one target.
 pub fn endpoints(set: &EndpointSet) -> Evaluated {
     if set.has(flag::POOL) { pool(set) } else { host(set) }
 }
@@ -78,14 +78,15 @@ const LOST_TCP: u32 = flag::TCP_TIMEOUT | flag::TCP_RESET | flag::TCP_REFUSED | 
 const ANALYSIS_BLOCKED: u32 =
     flag::ANALYSIS_DNS | flag::ANALYSIS_TCP | flag::ANALYSIS_HTTP_DIFF | flag::ANALYSIS_HTTP_FAILURE;
 
-/// Half rule (decision half-of-a-pool): at least half of the endpoints seen failed. An endpoint that also answered, on
-/// a retry, did not fail.
+/// Half rule (decision half-of-a-pool): at least half of the seen endpoints failed. An endpoint that answered on a
+/// retry did not fail.
 fn half_failed(ok: u16, failed: u16) -> bool {
     let seen = (ok | failed).count_ones();
     seen > 0 && 2 * (failed & !ok).count_ones() >= seen
 }
 
-/// The half rule on connections. Where no handshake worked, what connected below a failed one does not work.
+/// The half rule for connections. If a handshake failed and none worked, an endpoint that failed counts as failed even
+/// if it also connected.
 fn connect_lost(set: &EndpointSet) -> bool {
     let below = if set.has(LOST_TLS) && !set.has(flag::TLS_OK) { set.connect_failed } else { 0 };
     half_failed(set.connect_ok & !below, set.connect_failed)
@@ -93,7 +94,7 @@ fn connect_lost(set: &EndpointSet) -> bool {
 
 fn pool(set: &EndpointSet) -> Evaluated {
     let connect_lost = connect_lost(set);
-    // Endpoints known by name: without an address nothing else was tried.
+    // These endpoints are known by name, so without an address nothing else was tried.
     if set.has(LOST_DNS) && !set.has(flag::DNS_OK) && set.http_ok == 0 && set.connect_ok == 0 {
         return decide(RuleId::DnsFailureNoControl, Some(dns_technique(set)));
     }
@@ -117,8 +118,8 @@ fn pool(set: &EndpointSet) -> Evaluated {
     }
 }
 
-/// A pool that cannot be connected to, by the layer that failed. Another certificate is no failure of a network, so it
-/// waits for no peers.
+/// The rule of a pool that cannot be connected to, by the layer that failed. A wrong certificate is not an ordinary
+/// network failure, so its rule needs no peers.
 fn pool_unconnected(set: &EndpointSet) -> Evaluated {
     if set.has(LOST_TCP) || !set.has(LOST_TLS) {
         decide(RuleId::PoolTcpFailure, Some(tcp_technique(set)))
@@ -129,8 +130,8 @@ fn pool_unconnected(set: &EndpointSet) -> Evaluated {
     }
 }
 
-/// Picks the rule of a failure by what the client's own comparison said: its control worked, blames the site, or is
-/// absent.
+/// Picks the rule of a failure by the client's own comparison: its control worked (`with`), it blames the site, or it
+/// is absent (`without`).
 fn failure(set: &EndpointSet, with: RuleId, without: RuleId, technique: Technique) -> Evaluated {
     if set.has(ANALYSIS_BLOCKED) {
         decide(with, Some(technique))
@@ -172,7 +173,7 @@ fn host(set: &EndpointSet) -> Evaluated {
     connected_only(set)
 }
 
-/// HTTP worked: over TLS that proves the site; plain pages need the client's comparison.
+/// HTTP worked. Over TLS that proves the site; a plain page needs the client's comparison.
 fn answered(set: &EndpointSet) -> Evaluated {
     if set.has(flag::TLS_OK) {
         decide(RuleId::TlsValid, None)
@@ -187,13 +188,13 @@ fn answered(set: &EndpointSet) -> Evaluated {
     }
 }
 
-/// Neither HTTP nor a majority of failures: what is left is TLS, TCP, IPv6 or the client's own word.
+/// There was no HTTP and no majority of failures. TLS, TCP, IPv6 or the client's own statement are left to decide.
 fn connected_only(set: &EndpointSet) -> Evaluated {
     if set.has(flag::TLS_OK) {
         return decide(RuleId::TlsValid, None);
     }
-    // Where only IPv6 failed and none of it works, the client's `tcp_ip` speaks of that (decision
-    // ipv6-and-probe-faults); where connections work, it speaks of nothing.
+    // If only IPv6 failed and none of it works, the client's `tcp_ip` means IPv6 (decision ipv6-and-probe-faults). If
+    // connections work, `tcp_ip` means nothing.
     let v6_dead = set.has(flag::V6_TCP_FAILED | flag::V6_TLS_FAILED) && !set.has(flag::V6_OK);
     let claims = if v6_dead || set.connect_ok != 0 { ANALYSIS_BLOCKED & !flag::ANALYSIS_TCP } else { ANALYSIS_BLOCKED };
     if set.has(claims) && !set.has(flag::ANALYSIS_HTTP_DIFF) {
@@ -215,7 +216,7 @@ fn connected_only(set: &EndpointSet) -> Evaluated {
     decide(RuleId::NoEvidence, None)
 }
 
-/// The technique of the most telling kind of failure; several kinds in one session give the one listed first.
+/// The technique of the failures in a session: the first entry of `kinds` that was seen.
 fn first_of(set: &EndpointSet, kinds: &[(u32, Technique)], otherwise: Technique) -> Technique {
     kinds.iter().find(|(mask, _)| set.has(*mask)).map_or(otherwise, |(_, technique)| *technique)
 }

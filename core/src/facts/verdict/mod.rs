@@ -1,19 +1,19 @@
-//! Rules, votes, verdicts: from judged measurements to blocked / accessible / unknown. Pure functions.
+//! From judged measurements to rules, votes and verdicts: blocked, accessible or unknown. Pure functions.
 //!
 //! | Module | What |
 //! |---|---|
-//! | [`constants`] | every number of the method, named; the methodology endpoint prints them |
+//! | [`constants`] | all numbers of the method; the methodology endpoint prints them |
 //! | [`rules`] | the rule list with stable ids and likelihood ratios |
 //! | [`technique`] | the taxonomy of techniques and its wire names |
-//! | [`evaluate`] | merged outcome of one measurement to rule and vote |
-//! | [`classify`](mod@classify) | one raw document to accessible / blocked / down / unknown |
-//! | [`confirm`] | which measurements of volunteers' probes may vote |
-//! | [`window`] | measurements of a series to votes, and how long they count |
-//! | [`belief`] | how likely each network blocks: a filter over votes |
-//! | [`smoothing`] | the same by later votes too: when a block began and ended
+//! | [`evaluate`] | from the merged outcome of one measurement to its rule and vote |
+//! | [`classify`](mod@classify) | the class of one raw document: accessible, blocked, down or unknown |
+//! | [`confirm`] | confirmation of volunteers' probes before they may vote |
+//! | [`window`] | from the measurements of a series to votes, and how long votes count |
+//! | [`belief`] | how likely each network blocks: a filter over the votes so far |
+//! | [`smoothing`] | how likely each network blocked, by later votes too: when a block began and ended |
 //! | [`network`] | verdicts of the networks of a country |
-//! | [`reach`] | how likely they block the country |
-//! | [`national`] | verdict of a country |
+//! | [`reach`] | how likely the networks together block the country |
+//! | [`national`] | the verdict of a country |
 //! | [`posterior`] | Beta intervals of shares |
 
 pub mod belief;

@@ -1,4 +1,4 @@
-//! The verdict of a country on one target: networks by weight, then lists.
+//! The verdict of a country on one target: the networks by their weight, then the lists.
 
 use std::collections::BTreeMap;
 
@@ -35,8 +35,8 @@ pub struct Member<'a> {
     pub asn: u32,
     /// IPv4 addresses by the network table; `None` when the operator imported no table.
     pub addresses: Option<u64>,
-    /// Not a network but the country as seen from outside, by sources that name no network: half the weight of the
-    /// smallest network, and never counted as one (decision country-of-networks).
+    /// True for the country as seen from outside, by sources that name no network. It has half the weight of the
+    /// smallest network and never counts as a network (decision country-of-networks).
     pub remote: bool,
     pub verdict: &'a NetworkVerdict,
 }
@@ -45,13 +45,13 @@ pub struct Member<'a> {
 #[derive(Debug, Clone, PartialEq)]
 pub struct CountryVerdict {
     pub status: Status,
-    /// Reach of the block; `None` unless some network is blocked.
+    /// Reach of the block; `None` unless at least one network is blocked.
     pub scope: Option<Scope>,
     /// Share of weight of the blocked networks, 0-1.
     pub blocked_weight: f64,
-    /// Probability that the networks which block reach the lines of a national block ([`reached`]).
+    /// Probability that the networks which block are enough for a national block ([`reached`]).
     pub p_blocked: f64,
-    /// That of `status`, 0 for unknown.
+    /// Probability that `status` is right, 0 for unknown.
     pub confidence: f64,
     pub evidence_strength: f64,
     pub networks_blocked: u32,
@@ -68,8 +68,9 @@ pub struct CountryVerdict {
 
 /// Combines the networks of a country (decisions weight-of-networks and one-probability).
 ///
-/// Weight is spread over the networks that had a verdict when the newest vote of any came, so nothing but new evidence
-/// makes a country blocked. It is blocked or accessible only while a network of that status is left.
+/// The weight is divided among the networks that had a verdict when the newest vote of any network came, so only new
+/// evidence can make a country blocked. A country is blocked or accessible only while at least one network still has
+/// that status.
 pub fn verdict(members: &[Member<'_>]) -> CountryVerdict {
     let with = |status: Status| -> Vec<&Member<'_>> {
         members.iter().filter(|member| member.verdict.status == status).collect()
@@ -79,7 +80,7 @@ pub fn verdict(members: &[Member<'_>]) -> CountryVerdict {
     let heard: Vec<&Member<'_>> = members.iter().filter(|member| member.verdict.then.is_some()).collect();
     let speaks = |member: &&&Member<'_>| member.verdict.then != Some(Status::Unknown);
     let speaking: Vec<&Member<'_>> = heard.iter().filter(speaks).copied().collect();
-    // Without any verdict, what is believed of those that were heard.
+    // If no network has a verdict, the beliefs about all networks with votes decide.
     let p_blocked = reached(&voices(if speaking.is_empty() { &heard } else { &speaking }));
     let covers = weight_of(&speaking) >= NATIONAL_COVERAGE * weight_of(&heard);
     let (status, carriers) = match p_blocked {
@@ -118,13 +119,13 @@ fn count(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }
 
-/// The weight of a network with so many IPv4 addresses: their square root, at least that of 256; so all weigh the same
-/// without a table (decision weight-of-networks).
+/// The weight of a network with so many IPv4 addresses: their square root, but at least that of 256. So all networks
+/// weigh the same without a table (decision weight-of-networks).
 pub fn network_weight(addresses: Option<u64>) -> f64 {
     (addresses.unwrap_or(0).max(MIN_ADDRESSES) as f64).sqrt()
 }
 
-/// What is seen from outside weighs half of the smallest network.
+/// The view from outside weighs half of the smallest network.
 fn weight(member: &Member<'_>) -> f64 {
     if member.remote { REMOTE_WEIGHT * network_weight(None) } else { network_weight(member.addresses) }
 }
@@ -152,8 +153,8 @@ fn scope(blocked: usize, decided: usize) -> Option<Scope> {
     }
 }
 
-/// Techniques by frequency. A technique that is only the parent of another seen one adds its count to the most frequent
-/// child: the deepest level that the evidence supports is named.
+/// Techniques by frequency. If a technique is the parent of another one that was seen, its count goes to its most
+/// frequent child: the answer names the deepest level that the evidence supports.
 pub fn techniques<'a>(counts: impl Iterator<Item = &'a BTreeMap<Technique, u32>>) -> Vec<Technique> {
     let mut total: BTreeMap<Technique, u32> = BTreeMap::new();
     for (technique, count) in counts.flatten() {
@@ -180,7 +181,7 @@ pub fn techniques<'a>(counts: impl Iterator<Item = &'a BTreeMap<Technique, u32>>
     out.into_iter().map(|(technique, _)| technique).collect()
 }
 
-/// Who stands behind a list (decision kinds-of-lists).
+/// The origin of a list (decision kinds-of-lists).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ListKind {
     Official,
@@ -200,13 +201,13 @@ pub struct ListEntry {
 }
 
 impl ListEntry {
-    /// Whether it sets a status at a time where measurements do not decide (decision kinds-of-lists).
+    /// True if the entry may set a status where measurements do not decide (decision kinds-of-lists).
     pub fn speaks(&self, now: Timestamp) -> bool {
         self.kind != ListKind::Community && (0..=KNOWN_LIST_AGE).contains(&now.since(self.date))
     }
 }
 
-/// On what an answer rests (`basis` on the wire).
+/// The basis of an answer (`basis` on the wire).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Basis {
     Measured,
@@ -224,22 +225,23 @@ impl Basis {
     }
 }
 
-/// The final answer after lists.
+/// The final answer, with the lists taken into account.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Answer {
     pub status: Status,
     pub basis: Basis,
     pub confidence: f64,
     pub evidence_count: u32,
-    /// Named by any list, of whatever kind and age.
+    /// True if any list names the target, of whatever kind and age.
     pub listed: bool,
-    /// Newest counted measurement; the list's date; the time of the answer (decision counts-and-basis).
+    /// The newest counted measurement, else the date of the list, else the time of the answer (decision
+    /// counts-and-basis).
     pub last_checked: Timestamp,
 }
 
-/// A decided measurement wins; an undecided one yields to a list that is young and not a community's; without either
-/// the answer is unknown (decisions counts-and-basis and kinds-of-lists). `measurements` counts those inside the age
-/// limit, with or without a vote, and `last_measured` is the newest of them.
+/// A decided measurement wins. If measurements do not decide, a list decides that is young and not a community's.
+/// Without either the answer is unknown (decisions counts-and-basis and kinds-of-lists). `measurements` counts those
+/// inside the age limit, with or without a vote, and `last_measured` is the newest of them.
 pub fn answer(
     measured: &CountryVerdict,
     measurements: u32,

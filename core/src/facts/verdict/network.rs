@@ -1,4 +1,4 @@
-//! The verdict of one network on one target at a time T.
+//! The verdict of one network on one target at a given time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,11 +36,11 @@ impl Status {
 #[derive(Debug, Clone, PartialEq)]
 pub struct NetworkVerdict {
     pub status: Status,
-    /// Its status when the newest vote of any network came; `None` when none of its votes counted then.
+    /// The status when the newest vote of any network came; `None` when no vote of this network counted at that time.
     pub then: Option<Status>,
-    /// Rather blocked in some hours of the week, or in part, than always.
+    /// The block is more likely one in some hours of the week, or one in part, than a permanent one.
     pub intermittent: bool,
-    /// Probability that a block is in force, whatever hours it keeps; and that when the newest vote of any network
+    /// Probability that a block is in force, whatever hours it keeps: now, and when the newest vote of any network
     /// came.
     pub p_blocked: f64,
     pub p_blocked_then: f64,
@@ -50,7 +50,7 @@ pub struct NetworkVerdict {
     pub evidence_strength: f64,
     /// Weighted blocked and clear votes ([`NetworkVerdict::posterior`]).
     pub weights: (f64, f64),
-    /// Votes within the age limit, those of them that say blocked, and the distinct hours of these.
+    /// Votes within the age limit, the blocked ones among them, and the distinct hours with a blocked vote.
     pub votes: u32,
     pub blocked_votes: u32,
     pub blocked_hours: u32,
@@ -60,23 +60,23 @@ pub struct NetworkVerdict {
     pub techniques: BTreeMap<Technique, u32>,
 }
 
-/// A network that was heard about a target.
+/// A network with votes about a target.
 #[derive(Debug, Clone, Copy)]
 pub struct Heard<'a> {
     pub asn: u32,
-    /// Oldest first; twice the age limit back and more, where there are any.
+    /// Oldest first. Reaches back twice the age limit or more, as far as there are votes.
     pub votes: &'a [HourVote],
-    /// Fails too many control sites to decide anything (decision failing-elsewhere).
+    /// The network fails at too many control sites to decide anything (decision failing-elsewhere).
     pub broken: bool,
 }
 
-/// A rate of failures elsewhere in whole steps of [`DOWN_RATE_STEP`], the nearest one; none below the first.
+/// Rounds a rate of failures elsewhere to whole steps of [`DOWN_RATE_STEP`]. A rate below the first step is 0.
 pub fn stepped(rate: f64) -> f64 {
     let steps = rate / DOWN_RATE_STEP + 1e-9;
     if steps < 1.0 { 0.0 } else { steps.round() * DOWN_RATE_STEP }
 }
 
-/// The votes that count at a moment: those within the age limit, the newest of them. `votes` is sorted by hour.
+/// The votes that count at a moment: the newest [`MOST_VOTES`] within the age limit. `votes` is sorted by hour.
 pub fn counting(votes: &[HourVote], now: Timestamp, ageing: Ageing) -> &[HourVote] {
     let end = votes.partition_point(|vote| vote.hour <= now.hour());
     let past = votes.get(..end).unwrap_or_default();
@@ -93,11 +93,11 @@ pub fn newest(heard: &[Heard<'_>], now: Timestamp) -> Option<i64> {
     heard.iter().filter_map(last).max()
 }
 
-/// Judges the networks of a country together: a block on one makes blocks on the others likelier. `free` is how likely
-/// a session on a network fails in an hour where nobody blocks the target.
+/// Judges the networks of a country together, because a block on one makes blocks on the others likelier. `free` gives
+/// the probability that a session on a network fails in an hour where nobody blocks the target.
 ///
-/// The votes are those that counted when the newest one came. Since then beliefs move with time alone, so what passes
-/// the age limit takes verdicts away and makes none.
+/// The votes are those that counted when the newest one came. After that only time moves the beliefs. So votes that
+/// pass the age limit can take a verdict away, but cannot make one.
 pub fn verdicts(
     heard: &[Heard<'_>],
     now: Timestamp,
@@ -107,7 +107,7 @@ pub fn verdicts(
     traced(heard, now, ageing, free, |_, _| {})
 }
 
-/// The same, with what each vote did.
+/// The same, and reports the effect of each vote.
 pub fn traced(
     heard: &[Heard<'_>],
     now: Timestamp,
@@ -118,7 +118,7 @@ pub fn traced(
     let hour = newest(heard, now).unwrap_or(now.hour());
     let then = Timestamp(hour * HOUR);
     let votes: Vec<&[HourVote]> = heard.iter().map(|heard| counting(heard.votes, then, ageing)).collect();
-    // A clear vote says the same however much fails where nobody blocks.
+    // A clear vote means the same, whatever the rate of failures where nobody blocks.
     let rate = |asn: u32, vote: &HourVote| if vote.blocked { free(asn, vote.hour) } else { 0.0 };
     let ballot = |asn: u32, weight: f64, vote: &HourVote| Ballot {
         hour: vote.hour,
@@ -143,7 +143,7 @@ pub fn traced(
     heard.iter().zip(&votes).zip(beliefs).map(judge).collect()
 }
 
-/// The status of a network that is believed to block so likely after these votes.
+/// The status of a network with these votes and this probability of a block.
 fn status(votes: &[HourVote], p_blocked: f64) -> Status {
     let clear = votes.iter().filter(|vote| !vote.blocked).count();
     match p_blocked {
@@ -192,8 +192,8 @@ fn verdict(
 
 impl NetworkVerdict {
     /// Posterior of the blocked share of votes, given the rate at which the target fails where it is not blocked
-    /// ([`down_rate`]) and the share of control sites that fail on this network. Computed where it is shown: most
-    /// answers do not, and what it rests on must be looked up.
+    /// ([`down_rate`]) and the share of control sites that fail on this network. Computed only where it is shown,
+    /// because the two rates must be looked up and most answers do not show it.
     pub fn posterior(&self, down_rate: f64, control_failures: Option<f64>) -> Beta {
         let (blocked, clear) = self.weights;
         Beta::prior(down_rate.max(control_failures.unwrap_or(0.0)), PRIOR_STRENGTH).after(blocked, clear)
@@ -204,7 +204,7 @@ fn count(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }
 
-/// Confidence of a status from the probability of blocking (decisions confidence-of-status and counts-and-basis).
+/// Confidence in a status, from the probability of a block (decisions confidence-of-status and counts-and-basis).
 pub fn confidence(status: Status, p_blocked: f64) -> f64 {
     match status {
         Status::Blocked => p_blocked,
@@ -213,7 +213,7 @@ pub fn confidence(status: Status, p_blocked: f64) -> f64 {
     }
 }
 
-/// 0 without votes, one half at [`EVIDENCE_HALF`], towards 1.
+/// 0 without votes, one half at [`EVIDENCE_HALF`] votes, and close to 1 with many.
 pub fn evidence_strength(votes: f64) -> f64 {
     votes / (votes + EVIDENCE_HALF)
 }
@@ -231,8 +231,8 @@ pub fn down_rate(other_countries: &[f64]) -> f64 {
     if rates.len() % 2 == 1 { at(middle) } else { 0.5 * (at(middle.wrapping_sub(1)) + at(middle)) }
 }
 
-/// [`down_rate`] of all rates but one: `sorted` holds them all, and `own` is one of them. In constant time, since every
-/// country asks it of every target.
+/// [`down_rate`] of all rates but one. `sorted` holds all rates, and `own` is one of them. It sorts nothing, because it
+/// is asked for every country and target.
 pub fn down_rate_but(sorted: &[f64], own: f64) -> f64 {
     let left = sorted.len().saturating_sub(1);
     if left < DOWN_RATE_COUNTRIES {
@@ -244,8 +244,9 @@ pub fn down_rate_but(sorted: &[f64], own: f64) -> f64 {
     if left % 2 == 1 { at(middle) } else { 0.5 * (at(middle.wrapping_sub(1)) + at(middle)) }
 }
 
-/// Sessions of one software version in one place: a network in a span of [`INSTRUMENT_SPAN`] hours. Only sessions of
-/// one place are compared, so a block that begins between two versions, or keeps office hours, is no fault of either.
+/// Sessions of one software version in one place, that is a network in a span of [`INSTRUMENT_SPAN`] hours. Only
+/// sessions of one place are compared. So a block that begins between two versions, or keeps office hours, is not taken
+/// for a fault of either version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VersionCount {
     /// Platform and version, as [`software_of`](crate::facts::measurement::types::software_of) gives them.
@@ -257,8 +258,8 @@ pub struct VersionCount {
     pub sessions: u32,
 }
 
-/// The versions whose failures follow the software and not the network: nearly all of their sessions fail on at least
-/// three networks while other versions work there at the same time. Their failures are to be left
+/// The versions whose failures come from the software and not from the network: nearly all of their sessions fail on at
+/// least three networks, while other versions work there at the same time. The failures of these versions must be left
 /// out.
 pub fn instrument_faults(counts: &[VersionCount]) -> Vec<u32> {
     let mut versions: Vec<u32> = counts.iter().map(|count| count.version).collect();

@@ -15,21 +15,21 @@ pub fn from_log10_odds(odds: f64) -> f64 {
     1.0 / (1.0 + 10f64.powf(-odds.clamp(-12.0, 12.0)))
 }
 
-/// Maps evidence to a calibrated probability, and says on what it rests.
+/// Maps evidence to a calibrated probability, and names the source of the map.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Calibration {
     /// log10 odds of the answer = intercept + slope * x.
     pub intercept: f64,
     pub slope: f64,
-    /// Whether x is the uncalibrated probability (cold start) or its log10 odds (fitted).
+    /// True if x is the log10 odds (fitted), false if it is the uncalibrated probability (cold start).
     pub on_odds: bool,
     /// `calibration.source` on the wire.
     pub source: &'static str,
 }
 
 impl Calibration {
-    /// OONI's published map, fitted on 126 adjudicated measurements. It never says more than 0.994 or less
-    /// than 0.0045: the corpus supports no more.
+    /// OONI's published map, fitted on 126 adjudicated measurements. Its probabilities stay between 0.0045 and 0.994,
+    /// because the corpus supports no more.
     pub const fn cold_start() -> Calibration {
         Calibration {
             intercept: COLD_START_INTERCEPT,
@@ -44,7 +44,7 @@ impl Calibration {
         Calibration { intercept, slope, on_odds: true, source: "own_labels" }
     }
 
-    /// Calibrated probability of evidence in log10 odds, prior included.
+    /// Calibrated probability, from evidence in log10 odds that include the prior.
     pub fn probability(&self, log10_odds: f64) -> f64 {
         let x = if self.on_odds { log10_odds } else { from_log10_odds(log10_odds) };
         from_log10_odds(self.intercept + self.slope * x)
@@ -59,13 +59,14 @@ pub struct Beta {
 }
 
 impl Beta {
-    /// Prior with this mean and strength (in votes), kept proper.
+    /// Prior with this mean and strength (in votes). The mean is kept away from 0 and 1, so that the distribution is
+    /// proper.
     pub fn prior(mean: f64, strength: f64) -> Beta {
         let mean = mean.clamp(0.001, 0.999);
         Beta { a: mean * strength, b: (1.0 - mean) * strength }
     }
 
-    /// After so many blocked and clear votes; weights may be fractions.
+    /// The posterior after so many blocked and clear votes; weights may be fractions.
     pub fn after(self, blocked: f64, clear: f64) -> Beta {
         Beta { a: self.a + blocked.max(0.0), b: self.b + clear.max(0.0) }
     }
@@ -93,7 +94,7 @@ impl Beta {
             return 1.0;
         }
         let front = (a * x.ln() + b * (1.0 - x).ln() - ln_beta).exp();
-        // The fraction converges fast only on this side of the mean; the other side by symmetry.
+        // The fraction converges fast only on this side of the mean; the other side follows by symmetry.
         if x < (a + 1.0) / (a + b + 2.0) {
             front * fraction(a, b, x) / a
         } else {
@@ -101,8 +102,8 @@ impl Beta {
         }
     }
 
-    /// The share below which the probability is `p`, with an error under 1e-9: Newton's steps, which need about six
-    /// evaluations where halving needs thirty, inside a bracket that shrinks even where they would leave it.
+    /// The share below which the probability is `p`, with an error under 1e-9. Newton's method needs about six
+    /// evaluations where bisection needs thirty. A bracket that always shrinks catches steps that would leave it.
     pub fn quantile(&self, p: f64) -> f64 {
         let ln_beta = self.ln_beta();
         let (mut low, mut high) = (0.0_f64, 1.0_f64);
@@ -125,7 +126,8 @@ impl Beta {
         x
     }
 
-    /// The leading term of the distribution at its steep end when a tail is cut off there, else near the mean.
+    /// The start for Newton's method: the leading term of the distribution when the tail lies at a steep end, else a
+    /// point near the mean.
     fn first_guess(&self, ln_beta: f64, p: f64) -> f64 {
         let (a, b) = (self.a, self.b);
         // Near 0 the distribution is x^a / (a B), near 1 it is 1 - (1 - x)^b / (b B).

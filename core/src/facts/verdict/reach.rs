@@ -1,30 +1,30 @@
-//! How likely the networks that block reach the lines of a national block.
+//! How likely the blocking networks of a country are enough for a national block.
 
 use super::constants::{NATIONAL_SHARE, SEVERAL_NETWORKS, SEVERAL_SHARE};
 
-/// A network of a country that has something to say.
+/// A network of a country, for the question whether the country is blocked.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Voice {
-    /// Any unit.
+    /// In any unit: only shares count.
     pub weight: f64,
-    /// Not a network but the country as seen from outside.
+    /// True for the country as seen from outside, which is not a network.
     pub remote: bool,
     /// Probability that it blocks.
     pub p_blocked: f64,
 }
 
-/// Steps of the whole weight: a quarter and a half are whole numbers of them.
+/// Steps that the whole weight is divided into. A quarter and a half of it are whole numbers of steps.
 const STEPS: usize = 1024;
 
-/// The probability, 0-1, that the networks which block have [`NATIONAL_SHARE`] of the weight, or [`SEVERAL_SHARE`] on
-/// [`SEVERAL_NETWORKS`] (decision weight-of-networks), as if each blocked by itself; 0 without any. Shares are added up
-/// in steps of about a thousandth, exactly where all networks weigh the same.
+/// The probability, 0-1, that the blocking networks have [`NATIONAL_SHARE`] of the weight, or [`SEVERAL_SHARE`] on
+/// [`SEVERAL_NETWORKS`] networks (decision weight-of-networks). Each network is taken to block independently. 0 without
+/// any network. Shares are rounded to steps of about a thousandth; they are exact where all networks weigh the same.
 pub fn reached(voices: &[Voice]) -> f64 {
     let total: f64 = voices.iter().map(|voice| voice.weight).sum();
     if voices.is_empty() || total <= 0.0 {
         return 0.0;
     }
-    // A multiple of the networks, so that equal parts are whole numbers of steps too.
+    // A multiple of the number of networks, so that equal shares are whole numbers of steps too.
     let steps = 4 * voices.len() * (STEPS / 4).div_ceil(voices.len());
     let line = |share: f64| (share * steps as f64).round() as usize;
     let (half, quarter) = (line(NATIONAL_SHARE), line(SEVERAL_SHARE));
@@ -73,7 +73,7 @@ mod tests {
         Voice { weight: addresses.sqrt(), remote: false, p_blocked }
     }
 
-    /// By all subsets.
+    /// The exact probability, summed over all subsets.
     fn exactly(voices: &[Voice]) -> f64 {
         let total: f64 = voices.iter().map(|voice| voice.weight).sum();
         let subsets = 0..1_u32 << voices.len();

@@ -1,20 +1,20 @@
-//! How likely a block was in force, by all votes, also those that came later: the backward half of the filter in
-//! [`belief`] (Rabiner, "A tutorial on hidden Markov models", Proceedings of the IEEE 77, 1989, section III.A).
+//! How likely a block was in force at each vote, by all votes including the later ones: the backward half of the filter
+//! in [`belief`] (Rabiner, "A tutorial on hidden Markov models", Proceedings of the IEEE 77, 1989, section III.A).
 
 use std::ops::RangeInclusive;
 
 use super::belief::{self, Ballot, Belief, Step, Track, Wait};
 use super::constants::ACCESSIBLE_PROBABILITY;
 
-/// The way of one network through all its votes.
+/// The votes of one network, each with the belief after it and the evidence of later votes.
 pub struct Course<'a> {
     track: Track<'a>,
     steps: Vec<Step>,
-    /// What followed each vote.
+    /// For each vote: the evidence of the votes after it.
     later: Vec<Later>,
 }
 
-/// Of each network.
+/// The course of each network.
 pub fn courses<'a>(tracks: &[Track<'a>]) -> Vec<Course<'a>> {
     let mut steps: Vec<Vec<Step>> = tracks.iter().map(|track| Vec::with_capacity(track.len())).collect();
     let last = tracks.iter().filter_map(|track| track.last()).map(|ballot| ballot.hour).max().unwrap_or(0);
@@ -40,7 +40,7 @@ impl<'a> Course<'a> {
         course
     }
 
-    /// From what followed a vote to what followed the one before.
+    /// From the evidence after a vote to the evidence after the vote before it.
     fn back(&self, place: usize, later: Later) -> Later {
         let (Some(ballot), Some(step)) = (self.track.get(place), self.steps.get(place)) else { return later };
         let later = later.after(ballot);
@@ -50,12 +50,12 @@ impl<'a> Course<'a> {
         }
     }
 
-    /// Probability of a block, 0-1, right after a vote: by the votes up to then.
+    /// Probability of a block, 0-1, right after a vote, by the votes up to then.
     pub fn filtered(&self, place: usize) -> f64 {
         self.steps.get(place).map_or(0.0, |step| step.belief.blocked())
     }
 
-    /// By all votes.
+    /// Probability of a block, 0-1, at a vote, by all votes.
     pub fn smoothed(&self, place: usize) -> f64 {
         match (self.steps.get(place), self.later.get(place)) {
             (Some(step), Some(later)) => later.blocked(&step.belief),
@@ -63,8 +63,8 @@ impl<'a> Course<'a> {
         }
     }
 
-    /// The votes around one at which a block was in force, over which that block lasted: as long as the network is not rather
-    /// free by all votes.
+    /// The range of votes over which a block lasted, given that it was in force at `place`. The range ends where the
+    /// network is more likely free by all votes.
     pub fn around(&self, place: usize) -> RangeInclusive<usize> {
         (self.first_before(place).unwrap_or(place))..=(self.last_after(place).unwrap_or(place))
     }
@@ -98,7 +98,7 @@ impl<'a> Course<'a> {
     }
 }
 
-/// How likely the later votes are, given that a network is in a state now; up to a factor.
+/// How likely the later votes are, given the state of a network now; up to a common factor.
 #[derive(Clone, Copy)]
 struct Later {
     free: f64,
@@ -111,17 +111,17 @@ struct Later {
 impl Later {
     const NOTHING: Later = Later { free: 1.0, always: 1.0, in_part: 1.0, now: 1.0, paused: 1.0 };
 
-    /// Of a network that is believed to be so.
+    /// How likely the later votes are under a belief.
     fn of(&self, belief: &Belief) -> f64 {
         (1.0 - belief.blocked()) * self.free + self.under(belief)
     }
 
-    /// Probability of a block with what followed.
+    /// Probability of a block, by a belief and the later votes.
     fn blocked(&self, belief: &Belief) -> f64 {
         (self.under(belief) / self.of(belief)).clamp(0.0, 1.0)
     }
 
-    /// The part of it under a block.
+    /// The part of [`Later::of`] that lies under a block.
     fn under(&self, belief: &Belief) -> f64 {
         belief.always * self.always
             + belief.in_part * self.in_part
@@ -129,7 +129,7 @@ impl Later {
             + belief.paused * self.paused
     }
 
-    /// With a vote before them.
+    /// Adds the vote that comes before these later votes.
     fn after(self, ballot: &Ballot) -> Later {
         let [none, always, in_part] = ballot.likely();
         let Later { free, always: a, in_part: p, now, paused } = self;
@@ -143,7 +143,7 @@ impl Later {
         }
     }
 
-    /// From before a time without a vote, at whose end a block may come from other networks.
+    /// The evidence before a time without a vote, at whose end a block may have spread from other networks.
     fn before(self, hours: i64, spreads: f64) -> Later {
         let wait = Wait::of(hours);
         let new = Belief::of(spreads);
@@ -186,7 +186,7 @@ mod tests {
         }
     }
 
-    /// By all ways through the hidden states, added up one by one.
+    /// Sums all paths through the hidden states, one by one.
     #[test]
     fn it_is_what_the_sum_over_all_ways_through_the_states_gives() {
         let votes = ballots([(0, false), (5, true), (5, false), (30, true), (100, true)]);

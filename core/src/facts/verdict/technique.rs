@@ -1,5 +1,5 @@
-//! The taxonomy of blocking techniques, and the one table that maps it to wire names
-//! (decision keys-and-roles, intelligence specification 0.4).
+//! The taxonomy of blocking techniques, and the one table that maps it to wire names (decision keys-and-roles,
+//! intelligence specification 0.4).
 
 macro_rules! techniques {
     ($($(#[doc = $doc:literal])* $name:ident = $code:literal, $dotted:literal, $wire:literal, $block:literal;)+) => {
@@ -38,7 +38,7 @@ macro_rules! techniques {
 }
 
 techniques! {
-    /// DNS interference of a kind that the evidence does not tell.
+    /// DNS interference; the evidence does not show the kind.
     Dns = 1, "dns", "dns", "dns_block";
     /// The resolver denies a name that exists.
     DnsNxdomain = 2, "dns.nxdomain", "dns-nxdomain", "dns_block";
@@ -54,12 +54,12 @@ techniques! {
     DnsInjectionBogon = 7, "dns.injection.bogon", "dns-poison", "dns_block";
     /// The address of a block page as the answer.
     DnsInjectionBlockpage = 8, "dns.injection.blockpage", "dns-poison", "dns_block";
-    /// Connections to the address fail in a way that the evidence does not tell.
+    /// Connections to the address fail; the evidence does not show how.
     Tcp = 9, "tcp", "tcp", "ip_block";
     TcpTimeout = 10, "tcp.timeout", "tcp-timeout", "ip_block";
     TcpReset = 11, "tcp.reset", "tcp-reset", "dpi_block";
     TcpRefused = 12, "tcp.refused", "tcp-refused", "ip_block";
-    /// TLS fails in a way that the evidence does not tell.
+    /// TLS fails; the evidence does not show how.
     Tls = 13, "tls", "tls", "dpi_block";
     TlsTimeout = 14, "tls.timeout", "tls-timeout", "dpi_block";
     TlsReset = 15, "tls.reset", "tls-reset", "dpi_block";
@@ -67,7 +67,7 @@ techniques! {
     TlsEof = 16, "tls.eof", "tls-eof", "dpi_block";
     /// Another certificate than the site's.
     TlsMitm = 17, "tls.mitm", "tls-cert-invalid", "dpi_block";
-    /// HTTP fails in a way that the evidence does not tell.
+    /// HTTP fails; the evidence does not show how.
     Http = 18, "http", "http", "dpi_block";
     HttpTimeout = 19, "http.timeout", "http-timeout", "dpi_block";
     HttpReset = 20, "http.reset", "tcp-reset", "dpi_block";
@@ -78,9 +78,9 @@ techniques! {
     Http451 = 23, "http.451", "http-451", "dpi_block";
     /// A redirect to a page that is not the site's.
     HttpRedirect = 24, "http.redirect", "http-redirect", "dpi_block";
-    /// Transfers start and then starve.
+    /// Transfers start and then stall.
     Throttling = 25, "throttling", "throttling", "dpi_block";
-    /// TLS fails with the site's name and works with another on the same address.
+    /// TLS fails with the site's name and works with another name on the same address.
     TlsResetSni = 26, "tls.reset.sni", "sni-filtering", "dpi_block";
 }
 
@@ -100,7 +100,7 @@ impl Technique {
         self.as_str().split('.').next().unwrap_or("")
     }
 
-    /// True for itself and every name above it: hierarchical comparison.
+    /// True if the technique has this name or lies below it: hierarchical comparison.
     pub fn is_within(self, ancestor: &str) -> bool {
         self.as_str().strip_prefix(ancestor).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
     }

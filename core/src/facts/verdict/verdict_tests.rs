@@ -1,4 +1,4 @@
-//! Network and national verdicts, lists, posterior.
+//! Verdicts of networks and countries, lists, posterior.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ fn now() -> Timestamp {
     Timestamp(NOW_HOUR * HOUR)
 }
 
-/// What is said of one network, of which sessions fail so often where nobody blocks.
+/// The verdict on one network whose sessions fail with the rate `free` where nobody blocks.
 fn verdict(votes: &[HourVote], ageing: Ageing, free: f64) -> NetworkVerdict {
     let heard = [Heard { asn: 1, votes, broken: false }];
     network::verdicts(&heard, now(), ageing, &|_, _| free).remove(0)
@@ -69,11 +69,11 @@ fn a_status_is_what_its_probability_says() {
     }
 }
 
-/// Decisions failing-elsewhere and one-probability, measured: what fails now and then is no block.
+/// Decisions failing-elsewhere and one-probability, measured: a site that fails now and then is not blocked.
 #[test]
 fn a_clean_site_that_is_measured_every_hour_is_not_blocked() {
     let mut dice = Dice(11);
-    // (votes a day, false failures, of 400 that are clean the most that are called blocked).
+    // Votes a day, rate of false failures, and how many of 400 clean sites may be called blocked.
     for (of_day, noise, most) in [(24, 0.02, 2), (8, 0.02, 2), (24, 0.10, 8)] {
         let mut blocked = 0;
         for _ in 0..400 {
@@ -83,7 +83,7 @@ fn a_clean_site_that_is_measured_every_hour_is_not_blocked() {
         }
         assert!(blocked <= most, "{of_day} a day, {noise}: {blocked}");
     }
-    // What is blocked is so where it fails elsewhere too: there it may be blocked as well.
+    // A site that always fails is blocked even if it fails elsewhere too, because it may be blocked there as well.
     let all: Vec<HourVote> = (0..24).rev().map(|hour| vote(hour, true)).collect();
     assert_eq!(verdict(&all, Ageing::of(false), super::constants::SITE_MOST).status, Status::Blocked);
 }
@@ -189,7 +189,7 @@ fn networks_weigh_by_the_root_of_their_addresses() {
     let none = judge(&[]);
     let half = national::verdict(&[member(1, 1_000_000, &blocked), member(2, 1_000_000, &clear)]);
     assert_eq!((half.status, half.scope), (Status::Blocked, Some(Scope::Single)));
-    // 1000 of 1000 + 2 x 1000 = a third, on one network: not the country.
+    // Weights 1000 of 1000 + 2 x 1000 are a third, on one network. That is not the country.
     let third = [member(1, 1_000_000, &blocked), member(2, 1_000_000, &clear), member(3, 1_000_000, &clear)];
     assert_eq!(national::verdict(&third).status, Status::Accessible);
     let two =
@@ -202,7 +202,7 @@ fn networks_weigh_by_the_root_of_their_addresses() {
     assert_eq!(national::verdict(&[]).confidence, 0.0);
 }
 
-/// Two failures on the first network that has a verdict, before the others have one.
+/// Two failures on the first network that has a verdict, before the other networks have one.
 #[test]
 fn a_country_of_which_little_was_measured_is_not_blocked() {
     let (blocked, unknown) = (judge(&[(1, true), (2, true)]), judge(&[(1, false)]));
@@ -319,7 +319,7 @@ fn quantiles_undo_the_distribution_for_every_shape_that_votes_give() {
                 for p in [0.05, 0.5, 0.95] {
                     let x = beta.quantile(p);
                     assert!((0.0..=1.0).contains(&x), "{beta:?} {p} {x}");
-                    // Where the density is so steep that the last digits of x decide, the neighbours bracket p.
+                    // If the density is so steep that the last digits of x decide, the neighbours bracket p.
                     let (below, above) = (beta.cdf(x - 2e-9), beta.cdf(x + 2e-9));
                     assert!(below <= p + 1e-9 && p <= above + 1e-9, "{beta:?} {p} {x}: {below} {above}");
                 }

@@ -1,4 +1,4 @@
-//! From the measurements of one series to votes, and how long these count.
+//! Turns the measurements of one series into votes, and says how long votes count.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +16,7 @@ use crate::facts::change::constants::OUTAGE_HOURS;
 /// One merged and judged measurement of a target on a network.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Session {
-    /// `None` for measurements whose network was withheld; they never vote for one.
+    /// `None` for measurements whose network was withheld. They never vote for a network.
     pub asn: Option<u32>,
     /// Hours since the epoch.
     pub hour: i64,
@@ -24,8 +24,8 @@ pub struct Session {
     pub evaluated: Evaluated,
 }
 
-/// The vote of one (network, vote key, hour): blocked when at least half of its measurements are
-/// (decision vote-per-hour).
+/// The vote of one (network, vote key, hour): blocked when at least half of its measurements say blocked (decision
+/// vote-per-hour).
 #[derive(Debug, Clone, PartialEq)]
 pub struct HourVote {
     /// Hours since the epoch.
@@ -36,13 +36,13 @@ pub struct HourVote {
     pub log10_lr: f64,
     /// Measurements that say blocked or clear.
     pub measurements: u32,
-    /// Deepest techniques of the blocked measurements, with counts.
+    /// Techniques of the blocked measurements, with counts.
     pub techniques: BTreeMap<Technique, u32>,
     /// Rules of the winning side, with counts.
     pub rules: BTreeMap<RuleId, u32>,
 }
 
-/// Half-life, age limit and the like differ for messaging services (decision age-limit).
+/// Age limit and half-life of votes; they differ for messaging services (decision age-limit).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ageing {
     pub limit: i64,
@@ -64,8 +64,8 @@ impl Ageing {
 pub struct Peers {
     /// (hour, network, sessions), in the order of their days.
     clear: Vec<(i64, u32, u32)>,
-    /// Spans of [`OUTAGE_HOURS`] in which it worked in other countries within the time of peers, by their numbers since
-    /// the epoch.
+    /// Spans of [`OUTAGE_HOURS`] in which the target worked in other countries, within the time window of peers.
+    /// Numbered since the epoch.
     spans: BTreeSet<i64>,
 }
 
@@ -79,7 +79,7 @@ impl Peers {
         let clear = sessions.into_iter().filter(|session| session.evaluated.vote == Vote::Clear);
         let mut clear: Vec<(i64, u32, u32)> =
             clear.filter_map(|session| Some((session.hour, session.asn?, 1))).collect();
-        // They mostly come by day already, which a stable sort sees at once.
+        // The sessions mostly come sorted by day, and a stable sort is fast on those.
         clear.sort_by_key(|(hour, ..)| day_of(*hour));
         Peers { clear, spans: BTreeSet::new() }
     }
@@ -90,19 +90,19 @@ impl Peers {
         self.clear.insert(at, (hour, asn, sessions));
     }
 
-    /// The target worked in other countries around this hour: two numbers from the reserved end of the range stand for
-    /// their networks.
+    /// Records that the target worked in other countries around this hour. Two numbers from the reserved end of the
+    /// range stand for the networks there.
     pub fn add_abroad(&mut self, hour: i64) {
         self.add(u32::MAX, hour, PEER_SESSIONS as u32);
         self.add(u32::MAX - 1, hour, 1);
     }
 
-    /// Failures in the span that begins at this hour have a control in other countries.
+    /// Records that failures in the span which begins at this hour have a control in other countries.
     pub fn add_span(&mut self, hour: i64) {
         self.spans.insert(hour.div_euclid(OUTAGE_HOURS));
     }
 
-    /// What a session says, with the peers for a control where it has none (decision controls-from-peers).
+    /// The vote of a session. A failure without its own control takes its peers as one (decision controls-from-peers).
     pub fn vote(&self, session: &Session) -> Vote {
         let needs_peers = session.evaluated.vote == Vote::NeedsControl;
         let has_peers =
@@ -110,7 +110,7 @@ impl Peers {
         session.evaluated.with_peers(needs_peers && has_peers())
     }
 
-    /// True when the target worked on other networks within 24 h of the hour, before or after.
+    /// True when the target worked on other networks within 24 hours before or after this hour.
     pub fn succeed(&self, asn: Option<u32>, hour: i64) -> bool {
         let reach = PEER_WINDOW / HOUR;
         let (first, last) = (hour.saturating_sub(reach), hour.saturating_add(reach));
@@ -133,18 +133,18 @@ impl Peers {
     }
 }
 
-// `succeed` tells one network from several, which is what the decision asks for.
+// `succeed` only tells one network from several, which is enough for a limit of 2 networks.
 const _: () = assert!(PEER_NETWORKS == 2);
 
-/// The votes of one network, oldest first. Masked and down sessions vote for nothing. Independent of the order of
-/// `sessions` (decision order-of-data).
+/// The votes of one network, oldest first. Masked and down sessions do not vote. Independent of the order of `sessions`
+/// (decision order-of-data).
 pub fn votes(sessions: &[Session], peers: &Peers) -> Vec<HourVote> {
     let mut sessions = sessions.to_vec();
     sessions.sort_unstable_by_key(order);
     groups(&sessions).filter_map(|group| hour_vote(group, peers)).collect()
 }
 
-/// The order of votes: by hour, then vote key.
+/// Votes are sorted by hour, then by vote key.
 fn order(session: &Session) -> (i64, u32) {
     (session.hour, session.vote_key)
 }
@@ -153,7 +153,7 @@ fn groups(sessions: &[Session]) -> impl Iterator<Item = &[Session]> {
     sessions.chunk_by(|a, b| order(a) == order(b))
 }
 
-/// The vote of the sessions of one hour and vote key; `None` when none of them says anything.
+/// The vote of the sessions of one hour and vote key; `None` when none of them says blocked or clear.
 fn hour_vote(group: &[Session], peers: &Peers) -> Option<HourVote> {
     let side = |session: &Session| match peers.vote(session) {
         Vote::Blocked => Some(true),
@@ -181,7 +181,7 @@ fn hour_vote(group: &[Session], peers: &Peers) -> Option<HourVote> {
             *vote.rules.entry(evaluated.rule).or_default() += 1;
         }
     }
-    // Summed over the sorted map, so that rounding does not depend on the order of arrival.
+    // The sum goes over a sorted map, so that rounding does not depend on the order of arrival.
     let (sum, count) = vote.rules.iter().fold((0.0, 0.0), |(sum, count), (rule, n)| {
         (sum + rule.rule().log10_lr * f64::from(*n), count + f64::from(*n))
     });
@@ -195,8 +195,8 @@ pub(super) fn hour_after(now: Timestamp, age: i64) -> i64 {
     start.div_euclid(HOUR) + i64::from(start.rem_euclid(HOUR) != 0)
 }
 
-/// Weighted counts of blocked and clear votes: each network-day scaled down to 8 votes (decision vote-per-hour), each
-/// vote halved by age.
+/// Weighted counts of blocked and clear votes. Each network-day is scaled down to 8 votes (decision vote-per-hour), and
+/// each vote loses half of its weight per half-life.
 pub fn weighted(votes: &[HourVote], now: Timestamp, ageing: Ageing) -> (f64, f64) {
     let mut totals = (0.0, 0.0);
     for (scale, votes) in by_day(votes) {
@@ -208,14 +208,14 @@ pub fn weighted(votes: &[HourVote], now: Timestamp, ageing: Ageing) -> (f64, f64
     totals
 }
 
-/// The votes of each day with the factor that scales them down to the cap (decision vote-per-hour). `votes` is sorted
-/// by hour.
+/// The votes of each day, with the factor that scales them down to the daily cap (decision vote-per-hour). `votes` is
+/// sorted by hour.
 pub fn by_day(votes: &[HourVote]) -> impl Iterator<Item = (f64, &[HourVote])> {
     let days = votes.chunk_by(|a, b| day_of(a.hour) == day_of(b.hour));
     days.map(|votes| (day_scale(u32::try_from(votes.len()).unwrap_or(u32::MAX)), votes))
 }
 
-/// The factor that scales a network-day of so many votes down to the cap.
+/// The factor that scales a network-day of so many votes down to the daily cap.
 pub fn day_scale(votes: u32) -> f64 {
     (NETWORK_DAY_VOTES / f64::from(votes.max(1))).min(1.0)
 }

@@ -1,7 +1,8 @@
-//! The one actor that knows which keys want to hear of what, and the public numbers: `GET /api/alerts/stats`.
+//! The one actor that knows which API keys want news of which countries. It also keeps the public numbers of `GET
+//! /api/alerts/stats`.
 //!
-//! News are passed on in the order they came, [`STEP`] keys a turn, each turn followed by the next through a timer, [`PACE`]
-//! later: nobody waits for any of it, while clients wait for what they sent.
+//! News is passed on in the order in which it came, to [`STEP`] keys a turn. A timer starts the next turn [`PACE`]
+//! later, so that this work, which nobody waits for, never holds up clients that wait for an answer.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,7 +16,7 @@ use crate::engine::time::{DAY, HOUR, SECOND};
 use crate::intelligence::incidents::Severity;
 use crate::{Result, Timestamp};
 
-/// The document.
+/// Name of the document.
 pub const DOCUMENT: &str = "alert-stats";
 
 pub const FAMILIES: &[Family] =
@@ -29,24 +30,24 @@ pub const ENTRIES: &[Entry] = &[
     operation::<Turned>(),
 ];
 
-/// Keys that one turn passes news on to. Each costs a row of the outbox with the body in it.
+/// Keys that one turn passes news on to. Each of them takes a row of the outbox that contains the body.
 const STEP: usize = 50;
-/// From one such turn to the next, in microseconds: ten thousand keys hear within 20 s.
+/// Time between two such turns, in microseconds. With it ten thousand keys get the news within 20 s.
 const PACE: i64 = SECOND / 10;
 /// Key of the timer that passes news on.
 const FAN_OUT: &str = "fan out";
-/// Key of the timer that lets hours leave.
+/// Key of the timer that removes old hours.
 const HOUR_OVER: &str = "hour";
-/// Stands for every country where a subscription names none.
+/// The key under which subscriptions to all countries are kept.
 const EVERYWHERE: &str = "";
-/// Hours that count as the last day, the one under way included.
+/// Hours that make up the last day, including the present one.
 const HOURS_SHOWN: i64 = DAY / HOUR;
 
-/// By country and account: the least severity that one of its subscriptions wants.
+/// By country and account: the least severity that any subscription of the account wants.
 const WANTED: Table<(String, String), Severity> = Table::new(16);
-/// By account: all that it wants, as told last.
+/// By account: all that its subscriptions want, as it last reported.
 const ACCOUNTS: Table<(String,), Wish> = Table::new(17);
-/// By a number that rises: news that are being passed on.
+/// By a rising number: news that is being passed on.
 const NEWS: Table<(u64,), Passing> = Table::new(18);
 const TOTALS: Table<(), Totals> = Table::new(19);
 /// By hour since 1970.
@@ -54,14 +55,14 @@ const HOURS: Table<(i64,), Hour> = Table::new(20);
 
 impl Row for Severity {}
 
-/// What the subscriptions of one key want together.
+/// What all subscriptions of one key want together.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wish {
-    /// Country codes, or nothing for every country, with the least severity; each country once.
+    /// Country codes, `None` for all countries, each with the least severity; each country once.
     pub countries: Vec<(Option<String>, Severity)>,
     /// Subscriptions that are enabled.
     pub active: u32,
-    /// Subscriptions that their receivers' failures switched off.
+    /// Subscriptions that were switched off because of failures of their receivers.
     pub failed: u32,
 }
 impl Row for Wish {}
@@ -69,23 +70,23 @@ impl Row for Wish {}
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Passing {
     news: News,
-    /// Whether those that want every country have all heard.
+    /// Whether all accounts that want every country have got the news.
     everywhere: bool,
-    /// The last account that heard.
+    /// The last account that got it.
     after: Option<String>,
 }
 impl Row for Passing {}
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Totals {
-    /// The last number that news got.
+    /// The number of the latest news.
     number: u64,
     active: u64,
     failed: u64,
 }
 impl Row for Totals {}
 
-/// Deliveries that ended in an hour.
+/// Deliveries that ended within an hour.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Hour {
     ended: u64,
@@ -93,7 +94,7 @@ struct Hour {
 }
 impl Row for Hour {}
 
-/// Passes news on to whoever wants them.
+/// Passes news on to the accounts that want it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Pass {
     pub news: News,
@@ -109,12 +110,12 @@ impl Operation for Pass {
         totals.number += 1;
         TOTALS.put(turn, &(), &totals)?;
         NEWS.put(turn, &(totals.number,), &Passing { news: self.news, everywhere: false, after: None })?;
-        // What waits already comes first, when its timer fires.
+        // News that already waits comes first, when its timer fires.
         if turn.scheduled(FAN_OUT)?.is_some() { Ok(()) } else { step(turn) }
     }
 }
 
-/// The next [`STEP`] keys.
+/// Passes news on to the next [`STEP`] keys.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct FanOut;
 
@@ -128,7 +129,7 @@ impl Operation for FanOut {
     }
 }
 
-/// Passes on as much as one turn may, and comes back for the rest.
+/// Passes news on to as many keys as one turn may, and schedules the next turn.
 fn step(turn: &mut Turn<'_>) -> Result<()> {
     let mut room = STEP;
     while room > 0 {
@@ -161,13 +162,14 @@ fn step(turn: &mut Turn<'_>) -> Result<()> {
     if turn.scheduled(FAN_OUT)?.is_some() { Ok(()) } else { turn.schedule(FAN_OUT, turn.now.plus(PACE), &FanOut) }
 }
 
-/// Whether an account that wants news of the country heard them already, since it wants news of every country.
+/// Whether an account with a subscription for this country already got the news through a subscription for all
+/// countries.
 fn has_heard(turn: &Turn<'_>, news: &News, account: &str) -> Result<bool> {
     let least = WANTED.get(turn, &(EVERYWHERE.to_owned(), account.to_owned()))?;
     Ok(least.is_some_and(|least| least <= news.severity))
 }
 
-/// An account tells what its subscriptions want now.
+/// An account reports what its subscriptions want now.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Wants {
     pub account: String,
@@ -202,7 +204,7 @@ impl Operation for Wants {
     }
 }
 
-/// An account tells how many of its deliveries ended since it told last, and how many of those were taken.
+/// An account reports how many of its deliveries ended since its last report, and how many of them were accepted.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Delivered {
     pub ended: u32,
@@ -224,7 +226,7 @@ impl Operation for Delivered {
     }
 }
 
-/// An hour counts no longer.
+/// Removes the hours that are too old to count.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Turned;
 
@@ -254,20 +256,20 @@ fn forget_hours(turn: &mut Turn<'_>) -> Result<()> {
     turn.publish(DOCUMENT)
 }
 
-/// Public numbers over all subscriptions, a minute or two late.
+/// Public numbers over all subscriptions. They are up to two minutes late.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AlertStats {
     pub active_subscriptions: u64,
-    /// Deliveries that ended in the last 24 hours, taken by their receivers or given up.
+    /// Deliveries that ended in the last 24 hours, either accepted by their receivers or given up.
     #[serde(rename = "totalDeliveries24h")]
     pub total_deliveries_24h: u64,
-    /// Countries that somebody subscribed to by name; every country that there is once somebody subscribed to all.
+    /// Countries that some subscription names. All countries count once a subscription is for all of them.
     pub countries_monitored: u64,
-    /// 0 to 1: the share of those deliveries that were taken; 0 while there are none.
+    /// 0 to 1: the share of those deliveries that were accepted; 0 if there are none.
     pub webhook_success_rate: f64,
-    /// Subscriptions that were switched off because their receiver answered 410, or failed 20 attempts in a row over a day
-    /// and more.
+    /// Subscriptions that were switched off because their receiver answered 410, or failed 20 attempts in a row over at
+    /// least a day.
     pub disabled_by_failures: u64,
 }
 
@@ -293,7 +295,7 @@ fn countries(view: &View<'_>) -> Result<u64> {
     if WANTED.first(view, &WANTED.prefix(&(everywhere,)))?.is_some() {
         return Ok(crate::facts::starter::Country::all().len() as u64);
     }
-    // One step per country, however many subscribe to it.
+    // Skips from country to country, however many accounts subscribe to one.
     let (mut found, mut range) = (0, WANTED.range());
     while let Some(((country, _), _)) = WANTED.first(view, &range)? {
         found += 1;

@@ -1,17 +1,18 @@
-//! Alerts: who subscribed hears of an incident by webhook.
+//! Alerts: subscribers hear of incidents by webhook.
 //!
-//! Subscriptions belong to the API key that made them, and live in its account actor beside the queue of deliveries
-//! ([`crate::relay::webhook`]). When an incident changes, its actor decides, in the turn that stores the change,
-//! whether subscribers hear of it ([`news`]) and hands that to the one actor of kind `alert` ([`desk`]), which knows
-//! which keys want news of which countries and passes it on, some keys a turn, so that ten thousand subscribers hold up
-//! nothing. Each account then chooses among its own subscriptions and has the body delivered.
+//! Subscriptions belong to the API key that made them. They are kept in its account actor, beside the queue of
+//! deliveries ([`crate::relay::webhook`]). When an incident changes, the incident actor decides in the same turn
+//! whether subscribers hear of the change ([`news`]). It hands the news to the one actor of kind `alert` ([`desk`]),
+//! which knows which keys want news of which countries. That actor passes it on to some keys a turn, so that ten
+//! thousand subscribers hold up nothing. Each account then chooses among its own subscriptions and queues the
+//! deliveries.
 //!
 //! | Module | What |
 //! |---|---|
-//! | [`news`] | which change is told, and what is said |
-//! | [`desk`] | who hears of it; public numbers |
+//! | [`news`] | which changes are news, and what the news says |
+//! | [`desk`] | passing news on to the keys that want it; public numbers |
 //! | [`subscription`] | the subscriptions of one key, their deliveries |
-//! | [`secret`] | the secret of a subscription, which is a key of its own |
+//! | [`secret`] | the secret of a subscription, which also names its account |
 //! | `routes` | `/api/alerts` |
 
 pub mod desk;
@@ -27,13 +28,13 @@ use crate::engine::time::DAY;
 
 pub use routes::ROUTES;
 
-/// Most subscriptions of one key; our choice.
+/// Subscriptions of one key, at most; our choice.
 pub const MAX_SUBSCRIPTIONS: usize = 100;
-/// How long ago an incident may have begun or ended for its being recorded to be news, in microseconds (decision
-/// incident-ids): importing old data pages nobody.
+/// How long ago an incident may have begun or ended to be news when it is recorded, in microseconds (decision
+/// incident-ids). Importing old data thus alerts nobody.
 pub const RECENT: i64 = 7 * DAY;
 
-/// The one actor that knows who subscribed to what.
+/// The one actor that knows what each key subscribed to.
 pub fn actor() -> ActorId {
     ActorId::sole(Kind::Alert)
 }

@@ -1,4 +1,4 @@
-//! Which change of an incident is told to subscribers, and in which words.
+//! Decides which changes of an incident are news for subscribers, and writes the news.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,15 +8,15 @@ use crate::engine::kv::Table;
 use crate::intelligence::incidents::{Incident, Severity, Status, permalink, title};
 use crate::{Error, Result, Timestamp, intelligence::world};
 
-/// What happened to an incident, as far as subscribers hear of it.
+/// The kind of news about an incident.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Event {
-    /// Told once: when it is first more than suspected.
+    /// Sent once: when the incident is first more than suspected.
     Created,
-    /// Its status, severity or networks changed, or it was withdrawn or became a part of another.
+    /// Its status, severity or networks changed, or it was withdrawn or merged into another incident.
     Updated,
     Resolved,
-    /// Sent by the subscriber's own wish.
+    /// A test that the subscriber asked for.
     Test,
 }
 
@@ -31,14 +31,14 @@ impl Event {
     }
 }
 
-/// Something to tell.
+/// News of one incident.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct News {
     pub event: Event,
     /// Two letters.
     pub country: String,
     pub severity: Severity,
-    /// The whole payload, JSON: the same for every subscriber and at every attempt.
+    /// The whole payload as JSON. It is the same for every subscriber and at every attempt.
     pub body: String,
 }
 
@@ -67,15 +67,15 @@ struct Told<'a> {
     /// Why it was withdrawn.
     #[serde(skip_serializing_if = "Option::is_none")]
     retracted: Option<&'a str>,
-    /// The readable id it leads to, when it became a part of another.
+    /// The readable id of the incident that it was merged into.
     #[serde(skip_serializing_if = "Option::is_none")]
     merged_into: Option<String>,
 }
 
-/// Incidents that subscribers were told of, in their actor.
+/// In the incident actor: incidents that subscribers have heard of.
 const TOLD: Table<(String, u32, u32), ()> = Table::new(31);
 
-/// Hands a change to the desk if it is news. Called with every version that is stored, in the same turn.
+/// Hands a change to the desk if it is news. It is called with every version that is stored, in the same turn.
 pub fn tell(turn: &mut Turn<'_>, before: Option<&Incident>, incident: &Incident) -> Result<()> {
     let key = (incident.id.country.clone(), u32::from(incident.id.year), incident.id.sequence);
     let told = TOLD.contains(turn, &key)?;
@@ -108,7 +108,7 @@ pub fn tell(turn: &mut Turn<'_>, before: Option<&Incident>, incident: &Incident)
     turn.send(super::actor().name, &desk::Pass { news })
 }
 
-/// What a test sends: the shape of a real one, marked as a test in its title.
+/// The body of a test. It looks like real news and is marked as a test in its title.
 pub fn test(now: Timestamp, base_url: &str) -> Result<String> {
     let payload = Payload {
         event: Event::Test.as_str(),
@@ -130,7 +130,7 @@ pub fn test(now: Timestamp, base_url: &str) -> Result<String> {
     serde_json::to_string(&payload).map_err(Error::internal)
 }
 
-/// What the step from one version to the next means to subscribers who were, or were not, told of it before.
+/// The kind of news that a new version is, given whether subscribers heard of the incident before; `None` for no news.
 fn event(told: bool, before: Option<&Incident>, incident: &Incident) -> Option<Event> {
     if !told {
         return (incident.is_shown() && incident.status() != Status::Suspected).then_some(Event::Created);
@@ -155,7 +155,8 @@ fn event(told: bool, before: Option<&Incident>, incident: &Incident) -> Option<E
     changed.then_some(Event::Updated)
 }
 
-/// Whether it began or ended within [`RECENT`]; of an incident that was known before, also while it goes on.
+/// Whether an incident began or ended within [`RECENT`]. A new version of a known incident is also recent while it goes
+/// on.
 fn is_recent(before: Option<&Incident>, incident: &Incident, now: Timestamp) -> bool {
     let near = |at: Timestamp| now.since(at) <= RECENT;
     let goes_on = |of: &Incident| of.is_shown() && of.status() == Status::Active;

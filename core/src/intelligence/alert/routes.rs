@@ -63,29 +63,29 @@ pub const ROUTES: &[Route] = &[
         .summary("Send `incident.test` to the address of a subscription of the key, once and at once."),
 ];
 
-/// Most bytes of an address; our choice.
+/// Bytes of a webhook address, at most; our choice.
 const MAX_URL: usize = 2_048;
-/// Tests of one key; our choice. Each makes a request to somebody else.
+/// How often one key may send tests; our choice. Each test makes a request to somebody else's host.
 const TESTS: Rate = Rate::per_minute(10);
 
-/// A new subscription.
+/// A request for a subscription.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct SubscribeRequest {
     /// https, port 443 or 8443, a host of the open Internet; at most 2048 bytes.
     pub webhook_url: String,
-    /// ISO 3166-1, two letters; every country without it.
+    /// ISO 3166-1, two letters. If absent, the subscription is for every country.
     pub country_code: Option<String>,
     /// `low` (the default), `medium`, `high` or `critical`.
     pub min_severity: Option<String>,
 }
 
-/// A change; what is absent stays.
+/// Changes of a subscription. Absent members stay as they are.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct AlterRequest {
-    /// Switching a subscription on again forgets its failures.
+    /// Switching a subscription on again resets its failures.
     pub enabled: Option<bool>,
     pub webhook_url: Option<String>,
-    /// Empty for every country.
+    /// An empty text stands for every country.
     pub country_code: Option<String>,
     pub min_severity: Option<String>,
 }
@@ -100,29 +100,29 @@ pub struct SubscriptionBody {
     pub min_severity: Severity,
     pub enabled: bool,
     pub created_at: String,
-    /// When something was last tried to be delivered.
+    /// The time of the last attempt to deliver something.
     pub last_delivery_at: Option<String>,
-    /// What the receiver answered then; null when it did not, or nothing was tried.
+    /// The receiver's status at that attempt; null when it did not answer, or nothing was attempted.
     pub last_status: Option<u16>,
     /// Failed attempts since the last success.
     pub failure_count: u32,
-    /// Whether the receiver's failures switched it off: it answered 410, or failed 20 attempts in a row over a day and
-    /// more.
+    /// Whether it was switched off because of its receiver, which answered 410, or failed 20 attempts in a row over at
+    /// least a day.
     pub disabled_by_failures: bool,
-    /// Deliveries that wait; beyond 10000 nothing is added.
+    /// Deliveries that wait. Beyond 10000 no more are added.
     pub pending: u32,
 }
 
-/// What was made.
+/// The new subscription, with its secret.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct CreatedSubscription {
     #[serde(flatten)]
     pub subscription: SubscriptionBody,
-    /// Signs deliveries, and is the subscriber key of outcome reports. Never shown again.
+    /// Signs deliveries, and is the subscriber key for outcome reports. It is never shown again.
     pub hmac_secret: String,
 }
 
-/// Subscriptions of a key.
+/// The subscriptions of a key.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct SubscriptionList {
     pub count: usize,
@@ -136,17 +136,18 @@ pub struct DeletedSubscription {
     pub id: String,
 }
 
-/// A new secret, named as in a new subscription.
+/// The new secret of a subscription, under the name that it has in a new subscription.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct RotatedHmacSecret {
     pub id: String,
-    /// Never shown again.
+    /// It is never shown again.
     pub hmac_secret: String,
-    /// Until when the secret before signs too, in `X-Svc-Signature-Previous` and as a second of `webhook-signature`.
+    /// Until this time the previous secret signs too, in `X-Svc-Signature-Previous` and as a second signature in
+    /// `webhook-signature`.
     pub previous_valid_until: String,
 }
 
-/// What to test: a subscription, an address, or without either the oldest subscription of the key.
+/// The subscription to test, by id or by address. Without either it is the oldest subscription of the key.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct TestRequest {
     pub subscription_id: Option<String>,
@@ -154,12 +155,12 @@ pub struct TestRequest {
     pub webhook_url: Option<String>,
 }
 
-/// What came of a test.
+/// The result of a test.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct TestResult {
     /// Whether the receiver answered with a status from 200 to 299.
     pub delivered: bool,
-    /// Null when it did not answer.
+    /// Null when the receiver did not answer.
     pub status_code: Option<u16>,
     pub latency_ms: u32,
     pub event: &'static str,
@@ -183,7 +184,7 @@ fn body(cx: &Cx, account: &str, (id, hook, subscription): Whole) -> Result<Subsc
     })
 }
 
-/// The account of the caller. The demo key is everybody's, and the operator's is nobody's account.
+/// The account of the caller. The demo key and the operator's key have none of their own.
 fn account(cx: &Cx) -> Result<&str> {
     match &cx.caller {
         Caller::Key { account, .. } if !account.is_empty() => Ok(account),
@@ -194,7 +195,7 @@ fn account(cx: &Cx) -> Result<&str> {
     }
 }
 
-/// The local part of an id that belongs to the account; anybody else's is unknown.
+/// The local part of a subscription id that belongs to the account. An id of another account is answered as unknown.
 fn own_id(account: &str, text: &str) -> Result<Id> {
     let named = wire::parse_message_id(text).filter(|(owner, _)| owner == account);
     named.map(|(_, id)| id).ok_or_else(unknown)
@@ -211,7 +212,7 @@ fn checked_url(cx: &Cx, url: &str) -> Result<()> {
     permitted(cx.settings(), url).map(|_| ())
 }
 
-/// An empty text stands for every country.
+/// Reads a country code; an empty text stands for every country.
 fn country(text: Option<String>) -> Result<Option<Option<String>>> {
     let Some(text) = text else { return Ok(None) };
     if text.is_empty() {
@@ -276,7 +277,7 @@ async fn alter(cx: Cx) -> Result<Response> {
     let url = url.map(seal).transpose()?;
     let alter = Alter { id, enabled, url, country: country(country_code)?, least: severity(min_severity)? };
     if (alter.enabled.is_none(), &alter.url, &alter.country, alter.least) == (true, &None, &None, None) {
-        return Err(Error::bad_request("Say what to change: `enabled` is true or false."));
+        return Err(Error::bad_request("Give `enabled`, `webhook_url`, `country_code` or `min_severity`."));
     }
     Response::json(&body(&cx, account, runtime::call(&*cx.rt, account, &alter).await?)?)
 }
@@ -339,7 +340,7 @@ async fn webhook_test(cx: Cx) -> Result<Response> {
             for (_, known, _) in all {
                 hook = hook.or(Some(known).filter(|known| open(known).is_ok_and(|address| address == url)));
             }
-            // Else a key would have the service make requests to strangers, ten a minute.
+            // Otherwise a key could make the service send requests to hosts of others, ten a minute.
             let refuse = || Error::bad_request("`webhook_url` must be the address of a subscription of this key.");
             (url, hook.ok_or_else(refuse)?)
         }

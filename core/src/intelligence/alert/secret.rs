@@ -1,7 +1,8 @@
-//! The secret of a subscription: `whsec_` and the base64 of 48 bytes: 16 of the account, 24 random, 8 of a MAC.
+//! The secret of a subscription: `whsec_` and the base64 of 48 bytes, which are 16 of the account, 24 random ones and 8
+//! of a MAC.
 //!
-//! It signs deliveries: `X-Svc-Signature` with its whole text, Standard Webhooks with the decoded bytes. And its text
-//! is the subscriber key, which names the account that can say whether it is one.
+//! It signs deliveries: `X-Svc-Signature` is made with its whole text, the signature of Standard Webhooks with the
+//! decoded bytes. Its text is also the subscriber key. It names the account that can tell whether the key is valid.
 
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
@@ -17,7 +18,7 @@ use crate::relay::agent::reseal::Progress;
 use crate::relay::webhook::{PURPOSE, SECRET, URL_PURPOSE, owner};
 use crate::{Error, Result, relay::keys};
 
-/// Bytes of the account and the random ones.
+/// Bytes of the account and the random bytes together.
 const NAMED: usize = 40;
 
 /// A new secret of an account.
@@ -31,12 +32,12 @@ pub fn make(secrets: &Secrets, account: &str, random: [u8; 32]) -> Result<Zeroiz
     Ok(Zeroizing::new(format!("{SECRET}{}", encode_base64(&bytes))))
 }
 
-/// What is stored to recognize a secret by.
+/// The hash that is stored to recognize a secret.
 pub fn hash(secret: &str) -> [u8; 32] {
     Sha256::digest(secret.as_bytes()).into()
 }
 
-/// The account that a secret of this deployment names; anything else names none.
+/// The account named in a secret of this deployment; `None` for any other text.
 fn account_of(secrets: &Secrets, secret: &str) -> Option<String> {
     let bytes = Zeroizing::new(decode_base64("secret", secret.strip_prefix(SECRET)?).ok()?);
     let (named, mac) = bytes.split_at_checked(NAMED)?;
@@ -45,15 +46,15 @@ fn account_of(secrets: &Secrets, secret: &str) -> Option<String> {
     right.then(|| actor_id(&account))
 }
 
-/// The account whose subscription has this secret now, or had it before a rotation that is not over.
+/// The account of the subscription that has this secret, or had it before a rotation whose overlap is not over.
 pub async fn subscriber(rt: &dyn Runtime, secret: &str) -> Result<Option<String>> {
     let Some(account) = account_of(&rt.environment().secrets, secret) else { return Ok(None) };
     let holds = runtime::query(rt, account.as_str(), &Holds { hash: hash(secret) }).await?;
     Ok(holds.then_some(account))
 }
 
-/// Moves what an account has sealed under the current master key, and seals texts from before
-/// texts were sealed.
+/// Moves the sealed values of an account under the current master key. It also seals texts from the time before texts
+/// were sealed.
 pub async fn reseal(rt: &dyn Runtime, account: &str) -> Result<Progress> {
     let (secrets, texts) = (reseal_secrets(rt, account).await?, reseal_texts(rt, account).await?);
     Ok(Progress {
@@ -103,7 +104,7 @@ async fn reseal_secrets(rt: &dyn Runtime, account: &str) -> Result<Progress> {
     if !values.is_empty() {
         let wanted = values.len() as u64;
         progress.resealed = u64::from(runtime::call(rt, account, &Reseal { values }).await?);
-        // Somebody rotated one meanwhile: another visit will find nothing left to do.
+        // If a secret was rotated meanwhile, the next visit finds nothing left to do.
         progress.complete = progress.resealed >= wanted;
     }
     Ok(progress)

@@ -1,5 +1,5 @@
-//! The subscriptions of one API key, in its account actor: a webhook of the queue ([`crate::relay::webhook`]) each, and beside it
-//! what it wants to hear.
+//! The subscriptions of one API key, kept in its account actor. Each is a webhook of the queue
+//! ([`crate::relay::webhook`]), together with the news that it wants.
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -36,29 +36,30 @@ pub const ENTRIES: &[Entry] = &[
     operation::<ResealTexts>(),
 ];
 
-/// Subscriptions that hear something in one turn. Each makes a request, and an object of the edge makes 50 in one go.
+/// Subscriptions that get news in one turn. Each makes a request, and an object of the edge runtime can make 50 in one
+/// go.
 const AT_ONCE: usize = 25;
-/// Key of the timer that tells the desk what was delivered.
+/// Key of the timer that reports ended deliveries to the desk.
 const COUNTS_TIMER: &str = "alert counts";
 
-/// What a subscription wants, beside its webhook.
+/// The wishes and the state of a subscription that are not part of its webhook.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Subscription {
-    /// Every country without one.
+    /// `None` stands for every country.
     pub country: Option<String>,
     pub least: Severity,
-    /// Of the secret, to recognize it as the subscriber key.
+    /// Hash of the secret, to recognize it as a subscriber key.
     pub secret_hash: [u8; 32],
-    /// Of the secret before a rotation, and until when it counts.
+    /// Hash of the secret before a rotation, and until when that secret counts.
     pub previous: Option<([u8; 32], Timestamp)>,
-    /// The last attempt to deliver something.
+    /// Time of the last attempt to deliver something, and the status that came back.
     pub tried: Option<(Timestamp, Option<u16>)>,
-    /// Whether it was failures that switched it off.
+    /// Whether it was switched off because of failures.
     pub failed: bool,
 }
 impl Row for Subscription {}
 
-/// Deliveries that ended since the desk was told.
+/// Deliveries that ended since the last report to the desk.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Counts {
     ended: u32,
@@ -91,7 +92,7 @@ fn unknown() -> Error {
     Error::not_found("There is no such subscription.")
 }
 
-/// Tells the desk what the subscriptions want together from now on.
+/// Reports to the desk what the subscriptions want together from now on.
 fn tell(turn: &mut Turn<'_>) -> Result<()> {
     let mut wish = Wish::default();
     for (_, hook, subscription) in all(turn)? {
@@ -109,7 +110,7 @@ fn tell(turn: &mut Turn<'_>) -> Result<()> {
     turn.send(actor().name, &Wants { account, wish })
 }
 
-/// Ends all, for a key that is revoked.
+/// Removes all subscriptions of a key that is revoked.
 pub fn ended(turn: &mut Turn<'_>) -> Result<()> {
     let all = all(turn)?;
     for (id, ..) in &all {
@@ -123,7 +124,7 @@ fn remove(turn: &mut Turn<'_>, id: Id) -> Result<()> {
     webhook::remove(turn, id)
 }
 
-/// A new subscription.
+/// Adds a subscription.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Subscribe {
     pub id: Id,
@@ -157,11 +158,11 @@ impl Operation for Subscribe {
     }
 }
 
-/// Changes a subscription; what is `None` stays.
+/// Changes a subscription. Members that are `None` stay as they are.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Alter {
     pub id: Id,
-    /// Switching it on again forgets the failures; what waited when it was switched off is not sent.
+    /// Switching it on again resets the failures. Deliveries that waited when it was switched off are not sent.
     pub enabled: Option<bool>,
     pub url: Option<String>,
     pub country: Option<Option<String>>,
@@ -193,7 +194,7 @@ impl Operation for Alter {
     }
 }
 
-/// Deletes a subscription with all that waits for it.
+/// Deletes a subscription and the deliveries that wait for it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Unsubscribe {
     pub id: Id,
@@ -202,7 +203,7 @@ pub struct Unsubscribe {
 impl Operation for Unsubscribe {
     const ACTOR: Kind = Kind::Account;
     const NAME: &'static str = "unsubscribe";
-    /// Whether there was one.
+    /// Whether the subscription existed.
     type Reply = bool;
 
     fn run(self, turn: &mut Turn<'_>) -> Result<bool> {
@@ -215,7 +216,7 @@ impl Operation for Unsubscribe {
     }
 }
 
-/// Replaces the secret; the one before signs too for [`webhook::OVERLAP`].
+/// Replaces the secret. For [`webhook::OVERLAP`] the previous one signs too.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Rotate {
     pub id: Id,
@@ -237,7 +238,7 @@ impl Operation for Rotate {
     }
 }
 
-/// Sends again what a delivery of the log said, under its id.
+/// Sends a delivery of the log once more, under the same id.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Replay {
     pub id: Id,
@@ -254,7 +255,7 @@ impl Operation for Replay {
     }
 }
 
-/// Something happened that one of the subscriptions may want to hear of.
+/// News that some of the subscriptions may want.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Hear {
     pub news: News,
@@ -270,11 +271,11 @@ impl Operation for Hear {
     }
 }
 
-/// The rest of the subscriptions hear it.
+/// Passes news on to the remaining subscriptions.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct HearMore {
     pub news: News,
-    /// The last one that heard.
+    /// The last subscription that got it.
     pub after: Id,
 }
 
@@ -288,7 +289,7 @@ impl Operation for HearMore {
     }
 }
 
-/// Has the next subscriptions after one told, by id, and comes back for the rest.
+/// Queues news for the next subscriptions by id, after `after`, and schedules the rest.
 fn hear(turn: &mut Turn<'_>, news: News, after: Option<Id>) -> Result<()> {
     let wants = |subscription: &Subscription| {
         let here = subscription.country.as_ref().is_none_or(|wanted| *wanted == news.country);
@@ -308,13 +309,13 @@ fn hear(turn: &mut Turn<'_>, news: News, after: Option<Id>) -> Result<()> {
     Ok(())
 }
 
-/// The same for the same news of the same subscription, so that a receiver who hears twice can tell.
+/// The id is the same for the same news and the same subscription, so that a receiver recognizes news that comes twice.
 fn delivery_id(body: &str, subscription: Id) -> Id {
     let digest = Sha256::digest([body.as_bytes(), &subscription].concat());
     webhook::short(digest.into())
 }
 
-/// An attempt to deliver was recorded; `over` when none follows.
+/// Notes an attempt to deliver; `over` when no further attempt follows.
 pub fn tried(turn: &mut Turn<'_>, record: &Record, over: bool) -> Result<()> {
     let Some(mut subscription) = SUBSCRIPTIONS.get(turn, &(record.hook,))? else { return Ok(()) };
     subscription.tried = Some((record.began, record.status()));
@@ -332,7 +333,7 @@ pub fn tried(turn: &mut Turn<'_>, record: &Record, over: bool) -> Result<()> {
     }
 }
 
-/// The queue switched a webhook off.
+/// Notes that the queue switched a webhook off.
 pub fn given_up(turn: &mut Turn<'_>, id: Id) -> Result<()> {
     let Some(mut subscription) = SUBSCRIPTIONS.get(turn, &(id,))? else { return Ok(()) };
     subscription.failed = true;
@@ -340,7 +341,7 @@ pub fn given_up(turn: &mut Turn<'_>, id: Id) -> Result<()> {
     tell(turn)
 }
 
-/// Tells the desk how deliveries ended: at most once a minute, however many there are.
+/// Reports to the desk how deliveries ended: at most once a minute, however many there are.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct TellCounts;
 
@@ -388,7 +389,7 @@ impl Query for ReadOne {
     }
 }
 
-/// The last attempts of a subscription, newest last; `None` when there is no such subscription.
+/// The last attempts of a subscription, newest last; `None` when the subscription does not exist.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ReadLog {
     pub id: Id,
@@ -404,7 +405,7 @@ impl Query for ReadLog {
     }
 }
 
-/// Whether a secret with this hash is one of the key's subscriptions'.
+/// Whether a secret with this hash belongs to a subscription of the key.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Holds {
     pub hash: [u8; 32],
@@ -427,7 +428,7 @@ impl Query for Holds {
     }
 }
 
-/// Sealed secrets that are not under the master key `current`.
+/// Sealed secrets that are not yet under the master key `current`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Sealed {
     pub current: KeyId,
@@ -444,7 +445,7 @@ impl Query for Sealed {
     }
 }
 
-/// Counts what a key has sealed, for the operator.
+/// Counts the sealed values of a key, for the operator.
 pub fn counted(view: &View<'_>, current: KeyId) -> Result<crate::relay::agent::reseal::Counted> {
     let mut keys: Vec<_> = webhook::sealed(view)?.iter().map(|(_, sealed)| sealing::key_id(sealed)).collect();
     keys.extend(texts(view)?.iter().map(|(_, text)| sealing::text_key_id(text)));
@@ -452,23 +453,23 @@ pub fn counted(view: &View<'_>, current: KeyId) -> Result<crate::relay::agent::r
     Ok(crate::relay::agent::reseal::Counted { all: keys.len() as u64, earlier: earlier as u64 })
 }
 
-/// Where an account has a sealed text.
+/// The place of a sealed text in an account.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Place {
     /// The address of a subscription.
     Url(Id),
-    /// What the holder of the key said about themselves.
+    /// The label that the holder of the key gave themselves.
     Label,
 }
 
 fn texts(view: &(impl Read + ?Sized)) -> Result<Vec<(Place, String)>> {
     let mut all: Vec<_> = webhook::all(view)?.into_iter().map(|(id, hook)| (Place::Url(id), hook.url)).collect();
-    // What nobody wrote tells nothing.
+    // An empty text reveals nothing, so it is not sealed.
     all.extend(keys::label(view)?.filter(|label| !label.is_empty()).map(|label| (Place::Label, label)));
     Ok(all)
 }
 
-/// Texts that are not under the master key `current`.
+/// Texts that are not yet under the master key `current`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Texts {
     pub current: KeyId,
@@ -485,10 +486,10 @@ impl Query for Texts {
     }
 }
 
-/// Replaces texts that are still what was read.
+/// Replaces each text that has not changed since it was read.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ResealTexts {
-    /// Where, old and new.
+    /// Place, old text and new text.
     pub values: Vec<(Place, String, String)>,
 }
 
@@ -511,16 +512,17 @@ impl Operation for ResealTexts {
     }
 }
 
-/// Replaces sealed secrets that are still what was read.
+/// Replaces each sealed secret that has not changed since it was read.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Reseal {
-    /// Old and new.
+    /// Old and new value.
     pub values: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
 impl Operation for Reseal {
     const ACTOR: Kind = Kind::Account;
-    /// The name of the operation that moves what agents have sealed: runtimes take all for bulk work.
+    /// The same name as the operation that reseals the values of agents, since runtimes treat all operations of that
+    /// name as bulk work.
     const NAME: &'static str = "reseal";
     /// How many were replaced.
     type Reply = u32;

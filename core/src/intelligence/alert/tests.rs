@@ -1,4 +1,4 @@
-//! Alerts on a clock that only moves when a test says so.
+//! Alerts on a clock that only the tests move.
 
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
@@ -27,7 +27,7 @@ use crate::{Error, Timestamp};
 
 const URL: &str = "https://hooks.example.org/in";
 
-/// What a receiver got, and when.
+/// A request that a receiver got, and when.
 #[derive(Clone)]
 struct Got {
     at: Timestamp,
@@ -52,14 +52,14 @@ impl Got {
     }
 }
 
-/// A deployment, and everybody's receiver.
+/// A deployment, and the receiver of all its deliveries.
 struct Scene {
     rt: Arc<TestRuntime>,
     got: Arc<Mutex<Vec<Got>>>,
 }
 
 impl Scene {
-    /// `answer` gives the status for a request and the number of those before it; `None` is no answer.
+    /// `answer` gives the status for a request and the number of requests before it; `None` means no answer.
     fn new(answer: impl Fn(&Outgoing, usize) -> Option<u16> + Send + Sync + 'static) -> Scene {
         let rt = TestRuntime::start(&[("admin_key", "operator"), ("publish_interval", "0"), ("signups_per_day", "0")]);
         let got = Arc::new(Mutex::new(Vec::<Got>::new()));
@@ -120,7 +120,7 @@ impl Scene {
         self.ask("GET", "/api/alerts/stats", "", Value::Null, 200)
     }
 
-    /// Makes what is asked for now.
+    /// Makes the requests that are waiting.
     fn work(&self) {
         self.rt.reach_out().now_or_never().expect("nothing waits in tests");
     }
@@ -132,7 +132,7 @@ impl Scene {
         }
     }
 
-    /// The country says what an event is now.
+    /// The country reports the present state of an event.
     fn report(&self, country: &str, event: u64, draft: Option<Draft>) {
         let reports = vec![Report { event, draft, merged_into: None }];
         let record = Record { country: country.to_owned(), reports };
@@ -159,7 +159,7 @@ const fn network(asn: u32) -> AffectedNetwork {
     AffectedNetwork { asn, name: None, first: None, last: None, blocked: 1, votes: 1 }
 }
 
-/// Event name, payload, both signatures.
+/// Checks the event name, the payload and both signatures.
 #[test]
 fn an_incident_is_told_once_and_signed_in_both_ways() {
     let scene = Scene::new(|_, _| Some(204));
@@ -189,7 +189,8 @@ fn an_incident_is_told_once_and_signed_in_both_ways() {
     assert!(shown["hmac_secret"].is_null() && shown["last_delivery_at"].is_string());
 }
 
-/// Created once, when first not suspected; updated on a change of status, severity or networks; resolved.
+/// An incident is created once, when it is first not suspected; updated when status, severity or networks change;
+/// resolved.
 #[test]
 fn what_subscribers_hear_follows_the_life_of_the_incident() {
     let scene = Scene::new(|_, _| Some(200));
@@ -226,7 +227,7 @@ fn what_subscribers_hear_follows_the_life_of_the_incident() {
     assert_eq!(ids.len(), 6, "each has an id of its own");
 }
 
-/// Decision incident-ids: alerts fire only for incidents that started or changed in the last 7 days.
+/// Alerts are sent only for incidents that started or changed in the last 7 days (decision incident-ids).
 #[test]
 fn importing_old_incidents_pages_nobody() {
     let scene = Scene::new(|_, _| Some(200));
@@ -237,18 +238,18 @@ fn importing_old_incidents_pages_nobody() {
         Draft { start: times.0, end: times.1, status: Status::Resolved, ..draft(START) }
     };
     scene.report("KE", 1, Some(old(900, 890)));
-    // Later imports that amend it are as old.
+    // A later import that amends it is about old times too.
     scene.report("KE", 1, Some(Draft { severity: Severity::Critical, ..old(900, 889) }));
     scene.report("KE", 2, Some(Draft { start: START.plus(-8 * DAY), ..draft(START) }));
     assert_eq!(scene.events(), Vec::<String>::new());
-    // It began long ago and goes on, but what changes is now.
+    // It began long ago but goes on, and its change is of now.
     scene.report("KE", 2, Some(Draft { start: START.plus(-8 * DAY), severity: Severity::Critical, ..draft(START) }));
     scene.report("KE", 3, Some(old(30, 6)));
     scene.report("KE", 4, Some(old(7, 7)));
     assert_eq!(scene.events(), ["incident.created", "incident.created"], "the last two began or ended within the week");
 }
 
-/// Fact that crashes a client: the rate is a number, also before anything was delivered.
+/// Clients crash on a rate that is no number, so it is 0 before anything was delivered.
 #[test]
 fn countries_are_counted_once_however_many_subscribe() {
     let scene = Scene::new(|_, _| Some(200));
@@ -288,8 +289,8 @@ fn country_and_severity_choose_and_nobody_hears_twice() {
     assert_eq!((&stats["activeSubscriptions"], &stats["countriesMonitored"]), (&json!(5), &json!(250)), "{stats}");
 }
 
-/// Decision features-dates-retries: after 2, 4, 8, 16 and 32 minutes, the last at +62, whatever
-/// the receiver asks for, under one id.
+/// Attempts follow after 2, 4, 8, 16 and 32 minutes, the last at +62, whatever the receiver asks for, and all under one
+/// id (decision features-dates-retries).
 #[test]
 fn a_failed_delivery_follows_the_exact_schedule() {
     let scene = Scene::new(|_, number| if number % 2 == 0 { Some(503) } else { None });
@@ -311,9 +312,9 @@ fn a_failed_delivery_follows_the_exact_schedule() {
     assert_eq!(stats["webhookSuccessRate"], json!(0.0));
 }
 
-/// Decision features-dates-retries: waits are counted from when the attempt before was due, so what waited for another
-/// delivery, or took its time, moves nothing. After an outage longer than a wait they begin anew, and no two attempts
-/// come at once.
+/// Waits are counted from the time when the previous attempt was due, so slow attempts and attempts that waited for
+/// another delivery do not move the schedule. After an outage longer than a wait, the waits begin anew, and two
+/// attempts never come at once (decision features-dates-retries).
 #[test]
 fn slow_attempts_do_not_move_the_schedule_and_an_outage_crowds_nothing() {
     let scene = Scene::new(|_, _| None);
@@ -348,7 +349,7 @@ fn slow_attempts_do_not_move_the_schedule_and_an_outage_crowds_nothing() {
     };
     let due = began.plus(2 * HOUR / 60);
     assert_eq!(next(&log()), [due, due], "also of the one that waited");
-    // Storage is away over the second and the third attempt.
+    // Storage fails during the second and the third attempt.
     scene.rt.close(true);
     scene.rt.advance(Duration::from_secs(600));
     scene.rt.lose_outgoing();
@@ -383,7 +384,7 @@ fn a_crash_between_attempt_and_record_delivers_again_under_the_same_id() {
     assert_eq!(scene.list(&key)[0]["pending"], 0);
 }
 
-/// One slow or dead receiver never delays another.
+/// A slow or dead receiver never delays others.
 #[test]
 fn a_dead_receiver_delays_nobody() {
     let scene = Scene::new(|request, _| (!request.url.contains("dead")).then_some(200));
@@ -439,7 +440,7 @@ fn a_delivery_of_the_log_can_be_sent_again_under_its_id() {
     scene.ask("POST", &format!("{path}/{delivery}/replay"), &scene.key(), json!({}), 404);
 }
 
-/// A secret rotates with an overlap: the text of the secret is the subscriber key.
+/// After a rotation both secrets are valid for a day, and both are subscriber keys.
 #[test]
 fn after_a_rotation_both_secrets_sign_for_a_day_and_are_subscriber_keys() {
     let scene = Scene::new(|_, _| Some(200));
@@ -485,7 +486,7 @@ fn account(made: &Value) -> String {
     made["id"].as_str().unwrap()[..22].to_owned()
 }
 
-/// Decision master-key-file: sealed under the master key, and moved under a new one.
+/// Secrets are sealed under the master key, and are moved under a new one (decision master-key-file).
 #[test]
 fn secrets_are_stored_sealed_and_move_under_a_new_master_key() {
     let scene = Scene::new(|_, _| Some(200));
@@ -510,7 +511,7 @@ fn secrets_are_stored_sealed_and_move_under_a_new_master_key() {
     assert_eq!(got[0].header("x-svc-signature"), Some(format!("sha256={}", encode_hex(&plain)).as_str()));
 }
 
-/// Decision bounded-commits: a fan-out is bounded work per turn, and reaches everybody once.
+/// Passing news on takes bounded work per turn, and everybody gets it once (decision bounded-commits).
 #[test]
 fn many_keys_hear_some_a_turn() {
     let scene = Scene::new(|_, _| Some(200));
@@ -534,7 +535,7 @@ fn many_keys_hear_some_a_turn() {
     assert!((6..=8).contains(&turns), "{turns}");
 }
 
-/// On the edge spread over account actors and alarms, where one go makes 50 requests.
+/// On the edge runtime the work is spread over account actors and alarms, each of which can make 50 requests in one go.
 #[test]
 fn a_key_with_a_hundred_subscriptions_has_them_told_some_a_second() {
     let scene = Scene::new(|_, _| Some(200));

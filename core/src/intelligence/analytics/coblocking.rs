@@ -1,7 +1,8 @@
-//! Which countries block the same domains more often than chance would (decision shared-block-lists).
+//! Finds countries that block the same domains more often than chance would explain (decision shared-block-lists).
 //!
-//! The null: a domain is blocked in a country with a probability that only the domain's own rate over all countries and
-//! the country's own number of blocks decide. So what everybody blocks (gambling, piracy) makes no pair.
+//! Under the null hypothesis the probability that a country blocks a domain depends only on the domain's rate over all
+//! countries and on the number of blocks in the country. So domains that everybody blocks (gambling, piracy) make no
+//! pair significant.
 
 use std::collections::BTreeMap;
 
@@ -14,28 +15,28 @@ use super::statistics::{benjamini_hochberg, fixed_margin, tail};
 use crate::engine::number::round;
 use crate::facts::starter::categories::Focus;
 
-/// Example domains of a pair.
+/// Domains that are named as examples of a pair.
 const EXAMPLES: usize = 5;
 
-/// Two countries that block at least one domain both.
+/// Two countries that both block at least one domain.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Pair {
     pub rank: usize,
     pub country_a: String,
     pub country_b: String,
-    /// Domains that both block, of those tested in both.
+    /// Domains that both block, among those tested in both.
     pub shared: usize,
     pub shared_political: usize,
     pub shared_tooling: usize,
     /// Domains that were tested in both and are blocked somewhere.
     pub tested_in_both: usize,
-    /// Shared domains of those that either blocks.
+    /// Shared domains divided by the domains that either of the two blocks.
     pub jaccard: f64,
-    /// Shared domains that the fixed margins alone lead to.
+    /// Shared domains that the null hypothesis predicts.
     pub expected: f64,
-    /// Chance of at least so many shared domains.
+    /// Probability of at least so many shared domains under the null hypothesis.
     pub p_value: f64,
-    /// The same after the correction for the number of pairs.
+    /// The p-value corrected for the number of pairs.
     pub q_value: f64,
     pub significant: bool,
     pub example_domains: Vec<String>,
@@ -43,9 +44,9 @@ pub struct Pair {
 
 struct Row<'a> {
     country: &'a str,
-    /// (number of the domain, site), ordered.
+    /// (number of the domain, site), in the order of numbers.
     sites: Vec<(usize, &'a Site)>,
-    /// Chance to be blocked under the null, beside `sites`.
+    /// For each of `sites`, the probability of a block under the null hypothesis.
     chances: Vec<f64>,
 }
 
@@ -79,14 +80,14 @@ pub fn pairs(countries: &[(String, Vec<Site>)]) -> (Vec<Pair>, usize) {
     (found, tests)
 }
 
-/// The countries that block something, with what the null says of each domain.
+/// The countries that block something, with the probability of each domain under the null hypothesis.
 fn rows(countries: &[(String, Vec<Site>)]) -> Vec<Row<'_>> {
     let mut counts: BTreeMap<&str, (u32, u32)> = BTreeMap::new();
     for site in countries.iter().flat_map(|(_, sites)| sites).filter(|site| site.often) {
         let count = counts.entry(site.domain.as_str()).or_default();
         *count = (count.0 + u32::from(site.blocked), count.1 + 1);
     }
-    // What nobody blocks says nothing about any pair.
+    // Domains that nobody blocks contribute nothing to any pair.
     counts.retain(|_, (blocked, _)| *blocked > 0);
     let numbers: BTreeMap<&str, (usize, f64)> = counts
         .into_iter()
@@ -145,7 +146,7 @@ fn pair(a: &Row<'_>, b: &Row<'_>) -> Option<Pair> {
     })
 }
 
-/// Three digits, however small.
+/// Rounds to three significant digits, however small the value is.
 fn significant_digits(value: f64) -> f64 {
     format!("{value:.2e}").parse().unwrap_or(value)
 }
@@ -158,7 +159,8 @@ mod tests {
         Site { domain: domain.to_owned(), blocked, often: true, category: Some(category.to_owned()) }
     }
 
-    /// 30 countries that all block the same gambling sites; two of them share ten news sites that no other blocks.
+    /// 30 countries that all block the same gambling sites. Two of them share ten news sites that no other country
+    /// blocks.
     fn countries() -> Vec<(String, Vec<Site>)> {
         let name = |n: usize| format!("{}{}", char::from(b'A' + (n / 26) as u8), char::from(b'A' + (n % 26) as u8));
         let country = |n: usize| {
@@ -172,7 +174,7 @@ mod tests {
         (0..30).map(country).collect()
     }
 
-    /// Decision shared-block-lists: what everybody blocks makes no pair significant.
+    /// Domains that everybody blocks make no pair significant (decision shared-block-lists).
     #[test]
     fn popular_blocks_make_no_pair_and_a_rare_shared_list_does() {
         let (pairs, tests) = pairs(&countries());
@@ -189,7 +191,7 @@ mod tests {
         }
     }
 
-    /// A domain that only one of the two has tested is no difference between them.
+    /// A domain that only one of two countries tested is no difference between them.
     #[test]
     fn only_domains_tested_in_both_are_compared() {
         let a = ("AA".to_owned(), vec![site("x.example", true, "NEWS"), site("only-a.example", true, "NEWS")]);
@@ -206,7 +208,7 @@ mod tests {
         assert_eq!(pairs(&[]), (Vec::new(), 0));
     }
 
-    /// A domain that was measured once or twice in a country says nothing of that country and another.
+    /// A domain that was measured only once or twice in a country is not compared.
     #[test]
     fn what_is_measured_seldom_is_in_no_pair() {
         let all = pairs(&countries()).0;

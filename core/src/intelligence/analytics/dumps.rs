@@ -1,7 +1,7 @@
 //! `/data/dumps`: monthly aggregates per country as files (decision dumps-and-recompute).
 //!
-//! A file is made while it is read, page by page, from what is stored at that moment; `dataset_version` and the tag say
-//! of which state. The checksum of a file is the file of the same name with `.sha256` behind it.
+//! A file is made page by page while it is sent, from the data that is stored at that moment. `dataset_version` and the
+//! tag identify the state of the data. The checksum of a file is in a file of the same name with `.sha256` appended.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ use crate::intelligence::country::routes::{input, measured};
 use crate::intelligence::country::{Dump, DumpPage, DumpRow, dump_span};
 use crate::{Error, Result, Timestamp, intelligence::world};
 
-/// Columns of a file, with what they mean.
+/// Columns of a file and their meaning.
 const CODEBOOK: &[(&str, &str)] = &[
     ("country", "ISO 3166-1 alpha-2 code of the place of the probe"),
     ("month", "YYYY-MM, UTC"),
@@ -118,7 +118,7 @@ impl File {
                 Format::Csv => {
                     let license = row.get("license").and_then(Value::as_str).unwrap_or_default().to_owned();
                     let text = csv(&columns(), &[row], &license);
-                    // Without the line of names.
+                    // Leaves out the header line.
                     let begin = text.iter().position(|byte| *byte == b'\n').map_or(0, |at| at + 1);
                     out.extend_from_slice(text.get(begin..).unwrap_or_default());
                 }
@@ -141,7 +141,7 @@ impl File {
     }
 }
 
-/// Columns before the licence, which every table here ends with.
+/// Columns before the licence, which is the last column of every table here.
 fn columns() -> Vec<&'static str> {
     CODEBOOK.iter().map(|(name, _)| *name).filter(|name| *name != "license").collect()
 }
@@ -155,11 +155,11 @@ fn start_of(year: i64, month: i64) -> Result<Timestamp> {
 struct DumpFile {
     file: String,
     path: String,
-    /// The SHA-256 of the file.
+    /// Path of the file with the SHA-256 of this file.
     checksum_path: String,
     month: String,
     format: &'static str,
-    /// False while the month goes on.
+    /// False while the month has not ended.
     complete: bool,
 }
 
@@ -167,7 +167,7 @@ struct DumpFile {
 struct DumpCountry {
     country: &'static str,
     country_name: &'static str,
-    /// The list of its files.
+    /// Path of the list of the country's files.
     path: String,
 }
 
@@ -176,7 +176,7 @@ struct DumpCountry {
 pub struct DumpsBody {
     generated_at: String,
     country: Option<&'static str>,
-    /// Of the country asked about.
+    /// Version of the data of the country that was asked about; null without one.
     dataset_version: Option<String>,
     countries: Vec<DumpCountry>,
     files: Vec<DumpFile>,
@@ -185,7 +185,7 @@ pub struct DumpsBody {
     license: String,
 }
 
-/// Beginning of the keys of the lists of a country's files, before its code.
+/// Prefix of the keys of a country's list of files; the country code follows.
 const PREFIX: &str = "data/dumps/";
 
 pub const FAMILIES: &[Family] = &[Family { prefix: PREFIX, owner: Kind::Country, max_age: MAX_AGE, render }];
@@ -263,7 +263,7 @@ async fn page(rt: &dyn Runtime, file: &File, after: Option<String>) -> Result<Du
     runtime::query(rt, file.country.code, &dump).await
 }
 
-/// One file, its checksum, or the meaning of the columns.
+/// Answers with a file, its checksum, or the meaning of the columns.
 pub async fn file(cx: Cx) -> Result<Response> {
     let name = cx.path("file")?;
     if name == "codebook.json" {
@@ -283,7 +283,7 @@ pub async fn file(cx: Cx) -> Result<Response> {
         return cx.tagged(Response::json(&body)?, MAX_AGE);
     }
     let file = File::parse(name).ok_or_else(|| {
-        Error::not_found(format!("{name:?} is no dump; one is named like NO-2024-03.csv, see /data/dumps."))
+        Error::not_found(format!("{name:?} is not a dump; names look like NO-2024-03.csv, see /data/dumps."))
     })?;
     let first = page(&*cx.rt, &file, None).await?;
     let version = first.version.clone();
@@ -305,7 +305,7 @@ pub async fn file(cx: Cx) -> Result<Response> {
     Ok(cx.revalidated(response, &tag, MAX_AGE))
 }
 
-/// What is left to send.
+/// The part of a file that is not yet sent.
 enum Rest {
     Page(DumpPage),
     After(String),
@@ -325,7 +325,8 @@ fn pieces(
             let page = match rest {
                 Rest::Nothing => return None,
                 Rest::Page(page) => page,
-                // A file that ends early fails its checksum; so does one whose data changed meanwhile.
+                // A file that ends early does not match its checksum, and neither does a file whose data changed
+                // meanwhile.
                 Rest::After(target) => {
                     page(&*rt, &file, Some(target)).await.ok().filter(|page| page.version == version)?
                 }

@@ -1,5 +1,5 @@
-//! What the rankings need to know of one country. The country computes it from its verdicts whenever one of them
-//! changed and tells the world what is new ([`super::tell`]); the world adds the categories ([`super::store`]).
+//! The facts about one country that rankings need. The country computes them from its verdicts whenever one of them
+//! changed, and sends the changes to the world ([`super::tell`]). The world adds the categories ([`super::store`]).
 
 use std::collections::BTreeMap;
 
@@ -16,13 +16,13 @@ use crate::facts::verdict::Technique;
 use crate::intelligence::country::State;
 use crate::intelligence::world::{CountrySummary, NetworkSummary, SourceSummary, TargetSummary, block_rate};
 
-/// Most blocked domains that a country or a network lists; all are counted.
+/// Blocked domains that a country or a network lists, at most. All of them are counted.
 const MOST_BLOCKS: usize = 3_000;
 
-/// Circumvention tools and VPNs that tests speak of, by the name of the test.
+/// Circumvention tools and VPNs that are tested, by the name of the test.
 pub const TOOLS: [&str; 5] = ["tor", "torsf", "psiphon", "openvpn", "riseupvpn"];
 
-/// The tool that a series is about: the name before the slash, but Tor over Snowflake is a tool of its own.
+/// The tool that a series is about: the name before the slash. Tor over Snowflake is a tool of its own.
 pub fn tool_of(series: &str) -> Option<&'static str> {
     let (name, role) = series.split_once('/')?;
     let name = if (name, role) == ("tor", "snowflake") { "torsf" } else { name };
@@ -34,7 +34,7 @@ pub fn tool_of(series: &str) -> Option<&'static str> {
 pub struct Site {
     pub domain: String,
     pub blocked: bool,
-    /// Measured often enough to be compared between countries.
+    /// Whether it was measured often enough to be compared between countries.
     pub often: bool,
     /// Added by the world.
     pub category: Option<String>,
@@ -48,16 +48,16 @@ pub struct Block {
     pub category: Option<String>,
     pub networks_blocked: u32,
     pub networks_tested: u32,
-    /// Blocked votes of its networks that count.
+    /// Blocked votes of the networks that count.
     pub observations: u32,
-    /// Blocked votes of all votes.
+    /// Share of blocked votes in all votes.
     pub rate: f64,
     pub confidence: f64,
     pub last_checked: Timestamp,
 }
 
 impl Block {
-    /// Nationally blocked.
+    /// Whether the domain is nationally blocked.
     pub fn is_confirmed(&self) -> bool {
         self.networks_blocked >= CONFIRMED_NETWORKS
     }
@@ -71,7 +71,7 @@ pub struct CategoryCount {
     pub blocked: u32,
 }
 
-/// A platform in the country, from its essential roles.
+/// A platform in the country, judged by its essential roles.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PlatformFacts {
     pub slug: String,
@@ -79,7 +79,7 @@ pub struct PlatformFacts {
     pub confidence: f64,
     pub rate: f64,
     pub methods: Vec<String>,
-    /// Measurements of the role that decides.
+    /// Measurements of the role that decides the state.
     pub evidence: u32,
     pub last_checked: Timestamp,
 }
@@ -90,43 +90,45 @@ pub struct ToolFacts {
     /// `tool/role`
     pub key: String,
     pub measurements: u32,
-    /// Those of them on networks with a verdict, and the part of these that is blocked. A vote or two on each of many
-    /// networks decides nothing (decisions two-blocked-hours and age-limit), and no count may say that it does.
+    /// Measurements on networks with a verdict, and how many of these are on networks that block. A vote or two on each
+    /// of many networks decide nothing (decisions two-blocked-hours and age-limit), so such measurements are in neither
+    /// number.
     pub decided: u32,
     pub blocked: u32,
-    /// Votes on these networks, and those that say blocked.
+    /// Votes on the networks with a verdict, and how many of them say blocked.
     pub votes: u32,
     pub blocked_votes: u32,
     pub networks: u32,
-    /// Block types, as in the interface.
+    /// Block types, in the words of the interface.
     pub block_types: Vec<String>,
     pub last_checked: Timestamp,
-    /// The hours of the last day before the telling with measurements, and how many; added by the country.
+    /// Hours with measurements in the last day before the facts were sent, and the number of measurements in each. The
+    /// country adds them.
     pub hours: Vec<(i64, u32)>,
 }
 
-/// A country in the rankings.
+/// The facts of a country.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Facts {
     pub country: String,
-    /// Measurements, each once: inside the age limit, and of all time.
+    /// Measurements within the age limit, and of all time; each is counted once.
     pub recent: u64,
     pub total: u64,
     pub networks: u32,
-    /// Domains with measurements inside the age limit.
+    /// Domains with measurements within the age limit.
     pub domains: u32,
     pub decided: u32,
     pub blocked: u32,
     pub newest: Option<Timestamp>,
-    /// How much votes of one network and target agree, 0-1; `None` without votes.
+    /// How well the votes on one network and target agree, 0-1; `None` without votes.
     pub stability: Option<f64>,
     pub sources: Vec<SourceSummary>,
     pub blocks: Vec<Block>,
-    /// Blocked votes by dotted technique; those on Tor under `tor`.
+    /// Blocked votes by dotted technique. Those on Tor stand under `tor`.
     pub techniques: Vec<(String, u32)>,
     pub platforms: Vec<PlatformFacts>,
     pub tools: Vec<ToolFacts>,
-    /// Added by the world: decided domains by category, and those with any.
+    /// Decided domains by category, and decided domains with any category. The world adds them.
     pub categories: Vec<CategoryCount>,
     pub tagged: u32,
 }
@@ -161,18 +163,18 @@ pub struct IspBlock {
 pub struct Isp {
     pub asn: u32,
     pub name: Option<String>,
-    /// Blocked votes of all votes over its targets.
+    /// Share of blocked votes in all votes, over all targets of the network.
     pub rate: f64,
-    /// Inside the age limit, each once.
+    /// Measurements within the age limit, each counted once.
     pub measurements: u32,
     pub targets: u32,
     pub blocked: u32,
-    /// Worst first.
+    /// The blocked domains, worst first.
     pub blocks: Vec<IspBlock>,
     /// Blocked targets by method, most first.
     pub methods: Vec<(String, u32)>,
     pub last_checked: Timestamp,
-    /// Day of its first measurement; none in rows of version 1. Stays the last member.
+    /// Day of its first measurement; `None` in rows of version 1. It must stay the last member.
     pub first_day: Option<u32>,
 }
 impl Row for Isp {
@@ -191,7 +193,8 @@ fn is_domain(row: &&TargetSummary) -> bool {
     !row.target.contains('/')
 }
 
-/// The facts of a country and its decided domains; `listed` are platforms beside the project's own.
+/// The facts of a country, and its decided domains. `listed` are platforms that are tracked in addition to the
+/// project's own.
 pub fn facts(rows: &[TargetSummary], summary: &CountrySummary, listed: &[Tracked]) -> (Facts, Vec<Site>) {
     let domains = || rows.iter().filter(is_domain);
     let decided = || domains().filter(|row| row.is_decided());
@@ -240,7 +243,7 @@ fn block(row: &TargetSummary) -> Block {
     }
 }
 
-/// One for unanimous networks, zero for networks whose votes are split in half.
+/// 1 when the votes on each network agree, 0 when they are split in half.
 fn stability(rows: &[TargetSummary]) -> Option<f64> {
     let (mut sum, mut weight) = (0.0, 0.0);
     for network in rows.iter().flat_map(|row| &row.networks).filter(|network| network.state != State::Unknown) {
@@ -273,7 +276,7 @@ fn platform_facts(platform: &Tracked, rows: &[TargetSummary]) -> Option<Platform
         .filter_map(|role| rows.iter().find(|row| row.target == role.key))
         .filter(|row| row.evidence > 0)
         .collect();
-    // Blocked when a role is; the role that says most gives the numbers.
+    // The platform is blocked when one of its roles is. The role with the most evidence gives the numbers.
     let rank = |row: &&&TargetSummary| (row.is_measured_block(), row.is_decided(), row.evidence);
     let first = roles.iter().max_by_key(rank)?;
     Some(PlatformFacts {
@@ -287,8 +290,8 @@ fn platform_facts(platform: &Tracked, rows: &[TargetSummary]) -> Option<Platform
     })
 }
 
-/// Blocked votes of all votes, each network once: of several roles the one that says most, as in the answer about the
-/// platform.
+/// Share of blocked votes in all votes. Each network counts once: of several roles it counts with the one that says
+/// most, as in the answer about the platform.
 fn rate_over(roles: &[&TargetSummary]) -> f64 {
     let rank =
         |network: &NetworkSummary| (network.state == State::Blocked, network.state == State::Accessible, network.votes);
@@ -326,8 +329,7 @@ fn tool(row: &TargetSummary) -> Option<ToolFacts> {
     })
 }
 
-/// The networks of a country (decision country-of-networks: those its probes were on), by number, with the first day of
-/// each.
+/// The networks on which a country was measured, by number, with their first days (decision country-of-networks).
 pub fn isps(rows: &[TargetSummary], first_days: &BTreeMap<u32, u32>) -> Vec<Isp> {
     let mut found: BTreeMap<u32, (Isp, Vec<&NetworkSummary>)> = BTreeMap::new();
     for row in rows {
@@ -363,7 +365,7 @@ fn finish(mut isp: Isp, seen: &[&NetworkSummary]) -> Isp {
     }
     isp.methods = methods.into_iter().collect();
     isp.methods.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
-    // A role that is measured by address has a method, and no domain.
+    // A role that is measured by address has a method but no domain.
     isp.blocks.retain(|block| !is_role(&block.domain));
     isp.blocked = count(isp.blocks.len());
     isp.blocks.sort_by(|a, b| b.rate.total_cmp(&a.rate).then(b.measurements.cmp(&a.measurements)));
@@ -371,7 +373,7 @@ fn finish(mut isp: Isp, seen: &[&NetworkSummary]) -> Isp {
     isp
 }
 
-/// Adds categories.
+/// Adds the categories of domains.
 pub fn categorise(facts: &mut Facts, sites: &mut [Site], mut category: impl FnMut(&str) -> Option<String>) {
     for block in &mut facts.blocks {
         block.category = category(&block.domain);
@@ -389,7 +391,7 @@ pub fn categorise(facts: &mut Facts, sites: &mut [Site], mut category: impl FnMu
         counts.into_iter().map(|(code, (decided, blocked))| CategoryCount { code, decided, blocked }).collect();
 }
 
-/// Shares of the focus groups among domains of these categories, in the order of the interface.
+/// Shares of the focus groups among domains with these categories, in the order of the interface.
 pub fn focus_shares<'a>(categories: impl Iterator<Item = Option<&'a str>>) -> [f64; 3] {
     let mut counts = [0.0; 3];
     let mut all = 0.0;

@@ -1,4 +1,4 @@
-//! Networks by how much they block (decision country-of-networks).
+//! Ranks networks by how much they block (decision country-of-networks).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,15 +17,16 @@ use crate::{Error, Result, Timestamp, intelligence::world};
 pub const CAVEAT: &str = "A network is placed where its probes were. Rates are of the sites tested on it, which differ \
     from network to network; a high rate on few sites says little about the network.";
 
-/// Domains that a profile names.
+/// Domains that a profile names, at most.
 const TOP: usize = 20;
 
-/// Whether enough is measured on a network for a score.
+/// Whether a network has enough measurements for a score.
 pub fn is_enough(isp: &Isp) -> bool {
     isp.measurements >= c::ISP_MIN_MEASUREMENTS
 }
 
-/// 0-100: blocked votes, breadth of categories, variety of methods; 0 with too few measurements, which says nothing.
+/// 0-100, from blocked votes, number of categories and number of methods. It is 0 without meaning when there are too
+/// few measurements.
 pub fn composite(isp: &Isp) -> f64 {
     if !is_enough(isp) {
         return 0.0;
@@ -38,17 +39,17 @@ pub fn composite(isp: &Isp) -> f64 {
     (score * 10_000.0).round() / 100.0
 }
 
-/// Whether a network is ranked worldwide: it blocks something, and enough is measured on it.
+/// Whether a network is ranked worldwide: it blocks something, and has enough measurements.
 pub fn is_ranked(isp: &Isp) -> bool {
     isp.blocked > 0 && is_enough(isp)
 }
 
-/// Worst first, those with too few measurements last; of equals the lower number.
+/// Worst first, and networks with too few measurements last. Among equals the lower number comes first.
 pub fn order(a: &Isp, b: &Isp) -> std::cmp::Ordering {
     is_enough(b).cmp(&is_enough(a)).then(composite(b).total_cmp(&composite(a))).then(a.asn.cmp(&b.asn))
 }
 
-/// `AS<digits>` in any case, or the digits; 400 for anything else.
+/// Reads `AS<digits>` in any case, or digits alone. The error is 400 for anything else.
 pub fn number(text: &str) -> Result<u32> {
     let text = text.trim();
     let digits = match text.split_at_checked(2) {
@@ -75,9 +76,9 @@ pub struct IspRow {
     country: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     country_name: Option<String>,
-    /// 0-100; 0 where `insufficientData` says that it means nothing.
+    /// 0-100. It is 0 without meaning where `insufficientData` is true.
     composite_score: f64,
-    /// Fewer measurements than a score needs.
+    /// Whether there are fewer measurements than a score needs.
     insufficient_data: bool,
     block_rate: f64,
     methods: Vec<String>,
@@ -140,11 +141,11 @@ const COLUMNS: &[&str] = &[
 
 pub const TABLE: Table = Table { list: "isps", columns: COLUMNS };
 
-/// A profile as CSV: its blocked domains.
+/// The CSV of a profile lists its blocked domains.
 pub const PROFILE_TABLE: Table =
     Table { list: "topBlockedDomains", columns: &["domain", "category", "blockRate", "measurements", "method"] };
 
-/// A comparison as CSV.
+/// Columns of a comparison as CSV.
 pub const COMPARE_TABLE: Table = Table {
     list: "isps",
     columns: &[
@@ -167,19 +168,20 @@ pub struct IspIndex {
     country: String,
     country_name: String,
     isp_count: usize,
-    /// False when nothing is measured inside the window.
+    /// False when there are no measurements inside the window.
     available: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'static str>,
-    /// The newest measurement of the country; null without any.
+    /// Time of the newest measurement of the country; null if there is none.
     last_checked: Option<String>,
-    /// When it became too old to count; absent while any counts.
+    /// When the newest measurement became too old to count; absent while any counts.
     #[serde(skip_serializing_if = "Option::is_none")]
     stale_since: Option<String>,
     isps: Vec<IspRow>,
 }
 
-/// The networks of a country, worst first; when it was measured last, and how often inside the age limit.
+/// The networks of a country, worst first, with the time of its newest measurement and its number of measurements
+/// within the age limit.
 pub fn index(country: &str, mut isps: Vec<Isp>, (newest, recent): (Option<Timestamp>, u64), at: Timestamp) -> IspIndex {
     isps.sort_by(order);
     IspIndex {
@@ -194,7 +196,7 @@ pub fn index(country: &str, mut isps: Vec<Isp>, (newest, recent): (Option<Timest
     }
 }
 
-/// Why no network is ranked.
+/// Stated when no network is ranked.
 const NO_NETWORK: &str = "No network with measurements enough is known to block anything inside the window. Older \
     measurements are asked for with `as_of`; newer ones are imported: `heliograph import ooni-observations <file>`.";
 
@@ -225,7 +227,7 @@ pub fn worst(limit: u32, isps: &[(String, Isp)]) -> WorstBody {
     }
 }
 
-/// How many networks a list has that this parameter asks for.
+/// The number of networks that this parameter asks for.
 pub fn limit(parameter: Option<&str>) -> u32 {
     parameter.and_then(|limit| limit.parse().ok()).unwrap_or(WORST_DEFAULT)
 }
@@ -249,7 +251,7 @@ struct TopDomain {
 #[derive(Debug, Serialize, JsonSchema)]
 struct MethodShare {
     method: String,
-    /// Of the blocked domains with a known method.
+    /// Share of the blocked domains with a known method.
     share: f64,
 }
 
@@ -268,13 +270,13 @@ pub struct IspProfile {
     asn: u32,
     asn_label: String,
     name: Option<String>,
-    /// Where most of its measurements were made.
+    /// The country with most of its measurements.
     country: String,
     country_name: String,
-    /// Everywhere it was measured.
+    /// All countries in which it was measured.
     countries: Vec<String>,
     composite_score: f64,
-    /// Fewer measurements than a score needs; the score is 0 then.
+    /// Whether there are fewer measurements than a score needs. If so, the score is 0.
     insufficient_data: bool,
     rank_in_country: u32,
     isps_in_country: u32,
@@ -286,16 +288,16 @@ pub struct IspProfile {
     top_blocked_domains: Option<Vec<TopDomain>>,
     methods: Vec<MethodShare>,
     blocked_categories: Vec<CategoryRow>,
-    /// The day it was first measured on in that country.
+    /// The day on which it was first measured in that country.
     first_seen: Option<String>,
     last_seen: String,
-    /// When the newest measurement became too old to count: the profile is that of its last day. Absent while any
-    /// counts.
+    /// When the newest measurement became too old to count, in which case the profile is that of its last day. Absent
+    /// while any counts.
     #[serde(skip_serializing_if = "Option::is_none")]
     stale_since: Option<String>,
 }
 
-/// The profile of a network from the places where it was measured; `None` without any.
+/// The profile of a network, from the places where it was measured; `None` if there are none.
 pub fn profile(places: &[&Placed], with_domains: bool) -> Option<IspProfile> {
     let main = places.iter().max_by_key(|placed| (placed.isp.measurements, std::cmp::Reverse(&placed.country)))?;
     let isp = &main.isp;
@@ -343,7 +345,7 @@ pub fn profile(places: &[&Placed], with_domains: bool) -> Option<IspProfile> {
 }
 
 impl IspProfile {
-    /// As it was on the last day that anything was measured.
+    /// Marks the profile as that of the last day with measurements.
     pub fn of_the_past(mut self, last: Timestamp, at: Timestamp) -> IspProfile {
         self.stale_since = world::stale_since(Some(last), 0, at).map(|since| since.to_string());
         self
@@ -357,19 +359,19 @@ pub struct Comparison {
     count: usize,
     asns: Vec<String>,
     isps: Vec<IspProfile>,
-    /// Those of them that nothing is measured on.
+    /// Requested networks without measurements.
     missing: Vec<String>,
-    /// Domains that all of the others block; none where fewer than two are measured.
+    /// Domains that all the other networks block; empty when fewer than two have measurements.
     shared_blocked_domains: Vec<String>,
 }
 
-/// Networks side by side, in the order asked.
+/// Compares networks, in the order of the request.
 pub fn compare(asns: &[u32], places: &[Placed]) -> Comparison {
     let label = |asn: &u32| format!("AS{asn}");
     let of = |asn: u32| places.iter().filter(move |placed| placed.isp.asn == asn).collect::<Vec<&Placed>>();
     let found: Vec<u32> = asns.iter().copied().filter(|asn| !of(*asn).is_empty()).collect();
     let mut shared: Option<BTreeSet<String>> = None;
-    // One network alone shares nothing.
+    // A single network shares nothing.
     for asn in found.iter().filter(|_| found.len() > 1) {
         let blocked: BTreeSet<String> =
             of(*asn).iter().flat_map(|placed| &placed.isp.blocks).map(|block| block.domain.clone()).collect();

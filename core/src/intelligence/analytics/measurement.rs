@@ -16,9 +16,9 @@ use crate::facts::starter::Country;
 use crate::facts::starter::categories::{Category, current_code};
 use crate::{Error, Result, Timestamp, intelligence::world};
 
-/// Rows of the longest lists.
+/// Rows of the longest lists, at most.
 const MOST_ROWS: usize = 500;
-/// Example domains of a row.
+/// Domains that are named as examples in a row.
 const EXAMPLES: usize = 5;
 
 pub const TESTED_ONLY: &str = "Counts are of the tested sites, not of the web, and tested sites differ from country to \
@@ -67,12 +67,12 @@ struct SourceRow {
 pub struct SummaryBody {
     measurements_30d: u64,
     measurements_total: u64,
-    /// With measurements inside the window, summed over countries.
+    /// Domains with measurements inside the window, summed over countries.
     domains_tracked: u64,
     networks_tracked: u64,
     confirmed_national_blocks: usize,
     countries_with_confirmed_blocks: usize,
-    /// Blocked of the decided domains, summed over countries.
+    /// Blocked domains divided by decided domains, summed over countries.
     block_fraction: f64,
     freshness: Freshness,
     top_techniques: Vec<TechniqueShare>,
@@ -111,7 +111,7 @@ pub fn summary(asked: &Asked<'_>, world: &World) -> Result<Rendered> {
     snake(asked, world, caveat, &table, body)
 }
 
-/// Categories of nationally blocked domains, most first.
+/// Categories of nationally blocked domains, the most frequent first.
 fn top_categories(facts: &[Facts]) -> Vec<TopCategory> {
     let mut categories: BTreeMap<&str, usize> = BTreeMap::new();
     for block in facts.iter().flat_map(Facts::confirmed) {
@@ -158,11 +158,11 @@ struct Intent {
     n_tagged_domains: usize,
     category_mix: BTreeMap<String, f64>,
     focus: FocusShares,
-    /// Null when nothing is confirmed or no group leads.
+    /// Null when no domain is nationally blocked, or no group leads.
     dominant_focus: Option<&'static str>,
 }
 
-/// What a mix of categories lacks.
+/// Stated when some blocked domains have no category.
 const UNTAGGED: &str = "Some nationally blocked domains have no category and are in no mix. Test lists give categories: \
     `heliograph import test-list <file>`.";
 
@@ -170,7 +170,7 @@ const UNTAGGED: &str = "Some nationally blocked domains have no category and are
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct IntentBody {
     n_countries: usize,
-    /// Where blocked domains have no category: what gives them one.
+    /// Present when some blocked domains have no category: how to give them one.
     #[serde(skip_serializing_if = "Option::is_none")]
     untagged: Option<&'static str>,
     countries: Vec<Intent>,
@@ -220,7 +220,7 @@ fn intent(facts: &Facts) -> Intent {
     }
 }
 
-/// A category code in any case, retired ones too; 400 for one that no list has.
+/// Reads a category code in any case, including retired codes. The error is 400 for a code that no list has.
 pub fn category(text: &str) -> Result<&'static Category> {
     current_code(text)
         .and_then(Category::by_code)
@@ -283,7 +283,8 @@ pub struct CoBlockingBody {
     pairs: Vec<Pair>,
 }
 
-/// The table of the pairs. About the present it is made of what is published: to compare every pair takes long.
+/// The table of the pairs. For the present it is made from the published document, since comparing all pairs takes
+/// long.
 pub const PAIRS: Tabular = Tabular {
     name: CO_BLOCKING,
     list: "pairs",
@@ -328,16 +329,16 @@ struct BlockedDomainRow {
     rank: usize,
     domain: String,
     category: Option<String>,
-    /// Countries whose verdict is blocked.
+    /// Countries whose verdict on the domain is blocked.
     n_countries: usize,
-    /// Those of them where at least three networks block.
+    /// Those of them in which at least three networks block it.
     n_countries_confirmed: usize,
     countries: Vec<String>,
     n_blocked_obs: u32,
-    /// Mean over the countries.
+    /// Mean over these countries.
     block_rate: f64,
     avg_confidence: f64,
-    /// Countries x ln(1 + blocked observations, weighted by age) x mean confidence.
+    /// Countries x ln(1 + blocked observations weighted by age) x mean confidence.
     importance: f64,
 }
 
@@ -411,7 +412,7 @@ fn blocked_domain(domain: &str, blocks: &[(&str, &Block)], at: Timestamp) -> Blo
 struct TechniqueShare {
     technique: &'static str,
     label: &'static str,
-    /// Of the blocked votes.
+    /// Share of the blocked votes.
     share: f64,
     n_observations: u64,
 }
@@ -492,7 +493,7 @@ struct Region {
     countries_measured: usize,
     countries_total: usize,
     n_measurements: u64,
-    /// Blocked of the decided domains, summed over countries; null when none is decided.
+    /// Blocked domains divided by decided domains, summed over countries; null when none is decided.
     block_fraction: Option<f64>,
     confirmed_blocks: usize,
     #[serde(skip)]

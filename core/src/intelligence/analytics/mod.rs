@@ -1,17 +1,17 @@
-//! Rankings and profiles over all countries: open data that is counted, not collected.
+//! Rankings and profiles over all countries, computed from the verdicts that countries already have.
 //!
 //! | Module | What |
 //! |---|---|
-//! | `facts` | what the rankings need of a country, computed there |
-//! | `store` | telling it to the world, and the world's rows |
-//! | `reports` | from facts to JSON and CSV; documents |
-//! | `statistics`, `coblocking` | which countries block alike |
-//! | `measurement`, `quality`, `platforms`, `isps`, `topics`, `tools` | the bodies |
+//! | `facts` | the facts about a country that rankings need, computed by the country |
+//! | `store` | sending them to the world, and the rows that the world keeps |
+//! | `reports` | making JSON and CSV from facts; documents |
+//! | `statistics`, `coblocking` | which countries block the same domains |
+//! | `measurement`, `quality`, `platforms`, `isps`, `topics`, `tools` | the bodies of the reports |
 //! | `dumps` | monthly files |
-//! | `tabular` | CSV and validators beside every other table |
+//! | `tabular` | CSV and validators for tables that are not reports |
 //! | `rank` | the rank on a country's page |
 //! | `routes` | the endpoints |
-//! | `constants` | every number |
+//! | `constants` | every number of the analytics |
 
 mod coblocking;
 pub mod constants;

@@ -1,8 +1,8 @@
-//! Risk of the platforms.
+//! The risk that platforms are blocked.
 //!
-//! In one country: the calibrated probability that it is blocked there. Worldwide: the mean over the countries that
-//! decided, shrunk by a few countries without a block, so that one country makes no world. A documented block counts
-//! where nothing is measured, at its bounded confidence and never in the worldwide score.
+//! In one country it is the calibrated probability of a block. Worldwide it is the mean over the countries with a
+//! decided status, shrunk by a few countries without a block, so that a single country does not decide it. A documented
+//! block counts only where nothing is measured, with its bounded confidence, and never in the worldwide score.
 
 use std::collections::BTreeSet;
 
@@ -25,7 +25,7 @@ use crate::{Error, Result, Timestamp, intelligence::world};
 pub const CAVEAT: &str = "A score is the probability that the platform is blocked where it is measured. Countries without \
     measurements are in no score; `known_list` rows are documented, not measured.";
 
-/// Why no platform has a score.
+/// Stated when no platform has a score.
 const NO_PLATFORM: &str = "No platform is decided by measurements inside the window. Older measurements are asked for with \
     `as_of`; newer ones are imported: `heliograph import ooni-observations <file>`.";
 
@@ -33,13 +33,13 @@ fn unknown(text: &str) -> Error {
     Error::not_found(format!("{text:?} is not a platform that is tracked."))
 }
 
-/// The platform of the path, by slug or another name of it; 404 for one that is not tracked.
+/// The platform named in the path, by slug or by another of its names. The error is 404 for one that is not tracked.
 pub async fn platform(cx: &Cx) -> Result<Tracked> {
     let text = cx.path("platform")?;
     reference::platform(&*cx.rt, text).await?.ok_or_else(|| unknown(text))
 }
 
-/// Probability of a block; 0 for what is not decided.
+/// The probability of a block; 0 for a status that is not decided.
 pub fn score(state: State, confidence: f64) -> f64 {
     match state {
         State::Blocked => confidence,
@@ -68,15 +68,15 @@ struct ScoreRow {
     rank: usize,
     platform: String,
     label: String,
-    /// 0 where `insufficientData` says that it means nothing.
+    /// It is 0 without meaning where `insufficientData` is true.
     global_score: f64,
-    /// Measured in no country.
+    /// Whether no country has a measured answer.
     insufficient_data: bool,
     /// Countries where it is measured as blocked.
     countries_blocking: usize,
     /// Countries with a measured answer.
     countries_measured: usize,
-    /// Mean over those.
+    /// Mean over the countries with a measured answer.
     avg_block_rate: f64,
     top_countries: Vec<String>,
     methods: Vec<String>,
@@ -148,8 +148,8 @@ struct BlockedIn {
     score: f64,
     block_rate: f64,
     methods: Vec<String>,
-    /// Measurements of the host that decides: the answer about one country counts those of the platform's other hosts
-    /// too.
+    /// Measurements of the host that decides. The answer about one country also counts those of the platform's other
+    /// hosts.
     evidence_count: u32,
     /// `measured` or `known_list`.
     basis: &'static str,
@@ -163,13 +163,13 @@ struct BlockedIn {
 pub struct RiskBody {
     platform: String,
     label: String,
-    /// 0 where `insufficientData` says that it means nothing.
+    /// It is 0 without meaning where `insufficientData` is true.
     global_score: f64,
-    /// Measured in no country.
+    /// Whether no country has a measured answer.
     insufficient_data: bool,
     /// Countries where it is measured as blocked.
     countries_blocking: usize,
-    /// Countries with a documented block and no measured answer.
+    /// Countries with a documented block and without a measured answer.
     countries_listed: usize,
     countries_measured: usize,
     blocked_in: Vec<BlockedIn>,
@@ -215,7 +215,7 @@ pub fn risk(asked: &Asked<'_>, world: &World) -> Result<Rendered> {
 
 fn documented(platform: &Tracked, country: &Country, at: Timestamp) -> Option<BlockedIn> {
     let block = platform.known_block(country)?;
-    // As in a verdict: from its date on, for 24 months (decision kinds-of-lists).
+    // As in a verdict, a documented block counts for 24 months from its date on (decision kinds-of-lists).
     (block.confirmed_on <= at && at.since(block.confirmed_on) <= KNOWN_LIST_AGE).then(|| BlockedIn {
         country: country.code.to_owned(),
         country_name: country.name.to_owned(),
@@ -239,9 +239,9 @@ pub struct CountryRiskBody {
     label: String,
     country: &'static str,
     country_name: &'static str,
-    /// 0 where `insufficientData` says that it means nothing.
+    /// It is 0 without meaning where `insufficientData` is true.
     score: f64,
-    /// The status is unknown.
+    /// Whether the status is unknown.
     insufficient_data: bool,
     block_rate: f64,
     status: State,
@@ -251,9 +251,9 @@ pub struct CountryRiskBody {
     evidence_count: u32,
     networks_blocked: u32,
     networks_tested: u32,
-    /// Null when it was never measured.
+    /// Time of the newest measurement; null when it was never measured.
     last_seen: Option<String>,
-    /// The same, and when it became too old to count; absent while any measurement counts.
+    /// The same time, and when that measurement became too old to count; both absent while any measurement counts.
     #[serde(skip_serializing_if = "Option::is_none")]
     last_checked: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]

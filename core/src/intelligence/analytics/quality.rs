@@ -1,4 +1,4 @@
-//! How deep and how good the data of each country are: `/v1/measurement/network-depth` and `/quality`.
+//! The depth and the quality of each country's data: `/v1/measurement/network-depth` and `/quality`.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -66,10 +66,10 @@ struct QualityRow {
     rank: usize,
     country: String,
     country_name: String,
-    /// 0-100
+    /// 0-100.
     score: f64,
     band: &'static str,
-    /// Each 0-1.
+    /// The parts of the score, each 0-1.
     components: QualityParts,
     last_measured_at: Option<String>,
     freshness_band: &'static str,

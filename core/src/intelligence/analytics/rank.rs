@@ -1,4 +1,4 @@
-//! The rank of a country in the index, for its own page: the world knows it, the country publishes it.
+//! The rank of a country in the index, for the country's own page. The world knows the rank, the country publishes it.
 
 use std::collections::BTreeMap;
 
@@ -10,12 +10,12 @@ use crate::engine::kv::{Direction, Table};
 use crate::intelligence::country::documents::COUNTRY;
 use crate::intelligence::world::CountrySummary;
 
-/// Of the world: what countries were told.
+/// In the world: the rank that each country was last told.
 const TOLD: Table<(String,), u64> = Table::new(66);
-/// Of a country.
+/// In a country.
 const RANK: Table<(), u64> = Table::new(52);
 
-/// Tells the countries whose rank is another one now. Only a changed score can change ranks.
+/// Sends their new ranks to the countries whose rank changed. Ranks change only when a score does.
 pub fn tell(turn: &mut Turn<'_>, summaries: &[CountrySummary]) -> Result<()> {
     let ranks = ranks(summaries);
     let told = TOLD.scan(turn, &TOLD.range(), Direction::Ascending, usize::MAX)?;
@@ -33,7 +33,7 @@ pub fn tell(turn: &mut Turn<'_>, summaries: &[CountrySummary]) -> Result<()> {
     Ok(())
 }
 
-/// As in the index: the worst first, of equals the first code.
+/// In the order of the index: the worst first, among equals the first code.
 fn ranks(summaries: &[CountrySummary]) -> BTreeMap<&str, u64> {
     let mut scored: Vec<(u32, &str)> =
         summaries.iter().filter_map(|summary| Some((summary.index.score?, summary.country.as_str()))).collect();
@@ -41,10 +41,10 @@ fn ranks(summaries: &[CountrySummary]) -> BTreeMap<&str, u64> {
     (1..).zip(scored).map(|(rank, (_, country))| (country, rank)).collect()
 }
 
-/// The country has this rank now.
+/// Sets the rank of the country.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SetRank {
-    /// `None` when it has no score any more.
+    /// `None` when the country has no score any more.
     pub rank: Option<u64>,
 }
 

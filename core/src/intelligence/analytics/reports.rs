@@ -1,8 +1,8 @@
-//! Rankings as answers: one way from facts to JSON and CSV, present and past.
+//! Rankings as answers. Present and past reports take the same way from facts to JSON and CSV.
 //!
-//! A report is known by a name, at most one parameter, and its format; `analytics/<name>[/<parameter>][.csv]` is also
-//! the name of the document. Those without parameter are published when facts change, the others are rendered at their
-//! first reading in a period, from the same rows, and kept until one of those changes.
+//! A report is identified by a name, at most one parameter, and its format; the name of its document is
+//! `analytics/<name>[/<parameter>][.csv]`. Reports without a parameter are published when facts change. The others are
+//! rendered from the same rows when they are first read in a period, and kept until one of these rows changes.
 
 use std::collections::BTreeMap;
 
@@ -21,17 +21,17 @@ use crate::intelligence::country::strictest;
 use crate::intelligence::world::{SourceLicense, SourceSummary};
 use crate::{Error, Result, Timestamp, engine::csv};
 
-/// Beginning of the name of every document here.
+/// Prefix of the name of every report's document.
 const PREFIX: &str = "analytics/";
-/// Seconds for which a reader may take a ranking for fresh.
+/// Seconds for which a reader may treat a ranking as fresh.
 pub const MAX_AGE: u32 = 60;
 
 pub const CO_BLOCKING: &str = "co-blocking";
 pub const WORST: &str = "worst";
-/// Networks in the list of the worst, unless its parameter is another number.
+/// Networks in the list of the worst, unless the request states another number.
 pub const WORST_DEFAULT: u32 = 20;
 
-/// What is rendered anew whenever facts change.
+/// Reports that are rendered anew whenever facts change.
 pub const PUBLISHED: [&str; 8] = [
     "summary",
     "intent-profile",
@@ -57,7 +57,7 @@ fn render(view: &View<'_>, rest: &str) -> Result<Rendered> {
     let worst = if name == WORST { store::worst(view, isps::limit(parameter))? } else { Vec::new() };
     let world = World {
         facts: match name {
-            // Only the licences of what it names.
+            // Only the countries that the list names, since it states the licences of these alone.
             WORST => store::facts_of(view, worst.iter().map(|(country, _)| country))?,
             _ => store::all_facts(view)?,
         },
@@ -79,17 +79,17 @@ pub struct Asked<'a> {
     pub csv: bool,
 }
 
-/// What reports are made from.
+/// The data that reports are made from.
 #[derive(Debug, Default)]
 pub struct World {
     pub facts: Vec<Facts>,
     pub sites: Vec<(String, Vec<Site>)>,
     pub worst: Vec<(String, Isp)>,
     pub platforms: Vec<Tracked>,
-    /// The time that ages are counted to.
+    /// The time at which ages are computed.
     pub at: Timestamp,
     pub generated: Timestamp,
-    /// Set when this is about the past.
+    /// Set when the report is about the past.
     pub as_of: Option<Timestamp>,
 }
 
@@ -98,14 +98,14 @@ impl World {
         self.stamp_of(&self.facts.iter().collect::<Vec<_>>())
     }
 
-    /// Of an answer that is about these countries alone.
+    /// The stamp of an answer that is about these countries alone.
     pub fn stamp_of(&self, facts: &[&Facts]) -> Stamp {
         let sources = facts.iter().flat_map(|facts| facts.sources.clone()).collect();
         Stamp::new(sources, self.generated, self.as_of)
     }
 }
 
-/// When an answer was made, about when, and under which licence it stands.
+/// When an answer was made, which time it is about, and its licence.
 #[derive(Debug)]
 pub struct Stamp {
     pub license: String,
@@ -115,7 +115,7 @@ pub struct Stamp {
 }
 
 impl Stamp {
-    /// Under the strictest licence of these sources (decision licence-and-removal).
+    /// Takes the strictest licence of these sources (decision licence-and-removal).
     pub fn new(sources: Vec<SourceSummary>, generated: Timestamp, as_of: Option<Timestamp>) -> Stamp {
         let license = strictest(&sources);
         let mut found: BTreeMap<String, String> = BTreeMap::from([("starter".to_owned(), starter::LICENCE.to_owned())]);
@@ -149,19 +149,19 @@ pub fn make(asked: &Asked<'_>, world: &World) -> Result<Rendered> {
 /// Reports whose parameter is a country.
 const ABOUT_COUNTRIES: [&str; 3] = ["intent-profile", "network-depth", "techniques"];
 
-/// The facts of the country that a report is about, or of all.
+/// The facts of the country that a report is about, or of all countries.
 pub fn chosen<'a>(asked: &Asked<'_>, world: &'a World) -> Vec<&'a Facts> {
     let country = asked.parameter.filter(|_| ABOUT_COUNTRIES.contains(&asked.name));
     world.facts.iter().filter(|facts| country.is_none_or(|code| code == facts.country)).collect()
 }
 
-/// The list of a body that a CSV holds, and its columns.
+/// The list in a body that becomes the rows of the CSV, and its columns.
 pub struct Table {
     pub list: &'static str,
     pub columns: &'static [&'static str],
 }
 
-/// What stands around every body of the measurement group.
+/// The members around every body of the measurement group.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Answer<T> {
     schema: String,
@@ -170,11 +170,11 @@ pub struct Answer<T> {
     confirmation_rule: String,
     /// How these numbers must not be read, and which time they are about.
     caveat: String,
-    /// Countries with measurements inside the window, of those that the answer is about.
+    /// Countries with measurements inside the window, among those that the answer is about.
     countries_measured: usize,
-    /// Measurements inside the window, each once; of these countries.
+    /// Measurements of these countries inside the window, each counted once.
     measurements: u64,
-    /// False when nothing is measured inside the window.
+    /// False when there are no measurements inside the window.
     available: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'static str>,
@@ -186,7 +186,7 @@ pub struct Answer<T> {
     body: T,
 }
 
-/// The same around bodies of the groups that write in camel case.
+/// The members around every body of the groups that write names in camel case.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CamelAnswer<T> {
@@ -201,27 +201,27 @@ pub struct CamelAnswer<T> {
     as_of: Option<String>,
 }
 
-/// Which time the numbers are about; stands at the end of every caveat.
+/// The time that the numbers are about. It ends every caveat.
 pub const WINDOW: &str = "Numbers are of the 30 days (messaging services: 14 days) before the answer, or before `as_of`: what \
     was not measured in them has no verdict and is in no ranking.";
 
-/// A caveat with the time it is about.
+/// A caveat, followed by the time that the numbers are about.
 pub fn caveat(text: &str) -> String {
     format!("{text} {WINDOW}")
 }
 
-/// Why an answer is empty.
+/// Stated when an answer is empty.
 pub const NOTHING: &str = "Nothing is measured inside the window. Older measurements are asked for with `as_of`; newer ones \
     are imported: `heliograph import ooni-observations <file>`.";
 
-/// As [`NOTHING`], where the answer is about one thing and there is none.
+/// Like [`NOTHING`], for an answer about one thing that has no measurements.
 pub fn nothing_in_window(place: &str) -> String {
     format!(
         "Nothing was measured {place} in the {WINDOW_DAYS} days before this answer; `as_of` asks about another time."
     )
 }
 
-/// A body of the measurement group with what stands around it; or its table as CSV.
+/// Renders a body of the measurement group with the members around it, or its table as CSV.
 pub fn snake<T: Serialize>(
     asked: &Asked<'_>,
     world: &World,
@@ -236,7 +236,7 @@ pub fn snake<T: Serialize>(
     }
 }
 
-/// Apart from the body, so that it is compiled once and not for every body.
+/// Apart from the body, so that it is compiled once and not for every type of body.
 fn around_snake(asked: &Asked<'_>, world: &World, stamp: Stamp, caveat: &'static str) -> Result<Rendered> {
     let Stamp { license, source_licenses, generated, as_of } = stamp;
     let facts = chosen(asked, world);
@@ -258,7 +258,7 @@ fn around_snake(asked: &Asked<'_>, world: &World, stamp: Stamp, caveat: &'static
     })
 }
 
-/// A body in camel case with what stands around it; or its table as CSV.
+/// Renders a body in camel case with the members around it, or its table as CSV.
 pub fn camel<T: Serialize>(
     asked: &Asked<'_>,
     stamp: Stamp,
@@ -272,7 +272,7 @@ pub fn camel<T: Serialize>(
     }
 }
 
-/// As [`around_snake`].
+/// Like [`around_snake`], for names in camel case.
 fn around_camel(stamp: Stamp, caveat: &'static str) -> Result<Rendered> {
     let Stamp { license, source_licenses, generated, as_of } = stamp;
     Rendered::json(&CamelAnswer {
@@ -286,7 +286,7 @@ fn around_camel(stamp: Stamp, caveat: &'static str) -> Result<Rendered> {
     })
 }
 
-/// One object with the members of both; neither may be empty.
+/// One object with the members of both objects. Neither may be empty.
 fn joined(first: Result<Rendered>, second: Result<Rendered>) -> Result<Rendered> {
     let (mut whole, second) = (first?, second?);
     whole.body.pop_if(|last| *last == b'}');
@@ -295,7 +295,7 @@ fn joined(first: Result<Rendered>, second: Result<Rendered>) -> Result<Rendered>
     Ok(whole)
 }
 
-/// An answer that is its own body; or its table as CSV.
+/// Renders an answer that has no members around it, or its table as CSV.
 pub fn finish(asked: &Asked<'_>, table: &Table, license: &str, answer: &impl Serialize) -> Result<Rendered> {
     match asked.csv {
         true => tabulate(asked, table, license, serde_json::to_value(answer)),
@@ -310,8 +310,9 @@ fn tabulate(asked: &Asked<'_>, table: &Table, license: &str, answer: serde_json:
     Ok(Rendered::csv(csv(table.columns, rows, license), &format!("{}{parameter}.csv", asked.name)))
 }
 
-/// Rows as CSV: the named members (`a.b` is member `b` of `a`), then the licence, a row's own where it has one. Lists
-/// are joined with `;`, of objects each member is `name=value`, joined with `;` or, in a list, with a space.
+/// Rows as CSV: the named members (`a.b` is member `b` of `a`), then the licence, which a row may state itself. Lists
+/// are joined with `;`. The members of an object are written as `name=value`, joined with `;` or, inside a list, with a
+/// space.
 pub fn csv(columns: &[&str], rows: &[Value], license: &str) -> Vec<u8> {
     let mut out = Vec::new();
     csv::record(&mut out, columns.iter().copied().chain(["license"]));
@@ -327,7 +328,7 @@ pub fn csv(columns: &[&str], rows: &[Value], license: &str) -> Vec<u8> {
 fn cell(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
-        // Names of networks are anybody's.
+        // Anybody may choose the name of a network, so it might contain a formula.
         Value::String(text) => csv::harmless(text).into_owned(),
         Value::Array(values) => {
             let one = |value: &Value| value.as_object().map_or_else(|| cell(value), |object| members(object, " "));
@@ -346,7 +347,7 @@ fn members(object: &serde_json::Map<String, Value>, separator: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Where `;` parts both the objects of a list and their members, nobody can tell them apart.
+    /// If `;` separated both the objects of a list and their members, a reader could not tell them apart.
     #[test]
     fn objects_in_a_list_stay_apart() {
         let rows =
@@ -365,7 +366,7 @@ mod tests {
         assert_eq!(text, "name,list,map,none,license\r\n\"a,\"\"b\"\"\",x;1,k=0.5,,CC0\r\n'=1+1,,,,CC0\r\n");
     }
 
-    /// Decision age-limit: rankings are made of verdicts, and a verdict looks back so far.
+    /// Rankings are made from verdicts, so every caveat names the time that verdicts look back (decision age-limit).
     #[test]
     fn every_caveat_names_the_window_that_verdicts_have() {
         use crate::engine::time::DAY;
@@ -378,7 +379,7 @@ mod tests {
         assert!(caveat("x.").starts_with("x. Numbers are of the 30 days"));
     }
 
-    /// A first start has nothing and says so in every report.
+    /// After a first start there is no data, and every report says so.
     #[test]
     fn every_report_of_nothing_is_empty_and_not_an_error() {
         let world = World { at: Timestamp::from_seconds(1_700_000_000), platforms: Tracked::own(), ..World::default() };

@@ -1,4 +1,4 @@
-//! The endpoints: reading parameters, then a published document, or an answer computed about the past.
+//! The endpoints. They read parameters and return a published document, or an answer that is computed about the past.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,9 +24,9 @@ use crate::intelligence::reference::{self, CountriesOf};
 use crate::intelligence::world::{self, LICENSE, SourceLicense, SourceSummary};
 use crate::{Error, Result, Timestamp, engine::runtime, facts::licence};
 
-/// Networks of one comparison.
+/// Networks in one comparison.
 const COMPARED: std::ops::RangeInclusive<usize> = 2..=10;
-/// Most networks of the list of the worst.
+/// Networks in the list of the worst, at most.
 const WORST_MOST: u32 = 500;
 
 /// A report as published, or computed about the past.
@@ -39,7 +39,7 @@ async fn report(cx: &Cx, name: &str, parameter: Option<&str>) -> Result<Response
     respond(cx, reports::make(&Asked { name, parameter, csv }, &world)?, Some(at))
 }
 
-/// An answer made for this request; about the present it may be kept for a while.
+/// An answer made for this request. Clients may keep it for a while if it is about the present.
 fn respond(cx: &Cx, rendered: Rendered, at: Option<Timestamp>) -> Result<Response> {
     let mut response = Response::new(StatusCode::OK, rendered.content_type, rendered.body);
     if let Some(disposition) = &rendered.disposition {
@@ -58,7 +58,7 @@ async fn ask(cx: &Cx, codes: BTreeSet<String>, at: Timestamp) -> Result<Vec<Told
         codes.into_iter().map(|code| async move { runtime::query(&*cx.rt, code, &FactsAt { at: Some(at) }).await });
     let found: Vec<Result<Told>> = futures_util::stream::iter(work).buffered(AT_ONCE).collect().await;
     let mut found = found.into_iter().collect::<Result<Vec<Told>>>()?;
-    // A source that was removed may leave a country without anything.
+    // After the removal of a source a country may have no data left.
     found.retain(|(facts, ..)| facts.total > 0);
     let domains: BTreeSet<&String> = found
         .iter()
@@ -81,7 +81,7 @@ async fn ask(cx: &Cx, codes: BTreeSet<String>, at: Timestamp) -> Result<Vec<Told
     Ok(found)
 }
 
-/// The world at a time.
+/// The facts of the world at a time in the past.
 async fn past(cx: &Cx, at: Timestamp) -> Result<World> {
     let platforms = reference::platforms(&*cx.rt).await?;
     let mut world = World { at, generated: cx.now(), as_of: Some(at), platforms, ..World::default() };
@@ -154,7 +154,7 @@ pub struct InfoBody {
     definitions: BTreeMap<&'static str, &'static str>,
     confirmation_rule: String,
     category_source: &'static str,
-    /// Every number of these answers, by name.
+    /// Every number behind these answers, by name.
     constants: BTreeMap<&'static str, f64>,
     window_days: u32,
     caveats: Vec<&'static str>,
@@ -163,7 +163,7 @@ pub struct InfoBody {
     generated_at: String,
 }
 
-/// Not inside the handler: the table of routes names the handler.
+/// Apart from the handler, since the table of routes names the handler.
 fn endpoints() -> Vec<&'static str> {
     let routes = super::ROUTES.iter().chain(country::ROUTES);
     routes.map(|route| route.path).filter(|path| path.starts_with("/v1/measurement/")).collect()
@@ -202,7 +202,7 @@ pub async fn platform_risk(cx: Cx) -> Result<Response> {
     report(&cx, "platform", Some(&platform.slug)).await
 }
 
-/// Answers about some platforms in a country, and the licences of what they rest on.
+/// Answers about some platforms in a country, with the licences of the data behind them.
 async fn in_country(
     cx: &Cx,
     country: &'static Country,
@@ -250,7 +250,7 @@ pub async fn platforms_of_country(cx: Cx) -> Result<Response> {
     respond(&cx, reports::camel(&asked, stamp, platforms::CAVEAT, &platforms::COUNTRY_TABLE, body)?, at)
 }
 
-/// A list or profile of networks.
+/// Renders a list or a profile of networks.
 fn networks<T: Serialize>(
     cx: &Cx,
     asked: &Asked<'_>,
@@ -283,7 +283,7 @@ pub async fn isp_index(cx: Cx) -> Result<Response> {
     networks(&cx, &asked, sources, &isps::TABLE, body)
 }
 
-/// Networks of these numbers, wherever they were measured.
+/// Networks with these numbers, in every country where they were measured.
 async fn places(cx: &Cx, asns: &[u32]) -> Result<(Vec<SourceSummary>, Vec<Placed>)> {
     let Some(at) = cx.as_of()? else {
         return runtime::query(&*cx.rt, world::actor().name, &IspsByNumber { asns: asns.to_vec() }).await;
@@ -300,7 +300,7 @@ async fn places(cx: &Cx, asns: &[u32]) -> Result<(Vec<SourceSummary>, Vec<Placed
     Ok((sources, found))
 }
 
-/// A network that nothing was measured on inside the window: where it was measured last, as it was then.
+/// For a network without measurements inside the window: the place where it was measured last, as it was then.
 async fn last_places(cx: &Cx, asn: u32) -> Result<(Vec<SourceSummary>, Vec<Placed>)> {
     let codes = runtime::query(&*cx.rt, reference::actor().name, &CountriesOf { asn }).await?;
     let until = cx.as_of()?;

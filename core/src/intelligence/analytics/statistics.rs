@@ -1,11 +1,13 @@
 //! Statistics of shared block lists (decision shared-block-lists).
 
-/// P(X >= `least`) of a sum of independent yes-or-no trials with these probabilities (Poisson-binomial), exactly.
+/// P(X >= `least`) for a sum of independent yes-or-no trials with these probabilities (Poisson-binomial), computed
+/// exactly.
 pub fn tail(probabilities: &[f64], least: usize) -> f64 {
     if least == 0 {
         return 1.0;
     }
-    // `below[i]` is the probability of exactly i so far; who reaches `least` is counted once and leaves.
+    // `below[i]` is the probability of exactly i successes so far. Outcomes that reach `least` are added to `reached`
+    // and leave.
     let mut below = vec![0.0; least];
     if let Some(none) = below.first_mut() {
         *none = 1.0;
@@ -23,8 +25,8 @@ pub fn tail(probabilities: &[f64], least: usize) -> f64 {
     reached.clamp(0.0, 1.0)
 }
 
-/// The adjusted p-values of Benjamini and Hochberg, in the order given. `tests` is the number of all tests; those that
-/// are not given had a p-value of 1.
+/// The adjusted p-values of Benjamini and Hochberg, in the order given. `tests` is the number of all tests; those
+/// without a given p-value had one of 1.
 pub fn benjamini_hochberg(p_values: &[f64], tests: usize) -> Vec<f64> {
     let mut order: Vec<(usize, f64)> = p_values.iter().copied().enumerate().collect();
     order.sort_by(|a, b| a.1.total_cmp(&b.1));
@@ -39,15 +41,15 @@ pub fn benjamini_hochberg(p_values: &[f64], tests: usize) -> Vec<f64> {
     adjusted
 }
 
-/// The probability of each domain to be blocked in a country that blocks `blocked` of them, when nothing but the
-/// domain's own rate and the country's total matters: the odds of all rates are multiplied by one factor so that the
-/// probabilities add up to the total.
+/// The probability of each domain to be blocked in a country that blocks `blocked` domains, if only the domain's rate
+/// and the country's total matter. The odds of all rates are multiplied by one factor, so that the probabilities add up
+/// to the total.
 pub fn fixed_margin(rates: &[f64], blocked: usize) -> Vec<f64> {
     let mut free: Vec<f64> = rates.iter().copied().filter(|rate| *rate > 0.0 && *rate < 1.0).collect();
     free.sort_by(f64::total_cmp);
     let certain = rates.iter().filter(|rate| **rate >= 1.0).count();
     let wanted = blocked.saturating_sub(certain) as f64;
-    // Many domains share a rate: each different one is computed once.
+    // Many domains have the same rate, so each rate is computed once.
     let groups: Vec<(f64, f64)> =
         free.chunk_by(|a, b| a == b).filter_map(|group| Some((*group.first()?, group.len() as f64))).collect();
     let scaled = |rate: f64, factor: f64| rate * factor / (1.0 - rate + rate * factor);
@@ -76,7 +78,7 @@ pub fn fixed_margin(rates: &[f64], blocked: usize) -> Vec<f64> {
 mod tests {
     use super::*;
 
-    /// All outcomes, one by one.
+    /// Adds up all outcomes, one by one.
     fn brute_force(probabilities: &[f64], least: usize) -> f64 {
         (0u32..1 << probabilities.len())
             .filter(|outcome| outcome.count_ones() as usize >= least)
@@ -87,7 +89,7 @@ mod tests {
             .sum()
     }
 
-    /// Decision shared-block-lists: the tail is that of the Poisson-binomial distribution.
+    /// The tail equals that of the Poisson-binomial distribution (decision shared-block-lists).
     #[test]
     fn the_tail_agrees_with_counting_every_outcome() {
         let sets: [&[f64]; 4] = [&[0.5; 10], &[0.01, 0.2, 0.9, 0.33, 0.5, 0.07], &[0.0, 1.0, 0.25, 1.0], &[0.001; 12]];
@@ -101,7 +103,7 @@ mod tests {
         assert_eq!(tail(&[], 1), 0.0);
     }
 
-    /// Tiny tails keep their digits: 1 - (almost 1) would not.
+    /// Tiny tails keep their digits, which 1 - (almost 1) would lose.
     #[test]
     fn a_tiny_tail_is_not_lost_to_rounding() {
         let exact = 1e-4_f64.powi(5);
@@ -115,12 +117,12 @@ mod tests {
         for (got, wanted) in adjusted.iter().zip([0.04, 0.02, 0.5, 0.02]) {
             assert!((got - wanted).abs() < 1e-12, "{adjusted:?}");
         }
-        // Tests that are not given count too.
+        // Tests without a given p-value count too.
         assert!((benjamini_hochberg(&[0.01], 10)[0] - 0.1).abs() < 1e-12);
         assert!(benjamini_hochberg(&[], 5).is_empty());
     }
 
-    /// Decision shared-block-lists: both margins are kept.
+    /// Both margins are kept (decision shared-block-lists).
     #[test]
     fn probabilities_add_up_to_the_country_s_total_and_keep_the_order_of_rates() {
         let rates = [0.0, 0.01, 0.02, 0.02, 0.3, 0.5, 0.9, 1.0];
@@ -131,7 +133,7 @@ mod tests {
             assert_eq!((q[0], q[7]), (0.0, 1.0));
         }
         assert_eq!(fixed_margin(&[0.5, 0.5], 0), [0.0, 0.0]);
-        // With equal rates only the total is left.
+        // With equal rates only the total matters.
         assert!(fixed_margin(&[0.2; 10], 4).iter().all(|q| (q - 0.4).abs() < 1e-9));
     }
 }

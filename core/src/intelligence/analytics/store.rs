@@ -1,5 +1,5 @@
-//! What the world keeps for the rankings: one row of facts per country, one of its decided domains, one per network.
-//! A country that changed costs its own rows and nothing else; a ranking reads one row per country.
+//! The rows that the world keeps for rankings: one with the facts of each country, one with its decided domains, and
+//! one for each network. A country that changed costs only its own rows, and a ranking reads one row per country.
 
 use std::collections::{BTreeMap, BTreeSet, btree_map};
 
@@ -43,38 +43,38 @@ impl Row for Sites {
     const VERSION: u8 = 2;
 }
 
-// Of the world actor.
+// In the world actor.
 const FACTS: Table<(String,), Facts> = Table::new(30);
 const SITES: Table<(String,), Sites> = Table::new(31);
 const ISPS: Table<(String, u32), Isp> = Table::new(32);
 const BY_NUMBER: Table<(u32, String), ()> = Table::new(33);
-/// Networks that block, worst first: hundredths of the score missing to 100, number, country.
+/// Networks that block, worst first. The key is 100 minus the score in hundredths, the number, the country.
 const WORST: Table<(u32, u32, String), ()> = Table::new(34);
-/// Networks of each country, worst first: country, hundredths of the score missing to 100, number.
+/// Networks of each country, worst first. The key is the country, 100 minus the score in hundredths, the number.
 const RANKS: Table<(String, u32, u32), ()> = Table::new(29);
 /// Category by (domain, list).
 const CATEGORIES: Table<(String, String), String> = Table::new(35);
 /// Platforms of target lists.
 const PLATFORMS: Table<(), Platforms> = Table::new(37);
-/// Changes of [`CATEGORIES`] so far.
+/// Number of changes of [`CATEGORIES`] so far.
 const CATEGORIES_CHANGED: Table<(), u64> = Table::new(28);
-/// When the pairs of countries were published last.
+/// Time of the last publication of the pairs of countries.
 const PAIRS_AT: Table<(), Timestamp> = Table::new(36);
 
-// Of a country actor: hashes of what the world was told.
+// In a country actor: hashes of what was last sent to the world.
 const FACTS_TOLD: Table<(), Vec<u8>> = Table::new(50);
 const ISPS_TOLD: Table<(u32,), Vec<u8>> = Table::new(51);
 
 /// Networks in one message.
 const ISPS_AT_ONCE: usize = 100;
-/// Category rows changed in one operation.
+/// Category rows that one operation changes, at most.
 const CATEGORIES_AT_ONCE: usize = 400;
-/// Countries whose categories are looked up again in one operation.
+/// Countries whose categories one operation looks up again.
 const COUNTRIES_AT_ONCE: usize = 4;
-/// The list that is the same for every country; its categories win.
+/// The list that is the same for every country. Its categories take precedence.
 const GLOBAL: &str = "global";
 
-/// Tells the world what is new about this country.
+/// Sends changes of this country's facts and networks to the world.
 pub fn tell(turn: &mut Turn<'_>, rows: &[TargetSummary], summary: &CountrySummary) -> Result<()> {
     let (mut facts, sites) = facts(rows, summary, &listed(turn)?);
     add_tool_hours(turn, &mut facts, turn.now)?;
@@ -107,7 +107,7 @@ pub fn tell(turn: &mut Turn<'_>, rows: &[TargetSummary], summary: &CountrySummar
     Ok(())
 }
 
-/// Adds when the tools were tested in the last day before a time.
+/// Adds the hours in which the tools were tested in the last day before a time.
 fn add_tool_hours(view: &impl Read, facts: &mut Facts, at: Timestamp) -> Result<()> {
     let day = at.plus(-DAY);
     for tool in facts.tools.iter_mut().filter(|tool| tool.last_checked >= day) {
@@ -116,7 +116,7 @@ fn add_tool_hours(view: &impl Read, facts: &mut Facts, at: Timestamp) -> Result<
     Ok(())
 }
 
-/// Tells the world that nothing is measured here any more.
+/// Tells the world that this country has no measurements any more.
 pub fn tell_nothing(turn: &mut Turn<'_>) -> Result<()> {
     if FACTS_TOLD.get(turn, &())?.is_none() {
         return Ok(());
@@ -134,7 +134,7 @@ fn hash(value: &impl Serialize) -> Result<Vec<u8>> {
     Ok(Sha256::digest(encode(value)?).iter().take(16).copied().collect())
 }
 
-/// A country's facts changed.
+/// Keeps the facts of a country.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SetFacts {
     pub facts: Facts,
@@ -168,7 +168,8 @@ fn put_facts(turn: &mut Turn<'_>, mut facts: Facts, mut sites: Vec<Site>) -> Res
     Ok(SITES.put(turn, &key, &Sites(sites))?)
 }
 
-/// The category of a domain: of the global list, else of the first list by name, else of our basket.
+/// The category of a domain: from the global list, or else from the first list by name, or else from the starter
+/// basket.
 fn category(view: &impl Read, domain: &str) -> Result<Option<String>> {
     let rows = CATEGORIES.scan(view, &CATEGORIES.prefix(&(domain.to_owned(),)), Direction::Ascending, 300)?;
     let global = rows.iter().position(|((_, list), _)| list == GLOBAL).unwrap_or(0);
@@ -176,7 +177,7 @@ fn category(view: &impl Read, domain: &str) -> Result<Option<String>> {
     Ok(imported.or_else(|| starter::basket::category(domain).map(str::to_owned)))
 }
 
-/// A country has no measurements any more.
+/// Forgets a country that has no measurements any more.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct DropFacts {
     pub country: String,
@@ -199,7 +200,7 @@ fn publish(turn: &mut Turn<'_>) -> Result<()> {
         turn.publish(&reports::key(name, None, false))?;
     }
     let countries = FACTS.scan(turn, &FACTS.range(), Direction::Ascending, usize::MAX)?.len() as u64;
-    // Every pair is compared anew: with many countries that is not done at every change.
+    // Every publication compares all pairs anew. With many countries that is too much to do at every change.
     let wait = i64::try_from(countries * countries / 2 / PAIRS_PER_SECOND).unwrap_or(i64::MAX);
     if turn.scheduled("pairs")?.is_none() {
         let last = PAIRS_AT.get(turn, &())?.unwrap_or(Timestamp::MIN);
@@ -209,7 +210,7 @@ fn publish(turn: &mut Turn<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Has the pairs of countries compared anew.
+/// Compares the pairs of countries anew and publishes them.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct PublishPairs;
 
@@ -225,7 +226,7 @@ impl Operation for PublishPairs {
     }
 }
 
-/// Networks of a country changed, or are measured no more.
+/// Keeps networks of a country, and forgets those without measurements.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SetIsps {
     pub country: String,
@@ -279,16 +280,16 @@ fn missing(isp: &Isp) -> u32 {
     (10_000.0 - composite(isp) * 100.0).round().clamp(0.0, 10_000.0) as u32
 }
 
-/// Sites of a test list got categories.
+/// Keeps the categories of the sites of a test list.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SetCategories {
     pub list: String,
-    /// (domain, code), at most as many as one operation may change.
+    /// (domain, code). The number is limited to what one operation may change.
     pub sites: Vec<(String, String)>,
 }
 
 impl SetCategories {
-    /// Tells the world the categories of a list's sites.
+    /// Sends the categories of a list's sites to the world.
     pub fn send(turn: &mut Turn<'_>, list: &str, sites: Vec<(String, String)>) -> Result<()> {
         for sites in sites.chunks(CATEGORIES_AT_ONCE) {
             let message = SetCategories { list: list.to_owned(), sites: sites.to_vec() };
@@ -311,7 +312,7 @@ impl Operation for SetCategories {
     }
 }
 
-/// All test lists were removed.
+/// Forgets the categories after all test lists were removed.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct DropCategories;
 
@@ -338,7 +339,7 @@ impl Operation for DropCategories {
 struct Platforms(Vec<Tracked>);
 impl Row for Platforms {}
 
-/// The platforms of target lists are others now.
+/// Keeps the platforms of target lists.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SetPlatforms {
     pub platforms: Vec<Tracked>,
@@ -355,7 +356,7 @@ impl Operation for SetPlatforms {
     }
 }
 
-/// The project's platforms and those of target lists.
+/// The project's own platforms and those of target lists.
 pub fn all_platforms(view: &View<'_>) -> Result<Vec<Tracked>> {
     let mut all = Tracked::own();
     all.extend(PLATFORMS.get(view, &())?.unwrap_or_default().0);
@@ -369,7 +370,7 @@ fn recategorise_soon(turn: &mut Turn<'_>) -> Result<()> {
     turn.schedule("recategorise", due, &Recategorise { after: None })
 }
 
-/// Looks up the categories of the countries after this one again.
+/// Looks up the categories of some countries after `after` again.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Recategorise {
     pub after: Option<String>,
@@ -424,7 +425,7 @@ pub fn all_sites(view: &View<'_>) -> Result<Vec<(String, Vec<Site>)>> {
     Ok(rows.into_iter().map(|((country,), sites)| (country, sites.0)).collect())
 }
 
-/// What a country knows about itself at a time or now, without categories.
+/// Asks a country for its facts at a time or now, without categories.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct FactsAt {
     pub at: Option<Timestamp>,
@@ -447,11 +448,11 @@ impl Query for FactsAt {
     }
 }
 
-/// The categories that imported lists give, by domain.
+/// The categories from imported lists, by domain.
 fn imported(view: &View<'_>) -> Result<BTreeMap<String, String>> {
     let mut known: BTreeMap<String, String> = BTreeMap::new();
     CATEGORIES.visit(view, CATEGORIES.range(), Direction::Ascending, |(domain, list), code| {
-        // In the order of names, the first stands, but for the global one.
+        // Lists come in the order of their names. The first one stays, unless there is the global one.
         match list == GLOBAL {
             true => drop(known.insert(domain, code)),
             false => drop(known.entry(domain).or_insert(code)),
@@ -461,7 +462,7 @@ fn imported(view: &View<'_>) -> Result<BTreeMap<String, String>> {
     Ok(known)
 }
 
-/// The categories of some domains, beside them.
+/// Asks for the categories of some domains, in the order of the domains.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct CategoriesOf {
     pub domains: Vec<String>,
@@ -485,7 +486,7 @@ impl Query for CategoriesOf {
     }
 }
 
-/// Another number whenever the category of any domain may be another.
+/// Asks for a number that changes whenever the category of any domain may have changed.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct CategoriesChanged;
 
@@ -499,7 +500,7 @@ impl Query for CategoriesChanged {
     }
 }
 
-/// The networks of a country.
+/// Asks for the networks of a country.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct IspsOf {
     pub country: String,
@@ -508,7 +509,7 @@ pub struct IspsOf {
 impl Query for IspsOf {
     const ACTOR: Kind = Kind::World;
     const NAME: &'static str = "isps_of";
-    /// What is known of the country, and its networks.
+    /// The facts of the country, and its networks.
     type Reply = (Option<Facts>, Vec<Isp>);
 
     fn run(self, view: &View<'_>) -> Result<Self::Reply> {
@@ -516,7 +517,7 @@ impl Query for IspsOf {
     }
 }
 
-/// The sources of some countries.
+/// The sources behind the data of some countries.
 fn sources<'a>(view: &View<'_>, countries: impl IntoIterator<Item = &'a String>) -> Result<Vec<SourceSummary>> {
     let mut found: Vec<SourceSummary> = Vec::new();
     for country in countries {
@@ -536,7 +537,7 @@ fn ranks(view: &View<'_>, country: &str) -> Result<Vec<u32>> {
     Ok(rows.into_iter().map(|((_, _, asn), ())| asn).collect())
 }
 
-/// A network where it was measured, with its rank among those of the country.
+/// A network in a country where it was measured, with its rank among the networks of that country.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Placed {
     pub country: String,
@@ -547,7 +548,7 @@ pub struct Placed {
 }
 
 impl Placed {
-    /// Places one network among all of its country, which are given by number, worst first.
+    /// Ranks one network among all networks of its country, whose numbers are given worst first.
     pub fn among(country: &str, isp: Isp, all: &[u32]) -> Placed {
         let worse = all.iter().take_while(|other| **other != isp.asn).count();
         let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
@@ -555,7 +556,7 @@ impl Placed {
     }
 }
 
-/// Networks by number, wherever they were measured.
+/// Asks for networks by number, in every country where they were measured.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct IspsByNumber {
     pub asns: Vec<u32>,

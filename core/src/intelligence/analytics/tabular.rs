@@ -1,4 +1,4 @@
-//! CSV and validators beside an answer that is a table and no document: the same rules for every one.
+//! CSV and validators for JSON answers that contain a table and are not documents. The same rules hold for all of them.
 
 use http::StatusCode;
 use http::header::{CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_TYPE};
@@ -10,16 +10,16 @@ use crate::engine::http::{Body, Cx, Response};
 use crate::engine::time::SECOND;
 use crate::{Error, Result, Timestamp, engine::runtime};
 
-/// What of a JSON answer its CSV holds.
+/// Which part of a JSON answer becomes the CSV.
 pub struct Tabular {
-    /// Beginning of the file's name.
+    /// The beginning of the file name.
     pub name: &'static str,
-    /// The list of rows.
+    /// The name of the list whose entries are the rows.
     pub list: &'static str,
-    /// A list or map inside each row: then every entry of it is a row, after the members around it. The name of a map's
-    /// entry is its `country`.
+    /// A list or map inside each row. If set, every entry of it is a row that begins with the members around it. The
+    /// name of a map's entry becomes its `country`.
     pub inner: Option<&'static str>,
-    /// Members; `a.b` is member `b` of `a`.
+    /// Members of a row; `a.b` is member `b` of `a`.
     pub columns: &'static [&'static str],
 }
 
@@ -32,13 +32,14 @@ pub fn wants_csv(cx: &Cx) -> Result<bool> {
     }
 }
 
-/// The begin of the current period, so that answers of one period are the same. About the past it is now.
+/// The begin of the current period, so that answers within one period are equal. For an answer about the past it is
+/// now.
 pub fn generated(cx: &Cx, at: Option<Timestamp>) -> Timestamp {
     let now = cx.now();
     if at.is_some() { now } else { Timestamp(now.0 - now.0.rem_euclid(i64::from(MAX_AGE) * SECOND)) }
 }
 
-/// Sends a JSON answer, or its table as CSV, with a tag of its own; about the past neither is to be kept.
+/// Sends a JSON answer, or its table as CSV, with its own tag. Answers about the past must not be stored.
 pub fn send(cx: &Cx, table: &Tabular, about: &str, json: Response) -> Result<Response> {
     let response = if wants_csv(cx)? { as_csv(table, about, &json)? } else { json };
     match cx.as_of()? {
@@ -47,7 +48,7 @@ pub fn send(cx: &Cx, table: &Tabular, about: &str, json: Response) -> Result<Res
     }
 }
 
-/// A published JSON document of the present, or its table as CSV; about the past what `past` makes.
+/// A published JSON document about the present or the answer of `past` about the past, or its table as CSV.
 pub async fn published(
     cx: &Cx,
     table: &Tabular,
@@ -65,7 +66,7 @@ pub async fn published(
     }
 }
 
-/// The table of a document as CSV, made once of each body.
+/// The table of a document as CSV. It is made once for each version of the document.
 pub async fn of_document(cx: &Cx, table: &Tabular, about: &str, key: &str) -> Result<Response> {
     let document = runtime::document(&*cx.rt, key).await?;
     let made = async { Ok(Response::new(StatusCode::OK, CSV, text(table, document.body())?)) };
@@ -90,14 +91,14 @@ fn text(table: &Tabular, json: &[u8]) -> Result<Vec<u8>> {
     Ok(csv(table.columns, &rows(&body, table), license))
 }
 
-/// A table as a file, named after what it is about.
+/// A table as a file that is named after its topic.
 pub fn csv_answer(name: &str, about: &str, text: Vec<u8>) -> Response {
     Response::new(StatusCode::OK, CSV, text).with(CONTENT_DISPOSITION, &disposition(name, about))
 }
 
 fn disposition(name: &str, about: &str) -> String {
     let dash = if about.is_empty() { "" } else { "-" };
-    // A role is named with a slash.
+    // A role has a slash in its name, which a file name must not have.
     format!("attachment; filename=\"{name}{dash}{}.csv\"", about.replace('/', "-"))
 }
 
@@ -124,7 +125,7 @@ fn rows(body: &Value, table: &Tabular) -> Vec<Value> {
                     },
                 );
             }
-            // A row without entries is still a row.
+            // A row without entries remains a row.
             _ => add(None, &Map::new()),
         }
     }

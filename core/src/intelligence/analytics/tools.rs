@@ -1,7 +1,7 @@
 //! Reachability of circumvention tools and VPNs.
 //!
-//! Tests of Tor, Tor over Snowflake, Psiphon, OpenVPN and Riseup VPN give the numbers. The provider slugs of older
-//! clients are known, and honestly empty: nothing here tests those services.
+//! The numbers come from tests of Tor, Tor over Snowflake, Psiphon, OpenVPN and Riseup VPN. The provider slugs of older
+//! clients are accepted too, but their answers are empty, since nothing here tests those services.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,10 +17,10 @@ use crate::engine::time::{DAY, HOUR};
 use crate::intelligence::world::SourceLicense;
 use crate::{Error, Result};
 
-/// Providers that clients ask for and that no test speaks of.
+/// Providers that clients ask for but that no test measures.
 const PROVIDERS: [&str; 4] = ["svc", "nordvpn", "protonvpn", "mullvad"];
 
-/// A provider in normal form; 400 for one that is not known.
+/// The normal form of a provider. The error is 400 for one that is not known.
 pub fn provider(text: &str) -> Result<&'static str> {
     let known = || PROVIDERS.into_iter().chain(TOOLS);
     known().find(|known| known.eq_ignore_ascii_case(text.trim())).ok_or_else(|| {
@@ -40,14 +40,14 @@ struct Asking {
 #[derive(Debug, Default, Serialize, JsonSchema)]
 #[schemars(rename = "ToolStats")]
 struct Stats {
-    /// Measurements of the last 24 hours, those of undecided targets too.
+    /// Measurements of the last 24 hours, including those of undecided targets.
     total_probes: u64,
-    /// The same of the whole window, which all other numbers are of.
+    /// The same for the whole window. All other numbers are about the window.
     window_probes: u64,
-    /// Networks that measured, summed over countries; the most of any target of a country.
+    /// Networks that measured: in each country the most of any target, summed over countries.
     probe_nodes: u64,
     targets_tested: usize,
-    /// Those of them that no network has a verdict about; they have no row.
+    /// Tested targets on which no network has a verdict. They have no row.
     targets_undecided: usize,
     total_accessible: u64,
     total_blocked: u64,
@@ -56,9 +56,9 @@ struct Stats {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "ToolTarget")]
 struct TargetRow {
-    /// Provider and role.
+    /// The provider and the role, as one name.
     host: String,
-    /// Where the other end stands: these tests try many relays.
+    /// The place of the other end. These tests use many relays.
     location: &'static str,
     accessible_rate: f64,
     blocked_rate: f64,
@@ -75,9 +75,10 @@ struct ProviderRow {
     total_probes: u64,
     accessible: u64,
     blocked: u64,
-    /// Probes on networks without a verdict: the rate says nothing of them.
+    /// Measurements on networks without a verdict. The rate does not include them.
     undecided: u64,
-    /// Clear votes of all votes on networks with a verdict: a probe that measures more often has no greater say.
+    /// Share of clear votes in all votes on networks with a verdict. A probe that measures more often does not count
+    /// more.
     accessibility_rate: f64,
     targets: Vec<TargetRow>,
 }
@@ -101,7 +102,7 @@ pub struct ToolsBody {
     as_of: Option<String>,
 }
 
-/// The parameter is `country~provider`, either may be empty.
+/// The parameter is `country~provider`. Either part may be empty.
 pub fn accessibility(asked: &Asked<'_>, world: &World) -> Result<Rendered> {
     let (country, provider) = asked.parameter.and_then(|parameter| parameter.split_once('~')).unwrap_or_default();
     let given = |text: &str| (!text.is_empty()).then(|| text.to_owned());
@@ -119,7 +120,8 @@ pub fn accessibility(asked: &Asked<'_>, world: &World) -> Result<Rendered> {
     }
     stats.targets_tested = by_key.len();
     stats.window_probes = by_key.values().flatten().map(|(_, tool)| u64::from(tool.measurements)).sum();
-    // A rate is a number in every answer, so what no network has a verdict about has no row: 0 would say it is blocked.
+    // A rate is a number in every answer. A target without any verdict has no row, because a rate of 0 would claim that
+    // it is blocked.
     by_key.retain(|_, facts| facts.iter().any(|(_, tool)| tool.votes > 0));
     stats.targets_undecided = stats.targets_tested - by_key.len();
     let mut by_provider: Vec<ProviderRow> = Vec::new();
@@ -217,7 +219,7 @@ mod tests {
             networks: 2,
             block_types: types.iter().map(|name| (*name).to_owned()).collect(),
             last_checked: Timestamp(0),
-            // Three measurements in the hour before, and four two days ago.
+            // Three measurements within the last hour, and four of two days ago.
             hours: vec![(-48, 4), (-1, 3)],
         }
     }
@@ -242,8 +244,8 @@ mod tests {
         serde_json::from_slice(&rendered.body).unwrap()
     }
 
-    /// What a client reads unchecked. By hand: 10 of 30 measurements of Tor in Iran and
-    /// Norway do not count as blocked: 8 + 5 + 0 do.
+    /// Clients read these members without checking them. By hand: 10 of 30 measurements of Tor in Iran and Norway do
+    /// not count as blocked: 8 + 5 + 0 do.
     #[test]
     fn every_member_that_a_client_reads_is_there_and_of_its_type() {
         let body = answer(None);

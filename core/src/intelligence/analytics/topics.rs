@@ -1,4 +1,4 @@
-//! The index of one topic: how much of the tested sites of some categories a country blocks.
+//! The index of one topic: the share of a country's tested sites in some categories that it blocks.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -13,7 +13,7 @@ use crate::facts::starter::categories::{CIRCUMVENTION_TOOLING, POLITICAL_SPEECH,
 use crate::intelligence::world::index::{PRIOR_BREADTH, PRIOR_SITES, level};
 use crate::{Error, Result, intelligence::world};
 
-/// Topics with the categories they are made of. Which belong together is our judgement. A category code is a topic too.
+/// Topics and the categories that make them up. The grouping is our judgement. Each category code is a topic too.
 pub const TOPICS: [(&str, &[&str]); 12] = [
     ("circumvention", &CIRCUMVENTION_TOOLING),
     ("gambling", &["GMB"]),
@@ -29,7 +29,7 @@ pub const TOPICS: [(&str, &[&str]); 12] = [
     ("women-health", &["PUBH", "XED"]),
 ];
 
-/// A topic in normal form with its categories; 400 for one that is not known.
+/// The normal form of a topic, and its categories. The error is 400 for one that is not known.
 pub fn topic(text: &str) -> Result<(String, Vec<&'static str>)> {
     let name = text.trim().to_ascii_lowercase().replace(['_', ' '], "-");
     if let Some((name, codes)) = TOPICS.iter().find(|(known, _)| *known == name) {
@@ -37,7 +37,7 @@ pub fn topic(text: &str) -> Result<(String, Vec<&'static str>)> {
     }
     let code = current_code(&name).ok_or_else(|| {
         let known: Vec<&str> = TOPICS.iter().map(|(name, _)| *name).collect();
-        Error::bad_request(format!("{text:?} is no topic; topics are {} and category codes.", known.join(", ")))
+        Error::bad_request(format!("{text:?} is not a topic; topics are {} and category codes.", known.join(", ")))
     })?;
     Ok((code.to_ascii_lowercase(), vec![code]))
 }
@@ -46,10 +46,10 @@ pub fn topic(text: &str) -> Result<(String, Vec<&'static str>)> {
 #[serde(rename_all = "camelCase")]
 struct TopicRow {
     rank: u32,
-    /// Display name.
+    /// Name of the country for display.
     country: String,
     code: String,
-    /// 0-100, 100 = all of the topic's tested sites.
+    /// 0-100; 100 means that all tested sites of the topic are blocked.
     score: u32,
     level: &'static str,
     risk_tier: u8,
@@ -67,7 +67,7 @@ struct TopicMetadata {
     /// Countries with too few decided sites of the topic.
     insufficient_data: usize,
     minimum_sites: u32,
-    /// Decided sites with any category and without, over all countries.
+    /// Decided sites with any category and without one, over all countries.
     tagged_sites: u64,
     untagged_sites: u64,
 }
@@ -133,9 +133,9 @@ fn row(facts: &Facts, categories: &[&str]) -> Option<TopicRow> {
     }
     let n = f64::from(decided) + PRIOR_SITES;
     let share = (f64::from(blocked) + PRIOR_BREADTH * PRIOR_SITES) / n;
-    // As in the index: 90%, normal approximation.
+    // As in the index: a 90% interval from the normal approximation.
     let half = 1.645 * (share * (1.0 - share) / (n + 1.0)).sqrt();
-    // Clamped before the cast.
+    // Clamped so that the cast is safe.
     let percent = |share: f64| (share * 100.0).round().clamp(0.0, 100.0) as u32;
     let score = percent(share);
     let (level, risk_tier) = level(score);

@@ -1,8 +1,9 @@
-//! What was measured of a country by day, kept as measurements change.
+//! Measurements of a country counted by day, kept up to date as measurements change.
 //!
-//! Change detection reads a target's measurements whenever they change, in blocks of 30 days. What it reads is counted
-//! here by day, one row per target and block; the counts of the country are the sum over targets, moved by the
-//! difference whenever a row changes. So they cost a day's rows and never a look at all measurements.
+//! Change detection reads the measurements of a target whenever they change, in blocks of 30 days. This module counts
+//! the same measurements by day, in one row per target and block. The counts of the country are the sum over its
+//! targets. When a row changes, they are corrected by the difference, so an update costs the rows of some days and
+//! never reads all measurements.
 
 use std::collections::BTreeMap;
 
@@ -19,23 +20,23 @@ use crate::{Result, Timestamp};
 
 /// Layers whose shares are features, in their order (decision features-dates-retries).
 pub const LAYERS: [&str; 4] = ["dns", "tcp", "tls", "http"];
-/// Methods that only interference shows: a forged answer, page or certificate.
+/// Methods that only interference can show: a forged answer, page or certificate.
 const FORGED: [&str; 4] = ["blockpage", "http-451", "dns-poison", "tls-cert-invalid"];
 
 /// Results of a target on a day, or of all targets of a country.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
-    /// Measurements that are counted at this target and at no other: over all targets each counts once.
+    /// Measurements counted at this target only, so that each is counted once in the sum over all targets.
     pub measurements: u32,
-    /// What measurements say of targets: one may speak of several.
+    /// Results: one for each target that a measurement is about. A measurement may be about several.
     pub results: u32,
     pub blocked: u32,
     pub clear: u32,
-    /// Blocked ones that show a forged answer, page or certificate.
+    /// Blocked results that show a forged answer, page or certificate.
     pub confirmed: u32,
-    /// Those that say nothing, or that the site itself is down.
+    /// Results that say nothing, or that the site itself is down.
     pub failed: u32,
-    /// Blocked ones by layer, in the order of [`LAYERS`].
+    /// Blocked results by layer, in the order of [`LAYERS`].
     pub layers: [u32; 4],
 }
 
@@ -57,7 +58,7 @@ impl Counts {
         }
     }
 
-    /// Takes `before` out and puts `after` in.
+    /// Subtracts `before` and adds `after`.
     fn replace(&mut self, before: &Counts, after: &Counts) {
         let moved = |sum: &mut u32, before: u32, after: u32| *sum = sum.saturating_add(after).saturating_sub(before);
         moved(&mut self.measurements, before.measurements, after.measurements);
@@ -71,23 +72,23 @@ impl Counts {
         }
     }
 
-    /// Votes that say blocked or clear.
+    /// Results that say blocked or clear.
     pub fn votes(&self) -> u32 {
         self.blocked + self.clear
     }
 
-    /// A part of the results, 0 to 1.
+    /// The share of the results that `part` is, 0 to 1.
     pub fn share(&self, part: u32) -> f64 {
         f64::from(part) / f64::from(self.results.max(1))
     }
 }
 
-/// Counts of results by day, in the order in which they come: by day.
+/// Counts of results by day. Results come in the order of their days.
 #[derive(Debug, Default)]
 pub struct Tally(Vec<(u32, Counts)>);
 
 impl Tally {
-    /// Counts a result of a day that is not before that of the last one.
+    /// Counts a result. Its day must not be before that of the last result.
     pub fn note(&mut self, day: u32, primary: bool, vote: Vote, technique: Option<Technique>) {
         if self.0.last().is_none_or(|(last, _)| *last != day) {
             self.0.push((day, Counts::default()));
@@ -98,42 +99,42 @@ impl Tally {
     }
 }
 
-/// A target in a block of 30 days, by day.
+/// Counts of a target in a block of 30 days, by day.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 struct TargetDays(Vec<(u32, Counts)>);
 impl Row for TargetDays {}
 
-/// A country on a day.
+/// Counts of a country on one day.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct DayRow {
     pub counts: Counts,
     /// Targets with results.
     pub targets: u32,
-    /// Networks with measurements; counted a little later than the rest.
+    /// Networks with measurements. They are counted a little later than the rest.
     pub networks: u32,
 }
 impl Row for DayRow {}
 
-// Of a country actor.
+// In a country actor.
 const TARGET_DAYS: Table<(String, u32), TargetDays> = Table::new(61);
 /// By day since the epoch.
 pub(super) const DAYS: Table<(u32,), DayRow> = Table::new(62);
-/// Days whose networks must be counted again.
+/// Days whose networks must be counted anew.
 pub(super) const STALE: Table<(u32,), ()> = Table::new(63);
-/// Stands once counting has begun here.
+/// Has a row once counting has begun in this country.
 const BEGUN: Table<(), ()> = Table::new(65);
 
-/// The day of a time.
+/// The day that contains a moment.
 pub fn day(at: Timestamp) -> u32 {
     u32::try_from(at.day()).unwrap_or(0)
 }
 
-/// The first day that is counted at a time.
+/// The first of the days that are counted.
 pub fn first_day(now: Timestamp) -> u32 {
     day(now).saturating_sub(KEPT_DAYS)
 }
 
-/// Whether nothing was ever counted here; from then on it is.
+/// Notes that counting begins. Returns `true` when nothing was counted before.
 pub fn begins(turn: &mut Turn<'_>) -> Result<bool> {
     let begins = !BEGUN.contains(turn, &())?;
     if begins {
@@ -142,17 +143,17 @@ pub fn begins(turn: &mut Turn<'_>) -> Result<bool> {
     Ok(begins)
 }
 
-/// The country has no measurements any more: it is as if nothing was ever counted.
+/// Returns to the state before counting began, since the country has no measurements any more.
 pub fn nothing_left(turn: &mut Turn<'_>) {
     BEGUN.delete(turn, &());
 }
 
-/// Blocks with days that are counted.
+/// Blocks that contain days which are counted.
 pub fn blocks(now: Timestamp) -> std::ops::RangeInclusive<u32> {
     block_of(first_day(now))..=block_of(day(now))
 }
 
-/// The measurements of a target in a block are these now.
+/// Replaces the counts of a target in a block.
 pub fn counted(turn: &mut Turn<'_>, target: &str, block: u32, now: Tally) -> Result<()> {
     let first = first_day(turn.now);
     if block.saturating_add(1).saturating_mul(BLOCK_DAYS) <= first {
@@ -160,7 +161,7 @@ pub fn counted(turn: &mut Turn<'_>, target: &str, block: u32, now: Tally) -> Res
     }
     let key = (target.to_owned(), block);
     let before = TARGET_DAYS.get(turn, &key)?.unwrap_or_default();
-    // A clock that runs ahead makes days that nobody has seen yet.
+    // Clocks of probes that run ahead produce measurements of tomorrow.
     let days = first..=day(turn.now).saturating_add(1);
     let now = TargetDays(now.0.into_iter().filter(|(day, _)| days.contains(day)).collect());
     if before == now {
@@ -191,13 +192,13 @@ pub fn counted(turn: &mut Turn<'_>, target: &str, block: u32, now: Tally) -> Res
     digest::soon(turn)
 }
 
-/// The days of this country that are counted, oldest first.
+/// Counted days of this country, oldest first.
 pub fn days(view: &impl Read, now: Timestamp) -> Result<BTreeMap<u32, DayRow>> {
     let rows = DAYS.scan(view, &DAYS.between(&(first_day(now),), &(u32::MAX,)), Direction::Ascending, usize::MAX)?;
     Ok(crate::engine::small_sort::gather(rows.into_iter().map(|((day,), row)| (day, row))))
 }
 
-/// Visits (target, day, counts) of every target and day that is counted, target by target.
+/// Calls `visit` with target, day and counts for every counted day of every target, target by target.
 pub fn visit(view: &impl Read, mut visit: impl FnMut(&str, u32, &Counts)) -> Result<()> {
     TARGET_DAYS.visit(view, TARGET_DAYS.range(), Direction::Ascending, |(target, _), row| {
         row.0.iter().for_each(|(day, counts)| visit(&target, *day, counts));

@@ -1,4 +1,4 @@
-//! Density-based clustering (Ester, Kriegel, Sander and Xu 1996), and how far a point is from what is dense.
+//! Density-based clustering (Ester, Kriegel, Sander and Xu 1996), and the distance of a point from the dense ones.
 
 /// Features of a day (decision features-dates-retries).
 pub const WIDTH: usize = 12;
@@ -11,13 +11,13 @@ pub type Point = [f64; WIDTH];
 pub struct Clusters {
     /// Number of the cluster of each point, from 0 in the order of points; `None` for noise.
     pub labels: Vec<Option<usize>>,
-    /// Whether each point has `min_samples` points within `eps`, itself counted.
+    /// Whether each point has `min_samples` points within `eps`, counting itself.
     pub cores: Vec<bool>,
     /// How many clusters there are.
     pub count: usize,
 }
 
-/// Features to standard deviations from their means, over these points. A constant feature becomes 0.
+/// Converts features into standard deviations from their means over these points. A constant feature becomes 0.
 pub fn standardise(points: &[Point]) -> Vec<Point> {
     let n = points.len().max(1) as f64;
     let mut means = [0.0; WIDTH];
@@ -39,12 +39,13 @@ pub fn standardise(points: &[Point]) -> Vec<Point> {
     points.iter().map(scale).collect()
 }
 
-/// Euclidean.
+/// Euclidean distance.
 pub fn distance(a: &Point, b: &Point) -> f64 {
     a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt()
 }
 
-/// Clusters points: cores within `eps` of each other are one cluster, other points join the first that reaches them.
+/// Clusters points. Cores within `eps` of each other form one cluster; any other point joins the first cluster that
+/// reaches it.
 pub fn cluster(points: &[Point], eps: f64, min_samples: usize) -> Clusters {
     let near: Vec<Vec<usize>> = points
         .iter()
@@ -70,8 +71,8 @@ pub fn cluster(points: &[Point], eps: f64, min_samples: usize) -> Clusters {
     Clusters { labels, cores, count }
 }
 
-/// The median over points of the distance at which each would have `min_samples` points, itself counted. `None` with
-/// fewer points than that.
+/// The median, over all points, of the distance at which a point has `min_samples` points around it, counting itself.
+/// `None` with fewer points than that.
 pub fn core_distance(points: &[Point], min_samples: usize) -> Option<f64> {
     let at = |a: &Point| {
         let mut distances: Vec<f64> = points.iter().map(|b| distance(a, b)).collect();
@@ -81,7 +82,7 @@ pub fn core_distance(points: &[Point], min_samples: usize) -> Option<f64> {
     crate::intelligence::forecast::metrics::median(points.iter().filter_map(at).collect())
 }
 
-/// How far each point is from the nearest core other than itself; `None` when there is none.
+/// The distance of each point to the nearest core other than itself; `None` when there is none.
 pub fn reach(points: &[Point], clusters: &Clusters) -> Vec<Option<f64>> {
     let others = |own: usize| {
         let cores = points.iter().zip(&clusters.cores).enumerate();
@@ -105,7 +106,7 @@ mod tests {
         case.as_array().unwrap().iter().map(|row| numbers(row).try_into().unwrap()).collect()
     }
 
-    /// Estimators against results of a well-known statistics package.
+    /// The results equal those of a well-known statistics package.
     #[test]
     fn clusters_and_cores_are_those_of_scikit_learn() {
         let recorded: Value = serde_json::from_str(RECORDED).unwrap();

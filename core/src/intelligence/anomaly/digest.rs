@@ -1,4 +1,5 @@
-//! What a country tells the world of its days, its domains by week and its networks; daily, and when they changed.
+//! The digest that a country sends to the world every day and after changes: its days, its domains by week and its
+//! networks.
 
 use std::collections::BTreeMap;
 
@@ -21,13 +22,14 @@ use sha2::{Digest as _, Sha256};
 const TIMER: &str = "anomaly";
 /// Days whose networks are counted in one operation.
 const DAYS_AT_ONCE: usize = 10;
-/// Publish intervals between two digests, and how many targets make it one more: reading all of them takes that longer.
+/// Publish intervals between two digests, at least. With many targets it is one interval per `TARGETS_PER_INTERVAL`
+/// targets, since reading them takes longer.
 const INTERVALS: i64 = 12;
 const TARGETS_PER_INTERVAL: i64 = 20;
-/// Weeks that are told of a domain.
+/// Weeks that a digest states for a domain.
 pub const WEEKS: usize = 4;
 
-/// What the world was told last, and how many targets there were.
+/// Hash of the last digest that was sent, and the number of targets at that time.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 struct Told {
     #[serde(with = "crate::engine::kv::bytes")]
@@ -36,23 +38,23 @@ struct Told {
 }
 impl Row for Told {}
 
-/// Of a country actor.
+/// In a country actor.
 const TOLD: Table<(), Told> = Table::new(64);
 
-/// A domain by week, this week first.
+/// Counts of a domain by week, this week first.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct DomainWeeks {
     pub domain: String,
-    /// Votes, and those that say blocked.
+    /// Votes, and how many of them say blocked.
     pub weeks: [(u32, u32); WEEKS],
 }
 
-/// A country as the detectors of all countries need it.
+/// What the detectors that look at all countries need to know about one country.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Digest {
-    /// The last day that is over.
+    /// The last complete day.
     pub until: u32,
-    /// The strictest of the country's sources.
+    /// The strictest licence of the country's sources.
     pub license: String,
     /// Days with features, oldest first.
     pub days: Vec<(u32, Point)>,
@@ -62,13 +64,13 @@ pub struct Digest {
 }
 
 impl Digest {
-    /// Whether it says nothing.
+    /// Whether it contains nothing.
     pub fn is_empty(&self) -> bool {
         self.days.is_empty() && self.domains.is_empty() && self.networks.listed.is_empty()
     }
 }
 
-/// Something was counted: a digest is made soon.
+/// Schedules a digest after new counts.
 pub fn soon(turn: &mut Turn<'_>) -> Result<()> {
     let targets = TOLD.get(turn, &())?.map_or(0, |told| i64::from(told.targets));
     let intervals = INTERVALS.max(targets / TARGETS_PER_INTERVAL);
@@ -79,7 +81,7 @@ pub fn soon(turn: &mut Turn<'_>) -> Result<()> {
     }
 }
 
-/// Brings the days up to date, publishes the page and tells the world; comes back every day while anything is counted.
+/// Counts networks, publishes the page and sends the digest to the world. It runs every day while there are counts.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct MakeDigest;
 
@@ -118,7 +120,7 @@ impl Operation for MakeDigest {
             turn.publish(&[PAGE, &country].concat())?;
             turn.send(world::actor().name, &SetDigest { country, digest })?;
         }
-        // Forty minutes past midnight, when the day before is over and most of it was sent.
+        // Forty minutes after midnight the previous day is complete and most of its measurements have arrived.
         let next = Timestamp((now.day() + 1) * DAY).plus(40 * MINUTE);
         if more || DAYS.first(turn, &DAYS.range())?.is_some() {
             turn.schedule(TIMER, next, &MakeDigest)
@@ -128,7 +130,7 @@ impl Operation for MakeDigest {
     }
 }
 
-/// The digest of this country, and how many targets there are.
+/// The digest of this country, and its number of targets.
 fn digest(turn: &Turn<'_>) -> Result<(Digest, u32)> {
     let view = turn.view();
     let days = counts::days(turn, turn.now)?;
@@ -146,7 +148,7 @@ fn digest(turn: &Turn<'_>) -> Result<(Digest, u32)> {
     Ok((digest, targets))
 }
 
-/// Domains with votes in four weeks, by name, and how many targets are counted.
+/// Domains with votes in four weeks, by name, and the number of targets that are counted.
 fn domains(view: &impl Read, until: u32) -> Result<(Vec<DomainWeeks>, u32)> {
     let mut found: BTreeMap<String, [(u32, u32); WEEKS]> = BTreeMap::new();
     counts::visit(view, |target, day, counts| {

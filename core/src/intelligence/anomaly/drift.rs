@@ -1,8 +1,8 @@
-//! `/v1/anomaly/domain-drift/leaderboard`: domains whose blocking over countries changed most within a week.
+//! `/v1/anomaly/domain-drift/leaderboard`: the domains whose blocking across countries changed most within a week.
 //!
-//! A domain is a vector of its blocked shares by country, and its drift the distance between this week's and last week's
-//! (L2), over countries with enough votes on it in both. Its cluster is the set of countries that block it in a week: domains
-//! under the same policy share one.
+//! A domain is a vector of its blocked shares by country. Its drift is the distance (L2) between the vectors of this
+//! week and of last week, over the countries with enough votes on it in both. Its cluster in a week is the set of
+//! countries that block it, so domains under the same policy share a cluster.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ use crate::engine::number::round;
 use crate::engine::time::DAY;
 use crate::{Timestamp, engine::small_sort, facts::licence};
 
-/// The cluster of what no country blocks.
+/// The cluster of domains that no country blocks.
 const NOBODY: &str = "none";
 
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -24,15 +24,16 @@ struct DriftRow {
     domain: String,
     /// L2 distance between the blocked shares of this week and last week, over countries measured in both.
     drift: f64,
-    /// Countries that block it, joined with `+`; `none`; null where no country has enough votes in that week.
+    /// Countries that block it, joined with `+`; `none` if no country blocks it; null where no country has enough votes
+    /// in that week.
     cluster_this_week: Option<String>,
     cluster_last_week: Option<String>,
-    /// This week's cluster is one that no domain was in last week.
+    /// Whether no domain was in this cluster last week.
     is_new_cluster: bool,
     n_countries_blocking: usize,
     /// Countries with enough votes in both weeks.
     n_countries_compared: usize,
-    /// Mean of the blocked shares over countries with enough votes this week; null without any.
+    /// Mean of the blocked shares over the countries with enough votes this week; null if there are none.
     avg_block_rate: Option<f64>,
     /// Votes in 28 days, over all countries.
     n_measurements: u32,
@@ -46,7 +47,7 @@ pub struct DriftBody {
     week_ending: Option<String>,
     /// Domains that are ranked.
     n_domains: usize,
-    /// Different clusters of this week that no domain was in last week.
+    /// Clusters of this week that no domain was in last week.
     n_new_clusters: usize,
     n_countries: usize,
     n_returned: usize,
@@ -64,7 +65,7 @@ const METHOD: &str = "Distance (L2) between a domain's blocked shares by country
     seven before, over countries with enough votes in both. A cluster is the set of countries whose share is at least a half.";
 const TOO_LITTLE: &str = "No domain was measured enough in each of the last two weeks in any country.";
 
-/// A domain over countries.
+/// Sums of a domain over countries.
 #[derive(Default)]
 struct Domain<'a> {
     votes: u32,
@@ -95,7 +96,7 @@ fn blocking<'a>(shares: &'a [(&'a str, f64)]) -> impl Iterator<Item = &'a str> {
     shares.iter().filter(|(_, share)| *share >= DRIFT_BLOCKED_SHARE).map(|(country, _)| *country)
 }
 
-/// Countries come in the order of their codes.
+/// The name of a cluster. `shares` are in the order of country codes.
 fn name(shares: &[(&str, f64)]) -> Option<String> {
     let countries: Vec<&str> = blocking(shares).collect();
     match (shares.is_empty(), countries.is_empty()) {
@@ -105,7 +106,7 @@ fn name(shares: &[(&str, f64)]) -> Option<String> {
     }
 }
 
-/// Ranks the domains of all countries; a country whose week ended more than a day before the newest is left out.
+/// Ranks the domains of all countries. A country is left out when its week ended more than a day before the newest one.
 pub fn leaderboard(countries: &[(String, Weeks)], now: Timestamp) -> DriftBody {
     let until = countries.iter().map(|(_, weeks)| weeks.until).max();
     let current = || countries.iter().filter(|(_, weeks)| until.is_some_and(|until| weeks.until + 1 >= until));

@@ -8,7 +8,7 @@ use super::counts::{Counts, DayRow};
 use super::dbscan::{Point, WIDTH};
 use crate::intelligence::forecast::metrics::median;
 
-/// Names on the wire, in the order of [`features`].
+/// Names in answers, in the order of [`features`].
 pub const FEATURES: [&str; WIDTH] = [
     "anomaly_share",
     "confirmed_share",
@@ -24,7 +24,7 @@ pub const FEATURES: [&str; WIDTH] = [
     "change_7d",
 ];
 
-/// Blocked results of all on some days; `None` without enough of them.
+/// The share of blocked results over some days; `None` when there are too few results.
 fn share(days: &BTreeMap<u32, DayRow>, span: Range<u32>) -> Option<f64> {
     let mut sum = (0, 0);
     for (_, row) in days.range(span) {
@@ -33,7 +33,7 @@ fn share(days: &BTreeMap<u32, DayRow>, span: Range<u32>) -> Option<f64> {
     (sum.1 >= u64::from(LEAST_RESULTS)).then(|| sum.0 as f64 / sum.1 as f64)
 }
 
-/// The features of a day; `None` where too little was measured on it or before it.
+/// The features of a day; `None` where there are too few measurements on that day or before it.
 pub fn features(days: &BTreeMap<u32, DayRow>, day: u32) -> Option<Point> {
     let row = days.get(&day)?;
     let counts: &Counts = &row.counts;
@@ -69,7 +69,7 @@ pub fn features(days: &BTreeMap<u32, DayRow>, day: u32) -> Option<Point> {
     ])
 }
 
-/// The days of a window that have features, oldest first. `last` is the newest day that is over.
+/// The days of a window that have features, oldest first. `last` is the newest complete day.
 pub fn window(days: &BTreeMap<u32, DayRow>, last: u32) -> Vec<(u32, Point)> {
     let first = last.saturating_sub(WINDOW_DAYS - 1);
     (first..=last).filter_map(|day| Some((day, features(days, day)?))).collect()
@@ -92,7 +92,7 @@ mod tests {
         DayRow { counts, targets: 5, networks: 3 }
     }
 
-    /// Decision features-dates-retries: the twelve features, by hand.
+    /// The twelve features, computed by hand (decision features-dates-retries).
     #[test]
     fn the_twelve_features_of_a_day_by_hand() {
         let mut days: BTreeMap<u32, DayRow> = (100..140).map(|day| (day, row(50, 10))).collect();

@@ -1,13 +1,13 @@
-//! Days and domains that are unlike what they were (decision features-dates-retries).
+//! Finds unusual days of countries and domains whose blocking changed (decision features-dates-retries).
 //!
 //! | Module | What |
 //! |---|---|
-//! | `counts` | what was measured of a country by day, kept as measurements change |
+//! | `counts` | measurements of a country counted by day |
 //! | `features` | the twelve features of a day |
 //! | `dbscan` | density-based clustering |
-//! | `page` | whether a country's last day is unlike the days before it |
-//! | `digest` | what a country tells the world, daily |
-//! | `store` | what the world keeps of it |
+//! | `page` | whether a country's last day is unusual |
+//! | `digest` | what a country sends to the world every day |
+//! | `store` | the digests that the world keeps |
 //! | `drift` | domains whose blocking changed most within a week |
 //! | `constants` | every number |
 
@@ -30,7 +30,7 @@ use crate::engine::documents::Family;
 use crate::engine::http::{Cx, Limit, Response, Route, handler};
 use crate::intelligence::country::routes::input;
 
-/// Names of documents.
+/// Prefixes of the documents.
 const PAGE: &str = "v1/anomaly/dbscan/";
 const DRIFT: &str = "v1/anomaly/domain-drift";
 

@@ -1,4 +1,4 @@
-//! `/v1/anomaly/dbscan/{country}`: whether a country's last day is unlike the days before it.
+//! `/v1/anomaly/dbscan/{country}`: whether a country's last day differs from the days before it.
 
 use std::collections::BTreeMap;
 
@@ -17,19 +17,19 @@ use crate::intelligence::country::{ordered_days, strictest, summary};
 use crate::intelligence::forecast::metrics::{Outcome, figures};
 use crate::{Result, Timestamp, intelligence::world};
 
-/// What the last day of a window is among the days of the window.
+/// The judgement of the last day of a window, compared with the other days of the window.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Judged {
-    /// The newest day that is over and has features, since the epoch.
+    /// The newest complete day with features, in days since the epoch.
     pub day: u32,
-    /// d / (d + eps), where d is the distance to the nearest core: over 0.5 for noise, at most 0.5 for the rest. 0 to 1.
+    /// d / (d + eps), where d is the distance to the nearest core: above 0.5 for noise, at most 0.5 otherwise. 0 to 1.
     pub score: f64,
-    /// Neither a core nor within `eps` of one.
+    /// Whether the day is neither a core nor within `eps` of one.
     pub noise: bool,
     pub point: Point,
 }
 
-/// A window that was looked at.
+/// A window with its clusters.
 struct Looked {
     days: Vec<u32>,
     eps: f64,
@@ -38,11 +38,11 @@ struct Looked {
     last: Judged,
 }
 
-/// Why a window says nothing.
+/// The reason why a window cannot be judged.
 enum Thin {
-    /// So many days have features.
+    /// Too few days have features: this many.
     Days(usize),
-    /// No day has enough others like it.
+    /// No day has enough other days near it.
     NoCore,
 }
 
@@ -64,18 +64,19 @@ fn look(days: &BTreeMap<u32, DayRow>, now: Timestamp) -> Result<Looked, Thin> {
     let distance = reach.last().copied().flatten().ok_or(Thin::NoCore)?;
     let noise = clusters.labels.last().is_some_and(Option::is_none);
     let score = score(distance, eps);
-    // A core may be alone among points that are none.
+    // A core may be far from every other core. It is not noise, so its score must not exceed 0.5.
     let score = if noise { score } else { score.min(0.5) };
     let last = Judged { day: *last, score, noise, point: *point };
     Ok(Looked { days: window.into_iter().map(|(day, _)| day).collect(), eps, clusters, reach, last })
 }
 
-/// The last day of a country, where its days say anything.
+/// The judgement of a country's last day, where its window can be judged.
 pub fn judge(days: &BTreeMap<u32, DayRow>, now: Timestamp) -> Option<Judged> {
     look(days, now).ok().map(|looked| looked.last)
 }
 
-/// How well the distances tell days with a reported shutdown or block from others; `None` with too few of either.
+/// How well the distances separate days with a reported shutdown or block from other days (AUC); `None` with too few of
+/// either.
 fn auc(looked: &Looked, ordered: impl Fn(u32) -> bool) -> Option<f64> {
     let outcome = |(day, reach): (&u32, &Option<f64>)| {
         Some(Outcome { probability: score((*reach)?, looked.eps), happened: ordered(*day) })
@@ -91,30 +92,30 @@ pub struct DbscanBody {
     country: String,
     country_name: String,
     available: bool,
-    /// Why nothing is said; null otherwise.
+    /// Why there is no judgement; null otherwise.
     reason: Option<String>,
-    /// The newest day that is over and was measured enough; null without one.
+    /// The newest complete day with enough measurements; null without one.
     date: Option<String>,
-    /// Distance of that day to the nearest usual day over itself plus `eps`: 0 to 1, 0.5 is the border.
+    /// d / (d + `eps`), where d is the distance of that day to the nearest usual day: 0 to 1, the border is at 0.5.
     anomaly_score: Option<f64>,
-    /// Whether it is outside of everything dense.
+    /// Whether that day is outside of every cluster.
     is_anomaly: Option<bool>,
     /// Share of that day's results that say blocked.
     block_rate: Option<f64>,
-    /// Of that day, each once.
+    /// Measurements of that day, each counted once.
     n_measurements: Option<u32>,
     window_days: u32,
-    /// Days of the window that were measured enough.
+    /// Days of the window with enough measurements.
     n_days: usize,
     /// In standard deviations.
     eps: Option<f64>,
     min_samples: u32,
     n_clusters: Option<usize>,
     n_noise_days: Option<usize>,
-    /// How well the distances of the window tell days with a reported shutdown or block from others; null when there are
-    /// too few of either.
+    /// How well the distances separate days of the window with a reported shutdown or block from other days (AUC); null
+    /// when there are too few of either.
     auc_vs_labels: Option<f64>,
-    /// The features of that day, as they were measured.
+    /// The features of that day, not standardised.
     features: BTreeMap<&'static str, f64>,
     method: &'static str,
     interpretation: String,
@@ -253,7 +254,7 @@ mod tests {
         assert!(strange.noise && strange.score > 0.5 && strange.day == 99, "{strange:?}");
         let usual = judge(&days(days(blocked)[&92].counts), at(100)).unwrap();
         assert!(!usual.noise && usual.score <= 0.5, "{usual:?}");
-        // Today is not over: it is never judged.
+        // Today is not complete, so it is never judged.
         assert_eq!(judge(&days(blocked), at(99)).unwrap().day, 98);
     }
 

@@ -1,4 +1,4 @@
-//! What the world keeps of the digests of countries.
+//! The digests of countries that the world keeps.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +13,7 @@ use crate::intelligence::atlas::networks::Networks;
 use crate::intelligence::risk::Scores;
 use crate::{Result, intelligence::classifier};
 
-/// A country's domains by week.
+/// The domains of a country by week.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Weeks {
     /// The last day of this week.
@@ -23,7 +23,7 @@ pub struct Weeks {
 }
 impl Row for Weeks {}
 
-/// A country's days.
+/// The days of a country.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Days {
     pub until: u32,
@@ -34,7 +34,7 @@ pub struct Days {
 }
 impl Row for Days {}
 
-/// A country's networks, under its licence.
+/// The networks of a country, and their licence.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Exposed {
     pub license: String,
@@ -42,17 +42,17 @@ pub struct Exposed {
 }
 impl Row for Exposed {}
 
-// Of the world actor, by country.
+// In the world actor, by country.
 const WEEKS: Table<(String,), Weeks> = Table::new(56);
 const DAYS: Table<(String,), Days> = Table::new(57);
 const NETWORKS: Table<(String,), Exposed> = Table::new(59);
 
 const DRIFT_TIMER: &str = "domain_drift";
-/// Publish intervals that the leaderboard rests between two publications, over the square of the number of countries:
-/// every domain of every country is read for it.
+/// The leaderboard is published anew after one publish interval, plus the square of the number of countries over this
+/// number: making it reads every domain of every country.
 const DRIFT_REST: i64 = 100;
 
-/// A country's digest changed.
+/// Keeps the digest of a country.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SetDigest {
     pub country: String,
@@ -87,7 +87,7 @@ impl Operation for SetDigest {
     }
 }
 
-/// Has the leaderboard of domains made anew.
+/// Makes the leaderboard of domains anew.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct PublishDrift;
 
@@ -101,13 +101,13 @@ impl Operation for PublishDrift {
     }
 }
 
-/// The weeks of all countries.
+/// The weeks of all countries, by code.
 pub(super) fn weeks(view: &View<'_>) -> Result<Vec<(String, Weeks)>> {
     let rows = WEEKS.scan(view, &WEEKS.range(), Direction::Ascending, usize::MAX)?;
     Ok(rows.into_iter().map(|((country,), row)| (country, row)).collect())
 }
 
-/// The days of all countries.
+/// The days of all countries, by code.
 pub fn all_days(view: &View<'_>) -> Result<Vec<(String, Days)>> {
     let rows = DAYS.scan(view, &DAYS.range(), Direction::Ascending, usize::MAX)?;
     Ok(rows.into_iter().map(|((country,), row)| (country, row)).collect())
@@ -118,7 +118,7 @@ pub fn days_of(view: &View<'_>, country: &str) -> Result<Option<Days>> {
     Ok(DAYS.get(view, &(country.to_owned(),))?)
 }
 
-/// What countries were judged to be like on their last day; all countries, or one.
+/// Asks how the last day of each country, or of one country, was judged.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Anomalies {
     pub country: Option<String>,
@@ -127,7 +127,7 @@ pub struct Anomalies {
 impl Query for Anomalies {
     const ACTOR: Kind = Kind::World;
     const NAME: &'static str = "anomalies";
-    /// By code: the licence, and what was judged.
+    /// By country code: the licence, and the judgement.
     type Reply = Vec<(String, String, Option<Judged>)>;
 
     fn run(self, view: &View<'_>) -> Result<Self::Reply> {
@@ -139,7 +139,7 @@ impl Query for Anomalies {
     }
 }
 
-/// The networks of all countries, or of one; all of them, or one network wherever it is.
+/// Asks for networks: of all countries or of one, and all networks or one wherever it is.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct NetworksOf {
     pub country: Option<String>,

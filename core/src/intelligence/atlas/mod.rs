@@ -1,10 +1,10 @@
-//! Countries and networks at risk, put together from what else is known.
+//! Scores of countries and networks at risk, computed from incidents, forecasts and unusual days.
 //!
 //! | Module | What |
 //! |---|---|
 //! | `score` | one score whose parts add up to it |
-//! | `networks` | how exposed networks are to what their country blocks, and the forecast made of it |
-//! | `shutdown` | what is known of shutdowns in a country |
+//! | `networks` | how exposed networks are to the blocks of their country, and a forecast made from that |
+//! | `shutdown` | shutdowns of a country, and their forecast |
 //! | `constants` | every number |
 
 pub mod constants;
@@ -49,7 +49,7 @@ pub const ROUTES: &[Route] = &[
 
 const YEAR: i64 = 365 * DAY;
 
-/// Incidents by country: begun within a year, and on within a day.
+/// By country: incidents that began within a year, and incidents that went on within a day.
 type ByCountry = BTreeMap<String, (u64, u64)>;
 
 async fn densities(cx: &Cx) -> Result<ByCountry> {
@@ -64,19 +64,18 @@ async fn served(cx: &Cx, country: Option<&str>) -> Result<Option<Served>> {
     runtime::query(&*cx.rt, world::actor().name, &asked).await
 }
 
-/// The risk of a country within seven days, by the learned forecast or else by base rate; with the version that says
-/// so.
+/// The risk of countries within seven days, from the learned forecast or else from base rates, and its version.
 struct WeekRisks {
     version: String,
     learned: BTreeMap<String, f64>,
-    /// Without a learned forecast.
+    /// Present when there is no learned forecast.
     base: Option<Base>,
 }
 
-/// What base rates are made of.
+/// The facts that base rates are computed from.
 struct Base {
     incidents: ByCountry,
-    /// Begun within a year, in all countries.
+    /// Incidents that began within a year, in all countries.
     everywhere: u64,
     countries: u64,
 }

@@ -1,9 +1,9 @@
 //! `/v1/forecast/asn-gnn`: networks at risk.
 //!
-//! No graph neural network stands behind it. A network's exposure is the share of its country's blocked targets that it
-//! blocks too, shrunk to the country's mean; its risk is the country's seven-day risk times that. Neighbours are networks
-//! that block mostly the same targets; they are shown and change no number. How well exposure tells on which networks a
-//! target is blocked is measured by leaving each target out.
+//! It is not a graph neural network. The exposure of a network is the share of its country's blocked targets that it
+//! blocks too, shrunk towards the mean of the country's networks. Its risk is the country's seven-day risk times its
+//! exposure. Neighbours are networks that block mostly the same targets; they are shown, but change no number. Leaving
+//! out each target in turn measures how well exposure predicts which networks block a target.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,12 +24,12 @@ use crate::intelligence::country::routes::input;
 use crate::intelligence::world::TargetSummary;
 use crate::{Error, Result, engine::runtime, engine::small_sort, facts::licence, intelligence::world};
 
-/// A network among those of its country.
+/// The exposure of a network within its country.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Exposure {
     pub asn: u32,
     pub name: Option<String>,
-    /// Of the country's blocked targets: those it has a verdict on, and those it blocks.
+    /// Of the country's blocked targets: how many the network has a verdict on, and how many it blocks.
     pub decided: u32,
     pub blocked: u32,
     /// 0 to 1.
@@ -37,7 +37,8 @@ pub struct Exposure {
     pub neighbours: Vec<u32>,
 }
 
-/// Sums over (network, blocked target) of what exposure without that target says, and of what the country's mean says.
+/// Sums over (network, blocked target) for two predictions made without that target: the network's exposure, and the
+/// country's mean.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct LeftOut {
     pub pairs: u64,
@@ -48,15 +49,15 @@ pub struct LeftOut {
 /// The networks of a country.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Networks {
-    /// The most exposed first.
+    /// Ordered by exposure, the greatest first.
     pub listed: Vec<Exposure>,
-    /// All with enough verdicts, and pairs of neighbours among the listed.
+    /// Networks with enough verdicts, and pairs of neighbours among the listed ones.
     pub nodes: u32,
     pub edges: u32,
     pub left_out: LeftOut,
 }
 
-/// What is known of a network while its country's blocked targets are read.
+/// A network while the country's blocked targets are read.
 #[derive(Default)]
 struct Node<'a> {
     name: Option<&'a String>,
@@ -72,7 +73,7 @@ fn shrunk(blocked: f64, decided: f64, mean: f64) -> f64 {
     (blocked + EXPOSURE_PRIOR * mean) / (decided + EXPOSURE_PRIOR)
 }
 
-/// The exposure of each network, from the verdicts of a country.
+/// The exposure of each network, from the summaries of a country's targets.
 pub fn measured(rows: &[TargetSummary]) -> Networks {
     let mut nodes: BTreeMap<u32, Node<'_>> = BTreeMap::new();
     for (target, row) in rows.iter().filter(|row| row.is_measured_block()).enumerate() {
@@ -113,7 +114,8 @@ pub fn measured(rows: &[TargetSummary]) -> Networks {
     found
 }
 
-/// Leaves each target of a network out: the same number for all that it blocks, and for all that it does not.
+/// Adds the errors of the predictions that leave out one target. They are the same for all targets that the network
+/// blocks, and the same for all others.
 fn left_out(node: &Node<'_>, (blocked, decided): (f64, f64), sums: &mut LeftOut) {
     let (own, all) = (node.blocked.len() as f64, f64::from(node.decided));
     for (truth, cases) in [(1.0, own), (0.0, all - own)] {
@@ -128,7 +130,7 @@ fn left_out(node: &Node<'_>, (blocked, decided): (f64, f64), sums: &mut LeftOut)
     }
 }
 
-/// Names the neighbours of listed networks; how many pairs there are.
+/// Enters the neighbours of listed networks. Returns the number of pairs.
 fn join(listed: &mut [Exposure], nodes: &BTreeMap<u32, Node<'_>>) -> u32 {
     let mut near: BTreeMap<u32, Vec<(f64, u32)>> = BTreeMap::new();
     let mut edges = 0;
@@ -153,7 +155,7 @@ fn join(listed: &mut [Exposure], nodes: &BTreeMap<u32, Node<'_>>) -> u32 {
     edges
 }
 
-/// Of every answer.
+/// The model, the version and the horizon of every answer.
 const MODEL: &str = "network-exposure";
 const VERSION: &str = "network-exposure/1";
 const HORIZON: u32 = 7;
@@ -172,15 +174,15 @@ struct RiskRow {
     asn: u32,
     name: Option<String>,
     country: String,
-    /// That an event begins within seven days and this network takes part, 0 to 1.
+    /// Probability that an event begins within seven days and this network takes part, 0 to 1.
     risk: f64,
     /// Networks that block mostly the same targets.
     neighbors: Vec<u32>,
-    /// How much of the exposure the network's own verdicts are, 0 to 1; 0 with a base rate.
+    /// Share of the network's own verdicts in its exposure, 0 to 1; 0 with a base rate.
     confidence: f64,
     /// 0 to 1.
     exposure: f64,
-    /// Of the country, 0 to 1.
+    /// Risk of the country, 0 to 1.
     country_risk: f64,
 }
 
@@ -188,7 +190,7 @@ struct RiskRow {
 pub struct ForecastBody {
     available: bool,
     reason: Option<&'static str>,
-    /// Of the exposure, then of the country's risk.
+    /// Version of the exposure, followed by that of the country's risk.
     model_version: String,
     method: &'static str,
     generated_at: String,
@@ -278,11 +280,11 @@ async fn forecast_page(cx: &Cx) -> Result<Response> {
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct Metrics {
-    /// (network, blocked target) with a verdict.
+    /// Pairs of a network and a blocked target that it has a verdict on.
     n_pairs: u64,
-    /// Mean squared error of the exposure made without the target; null without pairs.
+    /// Mean squared error of the exposure that leaves out the target; null without pairs.
     brier: Option<f64>,
-    /// Of the country's mean without it.
+    /// The same of the country's mean that leaves out the target.
     brier_country_mean: Option<f64>,
     /// 1 - brier / brier_country_mean; null where the latter is 0.
     brier_skill: Option<f64>,
@@ -293,14 +295,14 @@ pub struct InfoBody {
     model: &'static str,
     version: &'static str,
     method: &'static str,
-    /// Always null: nothing is trained.
+    /// Always null, since nothing is trained.
     trained_at: Option<String>,
     metrics: Metrics,
     interpretation: &'static str,
     n_nodes: u64,
     n_edges: u64,
     n_countries: usize,
-    /// Always false: there is no graph network that could be promoted.
+    /// Always false, since there is no graph network that could be promoted.
     promoted: bool,
     honest_caveats: Vec<&'static str>,
     generated_at: String,
@@ -384,7 +386,8 @@ mod tests {
         }
     }
 
-    /// Four targets: 1 and 2 block all, 3 blocks one of four, 4 has too few verdicts. Mean 9/12; (4 + 3) / 8, (1 + 3) / 8.
+    /// Four targets. Network 1 and 2 block all, 3 blocks one of four, 4 has too few verdicts. Mean 9/12; (4 + 3) / 8,
+    /// (1 + 3) / 8.
     #[test]
     fn exposure_is_the_share_of_blocked_targets_shrunk_to_the_mean_and_neighbours_block_alike() {
         use State::{Accessible as A, Blocked as B};

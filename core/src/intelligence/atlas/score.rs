@@ -18,34 +18,34 @@ use crate::intelligence::country::routes::input;
 use crate::intelligence::forecast::Served;
 use crate::{Result, engine::runtime, engine::small_sort, facts::licence, intelligence::world};
 
-/// What a score is made from.
+/// The facts that a score is made from.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 struct Known {
-    /// Incidents that began within a year, and those on within a day.
+    /// Incidents that began within a year, and incidents that went on within a day.
     began: u64,
     on: u64,
-    /// Risks of seven and of thirty days; `None` while no forecast is learned.
+    /// Risks of the next seven and of the next thirty days; `None` while no forecast is learned.
     risks: Option<(f64, f64)>,
-    /// Of the last day, where days say anything: the score, and whether it is noise.
+    /// For the last day, where it can be judged: its score, and whether it is noise.
     anomaly: Option<(f64, bool)>,
 }
 
-/// Points, each a multiple of a quarter.
+/// Points of each component, in multiples of a quarter.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 struct Components {
-    /// Up to 10, of a last day that is unlike the others; 0 for a usual one.
+    /// Up to 10, for a last day that is unlike the others; 0 for a usual day.
     anomaly: f64,
-    /// Up to 50, of the incidents that began within a year.
+    /// Up to 50, for the incidents that began within a year.
     base_rate: f64,
-    /// Up to 10, of the mean weekly risk of the next 30 days.
+    /// Up to 10, for the mean weekly risk of the next 30 days.
     forecast_30d_avg: f64,
-    /// Up to 20, of the risk of the next seven days.
+    /// Up to 20, for the risk of the next seven days.
     forecast_7d: f64,
-    /// Up to 10, of the incidents that went on within the last 24 hours.
+    /// Up to 10, for the incidents that went on within the last 24 hours.
     incident_density_24h: f64,
 }
 
-/// To whole steps: quarters are exact in binary and decimal, so every order of adding gives the same sum.
+/// Rounds to whole steps. Quarters are exact in binary and decimal, so the sum is the same in any order.
 fn points(share: f64, most: f64) -> f64 {
     (share.clamp(0.0, 1.0) * most / SCORE_STEP).round() * SCORE_STEP
 }
@@ -54,7 +54,7 @@ impl Components {
     fn of(known: &Known) -> Components {
         let (week, month) = known.risks.unwrap_or_default();
         let mean_week = 1.0 - (1.0 - month).max(0.0).powf(7.0 / 30.0);
-        // From the border, at half, to a day that is as far as days can be.
+        // Maps scores from 0.5, the border, up to 1, the farthest that a day can be, to 0 to 1.
         let apart = known.anomaly.filter(|(_, noise)| *noise).map_or(0.0, |(score, _)| 2.0 * score - 1.0);
         Components {
             anomaly: points(apart, SCORE_ANOMALY),
@@ -70,13 +70,13 @@ impl Components {
     }
 }
 
-/// The grade, where the missing parts cannot make it another one.
+/// The grade; `None` when the missing components could change it.
 fn graded(score: f64, known: &Known) -> Option<&'static str> {
     let most = score + known.missing().into_iter().map(worth).sum::<f64>();
     Some(grade(score)).filter(|letter| *letter == grade(most.min(100.0)))
 }
 
-/// What a component counts at most.
+/// Points of a component, at most.
 fn worth(component: &str) -> f64 {
     match component {
         "anomaly" => SCORE_ANOMALY,
@@ -104,12 +104,12 @@ pub struct ScoreBody {
     available: bool,
     /// Why there is no score, or no grade; null otherwise.
     reason: Option<&'static str>,
-    /// `A`, `B`, `C`, `D` or `F`; null without a score, and where the missing parts could make it another one.
+    /// `A`, `B`, `C`, `D` or `F`; null without a score, and where the missing components could change the grade.
     grade: Option<&'static str>,
-    /// 0 to 100, higher is worse: the sum of the components. Null when nothing but incidents is known of the country.
+    /// 0 to 100, higher is worse: the sum of the components. Null when only incidents are known of the country.
     score: Option<f64>,
     components: Components,
-    /// Components that nothing is known for; they count 0 points.
+    /// Components without any data; they count 0 points.
     missing: Vec<&'static str>,
     interpretation: String,
     honest_caveats: Vec<&'static str>,
@@ -143,13 +143,13 @@ impl Known {
         self.began > 0 || self.on > 0 || self.is_enough()
     }
 
-    /// Whether there is more than incidents, which are few where nobody looks (decision what-numbers-mean).
+    /// Whether more is known than incidents, which are few where nobody looks (decision what-numbers-mean).
     fn is_enough(&self) -> bool {
         self.risks.is_some() || self.anomaly.is_some()
     }
 }
 
-/// What is known of all countries, or of one; by code, with the licences of what it rests on.
+/// The facts of all countries or of one, by code, and the licences of the data behind them.
 async fn known(cx: &Cx, country: Option<&str>) -> Result<(BTreeMap<String, Known>, String)> {
     let mut found: BTreeMap<String, Known> = BTreeMap::new();
     let mut licences: BTreeSet<String> = BTreeSet::new();
@@ -228,10 +228,10 @@ async fn one_page(cx: &Cx) -> Result<Response> {
 struct Row {
     country: String,
     country_name: String,
-    /// Null where the missing parts could make it another one.
+    /// Null where the missing components could change the grade.
     grade: Option<&'static str>,
     score: f64,
-    /// Components that nothing is known for; they count 0 points.
+    /// Components without any data; they count 0 points.
     missing: Vec<&'static str>,
     /// Points that the known components can give, of 100.
     coverage: f64,
@@ -241,11 +241,11 @@ struct Row {
 pub struct ListBody {
     count: usize,
     generated_at: String,
-    /// Countries of which enough is known, the highest score first.
+    /// Countries with enough data, the highest score first.
     results: Vec<Row>,
     n_returned: usize,
     n_total: usize,
-    /// Countries of which only incidents are known: they have no score.
+    /// Countries of which only incidents are known, so that they have no score.
     n_insufficient: usize,
     interpretation: String,
     honest_caveats: Vec<&'static str>,
@@ -304,7 +304,7 @@ mod tests {
         Known { began, on, risks, anomaly }
     }
 
-    /// Components are points, sum to the score, and the base rate caps at 50.
+    /// Components are points that sum to the score, and the base rate gives at most 50.
     #[test]
     fn components_add_up_to_the_score_exactly_in_any_order_and_never_pass_their_caps() {
         for step in 0..2_000u64 {
@@ -353,7 +353,7 @@ mod tests {
         assert!(known(0, 0, Some((0.1, 0.2)), None).missing() == ["anomaly"]);
     }
 
-    /// Decision what-numbers-mean: a country that is in nobody's data was graded A.
+    /// A country without data must not be graded A (decision what-numbers-mean).
     #[test]
     fn no_grade_is_given_that_the_missing_parts_could_make_another() {
         let forecast = known(0, 0, Some((0.1, 0.2)), None);

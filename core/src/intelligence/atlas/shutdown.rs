@@ -1,4 +1,4 @@
-//! `/v1/shutdown-risk/{country}`: whether a country's shutdowns are covered, what is known of them, and the forecast.
+//! `/v1/shutdown-risk/{country}`: the reported shutdowns of a country, and their forecast where there is one.
 
 use std::collections::BTreeMap;
 
@@ -28,20 +28,20 @@ struct RiskOf {
 pub struct RiskBody {
     country: String,
     country_name: String,
-    /// Whether a shutdown history is imported that a forecast was learned from.
+    /// Whether a forecast was learned from an imported shutdown history.
     covered: bool,
-    /// Why it is not; null otherwise.
+    /// Why it is not covered; null otherwise.
     reason: Option<String>,
-    /// By horizon (`1d`, `7d`, `30d`): that a shutdown begins; empty when it is not covered.
+    /// Probability that a shutdown begins, by horizon (`1d`, `7d`, `30d`); empty when the country is not covered.
     risk: BTreeMap<&'static str, RiskOf>,
     model_version: Option<String>,
-    /// Shutdowns that began, by the imported tables.
+    /// Shutdowns that began, according to the imported tables.
     starts_5y: usize,
     starts_365d: usize,
     starts_7d: usize,
-    /// Starts of five years and twice those of seven days: a count that ranks countries and is no probability.
+    /// Starts in five years plus twice the starts in seven days: a count that ranks countries and is no probability.
     structural_count: usize,
-    /// Null without any.
+    /// Null if there are none.
     last_start: Option<String>,
     /// The last day of the history of all countries; null without one.
     history_until: Option<String>,
@@ -55,7 +55,7 @@ fn date(day: i32) -> String {
     Timestamp(i64::from(day) * DAY).to_date_text()
 }
 
-/// Why nothing is forecast.
+/// Why there is no forecast.
 async fn uncovered(cx: &Cx) -> Result<String> {
     let said = forecast::said(cx).await?;
     Ok(match said.as_str() {
@@ -68,7 +68,7 @@ async fn uncovered(cx: &Cx) -> Result<String> {
     })
 }
 
-/// `late`: how old the history of the forecast is, in a sentence; `none`: no start is known here.
+/// `late` is a sentence about the age of the forecast's history. `none` means that no start is known for the country.
 fn caveats(late: Option<String>, none: bool) -> Vec<String> {
     let mut found: Vec<String> = late.into_iter().collect();
     found.extend(
@@ -93,7 +93,7 @@ async fn page(cx: &Cx) -> Result<Response> {
     let marks = EventHistory { country: Some(country.code.to_owned()) };
     let marks = runtime::query(&*cx.rt, world::actor().name, &marks).await?;
     let today = i32::try_from(cx.now().day()).unwrap_or(i32::MAX);
-    // One start per day and place, as forecasts count them; what is announced has not happened.
+    // Forecasts count one start per day and place as well. A shutdown that is only announced has not happened.
     let mut starts: Vec<_> = marks.into_iter().filter_map(|(_, source, mark)| start(source, &mark)).collect();
     starts.retain(|start| start.day <= today);
     starts.sort_unstable();

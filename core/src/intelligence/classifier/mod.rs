@@ -1,11 +1,11 @@
-//! Whether a country's day looks like one with a shutdown or an ordered block.
+//! Estimates whether a day of a country looks like one with a shutdown or an ordered block.
 //!
 //! | Module | What |
 //! |---|---|
-//! | `train` | labels, learning, and whether what was learned may be served |
+//! | `train` | labels, training, and the test whether a model may be served |
 //! | `store` | the classifier that is served, kept by the world |
-//! | `routes` | the endpoints, corroboration among them |
-//! | `constants` | every number |
+//! | `routes` | the endpoints, including corroboration |
+//! | `constants` | every number of the classifier |
 
 pub mod constants;
 mod routes;

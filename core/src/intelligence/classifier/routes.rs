@@ -38,7 +38,7 @@ fn date(day: u32) -> String {
     Timestamp(i64::from(day) * DAY).to_date_text()
 }
 
-/// Why nothing is served.
+/// The reason why no model is served.
 fn said(state: &State) -> String {
     if state.said.is_empty() { UNTRAINED.to_owned() } else { format!("{UNTRAINED} {}", state.said) }
 }
@@ -66,7 +66,7 @@ fn caveats(state: &State) -> Vec<String> {
     found
 }
 
-/// Of the events that label days, and of what was measured.
+/// The licence of the events that label days and of the measurements, together.
 fn license(cx: &Cx, measured: Option<&str>) -> String {
     let labels = Source::AccessNow.licence_under(cx.settings());
     licence::effective(measured.into_iter().chain([labels]))
@@ -75,7 +75,7 @@ fn license(cx: &Cx, measured: Option<&str>) -> String {
 #[derive(Debug, Serialize, JsonSchema)]
 struct TopFeature {
     name: &'static str,
-    /// What it adds to the log odds, against its mean.
+    /// Its part of the log odds, compared with the feature's mean.
     contribution: f64,
     /// `up` or `down`.
     direction: &'static str,
@@ -88,16 +88,16 @@ pub struct ScoreBody {
     available: bool,
     /// Why there is no probability; null otherwise.
     reason: Option<String>,
-    /// The last day that was measured enough; null without one.
+    /// The last day with enough measurements; null without one.
     date: Option<String>,
-    /// That a shutdown or an ordered block is reported of this day, 0 to 1.
+    /// Probability that a shutdown or an ordered block is reported for this day, 0 to 1.
     probability: Option<f64>,
-    /// Of this country.
+    /// The threshold of this country.
     threshold: Option<f64>,
     /// 1 at the threshold and above, else 0.
     label: Option<u8>,
     version: Option<String>,
-    /// As they were measured.
+    /// The values as they were measured.
     features: BTreeMap<&'static str, f64>,
     top_features: Vec<TopFeature>,
     interpretation: String,
@@ -165,18 +165,18 @@ async fn score_page(cx: &Cx) -> Result<Response> {
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct InfoBody {
     model: &'static str,
-    /// Null before the first.
+    /// Null before the first version.
     version: Option<String>,
     available: bool,
     reason: Option<String>,
     trained_at: Option<String>,
-    /// Of the hold-out; null where they have no meaning.
+    /// Figures on the hold-out; null where a figure has no meaning.
     metrics: BTreeMap<&'static str, Option<f64>>,
-    /// Country days, and those with a label.
+    /// Days of countries, and how many of them have a label.
     training_samples: u64,
     training_positives: u64,
     features: [&'static str; FEATURES.len()],
-    /// What each adds to the log odds per standard deviation; empty before training.
+    /// Change of the log odds per standard deviation of each feature; empty before training.
     weights: BTreeMap<&'static str, f64>,
     algorithm: &'static str,
     label: &'static str,
@@ -234,18 +234,18 @@ async fn info_page(cx: &Cx) -> Result<Response> {
 #[derive(Debug, Serialize, JsonSchema)]
 struct SourceBody {
     source: String,
-    /// Incidents that rest on it, alone or with others.
+    /// Incidents that rest on this source, alone or with others.
     n_incidents: u64,
-    /// Of these, those that another source reports too.
+    /// Those of them that another source reports too.
     n_corroborated: u64,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct CorroborateMetrics {
     n_incidents: u64,
-    /// With at least two independent sources.
+    /// Incidents with at least two independent sources.
     n_corroborated: u64,
-    /// Null without incidents.
+    /// Null if there are no incidents.
     share_corroborated: Option<f64>,
 }
 

@@ -14,23 +14,23 @@ use crate::intelligence::anomaly::{all_days, days_of};
 use crate::intelligence::world::EventHistory;
 use crate::{Result, Timestamp, engine::small_sort};
 
-/// Of every version, before its number.
+/// The name that stands before the number of every version.
 pub const NAME: &str = "measured-days-logistic";
 const TIMER: &str = "classifier";
-/// Publish intervals from a change to the next try to learn.
+/// Publish intervals between a change and the next attempt to train.
 const INTERVALS: i64 = 60;
 
-/// What was last learned, and what came of the last try.
+/// The model that was last trained, and the result of the last attempt.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct State {
     /// Number of the version; 0 before the first.
     pub number: u32,
     pub trained: Timestamp,
     pub served: Option<Learned>,
-    /// The countries that [`Learned::own`] speaks of, by place.
+    /// Country codes. [`Learned::own`] refers to them by index.
     pub countries: Vec<String>,
     pub tried: Timestamp,
-    /// Why nothing newer is served; empty when it is.
+    /// Why no newer model is served; empty when there is no such reason.
     pub said: String,
 }
 impl Row for State {}
@@ -40,7 +40,7 @@ impl State {
         self.served.as_ref().map(|_| format!("{NAME}/{}", self.number))
     }
 
-    /// The threshold of a country.
+    /// The threshold that applies to a country.
     pub fn threshold(&self, country: &str) -> Option<f64> {
         let served = self.served.as_ref()?;
         let at = self.countries.iter().position(|known| known == country);
@@ -49,21 +49,21 @@ impl State {
     }
 }
 
-/// A version that came to be served, or the end of the served one.
+/// A version that began to be served, or the end of a served version.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Change {
     pub at: Timestamp,
-    /// Of the version.
+    /// The number of the version.
     pub number: u32,
-    /// What was accepted; `None` when it ended, because what it had learned from was removed.
+    /// The accepted model. `None` when serving ended because the data it was trained on was removed.
     pub learned: Option<Learned>,
 }
 impl Row for Change {}
 
-/// Changes that are kept.
+/// Changes that are kept, at most.
 const KEPT_CHANGES: u32 = 50;
 
-// Of the world actor.
+// In the world actor.
 const STATE: Table<(), State> = Table::new(58);
 /// By number of the change, from 1.
 const CHANGES: Table<(u32,), Change> = Table::new(120);
@@ -78,7 +78,7 @@ fn note(turn: &mut Turn<'_>, number: u32, learned: Option<Learned>) -> Result<()
     Ok(())
 }
 
-/// Days or labels changed: learning is tried soon, unless something is served that is young.
+/// Schedules an attempt to train after days or labels changed: soon, or later if the served model is still young.
 pub fn soon(turn: &mut Turn<'_>) -> Result<()> {
     let state = STATE.get(turn, &())?.unwrap_or_default();
     let soon = turn.now.plus(INTERVALS * i64::from(turn.settings.publish_interval) * SECOND);
@@ -92,7 +92,7 @@ pub fn soon(turn: &mut Turn<'_>) -> Result<()> {
     }
 }
 
-/// Learns anew from the days of all countries; what is served stays when the new model may not be.
+/// Trains a model on the days of all countries. The served model stays when the new one may not be served.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Learn;
 
@@ -128,11 +128,11 @@ impl Operation for Learn {
                 };
             }
             Err(said) => {
-                // What it learned from may have been removed.
+                // The data that the served model was trained on may have been removed.
                 if (known.is_empty() || labels.is_empty()) && state.served.take().is_some() {
                     note(turn, state.number, None)?;
                 }
-                // Numbers of versions are never given twice; without one there is nothing to keep.
+                // A version number is never used twice, so it must be kept. Without one there is nothing to keep.
                 if known.is_empty() && state.number == 0 {
                     STATE.delete(turn, &());
                     return Ok(());
@@ -144,17 +144,17 @@ impl Operation for Learn {
     }
 }
 
-/// The classifier, and the last day of a country where one is asked about.
+/// Asks for the classifier, and for the last day of a country if one is named.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Served {
     pub country: Option<String>,
 }
 
-/// What [`Served`] answers.
+/// The answer to [`Served`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
     pub state: State,
-    /// The newest day with features, and the licence of what it was measured by.
+    /// The newest day with features, and the licence of its measurements.
     pub last: Option<(u32, Point, String)>,
 }
 
@@ -170,7 +170,7 @@ impl Query for Served {
     }
 }
 
-/// Every change of the served classifier that is kept, newest first.
+/// Asks for every change of the served classifier that is kept, newest first.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Changes;
 
@@ -182,7 +182,7 @@ impl Query for Changes {
     fn run(self, view: &View<'_>) -> Result<Vec<Change>> {
         let rows = CHANGES.scan(view, &CHANGES.range(), Direction::Descending, KEPT_CHANGES as usize)?;
         let mut found: Vec<Change> = rows.into_iter().map(|(_, change)| change).collect();
-        // What was accepted before changes were kept.
+        // The served model may have been accepted before changes were kept.
         if let Some(state) = STATE.get(view, &())?.filter(|state| found.is_empty() && state.served.is_some()) {
             found.push(Change { at: state.trained, number: state.number, learned: state.served });
         }
@@ -190,7 +190,7 @@ impl Query for Changes {
     }
 }
 
-/// Names with numbers beside them.
+/// The names of the features with the numbers that belong to them.
 pub fn named(values: impl IntoIterator<Item = f64>) -> std::collections::BTreeMap<&'static str, f64> {
     small_sort::gather(
         crate::intelligence::anomaly::FEATURES

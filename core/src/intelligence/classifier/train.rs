@@ -1,6 +1,7 @@
-//! Learning what a day with a shutdown or an ordered block looks like in measurements.
+//! Trains a model that recognizes days with a shutdown or an ordered block by their measurements.
 //!
-//! Labels are events that others report; incidents of this service are none, since they are made of the same measurements.
+//! Events that others reported serve as labels. Incidents of this service do not, since they are made from the same
+//! measurements.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -17,24 +18,24 @@ use crate::intelligence::forecast::logistic::{Logistic, Sample, fit};
 use crate::intelligence::forecast::metrics::{Figures, Outcome, figures};
 use crate::intelligence::world::EventMark;
 
-/// The days that an event labels; `None` for what is no label: raw outages, and what nobody is known to have ordered.
+/// The days that an event labels. `None` for raw outages and for events that nobody is known to have ordered.
 pub fn labelled(source: u8, mark: &EventMark) -> Option<RangeInclusive<u32>> {
     start(source, mark)?;
     let last = mark.end.unwrap_or(mark.start).min(mark.start.saturating_add(LONGEST_DAYS - 1));
     Some(mark.start..=last.max(mark.start))
 }
 
-/// A country's day to learn from.
+/// A day of a country, to train on.
 #[derive(Debug, Clone)]
 pub struct Day {
-    /// Place of the country among all that are given.
+    /// Index of the country among all countries given.
     pub country: usize,
     pub day: u32,
     pub point: Point,
     pub happened: bool,
 }
 
-/// Days of countries with their labels: (country, days), and (country, labelled day).
+/// The days of countries as (country, days), with labels as (country, labelled day).
 pub fn days<'a>(
     countries: impl Iterator<Item = (&'a str, &'a [(u32, Point)])>,
     labels: &BTreeSet<(String, u32)>,
@@ -49,20 +50,20 @@ pub fn days<'a>(
     found
 }
 
-/// What was learned.
+/// A trained model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Learned {
     pub logistic: Logistic,
-    /// Of the hold-out.
+    /// Figures on the hold-out.
     pub figures: Figures,
     /// First and last day of the hold-out.
     pub held_out: (u32, u32),
     pub rows: u64,
     pub positives: u64,
-    /// With the best F1 on the hold-out.
+    /// The threshold with the best F1 on the hold-out.
     pub threshold: f64,
     pub f1: f64,
-    /// Of countries whose quiet days call for a higher one, by their places.
+    /// Thresholds of the countries whose quiet days need a higher one, with the index of each country.
     pub own: Vec<(usize, f64)>,
 }
 
@@ -89,7 +90,7 @@ fn best(outcomes: &[Outcome]) -> (f64, f64) {
     found
 }
 
-/// The probability that at most a small part of the quiet days of a country passes; `None` with too few of them.
+/// The threshold that only a small share of a country's quiet days passes; `None` with too few quiet days.
 fn quiet_limit(mut quiet: Vec<f64>) -> Option<f64> {
     if quiet.len() < LEAST_QUIET_DAYS as usize {
         return None;
@@ -97,15 +98,15 @@ fn quiet_limit(mut quiet: Vec<f64>) -> Option<f64> {
     quiet.sort_unstable_by(f64::total_cmp);
     let allowed = (quiet.len() as f64 * QUIET_ALARMS) as usize;
     let highest_refused = quiet.len().checked_sub(allowed + 1)?;
-    // The next number: what equals a refused one is refused.
+    // The next larger number, so that a day with the refused probability itself is refused.
     quiet.get(highest_refused).map(|refused| refused.next_up())
 }
 
-/// Learns from some days and says whether it may be served.
+/// Trains a model on some days and decides whether it may be served.
 ///
 /// # Errors
 ///
-/// Why it may not, in a sentence.
+/// A sentence that says why it may not be served.
 pub fn learn(days: &[Day]) -> Result<Learned, String> {
     let positives = days.iter().filter(|day| day.happened).count();
     if positives < LEAST_POSITIVES as usize {
@@ -157,7 +158,7 @@ pub fn learn(days: &[Day]) -> Result<Learned, String> {
 mod tests {
     use super::*;
 
-    /// Days of three countries, of which the first has an event every fourth day that shows in its first feature.
+    /// Days of three countries. The first country has an event every fourth day, which shows in its first feature.
     fn sample(shown: bool) -> Vec<Day> {
         let mut found = Vec::new();
         for country in 0..3 {

@@ -1,4 +1,5 @@
-//! The incidents that go on in a country, for its pages: the incidents actor says what begins and ends.
+//! The active incidents of a country, for its pages. The incidents actor tells this actor which incidents begin and
+//! end.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,25 +12,25 @@ use crate::intelligence::incidents::{self, Filter, Incident, IncidentType, Reada
 use crate::intelligence::world::{self, Outage, SetOutage};
 use crate::{Result, Timestamp};
 
-/// By year and sequence of the id.
+/// The key is the year and the sequence of the id.
 const ACTIVE: Table<(u32, u32), Active> = Table::new(54);
-/// What the world was told.
+/// The outage that the world was last told.
 const TOLD: Table<(), Outage> = Table::new(55);
-/// Most that a page lists, the newest first.
+/// Most incidents that a page lists, the newest first.
 const LISTED: u32 = 20;
 
-/// What a page says of an incident that goes on.
+/// What a page says about an active incident.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Active {
     pub title: String,
     pub severity: Severity,
     pub kind: IncidentType,
-    /// How much of the country is cut off; `None` when it is about a service or a site.
+    /// How much of the country is cut off; `None` if the incident is about a service or a site.
     pub outage: Option<Outage>,
 }
 impl Row for Active {}
 
-/// An incident of this country goes on, or does not any more.
+/// An incident of this country became active, changed, or is no longer active.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SetActive {
     pub id: ReadableId,
@@ -62,7 +63,7 @@ impl Operation for SetActive {
     }
 }
 
-/// An incident that goes on, as a page lists it.
+/// An active incident, as a page lists it.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct ActiveBody {
     pub id: String,
@@ -70,12 +71,12 @@ pub struct ActiveBody {
     #[serde(rename = "type")]
     pub kind: IncidentType,
     pub severity: Severity,
-    /// How much of the country it cuts off.
+    /// How much of the country the incident cuts off.
     #[serde(skip)]
     pub outage: Outage,
 }
 
-/// How much of this country is cut off by what goes on; `None` when nothing does.
+/// How much of this country its active incidents cut off; `None` if there are none.
 pub fn outage(view: &View<'_>) -> Result<Option<Outage>> {
     let mut worst = None;
     ACTIVE.visit(view, ACTIVE.range(), Direction::Ascending, |_, active| {
@@ -85,7 +86,7 @@ pub fn outage(view: &View<'_>) -> Result<Option<Outage>> {
     Ok(worst)
 }
 
-/// What goes on in the country of this actor, newest first.
+/// The active incidents of this actor's country, newest first.
 pub fn active(view: &View<'_>) -> Result<Vec<ActiveBody>> {
     let country = &view.actor().name;
     let rows = ACTIVE.scan(view, &ACTIVE.range(), Direction::Descending, LISTED as usize)?;
@@ -99,7 +100,8 @@ pub fn active(view: &View<'_>) -> Result<Vec<ActiveBody>> {
     Ok(rows.into_iter().map(body).collect())
 }
 
-/// What went on in a country at a time, as far as it is known today (decision answers-about-a-time).
+/// The incidents that were active in a country at a time, as far as they are known today (decision
+/// answers-about-a-time).
 pub async fn active_at(rt: &dyn Runtime, country: &str, at: Timestamp) -> Result<Vec<ActiveBody>> {
     let status = Some(vec![Status::Active, Status::Resolved]);
     let (since, until) = (Some(at), Some(at));

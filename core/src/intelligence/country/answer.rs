@@ -71,11 +71,11 @@ impl From<Status> for State {
 pub struct Listing {
     /// `official`, `court`, `leak`, `documented` or `community`.
     pub kind: String,
-    /// The date the list speaks of.
+    /// The date of the list.
     pub date: String,
-    /// Where a documented block is documented.
+    /// The source that documents a documented block.
     pub source: Option<String>,
-    /// Since when the list has it, where the list says so.
+    /// Since when the list has the entry, if the list says so.
     #[serde(default)]
     pub since: Option<String>,
 }
@@ -86,14 +86,14 @@ pub struct NetworkAnswer {
     pub asn: u32,
     pub name: Option<String>,
     pub state: State,
-    /// Blocked votes of all votes that count, 0-1.
+    /// Share of blocked votes among all votes that count, 0-1.
     pub block_rate: f64,
     /// Posterior of the blocked share.
     pub posterior: Beta,
     pub method: Option<String>,
     pub technique: Option<String>,
     pub measurements: u32,
-    /// Those of them that are counted here, and at no other target.
+    /// Measurements among them that are counted here and at no other target.
     pub counted: u32,
     pub votes: u32,
     pub blocked_votes: u32,
@@ -114,7 +114,7 @@ pub struct RoleAnswer {
     pub method: Option<String>,
 }
 
-/// Everything an endpoint may say about a subject; each endpoint takes what its interface names.
+/// Everything that an endpoint may say about a subject. Each endpoint takes the members that its interface names.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Detection {
     pub name: String,
@@ -123,13 +123,13 @@ pub struct Detection {
     pub confidence: f64,
     pub evidence_strength: f64,
     pub evidence_count: u32,
-    /// Measurements that are counted here, and at no other target: inside the age limit, and of the last seven days.
+    /// Measurements that are counted here and at no other target: inside the age limit, and of the last seven days.
     pub counted: u32,
     pub of_week: u32,
-    /// Methods in order of frequency, normal forms.
+    /// Methods in their normal forms, the most frequent first.
     pub methods: Vec<String>,
     pub technique: Option<String>,
-    /// `None` when blocked in a way that nobody has stated.
+    /// `None` if the subject is blocked in a way that no source states.
     pub block_type: Option<String>,
     pub sources: Vec<String>,
     pub licences: Vec<String>,
@@ -150,27 +150,28 @@ pub struct Detection {
     pub networks: Vec<NetworkAnswer>,
     pub roles: Vec<RoleAnswer>,
     pub explanation: Option<Explanation>,
-    /// Blocked or down share of measurements; feeds the prior of other countries.
+    /// Share of blocked or down measurements. It feeds the prior of other countries.
     pub failure_rate: Option<f64>,
     pub weights_known: bool,
-    /// What agents attest; nothing above rests on it.
+    /// What agents attest. No other member rests on it.
     pub attestations: Option<AttestationEvidence>,
 }
 
 impl Detection {
-    /// The newest measurement, or the date of the list that decided; `None` where nobody ever looked.
+    /// The time of the newest measurement, or the date of the list that decided; `None` if the subject was never
+    /// measured.
     pub fn seen(&self) -> Option<Timestamp> {
         (self.basis != Basis::Unmeasured.as_str() || self.stale_since.is_some()).then_some(self.last_checked)
     }
 }
 
-/// Answers about up to 50 subjects in this country, at a time or now.
+/// Asks about up to 50 subjects in this country, at a time or now.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Detect {
     pub subjects: Vec<Subject>,
     pub at: Option<Timestamp>,
     pub explain: bool,
-    /// Whether networks are left out, of which answers about many subjects say nothing.
+    /// Whether networks are left out, because answers about many subjects do not show them.
     pub brief: bool,
 }
 
@@ -207,7 +208,8 @@ impl Query for Detect {
                 None => {
                     let Found { mut answer, named } = look(subject)?;
                     dated(&mut answer, at, NEVER);
-                    // Lists and attestations begin and end at any moment: such an answer depends on more than the key.
+                    // Lists and attestations begin and end at any moment, so an answer with them depends on more than
+                    // the key.
                     if !named && !answer.listed {
                         memo.put(key.as_slice().into(), encode(&answer)?.into_boxed_slice().into());
                     }
@@ -236,10 +238,10 @@ pub fn remembered(view: &View<'_>, call: &Call) -> Option<Vec<u8>> {
     encode(&answers.collect::<Option<Vec<Detection>>>()?).ok()
 }
 
-/// Stands in what is kept for the time of the question, which an answer without measurements names.
+/// Stands for the time of the question in answers that are kept. An answer without measurements names that time.
 const NEVER: Timestamp = Timestamp(i64::MIN);
 
-/// Gives an answer of one time another one.
+/// Replaces one time of an answer by another.
 fn dated(answer: &mut Detection, from: Timestamp, to: Timestamp) {
     if answer.last_checked == from {
         answer.last_checked = to;
@@ -247,16 +249,17 @@ fn dated(answer: &mut Detection, from: Timestamp, to: Timestamp) {
 }
 
 impl Detect {
-    /// All that an answer from measurements depends on beside its subject: the rows, the question, and the hour of its
-    /// time. Votes, windows and ages are counted in hours; a full hour stands between two. Kept for each subject, so
-    /// that an answer serves whoever asks about it next, alone or among others.
+    /// All that an answer from measurements depends on in addition to its subject: the rows, the question, and the hour
+    /// of its time. Votes, windows and ages are counted in hours; a full hour is the border between two hours. Answers
+    /// are kept by subject, so that an answer also serves a later question about the same subject, alone or among
+    /// others.
     fn memo_key(&self, view: &View<'_>, at: Timestamp) -> Result<Vec<u8>> {
         let whole = at.0.rem_euclid(HOUR) == 0;
         encode(&(&view.actor().name, view.revision()?, self.brief, at.hour(), whole))
     }
 }
 
-/// An answer, and whether a list or an agent names the subject at any time, also one that begins within the hour.
+/// An answer, and whether a list or an agent names the subject at any time, also at a time that begins within the hour.
 struct Found {
     answer: Detection,
     named: bool,
@@ -329,7 +332,7 @@ fn find(view: &View<'_>, subject: &Subject, surroundings: &Surroundings, explain
     Ok(Found { answer, named: listed || attested })
 }
 
-/// The licences of the rows behind an answer: of measurements, and of the entries of lists that decided.
+/// The licences of the rows behind an answer: those of the measurements, and those of the list entries that decided.
 fn licences<'a>(sources: &[Source], lists: impl Iterator<Item = &'a ListEntry>, settings: &Settings) -> Vec<String> {
     let lists = lists.map(|entry| match entry.kind {
         national::ListKind::Documented => starter::LICENCE,
@@ -355,8 +358,8 @@ fn role_answer(essential: bool, judged: &Judged) -> RoleAnswer {
     }
 }
 
-/// A service is blocked when an essential role is; accessible when a role is and none is blocked. The role that decides
-/// gives the numbers.
+/// A service is blocked if an essential role is blocked, and accessible if one is accessible and none is blocked. The
+/// numbers are those of the role that decides.
 fn combine(essential: &[&Judged]) -> CountryVerdict {
     let rank = |judged: &&&Judged| {
         let status = match judged.verdict.status {
@@ -380,7 +383,7 @@ fn sum(judged: &[(bool, Judged)], of: fn(&Judged) -> u32) -> u32 {
     judged.iter().map(|(_, judged)| of(judged)).sum()
 }
 
-/// How many different measurements the roles rest on: one test measures several.
+/// How many different measurements the roles rest on. One test may measure several roles.
 fn distinct(judged: &[(bool, Judged)]) -> u32 {
     let measured: Vec<&Judged> = judged.iter().map(|(_, judged)| judged).filter(|judged| judged.evidence > 0).collect();
     if let [one] = measured.as_slice() {
@@ -391,7 +394,7 @@ fn distinct(judged: &[(bool, Judged)]) -> u32 {
     u32::try_from(distinct.len()).unwrap_or(u32::MAX)
 }
 
-/// Each network once: of several roles the one that says most, of equals the first.
+/// Each network once: with the role that says most about it, or the first of equal roles.
 fn networks(view: &View<'_>, essential: &[&Judged]) -> Result<Vec<NetworkAnswer>> {
     let rank = |network: &Network| {
         let status = network.verdict.status;
@@ -403,7 +406,7 @@ fn networks(view: &View<'_>, essential: &[&Judged]) -> Result<Vec<NetworkAnswer>
         networks.extend(judged.networks.iter().map(|network| (network, down_rate)));
     }
     networks.retain(|(network, _)| network.asn != 0);
-    // A stable sort: of equals the first stays.
+    // The sort is stable: the first of equal entries stays.
     small_sort::sort_by_key(&mut networks, |(network, _)| (network.asn, std::cmp::Reverse(rank(network))));
     networks.dedup_by_key(|(network, _)| network.asn);
     Ok(networks.into_iter().map(|(network, down_rate)| network_answer(network, down_rate)).collect())
@@ -433,7 +436,7 @@ fn network_answer(network: &Network, down_rate: f64) -> NetworkAnswer {
     }
 }
 
-/// Methods, deepest technique and block type of an answer.
+/// The methods, the deepest technique and the block type of an answer.
 fn how(
     basis: Basis,
     state: State,
@@ -462,8 +465,8 @@ fn how(
 
 type Lists = Vec<(ListEntry, Listing)>;
 
-/// The lists that name a subject in this country and speak of a time before `at` (decision kinds-of-lists), and whether
-/// any imported one names it at all.
+/// The lists that name a subject in this country and are of a time before `at` (decision kinds-of-lists), and whether
+/// any imported list names it at all.
 fn lists(view: &View<'_>, subject: &Subject, at: Timestamp, all: &Present) -> Result<(Lists, bool)> {
     let (mut found, mut named) = (Lists::new(), false);
     let country = view.actor().name.as_str();
@@ -492,7 +495,7 @@ fn lists(view: &View<'_>, subject: &Subject, at: Timestamp, all: &Present) -> Re
     Ok((found, named))
 }
 
-/// What a row of a list (domain, kind) with the date of the list says at a time; `None` before it begins.
+/// What a list row (domain, kind) with the date of the list says at a time; `None` before the entry begins.
 pub(super) fn listed_at(
     view: &View<'_>,
     key: &(String, u8),
@@ -500,7 +503,7 @@ pub(super) fn listed_at(
     at: Timestamp,
 ) -> Result<Option<(ListEntry, Listing)>> {
     let since = LISTED_SINCE.get(view, key)?;
-    // A list says since when it has an entry: from then on it had it, and at its own date it still did.
+    // A list may say since when it has an entry. It had the entry from then on, and still at its own date.
     let (from, date) = (since.unwrap_or(date), date.max(since.unwrap_or(date)));
     let Some(kind) = ListKind::from_code(key.1).filter(|_| from <= at) else { return Ok(None) };
     let entry = ListEntry { kind: weight_of(kind), date: date.min(at) };
@@ -508,7 +511,7 @@ pub(super) fn listed_at(
     Ok(Some((entry, Listing { since: since.map(|since| since.to_date_text()), ..listing })))
 }
 
-/// Whether a list says that a series is blocked, where measurements do not decide (decision kinds-of-lists).
+/// Whether a list decides that a series is blocked, where measurements do not decide (decision kinds-of-lists).
 pub(super) fn is_listed(view: &View<'_>, target: &str, at: Timestamp, all: &Present) -> Result<bool> {
     let (entries, _) = lists(view, &Subject::series(target), at, all)?;
     Ok(entries.iter().any(|(entry, _)| entry.speaks(at)))

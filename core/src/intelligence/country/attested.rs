@@ -1,11 +1,11 @@
-//! What agents attest about targets of this country: shown beside the measurements, never among them, and settled by
-//! them (decision anchored-weight).
+//! What agents attest about targets of this country. It is shown beside the measurements, is never one of them, and is
+//! settled by them (decision anchored-weight).
 //!
-//! A verdict never reads these rows. It is the other way round: when later measurements on several networks say what an
-//! attestation said, and the answer as of the attestation's own time, with all that is known today, was another one,
-//! then its author knew something first and earns anchored weight. Who follows with the same earns half of that, and so
-//! on, so copies are worth little: all together never 2. That a site works which nobody measured before earns nothing,
-//! since nearly every site does.
+//! A verdict never reads these rows; later measurements judge the rows instead. An author earns anchored weight if
+//! later measurements on several networks agree with the attestation, and the answer as of the time of the attestation,
+//! with all that is known today, was different. Then the author knew something first. An author who follows with the
+//! same attestation earns half of that, and so on, so copies are worth little: all together earn less than 2. Attesting
+//! that a site works which was never measured before earns nothing, since nearly every site works.
 //!
 //! Table numbers 70 and 71.
 
@@ -27,30 +27,30 @@ use crate::relay::agent::wire;
 use crate::relay::directory::Did;
 use crate::{Result, Timestamp, engine::small_sort};
 
-/// How long measurements have to settle an attestation, in microseconds.
+/// The time in which measurements may settle an attestation, in microseconds.
 pub const WINDOW: i64 = 7 * DAY;
-/// Networks that the measurements of a settling answer must come from, at least.
+/// Least networks that the measurements of a settling answer must come from.
 pub const NETWORKS: u32 = 2;
 /// How long an attestation stands beside measurements, in microseconds.
 pub const LIFE: i64 = 30 * DAY;
-/// Attestations that are kept of one series. Beyond, of those of least weight the newest goes: no flood drives out what
-/// came before it.
+/// Most attestations that are kept about one series. Beyond that, the newest of those with the least weight is removed,
+/// so that a flood does not drive out older attestations.
 const MAX_ROWS: usize = 200;
-/// Single attestations in an explanation.
+/// Most single attestations in an explanation.
 const SHOWN: usize = 12;
-/// Attestations that one run of the timer looks at.
+/// Attestations that one run of the timer handles.
 const AT_ONCE: usize = 50;
 /// Key of the timer.
 const TIMER: &str = "attested";
 
-/// How an attestation ended.
+/// How an attestation was settled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 enum End {
-    /// Agreed with, and its author was among the first to know.
+    /// Measurements agreed, and its author was among the first to know.
     Earned,
     Agreed,
     Wrong,
-    /// Nothing settled it in time.
+    /// No measurements settled it in time.
     Unsettled,
 }
 
@@ -59,7 +59,7 @@ struct Attested {
     author: Did,
     blocked: bool,
     expires: Timestamp,
-    /// Anchored votes behind and against it, the author's among the former.
+    /// Anchored votes for and against it. The author's own vote counts among those for it.
     support: f64,
     refute: f64,
     end: Option<End>,
@@ -68,16 +68,16 @@ impl Row for Attested {}
 
 type RowKey = (String, Timestamp, String);
 
-/// By series, time, and id.
+/// The key is series, time and id.
 const ATTESTED: Table<RowKey, Attested> = Table::new(70);
-/// When to look at one again: at the end of its window, then at the end of its life.
+/// When to look at an attestation again: at the end of its window, then at the end of its life.
 const DUE: Table<(Timestamp, String, Timestamp, String), ()> = Table::new(71);
 
 fn due_key(due: Timestamp, key: &RowKey) -> (Timestamp, String, Timestamp, String) {
     (due, key.0.clone(), key.1, key.2.clone())
 }
 
-/// When a row is looked at next.
+/// When to look at a row next.
 fn due_of(key: &RowKey, row: &Attested) -> Timestamp {
     let life = key.1.plus(LIFE).min(row.expires);
     if row.end.is_some() { life } else { key.1.plus(WINDOW).min(life) }
@@ -105,11 +105,11 @@ fn rows(view: &(impl Read + ?Sized), series: &str) -> Result<Vec<(RowKey, Attest
     Ok(ATTESTED.scan(view, &ATTESTED.prefix(&(series.to_owned(),)), Direction::Ascending, MAX_ROWS + 1)?)
 }
 
-/// An attestation, or what became of it by votes.
+/// A new attestation, or one whose votes changed.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SetAttested {
     pub id: String,
-    /// The series it is about.
+    /// The series that the attestation is about.
     pub series: String,
     pub author: Did,
     pub blocked: bool,
@@ -154,7 +154,7 @@ pub struct Statement {
     /// `blocked` or `accessible`.
     pub says: String,
     pub at: String,
-    /// Anchored votes behind it, its author's among them.
+    /// Anchored votes for it, its author's among them.
     pub weight: f64,
     /// Anchored votes against it.
     pub refuted: f64,
@@ -170,18 +170,19 @@ pub struct AttestationEvidence {
     pub decides: bool,
     /// Attestations of the last 30 days.
     pub count: u32,
-    /// Agents that say so, each once.
+    /// Agents that attest this, each counted once.
     pub agents_blocked: u32,
     pub agents_accessible: u32,
-    /// Their trust: an agent counts 0 to 1 by its anchored weight, whoever refutes counts for the other side.
+    /// Trust in each side: an agent counts 0 to 1 by its anchored weight. An agent that refutes counts for the other
+    /// side.
     pub weight_blocked: f64,
     pub weight_accessible: f64,
     pub newest: String,
-    /// With `explain`: those of most weight, at most 12.
+    /// With `explain`: the statements of most weight, at most 12.
     pub statements: Vec<Statement>,
 }
 
-/// What is attested about a subject at a time, and whether anything is at any time.
+/// What is attested about a subject at a time, and whether anything is attested about it at any time.
 pub(super) fn evidence(
     view: &View<'_>,
     subject: &Subject,
@@ -199,7 +200,7 @@ pub(super) fn evidence(
     let any = !standing.is_empty();
     standing.retain(|(key, row)| key.1 <= at && row.expires.min(key.1.plus(LIFE)) > at);
     let Some(newest) = standing.iter().map(|(key, _)| key.1).max() else { return Ok((None, any)) };
-    // However often an agent says the same, it counts once.
+    // An agent counts once, however often it says the same.
     let mut by_agent: BTreeMap<(bool, Did), (f64, f64)> = BTreeMap::new();
     for (_, row) in &standing {
         let (support, refute) = by_agent.entry((row.blocked, row.author)).or_default();
@@ -239,7 +240,7 @@ pub(super) fn evidence(
     Ok((Some(evidence), any))
 }
 
-/// What measurements on enough networks say.
+/// The state that measurements on enough networks decide.
 fn measured(detection: &Detection) -> Option<State> {
     let decides = detection.basis == "measured" && detection.networks_tested >= NETWORKS;
     (decides && detection.state != State::Unknown).then_some(detection.state)
@@ -249,12 +250,12 @@ fn claimed(row: &Attested) -> State {
     if row.blocked { State::Blocked } else { State::Accessible }
 }
 
-/// What was the answer at a time, with all that is known today.
+/// The answer as of a time, with all that is known today.
 fn answer_at(view: &View<'_>, series: &str, at: Timestamp) -> Result<State> {
     Ok(answer::detect(view, &Subject::series(series), &Surroundings::at(view, at)?, false)?.state)
 }
 
-/// Settles the attestations that a new answer agrees with.
+/// Settles the attestations that agree with a new answer.
 pub(super) fn agree(turn: &mut Turn<'_>, series: &str, now: &Detection) -> Result<()> {
     let Some(state) = measured(now) else { return Ok(()) };
     let known = rows(turn, series)?;
@@ -262,7 +263,7 @@ pub(super) fn agree(turn: &mut Turn<'_>, series: &str, now: &Detection) -> Resul
     let same = known.iter().filter(|(key, row)| claimed(row) == state && key.1 > since);
     let mut first: BTreeSet<Did> =
         same.filter(|(_, row)| row.end == Some(End::Earned)).map(|(_, row)| row.author).collect();
-    // Votes count in hours, so all attestations of an hour met the same answer.
+    // Votes are counted in hours, so all attestations of one hour are compared with the same answer.
     let mut before: BTreeMap<i64, State> = BTreeMap::new();
     for (key, row) in known {
         if row.end.is_some() || claimed(&row) != state || now.last_checked <= key.1 {
@@ -272,7 +273,7 @@ pub(super) fn agree(turn: &mut Turn<'_>, series: &str, now: &Detection) -> Resul
             Some(known) => *known,
             None => *before.entry(key.1.hour()).or_insert(answer_at(&turn.view(), series, key.1)?),
         };
-        // That a site works nobody had measured is no news.
+        // It is no news that a site works which nobody had measured.
         let news = then != state && (state == State::Blocked || then == State::Blocked);
         let earns = news && !first.contains(&row.author);
         let earned = if earns { 0.5_f64.powi(i32::try_from(first.len()).unwrap_or(i32::MAX)) } else { 0.0 };
@@ -289,12 +290,12 @@ fn settle(turn: &mut Turn<'_>, key: &RowKey, row: Attested, end: End, earned: f6
         let settle = Settle { at: key.1, agreed: end != End::Wrong, earned };
         turn.send(actor_id(&row.author), &settle)?;
     }
-    // The row goes first: when it is looked at next depends on how it ended.
+    // Remove the row first, because its next time depends on how it ended.
     remove(turn, key, &row);
     put(turn, key, &Attested { end: Some(end), ..row })
 }
 
-/// The end of a window: contradicted, or not settled at all.
+/// Ends a window: the attestation is contradicted or stays unsettled.
 fn close(turn: &mut Turn<'_>, key: &RowKey, row: Attested) -> Result<()> {
     let view = turn.view();
     let surroundings = Surroundings::at(&view, turn.now)?;
@@ -302,14 +303,14 @@ fn close(turn: &mut Turn<'_>, key: &RowKey, row: Attested) -> Result<()> {
     let contradicted = measured(&now).is_some_and(|state| state != claimed(&row)) && now.last_checked > key.1;
     let end = match contradicted {
         false => End::Unsettled,
-        // It was true when it was said.
+        // It was true at the time it was made.
         true if answer_at(&view, &key.0, key.1)? == claimed(&row) => End::Agreed,
         true => End::Wrong,
     };
     settle(turn, key, row, end, 0.0)
 }
 
-/// Looks at attestations whose window or life is over.
+/// Handles attestations whose window or life is over.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct EndAttestations;
 

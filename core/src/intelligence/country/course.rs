@@ -1,4 +1,5 @@
-//! How a series stood at many moments, each as a question with `as_of` is answered, from one read of its measurements.
+//! The verdicts on a series at many moments from one read of its measurements. Each verdict is that of a question with
+//! `as_of`.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +11,7 @@ use crate::facts::subject::is_messaging;
 use crate::facts::verdict::window::Ageing;
 use crate::{Result, Timestamp};
 
-/// Asks for the standings of a series at some moments, oldest first.
+/// Asks for the verdicts on a series at some moments, oldest first.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Course {
     pub target: String,

@@ -1,5 +1,5 @@
-//! Counts of days that a source summed up itself. They say how much was measured and are kept apart from votes: nobody
-//! can tell which network or site they speak of, nor judge them by other rules.
+//! Counts of days that a source summed up itself. They say how much was measured. They are kept apart from votes,
+//! because they name no network or site and cannot be judged by other rules.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,14 +13,14 @@ use crate::intelligence::import::removal;
 use crate::intelligence::world::{self, Given, GivenEvents};
 use crate::{Result, Timestamp};
 
-/// Most counts of one operation: a row each.
+/// Most counts in one operation. Each is a row.
 pub const COUNTS_AT_ONCE: usize = 900;
 
-/// Enters counts of days. Of two counts of one day the one of more measurements stays: a day is counted again while its
-/// measurements still come in, so order and repeats change nothing.
+/// Adds counts of days. A source counts a day again while its measurements still come in, so of two counts of one day
+/// the one with more measurements stays. Order and repeats therefore change nothing.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct AddDayCounts {
-    /// (day since the epoch, part of it such as a test or a domain, counts).
+    /// (day since the epoch, part of the day such as a test or a domain, counts).
     pub days: Days,
     pub epoch: u64,
 }
@@ -29,7 +29,7 @@ pub struct AddDayCounts {
 type Days = Vec<(u32, String, DayCounts)>;
 
 impl AddDayCounts {
-    /// How many had counts before, and what must be stored.
+    /// Returns how many of the days had counts before, and the counts that must be stored.
     fn compare(&self, view: &impl Read) -> Result<(u64, Days)> {
         let (mut known, mut changed) = (0, Vec::new());
         for (day, part, counts) in &self.days {
@@ -46,7 +46,7 @@ impl AddDayCounts {
 impl Operation for AddDayCounts {
     const ACTOR: Kind = Kind::Country;
     const NAME: &'static str = "add_day_counts";
-    /// How many days (of their part) had counts before.
+    /// How many of the given (day, part) had counts before.
     type Reply = u64;
 
     fn run(self, turn: &mut Turn<'_>) -> Result<u64> {
@@ -71,7 +71,7 @@ impl Operation for AddDayCounts {
     }
 }
 
-/// What [`AddDayCounts`] would answer.
+/// Returns the answer of [`AddDayCounts`] without storing anything.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct DayCountsPreview(pub AddDayCounts);
 
@@ -104,7 +104,7 @@ impl Query for DayCountRows {
     }
 }
 
-/// Removes some counts; how many, and whether none is left.
+/// Removes some counts. Returns how many, and whether none is left.
 pub(super) fn remove(turn: &mut Turn<'_>, most: usize) -> Result<(u64, bool)> {
     let rows = DAY_COUNTS.scan(turn, &DAY_COUNTS.range(), Direction::Ascending, most)?;
     for (key, _) in &rows {

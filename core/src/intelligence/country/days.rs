@@ -1,5 +1,5 @@
-//! The measured days of a series, packed: what the world keeps of every series, so that the history of a site is joined
-//! from one read where asking every country would judge all of their measurements again.
+//! The measured days of a series, packed. The world keeps them for every series, so the history of a site needs one
+//! read. Asking every country would judge all of their measurements again.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,11 +16,12 @@ use crate::engine::kv::Row;
 use crate::engine::time::DAY;
 use crate::{Result, Timestamp};
 
-/// Days that are kept: as many as a history may ask for, and the present one.
+/// Days that are kept: as many as a question about history may ask for, and the present day.
 pub const KEPT: u32 = 366;
 
-/// Measured days, oldest first. A day takes two bytes where every measurement votes and none says blocked, else a few
-/// more: days since the one before with the state, measurements with a mark of that, else votes and blocked votes.
+/// Measured days, oldest first. Each day is a sequence of numbers: days since the one before together with the state;
+/// measurements together with a flag; and, unless the flag is set, votes and blocked votes. The flag says that every
+/// measurement votes and none says blocked; then a day takes two bytes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Days(#[serde(with = "crate::engine::kv::bytes")] Vec<u8>);
 impl Row for Days {}
@@ -59,8 +60,8 @@ impl Days {
         })
     }
 
-    /// These up to `from`, then the later ones in the place of what was known of them; what is too old for any question
-    /// goes.
+    /// These days before `from`, followed by the later days, which replace what was known. Days that are too old for
+    /// any question are dropped.
     pub fn amended(&self, from: u32, later: &Days) -> Days {
         let newest = later.iter().chain(self.iter()).map(|day| day.day).max().unwrap_or_default();
         let oldest = newest.saturating_sub(KEPT);
@@ -72,7 +73,7 @@ impl Days {
     }
 }
 
-/// A day of a subject with one role.
+/// The day of a subject with one role.
 impl From<timeline::Day> for HistoryDay {
     fn from(day: timeline::Day) -> HistoryDay {
         let mut distinct = Distinct::default();
@@ -87,7 +88,7 @@ impl From<timeline::Day> for HistoryDay {
     }
 }
 
-/// All measured days of a series from `from` on, of all its days when that is 0.
+/// All measured days of a series from `from` on; all of its days if that is 0.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SeriesDays {
     pub target: String,
@@ -95,7 +96,7 @@ pub struct SeriesDays {
     pub days: Days,
 }
 
-/// The days of a series from `since` on; `None` when it was not measured on any.
+/// The days of a series from `since` on; `None` if it was not measured on any of them.
 pub(super) fn since(
     view: &View<'_>,
     target: &str,
@@ -114,7 +115,7 @@ pub(super) fn since(
     Ok(Some(SeriesDays { target: target.to_owned(), from, days }))
 }
 
-/// Has a series judged again whose days from `from` on may say something else; [`u32::MAX`] for none of them.
+/// Queues a series to be judged again, because its days from `from` on may have changed; [`u32::MAX`] if none has.
 pub(super) fn queue(turn: &mut Turn<'_>, target: &str, from: u32) -> Result<()> {
     let key = (target.to_owned(),);
     match QUEUE.get(turn, &key)? {
@@ -123,8 +124,8 @@ pub(super) fn queue(turn: &mut Turn<'_>, target: &str, from: u32) -> Result<()> 
     }
 }
 
-/// The same of a target that a list names, or no longer: where it is measured, the list may decide what measurements do
-/// not.
+/// Queues a target that a list names or names no longer. Where the target is measured, the list may decide what the
+/// measurements do not. Returns whether it is measured.
 pub(super) fn queue_listed(turn: &mut Turn<'_>, target: &str) -> Result<bool> {
     let is_measured = TARGETS.contains(turn, &(target.to_owned(),))?;
     if is_measured {
@@ -133,7 +134,7 @@ pub(super) fn queue_listed(turn: &mut Turn<'_>, target: &str) -> Result<bool> {
     Ok(is_measured)
 }
 
-/// The world knows no earlier days of these, as in a file of an earlier version.
+/// The world knows no earlier days of these targets, as in a store of an earlier version.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct TellAllDays {
     pub targets: Vec<String>,

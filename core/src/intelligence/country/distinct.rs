@@ -1,7 +1,7 @@
-//! Counting distinct measurements: they come in any order, and one test measures several roles.
+//! Counts distinct measurements. They come in any order, and one test may measure several roles.
 
-/// Identities, each once. Identities are hashes already, so their low bits choose the place; places are tried in a row.
-/// Filling such a table costs a fraction of sorting.
+/// A hash table of identities. Identities are hashes already, so their low bits choose the place; if it is taken, the
+/// next places are tried. Filling such a table costs a fraction of sorting.
 #[derive(Debug, Default)]
 pub struct Distinct {
     /// 0 is a free place.
@@ -56,7 +56,7 @@ mod tests {
         let mut distinct = Distinct::default();
         for round in 0..3_u64 {
             for n in 0..5_000_u64 {
-                // Many share their low bits.
+                // Many identities share their low bits.
                 distinct.insert((n * (round + 1) % 5_000) << (n % 3 * 20));
             }
         }

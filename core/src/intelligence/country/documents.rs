@@ -18,12 +18,12 @@ use crate::intelligence::world::{
 };
 use crate::{Error, Result, Timestamp};
 
-/// Keys of the two families, before the code.
+/// Prefixes of the keys of the two families; the country code follows.
 pub const COUNTRY: &str = "data/country/";
 pub const OVERVIEW: &str = "v1/censorship-index/";
 
-/// Keys of the two that are tables, before the code: `/data/country/{code}/isps` and
-/// `/v1/accessibility/country/{code}/summary`. They rest on the verdicts of all targets.
+/// Prefixes of the keys of the two tables, `/data/country/{code}/isps` and `/v1/accessibility/country/{code}/summary`;
+/// the country code follows. The tables rest on the verdicts of all targets.
 pub const ISPS: &str = "data/isps/";
 pub const ACCESSIBILITY: &str = "v1/accessibility/";
 
@@ -99,7 +99,7 @@ pub struct CountryData {
     country: String,
     /// 0-100.
     score: Option<u32>,
-    /// From 1, the worst, among the scored countries; null without a score, and about the past.
+    /// Place among the scored countries; 1 is the worst. Null without a score, and in answers about the past.
     rank: Option<u64>,
     status: &'static str,
     level: Option<&'static str>,
@@ -110,23 +110,23 @@ pub struct CountryData {
     breadth_list: String,
     affected_services: Vec<String>,
     blocked_domains: Vec<String>,
-    /// What lists and documented facts say is blocked, where no measurement decides: at most 50.
+    /// What lists and documented facts say is blocked where no measurement decides; at most 50.
     listed_blocked: Vec<ListedBlock>,
-    /// Entries of lists and facts that count here, also of sites that measurements decide.
+    /// Entries of lists and facts that count here, including those about sites that measurements decide.
     listed_count: u64,
     top_methods: Vec<String>,
     networks: u32,
     domains: u32,
     domains_blocked: u32,
     domains_accessible: u32,
-    /// What goes on, or went on then; newest first, at most 20.
+    /// The active incidents, now or at the asked time; newest first, at most 20.
     active_incidents: Vec<ActiveBody>,
     ooni: OoniBody,
     last_checked: Option<String>,
 }
 
 impl CountryBody {
-    /// Says what goes on: never `normal` beside it (decision answers-lead-on).
+    /// Adds the active incidents. Beside one, the status is never `normal` (decision answers-lead-on).
     pub(super) fn go_on(&mut self, incidents: Vec<ActiveBody>, outage: Option<Outage>) {
         if let Some(outage) = outage {
             self.data.status = outage.as_str();
@@ -136,14 +136,14 @@ impl CountryBody {
         self.data.active_incidents = incidents;
     }
 
-    /// Says what lists name (decision answers-lead-on).
+    /// Adds what lists name (decision answers-lead-on).
     pub(super) fn list(&mut self, lists: ListedBlocks) {
         self.data.listed_count = lists.count;
         self.data.listed_blocked = lists.shown;
     }
 }
 
-/// The measurements, zeros when there are none: clients read the numbers unchecked.
+/// The measurements, or zeros if there are none, because clients read the numbers without a check.
 fn measurements(summary: &CountrySummary) -> OoniBody {
     ooni(summary).unwrap_or(OoniBody {
         status: "unknown",
@@ -205,14 +205,14 @@ pub fn country(summary: &CountrySummary, rank: Option<u64>, settings: &Settings,
 /// `/v1/censorship-index/{code}`
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct CountryOverview {
-    /// The code.
+    /// The country code.
     country: String,
     name: String,
     status: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     ooni: Option<OoniBody>,
     score: Option<u32>,
-    /// What goes on now; absent about the past.
+    /// The incidents that are active now; absent in answers about the past.
     #[serde(rename = "activeIncidents")]
     active_incidents: Vec<ActiveBody>,
     license: &'static str,
@@ -220,10 +220,10 @@ pub struct CountryOverview {
     source_licenses: Vec<SourceLicense>,
     #[serde(rename = "effectiveLicense")]
     effective_license: String,
-    /// The newest measurement; null without any.
+    /// Time of the newest measurement; null if there is none.
     #[serde(rename = "lastChecked")]
     last_checked: Option<String>,
-    /// When it became too old to count; absent while any counts.
+    /// When the newest measurement became too old to count; absent while any counts.
     #[serde(rename = "staleSince", skip_serializing_if = "Option::is_none")]
     stale_since: Option<String>,
     timestamp: String,
@@ -232,7 +232,7 @@ pub struct CountryOverview {
 }
 
 impl CountryOverview {
-    /// As [`CountryBody::go_on`].
+    /// Like [`CountryBody::go_on`].
     pub(super) fn go_on(&mut self, incidents: Vec<ActiveBody>, outage: Option<Outage>) {
         if let Some(outage) = outage {
             self.status = outage.as_str();

@@ -1,4 +1,4 @@
-//! Removing a source, some rows at a time by timer: in the end everything is as if it had never been imported
+//! Removes a source, some rows at a time by timer. In the end everything is as if the source had never been imported
 //! (decision licence-and-removal).
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,7 +23,7 @@ use crate::{Result, intelligence::anomaly, intelligence::risk};
 
 /// Rolled-up cells read at a time.
 const ROWS_AT_ONCE: usize = 60;
-/// Changes after which a step ends early.
+/// Number of changes after which a step ends early.
 const MAX_CHANGES: usize = 350;
 /// List entries removed in one step.
 const LISTED_AT_ONCE: usize = 400;
@@ -32,9 +32,9 @@ const LISTED_AT_ONCE: usize = 400;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct DropSource {
     pub source: u8,
-    /// By earlier steps.
+    /// Number of rows that earlier steps removed.
     pub removed: u64,
-    /// The number of this removal: what an import began before it stores is refused from here on.
+    /// The number of this removal. From now on, an import that began before it is refused.
     pub epoch: u64,
 }
 
@@ -103,20 +103,20 @@ impl Operation for DropSource {
     }
 }
 
-/// What one step removed.
+/// The work of one step.
 #[derive(Default)]
 struct Step {
     removed: u64,
-    /// Rows changed at most.
+    /// An upper bound of the rows changed.
     changes: usize,
-    /// Of the cell before.
+    /// The day of the cell before.
     last_day: Option<u32>,
     targets: BTreeMap<String, u64>,
     networks: BTreeMap<u32, (u64, u8)>,
 }
 
 impl Step {
-    /// Removes the next cells of a source; true when none is left.
+    /// Removes the next cells of a source. Returns true if none is left.
     fn run(&mut self, turn: &mut Turn<'_>, source: u8) -> Result<bool> {
         Ok(self.entries(turn, source)? && self.rolled(turn, source)?)
     }
@@ -138,13 +138,13 @@ impl Step {
             if self.changes >= MAX_CHANGES {
                 return Ok(false);
             }
-            // The rest of the block may be kept otherwise now.
+            // The rest of the block may be stored in another layout now.
             range.start = of_block.start;
         }
         Ok(true)
     }
 
-    /// Removes cells of a row as far as a step may; what is left of it.
+    /// Removes cells of a row as far as a step may. Returns what is left of the row.
     fn row(&mut self, turn: &mut Turn<'_>, key: &PartKey, cells: &Cells) -> Result<Vec<u8>> {
         let mut left = Vec::new();
         for kept in cells.walk(key.1) {
@@ -180,12 +180,12 @@ impl Step {
 
     fn cell(&mut self, turn: &mut Turn<'_>, cell: CellKey, entries: u64) -> Result<()> {
         let (target, day, asn, source) = cell.clone();
-        // Rows of a target, of a day of it, and of the cell.
+        // The changed rows: those of a target, of one of its days, and of the cell.
         let new_target = !self.targets.contains_key(&target);
         let new_day = new_target || self.last_day != Some(day);
         self.last_day = Some(day);
         self.changes += if new_target { 8 } else { 0 } + if new_day { 3 } else { 0 } + 3;
-        // Source rows that say nothing of any target.
+        // Source rows that say nothing about any target.
         if target.is_empty() {
             return Ok(());
         }
@@ -203,7 +203,7 @@ impl Step {
         Ok(())
     }
 
-    /// Corrects the rows that sum up what was removed; the targets of which nothing is left.
+    /// Corrects the rows that sum up what was removed. Returns the targets of which nothing is left.
     fn finish(self, turn: &mut Turn<'_>) -> Result<BTreeSet<String>> {
         for (asn, (removed, source)) in self.networks {
             let Some(mut row) = NETWORKS.get(turn, &(asn,))? else { continue };
@@ -248,9 +248,9 @@ fn days(view: &impl Read, target: &(String,)) -> Result<Option<(u32, u32)>> {
 /// Removes every block list.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct DropLists {
-    /// By earlier steps.
+    /// Number of entries that earlier steps removed.
     pub removed: u64,
-    /// The number of this removal, as of [`DropSource`].
+    /// The number of this removal, as in [`DropSource`].
     pub epoch: u64,
 }
 

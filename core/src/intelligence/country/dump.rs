@@ -12,10 +12,10 @@ use crate::facts::source::Source;
 use crate::facts::verdict::Vote;
 use crate::{Result, Timestamp};
 
-/// Targets with measurements read for one page.
+/// Measured targets that are read for one page.
 const TARGETS_AT_ONCE: usize = 50;
 
-/// A target on a network in a month, from one source.
+/// The measurements of a target on a network in a month, from one source.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DumpRow {
     pub target: String,
@@ -28,7 +28,7 @@ pub struct DumpRow {
     pub sessions: u32,
     pub blocked: u32,
     pub clear: u32,
-    /// Failures that say something only while a control works.
+    /// Failures that count only while a control works.
     pub needs_control: u32,
     pub down: u32,
     pub masked: u32,
@@ -40,22 +40,23 @@ pub struct DumpRow {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DumpPage {
     pub rows: Vec<DumpRow>,
-    /// Where the next page begins; `None` after the last.
+    /// The target after which the next page begins; `None` on the last page.
     pub next: Option<String>,
-    /// Another one when any measurement stored here is.
+    /// Changes whenever a measurement stored here does.
     pub version: String,
 }
 
-/// Reads aggregates of `[from, to)`, targets in order.
+/// Reads aggregates of `[from, to)`, ordered by target.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Dump {
     pub from: Timestamp,
     pub to: Timestamp,
-    /// The last target that was read.
+    /// The last target that was read before.
     pub after: Option<String>,
 }
 
-/// Rules, measurements, source rows, removals: another one whenever the rows of a dump may be.
+/// Made of the version of the rules and the numbers of measurements, source rows and removals. It changes whenever the
+/// rows of a dump may change.
 fn version(view: &View<'_>) -> Result<String> {
     let sources = SOURCES.scan(view, &SOURCES.range(), Direction::Ascending, 64)?;
     let (entries, rows) = sources.iter().fold((0, 0), |(e, r), (_, row)| (e + row.entries, r + row.rows));

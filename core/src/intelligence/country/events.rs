@@ -1,4 +1,5 @@
-//! Events that others report of this country: stored by source and id, told to the world in short.
+//! Events in this country that other sources report. They are stored by source and id, and the world is told their
+//! short forms.
 
 use std::collections::BTreeSet;
 
@@ -12,23 +13,23 @@ use crate::intelligence::import::removal;
 use crate::intelligence::world::{self, EventMark, ForgetGiven, Given, GivenEvents};
 use crate::{Result, Timestamp, intelligence::classifier};
 
-/// Most events of one operation: a row each, and one message to the world.
+/// Most events in one operation. Each is a row, and all are one message to the world.
 pub const EVENTS_AT_ONCE: usize = 400;
-/// Most events that a query reads of one source.
+/// Most events of one source that a query reads.
 const MOST_READ: usize = 20_000;
 
-/// Enters events of one source. A later version of an id replaces the earlier one ([`Reported::join`]), so order, splits
+/// Adds events of one source. A later version of an id replaces the earlier one ([`Reported::join`]), so order, splits
 /// and repeats change nothing.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct AddEvents {
     /// Code of the source.
     pub source: u8,
     pub events: Vec<Reported>,
-    /// Removals of the source when the import began.
+    /// Number of removals of the source when the import began.
     pub epoch: u64,
 }
 
-/// Days of these on which a shutdown or an ordered block that others report went on.
+/// The days from `first` to `last` on which a reported shutdown or ordered block was in force.
 pub(crate) fn ordered_days(view: &View<'_>, first: u32, last: u32) -> Result<BTreeSet<u32>> {
     let mut days = BTreeSet::new();
     EVENTS.visit(view, EVENTS.range(), Direction::Ascending, |(source, _), told| {
@@ -39,20 +40,20 @@ pub(crate) fn ordered_days(view: &View<'_>, first: u32, last: u32) -> Result<BTr
     Ok(days)
 }
 
-/// What became of the events.
+/// What happened to the events.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EventsReport {
     pub new: u64,
-    /// Known, and told anew otherwise.
+    /// The event was known and is now reported differently.
     pub replaced: u64,
-    /// Known just so, or in a later version.
+    /// The event was known in this form or in a later version.
     pub known: u64,
     /// Source rows whose event was known.
     pub repeats: u64,
 }
 
 impl AddEvents {
-    /// The report, and what must be stored.
+    /// Returns the report, and the events that must be stored.
     fn compare(&self, view: &impl Read) -> Result<(EventsReport, Vec<Reported>)> {
         let mut report = EventsReport::default();
         let mut changed = Vec::new();
@@ -89,8 +90,8 @@ impl Operation for AddEvents {
         removal::check(self.epoch, EPOCHS.get(turn, &(self.source,))?.unwrap_or_default())?;
         let (report, changed) = self.compare(turn)?;
         let mut given = GIVEN.get(turn, &(self.source,))?.unwrap_or_default();
-        // Of everything told, whichever version stays: so the order of versions means nothing. What is announced was not
-        // seen yet.
+        // Taken from all reported events, whichever version stays, so that the order of versions means nothing. An
+        // event that is only announced has not been seen yet.
         let newest = self.events.iter().map(|told| told.event.start.min(turn.now)).max().unwrap_or_default();
         if changed.is_empty() && newest <= given.newest {
             return Ok(report);
@@ -122,7 +123,7 @@ fn tell(turn: &mut Turn<'_>, source: u8, given: &GivenRow, marks: Vec<(String, E
     turn.send(world::actor().name, &GivenEvents { country, source, given, marks })
 }
 
-/// What [`AddEvents`] would answer.
+/// Returns the answer of [`AddEvents`] without storing anything.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct EventsPreview(pub AddEvents);
 
@@ -136,12 +137,12 @@ impl Query for EventsPreview {
     }
 }
 
-/// The events of this country that touch a time, by source and id.
+/// The events of this country that overlap a span of time, by source and id.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Events {
     pub from: Timestamp,
     pub until: Timestamp,
-    /// One source only, by its code.
+    /// Only events of this source, by its code.
     pub source: Option<u8>,
 }
 
@@ -158,7 +159,7 @@ impl Query for Events {
     }
 }
 
-/// Removes some events of a source; how many, and whether none is left.
+/// Removes some events of a source. Returns how many, and whether none is left.
 pub(super) fn remove(turn: &mut Turn<'_>, source: u8, most: usize) -> Result<(u64, bool)> {
     let rows = EVENTS.scan(turn, &EVENTS.prefix(&(source,)), Direction::Ascending, most)?;
     for (key, _) in &rows {

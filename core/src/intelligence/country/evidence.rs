@@ -1,4 +1,4 @@
-//! From stored entries to verdicts: everything is computed when it is asked, for any time in the past.
+//! From stored entries to verdicts. Everything is computed when it is asked for, as of any time in the past.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -35,19 +35,20 @@ pub struct Seen {
     pub identity: u64,
     pub source: u8,
     pub day: u32,
-    /// Counted here as one of the country's measurements, and at no other target.
+    /// Whether it is counted here as one of the country's measurements, and at no other target.
     pub primary: bool,
     pub session: Session,
 }
 
-/// What tells a measurement from others of its country: network, day, and the part of its identity that stays for good.
+/// Tells a measurement apart from the others of its country: made of network, day, and the part of its identity that is
+/// never removed.
 pub fn identity(prefix: Prefix, day: u32, asn: u32) -> u64 {
     u64::from(day ^ asn.rotate_left(16)) << 32 | u64::from(u32::from_be_bytes(prefix))
 }
 
 /// A network with its votes and verdict.
 pub struct Network {
-    /// 0 for what is no network: withheld, or [`Network::remote`].
+    /// 0 if there is no network: it is withheld, or see [`Network::remote`].
     pub asn: u32,
     /// The country as seen from outside, by sources that name no network (decision country-of-networks).
     pub remote: bool,
@@ -55,14 +56,14 @@ pub struct Network {
     pub addresses: Option<u64>,
     /// The votes that count, oldest first; empty unless they were asked for.
     pub votes: Vec<HourVote>,
-    /// What each vote did to the belief in a block; the same.
+    /// What each vote did to the belief in a block; empty unless asked for.
     pub steps: Vec<Step>,
     pub verdict: NetworkVerdict,
     /// Measurements inside the age limit, with or without a vote.
     pub measurements: u32,
-    /// Those of them that are counted at this series, and at no other.
+    /// Measurements among them that are counted at this series and at no other.
     pub counted: u32,
-    /// Newest of them, hours since the epoch.
+    /// The newest of them, in hours since the epoch.
     pub last_hour: i64,
     /// Share of control sites that fail on it; `None` when too few were measured.
     pub control_failures: Option<f64>,
@@ -76,32 +77,33 @@ pub struct Judged {
     pub networks: Vec<Network>,
     /// Distinct measurements inside the age limit.
     pub evidence: u32,
-    /// Those of them that are counted at this series, and at no other: of the age limit, and of the last seven days.
+    /// Measurements among them that are counted at this series and at no other: inside the age limit, and of the last
+    /// seven days.
     pub counted: u32,
     pub of_week: u32,
-    /// Their identities; one may be there twice.
+    /// Identities of the measurements inside the age limit. One may occur twice.
     pub identities: Vec<u64>,
-    /// Newest measurement before the time, however old, hours since the epoch.
+    /// The newest measurement before the asked time, however old, in hours since the epoch.
     pub newest: Option<i64>,
     pub sources: BTreeSet<u8>,
-    /// Measurements inside the age limit that failed because the site did.
+    /// Measurements inside the age limit that failed because the site is down.
     pub down: u32,
-    /// Blocked or down measurements of those that say anything, inside the age limit.
+    /// Share of blocked and down measurements among those that say anything, inside the age limit.
     pub failure_rate: Option<f64>,
-    /// Failures that follow a software version and not a network, which are left out.
+    /// Failures that follow a software version and not a network. They are left out.
     pub instrument: Option<InstrumentFault>,
 }
 
 /// Name and addresses of a network.
 pub(super) type Named = (Option<Arc<str>>, Option<u64>);
 
-/// Networks that were looked up, by number: many targets meet the same ones.
+/// Networks that were looked up, by number, because many targets need the same ones.
 type Networks = Mutex<BTreeMap<u32, Named>>;
 
 /// Share of failing control sites by network (decision failing-elsewhere).
 pub(super) type Failing = BTreeMap<u32, f64>;
 
-/// What all series of one question share.
+/// What all series of one question have in common.
 pub struct Surroundings {
     pub at: Timestamp,
     pub(super) control: Failing,
@@ -109,22 +111,22 @@ pub struct Surroundings {
     pub(super) listed: Present,
     pub(super) attested: Present,
     pub(super) rolled: Present,
-    /// By block of days.
+    /// The key is the block of days.
     noise: Mutex<BTreeMap<u32, Arc<Noise>>>,
 }
 
-/// Whether a table has rows at all. Many countries have none of some sorts, which fifty targets need not look for one
-/// by one.
+/// Whether a table has rows at all. Many countries have no rows in some tables; then a question about fifty targets
+/// need not look for each.
 #[derive(Debug, Default)]
 pub(super) struct Present(Cell<Option<bool>>);
 
 impl Present {
-    /// For who asks about one target: to look whether there is anything would be one look more.
+    /// For a question about one target, where looking whether the table has rows would only be one read more.
     pub const fn maybe() -> Present {
         Present(Cell::new(Some(true)))
     }
 
-    /// Looks once.
+    /// Whether the table has rows. Looks only once.
     pub fn any<K: Key, V: Row>(&self, view: &impl Read, table: &Table<K, V>) -> Result<bool> {
         if let Some(known) = self.0.get() {
             return Ok(known);
@@ -139,15 +141,15 @@ fn day_of(hour: i64) -> u32 {
     u32::try_from(hour.div_euclid(24)).unwrap_or(0)
 }
 
-/// The time of figures for a week (measurements in the last 7 days).
+/// The span of figures about a week: measurements in the last 7 days.
 const WEEK: i64 = 7 * DAY;
 
 fn count(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }
 
-/// Every stored measurement of a series in `[from, to)`, judged, in the order of their days. Of those of probes the
-/// confirmed ones say something ([`probed`]).
+/// Every stored measurement of a series in `[from, to)`, judged, ordered by day. Of the measurements of probes, only
+/// the confirmed ones say anything ([`probed`]).
 pub fn read(view: &impl Read, key: &str, from: Timestamp, to: Timestamp) -> Result<Vec<Seen>> {
     read_of(view, key, from, to, &Present::maybe())
 }
@@ -159,14 +161,14 @@ pub(super) fn read_of(
     to: Timestamp,
     rolled: &Present,
 ) -> Result<Vec<Seen>> {
-    // Probes are compared in whole spans.
+    // Probes are compared over whole spans.
     let mut seen = read_raw(view, key, probed::begin_of_span(from), to, rolled)?;
     probed::confirm(view, &mut seen)?;
     seen.retain(|seen: &Seen| seen.session.hour * HOUR > from.0 - HOUR);
     Ok(seen)
 }
 
-/// Measurements of a series in `[from, to)` by hour, each once.
+/// The number of measurements of a series in `[from, to)` by hour; each counts once.
 pub fn hours(view: &impl Read, key: &str, from: Timestamp, to: Timestamp) -> Result<Vec<(i64, u32)>> {
     let mut hours: BTreeMap<i64, BTreeSet<u64>> = BTreeMap::new();
     for seen in read(view, key, from, to)? {
@@ -175,7 +177,7 @@ pub fn hours(view: &impl Read, key: &str, from: Timestamp, to: Timestamp) -> Res
     Ok(hours.into_iter().map(|(hour, identities)| (hour, count(identities.len()))).collect())
 }
 
-/// As [`read`], with all that probes say.
+/// Like [`read`], but with the measurements of all probes, confirmed or not.
 pub(super) fn read_raw(
     view: &impl Read,
     key: &str,
@@ -212,24 +214,24 @@ pub(super) fn read_raw(
             seen.push(Seen { identity, source, day, primary: entry.primary, session });
         }
     })?;
-    // Several sources, or late measurements of rolled-up days.
+    // Needed with several sources, or when measurements of rolled-up days came late.
     if !seen.is_sorted_by_key(|seen| seen.day) {
         seen.sort_by_key(|seen| (seen.day, seen.session.asn, seen.source));
     }
     Ok(seen)
 }
 
-/// Time before a moment whose measurements of control sites count at it.
+/// How far back the measurements of control sites count.
 const CONTROLLED: i64 = Ageing::of(false).limit;
 
-/// What control sites said over some time.
+/// What measurements of control sites said over some time.
 pub(super) struct Controls {
     /// Hour, network, and whether it failed.
     said: Vec<(i64, u32, bool)>,
 }
 
 impl Controls {
-    /// Of the time that counts at any moment of `[from, to]`.
+    /// Reads the time that counts at any moment of `[from, to]`.
     pub fn between(view: &impl Read, from: Timestamp, to: Timestamp) -> Result<Controls> {
         Controls::read(view, from.plus(-CONTROLLED), to)
     }
@@ -252,7 +254,7 @@ impl Controls {
         Ok(Controls { said })
     }
 
-    /// Share of control sites that fail at a moment, by network.
+    /// Share of failing control sites at a moment, by network.
     pub fn failing(&self, at: Timestamp) -> Failing {
         let from = at.plus(-CONTROLLED);
         let mut counts: BTreeMap<u32, (u32, u32)> = BTreeMap::new();
@@ -285,11 +287,11 @@ impl Surroundings {
         Ok(Surroundings::new(at, controls.failing(at)))
     }
 
-    /// The same, of what was kept of an earlier question of this hour: reading control sites is most of what a question
-    /// about a site with few measurements costs.
+    /// Like [`Surroundings::at`], but uses what was kept from an earlier question in this hour. For a site with few
+    /// measurements, reading the control sites is most of the cost of a question.
     pub fn kept(view: &View<'_>, at: Timestamp) -> Result<Surroundings> {
         let Some(memo) = view.memo() else { return Surroundings::at(view, at) };
-        // Measurements are told apart by the hour; a full hour stands between two.
+        // Measurements are known by the hour; a full hour is the border between two hours.
         let whole = at.0.rem_euclid(HOUR) == 0;
         let revision = view.revision()?;
         let networks = memo.shared(view.actor(), revision);
@@ -302,17 +304,17 @@ impl Surroundings {
         Ok(surroundings)
     }
 
-    /// Share of control sites that fail on a network; `None` when too few were measured.
+    /// Share of control sites that fail on a network; `None` if too few were measured.
     pub fn control_failures(&self, asn: u32) -> Option<f64> {
         self.control.get(&asn).copied()
     }
 
-    /// Networks that fail so many control sites that they decide nothing, by number.
+    /// Numbers of the networks on which so many control sites fail that the networks decide nothing.
     pub fn broken(&self) -> Vec<u32> {
         self.control.keys().filter(|asn| is_broken(&self.control, **asn)).copied().collect()
     }
 
-    /// How often the networks failed in a block of days.
+    /// How often the networks fail in a block of days.
     pub(super) fn noise(&self, view: &impl Read, block: u32) -> Result<Arc<Noise>> {
         let known = || self.noise.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(noise) = known().get(&block) {
@@ -336,7 +338,7 @@ impl Surroundings {
     }
 }
 
-/// Whether a network fails so many control sites that it decides nothing (decision failing-elsewhere).
+/// Whether so many control sites fail on a network that it decides nothing (decision failing-elsewhere).
 pub(super) fn is_broken(control: &Failing, asn: u32) -> bool {
     control.get(&asn).is_some_and(|share| *share > BROKEN_NETWORK_SHARE)
 }
@@ -351,13 +353,13 @@ pub(super) fn control_sites(view: &impl Read) -> Result<Vec<String>> {
 }
 
 /// Successes elsewhere: on other networks of this country by the hour, in other countries by the day or by spans of
-/// hours (decision controls-from-peers). None are collected when no failure waits for them.
+/// hours (decision controls-from-peers). They are collected only if a failure waits for them.
 pub(super) fn peers(view: &impl Read, key: &str, seen: &[Seen], at: Timestamp) -> Result<Peers> {
     let unasked = peers_unasked(view, key, seen, at)?;
     peers_asked(view, key, seen, unasked)
 }
 
-/// Those with what other countries said because this one asked.
+/// Adds what other countries reported because this one asked.
 pub(super) fn peers_asked(view: &impl Read, key: &str, seen: &[Seen], unasked: Peers) -> Result<Peers> {
     let mut peers = unasked;
     if let Some(days) = days_that_wait(seen) {
@@ -372,7 +374,7 @@ fn days_that_wait(seen: &[Seen]) -> Option<(u32, u32)> {
     Some((waiting.clone().min()?, waiting.max()?))
 }
 
-/// As [`peers`], without what other countries only said because this one asked.
+/// Like [`peers`], without what other countries reported because this one asked.
 pub(super) fn peers_unasked(view: &impl Read, key: &str, seen: &[Seen], at: Timestamp) -> Result<Peers> {
     let Some((first, last)) = days_that_wait(seen) else { return Ok(Peers::default()) };
     let mut peers = Peers::collect(seen.iter().map(|seen| &seen.session));
@@ -380,7 +382,7 @@ pub(super) fn peers_unasked(view: &impl Read, key: &str, seen: &[Seen], at: Time
     let range = OUTSIDE.between(&(key.to_owned(), first), &(key.to_owned(), last.saturating_add(1)));
     OUTSIDE.visit(view, range, Direction::Ascending, |(_, day), outside| {
         if outside.sessions as usize >= PEER_SESSIONS && outside.networks as usize >= PEER_NETWORKS {
-            // Noon for the day.
+            // Noon stands for the whole day.
             peers.add_abroad(i64::from(day) * 24 + 12);
         }
         Ok(true)
@@ -388,7 +390,7 @@ pub(super) fn peers_unasked(view: &impl Read, key: &str, seen: &[Seen], at: Time
     Ok(peers)
 }
 
-/// Measurements by what they say.
+/// Numbers of measurements by what they say.
 #[derive(Default)]
 struct Tally {
     failed: u32,
@@ -417,7 +419,7 @@ impl Tally {
     }
 }
 
-/// Whether it was seen from outside, on no known network.
+/// Whether it was measured from outside the country, on no known network.
 pub(super) fn is_remote(seen: &Seen) -> bool {
     seen.session.asn.is_none() && seen.source == Source::CensoredPlanet.code()
 }
@@ -427,7 +429,7 @@ pub fn down_rate(view: &impl Read, key: &str) -> Result<f64> {
     Ok(PRIORS.get(view, &(key.to_owned(),))?.map_or(DEFAULT_DOWN_RATE, |prior| prior.rate))
 }
 
-/// A withheld network is no network: it counts as evidence of the country's data, never as a vote of one.
+/// A withheld network is no network. Its measurements are evidence of the country, but never votes of a network.
 fn members<'n>(networks: &'n [Network]) -> Vec<Member<'n>> {
     let networks = networks.iter().filter(|network| network.asn != 0 || network.remote);
     let member = |network: &'n Network| {
@@ -437,13 +439,14 @@ fn members<'n>(networks: &'n [Network]) -> Vec<Member<'n>> {
     networks.map(member).collect()
 }
 
-/// Judges one series; `trace` keeps its votes and what each did.
+/// Judges one series. `trace` keeps its votes and what each vote did.
 pub fn judge(view: &View<'_>, key: &str, surroundings: &Surroundings, trace: bool) -> Result<Judged> {
     let at = surroundings.at;
     let ageing = Ageing::of(is_messaging(key));
     let votes = Votes::counting(view, key, ageing, surroundings)?;
     let mut networks = networks(view, &votes, ageing, (surroundings, trace))?;
-    // Also of networks whose votes count only because the newest one came before they had passed the age limit.
+    // The verdict includes networks whose votes count only because the newest vote came before they passed the age
+    // limit.
     let mut verdict = national::verdict(&members(&networks));
     let mut seen = votes.seen;
     let newest = newest(view, key, at, &seen)?;
@@ -476,7 +479,7 @@ pub fn judge(view: &View<'_>, key: &str, surroundings: &Surroundings, trace: boo
     })
 }
 
-/// The networks with their verdicts, in the order of their numbers, measurements not yet counted.
+/// The networks with their verdicts, ordered by number. Their measurements are not counted yet.
 fn networks(
     view: &View<'_>,
     votes: &Votes,
@@ -510,7 +513,7 @@ fn networks(
 
 /// Counts the measurements of each network.
 fn count_in(networks: &mut [Network], seen: &[Seen]) {
-    // They mostly come by network.
+    // Measurements are mostly ordered by network.
     for seen in seen.chunk_by(|a, b| (a.session.asn, a.source) == (b.session.asn, b.source)) {
         let Some(of) = seen.first().map(|seen| (seen.session.asn.unwrap_or(0), is_remote(seen))) else { continue };
         let place = networks.binary_search_by_key(&of, |network| (network.asn, network.remote));
@@ -521,7 +524,7 @@ fn count_in(networks: &mut [Network], seen: &[Seen]) {
     }
 }
 
-/// The newest measurement before `at`, however old.
+/// The hour of the newest measurement before `at`, however old.
 fn newest(view: &impl Read, key: &str, at: Timestamp, recent: &[Seen]) -> Result<Option<i64>> {
     if let Some(hour) = recent.iter().map(|seen| seen.session.hour).max() {
         return Ok(Some(hour));
@@ -537,12 +540,12 @@ fn newest(view: &impl Read, key: &str, at: Timestamp, recent: &[Seen]) -> Result
         if let Some(hour) = seen.iter().map(|seen| seen.session.hour).max() {
             return Ok(Some(hour));
         }
-        // Only what is later than `at` stands in that row.
+        // That row has only measurements later than `at`.
         end = day;
     }
 }
 
-/// Rules behind the votes of a series that count, with counts.
+/// The rules behind the votes of a series that count, with the number of measurements.
 pub fn rules(judged: &Judged) -> BTreeMap<RuleId, u32> {
     let mut rules = BTreeMap::new();
     for network in &judged.networks {

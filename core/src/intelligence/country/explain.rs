@@ -1,5 +1,4 @@
-//! Why an answer is what it is: rules, weights, votes, witnesses (decision plain-sentences-and-disputes), and one plain
-//! sentence.
+//! Explains an answer: rules, weights, votes, witnesses and one plain sentence (decision plain-sentences-and-disputes).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -29,12 +28,12 @@ pub struct RuleUse {
     pub meaning: String,
     /// log10 of the likelihood ratio.
     pub log10_lr: f64,
-    /// Measurements that it decided, on the winning side of their votes.
+    /// Measurements that the rule decided, on the winning side of their votes.
     pub count: u32,
     pub needs_control: bool,
 }
 
-/// A measurement to look at.
+/// A measurement that a reader can look up.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WitnessLink {
     pub asn: u32,
@@ -43,63 +42,63 @@ pub struct WitnessLink {
     pub link: String,
 }
 
-/// One network's part.
+/// The part of one network in an answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NetworkUse {
     pub asn: u32,
     pub name: Option<String>,
     pub status: State,
-    /// Square root of its IPv4 addresses, at least of 256 (decision weight-of-networks); 0 without a verdict.
+    /// Square root of the network's IPv4 addresses, at least of 256 (decision weight-of-networks); 0 without a verdict.
     pub weight: f64,
     pub votes: u32,
     pub blocked_votes: u32,
     pub blocked_hours: u32,
-    /// Probability that a block is in force on it: from `prior` by the votes to `p_blocked_then`, that after the newest
-    /// vote of any network, and from there by time alone.
+    /// Probability that a block is in force on the network. The votes move it from `prior` to `p_blocked_then`, the
+    /// value after the newest vote of any network. From there only time moves it.
     pub p_blocked: f64,
     pub p_blocked_then: f64,
-    /// Whether the status of the country is its status.
+    /// Whether the country has the same status.
     pub carries: bool,
-    /// Its newest votes, oldest first, with what each did.
+    /// The network's newest votes, oldest first, with what each did.
     pub newest_votes: Vec<VoteUse>,
 }
 
 /// What a vote did to the probability of a block.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct VoteUse {
-    /// When the hour of the vote begins, RFC 3339.
+    /// Beginning of the hour of the vote, RFC 3339.
     pub hour: String,
-    /// Whether it says blocked.
+    /// Whether the vote says blocked.
     pub failed: bool,
-    /// Probability of a failed vote where nobody blocks, 0 where the vote is clear: then it makes no difference.
+    /// Probability of a failed vote where nobody blocks; 0 if the vote is clear, because then it makes no difference.
     pub fails_anyhow: f64,
-    /// log10 of the factor by which it changed the odds of a block.
+    /// log10 of the factor by which the vote changed the odds of a block.
     pub log10_weight: f64,
-    /// Probability of a block after it.
+    /// Probability of a block after the vote.
     pub p_blocked: f64,
 }
 
-/// One series' part.
+/// The part of one series in an answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RoleExplanation {
     pub key: String,
     pub essential: bool,
     pub status: State,
-    /// Probability that the country is blocked: that the networks which block reach the lines of a national block.
+    /// Probability that the country is blocked: that the blocking networks reach the threshold of a national block.
     pub p_blocked: f64,
     pub rules: Vec<RuleUse>,
     pub networks: Vec<NetworkUse>,
     pub witnesses: Vec<WitnessLink>,
-    /// Failures that follow a software version and not a network: left out.
+    /// Failures that follow a software version and not a network. They are left out.
     pub instrument_fault: Option<InstrumentFault>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Explanation {
     pub rules_version: u32,
-    /// Probability of a block on a network before any vote: its share of time in the long run.
+    /// Probability of a block on a network before any vote: the share of time that blocks take in the long run.
     pub prior: f64,
-    /// What the probabilities rest on.
+    /// The data that the probabilities were calibrated on.
     pub calibration_source: String,
     pub roles: Vec<RoleExplanation>,
     /// What this answer does not know.
@@ -190,7 +189,7 @@ fn newest_votes(network: &Network) -> Vec<VoteUse> {
     network.steps.iter().skip(newest).map(vote).collect()
 }
 
-/// Measurements on the days of blocked votes, of each network the newest first.
+/// Measurements on the days of blocked votes, the newest of each network first.
 fn witnesses(view: &View<'_>, judged: &Judged) -> Result<Vec<WitnessLink>> {
     let mut found = Vec::new();
     for network in judged.networks.iter().filter(|network| network.asn != 0) {
@@ -280,8 +279,8 @@ pub fn sentence(answer: &Detection, country: &str) -> String {
     }
 }
 
-/// A list that names what is not known to be blocked, and the true reason why that does not decide: its kind, or its
-/// date. One that counts would have decided (decision kinds-of-lists).
+/// A list that names a subject which is not known to be blocked, and the reason why the list does not decide: its kind
+/// or its date. A list that counts would have decided (decision kinds-of-lists).
 pub fn uncounted(answer: &Detection) -> Option<String> {
     let newest = |community: bool| {
         let lists = answer.lists.iter().filter(move |list| (list.kind == "community") == community);

@@ -1,4 +1,4 @@
-//! Storing measurements: any permutation, split or repeat of the same input ends in the same rows.
+//! Stores measurements. Any order, split or repeat of the same input ends in the same rows.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,29 +22,29 @@ use crate::{Error, Result, Timestamp, facts::starter};
 /// Bytes of an entry that identify its measurement.
 const IDENTITY_LEN: usize = 8;
 
-/// Rows that one fold may change, were every block of cells one row (`packed`).
+/// Most rows that one fold may change if every block of cells is one row (`packed`).
 pub const MAX_COST: usize = 750;
-/// Rows more than one for each block: a fold that meets blocks which are kept in several rows, or become so, leaves the
-/// cells behind them to the next. With [`MAX_COST`] this leaves room for timers and messages.
+/// Most additional rows of a fold. A block may be stored in several rows, or come to be; then the fold leaves the cells
+/// behind it to the next fold. With [`MAX_COST`] this leaves room for timers and messages.
 const MORE_ROWS: usize = 150;
 
-/// What one chunk of an import says of one (target, day, network, source).
+/// The measurements of one (target, day, network, source) in one chunk of an import.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cell {
     pub target: String,
     /// Days since the epoch.
     pub day: u32,
-    /// 0 when withheld.
+    /// 0 if the network is withheld.
     pub asn: u32,
     pub source: u8,
     /// Encoded [`Entry`]s, sorted, one per identity.
     #[serde(with = "crate::engine::kv::bytes")]
     pub entries: Vec<u8>,
-    /// Hashes of the source rows whose first target this is, 4 bytes each, sorted, distinct.
+    /// Hashes of the source rows that have this target as their first, 4 bytes each, sorted, distinct.
     #[serde(with = "crate::engine::kv::bytes")]
     pub rows: Vec<u8>,
     pub witnesses: Vec<WitnessRow>,
-    /// Of each of `rows`, the first bytes of the identity of its measurement.
+    /// For each of `rows`, the first bytes of the identity of its measurement.
     #[serde(with = "crate::engine::kv::bytes")]
     pub owners: Vec<u8>,
 }
@@ -54,14 +54,14 @@ impl Cell {
         (self.target.clone(), self.day, self.asn, self.source)
     }
 
-    /// Adds what another part of the same import says of the same cell; how many of its source rows were known.
+    /// Joins another part of the same import about the same cell. Returns how many of its source rows were known.
     pub fn join(&mut self, more: Cell) -> u64 {
         let (entries, _) = packed::unite(&self.entries, &more.entries, ENTRY_LEN, IDENTITY_LEN, join_entries);
         let owned = |cell: &Cell| -> Vec<u8> {
             let rows = cell.rows.chunks_exact(HASH_LEN).zip(cell.owners.chunks_exact(PREFIX_LEN));
             rows.flat_map(|(row, owner)| [row, owner].concat()).collect()
         };
-        // Where two rows share a hash the smaller owner stays, whatever comes first.
+        // If two rows share a hash, the smaller owner stays, whichever comes first.
         let least = |a: &[u8], b: &[u8], out: &mut Vec<u8>| out.extend_from_slice(a.min(b));
         let (rows, repeats) = packed::unite(&owned(self), &owned(&more), HASH_LEN + PREFIX_LEN, HASH_LEN, least);
         self.entries = entries;
@@ -78,7 +78,7 @@ impl Cell {
         repeats
     }
 
-    /// Where it stands in a fold.
+    /// The place of the cell in a fold.
     pub fn place(&self) -> (&str, u8, u32, u32) {
         (&self.target, self.source, self.day, self.asn)
     }
@@ -87,16 +87,16 @@ impl Cell {
 /// Adds measurements of this country.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Fold {
-    /// By target, source, day and network, each once.
+    /// Cells ordered by target, source, day and network, each once.
     pub cells: Vec<Cell>,
-    /// Removals of the source when the import began.
+    /// Number of removals of the source when the import began.
     pub epoch: u64,
 }
 
 /// What a fold found.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FoldReport {
-    /// So many of the first cells were folded; the rest must be sent again.
+    /// Number of cells at the front that were folded. The rest must be sent again.
     pub cells: usize,
     /// Measurements (per target) that were not known.
     pub new: u64,
@@ -125,20 +125,20 @@ impl FoldReport {
 
 /// The effect of one cell.
 struct Change {
-    /// Whether the cell holds something else than before.
+    /// Whether the stored cell changes.
     stored: bool,
     witnesses: Option<Witnesses>,
-    /// Whether its entries are others.
+    /// Whether its entries change.
     altered: bool,
     new: u64,
-    /// Measurements that are counted here now and were not.
+    /// Measurements that are now counted here and were not before.
     counted: u64,
     known: u64,
     new_rows: u64,
     repeats: u64,
-    /// Measurements more than before, by hour of the day.
+    /// Change of the number of measurements by hour of the day.
     hours: [i64; 24],
-    /// Those of them that failed.
+    /// Change of the number of failed measurements.
     failed: [i64; 24],
 }
 
@@ -152,7 +152,7 @@ fn join_entries(known: &[u8], more: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Each measurement once, at the series that it is counted at; those that failed too.
+/// Counts each measurement once, at the series where it is counted, and the failed ones separately.
 fn count_hours(entries: &[u8], sign: i64, hours: &mut [i64; 24], failed: &mut [i64; 24]) {
     let entries = entries.chunks_exact(ENTRY_LEN).filter_map(|bytes| Entry::decode(bytes.try_into().ok()?));
     for entry in entries.filter(|entry| entry.primary) {
@@ -165,7 +165,7 @@ fn count_hours(entries: &[u8], sign: i64, hours: &mut [i64; 24], failed: &mut [i
     }
 }
 
-/// The part of a cell that is not rolled up: entries and rows, and how many of each are.
+/// The part of a cell that is not rolled up, and how many entries and rows are rolled up already.
 struct Fresh<'a> {
     entries: Cow<'a, [u8]>,
     rows: Cow<'a, [u8]>,
@@ -198,7 +198,7 @@ impl<'a> Fresh<'a> {
     }
 }
 
-/// What is known united with more; the latter as it is when nothing is known.
+/// Joins the known records with more records. If none are known, the others are returned without a copy.
 fn united<'a>(
     known: &[u8],
     more: &'a [u8],
@@ -213,7 +213,7 @@ fn united<'a>(
     (Cow::Owned(all), repeats)
 }
 
-/// Folds one cell into what is kept of it, and writes what is then kept.
+/// Folds one cell into the stored cell and writes the result.
 fn change(view: &impl Read, now: Timestamp, cell: &Cell, before: &Kept<'_>, out: &mut Vec<u8>) -> Result<Change> {
     let fresh = Fresh::of(view, now, cell)?;
     let (entries, known) = united(before.entries, &fresh.entries, ENTRY_LEN, IDENTITY_LEN, join_entries);
@@ -241,7 +241,7 @@ fn change(view: &impl Read, now: Timestamp, cell: &Cell, before: &Kept<'_>, out:
         failed,
         altered,
         new: ((entries.len() - before.entries.len()) / ENTRY_LEN) as u64,
-        // A merge never takes the mark away.
+        // A merge never removes the mark.
         counted: Entry::primaries(&entries).saturating_sub(Entry::primaries(before.entries)),
         stored: altered || new_rows > 0,
         witnesses,
@@ -251,13 +251,13 @@ fn change(view: &impl Read, now: Timestamp, cell: &Cell, before: &Kept<'_>, out:
     })
 }
 
-/// The first cells of a fold that are kept together, folded.
+/// Those of the first cells of a fold that are stored together, folded.
 struct Unit<'a> {
     cells: &'a [Cell],
     /// One for each cell.
     changes: Vec<Change>,
     known: Loaded,
-    /// All cells that are kept together, as they are now.
+    /// All cells that are stored together, in their new form.
     now: Vec<u8>,
 }
 
@@ -301,7 +301,7 @@ impl<'a> Unit<'a> {
         self.cells.iter().zip(&self.changes)
     }
 
-    /// The rows to store, none when nothing changed.
+    /// The rows to store; none if nothing changed.
     fn rows(&mut self) -> Result<Vec<(packed::PartKey, packed::Cells)>> {
         match self.cells.first().filter(|_| self.changes.iter().any(|change| change.stored)) {
             Some(first) => Ok(self.known.rows(&first.target, first.source, std::mem::take(&mut self.now))?),
@@ -311,7 +311,7 @@ impl<'a> Unit<'a> {
 }
 
 impl Fold {
-    /// Refuses what no importer of this version writes.
+    /// Refuses cells that no importer of this version writes.
     fn check(&self) -> Result<()> {
         if !self.cells.is_sorted_by(|a, b| a.place() < b.place()) {
             return Err(Error::internal("the cells to fold are not in order"));
@@ -349,10 +349,10 @@ struct Totals<'a> {
     oldest: Option<u32>,
     /// First and last day that changed.
     changed: BTreeMap<&'a str, (u32, u32)>,
-    /// Whether the target of the latest cells does; cells come by target.
+    /// Whether the target of the latest cells needs peers. Cells come ordered by target.
     needs_peers: bool,
     peers: BTreeSet<(&'a str, u32)>,
-    /// Measurements more than before by day and source.
+    /// Change of the number of measurements, by day and source.
     volumes: BTreeMap<(u32, u8), changes::Heard>,
 }
 
@@ -371,7 +371,7 @@ impl<'a> Totals<'a> {
             firsts.entry(cell.source).and_modify(|day| *day = cell.day.min(*day)).or_insert(cell.day);
             source.last_hour = source.last_hour.max(last_hour(cell));
         }
-        // Volunteers come and go; that their probes fall silent says nothing.
+        // Volunteers come and go, so a silence of their probes means nothing.
         let more = [change.hours, change.failed];
         if more != [[0; 24]; 2] && cell.source != Source::Probe.code() {
             let heard = self.volumes.entry((cell.day, cell.source)).or_default();
@@ -399,8 +399,8 @@ fn last_hour(cell: &Cell) -> i64 {
     i64::from(cell.day) * 24 + hours.map(|entry| i64::from(entry.hour)).max().unwrap_or(0)
 }
 
-/// Whether rows of this target come without a control of their own: roles of services, and the hosts of platforms,
-/// which service tests visit without one (decision controls-from-peers).
+/// Whether measurements of this target come without a control of their own: roles of services, and hosts of platforms,
+/// which service tests visit without a control (decision controls-from-peers).
 pub fn needs_peers(target: &str) -> bool {
     target.contains('/') || starter::Platform::by_domain(target).is_some()
 }
@@ -475,7 +475,7 @@ fn record(turn: &mut Turn<'_>, totals: Totals<'_>) -> Result<()> {
         }
     }
     for (target, days) in &totals.changed {
-        // A success is a control for failures of the day before (decision controls-from-peers).
+        // A success is also a control for failures of the day before (decision controls-from-peers).
         days::queue(turn, target, days.0.saturating_sub(1))?;
         changes::measured(turn, target, *days)?;
     }
@@ -501,7 +501,7 @@ fn record(turn: &mut Turn<'_>, totals: Totals<'_>) -> Result<()> {
     Ok(())
 }
 
-/// What [`Fold`] would report, without folding.
+/// Returns the report of [`Fold`] without storing anything.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct FoldPreview(pub Fold);
 

@@ -1,4 +1,4 @@
-//! What other actors tell a country.
+//! Messages of other actors to a country.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,7 @@ use crate::engine::actor::{Kind, Operation, Turn};
 use crate::facts::verdict::network::stepped;
 use crate::intelligence::reference::NetworkEntry;
 
-/// A change of a prior smaller than this changes no verdict worth computing again.
+/// A smaller change of a prior changes no verdict that is worth computing again.
 const PRIOR_STEP: f64 = 0.02;
 
 fn requeue(turn: &mut Turn<'_>) -> Result<()> {
@@ -49,7 +49,7 @@ impl Operation for SetNetworks {
     }
 }
 
-/// The sites the index needs, from the reference actor.
+/// The sites that the index needs, from the reference actor.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SetCatalogue {
     pub catalogue: Catalogue,
@@ -139,7 +139,7 @@ impl Operation for SetPriors {
                 continue;
             }
             PRIORS.put(turn, &(target.clone(),), &Prior { rate, countries })?;
-            // What is blocked depends on its step, on all days.
+            // Blocked votes of all days depend on the step of the rate.
             let same = before.map_or(0.0, |before| stepped(before.rate)) == stepped(rate);
             days::queue(turn, &target, if same { u32::MAX } else { 0 })?;
         }

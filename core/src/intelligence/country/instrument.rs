@@ -1,5 +1,5 @@
-//! Validity of the instrument: failures that follow a software version over several networks, while other versions work
-//! there at the same time, are the software's own and are masked.
+//! Finds faults of the measuring software. If failures follow a software version over several networks, and other
+//! versions work there at the same time, the software is at fault and the failures are masked.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::facts::verdict::constants::{INSTRUMENT_NETWORKS, INSTRUMENT_SPAN};
 use crate::facts::verdict::network::{VersionCount, instrument_faults};
 use crate::facts::verdict::{RuleId, Vote, evaluate};
 
-/// What was left out of a series because the software failed.
+/// The measurements of a series that were left out because the software failed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct InstrumentFault {
     /// Versions (with their platform) whose failures are masked.
@@ -22,14 +22,14 @@ pub struct InstrumentFault {
     pub measurements: u32,
 }
 
-/// Whether it may be a block, with its own control or with peers for one.
+/// Whether the vote may be of a block, with its own control or with one from peers.
 pub(super) fn failed(vote: Vote) -> bool {
     matches!(vote, Vote::Blocked | Vote::NeedsControl)
 }
 
-/// Masks failures of faulty versions; `None` when there are none.
+/// Masks the failures of faulty versions; `None` if there are none.
 pub fn mask(seen: &mut [Seen]) -> Option<InstrumentFault> {
-    // Fewer failures cannot make a fault, and most series have fewer.
+    // Fewer failures cannot be a fault of the software, and most series have fewer.
     if seen.iter().filter(|seen| failed(seen.session.evaluated.vote)).count() < INSTRUMENT_NETWORKS {
         return None;
     }

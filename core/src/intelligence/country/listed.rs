@@ -1,5 +1,5 @@
-//! What lists and documented facts say is blocked here, where no measurement decides: pages show it beside what is
-//! measured, marked as what it is (decision answers-lead-on).
+//! What lists and documented facts say is blocked in this country where no measurement decides. Pages show it beside
+//! the measured blocks and mark it as listed (decision answers-lead-on).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,9 +15,9 @@ use crate::facts::verdict::national::{self, Basis, ListEntry};
 use crate::intelligence::import::ListKind;
 use crate::{Result, Timestamp};
 
-/// Most that a page shows; `listedCount` says of how many.
+/// Most blocks that a page shows. `listedCount` gives the total.
 const SHOWN: usize = 50;
-/// Most entries of lists that are looked at for a page: some are decided by measurements or too old.
+/// Most list entries that are read for a page. Some are left out, because measurements decide them or they are too old.
 const LOOKED_AT: usize = 1_000;
 
 /// A site or a platform that a list names.
@@ -30,24 +30,24 @@ pub struct ListedBlock {
     pub basis: String,
     /// `official`, `court`, `leak` or `documented`.
     pub kind: String,
-    /// The date the list speaks of.
+    /// The date of the list.
     pub date: String,
-    /// Where a documented block is documented.
+    /// The source that documents a documented block.
     pub source: Option<String>,
-    /// Since when the list has it, where the list says so.
+    /// Since when the list has the entry, if the list says so.
     pub since: Option<String>,
 }
 
-/// Those of a country.
+/// The listed blocks of a country.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ListedBlocks {
     /// Documented ones first, then by domain; at most 50.
     pub shown: Vec<ListedBlock>,
-    /// Entries of lists and facts that count, also of sites that measurements decide.
+    /// Entries of lists and facts that count, including those about sites that measurements decide.
     pub count: u64,
 }
 
-/// Asks for them, at a time or now.
+/// Asks for the listed blocks, at a time or now.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ListedHere {
     pub at: Option<Timestamp>,
@@ -114,7 +114,7 @@ impl ListedBlocks {
     }
 }
 
-/// Whether measurements decide about a target, so that no list does.
+/// Whether measurements decide a target, so that no list does.
 fn is_measured(view: &View<'_>, past: Option<&Surroundings>, target: &str) -> Result<bool> {
     let subject = Platform::by_slug(target).map_or_else(|| Subject::series(target), Subject::platform);
     if let Some(past) = past {

@@ -10,15 +10,15 @@ use crate::intelligence::import::{ListKind, removal};
 use crate::intelligence::world::{self, Given, GivenEvents, ListedIn};
 use crate::{Result, Timestamp};
 
-/// Enters domains of a list. Per domain and kind the newest date of a list stays, and the earliest that a row gives; so
-/// order and repeats change nothing.
+/// Adds domains of a list. For each domain and kind, the newest date of a list stays, and the earliest day that a row
+/// gives. Order and repeats therefore change nothing.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct AddListed {
     pub kind: u8,
     pub date: Timestamp,
-    /// Distinct keys in normal form, each with the day since which the list has it, where it says so.
+    /// Distinct keys in normal form, each with the day since which the list has it, if the list says so.
     pub domains: Vec<(String, Option<Timestamp>)>,
-    /// Removals of block lists when the import began.
+    /// Number of removals of block lists when the import began.
     pub epoch: u64,
 }
 
@@ -31,7 +31,7 @@ impl AddListed {
 impl Operation for AddListed {
     const ACTOR: Kind = Kind::Country;
     const NAME: &'static str = "add_listed_since";
-    /// How many were listed under this kind before.
+    /// How many of the domains were listed under this kind before.
     type Reply = u64;
 
     fn run(self, turn: &mut Turn<'_>) -> Result<u64> {
@@ -80,7 +80,7 @@ impl Operation for AddListed {
     }
 }
 
-/// Tells the world how much block lists of all kinds name here, and their newest date.
+/// Tells the world how many domains block lists of all kinds name here, and their newest date.
 fn tell(turn: &mut Turn<'_>) -> Result<()> {
     let lists = LISTS.scan(turn, &LISTS.range(), Direction::Ascending, 16)?;
     let rows = lists.iter().map(|(_, row)| row.domains).sum();
@@ -90,7 +90,7 @@ fn tell(turn: &mut Turn<'_>) -> Result<()> {
     turn.send(world::actor().name, &given)
 }
 
-/// Has the pages made anew that show what lists name.
+/// Publishes the pages again that show what lists name.
 pub(super) fn publish(turn: &mut Turn<'_>) -> Result<()> {
     let country = turn.actor().name.clone();
     for family in [documents::COUNTRY, documents::ACCESSIBILITY] {
@@ -99,7 +99,7 @@ pub(super) fn publish(turn: &mut Turn<'_>) -> Result<()> {
     Ok(())
 }
 
-/// What [`AddListed`] would answer.
+/// Returns the answer of [`AddListed`] without storing anything.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ListedPreview(pub AddListed);
 

@@ -1,28 +1,32 @@
-//! Countries: one actor per ISO code holds its measurements and answers from them.
+//! Countries. One actor per ISO code holds the measurements of its country and answers from them.
 //!
 //! | Module | What |
 //! |---|---|
 //! | `tables`, `packed` | what is stored |
 //! | `fold` | storing measurements, idempotent in any order |
-//! | `lists` | block lists about the country |
-//! | `noise`, `noisy` | how often sessions fail where nobody blocks; verdicts again when that changed |
+//! | `lists`, `listed` | block lists about the country; what they say is blocked |
+//! | `noise`, `noisy` | how often sessions fail where nobody blocks; new verdicts when that changed |
 //! | `votes` | from entries to the votes and verdicts of networks |
-//! | `evidence`, `timeline` | judged series, at any time; at the end of each of many days |
-//! | `answer`, `explain` | the answer to a question, and why |
-//! | `course` | how a series stood at many moments |
-//! | `refresh` | verdicts after a change, by timer; effects to [`crate::intelligence::world`] |
+//! | `evidence`, `timeline` | a judged series at any time, and at the end of each of many days |
+//! | `answer`, `explain` | the answer to a question, and its explanation |
+//! | `course` | the verdicts on a series at many moments |
+//! | `refresh` | new verdicts after a change, by timer; effects to [`crate::intelligence::world`] |
 //! | `changes` | when blocking began and ended: incidents, by timer |
+//! | `active` | the active incidents of the country |
 //! | `days` | the measured days of each series, for the world |
 //! | `past` | scores of days before the server knew the country, by timer |
-//! | `probed` | measurements of probes: which of them count, and what they say of the probe |
-//! | `rollup` | old measurements become counts |
+//! | `probed` | measurements of probes: which of them count, and the trust in each probe |
+//! | `attested` | what agents attest, beside the measurements |
+//! | `rollup` | turning old measurements into counts |
 //! | `instrument` | failures that follow a software version |
 //! | `distinct` | counting measurements |
+//! | `witnesses` | the measurements behind an incident, page by page |
 //! | `dump` | monthly aggregates |
 //! | `drop` | removing a source |
-//! | `events` | outages, shutdowns and blocks that others report |
+//! | `events` | outages, shutdowns and blocks that other sources report |
+//! | `shutdowns` | how much of the last year the country was switched off |
 //! | `day_counts` | counts of days that a source summed up itself |
-//! | `inbox` | what the world and the reference actor tell a country |
+//! | `inbox` | messages of the world and the reference actor |
 //! | `summary`, `documents` | the country as a whole |
 //! | `routes` | the endpoints |
 

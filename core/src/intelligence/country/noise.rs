@@ -1,5 +1,5 @@
-//! How often sessions fail where nobody blocks: at a site in other countries, and on a network at its other sites around the
-//! same hour. A vote that is as likely where nobody blocks says nothing.
+//! How often sessions fail where nobody blocks: at a site in other countries, and on a network at its other sites
+//! around the same hour. A failed vote that is as likely where nobody blocks says nothing about a block.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -40,17 +40,17 @@ impl Counts {
     }
 }
 
-/// By hour since the epoch.
+/// The key is the hour since the epoch.
 type Hours = BTreeMap<i64, Counts>;
 
-/// Days before a block of days that still count at its beginning: by then a session counts little.
+/// Days before a block of days that still count at its beginning. Sessions that are older count little by then.
 const BEFORE: u32 = 2;
 
 fn begin_of(block: u32) -> i64 {
     i64::from(block.saturating_mul(BLOCK_DAYS)) * 24
 }
 
-/// All networks of a country over a block of days and those before that still count.
+/// Counts of all networks of a country over a block of days, and the days before it that still count.
 #[derive(Debug, Default)]
 pub struct Noise(BTreeMap<u32, Hours>);
 
@@ -76,8 +76,8 @@ impl Noise {
     }
 }
 
-/// The measurements of a series and those that belong to it, by network, which say nothing about other sites. Each counts once
-/// for its network, also where it is about several series.
+/// The measurements of a series and of series that belong to it, by network. They say nothing about other sites. A
+/// measurement counts once for its network, even if it is about several series.
 #[derive(Debug, Default)]
 pub struct Own {
     networks: BTreeMap<u32, Hours>,
@@ -85,7 +85,7 @@ pub struct Own {
 }
 
 impl Own {
-    /// What a platform's other sites say is no news either: they are blocked together.
+    /// Adds the other sites of the platform. They are blocked together, so they say nothing about other sites either.
     pub fn add_siblings(
         &mut self,
         view: &impl Read,
@@ -112,12 +112,12 @@ impl Own {
     }
 }
 
-/// What a network fails at the other sites, over a block of days.
+/// How a network fails at the other sites, over a block of days.
 #[derive(Debug, Default)]
 struct Others {
-    /// Counts that fade, at the hours that have any.
+    /// Counts that fade, at the hours with measurements.
     fading: Vec<(i64, Counts)>,
-    /// The share of failures that is usual in the block: a block of a site lasts, so it is part of that.
+    /// The share of failures that is usual in the block of days. A block of a site lasts, so it is part of that share.
     usual: f64,
 }
 
@@ -141,7 +141,7 @@ impl Others {
         Others { fading, usual }
     }
 
-    /// How likely a session fails in an hour.
+    /// The probability that a session fails in an hour.
     fn fails(&self, hour: i64) -> f64 {
         let Others { fading, usual } = self;
         let before = fading.partition_point(|(at, _)| *at <= hour).checked_sub(1).and_then(|at| fading.get(at));
@@ -154,13 +154,13 @@ impl Others {
 
 /// How often sessions of one series fail where nobody blocks it.
 pub struct Free {
-    /// By network and block of days; those with blocked votes.
+    /// By network and block of days, where any vote is blocked.
     others: BTreeMap<(u32, u32), Others>,
     site: f64,
 }
 
 impl Free {
-    /// Of a series with blocked votes on these networks in these hours: no others ask for it.
+    /// For a series with blocked votes on these networks in these hours. No other votes ask for it.
     pub fn of(
         view: &impl Read,
         key: &str,
@@ -184,7 +184,7 @@ impl Free {
         1.0 - (1.0 - self.site) * (1.0 - self.on_network(asn, hour))
     }
 
-    /// The part of it that lies in the network.
+    /// The part of that probability that comes from the network.
     pub fn on_network(&self, asn: u32, hour: i64) -> f64 {
         self.others.get(&(asn, block_of_hour(hour))).map_or(0.0, |others| others.fails(hour))
     }

@@ -1,4 +1,5 @@
-//! Verdicts again after networks failed more or less at other sites: how often they do is part of what a failure says.
+//! Judges targets again after networks failed more or less at other sites. How often they do is part of what a failure
+//! says.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,28 +13,28 @@ use crate::facts::change::constants::BLOCK_DAYS;
 use crate::facts::change::series::block_of;
 use crate::{Result, Timestamp};
 
-/// Publish intervals after the last change until the judging: the data of an import come in many pieces. Shorter than those of
-/// [`super::past`], which rests on what is judged here.
+/// Publish intervals between the last change and the judging, because the data of an import come in many pieces. There
+/// are fewer than in [`super::past`], which rests on what is judged here.
 const INTERVALS: i64 = 2;
-/// Publish intervals after the first change until the judging, whatever comes.
+/// Most publish intervals between the first change and the judging, whatever else comes.
 const MOST_INTERVALS: i64 = 60;
-/// Targets looked at in one operation.
+/// Targets checked in one operation.
 const AT_ONCE: usize = 200;
 const TIMER: &str = "noise";
 
-/// What changed and is not judged yet.
+/// A change that is not judged yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Noisy {
-    /// The first day whose counts are others.
+    /// The first day whose counts changed.
     from: u32,
-    /// When that was first known.
+    /// When the first change was noted.
     since: Timestamp,
 }
 impl Row for Noisy {}
 
 const NOISY: Table<(), Noisy> = Table::new(136);
 
-/// Networks failed more or less on a day than was known.
+/// Notes that networks failed more or less on a day than was known.
 pub(super) fn changed(turn: &mut Turn<'_>, day: u32) -> Result<()> {
     let known = NOISY.get(turn, &())?;
     let Noisy { from, since } = known.unwrap_or(Noisy { from: day, since: turn.now });
@@ -47,10 +48,10 @@ pub(super) fn changed(turn: &mut Turn<'_>, day: u32) -> Result<()> {
     turn.schedule(TIMER, due, &JudgeFailing { after: None })
 }
 
-/// Has the targets judged again that failed on the changed days or since.
+/// Queues the targets that failed on the changed days or since, to be judged again.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct JudgeFailing {
-    /// The last target that was looked at.
+    /// The last target that was checked.
     after: Option<String>,
 }
 
@@ -62,7 +63,7 @@ impl Operation for JudgeFailing {
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
         let Some(Noisy { from, .. }) = NOISY.get(turn, &())? else { return Ok(()) };
         let block = block_of(from);
-        // Where nothing fails, more that does not changes no share of failures.
+        // If nothing fails, more successes change no share of failures.
         let days = FAILED.between(&(block.saturating_mul(BLOCK_DAYS),), &(u32::MAX,));
         if FAILED.first(turn, &days)?.is_none() {
             NOISY.delete(turn, &());
@@ -76,7 +77,7 @@ impl Operation for JudgeFailing {
         let last = rows.last().filter(|_| rows.len() == AT_ONCE).map(|((target,), _)| target.clone());
         for ((target,), row) in rows {
             if row.last_day >= from && changes::failed_since(turn, &target, block)? {
-                // What is usual on a network is that of the whole block.
+                // The usual share of a network is that of the whole block of days.
                 let first = block.saturating_mul(BLOCK_DAYS);
                 days::queue(turn, &target, first)?;
                 changes::failed_anew(turn, &target, (first, row.last_day))?;

@@ -1,13 +1,13 @@
-//! How cells are kept: sorted sets of fixed-width records, many cells to a row.
+//! How cells are stored: sorted sets of fixed-width records, many cells to a row.
 //!
-//! A cell is what is known of one (target, day, network, source): entries of measurements and hashes of source rows. Most
-//! cells hold one measurement, so that a row for each would cost more than what is in it. The cells of a target and source
-//! in a block of [`BLOCK_DAYS`] days therefore share a row, by day and network. A block over [`BLOCK_BYTES`] is kept as
-//! one row per day, so that little is written anew when one more measurement comes; a day over [`DAY_BYTES`] as 16 rows by
-//! the first four bits of each record. An empty row in the place of the whole says so.
+//! A cell has all about one (target, day, network, source): entries of measurements and hashes of source rows. Most
+//! cells hold one measurement, so a row for each would cost more than its contents. The cells of a target and source in
+//! a block of [`BLOCK_DAYS`] days therefore share a row, ordered by day and network. A block over [`BLOCK_BYTES`] is
+//! stored as one row per day, so that one more measurement writes little. A day over [`DAY_BYTES`] is stored as 16 rows
+//! by the first four bits of each record. An empty row in the place of the whole marks such a split.
 //!
-//! The layout depends on the sets alone, never on the order in which they came: sets grow, and where they shrink
-//! [`shrink`] brings back the layout of what is left.
+//! The layout depends only on the sets, never on the order in which they came. Sets grow; when they shrink, [`shrink`]
+//! restores the layout of what is left.
 
 use std::collections::BTreeMap;
 
@@ -21,12 +21,13 @@ pub const HASH_LEN: usize = 4;
 
 /// Days of a block, counted from the epoch.
 pub const BLOCK_DAYS: u32 = 32;
-/// Bytes over which a block is kept in days.
+/// Size of a block, in bytes, over which it is stored in days.
 pub const BLOCK_BYTES: usize = 64_000;
-/// Bytes over which a day is kept in 16 parts. Far under the row limit of 1.9 MB, so that one part may still grow.
+/// Size of a day, in bytes, over which it is stored in 16 parts. It is far under the row limit of 1.9 MB, so that one
+/// part may still grow.
 pub const DAY_BYTES: usize = 960_000;
 
-/// In the place of a day, all days of the block; in the place of a part, the whole day.
+/// In a key, stands for all days of the block or for the whole day.
 const WHOLE: u8 = 0;
 /// First day of a block, and first part of a day.
 const FIRST: u8 = 1;
@@ -40,9 +41,9 @@ pub type PartKey = (String, u32, u8, u8, u8);
 /// Bytes of a [`PartKey`] after its target.
 const KEY_TAIL: usize = 7;
 
-/// Cells of one row, one after the other, by day and network: a byte with the day of the block and [`SINGLE`], the network,
-/// how many entries and hashes there are (each a varint; left out of a cell with one of each), the entries sorted by
-/// identity, the hashes sorted.
+/// Cells of one row, one after the other, ordered by day and network. Each is: a byte with the day of the block and
+/// [`SINGLE`]; the network, the number of entries and the number of hashes, as varints (a cell with one of each leaves
+/// both numbers out); the entries sorted by identity; the hashes sorted.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cells(#[serde(with = "crate::engine::kv::bytes")] Vec<u8>);
 
@@ -50,16 +51,16 @@ impl Row for Cells {
     const VERSION: u8 = 2;
 }
 
-/// Beside the day of the block: one entry and one hash follow.
+/// In the byte with the day of the block: one entry and one hash follow.
 const SINGLE: u8 = 0x20;
 
 impl Cells {
-    /// Whether this only says that the cells are kept in smaller rows.
+    /// Whether the row only marks that the cells are stored in smaller rows.
     pub fn is_mark(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The cells of a row of this block.
+    /// The cells of this row, which is of this block.
     pub fn walk(&self, block: u32) -> Walk<'_> {
         Walk { block, rest: &self.0 }
     }
@@ -79,7 +80,7 @@ impl Kept<'_> {
         (self.day, self.asn)
     }
 
-    /// Writes the cell behind others of its block; nothing when nothing is in it.
+    /// Appends the cell to the others of its block. An empty cell is not written.
     pub fn write(&self, out: &mut Vec<u8>) {
         let (entries, rows) = (self.entries.len() / ENTRY_LEN, self.rows.len() / HASH_LEN);
         let day = (self.day % BLOCK_DAYS) as u8;
@@ -116,7 +117,7 @@ impl Kept<'_> {
     }
 }
 
-/// Seven bits to a byte, the low ones first.
+/// Writes a varint: seven bits to a byte, the low ones first.
 pub(super) fn write_number(out: &mut Vec<u8>, mut number: usize) {
     while number >= 0x80 {
         out.push(number as u8 | 0x80);
@@ -125,7 +126,7 @@ pub(super) fn write_number(out: &mut Vec<u8>, mut number: usize) {
     out.push(number as u8);
 }
 
-/// At most 35 bits.
+/// Reads a varint of at most 35 bits.
 pub(super) fn read_number(bytes: &mut &[u8]) -> Option<usize> {
     let mut number = 0u64;
     for shift in [0, 7, 14, 21, 28] {
@@ -139,7 +140,7 @@ pub(super) fn read_number(bytes: &mut &[u8]) -> Option<usize> {
     None
 }
 
-/// The cells of a row in order; ends after the first that is unreadable.
+/// The cells of a row in order. Ends after the first unreadable cell.
 #[derive(Default)]
 pub struct Walk<'a> {
     block: u32,
@@ -169,7 +170,7 @@ fn corrupt() -> StoreError {
 /// Table of packed rows.
 pub type PackedTable = Table<PartKey, Cells>;
 
-/// The cells of some days of a target and source, as far as they are kept together.
+/// The cells of a target and source that are stored together: those of a day or of a block.
 pub struct Loaded {
     block: u32,
     /// `None` for the whole block.
@@ -178,7 +179,7 @@ pub struct Loaded {
 }
 
 impl Loaded {
-    /// Whether the cells of this day are among them.
+    /// Whether the cells of this day are among the loaded ones.
     pub fn speaks_of(&self, day: u32) -> bool {
         day / BLOCK_DAYS == self.block && self.day.is_none_or(|only| only == day)
     }
@@ -187,12 +188,12 @@ impl Loaded {
         self.cells.walk(self.block)
     }
 
-    /// Bytes of all cells.
+    /// Size of all cells, in bytes.
     pub fn bytes(&self) -> usize {
         self.cells.0.len()
     }
 
-    /// The rows to store when these are all cells of the same days.
+    /// The rows to store if these cells replace the loaded ones.
     pub fn rows(&self, target: &str, source: u8, cells: Vec<u8>) -> Result<Vec<(PartKey, Cells)>, StoreError> {
         let key = |day, part| (target.to_owned(), self.block, source, day, part);
         let mut rows = Vec::new();
@@ -220,12 +221,12 @@ impl Loaded {
     }
 }
 
-/// The day of a block as it stands in a key.
+/// The number that stands for a day of a block in a key.
 fn number_of(day: u32) -> u8 {
     FIRST + (day % BLOCK_DAYS) as u8
 }
 
-/// Loads the cells of a day of a target and source, with those of other days that are kept in the same row.
+/// Loads the cells of a day of a target and source, and those of other days in the same row.
 pub fn load(
     table: &PackedTable,
     view: &(impl Read + ?Sized),
@@ -270,7 +271,7 @@ fn in_parts(block: u32, cells: &Cells) -> Result<Vec<Vec<u8>>, StoreError> {
     let mut parts: Vec<Vec<u8>> = vec![Vec::new(); usize::from(PARTS)];
     for kept in cells.walk(block) {
         let kept = kept?;
-        // Both are sorted, so that the records of a part stand together.
+        // Entries and hashes are sorted, so the records of a part stand together.
         let (mut entries, mut rows) = (kept.entries, kept.rows);
         for (nibble, out) in (0..).zip(&mut parts) {
             let entries = take_nibble(&mut entries, ENTRY_LEN, nibble);
@@ -281,7 +282,7 @@ fn in_parts(block: u32, cells: &Cells) -> Result<Vec<Vec<u8>>, StoreError> {
     Ok(parts)
 }
 
-/// Takes the records off the front whose first four bits are these.
+/// Takes the records whose first four bits are these off the front.
 fn take_nibble<'a>(records: &mut &'a [u8], width: usize, nibble: u8) -> &'a [u8] {
     let of_nibble = |record: &&[u8]| record.first().is_some_and(|byte| byte >> 4 == nibble);
     let count = records.chunks_exact(width).take_while(of_nibble).count();
@@ -290,7 +291,7 @@ fn take_nibble<'a>(records: &mut &'a [u8], width: usize, nibble: u8) -> &'a [u8]
     taken
 }
 
-/// The cells of rows in the order of their keys, each cell once.
+/// Joins the cells of rows, which come in the order of their keys, so that each cell occurs once.
 fn joined<'a>(block: u32, rows: impl Iterator<Item = &'a Cells>) -> Result<Cells, StoreError> {
     let mut cells: BTreeMap<(u32, u32), (Vec<u8>, Vec<u8>)> = BTreeMap::new();
     for row in rows {
@@ -314,17 +315,17 @@ fn tail(key: &[u8]) -> Result<(u32, u8, u8, u8), StoreError> {
     Ok((u32::from_be_bytes([b0, b1, b2, b3]), source, day, part))
 }
 
-/// The cells in a stored value, where they are.
+/// The cells in a stored value, without a copy.
 fn stored(value: &[u8], block: u32) -> Result<Walk<'_>, StoreError> {
     let rest = beginning::<Cells, &[u8]>(value).ok_or_else(corrupt)?;
     Ok(Walk { block, rest })
 }
 
-/// Rows read at a time: two blocks of one source are the most that a verdict looks at.
+/// Rows read at a time. A verdict needs two blocks of one source at most.
 const PAGE: usize = 3;
 
-/// Visits the cells of a target of the days `first` to `last` (both included): day, network, source, entries. The order is
-/// by day within a source; a cell may come in several pieces. Nothing is copied.
+/// Visits the cells of a target of the days `first` to `last` (both included): day, network, source, entries. They are
+/// ordered by day within a source; a cell may come in several pieces. Nothing is copied.
 pub fn visit_days(
     table: &PackedTable,
     view: &(impl Read + ?Sized),
@@ -354,7 +355,7 @@ pub fn visit_days(
             each(value, (block, source)).map(|()| true)
         })?;
         let Some((block, source)) = in_days else { return Ok(()) };
-        // Kept in days: only those that are asked for are read.
+        // The block is stored in days, so read only the days that are asked for.
         let start = block.saturating_mul(BLOCK_DAYS);
         let number = |day: u32| FIRST + day.saturating_sub(start).min(BLOCK_DAYS) as u8;
         let (from, end) = (number(first), number(last.saturating_add(1)));
@@ -364,7 +365,7 @@ pub fn visit_days(
     }
 }
 
-/// The days of a block on which a target was measured, a bit for each.
+/// The days of a block on which a target was measured, one bit each.
 fn days_of(table: &PackedTable, view: &(impl Read + ?Sized), target: &str, block: u32) -> Result<u32, StoreError> {
     let mut days = 0;
     for_each(view, table.prefix(&(target.to_owned(), block)), Direction::Ascending, |key, value| {
@@ -425,7 +426,7 @@ pub fn last_day(
     }
 }
 
-/// Stores what is left of a row from which cells were taken, in the layout that what is left of its block has.
+/// Stores what is left of a row after cells were removed, in the layout that fits what is left of its block.
 pub fn shrink(
     table: &PackedTable,
     space: &mut (impl Write + ?Sized),
@@ -448,7 +449,7 @@ pub fn shrink(
     Ok(())
 }
 
-/// Puts the cells of some rows into one if they fit.
+/// Puts the cells of some rows into one row if they fit.
 fn gather(
     table: &PackedTable,
     space: &mut (impl Write + ?Sized),
@@ -459,7 +460,7 @@ fn gather(
     let (mut rest, mut rows, mut bytes) = (range, Vec::new(), 0);
     while let Some((key, cells)) = table.first(space, &rest)? {
         bytes += cells.0.len();
-        // A cell in parts takes more than in one piece, but never four times as much.
+        // A cell in parts takes more bytes than in one piece, but never four times as many.
         if bytes > 4 * most {
             return Ok(());
         }
@@ -474,8 +475,8 @@ fn gather(
     if all.is_mark() { Ok(()) } else { table.put(space, into, &all) }
 }
 
-/// Joins two sorted sets of records whose first `key` bytes order them; `join` unites two records of one key.
-/// Returns the union and the number of records of `more` whose key was already in `known`.
+/// Joins two sorted sets of records, which are ordered by their first `key` bytes. `join` unites two records with the
+/// same key. Returns the union and the number of records of `more` whose key was already in `known`.
 pub fn unite(
     known: &[u8],
     more: &[u8],

@@ -1,6 +1,6 @@
-//! The scores of the days before the server knew this country: of a history that was imported. By timer, some targets
-//! at a time, from one read of each series over all of these days; days that the server saw are kept as it saw them
-//! ([`risk::days`]).
+//! The scores of days before the server knew this country, when a history is imported. They are computed by timer, some
+//! targets at a time, from one read of each series over all of these days. Scores of days that the server saw are kept
+//! as they were then ([`risk::days`]).
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -22,39 +22,41 @@ use crate::intelligence::risk;
 use crate::intelligence::world::index::{self, Lists, Site, Tally};
 use crate::{Result, Timestamp};
 
-/// Days before the present one that have a score: with it the thirty of a history.
+/// Days before the present day that have a score. With the present day they are the thirty days of a history.
 const DAYS: u32 = 29;
-/// Targets judged in one operation, on each of the days: bounds how long it holds the writer.
+/// Targets judged in one operation, on each of the days. It bounds how long the operation holds the writer.
 const AT_ONCE: usize = 20;
-/// Targets looked at in one operation; some were not measured in that time.
+/// Targets checked in one operation. Some were not measured in that time.
 const LOOKED_AT_ONCE: usize = 400;
-/// Publish intervals between a change and the judging: the data of an import come in many pieces. Where scores are
-/// known it waits longer, since all targets are judged for one late measurement.
+/// Publish intervals between a change and the judging, because the data of an import come in many pieces. If scores are
+/// known already, the judging waits longer, since one late measurement has all targets judged again.
 const INTERVALS: i64 = 6;
 const INTERVALS_AGAIN: i64 = 60;
-/// How often the first judging waits anew because something changed meanwhile: until it would be done again.
+/// How often the first judging is put off because something changed meanwhile. Later than that, it would be done again
+/// anyway.
 const MOST_WAITS: u8 = (INTERVALS_AGAIN / INTERVALS) as u8;
 const TIMER: &str = "past_days";
 
-/// The score at the end of a day, 0-100; `None` when there was too little data.
+/// The score at the end of a day, 0-100; `None` if there was too little data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Score(pub Option<u32>);
 impl Row for Score {}
 
-/// How far the judging has come.
+/// The progress of the judging.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Work {
     first: u32,
-    /// The last target that was looked at.
+    /// The last target that was checked.
     after: Option<String>,
-    /// Of the days from the first on.
+    /// One for each day, from the first on.
     tallies: Vec<Tally>,
 }
 impl Row for Work {}
 
 /// By day since the epoch.
 const SCORES: Table<(u32,), Score> = Table::new(67);
-/// Stands while nothing that the scores rest on is newer than they are, or than the judging that waits or is under way.
+/// Present while nothing that the scores rest on has changed since they were computed, or since the judging that waits
+/// or is under way began.
 const CURRENT: Table<(), ()> = Table::new(68);
 const WORK: Table<(), Work> = Table::new(69);
 
@@ -64,26 +66,26 @@ pub fn scores(view: &impl Read) -> Result<BTreeMap<u32, Score>> {
     Ok(rows.into_iter().map(|((day,), score)| (day, score)).collect())
 }
 
-/// Days of the last thirty that the server did not see; `None` when it saw all.
+/// The days of the last thirty that the server did not see; `None` if it saw all.
 fn unseen(view: &View<'_>) -> Result<Option<Range<u32>>> {
     let today = u32::try_from(view.now.day()).unwrap_or(0);
     let first = today.saturating_sub(DAYS);
     Ok(risk::days::first(view)?.filter(|seen| first < *seen).map(|seen| first..seen))
 }
 
-/// The first day whose measurements count on a day.
+/// The first day whose measurements still count on `day`.
 fn counting(day: u32, ageing: Ageing) -> u32 {
     (day + 1).saturating_sub(u32::try_from(ageing.limit / DAY).unwrap_or(0))
 }
 
-/// Something is new that the scores of any days rest on.
+/// Notes that something changed that the scores of any day rest on.
 pub(super) fn changed(turn: &mut Turn<'_>) -> Result<()> {
     CURRENT.delete(turn, &());
     look(turn)
 }
 
-/// The sites that the index is over are others. What is known of days rests on the old ones, and so does half of a
-/// judging that is under way: neither compares with the score of today.
+/// Notes that the index is about other sites now. Known scores rest on the old sites, and so does half of a judging
+/// that is under way; neither can be compared with the score of today.
 pub(super) fn sites_changed(turn: &mut Turn<'_>) -> Result<()> {
     clear(turn)?;
     WORK.delete(turn, &());
@@ -91,7 +93,7 @@ pub(super) fn sites_changed(turn: &mut Turn<'_>) -> Result<()> {
     changed(turn)
 }
 
-/// The same of a target's days from one on.
+/// Like [`changed`], for the days of a target from `day` on. The caller runs [`look`].
 pub(super) fn changed_from(turn: &mut Turn<'_>, day: u32) -> Result<()> {
     if risk::days::first(&turn.view())?.is_none_or(|seen| day < seen) {
         CURRENT.delete(turn, &());
@@ -99,7 +101,7 @@ pub(super) fn changed_from(turn: &mut Turn<'_>, day: u32) -> Result<()> {
     Ok(())
 }
 
-/// Has the days judged that the server did not see, when something that their scores rest on is new.
+/// Schedules the judging of days that the server did not see, if something changed that their scores rest on.
 pub(super) fn look(turn: &mut Turn<'_>) -> Result<()> {
     if unseen(&turn.view())?.is_none() || turn.scheduled(TIMER)?.is_some() || CURRENT.contains(turn, &())? {
         return Ok(());
@@ -115,7 +117,7 @@ fn after(turn: &mut Turn<'_>, intervals: i64, judge: JudgePastDays) -> Result<()
     turn.schedule(TIMER, due, &judge)
 }
 
-/// A source was removed, and what the server saw is forgotten with it (decision licence-and-removal).
+/// A source was removed, so what the server saw is forgotten too (decision licence-and-removal).
 pub(super) fn forget(turn: &mut Turn<'_>) -> Result<()> {
     clear(turn)?;
     CURRENT.delete(turn, &());
@@ -130,7 +132,7 @@ fn clear(turn: &mut Turn<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Judges some targets on all days, and writes the scores after the last.
+/// Judges some targets on all days. After the last target, writes the scores.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct JudgePastDays {
     waited: u8,
@@ -144,7 +146,7 @@ impl Operation for JudgePastDays {
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
         let work = match WORK.get(turn, &())? {
             Some(work) => Some(work),
-            // More is coming, of a large import for minutes: what is judged now would be judged again.
+            // More data are coming, for minutes if the import is large. What is judged now would be judged again.
             None if self.waited < MOST_WAITS && !CURRENT.contains(turn, &())? => {
                 CURRENT.put(turn, &(), &())?;
                 return after(turn, INTERVALS, JudgePastDays { waited: self.waited + 1 });
@@ -168,15 +170,15 @@ fn begin(turn: &mut Turn<'_>) -> Result<Option<Work>> {
     Ok(Some(Work { first: days.start, after: None, tallies: vec![Tally::default(); days.len()] }))
 }
 
-/// What every target of one operation is judged with.
+/// What all targets of one operation are judged with.
 struct With<'a> {
     surroundings: Surroundings,
     lists: Lists<'a>,
-    /// How control sites failed, by day from the first on.
+    /// Failing control sites by network, for each day from the first on.
     control: Vec<Failing>,
 }
 
-/// Adds some targets; true when more are left.
+/// Adds some targets. Returns true if more are left.
 fn some(view: &View<'_>, work: &mut Work) -> Result<bool> {
     let catalogue = CATALOGUE.get(view, &())?.unwrap_or_default();
     let last = work.first + u32::try_from(work.tallies.len()).unwrap_or(0);
@@ -199,7 +201,7 @@ fn some(view: &View<'_>, work: &mut Work) -> Result<bool> {
         }
         looked += 1;
         let oldest = counting(work.first, Ageing::of(is_messaging(&target)));
-        // The index is about domains.
+        // The index is only about domains.
         if !target.contains('/') && row.first_day < last && row.last_day >= oldest {
             judged += 1;
             add(view, &target, &with, work)?;
@@ -209,7 +211,7 @@ fn some(view: &View<'_>, work: &mut Work) -> Result<bool> {
     Ok(looked < all || all == LOOKED_AT_ONCE)
 }
 
-/// Adds a target to the tally of each day on which measurements of it count.
+/// Adds a target to the tally of each day on which its measurements count.
 fn add(view: &View<'_>, target: &String, with: &With<'_>, work: &mut Work) -> Result<()> {
     let ageing = Ageing::of(is_messaging(target));
     let from = Timestamp(i64::from(work.first) * DAY).plus(-reach(ageing));
@@ -221,7 +223,7 @@ fn add(view: &View<'_>, target: &String, with: &With<'_>, work: &mut Work) -> Re
         }
         let verdict = timeline.verdict(day, control);
         let state = State::from(verdict.status);
-        // What a list decides is not measured.
+        // A target that a list decides is not measured.
         if state == State::Unknown
             && answer::is_listed(view, target, Timestamp::end_of_day(day), &with.surroundings.listed)?
         {
@@ -241,7 +243,7 @@ fn finish(turn: &mut Turn<'_>, work: Work) -> Result<()> {
     let lists = Lists::new(&catalogue.global, &catalogue.political);
     for (day, tally) in (work.first..).zip(&work.tallies) {
         let load = shutdowns::load(&turn.view(), Timestamp::end_of_day(day))?;
-        // Networks make the grade, not the score.
+        // Networks matter for the grade, not for the score.
         SCORES.put(turn, &(day,), &Score(index::of(tally, &lists, 0, load).score))?;
     }
     Ok(())

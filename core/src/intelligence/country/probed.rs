@@ -1,15 +1,16 @@
-//! Measurements of the probe network (decision probes-confirm-probes): which of them count, and what that says of the
-//! probe.
+//! Measurements of the probe network (decision probes-confirm-probes): which of them count, and how far each probe is
+//! trusted.
 //!
-//! Every measurement of a probe is stored like any other. When a series is read, those of probes are compared within
-//! their network and six hours ([`crate::facts::verdict::confirm`]): what is confirmed votes, all of a network and hour
-//! together once, and the rest is masked. Nothing of it is stored, so late measurements, a changed trust and a probe
-//! that the operator ends change every answer, about the past too.
+//! Every measurement of a probe is stored like any other. When a series is read, the measurements of probes are
+//! compared within their network and six hours ([`crate::facts::verdict::confirm`]). Confirmed measurements vote; all
+//! of one network and hour are one vote. The others are masked. The result is not stored, so late measurements, a
+//! changed trust and a probe that the operator ends change every answer, also about the past.
 //!
-//! The trust of a probe is how often it agreed with others or with other sources, where those could tell. It is counted
-//! once per span, 26 hours after its end: until then probes may bring what they kept while they were offline. When the
-//! weight of a probe changed, the verdicts that are stored are judged again for all that it measured lately, a bounded
-//! number a turn ([`JudgeAgain`]). Who claimed a probe, and that one is forgotten, says nothing of what it measured.
+//! The trust in a probe is how often it agreed with other probes or other sources, where these could tell. It is
+//! counted once per span, 26 hours after the span ends, because until then probes may send what they kept while they
+//! were offline. When the weight of a probe changes, the stored verdicts on all that it measured lately are judged
+//! again, a bounded number per turn ([`JudgeAgain`]). What a probe measured counts the same whoever claimed the probe,
+//! and also after the probe is forgotten.
 //!
 //! Table numbers 72 to 76.
 
@@ -35,37 +36,37 @@ use crate::facts::verdict::{RuleId, Vote, evaluate};
 use crate::intelligence::probe::{self, Compared, SetTrust};
 use crate::{Result, Timestamp};
 
-/// How long after its end a span is compared, in microseconds.
+/// Time between the end of a span and its comparison, in microseconds.
 const LATE: i64 = 26 * HOUR;
-/// How long a block of addresses stands for the network it was first said to be in, in microseconds.
+/// How long a block of addresses stands for its network after the network was last named, in microseconds.
 const BOUND: i64 = 30 * DAY;
-/// Spans of a target and network that one run of the timer compares.
+/// Spans (each of one target and network) that one run of the timer compares.
 const AT_ONCE: usize = 40;
-/// Probes after which a run takes no further span.
+/// Number of probes after which a run takes no further span.
 const PROBES_AT_ONCE: usize = 200;
 /// Keys of the timers.
 const TIMER: &str = "probes";
 const AGAIN_TIMER: &str = "probes again";
-/// Targets that one run has judged again.
+/// Targets that one run queues to be judged again.
 const AGAIN_AT_ONCE: usize = 200;
-/// Days that are judged again when the weight of a probe changed: the time that a verdict may look back.
+/// Days that are judged again when the weight of a probe changed: as far as a verdict may look back.
 const AGAIN_DAYS: u32 = 30;
-/// What all confirmed measurements of an hour share, so that they are one vote. No software has this key.
+/// The vote key that all confirmed measurements of an hour share, so that they are one vote. No software has this key.
 const PROBES: u32 = 1;
 
-/// What an operator says of a probe.
+/// What the operator says about a probe.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Standing {
-    /// Nothing: it earns its trust.
+    /// Nothing: the probe earns its trust.
     #[default]
     Normal,
-    /// It is trusted: one of the operator's own.
+    /// The probe is trusted: it is one of the operator's own.
     Vouched,
-    /// It counts for nothing.
+    /// The probe counts for nothing.
     Suspended,
 }
 
-/// A probe as its country knows it.
+/// A probe, as the country knows it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Node {
     id: String,
@@ -76,7 +77,7 @@ struct Node {
     /// Days with a submission.
     days: u32,
     last_day: i64,
-    /// Since when it is not fresh.
+    /// Since when the probe is no longer fresh.
     known_since: Option<Timestamp>,
     agreed: u32,
     disagreed: u32,
@@ -88,7 +89,7 @@ impl Node {
         confirm::trust(self.agreed, self.disagreed)
     }
 
-    /// Its weight in an hour since the epoch.
+    /// The weight of the probe in an hour since the epoch.
     fn weight(&self, hour: i64) -> f64 {
         match self.standing {
             Standing::Suspended => 0.0,
@@ -100,7 +101,7 @@ impl Node {
         }
     }
 
-    /// Counts a comparison. Of more than 200 only the half is kept, so that what a probe does now counts.
+    /// Counts a comparison. Above 200, both counts are halved, so that what a probe does now counts more.
     fn count(&mut self, agrees: bool) {
         let side = if agrees { &mut self.agreed } else { &mut self.disagreed };
         *side += 1;
@@ -110,14 +111,14 @@ impl Node {
     }
 }
 
-/// By the vote key of its measurements.
+/// The key is the vote key of the probe's measurements.
 const NODES: Table<(u32,), Node> = Table::new(72);
-/// The network that a block of addresses stands for, and when that was last said.
+/// The network that a block of addresses stands for, and when it was last named.
 const BLOCKS: Table<(u64,), Bound> = Table::new(73);
-/// Spans that wait to be compared: number of the span, target, network.
+/// Spans that wait to be compared; the key is number of the span, target and network.
 const DUE: Table<(i64, String, u32), ()> = Table::new(74);
 
-/// The days on which a probe measured a target, by vote key.
+/// The days on which a probe measured a target; the key is vote key and target.
 const MEASURED: Table<(u32, String), Days> = Table::new(75);
 /// Probes whose weight changed, and the target after which to go on.
 const AGAIN: Table<(u32,), String> = Table::new(76);
@@ -133,12 +134,12 @@ fn span_of(hour: i64) -> i64 {
     hour.div_euclid(PROBE_SPAN)
 }
 
-/// The begin of the span that a time is in.
+/// The beginning of the span that a time is in.
 pub(super) fn begin_of_span(at: Timestamp) -> Timestamp {
     Timestamp(span_of(at.0.div_euclid(HOUR)) * PROBE_SPAN * HOUR)
 }
 
-/// When a span is compared.
+/// When a span is due for comparison.
 fn due_of(span: i64) -> Timestamp {
     Timestamp((span + 1) * PROBE_SPAN * HOUR + LATE)
 }
@@ -147,7 +148,7 @@ fn is_probe(seen: &Seen) -> bool {
     seen.source == Source::Probe.code()
 }
 
-/// Which side a judged measurement is on: whether the target failed in the manner of a block.
+/// The side of a judged measurement: whether the target failed in the manner of a block.
 fn side(vote: Vote) -> Option<bool> {
     match vote {
         Vote::Blocked | Vote::NeedsControl => Some(true),
@@ -156,14 +157,14 @@ fn side(vote: Vote) -> Option<bool> {
     }
 }
 
-/// What was measured in one span on one network: by probe, and by all other sources together; failed and clear.
+/// Measurements of one span on one network, by probe and for all other sources together: (failed, clear).
 #[derive(Default)]
 struct Span {
     probes: BTreeMap<u32, (u32, u32)>,
     others: (u32, u32),
 }
 
-/// At least half of what says anything failed; `None` when nothing does.
+/// Whether at least half of those that say anything failed; `None` if none says anything.
 fn failed((failed, clear): (u32, u32)) -> Option<bool> {
     (failed + clear > 0).then_some(2 * failed >= failed + clear)
 }
@@ -185,7 +186,7 @@ impl Span {
     }
 }
 
-/// Leaves of the measurements of probes those that are confirmed.
+/// Masks the measurements of probes that are not confirmed.
 pub(super) fn confirm(view: &impl Read, seen: &mut [Seen]) -> Result<()> {
     if !seen.iter().any(is_probe) {
         return Ok(());
@@ -231,14 +232,14 @@ fn nodes(view: &(impl Read + ?Sized), keys: BTreeSet<u32>) -> Result<BTreeMap<u3
     Ok(nodes)
 }
 
-/// What a probe measured in this country.
+/// The measurements of a probe in this country.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct AddProbed {
     pub node: String,
-    /// The vote key of its measurements; [`probe::vote_key`].
+    /// The vote key of the probe's measurements; [`probe::vote_key`].
     pub key: u32,
     pub block: u64,
-    /// As of [`Fold`]; all of one network.
+    /// Cells as in [`Fold`], all of one network.
     pub cells: Vec<Cell>,
 }
 
@@ -260,7 +261,7 @@ impl Operation for AddProbed {
         let epoch = EPOCHS.get(turn, &(Source::Probe.code(),))?.unwrap_or_default();
         let fold = Fold { cells: std::mem::take(&mut self.cells), epoch };
         let report = fold.clone().run(turn)?;
-        // What did not fit goes on in an operation of its own.
+        // The cells that did not fit follow in another operation.
         self.cells = fold.cells.get(report.cells..).unwrap_or_default().to_vec();
         match self.cells.is_empty() {
             true => Ok(()),
@@ -273,7 +274,7 @@ impl Operation for AddProbed {
 }
 
 impl AddProbed {
-    /// Notes that the probe was heard.
+    /// Notes that the probe submitted something.
     fn seen(&self, turn: &mut Turn<'_>) -> Result<Node> {
         let today = turn.now.day();
         let mut node = NODES.get(turn, &(self.key,))?.unwrap_or_default();
@@ -296,8 +297,8 @@ impl AddProbed {
         Ok(node)
     }
 
-    /// A block of addresses stands for one network. What names another one is of no known network, unless the operator
-    /// knows the probe.
+    /// A block of addresses stands for one network. Measurements from it that name another network count as of no known
+    /// network, unless the operator vouches for the probe.
     fn bind(&mut self, turn: &mut Turn<'_>, standing: Standing) -> Result<()> {
         let Some(asn) = self.cells.first().map(|cell| cell.asn).filter(|asn| *asn != 0) else { return Ok(()) };
         if standing == Standing::Vouched {
@@ -358,7 +359,7 @@ impl Operation for CompareProbes {
         let now = turn.now;
         let due = DUE.scan(turn, &DUE.range(), Direction::Ascending, AT_ONCE)?;
         for (key, ()) in due.into_iter().filter(|((span, ..), ())| due_of(*span) <= now) {
-            // The rest waits for the next run, at once.
+            // The other spans wait for the next run, which is at once.
             if told.len() > PROBES_AT_ONCE {
                 break;
             }
@@ -380,7 +381,7 @@ impl Operation for CompareProbes {
     }
 }
 
-/// Compares one span of one target on one network.
+/// Compares one span of a target on a network.
 fn compare(turn: &mut Turn<'_>, number: i64, target: &str, asn: u32, told: &mut BTreeMap<u32, Compared>) -> Result<()> {
     let from = Timestamp(number * PROBE_SPAN * HOUR);
     let mut span = Span::default();
@@ -409,7 +410,7 @@ fn compare(turn: &mut Turn<'_>, number: i64, target: &str, asn: u32, told: &mut 
         }
         if say.failed == truth { compared.agreed += 1 } else { compared.disagreed += 1 }
     }
-    // What its probes are worth now may decide otherwise, on any day.
+    // The changed trust in its probes may decide the target differently, on any day.
     if changed && TARGETS.contains(turn, &(target.to_owned(),))? {
         let day = u32::try_from(from.day()).unwrap_or(0);
         days::queue(turn, target, 0)?;
@@ -420,7 +421,7 @@ fn compare(turn: &mut Turn<'_>, number: i64, target: &str, asn: u32, told: &mut 
     Ok(())
 }
 
-/// Has what a probe measured judged again, from its first target on.
+/// Schedules judging again what a probe measured, from its first target on.
 fn weight_changed(turn: &mut Turn<'_>, key: u32) -> Result<()> {
     AGAIN.put(turn, &(key,), &String::new())?;
     let due = turn.now.plus(i64::from(turn.settings.publish_interval) * SECOND);
@@ -430,7 +431,7 @@ fn weight_changed(turn: &mut Turn<'_>, key: u32) -> Result<()> {
     }
 }
 
-/// Has some targets judged again of probes whose weight changed.
+/// Queues some targets, measured by probes whose weight changed, to be judged again.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct JudgeAgain;
 
@@ -477,7 +478,7 @@ fn judge_again(turn: &mut Turn<'_>, key: u32, target: &str, days: Days) -> Resul
     changes::measured(turn, target, (first, days.last))
 }
 
-/// What the operator says of a probe.
+/// The operator sets the standing of a probe.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SetProbe {
     pub node: String,
@@ -497,7 +498,7 @@ impl Operation for SetProbe {
         }
         (node.id, node.standing) = (self.node, self.standing);
         NODES.put(turn, &(self.key,), &node)?;
-        // Every answer may be another one now.
+        // Every answer may change.
         if TARGETS.first(turn, &TARGETS.range())?.is_some() {
             refresh::all_again(turn)?;
             changes::all_again(turn)?;

@@ -1,4 +1,5 @@
-//! After a fold: verdicts again, then what the world should know. Runs by timer, some targets at a time.
+//! Computes verdicts again after measurements were stored, and tells the world what changed. It runs by timer, some
+//! targets at a time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,9 +23,9 @@ use crate::intelligence::world::{
 };
 use crate::{Result, Timestamp, engine::small_sort, intelligence::analytics, intelligence::risk};
 
-/// Targets judged in one operation: bounds how long it holds the writer.
+/// Targets judged in one operation. It bounds how long the operation holds the writer.
 const AT_ONCE: usize = 20;
-/// The same of their days, where there are many to a target.
+/// Bounds the days judged in one operation, because some targets have many.
 const DAYS_IN_ALL: usize = 600;
 /// Most targets put back on the queue in one operation.
 const REQUEUE_AT_ONCE: usize = 900;
@@ -60,7 +61,7 @@ impl Operation for Refresh {
         }
         let country = turn.actor().name.clone();
         let mut summary = None;
-        // A country that nothing was measured in has no summary.
+        // A country without any measurement has no summary.
         let nothing = !more && SOURCES.first(turn, &SOURCES.range())?.is_none();
         if nothing {
             analytics::tell_nothing(turn)?;
@@ -111,20 +112,20 @@ fn due_targets(turn: &mut Turn<'_>) -> Result<BTreeSet<String>> {
     Ok(targets)
 }
 
-/// What came of judging targets again.
+/// The result of judging targets again.
 #[derive(Default)]
 struct Again {
-    /// How many were.
+    /// How many targets were judged.
     judged: usize,
     /// Summaries that changed.
     changed: Vec<TargetSummary>,
-    /// Days that may have.
+    /// Days that may have changed.
     series: Vec<SeriesDays>,
-    /// The first day of which one may say something else.
+    /// The first day that may have changed.
     from: Option<u32>,
 }
 
-/// Judges targets, and leaves the rest queued when that were many days.
+/// Judges targets. If that were many days, the remaining targets stay queued.
 fn judge(turn: &mut Turn<'_>, targets: &BTreeSet<String>) -> Result<Again> {
     let surroundings = Surroundings::at(turn, turn.now)?;
     let (mut done, mut days_in_all) = (Again::default(), 0);
@@ -143,8 +144,8 @@ fn judge(turn: &mut Turn<'_>, targets: &BTreeSet<String>) -> Result<Again> {
     Ok(done)
 }
 
-/// Judges a target, whose days from `queued` on may say something else: the summary when it changed, and the days that
-/// may have.
+/// Judges a target whose days from `queued` on may have changed. Returns the summary if it changed, and the days that
+/// may have changed.
 fn again(
     turn: &mut Turn<'_>,
     target: &str,
@@ -158,16 +159,17 @@ fn again(
         AGEING.delete(turn, &(due, target.to_owned()));
     }
     if !TARGETS.contains(turn, &key)? {
-        // Its source was removed.
+        // The source of the target was removed.
         VERDICTS.delete(turn, &key);
         return Ok((None, None));
     }
-    // The day of the last look was not over then.
+    // When the target was last judged, that day was not over.
     let looked = before.as_ref().and_then(|before| u32::try_from(before.at.day()).ok()).unwrap_or(0);
     let since = queued.map_or(looked, |day| day.min(looked));
     let days = days::since(&turn.view(), target, since, surroundings)?;
     let detection = answer::detect(&turn.view(), &Subject::series(target), surroundings, false)?;
-    // Looked at daily while anything is young enough to age; older evidence cannot change the answer any more.
+    // The target is judged daily while any evidence is young enough to age. Older evidence cannot change the answer any
+    // more.
     let ages = detection.evidence_count > 0;
     attested::agree(turn, target, &detection)?;
     let summary = target_summary(detection);
@@ -178,13 +180,13 @@ fn again(
     VERDICTS.put(turn, &key, &row)?;
     match row.due() {
         Some(due) => AGEING.put(turn, &(due, target), &())?,
-        // What was last measured as blocked is now too old to be called so.
+        // What was last measured as blocked is now too old to be called blocked.
         None => changes::touched(turn, &target)?,
     }
     Ok(((!same).then_some(summary), days))
 }
 
-/// The part of a detection that the world keeps.
+/// The part of a detection that the world is told.
 pub(super) fn target_summary(detection: Detection) -> TargetSummary {
     let measured = detection.basis == "measured";
     let detail = |network: &super::NetworkAnswer| NetworkDetail {
@@ -228,8 +230,8 @@ pub(super) fn target_summary(detection: Detection) -> TargetSummary {
 /// Most changed answers of a country that are listed; all are counted.
 const LISTED_CHANGES: usize = 50;
 
-/// Computes every verdict again, after the rules changed, and tells the world what became another answer
-/// (decision dumps-and-recompute).
+/// Computes every verdict again after the rules changed, and tells the world which answers changed (decision
+/// dumps-and-recompute).
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Recompute;
 
@@ -248,7 +250,7 @@ impl Operation for Recompute {
     }
 }
 
-/// Judges every target again.
+/// Queues every target to be judged again.
 pub(super) fn all_again(turn: &mut Turn<'_>) -> Result<()> {
     let now = turn.now;
     turn.schedule("requeue", now, &Requeue { after: None })
@@ -272,7 +274,7 @@ fn count_recomputed(turn: &mut Turn<'_>, before: Option<&TargetSummary>, after: 
     Ok(RECOMPUTE.put(turn, &(), &row)?)
 }
 
-/// Once nothing is queued any more, the world hears the result.
+/// Sends the result to the world when nothing is queued any more.
 fn end_recompute(turn: &mut Turn<'_>) -> Result<()> {
     let Some(row) = RECOMPUTE.get(turn, &())? else { return Ok(()) };
     if turn.scheduled("requeue")?.is_some() {
@@ -283,7 +285,7 @@ fn end_recompute(turn: &mut Turn<'_>) -> Result<()> {
     turn.send(world::actor().name, &world::Swept { task: world::Task::Recompute, handled: judged, changed, changes })
 }
 
-/// Tells the world on which days targets worked here; true when more is waiting.
+/// Tells the world on which days targets worked here. Returns true if more is waiting.
 fn report_peers(turn: &mut Turn<'_>) -> Result<bool> {
     let changed = PEERS_CHANGED.scan(turn, &PEERS_CHANGED.range(), Direction::Ascending, DAYS_AT_ONCE)?;
     let mut days = Vec::new();
@@ -315,7 +317,7 @@ fn successes(view: &View<'_>, target: &str, day: u32) -> Result<Option<Peers>> {
     Ok(Some(Peers { sessions: networks.values().sum(), networks: count }))
 }
 
-/// Puts every judged target back on the queue, after a change that touches all of them.
+/// Puts every target back on the queue after a change that affects all of them.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Requeue {
     pub after: Option<String>,

@@ -1,14 +1,14 @@
-//! Measurements of a day, rolled up to counts once the day is over 400 days old (decision rollup-after-400-days).
+//! Rolls the measurements of a day up to counts once the day is over 400 days old (decision rollup-after-400-days).
 //!
-//! A rolled-up cell is one row per (target, day, network, source): how many measurements each rule decided, by hour and
-//! vote key, because a verdict at any past time needs its distinct hours and its votes (decisions two-blocked-hours,
-//! answers-about-a-time and vote-per-hour). So no answer about any time changes. What goes is the 24-byte entry of each
-//! measurement, with what a changed rule could judge again, and the hashes of its source rows. Of identities 4 bytes
-//! stay: a measurement that comes again is known, in whatever form, and counts as a repeat; one that never came is
-//! folded as ever and joins the row later.
+//! A rolled-up cell is one row per (target, day, network, source). It has the number of measurements that each rule
+//! decided, by hour and vote key, because a verdict at any past time needs its distinct hours and its votes (decisions
+//! two-blocked-hours, answers-about-a-time and vote-per-hour). So no answer about any time changes. The 24-byte entry
+//! of each measurement is removed, and with it what a changed rule could judge again; the hashes of its source rows are
+//! removed too. Of identities 4 bytes stay. A measurement that comes again is therefore known, in whatever form, and
+//! counts as a repeat. One that never came before is folded as usual and joins the row later.
 //!
-//! Cells change no more once they are rolled up, so all rows of one measurement must have come by then: the timer waits
-//! until nothing old was folded for [`QUIET`].
+//! Cells do not change any more once they are rolled up, so all rows of a measurement must have come by then. The timer
+//! waits until nothing old was folded for [`QUIET`].
 
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
@@ -29,13 +29,13 @@ use crate::{Result, Timestamp};
 
 /// Age, in microseconds, from which whole days are rolled up (decision rollup-after-400-days).
 pub const ROLL_UP_AFTER: i64 = 400 * DAY;
-/// So long nothing old may have been folded. Our choice: an import that breaks off and is sent again within a week ends
-/// as if it had never broken off.
+/// How long nothing old may have been folded before a rollup. Our choice: an import that breaks off and is sent again
+/// within a week ends as if it had never broken off.
 const QUIET: i64 = 7 * DAY;
-/// Between sweeps over all targets.
+/// Time between sweeps over all targets.
 const PERIOD: i64 = DAY;
 
-/// Bounds of one step, so that it holds the writer shortly: targets and cells looked at, measurements rolled up.
+/// Bounds of one step, so that it holds the writer only briefly: targets and cells checked, measurements rolled up.
 const TARGETS_AT_ONCE: usize = 200;
 const CELLS_AT_ONCE: usize = 100;
 const MEASUREMENTS_AT_ONCE: usize = 20_000;
@@ -59,18 +59,18 @@ struct Count {
     /// 0 for none.
     technique: u8,
     measurements: u32,
-    /// Those of them that are counted at this target.
+    /// Measurements among them that are counted at this target.
     primary: u32,
 }
 
 /// A cell after its rollup.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DayRow {
-    /// Oldest version of the rules that judged a part of it.
+    /// The oldest version of the rules that judged a part of the cell.
     rules_version: u32,
     /// Sorted; one for each combination of the first four members.
     counts: Vec<Count>,
-    /// Hours and identities' first bytes, sorted.
+    /// Hours and first bytes of identities, sorted.
     #[serde(with = "crate::engine::kv::bytes")]
     known: Vec<u8>,
 }
@@ -83,12 +83,12 @@ pub fn prefix(identity: &[u8; 8]) -> Prefix {
 }
 
 impl DayRow {
-    /// First bytes of the identities that are rolled up here.
+    /// First bytes of the identities that are rolled up in this cell.
     pub fn known(&self) -> HashSet<Prefix> {
         self.known.chunks_exact(KNOWN_LEN).filter_map(|record| record.last_chunk().copied()).collect()
     }
 
-    /// How many measurements.
+    /// The number of measurements.
     pub fn measurements(&self) -> u64 {
         self.counts.iter().map(|count| u64::from(count.measurements)).sum()
     }
@@ -126,8 +126,8 @@ impl DayRow {
             .collect();
     }
 
-    /// The measurements again, as far as a verdict needs them. Which identity of an hour belongs to which of its
-    /// measurements is not known any more, and nothing asks for it.
+    /// Restores the measurements as far as a verdict needs them. Which identity of an hour belongs to which of its
+    /// measurements is not known any more, and nothing needs it.
     pub fn seen(&self, day: u32, asn: u32, source: u8, out: &mut Vec<Seen>) {
         let mut known = self.known.chunks_exact(KNOWN_LEN);
         for count in &self.counts {
@@ -153,17 +153,17 @@ pub fn first_young_day(now: Timestamp) -> u32 {
     u32::try_from(now.plus(-ROLL_UP_AFTER).day()).unwrap_or(0)
 }
 
-/// Sees to it that measurements of these days are rolled up in time: old ones once imports have come to rest.
+/// Makes sure that measurements of these days are rolled up in time, old ones after imports have come to rest.
 pub(super) fn plan(turn: &mut Turn<'_>, oldest_day: u32) -> Result<()> {
     let due = turn.now.plus(QUIET);
     let waiting = turn.scheduled(TIMER)?;
     let old = oldest_day < first_young_day(turn.now);
-    // Not at every fold: a row of its own each time would cost more than the few hours are worth.
+    // Do not schedule again at every fold: a row each time would cost more than the few hours are worth.
     let late = waiting.is_none_or(|waiting| old && waiting < due.plus(-DAY / 4));
     if late { turn.schedule(TIMER, due, &RollUp { reached: None }) } else { Ok(()) }
 }
 
-/// Rolls up the next cells, and goes on by timer until all are looked at.
+/// Rolls up the next cells, and goes on by timer until all are checked.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RollUp {
     /// Target and day from which on there may be more.
@@ -207,7 +207,7 @@ impl Operation for RollUp {
     }
 }
 
-/// What one step did.
+/// The work of one step.
 #[derive(Default)]
 struct Step {
     cells: usize,
@@ -219,39 +219,39 @@ impl Step {
         self.cells >= CELLS_AT_ONCE || self.measurements >= MEASUREMENTS_AT_ONCE
     }
 
-    /// Rolls up the cells of a target; the day at which to go on when there was more than a step may do.
+    /// Rolls up the cells of a target. Returns the day to go on from if there are more than a step may do.
     fn target(&mut self, turn: &mut Turn<'_>, target: &str, days: Range<u32>) -> Result<Option<u32>> {
         let (from, end) = (days.start / BLOCK_DAYS, days.end.div_ceil(BLOCK_DAYS));
         let mut range = ENTRIES.between(&(target.to_owned(), from), &(target.to_owned(), end));
         while let Some((key, cells)) = ENTRIES.first(turn, &range)? {
             let (_, block, source, day, part) = key;
             if part > 0 {
-                // A day in parts may not fit into one row: it stays.
+                // A day in parts may not fit into one row, so it stays.
                 range.start = ENTRIES.prefix(&(target.to_owned(), block, source, day)).end.unwrap_or_default();
                 continue;
             }
             range.start = ENTRIES.prefix(&key).end.unwrap_or_default();
             if let Some(left) = self.row(turn, &key, &cells, days.end)? {
                 packed::shrink(&ENTRIES, turn, &key, left)?;
-                // The rest of the block may be kept otherwise now.
+                // The rest of the block may be stored in another layout now.
                 range.start = ENTRIES.prefix(&(target.to_owned(), block, source)).start;
             }
             if self.is_full() {
-                // Of another source there may be earlier days.
+                // Another source may have earlier days.
                 return Ok(Some(block.saturating_mul(BLOCK_DAYS)));
             }
         }
         Ok(None)
     }
 
-    /// Rolls up the cells of a row before `end`; what is left of it when that is less.
+    /// Rolls up the cells of a row before `end`. Returns what is left of the row if any cell was rolled up.
     fn row(&mut self, turn: &mut Turn<'_>, key: &PartKey, cells: &Cells, end: u32) -> Result<Option<Vec<u8>>> {
         let (mut left, mut less) = (Vec::new(), false);
         for kept in cells.walk(key.1) {
             let kept = kept?;
             let decode = |bytes: &[u8]| <&[u8; ENTRY_LEN]>::try_from(bytes).ok().and_then(Entry::decode);
             let old = kept.day < end && !self.is_full();
-            // What a later version wrote cannot be judged here: it stays.
+            // Entries of a later version cannot be judged here, so they stay.
             let entries: Option<Vec<Entry>> =
                 old.then(|| kept.entries.chunks_exact(ENTRY_LEN).map(decode).collect()).flatten();
             let Some(entries) = entries else {

@@ -1,5 +1,5 @@
-//! How much of the last year a country was switched off, for its index. A country knows its own rows of a
-//! shutdown table; that a table is imported, so that no row means no shutdown, it hears from the world.
+//! How much of the last year a country was switched off, for its index. A country knows its own rows of a shutdown
+//! table. The world tells it whether a table is imported, because only then no row means no shutdown.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,15 +13,15 @@ use crate::facts::source::Source;
 use crate::intelligence::world::index::{LOAD_DAYS, shutdown_load};
 use crate::{Result, Timestamp};
 
-/// The newest begin of a shutdown that the imported table has of any country.
+/// The newest beginning of a shutdown in any country, in the imported table.
 const NEWEST: Table<(), Timestamp> = Table::new(53);
-/// Most rows of the table that are read of one country.
+/// Most rows of the table that are read for one country.
 const MOST: usize = 20_000;
 
-/// A shutdown table is imported, or there is none any more.
+/// The world tells the country that a shutdown table is imported, or that there is none any more.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SetShutdownTable {
-    /// The newest begin of a shutdown in any country.
+    /// The newest beginning of a shutdown in any country.
     pub newest: Option<Timestamp>,
 }
 
@@ -43,8 +43,8 @@ impl Operation for SetShutdownTable {
     }
 }
 
-/// The shutdown load at a time, 0-1, or why there is none (decision index-with-little-data: no table is not no
-/// shutdown).
+/// The shutdown load at a time, 0-1, or why there is none. Having no table is not the same as having no shutdown
+/// (decision index-with-little-data).
 pub(super) fn load(view: &View<'_>, at: Timestamp) -> Result<std::result::Result<f64, &'static str>> {
     let Some(newest) = NEWEST.get(view, &())? else { return Ok(Err("no shutdown table is imported")) };
     let today = at.day();
@@ -56,7 +56,8 @@ pub(super) fn load(view: &View<'_>, at: Timestamp) -> Result<std::result::Result
     for (_, told) in EVENTS.scan(view, &rows, Direction::Ascending, MOST)? {
         let event = told.event;
         if event.kind == EventKind::Shutdown {
-            // The end is the instant after the last day; an open one is known until it was last spoken of.
+            // The end is the instant after the last day. A shutdown without an end lasts until its source last spoke of
+            // it.
             let last = event.end.or(event.heard).map_or(event.start, |end| Timestamp(end.0 - 1));
             spans.push((event.start.day(), last.max(event.start).day(), event.scope));
         }

@@ -1,4 +1,4 @@
-//! A country at a glance: the inputs of the index, the country page and the listings.
+//! A country as a whole: the inputs of the index, the country page and the listings.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -48,7 +48,7 @@ pub fn at(view: &View<'_>, at: Timestamp) -> Result<Vec<TargetSummary>> {
     targets.into_iter().map(judge).collect()
 }
 
-/// The summary of this country from the verdicts of its targets.
+/// The summary of this country, made from the verdicts on its targets.
 pub fn country(view: &View<'_>, rows: &[TargetSummary], at: Timestamp) -> Result<CountrySummary> {
     let catalogue = CATALOGUE.get(view, &())?.unwrap_or_default();
     let mut networks = BTreeSet::new();
@@ -76,7 +76,7 @@ pub fn country(view: &View<'_>, rows: &[TargetSummary], at: Timestamp) -> Result
     }
     let mut total = 0;
     let mut sources = Vec::new();
-    // About the past only what was measured by then: a source may have gone on.
+    // About the past, count only what was measured by then, because a source may have gone on since.
     let past = (at < view.now).then(|| changes::heard_until(view, at)).transpose()?;
     for ((code,), mut row) in SOURCES.scan(view, &SOURCES.range(), Direction::Ascending, 64)? {
         let Some(source) = Source::from_code(code) else { continue };
@@ -109,7 +109,7 @@ pub fn country(view: &View<'_>, rows: &[TargetSummary], at: Timestamp) -> Result
         blocked,
         services: services(&blocks, &catalogue.platforms),
         methods,
-        // Where all measurements have aged out, no verdict counts any; what there was is still known (decision
+        // When all measurements are too old, no verdict counts any; the time of the newest is still known (decision
         // answers-about-a-time).
         newest: rows
             .iter()
@@ -135,7 +135,7 @@ fn count(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }
 
-/// The first measured day of each network that was measured, by `at` if given.
+/// The first measured day of each network; with `at`, only networks that were measured by then.
 pub(crate) fn first_days(view: &impl Read, at: Option<Timestamp>) -> Result<BTreeMap<u32, u32>> {
     let last = at.map_or(u32::MAX, |at| u32::try_from(at.day()).unwrap_or(0));
     let rows = NETWORKS.scan(view, &NETWORKS.range(), Direction::Ascending, usize::MAX)?;
@@ -148,7 +148,7 @@ pub(crate) fn listed(view: &impl Read) -> Result<Vec<Tracked>> {
     Ok(CATALOGUE.get(view, &())?.unwrap_or_default().platforms)
 }
 
-/// Slugs of platforms with a blocked essential role, then other services by their name.
+/// Slugs of the platforms with a blocked essential role.
 fn services(blocks: &[&TargetSummary], listed: &[Tracked]) -> Vec<String> {
     let mut slugs: Vec<String> = Vec::new();
     for platform in Tracked::own().iter().chain(listed) {
@@ -159,7 +159,7 @@ fn services(blocks: &[&TargetSummary], listed: &[Tracked]) -> Vec<String> {
     slugs
 }
 
-/// The summary at a time, or the stored one.
+/// Asks for the summary at a time, or the stored one.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Summary {
     pub at: Option<Timestamp>,
@@ -189,7 +189,7 @@ pub fn summary(view: &View<'_>, at: Option<Timestamp>) -> Result<CountrySummary>
     }
 }
 
-/// The verdicts of all targets and the summary made of them, at a time or the latest.
+/// The verdicts on all targets and the summary made of them, at a time or the latest.
 pub(crate) fn verdicts_and_summary(
     view: &View<'_>,
     at: Option<Timestamp>,
@@ -202,7 +202,7 @@ pub(crate) fn verdicts_and_summary(
     Ok((rows, summary))
 }
 
-/// The verdicts of all targets, at a time or the latest.
+/// Asks for the verdicts on all targets, at a time or the latest.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Verdicts {
     pub at: Option<Timestamp>,
@@ -236,7 +236,7 @@ pub struct HistoryDay {
     pub status: State,
 }
 
-/// Days on which a subject was measured, oldest first: at most `days` days before `at` or now.
+/// Asks for the days on which a subject was measured, oldest first: at most the last `days` days before `at` or now.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct History {
     pub subject: Subject,
@@ -259,7 +259,7 @@ impl Query for History {
         let from = Timestamp((last + 1 - i64::from(self.days)).max(0) * DAY);
         let surroundings = Surroundings::kept(view, at)?;
         let mut days: BTreeMap<u32, HistoryDay> = BTreeMap::new();
-        // One test measures several roles.
+        // One test may measure several roles.
         let mut identities: BTreeMap<u32, Distinct> = BTreeMap::new();
         for role in self.subject.roles.iter().filter(|role| role.essential) {
             for day in super::timeline::days(view, &role.key, from, &surroundings)? {
@@ -274,7 +274,7 @@ impl Query for History {
                 let distinct = identities.entry(day.day).or_default();
                 day.of.identities.iter().for_each(|identity| distinct.insert(*identity));
                 entry.measurements = u32::try_from(distinct.len()).unwrap_or(u32::MAX);
-                // The role that is blocked most on a day speaks for the service.
+                // The role that is blocked most on a day represents the service.
                 let rate = |blocked: u32, votes: u32| f64::from(blocked) / f64::from(votes.max(1));
                 if day.of.votes > 0
                     && (entry.votes == 0 || rate(day.of.blocked, day.of.votes) > rate(entry.blocked, entry.votes))
@@ -291,10 +291,10 @@ impl Query for History {
     }
 }
 
-/// How many measurements there are of a period: whether anything was online there.
+/// Asks for the number of measurements in a period, which shows whether anything was online there.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Heard {
-    /// Since when; always of the time in which a measurement counts at the end.
+    /// Beginning of the period. The time in which a measurement counts at the end is always included.
     pub from: Option<Timestamp>,
     pub at: Timestamp,
 }
@@ -313,7 +313,7 @@ impl Query for Heard {
     }
 }
 
-/// The last day on which a network was measured, by a time or at all.
+/// Asks for the last day on which a network was measured, up to a time or at all.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct LastHeard {
     pub asn: u32,
@@ -337,7 +337,7 @@ impl Query for LastHeard {
     }
 }
 
-/// The licence that everything measured here stands under.
+/// The strictest licence of all that was measured here.
 pub fn strictest(sources: &[SourceSummary]) -> String {
     licence::effective(sources.iter().map(|source| source.licence.as_str()))
 }

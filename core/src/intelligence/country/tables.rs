@@ -1,10 +1,10 @@
 //! Rows of a country actor.
 //!
-//! What is stored and what is derived: the 24-byte entries of measurements are the truth; every hourly vote, aggregate,
-//! interval and answer is computed from them when it is read, so a changed rule re-judges old measurements and nothing
-//! can drift apart. Kept with them: hashes of source rows (to count exact repeats); beside them: witnesses, one small
-//! row per target, network and source for listings, and the latest verdict of each target, which feeds the open data.
-//! Entries older than 400 days become counts per rule (`rollup`, decision rollup-after-400-days).
+//! The 24-byte entries of measurements are the original data. Every hourly vote, aggregate, interval and answer is
+//! derived from them when it is read, so a changed rule judges old measurements again and nothing can drift apart. The
+//! hashes of source rows, which count exact repeats, are stored with the entries. Beside them are stored witnesses (one
+//! small row per target, network and source, for listings) and the latest verdict on each target, which feeds the open
+//! data. Entries older than 400 days become counts per rule (`rollup`, decision rollup-after-400-days).
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use std::collections::BTreeMap;
@@ -19,25 +19,25 @@ use crate::engine::time::DAY;
 use crate::facts::measurement::DayCounts;
 use crate::facts::tracked::Tracked;
 
-/// Entries of each (target, day, network, source), and hashes of the source rows whose first target it is, many cells
-/// to a row. Source rows that say nothing of any target stand under the empty one.
+/// Entries of each (target, day, network, source), and hashes of the source rows that have this target as their first;
+/// many cells to a row. Source rows that say nothing about any target are under the empty target.
 pub const ENTRIES: PackedTable = Table::new(16);
 /// At most [`MAX_WITNESSES`] witnesses of a cell, sorted by identity.
 pub const WITNESSES: Table<(String, u32, u32, u8), Witnesses> = Table::new(18);
 pub const TARGETS: Table<(String,), TargetRow> = Table::new(19);
 pub const NETWORKS: Table<(u32,), NetworkRow> = Table::new(20);
 pub const SOURCES: Table<(u8,), SourceRow> = Table::new(21);
-/// Targets whose verdict must be computed again, and from when on their days may say something else.
+/// Targets whose verdict must be computed again, each with the first day that may have changed.
 pub const QUEUE: Table<(String,), Since> = Table::new(22);
-/// Latest verdict of a target, as of its `at`.
+/// The latest verdict on a target, as of its `at`.
 pub const VERDICTS: Table<(String,), VerdictRow> = Table::new(23);
-/// When a verdict must be looked at again because evidence ages.
+/// When a verdict must be judged again because its evidence ages.
 pub const AGEING: Table<(Timestamp, String), ()> = Table::new(24);
-/// Entries of imported block lists of this country: newest date per domain and kind.
+/// Entries of imported block lists of this country: the newest date by domain and kind.
 pub const LISTED: Table<(String, u8), Timestamp> = Table::new(25);
-/// Since when a list has an entry, where its row says so: the earliest that was said.
+/// Since when a list has an entry, if its row says so; the earliest day that was given.
 pub const LISTED_SINCE: Table<(String, u8), Timestamp> = Table::new(57);
-/// (target, day) whose successes other countries may need as control and do not know yet.
+/// (target, day) whose successes other countries may need as a control and do not know yet.
 pub const PEERS_CHANGED: Table<(String, u32), ()> = Table::new(26);
 /// Successes in other countries, by (target, day).
 pub const OUTSIDE: Table<(String, u32), Peers> = Table::new(27);
@@ -45,30 +45,30 @@ pub const OUTSIDE: Table<(String, u32), Peers> = Table::new(27);
 pub const PRIORS: Table<(String,), Prior> = Table::new(28);
 /// Sites of the reference lists that the index needs.
 pub const CATALOGUE: Table<(), Catalogue> = Table::new(29);
-/// A few control sites; in a row of their own, since every answer reads them.
+/// A few control sites. They have a row of their own because every answer reads them.
 pub const CONTROL_SITES: Table<(), ControlSites> = Table::new(33);
 pub const META: Table<(), Meta> = Table::new(30);
-/// What the open data say of this country, as of its `at`.
+/// The summary of this country in the open data, as of its `at`.
 pub const SUMMARY: Table<(), crate::intelligence::world::CountrySummary> = Table::new(31);
 /// Block lists that were imported, by kind.
 pub const LISTS: Table<(u8,), ListRow> = Table::new(32);
 
-/// What is left of old cells.
+/// Rolled-up cells.
 pub const ROLLED: Table<CellKey, DayRow> = Table::new(35);
 
-/// How often a source was removed here, by its code; block lists under [`LISTS_EPOCH`].
+/// How often each source was removed here, by its code; block lists are under [`LISTS_EPOCH`].
 pub const EPOCHS: Table<(u8,), u64> = Table::new(36);
 /// No source has this code.
 pub const LISTS_EPOCH: u8 = 0;
 
-/// Events that others report, by source and id.
+/// Events that other sources report, by source and id.
 pub const EVENTS: Table<(u8, String), crate::facts::reported::Reported> = Table::new(37);
-/// What the sources of events and of counts gave this country.
+/// How much the sources of events and of counts gave this country.
 pub const GIVEN: Table<(u8,), GivenRow> = Table::new(38);
-/// Counts of a day that a source summed up itself, by day and part (a test or a site, or nothing): never votes.
+/// Counts of a day that a source summed up itself, by day and part (a test, a site, or nothing). They are never votes.
 pub const DAY_COUNTS: Table<(u32, String), DayCounts> = Table::new(39);
 
-/// Stands while every verdict is computed again.
+/// Present while every verdict is computed again.
 pub const RECOMPUTE: Table<(), RecomputeRow> = Table::new(34);
 
 /// Most witnesses kept per cell (decision rollup-after-400-days).
@@ -77,21 +77,21 @@ pub const MAX_WITNESSES: usize = 3;
 /// Version of the rule list and of the outcome codes that entries are written in.
 pub const RULES_VERSION: u32 = 2;
 
-/// What cannot stand in a part of an address as it is (RFC 3986, 2.3).
+/// Characters that must be escaped in a part of an address (RFC 3986, 2.3).
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// Where one measurement can be looked up.
+/// Where a reader can look up one measurement.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct WitnessRow {
     pub identity: [u8; 8],
-    /// A measurement uid, or `report_id` and input.
+    /// A measurement has a uid, or a `report_id` and an input.
     pub uid: Option<String>,
     pub report_id: Option<String>,
     pub input: Option<String>,
 }
 
 impl WitnessRow {
-    /// The measurement's name in its source and its page in OONI Explorer.
+    /// The name of the measurement in its source, and its page in OONI Explorer.
     pub fn link(&self) -> Option<(String, String)> {
         let encode = |text: &str| utf8_percent_encode(text, RESERVED).to_string();
         match (&self.uid, &self.report_id) {
@@ -110,7 +110,8 @@ pub struct Witnesses(pub Vec<WitnessRow>);
 impl Row for Witnesses {}
 
 impl Witnesses {
-    /// Adds one: of one identity the greater text stays, of all the smallest identities.
+    /// Adds a witness. Of two with one identity, the greater text stays; of all, those with the smallest identities
+    /// stay.
     pub fn add(&mut self, witness: WitnessRow) {
         match self.0.binary_search_by(|known| known.identity.cmp(&witness.identity)) {
             Ok(at) => {
@@ -148,7 +149,7 @@ impl Row for Since {
     }
 }
 
-/// What computing every verdict again has found so far.
+/// The result so far of computing every verdict again.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RecomputeRow {
     pub judged: u64,
@@ -163,7 +164,7 @@ pub struct NetworkRow {
     /// Name and addresses from the network table, once the reference actor has answered.
     pub name: Option<String>,
     pub addresses: Option<u64>,
-    /// First measured day by source; none in rows of version 1. Stays the last member.
+    /// First measured day by source; none in rows of version 1. Must stay the last member.
     pub firsts: BTreeMap<u8, u32>,
 }
 impl Row for NetworkRow {
@@ -176,13 +177,13 @@ impl Row for NetworkRow {
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceRow {
-    /// Measurements, each once for every target it says something about.
+    /// Measurements, each counted once for every target that it says something about.
     pub entries: u64,
-    /// Measurements, each once.
+    /// Measurements, each counted once.
     pub measurements: u64,
     /// Rows or documents of the source.
     pub rows: u64,
-    /// Newest measurement, hours since the epoch.
+    /// The newest measurement, in hours since the epoch.
     pub last_hour: i64,
 }
 impl Row for SourceRow {}
@@ -191,7 +192,7 @@ impl Row for SourceRow {}
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GivenRow {
     pub rows: u64,
-    /// The newest begin of an event, or day of counts.
+    /// The newest beginning of an event, or the newest day of counts.
     pub newest: Timestamp,
 }
 impl Row for GivenRow {}
@@ -203,7 +204,7 @@ pub struct ListRow {
 }
 impl Row for ListRow {}
 
-/// Sessions that succeeded, and on how many networks.
+/// The number of sessions that succeeded, and of their networks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Peers {
     pub sessions: u32,
@@ -225,7 +226,7 @@ pub struct Catalogue {
     pub global: Vec<String>,
     /// Sites of any list whose category is political speech.
     pub political: Vec<String>,
-    /// Platforms of target lists; none in rows of version 1. Stays the last member.
+    /// Platforms of target lists; none in rows of version 1. Must stay the last member.
     pub platforms: Vec<Tracked>,
 }
 impl Row for Catalogue {
@@ -246,13 +247,13 @@ pub struct Meta {
 }
 impl Row for Meta {}
 
-/// The verdict of a target at a time.
+/// The verdict on a target at a time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct VerdictRow {
     pub at: Timestamp,
-    /// Whether it is looked at again a day later.
+    /// Whether the target is judged again a day later.
     pub ages: bool,
-    /// Without its name.
+    /// Stored without the target's name.
     pub summary: crate::intelligence::world::TargetSummary,
 }
 impl Row for VerdictRow {
@@ -260,7 +261,7 @@ impl Row for VerdictRow {
 }
 
 impl VerdictRow {
-    /// When it must be looked at again, under [`AGEING`].
+    /// When the target must be judged again, under [`AGEING`].
     pub fn due(&self) -> Option<Timestamp> {
         self.ages.then(|| self.at.plus(DAY))
     }

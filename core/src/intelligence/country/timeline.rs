@@ -1,4 +1,4 @@
-//! Verdicts about a series at the end of each of many days, from one read of its measurements.
+//! Verdicts on a series at the end of each of many days, from one read of its measurements.
 
 use std::collections::BTreeMap;
 
@@ -14,12 +14,12 @@ use crate::facts::verdict::network::NetworkVerdict;
 use crate::facts::verdict::window::Ageing;
 use crate::{Result, Timestamp};
 
-/// What was measured of a series on a day.
+/// The measurements of a series on a day.
 #[derive(Default)]
 pub struct DayOf {
-    /// Identities of its measurements.
+    /// Identities of the measurements.
     pub identities: Vec<u64>,
-    /// Those that are counted at this series, and at no other.
+    /// Measurements among them that are counted at this series and at no other.
     pub counted: u32,
     /// Measurements that say blocked or clear, and those that say blocked.
     pub votes: u32,
@@ -34,25 +34,25 @@ pub struct Day {
     pub verdict: CountryVerdict,
 }
 
-/// A series over some time: its days, and the votes of its networks for verdicts at any moment of it. Peers are
-/// those known at the end.
+/// A series over some time: its days, and the votes of its networks for verdicts at any moment of that time. Peers are
+/// those known at its end.
 pub struct Timeline {
     pub days: BTreeMap<u32, DayOf>,
     votes: Votes,
     /// IPv4 addresses of each voter.
     addresses: Vec<Option<u64>>,
-    /// Its end.
+    /// The end of the time.
     at: Timestamp,
 }
 
-/// How far back votes count at a moment: the newest one may be as old as the age limit, and then those count that are so much
-/// older. A peer may be a day older than the vote it controls.
+/// How far back votes count at a moment. The newest vote may be as old as the age limit, and then votes count that are
+/// older than it by the age limit again. A peer may be a day older than the vote that it controls.
 pub fn reach(ageing: Ageing) -> i64 {
     2 * ageing.limit + DAY
 }
 
 impl Timeline {
-    /// The time is `[from, at)`. For a verdict the time before it must be there, as far as [`reach`] says.
+    /// Reads the time `[from, at)`. A verdict also needs the time before it, as far as [`reach`] says.
     pub fn read(view: &View<'_>, key: &str, from: Timestamp, surroundings: &Surroundings) -> Result<Timeline> {
         let votes = Votes::read(view, key, from, Ageing::of(is_messaging(key)), surroundings)?;
         let mut days: BTreeMap<u32, DayOf> = BTreeMap::new();
@@ -70,13 +70,13 @@ impl Timeline {
         Ok(Timeline { days, votes, addresses, at: surroundings.at })
     }
 
-    /// The country's verdict at the end of a day, where control sites failed so.
+    /// The country's verdict at the end of a day. `control` is the share of failing control sites then.
     pub fn verdict(&self, day: u32, control: &Failing) -> CountryVerdict {
-        // The last instant of the day: votes count by the hour that `now` is in.
+        // Use the last instant of the day, because votes count by the hour that `now` is in.
         self.verdict_at(Timestamp::end_of_day(day).min(self.at), control).0
     }
 
-    /// The country and its networks at a moment.
+    /// The verdicts on the country and its networks at a moment.
     pub fn standing(&self, at: Timestamp, control: &Failing) -> Standing {
         let (verdict, networks) = self.verdict_at(at, control);
         let networks = self.votes.voters.iter().zip(networks).filter(|(voter, _)| voter.counts());

@@ -1,4 +1,4 @@
-//! The votes of a series by network, from what is stored, and the verdicts that they make.
+//! The votes on a series by network, made from the stored entries, and the verdicts that follow from them.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::{Result, Timestamp};
 
 /// A network of a series.
 pub struct Voter {
-    /// 0 for what is no network: withheld, or seen from outside.
+    /// 0 if there is no network: it is withheld, or the country was measured from outside.
     pub asn: u32,
     /// The country as seen from outside, by sources that name no network (decision country-of-networks).
     pub remote: bool,
@@ -24,7 +24,7 @@ pub struct Voter {
 }
 
 impl Voter {
-    /// What withheld its network counts as evidence of the country's data, never as a vote of a network.
+    /// Whether it votes. Measurements with a withheld network are evidence of the country, never votes of a network.
     pub fn counts(&self) -> bool {
         self.asn != 0 || self.remote
     }
@@ -36,20 +36,20 @@ impl Voter {
 
 /// A series over some time.
 pub struct Votes {
-    /// All that was measured, in the order of days; what is left out is masked.
+    /// All measurements, ordered by day. Those that are left out are masked.
     pub seen: Vec<Seen>,
     pub peers: Peers,
-    /// Failures that follow a software version and not a network, which are left out.
+    /// Failures that follow a software version and not a network. They are left out.
     pub instrument: Option<InstrumentFault>,
-    /// In the order of their numbers.
+    /// Ordered by number of the network.
     pub voters: Vec<Voter>,
     free: Free,
     ageing: Ageing,
 }
 
 impl Votes {
-    /// Of `[from, at)`, `at` that of the surroundings. A peer may be a day older than the vote it controls, so the
-    /// votes of the first day may lack some.
+    /// Reads the time `[from, at)`, with `at` from the surroundings. A peer may be a day older than the vote that it
+    /// controls, so the votes of the first day may lack some peers.
     pub fn read(
         view: &View<'_>,
         key: &str,
@@ -60,7 +60,7 @@ impl Votes {
         let at = surroundings.at;
         let mut seen = read_of(view, key, from, at, &surroundings.rolled)?;
         let mut own = Own::default();
-        // Before anything is masked, as networks count it.
+        // Count before anything is masked, as the counts of networks do.
         if seen.iter().any(|seen| is_failure(seen.session.evaluated.vote)) {
             own.add(&seen);
         }
@@ -85,7 +85,8 @@ impl Votes {
         Ok(Votes { seen, peers, instrument, voters, free, ageing })
     }
 
-    /// All that counts at the time of the surroundings; when the newest vote is older than a day, what counted then.
+    /// All votes that count at the time of the surroundings. If the newest vote is older than a day, those that counted
+    /// at its time.
     pub fn counting(view: &View<'_>, key: &str, ageing: Ageing, surroundings: &Surroundings) -> Result<Votes> {
         let yesterday = surroundings.at.plus(-DAY);
         let read = |newest: Timestamp| Votes::read(view, key, newest.plus(-ageing.limit - DAY), ageing, surroundings);
@@ -97,12 +98,13 @@ impl Votes {
         }
     }
 
-    /// The verdict of each voter at a moment, where control sites failed so. What is no network is judged for itself.
+    /// The verdict on each voter at a moment. `control` is the share of failing control sites then. A voter without a
+    /// network is judged on its own.
     pub fn verdicts(&self, now: Timestamp, control: &Failing) -> Vec<NetworkVerdict> {
         self.traced(now, control, |_, _| {})
     }
 
-    /// The same, with what each vote did, by the number of the voter's network.
+    /// Like [`Votes::verdicts`]. `note` gets what each vote did, with the number of the voter's network.
     pub fn traced(&self, now: Timestamp, control: &Failing, mut note: impl FnMut(u32, Step)) -> Vec<NetworkVerdict> {
         let free = |asn: u32, hour: i64| self.free.at(asn, hour);
         let counting: Vec<Heard<'_>> =

@@ -1,4 +1,4 @@
-//! The measurements that an incident rests on and that can be looked up, page by page: an incident itself keeps few of
+//! The measurements behind an incident that can be looked up, page by page. The incident itself keeps only a few of
 //! them (decision what-numbers-mean).
 
 use serde::{Deserialize, Serialize};
@@ -11,26 +11,26 @@ use crate::engine::kv::Direction;
 use crate::facts::source::Source;
 use crate::intelligence::incidents::EvidenceRow;
 
-/// Cells looked at for one page: those of other networks are passed over.
+/// Cells read for one page. Those of other networks are passed over.
 const LOOKED_AT: usize = 2_000;
 
-/// A cell: the place of its series in the question, day, network and source.
+/// The place of a cell: index of its series in the question, day, network and source.
 pub type Place = (u32, u32, u32, u8);
 
-/// Asks for a page of them.
+/// Asks for a page of witnesses.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct WitnessPage {
     /// Domains and roles.
     pub series: Vec<String>,
-    /// Networks with the first and the last day on which each took part.
+    /// Networks, each with the first and the last day on which it took part.
     pub networks: Vec<(u32, u32, u32)>,
     /// The last cell of the page before.
     pub after: Option<Place>,
-    /// A page ends with the cell that makes so many, or more.
+    /// A page ends with the cell that brings it to this many rows or more.
     pub limit: u32,
 }
 
-/// Such a page: rows without confidence and signal, and the last cell, `None` at the end.
+/// A page: rows without confidence and signal, and the last cell, `None` at the end.
 pub type Witnessed = (Vec<EvidenceRow>, Option<Place>);
 
 impl Query for WitnessPage {

@@ -1,4 +1,4 @@
-//! What happened around earlier elections, from the events that sources reported.
+//! Shutdowns around earlier elections, from the events that sources reported.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,32 +14,32 @@ use crate::{Result, engine::small_sort};
 
 /// Days before and after an election that count as around it.
 pub const AROUND: i32 = 7;
-/// Starts in a year from which on a table counts as kept systematically: before that, quiet says nothing.
+/// Starts in a year that show that a table is kept systematically. Before such a year, quiet weeks tell nothing.
 const SYSTEMATIC: usize = 30;
-/// Elections of all countries that a country's own share is mixed with, as if it had held so many. Our choice.
+/// Weight of the share of all countries in a country's own share, as a number of elections. Our choice.
 const PRIOR_ELECTIONS: f64 = 2.0;
-/// Least elections of all countries that a share is taken over.
+/// Elections of all countries that a share needs, at least.
 const LEAST_POOLED: usize = 10;
 
-/// Past elections of a country in the time that the events cover, and what began around them.
+/// Past elections of a country within the time that the events cover, and the shutdowns that began around them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pattern {
-    /// In days since the epoch, each once.
+    /// Days of the elections since the epoch, each once.
     pub days: Vec<i32>,
-    /// Of them, with a shutdown around.
+    /// Elections with a shutdown around them.
     pub with: u32,
     /// Shutdowns around them.
     pub starts: u32,
 }
 
-/// All elections, and what happened around the past ones.
+/// All elections, and the shutdowns around the past ones.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Known {
     /// By date.
     pub elections: Vec<Election>,
     /// The days that reported shutdowns cover, in days since the epoch; `None` without any.
     pub covered: Option<(i32, i32)>,
-    /// By code, countries with a past election in that time.
+    /// By country code; only countries with a past election in that time.
     pub patterns: BTreeMap<String, Pattern>,
 }
 
@@ -49,8 +49,8 @@ impl Known {
         self.patterns.get(country).unwrap_or(NOTHING)
     }
 
-    /// The share of a country's elections with a shutdown around, mixed with that of all countries; `None` while too
-    /// few past elections are known.
+    /// The share of a country's elections with a shutdown around them, mixed with the share of all countries; `None`
+    /// while too few past elections are known.
     pub fn share(&self, country: &str) -> Option<f64> {
         let elections: usize = self.patterns.values().map(|pattern| pattern.days.len()).sum();
         let with: u32 = self.patterns.values().map(|pattern| pattern.with).sum();
@@ -63,7 +63,8 @@ impl Known {
     }
 }
 
-/// The first day of the first year with enough starts, or the first start, and the last start.
+/// The days that the events cover: from the first year with enough starts, or else from the first start, to the last
+/// start.
 fn covered(starts: &BTreeSet<(i32, String, u32)>) -> Option<(i32, i32)> {
     let year = |day: i32| Date::from_days(i64::from(day)).year;
     let days: Vec<i32> = starts.iter().map(|(day, ..)| *day).collect();
@@ -73,7 +74,7 @@ fn covered(starts: &BTreeSet<(i32, String, u32)>) -> Option<(i32, i32)> {
     Some((begin.and_then(|date| i32::try_from(date.days()).ok()).unwrap_or(first), last))
 }
 
-/// Counts what began around elections that were held, each day once.
+/// Counts the shutdowns around elections that were held, each election day once.
 fn patterns(
     elections: &[Election],
     starts: &BTreeSet<(i32, String, u32)>,
@@ -97,7 +98,7 @@ fn patterns(
     found
 }
 
-/// All elections with what happened around the past ones.
+/// Asks for all elections, and the shutdowns around the past ones.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Calendar;
 
@@ -110,7 +111,8 @@ impl Query for Calendar {
         let elections = store::all(view)?;
         let today = i32::try_from(view.now.day()).unwrap_or(i32::MAX);
         let marks = EventHistory { country: None }.run(view)?;
-        // One country, day and place is one start (decision forecast-panel); what is announced has not happened.
+        // Starts on one day at one place of a country are one start (decision forecast-panel). A shutdown that is only
+        // announced has not happened.
         let starts: BTreeSet<(i32, String, u32)> =
             small_sort::gather(marks.into_iter().filter_map(|(country, source, mark)| {
                 let start = start(source, &mark).filter(|start| start.day <= today)?;

@@ -1,13 +1,13 @@
-//! Elections: what is coming, and what happened around earlier ones (decision features-dates-retries).
+//! Elections: the coming ones, and the shutdowns around earlier ones (decision features-dates-retries).
 //!
 //! | Module | What |
 //! |---|---|
-//! | `model` | an election: its date to the precision that is known, its status and source |
+//! | `model` | an election: its date as precisely as it is known, its status and source |
 //! | `calendar` | coming elections inside the binary (`starter/elections.csv`) |
-//! | `read`, `tables` | calendars that an operator imports, CSV, also in the layouts of two published tables |
-//! | `history` | what happened around earlier elections |
+//! | `read`, `tables` | calendars that an operator imports as CSV, including the layouts of two published tables |
+//! | `history` | shutdowns around earlier elections |
 //! | `routes` | the endpoints |
-//! | `store` | what is imported, kept by the world; [`dates`] for the forecast |
+//! | `store` | imported elections, kept by the world; [`dates`] for the forecast |
 
 pub mod calendar;
 mod history;

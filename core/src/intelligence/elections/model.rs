@@ -1,11 +1,11 @@
-//! An election: where, when, of what, and how certain that is.
+//! An election: its date, country and kind, and how certain the date is.
 
 use serde::{Deserialize, Serialize};
 
 use crate::engine::kv::Row;
 use crate::engine::time::Date;
 
-/// How much of a date is known (decision features-dates-retries).
+/// How precisely a date is known (decision features-dates-retries).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Precision {
     Day,
@@ -14,7 +14,7 @@ pub enum Precision {
 }
 
 impl Precision {
-    /// On the wire.
+    /// The name in answers.
     pub const fn as_str(self) -> &'static str {
         match self {
             Precision::Day => "day",
@@ -24,10 +24,10 @@ impl Precision {
     }
 }
 
-/// A day, a month or a year: never a guessed day (decision features-dates-retries).
+/// A day, a month or a year. A day is never guessed (decision features-dates-retries).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct When {
-    /// Days since the epoch, both counted.
+    /// Days since the epoch; both belong to the span.
     pub first: i32,
     pub last: i32,
 }
@@ -73,7 +73,7 @@ impl When {
         Date::from_days(i64::from(self.first)).year
     }
 
-    /// As it is read.
+    /// The same form as [`When::parse`] reads.
     pub fn text(self) -> String {
         let full = Date::from_days(i64::from(self.first)).to_string();
         let length = match self.precision() {
@@ -85,7 +85,7 @@ impl When {
     }
 }
 
-/// What is elected. A general election stands as the highest office that it fills.
+/// The office or question that is voted on. A general election counts as the highest office that it fills.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum ElectionType {
     Presidential,
@@ -104,7 +104,7 @@ impl ElectionType {
         ElectionType::Local,
     ];
 
-    /// On the wire and in files.
+    /// The name in answers and in files.
     pub const fn as_str(self) -> &'static str {
         match self {
             ElectionType::Presidential => "presidential",
@@ -134,18 +134,18 @@ impl ElectionType {
     }
 }
 
-/// How certain the date is, to its precision.
+/// How certain the date is, within its precision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Status {
-    /// The day follows from a weekday of a month that a law names.
+    /// The day follows from a law that names a weekday of a month.
     FixedByLaw,
-    /// Who calls the election named it.
+    /// The date was named by those who call the election.
     Announced,
-    /// The term of office ends then; nobody called the election yet.
+    /// The term of office ends then, but the election is not yet called.
     Expected,
     /// It took place.
     Held,
-    /// It does not take place then.
+    /// The election does not take place on this date.
     Cancelled,
 }
 
@@ -153,7 +153,7 @@ impl Status {
     pub const ALL: [Status; 5] =
         [Status::FixedByLaw, Status::Announced, Status::Expected, Status::Held, Status::Cancelled];
 
-    /// On the wire and in files.
+    /// The name in answers and in files.
     pub const fn as_str(self) -> &'static str {
         match self {
             Status::FixedByLaw => "fixed_by_law",
@@ -178,13 +178,13 @@ pub struct Election {
     pub kind: ElectionType,
     pub title: String,
     pub status: Status,
-    /// How the date is known: the rule and earlier days that followed it, the term, who announced it, or an address;
-    /// after `In doubt: ` what speaks against it.
+    /// How the date is known: a rule and earlier days that followed it, a term, who announced it, or an address. Behind
+    /// `In doubt: ` stands what speaks against the date.
     pub source: String,
 }
 impl Row for Election {}
 
-/// What stands in a source before that which speaks against the date.
+/// In a source, this stands before what speaks against the date.
 const DOUBT: &str = "In doubt: ";
 
 impl Election {

@@ -1,11 +1,11 @@
-//! Calendars of elections, CSV with a header.
+//! Reads calendars of elections: CSV with a header.
 //!
 //! | Column | What |
 //! |---|---|
 //! | `country` | ISO code or name |
-//! | `date` | the day, or the month or year where no more is known: `2027-04-25`, `2027-04`, `2027` |
+//! | `date` | the day, or the month or year where only these are known: `2027-04-25`, `2027-04`, `2027` |
 //! | `type` | `presidential`, `parliamentary`, `regional`, `referendum` or `local` |
-//! | `source` | how the date is known: a rule or term, who announced it, or an address, and after `In doubt: ` the doubt; required |
+//! | `source` | how the date is known: a rule or term, who announced it, or an address; behind `In doubt: ` the doubt; required |
 //! | `title` | optional |
 //! | `status` | `fixed_by_law`, `announced` (default), `expected`, `held` or `cancelled` |
 //!
@@ -27,14 +27,14 @@ use crate::facts::reported::place;
 const REQUIRED: [&str; 4] = ["country", "date", "type", "source"];
 pub const MAX_TITLE: usize = 120;
 const MAX_SOURCE: usize = 300;
-/// Years that a calendar may reach: no table of shutdowns begins earlier, and no law fixes days so far ahead.
+/// Years that a calendar may cover: no table of shutdowns begins earlier, and no law fixes days farther ahead.
 const EARLIEST: i64 = 1995;
 const AHEAD: i64 = 20;
-/// Rows of one chunk whose line is named with the reason.
+/// Rejected rows of one chunk whose line number is stated with the reason.
 const NAMED: usize = 20;
 
-/// Reads a calendar, plain or gzip. `country` stands in where a row names none; `now` bounds how far ahead a date may be.
-/// The reasons of the first rejected rows name their line.
+/// Reads a calendar, plain or gzip. `country` is used for rows that name none; `now` limits how far ahead a date may
+/// be. The reasons of the first rejected rows state the line.
 pub fn read(
     reader: &mut dyn BufRead,
     limit: u64,
@@ -66,7 +66,7 @@ pub fn read(
     Ok((found.into_iter().collect(), counts))
 }
 
-/// What no layout may say.
+/// Refuses what no layout may contain: dates out of range and other countries.
 fn bounded(election: Election, country: Option<&str>, latest: i64) -> Result<Election, Rejection> {
     if !(EARLIEST..=latest).contains(&election.when.year()) {
         return Err(Rejection::Unusable("date_out_of_range"));

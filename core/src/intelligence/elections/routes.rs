@@ -41,19 +41,19 @@ const BRIEFING_DAYS: i32 = 180;
 /// Days before a national election from which on it is close, and very close.
 const CLOSE: i32 = 90;
 const VERY_CLOSE: i32 = 30;
-/// Days ahead that a forecast speaks of.
+/// Days ahead that a forecast covers.
 const FORECAST_DAYS: i32 = 7;
-/// Share of elections with a shutdown around from which on a coming one is a reason for care.
+/// Share of elections with a shutdown around them from which on a coming election is a reason for care.
 const NOTABLE_SHARE: f64 = 0.25;
-/// The least severe tier in briefings; those of the index reach 5 (conflict C12, decision index-with-little-data).
+/// The least severe tier in briefings. Tiers of the index reach 5 (conflict C12, decision index-with-little-data).
 const MOST_TIER: u8 = 4;
 /// The most severe tiers that are a reason for care.
 const SEVERE_TIERS: std::ops::RangeInclusive<u8> = 1..=2;
 
-/// What an answer about elections is made of.
+/// The facts behind an answer about elections.
 struct Facts {
     known: Known,
-    /// By code, where there is a score.
+    /// By country code; only countries with a score.
     tiers: BTreeMap<String, u8>,
     today: i32,
 }
@@ -73,7 +73,7 @@ impl Facts {
         self.tiers.get(country).copied().unwrap_or(0)
     }
 
-    /// What is over: a day, month or year.
+    /// Whether the whole day, month or year is over.
     fn is_past(&self, election: &Election) -> bool {
         election.when.last < self.today
     }
@@ -86,7 +86,7 @@ impl Facts {
         })
     }
 
-    /// `critical` when shutdowns began around earlier elections of a country that elects who governs it.
+    /// `critical` for a national election in a country where shutdowns began around earlier elections.
     fn importance(&self, election: &Election) -> &'static str {
         let shut = election.kind.is_national() && self.known.pattern(&election.country).with > 0;
         if shut { "critical" } else { election.kind.importance() }
@@ -105,7 +105,7 @@ struct ElectionBody {
     title: String,
     /// `presidential`, `parliamentary`, `regional`, `referendum` or `local`.
     r#type: &'static str,
-    /// `2027-04-25`, or `2027-04` or `2027` where no more is known.
+    /// `2027-04-25`, or `2027-04` or `2027` where only the month or year is known.
     date: String,
     /// `day`, `month` or `year`.
     date_precision: &'static str,
@@ -113,9 +113,9 @@ struct ElectionBody {
     status: &'static str,
     /// How the date is known.
     source: String,
-    /// What speaks against the date; null where nothing is known to.
+    /// What speaks against the date; null where nothing is known.
     doubt: Option<String>,
-    /// Negative for past ones; null where the day is not known.
+    /// Negative for past elections; null where the day is not known.
     days_until: Option<i32>,
     /// `low`, `medium`, `high`, or `critical` where shutdowns began around earlier elections.
     importance: &'static str,
@@ -123,10 +123,10 @@ struct ElectionBody {
     risk_tier: u8,
     /// `high`, `elevated`, `watch` or `low`; `unknown` without a forecast.
     risk_level: &'static str,
-    /// The greater of the greatest one-day risk and that of the next seven days; null without a forecast.
+    /// The greater of the greatest one-day risk and the risk of the next seven days; null without a forecast.
     forecast_risk: Option<f64>,
     forecast_risk_day: Option<i32>,
-    /// Whether the forecast, which speaks of seven days, reaches the election.
+    /// Whether the election lies within the seven days that the forecast covers.
     forecast_covers: bool,
     key_drivers: Vec<String>,
 }
@@ -137,7 +137,7 @@ pub struct UpcomingBody {
     days: u32,
     count: usize,
     generated_at: String,
-    /// Those in countries with the highest risk first, then by date.
+    /// Elections in the countries with the highest risk first, then by date.
     elections: Vec<ElectionBody>,
     model_version: Option<String>,
     caveats: Vec<String>,
@@ -189,7 +189,7 @@ fn row(facts: &Facts, election: &Election, forecast: Option<&Ranked>) -> Electio
     }
 }
 
-/// The forecasts by code, and what to know of them.
+/// The forecasts by country code, and their caveats.
 fn overlay(all: &Everywhere) -> (BTreeMap<&str, &Ranked>, Vec<String>) {
     let mut caveats = all.caveats.clone();
     caveats.push(shipped::AGE.to_owned());
@@ -216,7 +216,7 @@ async fn upcoming_page(cx: &Cx) -> Result<Response> {
     let coming = facts.coming(i32::try_from(days).unwrap_or(i32::MAX));
     let mut elections: Vec<ElectionBody> =
         coming.map(|election| row(&facts, election, forecasts.get(election.country.as_str()).copied())).collect();
-    // They come by date, and that order stays among equals.
+    // The elections are in the order of dates, and this sort keeps that order among equal risks.
     let risk = |row: &ElectionBody| row.forecast_risk.unwrap_or(-1.0);
     small_sort::sort_by(&mut elections, |a, b| risk(b).total_cmp(&risk(a)));
     Response::json(&UpcomingBody {
@@ -281,22 +281,22 @@ struct ComingBody {
     date_precision: &'static str,
     status: &'static str,
     source: String,
-    /// What speaks against the date; null where nothing is known to.
+    /// What speaks against the date; null where nothing is known.
     doubt: Option<String>,
     days_until: Option<i32>,
     importance: &'static str,
 }
 
-/// What happened around the country's elections in the time that reported shutdowns cover.
+/// The shutdowns around the country's elections in the time that reported shutdowns cover.
 #[derive(Debug, Serialize, JsonSchema)]
 struct PatternBody {
     past_elections: usize,
-    /// Incidents that may be cited as censorship and began within `window_days` of one of them.
+    /// Incidents that may be cited as censorship and began within `window_days` of an election.
     incidents_around_elections: usize,
     avg_incidents_per_election: f64,
-    /// In words; `unknown` without a past election to look at.
+    /// In words; `unknown` without a past election in that time.
     historical_risk: String,
-    /// Shutdowns that sources reported, and elections with one.
+    /// Shutdowns that sources reported around elections, and elections with such a shutdown.
     shutdowns_around_elections: u32,
     elections_with_shutdown: u32,
     /// Share of elections with a shutdown, mixed with that of all countries; null while too few elections are known.
@@ -326,10 +326,10 @@ pub struct BriefingBody {
     /// 1 to 4, lower is more severe; 0 without a score of the index.
     risk_tier: u8,
     risk_assessment: AssessmentBody,
-    /// Of the next 180 days, by date.
+    /// Elections of the next 180 days, by date.
     upcoming_elections: Vec<ComingBody>,
     historical_pattern: PatternBody,
-    /// Base rates while no model is served: `model_version` tells.
+    /// Made from base rates while no model is served; `model_version` says which.
     forecast_summary: ForecastSummaryBody,
     caveats: Vec<String>,
     generated_at: String,
@@ -365,11 +365,11 @@ fn pattern(facts: &Facts, country: &str, beginnings: &[Timestamp]) -> PatternBod
     }
 }
 
-/// Says how much care a country needs, and why. Only a learned forecast speaks: base rates never raise a level.
+/// Says how much care a country needs, and why. Base rates never raise the level; only a learned forecast does.
 fn assess(facts: &Facts, country: &str, week: &Week, pattern: &PatternBody) -> AssessmentBody {
     let risk = week.summary.max_risk.max(week.summary.risk_7day);
     let mut factors = Vec::new();
-    // 0 normal, 1 elevated, 2 critical.
+    // 0 is normal, 1 elevated, 2 critical.
     let mut level = 0;
     if week.is_learned() {
         factors.push(format!(
@@ -413,7 +413,7 @@ fn assess(facts: &Facts, country: &str, week: &Week, pattern: &PatternBody) -> A
     AssessmentBody { level, factors }
 }
 
-/// What cannot be said, and why.
+/// Statements about what is not known, and why.
 fn gaps(facts: &Facts, country: &str, week: &Week, pattern: &PatternBody) -> Vec<String> {
     let mut gaps = Vec::new();
     if facts.known.covered.is_none() {

@@ -1,4 +1,4 @@
-//! Imported elections, kept by the world: the forecast reads them in the turn that it runs in.
+//! Imported elections, kept by the world, because the forecast reads them in the same turn in which it runs.
 
 use std::collections::BTreeSet;
 
@@ -20,19 +20,19 @@ pub const ENTRIES: &[Entry] = &[
     query::<super::history::Calendar>(),
 ];
 
-/// Most rows of one operation.
+/// Rows of one operation, at most.
 pub const AT_ONCE: usize = 500;
 
 /// (country, date as text, type).
 const ELECTIONS: Table<(String, String, String), Election> = Table::new(54);
-/// Removals so far.
+/// Number of removals so far.
 const REMOVALS: Table<(), u64> = Table::new(55);
 
 fn key(election: &Election) -> (String, String, String) {
     (election.country.clone(), election.when.text(), election.kind.as_str().to_owned())
 }
 
-/// Enters one in place of what is known of the same country, date and type; whether that changes anything.
+/// Enters an election in place of a known one with the same country, date and type. Returns whether anything changes.
 pub(super) fn enter(space: &mut (impl Write + ?Sized), election: &Election) -> Result<bool> {
     let known = ELECTIONS.get(space, &key(election))?;
     let changes = known.as_ref() != Some(election);
@@ -47,8 +47,8 @@ fn imported(view: &impl Read) -> Result<Vec<Election>> {
     Ok(rows.into_iter().map(|(_, election)| election).collect())
 }
 
-/// Imported elections and those of the calendar inside the binary, in the order of dates. What is imported of a country,
-/// type and year replaces what the calendar has of them: a new date needs no trace of the old one.
+/// Imported elections and those of the calendar inside the binary, by date. Imported elections of a country, type and
+/// year replace those of the calendar, so that no election stays under an old date.
 pub(super) fn all(view: &impl Read) -> Result<Vec<Election>> {
     let mut found = imported(view)?;
     let year = |election: &Election| (election.country.clone(), election.kind, election.when.year());
@@ -58,8 +58,9 @@ pub(super) fn all(view: &impl Read) -> Result<Vec<Election>> {
     Ok(found)
 }
 
-/// Every election whose day is known, that was not cancelled and is more than local: country code and day since the epoch,
-/// by day. Nobody is known to have been cut off for a local vote alone, and some countries hold one every month.
+/// Every election whose day is known, that was not cancelled and is more than local: country code and day since the
+/// epoch, by day. Local elections are left out because no shutdown is known for a local vote alone, and some countries
+/// hold one every month.
 ///
 /// # Errors
 ///
@@ -70,13 +71,13 @@ pub fn dates(view: &impl Read) -> Result<Vec<(String, i32)>> {
     Ok(known.filter_map(|election| Some((election.country, election.when.day()?))).collect())
 }
 
-/// Enters elections; a row of the same country, date and type is replaced.
+/// Enters elections. Each replaces a known row of the same country, date and type.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct AddElections {
     /// At most [`AT_ONCE`].
     pub elections: Vec<Election>,
     pub dry_run: bool,
-    /// Removals when the import began.
+    /// Number of removals when the import began.
     pub epoch: u64,
 }
 
@@ -103,7 +104,7 @@ impl Operation for AddElections {
     }
 }
 
-/// Removes what was imported; answers how many rows that were.
+/// Removes the imported elections. Returns the number of rows.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct DropElections;
 
@@ -126,7 +127,7 @@ impl Operation for DropElections {
     }
 }
 
-/// How often imported elections were removed.
+/// Asks how often imported elections were removed.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ElectionsEpoch;
 
@@ -140,7 +141,7 @@ impl Query for ElectionsEpoch {
     }
 }
 
-/// All elections, by date.
+/// Asks for all elections, by date.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Elections;
 

@@ -1,11 +1,11 @@
-//! Two published tables of elections in layouts of their own, as rows of a calendar.
+//! Reads two published tables of elections that have layouts of their own, as rows of a calendar.
 //!
-//! | Table | Told by | What it has |
+//! | Table | Recognized by | Content |
 //! |---|---|---|
-//! | REIGN's list of elections | columns `elec_year`, `elec_month` | votes, and steps on the way to them, of which only votes and what is to come are rows of a calendar |
-//! | IFES's election guide | columns `date`, `election`, `status` without `type` | votes by the name of what is elected, countries by their formal names |
+//! | REIGN's list of elections | columns `elec_year`, `elec_month` | votes and the steps towards them; only votes and coming events become rows of a calendar |
+//! | IFES's election guide | columns `date`, `election`, `status` without `type` | votes named after what is elected; countries under their formal names |
 //!
-//! A day that a table leaves open is never guessed.
+//! A day that a table does not state is never guessed.
 
 use super::model::{Election, ElectionType, Precision, Status, When};
 use crate::engine::moment::moment;
@@ -15,7 +15,7 @@ use crate::facts::reported::place;
 pub const REIGN: [&str; 6] = ["country", "elec_year", "elec_month", "elec_day", "event", "type"];
 pub const IFES: [&str; 4] = ["country", "date", "election", "status"];
 
-/// A step on the way to a vote, not one.
+/// The row is a step towards a vote, not a vote.
 const NOT_A_VOTE: Rejection = Rejection::Unsupported("not_a_vote");
 
 /// A row of REIGN's list.
@@ -61,7 +61,7 @@ pub fn ifes<'r>(get: &dyn Fn(&str) -> &'r str, today: i64) -> Result<Election, R
     let status = match get("status").trim().to_ascii_lowercase().as_str() {
         "held" => Status::Held,
         "cancelled" => Status::Cancelled,
-        // Nobody knows whether the date is the old or the new one.
+        // The row does not say whether its date is the old or the new one.
         "postponed" => return Err(Rejection::Unusable("postponed")),
         "snap" | "moved up" | "moved up/ snap" if past => Status::Held,
         "snap" | "moved up" | "moved up/ snap" | "confirmed" => Status::Announced,
@@ -77,7 +77,7 @@ pub fn ifes<'r>(get: &dyn Fn(&str) -> &'r str, today: i64) -> Result<Election, R
         ElectionType::Parliamentary if country.part => ElectionType::Regional,
         kind => kind,
     };
-    // The name in the language of the country, without what it means.
+    // The title keeps the name in the country's language and drops its translation in brackets.
     let title = match what.split_once('(') {
         Some((name, _)) if what.chars().count() > super::read::MAX_TITLE => name.trim(),
         _ => what,
@@ -102,7 +102,7 @@ fn of_what(election: &str) -> ElectionType {
     }
 }
 
-/// A country as these tables name it, or the one that a region is part of.
+/// A country named in these tables, or the country that a named region belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Place {
     code: &'static str,
@@ -120,7 +120,7 @@ fn country(name: &str) -> Result<Place, Rejection> {
     code.map(|code| Place { code, part: false }).ok_or(Rejection::Refused("unknown_country"))
 }
 
-/// The country in a formal name: what stands behind words such as `Republic of` or `Kingdom of the`.
+/// The country in a formal name: the part behind words such as `Republic of` or `Kingdom of the`.
 fn formal(plain: &str) -> Option<&'static str> {
     plain.match_indices(" of ").find_map(|(at, of)| {
         let (form, rest) = (plain.get(..at)?, plain.get(at + of.len()..)?);
@@ -130,7 +130,7 @@ fn formal(plain: &str) -> Option<&'static str> {
     })
 }
 
-/// Words of forms of government.
+/// Words for forms of government.
 const FORMS: [&str; 29] = [
     "republic",
     "kingdom",
@@ -163,7 +163,7 @@ const FORMS: [&str; 29] = [
     "occupied",
 ];
 
-/// Names that say no form of government before the name.
+/// Other names that these tables use for countries.
 const NAMES: [(&str, &str); 31] = [
     ("argentine republic", "AR"),
     ("bosnia herzegovina", "BA"),
@@ -198,7 +198,7 @@ const NAMES: [(&str, &str); 31] = [
     ("territory of the cocos keeling islands", "CC"),
 ];
 
-/// Regions that elect for themselves.
+/// Regions with elections of their own.
 const PARTS: [(&str, &str); 8] = [
     ("autonomous community of andalusia", "ES"),
     ("autonomous community of galicia", "ES"),

@@ -1,4 +1,4 @@
-//! What is read of calendars, and what the one inside the binary holds.
+//! How calendars are read, and the content of the calendar inside the binary.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +20,7 @@ fn parsed(text: &str) -> (Vec<Election>, ImportCounts) {
     read(&mut text.as_bytes(), 1 << 20, None, Timestamp::parse(NOW).unwrap()).unwrap()
 }
 
-/// Decision features-dates-retries: elections carry the precision of their date, never a guessed day.
+/// Elections carry the precision of their date, never a guessed day (decision features-dates-retries).
 #[test]
 fn a_month_or_a_year_stays_one() {
     for (text, precision) in [("2027-04-25", Precision::Day), ("2028-02", Precision::Month), ("2027", Precision::Year)]
@@ -36,7 +36,7 @@ fn a_month_or_a_year_stays_one() {
     }
 }
 
-/// Decision features-dates-retries: elections carry source and status. Every bad row is counted with its line.
+/// Elections carry source and status, and every bad row is counted with its line (decision features-dates-retries).
 #[test]
 fn rows_without_a_source_are_refused_and_bad_rows_named_by_line() {
     let (rows, counts) = parsed(
@@ -82,7 +82,7 @@ fn a_file_of_bad_rows_names_only_the_first_lines() {
     assert_eq!((counts.refused, counts.reasons.len(), counts.reasons["bad_date"]), (100, 21, 80));
 }
 
-/// Decision features-dates-retries: the calendar inside the binary has a source in every row, and is read whole.
+/// Every row of the calendar inside the binary has a source and can be read (decision features-dates-retries).
 #[test]
 fn the_calendar_is_read_whole_and_every_row_says_why_its_date_holds() {
     let lines = calendar::TEXT.lines().filter(|line| !line.starts_with('#')).count() - 1;
@@ -95,7 +95,7 @@ fn the_calendar_is_read_whole_and_every_row_says_why_its_date_holds() {
         assert!(election.source.len() >= 20, "{election:?}");
         match election.status {
             Status::FixedByLaw => assert_ne!(election.when.precision(), Precision::Year, "{election:?}"),
-            // Nobody called it: no day is known.
+            // The election is not called yet, so no day is known.
             Status::Expected => assert_ne!(election.when.precision(), Precision::Day, "{election:?}"),
             Status::Announced => {}
             _ => panic!("{election:?}"),
@@ -103,7 +103,7 @@ fn the_calendar_is_read_whole_and_every_row_says_why_its_date_holds() {
     }
 }
 
-/// The date of a day as `year, month, day`, and its place among the same weekdays of its month, 0 for the first.
+/// The date of a day, and its place among the same weekdays of its month, 0 for the first.
 fn placed(day: i32) -> (Date, usize) {
     let date = Date::from_days(i64::from(day));
     (date, (date.day as usize - 1) / 7)
@@ -147,14 +147,14 @@ fn dates_in(text: &str) -> Vec<When> {
     text.split([' ', ',', ';', '.', '(', ')']).filter_map(When::parse).collect()
 }
 
-/// The years between two elections that a source names.
+/// The number of years between two elections, as a source states it.
 fn period(source: &str) -> Option<i64> {
     let (_, rest) = source.split_once("every ").or_else(|| source.split_once("Term of "))?;
     rest.split(' ').next()?.parse().ok()
 }
 
-/// Every row of the calendar says how its date is known, and the date follows from what it says: a rule holds for the
-/// earlier days that are named as well, and a term leads from the earlier elections to this one.
+/// Every row of the calendar says how its date is known, and the date follows from that. A rule also gives the earlier
+/// days that the row names, and a term leads from the earlier elections to this one.
 #[test]
 fn the_calendar_follows_from_the_rules_terms_and_days_that_its_sources_name() {
     let mut rules = 0;
@@ -196,8 +196,7 @@ fn the_calendar_follows_from_the_rules_terms_and_days_that_its_sources_name() {
     assert!(!follows("second Tuesday of August", When::parse("2027-08-17").unwrap().first));
 }
 
-/// The earlier days that the calendar counts from are those of a table of past elections, where it has any of that
-/// year.
+/// The earlier days that the calendar names are in a table of past elections, where that table covers the year.
 #[test]
 fn earlier_days_that_the_calendar_names_are_in_a_table_of_past_elections() {
     let Some(text) = crate::intelligence::country::tests::shared("elections/electionlist_3_21.csv") else { return };
@@ -228,7 +227,7 @@ fn earlier_days_that_the_calendar_names_are_in_a_table_of_past_elections() {
     assert!(found >= 25, "{found}");
 }
 
-/// Local votes are in the calendar for readers; the forecast looks at those that the whole country or its regions hold.
+/// The calendar has local votes for its readers. The forecast uses only votes of the whole country or of its regions.
 #[test]
 fn the_forecast_hears_of_no_merely_local_election() {
     let base = MemoryStore::default();
@@ -259,8 +258,8 @@ fn a_new_date_of_the_same_year_replaces_that_of_the_calendar() {
     assert!(after.is_sorted_by_key(|(_, day)| *day));
 }
 
-/// The layouts of the two published tables, with their traps: steps that are no votes, open days, formal names,
-/// regions.
+/// The two published tables are read in their own layouts, including steps that are no votes, days left open, formal
+/// names and regions.
 #[test]
 fn the_two_published_tables_are_read_in_their_own_layouts() {
     let reign = "ccode,electionnumber,country,elec_year,elec_month,elec_day,sequence,event,elecnum,type,direct\n\

@@ -1,4 +1,4 @@
-//! What is fetched: addresses of the windows, and answers in the form that an import reads.
+//! The jobs that fetch: the addresses of their requests, and their answers in the form that an import reads.
 
 use serde_json::Value;
 
@@ -8,17 +8,17 @@ use crate::engine::settings::Settings;
 use crate::engine::time::{DAY, HOUR};
 use crate::facts::measurement::json;
 
-/// Rows asked for at a time, where a source cuts its answers.
+/// Rows per request where a source cuts its answers into pages.
 const PAGE: u64 = 1_000;
-/// How far back a job begins that never ran.
+/// How far back a job begins that has never run.
 const FIRST_DAYS: i64 = 7;
-/// How much is asked for again each time: sources count late.
+/// How much time is requested again in each round, since sources get some measurements late.
 const AGAIN: i64 = 2 * DAY;
-/// How far before its window a question to IODA begins. It makes events of the alerts inside the question alone, so an
-/// outage is one event with its own beginning only when that is inside.
+/// How far before its window a request to IODA begins. IODA makes events only from the alerts within the requested
+/// time, so an outage is one event with its true beginning only when that beginning is inside.
 const LOOK_BACK: i64 = 7 * DAY;
 
-/// One thing that is fetched.
+/// A kind of data that is fetched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Job {
     /// Counts by country and day.
@@ -32,7 +32,7 @@ pub enum Job {
 impl Job {
     pub const ALL: [Job; 3] = [Job::OoniAggregation, Job::OoniMeasurements, Job::Ioda];
 
-    /// The name in the setting `fetch_sources`.
+    /// The name of the job in the setting `fetch_sources`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Job::OoniAggregation => "ooni-aggregation",
@@ -45,7 +45,7 @@ impl Job {
         Job::ALL.into_iter().find(|job| job.as_str() == text)
     }
 
-    /// How much new time one request asks for, microseconds.
+    /// How much new time one request covers, in microseconds.
     const fn window(self) -> i64 {
         match self {
             Job::OoniAggregation => 7 * DAY,
@@ -59,26 +59,26 @@ impl Job {
         matches!(self, Job::OoniMeasurements | Job::Ioda)
     }
 
-    /// Where a job begins that never ran: the setting `fetch_since`, else some days ago.
+    /// Where a job begins that has never run: at the setting `fetch_since`, or else some days ago.
     pub fn first(self, now: Timestamp, settings: &Settings) -> Timestamp {
         let day = |time: Timestamp| Timestamp(time.0 - time.0.rem_euclid(DAY));
         Timestamp::parse(&settings.fetch_since).map_or_else(|| day(now.plus(-FIRST_DAYS * DAY)), day)
     }
 
-    /// The end of the window at the cursor, or the cursor where no time is over.
+    /// The end of the window at the cursor, or the cursor itself when no whole day or hour has passed.
     pub fn until(self, row: &FetchRow, now: Timestamp) -> Timestamp {
         self.end(row, now).unwrap_or(row.cursor)
     }
 
-    /// The end of the window at the cursor: of the time that is over in whole days or hours, however little. `None`
-    /// when nothing is.
+    /// The end of the window at the cursor. It covers only whole days or hours that have passed; `None` when there are
+    /// none.
     fn end(self, row: &FetchRow, now: Timestamp) -> Option<Timestamp> {
         let grain = if self == Job::OoniAggregation { DAY } else { HOUR };
         let over = Timestamp(now.0 - now.0.rem_euclid(grain));
         (row.cursor < over).then(|| row.cursor.plus(self.window()).min(over))
     }
 
-    /// The address of the next request; `None` when everything up to now was asked for.
+    /// The address of the next request; `None` when everything up to now was requested.
     pub fn url(self, row: &FetchRow, now: Timestamp, settings: &Settings) -> Option<String> {
         let end = self.end(row, now)?;
         let ooni = settings.fetch_ooni_url.trim_end_matches('/');
@@ -105,11 +105,11 @@ impl Job {
         })
     }
 
-    /// Where a job stands after an answer of `rows` rows, which named the page behind it or did not.
+    /// The position of a job after an answer of `rows` rows, given what the answer says about the next page.
     pub fn advance(self, row: &FetchRow, rows: u64, next: &Next, now: Timestamp) -> FetchRow {
         let mut done = FetchRow { failures: 0, next: now, success: Some(now), ..row.clone() };
         match next {
-            // A page that leads to itself, or an empty one, leads nowhere.
+            // A link to the same page, or one in an answer without rows, is not followed.
             Next::Page(page) if rows > 0 && row.page.as_ref() != Some(page) => {
                 return FetchRow { offset: row.offset + rows, page: Some(page.clone()), ..done };
             }
@@ -123,13 +123,13 @@ impl Job {
         FetchRow { cursor: until, offset: 0, page: None, ..done }
     }
 
-    /// Where the next round begins: what came late is asked for again.
+    /// Where the next round begins, so that data which came late is requested again.
     pub fn again(row: &FetchRow) -> Timestamp {
         row.cursor.plus(-AGAIN)
     }
 
-    /// An answer as the import of its kind reads it, and what it says of the page behind it; the error says what is
-    /// wrong with it.
+    /// An answer in the form that its import reads, and what it says about the next page. The error is a code for the
+    /// fault of the answer.
     pub fn body(self, answer: &[u8]) -> Result<(Vec<u8>, Next), String> {
         if self != Job::OoniMeasurements {
             return Ok((answer.to_vec(), Next::Unsaid));
@@ -150,19 +150,19 @@ impl Job {
     }
 }
 
-/// What an answer says of the page behind it.
+/// What an answer says about the next page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Next {
-    /// Nothing: a full page is followed by another.
+    /// It says nothing. Behind a full page there is another one.
     Unsaid,
-    /// There is none.
+    /// There is no next page.
     End,
-    /// The part of an address that asks for it.
+    /// The part of an address that requests the next page.
     Page(String),
 }
 
-/// The page that an address of the source asks for, by a mark to continue at or, in the form before, by an offset. The
-/// rest of the address counts for nothing: requests go where the settings say.
+/// The page that an address of the source requests: by a mark to continue at or, in the older form, by an offset. The
+/// rest of the address is ignored, since requests go only where the settings say.
 fn page(url: &str) -> Option<String> {
     let query = url.split_once('?').map_or("", |(_, query)| query.split('#').next().unwrap_or(""));
     let value = |wanted: &str| query.split('&').find_map(|pair| pair.strip_prefix(wanted)?.strip_prefix('='));
@@ -177,7 +177,7 @@ fn page(url: &str) -> Option<String> {
     }
 }
 
-/// Longest mark of a page.
+/// Bytes of a page's mark, at most.
 const MAX_MARK: usize = 200;
 
 #[cfg(test)]
@@ -207,7 +207,7 @@ mod tests {
         assert_eq!(first, time("2024-04-24T00:00:00Z"), "a week ago");
     }
 
-    /// Decision identity-of-measurements: one measurement may arrive in several forms.
+    /// One measurement may arrive in several forms (decision identity-of-measurements).
     #[test]
     fn a_listed_measurement_is_that_of_its_document() {
         let members = r#""input":null,"probe_cc":"TR","probe_asn":"AS9121","test_name":"telegram","report_id":"r1""#;

@@ -1,10 +1,16 @@
 //! Fetching from sources with a public interface: OONI's aggregation and measurements, IODA's events. Off by default.
 //!
-//! One step is one request: it reads where a job stands from rows of the world actor, asks the source for the next
-//! window, imports the answer as an operator would, and only then moves on. So a stop at any point repeats at most one
-//! request, whose import changes nothing the second time. Failures wait longer each time, and as long as the source asks
-//! (`Retry-After`). A window that always fails is set aside after some tries, so that it holds up nothing behind it; the
-//! log and the list of sources tell. The shells call [`step`] by a timer or by cron, politely: one request at a time.
+//! One step is one request. It reads the position of a job from rows of the world actor, asks the source for the next
+//! window, imports the answer as an operator would, and only then moves the position on. So a stop at any point repeats
+//! at most one request, and importing its answer twice changes nothing. After each failure the wait grows, and it is
+//! never shorter than the source asks (`Retry-After`). A window that always fails is set aside after some tries, so
+//! that it does not hold up later windows. The log and the list of sources show this. The runtimes call [`step`] by a
+//! timer or by cron, one request at a time.
+//!
+//! | Module | What |
+//! |---|---|
+//! | `jobs` | the jobs: addresses of requests, and answers as imports read them |
+//! | `state` | the position of each job, kept by the world |
 
 mod jobs;
 mod state;
@@ -30,9 +36,9 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 /// The first wait after a failure; it doubles up to [`LONGEST_WAIT`].
 const FIRST_WAIT: i64 = MINUTE;
 const LONGEST_WAIT: i64 = 6 * HOUR;
-/// Who asks too often is at fault, not the window.
+/// The source asks for fewer requests; the window is not at fault.
 const BUSY: &str = "status 429";
-/// Most that a source's own `Retry-After` is believed.
+/// A longer wait in a source's `Retry-After` is shortened to this one, in microseconds.
 const LONGEST_ASKED: i64 = 24 * HOUR;
 
 /// The jobs that the operator switched on, in the order of the setting.
@@ -40,16 +46,17 @@ pub fn jobs(settings: &Settings) -> Vec<Job> {
     settings.fetch_sources.split(',').filter_map(|name| Job::parse(name.trim())).collect()
 }
 
-/// What a step came to.
+/// The result of a step.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Step {
     /// Whether a job was due.
     pub made: bool,
-    /// What the log is to tell.
+    /// A text for the log.
     pub warning: Option<String>,
 }
 
-/// Makes at most one request, of the job that has been due the longest, so that none waits until another has caught up.
+/// Makes at most one request, for the job that has been due the longest, so that no job waits until another has caught
+/// up.
 pub async fn step(rt: &dyn Runtime) -> Result<Step> {
     let jobs = jobs(&rt.environment().settings);
     if jobs.is_empty() {
@@ -68,20 +75,20 @@ pub async fn step(rt: &dyn Runtime) -> Result<Step> {
     Ok(Step { made: true, warning })
 }
 
-/// What a request came to.
+/// The result of a request.
 enum End {
-    /// So many rows were read, and what the answer said of the page behind them.
+    /// The number of rows that were read, and what the answer says about the next page.
     Rows(u64, Next),
-    /// Why not, and how long the source asks to wait.
+    /// The reason of a failure, and how long the source asks to wait.
     Failed(String, Option<i64>),
 }
 
-/// One request; answers what the log is to tell.
+/// Makes one request and moves the job on. Returns a text for the log.
 async fn one(rt: &dyn Runtime, job: Job, row: FetchRow) -> Result<Option<String>> {
     let settings = &rt.environment().settings;
     let now = rt.now();
     let after = match job.url(&row, now, settings) {
-        // All there is was asked for.
+        // Everything up to now was requested.
         None => {
             let next = now.plus(i64::from(settings.fetch_hours.max(1)) * HOUR);
             FetchRow { next, cursor: Job::again(&row), offset: 0, page: None, failures: 0, ..row.clone() }
@@ -113,7 +120,7 @@ fn failed(row: FetchRow, error: String, asked: Option<i64>, now: Timestamp) -> F
     FetchRow { next: now.plus(wait), failures: row.failures.saturating_add(1), error: Some((now, error)), ..row }
 }
 
-/// Whatever goes wrong is an [`End`], so that one source never holds up the others.
+/// Makes a request. Every failure becomes an [`End`], so that one source never holds up the others.
 async fn attempt(rt: &dyn Runtime, job: Job, url: String) -> End {
     let settings = &rt.environment().settings;
     let failed = |error: Error, wait| End::Failed(error.into_details().message.into_owned(), wait);
@@ -133,10 +140,10 @@ async fn attempt(rt: &dyn Runtime, job: Job, url: String) -> End {
         200 => {}
         429 => return End::Failed(BUSY.to_owned(), asked),
         500.. => return End::Failed(format!("status {}", answer.status), asked),
-        // Asking the same again soon would not help.
+        // A request that is repeated soon would fail in the same way.
         status => return End::Failed(format!("status {status}"), Some(LONGEST_WAIT)),
     }
-    // Reading some megabytes takes long.
+    // Reading some megabytes takes long, so wait until there is room to compute.
     apart::room().await;
     match import(rt, job, &answer.body).await {
         Ok((summary, next)) => judged(&summary, next),
@@ -149,7 +156,7 @@ async fn import(rt: &dyn Runtime, job: Job, answer: &[u8]) -> Result<(Summary, N
     Ok((Importer::new(rt, job.kind(), Options::default()).await?.chunk(rt, &body).await?, next))
 }
 
-/// An answer that was cut off, or that is an error in a good status, is asked for again.
+/// An answer that was cut off, or that is an error with a successful status, is requested again.
 fn judged(summary: &Summary, next: Next) -> End {
     let broken = ["bad_json", "source_error"].into_iter().find(|reason| summary.counts.reasons.contains_key(*reason));
     match broken {
@@ -159,7 +166,7 @@ fn judged(summary: &Summary, next: Next) -> End {
     }
 }
 
-/// The kinds that jobs import.
+/// The kinds of import that jobs use.
 impl Job {
     pub const fn kind(self) -> ImportKind {
         match self {

@@ -1,4 +1,4 @@
-//! Where each job stands: rows of the world actor.
+//! The position of each job, in rows of the world actor.
 
 use std::collections::BTreeMap;
 
@@ -10,24 +10,24 @@ use crate::{Result, Timestamp};
 
 const FETCHES: Table<(String,), FetchRow> = Table::new(53);
 
-/// Where a job stands.
+/// The position of a job.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FetchRow {
-    /// Where the window begins that is asked for next.
+    /// Where the window begins that is requested next.
     pub cursor: Timestamp,
-    /// Rows of the window that are read already.
+    /// Rows of the window that were already read.
     pub offset: u64,
-    /// No request before.
+    /// Time before which no request is made.
     pub next: Timestamp,
     /// Failures in a row.
     pub failures: u32,
-    /// The last failure, and when it was.
+    /// The time and the text of the last failure.
     pub error: Option<(Timestamp, String)>,
-    /// The last answer that was imported.
+    /// Time of the last answer that was imported.
     pub success: Option<Timestamp>,
-    /// The page that is asked for next, in the words of the source; `None` at the begin of a window.
+    /// The page that is requested next, in the form of the source; `None` at the begin of a window.
     pub page: Option<String>,
-    /// Windows that failed so often that the rest went on without them, the latest last.
+    /// Windows that were given up after many failures, the latest last.
     pub set_aside: Vec<SetAside>,
 }
 
@@ -39,26 +39,27 @@ impl Row for FetchRow {
     }
 }
 
-/// A window that nothing was read from, or not all.
+/// A window from which not everything was read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SetAside {
     pub from: Timestamp,
     pub until: Timestamp,
-    /// When it was given up, and over what.
+    /// When it was given up, and because of which error.
     pub at: Timestamp,
     pub error: String,
 }
 
-/// Most windows set aside that are remembered.
+/// Windows set aside that are remembered, at most.
 const REMEMBERED: usize = 50;
-/// How often a window is asked for before it is set aside.
+/// How often a window is requested before it is set aside.
 const TRIES: u32 = 5;
-/// Windows set aside since the last success that make the next one more patient: then it is rather the source that fails.
+/// Each window set aside since the last success doubles the tries of the next window, up to this many times: then it is
+/// rather the source that fails.
 const PATIENCE: u32 = 4;
 
 impl FetchRow {
-    /// Whether the window from `cursor` to `until` failed often enough to go on without it. After one that was set aside
-    /// without a success since, twice as often; one that was set aside before is only tried again in passing.
+    /// Whether the window from `cursor` to `until` failed often enough to be set aside. Each window set aside since the
+    /// last success doubles the number of tries. A window that was set aside before is given up after one failure.
     pub fn is_hopeless(&self, until: Timestamp) -> bool {
         if self.set_aside.iter().any(|window| window.from < until && window.until > self.cursor) {
             return true;
@@ -68,7 +69,7 @@ impl FetchRow {
         self.failures >= TRIES << doubled
     }
 
-    /// Goes on behind the window that ends at `until`.
+    /// The position after setting aside the window that ends at `until`.
     pub fn without(mut self, until: Timestamp, error: &str, now: Timestamp) -> FetchRow {
         self.set_aside.retain(|window| window.from >= until || window.until <= self.cursor);
         self.set_aside.push(SetAside { from: self.cursor, until, at: now, error: error.to_owned() });
@@ -77,13 +78,13 @@ impl FetchRow {
         FetchRow { cursor: until, offset: 0, page: None, failures: 0, next: now, ..self }
     }
 
-    /// Forgets windows set aside that were read after all.
+    /// Forgets windows set aside that were read in the meantime.
     pub fn read_through(&mut self, from: Timestamp, until: Timestamp) {
         self.set_aside.retain(|window| window.from < from || window.until > until);
     }
 }
 
-/// Moves a job on. When it stands elsewhere by now, another step was faster, and this one changes nothing.
+/// Moves a job on. If its position is no longer `before`, another step was faster, and nothing changes.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct NoteFetch {
     pub job: String,
@@ -105,7 +106,7 @@ impl Operation for NoteFetch {
     }
 }
 
-/// Every job that ever made a step.
+/// Asks for the positions of all jobs that ever made a step.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct FetchRows;
 

@@ -1,4 +1,4 @@
-//! Windows that always fail, pages, and rows from before, in a deployment in memory.
+//! Windows that always fail, pages, and rows of older versions, in a deployment in memory.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::engine::web::Incoming;
 
 type Answer = dyn Fn(&str) -> (u16, String) + Send + Sync;
 
-/// A deployment that fetches measurements from here on 1 June 2026, from a source that answers so.
+/// A deployment that fetches measurements since 1 May 2024, from a source with the given answers.
 fn deployment(answer: Arc<Answer>) -> (Arc<TestRuntime>, Arc<Mutex<Vec<String>>>) {
     let rt = TestRuntime::start(&[
         ("fetch_sources", "ooni-measurements"),
@@ -29,7 +29,7 @@ fn deployment(answer: Arc<Answer>) -> (Arc<TestRuntime>, Arc<Mutex<Vec<String>>>
     (rt, heard)
 }
 
-/// Makes steps until the job stands behind a moment; answers the warnings.
+/// Makes steps until the job has passed a moment. Returns the warnings.
 fn run(rt: &TestRuntime, until: &str, steps: usize) -> Vec<String> {
     let until = Timestamp::parse(until).unwrap();
     let mut warnings = Vec::new();
@@ -109,7 +109,7 @@ fn a_source_that_is_away_loses_few_windows_and_gets_those_back_that_it_still_ask
     assert!(!row.is_hopeless(hour(5)), "a success forgives");
     row.failures = 5;
     assert!(row.is_hopeless(hour(5)));
-    // Asked for again in passing: one failure is enough, a success takes it from the list.
+    // A window set aside is tried again in passing. One failure gives it up again, a success takes it off the list.
     row.cursor = hour(1);
     row.failures = 1;
     assert!(row.is_hopeless(hour(2)));
@@ -165,7 +165,7 @@ fn pages_by_offset_are_followed_and_one_that_leads_to_itself_ends() {
     let (rt, heard) = deployment(Arc::new(|url: &str| {
         let body = match url {
             url if !url.contains("since=2024-05-01T00:00:00") => list(&[], "null"),
-            // Fewer rows than asked for, and still not the last page.
+            // The page has fewer rows than requested, and still is not the last one.
             url if url.contains("offset=0") => list(&[("m1", "2024-05-01T00:10:00Z")], "\"/x?offset=1&limit=1000\""),
             _ => list(&[("m2", "2024-05-01T00:20:00Z")], "\"/x?offset=1&limit=1000\""),
         };

@@ -1,5 +1,5 @@
-//! Rolling origin by year: trained on what was known before each 1 January, tested on that year
-//! (decisions forecast-panel and late-history).
+//! Backtest with a rolling origin by year: a model is trained on what was known before each 1 January and tested on
+//! that year (decisions forecast-panel and late-history).
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -12,13 +12,13 @@ use super::metrics::{self, Budget, Figures, Outcome, Top, figures};
 use super::panel::{Horizon, Knowledge, countries, first_of_year, label, question, train, year_of};
 use crate::facts::starter::Country;
 
-/// Quiet before the day of a forecast that makes it a hard case, in days.
+/// Days without a start before a forecast that make it a hard case.
 const HARD_DAYS: i32 = 30;
-/// Shares of the highest forecasts whose calibration is told.
+/// Shares of the highest forecasts whose calibration is stated.
 const TOPS: [f64; 3] = [0.01, 0.05, 0.1];
 /// Thresholds of the alert budget.
 const THRESHOLDS: [f64; 6] = [0.1, 0.2, 0.3, 0.5, 0.7, 0.9];
-/// Least rows of either kind before a country has an AUC of its own.
+/// Rows with a start, and rows without one, that a country needs for an AUC of its own.
 const LEAST_OF_A_KIND: u64 = 5;
 
 /// A row of the test.
@@ -27,30 +27,31 @@ struct Tested {
     country: usize,
     day: i32,
     outcome: Outcome,
-    /// Nothing started in the 30 days before, whether that was known or not.
+    /// Nothing started in the 30 days before, even if that was not known at the time.
     hard: bool,
-    /// Something had started there before.
+    /// Something had started in the country before.
     with_history: bool,
 }
 
-/// Figures of one way of forecasting, over all rows and over those that are harder.
+/// Figures of one way of forecasting, over all rows and over harder parts of them.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Part {
     #[serde(flatten)]
     pub all: Figures,
-    /// No start in the 30 days before.
+    /// Rows without a start in the 30 days before.
     pub hard: Figures,
     pub without_india: Figures,
-    /// Countries with a start before.
+    /// Rows of countries with an earlier start.
     pub with_history: Figures,
-    /// Median over countries with at least five rows of either kind, and how many those are.
+    /// Median over the countries with at least five rows with a start and five without, and the number of these
+    /// countries.
     pub within_country_auc: Option<f64>,
     pub within_countries: usize,
     /// Calibration of the highest forecasts.
     pub top: Vec<Top>,
 }
 
-/// One year.
+/// The test of one year.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Year {
     pub year: i64,
@@ -76,19 +77,19 @@ pub struct Backtest {
     pub model: &'static str,
     /// Days of the forecast.
     pub horizon: i32,
-    /// Codes of the panel.
+    /// Number of codes in the panel.
     pub countries: usize,
-    /// First day of systematic reports, the newest start, and starts by country, day and place.
+    /// First day of systematic reports, the newest start, and the number of starts by country, day and place.
     pub history_from: String,
     pub history_to: String,
     pub starts: usize,
     pub features: Vec<&'static str>,
-    /// With all that had started up to the day of the forecast.
+    /// Figures when every start up to the day of the forecast is known.
     #[serde(flatten)]
     pub part: Part,
-    /// With what a table that comes once a year had told: everything up to 31 December.
+    /// Figures when only a table that appears once a year is known: everything up to 31 December.
     pub known_at_1_january: Part,
-    /// Of the sets of class-wise adaptive conformal inference.
+    /// Coverage of the sets of class-wise adaptive conformal inference.
     pub coverage: Coverage,
     pub alert_budget: Vec<Budget>,
     pub baselines: Vec<Baseline>,
@@ -96,7 +97,7 @@ pub struct Backtest {
     pub notes: Vec<&'static str>,
 }
 
-/// What a reader of the figures must know.
+/// Caveats about the figures.
 const NOTES: [&str; 4] = [
     "Figures with history up to the day of the forecast are not what a table that comes once a year allows: see \
      known_at_1_january.",
@@ -106,14 +107,14 @@ const NOTES: [&str; 4] = [
     "The table tells what was reported. Places without reporters look quiet.",
 ];
 
-/// Tests the years `from` to `to`; `until` is the last day that the history is complete for.
+/// Tests the years `from` to `to`. `until` is the last day on which the history is complete.
 ///
 /// # Errors
 ///
-/// What is missing, in a sentence.
+/// A sentence that says what is missing.
 pub fn backtest(history: &History, from: i64, to: i64, until: i32) -> Result<Backtest, String> {
     if from > to {
-        return Err(format!("from {from} to {to} is no time"));
+        return Err(format!("the first year, {from}, is after the last year, {to}"));
     }
     let mut fresh: Vec<(i64, Vec<Tested>)> = Vec::new();
     let mut frozen: Vec<(i64, Vec<Tested>)> = Vec::new();
@@ -158,7 +159,7 @@ fn date(day: i32) -> String {
     crate::Timestamp(i64::from(day) * crate::engine::time::DAY).to_date_text()
 }
 
-/// The forecasts of one year by a model of the time before it; `None` when that was too little to train one.
+/// The forecasts of one year by a model trained on the time before; `None` when that time was too short to train one.
 fn year(history: &History, year: i64, until: i32, knowledge: Knowledge) -> Option<Vec<Tested>> {
     let first = first_of_year(year);
     let (model, _) = train(history, first - 1, Horizon::WEEK, knowledge)?;
@@ -217,8 +218,8 @@ fn part(rows: &[Tested]) -> Part {
     }
 }
 
-/// Runs class-wise conformal inference through the years as it would have been served: what came of a forecast is
-/// learned when its week is over, and each year starts from the scores of the year before.
+/// Runs class-wise conformal inference through the years in the way it would have been served: the sets learn the
+/// outcome of a forecast when its week is over, and each year starts with the scores of the year before.
 fn coverage(before: &[Tested], years: &[(i64, Vec<Tested>)]) -> Coverage {
     let mut found = Coverage { target: 1.0 - TARGET_MISS, ..Coverage::default() };
     let mut sets = Conformal::new(before.iter().map(|row| row.outcome));
@@ -256,9 +257,9 @@ fn coverage(before: &[Tested], years: &[(i64, Vec<Tested>)]) -> Coverage {
 
 type Forecast<'a> = Box<dyn Fn(&Tested) -> f64 + 'a>;
 
-/// What simpler ways reach on the same rows.
+/// Figures of simpler ways of forecasting on the same rows.
 fn baselines<'h>(history: &'h History, years: &[(i64, Vec<Tested>)]) -> Vec<Baseline> {
-    // Starts of five years and twice those of the last week.
+    // Starts of five years plus twice the starts of the last week.
     let structural = move |country: usize, day: i32| {
         history.starts(country, day - 5 * 365 + 1, day) + 2.0 * history.starts(country, day - 6, day)
     };
@@ -296,7 +297,7 @@ fn baselines<'h>(history: &'h History, years: &[(i64, Vec<Tested>)]) -> Vec<Base
     ]
 }
 
-/// The last day that a history with this newest start is taken for complete on: tables come by the year.
+/// The last day on which a history with this newest start counts as complete. Tables appear once a year.
 pub fn complete_until(history: &History, today: i32) -> i32 {
     let newest = history.newest().unwrap_or(today);
     (first_of_year(year_of(newest) + 1) - 1).min(today)

@@ -1,5 +1,5 @@
-//! Answers about many countries at once: whom a body asks about, and answers that are put together from the pages of
-//! single countries, which are rendered once for all who ask.
+//! Answers about many countries at once: which countries a body names, and answers combined from the pages of single
+//! countries, which are rendered once for all requests.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::facts::starter::Country;
 use crate::intelligence::country::routes::input;
 use crate::{Error, Result};
 
-/// Most countries of a batch.
+/// Countries of a batch, at most.
 const MOST: usize = 50;
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -30,12 +30,12 @@ pub struct BatchError {
     message: String,
 }
 
-/// Whom a body asks about.
+/// The countries that a body asks about.
 #[derive(Debug)]
 pub struct Asked {
-    /// Each once, in the order in which they are named.
+    /// Each country once, in the order of the body.
     pub countries: Vec<&'static Country>,
-    /// What is no country.
+    /// Texts that name no country.
     pub errors: Vec<BatchError>,
 }
 
@@ -46,9 +46,9 @@ impl Asked {
     pub fn read(cx: &Cx) -> Result<Asked> {
         let request: BatchRequest = cx.json()?;
         let named = request.countries.filter(|named| !named.is_empty());
-        let named = named.ok_or_else(|| Error::bad_request("`countries` must name at least one."))?;
+        let named = named.ok_or_else(|| Error::bad_request("`countries` must name at least one country."))?;
         if named.len() > MOST {
-            return Err(Error::bad_request(format!("`countries` takes at most {MOST}.")));
+            return Err(Error::bad_request(format!("`countries` takes at most {MOST} countries.")));
         }
         let (mut asked, mut seen) = (Asked { countries: Vec::new(), errors: Vec::new() }, BTreeSet::new());
         for text in named {
@@ -65,8 +65,8 @@ impl Asked {
         Ok(asked)
     }
 
-    /// Keeps the answer for a publish interval under what was asked for. One with errors repeats what a caller wrote,
-    /// of any length: it is made for this request alone.
+    /// Keeps the answer for a publish interval under the requested countries. An answer with errors repeats texts of
+    /// the caller, of any length, so it is not kept.
     pub async fn answer(&self, cx: &Cx, make: impl Future<Output = Result<Response>>) -> Result<Response> {
         let page = match self.errors.is_empty() {
             true => {
@@ -79,7 +79,7 @@ impl Asked {
     }
 }
 
-/// Rendered pages, as members of another answer.
+/// Rendered pages, in the form of members of another answer.
 pub fn parts(pages: &[Bytes]) -> Result<Vec<&RawValue>> {
     pages.iter().map(|page| serde_json::from_slice(page).map_err(Error::internal)).collect()
 }

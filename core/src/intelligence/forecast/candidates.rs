@@ -1,4 +1,4 @@
-//! Forecasts of the last days for reviewers, with what is known of each by now.
+//! Forecasts of the last days for reviewers, with their outcomes where these are known.
 
 use std::collections::BTreeMap;
 
@@ -14,23 +14,23 @@ use crate::facts::starter::Country;
 use crate::intelligence::risk::Scores;
 use crate::{Result, engine::small_sort, intelligence::anomaly};
 
-/// Seven-day forecasts that were made in the last days, newest first.
+/// Asks for the seven-day forecasts that were made in the last days, newest first.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Candidates {
-    /// Code; all countries without it.
+    /// A country code; `None` for all countries.
     pub country: Option<String>,
-    /// Days back, today counted.
+    /// Number of days back, including today.
     pub days: u32,
 }
 
-/// A forecast as it was made.
+/// A forecast at the time when it was made, and its outcome.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Candidate {
     pub country: String,
-    /// On which it was made, in days since the epoch.
+    /// The day on which it was made, in days since the epoch.
     pub day: u32,
     pub probability: f64,
-    /// By the forecast of today.
+    /// The probability in today's forecast.
     pub current: f64,
     /// Whether a shutdown began in its week; `None` while that is not known.
     pub happened: Option<bool>,
@@ -43,22 +43,23 @@ impl Candidate {
     }
 }
 
-/// What [`Candidates`] answers.
+/// The answer to [`Candidates`].
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Reviewed {
     pub candidates: Vec<Candidate>,
-    /// By code: measurements inside the age limit.
+    /// Measurements within the age limit, by country code.
     pub volumes: BTreeMap<String, u64>,
-    /// By code: change of the measured share that is blocked over seven days, -1 to 1, where it is known.
+    /// Change of the share of blocked results over seven days, -1 to 1, by country code; only where it is known.
     pub drifts: BTreeMap<String, f64>,
     /// Version of the served model.
     pub model: Option<String>,
 }
 
-/// Days after which the last measured day says nothing of now.
+/// Days after which the last measured day is too old to be used.
 const FRESH: u32 = 7;
 
-/// By code: how the share of blocked results of the last measured week differs from that of the week before.
+/// By country code: the difference between the shares of blocked results in the last measured week and in the week
+/// before.
 fn drifts(view: &View<'_>, today: u32) -> Result<BTreeMap<String, f64>> {
     let change = anomaly::FEATURES.iter().position(|name| *name == "change_7d");
     let last = anomaly::all_days(view)?.into_iter().filter_map(|(country, days)| {
@@ -80,7 +81,8 @@ impl Query for Candidates {
             small_sort::gather(served.forecasts.iter().map(|(code, forecast)| (code.as_str(), forecast.risk(1))));
         let today = u32::try_from(view.now.day()).unwrap_or(0);
         let Some(history) = history(view)? else { return Ok(Reviewed::default()) };
-        // As reported; else a start is known at once, and that there was none when later starts are known.
+        // A report decides. Otherwise a known start is an outcome at once, and no start is one only when later starts
+        // are known.
         let happened = |country: usize, day: i32| {
             let began = label(&history, country, day, Horizon::WEEK);
             let over = history.newest().is_some_and(|newest| day + Horizon::WEEK.days <= newest);

@@ -1,4 +1,4 @@
-//! What happened to the served model, and the operator's part in it.
+//! The changelog of the served models, and the operator's endpoints for training, promoting and rolling back.
 
 use std::collections::BTreeMap;
 
@@ -57,7 +57,7 @@ struct EntryBody {
     model: &'static str,
     version: String,
     kind: &'static str,
-    /// When the model was trained; of a rollback, when that happened.
+    /// The time when the model was trained; for a rollback, the time of the rollback.
     trained_at: String,
     change: String,
     metrics: BTreeMap<&'static str, Option<f64>>,
@@ -130,7 +130,7 @@ fn entry(change: Change, models: &[Model]) -> EntryBody {
     }
 }
 
-/// Of the classifier of measured days.
+/// The entry for a change of the classifier of measured days.
 fn classified(change: classifier::Change) -> EntryBody {
     let classifier::Change { at, number, learned } = change;
     let mut honest_caveats = vec![
@@ -205,7 +205,7 @@ async fn changelog_page(cx: &Cx) -> Result<Response> {
         changes.into_iter().map(|change| (change.at, entry(change, &models))).collect();
     let classifiers = runtime::query(&*cx.rt, world::actor().name, &classifier::Changes).await?;
     dated.extend(classifiers.into_iter().map(|change| (change.at, classified(change))));
-    // Of one moment the later change stands first, as it comes.
+    // Among changes of one moment the later one stays first.
     small_sort::sort_by(&mut dated, |a, b| b.0.cmp(&a.0));
     let mut entries: Vec<EntryBody> = dated.into_iter().map(|(_, entry)| entry).collect();
     entries.retain(|entry| kind.as_deref().is_none_or(|kind| kind == entry.kind));
@@ -222,14 +222,14 @@ async fn changelog_page(cx: &Cx) -> Result<Response> {
     })
 }
 
-/// What came of training or a rollback.
+/// The result of a training, a promotion or a rollback.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ToldBody {
-    /// Version that is served now; null for base rates.
+    /// Version that is served now; null when base rates are served.
     pub served: Option<String>,
     /// Version that was served before.
     pub before: Option<String>,
-    /// Why, in a sentence.
+    /// The reason, in a sentence.
     pub message: String,
 }
 
@@ -238,10 +238,10 @@ fn told(told: Told) -> ToldBody {
     ToldBody { served: version(told.served), before: version(told.before), message: told.said }
 }
 
-/// Steps of a course, and of another where the history changes meanwhile.
+/// Steps of one course, plus those of another course in case the history changes meanwhile.
 const MOST_STEPS: usize = 12;
 
-/// Each step is an operation of its own, so that none takes long; should the request end, a timer does the rest.
+/// Each step is an operation of its own, so that none takes long. If the request ends early, a timer does the rest.
 async fn train(cx: Cx) -> Result<Response> {
     let before = runtime::call(&*cx.rt, world::actor().name, &Begin).await?;
     for _ in 0..MOST_STEPS {
@@ -253,7 +253,7 @@ async fn train(cx: Cx) -> Result<Response> {
     Response::uncached(&told(Told { served: before, before, said }))
 }
 
-/// Judges forecasts that are over and makes today's, as every day does by itself.
+/// Judges the forecasts whose week is over, and makes those of today. This also happens every day without a request.
 async fn calibrate(cx: Cx) -> Result<Response> {
     runtime::call(&*cx.rt, world::actor().name, &Daily).await?;
     let (served, said) = runtime::query(&*cx.rt, world::actor().name, &ServedModel).await?;
@@ -281,16 +281,16 @@ async fn promote(cx: Cx) -> Result<Response> {
 
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct RollbackRequest {
-    /// Number of the model; the one before the served one without it.
+    /// Number of the model. If absent, it is the model before the served one.
     pub number: Option<u32>,
-    /// Stands in the changelog.
+    /// Shown in the changelog.
     pub reason: String,
 }
 
 async fn rollback(cx: Cx) -> Result<Response> {
     let RollbackRequest { number, reason } = cx.json()?;
     if reason.trim().is_empty() {
-        return Err(Error::bad_request("`reason` must say why."));
+        return Err(Error::bad_request("`reason` is required."));
     }
     let asked = Rollback { number, reason };
     Response::uncached(&told(runtime::call(&*cx.rt, world::actor().name, &asked).await?))

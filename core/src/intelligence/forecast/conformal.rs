@@ -1,23 +1,23 @@
 //! Class-wise adaptive conformal inference (Gibbs and Candes 2021, once per class).
 //!
-//! A forecast becomes a set: `event`, `quiet`, both or neither. A class is in the set when its probability is not among
-//! the lowest of what cases of that class had before. Which share counts as lowest is alpha, and alpha moves with every
-//! miss, so the share of misses of each class stays near the target whatever changes. One pooled alpha would keep its
-//! promise by being right about quiet weeks alone.
+//! It turns a forecast into a set: `event`, `quiet`, both or neither. A class is in the set unless its probability is
+//! among the lowest that earlier cases of this class had. Alpha is the share that counts as lowest. Alpha moves with
+//! every miss, so the share of misses in each class stays near the target whatever changes. A single alpha for both
+//! classes would reach the target by being right about quiet weeks alone.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::metrics::Outcome;
 
-/// Share of a class that the sets may miss.
+/// Share of the cases of a class that their sets may miss.
 pub const TARGET_MISS: f64 = 0.1;
-/// How far one day's misses move alpha.
+/// How far the misses of one day move alpha.
 pub const GAMMA: f64 = 0.02;
-/// Least cases of a class before its sets mean anything.
+/// Cases that a class needs before its sets mean anything.
 pub const LEAST_CASES: usize = 30;
 
-/// Most scores of a class that are kept: quantiles are told to a thousandth.
+/// Scores of a class that are kept, at most. With this many, quantiles are exact to a thousandth.
 const MOST_SCORES: usize = 2_000;
 
 /// The state of one class.
@@ -25,23 +25,23 @@ const MOST_SCORES: usize = 2_000;
 pub struct Class {
     /// Share of earlier cases whose probability counts as too low.
     pub alpha: f64,
-    /// Probabilities that earlier cases of the class gave their own class, ascending.
+    /// The probability of the class in each of its earlier cases, ascending.
     pub scores: Vec<f64>,
-    /// Cases that were judged, and those that the set had missed.
+    /// Cases that were judged, and cases whose set did not contain the class.
     pub judged: u64,
     pub missed: u64,
 }
 
 impl Class {
-    /// From probabilities that earlier cases gave their own class, in any order.
+    /// A class with the probabilities that its earlier cases gave to it, in any order.
     pub fn new(mut scores: Vec<f64>) -> Class {
         scores.sort_unstable_by(f64::total_cmp);
         let scores = thinned(scores);
         Class { alpha: TARGET_MISS, scores, judged: 0, missed: 0 }
     }
 
-    /// Least probability of the class with which it is in the set. Alpha at or under 0 takes everything in, at or over
-    /// 1 nothing.
+    /// The least probability with which the class is in the set. With an alpha of 0 or less it is always in the set,
+    /// with one of 1 or more never.
     pub fn threshold(&self) -> f64 {
         if self.alpha <= 0.0 || self.scores.len() < LEAST_CASES {
             return 0.0;
@@ -58,13 +58,14 @@ impl Class {
         probability >= self.threshold()
     }
 
-    /// Takes newer cases in place of the earlier ones; alpha stays.
+    /// Replaces the earlier cases with newer ones; alpha stays.
     pub fn renew(&mut self, mut scores: Vec<f64>) {
         scores.sort_unstable_by(f64::total_cmp);
         self.scores = thinned(scores);
     }
 
-    /// Learns how many cases of the class ended (on one day) and how many of them their sets had missed.
+    /// Learns from the cases of the class that ended on one day: how many there were, and how many of them their sets
+    /// missed.
     pub fn learn(&mut self, cases: u64, missed: u64) {
         if cases > 0 {
             self.alpha += GAMMA * (TARGET_MISS - missed as f64 / cases as f64);
@@ -73,7 +74,7 @@ impl Class {
         }
     }
 
-    /// Share of judged cases that their sets held.
+    /// Share of judged cases whose set contained the class.
     pub fn coverage(&self) -> Option<f64> {
         (self.judged > 0).then(|| 1.0 - self.missed as f64 / self.judged as f64)
     }
@@ -86,7 +87,7 @@ pub struct Conformal {
     pub quiet: Class,
 }
 
-/// What a set says.
+/// The classes in the set of a forecast.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Set {
     pub event: bool,
@@ -94,7 +95,7 @@ pub struct Set {
 }
 
 impl Set {
-    /// Its members by name.
+    /// The names of the classes in the set.
     pub fn names(self) -> Vec<&'static str> {
         [("event", self.event), ("quiet", self.quiet)]
             .into_iter()
@@ -104,21 +105,21 @@ impl Set {
 }
 
 impl Conformal {
-    /// From earlier forecasts and what came of them.
+    /// Starts from earlier forecasts and their outcomes.
     pub fn new(outcomes: impl IntoIterator<Item = Outcome>) -> Conformal {
         let (event, quiet) = scores(outcomes);
         Conformal { event: Class::new(event), quiet: Class::new(quiet) }
     }
 
-    /// Takes newer forecasts in place of the earlier ones; the alphas stay.
+    /// Replaces the earlier forecasts with newer ones; the alphas stay.
     pub fn renew(&mut self, outcomes: impl IntoIterator<Item = Outcome>) {
         let (event, quiet) = scores(outcomes);
         self.event.renew(event);
         self.quiet.renew(quiet);
     }
 
-    /// Goes on where the sets of an earlier model stood: its alphas, and what was judged of them. The promise is about
-    /// what was served, whoever made it.
+    /// Continues the sets of an earlier model with its alphas and its counts. The target is about everything that was
+    /// served, whichever model made it.
     pub fn go_on(&mut self, earlier: &Conformal) {
         for (class, before) in [(&mut self.event, &earlier.event), (&mut self.quiet, &earlier.quiet)] {
             (class.alpha, class.judged, class.missed) = (before.alpha, before.judged, before.missed);
@@ -130,7 +131,7 @@ impl Conformal {
         Set { event: self.event.holds(probability), quiet: self.quiet.holds(1.0 - probability) }
     }
 
-    /// Learns what came of the forecasts of one day.
+    /// Learns from the outcomes of the forecasts of one day.
     pub fn learn(&mut self, day: impl IntoIterator<Item = (Set, bool)>) {
         let (mut events, mut quiets) = ((0, 0), (0, 0));
         for (set, happened) in day {
@@ -143,13 +144,13 @@ impl Conformal {
     }
 }
 
-/// As many of sorted scores as are kept, evenly taken.
+/// At most [`MOST_SCORES`] of sorted scores, evenly spaced.
 fn thinned(sorted: Vec<f64>) -> Vec<f64> {
     let every = sorted.len().div_ceil(MOST_SCORES).max(1);
     sorted.into_iter().skip(every / 2).step_by(every).collect()
 }
 
-/// What forecasts of either class gave their own class.
+/// The probabilities that forecasts gave to the class of their outcome, by class.
 fn scores(outcomes: impl IntoIterator<Item = Outcome>) -> (Vec<f64>, Vec<f64>) {
     let (mut event, mut quiet) = (Vec::new(), Vec::new());
     for outcome in outcomes {
@@ -161,19 +162,19 @@ fn scores(outcomes: impl IntoIterator<Item = Outcome>) -> (Vec<f64>, Vec<f64>) {
     (event, quiet)
 }
 
-/// Coverage per class beside the size of the sets: either alone can be had for nothing.
+/// Coverage of each class, and the size of the sets. Either figure alone can be made perfect easily.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Coverage {
-    /// 1 - the share that may be missed.
+    /// 1 - the share that the sets may miss.
     pub target: f64,
-    /// Share of weeks with an event whose set held `event`.
+    /// Share of the weeks with an event whose set contained `event`.
     pub event: Option<f64>,
-    /// Share of weeks without one whose set held `quiet`.
+    /// Share of the weeks without an event whose set contained `quiet`.
     pub quiet: Option<f64>,
     /// Alpha of each class at the end.
     pub alpha_event: f64,
     pub alpha_quiet: f64,
-    /// Countries a day whose set holds both classes, `event` alone, and neither.
+    /// Countries per day whose set contains both classes, `event` alone, and neither.
     pub both_per_day: f64,
     pub event_only_per_day: f64,
     pub empty_per_day: f64,

@@ -1,36 +1,36 @@
-//! What a forecast looks at. Every feature is a function of starts up to the last day that was known, and of the dates
-//! that are asked about: nothing of the future can enter.
+//! The features of a forecast. Each one is a function of the starts up to the last known day, and of the requested
+//! dates, so nothing from the future can enter.
 
 use serde::{Deserialize, Serialize};
 
 use super::history::{HALF_LIVES, History};
 
-/// How many there are.
+/// Number of features.
 pub const WIDTH: usize = 19;
-/// Days that a country without any start counts as quiet, and at most.
+/// Days since the last start that are counted, at most. A country without any start gets this value.
 const LONGEST: f64 = 2000.0;
-/// Days of its region's rate that a country's own rate is mixed with.
+/// Days of the region's rate that are mixed into a country's own rate.
 const PRIOR_DAYS: f64 = 90.0;
-/// Least days that a rate is taken over.
+/// Days that a rate is computed over, at least.
 const LEAST_DAYS: f64 = 60.0;
-/// Earlier years that are looked at for exams, and how far their dates may have moved.
+/// Earlier years that are searched for exams, and the days by which exam dates may have moved.
 const EXAM_YEARS: i32 = 3;
 const EXAM_SLACK: i32 = 10;
 
-/// A question: of a country, from what was known on a day, about the days `from` to `to`.
+/// A question about the days `from` to `to` in a country, with the knowledge of an earlier day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Question {
-    /// Its place in `Country::all`.
+    /// Index in `Country::all`.
     pub country: usize,
-    /// Days since the epoch. The day on which it is asked: measurements and calendars are known up to then.
+    /// The day on which it is asked, in days since the epoch. Measurements and calendars are known up to it.
     pub at: i32,
-    /// The last day of which starts are known.
+    /// The last day up to which starts are known.
     pub known: i32,
     pub from: i32,
     pub to: i32,
 }
 
-/// A family of features: what its contribution is called, and described as.
+/// A family of features, whose contribution has one name and one description.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Family {
     Recent,
@@ -45,7 +45,7 @@ impl Family {
     pub const ALL: [Family; 6] =
         [Family::Recent, Family::LongRun, Family::Exams, Family::National, Family::Elections, Family::Measured];
 
-    /// On the wire.
+    /// The name in answers.
     pub const fn name(self) -> &'static str {
         match self {
             Family::Recent => "recent_shutdowns",
@@ -58,8 +58,8 @@ impl Family {
     }
 }
 
-/// Names on the wire, and families, in the order of [`features`]. A new one goes last: a model that is stored knows the
-/// first of them, by place, and forecasts on as it did.
+/// Names in answers, and families, in the order of [`features`]. New features go to the end: a stored model uses the
+/// first ones by position, and its forecasts stay the same.
 pub const FEATURES: [(&str, Family); WIDTH] = [
     ("starts_7d", Family::Recent),
     ("starts_30d", Family::Recent),
@@ -82,15 +82,15 @@ pub const FEATURES: [(&str, Family); WIDTH] = [
     ("starts_365d", Family::Recent),
 ];
 
-/// Days around an election that are near it, and those after it that stand apart.
+/// Days before and after an election that are near it, and the days after it that form a feature of their own.
 const ELECTION_NEAR: i32 = 2;
 const AFTER_ELECTION: i32 = 14;
 
-/// Earlier years with a start because of exams about the dates that are asked about.
+/// Earlier years with a start because of exams around the requested dates.
 pub fn exam_years(history: &History, asked: Question) -> u32 {
     let mut years = 0;
     for back in 1..=EXAM_YEARS {
-        // 365.2425 days, to the nearest whole day.
+        // 365.2425 days, rounded to whole days.
         let shift = (f64::from(back) * 365.2425).round() as i32;
         let to = (asked.to - shift + EXAM_SLACK).min(asked.known);
         years += u32::from(history.exams(asked.country, asked.from - shift - EXAM_SLACK, to) > 0.0);
@@ -98,7 +98,7 @@ pub fn exam_years(history: &History, asked: Question) -> u32 {
     years
 }
 
-/// Starts a day in the long run: the country's own, mixed with those of its region.
+/// Starts per day in the long run: the country's own rate, mixed with that of its region.
 pub fn rate(history: &History, asked: Question) -> f64 {
     let observed = f64::from(asked.known - history.begins() + 1).max(LEAST_DAYS);
     let region = history.region(asked.country, asked.known) / observed;
@@ -114,14 +114,14 @@ pub fn features(history: &History, asked: Question) -> [f64; WIDTH] {
     let national = |days: i32| history.national(country, known - days + 1, known).ln_1p();
     let rate = rate(history, asked);
     let recent = history.recent(country, known);
-    // What the long-run rate would have left of itself, so that a quiet country is not taken for a safe one.
+    // A recent rate is shrunk towards the long-run rate, so that a quiet country does not count as safe.
     let shrunk = |value: f64, half_life: f64| (value + rate * half_life / std::f64::consts::LN_2).ln();
     let [month, season] = [0, 1]
         .map(|at| shrunk(recent.get(at).copied().unwrap_or_default(), HALF_LIVES.get(at).copied().unwrap_or_default()));
     let week = |back: i32| history.starts(country, known - 7 * back - 6, known - 7 * back) > 0.0;
     let weeks: u8 = (0..8).map(|back| u8::from(week(back))).sum();
     let election = |from: i32, to: i32| f64::from(u8::from(history.election(country, from, to).is_some()));
-    // Where nothing is measured, nothing moved.
+    // Without measurements the change is taken to be 0.
     let drift = history.drift(country, asked.at).unwrap_or_default();
     let since = history.since(country, known).map_or(LONGEST, |days| f64::from(days).min(LONGEST));
     [

@@ -1,4 +1,4 @@
-//! What happened where, in a form that answers "how many until then" at once.
+//! The starts of all countries, in a form that quickly answers how many there were until a day.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,14 +10,14 @@ use crate::facts::source::Source;
 use crate::facts::starter::Country;
 use crate::intelligence::world::EventMark;
 
-/// Codes without inhabitants who could be cut off, and one that is no ISO code: they are forecast, and not learned
-/// from. With them left out, 242 codes remain (decision forecast-panel).
+/// Codes without inhabitants who could be cut off, and one that is no ISO code. They get forecasts, but models do not
+/// learn from them. Without them 242 codes remain (decision forecast-panel).
 const OUTSIDE: [&str; 8] = ["AQ", "BV", "GS", "HM", "IO", "TF", "UM", "XK"];
-/// Days before the first year of systematic reports that are counted: what still goes on since then.
+/// Days of the grid before the first year of systematic reports, so that features which look back count their starts.
 const BEFORE: i32 = 730;
-/// Starts in a year from which on a table counts as kept systematically.
+/// Starts in a year that show that a table is kept systematically.
 const SYSTEMATIC: usize = 30;
-/// Days for which the last measured day of a country stands for those after it.
+/// Days for which the last measured day of a country stands in for later days.
 const FRESHNESS: u32 = 3;
 /// Half-lives in days of the two recent rates.
 pub const HALF_LIVES: [f64; 2] = [30.0, 150.0];
@@ -27,16 +27,16 @@ pub const HALF_LIVES: [f64; 2] = [30.0, 150.0];
 pub struct Start {
     /// Days since the epoch.
     pub day: i32,
-    /// Stands for the areas: starts of one country, day and place are one (decision forecast-panel).
+    /// Identifies the areas. Starts of one country, day and place are one start (decision forecast-panel).
     pub place: u32,
     /// Connectivity was cut because of exams.
     pub exams: bool,
-    /// The whole country.
+    /// The whole country was affected.
     pub national: bool,
 }
 
-/// The start that a mark tells of, if it is one to learn from: shutdowns, throttling and blocks of a shutdown table,
-/// and those that an operator wrote down as ordered. Raw outages are no labels.
+/// The start that a mark reports, if models may learn from it: shutdowns, throttling and blocks from a shutdown table,
+/// and those that an operator recorded as ordered. Raw outages are no labels.
 pub fn start(source: u8, mark: &EventMark) -> Option<Start> {
     let listed = source == Source::AccessNow.code();
     let written = source == Source::Outages.code() && mark.cause == Cause::Ordered;
@@ -47,50 +47,50 @@ pub fn start(source: u8, mark: &EventMark) -> Option<Start> {
     Some(Start { day, place: mark.place, exams: mark.exams, national: mark.scope == Scope::National })
 }
 
-/// What was measured in a country at the end of a day.
+/// Measurements of a country at the end of a day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Measured {
     /// Days since the epoch.
     pub day: u32,
-    /// Share of the measurements inside the age limit that vote blocked, in ten-thousandths.
+    /// Share of the measurements within the age limit that vote blocked, in ten-thousandths.
     pub blocked: u16,
-    /// Measurements of the seven days before.
+    /// Number of measurements in the seven days before.
     pub week: u32,
 }
 
-/// What forecasts look at beside the starts. Countries are named by code.
+/// Data that forecasts use in addition to the starts. Countries are given by code.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Beside {
-    /// Days of elections that are more than local, past and to come, since the epoch.
+    /// Days since the epoch of elections that are more than local, past and future.
     pub elections: Vec<(String, i32)>,
     /// Oldest first.
     pub measured: Vec<(String, Vec<Measured>)>,
-    /// What people reported of the seven days after a day: whether something began.
+    /// Reports of people: country, day, and whether something began in the seven days after it.
     pub reported: Vec<(String, i32, bool)>,
-    /// The newest start of a table that is kept systematically, where there is one: what an operator wrote down since
-    /// makes no history complete.
+    /// The newest start of a table that is kept systematically, if there is one. Starts that an operator recorded later
+    /// do not make the history complete.
     pub listed_until: Option<i32>,
 }
 
-/// How measurements of a country moved lately.
+/// Recent change of a country's measurements.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Drift {
-    /// Change of the share of blocked votes against a week before, -1 to 1.
+    /// Change of the share of blocked votes within a week, -1 to 1.
     pub blocked: f64,
-    /// Natural logarithm of the volume of a week over its median of four weeks.
+    /// Natural logarithm of the volume of a week divided by its median over four weeks.
     pub volume: f64,
 }
 
-/// Everything known of one country.
+/// The starts of one country.
 #[derive(Debug, Clone, Default)]
 struct Series {
-    /// Starts up to and including each day of the grid; empty without any.
+    /// Number of starts up to and including each day of the grid; empty if there are none.
     starts: Vec<u32>,
     exams: Vec<u32>,
     national: Vec<u32>,
-    /// The day of the last start, up to each day.
+    /// The day of the last start, for each day.
     last: Vec<Option<i32>>,
-    /// Starts that count half after each half-life.
+    /// Number of starts for each day, where the weight of a start halves after each half-life.
     recent: [Vec<f64>; 2],
 }
 
@@ -102,21 +102,21 @@ pub struct History {
     begins: i32,
     days: usize,
     countries: Vec<Series>,
-    /// By country: where its region stands.
+    /// For each country, the index of its region.
     region_of: Vec<usize>,
-    /// By region: starts up to and including each day, and codes that are learned from.
+    /// For each region: the number of starts up to and including each day, and its codes that models learn from.
     regions: Vec<(Vec<u32>, u32)>,
-    /// The newest start, and how many there are.
+    /// The newest start, and the number of starts.
     newest: Option<i32>,
     total: usize,
-    /// By country: days of elections, ascending; what was measured, oldest first.
+    /// For each country: days of elections, ascending, and measurements, oldest first.
     elections: Vec<Vec<i32>>,
     measured: Vec<Vec<Measured>>,
     /// By country and day.
     reported: BTreeMap<(usize, i32), bool>,
 }
 
-/// The place of a code in `Country::all`.
+/// The index of a country code in `Country::all`.
 fn index(code: &str) -> Option<usize> {
     Country::all().binary_search_by(|country| country.code.cmp(code)).ok()
 }
@@ -127,7 +127,8 @@ pub fn in_panel(country: &Country) -> bool {
 }
 
 impl History {
-    /// From starts by country code, with a grid that ends at `until`. `None` while no year has enough of them.
+    /// Builds the history from starts by country code, with a grid that ends at `until`. `None` while no year has
+    /// enough starts.
     pub fn new(starts: impl IntoIterator<Item = (String, Start)>, until: i32) -> Option<History> {
         let all = Country::all();
         let mut of: Vec<BTreeSet<Start>> = vec![BTreeSet::new(); all.len()];
@@ -171,7 +172,7 @@ impl History {
         Some(history)
     }
 
-    /// The same with what is known beside the starts.
+    /// The same history with data in addition to the starts.
     pub fn with(mut self, beside: Beside) -> History {
         for (code, day) in beside.elections {
             if let Some(days) = index(&code).and_then(|at| self.elections.get_mut(at)) {
@@ -221,12 +222,12 @@ impl History {
         series
     }
 
-    /// Where a day stands in the grid.
+    /// The index of a day in the grid.
     fn place(&self, day: i32) -> Option<usize> {
         usize::try_from(day - self.first).ok().filter(|at| *at < self.days)
     }
 
-    /// A count up to and including a day, which before the grid is 0 and after it what it was at its end.
+    /// A count up to and including a day. It is 0 before the grid, and keeps its last value after the grid.
     fn until(&self, counts: &[u32], day: i32) -> f64 {
         let at = (day - self.first).min(i32::try_from(self.days).unwrap_or(i32::MAX) - 1);
         usize::try_from(at).ok().and_then(|at| counts.get(at)).copied().map_or(0.0, f64::from)
@@ -247,17 +248,17 @@ impl History {
         self.countries.get(country).unwrap_or(NOTHING)
     }
 
-    /// Starts on the days `from` to `to`, both counted.
+    /// Starts on the days `from` to `to`, both included.
     pub fn starts(&self, country: usize, from: i32, to: i32) -> f64 {
         self.within(&self.of(country).starts, from, to)
     }
 
-    /// As [`History::starts`], because of exams.
+    /// Like [`History::starts`], but only starts because of exams.
     pub fn exams(&self, country: usize, from: i32, to: i32) -> f64 {
         self.within(&self.of(country).exams, from, to)
     }
 
-    /// As [`History::starts`], of the whole country.
+    /// Like [`History::starts`], but only starts that affected the whole country.
     pub fn national(&self, country: usize, from: i32, to: i32) -> f64 {
         self.within(&self.of(country).national, from, to)
     }
@@ -267,7 +268,7 @@ impl History {
         self.until(&self.of(country).starts, day)
     }
 
-    /// Starts per country of its region up to and including a day, its own left out, one added.
+    /// Starts per country of its region up to and including a day. Its own starts are left out, and one is added.
     pub fn region(&self, country: usize, day: i32) -> f64 {
         let region = self.region_of.get(country).and_then(|region| self.regions.get(*region));
         region.map_or(0.0, |(counts, codes)| {
@@ -282,7 +283,7 @@ impl History {
         last.get(at).copied().flatten().map(|last| day - last)
     }
 
-    /// Starts up to a day, each counting half after every half-life of [`HALF_LIVES`].
+    /// Starts up to a day, where the weight of a start halves after every half-life of [`HALF_LIVES`].
     pub fn recent(&self, country: usize, day: i32) -> [f64; 2] {
         let at = self.place(day);
         let series = self.of(country);
@@ -292,13 +293,13 @@ impl History {
         })
     }
 
-    /// The first election on the days `from` to `to`, both counted.
+    /// The first election on the days `from` to `to`, both included.
     pub fn election(&self, country: usize, from: i32, to: i32) -> Option<i32> {
         let days = self.elections.get(country)?;
         days.get(days.partition_point(|day| *day < from)).copied().filter(|day| *day <= to)
     }
 
-    /// Whether any election before a day is known: without one no model can have learned what elections do.
+    /// Whether any election before a day is known. Without one no model can have learned the effect of elections.
     pub fn any_election_before(&self, day: i32) -> bool {
         self.elections.iter().any(|days| days.first().is_some_and(|first| *first < day))
     }
@@ -308,7 +309,7 @@ impl History {
         self.elections.iter().any(|days| !days.is_empty())
     }
 
-    /// How measurements moved in the four weeks up to a day; `None` where they were not measured throughout.
+    /// Change of the measurements in the four weeks up to a day; `None` where some of the time was not measured.
     pub fn drift(&self, country: usize, day: i32) -> Option<Drift> {
         let days = self.measured.get(country)?;
         let at = |day: i32| {
@@ -324,17 +325,17 @@ impl History {
         Some(Drift { blocked: share(now) - share(before), volume })
     }
 
-    /// What people reported of the seven days after a day.
+    /// Whether people reported a start in the seven days after a day; `None` without a report.
     pub fn reported(&self, country: usize, day: i32) -> Option<bool> {
         self.reported.get(&(country, day)).copied()
     }
 
-    /// All that people reported: (country, day).
+    /// The country and the day of every report.
     pub fn reports(&self) -> impl Iterator<Item = (usize, i32)> {
         self.reported.keys().copied()
     }
 
-    /// Where the region of a country stands.
+    /// The index of the region of a country.
     pub fn region_index(&self, country: usize) -> usize {
         self.region_of.get(country).copied().unwrap_or_default()
     }
@@ -349,12 +350,12 @@ impl History {
         self.first + i32::try_from(self.days).unwrap_or(i32::MAX) - 1
     }
 
-    /// The newest start, up to which the history is taken to be complete.
+    /// The newest start. The history counts as complete up to it.
     pub fn newest(&self) -> Option<i32> {
         self.newest
     }
 
-    /// Starts, each once.
+    /// Number of starts, each counted once.
     pub fn total(&self) -> usize {
         self.total
     }

@@ -6,7 +6,7 @@ pub struct Isotonic {
     steps: Vec<(f64, f64)>,
 }
 
-/// Fits (score, outcome, weight) in any order. Equal scores are one point with their mean.
+/// Fits (score, outcome, weight) in any order. Points with the same score become one point with their mean.
 pub fn fit(points: impl IntoIterator<Item = (f64, f64, f64)>) -> Isotonic {
     let mut points: Vec<(f64, f64, f64)> = points.into_iter().collect();
     points.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
@@ -29,8 +29,8 @@ pub fn fit(points: impl IntoIterator<Item = (f64, f64, f64)>) -> Isotonic {
 }
 
 impl Isotonic {
-    /// The value at a score: that of the step it stands on, and of the first below all of them. 0 when nothing was
-    /// fitted.
+    /// The value at a score: that of the step it lies on, or of the first step for a score below all steps. 0 when
+    /// nothing was fitted.
     pub fn value(&self, score: f64) -> f64 {
         let at = self.steps.partition_point(|(least, _)| *least <= score).saturating_sub(1);
         self.steps.get(at).map_or(0.0, |(_, value)| *value)

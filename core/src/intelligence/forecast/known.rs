@@ -1,4 +1,4 @@
-//! What forecasts rest on, as the world has it: starts of events, elections, measurements by day, reports.
+//! The data that forecasts rest on, as the world keeps it: starts of events, elections, measurements by day, reports.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,16 +10,16 @@ use crate::facts::source::Source;
 use crate::intelligence::world::{CountrySummary, EventHistory};
 use crate::{Error, Result, Timestamp, engine::small_sort, intelligence::elections};
 
-/// By code: the last measurements by day, oldest first.
+/// By country code: the last measurements by day, oldest first.
 const MEASURED: Table<(String,), Days> = Table::new(47);
-/// Days that are kept.
+/// Days that are kept, at most.
 const KEPT_DAYS: u32 = 3 * 366;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Days(Vec<Measured>);
 impl Row for Days {}
 
-/// Keeps what a country's summary says of its day.
+/// Keeps the day's measurements from a country's summary.
 pub fn note(turn: &mut Turn<'_>, summary: &CountrySummary) -> Result<()> {
     let Ok(day) = u32::try_from(summary.at.day()) else { return Ok(()) };
     let key = (summary.country.clone(),);
@@ -34,7 +34,8 @@ pub fn note(turn: &mut Turn<'_>, summary: &CountrySummary) -> Result<()> {
     Ok(MEASURED.put(turn, &key, &Days(days))?)
 }
 
-/// A source is removed: what was measured by day may rest on it, and so may a model (decision licence-and-removal).
+/// Forgets the measurements by day after the removal of a source, since they may rest on it, and so may a model
+/// (decision licence-and-removal).
 pub fn source_dropped(turn: &mut Turn<'_>) -> Result<()> {
     let rows = MEASURED.scan(turn, &MEASURED.range(), Direction::Ascending, usize::MAX)?;
     if rows.is_empty() {
@@ -46,7 +47,7 @@ pub fn source_dropped(turn: &mut Turn<'_>) -> Result<()> {
     store::forgotten(turn)
 }
 
-/// Starts of every country, and what is known beside them.
+/// Asks for the starts of every country, and the data in addition to them.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Known;
 
@@ -56,7 +57,7 @@ impl Query for Known {
     type Reply = (Vec<(String, Start)>, Beside);
 
     fn run(self, view: &View<'_>) -> Result<Self::Reply> {
-        // What is announced has not happened.
+        // A shutdown that is only announced has not happened.
         let today = day(view.now);
         let marks = EventHistory { country: None }.run(view)?;
         let starts = marks.into_iter().filter_map(|(country, source, mark)| {
@@ -89,7 +90,7 @@ pub fn history(view: &View<'_>) -> Result<Option<History>> {
 ///
 /// # Errors
 ///
-/// 400 where there is none, with the reason.
+/// 400 with the reason, when there is none.
 pub fn learnable(turn: &Turn<'_>) -> Result<History> {
     let view = turn.view();
     match history(&view)? {
@@ -98,10 +99,10 @@ pub fn learnable(turn: &Turn<'_>) -> Result<History> {
     }
 }
 
-/// Said while nothing was ever told.
+/// The reason that is stated before any start is known.
 pub const NO_HISTORY: &str = "There is no shutdown history.";
 
-/// Why nothing has learned from the history, where learning did not say so itself.
+/// Why no model has learned from the history, where training gave no reason.
 pub fn unlearned(view: &View<'_>) -> Result<&'static str> {
     let (starts, _) = Known.run(view)?;
     Ok(match (starts.is_empty(), History::new(starts, day(view.now)).is_some()) {
@@ -113,7 +114,7 @@ pub fn unlearned(view: &View<'_>) -> Result<&'static str> {
     })
 }
 
-/// The day of a time, since the epoch.
+/// The day of a moment, since the epoch.
 pub fn day(now: Timestamp) -> i32 {
     i32::try_from(now.day()).unwrap_or(i32::MAX)
 }

@@ -1,5 +1,5 @@
-//! How a model is learned: in steps that each fit into one run of a Worker, with what they found kept between them. Until
-//! the last one nothing of it is served.
+//! Trains a model in steps that each fit into one run of a Worker, and keeps the results between them. Nothing of a new
+//! model is served before the last step.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,34 +16,34 @@ use crate::engine::kv::Row;
 /// Days without a start anywhere after which a history counts as late. Somewhere in the world something starts almost
 /// every day.
 pub const FRESH_DAYS: i32 = 14;
-/// Days of the hold-out that a first model is judged on.
+/// Days of the hold-out on which a first model is judged.
 const HOLD_OUT: i32 = 365;
-/// Least days that the served model has not seen, before a new one of the same delay is tried.
+/// Days that the served model has not seen, which are needed before a new model of the same delay is trained.
 const LEAST_UNSEEN: i32 = 60;
 const TOO_LITTLE: &str = "too little history to learn from";
 
-/// Days that a history is late on a day.
+/// How many days late a history is on a day.
 pub fn delay(history: &History, today: i32) -> i32 {
     let late = history.newest().map_or(0, |newest| today - newest);
     if late <= FRESH_DAYS { 0 } else { late }
 }
 
-/// A model that is being learned.
+/// The training of a model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Course {
     pub number: u32,
     pub began: Timestamp,
-    /// What the history was when it began: another one needs another course.
+    /// Identity of the history at the beginning. When the history changes, a new course is needed.
     pub of: u64,
     until: i32,
     delay: i32,
-    /// The days that it is judged on, both counted.
+    /// The first and the last day on which the candidate is judged.
     from: i32,
     to: i32,
-    /// Learned from what was before those days.
+    /// Trained on the days before these.
     candidate: Option<Logistic>,
     judged: Option<(HeldOut, Conformal, Confusion)>,
-    /// Learned from everything, in the order of [`Horizon::ALL`].
+    /// Trained on all days, in the order of [`Horizon::ALL`].
     horizons: Vec<Logistic>,
     rows: u64,
     positives: u64,
@@ -51,13 +51,13 @@ pub struct Course {
 impl Row for Course {}
 
 impl Course {
-    /// Plans a course. The days that a candidate is judged on are the last year for a first model or another delay. A served
-    /// model of the same delay is judged on days that neither has seen; the candidate gets the earlier half of what is new
-    /// to learn from.
+    /// Plans a course. A first model, and one with another delay than the served model, is judged on the last year.
+    /// Otherwise the candidate is compared with the served model on days that neither has seen: it learns from the
+    /// earlier half of the new days, and is judged on the later half.
     ///
     /// # Errors
     ///
-    /// Why there is nothing to learn, in a sentence.
+    /// A sentence that says why there is nothing to learn.
     pub fn begin(history: &History, now: Timestamp, number: u32, served: Option<&Model>) -> Result<Course, String> {
         let today = i32::try_from(now.day()).unwrap_or(i32::MAX);
         let until = history.newest().ok_or("there is no history")?;
@@ -85,11 +85,11 @@ impl Course {
         })
     }
 
-    /// Does the next step; with the last one, the model that may be served.
+    /// Does the next step. After the last one it returns the model, which may be served.
     ///
     /// # Errors
     ///
-    /// Why it may not, in a sentence.
+    /// A sentence that says why the model may not be served.
     pub fn step(&mut self, history: &History, served: Option<&Model>) -> Result<Option<Model>, String> {
         let knowledge = Knowledge::Days(self.delay);
         let Some(candidate) = &self.candidate else {
@@ -132,11 +132,11 @@ impl Course {
     }
 }
 
-/// Says by how much a model is better than what is served on days that neither has seen.
+/// States by how much a model is better than the served one on days that neither has seen.
 ///
 /// # Errors
 ///
-/// Why it is not, in a sentence.
+/// A sentence that says why it is not better.
 pub fn compare(history: &History, model: &Model, served: Option<&Model>) -> Result<String, String> {
     let seen = served.map_or(model.until, |served| served.until.max(model.until));
     let to = history.newest().unwrap_or(seen) - Horizon::WEEK.days;
@@ -152,12 +152,12 @@ pub fn compare(history: &History, model: &Model, served: Option<&Model>) -> Resu
     Ok(format!("Promoted: on days that neither has seen its Brier score is {new:.6}, that of {name} {old:.6}."))
 }
 
-/// Another one whenever there is something else to learn from.
+/// Identifies the data to learn from. It changes when starts or reports are added.
 pub fn identity(history: &History) -> u64 {
     history.total() as u64 + ((history.reports().count() as u64) << 32)
 }
 
-/// Judges a candidate that has not seen the days `from` to `to` on them.
+/// Judges a candidate on the days `from` to `to`, which it has not seen.
 fn hold_out(
     history: &History,
     (from, to): (i32, i32),
@@ -191,11 +191,11 @@ fn hold_out(
     (held_out, Conformal::new(ours), alerts)
 }
 
-/// Learns a model at once, where nothing limits how long that takes.
+/// Trains a model in one go, where nothing limits how long that takes.
 ///
 /// # Errors
 ///
-/// Why it may not be served, in a sentence.
+/// A sentence that says why the model may not be served.
 pub fn learn(history: &History, now: Timestamp, number: u32, served: Option<&Model>) -> Result<Model, String> {
     let mut course = Course::begin(history, now, number, served)?;
     loop {

@@ -1,21 +1,21 @@
-//! Logistic regression with a ridge penalty, fitted by iteratively reweighted least squares: Newton's method on the
-//! penalised log likelihood, with halved steps where a whole one would make it worse.
+//! Logistic regression with a ridge penalty, fitted by iteratively reweighted least squares. This is Newton's method on
+//! the penalised log likelihood; a step that would make the likelihood worse is halved.
 //!
-//! The penalty acts on standardised features and not on the intercept, so the mean of the predictions over the training
-//! rows is the share of positives among them.
+//! The penalty applies to standardised features and not to the intercept. So the mean of the predictions over the
+//! training rows equals the share of positive rows.
 
 use serde::{Deserialize, Serialize};
 
-/// Most Newton steps. A fit takes some ten.
+/// Newton steps of a fit, at most. A fit takes about ten.
 const MOST_STEPS: usize = 60;
-/// Most halvings of one step.
+/// Halvings of one step, at most.
 const MOST_HALVINGS: usize = 30;
-/// Variance from which on a feature counts as more than a constant.
+/// Variance from which on a feature is not treated as constant.
 const SPREAD: f64 = 1e-12;
-/// The fit ends when no coefficient moved by more than this: the error is then its square.
+/// The fit ends when no coefficient moves by more than this. Its error is then the square of this value.
 const SETTLED: f64 = 1e-7;
 
-/// Rows to learn from.
+/// Rows to train on.
 #[derive(Debug, Clone, Default)]
 pub struct Sample {
     width: usize,
@@ -29,7 +29,7 @@ impl Sample {
         Sample { width, ..Sample::default() }
     }
 
-    /// Adds a row; `weight` is how many rows it stands for. A row of another width is left out.
+    /// Adds a row. `weight` is the number of rows that it stands for. A row of another width is ignored.
     pub fn push(&mut self, features: &[f64], positive: bool, weight: f64) {
         if features.len() == self.width {
             self.values.extend_from_slice(features);
@@ -37,22 +37,22 @@ impl Sample {
         }
     }
 
-    /// Rows, each counted by its weight.
+    /// Number of rows, counted by weight.
     pub fn total(&self) -> f64 {
         self.labels.iter().map(|(_, weight)| weight).sum()
     }
 
-    /// Positive rows, each counted by its weight.
+    /// Number of positive rows, counted by weight.
     pub fn positives(&self) -> f64 {
         self.labels.iter().map(|(label, weight)| label * weight).sum()
     }
 
-    /// The sum over rows of the squared error of a model, each counted by its weight.
+    /// Sum of the squared errors of a model over all rows, counted by weight.
     pub fn squared_error(&self, model: &Logistic) -> f64 {
         self.rows().map(|(x, label, weight)| weight * (model.probability(x) - label).powi(2)).sum()
     }
 
-    /// The same rows with some of their features only.
+    /// The same rows with only some of their features.
     fn with_only(&self, features: &[usize]) -> Sample {
         let values = self.rows().flat_map(|(x, ..)| features.iter().filter_map(|at| x.get(*at)).copied()).collect();
         Sample { width: features.len(), values, labels: self.labels.clone() }
@@ -62,7 +62,8 @@ impl Sample {
         self.values.chunks_exact(self.width.max(1)).zip(&self.labels).map(|(x, (label, weight))| (x, *label, *weight))
     }
 
-    /// Mean and standard deviation of each feature, 1 for a constant one; and which are none.
+    /// Mean and standard deviation of each feature, with a deviation of 1 for constant ones, and the indices of the
+    /// features that are not constant.
     fn moments(&self) -> (Vec<Scale>, Vec<usize>) {
         let total = self.total();
         let mut mean = vec![0.0; self.width];
@@ -101,19 +102,19 @@ impl Scale {
 /// A fitted model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Logistic {
-    /// Log odds where every feature has its mean.
+    /// Log odds when every feature has its mean.
     pub intercept: f64,
-    /// Change of the log odds per standard deviation.
+    /// Change of the log odds per standard deviation of each feature.
     pub weights: Vec<f64>,
     pub scales: Vec<Scale>,
-    /// Covariance of intercept and weights, by rows: the inverse of the curvature.
+    /// Covariance of intercept and weights, row by row: the inverse of the curvature.
     pub covariance: Vec<f64>,
 }
 
 impl Logistic {
-    /// The same among features that say nothing: `moving` are the places of its own.
+    /// The same model with constant features added. `moving` are the indices of its own features.
     fn among(self, scales: Vec<Scale>, moving: &[usize]) -> Logistic {
-        // Place 0 is the intercept.
+        // Index 0 is the intercept.
         let place = |at: usize| if at == 0 { Some(0) } else { moving.binary_search(&(at - 1)).ok().map(|at| at + 1) };
         let own = moving.len() + 1;
         let cell = |line: usize, column: usize| {
@@ -132,7 +133,7 @@ impl Logistic {
         }
     }
 
-    /// Standard error of the log odds of a row.
+    /// Standard error of the log odds for a row.
     pub fn error(&self, features: &[f64]) -> f64 {
         let standardised = self.scales.iter().zip(features).map(|(scale, value)| scale.apply(*value));
         let row: Vec<f64> = std::iter::once(1.0).chain(standardised).collect();
@@ -141,19 +142,19 @@ impl Logistic {
         lines.map(|(line, value)| value * dot(line)).sum::<f64>().max(0.0).sqrt()
     }
 
-    /// What each feature adds to the log odds, against its mean.
+    /// The part of each feature in the log odds, compared with the feature's mean.
     pub fn contributions(&self, features: &[f64]) -> Vec<f64> {
         let standardised = self.scales.iter().zip(features).map(|(scale, value)| scale.apply(*value));
         self.weights.iter().zip(standardised).map(|(weight, value)| weight * value).collect()
     }
 
-    /// Log odds of a row.
+    /// Log odds for a row.
     pub fn log_odds(&self, features: &[f64]) -> f64 {
         let standardised = self.scales.iter().zip(features).map(|(scale, value)| scale.apply(*value));
         self.intercept + self.weights.iter().zip(standardised).map(|(weight, value)| weight * value).sum::<f64>()
     }
 
-    /// Probability of a row, 0-1.
+    /// Probability for a row, 0-1.
     pub fn probability(&self, features: &[f64]) -> f64 {
         sigmoid(self.log_odds(features))
     }
@@ -164,13 +165,13 @@ pub fn sigmoid(x: f64) -> f64 {
     1.0 / (1.0 + (-x).exp())
 }
 
-/// Fits a sample with a penalty of `ridge`/2 times the squared standardised coefficients. `None` without rows of both
-/// kinds, or when no step helps. A feature without spread gets the weight 0 and costs nothing.
+/// Fits a sample with a penalty of `ridge`/2 times the squared standardised coefficients. `None` without both positive
+/// and negative rows, or when no step improves the fit. A constant feature gets the weight 0 and costs nothing.
 pub fn fit(sample: &Sample, ridge: f64) -> Option<Logistic> {
     fit_each(sample, &vec![ridge; sample.width])
 }
 
-/// The same with a penalty of its own for each feature.
+/// Like [`fit`], with a penalty for each feature.
 pub fn fit_each(sample: &Sample, ridge: &[f64]) -> Option<Logistic> {
     let (scales, moving) = sample.moments();
     if moving.len() == scales.len() {
@@ -219,7 +220,7 @@ fn fit_moving(sample: &Sample, scales: Vec<Scale>, ridge: &[f64]) -> Option<Logi
     Some(Logistic { intercept: *intercept, weights: weights.to_vec(), scales, covariance: lines?.concat() })
 }
 
-/// The penalised log likelihood at a point, with its gradient and the negative of its second derivatives.
+/// The penalised log likelihood at a point, its gradient, and the negative of its second derivatives.
 struct Derivatives {
     objective: f64,
     gradient: Vec<f64>,
@@ -240,7 +241,7 @@ impl Derivatives {
             let odds: f64 = row.iter().zip(beta).map(|(x, beta)| x * beta).sum();
             let tail = (-odds.abs()).exp();
             let mean = if odds >= 0.0 { 1.0 / (1.0 + tail) } else { tail / (1.0 + tail) };
-            // log(1 + exp(odds)), without overflow.
+            // log(1 + exp(odds)), computed without overflow.
             found.objective += weight * (label * odds - odds.max(0.0) - tail.ln_1p());
             let (slope, curve) = (weight * (label - mean), weight * mean * (1.0 - mean));
             for (line, (sum, a)) in found.curvature.chunks_exact_mut(width).zip(found.gradient.iter_mut().zip(&row)) {
@@ -251,7 +252,7 @@ impl Derivatives {
                 }
             }
         }
-        // Not the intercept.
+        // The intercept has no penalty.
         for ((at, beta), ridge) in beta.iter().enumerate().skip(1).zip(ridge) {
             found.objective -= ridge * beta * beta / 2.0;
             if let Some(slope) = found.gradient.get_mut(at) {
@@ -265,7 +266,7 @@ impl Derivatives {
     }
 }
 
-/// Solves a symmetric positive definite system by elimination; `None` when it is not.
+/// Solves a symmetric positive definite system by elimination; `None` for any other system.
 fn solve(mut matrix: Vec<f64>, mut right: Vec<f64>, width: usize) -> Option<Vec<f64>> {
     for at in 0..width {
         let (head, tail) = matrix.split_at_mut((at + 1) * width);

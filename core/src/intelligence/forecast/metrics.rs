@@ -1,15 +1,15 @@
-//! How well probabilities fit what happened.
+//! Measures of how well probabilities fit the outcomes.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Bins of equal mass of the calibration error.
+/// Bins of equal size for the calibration error.
 const BINS: usize = 10;
-/// Probabilities that are no further apart are one: the last digits of a logarithm are another processor's affair, and
-/// would decide ranks.
+/// Probabilities that differ by no more than this count as equal. The last digits of a logarithm depend on the
+/// processor, and must not decide ranks.
 const TIE: f64 = 1e-9;
 
-/// A probability and what came of it.
+/// A probability and its outcome.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Outcome {
     /// 0-1.
@@ -18,7 +18,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Whether it is of one rank with another.
+    /// Whether two outcomes have the same rank.
     pub fn ties(&self, other: &Outcome) -> bool {
         (self.probability - other.probability).abs() <= TIE
     }
@@ -28,10 +28,10 @@ impl Outcome {
     }
 }
 
-/// Risk from which on a forecast counts as an alert (0.5 and above is elevated).
+/// Risk from which on a forecast counts as an alert: at 0.5 and above it is elevated.
 pub const ALERT: f64 = 0.5;
 
-/// What alerts at [`ALERT`] came to.
+/// Results of alerts at [`ALERT`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Confusion {
     pub true_positive: u64,
@@ -54,7 +54,7 @@ impl Confusion {
         self.total += 1;
     }
 
-    /// Of outcomes in any order.
+    /// Counts outcomes in any order.
     pub fn of(outcomes: &[Outcome]) -> Confusion {
         outcomes.iter().fold(Confusion::default(), |mut sum, outcome| {
             sum.add(outcome);
@@ -62,22 +62,22 @@ impl Confusion {
         })
     }
 
-    /// Share of alerts that came true; `None` without one.
+    /// Share of alerts that came true; `None` without an alert.
     pub fn precision(&self) -> Option<f64> {
         share(self.true_positive, self.true_positive + self.false_positive)
     }
 
-    /// Share of events with an alert; `None` without one.
+    /// Share of events with an alert; `None` without an event.
     pub fn recall(&self) -> Option<f64> {
         share(self.true_positive, self.true_positive + self.false_negative)
     }
 
-    /// Share of forecasts on the right side of the threshold; `None` without one.
+    /// Share of forecasts on the right side of the threshold; `None` without a forecast.
     pub fn accuracy(&self) -> Option<f64> {
         share(self.true_positive + self.true_negative, self.total)
     }
 
-    /// Harmonic mean of precision and recall; `None` without an alert or event.
+    /// Harmonic mean of precision and recall; `None` without an alert or an event.
     pub fn f1(&self) -> Option<f64> {
         share(2 * self.true_positive, 2 * self.true_positive + self.false_positive + self.false_negative)
     }
@@ -87,7 +87,7 @@ fn share(part: u64, of: u64) -> Option<f64> {
     (of > 0).then(|| part as f64 / of as f64)
 }
 
-/// Figures of a set of outcomes. Null where they have no meaning: no rows, or all alike.
+/// Figures of a set of outcomes. Null where they have no meaning: without rows, or when all outcomes are alike.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Figures {
     pub rows: u64,
@@ -96,17 +96,17 @@ pub struct Figures {
     pub base_rate: Option<f64>,
     /// Area under the ROC curve; ties count half.
     pub auc: Option<f64>,
-    /// Area under the precision-recall curve, by steps; rows of one probability are one step.
+    /// Area under the precision-recall curve in steps; rows of the same probability are one step.
     pub average_precision: Option<f64>,
     /// Mean squared error.
     pub brier: Option<f64>,
     /// 1 - brier / (base rate x (1 - base rate)).
     pub brier_skill: Option<f64>,
-    /// Expected calibration error over ten bins of equal mass.
+    /// Expected calibration error over ten bins of equal size.
     pub ece: Option<f64>,
 }
 
-/// Figures of outcomes in any order; nothing depends on it, but for rounding.
+/// Figures of outcomes. Their order has no effect apart from rounding.
 pub fn figures(outcomes: &[Outcome]) -> Figures {
     let mut sorted = outcomes.to_vec();
     sorted.sort_unstable_by(|a, b| b.probability.total_cmp(&a.probability));
@@ -138,8 +138,8 @@ pub fn figures(outcomes: &[Outcome]) -> Figures {
     }
 }
 
-/// Over bins of equal mass of outcomes sorted by probability. Rows of one probability share their mean truth, so that
-/// nothing decides which of them falls into which bin.
+/// The calibration error over bins of equal size, from outcomes sorted by probability. Rows of the same probability
+/// count with their mean outcome, so it does not matter which of them falls into which bin.
 fn calibration_error(sorted: &[Outcome]) -> f64 {
     let mut smooth = Vec::with_capacity(sorted.len());
     for tied in sorted.chunk_by(Outcome::ties) {
@@ -165,7 +165,7 @@ pub struct Top {
     pub rows: u64,
     /// Mean probability.
     pub predicted: f64,
-    /// Share that happened.
+    /// Share of these rows with an event.
     pub observed: f64,
     pub observed_over_predicted: Option<f64>,
 }
@@ -182,14 +182,14 @@ pub fn top(outcomes: &[Outcome], share: f64) -> Top {
     Top { share, rows: sorted.len() as u64, predicted, observed, observed_over_predicted: ratio }
 }
 
-/// What alerts at a threshold would have been.
+/// The result of alerts at a threshold.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Budget {
     pub threshold: f64,
     /// Null without an alert.
     pub precision: Option<f64>,
     pub recall: Option<f64>,
-    /// Alerts a day.
+    /// Number of alerts per day.
     pub countries_per_day: f64,
 }
 
@@ -206,7 +206,7 @@ pub fn budget(outcomes: &[Outcome], threshold: f64, days: usize) -> Budget {
     }
 }
 
-/// The middle value; of an even number the mean of both.
+/// The middle value; for an even number of values the mean of the two middle ones.
 pub fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_unstable_by(f64::total_cmp);
     let upper = *values.get(values.len() / 2)?;

@@ -1,22 +1,22 @@
-//! The risk that something is switched off, day by day: a logistic hazard that is learned in this program from imported
+//! Forecasts of the risk that a shutdown begins, day by day. A logistic hazard is learned in this program from imported
 //! shutdown tables (decisions hazard-and-week-risk, forecast-panel and late-history).
 //!
 //! | Module | What |
 //! |---|---|
-//! | `history` | what started where, on a grid of days |
-//! | `features` | what a forecast looks at |
-//! | `panel` | the rows to learn from: countries, labels, what was known when |
+//! | `history` | the starts of all countries on a grid of days |
+//! | `features` | the features of a forecast |
+//! | `panel` | the rows to learn from: countries, labels, and what was known at which time |
 //! | `logistic`, `isotonic`, `conformal` | the estimators |
-//! | `metrics` | how well probabilities fit |
-//! | `learning` | the steps in which a model is learned and judged |
-//! | `model` | what is learned, forecasts, the reasons in words |
-//! | `known` | what the world has of all that |
-//! | `store`, `training` | models, forecasts and changes, kept by the world; the daily schedule, learning in steps |
-//! | `reports`, `track` | what people report; forecasts that were served against what came of them |
+//! | `metrics` | measures of how well probabilities fit |
+//! | `learning` | the steps in which a model is trained and judged |
+//! | `model` | a trained model, its forecasts, and their reasons in words |
+//! | `known` | the data that forecasts rest on, as the world keeps it |
+//! | `store`, `training` | models, forecasts and changes, kept by the world; the daily schedule and the training in steps |
+//! | `reports`, `track` | reports of people; served forecasts compared with their outcomes |
 //! | `candidates` | recent forecasts for reviewers |
 //! | `batch` | answers about many countries at once |
 //! | `routes`, `changelog`, `record`, `reporting` | the endpoints |
-//! | `backtest` | rolling origin by year, with the weak figures beside the strong ones |
+//! | `backtest` | test with a rolling origin by year, which states the weak figures beside the strong ones |
 
 pub mod backtest;
 pub(crate) mod batch;

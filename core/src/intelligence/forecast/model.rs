@@ -1,4 +1,4 @@
-//! A learned model: what it rests on, what it forecasts, and why, in words.
+//! A trained model: what it was trained on, its forecasts, and their reasons in words.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,23 +13,23 @@ use crate::engine::time::DAY;
 use crate::intelligence::country::plain_date;
 use crate::{Timestamp, engine::small_sort};
 
-/// Of every version, before its number.
+/// The name that stands before the number of every version.
 pub const NAME: &str = "hazard-logistic";
-/// Quantile of the normal distribution of a 90% interval.
+/// Quantile of the normal distribution for a 90% interval.
 const Z: f64 = 1.645;
-/// Entries of a forecast: day 0 to 7.
+/// Days of a forecast: day 0 to 7.
 pub const DAYS: i32 = 8;
-/// Least contribution to the log odds that is called a driver.
+/// Least contribution of a family to the log odds that is called a driver.
 const LEAST_DRIVER: f64 = 0.15;
 
-/// How the candidate, the served model and a plain rate of each country did on days that the candidate had not seen.
+/// Figures of the candidate, the served model and the rate of each country on days that the candidate had not seen.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct HeldOut {
-    /// Days since the epoch, both counted.
+    /// First and last day, since the epoch; both belong to the time.
     pub from: i32,
     pub to: i32,
     pub candidate: Figures,
-    /// Of it, without a start in the 30 days before.
+    /// Figures of the candidate on rows without a start in the 30 days before.
     pub hard: Figures,
     /// The served model on the same rows; `None` when there was none.
     pub served: Option<Figures>,
@@ -37,8 +37,8 @@ pub struct HeldOut {
 }
 
 impl HeldOut {
-    /// What the candidate must be better than, with its Brier score: the served model, or the base rates that are
-    /// served without one, taken as the constant that nobody could have known to be the best.
+    /// The rival that the candidate must beat, with its Brier score: the served model, or else base rates. Base rates
+    /// count as the best constant, although nobody could have known it in advance.
     pub fn rival(&self) -> Option<(&'static str, f64)> {
         match &self.served {
             Some(served) => Some(("the served model", served.brier?)),
@@ -49,21 +49,22 @@ impl HeldOut {
         }
     }
 
-    /// Where a plain rate of each country did better: its Brier score and that of the candidate. A model is served all
-    /// the same when it beats what is served, and says so.
+    /// If the rate of each country did better than the candidate: the Brier scores of both. A model is served
+    /// nevertheless when it beats what is served, and it says so.
     pub fn better_rate(&self) -> Option<(f64, f64)> {
         self.country_rate.brier.zip(self.candidate.brier).filter(|(rate, candidate)| rate < candidate)
     }
 }
 
-/// A model that was promoted.
+/// A model that was promoted to be served.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Model {
     pub number: u32,
     pub trained: Timestamp,
-    /// The newest start that it learned from, in days since the epoch.
+    /// The newest start that it was trained on, in days since the epoch.
     pub until: i32,
-    /// Days from the newest start to the day of training: it was trained to forecast with a history that late.
+    /// Days from the newest start to the day of training. The model was trained to forecast with a history that is this
+    /// late.
     pub delay: i32,
     pub starts: u64,
     pub rows: u64,
@@ -72,7 +73,7 @@ pub struct Model {
     pub horizons: Vec<Logistic>,
     pub held_out: HeldOut,
     pub sets: Conformal,
-    /// Alerts on the hold-out. Not known of rows of version 1.
+    /// Alerts on the hold-out; `None` in rows of version 1.
     pub alerts: Option<Confusion>,
 }
 impl Row for Model {
@@ -84,54 +85,54 @@ impl Row for Model {
 }
 
 impl Model {
-    /// `model_version` on the wire.
+    /// The value of `model_version` in answers.
     pub fn version(&self) -> String {
         format!("{NAME}/{}", self.number)
     }
 
-    /// Whether it learned anything of a family.
+    /// Whether the model gives a weight to any feature of a family.
     pub fn learned(&self, family: Family) -> bool {
         let week = self.horizons.get(1).map(|week| week.weights.as_slice()).unwrap_or_default();
         FEATURES.iter().zip(week).any(|((_, of), weight)| *of == family && *weight != 0.0)
     }
 
-    /// How fresh its history is taken to be.
+    /// How late its history is taken to be.
     pub fn knowledge(&self) -> Knowledge {
         Knowledge::Days(self.delay)
     }
 }
 
-/// The risk by the rate of the country alone.
+/// The risk from the rate of the country alone.
 pub fn poisson(history: &History, asked: Question) -> f64 {
     1.0 - (-rate(history, asked) * f64::from(asked.to - asked.from + 1)).exp()
 }
 
-/// A horizon's risk.
+/// The risk for a horizon.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Risk {
     pub probability: f64,
-    /// 90% interval of the fit: it holds what the coefficients may be, not what the model does not know.
+    /// 90% interval of the fit. It covers the uncertainty of the coefficients, not what the model cannot know.
     pub low: f64,
     pub high: f64,
-    /// By feature, in the order of [`FEATURES`]: what it adds to the log odds against its mean.
+    /// For each feature, in the order of [`FEATURES`]: its part of the log odds, compared with its mean.
     pub contributions: Vec<f64>,
 }
 
-/// One day.
+/// The risk of one day.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DayRisk {
     /// One-day hazard (decision hazard-and-week-risk).
     pub risk: f64,
     pub contributions: Vec<f64>,
-    /// Whether earlier years had exams about then.
+    /// Whether earlier years had shutdowns for exams around this day.
     pub exams: bool,
 }
 
-/// A country's forecast.
+/// The forecast for a country.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Forecast {
     pub at: Timestamp,
-    /// Day 0, in days since the epoch, and the last day that was known.
+    /// Day 0 in days since the epoch, and the last day up to which starts were known.
     pub today: i32,
     pub known: i32,
     pub number: u32,
@@ -139,9 +140,9 @@ pub struct Forecast {
     pub days: Vec<DayRisk>,
     /// In the order of [`Horizon::ALL`].
     pub horizons: Vec<Risk>,
-    /// Families with a part in the risk, the greatest first, in words.
+    /// Families that raise the risk, the greatest first, described in words.
     pub drivers: Vec<(Family, String)>,
-    /// What it knew beside the starts.
+    /// What was known in addition to the starts.
     pub calendar: Calendar,
     pub drift: Option<Drift>,
 }
@@ -153,31 +154,31 @@ impl Row for Forecast {
     }
 }
 
-/// What a forecast knew of elections.
+/// What was known about elections when a forecast was made.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Calendar {
-    /// Whether any election is known, of any country and time.
+    /// Whether any election is known, in any country and at any time.
     pub known: bool,
-    /// Whether the model learned from earlier ones what they do.
+    /// Whether the model learned the effect of elections from earlier ones.
     pub learned: bool,
-    /// The next one here within 30 days.
+    /// The next election in the country within 30 days.
     pub next: Option<i32>,
 }
 
 impl Forecast {
-    /// Of a horizon of [`Horizon::ALL`].
+    /// The risk for a horizon, by its index in [`Horizon::ALL`].
     pub fn risk(&self, at: usize) -> f64 {
         self.horizons.get(at).map_or(0.0, |risk| risk.probability)
     }
 
-    /// The greatest one-day hazard and its day.
+    /// The greatest one-day hazard, and its day.
     pub fn max_risk(&self) -> (f64, usize) {
         let days = self.days.iter().map(|day| day.risk).enumerate();
         days.fold((0.0, 0), |(most, on), (day, risk)| if risk > most { (risk, day) } else { (most, on) })
     }
 }
 
-/// The forecast of a country, by its place in `Country::all`.
+/// The forecast for a country, given by its index in `Country::all`.
 pub fn forecast(model: &Model, history: &History, country: usize, now: Timestamp) -> Forecast {
     let today = i32::try_from(now.day()).unwrap_or(i32::MAX);
     let known = model.knowledge().on(today);
@@ -206,7 +207,8 @@ pub fn forecast(model: &Model, history: &History, country: usize, now: Timestamp
             }
         })
         .scan((0.0_f64, 0.0_f64, 0.0_f64), |least, mut risk| {
-            // A longer time has the shorter one in it, while each horizon is learned apart.
+            // A longer horizon contains the shorter ones, but each is learned separately, so a greater risk is carried
+            // over.
             *least = (least.0.max(risk.probability), least.1.max(risk.low), least.2.max(risk.high));
             (risk.probability, risk.low, risk.high) = *least;
             Some(risk)
@@ -222,7 +224,7 @@ pub fn forecast(model: &Model, history: &History, country: usize, now: Timestamp
     Forecast { at: now, today, known, number: model.number, days, horizons, drivers, calendar, drift }
 }
 
-/// What raises a risk, by family, the greatest first.
+/// The families that raise a risk, the greatest first.
 fn drivers(history: &History, contributions: &[f64], asked: Question) -> Vec<(Family, String)> {
     let sum = |family: Family| -> f64 {
         FEATURES.iter().zip(contributions).filter(|((_, of), _)| *of == family).map(|(_, value)| value).sum()
@@ -233,22 +235,22 @@ fn drivers(history: &History, contributions: &[f64], asked: Question) -> Vec<(Fa
     found.into_iter().filter_map(|(family, _)| Some((family, words(history, family, asked)?))).collect()
 }
 
-/// A day since the epoch, as sentences have it.
+/// A day since the epoch, as it is written in sentences.
 pub(super) fn in_words(day: i32) -> String {
     plain_date(Timestamp(i64::from(day) * DAY))
 }
 
-/// So many of something, in words.
+/// A number of things, in words.
 fn counted(number: f64, one: &str) -> String {
     format!("{number} {one}{}", if number == 1.0 { "" } else { "s" })
 }
 
-/// A family's state in words; `None` when there is nothing to tell.
+/// A sentence about a family; `None` when there is nothing to say.
 fn words(history: &History, family: Family, asked: Question) -> Option<String> {
     let Question { country, known, .. } = asked;
     let month = history.starts(country, known - 29, known);
-    // A reader counts days from today; the model counts them from the last day that it knows. Where that is another
-    // one, dates say which is meant (decision what-numbers-mean).
+    // Readers count days from today, but the model counts them from the last known day. Where these differ, dates say
+    // which one is meant (decision what-numbers-mean).
     let is_late = known < asked.at;
     let table = history.newest().map_or(known, |newest| newest.min(known));
     let end = if is_late { format!("; the table ends on {}", in_words(table)) } else { String::new() };

@@ -1,5 +1,5 @@
-//! The rows a forecast is learned from and judged by: one per country and day, the label being a start in the days that
-//! follow (decision forecast-panel).
+//! The rows on which forecasts are trained and judged: one for each country and day. The label says whether something
+//! started in the days that follow (decision forecast-panel).
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -11,10 +11,10 @@ use crate::engine::small_sort;
 use crate::engine::time::Date;
 use crate::facts::starter::Country;
 
-/// The days after the day of a forecast that it is about.
+/// The days after the day of a forecast that the forecast is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Horizon {
-    /// On the wire.
+    /// The name in answers.
     pub name: &'static str,
     pub days: i32,
 }
@@ -26,18 +26,18 @@ impl Horizon {
     pub const ALL: [Horizon; 3] = [Horizon::DAY, Horizon::WEEK, Horizon::MONTH];
 }
 
-/// How fresh the history is when a forecast is made. A model is trained with the delay that it is served with: figures
-/// of a history that is always up to date say nothing of one that is not (decision late-history).
+/// How late the history is when a forecast is made. A model is trained with the same delay with which it is served,
+/// since figures for a history that is always up to date tell nothing about a late one (decision late-history).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Knowledge {
     /// Everything up to this many days before the day of the forecast.
     Days(i32),
-    /// What was known on 1 January of the same year.
+    /// Everything that was known on 1 January of the same year.
     Frozen,
 }
 
 impl Knowledge {
-    /// The last day that is known on a day.
+    /// The last day up to which starts are known on a day.
     pub fn on(self, day: i32) -> i32 {
         match self {
             Knowledge::Days(days) => day - days,
@@ -45,7 +45,7 @@ impl Knowledge {
         }
     }
 
-    /// Days after the begin of systematic reports before there is something to learn from.
+    /// Days after the beginning of systematic reports from which on there are rows.
     fn warm_up(self) -> i32 {
         match self {
             Knowledge::Days(days) => days + 60,
@@ -65,24 +65,25 @@ pub fn first_of_year(year: i64) -> i32 {
     i32::try_from(days).unwrap_or(i32::MAX)
 }
 
-/// Days between two rows of one country that are learned from: labels of weeks that overlap hold little news.
+/// Days between two training rows of one country. Weeks that overlap have nearly the same labels.
 const STRIDE: usize = 3;
 /// Penalty of the fit, for rows [`STRIDE`] days apart.
 const RIDGE: f64 = 300.0;
-/// That of exams. Few countries have exam shutdowns, and a season is the same story many rows long: what holds for
-/// those countries says little of others. It is the least of those that [`penalties`] compares within a thousandth of
-/// the best on the rows of before 2019, so no year that the backtest reports has a part in it.
+/// The penalty for exams. Few countries have shutdowns for exams, and one season gives many rows with the same story,
+/// so those countries tell little about others. It is the least of the penalties that [`penalties`] finds within a
+/// thousandth of the best on the rows before 2019, so no year that the backtest reports was used to choose it.
 const EXAM_RIDGE: f64 = 10_000.0;
-/// Least positive rows (each with a start in its days) that a model is learned from. Few are enough, because [`RIDGE`]
-/// keeps what they do not show at the base rate; below that a model would be the story of a handful of events.
+/// Positive rows (each with a start in its days) that training needs. Few are enough, because [`RIDGE`] keeps the model
+/// at the base rate where they show nothing. With fewer rows the model would describe only a handful of events.
 const LEAST_POSITIVES: f64 = 30.0;
 
-/// Countries of the panel by their place in `Country::all`.
+/// Countries of the panel, by their index in `Country::all`.
 pub fn countries() -> impl Iterator<Item = usize> {
     Country::all().iter().enumerate().filter(|(_, country)| in_panel(country)).map(|(at, _)| at)
 }
 
-/// Whether something starts in the days that follow a day; of a week, what people reported goes before what is listed.
+/// Whether something starts in the days that follow a day. For a week, a report of people takes precedence over the
+/// table.
 pub fn label(history: &History, country: usize, day: i32, horizon: Horizon) -> bool {
     if horizon == Horizon::WEEK
         && let Some(reported) = history.reported(country, day)
@@ -92,7 +93,7 @@ pub fn label(history: &History, country: usize, day: i32, horizon: Horizon) -> b
     history.starts(country, day + 1, day + horizon.days) > 0.0
 }
 
-/// What is asked on a day.
+/// The question that a forecast asks on a day.
 pub fn question(country: usize, day: i32, horizon: Horizon, knowledge: Knowledge) -> Question {
     Question { country, at: day, known: knowledge.on(day), from: day + 1, to: day + horizon.days }
 }
@@ -102,7 +103,7 @@ pub fn sample(history: &History, until: i32, horizon: Horizon, knowledge: Knowle
     sample_of(history, until, horizon, knowledge, &|_| true)
 }
 
-/// The same of some countries only, by their place in `Country::all`.
+/// The same for some countries only, given by their index in `Country::all`.
 pub(super) fn sample_of(
     history: &History,
     until: i32,
@@ -113,7 +114,7 @@ pub(super) fn sample_of(
     let mut sample = Sample::new(super::features::WIDTH);
     let first = history.begins() + knowledge.warm_up();
     for day in (first..=until - horizon.days).step_by(STRIDE) {
-        // Countries of a region without any start yet look the same: they are one row that counts for all of them.
+        // Countries of a region without any start so far have the same features. One row stands for all of them.
         let mut alike: Vec<(usize, usize, f64)> = Vec::new();
         for country in countries().filter(|country| is_in(*country)) {
             let positive = label(history, country, day, horizon);
@@ -133,7 +134,7 @@ pub(super) fn sample_of(
             sample.push(&features(history, asked), false, count);
         }
     }
-    // What people reported of days in between.
+    // Reports of people about the days in between.
     let between = |day: i32| day >= first && day <= until - horizon.days && (day - first) % STRIDE as i32 != 0;
     let told = |(country, day): &(usize, i32)| horizon == Horizon::WEEK && between(*day) && is_in(*country);
     for (country, day) in history.reports().filter(told) {
@@ -143,7 +144,7 @@ pub(super) fn sample_of(
     sample
 }
 
-/// Fits a model to everything that was known at the end of `until`; `None` when that is too little.
+/// Trains a model on everything that was known at the end of `until`; `None` when that is too little.
 pub fn train(history: &History, until: i32, horizon: Horizon, knowledge: Knowledge) -> Option<(Logistic, Sample)> {
     let sample = sample(history, until, horizon, knowledge);
     if sample.positives() < LEAST_POSITIVES {
@@ -157,24 +158,24 @@ fn fit(sample: &Sample, exams: f64) -> Option<Logistic> {
     logistic::fit_each(sample, &penalties)
 }
 
-/// Penalties of exams that are compared.
+/// Penalties for exams that are compared.
 const PENALTIES: [f64; 6] = [300.0, 1_000.0, 3_000.0, 10_000.0, 30_000.0, 100_000.0];
-/// Groups of countries that are left out in turn.
+/// Number of groups of countries; each group is left out once.
 const FOLDS: usize = 8;
 
-/// How a penalty of exams does.
+/// The result of a penalty for exams.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Penalty {
     pub exam_penalty: f64,
     /// Brier skill on the countries that were left out.
     pub brier_skill: f64,
-    /// Whether it is the one that models are learned with.
+    /// Whether models are trained with this penalty.
     pub is_used: bool,
 }
 
-/// Compares penalties of exams on the rows before a year: an eighth of the countries is left out in turn, and what the
-/// others teach is held against it. The countries are dealt out by how much began in them, so that every group has some
-/// of the busy ones. Empty where there is too little to learn from.
+/// Compares penalties for exams on the rows before a year. Each eighth of the countries is left out once, and a model
+/// of the others is tested on it. Countries are dealt to the groups by their number of starts, so that every group has
+/// some with many. Empty when there is too little to learn from.
 pub fn penalties(history: &History, before: i64) -> Vec<Penalty> {
     let (until, knowledge) = (first_of_year(before) - 1, Knowledge::Days(0));
     let mut busiest: Vec<usize> = countries().collect();

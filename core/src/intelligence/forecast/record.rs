@@ -1,5 +1,4 @@
-//! The endpoints that hold forecasts to what came of them: accuracy,
-//! calibration by day, the track record.
+//! The endpoints that compare forecasts with their outcomes: accuracy, calibration by day, and the track record.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -42,15 +41,15 @@ pub const ROUTES: &[Route] = &[
         .summary("Every alert and every missed event with what came of it, lead times, and simpler ways beside."),
 ];
 
-/// Forecasts that came to an end, before live figures mean anything.
+/// Forecasts with an outcome that live figures need to mean anything.
 const LEAST_EVALUATED: u64 = 30;
-/// Days of a calibration history, and those that a coverage is taken over.
+/// Days of the calibration history, and days that a coverage is computed over.
 const HISTORY_DAYS: u32 = 90;
 const COVERAGE_DAYS: usize = 90;
-/// Least cases, and distance of a coverage from its target, that is called drift.
+/// Cases that drift needs, and the distance of the coverage from its target that counts as drift.
 const LEAST_CASES: u64 = 30;
 const DRIFT: f64 = 0.05;
-/// Countries of the listed alerts whose incidents are looked up.
+/// Countries whose incidents are looked up for the listed alerts, at most.
 const MOST_COUNTRIES: usize = 20;
 const METHODOLOGY: &str = "/data/methodology";
 
@@ -68,19 +67,19 @@ struct CountryBody {
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct RollingBody {
-    /// Forecasts of one country and day whose week is over and known.
+    /// Forecasts of one country and day whose week is over and whose outcome is known.
     n_evaluated: u64,
     precision: Option<f64>,
     recall: Option<f64>,
     accuracy: Option<f64>,
     brier_score: Option<f64>,
-    /// Expected calibration error over ten bins of equal mass.
+    /// Expected calibration error over ten bins of equal size.
     calibration_mae: Option<f64>,
     confusion: Confusion,
     per_country: BTreeMap<String, CountryBody>,
     /// Risk from which on a forecast counts as an alert.
     threshold: f64,
-    /// Of all that were served in the window, and those that a report decided.
+    /// Forecasts that were served in the window, and those of them whose outcome a report decided.
     n_issued: u64,
     n_reported: u64,
     base_rate: Option<f64>,
@@ -123,13 +122,13 @@ pub struct AccuracyBody {
     prod_rolling: RollingBody,
     /// Null while no model is served.
     training_holdout: Option<HoldoutBody>,
-    /// Sentences in one text.
+    /// Several sentences in one text.
     notes: String,
     methodology_url: &'static str,
     license: String,
 }
 
-/// Why live figures are none, or few.
+/// Why there are no live figures, or few.
 fn reason(model: Option<&Model>, found: &Tracked, window: u32) -> Option<String> {
     let Some(model) = model else { return Some("No model is served: forecasts are base rates.".to_owned()) };
     if found.resolved >= LEAST_EVALUATED {
@@ -143,7 +142,7 @@ fn reason(model: Option<&Model>, found: &Tracked, window: u32) -> Option<String>
     })
 }
 
-/// Where what is served did worse than what needs no model.
+/// Stated when the served forecasts did worse than a rate that needs no model.
 fn warning(found: &Tracked) -> Option<String> {
     let rate = found.baselines.first().and_then(|(_, figures, _)| figures.brier)?;
     let ours = found.figures.brier.filter(|ours| *ours > rate && found.resolved >= LEAST_EVALUATED)?;
@@ -234,15 +233,15 @@ async fn accuracy(cx: Cx) -> Result<Response> {
     cx.tagged(page, MAX_AGE)
 }
 
-/// Seconds for which a reader may take these answers for fresh.
+/// Seconds for which a reader may treat these answers as fresh.
 const MAX_AGE: u32 = 60;
 
 /// One class on one day.
 #[derive(Debug, Serialize, JsonSchema)]
 struct ClassBody {
-    /// The 90% quantile of nonconformity (1 less the probability of the class) that alpha makes of it.
+    /// The 90% quantile of nonconformity (1 minus the probability of the class) that follows from alpha.
     q90: f64,
-    /// Of the judged forecasts of the 90 days up to this one.
+    /// Coverage over the judged forecasts of the 90 days up to this one.
     empirical_coverage: Option<f64>,
     n: u64,
     alpha: f64,
@@ -250,16 +249,16 @@ struct ClassBody {
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct CalibrationRow {
-    /// On which the forecasts were made.
+    /// The day on which the forecasts were made.
     date: String,
     /// Of the class `event`.
     q90: f64,
     empirical_coverage: Option<f64>,
-    /// Judged forecasts of weeks with an event that the coverage rests on.
+    /// Judged forecasts of weeks with an event, from which the coverage is computed.
     n_holdout: u64,
-    /// The coverage of a class with 30 cases or more is further from its target than 5 points.
+    /// Whether the coverage of a class with at least 30 cases differs from its target by more than 5 points.
     drift_alert: bool,
-    /// Coverage of `event` less the target.
+    /// Coverage of `event` minus the target.
     drift_delta: Option<f64>,
     event: ClassBody,
     quiet: ClassBody,
@@ -276,7 +275,7 @@ pub struct CalibrationBody {
     license: String,
 }
 
-/// A class on the first of these days, which go back from it.
+/// A class on the first of `days`, which are in descending order.
 fn class(days: &[(u32, Calibrated)], of: fn(&Calibrated) -> &ClassDay) -> ClassBody {
     let here = days.first().map(|(_, day)| *of(day)).unwrap_or_default();
     let sum =
@@ -362,11 +361,11 @@ struct PredictionBody {
     eval_date: String,
     probability: f64,
     threshold: f64,
-    /// `event`, `no_event`, or null while nobody knows.
+    /// `event`, `no_event`, or null while it is not known.
     outcome: Option<&'static str>,
     /// The incident that began in the week of the forecast, if one is published.
     incident_id: Option<String>,
-    /// Days from the first alert to the start; null without a start or an alert before it.
+    /// Days from the first alert to the start; null without a start, or without an alert before it.
     lead_time_days: Option<i32>,
     forecast_id: u32,
 }
@@ -377,18 +376,19 @@ pub struct TrackBody {
     generated_at: String,
     model_version: Option<String>,
     threshold: f64,
-    /// Forecasts of one country and day that were served, and those whose week is over and known.
+    /// Forecasts of one country and day that were served, and those of them whose week is over and whose outcome is
+    /// known.
     n_predictions: u64,
     n_resolved: u64,
     precision: Option<f64>,
     recall: Option<f64>,
     brier: Option<f64>,
     average_precision: Option<f64>,
-    /// Starts that a forecast was due for, and those that an alert came before.
+    /// Starts for which a forecast was served, and those of them with an alert before.
     n_starts: u64,
     n_starts_with_alert: usize,
     median_lead_time_days: Option<f64>,
-    /// On the same forecasts.
+    /// Figures of simpler forecasts for the same countries and days.
     baselines: Vec<BaselineBody>,
     /// Alerts and missed events, newest first.
     predictions: Vec<PredictionBody>,
@@ -414,7 +414,7 @@ const TRACK_TABLE: Tabular = Tabular {
     ],
 };
 
-/// Published incidents of some countries: (country, day of the begin, id).
+/// Published incidents of some countries as (country, day on which it began, id).
 async fn incidents(cx: &Cx, listed: &[Judged]) -> Result<Vec<(String, i64, String)>> {
     let with_start = || listed.iter().filter(|row| row.start.is_some());
     let countries: BTreeSet<&str> = with_start().map(|row| row.country.as_str()).collect();

@@ -1,4 +1,4 @@
-//! The estimators against what well-known packages make of the same data: `tests/vectors/estimators`.
+//! The estimators give the same results as well-known packages on the same data (`tests/vectors/estimators`).
 
 use serde::Deserialize;
 
@@ -77,7 +77,8 @@ fn close(ours: f64, theirs: f64, within: f64) {
     assert!((ours - theirs).abs() <= within, "{ours} {theirs}");
 }
 
-/// scikit-learn's `LogisticRegression` with three penalties; standard errors of statsmodels' generalised linear model.
+/// The fit equals scikit-learn's `LogisticRegression` with three penalties; the standard errors equal those of
+/// statsmodels' generalised linear model.
 #[test]
 fn a_fit_is_that_of_scikit_learn_and_its_errors_those_of_statsmodels() {
     let file = file();
@@ -99,7 +100,7 @@ fn a_fit_is_that_of_scikit_learn_and_its_errors_those_of_statsmodels() {
     }
 }
 
-/// A feature that says nothing changes no other: the fit among more features is the fit without them.
+/// A constant feature changes no other: a fit with such features equals the fit without them.
 #[test]
 fn features_without_spread_change_nothing() {
     let file = file();
@@ -135,12 +136,13 @@ fn areas_and_scores_are_those_of_scikit_learn() {
     close(found.brier.unwrap(), told.brier, 1e-12);
 }
 
-/// crepes' class-conditional conformal classifier: which class is in a set, by probability and alpha.
+/// The sets equal those of crepes' class-conditional conformal classifier, which say by probability and alpha which
+/// class is in the set.
 #[test]
 fn sets_are_those_of_a_class_conditional_conformal_classifier() {
     let sets = file().conformal;
     let outcomes = sets.calibration.iter().zip(&sets.classes).map(|(own, class)| {
-        // What each case gave its own class.
+        // The probability that each case gave to its own class.
         let probability = if *class == 1 { *own } else { 1.0 - own };
         Outcome { probability, happened: *class == 1 }
     });
@@ -153,7 +155,7 @@ fn sets_are_those_of_a_class_conditional_conformal_classifier() {
     }
 }
 
-/// MAPIE's adaptive conformal inference: where alpha goes after each hit and miss.
+/// Alpha moves after each hit and miss as in MAPIE's adaptive conformal inference.
 #[test]
 fn alpha_moves_as_in_adaptive_conformal_inference() {
     let Adaptive { target, gamma, misses, alpha } = file().adaptive;

@@ -1,4 +1,4 @@
-//! The endpoints of reports: what came of a forecast, as people tell it.
+//! The endpoints for reports in which people tell the outcome of a forecast.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -28,7 +28,7 @@ pub const ROUTES: &[Route] = &[
         .summary("Take back a report of an outcome that was wrong."),
 ];
 
-/// Longest text and address of a report, in characters.
+/// Longest text and longest address of a report, in characters.
 const MOST_TEXT: usize = 4_000;
 const MOST_URL: usize = 2_000;
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -40,7 +40,8 @@ pub struct ReportRequest {
     /// `sentinel-<number>`, the number, or the date on which the forecast was made.
     forecast_id: Option<String>,
     source_url: Option<String>,
-    /// `event` or `no_event`: what came of the seven days after the forecast. With `forecast_id` it resolves it.
+    /// `event` or `no_event`: the outcome of the seven days after the forecast. Together with `forecast_id` it resolves
+    /// the forecast.
     outcome: Option<String>,
 }
 
@@ -51,7 +52,7 @@ pub struct ReportBody {
     ok: bool,
     queue_id: u64,
     review_sla_hours: u32,
-    /// The forecast that it resolves; null when it is kept for review only.
+    /// The forecast that the report resolves; null when the report is only kept for review.
     resolves: Option<String>,
 }
 
@@ -118,7 +119,7 @@ pub struct ReportsBody {
     reports: Vec<ReportRow>,
 }
 
-/// On the wire.
+/// The outcome in answers.
 pub(super) fn outcome(happened: bool) -> &'static str {
     if happened { "event" } else { "no_event" }
 }
@@ -146,7 +147,7 @@ pub struct DroppedBody {
 }
 
 async fn drop_report(cx: Cx) -> Result<Response> {
-    let number = cx.path("number")?.parse().map_err(|_| Error::not_found("No such report."))?;
+    let number = cx.path("number")?.parse().map_err(|_| Error::not_found("There is no such report."))?;
     runtime::call(&*cx.rt, world::actor().name, &DropReport { number }).await?;
     Response::uncached(&DroppedBody { ok: true, queue_id: number })
 }

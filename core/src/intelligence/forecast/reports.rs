@@ -1,4 +1,4 @@
-//! What people report of forecasts: rows for review, and outcomes that resolve a forecast.
+//! Reports of people about forecasts: rows for review, and outcomes that resolve a forecast.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,10 +12,10 @@ use crate::{Error, Result, Timestamp};
 /// By number, from 1.
 const REPORTS: Table<(u64,), Reported> = Table::new(46);
 
-/// Most reports that are kept; then the oldest go. At ten an hour that is a year of one key.
+/// Reports that are kept, at most; the oldest are removed. At ten an hour one key takes a year to reach this.
 const MOST: u64 = 100_000;
 
-/// A forecast by its number: the country and the day on which it was made.
+/// Identifies a forecast by the country and the day on which it was made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ForecastId {
     pub country: String,
@@ -24,20 +24,21 @@ pub struct ForecastId {
 }
 
 impl ForecastId {
-    /// Its number: the day, and the two letters of the country. It never depends on the list of countries.
+    /// The number of the forecast, made from the day and the two letters of the country. It does not depend on the list
+    /// of countries.
     pub fn number(&self) -> u32 {
         let letters = self.country.bytes().take(2).map(|byte| u32::from(byte.saturating_sub(b'A')).min(25));
         letters.fold(self.day, |number, letter| number.wrapping_mul(26).wrapping_add(letter))
     }
 
-    /// The forecast of a number.
+    /// The forecast with this number.
     pub fn of(number: u32) -> ForecastId {
         let letter = |value: u32| char::from(b'A' + (value % 26) as u8);
         ForecastId { country: [letter(number / 26), letter(number)].iter().collect(), day: number / 676 }
     }
 
-    /// Reads a number (also after `sentinel-`), or a date of a forecast of `country`, each maybe among other words that
-    /// are joined by `-`, `#` or spaces: `KE-2026-11-20-14061620` is the name of a review candidate.
+    /// Reads a number (also after `sentinel-`) or the date of a forecast of `country`. Other words may stand around it,
+    /// joined by `-`, `#` or spaces: `KE-2026-11-20-14061620` is the name of a review candidate.
     pub fn parse(text: &str, country: &str) -> Option<ForecastId> {
         let words: Vec<&str> = text.split(['-', '#', ' ', '_', ':', '/']).filter(|word| !word.is_empty()).collect();
         let number = |word: &str| word.parse::<u32>().ok().filter(|_| word.len() > 4);
@@ -61,14 +62,14 @@ pub struct Reported {
     pub country: String,
     pub what: String,
     pub source_url: Option<String>,
-    /// The forecast it speaks of.
+    /// The forecast that it is about.
     pub forecast: Option<ForecastId>,
-    /// Whether something began in the seven days after; with the forecast it resolves it.
+    /// Whether something began in the seven days after the forecast. Together with the forecast it resolves it.
     pub outcome: Option<bool>,
 }
 impl Row for Reported {}
 
-/// Takes a report. An outcome that two reports tell of one forecast is that of the later one.
+/// Takes a report. If two reports give an outcome for the same forecast, the later one counts.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Report {
     pub country: String,
@@ -81,14 +82,14 @@ pub struct Report {
 impl Operation for Report {
     const ACTOR: Kind = Kind::World;
     const NAME: &'static str = "forecast_report";
-    /// Its number.
+    /// The number of the report.
     type Reply = u64;
 
     fn run(self, turn: &mut Turn<'_>) -> Result<u64> {
         if let Some(forecast) = &self.forecast {
             let issued = ISSUED.get(turn, &(forecast.day,))?;
             if issued.is_none() || Country::by_code(&forecast.country).is_none() {
-                return Err(Error::not_found("No forecast was made then."));
+                return Err(Error::not_found("No forecast was made for this country on that day."));
             }
         }
         let last = REPORTS.scan(turn, &REPORTS.range(), Direction::Descending, 1)?;
@@ -106,7 +107,7 @@ impl Operation for Report {
     }
 }
 
-/// Takes a report back that was wrong.
+/// Withdraws a report that was wrong.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct DropReport {
     pub number: u64,
@@ -119,14 +120,14 @@ impl Operation for DropReport {
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
         if REPORTS.get(turn, &(self.number,))?.is_none() {
-            return Err(Error::not_found("No such report."));
+            return Err(Error::not_found("There is no such report."));
         }
         REPORTS.delete(turn, &(self.number,));
         super::store::soon(turn)
     }
 }
 
-/// Reports, newest first.
+/// Asks for reports, newest first.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Reports {
     pub limit: u32,
@@ -143,8 +144,7 @@ impl Query for Reports {
     }
 }
 
-/// The outcomes that reports tell: (country, day of the forecast, whether something began), later ones after earlier
-/// ones.
+/// The outcomes in reports as (country, day of the forecast, whether something began), later ones after earlier ones.
 pub fn outcomes(view: &(impl Read + ?Sized)) -> Result<Vec<(String, i32, bool)>> {
     let rows = REPORTS.scan(view, &REPORTS.range(), Direction::Ascending, usize::MAX)?;
     let outcome = |row: Reported| {
@@ -166,8 +166,8 @@ mod tests {
         }
     }
 
-    /// `sentinel-<forecast_id>`, or evaluation date plus country when unknown; the queue names a
-    /// candidate `<CC>-<eval_date>-<forecast_id>`.
+    /// Clients write `sentinel-<forecast_id>`, or the evaluation date and the country when they do not know the id. The
+    /// queue names a candidate `<CC>-<eval_date>-<forecast_id>`.
     #[test]
     fn a_forecast_is_named_in_every_way_that_clients_do() {
         let id = ForecastId { country: "KE".to_owned(), day: 20_777 };

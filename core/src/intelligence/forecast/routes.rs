@@ -47,15 +47,15 @@ pub const ROUTES: &[Route] = &[
 ];
 
 const FORMAT: Param = Param::optional("format", "`json` (default) or `csv`.");
-/// Features that are named of a day or a horizon.
+/// Features that are named for a day or a horizon, at most.
 const TOP: usize = 5;
-/// Half-life of confidence in days of a late history.
+/// Days of delay of the history after which confidence is halved.
 const LATE: f64 = 365.0;
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct Feature {
     name: &'static str,
-    /// What it adds to the log odds, against its mean over all countries and days.
+    /// Part of the log odds, compared with the mean over all countries and days.
     contribution: f64,
     /// `up` or `down`.
     direction: &'static str,
@@ -72,20 +72,21 @@ struct DayBody {
     /// Days from today.
     day: i32,
     date: String,
-    /// That a shutdown begins on this date; 0.5 and above is elevated.
+    /// Probability that a shutdown begins on this date; 0.5 and above is elevated.
     risk: f64,
-    /// That one has begun by the end of this date.
+    /// Probability that a shutdown has begun by the end of this date.
     cumulative: f64,
     drivers: Vec<&'static str>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct SummaryBody {
-    /// Greatest risk of one day.
+    /// Greatest risk of a single day.
     max_risk: f64,
     max_risk_day: usize,
     avg_risk: f64,
-    /// That a shutdown begins within the next seven days: learned and tested as such, not put together from days.
+    /// Probability that a shutdown begins within the next seven days. It is learned and tested for the whole week, not
+    /// combined from days.
     risk_7day: f64,
     /// In words.
     key_drivers: Vec<String>,
@@ -94,12 +95,12 @@ struct SummaryBody {
 #[derive(Debug, Serialize, JsonSchema)]
 struct ClassBody {
     alpha: f64,
-    /// Of the forecasts that were served and are over; null while none is.
+    /// Coverage over the served forecasts whose week is over; null while there are none.
     empirical_coverage: Option<f64>,
     n_observations: u64,
 }
 
-/// Class-wise adaptive conformal inference.
+/// The state of class-wise adaptive conformal inference.
 #[derive(Debug, Serialize, JsonSchema)]
 struct AciBody {
     alpha: f64,
@@ -108,7 +109,7 @@ struct AciBody {
     n_observations: u64,
     event: ClassBody,
     quiet: ClassBody,
-    /// What the next seven days may be: `event`, `quiet`, both or neither.
+    /// Possible outcomes of the next seven days: `event`, `quiet`, both or neither.
     set: Vec<&'static str>,
     set_size: usize,
 }
@@ -120,7 +121,7 @@ pub struct ForecastBody {
     generated_at: String,
     forecast: Vec<DayBody>,
     summary: SummaryBody,
-    /// 1 less the width of the 90% interval of the seven-day risk, halved for every year that the history is late; 0
+    /// 1 minus the width of the 90% interval of the seven-day risk, halved for every year that the history is late; 0
     /// for base rates.
     confidence: f64,
     model_version: String,
@@ -128,13 +129,13 @@ pub struct ForecastBody {
     aci_alpha: Option<f64>,
     aci: Option<AciBody>,
     top_features_per_day: Vec<DayFeatures>,
-    /// The last day of the history that is used; null without any.
+    /// The last day of the history that is used; null without a history.
     history_until: Option<String>,
     caveats: Vec<String>,
     license: String,
 }
 
-/// To a billionth: quiet countries have small risks, and all runtimes tell the same.
+/// Rounds to a billionth, since quiet countries have small risks, and all runtimes must give the same number.
 pub(crate) fn fine(value: f64) -> f64 {
     (value * 1e9).round() / 1e9 + 0.0
 }
@@ -161,7 +162,7 @@ fn top(contributions: &[f64]) -> Vec<Feature> {
     named.into_iter().map(feature).collect()
 }
 
-/// How old the history is that a model rests on, when it is: what must be said first (decision what-numbers-mean).
+/// For a late history, a sentence about its age. It comes before all other caveats (decision what-numbers-mean).
 pub(crate) fn late(model: &Model, today: i32) -> Option<String> {
     let days = today - model.until;
     (model.delay > 0 && days > 0).then(|| {
@@ -174,7 +175,7 @@ pub(crate) fn late(model: &Model, today: i32) -> Option<String> {
     })
 }
 
-/// What a reader must know beside the numbers.
+/// The caveats that a reader must know beside the numbers.
 fn caveats(model: &Model, forecast: &Forecast) -> Vec<String> {
     let mut found: Vec<String> = late(model, forecast.today).into_iter().collect();
     found.push("History tells where shutdowns begin far better than when.".to_owned());
@@ -266,7 +267,7 @@ fn body(cx: &Cx, country: &Country, model: &Model, forecast: &Forecast) -> Forec
     }
 }
 
-/// What is served without a model: the base rate of incidents, and that it is no more.
+/// The answer without a model: the base rate of incidents, and a caveat that it is nothing more.
 async fn base_rate(cx: &Cx, country: &Country) -> Result<ForecastBody> {
     let (hazard, version, mut caveats) = risk::base_rate(cx, country.code).await?;
     caveats.insert(0, no_model(cx).await?);
@@ -302,7 +303,7 @@ async fn base_rate(cx: &Cx, country: &Country) -> Result<ForecastBody> {
     })
 }
 
-/// Why no model is served, as learning said it.
+/// Why no model is served, in the words of the training.
 pub(crate) async fn said(cx: &Cx) -> Result<String> {
     Ok(runtime::query(&*cx.rt, world::actor().name, &ServedModel).await?.1)
 }
@@ -319,7 +320,7 @@ async fn served(cx: &Cx, countries: Option<Vec<String>>) -> Result<Option<Served
     runtime::query(&*cx.rt, world::actor().name, &Forecasts { countries }).await
 }
 
-/// The rendered forecasts of countries, in their order. Those that are not kept are made of one read.
+/// The rendered forecasts of countries, in the order given. Those that are not kept are made from one read.
 async fn rendered(cx: &Cx, countries: &[&'static Country]) -> Result<Vec<Bytes>> {
     let name = |country: &Country| format!("/v1/forecast/{}/7day?", country.code);
     let kept: Vec<Option<Bytes>> = countries.iter().map(|country| cx.page(&name(country))).collect();
@@ -347,11 +348,11 @@ async fn rendered(cx: &Cx, countries: &[&'static Country]) -> Result<Vec<Bytes>>
     Ok(pages)
 }
 
-/// What the detection group's `predict` says where a model is served.
+/// The data for `predict` in the detection group while a model is served.
 pub(crate) struct Ahead {
-    /// One-day hazards of the days from tomorrow.
+    /// One-day hazards from tomorrow on.
     pub daily: Vec<f64>,
-    /// Name, part of the log odds of the seven-day risk, in words.
+    /// For each factor: its name, its part of the log odds of the seven-day risk, and its description.
     pub factors: Vec<(&'static str, f64, String)>,
     pub confidence: f64,
     pub version: String,
@@ -359,8 +360,8 @@ pub(crate) struct Ahead {
     pub license: String,
 }
 
-/// The next `horizon` days (1 to 30) of a country by the served model; `None` without one. After the seventh day one
-/// hazard serves for all, so that 30 days together have the risk that was learned for them.
+/// The next `horizon` days (1 to 30) of a country by the served model; `None` without one. All days after the seventh
+/// have the same hazard, chosen so that 30 days together have the risk that was learned for them.
 pub(crate) async fn ahead(cx: &Cx, country: &str, horizon: u32) -> Result<Option<Ahead>> {
     let found = served(cx, Some(vec![country.to_owned()])).await?;
     let Some(Served { model, forecasts }) = found else { return Ok(None) };
@@ -405,19 +406,19 @@ const DAYS_TABLE: Tabular = Tabular {
 struct HighRisk {
     country: String,
     country_name: String,
-    /// Greatest risk of one day.
+    /// Greatest risk of a single day.
     max_risk: f64,
     max_risk_day: usize,
-    /// Of the next seven days together.
+    /// Risk of the next seven days together.
     risk_7day: f64,
     drivers: Vec<String>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct HighRiskBody {
-    /// By the greater of `max_risk` and `risk_7day`.
+    /// Ordered by the greater of `max_risk` and `risk_7day`.
     high_risk_countries: Vec<HighRisk>,
-    /// The same.
+    /// The same list.
     countries: Vec<HighRisk>,
     count: usize,
     threshold: f64,
@@ -488,7 +489,7 @@ async fn high_risk_page(cx: &Cx) -> Result<Response> {
 pub struct BatchBody<'a> {
     count: usize,
     generated_at: String,
-    /// Each country once, in the order in which they are asked for.
+    /// Each country once, in the order of the request.
     #[schemars(with = "Vec<ForecastBody>")]
     results: Vec<&'a RawValue>,
     errors: &'a [BatchError],
@@ -507,10 +508,11 @@ async fn many(cx: Cx) -> Result<Response> {
 #[derive(Debug, Serialize, JsonSchema)]
 struct HorizonBody {
     probability: f64,
-    /// Of the fit: it holds what the coefficients may be, not what the model does not know. Null for base rates.
+    /// Interval of the fit. It covers the uncertainty of the coefficients, not what the model cannot know. Null for
+    /// base rates.
     interval_90: Option<[f64; 2]>,
     top_features: Vec<Feature>,
-    /// Not measured: countries are never left out of training.
+    /// Always null: countries are never left out of training.
     loco_auc: Option<f64>,
     threshold: f64,
 }
@@ -569,7 +571,7 @@ async fn multi_page(cx: &Cx) -> Result<Response> {
         },
         None => {
             let base = Box::pin(base_rate(cx, country)).await?;
-            // Of days and weeks what the seven-day forecast says, to the last digit.
+            // Days and weeks have the same numbers as in the seven-day forecast, to the last digit.
             let (hazard, week) = (base.summary.max_risk, base.summary.risk_7day);
             let within = |of: Horizon| match of {
                 Horizon::WEEK => week,

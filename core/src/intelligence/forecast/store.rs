@@ -1,4 +1,5 @@
-//! Models, forecasts and what was promised when, kept by the world: it has the history of all countries.
+//! Models, forecasts and the record of served forecasts. The world keeps them, because it has the history of all
+//! countries.
 
 use serde::{Deserialize, Serialize};
 
@@ -39,18 +40,18 @@ const MODELS: Table<(u32,), Model> = Table::new(41);
 /// By number of the change, from 1.
 const CHANGES: Table<(u32,), Change> = Table::new(42);
 const STATE: Table<(), State> = Table::new(43);
-/// By code.
+/// By country code.
 const FORECASTS: Table<(String,), Forecast> = Table::new(44);
-/// By day since the epoch: what was forecast then. Never changed afterwards.
+/// By day since the epoch: the forecasts that were made on that day. They never change afterwards.
 pub(super) const ISSUED: Table<(u32,), Issued> = Table::new(45);
-/// By day since the epoch: what came of the sets of the forecasts of that day, when it was judged.
+/// By day since the epoch: the results of the sets of that day's forecasts, once they are judged.
 pub(super) const CALIBRATION: Table<(u32,), Calibrated> = Table::new(48);
 
-/// Models that are kept for a rollback.
+/// Models that are kept for a rollback, at most.
 const KEPT_MODELS: usize = 10;
-/// Days of issued forecasts that are kept.
+/// Days of issued forecasts that are kept, at most.
 const KEPT_DAYS: u32 = 3 * 366;
-/// Days between two tries to learn anew.
+/// Time between two attempts to train, in microseconds.
 const RETRAIN: i64 = 7 * DAY;
 const TIMER: &str = "forecast";
 
@@ -58,16 +59,16 @@ const TIMER: &str = "forecast";
 pub(super) struct State {
     /// Number of the served model, 0 for none.
     pub served: u32,
-    /// The last number that was given.
+    /// The last number that a model got.
     pub numbers: u32,
     changes: u32,
-    /// When learning was last tried, what the history was, and what came of it.
+    /// When training was last tried, the identity of the history then, and the result in a sentence.
     pub tried: Timestamp,
     pub starts: u64,
     pub said: String,
     /// The last day whose issued forecasts were judged.
     judged: u32,
-    /// A part of what models learned from was removed. Not known of rows of version 1.
+    /// Set when data that models learned from was removed. Absent in rows of version 1.
     forgotten: bool,
 }
 impl Row for State {
@@ -87,7 +88,8 @@ impl State {
         Ok(STATE.put(turn, &(), self)?)
     }
 
-    /// Why no model is served, in a sentence. Rows of before said that there was no history as long as none had learned.
+    /// Why no model is served, in a sentence. Older rows always give the reason that there is no history, so it is
+    /// checked anew.
     fn why_none(self, view: &View<'_>) -> Result<String> {
         match self.said.as_str() {
             "" | NO_HISTORY => Ok(unlearned(view)?.to_owned()),
@@ -101,13 +103,13 @@ impl State {
     }
 }
 
-/// What came of the sets of one day's forecasts, and where the class stood after that.
+/// The results of the sets of one day's forecasts for a class, and the state of the class afterwards.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct ClassDay {
     pub cases: u64,
     pub missed: u64,
     pub alpha: f64,
-    /// Least probability of the class with which it is in a set.
+    /// The least probability with which the class is in a set.
     pub threshold: f64,
 }
 
@@ -123,19 +125,19 @@ impl Row for Calibrated {}
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Issued {
     pub number: u32,
-    /// By place in the list of countries.
+    /// By index in the list of countries.
     pub risks: Vec<f64>,
-    /// Sets by the same places, as `event` + 2 x `quiet`.
+    /// Sets by the same index, as `event` + 2 x `quiet`.
     sets: Vec<u8>,
 }
 impl Row for Issued {}
 
-/// What happened to the served model.
+/// The kind of a change of the served model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Action {
     Promoted,
     RolledBack,
-    /// The history it learned from is gone.
+    /// The history that it learned from, or a part of it, was removed.
     Withdrawn,
 }
 
@@ -151,7 +153,7 @@ pub struct Change {
 }
 impl Row for Change {}
 
-/// Something about the history changed: forecasts are made again soon.
+/// Schedules new forecasts soon, since the history changed.
 pub fn soon(turn: &mut Turn<'_>) -> Result<()> {
     let due = turn.now.plus(MINUTE);
     match turn.scheduled(TIMER)? {
@@ -160,7 +162,7 @@ pub fn soon(turn: &mut Turn<'_>) -> Result<()> {
     }
 }
 
-/// Forecasts are made every day from now on.
+/// Makes sure that forecasts are made every day.
 pub(super) fn daily(turn: &mut Turn<'_>) -> Result<()> {
     if turn.scheduled(TIMER)?.is_none() {
         let next = turn.now.plus(DAY);
@@ -169,8 +171,8 @@ pub(super) fn daily(turn: &mut Turn<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Models may rest on something that is removed: none of them is served any more, and another one is learned from what is
-/// left.
+/// Notes that data which models may rest on was removed: no model is served any more, and a new one is learned from the
+/// rest.
 pub fn forgotten(turn: &mut Turn<'_>) -> Result<()> {
     let mut state = State::of(turn)?;
     if !state.forgotten {
@@ -180,7 +182,7 @@ pub fn forgotten(turn: &mut Turn<'_>) -> Result<()> {
     soon(turn)
 }
 
-/// Makes today's forecasts, and learns anew when there is something to learn from; comes back every day.
+/// Makes today's forecasts, and begins to train when there is something new to learn from. It runs every day.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Daily;
 
@@ -206,13 +208,13 @@ impl Operation for Daily {
         judge(turn, &mut state, &history)?;
         issue(turn, &state, &history)?;
         state.put(turn)?;
-        // Half past midnight, when the day before is over everywhere but in the far west.
+        // Half past midnight, when the previous day is over everywhere but in the far west.
         let next = Timestamp((turn.now.day() + 1) * DAY).plus(30 * MINUTE);
         turn.schedule(TIMER, next, &Daily)
     }
 }
 
-/// What models were learned from is gone, or a part of it: none is served, and none is kept.
+/// Removes all models, since the history that they learned from, or a part of it, was removed.
 fn withdraw(turn: &mut Turn<'_>, state: &mut State, is_left: bool) -> Result<()> {
     for (key, _) in FORECASTS.scan(turn, &FORECASTS.range(), Direction::Ascending, usize::MAX)? {
         FORECASTS.delete(turn, &key);
@@ -241,7 +243,7 @@ fn change(turn: &mut Turn<'_>, state: &mut State, action: Action, number: u32, r
     Ok(CHANGES.put(turn, &(state.changes,), &row)?)
 }
 
-/// Serves a model in place of the one before.
+/// Serves a model in place of the served one.
 fn serve(turn: &mut Turn<'_>, state: &mut State, mut model: Model, action: Action, reason: String) -> Result<()> {
     if let Some(before) = state.model(turn)? {
         model.sets.go_on(&before.sets);
@@ -250,7 +252,7 @@ fn serve(turn: &mut Turn<'_>, state: &mut State, mut model: Model, action: Actio
     change(turn, state, action, model.number, reason)
 }
 
-/// Serves a model that was learned, and forgets the oldest of those that are kept.
+/// Serves a newly trained model, and forgets the oldest of the kept models.
 pub(super) fn promote(turn: &mut Turn<'_>, state: &mut State, model: Model) -> Result<()> {
     let reason = state.said.clone();
     serve(turn, state, model, Action::Promoted, reason)?;
@@ -261,7 +263,7 @@ pub(super) fn promote(turn: &mut Turn<'_>, state: &mut State, model: Model) -> R
     Ok(())
 }
 
-/// Learns from issued forecasts whose week is over and known.
+/// Judges the issued forecasts whose week is over and whose outcome is known.
 fn judge(turn: &mut Turn<'_>, state: &mut State, history: &History) -> Result<()> {
     let Some(mut model) = MODELS.get(turn, &(state.served,))? else { return Ok(()) };
     let over = history.newest().unwrap_or(0) - Horizon::WEEK.days;
@@ -294,7 +296,7 @@ fn judge(turn: &mut Turn<'_>, state: &mut State, history: &History) -> Result<()
     Ok(MODELS.put(turn, &(model.number,), &model)?)
 }
 
-/// Today's forecasts by the served model.
+/// Makes today's forecasts with the served model.
 pub(super) fn issue(turn: &mut Turn<'_>, state: &State, history: &History) -> Result<()> {
     let Some(model) = MODELS.get(turn, &(state.served,))? else { return Ok(()) };
     let mut issued = Issued { number: model.number, risks: Vec::new(), sets: Vec::new() };
@@ -307,7 +309,7 @@ pub(super) fn issue(turn: &mut Turn<'_>, state: &State, history: &History) -> Re
         FORECASTS.put(turn, &(country.code.to_owned(),), &forecast)?;
     }
     let Ok(today) = u32::try_from(turn.now.day()) else { return Ok(()) };
-    // The first of a day stays: it is what was promised.
+    // The first forecasts of a day are never replaced, because they were served.
     if ISSUED.get(turn, &(today,))?.is_none() {
         ISSUED.put(turn, &(today,), &issued)?;
     }
@@ -318,7 +320,7 @@ pub(super) fn issue(turn: &mut Turn<'_>, state: &State, history: &History) -> Re
     Ok(())
 }
 
-/// What an operator hears of a try to learn, or of a rollback.
+/// The result of a training, a promotion or a rollback, for the operator.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Told {
     /// The model that is served now; 0 for none.
@@ -342,7 +344,7 @@ impl Operation for Promote {
         let mut state = State::of(turn)?;
         let before = state.served;
         let model = MODELS.get(turn, &(self.number,))?.filter(|_| self.number != before);
-        let model = model.ok_or_else(|| Error::not_found("No such other model is kept."))?;
+        let model = model.ok_or_else(|| Error::not_found("No other model with this number is kept."))?;
         let history = learnable(turn)?;
         let served = state.model(turn)?;
         let refuse = |reason: String| Error::new(ErrorCode::Conflict, format!("Not promoted: {reason}."));
@@ -358,7 +360,7 @@ impl Operation for Promote {
 /// Serves an earlier model again.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Rollback {
-    /// Its number; the one before the served one without it.
+    /// The number of the model; `None` means the one before the served one.
     pub number: Option<u32>,
     pub reason: String,
 }
@@ -377,7 +379,7 @@ impl Operation for Rollback {
             Some(number) => models.find(|kept| kept.number == number && number != before),
             None => models.find(|kept| kept.number < before),
         };
-        let model = model.ok_or_else(|| Error::not_found("No such earlier model is kept."))?;
+        let model = model.ok_or_else(|| Error::not_found("No such earlier model is kept any more."))?;
         let number = model.number;
         serve(turn, &mut state, model, Action::RolledBack, self.reason)?;
         state.said = format!("Rolled back from model {before} to model {number}.");
@@ -389,18 +391,18 @@ impl Operation for Rollback {
     }
 }
 
-/// Forecasts as they are served.
+/// Asks for the forecasts that are served.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Forecasts {
-    /// Codes; all countries without them.
+    /// Country codes; `None` for all countries.
     pub countries: Option<Vec<String>>,
 }
 
-/// What [`Forecasts`] answers where a model is served.
+/// The answer to [`Forecasts`] while a model is served.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Served {
     pub model: Model,
-    /// By code.
+    /// By country code.
     pub forecasts: Vec<(String, Forecast)>,
 }
 
@@ -426,13 +428,14 @@ impl Query for Forecasts {
                 found
             }
         };
-        // Readers need its figures, not its insides.
+        // Readers need the figures of the model, not its covariances.
         model.horizons.iter_mut().for_each(|horizon| horizon.covariance = Vec::new());
         Ok(Some(Served { model, forecasts }))
     }
 }
 
-/// The served model with the time from which on it is, without what nobody reads of it; what was last said of learning.
+/// Asks for the served model, without members that nobody reads, the time since when it is served, and the last result
+/// of a training.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ServedModel;
 
@@ -451,14 +454,14 @@ impl Query for ServedModel {
     }
 }
 
-/// The models that are kept and every change of the served one, newest first.
+/// Asks for the models that are kept, and for every change of the served model, newest first.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Models;
 
 impl Query for Models {
     const ACTOR: Kind = Kind::World;
     const NAME: &'static str = "forecast_models";
-    /// The number of the served model, what was last said of learning, models, changes.
+    /// The number of the served model, the last result of a training, the models, and the changes.
     type Reply = (u32, String, Vec<Model>, Vec<Change>);
 
     fn run(self, view: &View<'_>) -> Result<Self::Reply> {

@@ -1,4 +1,4 @@
-//! What no forecast may ever do, and what the backtest must reach.
+//! Properties that every forecast must have, and the figures that the backtest must reach.
 
 use std::sync::OnceLock;
 
@@ -30,14 +30,14 @@ fn rows_of_one_kind_and_features_without_spread_break_no_fit() {
     let mut sample = Sample::new(2);
     (0..10).for_each(|at| sample.push(&[f64::from(at), 1.0], false, 1.0));
     assert_eq!(fit(&sample, 1.0), None);
-    // A perfect split: the penalty keeps the coefficients finite.
+    // With a perfect split the penalty keeps the coefficients finite.
     (10..20).for_each(|at| sample.push(&[f64::from(at), 1.0], true, 1.0));
     let fitted = fit(&sample, 1.0).unwrap();
     assert!(fitted.weights[0].is_finite() && fitted.weights[0] > 0.0 && fitted.weights[1].abs() < 1e-9, "{fitted:?}");
     assert_eq!(fit(&Sample::new(2), 1.0), None);
 }
 
-/// A row that counts for three is three rows.
+/// A row with the weight 3 equals three rows.
 #[test]
 fn weights_stand_for_rows() {
     let (mut weighted, mut repeated) = (Sample::new(3), Sample::new(3));
@@ -50,8 +50,8 @@ fn weights_stand_for_rows() {
     assert!((a.error(&[1.0, 2.0, 3.0]) - b.error(&[1.0, 2.0, 3.0])).abs() < 1e-9);
 }
 
-/// Gibbs and Candes 2021, proposition 4.1: whatever happens, the share of misses is within
-/// (max(a1, 1 - a1) + gamma) / (gamma T) of the target.
+/// Gibbs and Candes 2021, proposition 4.1: in every case the share of misses is within (max(a1, 1 - a1) + gamma) /
+/// (gamma T) of the target.
 #[test]
 fn adaptive_inference_keeps_its_promise_against_a_drifting_world() {
     let mut class = Class::new((0..500).map(|at| f64::from(at) / 500.0).collect());
@@ -76,7 +76,7 @@ fn a_class_with_hardly_any_cases_is_in_every_set() {
     assert_eq!(few.set(0.0).names(), ["event", "quiet"]);
 }
 
-/// Three countries, one of which is cut off every June because of exams.
+/// Three countries. In one of them the network is cut every June because of exams.
 fn made_up(until: i32) -> History {
     History::new(made_up_starts().filter(|(_, start)| start.day <= until), until).unwrap()
 }
@@ -109,7 +109,7 @@ fn nothing_that_was_not_known_enters_a_feature() {
     }
 }
 
-/// Decision forecast-panel: the panel has 242 codes.
+/// The panel has 242 codes (decision forecast-panel).
 #[test]
 fn the_panel_has_242_codes() {
     assert_eq!(countries().count(), 242);
@@ -122,7 +122,7 @@ fn a_history_of_a_handful_of_events_is_none() {
     assert!(History::new([], 18_100).is_none());
 }
 
-/// Decision hazard-and-week-risk: the risks of days are hazards, and the seven-day risk is learned apart.
+/// The risks of days are hazards, and the seven-day risk is learned separately (decision hazard-and-week-risk).
 #[test]
 fn forecasts_are_probabilities_and_know_their_reasons() {
     let until = 18_900;
@@ -143,7 +143,8 @@ fn forecasts_are_probabilities_and_know_their_reasons() {
     assert!(!of("IN").drivers.is_empty() && of("SE").drivers.is_empty(), "{:?}", of("SE").drivers);
 }
 
-/// A model that was stored before the last feature was thought of forecasts what it did, by the features it knows.
+/// A model that was stored before the last feature existed still makes the same forecasts, from the features that it
+/// knows.
 #[test]
 fn a_stored_model_of_fewer_features_forecasts_on() {
     let history = made_up(18_900);
@@ -151,7 +152,7 @@ fn a_stored_model_of_fewer_features_forecasts_on() {
     let mut without = learned().clone();
     let mut earlier = without.clone();
     for (without, earlier) in without.horizons.iter_mut().zip(&mut earlier.horizons) {
-        // As if the last feature said nothing.
+        // The last feature has no effect.
         let width = without.scales.len() + 1;
         *without.weights.last_mut().unwrap() = 0.0;
         for (at, cell) in without.covariance.iter_mut().enumerate() {
@@ -159,7 +160,7 @@ fn a_stored_model_of_fewer_features_forecasts_on() {
                 *cell = 0.0;
             }
         }
-        // And as if nobody knew it.
+        // The last feature is unknown.
         earlier.weights.pop();
         earlier.scales.pop();
         let known = without.covariance.chunks(width).take(width - 1);
@@ -177,7 +178,7 @@ fn a_stored_model_of_fewer_features_forecasts_on() {
     }
 }
 
-/// Decision late-history: a model is trained for a history as late as the one it is served with.
+/// A model is trained for a history that is as late as the one it is served with (decision late-history).
 #[test]
 fn a_late_history_makes_a_model_for_late_histories() {
     let until = 18_900;
@@ -188,7 +189,7 @@ fn a_late_history_makes_a_model_for_late_histories() {
     assert_eq!((model.delay, learning::delay(&history, newest + 3)), (300, 0));
 }
 
-/// A served model is replaced by a better one only, and never without anything new to compare them on.
+/// A served model is replaced only by a better one, and only when there are new days to compare them on.
 #[test]
 fn nothing_is_promoted_without_news() {
     let history = made_up(18_900);
@@ -198,8 +199,8 @@ fn nothing_is_promoted_without_news() {
     assert!(again.contains("hardly newer"), "{again}");
 }
 
-/// A new model is promoted only when it beats the served one on a temporal hold-out. This one has seen the
-/// hold-out, whatever it says of itself, so a candidate that has not cannot be better.
+/// A new model is promoted only when it beats the served one on a temporal hold-out. The served model here has seen the
+/// hold-out, although it says otherwise, so a candidate that has not seen it cannot be better.
 #[test]
 fn a_candidate_that_is_no_better_on_the_hold_out_is_not_promoted() {
     let history = made_up(18_900);
@@ -210,7 +211,7 @@ fn a_candidate_that_is_no_better_on_the_hold_out_is_not_promoted() {
     assert!(reason.contains("no better"), "{reason}");
 }
 
-/// What is served without a model are base rates: a first model must beat those, a later one the model before it.
+/// Base rates are served without a model, so a first model must beat them. A later one must beat the model before it.
 #[test]
 fn a_first_model_is_held_against_base_rates_and_a_later_one_against_the_served() {
     let figures = |brier: f64| Figures { base_rate: Some(0.01), brier: Some(brier), ..Figures::default() };
@@ -222,7 +223,8 @@ fn a_first_model_is_held_against_base_rates_and_a_later_one_against_the_served()
     assert_eq!((later.rival(), later.better_rate()), (Some(("the served model", 0.0078)), None));
 }
 
-/// The real table, two years after its last day: what is known is late, and yet far better than one rate for all.
+/// With the real table, two years after its last day, the history is late, but the model is far better than one rate
+/// for all.
 #[test]
 fn the_table_of_real_shutdowns_makes_a_model_two_years_late() {
     let Some(text) = crate::intelligence::country::tests::shared("shutdowns/stop_2016_2024.csv.gz") else { return };
@@ -239,8 +241,7 @@ fn the_table_of_real_shutdowns_makes_a_model_two_years_late() {
     assert!(risk("IN") > risk("SE"));
 }
 
-/// A course that is stored between its steps learns what one run learns, and none of its steps fits more than one
-/// model.
+/// A course that is stored between its steps learns the same as a single run, and no step fits more than one model.
 #[test]
 fn learning_in_steps_is_learning_at_once() {
     let history = made_up(18_900);
@@ -255,22 +256,22 @@ fn learning_in_steps_is_learning_at_once() {
     assert_eq!((learned, steps), (Some(learn(&history, now, 1, None).unwrap()), 5));
 }
 
-/// What an event of a Worker does is bounded: of a course at most one fit or one hold-out, and all of today's forecasts
-/// are eleven questions a country. Every code of the panel has a start here, so no two rows are alike: there can be no
-/// more.
+/// The work of one event of a Worker is bounded. A step of a course makes at most one fit or one hold-out, and today's
+/// forecasts take eleven questions per country. Every code of the panel has a start here, so no rows are joined and
+/// there cannot be more of them.
 #[test]
 fn no_step_fits_more_than_one_model_or_looks_at_more_than_one_panel() {
     let until = 17_481;
     let first = i32::try_from(Timestamp::parse("2016-01-01T00:00:00Z").unwrap().day()).unwrap();
     let every = countries().map(|at| of(Country::all()[at].code, first));
-    // Times of unrest, which a plain rate of the country cannot know.
+    // Times of unrest, which the rate of the country cannot know.
     let unrest = (0..until - first).filter(|day| day / 45 % 4 == 0 && day % 2 == 0).map(|day| of("PK", first + day));
     let starts = every.chain(unrest).chain(made_up_starts()).filter(|(_, start)| start.day <= until);
     let history = History::new(starts, until).unwrap();
     let now = Timestamp(i64::from(until) * DAY);
     let codes = countries().count() as u64;
     let days = |days: i32| u64::try_from(days).unwrap();
-    // A row every third day, and the hold-out of a first model: a year, each day.
+    // A row every third day, and the hold-out of a first model: every day of a year.
     let (panel, hold_out) = ((days(until - first) / 3 + 1) * codes, 365 * codes);
     let mut course = Course::begin(&history, now, 1, None).unwrap();
     let (mut learned, mut all) = (None, Vec::new());
@@ -292,7 +293,7 @@ fn of(code: &str, day: i32) -> (String, Start) {
     (code.to_owned(), Start { day, place: 1, exams: false, national: false })
 }
 
-/// With elections of the past, a model learns what they do; with those to come alone, nothing moves.
+/// With past elections a model learns their effect; with coming elections alone nothing changes.
 #[test]
 fn elections_move_a_risk_only_where_training_knew_some() {
     let until = 18_900;
@@ -302,7 +303,7 @@ fn elections_move_a_risk_only_where_training_knew_some() {
         .enumerate()
         .flat_map(|(at, country)| (0..5).map(move |year| (country.code.to_owned(), from + year * 365 + at as i32)))
         .collect();
-    // Every fourth country is cut off at its elections, and a few others at any time.
+    // Every fourth country has a shutdown at its elections, and a few others have some at any time.
     let at_elections =
         elections.iter().enumerate().filter(|(at, _)| at / 5 % 4 == 0).map(|(_, (code, day))| of(code, *day));
     let others = (0..200).map(|at| of(["IN", "KE", "PK"][at % 3], from + at as i32 * 9));
@@ -341,7 +342,7 @@ fn drift_is_known_only_where_four_weeks_were_measured() {
     let steady = (until - 40..until).map(|at| day(at, 1_000, 700));
     let found = with(steady.clone().chain([day(until, 3_000, 1_401)]).collect()).drift(place("KE"), until).unwrap();
     assert!((found.blocked - 0.2).abs() < 1e-12 && (found.volume - 2.0f64.ln()).abs() < 1e-2, "{found:?}");
-    // A gap, too few days, another country, and a day that is long past.
+    // A gap, too few days, another country, and a day long after the last measurement.
     let gap = steady.clone().filter(|of| !(until - 20..until - 12).contains(&(of.day as i32)));
     assert_eq!(with(gap.collect()).drift(place("KE"), until), None);
     assert_eq!(with((until - 10..=until).map(|at| day(at, 0, 1)).collect()).drift(place("KE"), until), None);
@@ -364,7 +365,7 @@ fn what_people_report_goes_before_what_is_listed() {
     assert_ne!(learning::identity(&told), learning::identity(&plain));
 }
 
-/// What an operator wrote down since makes no table newer.
+/// Starts that an operator recorded later do not make the table newer.
 #[test]
 fn a_history_is_as_new_as_its_table() {
     let until = 18_900;
@@ -385,8 +386,8 @@ fn learned() -> &'static Model {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Decision hazard-and-week-risk: whatever began wherever, risks are probabilities, and the chance that something
-    /// has begun never falls with the days.
+    /// Whatever began anywhere, risks are probabilities, and the probability that something has begun never falls from
+    /// day to day (decision hazard-and-week-risk).
     #[test]
     fn risks_are_probabilities_and_the_curve_never_falls(
         starts in prop::collection::vec((0usize..250, 0i32..1_400, 0u32..4, any::<bool>(), any::<bool>()), 60..300),
@@ -417,7 +418,7 @@ proptest! {
     }
 }
 
-/// Decision what-numbers-mean: days that were counted from the end of an old table read like days before today.
+/// Days counted from the end of an old table must not read like days before today (decision what-numbers-mean).
 #[test]
 fn the_drivers_of_a_stale_history_name_dates() {
     let until = 18_900;
@@ -440,7 +441,7 @@ fn the_drivers_of_a_stale_history_name_dates() {
     assert!(dated > 0, "no driver that counts days");
     let first = super::routes::late(&model, today).unwrap();
     assert!(first.contains(&table) && first.contains("days ago"), "{first}");
-    // A history that is not late counts days from today.
+    // With a history that is not late, days are counted from today.
     let fresh = made_up(until);
     let model = learn(&fresh, Timestamp(i64::from(until) * DAY), 1, None).unwrap();
     let drivers = forecast(&model, &fresh, place("IN"), Timestamp(i64::from(until) * DAY)).drivers;

@@ -1,4 +1,4 @@
-//! How forecasts that were served came out: stored forecasts against stored outcomes, never the rows of training.
+//! Compares forecasts that were served with their outcomes. It uses stored forecasts and outcomes, never training rows.
 
 use std::collections::BTreeMap;
 
@@ -15,32 +15,32 @@ use crate::engine::kv::Direction;
 use crate::facts::starter::Country;
 use crate::{Result, engine::small_sort};
 
-/// What came of the forecasts of the last days.
+/// Asks for the outcomes of the forecasts of the last days.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Track {
-    /// Days back from now, today counted.
+    /// Number of days back from now, including today.
     pub window: u32,
-    /// Most single forecasts that are told.
+    /// Single forecasts that are listed, at most.
     pub listed: u32,
 }
 
-/// What [`Track`] answers.
+/// The answer to [`Track`].
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Tracked {
-    /// Forecasts of a country and day that were served in the window, those that can be judged, and of these those that
-    /// a report decided.
+    /// Forecasts of a country and day that were served in the window, those of them with an outcome, and of these the
+    /// ones whose outcome a report decided.
     pub issued: u64,
     pub resolved: u64,
     pub reported: u64,
-    /// The last day that events are known of.
+    /// The last day up to which events are known.
     pub known_until: Option<i32>,
     pub alerts: Confusion,
-    /// By code, countries with a forecast that can be judged.
+    /// By code; only countries with a forecast that has an outcome.
     pub by_country: Vec<(String, Confusion)>,
     pub figures: Figures,
-    /// Simpler ways on the same forecasts.
+    /// Simpler forecasts for the same countries and days.
     pub baselines: Vec<(String, Figures, Confusion)>,
-    /// Starts whose day can be judged, and for those that an alert came before, days between the first one and the
+    /// Starts whose day can be judged. For each of them with an alert before: the days between the first alert and the
     /// start.
     pub starts: u64,
     pub leads: Vec<i32>,
@@ -48,29 +48,30 @@ pub struct Tracked {
     pub listed: Vec<Judged>,
 }
 
-/// A forecast that was an alert, or should have been one.
+/// A forecast that was an alert, or that should have been one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Judged {
     pub country: String,
-    /// On which it was made.
+    /// The day on which it was made.
     pub day: i32,
     pub probability: f64,
     /// Whether something began in its week; `None` while that is not known.
     pub happened: Option<bool>,
     /// The first start in its week.
     pub start: Option<i32>,
-    /// Days from the first alert for that start.
+    /// Days from the first alert to that start.
     pub lead: Option<i32>,
 }
 
-/// The forecasts of a window with what is known of them.
+/// The forecasts of a window, and the history to judge them by.
 struct Window<'a> {
     history: &'a History,
     days: BTreeMap<i32, Issued>,
 }
 
 impl Window<'_> {
-    /// Whether something began in the week of a forecast: as reported, or as listed once the week is over and known.
+    /// Whether something began in the week of a forecast, from a report, or from the table once the week is over and
+    /// known.
     fn outcome(&self, country: usize, day: i32) -> Option<bool> {
         let week_known = self.history.newest().is_some_and(|newest| day + Horizon::WEEK.days <= newest);
         let reported = self.history.reported(country, day);
@@ -87,7 +88,7 @@ impl Window<'_> {
         risk.is_some_and(|risk| *risk >= ALERT)
     }
 
-    /// Days between the first alert that spoke of a start and the start.
+    /// Days between the first alert for a start and the start.
     fn lead(&self, country: usize, start: i32) -> Option<i32> {
         let first = (start - Horizon::WEEK.days..start).find(|day| self.is_alert(country, *day))?;
         Some(start - first)
@@ -147,7 +148,7 @@ impl Query for Track {
 }
 
 impl Tracked {
-    /// Lists a forecast that was an alert or should have been one.
+    /// Lists a forecast if it was an alert or should have been one.
     fn note(
         &mut self,
         window: &Window<'_>,
@@ -165,7 +166,7 @@ impl Tracked {
         self.listed.push(Judged { country: code.to_owned(), day, probability, happened, start, lead });
     }
 
-    /// Counts the starts of a country, each day once, of which a forecast was due.
+    /// Counts the starts of a country for which a forecast was served, each day once.
     fn starts_of(&mut self, window: &Window<'_>, country: usize) {
         let newest = window.history.newest();
         let days = window.days.keys().flat_map(|day| day + 1..=day + Horizon::WEEK.days);
@@ -179,7 +180,7 @@ impl Tracked {
     }
 }
 
-/// What came of the sets, by day, newest first.
+/// Asks for the results of the sets, by day, newest first.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Calibrations {
     pub limit: u32,

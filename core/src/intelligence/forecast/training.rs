@@ -1,5 +1,6 @@
-//! Learning on the world actor: a course of steps, each an operation of its own, so that none is too long for a Worker.
-//! They follow each other by timer, or as fast as an operator's request asks for them; what is served stays until the last.
+//! Trains models on the world actor in a course of steps. Each step is an operation of its own, so that none is too
+//! long for a Worker. The steps follow each other by timer, or as fast as an operator's request asks for them. The
+//! served model stays until the last step.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +17,7 @@ use crate::engine::time::SECOND;
 const COURSE: Table<(), Course> = Table::new(49);
 const TIMER: &str = "forecast_step";
 
-/// Begins to learn, in place of what is being learned.
+/// Begins a course, in place of a running one.
 pub(super) fn begin(turn: &mut Turn<'_>, state: &mut State, history: &History, served: Option<&Model>) -> Result<()> {
     (state.tried, state.starts) = (turn.now, identity(history));
     match Course::begin(history, turn.now, state.numbers + 1, served) {
@@ -31,19 +32,19 @@ pub(super) fn begin(turn: &mut Turn<'_>, state: &mut State, history: &History, s
     }
 }
 
-/// A while after which the next step is done if nobody asked for it.
+/// Schedules the next step, in case no request asks for it before.
 fn later(turn: &mut Turn<'_>) -> Result<()> {
     let due = turn.now.plus(2 * SECOND);
     turn.schedule(TIMER, due, &Step)
 }
 
-/// Nothing is being learned any more.
+/// Ends the running course.
 pub(super) fn end(turn: &mut Turn<'_>) -> Result<()> {
     COURSE.delete(turn, &());
     turn.cancel(TIMER)
 }
 
-/// Begins to learn because an operator says so.
+/// Begins a course at the request of an operator.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Begin;
 
@@ -64,7 +65,7 @@ impl Operation for Begin {
     }
 }
 
-/// Does the next step of learning; says what came of it when nothing is left to do.
+/// Does the next step of the course. Returns the result when no step is left.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Step;
 
@@ -84,7 +85,7 @@ impl Operation for Step {
         };
         let served = state.model(turn)?;
         if course.of != identity(&history) {
-            // What it learned from has changed meanwhile.
+            // The data to learn from has changed meanwhile.
             begin(turn, &mut state, &history, served.as_ref())?;
             state.put(turn)?;
             return Ok(None);
@@ -109,7 +110,7 @@ impl Operation for Step {
     }
 }
 
-/// Why a model is promoted.
+/// The reason why a model is promoted.
 fn praise(model: &Model) -> String {
     let new = model.held_out.candidate.brier.unwrap_or_default();
     let (name, old) = model.held_out.rival().unwrap_or_default();

@@ -1,13 +1,13 @@
-//! Counts what estimators look at, so that tests bound the work of one step by number and not by time.
+//! Counts the work of estimators, so that tests bound the work of one step by numbers and not by time.
 
 use std::cell::Cell;
 
 /// Work that was done.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Work {
-    /// Questions whose features were made.
+    /// Questions whose features were computed.
     pub rows: u64,
-    /// Fits, and passes over their rows.
+    /// Fits, and passes over the rows in them.
     pub fits: u64,
     pub passes: u64,
 }
@@ -36,7 +36,7 @@ pub fn pass() {
     count(|work| work.passes += 1);
 }
 
-/// What came of something, and the work that it was.
+/// The result of a function, and the work that it did.
 pub fn of<T>(run: impl FnOnce() -> T) -> (T, Work) {
     DONE.with(|done| done.set(Work::default()));
     let result = run();

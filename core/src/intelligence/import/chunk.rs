@@ -1,4 +1,4 @@
-//! Cutting a stream into chunks that can be read on their own.
+//! Cuts a stream into chunks that can each be read without the others.
 
 use std::io::{self, BufRead, BufReader, Read};
 
@@ -9,7 +9,7 @@ use crate::Error;
 use crate::facts::measurement::json;
 use crate::facts::measurement::quotes::{Ends, Quotes, separator_of};
 
-/// Longest line that is carried whole; longer ones are cut off after this, and the importer refuses them.
+/// Longest line that is kept whole. Longer lines are cut off after this, and the importer refuses them.
 const MAX_LINE: usize = (4 << 20) + 1;
 
 enum Source<'a> {
@@ -17,19 +17,19 @@ enum Source<'a> {
     Gzip(Box<BufReader<MultiGzDecoder<&'a mut (dyn BufRead + Send)>>>),
 }
 
-/// How a kind's streams are cut.
+/// How streams of a kind are cut.
 #[derive(Debug, Clone, Copy)]
 pub struct Cut {
-    /// Line ends inside quotes do not end a record.
+    /// Whether line ends inside quotes belong to the record.
     pub quotes: bool,
-    /// Whether a first record, without blank and comment lines before it, is a header that every chunk needs.
+    /// Whether a first record, not counting blank and comment lines, is a header that every chunk needs.
     pub is_header: fn(&[u8]) -> bool,
-    /// Whether a first line begins a document over many lines, which is one chunk.
+    /// Whether a first line begins a document of many lines, which becomes one chunk.
     pub is_whole: fn(&[u8]) -> bool,
 }
 
-/// Cuts at line ends; in CSV not inside quotes, and every chunk after the first begins with the header line again.
-/// Damage ends the stream, but what was whole before it is given out first.
+/// Cuts at line ends; in CSV only outside of quotes. Each chunk after the first repeats the header line. A damaged
+/// stream ends at the damage, but the whole records before it are still given out.
 pub struct Chunker<'a> {
     source: Source<'a>,
     header: Vec<u8>,
@@ -38,27 +38,27 @@ pub struct Chunker<'a> {
     first: bool,
     /// Whether a chunk was given out.
     given: bool,
-    /// Nothing more is read: the stream was damaged, for this cause until it is told.
+    /// Set when the stream was damaged, so that nothing more is read. The cause is kept until it is reported.
     damaged: bool,
     damage: Option<io::Error>,
-    /// A record that would have made the last chunk larger than the route reads.
+    /// A record that did not fit into the last chunk.
     waiting: Vec<u8>,
-    /// Lines that were read behind an open quote, the next one last.
+    /// Lines that were read after an open quote, in reverse order.
     behind: Vec<Vec<u8>>,
-    /// Of a CSV, as its first line shows it.
+    /// The separator of a CSV, as its first line shows it.
     separator: Option<u8>,
-    /// The last line given out, where it has no end.
+    /// The last line that was given out, if it has no line end.
     last: Vec<u8>,
 }
 
-/// Most bytes of one document over many lines.
+/// Bytes of one document of many lines, at most.
 const MAX_DOCUMENT: usize = 32 << 20;
 
-/// Most bytes of blank and comment lines that are looked through for a header.
+/// Bytes of blank and comment lines before a header that are read, at most.
 const MAX_PREAMBLE: usize = 64 << 10;
 
 impl<'a> Chunker<'a> {
-    /// A chunk may exceed `size` by one record, and [`MAX_CHUNK`] only when it holds no other.
+    /// A chunk may exceed `size` by one record. It exceeds [`MAX_CHUNK`] only when it consists of a single record.
     pub fn new(reader: &'a mut (dyn BufRead + Send), cut: Cut, size: usize) -> io::Result<Self> {
         let gzip = reader.fill_buf()?.starts_with(&[0x1f, 0x8b]);
         let source = if gzip {
@@ -122,14 +122,14 @@ impl<'a> Chunker<'a> {
         }
     }
 
-    /// A quote that was left open costs its own line: those behind it are records of their own.
+    /// After an open quote only its own line is lost. The lines behind it are put back as records of their own.
     fn put_back(&mut self, lines: &[usize], out: &mut Vec<u8>) {
         for from in lines.iter().skip(1).rev() {
             self.behind.push(out.split_off(*from));
         }
     }
 
-    /// Appends one line with its end; what is over the limit is dropped, so that memory stays bounded.
+    /// Appends one line with its end. The part beyond the limit is dropped, so that memory stays bounded.
     fn line(&mut self, out: &mut Vec<u8>) -> io::Result<bool> {
         if let Some(line) = self.behind.pop() {
             out.extend_from_slice(&line);
@@ -160,7 +160,7 @@ impl<'a> Chunker<'a> {
         }
     }
 
-    /// One record, or nothing more: damage is kept for later, and half a record is dropped.
+    /// Appends one whole record. Returns `false` at the end. Damage is kept for later, and half a record is dropped.
     fn whole_record(&mut self, out: &mut Vec<u8>) -> bool {
         let start = out.len();
         if self.damaged {
@@ -177,8 +177,8 @@ impl<'a> Chunker<'a> {
         }
     }
 
-    /// Reads up to the first record with content, and keeps it when it is a header. Answers how much of the chunk is not
-    /// an entry.
+    /// Reads up to the first record with content, and keeps it if it is a header. Returns the number of bytes at the
+    /// beginning of the chunk that belong to no entry.
     fn begin(&mut self, chunk: &mut Vec<u8>) -> usize {
         loop {
             let start = chunk.len();
@@ -200,7 +200,7 @@ impl<'a> Chunker<'a> {
         }
     }
 
-    /// The rest of a document that has begun. Half a document says nothing, so damage is an error at once.
+    /// Reads the rest of a document that has begun. Half a document is useless, so damage is an error at once.
     fn whole(&mut self, mut chunk: Vec<u8>) -> io::Result<Vec<u8>> {
         self.cut.quotes = false;
         while self.whole_record(&mut chunk) {
@@ -212,8 +212,8 @@ impl<'a> Chunker<'a> {
         self.damage.take().map_or(Ok(chunk), Err)
     }
 
-    /// Whether the stream ended within a record: its last line has no end, and is no whole document or has fewer fields than
-    /// the header.
+    /// Whether the stream ended within a record: its last line has no end, and is not a whole document or has fewer
+    /// fields than the header.
     pub fn is_cut_off(&self) -> bool {
         let last = self.last.trim_ascii();
         if last.is_empty() {
@@ -228,12 +228,12 @@ impl<'a> Chunker<'a> {
         quotes.line(last) == Ends::Later || fields(last) < fields(self.header.trim_ascii())
     }
 
-    /// Whether the stream held anything: an answer without rows does, an empty file does not.
+    /// Whether the stream contained anything. An answer without rows does, an empty file does not.
     pub fn has_given(&self) -> bool {
         self.given
     }
 
-    /// The next chunk; `None` at the end. A damaged stream first gives what was whole, then its error.
+    /// The next chunk; `None` at the end. A damaged stream gives its whole records first, then the error.
     pub fn next_chunk(&mut self) -> io::Result<Option<Vec<u8>>> {
         let chunk = self.cut_next()?;
         self.given |= chunk.is_some();
@@ -274,7 +274,7 @@ impl<'a> Chunker<'a> {
     }
 }
 
-/// Inflates a gzip body, or hands a plain one on; more than `limit` bytes are refused.
+/// Inflates a gzip body, or returns a plain one. More than `limit` bytes are refused.
 pub fn inflate(body: &[u8], limit: usize) -> crate::Result<std::borrow::Cow<'_, [u8]>> {
     let too_large =
         || Error::new(crate::ErrorCode::PayloadTooLarge, format!("A chunk is at most {limit} bytes after inflation."));
@@ -286,7 +286,7 @@ pub fn inflate(body: &[u8], limit: usize) -> crate::Result<std::borrow::Cow<'_, 
     if out.len() > limit { Err(too_large()) } else { Ok(out.into()) }
 }
 
-/// A stream that cannot be read is the sender's fault.
+/// A stream that cannot be read is a fault of the sender.
 pub fn bad_request(error: io::Error) -> Error {
     Error::bad_request(format!("The data cannot be read: {error}."))
 }
@@ -319,7 +319,7 @@ mod tests {
         assert_eq!(chunks(text, true, 1000), [text]);
         assert_eq!(chunks("a,b\n", true, 9), ["a,b\n"]);
         assert!(chunks("", true, 9).is_empty());
-        // Blank lines and comments before the header.
+        // Blank lines and comments may stand before the header.
         assert_eq!(chunks("\n\r\n# c\na,b\n1,x\n2,z\n", true, 1), ["# c\na,b\n1,x\n", "a,b\n2,z\n"]);
     }
 

@@ -1,4 +1,4 @@
-//! Gathering parsed measurements by country and cell, ready to fold.
+//! Gathers parsed measurements by country and cell, in the form in which they are folded.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -11,20 +11,21 @@ use crate::intelligence::country::{
     BLOCK_DAYS, Cell, Fold, MAX_COST, MAX_WITNESSES, Prefix, WitnessRow, Witnesses, needs_peers, prefix,
 };
 
-/// Number of the target, day, network.
+/// Number of the target, day, number of the network.
 type Place = (u32, u32, u32);
 
-/// What was gathered of one country. Flat, since most cells hold one measurement: 60 bytes of memory for each.
+/// The measurements of one country. The lists are flat because most cells hold one measurement: 60 bytes of memory
+/// each.
 #[derive(Default)]
 struct Country {
-    /// Encoded entries begin with their identity, so that their order is the one they are stored in.
+    /// Encoded entries begin with their identity, so they sort in the order in which they are stored.
     entries: Vec<(Place, [u8; ENTRY_LEN])>,
-    /// Hashes of rows, with the first bytes of the identity of their measurement.
+    /// Hashes of rows, each with the first bytes of the identity of its measurement.
     rows: Vec<(Place, [u8; 4], Prefix)>,
     witnesses: HashMap<Place, Witnesses>,
 }
 
-/// Names of targets by number, each once.
+/// Numbers the names of targets.
 #[derive(Default)]
 struct Targets {
     names: Vec<TargetKey>,
@@ -43,7 +44,7 @@ impl Targets {
     }
 }
 
-/// What some chunks say, by country.
+/// The measurements of some chunks, by country.
 #[derive(Default)]
 pub struct Groups {
     targets: Targets,
@@ -51,7 +52,7 @@ pub struct Groups {
 }
 
 impl Groups {
-    /// How many entries and rows.
+    /// The number of entries or rows, counted by country; of each country the greater one.
     pub fn len(&self) -> usize {
         self.countries.values().map(|country| country.entries.len().max(country.rows.len())).sum()
     }
@@ -66,7 +67,7 @@ impl Groups {
         let hour = u8::try_from(parsed.time.0.div_euclid(HOUR).rem_euclid(24)).unwrap_or(0);
         let asn = parsed.asn.unwrap_or(0);
         let country = self.countries.entry(parsed.country).or_default();
-        // One that says nothing of any target was read too: its repeats are duplicates.
+        // A measurement that is about no target is kept as a row too, so that its repeats count as duplicates.
         let first = match parsed.contributions.first() {
             Some(first) => self.targets.number(&first.target),
             None => self.targets.number(&TargetKey::from_stored("")),
@@ -84,7 +85,8 @@ impl Groups {
                 outcome: contribution.outcome,
             };
             country.entries.push((place, entry.encode()));
-            // A suspicion per contribution, not per session, so that the choice of witnesses does not depend on order.
+            // Witnesses are chosen for each contribution and not for each session, so that the choice does not depend
+            // on order.
             if matches!(contribution.outcome.evaluate().vote, Vote::Blocked | Vote::NeedsControl) {
                 let known = country.witnesses.entry(place).or_default();
                 let wanted = known.0.len() < MAX_WITNESSES
@@ -96,7 +98,7 @@ impl Groups {
         }
     }
 
-    /// Adds what other chunks say.
+    /// Adds the measurements of other chunks.
     pub fn join(&mut self, other: Groups) {
         let numbers: Vec<u32> = other.targets.names.iter().map(|name| self.targets.number(name)).collect();
         let here = |(target, day, asn): Place| (renumbered(&numbers, target), day, asn);
@@ -111,7 +113,7 @@ impl Groups {
         }
     }
 
-    /// Puts everything into the order in which it is folded.
+    /// Sorts everything into the order in which it is folded.
     pub fn sorted(self) -> Sorted {
         let mut order: Vec<u32> = (0..).take(self.targets.names.len()).collect();
         let name = |number: &u32| self.targets.names.get(*number as usize);
@@ -130,7 +132,7 @@ impl Groups {
         Sorted { targets, countries, repeats }
     }
 
-    /// The folds of each country, none over what one operation may change.
+    /// The folds of each country. None changes more than one operation may.
     pub fn folds(self, source: Source, epoch: u64) -> BTreeMap<String, Vec<Fold>> {
         let sorted = self.sorted();
         sorted.countries().map(|code| (text(code), sorted.folds(code, source, epoch))).collect()
@@ -141,14 +143,14 @@ fn renumbered(numbers: &[u32], number: u32) -> u32 {
     numbers.get(number as usize).copied().unwrap_or(number)
 }
 
-/// A country code as it is in names of actors.
+/// A country code in the form of actor names.
 pub(super) fn text(code: [u8; 2]) -> String {
     String::from_utf8_lossy(&code).into_owned()
 }
 
 impl Country {
-    /// Sorts by place, with new numbers for targets. One entry of an identity stays in a cell, and one row of a hash; how
-    /// many rows were repeats.
+    /// Sorts by place, using the new numbers of targets. Keeps one entry of each identity in a cell, and one row of
+    /// each hash. Returns how many rows were repeats.
     fn sort(&mut self, numbers: &[u32]) -> u64 {
         self.entries.iter_mut().for_each(|(place, _)| place.0 = renumbered(numbers, place.0));
         self.rows.iter_mut().for_each(|(place, ..)| place.0 = renumbered(numbers, place.0));
@@ -165,7 +167,7 @@ impl Country {
         });
         self.rows.sort_unstable();
         let all = self.rows.len();
-        // Where two rows share a hash the smaller owner stays, whatever comes first.
+        // Of two rows with the same hash, the one with the smaller owner stays, whatever order they came in.
         self.rows.dedup_by_key(|(place, row, _)| (*place, *row));
         (all - self.rows.len()) as u64
     }
@@ -173,10 +175,10 @@ impl Country {
 
 /// Measurements in the order of their cells.
 pub struct Sorted {
-    /// In order.
+    /// By name.
     targets: Vec<TargetKey>,
     countries: BTreeMap<[u8; 2], Country>,
-    /// Exact repeats among them.
+    /// Rows that were exact repeats of others.
     pub repeats: u64,
 }
 
@@ -186,7 +188,7 @@ impl Sorted {
         self.countries.keys().copied()
     }
 
-    /// The cells of a country in the order in which they are folded.
+    /// The cells of a country, in the order in which they are folded.
     pub fn cells(&self, country: [u8; 2], source: Source) -> impl Iterator<Item = Cell> {
         let gathered = self.countries.get(&country);
         let mut entries = gathered.map_or(&[][..], |all| &all.entries).chunk_by(|a, b| a.0 == b.0).peekable();
@@ -212,7 +214,7 @@ impl Sorted {
         })
     }
 
-    /// The folds of a country, none over what one operation may change.
+    /// The folds of a country. None changes more than one operation may.
     pub fn folds(&self, country: [u8; 2], source: Source, epoch: u64) -> Vec<Fold> {
         let mut folds = Folds::new(epoch);
         let mut done: Vec<Fold> = self.cells(country, source).filter_map(|cell| folds.add(cell)).collect();
@@ -221,11 +223,11 @@ impl Sorted {
     }
 }
 
-/// Most bytes of entries and hashes in one operation, so that it holds the writer shortly.
+/// Bytes of entries and hashes in one operation, at most, so that it holds the writer only for a short time.
 const MAX_BYTES: usize = 256 << 10;
 
-/// Rows that an operation may change: three per target, one per block of cells, one per cell with witnesses, one per
-/// (target, day) whose peers change, one per network, and two per day.
+/// The rows that an operation may change: three per target, one per block of cells, one per cell with witnesses, one
+/// per (target, day) whose peers change, one per network, and two per day.
 #[derive(Default)]
 struct Cost {
     rows: usize,
@@ -250,19 +252,20 @@ impl Cost {
     }
 }
 
-/// Cuts the cells of one country, in the order of targets and days, into operations by the rows they can change.
+/// Cuts the cells of one country, in the order of targets and days, into operations that change a bounded number of
+/// rows.
 pub struct Folds {
     fold: Fold,
     cost: Cost,
 }
 
 impl Folds {
-    /// `epoch`: see [`Fold::epoch`].
+    /// For `epoch` see [`Fold::epoch`].
     pub fn new(epoch: u64) -> Folds {
         Folds { fold: Fold { epoch, ..Fold::default() }, cost: Cost::default() }
     }
 
-    /// Adds a cell; the operation of those before it when that is full.
+    /// Adds a cell. If the operation is full without it, returns that operation.
     pub fn add(&mut self, cell: Cell) -> Option<Fold> {
         self.cost.add(self.fold.cells.last(), &cell);
         let full = self.cost.rows > MAX_COST || self.cost.bytes > MAX_BYTES;
@@ -274,7 +277,7 @@ impl Folds {
         done
     }
 
-    /// The operation of the cells that are left.
+    /// The operation with the remaining cells.
     pub fn finish(&mut self) -> Option<Fold> {
         let next = Fold { epoch: self.fold.epoch, ..Fold::default() };
         self.cost = Cost::default();

@@ -15,15 +15,15 @@ use crate::intelligence::reference::{
 };
 use crate::{ErrorCode, Result, Timestamp, intelligence::world};
 
-/// Domains of a block list per operation: two rows each at most.
+/// Domains of a block list in one operation. Each changes two rows at most.
 const LISTED_AT_ONCE: usize = 450;
-/// Networks per operation, which bounds the message, and rows they may fall into.
+/// Networks in one operation, which bounds the size of the message, and rows that they may fall into.
 const NETWORKS_AT_ONCE: usize = 10_000;
 const BLOCKS_AT_ONCE: usize = 900;
 
 pub(super) enum Rows {
     Fingerprints(BTreeSet<String>),
-    /// With the date that a row gives its domain.
+    /// Domains with the date that their row states.
     Listed(BTreeMap<String, Option<Timestamp>>),
     Sites(BTreeMap<String, String>),
     Networks(BTreeMap<u32, NetworkEntry>),
@@ -56,7 +56,7 @@ pub(super) fn parse(
                         place.insert(since);
                         true
                     }
-                    // The earliest of its dates, whatever the order of the rows.
+                    // A domain that is listed more than once gets the earliest date, whatever the order of the rows.
                     Entry::Occupied(mut known) => {
                         let first = known.get().iter().chain(&since).min().copied();
                         known.insert(first);
@@ -69,7 +69,8 @@ pub(super) fn parse(
         ImportKind::TestList => {
             let mut sites = BTreeMap::new();
             let counts = test_list::import(reader, limit, &mut |site| {
-                // A site with pages in several categories gets one of them, whatever the order of the rows.
+                // A site with pages in several categories gets the first one in the order of codes, whatever the order
+                // of the rows.
                 let category = site.category.to_owned();
                 match sites.entry(site.target.as_str().to_owned()) {
                     Entry::Vacant(place) => {
@@ -142,7 +143,7 @@ pub(super) async fn store(rt: &dyn Runtime, importer: &Importer, chunk: Chunk) -
     Ok(summary)
 }
 
-/// Cuts networks, in order, into operations.
+/// Cuts networks, which are in order, into operations.
 fn parts(networks: Vec<(u32, NetworkEntry)>) -> Vec<Vec<(u32, NetworkEntry)>> {
     let mut parts: Vec<Vec<(u32, NetworkEntry)>> = vec![Vec::new()];
     let (mut blocks, mut last) = (0, None);
@@ -161,7 +162,7 @@ fn parts(networks: Vec<(u32, NetworkEntry)>) -> Vec<Vec<(u32, NetworkEntry)>> {
     parts
 }
 
-/// Hands rows to the reference actor; answers how many it had.
+/// Sends rows to the reference actor. Returns how many of them it already had.
 async fn keep<O: crate::engine::actor::Operation<Reply = Known>>(rt: &dyn Runtime, operation: &O) -> Result<u64> {
     Ok(runtime::call(rt, reference::actor().name, operation).await?.known)
 }

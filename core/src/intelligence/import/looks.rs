@@ -1,4 +1,5 @@
-//! What a file looks like, whatever it is said to be: told by its columns or by the members of its first document.
+//! Recognizes the kind of some data by its columns or by the members of its first document, whatever kind it is said to
+//! be.
 
 use std::collections::BTreeMap;
 
@@ -10,22 +11,22 @@ use crate::facts::measurement::input::strip_bom;
 use crate::facts::measurement::json;
 use crate::facts::measurement::quotes::separator_of;
 
-/// What some data look like.
+/// The result of looking at some data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Looks {
-    /// Of this kind: no other has these columns or members.
+    /// Certainly of this kind: no other kind has these columns or members.
     Like(ImportKind),
-    /// Perhaps of this kind: many lists look so.
+    /// Perhaps of this kind: many lists look like this.
     Perhaps(ImportKind),
-    /// A page of a web site, mostly an error in place of the file.
+    /// A page of a web site, mostly an error page in place of the file.
     Page,
     Unknown,
 }
 
-/// Bytes that are looked at for a first line.
+/// Bytes in which a first line is searched for.
 const HEAD: usize = 256 << 10;
 
-/// Looks at the begin of some data, inflated.
+/// Looks at the beginning of some data, which must be inflated.
 pub fn looks(data: &[u8]) -> Looks {
     let data = strip_bom(data);
     let mut lines = data.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
@@ -45,7 +46,7 @@ pub fn looks(data: &[u8]) -> Looks {
 }
 
 impl Looks {
-    /// Whether data that look so are certainly none of a kind.
+    /// Whether data with this result is certainly not of a kind.
     pub fn contradict(self, kind: ImportKind) -> bool {
         match self {
             Looks::Like(other) => other != kind,
@@ -54,7 +55,7 @@ impl Looks {
         }
     }
 
-    /// In words; empty for what looks like nothing known, or like what it is said to be.
+    /// The result in words. Empty for unknown data, and for data that looks like `kind`.
     pub fn words(self, kind: ImportKind) -> String {
         match self {
             Looks::Like(other) | Looks::Perhaps(other) if other != kind => {
@@ -68,7 +69,7 @@ impl Looks {
 
 type Members<'a> = BTreeMap<&'a str, &'a RawValue>;
 
-/// The kind of a document; of several in an array the first tells.
+/// The kind of a document. In an array of documents the first one decides.
 fn kind_of(text: &[u8]) -> Option<ImportKind> {
     let text = text.strip_suffix(b",").unwrap_or(text);
     if text.starts_with(b"[") {
@@ -98,7 +99,7 @@ fn kind_of(text: &[u8]) -> Option<ImportKind> {
     })
 }
 
-/// Columns that no other kind has together.
+/// Sets of columns that only one kind has.
 const COLUMNS: [(&[&str], ImportKind); 15] = [
     (&["report_id", "measurement_start_time", "dns_failure"], ImportKind::OoniObservations),
     (&["report_id", "measurement_start_time", "tcp_success"], ImportKind::OoniObservations),

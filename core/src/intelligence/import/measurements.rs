@@ -1,4 +1,4 @@
-//! Imports of measurements: parse, group, fold by country.
+//! Imports measurements: parses them, groups them and folds them by country.
 
 use std::collections::BTreeSet;
 use std::io::{self, BufRead};
@@ -18,30 +18,30 @@ use crate::facts::source::Source;
 use crate::intelligence::country::{Fold, FoldPreview, FoldReport};
 use crate::{Error, ErrorCode, Result, Timestamp};
 
-/// Whether lines of this kind are measurements.
+/// Whether this kind consists of measurements.
 pub(super) fn is_kind(kind: ImportKind) -> bool {
     use ImportKind::{CensoredPlanet, OoniFastpath, OoniMeasurements, OoniObservations};
     matches!(kind, OoniMeasurements | OoniObservations | OoniFastpath | CensoredPlanet)
 }
 
-/// Countries whose folds are under way at one time, and folds of one of them.
+/// How many countries are folded at a time, and how many folds of one country are under way at a time.
 #[derive(Clone, Copy)]
 pub(super) struct Width {
     countries: usize,
     folds: usize,
 }
 
-/// Each may be an object of the edge.
+/// Few at a time, because each country may be an object of the edge runtime.
 pub(super) const NARROW: Width = Width { countries: 6, folds: 1 };
-/// So many that a commit finds enough to do: their answers come when it is done.
+/// So many that there is enough work for each commit, since the answers come only when a commit is done.
 pub(super) const WIDE: Width = Width { countries: 12, folds: 6 };
 
-/// How far a probe's clock may be ahead of ours.
+/// How far ahead of our time the clock of a probe may be.
 const AHEAD: i64 = DAY;
-/// 1 January 2012: no source has measured before.
+/// 1 January 2012, in seconds since the epoch. No source measured before.
 const EARLIEST: Timestamp = Timestamp::from_seconds(1_325_376_000);
 
-/// What a measurement cannot be used for, though it could be read.
+/// Counts of measurements that could be read but cannot be used, by reason.
 #[derive(Default)]
 struct Left {
     elsewhere: u64,
@@ -50,8 +50,8 @@ struct Left {
     behind: u64,
 }
 
-/// Measurements of some chunks of an import that are stored together: what a country keeps by target or network is then
-/// written once for all of them.
+/// Measurements of some chunks of an import that are stored together, so that rows which a country keeps by target or
+/// by network are written once for all of them.
 #[derive(Default)]
 pub struct Batch {
     counts: ImportCounts,
@@ -59,12 +59,12 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// Measurements, or rows that say nothing.
+    /// The number of measurements, including rows that are about no target.
     pub fn len(&self) -> usize {
         self.groups.len()
     }
 
-    /// No line was read.
+    /// Whether no line was read.
     pub fn is_empty(&self) -> bool {
         self.counts == ImportCounts::default()
     }
@@ -75,7 +75,7 @@ impl Batch {
         self.groups.join(other.groups);
     }
 
-    /// Ready to be stored, as often as that fails.
+    /// Sorts the batch for storing. If storing fails, the result can be stored again.
     pub fn ready(self) -> Ready {
         Ready { counts: self.counts, sorted: self.groups.sorted() }
     }
@@ -88,7 +88,7 @@ pub struct Ready {
 }
 
 impl Ready {
-    /// Writes a run, to be merged with others of the same import ([`Importer::store_runs`]).
+    /// Writes a sorted run, to be merged with other runs of the same import ([`Importer::store_runs`]).
     pub fn write(self, kind: ImportKind, runs: &mut RunCounts, out: &mut impl io::Write) -> io::Result<()> {
         runs::write(&self.sorted, source(kind), out)?;
         runs.0.add(&self.counts());
@@ -102,7 +102,7 @@ impl Ready {
     }
 }
 
-/// What was read into sorted runs.
+/// Counts of the rows that were written into sorted runs.
 #[derive(Default)]
 pub struct RunCounts(ImportCounts);
 
@@ -143,13 +143,13 @@ pub(super) fn parse(
     let mut counts = counts.map_err(refuse)?;
     counts.take_back(left.elsewhere, Rejection::Unusable("other_country"));
     counts.take_back(left.unknown, Rejection::Refused("unknown_country"));
-    // A probe whose clock is wrong says nothing of any hour.
+    // A probe whose clock is wrong cannot tell the hour of its measurements.
     counts.take_back(left.ahead, CLOCK_AHEAD);
     counts.take_back(left.behind, Rejection::Unusable("clock_behind"));
     Ok(Batch { counts, groups })
 }
 
-/// A chunk that cannot be read at all.
+/// The error for a chunk that cannot be read at all.
 pub(crate) fn refuse(error: ImportError) -> Error {
     match error {
         ImportError::TooLarge(_) => Error::new(crate::ErrorCode::PayloadTooLarge, error.to_string()),
@@ -177,8 +177,8 @@ pub(super) async fn fold(rt: &dyn Runtime, importer: &Importer, ready: &Ready, w
     removed.map_or(Ok(summary), Err)
 }
 
-/// Folds one country's part; stops at its first failure, which is reported, not raised: other countries go on. Only the
-/// removal of the source ends the whole import.
+/// Folds the part of one country and stops at its first failure. A failure is reported in the result, so that other
+/// countries go on. Only the removal of the source ends the whole import.
 async fn one(
     rt: &dyn Runtime,
     importer: &Importer,
@@ -212,7 +212,7 @@ async fn one(
     (country, Ok(result), repeats)
 }
 
-/// Folds sorted runs, all of them in one order; failures as in [`fold`].
+/// Folds sorted runs in their common order. Failures are handled as in [`fold`].
 pub(super) async fn fold_runs<R: io::Read>(
     rt: &dyn Runtime,
     importer: &Importer,
@@ -251,7 +251,7 @@ pub(super) async fn fold_runs<R: io::Read>(
     Ok(summary)
 }
 
-/// Folds of merged runs under way at one time.
+/// Folds of merged runs that are under way at a time.
 const RUN_FOLDS: usize = 12;
 
 impl CountryResult {
@@ -265,7 +265,7 @@ impl CountryResult {
     }
 }
 
-/// Sends a fold until all its cells are folded.
+/// Sends a fold until all of its cells are folded.
 async fn send(rt: &dyn Runtime, country: &str, mut fold: Fold, dry_run: bool) -> Result<FoldReport> {
     if dry_run {
         return runtime::query(rt, country, &FoldPreview(fold)).await;

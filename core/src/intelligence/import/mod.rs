@@ -1,9 +1,22 @@
-//! Imports: a stream of any supported kind goes, chunk by chunk, to the actors that keep it.
+//! Imports: sends a stream of any supported kind, chunk by chunk, to the actors that keep its rows.
 //!
-//! The same functions serve the operator's endpoint (one chunk per request) and the command line (a whole file): read a
-//! self-contained [`chunk`], parse it, [`group`] what it says by country and cell, fold. Memory is bounded by the
-//! chunk; a file on the command line is sorted outside memory first ([`runs`]), so that each row is written once.
-//! Everything is idempotent: a chunk that failed half-way is sent again whole (decision repeatable-import-chunks).
+//! The same functions serve the operator's endpoint (one chunk per request) and the command line (a whole file). They
+//! read a self-contained [`chunk`], parse it, [`group`] its measurements by country and cell, and fold them. Memory is
+//! bounded by the size of a chunk. A file on the command line is first sorted outside of memory ([`runs`]), so that
+//! each row is written once. Everything is idempotent: a chunk that failed half-way is sent again as a whole (decision
+//! repeatable-import-chunks).
+//!
+//! | Module | What |
+//! |---|---|
+//! | [`chunk`] | cutting a stream into chunks |
+//! | [`group`] | gathering measurements by country and cell |
+//! | `http` | the operator's endpoint |
+//! | `lists` | imports of reference data |
+//! | `looks` | recognizing the kind of some data |
+//! | `measurements` | imports of measurements |
+//! | `removal` | imports and removals of one source exclude each other |
+//! | `reported` | imports of reported events and of counts by day |
+//! | `runs` | imports larger than memory |
 
 pub mod chunk;
 pub mod group;
@@ -34,10 +47,10 @@ use crate::facts::source::Source;
 use crate::intelligence::world::{self, NoteImport};
 use crate::{Error, ErrorCode, Result, Timestamp};
 
-/// Most bytes of one chunk after inflation that the endpoint reads (decision repeatable-import-chunks).
+/// Bytes of one chunk after inflation that the endpoint reads, at most (decision repeatable-import-chunks).
 pub const MAX_CHUNK: usize = 4 << 20;
 
-/// What is imported.
+/// The kinds of data that can be imported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ImportKind {
     /// Raw OONI documents, JSON lines.
@@ -62,13 +75,13 @@ pub enum ImportKind {
     CensoredPlanet,
     /// Answers of OONI's aggregation, JSON or CSV.
     OoniAggregation,
-    /// A shutdown table with the columns of Access Now's.
+    /// A shutdown table with the columns of the table of Access Now.
     Shutdowns,
     /// Answers of IODA, JSON, or its table of investigated outages, CSV.
     Ioda,
     /// Outage annotations of Cloudflare Radar, JSON.
     Radar,
-    /// Outages written down by the operator, CSV or JSON lines.
+    /// Outages that the operator recorded, CSV or JSON lines.
     Outages,
     /// Incidents that OONI publishes, JSON.
     OoniIncidents,
@@ -94,7 +107,7 @@ impl ImportKind {
         ImportKind::OoniIncidents,
     ];
 
-    /// The name on the command line and in the path.
+    /// The name on the command line and in the path of the endpoint.
     pub const fn as_str(self) -> &'static str {
         match self {
             ImportKind::OoniMeasurements => "ooni-measurements",
@@ -116,7 +129,7 @@ impl ImportKind {
         }
     }
 
-    /// Whose data they are; `None` for reference lists.
+    /// The source that the data come from; `None` for reference lists.
     pub const fn source(self) -> Option<Source> {
         match self {
             ImportKind::OoniMeasurements | ImportKind::OoniObservations | ImportKind::OoniFastpath => {
@@ -138,7 +151,7 @@ impl ImportKind {
         }
     }
 
-    /// The name under which [`world::NoteImport`] keeps how the last import went.
+    /// The name under which [`world::NoteImport`] keeps the result of the last import.
     pub fn source_id(self) -> &'static str {
         self.source().map_or(self.as_str(), Source::id)
     }
@@ -153,7 +166,7 @@ impl ImportKind {
             ImportKind::OoniMeasurements | ImportKind::OoniFastpath | ImportKind::CensoredPlanet => {
                 Cut { quotes: false, is_header: |_| false, is_whole: |_| false }
             }
-            // A document over many lines is one record, lines of JSON are cut like any, and the rest is CSV.
+            // A document of many lines is one record, JSON lines are cut at line ends, and the rest is CSV.
             ImportKind::OoniAggregation
             | ImportKind::Ioda
             | ImportKind::Radar
@@ -164,7 +177,7 @@ impl ImportKind {
             ImportKind::Fingerprints => {
                 Cut { quotes: true, is_header: |line| !json::begins(line), is_whole: |_| false }
             }
-            // Most lists are plain: their first line is an entry, and no entry is counted twice.
+            // Most lists have no header, so their first line is an entry, and no entry may be counted twice.
             ImportKind::Blocklist => Cut { quotes: true, is_header: blocklist::is_header, is_whole: |_| false },
             _ => Cut { quotes: true, is_header: |_| true, is_whole: |_| false },
         }
@@ -176,7 +189,7 @@ impl ImportKind {
 #[serde(rename_all = "lowercase")]
 #[repr(u8)]
 pub enum ListKind {
-    /// Lists of others, often made for routing: shown as `listed`, never a status.
+    /// Lists of others, often made for routing. They are shown as `listed` and never set a status.
     Community = 0,
     Official = 1,
     Court = 2,
@@ -203,40 +216,40 @@ impl ListKind {
         ListKind::ALL.into_iter().find(|kind| *kind as u8 == code)
     }
 
-    /// Whether it can set `known_list` (decision kinds-of-lists).
+    /// Whether lists of this kind can set the status `known_list` (decision kinds-of-lists).
     pub const fn sets_status(self) -> bool {
         !matches!(self, ListKind::Community)
     }
 }
 
-/// What an import is told besides its data.
+/// The parameters of an import.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// Block lists: the country the list is about, required. All else: this country only, which also stands in for one
-    /// that a row of events or counts does not name.
+    /// For block lists: the country that the list is about, required. For other kinds: only this country is imported,
+    /// and rows of events or counts that name no country belong to it.
     pub country: Option<String>,
-    /// Test lists: `global` or the country code the list is named after; default `global`. Fingerprints as JSON lines:
-    /// `blockpage_signatures` or `false_positive_signatures`, required.
+    /// For test lists: `global` or the country code that the list is named after; default `global`. For fingerprints as
+    /// JSON lines: `blockpage_signatures` or `false_positive_signatures`, required.
     pub list: Option<String>,
-    /// Block lists: default community.
+    /// For block lists; default community.
     pub list_kind: Option<ListKind>,
-    /// Block lists: the date the list speaks of, none ahead; default today.
+    /// For block lists: the date of the list, which must not be in the future; default today.
     pub date: Option<Timestamp>,
-    /// Count, change nothing.
+    /// Only counts, and changes nothing.
     pub dry_run: bool,
-    /// The `epoch` that an earlier part of the same import answered: refuses this part when the source was removed
-    /// since.
+    /// The `epoch` in the answer to an earlier part of the same import. With it this part is refused if the source was
+    /// removed since then.
     pub epoch: Option<u64>,
 }
 
-/// What became of the rows of one country.
+/// The result for the rows of one country.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CountryResult {
-    /// Measurements (per target) that were new, or list entries.
+    /// New measurements (counted per target), or list entries.
     pub new: u64,
-    /// Measurements that were known already.
+    /// Measurements that were already known.
     pub known: u64,
-    /// Why this country's part failed; send it again, what succeeded changes nothing.
+    /// Why the part of this country failed. Send it again; rows that were stored do not change.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub error: Option<String>,
 }
@@ -250,9 +263,9 @@ pub struct Summary {
     pub counts: ImportCounts,
     /// Results by country code.
     pub countries: BTreeMap<String, CountryResult>,
-    /// False when a country's part failed and must be sent again.
+    /// False when the part of a country failed and must be sent again.
     pub complete: bool,
-    /// Give it with the further parts of the same import.
+    /// Give this value with further parts of the same import.
     #[serde(default)]
     pub epoch: u64,
 }
@@ -277,7 +290,7 @@ impl Summary {
     }
 }
 
-/// What stays the same over the chunks of one import.
+/// The state that all chunks of one import share.
 pub struct Importer {
     kind: ImportKind,
     options: Options,
@@ -286,7 +299,7 @@ pub struct Importer {
 }
 
 impl Importer {
-    /// Prepares an import; measurement kinds load the fingerprints that stand at this moment.
+    /// Prepares an import. For measurements it loads the present fingerprints.
     pub async fn new(rt: &dyn Runtime, kind: ImportKind, mut options: Options) -> Result<Self> {
         let fingerprints = match kind {
             ImportKind::OoniMeasurements | ImportKind::OoniObservations | ImportKind::CensoredPlanet => {
@@ -302,24 +315,25 @@ impl Importer {
             return Err(Error::bad_request("A block list needs `country`."));
         }
         if options.date.is_some_and(|date| date > rt.now()) {
-            return Err(Error::bad_request("`date` lies ahead (it is read as UTC): no list speaks of the future."));
+            return Err(Error::bad_request("`date` must not be in the future; it is read as UTC."));
         }
         let epoch = removal::epoch(rt, kind, options.epoch).await?;
         Ok(Importer { kind, options, fingerprints, epoch })
     }
 
-    /// Refuses what is certainly of another kind, and says of which: half of a test list would pass for a block list.
+    /// Refuses data that is certainly of another kind, and names that kind. Half of a test list would pass for a block
+    /// list.
     fn check(&self, chunk: &[u8]) -> Result<()> {
         let found = looks(chunk);
         match found.contradict(self.kind) {
             true => {
-                Err(Error::bad_request(format!("This is no `{}`: {}.", self.kind.as_str(), found.words(self.kind))))
+                Err(Error::bad_request(format!("This is not `{}`: {}.", self.kind.as_str(), found.words(self.kind))))
             }
             false => Ok(()),
         }
     }
 
-    /// The error about a chunk with what it looks like, where that helps.
+    /// Adds to the error about a chunk what the data looks like, where that helps.
     fn named<T>(&self, done: Result<T>, chunk: &[u8]) -> Result<T> {
         done.map_err(|error| match looks(chunk).words(self.kind) {
             words if error.code == ErrorCode::BadRequest && !words.is_empty() => {
@@ -329,7 +343,7 @@ impl Importer {
         })
     }
 
-    /// Imports one self-contained chunk. The error is about the chunk as a whole; single lines are counted.
+    /// Imports one self-contained chunk. An error is about the whole chunk; faults of single lines are counted.
     pub async fn chunk(&self, rt: &dyn Runtime, chunk: &[u8]) -> Result<Summary> {
         let done = match self.check(chunk) {
             Ok(()) => self.named(self.stream(rt, &mut { chunk }, u64::MAX).await, chunk),
@@ -341,12 +355,12 @@ impl Importer {
         done
     }
 
-    /// Whether chunks of this kind can be stored together.
+    /// Whether chunks of this kind can be stored together with others.
     pub fn gathers(&self) -> bool {
         measurements::is_kind(self.kind)
     }
 
-    /// Reads one self-contained chunk of a kind that [`Importer::gathers`], to be stored with others.
+    /// Reads one self-contained chunk of a kind that [`Importer::gathers`], so that it can be stored with others.
     pub async fn read(&self, rt: &dyn Runtime, chunk: &[u8]) -> Result<Batch> {
         let read = self.check(chunk).and_then(|()| {
             let options = &self.options;
@@ -361,7 +375,7 @@ impl Importer {
         read
     }
 
-    /// Stores what was read; what [`Importer::chunk`] does with each chunk.
+    /// Stores a batch that was read, in the same way as [`Importer::chunk`] stores a chunk.
     pub async fn store(&self, rt: &dyn Runtime, ready: &Ready) -> Result<Summary> {
         let done = measurements::fold(rt, self, ready, measurements::WIDE).await;
         if !self.options.dry_run {
@@ -385,7 +399,7 @@ impl Importer {
         done
     }
 
-    /// Keeps how it went, for the list of sources (decision dumps-and-recompute).
+    /// Notes the result for the list of sources (decision dumps-and-recompute).
     async fn note(&self, rt: &dyn Runtime, done: &Result<Summary>) -> Result<()> {
         let (counts, error) = match done {
             Ok(summary) => {
@@ -398,7 +412,7 @@ impl Importer {
         runtime::call(rt, world::actor().name, &NoteImport { source, kind, counts, error }).await
     }
 
-    /// As [`Importer::chunk`], from a reader of at most `limit` bytes after inflation.
+    /// Like [`Importer::chunk`], but reads at most `limit` bytes after inflation from a reader.
     async fn stream(&self, rt: &dyn Runtime, mut reader: impl BufRead, limit: u64) -> Result<Summary> {
         match self.kind {
             kind if measurements::is_kind(kind) => {
@@ -435,8 +449,8 @@ impl Importer {
     }
 }
 
-/// Imports a whole stream (plain or gzip) in chunks of about `chunk_bytes`; `progress` hears the summary so far after
-/// each.
+/// Imports a whole stream (plain or gzip) in chunks of about `chunk_bytes`. After each chunk `progress` gets the
+/// summary so far.
 pub async fn import(
     rt: &dyn Runtime,
     kind: ImportKind,

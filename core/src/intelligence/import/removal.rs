@@ -1,9 +1,9 @@
-//! Imports and removals of the same source: never both (decision licence-and-removal).
+//! Makes imports and removals of the same source exclude each other (decision licence-and-removal).
 //!
-//! Whoever holds the data of a source counts its removals. An import learns the number when it begins and names it with
-//! all that it stores, the parts of a file that come in several requests by the parameter `epoch`. What names an
-//! earlier number is refused, so an import that a removal overtakes leaves nothing behind and ends with an error; and
-//! none begins while a removal runs.
+//! The actor that holds the data of a source counts the source's removals. An import reads this number when it begins
+//! and sends it with everything that it stores. If the parts of a file come in several requests, they carry it in the
+//! parameter `epoch`. Data with an earlier number is refused, so an import during which a removal happens leaves
+//! nothing behind and ends with an error. No import begins while a removal runs.
 
 use super::ImportKind;
 use crate::engine::runtime::{self, Runtime};
@@ -12,12 +12,12 @@ use crate::intelligence::reference::{self, Reference, ReferenceEpoch};
 use crate::intelligence::world::{self, SourceEpoch, Task};
 use crate::{Error, Result};
 
-/// The refusal of an import that would begin while its source is being removed.
+/// The error for an import that begins while its source is being removed.
 pub fn running() -> Error {
     Error::conflict("This source is being removed. Import it once that is done.")
 }
 
-/// Refuses what an import stores that began before the last removal.
+/// Refuses to store data of an import that began before the last removal.
 pub fn check(begun: u64, removals: u64) -> Result<()> {
     match begun < removals {
         true => Err(Error::conflict("This source was removed after the import began. Start the import again.")),
@@ -25,7 +25,7 @@ pub fn check(begun: u64, removals: u64) -> Result<()> {
     }
 }
 
-/// How often the source of this kind was removed, for an import that begins now or began at `begun`.
+/// The number of removals of the source of this kind, for an import that begins now or began at `begun`.
 pub async fn epoch(rt: &dyn Runtime, kind: ImportKind, begun: Option<u64>) -> Result<u64> {
     let task = |task| async move { runtime::query(rt, world::actor().name, &SourceEpoch { task }).await };
     let table = |what| async move { runtime::query(rt, reference::actor().name, &ReferenceEpoch { what }).await };

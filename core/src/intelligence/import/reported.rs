@@ -1,4 +1,4 @@
-//! Imports of what others report: events and counts of days, to the countries they are about.
+//! Imports reported events and counts by day, and sends them to the countries they are about.
 
 use std::collections::BTreeMap;
 
@@ -17,14 +17,14 @@ use crate::intelligence::country::{
 };
 use crate::{ErrorCode, Result};
 
-/// Countries that are told at one time.
+/// Countries to which parts are sent at a time.
 const AT_ONCE: usize = 6;
 
-/// What a country answered to one part.
+/// The answer of a country to one part.
 struct Told {
     new: u64,
     known: u64,
-    /// Rows that were known.
+    /// Rows that were already known.
     repeats: u64,
 }
 
@@ -92,7 +92,7 @@ pub(super) async fn store_counts(
     spread(importer, counts, parts.collect(), &send).await
 }
 
-/// Sends the parts, some countries at a time. A failure is reported with its country and the others go on; only the
+/// Sends the parts to some countries at a time. A failure is reported with its country, and the others go on. Only the
 /// removal of the source ends the whole import.
 async fn spread<'r, O: Operation>(
     importer: &Importer,

@@ -1,5 +1,5 @@
-//! Imports larger than memory (external merge sort): sorted runs are written out and merged, so that what a country keeps
-//! by target is written once for all of them.
+//! Imports larger than memory (external merge sort). Sorted runs are written out and then merged, so that rows which a
+//! country keeps by target are written once for all runs.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -9,14 +9,14 @@ use super::group::{Folds, Sorted};
 use crate::facts::source::Source;
 use crate::intelligence::country::{Cell, Fold};
 
-/// Most bytes of a stored cell: one holds at most the measurements of a run.
+/// Bytes of a stored cell, at most. A cell holds at most the measurements of one run.
 const MAX_CELL: usize = 1 << 30;
 
 fn unreadable() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, "a sorted run is unreadable")
 }
 
-/// Country and cell, in the order in which they are folded.
+/// A country and a cell, which sort in the order in which they are folded.
 struct Item {
     country: [u8; 2],
     cell: Cell,
@@ -47,7 +47,7 @@ impl Ord for Item {
     }
 }
 
-/// Writes a run: each cell behind its length and country.
+/// Writes a run. Before each cell stand its length and its country.
 pub fn write(sorted: &Sorted, source: Source, out: &mut impl Write) -> io::Result<()> {
     let mut bytes = Vec::new();
     for country in sorted.countries() {
@@ -63,20 +63,20 @@ pub fn write(sorted: &Sorted, source: Source, out: &mut impl Write) -> io::Resul
     Ok(())
 }
 
-/// Runs of one import, merged.
+/// Merges the runs of one import.
 pub struct Merge<R> {
     runs: Vec<R>,
     /// The first cell of each run that has any left.
     first: BinaryHeap<Reverse<Item>>,
     folds: Folds,
     country: [u8; 2],
-    /// Exact repeats over the bounds of runs.
+    /// Exact repeats between different runs.
     pub repeats: u64,
     bytes: Vec<u8>,
 }
 
 impl<R: Read> Merge<R> {
-    /// `epoch`: see [`Fold::epoch`].
+    /// For `epoch` see [`Fold::epoch`].
     pub fn new(runs: Vec<R>, epoch: u64) -> io::Result<Merge<R>> {
         let count = runs.len();
         let (first, folds) = (BinaryHeap::with_capacity(count), Folds::new(epoch));
@@ -85,7 +85,7 @@ impl<R: Read> Merge<R> {
         Ok(merge)
     }
 
-    /// Takes the next cell off a run.
+    /// Takes the next cell from a run.
     fn pull(&mut self, run: usize) -> io::Result<()> {
         let Some(reader) = self.runs.get_mut(run) else { return Ok(()) };
         let mut length = [0; 4];
@@ -106,7 +106,7 @@ impl<R: Read> Merge<R> {
         Ok(())
     }
 
-    /// The next cell with all that the runs say of it.
+    /// The next cell, joined from all runs that have it.
     fn next_cell(&mut self) -> io::Result<Option<([u8; 2], Cell)>> {
         let Some(Reverse(mut item)) = self.first.pop() else { return Ok(None) };
         self.pull(item.run)?;
@@ -120,7 +120,7 @@ impl<R: Read> Merge<R> {
         Ok(Some((item.country, item.cell)))
     }
 
-    /// The next operation and its country; `None` when everything was given out.
+    /// The next operation and its country; `None` at the end.
     pub fn next_fold(&mut self) -> io::Result<Option<([u8; 2], Fold)>> {
         loop {
             let country = self.country;

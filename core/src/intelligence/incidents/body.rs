@@ -1,4 +1,4 @@
-//! The incident as clients read it: every member that any client reads.
+//! The incident as answers show it, with every member that any client reads.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -20,7 +20,7 @@ pub struct IncidentBody {
     #[serde(rename = "readable_id")]
     pub readable_id_snake: String,
     pub incident_hash: String,
-    /// From 1; `permalink` with `?version=` leads to it for ever.
+    /// From 1. `permalink` with `?version=` leads to this version for ever.
     pub version: u32,
     pub country: String,
     pub country_name: String,
@@ -28,7 +28,7 @@ pub struct IncidentBody {
     pub country_name_snake: String,
     pub flag: String,
     pub title: String,
-    /// The operator's words; the summary where nobody wrote any.
+    /// The operator's words, or the summary if there are none.
     pub description: String,
     /// One plain sentence with numbers.
     pub summary: String,
@@ -37,25 +37,26 @@ pub struct IncidentBody {
     pub status: Status,
     /// 0 to 1 (decision incident-grades).
     pub confidence: f64,
-    /// Share of votes between start and end that say blocked, 0 to 1.
+    /// Share of the votes between start and end that say blocked, 0 to 1.
     pub anomaly_rate: f64,
     pub measurement_count: u64,
-    /// All evidence there is; `/evidence` has at most 50 rows.
+    /// All evidence, of which the incident itself keeps at most 50 rows.
     pub evidence_count: u64,
     pub start_time: String,
-    /// It was there when it was first measured, at `startTime`: it began before, and when is not known.
+    /// Whether it already went on when it was first measured, at `startTime`. It began before, and it is not known
+    /// when.
     pub start_unknown: bool,
     /// Absent while it goes on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub end_time: Option<String>,
-    /// Nobody said when it ended. It is active while it was said to go on lately, and resolved later: `endTime` is then
-    /// the same as `lastConfirmedAt`.
+    /// Whether nobody said when it ended. It stays active for some time after it was last said to go on, and is
+    /// resolved later. Then `endTime` equals `lastConfirmedAt`.
     pub end_unknown: bool,
-    /// When it was last said, or measured, to go on; absent where the end is known.
+    /// When it was last said or measured to go on; absent where the end is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_confirmed_at: Option<String>,
-    /// When the data sufficed to say that it began, and that it is over: later than the dates themselves. Absent where
-    /// nothing was measured, and while it is not over.
+    /// When there was enough data to say that it began, and that it is over. These times are later than the dates
+    /// themselves. Absent where nothing was measured, and while it is not over.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub declared_time: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -63,7 +64,7 @@ pub struct IncidentBody {
     pub created_at: String,
     #[serde(rename = "created_at")]
     pub created_at_snake: String,
-    /// Six fractional digits: the cursor of the delta.
+    /// With six fractional digits, since it is the cursor of the delta.
     pub updated_at: String,
     pub sources: Vec<String>,
     pub affected_services: Vec<String>,
@@ -74,7 +75,7 @@ pub struct IncidentBody {
     pub blocking_methods: Vec<String>,
     pub networks_blocked: usize,
     pub networks_tested: u32,
-    /// Share of the weight of tested networks, 0 to 1.
+    /// Share of the weight of tested networks that is affected, 0 to 1.
     pub share_affected: f64,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub areas: Vec<String>,
@@ -84,19 +85,19 @@ pub struct IncidentBody {
     pub pattern: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schedule: Option<String>,
-    /// Type censorship or mixed, and more than suspected.
+    /// Whether its type is censorship or mixed, and it is more than suspected.
     pub citable: bool,
     pub not_known: Vec<String>,
     pub permalink: String,
-    /// The same version for ever.
+    /// Address of this version, for ever.
     pub citation_url: String,
     pub report_url: String,
     /// Strictest licence of the sources (decision licence-and-removal).
     pub license: String,
-    /// The id it leads to, when it became a part of another.
+    /// The id of the incident that it was merged into.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub merged_into: Option<String>,
-    /// Incidents that operators made parts of this one.
+    /// Incidents that operators merged into this one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub merged_from: Vec<String>,
     /// Why it was withdrawn.
@@ -172,13 +173,13 @@ impl IncidentBody {
 }
 
 impl IncidentBody {
-    /// The description, where somebody wrote one.
+    /// The description, if somebody wrote one.
     pub fn written(&self) -> Option<&str> {
         (self.description != self.summary).then_some(self.description.as_str())
     }
 }
 
-/// Where an incident is found.
+/// The address of an incident.
 pub fn permalink(incident: &Incident, settings: &Settings) -> String {
     format!("{}/data/incidents/{}", settings.base_url(), incident.id)
 }
@@ -198,7 +199,7 @@ pub struct NetworkBody {
     /// First and last blocked vote, ISO 8601.
     pub first: Option<String>,
     pub last: Option<String>,
-    /// Votes that say blocked, of all between start and end.
+    /// Votes that say blocked, and all votes, between start and end.
     pub blocked: u32,
     pub votes: u32,
 }

@@ -1,4 +1,4 @@
-//! Counts over the shown incidents, for what other answers say of them.
+//! Counts over the shown incidents, for use in other answers.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use super::tables::{CLOCK, Clock};
 use crate::engine::actor::{Kind, Query, View, encode};
 use crate::{Result, Timestamp};
 
-/// How many incidents each source shows, and how many of them another shows too.
+/// Asks how many incidents each source shows, and how many of them another source shows too.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SourceCounts;
 
@@ -19,9 +19,9 @@ pub struct SourceCounts;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Corroboration {
     pub incidents: u64,
-    /// With at least two sources.
+    /// Incidents with at least two sources.
     pub corroborated: u64,
-    /// By name: all, and corroborated ones.
+    /// By source: its name, all its incidents, and the corroborated ones.
     pub by_source: Vec<(String, u64, u64)>,
 }
 
@@ -58,8 +58,8 @@ fn corroboration(view: &View<'_>) -> Result<Corroboration> {
     Ok(found)
 }
 
-/// How many incidents of each country are known to have begun after a time, and how many went on after another; suspected
-/// ones are not counted.
+/// Asks how many incidents of each country are known to have begun after a time, and how many went on after another
+/// time. Suspected incidents are not counted.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Densities {
     pub began_after: Timestamp,
@@ -69,7 +69,7 @@ pub struct Densities {
 impl Query for Densities {
     const ACTOR: Kind = Kind::Incidents;
     const NAME: &'static str = "densities";
-    /// By code; countries without any are left out.
+    /// By country code; countries without such incidents are left out.
     type Reply = Vec<(String, u64, u64)>;
 
     fn run(self, view: &View<'_>) -> Result<Self::Reply> {

@@ -1,4 +1,4 @@
-//! Disputes: what readers say against an incident, for operators (decision plain-sentences-and-disputes).
+//! Disputes: objections of readers to an incident, for operators (decision plain-sentences-and-disputes).
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,7 @@ use crate::engine::actor::{Kind, Operation, Query, Turn, View};
 use crate::engine::kv::{Direction, Row, Table};
 use crate::{Error, Result, Timestamp};
 
-/// Most disputes that wait for an operator. Each takes at most some 7 KB.
+/// Disputes that may wait for an operator, at most. Each takes at most some 7 KB.
 pub const MAX_OPEN: u64 = 5_000;
 
 /// One dispute.
@@ -25,13 +25,13 @@ pub struct Dispute {
     pub reason: String,
     /// https.
     pub evidence_url: Option<String>,
-    /// How to reach whoever wrote it, if they want to be; only operators see it.
+    /// How to reach the author of the dispute, if they wish. Only operators see it.
     pub contact: Option<String>,
     pub resolution: Option<Resolution>,
 }
 impl Row for Dispute {}
 
-/// What an operator decided.
+/// The decision of an operator.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Resolution {
     pub at: Timestamp,
@@ -42,14 +42,14 @@ pub struct Resolution {
 }
 
 const DISPUTES: Table<(String,), Dispute> = Table::new(26);
-/// Whether it is resolved, then by time.
+/// First the open ones, then the resolved ones; each by time.
 const BY_STATE: Table<(bool, Timestamp, String), ()> = Table::new(27);
 const OPEN: Table<(), u64> = Table::new(28);
 
 /// Files a dispute.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct File {
-    /// Either id.
+    /// Either of the two ids of the incident.
     pub incident: String,
     pub reason: String,
     pub evidence_url: Option<String>,
@@ -67,7 +67,7 @@ impl Operation for File {
         let version = INCIDENTS.get(turn, &key(&incident))?.ok_or_else(unknown)?.version;
         let open = OPEN.get(turn, &())?.unwrap_or_default();
         if open >= MAX_OPEN {
-            return Err(Error::unavailable("as many disputes wait as are kept").retry_after(86_400));
+            return Err(Error::unavailable("too many disputes are open").retry_after(86_400));
         }
         let id = encode_hex(&turn.random::<8>());
         let dispute = Dispute {
@@ -87,7 +87,7 @@ impl Operation for File {
     }
 }
 
-/// Ends a dispute; one that is resolved already is answered as it is.
+/// Resolves a dispute. A dispute that is resolved already is returned as it is.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Resolve {
     pub id: String,
@@ -118,11 +118,11 @@ impl Operation for Resolve {
     }
 }
 
-/// Disputes that are open, or those that are resolved, oldest first.
+/// Asks for open or resolved disputes, oldest first.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Disputes {
     pub resolved: bool,
-    /// The last one of the page before.
+    /// The last dispute of the previous page.
     pub after: Option<(Timestamp, String)>,
     pub limit: u32,
 }

@@ -1,4 +1,4 @@
-//! What many read at once: the first page of the list, the counts and the feeds.
+//! The documents that many clients read: the first page of the list, the counts and the feeds.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -17,10 +17,10 @@ pub const STATS: &str = "data/incidents/stats";
 pub const RSS: &str = "data/incidents/feed.rss";
 pub const ATOM: &str = "data/incidents/feed.atom";
 
-/// Seconds for which a reader may take these documents for fresh.
+/// Seconds for which a reader may treat these documents as fresh.
 pub const MAX_AGE: u32 = 60;
 
-/// Rows of a page unless the reader asks for another number.
+/// Rows of a page unless the request states another number.
 pub const DEFAULT_LIMIT: u32 = 50;
 
 pub const FAMILIES: &[Family] = &[
@@ -39,14 +39,14 @@ const fn family(prefix: &'static str, render: fn(&View<'_>, &str) -> Result<Rend
     Family { prefix, owner: Kind::Incidents, max_age: MAX_AGE, render }
 }
 
-/// Has every document made anew.
+/// Makes every document anew.
 pub(super) fn changed(turn: &mut Turn<'_>) -> Result<()> {
     [LIST, STATS, RSS, ATOM].into_iter().try_for_each(|key| turn.publish(key))?;
     search::changed(turn)
 }
 
-/// The time an answer from rows carries: the last whole period, or that of the newest change when this is later, so
-/// that equal answers of one period are equal to the byte and keep their tag.
+/// The time stated in an answer: the beginning of the present period, or the time of the newest change if that is
+/// later. So answers with the same content within a period are equal to the byte and keep their tag.
 pub(super) fn generated(now: Timestamp, changed: Option<Timestamp>) -> Timestamp {
     let period = Timestamp(now.0 - now.0.rem_euclid(i64::from(MAX_AGE) * SECOND));
     changed.map_or(period, |changed| changed.max(period))
@@ -61,7 +61,7 @@ pub(super) fn dataset_version(changed: Option<Timestamp>, now: Timestamp) -> Str
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ListBody {
     pub incidents: Vec<IncidentBody>,
-    /// All that match.
+    /// Number of all matching incidents.
     pub total: u64,
     /// Rows in this page.
     pub count: usize,

@@ -1,5 +1,5 @@
-//! RSS 2.0 and Atom (RFC 4287): the 50 incidents that began last, newest first. Which changed last
-//! is what the delta is for: in its order a year that is imported late would fill a feed.
+//! RSS 2.0 and Atom (RFC 4287): the 50 incidents that began last, newest first. The order of changes is left to the
+//! delta, since in that order a year that is imported late would fill a feed.
 
 use std::fmt::Write;
 
@@ -16,10 +16,10 @@ const ENTRIES: usize = 50;
 const TITLE: &str = "Internet censorship and shutdown incidents";
 const SUBTITLE: &str = "Measured and reported blocks, shutdowns and outages, with evidence.";
 
-/// What a feed is made of.
+/// The content of a feed.
 struct Feed {
     entries: Vec<Incident>,
-    /// When anything changed last.
+    /// Time of the last change of any incident.
     changed: Timestamp,
     /// The strictest licence of the entries.
     licence: String,
@@ -32,7 +32,7 @@ fn latest(view: &View<'_>) -> Result<Feed> {
     Ok(Feed { entries, changed, licence })
 }
 
-/// Text between tags or in an attribute. What XML cannot hold at all is left out.
+/// Escapes text for use between tags or in an attribute. Characters that XML cannot contain are left out.
 fn xml(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
@@ -50,7 +50,7 @@ fn xml(text: &str) -> String {
     safe
 }
 
-/// What an entry says below its title.
+/// The text of an entry below its title.
 fn summary(body: &IncidentBody) -> String {
     match body.written() {
         None => body.summary.clone(),
@@ -62,7 +62,7 @@ fn categories(body: &IncidentBody) -> [&str; 3] {
     [&body.country_name, body.severity.as_str(), body.incident_type.as_str()]
 }
 
-/// RFC 822 with a four-digit year, as RSS has it.
+/// A date in the form of RFC 822 with a four-digit year, as RSS requires.
 fn rfc822(time: Timestamp) -> String {
     const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
     const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
@@ -96,7 +96,7 @@ pub fn rss(view: &View<'_>) -> Result<Rendered> {
             xml(&body.report_url),
             body.readable_id,
             rfc822(incident.updated),
-            // Readers take a description for HTML: the text is escaped for that first.
+            // Readers treat a description as HTML, so the text is escaped for HTML first.
             xml(&xml(&summary(&body))),
             xml(&body.license)
         );

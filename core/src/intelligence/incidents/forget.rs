@@ -1,5 +1,5 @@
-//! Removing what came from one source: its evidence, every version that rests on it, and the present state of the
-//! incidents that did (decision licence-and-removal). What other sources still show, their country reports again.
+//! Removes the data of one source: its evidence, every version that rests on it, and the present state of the incidents
+//! that rested on it (decision licence-and-removal). Countries report anew what other sources still show.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,21 +13,21 @@ use crate::engine::actor::{Kind, Operation, Turn};
 use crate::engine::kv::Direction;
 use crate::facts::licence;
 
-/// Versions looked at in one step, and changes after which a step ends early.
+/// Versions that one step looks at, and changes after which a step ends early.
 const VERSIONS_AT_ONCE: usize = 40;
 const MAX_CHANGES: usize = 300;
 
-/// Removes a source from the incidents of one country, some rows at a time by timer. The country sends it once its own
-/// rows of the source are gone, and every report it made with them arrived before.
+/// Removes a source from the incidents of one country, some rows at a time by timer. The country sends it after its own
+/// rows of the source are removed, and after all reports that it made with them have arrived.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Forget {
     pub country: String,
-    /// Identifier on the wire, such as `ooni`.
+    /// Identifier of the source in answers, such as `ooni`.
     pub source: String,
-    /// Year, sequence and version to go on after.
+    /// Year, sequence and version to continue after.
     pub after: Option<(u32, u32, u32)>,
-    /// Whether this pass removed anything. Another pass follows then: what rested on the source through its parts was
-    /// made anew when they were.
+    /// Whether this pass removed anything. If so, another pass follows, because incidents that rested on the source
+    /// through their parts were made anew during this one.
     pub found: bool,
 }
 
@@ -77,7 +77,7 @@ impl Operation for Forget {
 }
 
 impl Forget {
-    /// Removes the evidence of a version that came from the source, unless another country's incidents name it too.
+    /// Removes the evidence of a version that came from the source, unless incidents of another country name it too.
     fn evidence(&self, turn: &mut Turn<'_>, row: &Incident) -> Result<usize> {
         let mut changes = 0;
         for id in &row.draft.evidence_ids {
@@ -97,8 +97,8 @@ impl Forget {
         Ok(changes)
     }
 
-    /// The next version of an incident, without the source: what an operator made keeps the operator's words, what was
-    /// measured waits, withdrawn and empty, for its country to report what is left of it.
+    /// Makes the next version of an incident, without the source. An incident of an operator keeps the operator's
+    /// words. A measured one is withdrawn and emptied until its country reports what is left of it.
     fn without(&self, turn: &mut Turn<'_>, before: Incident) -> Result<()> {
         let mut next = before.clone();
         if next.own().sources.contains(&self.source) {
@@ -106,7 +106,7 @@ impl Forget {
         }
         join(&turn.view(), &mut next)?;
         if next == before {
-            // Parts of it rest on the source still, and it is made anew with each.
+            // Parts of it still rest on the source. It is made anew when they change.
             return Ok(());
         }
         next.change = Change { reason: Some(SOURCE_GONE.to_owned()), ..Change::measured(Action::Amended) };
@@ -116,7 +116,7 @@ impl Forget {
     fn clean(&self, turn: &Turn<'_>, next: &mut Incident) -> Result<()> {
         let measured = next.measured;
         let draft = next.own_mut();
-        // Rows that went with an earlier version are not found any more.
+        // Rows that were removed with an earlier version are not found any more.
         let mut kept = evidence_of(&turn.view(), &draft.evidence_ids)?;
         kept.retain(|row| row.source != self.source);
         let gone = draft.evidence_ids.len().saturating_sub(kept.len()) as u64;
@@ -133,7 +133,7 @@ impl Forget {
     }
 }
 
-/// Takes out every figure that measurements gave.
+/// Removes every figure that came from measurements.
 fn empty(draft: &mut Draft) {
     draft.confidence = 0.0;
     draft.networks.clear();

@@ -1,4 +1,5 @@
-//! An incident with those that operators made parts of it: it shows what all of them show, until they are parted again.
+//! An incident together with those that operators merged into it. It shows everything that its parts show, until they
+//! are separated again.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -12,11 +13,11 @@ use super::unknown::Unknown;
 use crate::engine::actor::{Turn, View};
 use crate::{Result, Timestamp, facts::licence};
 
-/// Most rows of evidence that an incident keeps with its parts: those of eight parts and its own.
+/// Rows of evidence that an incident with parts keeps, at most: its own and those of eight parts.
 const MOST_EVIDENCE: usize = 9 * MAX_EVIDENCE;
 
-/// Makes what an incident shows from what is known of it alone and what its parts show. Parts that the data do not show
-/// any more, or count to another incident themselves, add nothing.
+/// Combines what is known of an incident alone with what its parts show. Parts that were withdrawn, or that the data
+/// merged into another incident, add nothing.
 pub(super) fn join(view: &View<'_>, incident: &mut Incident) -> Result<()> {
     let own = incident.own().clone();
     incident.kept = false;
@@ -40,14 +41,14 @@ pub(super) fn join(view: &View<'_>, incident: &mut Incident) -> Result<()> {
     parts.for_each(|part| add(&mut whole, part));
     order_evidence(view, &mut whole)?;
     if (whole.start, whole.end) != (start, end) || whole.services != own.services {
-        // Hours of the day were found in the votes of one of them.
+        // The hours of the day were found in the votes of one incident only.
         whole.schedule = None;
     }
     (incident.draft, incident.alone) = (whole, Some(Box::new(own)));
     Ok(())
 }
 
-/// What an incident shows, by its operator's word.
+/// The incident as it is shown, including the operator's changes.
 fn told(incident: &Incident) -> Draft {
     Draft {
         kind: incident.kind(),
@@ -61,7 +62,7 @@ fn told(incident: &Incident) -> Draft {
     }
 }
 
-/// Makes the parts of an incident, which the data call a part of another one now, parts of that one.
+/// The data merged an incident into another one. Merges its parts into that one too.
 pub(super) fn hand_over(turn: &mut Turn<'_>, whole: &mut Incident, to: &ReadableId) -> Result<()> {
     let parts = std::mem::take(&mut whole.parts);
     for id in &parts {
@@ -77,7 +78,7 @@ pub(super) fn hand_over(turn: &mut Turn<'_>, whole: &mut Incident, to: &Readable
     }
 }
 
-/// Edits the list of parts of an incident and makes what it shows anew: a version, where that changes anything.
+/// Edits the list of parts of an incident and combines it anew. Stores a version if anything changed.
 pub(super) fn rejoin(
     turn: &mut Turn<'_>,
     whole: &ReadableId,
@@ -98,7 +99,7 @@ pub(super) fn rejoin(
 fn add(whole: &mut Draft, part: &Incident) {
     let of = &told(part);
     if of.subject == INTERNET {
-        // Nothing is reachable where connectivity is lost.
+        // Where connectivity is lost, nothing else can be reached either.
         INTERNET.clone_into(&mut whole.subject);
     }
     if whole.kind != of.kind {
@@ -126,13 +127,13 @@ fn add(whole: &mut Draft, part: &Incident) {
     whole.sources.sort();
     unite(&mut whole.methods, &of.methods);
     match whole.areas.is_empty() || of.areas.is_empty() {
-        // One of them was in all the country.
+        // One of them affected the whole country.
         true => whole.areas.clear(),
         false => unite(&mut whole.areas, &of.areas),
     }
     whole.networks = networks(&whole.networks, &of.networks);
     let affected = u32::try_from(whole.networks.len()).unwrap_or(u32::MAX);
-    // Which networks were tested is not kept: at least as many as for one of them.
+    // It is not kept which networks were tested. There were at least as many as for either incident.
     whole.networks_tested = match whole.networks_tested.max(of.networks_tested) {
         0 => 0,
         tested => tested.max(affected),
@@ -158,7 +159,7 @@ fn add(whole: &mut Draft, part: &Incident) {
     whole.resolved = latest(whole.resolved, of.resolved);
 }
 
-/// Adds what is not there yet.
+/// Adds the entries that are missing.
 fn unite(list: &mut Vec<String>, more: &[String]) {
     for text in more {
         if !list.contains(text) {
@@ -167,7 +168,7 @@ fn unite(list: &mut Vec<String>, more: &[String]) {
     }
 }
 
-/// The networks of both, by number.
+/// The networks of both lists, by number.
 fn networks(a: &[AffectedNetwork], b: &[AffectedNetwork]) -> Vec<AffectedNetwork> {
     let mut found: BTreeMap<u32, AffectedNetwork> = BTreeMap::new();
     for network in a.iter().chain(b) {
@@ -185,7 +186,8 @@ fn networks(a: &[AffectedNetwork], b: &[AffectedNetwork]) -> Vec<AffectedNetwork
     found.into_values().collect()
 }
 
-/// Decision incident-grades over both: what each shows on one network from one source alone, two of them corroborate.
+/// The status of both by decision incident-grades. Two incidents corroborate each other even if each was seen on one
+/// network by one source only.
 fn status(whole: &Draft, part: Status) -> Status {
     let suspected = whole.status == Status::Suspected && part == Status::Suspected;
     match whole.end {
@@ -195,7 +197,7 @@ fn status(whole: &Draft, part: Status) -> Status {
     }
 }
 
-/// Oldest first, as that of one incident is.
+/// Orders the evidence oldest first, as in a single incident.
 fn order_evidence(view: &View<'_>, whole: &mut Draft) -> Result<()> {
     let mut rows = evidence_of(view, &whole.evidence_ids)?;
     rows.sort_by(|a, b| (a.observed_at, &a.id).cmp(&(b.observed_at, &b.id)));

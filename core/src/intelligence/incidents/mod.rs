@@ -1,27 +1,27 @@
 //! Incidents: what happened, where, from when to when, and how we know.
 //!
-//! A country decides from its measurements and from events of other sources what its incidents are (`country::changes`)
-//! and reports each change of mind here. This actor gives them ids that are never reused, keeps every version, the
-//! order of changes, and what operators amended; the endpoints of incidents answer from it.
+//! A country decides from its measurements and from the events of other sources what its incidents are
+//! (`country::changes`), and reports each change here. This actor gives incidents ids that are never reused, and keeps
+//! every version, the order of changes, and the amendments of operators. The endpoints of incidents read from it.
 //!
 //! | Module | What |
 //! |---|---|
-//! | `model`, `unknown` | what an incident is |
-//! | `tables` | what is stored |
-//! | `record` | a country reports; ids, versions, order of changes |
-//! | `operate`, `disputes` | what operators do, and what readers ask them to do |
-//! | `joined` | what operators made one of several |
+//! | `model`, `unknown` | an incident, and which of its times are unknown |
+//! | `tables` | the stored rows |
+//! | `record` | reports of countries; ids, versions, order of changes |
+//! | `operate`, `disputes` | changes by operators, and objections of readers |
+//! | `joined` | incidents that operators merged |
 //! | `forget` | removing a source |
-//! | `shown` | all of them in memory, for filters |
-//! | `written` | each as answers have it |
+//! | `shown` | all shown incidents in memory, for filters |
+//! | `written` | each incident in the form in which answers contain it |
 //! | `query` | one incident, pages, changes since a time |
 //! | `text`, `schedule` | titles and sentences |
-//! | `body` | an incident as clients read it |
-//! | `documents`, `stats`, `feeds` | what many read: the first page, counts, RSS and Atom |
+//! | `body` | the members of an incident that clients read |
+//! | `documents`, `stats`, `feeds` | the documents that many read: the first page, counts, RSS and Atom |
 //! | `search` | similar incidents |
-//! | `topics` | what incidents are about |
-//! | `counts` | by source and by country, for other answers |
-//! | `report` | markdown, BibTeX, RIS |
+//! | `topics` | the topics of incidents |
+//! | `counts` | counts by source and by country, for other answers |
+//! | `report` | reports in markdown, BibTeX and RIS |
 //! | `routes` | the endpoints |
 
 mod body;
@@ -96,7 +96,7 @@ pub const ENTRIES: &[Entry] = &[
     query::<VersionOf>(),
 ];
 
-/// The one actor that holds them.
+/// The one actor that holds the incidents.
 pub fn actor() -> ActorId {
     ActorId::sole(Kind::Incidents)
 }

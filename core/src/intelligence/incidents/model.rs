@@ -1,4 +1,4 @@
-//! What an incident is (decision incident-grades).
+//! The data of an incident (decision incident-grades).
 
 use std::fmt;
 
@@ -11,10 +11,11 @@ use crate::Timestamp;
 use crate::crypto::encoding::encode_hex;
 use crate::engine::kv::{Row, StoreError, appended};
 
-/// Most evidence rows that one incident keeps; `evidence_total` counts all.
+/// Rows of evidence that one incident keeps, at most. `evidence_total` counts all of them.
 pub const MAX_EVIDENCE: usize = 50;
 
-/// `disruption` is lost connectivity that nobody is known to have ordered: never citable as censorship alone.
+/// The type of an incident. `disruption` is lost connectivity that nobody is known to have ordered. It is never citable
+/// as censorship alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum IncidentType {
@@ -38,13 +39,13 @@ impl IncidentType {
         }
     }
 
-    /// Whether it may be cited as censorship, given that it is not merely suspected.
+    /// Whether an incident of this type may be cited as censorship, unless it is only suspected.
     pub const fn is_censorship(self) -> bool {
         !matches!(self, IncidentType::Disruption)
     }
 }
 
-/// Decision incident-grades.
+/// The grade of severity (decision incident-grades).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
@@ -71,14 +72,14 @@ impl Severity {
     }
 }
 
-/// Decision incident-grades.
+/// The state of an incident (decision incident-grades).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
-    /// One source and one network, or a silence that nobody else speaks of: not citable.
+    /// Seen by one source on one network, or a silence that no other source reports. Not citable.
     Suspected,
     Active,
-    /// 96 hours measured without a blocked vote, or the end that its source names; or nothing newer is known for so
+    /// No blocked vote was measured for 96 hours, or its source named the end, or nothing newer has been known for so
     /// long that nobody can say that it goes on (decision age-limit).
     Resolved,
 }
@@ -99,8 +100,8 @@ impl Status {
     }
 }
 
-/// `<CC>-<year>-<sequence>`: the year in which the incident began when it was first recorded, the sequence padded to 4
-/// digits. Never renumbered, never reused (decision incident-ids).
+/// `<CC>-<year>-<sequence>`. The year is the one in which the incident began, as it was first recorded; the sequence is
+/// padded to 4 digits. Never renumbered, never reused (decision incident-ids).
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ReadableId {
     pub country: String,
@@ -109,7 +110,7 @@ pub struct ReadableId {
 }
 
 impl ReadableId {
-    /// Reads one in any case; the sequence with or without leading zeros.
+    /// Reads an id in upper or lower case; the sequence may have leading zeros.
     pub fn parse(text: &str) -> Option<ReadableId> {
         let mut parts = text.trim().split('-');
         let (country, year, sequence) = (parts.next()?, parts.next()?, parts.next()?);
@@ -134,13 +135,13 @@ impl fmt::Display for ReadableId {
     }
 }
 
-/// The other id: 12 hex digits of SHA-256 over the readable one, so that either leads to the other for ever.
+/// The other id: 12 hex digits of SHA-256 over the readable id. So each id always leads to the other.
 pub fn hash_id(id: &ReadableId) -> String {
     let digest = Sha256::digest(format!("incident/{id}").as_bytes());
     encode_hex(&digest).chars().take(12).collect()
 }
 
-/// A network that took part.
+/// A network that was affected.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AffectedNetwork {
     pub asn: u32,
@@ -158,21 +159,22 @@ pub struct AffectedNetwork {
 /// One piece of evidence.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EvidenceRow {
-    /// 16 hex digits: the beginning of SHA-256 over source, reference and target; the same wherever the row turns up.
+    /// 16 hex digits: the beginning of SHA-256 over source, reference and target, so that the same record always has
+    /// the same id.
     pub id: String,
     pub source: String,
     /// `measurement`, `outage`, `shutdown`, `block` or `report`.
     pub kind: String,
-    /// By which method (`dns-blocking`, `http-blocking-timeout`, `outage`, ...).
+    /// The method (`dns-blocking`, `http-blocking-timeout`, `outage`, ...).
     pub signal_type: Option<String>,
     /// The record within its source.
     pub source_ref: String,
-    /// https, the record itself.
+    /// https address of the record itself.
     pub permalink: Option<String>,
-    /// https, context.
+    /// https address of the context.
     pub source_url: Option<String>,
     pub observed_at: Timestamp,
-    /// Since when an incident here rests on it; `None` until it does.
+    /// Since when an incident rests on it; `None` before that.
     pub retrieved_at: Option<Timestamp>,
     /// 0 to 1.
     pub confidence: f64,
@@ -190,8 +192,8 @@ impl EvidenceRow {
     }
 }
 
-/// An incident as its country sees it now. Equal inputs give equal drafts, in whatever order they came
-/// (decision order-of-data).
+/// An incident as its country sees it now. Equal inputs give equal drafts, in whatever order they came (decision
+/// order-of-data).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Draft {
     /// Platform slug, domain, name of a service, or `internet` when connectivity itself was lost.
@@ -202,53 +204,53 @@ pub struct Draft {
     /// 0 to 1 (decision incident-grades).
     pub confidence: f64,
     pub start: Timestamp,
-    /// Last blocked vote, or the end that the sources name; where nobody names one, when it was last said to go on
-    /// ([`Unknown::end`]). `None` while it is measured to go on.
+    /// The last blocked vote, or the end that the sources name. Where nobody names one, it is the time when it was last
+    /// said to go on ([`Unknown::end`]). `None` while measurements show that it goes on.
     pub end: Option<Timestamp>,
-    /// Platform slugs, and names without a domain that sources write, in lower case.
+    /// Platform slugs, and other names of services from the sources, in lower case.
     pub services: Vec<String>,
     pub domains: Vec<String>,
-    /// Blocked ones, by number.
+    /// Networks on which it was blocked, by number.
     pub networks: Vec<AffectedNetwork>,
     /// Networks with votes between start and end.
     pub networks_tested: u32,
     /// Share of the weight of tested networks that is affected, 0 to 1 (decision weight-of-networks).
     pub weight: f64,
-    /// Normal forms, most frequent first.
+    /// Methods in their normal forms, the most frequent first.
     pub methods: Vec<String>,
     /// Areas, where only parts of the country are affected.
     pub areas: Vec<String>,
-    /// What others say the occasion was (an election, an exam).
+    /// The occasion that others state (an election, an exam).
     pub occasion: Option<String>,
     /// `intermittent`, or nothing.
     pub pattern: Option<String>,
-    /// Hours of the day in UTC and days of the week between which blocked votes fall, in words, when they follow a
-    /// schedule ("weekdays 04-14 UTC").
+    /// When blocked votes follow a schedule: the hours of the day in UTC and the days of the week between which they
+    /// fall, in words ("weekdays 04-14 UTC").
     pub schedule: Option<String>,
-    /// Identifiers, sorted.
+    /// Identifiers of the sources, sorted.
     pub sources: Vec<String>,
     /// Distinct measurements between start and end, and the share of their votes that say blocked.
     pub measurements: u64,
     pub anomaly_rate: f64,
-    /// At most [`MAX_EVIDENCE`], oldest first; empty once recorded, where the ids stand for them.
+    /// At most [`MAX_EVIDENCE`] rows, oldest first. Empty once recorded, since the ids then stand for them.
     pub evidence: Vec<EvidenceRow>,
-    /// Of the recorded rows, in the same order.
+    /// Ids of the recorded rows, in the same order.
     pub evidence_ids: Vec<String>,
-    /// All there is, kept or not.
+    /// Number of all rows, kept or not.
     pub evidence_total: u64,
     /// Strictest licence of the sources.
     pub licence: String,
     pub unknown: Unknown,
-    /// When the votes sufficed to say that it began, and that it is over: apart from `start` and `end`, which come
-    /// earlier (decision incident-dates). `None` where nothing was measured, and while it is not over.
+    /// When there were enough votes to say that it began, and that it is over. These times are later than `start` and
+    /// `end` (decision incident-dates). `None` where nothing was measured, and while it is not over.
     pub declared: Option<Timestamp>,
     pub resolved: Option<Timestamp>,
 }
 
-/// The end that an operator sets to say that it goes on, whatever the data say.
+/// The end that an operator sets to say that the incident goes on, whatever the data say.
 pub const ONGOING: Timestamp = Timestamp::MAX;
 
-/// What an operator set; wins over what is measured until it is taken back.
+/// Values that an operator set. They take precedence over the data until they are taken back.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Overrides {
     pub title: Option<String>,
@@ -258,15 +260,15 @@ pub struct Overrides {
     pub status: Option<Status>,
     pub confidence: Option<f64>,
     pub start: Option<Timestamp>,
-    /// [`ONGOING`] takes the end away.
+    /// [`ONGOING`] removes the end.
     pub end: Option<Timestamp>,
-    /// The incident that an operator made this one a part of.
+    /// The incident into which an operator merged this one.
     pub merged_into: Option<ReadableId>,
-    /// Why an operator withdrew it.
+    /// The reason why an operator withdrew it.
     pub retracted: Option<String>,
 }
 
-/// What made a version.
+/// The kind of change that made a version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Action {
@@ -296,45 +298,46 @@ pub struct Change {
     pub action: Action,
     /// Id of the operator's key ([`crate::engine::secrets::Secrets::admin_key_id`]); `None` when the data changed.
     pub by: Option<String>,
-    /// The operator's words.
+    /// The reason in the words of the operator.
     pub reason: Option<String>,
 }
 
 impl Change {
-    /// A change of the data.
+    /// A change that came from the data.
     pub const fn measured(action: Action) -> Self {
         Change { action, by: None, reason: None }
     }
 }
 
-/// A recorded incident in one version.
+/// One version of a recorded incident.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Incident {
     pub id: ReadableId,
     /// See [`hash_id`].
     pub hash: String,
-    /// From 1, one more with each change.
+    /// From 1; each change adds one.
     pub version: u32,
     pub created: Timestamp,
     /// Strictly increasing over all incidents: the cursor of the delta (decision incident-ids).
     pub updated: Timestamp,
-    /// What is known of it, with what its parts show.
+    /// What is known of it, combined with what its parts show.
     pub draft: Draft,
     pub overrides: Overrides,
-    /// The incident that, by the data, this one became a part of. [`Incident::merged_into`] has the operator's word
-    /// too.
+    /// The incident into which the data merged this one. [`Incident::merged_into`] also covers merges by operators.
     pub merged_into: Option<ReadableId>,
-    /// Why, by the data, it is none; stays in the delta (decision incident-ids). See [`Incident::retracted`].
+    /// The reason why the data withdrew it. A withdrawn incident stays in the delta (decision incident-ids). See
+    /// [`Incident::retracted`].
     pub retracted: Option<String>,
-    /// Whether data showed it; else an operator made it.
+    /// Whether it came from data; otherwise an operator made it.
     pub measured: bool,
-    /// Incidents that operators made parts of this one.
+    /// Incidents that operators merged into this one.
     pub parts: Vec<ReadableId>,
-    /// What made this version.
+    /// The change that made this version.
     pub change: Change,
-    /// What is known of it without its parts; `None` where it has none and `draft` is that.
+    /// What is known of it without its parts. `None` if it has no parts; then `draft` says that.
     pub alone: Option<Box<Draft>>,
-    /// The data do not show it any more, and do show parts of it: so it stays, and is what they are.
+    /// The data do not show the incident itself any more, but still show parts of it. So it stays, and consists of
+    /// them.
     pub kept: bool,
 }
 impl Row for Incident {
@@ -346,12 +349,12 @@ impl Row for Incident {
 }
 
 impl Incident {
-    /// What is known of it alone; `draft` has what its parts show too.
+    /// What is known of it alone. `draft` also has what its parts show.
     pub fn own(&self) -> &Draft {
         self.alone.as_deref().unwrap_or(&self.draft)
     }
 
-    /// The same to change; [`super::joined::join`] has to follow.
+    /// The same for changing it. [`super::joined::join`] must be called afterwards.
     pub fn own_mut(&mut self) -> &mut Draft {
         self.alone.as_deref_mut().unwrap_or(&mut self.draft)
     }
@@ -364,14 +367,14 @@ impl Incident {
         self.overrides.severity.unwrap_or(self.draft.severity)
     }
 
-    /// Whether it is announced and had not begun when this version was made.
+    /// Whether it was only announced and had not begun when this version was made.
     pub fn is_ahead(&self) -> bool {
         self.start() > self.updated
     }
 
-    /// The operator's word; else that of the data, but what is known to have ended does not go on. What has not begun
-    /// is suspected, whoever announces it. A beginning or an end that lies ahead makes a version of its own when its
-    /// time has come ([`super::record::Ended`]).
+    /// The operator's value, or else that of the data, except that an incident with a known end in the past does not go
+    /// on. An incident that has not begun is suspected, whoever announces it. When an announced beginning or end comes,
+    /// a new version is made ([`super::record::Ended`]).
     pub fn status(&self) -> Status {
         if self.is_ahead() {
             return Status::Suspected;
@@ -392,22 +395,23 @@ impl Incident {
         self.overrides.start.unwrap_or(self.draft.start)
     }
 
-    /// Until when it is known to have gone on: its end, or when it was last said to go on. `None` while it goes on.
+    /// Until when it is known to have gone on: its end, or the time when it was last said to go on. `None` while it
+    /// goes on.
     pub fn end(&self) -> Option<Timestamp> {
         self.overrides.end.or(self.draft.end).filter(|end| *end != ONGOING)
     }
 
-    /// Whether [`Incident::end`] is only when it was last said to go on.
+    /// Whether [`Incident::end`] is only the time when it was last said to go on.
     pub fn is_end_unknown(&self) -> bool {
         self.draft.unknown.end && self.overrides.end.is_none()
     }
 
-    /// The end that is known.
+    /// The end, if it is known.
     pub fn known_end(&self) -> Option<Timestamp> {
         self.end().filter(|_| !self.is_end_unknown())
     }
 
-    /// Of one whose end is not known: when it was last said, or seen, to go on.
+    /// For an incident without a known end: when it was last said or seen to go on.
     pub fn last_confirmed(&self) -> Option<Timestamp> {
         match self.is_end_unknown() {
             true => self.end(),
@@ -421,30 +425,31 @@ impl Incident {
         self.draft.networks.iter().filter_map(|network| network.last).max()
     }
 
-    /// Whether [`Incident::start`] is only when it was first seen.
+    /// Whether [`Incident::start`] is only the time when it was first seen.
     pub fn is_start_unknown(&self) -> bool {
         self.draft.unknown.start && self.overrides.start.is_none()
     }
 
-    /// Whether the data have it from reports of others alone: none of it was measured.
+    /// Whether it rests on reports of others alone, without any measurement.
     pub fn is_reported_alone(&self) -> bool {
         self.measured && self.draft.declared.is_none() && self.draft.measurements == 0
     }
 
-    /// The incident that this one is a part of; its ids lead there. An operator's word stands before that of the data.
+    /// The incident that this one was merged into; its ids lead there. An operator's merge takes precedence over the
+    /// data.
     pub fn merged_into(&self) -> Option<&ReadableId> {
         let measured = self.merged_into.as_ref().filter(|_| self.overrides.retracted.is_none());
         self.overrides.merged_into.as_ref().or(measured)
     }
 
-    /// Why it was withdrawn.
+    /// The reason why it was withdrawn.
     pub fn retracted(&self) -> Option<&str> {
         let stands = self.overrides.merged_into.is_none() && !self.kept;
         let measured = self.retracted.as_deref().filter(|_| stands);
         self.overrides.retracted.as_deref().or(measured)
     }
 
-    /// Whether lists show it: neither withdrawn nor part of another.
+    /// Whether lists show it: it is neither withdrawn nor merged into another incident.
     pub fn is_shown(&self) -> bool {
         self.merged_into().is_none() && self.retracted().is_none()
     }

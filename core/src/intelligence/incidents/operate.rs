@@ -1,5 +1,5 @@
-//! What operators do to incidents. Each deed is a version with who, when and why, and appears in the delta; an
-//! operator's word stands before later data until it is taken back.
+//! Changes that operators make to incidents. Each change is a version with its author, time and reason, and appears in
+//! the delta. An operator's value takes precedence over later data until it is taken back.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ use crate::engine::actor::{Kind, Operation, Query, Turn, View};
 use crate::engine::kv::Direction;
 use crate::{Error, Result, Timestamp};
 
-/// Makes an incident that no data showed.
+/// Makes an incident that does not come from data.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Create {
     pub country: String,
@@ -35,7 +35,7 @@ impl Operation for Create {
     }
 }
 
-/// A member of [`Overrides`] by its name in requests.
+/// A member of [`Overrides`], under its name in requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Field {
@@ -47,9 +47,9 @@ pub enum Field {
     Confidence,
     Start,
     End,
-    /// That it is a part of another one.
+    /// The merge into another incident.
     Merge,
-    /// That it is none.
+    /// The withdrawal of the incident.
     Retraction,
 }
 
@@ -68,23 +68,23 @@ impl Field {
     ];
 }
 
-/// What is done.
+/// The kind of change.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Deed {
-    /// Sets what is given; the rest stays.
+    /// Sets the values that are given; the others stay.
     Amend(Box<Overrides>),
-    /// Takes amendments back; all of them when none is named.
+    /// Takes amendments back: those that are named, or all if none is named.
     Restore(Vec<Field>),
-    /// Makes it a part of the incident with this id.
+    /// Merges it into the incident with this id.
     Merge(String),
     Retract,
 }
 
-/// Does it to the incident of either id.
+/// Makes a change to the incident with this id, which may be either of its two ids.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Operate {
     pub id: String,
-    /// Refused when the incident has another version by now.
+    /// If given, the change is refused when the incident has another version.
     pub version: Option<u32>,
     pub deed: Deed,
     /// Id of the operator's key, and the reason.
@@ -102,17 +102,17 @@ impl Operation for Operate {
         let id = resolve(&turn.view(), &self.id)?.ok_or_else(unknown)?;
         let incident = INCIDENTS.get(turn, &key(&id))?.ok_or_else(unknown)?;
         if self.version.is_some_and(|version| version != incident.version) {
-            return Err(Error::conflict(format!("The incident is at version {} by now.", incident.version)));
+            return Err(Error::conflict(format!("The incident is now at version {}.", incident.version)));
         }
         let mut next = incident.clone();
         if let (Deed::Amend(_) | Deed::Retract, Some(whole)) = (&self.deed, incident.merged_into()) {
             return Err(Error::conflict(format!(
-                "It is a part of {whole}, which readers are led to; part them first."
+                "This incident is a part of {whole}, which readers are led to; take the merge back first."
             )));
         }
         if self.deed == Deed::Retract && !incident.parts.is_empty() {
             return Err(Error::conflict(
-                "Others are parts of it: part them first, each is an incident of its own then.",
+                "Other incidents are parts of this one; take back their merges first, which separates them.",
             ));
         }
         let action = match self.deed {
@@ -120,7 +120,7 @@ impl Operation for Operate {
                 amend(&mut next.overrides, *patch);
                 let overrides = &next.overrides;
                 if (overrides.status, overrides.end) == (Some(Status::Resolved), Some(ONGOING)) {
-                    return Err(Error::bad_request("`status` says that it is over, and `end` that it goes on."));
+                    return Err(Error::bad_request("`status` cannot be `resolved` while `end` is `ongoing`."));
                 }
                 Action::Amended
             }
@@ -142,7 +142,7 @@ impl Operation for Operate {
             }
         };
         if next.end().is_some_and(|end| end < next.start()) {
-            return Err(Error::bad_request("`end` lies before the beginning."));
+            return Err(Error::bad_request("`end` must not be before `start`."));
         }
         if next == incident {
             return Ok(incident);
@@ -178,7 +178,7 @@ fn amend(overrides: &mut Overrides, patch: Overrides) {
     set(&mut overrides.end, patch.end);
 }
 
-/// What an operator wrote who made the incident: nothing, where the data did.
+/// The values that an operator gave when making the incident; empty for an incident from data.
 fn made(turn: &Turn<'_>, id: &ReadableId) -> Result<Overrides> {
     let first = VERSIONS.scan(turn, &VERSIONS.prefix(&key(id)), Direction::Ascending, 1)?.pop();
     let by_hand = |row: &Incident| row.change.action == Action::Created && row.change.by.is_some();
@@ -200,7 +200,7 @@ fn restore(overrides: &mut Overrides, field: Field, made: &Overrides) {
     }
 }
 
-/// The shown incident that another one can become a part of.
+/// The shown incident into which another one can be merged.
 fn target(view: &View<'_>, incident: &Incident, into: &str) -> Result<ReadableId> {
     let unknown = || Error::not_found("There is no incident to merge it into.");
     let end = follow(view, resolve(view, into)?.ok_or_else(unknown)?)?.ok_or_else(unknown)?;
@@ -216,13 +216,13 @@ fn target(view: &View<'_>, incident: &Incident, into: &str) -> Result<ReadableId
     Ok(end.id)
 }
 
-/// Versions of an incident, newest first, at most 200.
+/// Asks for the versions of an incident, newest first, at most 200.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Versions {
     pub id: ReadableId,
 }
 
-/// When and by whom a version was made.
+/// When a version was made, and by which change.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Version {
     pub version: u32,

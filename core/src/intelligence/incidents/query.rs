@@ -1,4 +1,4 @@
-//! Reading incidents.
+//! The questions that the incidents actor answers.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +14,8 @@ use crate::engine::actor::{Kind, Query, View};
 use crate::engine::kv::{Direction, StoreError};
 use crate::{Result, Timestamp};
 
-/// The incident of either id, in its newest version; that of the one it was merged into when `follow`.
+/// Asks for the newest version of the incident with this id, which may be either of its two ids. With `follow` it is
+/// the incident that this one was merged into.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Find {
     pub id: String,
@@ -35,8 +36,8 @@ impl Query for Find {
     }
 }
 
-/// The incident that an id leads to. A chain of merges is as long as the number of times that later data or operators
-/// joined incidents.
+/// The incident that an id leads to through merges. A chain of merges is as long as the number of times that later data
+/// or operators merged incidents.
 pub(super) fn follow(view: &View<'_>, id: ReadableId) -> Result<Option<Incident>> {
     let mut found = INCIDENTS.get(view, &key(&id))?;
     for _ in 0..16 {
@@ -48,7 +49,7 @@ pub(super) fn follow(view: &View<'_>, id: ReadableId) -> Result<Option<Incident>
     Ok(found)
 }
 
-/// The id that a text means.
+/// The id that a text stands for.
 pub(super) fn resolve(view: &View<'_>, text: &str) -> Result<Option<ReadableId>> {
     if let Some(id) = ReadableId::parse(text) {
         return Ok(Some(id));
@@ -56,7 +57,7 @@ pub(super) fn resolve(view: &View<'_>, text: &str) -> Result<Option<ReadableId>>
     Ok(BY_HASH.get(view, &(text.trim().to_ascii_lowercase(),))?.map(|IdRow(id)| id))
 }
 
-/// A past version of an incident.
+/// Asks for a past version of an incident.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct VersionOf {
     pub id: ReadableId,
@@ -74,7 +75,7 @@ impl Query for VersionOf {
     }
 }
 
-/// Shown incidents, newest beginning first.
+/// Shown incidents, the one that began last first.
 pub(super) fn shown(view: &View<'_>, most: usize) -> Result<Vec<Incident>> {
     let mut found = Vec::new();
     lines(view, None, |key, _| {
@@ -84,7 +85,7 @@ pub(super) fn shown(view: &View<'_>, most: usize) -> Result<Vec<Incident>> {
     Ok(found)
 }
 
-/// Visits the shown incidents, newest beginning first, until `visit` answers `false`.
+/// Visits the shown incidents, the one that began last first, until `visit` returns `false`.
 pub(super) fn lines(
     view: &View<'_>,
     country: Option<&str>,
@@ -107,8 +108,8 @@ pub(super) fn lines(
     Ok(())
 }
 
-/// When the incidents of a country began that may be cited as censorship, newest first; those of which nobody knows are
-/// left out.
+/// Asks when the incidents of a country began that may be cited as censorship, newest first. Incidents with an unknown
+/// beginning are left out.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Beginnings {
     pub country: String,
@@ -129,7 +130,7 @@ impl Query for Beginnings {
     }
 }
 
-/// When anything was changed last: whoever kept an answer asks whether it still holds.
+/// Asks for the time of the last change, so that kept answers can be checked.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct LastChange;
 
@@ -143,16 +144,16 @@ impl Query for LastChange {
     }
 }
 
-/// Which incidents. All that is given must hold.
+/// Selects incidents. Every condition that is given must hold.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Filter {
     pub country: Option<String>,
-    /// One of these.
+    /// The status is one of these.
     pub status: Option<Vec<Status>>,
     pub kind: Option<IncidentType>,
-    /// At least.
+    /// The severity is at least this one.
     pub severity: Option<Severity>,
-    /// One of these category codes, by the project's own basket; or one of `listed`.
+    /// One of these category codes applies, by the project's own basket, or a domain is in `listed`.
     pub topics: Option<Vec<String>>,
     /// Domains that imported lists put under one of the codes, sorted.
     pub listed: Vec<String>,
@@ -160,15 +161,15 @@ pub struct Filter {
     pub min_sources: usize,
     /// A platform slug or a domain.
     pub subject: Option<String>,
-    /// Going on at some time from `since` until `until`.
+    /// It was going on at some time from `since` to `until`.
     pub since: Option<Timestamp>,
     pub until: Option<Timestamp>,
-    /// Begun then or later.
+    /// It began at this time or later.
     pub begun_since: Option<Timestamp>,
 }
 
 impl Filter {
-    /// Whether it lets through what has these.
+    /// Whether incidents with these traits pass.
     pub(super) fn admits_traits(&self, traits: &Traits) -> bool {
         self.status.as_ref().is_none_or(|wanted| wanted.contains(&traits.status))
             && self.kind.is_none_or(|kind| traits.kind == kind)
@@ -177,14 +178,14 @@ impl Filter {
             && usize::from(traits.sources) >= self.min_sources
     }
 
-    /// Whether it lets through what began and ended then.
+    /// Whether incidents with this beginning and end pass.
     pub(super) fn admits_times(&self, start: Timestamp, end: Option<Timestamp>) -> bool {
         self.since.is_none_or(|since| end.is_none_or(|end| end >= since))
             && self.until.is_none_or(|until| start <= until)
             && self.begun_since.is_none_or(|since| start >= since)
     }
 
-    /// Whether it lets an incident through, but for the country.
+    /// Whether an incident passes every condition except the country.
     pub(super) fn holds(&self, start: Timestamp, line: &Line) -> bool {
         self.admits_traits(&Traits::of(line))
             && self.admits_times(start, line.end)
@@ -196,7 +197,7 @@ impl Filter {
     }
 }
 
-/// The different domains of shown incidents, sorted.
+/// Asks for the different domains of shown incidents, sorted.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Domains;
 
@@ -210,7 +211,7 @@ impl Query for Domains {
     }
 }
 
-/// How many incidents are shown.
+/// Asks how many incidents are shown.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Count;
 
@@ -224,8 +225,8 @@ impl Query for Count {
     }
 }
 
-/// A page of the shown incidents that a filter lets through, newest beginning first. The default is the first page of
-/// all.
+/// Asks for a page of the shown incidents that pass a filter, the one that began last first. The default is the first
+/// page of all incidents.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Select {
     pub filter: Filter,
@@ -239,13 +240,13 @@ impl Default for Select {
     }
 }
 
-/// Such a page.
+/// A page of incidents.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Selected {
     pub incidents: Vec<Incident>,
-    /// All that the filter lets through.
+    /// Number of all incidents that pass the filter.
     pub total: u64,
-    /// When anything was changed last.
+    /// Time of the last change of any incident.
     pub changed: Option<Timestamp>,
 }
 
@@ -269,7 +270,8 @@ impl Query for Select {
 }
 
 impl Select {
-    /// Where the incidents of the page are, how many there are in all, and when anything was changed last.
+    /// The keys of the incidents on the page, the number of incidents in all, and the time of the last change of any
+    /// incident.
     fn keys(&self, view: &View<'_>) -> Result<(Vec<IdKey>, u64, Option<Timestamp>)> {
         let changed = CLOCK.get(view, &())?.map(|Clock(at)| at);
         let shown = Shown::now(view)?;
@@ -279,7 +281,7 @@ impl Select {
     }
 }
 
-/// The shown incident about any of these subjects that began last, by a time.
+/// Asks for the shown incident about any of these subjects that began last up to a time.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct LatestAbout {
     pub country: Option<String>,
@@ -306,16 +308,16 @@ impl Query for LatestAbout {
     }
 }
 
-/// The same as answers have it.
+/// Asks for the same page in the form in which answers contain it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Listing(pub Select);
 
-/// Such a page.
+/// A page of incidents in the form in which answers contain it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Listed {
-    /// All that the filter lets through.
+    /// Number of all incidents that pass the filter.
     pub total: u64,
-    /// When anything was changed last.
+    /// Time of the last change of any incident.
     pub changed: Option<Timestamp>,
     pub incidents: Joined,
 }
@@ -335,7 +337,7 @@ impl Query for Listing {
     }
 }
 
-/// Incidents changed after a time, oldest change first; withdrawn and merged ones too.
+/// Asks for the incidents changed after a time, oldest change first, including withdrawn and merged ones.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Changes {
     pub since: Timestamp,
@@ -346,7 +348,7 @@ pub struct Changes {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Changed {
     pub incidents: Vec<Written>,
-    /// Ask again from here: the newest change of the page, or `since` when nothing changed.
+    /// Where the next request begins: the newest change of the page, or `since` when nothing changed.
     pub next: Timestamp,
     pub more: bool,
 }
@@ -368,7 +370,7 @@ impl Query for Changes {
     }
 }
 
-/// Rows of evidence by their ids, in that order; unknown ones are left out.
+/// Asks for rows of evidence by their ids, in that order. Unknown ids are left out.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct EvidenceOf {
     pub ids: Vec<String>,
@@ -392,7 +394,8 @@ pub(super) fn evidence_of(view: &View<'_>, ids: &[String]) -> Result<Vec<Evidenc
     Ok(rows)
 }
 
-/// One row of evidence with the incidents whose newest versions name it, and the country it was recorded for.
+/// Asks for one row of evidence, the incidents whose newest versions name it, and the country for which it was
+/// recorded.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct EvidenceById {
     pub id: String,
@@ -416,23 +419,23 @@ impl Query for EvidenceById {
     }
 }
 
-/// Shown incidents in the order of their ids, which never change: what is read page by page is neither skipped nor
-/// repeated, whatever changes meanwhile.
+/// Asks for shown incidents in the order of their ids, which never change. So a reader of all pages neither misses an
+/// incident nor gets one twice, whatever changes meanwhile.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Page {
     pub filter: Filter,
     pub after: Option<IdKey>,
-    /// Rows looked at.
+    /// Rows that one page looks at.
     pub limit: u32,
 }
 
-/// Such a page.
+/// A page of incidents in the order of ids.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PageOf {
     pub incidents: Vec<Incident>,
-    /// Where to read on; `None` at the end.
+    /// Where the next page begins; `None` at the end.
     pub next: Option<IdKey>,
-    /// When anything was changed last.
+    /// Time of the last change of any incident.
     pub changed: Option<Timestamp>,
 }
 

@@ -1,4 +1,4 @@
-//! A country reports what its incidents are now.
+//! Records the incidents that countries report.
 
 use std::collections::BTreeSet;
 
@@ -24,26 +24,27 @@ use crate::intelligence::country::{Active, SetActive};
 use crate::intelligence::world::Outage;
 use crate::{Error, Result, Timestamp, intelligence::alert};
 
-/// What became of one event of a country.
+/// The present state of one event of a country.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Report {
-    /// Its number in the country: kept while later data amend the event, never used for another one.
+    /// The number of the event in its country. It stays when later data amend the event, and is never used for another
+    /// one.
     pub event: u64,
-    /// `None` when the data do not show it any more.
+    /// `None` when the data do not show the event any more.
     pub draft: Option<Draft>,
-    /// With `draft: None`: the event that this one turned out to be a part of.
+    /// Set only with `draft: None`: the event into which this one was merged.
     pub merged_into: Option<u64>,
 }
 
-/// Most reports in one [`Record`]; more are refused. Each changes at most [`MAX_EVIDENCE`] rows and fourteen more, and
-/// an operation at most 1,000 (decision bounded-commits).
+/// Reports in one [`Record`], at most; more are refused. Each report changes at most [`MAX_EVIDENCE`] rows and fourteen
+/// more, and an operation may change at most 1,000 (decision bounded-commits).
 pub const MAX_REPORTS: usize = 10;
 
-/// Records what a country reports: new events get ids, changed ones a version more, vanished ones are merged or
-/// withdrawn. An unchanged draft changes nothing.
+/// Records the reports of a country. New events get ids, changed events get another version, and vanished ones are
+/// merged or withdrawn. An unchanged draft changes nothing.
 ///
 /// # Errors
-/// An internal error for more than [`MAX_REPORTS`] reports: the country is to send several.
+/// An internal error for more than [`MAX_REPORTS`] reports, which the country must send in several messages.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Record {
     pub country: String,
@@ -83,20 +84,20 @@ fn create(turn: &mut Turn<'_>, country: &str, event: u64, draft: Draft) -> Resul
     known.map_or(Ok(()), |whole| show_with(turn, &whole, id))
 }
 
-/// Has an incident that an operator wrote show what the data show of it.
+/// Makes what the data show a part of an incident that an operator wrote.
 fn show_with(turn: &mut Turn<'_>, whole: &ReadableId, part: ReadableId) -> Result<()> {
     let change = Change { reason: Some(SHOWN_TOO.to_owned()), ..Change::measured(Action::Amended) };
     rejoin(turn, whole, &change, |parts| parts.push(part))
 }
 
-/// What lies nearer is one event (decision incident-dates), in microseconds.
+/// Times that are nearer than this belong to one event (decision incident-dates), in microseconds.
 const NEAR: i64 = MERGE_GAP * HOUR;
 
-/// The reason given when data show what an operator wrote before.
+/// The reason given when data show an incident that an operator wrote before.
 const SHOWN_TOO: &str = "The data show it too.";
 
-/// The incident that an operator wrote of the same thing and time: what data show of it later is a part of that one,
-/// and no second incident.
+/// The incident that an operator wrote about the same thing and time. What data show of it later becomes a part of that
+/// incident, and no second incident.
 fn written_before(view: &View<'_>, country: &str, draft: &Draft) -> Result<Option<ReadableId>> {
     let near = |start: Timestamp, end: Option<Timestamp>| {
         start.plus(-NEAR) <= draft.end.unwrap_or(Timestamp::MAX)
@@ -151,7 +152,7 @@ pub(super) fn open(
     save(turn, None, incident)
 }
 
-/// A number that no incident of this country and year has had.
+/// A number that no incident of this country and year has had before.
 fn next_id(turn: &mut Turn<'_>, country: &str, start: Timestamp) -> Result<ReadableId> {
     let year: u16 = start.to_date_text().get(..4).and_then(|year| year.parse().ok()).unwrap_or(1970);
     let at = (country.to_owned(), u32::from(year));
@@ -164,7 +165,7 @@ fn next_id(turn: &mut Turn<'_>, country: &str, start: Timestamp) -> Result<Reada
 fn amend(turn: &mut Turn<'_>, incident: Incident, mut draft: Draft) -> Result<()> {
     let mut next = incident.clone();
     keep_evidence(turn, &next.id, &mut draft)?;
-    // The data's own earlier silence; an operator's word is among the overrides and stands.
+    // Takes back an earlier withdrawal by the data. A withdrawal by an operator is in the overrides and stays.
     next.merged_into = None;
     next.retracted = None;
     let whole = match next.measured && next.is_shown() && !was_parted(&turn.view(), &next.id)? {
@@ -181,13 +182,13 @@ fn amend(turn: &mut Turn<'_>, incident: Incident, mut draft: Draft) -> Result<()
     whole.map_or(Ok(()), |whole| show_with(turn, &whole, id))
 }
 
-/// Whether an operator took something back of an incident, which may be that it is a part.
+/// Whether an operator took back any amendment of an incident, which may have been its merge.
 fn was_parted(view: &View<'_>, id: &ReadableId) -> Result<bool> {
     let rows = VERSIONS.scan(view, &VERSIONS.prefix(&key(id)), Direction::Descending, usize::MAX)?;
     Ok(rows.iter().any(|(_, row)| row.change.action == Action::Restored && row.change.by.is_some()))
 }
 
-/// The reason given when all that showed it was removed.
+/// The reason given when all data behind an incident was removed.
 pub(super) const SOURCE_GONE: &str = "A source that it rested on was removed.";
 
 /// The reason given when later data do not show an event any more.
@@ -198,7 +199,7 @@ fn withdraw(turn: &mut Turn<'_>, country: &str, incident: Incident, into: Option
         Some(event) => BY_EVENT.get(turn, &(country.to_owned(), event))?,
         None => None,
     };
-    // An operator may have merged the target into this one: then there is nothing to lead to.
+    // An operator may have merged the target into this incident. If so, there is no incident to lead to.
     let target = match target {
         Some(IdRow(id)) => follow(&turn.view(), id.clone())?.filter(|end| end.id != incident.id).map(|_| id),
         None => None,
@@ -214,7 +215,7 @@ fn withdraw(turn: &mut Turn<'_>, country: &str, incident: Incident, into: Option
     changed(turn, incident, next, action)
 }
 
-/// Keeps a version when the data changed anything.
+/// Stores a version if the data changed anything.
 fn changed(turn: &mut Turn<'_>, before: Incident, mut next: Incident, action: Action) -> Result<()> {
     if next == before {
         return Ok(());
@@ -223,13 +224,13 @@ fn changed(turn: &mut Turn<'_>, before: Incident, mut next: Incident, action: Ac
     save(turn, Some(before), next).map(|_| ())
 }
 
-/// Puts the evidence in rows of its own and leaves the ids: versions repeat the same rows.
+/// Moves the evidence into rows of its own and keeps only the ids, since versions repeat the same rows.
 fn keep_evidence(turn: &mut Turn<'_>, id: &ReadableId, draft: &mut Draft) -> Result<()> {
     draft.evidence.truncate(MAX_EVIDENCE);
     for mut row in std::mem::take(&mut draft.evidence) {
         let key = (row.id.clone(),);
         let known = EVIDENCE.get(turn, &key)?;
-        // No source's rows say when they were read here; what is known is since when an incident rests on them.
+        // Rows of sources do not say when they were read here. It is known since when an incident rests on them.
         let since = known.as_ref().and_then(|known| known.row.retrieved_at);
         row.retrieved_at = row.retrieved_at.or(since).or(Some(turn.now));
         let mut incidents = known.as_ref().map_or_else(Vec::new, |known| known.incidents.clone());
@@ -250,7 +251,8 @@ pub(super) fn save(turn: &mut Turn<'_>, before: Option<Incident>, mut incident: 
     keep_evidence(turn, &incident.id, &mut incident.draft)?;
     incident.updated = tick(turn)?;
     if before.is_none() {
-        // Not the time of the operation: a reader of the delta whose cursor is that time has not seen this one yet.
+        // The time of the operation is not used. A reader of the delta whose cursor is that time has not seen this
+        // incident yet.
         incident.created = incident.updated;
     }
     incident.version = incident.version.saturating_add(1);
@@ -272,9 +274,9 @@ pub(super) fn save(turn: &mut Turn<'_>, before: Option<Incident>, mut incident: 
     Ok(incident)
 }
 
-/// The beginning or the end that an incident was given lies behind: what was announced is active, what was active is
-/// resolved, in a version of its own, so that lists, pages and the delta hear of it. Changes nothing where that time
-/// was moved or taken back meanwhile.
+/// The beginning or the end of an incident is now in the past. Makes a version, in which an announced incident becomes
+/// active, or an active one resolved, so that lists, pages and the delta show it. Changes nothing if that time was
+/// moved or taken back meanwhile.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Ended {
     pub id: ReadableId,
@@ -296,7 +298,7 @@ impl Operation for Ended {
     }
 }
 
-/// Stores an incident under every order that it is found by.
+/// Stores an incident in every table by which it is found.
 pub(super) fn replace(turn: &mut Turn<'_>, before: Option<&Incident>, incident: &Incident) -> Result<()> {
     let (country, year, sequence) = key(&incident.id);
     if let Some(before) = before {
@@ -320,11 +322,11 @@ pub(super) fn replace(turn: &mut Turn<'_>, before: Option<&Incident>, incident: 
     documents::changed(turn)
 }
 
-/// So long after reports last said that connectivity is lost, the country and the world are said to be cut off, in
-/// microseconds. The incident stands for longer; but how it is now, nobody said. Our choice.
+/// How long after the last report of lost connectivity the country and the world are shown as cut off, in microseconds.
+/// The incident itself stays active longer, but nobody reported the present state. Our choice.
 const OUTAGE_STANDS: i64 = 7 * DAY;
 
-/// The time came to which reports are taken to say that connectivity is lost.
+/// The time is over for which reports of lost connectivity count for the country as a whole.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct OutageFades {
     pub id: ReadableId,
@@ -346,13 +348,14 @@ impl Operation for OutageFades {
     }
 }
 
-/// Until when what reports say is told of a country as a whole; `None` where no report is all that is known.
+/// Until when reports of lost connectivity count for the country as a whole; `None` where the incident does not rest on
+/// such reports alone.
 fn outage_fades(incident: &Incident) -> Option<Timestamp> {
     let last = incident.last_confirmed().filter(|_| incident.is_end_unknown());
     last.map(|last| last.plus(OUTAGE_STANDS))
 }
 
-/// What the pages of the country say of an incident: nothing when it is over, withdrawn or only suspected.
+/// What the pages of the country show of an incident: nothing when it is over, withdrawn or only suspected.
 fn active(incident: &Incident) -> Option<Active> {
     let ahead = incident.known_end().is_none_or(|end| end > incident.updated);
     let goes_on = incident.is_shown() && incident.status() == Status::Active && ahead;

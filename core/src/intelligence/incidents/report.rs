@@ -1,4 +1,4 @@
-//! Citable reports: markdown, BibTeX, RIS. Every text from outside is escaped for its format.
+//! Reports to cite: markdown, BibTeX, RIS. Every text from outside is escaped for its format.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -46,7 +46,7 @@ pub fn report(format: Format, incident: &Incident, evidence: &[EvidenceRow], set
     }
 }
 
-/// Who publishes: the host of the service, or the software while it has no public address.
+/// The publisher: the host of the service, or the name of the software while it has no public address.
 fn publisher(settings: &Settings) -> String {
     let url = settings.base_url();
     let host = url.split("://").nth(1).and_then(|rest| rest.split('/').next()).unwrap_or_default();
@@ -59,7 +59,7 @@ fn date(time: &str) -> &str {
     time.get(..10).unwrap_or(time)
 }
 
-/// Text in a line of markdown: nothing in it formats, links or opens a tag, and line ends become spaces.
+/// Escapes text for one line of markdown, so that nothing in it formats, links or opens a tag. Line ends become spaces.
 fn md(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
@@ -68,7 +68,7 @@ fn md(text: &str) -> String {
                 safe.push('\\');
                 safe.push(c);
             }
-            // These begin headings, lists and quotations.
+            // At the beginning of a line these would begin headings, lists and quotations.
             '#' | '+' | '-' | '=' | '>' if safe.is_empty() => {
                 safe.push('\\');
                 safe.push(c);
@@ -79,7 +79,7 @@ fn md(text: &str) -> String {
             }
             '<' => safe.push_str("&lt;"),
             '&' => safe.push_str("&amp;"),
-            // No autolink without it.
+            // Without the colon there is no automatic link.
             ':' if safe.ends_with("http") || safe.ends_with("https") => safe.push_str("&#58;"),
             c if c.is_control() => safe.push(' '),
             c => safe.push(c),
@@ -88,7 +88,7 @@ fn md(text: &str) -> String {
     safe
 }
 
-/// When something was known, and how long after it happened (decision incident-dates).
+/// When something became known, and how long after it happened (decision incident-dates).
 fn delay(known: Option<Timestamp>, since: Timestamp, what: &str) -> String {
     let hours = |at: Timestamp| at.since(since).max(0) / HOUR;
     known
@@ -102,7 +102,7 @@ fn list(items: &[String]) -> String {
     }
 }
 
-/// An address between angle brackets; addresses with other characters were refused when they came in.
+/// An address in angle brackets. Unsafe characters are dropped; addresses with such characters were refused earlier.
 fn link(url: &str) -> String {
     let safe = |c: char| c.is_ascii_graphic() && !matches!(c, '<' | '>' | '"' | '`' | '\\');
     format!("<{}>", url.chars().filter(|c| safe(*c)).collect::<String>())
@@ -122,7 +122,7 @@ fn markdown(incident: &Incident, body: &IncidentBody, evidence: &[EvidenceRow], 
     };
     let percent = format!("{:.0}%", body.confidence * 100.0);
     let networks = match body.networks_tested {
-        // Others reported it, and some of them name networks.
+        // Others reported the incident, and some of them name networks.
         0 if body.networks_blocked == 0 => "not measured".to_owned(),
         0 => body.networks_blocked.to_string(),
         tested => format!("{} of {tested}", body.networks_blocked),
@@ -174,7 +174,7 @@ fn markdown(incident: &Incident, body: &IncidentBody, evidence: &[EvidenceRow], 
     for sentence in &body.not_known {
         let _ = writeln!(out, "- {}", md(sentence));
     }
-    // A measurement may speak of several sites: its page is listed once.
+    // A measurement may be about several sites; its page is listed once.
     let mut pages = BTreeSet::new();
     let listed: Vec<_> =
         evidence.iter().filter(|row| row.permalink.as_ref().is_none_or(|page| pages.insert(page))).collect();
@@ -205,20 +205,21 @@ fn markdown(incident: &Incident, body: &IncidentBody, evidence: &[EvidenceRow], 
     out
 }
 
-/// What who cites an incident must know first: that it was withdrawn, or is a part of another one by now.
+/// What a person who cites the incident must know first: that it was withdrawn, or that it was merged into another
+/// incident.
 fn standing(body: &IncidentBody) -> Option<String> {
     let withdrawn = body.retracted.as_ref().map(|reason| format!("Withdrawn: {}.", reason.trim_end_matches('.')));
     let merged = || body.merged_into.as_ref().map(|into| format!("Now a part of {into}."));
     withdrawn.or_else(merged)
 }
 
-/// Text in a braced BibTeX value: braces balance and nothing is a command.
+/// Escapes text for a BibTeX value in braces: braces balance, and nothing is a command.
 fn tex(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
             '\\' => safe.push_str("\\textbackslash{}"),
-            // An escaped brace counts for the balance too.
+            // BibTeX counts escaped braces too, so commands stand for them.
             '{' => safe.push_str("\\textbraceleft{}"),
             '}' => safe.push_str("\\textbraceright{}"),
             '~' => safe.push_str("\\textasciitilde{}"),
@@ -234,16 +235,16 @@ fn tex(text: &str) -> String {
     safe
 }
 
-/// The year that a citation names: that of the event, in every format.
+/// The year in citations, which is the year of the event in every format.
 fn year(body: &IncidentBody) -> &str {
     body.start_time.get(..4).unwrap_or_default()
 }
 
-/// The title stands in two pairs of braces: styles take capitals away from what stands in one.
+/// The title is in two pairs of braces, because styles remove capitals inside a single pair.
 fn bibtex(body: &IncidentBody, settings: &Settings) -> String {
     let year = year(body);
     let month = body.start_time.get(5..7).unwrap_or_default();
-    // Addresses hold no braces and no backslashes: they are made here from ids and the operator's own address.
+    // The address contains no braces and no backslashes, since it is made from an id and the operator's own address.
     let url = body.citation_url.replace(['{', '}', '\\'], "");
     format!(
         "@misc{{heliograph-{},\n  title = {{{{{}}}}},\n  author = {{{{{}}}}},\n  year = {{{year}}},\n  month = {{{month}}},\n  \
@@ -261,7 +262,7 @@ fn bibtex(body: &IncidentBody, settings: &Settings) -> String {
     )
 }
 
-/// The value of a RIS line: one line, since a line end would begin another tag.
+/// The value of a RIS line. It must be a single line, since a line end would begin another tag.
 fn line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') { ' ' } else { c }).collect()
 }

@@ -1,7 +1,7 @@
-//! Schedules of a block in local time.
+//! Converts the schedule of a block into local time.
 
-/// Offsets from UTC in minutes of countries that have one time zone, and have had no summer time and no other change of
-/// clocks since 2016.
+/// Offsets from UTC in minutes, for countries that have a single time zone, and since 2016 no summer time and no other
+/// change of clocks.
 const OFFSETS: &[(i32, &str)] = &[
     (-360, "BZ CR GT HN NI SV"),
     (-300, "CO JM PA PE"),
@@ -23,13 +23,13 @@ const OFFSETS: &[(i32, &str)] = &[
     (540, "JP KR"),
 ];
 
-/// Minutes that local time is ahead of UTC, where the whole country has one time all year.
+/// Minutes that local time is ahead of UTC, where the whole country has the same time all year.
 pub fn offset(country: &str) -> Option<i32> {
     OFFSETS.iter().find(|(_, countries)| countries.split(' ').any(|code| code == country)).map(|(minutes, _)| *minutes)
 }
 
-/// "weekdays 04-14 UTC" as "weekdays 07-17 local time (04-14 UTC)" where local time is one for the whole country, else
-/// unchanged. Days stay as they are, so a schedule that crosses local midnight is left in UTC.
+/// Writes "weekdays 04-14 UTC" as "weekdays 07-17 local time (04-14 UTC)" where the whole country has one local time;
+/// otherwise the text stays unchanged. Days are not shifted, so a schedule that crosses local midnight is left in UTC.
 pub fn local(words: &str, country: &str) -> String {
     let shifted = || {
         let rest = words.strip_suffix(" UTC")?;
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
     use crate::facts::starter::Country;
 
-    /// Decision plain-sentences-and-disputes: "weekdays 07-17 local time".
+    /// Schedules are stated as "weekdays 07-17 local time" (decision plain-sentences-and-disputes).
     #[test]
     fn schedules_are_told_in_local_time_where_there_is_one() {
         assert_eq!(local("weekdays 04-14 UTC", "KE"), "weekdays 07-17 local time (04-14 UTC)");

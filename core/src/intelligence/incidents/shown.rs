@@ -1,8 +1,8 @@
-//! All shown incidents as filters need them, in a form that costs little to look through.
+//! All shown incidents in a form that filters can search quickly.
 //!
-//! A page of a list needs every incident that a filter lets through, since it says how many there are. Reading all lines
-//! takes tens of milliseconds at 20,000 incidents; looking through these takes less than one. They are made once per
-//! change ([`crate::engine::actor::Memo::list`]).
+//! A page of a list states how many incidents pass its filter, so every incident must be checked. Reading all rows
+//! takes tens of milliseconds at 20,000 incidents; searching this form takes less than one. It is made once per change
+//! ([`crate::engine::actor::Memo::list`]).
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -15,14 +15,14 @@ use super::tables::{CLOCK, Clock, IdKey, Line};
 use crate::engine::actor::{View, encode};
 use crate::{Result, Timestamp};
 
-/// What filters ask of an incident, but for its country, times and words. Few different ones occur.
+/// The values that filters check, apart from country, times and words. Few different combinations occur.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Traits {
     pub kind: IncidentType,
     pub severity: Severity,
     pub status: Status,
     pub citable: bool,
-    /// How many.
+    /// Number of sources.
     pub sources: u8,
 }
 
@@ -38,7 +38,7 @@ impl Traits {
     }
 }
 
-/// When an incident was, and where it is stored.
+/// The time of an incident, and its id.
 #[derive(Debug, Clone)]
 pub struct Brief {
     pub start: Timestamp,
@@ -51,13 +51,13 @@ pub struct Brief {
 }
 
 impl Brief {
-    /// Where the incident is stored.
+    /// The key under which the incident is stored.
     pub fn key(&self) -> IdKey {
         (text(self.country), u32::from(self.year), self.sequence)
     }
 }
 
-/// The code of a country, as it is kept.
+/// A country code as text.
 fn text(country: [u8; 2]) -> String {
     String::from_utf8_lossy(&country).into_owned()
 }
@@ -69,20 +69,21 @@ enum Word {
     Topic(String),
 }
 
-/// All shown incidents, newest beginning first, which gives each its place.
+/// All shown incidents, the one that began last first. The position in this order is the place of an incident.
 #[derive(Debug, Default)]
 pub struct Shown {
     briefs: Vec<Brief>,
-    /// Which of `traits` each has: a filter is asked once for each of those, and looks at two bytes of an incident.
+    /// For each incident, its index in `traits`. A filter checks each of the traits once, and then two bytes per
+    /// incident.
     which: Vec<u16>,
     traits: Vec<Traits>,
-    /// The places of those of a country, and of those with a word.
+    /// The places of the incidents of each country, and of those with each word.
     by_country: BTreeMap<[u8; 2], Vec<u32>>,
     by_word: BTreeMap<Word, Vec<u32>>,
 }
 
 impl Shown {
-    /// Those of the last change.
+    /// The shown incidents as of the last change.
     pub fn now(view: &View<'_>) -> Result<Arc<Shown>> {
         let changed = CLOCK.get(view, &())?.map(|Clock(at)| at);
         match view.memo() {
@@ -102,7 +103,7 @@ impl Shown {
         Ok(shown)
     }
 
-    /// One that began before all that are known, or with the last of them.
+    /// Adds an incident. It must not have begun later than any added before.
     fn add(&mut self, numbers: &mut BTreeMap<Traits, u16>, key: IdKey, start: Timestamp, line: Line) {
         let traits = Traits::of(&line);
         let next = u16::try_from(self.traits.len()).unwrap_or(u16::MAX);
@@ -128,7 +129,7 @@ impl Shown {
         self.which.push(which);
     }
 
-    /// How many.
+    /// Number of shown incidents.
     pub fn len(&self) -> usize {
         self.briefs.len()
     }
@@ -137,14 +138,14 @@ impl Shown {
         self.briefs.get(place as usize)
     }
 
-    /// Those of each country.
+    /// The incidents of each country.
     pub fn by_country(&self) -> impl Iterator<Item = (String, impl Iterator<Item = &Brief>)> {
         self.by_country
             .iter()
             .map(|(country, places)| (text(*country), places.iter().filter_map(|place| self.at(*place))))
     }
 
-    /// Different domains, sorted.
+    /// The different domains, sorted.
     pub fn domains(&self) -> impl Iterator<Item = &String> {
         self.by_word.keys().filter_map(|word| match word {
             Word::Subject(subject) if subject.contains('.') => Some(subject),
@@ -152,7 +153,7 @@ impl Shown {
         })
     }
 
-    /// A page of those that a filter lets through, newest beginning first, and how many there are.
+    /// A page of the incidents that pass a filter, the one that began last first, and the number of all that pass.
     pub fn select(&self, filter: &Filter, offset: usize, limit: usize) -> (Vec<&Brief>, u64) {
         let begun = self.begun(filter);
         let Some(places) = self.named(filter) else { return self.page(filter, begun, offset, limit) };
@@ -161,7 +162,7 @@ impl Shown {
         self.page(filter, places.iter().copied(), offset, limit)
     }
 
-    /// The places of those that began in the filter's time.
+    /// The places of the incidents that began within the filter's time.
     fn begun(&self, filter: &Filter) -> Range<u32> {
         let bound = |from: usize, before: &dyn Fn(&Brief) -> bool| {
             let rest = self.briefs.get(from..).unwrap_or_default();
@@ -173,7 +174,8 @@ impl Shown {
         place(after)..place(end)
     }
 
-    /// The places of those of the filter's country, subject and topics; `None` where it asks for none of these.
+    /// The places of the incidents with the filter's country, subject and topics; `None` if it has none of these
+    /// conditions.
     fn named(&self, filter: &Filter) -> Option<Cow<'_, [u32]>> {
         let with = |word: &Word| self.by_word.get(word).map_or(&[][..], Vec::as_slice);
         let country = filter.country.as_deref().map(|country| {
@@ -194,7 +196,7 @@ impl Shown {
         [country, subject, topical].into_iter().flatten().reduce(both)
     }
 
-    /// A page of those at these places that a filter lets through, and how many they are.
+    /// A page of the incidents at these places that pass a filter, and the number of all that pass.
     fn page(
         &self,
         filter: &Filter,
@@ -224,7 +226,7 @@ impl Shown {
     }
 }
 
-/// What two sorted lists have in common, sorted.
+/// The common entries of two sorted lists, sorted.
 fn both<'a>(a: Cow<'a, [u32]>, b: Cow<'a, [u32]>) -> Cow<'a, [u32]> {
     let (short, long) = if a.len() <= b.len() { (a, b) } else { (b, a) };
     Cow::Owned(short.iter().copied().filter(|place| long.binary_search(place).is_ok()).collect())
@@ -234,7 +236,7 @@ fn both<'a>(a: Cow<'a, [u32]>, b: Cow<'a, [u32]>) -> Cow<'a, [u32]> {
 mod tests {
     use super::*;
 
-    /// Twelve, two of them beginning at each time.
+    /// Twelve incidents, of which two begin at each time.
     fn known() -> Vec<(IdKey, Timestamp, Line)> {
         let line = |n: u32| Line {
             end: n.is_multiple_of(4).then_some(Timestamp(i64::from(n))),
@@ -265,7 +267,7 @@ mod tests {
         shown
     }
 
-    /// By every page, against the filter's own word on each incident.
+    /// Compares every page with what the filter says of each incident.
     fn check(shown: &Shown, filter: &Filter) {
         let of_country = |key: &IdKey| filter.country.as_ref().is_none_or(|country| *country == key.0);
         let expected: Vec<u32> = known()

@@ -1,4 +1,4 @@
-//! `GET /data/incidents/stats`: counts under the names of both generations of readers (conflict C1).
+//! `GET /data/incidents/stats`: counts, under the names that both generations of clients use (conflict C1).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +16,7 @@ use crate::{Result, Timestamp, facts::licence};
 
 type Counts = BTreeMap<String, u64>;
 
-/// Beginnings of the first and the last incident; empty without any.
+/// When the first and the last incident began; empty if there are none.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 pub struct DateRange {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -25,7 +25,7 @@ pub struct DateRange {
     pub last: Option<String>,
 }
 
-/// Nothing in it is ever null: clients format the numbers unchecked.
+/// Counts of incidents. Nothing in it is ever null, because clients format the numbers without checking.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct StatsBody {
     pub total: u64,
@@ -35,16 +35,16 @@ pub struct StatsBody {
     pub citable_with_evidence: u64,
     pub citable_multi_source: u64,
     pub citable_breakdown_note: &'static str,
-    /// Rows that `/data/evidence/{id}` answers for.
+    /// Rows that can be read at `/data/evidence/{id}`.
     pub total_evidence: u64,
     #[serde(rename = "totalEvidence")]
     pub total_evidence_camel: u64,
-    /// Adds up to `total_evidence`.
+    /// The sum equals `total_evidence`.
     pub evidence_by_source: Counts,
-    /// The same under the name that other readers know (decision what-numbers-mean).
+    /// The same counts under another name that clients read (decision what-numbers-mean).
     #[serde(rename = "bySource")]
     pub by_source: Counts,
-    /// Incidents by source; one with two sources counts twice.
+    /// Incidents by source. An incident with two sources counts for both.
     #[serde(rename = "incidentsBySource")]
     pub incidents_by_source: Counts,
     #[serde(rename = "bySeverity")]
@@ -125,7 +125,8 @@ pub fn stats(view: &View<'_>) -> Result<StatsBody> {
     Ok(body)
 }
 
-/// For a line without a licence: those of its sources, or that of the incident where an operator named other sources.
+/// The licences for a line that states none: those of its sources, or that of the incident where an operator named
+/// other sources.
 fn licence_by_sources(view: &View<'_>, key: &IdKey, line: &Line) -> Result<Vec<String>, StoreError> {
     let sources: Option<Vec<Source>> = line.sources.iter().map(|source| Source::by_id(source)).collect();
     Ok(match sources {

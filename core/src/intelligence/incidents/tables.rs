@@ -11,23 +11,23 @@ use crate::{Timestamp, facts::licence};
 pub type IdKey = (String, u32, u32);
 
 pub const INCIDENTS: Table<IdKey, Incident> = Table::new(16);
-/// Every version that ever was, for citations (decision plain-sentences-and-disputes).
+/// Every version that ever existed, for citations (decision plain-sentences-and-disputes).
 pub const VERSIONS: Table<(String, u32, u32, u32), Incident> = Table::new(17);
 pub const BY_HASH: Table<(String,), IdRow> = Table::new(18);
-/// Those that operators wrote.
+/// Incidents that operators wrote.
 pub const BY_HAND: Table<IdKey, ()> = Table::new(32);
-/// By the number that its country knows it under.
+/// By the number of the event in its country.
 pub const BY_EVENT: Table<(String, u64), IdRow> = Table::new(19);
-/// The order of changes: one row per incident, at its newest.
+/// The order of changes, with one row per incident at its newest change.
 pub const BY_UPDATED: Table<(Timestamp, String, u32, u32), ()> = Table::new(20);
-/// Shown ones by their beginning, of all countries and of each, with what filters and counts need.
+/// Shown incidents by their beginning, for all countries and for each, with the data that filters and counts need.
 pub const BY_START: Table<(Timestamp, String, u32, u32), Line> = Table::new(21);
 pub const BY_COUNTRY: Table<(String, Timestamp, u32, u32), Line> = Table::new(22);
-/// Last sequence number given, by country and year.
+/// The last sequence number that was given, by country and year.
 pub const SEQUENCES: Table<(String, u32), Sequence> = Table::new(23);
 pub const EVIDENCE: Table<(String,), Evidence> = Table::new(24);
 pub const CLOCK: Table<(), Clock> = Table::new(25);
-/// Incidents that the search index held when it was learned last.
+/// Number of incidents that the search index held when it was last learned.
 pub const SEARCHED: Table<(), u64> = Table::new(29);
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,7 +55,8 @@ pub struct Evidence {
 }
 impl Row for Evidence {}
 
-/// An incident in the order of beginnings: all that selecting and counting need, so that neither reads the incidents.
+/// The line of an incident in the order of beginnings. It has all that selecting and counting need, so that these do
+/// not read the incidents.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Line {
     pub end: Option<Timestamp>,
@@ -66,16 +67,16 @@ pub struct Line {
     pub citable: bool,
     /// Platform slugs and domains.
     pub subjects: Vec<String>,
-    /// Category codes of the platforms and domains, as far as the project's own basket knows them.
+    /// Category codes of the platforms and domains, where the project's own basket has them.
     pub topics: Vec<String>,
     pub sources: Vec<String>,
     /// Rows of evidence that can be looked up, by source.
     pub evidence: Vec<(String, u32)>,
-    /// Whether one of them has a permalink.
+    /// Whether a row of the evidence has a permalink.
     pub linked: bool,
-    /// Strictest licence of the incident and its evidence; empty where an earlier program wrote the row.
+    /// Strictest licence of the incident and its evidence; empty in rows of older versions.
     pub licence: String,
-    /// It began before the time that stands for its beginning.
+    /// Whether it began before its stated beginning, at an unknown time.
     pub start_unknown: bool,
 }
 impl Row for Line {

@@ -1,4 +1,4 @@
-//! Incidents in words: title, one plain sentence with numbers, and what is not known (decision
+//! Writes incidents in words: the title, one plain sentence with numbers, and what is not known (decision
 //! plain-sentences-and-disputes).
 
 use super::model::{Incident, IncidentType, Status};
@@ -8,10 +8,10 @@ use crate::facts::starter::Platform;
 use crate::intelligence::country::plain_date;
 use crate::intelligence::world;
 
-/// The subject of an incident that is about connectivity itself.
+/// The subject of an incident about connectivity itself.
 pub const INTERNET: &str = "internet";
 
-/// Words that names of services begin with and that are not written like words.
+/// Abbreviations at the beginning of service names, whose capitals must stay.
 const ABBREVIATIONS: [&str; 5] = ["VPN", "VPNs", "VoIP", "SMS", "IMO"];
 
 /// The name of a subject for people.
@@ -32,16 +32,16 @@ pub fn label(subject: &str) -> String {
     }
 }
 
-/// Methods that slow a service down and leave it reachable.
+/// A method that slows a service down but leaves it reachable.
 const THROTTLING: &str = "throttling";
 
-/// What happened, as a past participle.
+/// What happened to the subject, as a past participle.
 fn deed(incident: &Incident) -> &'static str {
     let throttled = incident.draft.methods.first().is_some_and(|method| method == THROTTLING);
     match (incident.draft.subject == INTERNET, incident.kind()) {
         (true, IncidentType::Disruption) => "disrupted",
         (true, _) if throttled => "throttled",
-        // Somebody says that it was ordered; whoever else saw it confirms that much.
+        // Somebody says that it was ordered. Other sources that saw it confirm the loss of connectivity.
         (true, _) => "shut down",
         (false, _) if throttled => "throttled",
         (false, IncidentType::Disruption) => "unreachable",
@@ -49,7 +49,7 @@ fn deed(incident: &Incident) -> &'static str {
     }
 }
 
-/// The operator's title, or one made of subject, deed and country.
+/// The operator's title, or one made from the subject, what happened, and the country.
 pub fn title(incident: &Incident) -> String {
     if let Some(title) = &incident.overrides.title {
         return title.clone();
@@ -62,20 +62,21 @@ pub fn title(incident: &Incident) -> String {
     format!("{} {to_be}{} in {}{doubt}", name(incident, "Internet").0, deed(incident), place(incident))
 }
 
-/// Most services that are named one by one.
+/// Services that are named one by one, at most.
 const MOST_NAMED: usize = 3;
 
-/// What the incident is about, and whether that is more than one thing: a report may name several services, and none of
-/// them may stand for the others.
+/// The name of the incident's subject, and whether it consists of several things. A report may name several services,
+/// and none of them may stand for the others.
 fn name(incident: &Incident, internet: &str) -> (String, bool) {
     let draft = &incident.draft;
     if draft.subject == INTERNET {
         return (internet.to_owned(), false);
     }
-    // Where nothing was measured, the domains are what reports name; without a service, they are what it is about.
+    // Where nothing was measured, the domains are those that reports name. Without a service, the incident is about its
+    // domains.
     let sites = draft.services.is_empty();
     let told = sites || (incident.measured && draft.declared.is_none());
-    // What is one of several is about sites that belong to none of its services, too.
+    // An incident with several subjects is also about sites that belong to none of its services.
     let several = incident.alone.is_some() || draft.unknown.start;
     let besides = |domain: &str| several && Platform::by_domain(domain).is_none();
     let domains = draft.domains.iter().filter(|domain| told || besides(domain));
@@ -93,17 +94,17 @@ fn name(incident: &Incident, internet: &str) -> (String, bool) {
     }
 }
 
-/// Countries whose names take an article, beside those that are Islands or a Republic.
+/// Countries whose names take an article, in addition to those that end in Islands or Republic.
 const THE: [&str; 10] = ["AE", "BS", "CD", "GB", "GM", "KM", "MV", "NL", "PH", "US"];
 
-/// A country inside of a sentence.
+/// The name of a country within a sentence.
 fn in_words(code: &str) -> String {
     let name = world::name(code);
     let of_many = [" Islands", " Republic"].iter().any(|end| name.ends_with(end));
     if of_many || THE.contains(&code) { format!("the {name}") } else { name }
 }
 
-/// The country, and the areas when they are few.
+/// The country, with its areas when they are few.
 fn place(incident: &Incident) -> String {
     let country = in_words(&incident.id.country);
     match incident.draft.areas.as_slice() {
@@ -134,7 +135,7 @@ pub fn sentence(incident: &Incident) -> String {
     let networks = draft.networks.len();
     if draft.networks_tested > 0 && networks > 0 {
         let of = u32::try_from(networks).unwrap_or(u32::MAX).max(draft.networks_tested);
-        // Of a list of sites, each is blocked on some of these networks.
+        // Each site of a list is blocked on some of these networks.
         let (up_to, about) = if several && draft.unknown.start { ("up to ", "at most") } else { ("", "about") };
         text += &format!(" on {up_to}{networks} of {of} network{}", if of == 1 { "" } else { "s" });
         text += &format!(", {about} {:.0}% of their weight", draft.weight * 100.0);
@@ -148,7 +149,7 @@ pub fn sentence(incident: &Incident) -> String {
     text + "."
 }
 
-/// From when to when, as far as it is known: ", from 8 Nov 2023 to 24 Nov 2023".
+/// The beginning and the end, as far as they are known: ", from 8 Nov 2023 to 24 Nov 2023".
 fn span(incident: &Incident, ended: bool, several: bool) -> String {
     let start = plain_date(incident.start());
     let begun = match (incident.is_start_unknown(), several) {
@@ -170,10 +171,10 @@ fn span(incident: &Incident, ended: bool, several: bool) -> String {
     }
 }
 
-/// How a sentence ends about what is over, nobody knows since when.
+/// The end of a sentence about an incident that is over since an unknown time.
 const END_NOT_KNOWN: &str = "when it ended is not known";
 
-/// What this incident does not know, in sentences.
+/// Sentences about what is not known of this incident.
 pub fn not_known(incident: &Incident) -> Vec<String> {
     let draft = &incident.draft;
     let mut unknown = Vec::new();

@@ -1,7 +1,7 @@
-//! What incidents are about (topics by a documented method).
+//! The topics of incidents, by a documented method.
 //!
-//! Nothing is learned: a topic is what was cut off, by the category of the sites and platforms an incident names, so a
-//! topic keeps its number and meaning for ever. The words that mark a topic, and how well they go together, are
+//! Nothing is learned. The topic of an incident follows from the categories of the sites and platforms that it names,
+//! so a topic keeps its number and meaning for ever. The words that mark a topic, and how well they go together, are
 //! counted.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -54,24 +54,25 @@ pub const ROUTES: &[Route] = &[
         .summary("What an incident is about."),
 ];
 
-/// Of every answer, beside its version.
+/// The model and the version, stated in every answer.
 const MODEL: &str = "subject-topics";
 const VERSION: &str = "subject-topics/1";
-/// Incidents that are looked at, the newest by beginning.
+/// Incidents that are considered, at most: those that began last.
 const MOST: usize = 2_000;
-/// Words that mark a topic.
+/// Words that are stated for a topic, at most.
 const TERMS: usize = 8;
-/// Incidents of a topic from which its words mean something.
+/// Incidents that a topic needs for its words to mean something.
 const LEAST_INCIDENTS: usize = 3;
 
-/// A topic: its name, what it is called, and the categories that it is made of. Never renumbered: the place is the id.
+/// A topic: its name, its label, and its categories. Its position in the list is its id, so topics are never
+/// renumbered.
 struct Topic {
     name: &'static str,
     label: &'static str,
     codes: &'static [&'static str],
 }
 
-/// Each category is in one topic; which belong together is our judgement.
+/// Each category is in one topic. The grouping is our judgement.
 const TOPICS: [Topic; 9] = [
     topic("connectivity", "Connectivity of a country or an area", &[]),
     topic("communication", "Messengers and social networks", &["COMT", "GRP"]),
@@ -92,7 +93,7 @@ const fn topic(name: &'static str, label: &'static str, codes: &'static [&'stati
     Topic { name, label, codes }
 }
 
-/// The share of an incident that each topic has, by number: each category counts alike.
+/// The share of each topic in an incident, by number. Every category counts the same.
 fn shares(subject: &str, categories: &[String]) -> [f64; TOPICS.len()] {
     let mut shares = [0.0; TOPICS.len()];
     if subject == INTERNET {
@@ -117,7 +118,7 @@ fn shares_of(incident: &Incident) -> [f64; TOPICS.len()] {
     shares(&incident.draft.subject, &Line::new(incident, &[]).topics)
 }
 
-/// The topic with the greatest share; of equals the first.
+/// The topic with the greatest share; among equals the first one.
 fn greatest(shares: &[f64; TOPICS.len()]) -> usize {
     let best = shares
         .iter()
@@ -128,15 +129,15 @@ fn greatest(shares: &[f64; TOPICS.len()]) -> usize {
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct TopicBody {
-    /// Stays the same for ever.
+    /// It never changes.
     topic_id: usize,
     name: &'static str,
     label: &'static str,
-    /// Content category codes that it is made of.
+    /// Category codes that make up the topic.
     categories: &'static [&'static str],
-    /// Words that are in more of its incidents than of others; empty with too few incidents.
+    /// Words that occur in more of its incidents than of the others; empty with too few incidents.
     top_terms: Vec<String>,
-    /// Incidents of which it has the greatest share.
+    /// Incidents in which it has the greatest share.
     n_incidents: u64,
 }
 
@@ -144,7 +145,7 @@ struct TopicBody {
 pub struct TopicsBody {
     n_topics: usize,
     topics: Vec<TopicBody>,
-    /// Incidents that were looked at: the newest 2,000 at most.
+    /// Incidents that were considered: at most the newest 2,000.
     n_incidents: usize,
     model: &'static str,
     version: &'static str,
@@ -162,7 +163,7 @@ const CAVEATS: [&str; 3] = [
 
 const NONE_HERE: &str = "No incident of this country is known.";
 
-/// What was looked at: words of each incident, its shares, its licence.
+/// The incidents that were considered: their words, their topics, and the licence.
 struct Read {
     words: Vec<BTreeSet<String>>,
     topics: Vec<usize>,
@@ -197,7 +198,7 @@ impl Read {
         }
     }
 
-    /// In how many incidents each word is.
+    /// For each word, the number of incidents that contain it.
     fn frequencies(&self, wanted: impl Fn(usize) -> bool) -> BTreeMap<&str, u32> {
         let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
         for (words, _) in self.words.iter().zip(&self.topics).filter(|(_, topic)| wanted(**topic)) {
@@ -212,7 +213,8 @@ impl Read {
         self.topics.iter().filter(|of| **of == topic).count()
     }
 
-    /// The words that mark a topic: by the share of its incidents that have them less the share of the others.
+    /// The words that mark a topic, ordered by the share of its incidents with the word minus the share of the other
+    /// incidents.
     fn terms(&self, topic: usize) -> Vec<String> {
         let own = self.count(topic);
         if own < LEAST_INCIDENTS {
@@ -231,8 +233,7 @@ impl Read {
         marked.into_iter().map(|(word, _)| word).collect()
     }
 
-    /// Mean normalised pointwise mutual information of the pairs of some words over incidents, -1 to 1; `None` without
-    /// a pair.
+    /// Mean normalised pointwise mutual information over all pairs of these words, -1 to 1; `None` without a pair.
     fn coherence(&self, terms: &[String]) -> Option<f64> {
         let all = self.words.len() as f64;
         let share = |wanted: &[&String]| {
@@ -281,12 +282,12 @@ fn render_all(view: &View<'_>) -> Result<Rendered> {
 pub struct InfoBody {
     model: &'static str,
     version: &'static str,
-    /// Always null: nothing is trained.
+    /// Always null, since nothing is trained.
     trained_at: Option<String>,
     method: &'static str,
     n_topics: usize,
     n_incidents: usize,
-    /// Mean over topics with words; null while there are too few incidents.
+    /// Mean over the topics that have words; null while there are too few incidents.
     coherence: Option<f64>,
     coherence_measure: &'static str,
     /// By the name of the topic; null for a topic with too few incidents.
@@ -326,9 +327,9 @@ struct ShareBody {
     topic_id: usize,
     name: &'static str,
     label: &'static str,
-    /// Of the country's incidents, 0 to 1; all shares add up to 1.
+    /// Share of the country's incidents, 0 to 1; all shares add up to 1.
     share: f64,
-    /// Incidents of which it has the greatest share.
+    /// Incidents in which it has the greatest share.
     n_incidents: u64,
 }
 
@@ -338,7 +339,7 @@ pub struct CountryBody {
     country_name: String,
     available: bool,
     reason: Option<&'static str>,
-    /// The newest 2,000 at most.
+    /// At most the newest 2,000.
     n_incidents: usize,
     /// Greatest share first; topics without a share are left out.
     topics: Vec<ShareBody>,
@@ -413,9 +414,9 @@ pub struct IncidentTopic {
     incident_id: String,
     topic_id: usize,
     label: &'static str,
-    /// The topic's share of the incident, 0 to 1.
+    /// The share of the topic in the incident, 0 to 1.
     probability: f64,
-    /// Of the other topics with a share.
+    /// The other topics with a share.
     others: Vec<Other>,
     version: &'static str,
     interpretation: String,
@@ -505,8 +506,8 @@ mod tests {
         words.iter().map(|word| (*word).to_owned()).collect()
     }
 
-    /// By hand: three of six incidents have either word, and both, so ln(0.5 / 0.25) / -ln(0.5) = 1; words that never
-    /// meet give -1.
+    /// By hand: each word is in three of six incidents, and both together in three, so ln(0.5 / 0.25) / -ln(0.5) = 1.
+    /// Words that never occur together give -1.
     #[test]
     fn words_mark_the_topic_they_are_more_common_in_and_cohere_by_hand() {
         let read = Read {

@@ -1,15 +1,15 @@
-//! What nobody knows of the beginning and the end of an incident.
+//! Which times of an incident are unknown.
 
 use serde::{Deserialize, Serialize};
 
-/// Which of the times of a draft are bounds only. In one byte, which had been whether the end is unknown: rows of an earlier
-/// program are read as they were meant.
+/// Which times of a draft are only bounds. It is stored in one byte, where older rows have only whether the end is
+/// unknown, so they are read correctly.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "u8", into = "u8")]
 pub struct Unknown {
-    /// Nobody said when it ended. `end` is the last time that it was said to go on, whether it does still or not.
+    /// Nobody said when it ended. `end` is the last time when it was said to go on, and it may still go on.
     pub end: bool,
-    /// It was there when it was first measured. `start` is that time, and it began before.
+    /// It already went on when it was first measured. `start` is that time, but it began before.
     pub start: bool,
 }
 
@@ -17,7 +17,7 @@ const END: u8 = 1;
 const START: u8 = 2;
 
 impl Unknown {
-    /// Beginning and end are known, or it goes on.
+    /// Its beginning is known, and its end is known or it goes on.
     pub const NOTHING: Unknown = Unknown { end: false, start: false };
 }
 

@@ -1,6 +1,7 @@
-//! Incidents as they are written in answers: the JSON of each is made once, when it changes, and pages are joined from it.
+//! Incidents in the form in which answers contain them. The JSON of each incident is made once, when it changes, and
+//! pages are joined from it.
 //!
-//! Making one anew takes about 12 microseconds, most of it for small strings; a page has up to 200, and a delta more.
+//! Making one takes about 12 microseconds, mostly for small strings. A page has up to 200 of them, and a delta more.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -15,14 +16,14 @@ use crate::engine::kv::{Row, Table, beginning};
 use crate::engine::settings::Settings;
 use crate::{Error, Result, Timestamp};
 
-/// Of incidents by their readable ids. What stands in it is made from [`INCIDENTS`].
+/// Written incidents by their readable ids. The content is made from [`INCIDENTS`].
 const WRITTEN: Table<IdKey, Written> = Table::new(30);
 
-/// To be raised whenever the same incident is written in another way: members of [`IncidentBody`], titles, sentences,
-/// names. What an earlier program wrote is not used then.
+/// Must be raised whenever the same incident is written differently: members of [`IncidentBody`], titles, sentences,
+/// names. Rows with another number are not used.
 pub(super) const MANNER: u32 = 5;
 
-/// An incident in its newest version, written.
+/// An incident in its newest version, as JSON.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Written {
     head: Head,
@@ -38,17 +39,18 @@ impl Row for Written {
     const VERSION: u8 = 2;
 }
 
-/// What lists need of it.
+/// The data of it that lists need.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Head {
-    /// [`MANNER`] and the address that its links begin with.
+    /// [`MANNER`] and the address with which its links begin.
     by: String,
     licence: String,
     /// The JSON of its [`IncidentBody`].
     json: String,
 }
 
-/// The same in a stored row of [`WRITTEN`], which it begins: a list has 200 of them in a page and reads nothing else.
+/// The same in a stored row of [`WRITTEN`], at whose beginning it stands. A page of a list reads 200 of them and
+/// nothing else.
 #[derive(Deserialize)]
 struct Stored<'a> {
     by: &'a str,
@@ -90,7 +92,7 @@ impl Written {
         !self.merged && !self.retracted
     }
 
-    /// What answers show of it.
+    /// The part that answers show.
     pub fn seen(&self) -> Seen<'_> {
         Seen {
             json: self.json().as_bytes(),
@@ -102,7 +104,7 @@ impl Written {
     }
 }
 
-/// The whole of a stored row of [`WRITTEN`], where it lies.
+/// A whole stored row of [`WRITTEN`], borrowed from the stored bytes.
 #[derive(Deserialize)]
 struct Whole<'a> {
     #[serde(borrow)]
@@ -116,7 +118,7 @@ struct Whole<'a> {
     description: &'a str,
 }
 
-/// What answers show of an incident.
+/// The part of an incident that answers show.
 #[derive(Debug, Clone, Copy)]
 pub struct Seen<'a> {
     /// The JSON of its [`IncidentBody`].
@@ -129,7 +131,7 @@ pub struct Seen<'a> {
 }
 
 impl<'a> Seen<'a> {
-    /// Its JSON with at most so many characters of the description.
+    /// Its JSON with at most `most` characters of the description.
     pub fn json_with_description_of(&self, most: usize) -> Result<Cow<'a, [u8]>> {
         let whole = || Ok(Cow::Borrowed(self.json));
         // No text has more characters than bytes.
@@ -141,18 +143,18 @@ impl<'a> Seen<'a> {
         let whole = member(self.description).map_err(Error::internal)?;
         let part = member(self.description.get(..end).unwrap_or_default()).map_err(Error::internal)?;
         let json = str::from_utf8(self.json).map_err(Error::internal)?;
-        // Inside of strings quotation marks are escaped, so the first is the member.
+        // Quotation marks inside of strings are escaped, so the first match is the member.
         Ok(Cow::Owned(json.replacen(&whole, &part, 1).into_bytes()))
     }
 }
 
-/// Keeps an incident as it is written now.
+/// Stores the present written form of an incident.
 pub(super) fn keep(turn: &mut Turn<'_>, incident: &Incident) -> Result<()> {
     let written = Written::new(turn.settings, incident)?;
     Ok(WRITTEN.put(turn, &key(&incident.id), &written)?)
 }
 
-/// Incidents by their keys, in that order; unknown ones are left out.
+/// Incidents by their keys, in the order of the keys. Unknown keys are left out.
 pub(super) fn read(view: &View<'_>, keys: impl IntoIterator<Item = IdKey>) -> Result<Vec<Written>> {
     let by = manner(view.settings);
     let mut found = Vec::new();
@@ -168,7 +170,7 @@ pub(super) fn read(view: &View<'_>, keys: impl IntoIterator<Item = IdKey>) -> Re
     Ok(found)
 }
 
-/// Lets `visit` look at an incident as it is written now; nothing happens where there is none.
+/// Calls `visit` with the written form of an incident, if it exists.
 pub(super) fn show(view: &View<'_>, key: &IdKey, visit: impl FnOnce(Seen<'_>) -> Result<()>) -> Result<()> {
     let row = WRITTEN.stored(view, key)?;
     let by = manner(view.settings);
@@ -184,20 +186,20 @@ pub(super) fn show(view: &View<'_>, key: &IdKey, visit: impl FnOnce(Seen<'_>) ->
     }
 }
 
-/// Many incidents as a list has them.
+/// Several incidents, joined for a list.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Joined {
     pub count: usize,
-    /// The different ones.
+    /// The different licences of the incidents.
     pub licences: BTreeSet<String>,
-    /// Their JSON with commas between; nobody checks the letters of what was a text when it was stored. The last member, so
-    /// that the buffer of an answer never grows behind it.
+    /// Their JSON with commas between. It was text when it was stored, so it is not checked again. It is the last
+    /// member, so that the buffer of an answer does not have to grow.
     #[serde(with = "crate::engine::kv::bytes")]
     pub json: Vec<u8>,
 }
 
 impl Joined {
-    /// Adds one, whose JSON is these texts in a row.
+    /// Adds an incident whose JSON consists of these texts in a row.
     pub(super) fn add(&mut self, json: &[&[u8]], licence: &str) {
         if self.count > 0 {
             self.json.push(b',');
@@ -210,7 +212,7 @@ impl Joined {
     }
 }
 
-/// As [`read`], joined.
+/// Like [`read`], but joined.
 pub(super) fn join(view: &View<'_>, keys: impl ExactSizeIterator<Item = IdKey>) -> Result<Joined> {
     let by = manner(view.settings);
     let mut joined = Joined::default();
@@ -220,7 +222,7 @@ pub(super) fn join(view: &View<'_>, keys: impl ExactSizeIterator<Item = IdKey>) 
         match row.as_deref().and_then(beginning::<Written, Stored<'_>>).filter(|head| head.by == by) {
             Some(head) => {
                 if joined.count == 0 {
-                    // They are about as long as each other.
+                    // Incidents are about equally long.
                     joined.json.reserve(number * (head.json.len() + head.json.len() / 8));
                 }
                 joined.add(&[head.json], head.licence);
@@ -235,7 +237,8 @@ pub(super) fn join(view: &View<'_>, keys: impl ExactSizeIterator<Item = IdKey>) 
     Ok(joined)
 }
 
-/// The JSON of `page` with these items in its list of this name, which is empty in `page`. Each item is some texts in a row.
+/// The JSON of `page` with these items in the named list, which is empty in `page`. Each item consists of some texts in
+/// a row.
 pub(super) fn fill<const PARTS: usize>(
     page: &impl Serialize,
     list: &str,
@@ -243,7 +246,7 @@ pub(super) fn fill<const PARTS: usize>(
 ) -> Result<Vec<u8>> {
     let page = serde_json::to_vec(page).map_err(Error::internal)?;
     let place = format!("\"{list}\":[");
-    // Inside of strings quotation marks are escaped, so the first is the list.
+    // Quotation marks inside of strings are escaped, so the first match is the list.
     let at = page.windows(place.len()).position(|part| part == place.as_bytes());
     let at = at.ok_or_else(|| Error::internal(format!("a page without {list}")))? + place.len();
     let (before, after) = page.split_at(at);
@@ -263,7 +266,7 @@ pub(super) fn fill<const PARTS: usize>(
     Ok(body)
 }
 
-/// A JSON object without its closing brace, so that members can follow.
+/// A JSON object without its closing brace, so that more members can follow.
 pub(super) fn open(object: &str) -> &str {
     object.strip_suffix('}').unwrap_or(object)
 }

@@ -1,12 +1,13 @@
-//! The board of the probe network: all nodes, and sums over all shards, for the pages that are not about one node or
-//! domain.
+//! The board of the probe network: an actor that knows all nodes and the sums of all shards. It serves the pages that
+//! are not about a single node or domain.
 //!
-//! It is an actor of the same kind as the shards, `probe/main`. Each shard tells it, at most once a minute or six
-//! publish intervals (decision counts-in-memory), which nodes are different and what its sums are by now. So a list is
-//! one read of one actor however many shards there are, and the two pages about the whole network are documents
-//! (decision published-documents). Sums are told whole, never as differences: what is told twice changes nothing.
+//! It is an actor of the same kind as the shards, named `probe/main`. Each shard sends it the nodes that changed and
+//! the present sums of the shard: at most once a minute, or once in six publish intervals (decision counts-in-memory).
+//! So a list takes one read of one actor, however many shards there are, and the two pages about the whole network are
+//! documents (decision published-documents). A shard always sends whole sums, never differences, so a message that
+//! comes twice changes nothing.
 //!
-//! The board has its nodes in the table that shards have theirs in, without hashes of tokens.
+//! The board keeps its nodes in the same table as the shards, without the hashes of their tokens.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,40 +17,39 @@ use crate::engine::kv::{Desc, Direction, Read, Row, Table};
 use crate::engine::time::{DAY, MINUTE, SECOND};
 use crate::{Result, Timestamp};
 
-/// Documents.
+/// Prefixes of the documents that the board publishes.
 pub const NETWORK: &str = "probe-network";
 pub const STATS: &str = "probe-stats";
 
-/// The actor.
+/// The board.
 pub fn actor() -> ActorId {
     ActorId::sole(Kind::Probe)
 }
 
-/// A shard tells what has changed at most once in so many publish intervals: a minute by default.
+/// A shard reports its changes at most once in this many publish intervals: once a minute by default.
 const INTERVALS: i64 = 6;
-/// Nodes, and domains, that one telling names at most.
+/// Nodes in one report, at most; also domains in one report, at most.
 const AT_ONCE: usize = 200;
-/// Nodes that a shard has the board told of when it tells for the first time: those of files of before there was a
-/// board.
+/// Nodes that a shard puts into its first report, at most. They are in files written before there was a board.
 const AT_FIRST: usize = 500;
-/// Key of the timer of a shard that tells, and of that of the board.
+/// Key of the timer on which a shard reports, and on which the board makes its pages anew.
 const TIMER: &str = "board";
-/// How often the pages are made anew while nodes are heard of: what a node is called changes with time alone.
+/// How often the pages are made anew while nodes submit. The status of a node changes with time alone.
 const PAGES: i64 = 15 * MINUTE;
-/// Domains that one run of the timer looks at.
+/// Domains that one run of the timer checks for their age.
 const SWEEP: usize = 500;
-/// Nodes that a page is made of, at most, the latest first.
+/// Nodes on a page, at most. Those that submitted latest come first.
 const MAX_NODES: usize = 10_000;
 
-// Of a shard: what the board was not told yet, and when it was told last.
+// In a shard: changes that are not yet reported, and the time of the last report.
 const UNTOLD: Table<(NodeKey,), ()> = Table::new(25);
 const UNTOLD_DOMAINS: Table<(String,), ()> = Table::new(26);
 const TOLD: Table<(), Timestamp> = Table::new(27);
 
-// Of the board.
+// On the board.
 const BY_TOTAL: Table<(Desc<u64>, NodeKey), ()> = Table::new(30);
 const BY_SEEN: Table<(Desc<Timestamp>, NodeKey), ()> = Table::new(31);
-/// The last day on which a domain was measured.
+/// The last day on which each domain was measured.
 const DOMAINS: Table<(String,), u64> = Table::new(32);
 const DOMAIN_COUNT: Table<(), u64> = Table::new(33);
 /// By shard.
@@ -57,7 +57,7 @@ const SUMS: Table<(String,), Sums> = Table::new(34);
 /// How far the sweep of domains has come.
 const CURSOR: Table<(), String> = Table::new(35);
 
-/// Notes that a node is different, and has the board told: at once, or when the minute since the last time is over.
+/// Notes that a node changed, and reports it to the board: at once, or when a minute has passed since the last report.
 pub(super) fn changed(turn: &mut Turn<'_>, key: &NodeKey) -> Result<()> {
     UNTOLD.put(turn, &(*key,), &())?;
     if turn.scheduled(TIMER)?.is_some() {
@@ -71,7 +71,7 @@ pub(super) fn changed(turn: &mut Turn<'_>, key: &NodeKey) -> Result<()> {
     }
 }
 
-/// Notes that a domain was measured on a day on which it was not before. Told with the node that did.
+/// Notes the first measurement of a domain on a day. It is reported together with the node that measured.
 pub(super) fn measured(turn: &mut Turn<'_>, domain: &str) -> Result<()> {
     Ok(UNTOLD_DOMAINS.put(turn, &(domain.to_owned(),), &())?)
 }
@@ -103,7 +103,7 @@ fn tell(turn: &mut Turn<'_>) -> Result<()> {
     if more { turn.schedule(TIMER, turn.now.plus(SECOND), &Touch) } else { Ok(()) }
 }
 
-/// The minute of a shard is over.
+/// The timer of a shard: it is time for the next report.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Touch;
 
@@ -122,16 +122,16 @@ impl Operation for Touch {
 pub struct Sums {
     /// Readings of all time.
     pub total: u64,
-    /// By hour since the epoch, those of the last day.
+    /// Readings of the last day, by hour since the epoch.
     pub hours: Vec<(i64, Hour)>,
 }
 impl Row for Sums {}
 
-/// What is different in a shard.
+/// A report of a shard to the board.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Tell {
     pub shard: String,
-    /// Nodes as they are now; without what it is, one that is gone.
+    /// Changed nodes as they are now; `None` for a node that was removed.
     pub nodes: Vec<(NodeKey, Option<Node>)>,
     /// Domains that were measured.
     pub domains: Vec<String>,
@@ -169,7 +169,7 @@ fn publish(turn: &mut Turn<'_>) -> Result<()> {
     turn.publish(STATS)
 }
 
-/// Puts a node in its places. Nodes that never submitted anything are on no page.
+/// Puts a node into the tables of the board. A node that never submitted anything is on no page, so it is left out.
 fn enter(turn: &mut Turn<'_>, key: NodeKey, node: Option<Node>) -> Result<()> {
     if let Some(before) = NODES.get(turn, &(key,))? {
         BY_TOTAL.delete(turn, &(Desc(before.total), key));
@@ -215,14 +215,14 @@ impl Operation for Turned {
         }
         DOMAIN_COUNT.put(turn, &(), &count)?;
         publish(turn)?;
-        // After a day of silence nothing on the pages moves but slowly.
+        // After a day without submissions the pages change only slowly.
         let newest = BY_SEEN.first(turn, &BY_SEEN.range())?.map(|((Desc(seen), _), ())| seen);
         let lively = newest.is_some_and(|seen| turn.now.since(seen) <= DAY + PAGES);
         turn.schedule(TIMER, turn.now.plus(if lively { PAGES } else { DAY }), &Turned)
     }
 }
 
-/// Nodes that were heard of after a time, the latest first: how many there are, and the first of them.
+/// The nodes that submitted after a time, the latest first: how many there are, and at most `limit` of them.
 pub(super) fn latest(
     view: &(impl Read + ?Sized),
     since: Timestamp,
@@ -250,12 +250,12 @@ fn read(view: &(impl Read + ?Sized), keys: Vec<NodeKey>) -> Result<Vec<(NodeKey,
     Ok(nodes)
 }
 
-/// All that the pages about the network are made of.
+/// The contents of the pages about the network.
 pub(super) struct Overview {
-    /// Nodes that were heard of, and the latest of them.
+    /// How many nodes submitted since the given time, and the latest of them.
     pub total: usize,
     pub nodes: Vec<(NodeKey, Node)>,
-    /// Readings of all time, and those of the last 24 hours, the newest hour included.
+    /// Readings of all time, and those of the last 24 hours including the present hour.
     pub readings: u64,
     pub day: Hour,
     /// Domains with a measurement in the last year.
@@ -276,7 +276,7 @@ impl Overview {
     }
 }
 
-/// Nodes that were heard of after a time, the latest first, and how many there are.
+/// The nodes that submitted after a time, the latest first, and how many there are.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Latest {
     pub since: Timestamp,
@@ -293,7 +293,7 @@ impl Query for Latest {
     }
 }
 
-/// Nodes by how much they submitted.
+/// The nodes with the most submitted rows.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Foremost {
     pub limit: u32,

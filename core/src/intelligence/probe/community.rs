@@ -53,7 +53,7 @@ const LISTED: i64 = 30 * DAY;
 /// Nodes per list, at most.
 const MAX_LIST: u32 = 500;
 
-/// A new node. Everything may be absent.
+/// Registration of a node. Every member is optional.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct NewNode {
@@ -62,22 +62,22 @@ pub struct NewNode {
     pub city: Option<String>,
     pub version: Option<String>,
     pub label: Option<String>,
-    /// Number of the network the node is in, such as 33771. Without it measurements count for no network. Where the
-    /// platform knows the network that a request comes from, that one counts.
+    /// Number of the network that the node is in, such as 33771. Without it the measurements of the node count for no
+    /// network. Where the platform knows which network the request comes from, it uses that one instead.
     pub asn: Option<u32>,
 }
 
-/// The new node, under the names of both kinds of client.
+/// The registered node. The id and the token come under the names that both kinds of client expect.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RegisteredNode {
     pub node_id: String,
     /// Shown once; not recoverable.
     pub node_token: String,
-    /// As `nodeId`.
+    /// The same as `nodeId`.
     #[serde(rename = "node_id")]
     pub node_id_too: String,
-    /// As `nodeToken`.
+    /// The same as `nodeToken`.
     pub token: String,
     pub country: String,
     pub city: Option<String>,
@@ -88,7 +88,7 @@ pub struct RegisteredNode {
     pub targets_url: String,
 }
 
-/// A short text of a stranger, without control characters; `None` when nothing is left.
+/// A short text from a stranger, without control characters; `None` when nothing is left.
 fn plain(field: &str, text: Option<String>) -> Result<Option<String>> {
     let Some(text) = text else { return Ok(None) };
     if text.chars().count() > 64 {
@@ -98,18 +98,18 @@ fn plain(field: &str, text: Option<String>) -> Result<Option<String>> {
     Ok(Some(text.trim().to_owned()).filter(|text| !text.is_empty()))
 }
 
-/// A country code in upper case; `XX` for none, and for one that is not on the list.
+/// A country code in upper case. It is `XX` for a missing code and for one that is not on the list.
 pub fn country(code: Option<&str>) -> String {
     let upper = code.unwrap_or("XX").trim().to_ascii_uppercase();
     starter::Country::by_code(&upper).map_or("XX", |known| known.code).to_owned()
 }
 
-/// What the token of a node begins with, and the random half behind its id.
+/// The token of a node: a prefix that names the node, and a random secret.
 fn token_of(key: &NodeKey, secret: &[u8; 32]) -> String {
     format!("pt-{}-{}", encode_hex(key), encode_hex(secret))
 }
 
-/// The node that a token names.
+/// The node that a token belongs to.
 pub fn node_of(token: &str) -> Option<NodeKey> {
     let (key, _) = token.strip_prefix("pt-")?.split_once('-')?;
     bytes_of(&format!("{ID}{key}"))
@@ -151,12 +151,12 @@ pub fn bearer(request: &Request) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
-/// The answer to a token or a signature that is wrong.
+/// The answer to a wrong token or a wrong signature.
 pub fn refused() -> Error {
     Error::unauthorized("The node token or the signature is not valid.")
 }
 
-/// Whether a request carries the token of a node, before its body is read. 401 where it does not.
+/// Checks the token of a node before the body of the request is read. The answer is 401 when it is missing or wrong.
 pub async fn admit(rt: &dyn Runtime, request: &Request) -> Result<()> {
     let token =
         bearer(request).ok_or_else(|| Error::unauthorized("This route needs Authorization: Bearer <token>."))?;
@@ -165,18 +165,18 @@ pub async fn admit(rt: &dyn Runtime, request: &Request) -> Result<()> {
     runtime::query(rt, record::shard(&key), &check).await?.map(|_| ()).ok_or_else(refused)
 }
 
-/// A node and its token, which may also come as `Authorization: Bearer`.
+/// A node and its token. The token may also come as `Authorization: Bearer`.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct NodeToken {
     pub node_id: Option<String>,
     pub node_token: Option<String>,
-    /// With a right token the node is claimed under this name: 2 to 32 letters, digits, `-`, `_` and `.`. Empty, it is
-    /// claimed by nobody. Absent, nothing changes.
+    /// Together with a valid token, the name under which the node is claimed: 2 to 32 letters, digits, `-`, `_` and
+    /// `.`. An empty text removes the claim. If absent, the claim stays as it is.
     pub handle: Option<String>,
 }
 
-/// Of a wrong token only the id.
+/// For a wrong token only the id is returned.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ValidatedToken {
@@ -194,7 +194,7 @@ pub struct ValidatedToken {
     pub claimed_by: Option<String>,
 }
 
-/// The name that a node is to be claimed under; nothing for none.
+/// Checks the name under which a node is to be claimed. An empty text means no name.
 fn handle(text: String) -> Result<Option<String>> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     match text.len() {
@@ -231,7 +231,8 @@ async fn validate(cx: Cx) -> Result<Response> {
     })
 }
 
-/// `active` while it submits, `degraded` when it missed some cycles, else `inactive`; `suspended` by the operator.
+/// `active` for 2 hours after the last submission, `degraded` for a day, then `inactive`. `suspended` if the operator
+/// said so.
 pub fn status(node: &Node, now: Timestamp) -> &'static str {
     match node.last_seen.map(|seen| now.since(seen)) {
         _ if node.is_suspended() => "suspended",
@@ -241,28 +242,29 @@ pub fn status(node: &Node, now: Timestamp) -> &'static str {
     }
 }
 
-/// When a node was last heard of; a day where more could harm who runs it (decision addresses-discarded).
+/// When the node last submitted: only the day where the exact time could harm the person who runs it (decision
+/// addresses-discarded).
 pub fn last_seen(node: &Node) -> Option<String> {
     let seen = node.last_seen?;
     Some(if node.is_shielded() { seen.to_date_text() } else { seen.to_string() })
 }
 
-/// Where it is, as far as a public page says (decision addresses-discarded).
+/// The city of a node, where public pages may show it (decision addresses-discarded).
 pub fn city(node: &Node) -> Option<String> {
     node.city.clone().filter(|_| !node.is_shielded())
 }
 
-/// What its owner calls it, or itself, as far as a public page says.
+/// The name of a node, where public pages may show it: the one its owner claimed, or else its label.
 fn called(node: &Node) -> Option<String> {
     node.claimed_by.clone().or_else(|| node.label.clone()).filter(|_| !node.is_shielded())
 }
 
-/// `operator` for one of the operator's own.
+/// `operator` for a node that the operator vouches for.
 pub fn kind(node: &Node) -> &'static str {
     if node.standing == Standing::Vouched { "operator" } else { "community" }
 }
 
-/// Of how much worth a number with decimals is: three places.
+/// Rounds to three decimal places.
 pub fn rounded(number: f64) -> f64 {
     (number * 1000.0).round() / 1000.0
 }
@@ -271,14 +273,14 @@ pub fn rounded(number: f64) -> f64 {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ListedNode {
-    /// In some countries another name than on other pages.
+    /// In some countries each page shows a node under a different name.
     pub id: String,
     pub country: String,
     pub city: Option<String>,
-    /// 0-1: how often others agreed with it.
+    /// 0-1: how often other nodes agreed with it.
     pub trust_score: f64,
     pub total_probes: u64,
-    /// Blocked measurements that others confirm.
+    /// Blocked measurements that other nodes confirm.
     pub blocked_confirmed: u64,
     pub last_seen: Option<String>,
     pub status: &'static str,
@@ -309,7 +311,7 @@ async fn nodes(cx: Cx) -> Result<Response> {
     Response::json(&NodeList { total, nodes: nodes.iter().map(listed).collect() })
 }
 
-/// A node by itself. Its token and address are nowhere.
+/// One node. Its token and its address are never shown.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct NodeDetail {
     pub node_id: String,
@@ -328,10 +330,10 @@ pub struct NodeDetail {
     pub blocked_confirmed: u64,
     /// 0-1.
     pub trust_score: f64,
-    /// Comparisons with others in which it agreed, and in which it did not.
+    /// Comparisons with other nodes: how often it agreed, and how often it did not.
     pub agreed: u64,
     pub disagreed: u64,
-    /// The handle under which its owner claimed it. Anybody may use any handle.
+    /// The handle under which its owner claimed it. Handles are not checked: anybody may use any handle.
     pub claimed_by: Option<String>,
 }
 
@@ -413,11 +415,12 @@ async fn leaderboard(cx: Cx) -> Result<Response> {
     Response::json(&Contributors { leaderboard: (1..).zip(&found).map(ranked).collect() })
 }
 
-/// What the operator says of a node. What is absent stays.
+/// Changes that the operator makes to a node. Absent members stay as they are.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct NodeChange {
-    /// `normal`, `vouched` (it counts in full at once) or `suspended` (nothing of it counts, nor did before).
+    /// `normal`, `vouched` (its measurements count in full at once) or `suspended` (none of its measurements count, not
+    /// even earlier ones).
     pub standing: Option<String>,
     /// Number of its network.
     pub asn: Option<u32>,

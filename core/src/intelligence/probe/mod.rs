@@ -1,23 +1,23 @@
-//! The probe network: nodes that volunteers and the operator run, what they submit, and what became of it (decisions
-//! probes-confirm-probes and addresses-discarded).
+//! The probe network: nodes that volunteers and the operator run, their submissions, and how these are counted
+//! (decisions probes-confirm-probes and addresses-discarded).
 //!
 //! | Module | What |
 //! |---|---|
-//! | `wire` | what probes send, and what each row of it says |
+//! | `wire` | the rows that probes send, and how they are read |
 //! | `record` | rows of a shard, and the operations that change them |
-//! | `query` | what can be asked of a shard |
+//! | `query` | the questions that a shard answers |
 //! | `board` | the actor that knows all nodes, for lists and pages about the network |
 //! | `community` | registration, tokens, lists of nodes |
 //! | `results` | submissions, and the sites to measure |
 //! | `status` | the network, its numbers, domains |
 //!
-//! Nodes live in eight shards, which their ids name, so a submission is one operation on one actor. It takes the
-//! readings, counts them and sends them to the country, where they are kept with all other measurements
-//! ([`crate::intelligence::country`]'s `probed` says which of them count).
+//! Nodes live in eight shards. The id of a node names its shard, so a submission is one operation on one actor. The
+//! shard takes the readings, counts them and sends them to the country, where they are kept with all other measurements
+//! (`probed` in [`crate::intelligence::country`] decides which of them count).
 //!
-//! Of an address nothing is stored but a hash under a key of the deployment, of the block that it is in. A token is
-//! stored as its hash. In countries where measuring can harm who does it, public pages show a node under another name
-//! each, and no city.
+//! The address of a node is not stored. The shard stores a hash of the block that the address is in, made with a key of
+//! the deployment. A token is also stored as a hash. In countries where measuring can harm the person who does it, each
+//! public page shows a node under a different name, and without its city.
 
 pub mod board;
 pub mod community;
@@ -56,23 +56,23 @@ pub const ENTRIES: &[Entry] = &[
     entry::<query::DomainDays>(),
 ];
 
-/// Shards of nodes.
+/// Number of shards that hold nodes.
 pub const SHARDS: u8 = 8;
 /// Rows of one submission, at most.
 pub const MAX_ROWS: usize = 100;
-/// Rows that a node submits on a day, at most: beyond what its cycle can bring.
+/// Rows that a node may submit on a day: more than its normal cycle can bring.
 pub const ROWS_PER_DAY: u32 = 20_000;
-/// Sites that a node speaks of, at most.
+/// Domains that a node may report on, at most.
 pub const DOMAINS_PER_NODE: u32 = 1_000;
-/// How all node ids begin; 16 hexadecimal digits follow.
+/// Prefix of every node id; 16 hexadecimal digits follow.
 const ID: &str = "cp-";
-/// How the names of nodes begin that public pages show in some countries.
+/// Prefix of the names under which public pages in some countries show nodes.
 const ALIAS: &str = "pn-";
 
-/// Where measuring can harm who does it (the advisory of clients).
+/// Countries where measuring can harm the person who does it (from the advisory of the clients).
 pub const ADVISORY: [&str; 11] = ["CN", "IR", "KP", "TM", "ER", "RU", "SA", "CU", "SY", "MM", "BY"];
 
-/// The actor names of all shards.
+/// The actor names of the shards that hold nodes.
 pub fn shards() -> impl Iterator<Item = String> {
     (0..SHARDS).map(|number| number.to_string())
 }
@@ -82,7 +82,7 @@ fn shard_of_bytes(bytes: &[u8; 8]) -> String {
     (first % SHARDS).to_string()
 }
 
-/// The node or alias with these random bytes.
+/// The node id or alias with these random bytes.
 fn named(prefix: &str, bytes: &[u8; 8]) -> String {
     format!("{prefix}{}", encode_hex(bytes))
 }
@@ -98,15 +98,15 @@ pub fn shard_of(id: &str) -> Option<String> {
     bytes_of(id).as_ref().map(shard_of_bytes)
 }
 
-/// The vote key of a node's measurements: which software it runs is not in it, and never
-/// [`crate::intelligence::country`]'s own keys.
+/// The key under which a node's measurements vote. It does not depend on the software that the node runs, and it never
+/// equals a vote key that [`crate::intelligence::country`] itself uses.
 pub fn vote_key(id: &str) -> u32 {
     let [a, b, c, d, ..] = sha256(id.as_bytes());
     u32::from_be_bytes([a | 1, b, c, d])
 }
 
-/// What is stored in place of an address: a hash of its block, a /24 of IPv4 or a /48 of IPv6, under a key of the
-/// deployment (decision faucet-addresses).
+/// The value that is stored in place of an address: a hash of its block (a /24 of IPv4 or a /48 of IPv6) under a key of
+/// the deployment (decision faucet-addresses).
 pub fn block(secrets: &Secrets, client: Option<IpAddr>) -> u64 {
     let text = match client.map(|client| client.to_canonical()) {
         Some(IpAddr::V4(v4)) => {
@@ -123,7 +123,8 @@ pub fn block(secrets: &Secrets, client: Option<IpAddr>) -> u64 {
     u64::from_be_bytes(sha256_first8(&hash))
 }
 
-/// Where a public page shows a node: under a name that is another one on each page, where the country asks for it.
+/// Public pages that show nodes. Where the country of a node asks for it, each of them shows the node under a different
+/// name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Page {
     Nodes = 0,

@@ -1,4 +1,4 @@
-//! What can be asked of a shard.
+//! The questions that a shard answers.
 
 use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq;
@@ -9,12 +9,12 @@ use crate::engine::actor::{Kind, Query, View};
 use crate::engine::kv::Direction;
 use crate::engine::time::DAY;
 
-/// Nodes of a shard that the page of a domain names, at most.
+/// Nodes of one shard that the page of a domain lists, at most.
 const MAX_NODES: usize = 5_000;
 /// Rows that one question about a domain reads, at most.
 const MAX_ROWS: usize = 20_000;
 
-/// A node by its id, or by its name on the page of nodes.
+/// Finds a node by its id, or by its name on the page of nodes.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Find {
     pub id: String,
@@ -30,7 +30,7 @@ impl Query for Find {
     }
 }
 
-/// The node, if the token is its own.
+/// Returns the node if the token belongs to it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Check {
     pub key: NodeKey,
@@ -49,7 +49,7 @@ impl Query for Check {
 }
 
 impl Hour {
-    /// Adds the readings of another one.
+    /// Adds the readings of another `Hour`.
     pub fn add(&mut self, more: Hour) {
         (self.total, self.blocked) = (self.total + more.total, self.blocked + more.blocked);
         more.methods.into_iter().for_each(|(method, n)| *self.methods.entry(method).or_default() += n);
@@ -57,7 +57,7 @@ impl Hour {
     }
 }
 
-/// What nodes measured of a domain in the last 24 hours.
+/// The measurements of a domain in the last 24 hours, by node.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct DomainNow {
     pub domain: String,
@@ -80,7 +80,7 @@ impl Query for DomainNow {
     }
 }
 
-/// The days of a domain from one on, by country.
+/// The daily counts of a domain by country, from a given day on.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct DomainDays {
     pub domain: String,

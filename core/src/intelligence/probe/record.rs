@@ -1,4 +1,4 @@
-//! Rows of a shard, and the operations that change them.
+//! The tables of a shard, and the operations that change them.
 
 use std::collections::BTreeMap;
 
@@ -17,41 +17,41 @@ use crate::intelligence::country::probed::{AddProbed, SetProbe, Standing};
 use crate::intelligence::import::group::Groups;
 use crate::{Error, Result, Timestamp, facts::starter};
 
-/// Name of a node: the bytes of its id.
+/// The bytes of a node's id, which identify the node.
 pub type NodeKey = [u8; 8];
 
 /// A node.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Node {
     pub token_hash: [u8; 32],
-    /// ISO 3166 alpha-2, or `XX` where it does not say.
+    /// ISO 3166 alpha-2, or `XX` when the node does not state it.
     pub country: String,
     pub city: Option<String>,
     pub version: Option<String>,
     pub label: Option<String>,
-    /// The network it says it is in.
+    /// Number of the network that the node states.
     pub asn: Option<u32>,
     pub standing: Standing,
     pub registered: Timestamp,
     pub last_seen: Option<Timestamp>,
-    /// Rows that were taken, and those of them that say blocked.
+    /// Rows that were taken, and how many of them say that a site is blocked.
     pub total: u64,
     pub blocked: u64,
-    /// Blocked ones that others confirm.
+    /// Blocked measurements that other nodes confirm.
     pub confirmed: u64,
     pub agreed: u64,
     pub disagreed: u64,
-    /// 0-1, as its country counts it.
+    /// 0-1, as computed by the country of the node.
     pub trust: f64,
     /// Moving mean of the latency, milliseconds; 0 before anything was measured.
     pub latency: f64,
-    /// Day of the last submission, and rows on it.
+    /// The day of the last submission, and the number of rows on that day.
     pub day: i64,
     pub of_day: u32,
     pub domains: u32,
-    /// Random names, by [`Page`].
+    /// Random names, one for each [`Page`].
     pub aliases: [NodeKey; 4],
-    /// What its owner wants to be called.
+    /// The name under which its owner claimed it.
     pub claimed_by: Option<String>,
 }
 impl Row for Node {
@@ -63,7 +63,7 @@ impl Row for Node {
 }
 
 impl Node {
-    /// Whether its country is one where public pages show it under other names.
+    /// Whether public pages show the node under other names, because its country is on the advisory list.
     pub fn is_shielded(&self) -> bool {
         ADVISORY.contains(&self.country.as_str())
     }
@@ -72,7 +72,7 @@ impl Node {
         self.standing == Standing::Suspended
     }
 
-    /// Its name on a public page.
+    /// The name of the node on a public page.
     pub fn shown(&self, key: &NodeKey, page: Page) -> String {
         match self.aliases.get(page as usize).filter(|_| self.is_shielded()) {
             Some(alias) => named(ALIAS, alias),
@@ -81,11 +81,11 @@ impl Node {
     }
 }
 
-/// The latest reading of a domain by a node, and how many there were by hour of the last day.
+/// The latest reading of a domain by a node, and its number of readings in each hour of the last day.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Latest {
     pub reading: Reading,
-    /// Hour since the epoch, readings, blocked ones.
+    /// Hour since the epoch, readings, readings that say blocked.
     pub hours: Vec<(i64, u32, u32)>,
 }
 impl Row for Latest {}
@@ -95,24 +95,24 @@ impl Row for Latest {}
 pub struct Hour {
     pub total: u64,
     pub blocked: u64,
-    /// Blocked ones by method.
+    /// Blocked readings by method.
     pub methods: BTreeMap<String, u64>,
-    /// Findings: SNI, DNS, TCP, TLS, HTTP, certificate.
+    /// Findings of each kind: SNI, DNS, TCP, TLS, HTTP, certificate.
     pub found: [u64; 6],
 }
 impl Row for Hour {}
 
-/// Readings of a domain in a country on a day.
+/// Readings of a domain in a country on one day.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Day {
     pub total: u64,
     pub blocked: u64,
-    /// Blocked ones by method.
+    /// Blocked readings by method.
     pub methods: BTreeMap<String, u64>,
 }
 impl Row for Day {}
 
-/// What a submission came to, kept so that a repeat gets the same answer.
+/// The result of a submission. It is kept so that a repeated submission gets the same answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outcome {
     pub accepted: u32,
@@ -123,9 +123,9 @@ pub struct Outcome {
 impl Row for Outcome {}
 
 pub(super) const NODES: Table<(NodeKey,), Node> = Table::new(16);
-/// Which node has a name on the page of nodes.
+/// The node behind each name on the page of nodes.
 pub(super) const ALIASES: Table<(NodeKey,), Vec<u8>> = Table::new(17);
-/// Submissions by node and hash of their id, and by time.
+/// Submissions by node and hash of their id, and the same by time.
 const SEEN: Table<(NodeKey, [u8; 16]), Outcome> = Table::new(18);
 const SEEN_AT: Table<(Timestamp, NodeKey, [u8; 16]), ()> = Table::new(19);
 pub(super) const LATEST: Table<(String, NodeKey), Latest> = Table::new(20);
@@ -134,7 +134,7 @@ pub(super) const DAYS: Table<(String, u32, String), Day> = Table::new(21);
 pub(super) const HOURS: Table<(i64,), Hour> = Table::new(22);
 /// Readings of all time.
 pub(super) const TOTAL: Table<(), u64> = Table::new(23);
-/// How far the sweep has come: whether through `DAYS`, and after which key.
+/// The position of the sweep: the last key that it looked at, and in which table.
 const CURSOR: Table<(), Cursor> = Table::new(24);
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -151,17 +151,17 @@ impl Row for Cursor {
     }
 }
 
-/// Submissions are known for so long: clients repeat one for 24 hours.
+/// How long submissions are remembered. Clients repeat a submission for 24 hours.
 const SEEN_FOR: i64 = 3 * DAY;
-/// Readings of a node that nothing came from are kept for so long, in microseconds.
+/// How long the latest reading of a node is kept when no newer one comes, in microseconds.
 const LATEST_FOR: i64 = 90 * DAY;
-/// A node that never submitted anything is forgotten so long after its registration, and one that did so long after its
-/// last submission, in microseconds. One that the operator said something of stays.
+/// When a node is forgotten, in microseconds: after its registration if it never submitted anything, or else after its
+/// last submission. A node whose standing the operator set stays.
 const UNUSED_FOR: i64 = 30 * DAY;
 const SILENT_FOR: i64 = 400 * DAY;
-/// Days of the history of a domain.
+/// Days that the history of a domain covers.
 pub const HISTORY_DAYS: u32 = 366;
-/// Rows that one run of the sweep looks at, of each table.
+/// Rows of each table that one run of the sweep looks at.
 const AT_ONCE: usize = 200;
 /// Key of the timer.
 const TIMER: &str = "sweep";
@@ -170,7 +170,7 @@ fn unknown() -> Error {
     Error::unauthorized("The node token is not valid.")
 }
 
-/// Enters a node.
+/// Registers a node.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Register {
     pub key: NodeKey,
@@ -189,13 +189,13 @@ impl Operation for Register {
 
     fn run(self, turn: &mut Turn<'_>) -> Result<Timestamp> {
         if NODES.contains(turn, &(self.key,))? {
-            return Err(Error::conflict("This node exists."));
+            return Err(Error::conflict("A node with this id exists already."));
         }
         let [shard, ..] = self.key;
         let mut aliases = [[0; 8]; 4];
         for alias in &mut aliases {
             *alias = turn.random();
-            // A name leads to the shard of its node.
+            // The alias must name the same shard as the id, because requests find the shard by it.
             let [first, ..] = alias;
             *first = (*first & !(SHARDS - 1)) | (shard % SHARDS);
         }
@@ -230,18 +230,19 @@ impl Operation for Register {
     }
 }
 
-/// Takes what a node measured, once per submission id.
+/// Takes the measurements of a node, once for each submission id.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Submit {
     pub key: NodeKey,
     pub token_hash: [u8; 32],
     /// Hash of the submission id.
     pub submission: [u8; 16],
-    /// The block of addresses that it came from.
+    /// Hash of the address block that the submission came from.
     pub block: u64,
-    /// For a node that registered without a country.
+    /// Used for a node that registered without a country.
     pub country: Option<String>,
-    /// The network it came from, where the platform knows it: that is the one the node is in, whatever it said.
+    /// Number of the network that the submission came from, where the platform knows it. It replaces the number that
+    /// the node stated.
     pub network: Option<u32>,
     pub readings: Vec<Reading>,
     /// Rows that could not be read.
@@ -297,7 +298,7 @@ fn sweep_soon(turn: &mut Turn<'_>) -> Result<()> {
     }
 }
 
-/// Keeps one reading; whether there is room for it.
+/// Keeps one reading. Returns `false` when the node has no room for another domain.
 fn keep(turn: &mut Turn<'_>, key: &NodeKey, node: &mut Node, reading: &Reading) -> Result<bool> {
     let place = (reading.target.clone(), *key);
     let hour = reading.at.hour();
@@ -329,7 +330,7 @@ fn keep(turn: &mut Turn<'_>, key: &NodeKey, node: &mut Node, reading: &Reading) 
     Ok(true)
 }
 
-/// Sums of hours and days.
+/// Adds the readings to the sums by hour and by day.
 fn count(turn: &mut Turn<'_>, taken: &[Reading]) -> Result<()> {
     let mut hours: BTreeMap<i64, Hour> = BTreeMap::new();
     for reading in taken {
@@ -352,7 +353,7 @@ fn count(turn: &mut Turn<'_>, taken: &[Reading]) -> Result<()> {
     Ok(TOTAL.put(turn, &(), &(total + taken.len() as u64))?)
 }
 
-/// Counts the readings in the history of their domains, and sends them to the country.
+/// Adds the readings to the history of their domains, and sends them to the country.
 fn tell(turn: &mut Turn<'_>, key: &NodeKey, node: &Node, block: u64, taken: &[Reading]) -> Result<()> {
     for reading in taken {
         let day = u32::try_from(reading.at.day()).unwrap_or(0);
@@ -387,16 +388,16 @@ fn tell(turn: &mut Turn<'_>, key: &NodeKey, node: &Node, block: u64, taken: &[Re
     Ok(())
 }
 
-/// What comparisons with others came to.
+/// Results of comparisons with other nodes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Compared {
     pub agreed: u32,
     pub disagreed: u32,
-    /// Blocked measurements that others confirm.
+    /// Blocked measurements that other nodes confirm.
     pub confirmed: u32,
 }
 
-/// What a country found of a node.
+/// Sets the trust that a country computed for a node.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SetTrust {
     pub node: String,
@@ -422,7 +423,7 @@ impl Operation for SetTrust {
     }
 }
 
-/// What the operator changes of a node. What is absent stays.
+/// Changes that the operator makes to a node. Absent members stay as they are.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Operate {
     pub key: NodeKey,
@@ -449,19 +450,19 @@ impl Operation for Operate {
     }
 }
 
-/// Says who runs a node, if the token is its own.
+/// Claims a node under a handle, if the token belongs to it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Claim {
     pub key: NodeKey,
     pub token_hash: [u8; 32],
-    /// Nothing to give it up.
+    /// `None` gives the claim up.
     pub handle: Option<String>,
 }
 
 impl Operation for Claim {
     const ACTOR: Kind = Kind::Probe;
     const NAME: &'static str = "claim";
-    /// The node; `None` when the token is not its own.
+    /// The node; `None` when the token does not belong to it.
     type Reply = Option<Node>;
 
     fn run(self, turn: &mut Turn<'_>) -> Result<Option<Node>> {
@@ -476,7 +477,7 @@ impl Operation for Claim {
     }
 }
 
-/// Drops what is too old, a piece at a time.
+/// Removes rows that are too old, some at a time.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Sweep;
 
@@ -505,12 +506,12 @@ impl Operation for Sweep {
         };
         let more = seen.len() == AT_ONCE || next != Cursor::default();
         CURSOR.put(turn, &(), &next)?;
-        // A piece a minute while a round lasts; then an hour's rest.
+        // The sweep runs once a minute until it has gone through all rows, then it rests for an hour.
         turn.schedule(TIMER, now.plus(if more { HOUR / 60 } else { HOUR }), &Sweep)
     }
 }
 
-/// Drops readings of long ago among the next ones; where to go on.
+/// Removes old readings among the next rows. Returns the key to go on from.
 fn latest(turn: &mut Turn<'_>, after: Option<(String, NodeKey)>) -> Result<Option<(String, NodeKey)>> {
     let range = after.map_or(LATEST.range(), |after| LATEST.after(LATEST.range(), &after));
     let rows = LATEST.scan(turn, &range, Direction::Ascending, AT_ONCE)?;
@@ -528,7 +529,7 @@ fn latest(turn: &mut Turn<'_>, after: Option<(String, NodeKey)>) -> Result<Optio
     Ok(last)
 }
 
-/// Drops days of long ago among the next ones; where to go on.
+/// Removes old days among the next rows. Returns the key to go on from.
 fn days(turn: &mut Turn<'_>, after: Option<(String, u32, String)>) -> Result<Option<(String, u32, String)>> {
     let range = after.map_or(DAYS.range(), |after| DAYS.after(DAYS.range(), &after));
     let rows = DAYS.scan(turn, &range, Direction::Ascending, AT_ONCE)?;
@@ -540,8 +541,8 @@ fn days(turn: &mut Turn<'_>, after: Option<(String, u32, String)>) -> Result<Opt
     Ok(last)
 }
 
-/// Forgets nodes that were silent for long among the next ones; where to go on. What they measured stays with their
-/// country.
+/// Forgets long silent nodes among the next rows. Returns the key to go on from. The measurements of a forgotten node
+/// stay with its country.
 fn silent(turn: &mut Turn<'_>, after: Option<NodeKey>) -> Result<Option<NodeKey>> {
     let range = after.map_or(NODES.range(), |after| NODES.after(NODES.range(), &(after,)));
     let rows = NODES.scan(turn, &range, Direction::Ascending, AT_ONCE)?;
@@ -559,7 +560,7 @@ fn silent(turn: &mut Turn<'_>, after: Option<NodeKey>) -> Result<Option<NodeKey>
     Ok(last)
 }
 
-/// The node of an id, or of its name on the page of nodes.
+/// The node with this id, or with this name on the page of nodes.
 pub(super) fn find(view: &(impl Read + ?Sized), text: &str) -> Result<Option<(NodeKey, Node)>> {
     let Some(bytes) = bytes_of(text) else { return Ok(None) };
     let key = match text.starts_with(ALIAS) {

@@ -36,20 +36,20 @@ pub const ROUTES: &[Route] = &[
 /// Submissions per node and minute.
 const PER_MINUTE: u32 = 60;
 
-/// What became of a submission.
+/// The result of a submission.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ProbeSubmitted {
     pub ok: bool,
     pub accepted: u32,
     pub duplicates: u32,
-    /// Rows without a site or a time that can be used, or beyond what a node may say on a day.
+    /// Rows without a usable site or time, and rows beyond the daily limit of the node.
     pub rejected: u32,
     pub submission_id: String,
     pub node_id: String,
 }
 
-/// The signature over the raw body, in the brand's or the extra prefix.
+/// The signature over the raw body, from the header with the prefix of the brand or with the additional prefix.
 fn signature(cx: &Cx) -> Option<[u8; 32]> {
     let settings = cx.settings();
     let named = |prefix: &str| match prefix {
@@ -64,14 +64,14 @@ async fn submit(cx: Cx) -> Result<Response> {
     let token = bearer(&cx.request).ok_or_else(refused)?;
     let key = node_of(token).ok_or_else(refused)?;
     let signature = signature(&cx).ok_or_else(refused)?;
-    // Over the bytes as they came: clients write JSON in different ways.
+    // The signature is over the bytes as they came, since clients format JSON in different ways.
     if !hmac_sha256_verify(token.as_bytes(), &cx.request.body, &signature) {
         return Err(refused());
     }
     let submission: Submission = cx.json()?;
     let node = named(ID, &key);
     if submission.node_id != node {
-        return Err(Error::new(ErrorCode::Forbidden, "The token is that of another node."));
+        return Err(Error::new(ErrorCode::Forbidden, "The token belongs to another node."));
     }
     if submission.submission_id.is_empty() || submission.submission_id.len() > 128 {
         return Err(Error::bad_request("`submissionId` must be 1 to 128 characters."));
@@ -116,7 +116,7 @@ async fn submit(cx: Cx) -> Result<Response> {
 pub struct ProbeSite {
     pub url: String,
     pub domain: String,
-    /// In the words of probes.
+    /// One of the category words that probes use.
     pub category: &'static str,
 }
 
@@ -124,21 +124,21 @@ pub struct ProbeSite {
 pub struct ProbeSites {
     /// At least 40.
     pub global: Vec<ProbeSite>,
-    /// Of the country that was asked for.
+    /// Sites for the requested country.
     pub country_domains: Vec<ProbeSite>,
     pub country: Option<String>,
     pub count: usize,
-    /// Changes when the list does.
+    /// Changes whenever the list changes.
     pub version: String,
     pub generated_at: String,
 }
 
 /// Sites of a country's list, at most.
 const COUNTRY_SITES: u32 = 200;
-/// Categories that a volunteer is not asked to visit: it could harm them.
+/// Categories that volunteers are not asked to visit, because a visit could harm them.
 const NOT_ASKED: [&str; 10] = ["PORN", "GMB", "LGBT", "REL", "XED", "ALDR", "MILX", "HATE", "DATE", "PROV"];
 
-/// The word of probes for a category code.
+/// The word that probes use for a category code.
 fn word(category: &str) -> &'static str {
     match category {
         "GRP" | "MMED" => "social",
@@ -158,7 +158,7 @@ fn site(domain: &str, category: &str) -> ProbeSite {
 }
 
 async fn domains(cx: Cx) -> Result<Response> {
-    // A probe that does not know where it is asks without one, or with two letters that no country has.
+    // A probe that does not know its country asks without one, or with two letters that are no country.
     let asked = cx.query("country")?.filter(|text| !text.trim().is_empty());
     let code = match asked {
         Some(text) => input::country(&text)?.ok().map(|country| country.code.to_owned()),

@@ -41,7 +41,7 @@ pub const ROUTES: &[Route] = &[
         .summary("What probes measured of a domain, by day and country."),
 ];
 
-/// The pages about the whole network; a minute or two late.
+/// The pages about the whole network. They are up to two minutes late.
 pub const FAMILIES: &[Family] = &[
     Family {
         prefix: board::NETWORK,
@@ -60,7 +60,7 @@ async fn read_stats(cx: Cx) -> Result<Response> {
     cx.document(board::STATS).await
 }
 
-/// Nodes are on the page for so long after their last submission.
+/// How long a node stays on the page after its last submission.
 const SHOWN: i64 = 30 * DAY;
 
 /// A node of the network.
@@ -121,7 +121,7 @@ fn is_active(node: &Node, now: Timestamp) -> bool {
     status(node, now) == "active"
 }
 
-/// Readings by what found the block.
+/// Readings by the kind of finding that showed the block.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ProbeMethods {
     pub sni: u64,
@@ -178,7 +178,7 @@ fn stats(view: &View<'_>) -> Result<ProbeStats> {
     })
 }
 
-/// What a node measured of a domain.
+/// The measurements of one domain by one node.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct DomainNode {
     pub node_id: String,
@@ -188,15 +188,15 @@ pub struct DomainNode {
     pub latency_ms: u32,
     pub blocking_method: Option<&'static str>,
     pub blocking_entity: Option<&'static str>,
-    /// The class of that entity; `unknown` when none is known, `none` when the domain is not blocked.
+    /// The class of that entity: `unknown` when no entity is known, `none` when the domain is not blocked.
     pub blocking_type: &'static str,
     pub sni_blocked: bool,
     pub dns_poisoned: bool,
-    /// ISO 8601; a day where more could harm who measured.
+    /// ISO 8601; only the day where the exact time could harm the person who measured.
     pub checked_at: String,
 }
 
-/// What all nodes together found.
+/// The findings of all nodes together.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 pub struct Attribution {
     pub methods_seen: BTreeSet<&'static str>,
@@ -209,7 +209,7 @@ pub struct Attribution {
     pub cert_anomalies: bool,
 }
 
-/// Measurements of probes as they came; whether others confirm them is in the answer of detection.
+/// Measurements of probes as they came. The detection answer says which of them other nodes confirm.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct DomainStatus {
     pub domain: String,

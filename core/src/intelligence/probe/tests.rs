@@ -1,4 +1,4 @@
-//! Names, and what rows of submissions say.
+//! Names of nodes and blocks, and how rows of submissions are read.
 
 use serde_json::{Value, json};
 
@@ -39,7 +39,7 @@ fn an_id_and_an_alias_name_their_shard_and_other_texts_none() {
     assert!(vote_key("cp-0a00000000000000") >> 16 != 0);
 }
 
-/// What is blocked is said by `isBlocked` and the two flags, never by `blockType` alone.
+/// Only `isBlocked` and the two flags report a block; `blockType` alone never does.
 #[test]
 fn a_kind_of_blocking_without_the_claim_says_nothing() {
     let slow = read(json!({ "success": false, "httpStatus": null, "blockType": "tcp-timeout", "confidence": 0.15 }));
@@ -72,7 +72,7 @@ fn words_of_both_clients_have_one_normal_form_and_rule() {
     assert_eq!(judged(&read(plain)).vote, Vote::Blocked);
 }
 
-/// Only known entities are shown, whatever a node writes.
+/// Only known entities are shown, whatever text a node sends.
 #[test]
 fn a_stranger_cannot_write_on_our_pages() {
     let blocked = |who: &str| {
@@ -102,7 +102,7 @@ fn rows_without_a_site_or_a_plausible_time_are_refused() {
     }
 }
 
-/// Decision addresses-discarded: of an address only a hash of its block is kept.
+/// Of an address only a hash of its block is kept (decision addresses-discarded).
 #[test]
 fn addresses_of_one_block_have_one_hash_under_a_key_of_the_deployment() {
     use crate::crypto::Secret;

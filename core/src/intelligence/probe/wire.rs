@@ -1,8 +1,9 @@
-//! What probes send, and what each row of it says.
+//! The rows that probes send, and how they are read.
 //!
-//! Two deployed clients disagree on types and words, so a row is read leniently: what it needs is a site and a time.
-//! What a row means is decided by `isBlocked` and the flags beside it, never by `blockType` alone, since clients send
-//! that with timeouts that they do not call blocking. Confidence and free texts of the sender decide nothing.
+//! Two deployed clients use different types and words, so a row is read leniently: only a site and a time are required.
+//! `isBlocked` and the flags beside it decide what a row means. `blockType` alone decides nothing, since clients also
+//! send it with timeouts that they do not call blocking. The confidence and the free texts of the sender decide nothing
+//! either.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -15,12 +16,12 @@ use crate::facts::measurement::outcome::{Judgement, Outcome};
 use crate::facts::measurement::types::{Contribution, Form, Parsed, Witness};
 use crate::facts::verdict::{RuleId, Technique};
 
-/// How old a reading may be when it comes: clients keep them for a day while they are offline.
+/// How old a reading may be when it arrives. Clients keep readings for a day while they are offline.
 const MAX_AGE: i64 = 2 * DAY;
-/// How far the clock of a probe may be ahead.
+/// How far ahead of our time the clock of a probe may be.
 const CLOCK_AHEAD: i64 = HOUR;
 
-/// The envelope of a submission. What else it has is ignored.
+/// A submission. Unknown members are ignored.
 #[derive(Debug, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Submission {
@@ -28,10 +29,10 @@ pub struct Submission {
     /// ISO 3166 alpha-2; `XX` or absent when the node does not know.
     #[serde(default)]
     pub node_country: Option<String>,
-    /// ISO 8601; of rows that have no time of their own.
+    /// ISO 8601; for rows that have no time of their own.
     #[serde(default)]
     pub timestamp: Option<String>,
-    /// Names the submission: what comes again under the same id is not stored twice.
+    /// Identifies the submission. A repeated submission with the same id is not stored again.
     pub submission_id: String,
     /// At most 100 rows.
     #[schemars(with = "Vec<ResultRow>")]
@@ -48,7 +49,7 @@ pub struct ResultRow {
     pub latency_ms: Option<f64>,
     pub http_status: Option<f64>,
     pub is_blocked: Option<bool>,
-    /// One of the words of probes, such as `tcp-reset`.
+    /// One of the words that probes use, such as `tcp-reset`.
     pub block_type: Option<String>,
     pub blocking_entity: Option<String>,
     pub sni_blocked: Option<bool>,
@@ -57,8 +58,8 @@ pub struct ResultRow {
     pub timestamp: Option<String>,
 }
 
-/// Who blocks, and how its pages are classed: the pairs that probes report. Other texts are not
-/// shown, so that no page of ours says what a stranger wrote.
+/// Entities that probes report, each with its class. Other names are not shown, so that our pages never show the text
+/// of a stranger.
 const ENTITIES: [(&str, &str); 13] = [
     ("Iran Telecommunications Company", "government-mandated"),
     ("Roskomnadzor", "government-direct"),
@@ -75,7 +76,7 @@ const ENTITIES: [(&str, &str); 13] = [
     ("Cisco Umbrella", "corporate-filter"),
 ];
 
-/// The known entity of this name, with its class.
+/// The known entity with this name, and its class.
 pub fn entity(name: &str) -> Option<(&'static str, &'static str)> {
     let own = || {
         let known = crate::facts::starter::signatures::all().iter().find(|known| known.entity == name)?;
@@ -88,8 +89,8 @@ pub fn entity(name: &str) -> Option<(&'static str, &'static str)> {
     ENTITIES.iter().copied().find(|(known, _)| *known == name).or_else(own)
 }
 
-/// Words of probes for how a site is blocked, each with the rule and technique it stands for. The
-/// first of two words for one thing is the normal form.
+/// The words that probes use for methods of blocking: the word itself, its normal form, its rule and its technique.
+/// Where two words mean the same, the first one is the normal form.
 const METHODS: [(&str, &str, RuleId, Technique); 19] = [
     ("dns-poison", "dns-poison", RuleId::ProbeDnsDiffers, Technique::DnsInjection),
     ("dns-poisoned", "dns-poison", RuleId::ProbeDnsDiffers, Technique::DnsInjection),
@@ -116,7 +117,7 @@ fn method(word: &str) -> Option<usize> {
     METHODS.iter().position(|(known, ..)| *known == word)
 }
 
-/// What a reading comes to for whoever reads a list.
+/// The result of a reading, as lists show it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Status {
     Accessible,
@@ -141,10 +142,10 @@ pub struct Reading {
     pub target: String,
     pub at: Timestamp,
     pub status: Status,
-    /// Codes of the rule and the technique; technique 0 is none.
+    /// Codes of the rule and the technique; technique 0 means none.
     rule: u8,
     technique: u8,
-    /// Normal form of the blocking method, by place in the table, from 1; 0 is none.
+    /// Place of the blocking method in the table of methods, counted from 1; 0 means none.
     method: u8,
     pub latency_ms: Option<u32>,
     pub entity: Option<String>,
@@ -155,12 +156,12 @@ pub struct Reading {
     hash: u32,
 }
 
-/// Why a row is not taken.
+/// A row that is not taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Refused;
 
 impl Reading {
-    /// Reads a row; `otherwise` is the time of its submission.
+    /// Reads a row. A row without a time gets `otherwise`, the time of its submission.
     pub fn of(row: &Value, otherwise: Option<Timestamp>, now: Timestamp) -> Result<Reading, Refused> {
         let read = ResultRow::deserialize(row).map_err(|_| Refused)?;
         let url = read.target_url.as_deref().filter(|url| !url.is_empty());
@@ -199,13 +200,13 @@ impl Reading {
         self.status == Status::Blocked
     }
 
-    /// How it is blocked, as a word.
+    /// The method of blocking, as a word.
     pub fn method(&self) -> Option<&'static str> {
         let place = usize::from(self.method).checked_sub(1).filter(|_| self.blocked())?;
         METHODS.get(place).map(|(_, normal, ..)| *normal)
     }
 
-    /// Which kinds of finding it is: SNI, DNS, TCP, TLS, HTTP, certificate.
+    /// The kinds of finding in this reading: SNI, DNS, TCP, TLS, HTTP, certificate.
     pub fn found(&self) -> [bool; 6] {
         let layer = self.method().and_then(|word| word.split('-').next()).unwrap_or_default();
         let is = |name: &str| self.blocked() && layer == name;
@@ -213,7 +214,7 @@ impl Reading {
         [self.sni, self.dns || is("dns"), is("tcp"), is("tls"), is("http") || page, self.certificate]
     }
 
-    /// As a measurement of its country.
+    /// The reading as a measurement for its country.
     pub fn parsed(&self, node: &str, country: &str, asn: Option<u32>) -> Option<Parsed> {
         let judgement =
             Judgement { rule: RuleId::from_code(self.rule)?, technique: Technique::from_code(self.technique) };
@@ -247,7 +248,7 @@ fn judge(row: &ResultRow, https: bool) -> Judged {
         return blocked(row, https, sni, dns);
     }
     let answered = row.http_status.is_some_and(|status| (100.0..600.0).contains(&status));
-    // A kind of blocking without the claim: a timeout where sites are slow rather than blocked.
+    // The row names a method but does not claim a block: a timeout of a slow site rather than blocking.
     if row.block_type.is_some() || !(row.success == Some(true) || answered) {
         return (Status::Other, RuleId::NoEvidence, None, None);
     }
@@ -260,7 +261,7 @@ fn blocked(row: &ResultRow, https: bool, sni: bool, dns: bool) -> Judged {
     let place =
         if sni { method("sni-filtering") } else { said.or_else(|| dns.then(|| method("dns-poison")).flatten()) };
     if row.blocking_entity.as_deref().and_then(entity).is_some() {
-        // Who blocks is known; how, where the probe says it.
+        // The entity that blocks is known. The technique is known where the probe states it.
         let said = place.and_then(|place| METHODS.get(place)).map(|(.., technique)| *technique);
         let technique = said.unwrap_or(Technique::HttpBlockpage);
         return (Status::Blocked, RuleId::ProbeBlockpage, Some(technique), place.or(method("blockpage")));
@@ -269,7 +270,7 @@ fn blocked(row: &ResultRow, https: bool, sni: bool, dns: bool) -> Judged {
         return (Status::Blocked, RuleId::NoEvidence, None, None);
     };
     match rule {
-        // Over a valid certificate it is the site itself that says so.
+        // With a valid certificate the site itself gives this answer.
         RuleId::Http451 if https => (Status::Blocked, RuleId::HttpChallenge, None, place),
         rule => (Status::Blocked, *rule, Some(*technique), place),
     }

@@ -1,4 +1,4 @@
-//! Block page fingerprints, kept as canonical CSV lines and rebuilt where documents are parsed.
+//! Block page fingerprints. They are stored as canonical CSV lines, and a reader builds its matcher from these lines.
 
 use std::collections::BTreeSet;
 use std::io::BufRead;
@@ -26,7 +26,7 @@ const COLUMNS: [&str; 6] = ["name", "scope", "location_found", "pattern_type", "
 struct Lines(BTreeSet<String>);
 impl Row for Lines {}
 
-/// Lines by a part of their hash: each row stays small.
+/// The lines are spread over 16 rows by their CRC-32, so that each row stays small.
 const LINES: Table<(u8,), Lines> = Table::new(17);
 const SHARDS: u32 = 16;
 
@@ -34,8 +34,8 @@ fn shard(line: &str) -> u8 {
     u8::try_from(crc32fast::hash(line.as_bytes()) % SHARDS).unwrap_or(0)
 }
 
-/// The canonical lines of fingerprints, those that are good, and the fate of every row. CSV, or signatures as JSON
-/// lines, whose `list` must be named.
+/// Reads fingerprints from CSV, or from signatures as JSON lines, whose `list` must be named. Returns the valid rows as
+/// canonical lines, and counts the fate of every row.
 pub fn fingerprint_lines(
     reader: &mut dyn BufRead,
     limit: u64,
@@ -61,9 +61,10 @@ pub fn fingerprint_lines(
     Ok((lines, counts))
 }
 
-/// The signatures of Censored Planet, `{"fingerprint", "pattern"}` a line, as the CSV that is read from here
-/// on. No line says which of the two published files it is of, and a known false positive that is taken for a block
-/// page would confirm what it should mask: so nothing is guessed.
+/// Turns the signatures of Censored Planet (`{"fingerprint", "pattern"}`, one per line) into the CSV that the rest of
+/// the import reads. Two such files are published, and the lines do not say which file they are from. A known false
+/// positive that is taken for a block page would confirm blocks instead of masking them, so the caller must name the
+/// file.
 fn signature_lines(text: &[u8], list: Option<&str>, counts: &mut ImportCounts) -> Result<String> {
     let trusted = match list {
         Some("blockpage_signatures") => false,
@@ -83,7 +84,7 @@ fn signature_lines(text: &[u8], list: Option<&str>, counts: &mut ImportCounts) -
             continue;
         }
         let (scope, country) = if trusted { ("fp", None) } else { origin(name) };
-        // The patterns are for whole answers; of those, only a header begins like this.
+        // A pattern is for a whole response. In a response only a header begins like this.
         let header = ["location", "server", "set-cookie"].into_iter().find_map(|header| {
             let (first, value) = pattern.split_once(": ")?;
             first.eq_ignore_ascii_case(header).then(|| (format!("header.{header}"), value))
@@ -98,8 +99,9 @@ fn signature_lines(text: &[u8], list: Option<&str>, counts: &mut ImportCounts) -
     Ok(document(&lines))
 }
 
-/// What the name of a signature says: `b_nat_ir_...` is national, `c_isp_in_...` of a provider, the rest evidence.
-/// Pages of no known owner confirm where they were seen; those of products and institutions confirm nothing anywhere.
+/// The scope and the country that the name of a signature gives. `b_nat_ir_...` is national, `c_isp_in_...` is of a
+/// provider. Pages of no known owner confirm a block in the country where they were seen. Pages of products and
+/// institutions confirm a block nowhere; they are only evidence.
 fn origin(name: &str) -> (&'static str, Option<&'static str>) {
     let mut parts = name.split('_').skip(1);
     let (owner, place) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
@@ -114,7 +116,7 @@ fn origin(name: &str) -> (&'static str, Option<&'static str>) {
     }
 }
 
-/// The text that a pattern matches and no other; `None` for one that has a choice.
+/// The plain text of a pattern that needs no regular expression; otherwise `None`.
 fn literal(pattern: &str) -> Option<String> {
     let mut plain = String::with_capacity(pattern.len());
     let mut rest = pattern.chars();
@@ -142,7 +144,7 @@ fn document<'a>(lines: impl IntoIterator<Item = &'a String>) -> String {
     text
 }
 
-/// Enters fingerprints.
+/// Adds fingerprints.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct AddFingerprints {
     /// Canonical lines.
@@ -172,7 +174,7 @@ impl Operation for AddFingerprints {
     }
 }
 
-/// Every line.
+/// Reads every line.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct FingerprintSet;
 
@@ -197,7 +199,7 @@ pub async fn fingerprints(rt: &dyn Runtime) -> Result<Fingerprints> {
     Ok(set)
 }
 
-/// The signatures that ship with the project: they confirm in the countries they name only.
+/// The signatures that ship with the project. Each confirms blocks only in the countries that it names.
 pub fn own() -> Fingerprints {
     let mut set = Fingerprints::default();
     for signature in signatures::all() {
@@ -268,7 +270,7 @@ mod tests {
         let none = |_: &str| None;
         let name = |page: crate::facts::measurement::fingerprints::PageMatch| (page.confirmed, page.suspected);
         let national = set.page("<p>say \"no\" (by order).", &none, *b"FR");
-        assert_eq!(name(national), (Some("b_nat_uk_order".to_owned()), false), "as national ones of others do");
+        assert_eq!(name(national), (Some("b_nat_uk_order".to_owned()), false), "national pages confirm abroad too");
         assert_eq!(name(set.page("URL a\nb Gate", &none, *b"RU")), (Some("e_unk_ru_gate".to_owned()), false));
         assert_eq!(name(set.page("URL a Gate", &none, *b"DE")), (None, true));
         let location = |name: &str| (name == "location").then_some("http://stop.example/?x");

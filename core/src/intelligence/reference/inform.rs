@@ -1,4 +1,4 @@
-//! Telling country actors what they need.
+//! Sends the country actors the reference data that they need, because a country cannot read this actor's tables.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,22 +10,22 @@ use crate::intelligence::country::{SetCatalogue, SetNetworks};
 use crate::intelligence::import::removal;
 use crate::{Result, intelligence::world};
 
-/// Networks that a country has met.
+/// Networks that occur in the measurements of each country.
 const WANTED: Table<(String, u32), ()> = Table::new(20);
 /// Countries that have measurements or events.
 const INTERESTED: Table<(String,), ()> = Table::new(19);
-/// Those of them that have no measurements.
+/// Countries among them that have events but no measurements.
 const REPORTED: Table<(String,), ()> = Table::new(23);
 
-/// How often reference data were removed.
+/// Number of removals of each kind of reference data.
 const EPOCHS: Table<(u8,), u64> = Table::new(21);
 
-/// Countries told in one go: each may get a message of some hundred kilobytes.
+/// Countries informed in one step. Each may get a message of some hundred kilobytes.
 const AT_ONCE: usize = 4;
 /// Networks in one message.
 const NETWORKS_AT_ONCE: usize = 400;
 
-/// A country has met networks.
+/// A country announces networks that occur in its measurements.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Announce {
     pub country: String,
@@ -52,8 +52,9 @@ impl Operation for Announce {
     }
 }
 
-/// A country has events that others report. They are about the platforms of target lists too, so it is told of these before
-/// it is measured: an incident must not change its subject with the first measurement.
+/// A country announces that other sources report events there. Such events may be about platforms of target lists, so
+/// the country gets the lists before it has measurements: an incident must not change its subject with the first
+/// measurement.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct AnnounceEvents {
     pub country: String,
@@ -72,7 +73,7 @@ impl Operation for AnnounceEvents {
     }
 }
 
-/// Tells a country that was told nothing yet; whether it was.
+/// Sends the catalogue to a country that was not informed before. Returns whether the country is new.
 fn interest(turn: &mut Turn<'_>, country: &str) -> Result<bool> {
     let key = (country.to_owned(),);
     if INTERESTED.contains(turn, &key)? {
@@ -150,17 +151,18 @@ impl Reference {
         Ok(EPOCHS.get(view, &(self as u8,))?.unwrap_or_default())
     }
 
-    /// Refuses what an import stores that began before the last removal.
+    /// Refuses rows of an import that began before the last removal.
     pub(super) fn check(self, view: &impl Read, begun: u64) -> Result<()> {
         removal::check(begun, self.epoch(view)?)
     }
 }
 
-/// Removes the network table, the test lists or the target lists, some rows at a time by timer; then countries are told.
+/// Removes the network table, the test lists or the target lists, some rows at a time by timer. Then the countries are
+/// informed.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct DropReference {
     pub what: Reference,
-    /// A later step of a removal.
+    /// True in the later steps of a removal.
     pub goes_on: bool,
 }
 
@@ -197,7 +199,7 @@ impl Operation for DropReference {
     }
 }
 
-/// How often reference data were removed; fails while they are being removed.
+/// The number of removals of one kind of reference data. Fails while a removal is running.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ReferenceEpoch {
     pub what: Reference,
@@ -224,13 +226,13 @@ fn remove<K: Key, V: Row>(turn: &mut Turn<'_>, table: &Table<K, V>) -> Result<us
     Ok(rows.len())
 }
 
-/// Tells all countries again, some at a time, soon.
+/// Informs all countries again, some at a time, after the publish interval.
 pub(super) fn all(turn: &mut Turn<'_>) -> Result<()> {
     let due = turn.now.plus(i64::from(turn.settings.publish_interval) * crate::engine::time::SECOND);
     turn.schedule("inform", due, &Inform { after: None, network: 0 })
 }
 
-/// Tells the countries after `after`; within the next one, networks from `network`.
+/// Informs the countries after `after`. In the first of them, it starts with the network `network`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Inform {
     pub after: Option<String>,
@@ -256,7 +258,7 @@ impl Operation for Inform {
             let rows = WANTED.scan(turn, &wanted, Direction::Ascending, NETWORKS_AT_ONCE)?;
             let mut known = Vec::new();
             for ((_, asn), ()) in &rows {
-                // What the table does not name is told too: the table may have been removed.
+                // A network without an entry is sent too, because the table may have been removed.
                 known.push((*asn, network(turn, *asn)?.unwrap_or_default()));
             }
             if !known.is_empty() {

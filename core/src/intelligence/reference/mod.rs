@@ -1,8 +1,14 @@
 //! Imported reference data: networks, fingerprints, test lists, platforms of target lists.
 //!
-//! One actor holds them. Country actors announce the networks they meet and are told names and addresses, then and
-//! whenever the table changes; all are told the sites that the index needs. Block lists speak about one country and are
-//! kept by its actor ([`crate::intelligence::country`]).
+//! One actor holds them. A country announces the networks that occur in its measurements. It gets their names and
+//! numbers of addresses at once, and again whenever the table changes. All countries get the sites that the index
+//! needs. A block list is about one country, so the actor of that country keeps it ([`crate::intelligence::country`]).
+//!
+//! | Module | What |
+//! |---|---|
+//! | `fingerprints` | signatures of block pages |
+//! | `inform` | sending countries what they need; removing reference data |
+//! | `targets` | platforms of target lists |
 
 mod fingerprints;
 mod inform;
@@ -50,7 +56,7 @@ pub fn actor() -> ActorId {
     ActorId::sole(Kind::Reference)
 }
 
-/// A network as the table has it.
+/// A network in the imported table.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NetworkEntry {
     pub name: String,
@@ -58,12 +64,12 @@ pub struct NetworkEntry {
     pub addresses: u64,
 }
 
-/// Numbers that share a row of the network table; an import changes at most so many rows per operation.
+/// The row of the network table that holds a number. An import changes a limited number of rows per operation.
 pub const fn block_of(asn: u32) -> u32 {
     asn / BLOCK
 }
 
-/// 256 consecutive numbers of the network table in one row.
+/// A row of the network table: 256 consecutive numbers.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Block(BTreeMap<u32, NetworkEntry>);
 impl Row for Block {}
@@ -77,21 +83,21 @@ const NETWORKS: Table<(u32,), Block> = Table::new(16);
 const LISTS: Table<(String,), SiteList> = Table::new(18);
 
 const BLOCK: u32 = 256;
-/// Most sites of one list: it is one row.
+/// Most sites of one list. A list is one row.
 const MAX_SITES: usize = 30_000;
 
-/// How many of the rows given were known.
+/// How many of the given rows were stored before.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Known {
     pub known: u64,
 }
 
-/// Enters networks.
+/// Adds networks to the table.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct AddNetworks {
     pub networks: Vec<(u32, NetworkEntry)>,
     pub dry_run: bool,
-    /// Removals of the table when the import began.
+    /// Number of removals of the table when the import began.
     pub epoch: u64,
 }
 
@@ -130,15 +136,15 @@ fn network(view: &impl Read, asn: u32) -> Result<Option<NetworkEntry>> {
     Ok(NETWORKS.get(view, &(block_of(asn),))?.and_then(|mut block| block.0.remove(&asn)))
 }
 
-/// Enters sites of a test list.
+/// Adds sites to a test list.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct AddList {
-    /// `global`, or what the list is named after.
+    /// `global`, or the name of the list.
     pub list: String,
     /// Domain to category code.
     pub sites: BTreeMap<String, String>,
     pub dry_run: bool,
-    /// Removals of test lists when the import began.
+    /// Number of removals of test lists when the import began.
     pub epoch: u64,
 }
 
@@ -170,7 +176,8 @@ impl Operation for AddList {
     }
 }
 
-/// The global list, which sites of any list have a category of interest, and listed platforms, as country actors need them.
+/// The catalogue that country actors need: the sites of the global list, the sites of any list with a category of
+/// interest, and the listed platforms.
 fn catalogue(view: &impl Read) -> Result<SetCatalogue> {
     use crate::facts::starter::categories::{CONTROL, Focus};
     let mut catalogue = Catalogue::default();
@@ -190,7 +197,7 @@ fn catalogue(view: &impl Read) -> Result<SetCatalogue> {
     }
     catalogue.platforms = targets::listed(view)?;
     catalogue.political = political.into_iter().collect();
-    // A few are enough to see that a network is broken; reading all of them would cost every answer.
+    // A few control sites are enough to see that a network is broken. Reading all of them would cost every answer.
     Ok(SetCatalogue { catalogue, control: control.into_iter().take(20).collect() })
 }
 
@@ -227,7 +234,7 @@ impl Query for Sites {
     }
 }
 
-/// Entries of some networks.
+/// The entries of some networks.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Names {
     pub networks: Vec<u32>,

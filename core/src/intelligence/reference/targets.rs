@@ -1,9 +1,9 @@
-//! Platforms of a target list: services beside those that ship with the project, each with the
-//! hosts that make it up. Nothing of a list is bundled.
+//! Platforms of a target list: services in addition to those that ship with the project, each with the hosts that
+//! belong to it. The project bundles no target list.
 //!
 //! A list comes as two tables in any order: targets (`target_id`, `service`, `role`, optionally `label`) and hosts of
-//! targets (`matcher_kind`, `matcher`, `target_id`). A target whose id is a host is that host. What is kept is a set of
-//! rows, so order, splits and repeats change nothing.
+//! targets (`matcher_kind`, `matcher`, `target_id`). A target whose id is a host is that host. The rows are stored as a
+//! set, so their order, splits and repeats change nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::BufRead;
@@ -25,11 +25,11 @@ use crate::facts::tracked::Tracked;
 use crate::intelligence::analytics::SetPlatforms;
 use crate::{Error, Result, intelligence::world};
 
-/// Most rows of both tables together: they are one row here, and every country is told.
+/// Most rows of both tables together. They are one row in the store, and every country gets them.
 const MAX_ROWS: usize = 2_000;
 const MAX_SLUG: usize = 40;
 const MAX_LABEL: usize = 80;
-/// Roles that a user cannot do without. A service that has none of them needs all it has.
+/// Roles that a user cannot do without. If a service has none of these roles, all of its roles are essential.
 const ESSENTIAL: [&str; 3] = ["", "website", "web"];
 
 /// One row of a table of targets.
@@ -57,7 +57,8 @@ impl TargetList {
         self.targets.len() + self.hosts.len()
     }
 
-    /// The platforms that the rows make. A host belongs to one platform: the project's own, else the first by slug.
+    /// The platforms in the rows. A host belongs to one platform: the project's own if it has the host, otherwise the
+    /// first by slug.
     pub fn platforms(&self) -> Vec<Tracked> {
         let mut found: BTreeMap<&str, Tracked> = BTreeMap::new();
         let mut taken: BTreeSet<String> = BTreeSet::new();
@@ -88,7 +89,7 @@ impl TargetList {
     }
 }
 
-/// A slug as a name: `google_dns` is `Google dns`.
+/// Turns a slug into a display name: `google_dns` becomes `Google dns`.
 pub fn label(slug: &str) -> String {
     let words = slug.replace(['_', '-'], " ");
     let mut letters = words.chars();
@@ -121,7 +122,7 @@ fn host([kind, matcher, id]: [&str; 3]) -> Result<(String, String), Rejection> {
     match kind {
         "domain" | "exact" => {}
         "" => return Err(Rejection::Refused("bad_matcher")),
-        // Addresses and patterns are no series here.
+        // Addresses and patterns have no series of measurements.
         _ => return Err(Rejection::Unsupported("matcher_kind")),
     }
     let key = TargetKey::from_host(matcher).map_err(|error| Rejection::Unusable(error.reason()))?;
@@ -154,12 +155,12 @@ fn id_of(id: &str) -> Result<String, Rejection> {
     }
 }
 
-/// Enters rows of a target list.
+/// Adds rows of a target list.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct AddTargets {
     pub list: TargetList,
     pub dry_run: bool,
-    /// Removals of target lists when the import began.
+    /// Number of removals of target lists when the import began.
     pub epoch: u64,
 }
 
@@ -187,13 +188,13 @@ impl Operation for AddTargets {
     }
 }
 
-/// Tells the world, and all countries soon.
+/// Informs the world at once, and all countries soon.
 pub(super) fn changed(turn: &mut Turn<'_>, platforms: Vec<Tracked>) -> Result<()> {
     turn.send(world::actor().name, &SetPlatforms { platforms })?;
     inform::all(turn)
 }
 
-/// The platforms of target lists, as countries are told.
+/// The platforms of target lists, as the countries get them.
 pub(super) fn listed(view: &impl Read) -> Result<Vec<Tracked>> {
     Ok(TARGETS.get(view, &())?.map(|list| list.platforms()).unwrap_or_default())
 }
@@ -219,7 +220,7 @@ pub async fn platforms(rt: &dyn Runtime) -> Result<Vec<Tracked>> {
     Ok(all)
 }
 
-/// The platform of a slug or another name of it; `None` for one that is not tracked.
+/// Finds a platform by its slug or another of its names; `None` if it is not tracked.
 pub async fn platform(rt: &dyn Runtime, text: &str) -> Result<Option<Tracked>> {
     if let Some(own) = Platform::by_slug(text) {
         return Ok(Some(own.into()));
@@ -228,17 +229,17 @@ pub async fn platform(rt: &dyn Runtime, text: &str) -> Result<Option<Tracked>> {
     Ok(listed.into_iter().find(|platform| platform.slug.eq_ignore_ascii_case(text)))
 }
 
-/// The platform that a site is a role of.
+/// The platform that a site belongs to.
 #[derive(Debug, Clone)]
 pub struct Owner {
     pub platform: Tracked,
-    /// What the site is to it, where that is known.
+    /// The role of the site in the platform, if it is known.
     pub role: Option<&'static str>,
     /// Whether the platform is blocked when the site is.
     pub essential: bool,
 }
 
-/// The platform of a target list that a series is a role of.
+/// Finds the platform of a target list that a series belongs to.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ListedOwner {
     pub key: String,
@@ -251,7 +252,7 @@ impl Query for ListedOwner {
 
     fn run(self, view: &View<'_>) -> Result<Option<Tracked>> {
         let Some(list) = TARGETS.get(view, &())? else { return Ok(None) };
-        // Most sites are in no list; making the platforms takes far longer than to see that.
+        // Most sites are in no list. This check is far cheaper than making the platforms.
         let named =
             list.hosts.iter().any(|(_, host)| *host == self.key) || list.targets.iter().any(|row| row.id == self.key);
         if !named {
@@ -261,7 +262,7 @@ impl Query for ListedOwner {
     }
 }
 
-/// The platform that a subject is a role of; `None` of a platform itself, and of a site on its own.
+/// The platform that a subject belongs to; `None` if the subject is a platform itself or a site on its own.
 pub async fn owner(rt: &dyn Runtime, subject: &Subject) -> Result<Option<Owner>> {
     if subject.service {
         return Ok(None);
@@ -277,7 +278,7 @@ pub async fn owner(rt: &dyn Runtime, subject: &Subject) -> Result<Option<Owner>>
     }))
 }
 
-/// [`Subject::parse`], which also knows the services of target lists.
+/// Like [`Subject::parse`], but also knows the services of target lists.
 pub async fn subject(rt: &dyn Runtime, text: &str) -> Result<Subject> {
     match Subject::parse(text) {
         Ok(subject) => Ok(subject),
@@ -324,9 +325,9 @@ mod tests {
         };
         let role = |key: &str, essential| (key.to_owned(), essential);
         let expected = [
-            // t.co is a role of Twitter.
+            // `t.co` is a role of Twitter already.
             ("hub".to_owned(), "Hub".to_owned(), vec![role("hub.example", true), role("hub-cdn.example", false)]),
-            // It has no website: what it has is essential.
+            // The service has no website, so all of its roles are essential.
             ("resolver_one".to_owned(), "Resolver one".to_owned(), vec![role("dns.example", true)]),
         ];
         assert_eq!(platforms.iter().map(shape).collect::<Vec<_>>(), expected);

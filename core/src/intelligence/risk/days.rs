@@ -1,5 +1,5 @@
-//! The score of a country by day: one small row, written when the country's summary changes. Of the days before the
-//! first one, [`past`] knows what was imported.
+//! The score of a country by day: one small row, written when the country's summary changes. [`past`] has the scores of
+//! the days before the first row, where a history was imported.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,7 @@ use crate::intelligence::country::{past, summary};
 use crate::intelligence::world::CountrySummary;
 use crate::{Result, Timestamp};
 
-/// Days that are kept: a history of 30, and the two weeks that a trend compares, at any day of it.
+/// Days that are kept: enough for a history of 30 days and, for each of them, the two weeks that a trend compares.
 pub const KEPT: u32 = 60;
 
 /// The last score of a day, 0-100; `None` when there was too little data.
@@ -18,10 +18,10 @@ pub const KEPT: u32 = 60;
 pub struct Day(pub Option<u32>);
 impl Row for Day {}
 
-/// By day since the epoch. A day without a row is like the one before it.
+/// By day since the epoch. A day without a row has the score of the day before it.
 const DAYS: Table<(u32,), Day> = Table::new(60);
 
-/// The day on which the sites that a score is over became others.
+/// The day on which an imported list changed the sites that the score covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct OtherSites(u32);
 impl Row for OtherSites {}
@@ -31,12 +31,12 @@ fn day(at: Timestamp) -> u32 {
     u32::try_from(at.day()).unwrap_or(0)
 }
 
-/// The country's summary is now this.
+/// Keeps the score of the country's new summary as the score of that day.
 pub fn note(turn: &mut Turn<'_>, summary: &CountrySummary) -> Result<()> {
     let today = day(summary.at);
     DAYS.put(turn, &(today,), &Day(summary.index.score))?;
     let oldest = today.saturating_sub(KEPT);
-    // What a day without a row is like must stay known.
+    // Of the rows that are too old the newest stays, since later days without a row have its score.
     let old = DAYS.scan(turn, &DAYS.between(&(), &(oldest,)), Direction::Descending, KEPT as usize)?;
     for (key, _) in old.into_iter().skip(1) {
         DAYS.delete(turn, &key);
@@ -44,19 +44,19 @@ pub fn note(turn: &mut Turn<'_>, summary: &CountrySummary) -> Result<()> {
     Ok(())
 }
 
-/// The first day that the server saw.
+/// The first day with a row: the first one that the server saw itself.
 pub fn first(view: &View<'_>) -> Result<Option<u32>> {
     Ok(DAYS.first(view, &DAYS.range())?.map(|((day,), _)| day))
 }
 
-/// Scores from today on are over other sites, after a list was imported: what the server saw before compares with none
-/// of them.
+/// Notes that an imported list changed the sites that scores cover from today on. Earlier scores that the server
+/// computed cannot be compared with later ones.
 pub fn sites_changed(turn: &mut Turn<'_>) -> Result<()> {
     let today = day(turn.now);
     Ok(OTHER_SITES.put(turn, &(), &OtherSites(today))?)
 }
 
-/// A source was removed: what days said may have rested on it (decision licence-and-removal).
+/// Forgets all days after the removal of a source, since their scores may rest on it (decision licence-and-removal).
 pub fn forget(turn: &mut Turn<'_>) -> Result<()> {
     for (key, _) in DAYS.scan(turn, &DAYS.range(), Direction::Ascending, 2 * KEPT as usize)? {
         DAYS.delete(turn, &key);
@@ -65,7 +65,7 @@ pub fn forget(turn: &mut Turn<'_>) -> Result<()> {
     Ok(())
 }
 
-/// A country with its scores of the last days.
+/// Asks for the summary of a country and its scores of the last days.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Look;
 
@@ -73,10 +73,10 @@ pub struct Look;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Looked {
     pub summary: CountrySummary,
-    /// Today's score last, 0-100; `None` for days of which none is known. [`KEPT`] entries.
+    /// Scores of 0-100, oldest day first, today's last; `None` for a day without a known score. [`KEPT`] entries.
     pub days: Vec<Option<u32>>,
-    /// Change of the last week against the one before, 0-1 ([`level::trend_delta`]); `None` also where the scores of
-    /// these weeks are over different sites.
+    /// Change of the mean of the last week against that of the week before, 0-1 ([`level::trend_delta`]). `None` also
+    /// when the scores of the two weeks cover different sites.
     pub trend_delta: Option<f64>,
 }
 
@@ -94,7 +94,7 @@ impl Query for Look {
             None => past.get(&day).and_then(|past::Score(score)| *score),
         };
         let days: Vec<_> = (0..KEPT).rev().map(|back| today.checked_sub(back).and_then(known)).collect();
-        // Days that the server did not see are judged by the sites of today.
+        // Scores of days that the server did not see cover the sites of today.
         let first = rows.first().map(|((seen,), _)| *seen);
         let other =
             OTHER_SITES.get(view, &())?.map(|OtherSites(day)| day).filter(|day| first.is_some_and(|f| f < *day));

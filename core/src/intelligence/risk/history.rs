@@ -1,5 +1,5 @@
-//! `/data/country/{code}/history`: the score of a country and what went on there, by day. An extension beside the
-//! history of a domain, with the scores that `threat-level` has.
+//! `/data/country/{code}/history`: the score of a country and its number of incidents, by day. It adds to the history
+//! of a domain, and has the same scores as `threat-level`.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -15,9 +15,9 @@ use crate::intelligence::country::strictest;
 use crate::intelligence::incidents::{self, Filter, Incident, Select};
 use crate::{Result, Timestamp, engine::runtime};
 
-/// Days of the answer when none are asked for.
+/// Days in the answer to a request that states no number.
 const DEFAULT_DAYS: u32 = 30;
-/// Most incidents that are counted, the newest first.
+/// Incidents that are counted, at most; the newest come first.
 const INCIDENTS: u32 = 200;
 
 const TABLE: Tabular =
@@ -26,9 +26,10 @@ const TABLE: Tabular =
 #[derive(Debug, Serialize, JsonSchema)]
 struct Day {
     date: String,
-    /// 0-1 at the end of the day, today's now; null where too little was measured, or nothing is known of the day.
+    /// 0-1 at the end of the day; for today the present score. Null where too little was measured, or nothing is known
+    /// of the day.
     score: Option<f64>,
-    /// Incidents that went on at some time of the day.
+    /// Incidents that were going on at some time of the day.
     incidents: usize,
 }
 
@@ -60,7 +61,7 @@ fn share(score: u32) -> f64 {
 pub async fn history(cx: Cx) -> Result<Response> {
     let country = input::path_country(&cx, "code")?;
     let days = cx.count("days", DEFAULT_DAYS, KEPT)?;
-    // As a table it is made of the same page.
+    // The table is made from the same page as the JSON answer.
     let json = cx.kept_as(&format!("{}?days={days}", cx.request.path), page(&cx, country, days)).await?;
     tabular::send(&cx, &TABLE, country.code, json)
 }

@@ -1,29 +1,29 @@
-//! Words, trend and certainty of a score.
+//! The level, the trend and the certainty of a score.
 
 use crate::engine::number::round;
 use crate::facts::verdict::posterior::Beta;
 use crate::intelligence::world::index::Index;
 
-/// Lower ends of the threat levels on the scale of 0 to 1.
+/// The least score of each threat level, on the scale of 0 to 1.
 pub const LEVELS: [(f64, &str); 5] =
     [(0.8, "critical"), (0.6, "high"), (0.4, "medium"), (0.2, "low"), (0.0, "minimal")];
-/// Lower ends of the risk levels of a probability.
+/// The least probability of each risk level.
 pub const RISKS: [(f64, &str); 4] = [(0.5, "high"), (0.3, "elevated"), (0.15, "watch"), (0.0, "low")];
-/// Least change of a week's mean that is called a trend: two points of a hundred. Our choice.
+/// Least change between the means of two weeks that is called a trend: two points of a hundred. Our choice.
 pub const TREND: f64 = 0.02;
-/// Days of the two means that a trend compares.
+/// Days in each of the two means that a trend compares.
 pub const TREND_DAYS: usize = 7;
-/// Least standard deviation of a score: it is told in whole points.
+/// Least standard deviation of a score, since scores are stated in whole points.
 const LEAST_DEVIATION: f64 = 0.01;
-/// Of the normal distribution, the half width of the 90% interval that an index has.
+/// Half width of the 90% interval of an index, in standard deviations of the normal distribution.
 const Z: f64 = 1.645;
 
-/// The word of the highest lower end that `value` reaches.
+/// The name of the highest level whose lower end `value` reaches.
 pub fn word(levels: &[(f64, &'static str)], value: f64) -> &'static str {
     levels.iter().chain(levels.last()).find(|(from, _)| value >= *from).map_or("unknown", |(_, name)| name)
 }
 
-/// Probability that the level of a score is right, by the interval of the score: 0 without a score (decision
+/// Probability that the level of a score is right, from the interval of the score; 0 without a score (decision
 /// confidence-of-status).
 pub fn certainty(index: &Index) -> f64 {
     let (Some(score), Some((low, high))) = (index.score, index.interval) else { return 0.0 };
@@ -90,7 +90,8 @@ mod tests {
         }
     }
 
-    /// Decision confidence-of-status: confidence is the probability that what is said is right, and 0 where nothing is.
+    /// Confidence is the probability that the stated level is right, and 0 when no level is stated (decision
+    /// confidence-of-status).
     #[test]
     fn certainty_falls_towards_a_cut_point_and_with_wider_intervals() {
         assert_eq!(certainty(&index(None, None)), 0.0);

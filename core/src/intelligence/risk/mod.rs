@@ -1,12 +1,12 @@
-//! What may come: the detection group's `predict`, `threat-level`, `scores` and `model/info`.
+//! The risk of new blocks: the endpoints `predict`, `threat-level`, `scores` and `model/info` of the detection group.
 //!
 //! | Module | What |
 //! |---|---|
 //! | `days` | the score of each country by day, kept in the country |
 //! | `scores` | the latest score of every country, kept in the world |
-//! | `rate` | the base rate, which is served where no learned forecast speaks |
-//! | `level` | words, trend and certainty of a score (pure) |
-//! | `history` | the days of a country as open data |
+//! | `rate` | the base rate, which is served where there is no learned forecast |
+//! | `level` | the level, the trend and the certainty of a score (pure) |
+//! | `history` | the daily scores of a country as open data |
 //! | `routes` | the endpoints |
 
 pub(crate) mod days;

@@ -1,12 +1,13 @@
-//! The source of risk.
+//! The base rate: the risk that is served where there is no learned forecast.
 //!
-//! Of a country as a whole the learned forecast speaks, while one is served ([`crate::intelligence::forecast`]). Of a target, and without
-//! a model, the risk is a base rate: incidents of the last year, as a Poisson rate of the country that is shrunk towards all countries, moved a
-//! little by the measured trend. That ranks countries and says nothing about when, so confidence stays low.
+//! While a model is served, the learned forecast covers each country as a whole ([`crate::intelligence::forecast`]).
+//! For a target, or without a model, the risk is a base rate: the incidents of the last year as a Poisson rate of the
+//! country, shrunk towards the rate of all countries and shifted a little by the measured trend. Such a rate ranks
+//! countries but does not say when something begins, so its confidence stays low.
 
 use crate::engine::number::round;
 
-/// What is served.
+/// Description of the model that is served.
 pub struct Model {
     pub name: &'static str,
     pub version: &'static str,
@@ -28,37 +29,37 @@ pub const MODEL: Model = Model {
     ],
 };
 
-/// Days of incidents that a rate is taken over.
+/// Days over which incidents are counted.
 pub const WINDOW: f64 = 365.0;
-/// Days of all countries' rate that a country's own is mixed with. Our choice.
+/// How many days of the rate of all countries are mixed into a country's own rate. Our choice.
 const PRIOR_DAYS: f64 = 182.5;
-/// Incidents added to all countries' count, so that a rate is never zero (Jeffreys' prior of a Poisson rate).
+/// Incidents added to the count of all countries, so that a rate is never zero (Jeffreys' prior of a Poisson rate).
 const JEFFREYS: f64 = 0.5;
-/// Change of the log rate per point of the score's change, and its limit. Our choice, not fitted.
+/// Change of the log rate for a change of the score by 1, and the limit of this change. Our choice, not fitted.
 const TREND_WEIGHT: f64 = 2.0;
 const TREND_LIMIT: f64 = 0.5;
-/// Confidence of a base rate where the country has a score, and where it is measured but has none. Low by intent.
+/// Confidence of a base rate for a country with a score, and for one with measurements but no score. Low by intent.
 const SCORED: f64 = 0.3;
 const MEASURED: f64 = 0.1;
 
-/// What an estimate rests on.
+/// The facts that an estimate rests on.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Known {
-    /// The target, when one is asked for.
+    /// The target, when the question names one.
     pub about: Option<String>,
-    /// Incidents that began here in the window, about the target when one is asked for.
+    /// Incidents that began in the country within the window; only those about the target when the question names one.
     pub incidents: u64,
     /// The same in all countries.
     pub incidents_everywhere: u64,
-    /// Countries with measurements, this one included.
+    /// Countries with measurements, including this one.
     pub countries: u64,
-    /// Change of the score, 0-1; `None` when it is not known.
+    /// Change of the score, 0-1; `None` when unknown.
     pub trend: Option<f64>,
     pub measured: bool,
     pub scored: bool,
 }
 
-/// A reason for a risk: its share of the log rate.
+/// A reason for the risk, with its part of the log rate.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Factor {
     pub name: &'static str,
@@ -70,7 +71,7 @@ pub struct Factor {
 /// The risk that something begins.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Risk {
-    /// Of each day from tomorrow, 0-1.
+    /// One probability for each day from tomorrow on, 0-1.
     pub daily: Vec<f64>,
     pub confidence: f64,
     pub factors: Vec<Factor>,
@@ -116,7 +117,7 @@ pub fn estimate(known: &Known, days: u32) -> Risk {
     Risk { daily: vec![hazard; days as usize], confidence, factors, caveats }
 }
 
-/// The probability of at least one, day by day.
+/// For each day, the probability that something has begun by the end of it.
 pub fn cumulative(daily: &[f64]) -> Vec<f64> {
     let mut none = 1.0;
     daily

@@ -54,12 +54,12 @@ pub const ROUTES: &[Route] = &[
         .summary("What `predict` answers from."),
 ];
 
-/// Days asked for when none are given, and at most.
+/// Days ahead: the default, and the maximum.
 const HORIZON: u32 = 7;
 const MOST_DAYS: u32 = 30;
 /// Entries of a history.
 const HISTORY: usize = 30;
-/// Most methods that are named.
+/// Blocking methods that are named, at most.
 const TOP_METHODS: usize = 5;
 const DEFAULT_CONFIDENCE: f64 = 0.5;
 const DEFAULT_LIMIT: u32 = 50;
@@ -72,7 +72,7 @@ const YEAR: i64 = 365 * DAY;
 pub struct PredictRequest {
     /// ISO 3166-1 alpha-2.
     country: Option<String>,
-    /// A domain, URL or service name; without one the country as a whole.
+    /// A domain, URL or service name. If absent, the answer is about the country as a whole.
     target: Option<String>,
     /// Days ahead, default 7, kept within 1 to 30.
     horizon: Option<f64>,
@@ -93,9 +93,9 @@ struct DayBody {
     /// Days from today.
     day: u32,
     date: String,
-    /// That something begins on this day.
+    /// Probability that something begins on this day.
     risk: f64,
-    /// That something has begun by the end of this day.
+    /// Probability that something has begun by the end of this day.
     cumulative: f64,
 }
 
@@ -118,7 +118,7 @@ pub struct PredictBody {
     /// Change of the mean score of seven days against the seven before, 0-1; null when there are no scores of both.
     trend_delta: Option<f64>,
     confidence: f64,
-    /// What the target's status is now; null without a target.
+    /// The present status of the target; null without a target.
     current_status: Option<State>,
     factors: Vec<FactorBody>,
     daily: Vec<DayBody>,
@@ -128,7 +128,7 @@ pub struct PredictBody {
     license: String,
 }
 
-/// How many shown incidents pass a filter.
+/// Counts the shown incidents that pass a filter.
 async fn count(cx: &Cx, filter: Filter) -> Result<u64> {
     let asked = Select { filter, offset: 0, limit: 0 };
     Ok(runtime::query(&*cx.rt, incidents::actor().name, &asked).await?.total)
@@ -140,7 +140,7 @@ async fn begun(cx: &Cx, country: Option<&str>, subject: Option<&str>) -> Result<
     let filter = Filter {
         country: country.map(str::to_owned),
         subject: subject.map(str::to_owned),
-        // One that began a year ago to the moment is older than that.
+        // An incident that began exactly a year ago is too old.
         begun_since: Some(now.plus(1 - YEAR)),
         until: Some(now),
         ..Filter::default()
@@ -148,12 +148,12 @@ async fn begun(cx: &Cx, country: Option<&str>, subject: Option<&str>) -> Result<
     count(cx, filter).await
 }
 
-/// The name under which incidents know a subject (decision incident-grades).
+/// The name that incidents use for a subject (decision incident-grades).
 fn incident_subject(subject: &Subject) -> String {
     Platform::by_domain(&subject.name).map_or_else(|| subject.name.clone(), |platform| platform.slug.to_owned())
 }
 
-/// 0-1 from a JSON number of days: not one is no horizon, and far is as far as it goes.
+/// The days ahead that a request asks for: 7 if absent, rounded, and kept within 1 to 30.
 fn horizon(asked: Option<f64>) -> u32 {
     let days = asked.unwrap_or(f64::from(HORIZON)).round().clamp(1.0, f64::from(MOST_DAYS));
     // Between 1 and 30.
@@ -204,8 +204,8 @@ async fn predict(cx: Cx) -> Result<Response> {
     })
 }
 
-/// The learned forecast of a country as a whole, else the base rate; with the version and the licence. A model is
-/// learned for countries, not for what is blocked there.
+/// The learned forecast of a country as a whole, or else the base rate; with the version and the licence. Models are
+/// learned for whole countries, so a target always gets the base rate.
 async fn learned_or_base(
     cx: &Cx,
     country: &str,
@@ -220,7 +220,7 @@ async fn learned_or_base(
         let Ahead { daily, factors, confidence, version, caveats, license } = ahead;
         let factor = |(name, weight, description)| rate::Factor { name, weight, description };
         let factors = factors.into_iter().map(factor).collect();
-        // The trend beside it is one of measurements.
+        // The answer also states a trend, which rests on measurements.
         let license = match trend {
             Some(_) => licence::effective([license, strictest(&looked.summary.sources)].iter().map(String::as_str)),
             None => license,
@@ -236,7 +236,7 @@ async fn learned_or_base(
     Ok((risk, MODEL.version.to_owned(), license))
 }
 
-/// Gathers what is known and asks the source of risk.
+/// Gathers the facts and computes the base rate.
 async fn estimate(
     cx: &Cx,
     country: &str,
@@ -258,8 +258,8 @@ async fn estimate(
     Ok(rate::estimate(&known, horizon))
 }
 
-/// The hazard of one day by base rate, the version that says so, and what to know of it: what is served of a country
-/// while no forecast is learned.
+/// The base rate that is served for a country while no forecast is learned: the risk of one day, the version of the
+/// base rate, and its caveats.
 pub(crate) async fn base_rate(cx: &Cx, country: &str) -> Result<(f64, &'static str, Vec<String>)> {
     let looked = runtime::query(&*cx.rt, country.to_owned(), &Look).await?;
     let trend = looked.trend_delta;
@@ -291,7 +291,7 @@ fn days(risk: &Risk, now: Timestamp) -> Vec<DayBody> {
 #[derive(Debug, Serialize, JsonSchema)]
 struct HistoryEntry {
     date: String,
-    /// 0-1; null for a day of which no score is known.
+    /// 0-1; null for a day without a known score.
     score: Option<f64>,
 }
 
@@ -300,7 +300,7 @@ struct HistoryEntry {
 pub struct ThreatBody {
     country: String,
     country_name: String,
-    /// 0-1, higher is more censorship; null when too little is measured.
+    /// 0-1, higher is more censorship; null when there are too few measurements.
     score: Option<f64>,
     /// `minimal`, `low`, `medium`, `high`, `critical`, or `unknown` without a score.
     level: &'static str,
@@ -318,12 +318,12 @@ pub struct ThreatBody {
     samples: u64,
     sources: Vec<String>,
     last_updated: String,
-    /// Of the forecast that is served beside the score.
+    /// Version of the forecast that is served beside the score.
     model_version: String,
     license: String,
 }
 
-/// The version of what forecasts are made by: a learned model, else the base rate.
+/// The version of the model that makes the forecasts: the learned model, or else the base rate.
 async fn version(cx: &Cx) -> Result<String> {
     let (served, _) = runtime::query(&*cx.rt, world::actor().name, &ServedModel).await?;
     Ok(served.map_or(MODEL.version.to_owned(), |(model, _)| model.version()))
@@ -374,7 +374,7 @@ fn history(days: &[Option<u32>], now: Timestamp) -> Vec<HistoryEntry> {
     entries.skip(days.len().saturating_sub(HISTORY)).collect()
 }
 
-/// What helps against a method, by the beginning of its name.
+/// Advice against blocking methods, found by the beginning of a method's name.
 const ADVICE: [(&str, &str); 8] = [
     ("dns", "Names are answered falsely or not at all: use a resolver over HTTPS or TLS outside the country."),
     (
@@ -423,7 +423,7 @@ fn recommendations(score: Option<f64>, methods: &[String], active: u64) -> Vec<&
 #[serde(rename_all = "camelCase")]
 struct ScoreRow {
     rank: usize,
-    /// The code.
+    /// ISO 3166-1 alpha-2.
     country: String,
     country_name: String,
     /// 0-1, higher is more censorship.
@@ -440,10 +440,10 @@ pub struct ScoresBody {
     scores: Vec<ScoreRow>,
     count: usize,
     min_confidence: f64,
-    /// Countries that are measured, but too little for a score.
+    /// Countries that have measurements, but too few for a score.
     insufficient_data: usize,
     generated_at: String,
-    /// Of the forecast that is served beside the scores.
+    /// Version of the forecast that is served beside the scores.
     model_version: String,
     license: String,
 }
@@ -493,13 +493,13 @@ fn least_confidence(cx: &Cx) -> Result<f64> {
         .ok_or_else(|| Error::bad_request("Query parameter `minConfidence` must be a number from 0 to 1."))
 }
 
-/// Of the temporal hold-out of the served model; names that clients read first. Null was not measured.
+/// Figures of the served model on its temporal hold-out. Null means that a figure was not measured.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Metrics {
-    /// Countries are never left out of training.
+    /// Null: countries are never left out of training.
     loco_median_f1: Option<f64>,
-    /// A stratified split would let neighbouring days tell each other's labels.
+    /// Null: in a stratified split neighbouring days would reveal each other's labels.
     stratified_f1: Option<f64>,
     roc_auc: Option<f64>,
     brier: Option<f64>,
@@ -521,13 +521,13 @@ pub struct ModelBody {
     /// Null when nothing is trained.
     trained_at: Option<String>,
     training_samples: u64,
-    /// Of the panel of the model; for base rates, those with measurements.
+    /// Countries in the panel of the model; for base rates, countries with measurements.
     countries: usize,
     features: Vec<&'static str>,
     metrics: Metrics,
     caveats: Vec<String>,
     sources: Vec<String>,
-    /// The rule list that judges measurements.
+    /// Version of the rules that judge measurements.
     classifier_version: String,
     served_since: String,
     generated_at: String,
@@ -537,7 +537,7 @@ async fn model_info(cx: Cx) -> Result<Response> {
     cx.kept(model_page(&cx)).await
 }
 
-/// What is said of a learned model.
+/// The description of a learned model.
 fn learned(cx: &Cx, model: &Model, since: Timestamp) -> ModelBody {
     let held = &model.held_out;
     let (from, to) = (forecast::date(held.from), forecast::date(held.to));

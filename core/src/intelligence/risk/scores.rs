@@ -20,14 +20,14 @@ pub struct Score {
     /// Newest measurement.
     pub updated: Timestamp,
     pub sources: Vec<String>,
-    /// The strictest of its sources.
+    /// The strictest licence of its sources.
     pub license: String,
 }
 impl Row for Score {}
 
 const SCORES: Table<(String,), Score> = Table::new(40);
 
-/// Keeps what a summary says.
+/// Keeps the score of a country's summary.
 pub fn note(turn: &mut Turn<'_>, summary: &CountrySummary) -> Result<()> {
     let row = Score {
         score: summary.index.score,
@@ -40,12 +40,12 @@ pub fn note(turn: &mut Turn<'_>, summary: &CountrySummary) -> Result<()> {
     Ok(SCORES.put(turn, &(summary.country.clone(),), &row)?)
 }
 
-/// Nothing is measured there any more.
+/// Forgets a country that has no measurements any more.
 pub fn forget(turn: &mut Turn<'_>, country: &str) {
     SCORES.delete(turn, &(country.to_owned(),));
 }
 
-/// Whether any country has measurements.
+/// Asks whether any country has measurements.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct AnyScore;
 
@@ -59,7 +59,7 @@ impl Query for AnyScore {
     }
 }
 
-/// Every country with measurements, by code.
+/// Asks for the scores of all countries with measurements, by code.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Scores;
 

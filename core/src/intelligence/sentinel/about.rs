@@ -10,12 +10,12 @@ use crate::facts::source::Source;
 use crate::{Result, Timestamp, facts::starter};
 
 const GROUP: &str = "/v1/sentinel/";
-/// The licence of the code, SPDX.
+/// The licence of the code, as an SPDX name.
 const CODE: &str = "Apache-2.0";
-/// Forecasts are made every day: older ones are stale.
+/// Forecasts are made every day, so older ones are stale.
 const STALE: i64 = 2 * DAY;
 
-/// When to ask for what.
+/// For each endpoint, the occasion to call it.
 const WHEN: [(&str, &str); 10] = [
     ("current_risk/{country}", "Before a decision about one country: the risk with its reasons and evidence."),
     ("current_risk/batch", "For several countries at once."),
@@ -41,14 +41,14 @@ struct EndpointBody {
     path: &'static str,
     summary: &'static str,
     when_to_call: &'static str,
-    /// Where the schema of its answer stands.
+    /// Where the schema of the answer can be found.
     returns_schema: String,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct ToolBody {
     name: String,
-    /// Names of its parameters, those of the path first.
+    /// Names of the parameters, those of the path first.
     params: Vec<String>,
 }
 
@@ -59,7 +59,7 @@ pub struct ManifestBody {
     description: &'static str,
     license: LicenseBody,
     endpoints: Vec<EndpointBody>,
-    /// The readable ones as tools.
+    /// The endpoints that can be read, as tools.
     mcp_tools: Vec<ToolBody>,
     reliability_commitment: &'static str,
 }
@@ -122,12 +122,12 @@ async fn manifest_page(cx: &Cx) -> Result<Response> {
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct HealthBody {
-    /// `ok`, `stale` when the daily forecast is overdue, `base_rates` without a model.
+    /// `ok`; `stale` when the daily forecast is overdue; `base_rates` without a model.
     status: &'static str,
     model_version: String,
     /// When the forecasts were made.
     forecast_at: String,
-    /// The newest event that they know of; null without any.
+    /// The newest event that the forecasts know of; null if there is none.
     history_until: Option<String>,
     /// Countries with a forecast.
     countries: usize,

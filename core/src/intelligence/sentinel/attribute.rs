@@ -1,4 +1,4 @@
-//! `GET /v1/sentinel/attribute`: the effect of an event on what is measured, by synthetic control.
+//! `GET /v1/sentinel/attribute`: the effect of an event on measurements, estimated by synthetic control.
 
 use std::collections::BTreeMap;
 
@@ -20,28 +20,28 @@ use crate::{Error, Result, Timestamp, engine::runtime, facts::licence, intellige
 /// Days before and after the date that are compared.
 const BEFORE: u32 = 14;
 const AFTER: u32 = 7;
-/// Least days with enough measurements before and after.
+/// Days with enough measurements that are needed before and after the date.
 const LEAST_BEFORE: usize = 10;
 const LEAST_AFTER: usize = 3;
-/// Least donors for confidence (decision features-dates-retries).
+/// Donors that are needed for confidence (decision features-dates-retries).
 const LEAST_DONORS: usize = 5;
-/// Donors that are asked at one time.
+/// Donors that are queried at a time.
 const AT_ONCE: usize = 6;
-/// An error before the event from which on the synthetic country does not follow the treated one.
+/// Error before the event above which the synthetic country does not follow the treated one.
 const WORST_FIT: f64 = 0.05;
-/// A p-value up to this is called significant.
+/// Greatest p-value that is called significant.
 const SIGNIFICANT: f64 = 0.1;
-/// Days between the date and an election or the begin of an incident that may have been the trigger.
+/// Days between the date and an election, or the begin of an incident, within which it may have been the trigger.
 const ELECTION_NEAR: i32 = 7;
 const INCIDENT_NEAR: i32 = 3;
-/// Incidents that are looked at for that, those that began last.
+/// Incidents that are considered as the trigger, at most: those that began last.
 const MOST_INCIDENTS: u32 = 50;
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct TriggerBody {
     title: String,
     date: String,
-    /// Of an election its type, else `incident`.
+    /// The type of an election, or `incident`.
     r#type: String,
     importance: String,
     source: String,
@@ -52,11 +52,11 @@ pub struct AttributionBody {
     country: String,
     country_name: String,
     date: String,
-    /// Mean difference after the date between the country's blocked or anomalous share and that of its synthetic
-    /// control, -1 to 1; null where too little is measured.
+    /// Mean difference after the date between the share of blocked or anomalous results in the country and in its
+    /// synthetic control, -1 to 1; null where too little is measured.
     causal_effect: Option<f64>,
-    /// Share of countries, this one counted, whose fit worsens as much after the date when they are taken for it. At
-    /// best 1 over the number of donors and one. Null with fewer than two donors.
+    /// Each country is taken for the treated one in turn: the share of countries, including this one, whose fit worsens
+    /// as much after the date. It is at least 1 / (number of donors + 1). Null with fewer than two donors.
     p_value: Option<f64>,
     /// Root of the mean squared difference before the date.
     pre_rmse: Option<f64>,
@@ -67,9 +67,9 @@ pub struct AttributionBody {
     /// Days that are compared before and after the date.
     n_pre: usize,
     n_post: usize,
-    /// By code, those with a weight.
+    /// By country code; donors with a weight.
     donor_weights: BTreeMap<String, f64>,
-    /// The nearest election or incident; nothing shows that it was the cause.
+    /// The nearest election or incident. Nothing shows that it was the cause.
     candidate_trigger: Option<TriggerBody>,
     /// `significant`, `not_significant`, or `insufficient` with low confidence.
     evidence_class: &'static str,
@@ -81,13 +81,13 @@ pub struct AttributionBody {
     license: String,
 }
 
-/// A comparison that could be made.
+/// A comparison with its result.
 struct Compared {
     control: Control,
     p_value: Option<f64>,
     donors: Vec<String>,
     after: usize,
-    /// Whether a source counted the outcomes, and not this deployment.
+    /// Whether the outcomes are counts of a source, and not measurements of this deployment.
     counted: bool,
 }
 
@@ -95,14 +95,14 @@ fn text(day: i32) -> String {
     Timestamp(i64::from(day) * DAY).to_date_text()
 }
 
-/// Shares by day of the country and of donors, and what they are shares of.
+/// Shares by day of the country and of the donors, and where they come from.
 struct Outcomes {
     treated: BTreeMap<u32, f64>,
     donors: Vec<(String, BTreeMap<u32, f64>)>,
     counted: bool,
 }
 
-/// What this deployment measured, where that is enough of the country; else what a source counted itself.
+/// The measurements of this deployment where there are enough of the country, or else the counts of a source.
 async fn outcomes(cx: &Cx, country: &str, date: u32, mut list: DonorList) -> Result<Outcomes> {
     let codes = list.codes.into_iter().take(MOST_DONORS);
     let own = list.measured.remove(country).unwrap_or_default();
@@ -117,14 +117,15 @@ async fn outcomes(cx: &Cx, country: &str, date: u32, mut list: DonorList) -> Res
     let asks: Vec<_> = codes.iter().map(|code| runtime::query(&*cx.rt, code.clone(), &asked)).collect();
     let answers: Vec<Result<BTreeMap<u32, f64>>> = futures_util::stream::iter(asks).buffered(AT_ONCE).collect().await;
     let mut donors = Vec::new();
-    // Answers come in the order of the questions.
+    // Answers are in the order of the requests.
     for (code, days) in codes.into_iter().zip(answers) {
         donors.push((code, days?));
     }
     Ok(Outcomes { treated, donors, counted: true })
 }
 
-/// The country against the donors that have all its days, and how many days it has before and from the date on.
+/// Compares the country with the donors that have values for all its days. Also returns its number of days before the
+/// date, and from the date on.
 fn compare(outcomes: Outcomes, date: u32) -> (Option<Compared>, usize, usize) {
     let Outcomes { treated, donors, counted } = outcomes;
     let before = treated.range(..date).count();
@@ -148,7 +149,7 @@ fn compare(outcomes: Outcomes, date: u32) -> (Option<Compared>, usize, usize) {
     (Some(Compared { control, p_value, donors, after, counted }), before, after)
 }
 
-/// The nearest election or incident.
+/// The election or incident nearest to the date.
 async fn trigger(cx: &Cx, country: &str, date: i32) -> Result<Option<TriggerBody>> {
     let mut found: Vec<(i32, TriggerBody)> = Vec::new();
     let midnight = |day: i32| Timestamp(i64::from(day) * DAY);
@@ -185,11 +186,11 @@ async fn trigger(cx: &Cx, country: &str, date: i32) -> Result<Option<TriggerBody
         };
         found.push(((on - date).abs(), body));
     }
-    // Of equally near ones the incident, which comes first.
+    // An incident and an election may be equally near. The incident comes first in the list and wins.
     Ok(found.into_iter().min_by_key(|(distance, _)| *distance).map(|(_, body)| body))
 }
 
-/// Why little can be said; `None` when the comparison may be relied on.
+/// Why the comparison cannot be relied on; `None` when it can.
 fn doubt(compared: Option<&Compared>, (before, after): (usize, usize), table: bool, eligible: usize) -> Option<String> {
     if before < LEAST_BEFORE || after < LEAST_AFTER {
         return Some(format!(
@@ -238,7 +239,7 @@ fn caveats(compared: Option<&Compared>) -> Vec<String> {
     found
 }
 
-/// The numbers in a sentence.
+/// States the numbers in a sentence.
 fn interpretation(name: &str, compared: Option<&Compared>, p_value: Option<f64>, doubt: Option<&str>) -> String {
     let Some(Compared { control, donors, .. }) = compared else {
         return format!("{name}: nothing could be compared. {}", doubt.unwrap_or_default());

@@ -1,15 +1,15 @@
-//! Sentinel: what the forecast says of a country now with what it rests on, where reviewers should look, and what a
-//! change of measurements may be put down to.
+//! Sentinel: the present risk of a country with its evidence, a queue for reviewers of forecasts, and the effect of an
+//! event on measurements.
 //!
 //! | Module | What |
 //! |---|---|
 //! | `served` | the forecasts, as their endpoints serve them |
 //! | `risk` | the risk of a country now, with reasons, evidence and a similar incident; all countries |
-//! | `about` | what there is to call, and how it stands |
-//! | `queue` | recent forecasts, in the order in which a review teaches the most |
+//! | `about` | the list of endpoints, and the state of the service |
+//! | `queue` | recent forecasts, those first whose review teaches the most |
 //! | `synthetic` | synthetic control and its permutation test (pure) |
-//! | `series` | what attribution compares, and with whom |
-//! | `attribute` | the effect of an event on what is measured |
+//! | `series` | the shares that attribution compares, and the countries to compare with |
+//! | `attribute` | the effect of an event on measurements |
 
 mod about;
 mod attribute;

@@ -1,5 +1,5 @@
-//! `GET /v1/sentinel/active-learning-queue`:
-//! recent forecasts in the order in which a reviewer's judgement teaches the most.
+//! `GET /v1/sentinel/active-learning-queue`: recent forecasts, those first for which a reviewer's judgement teaches the
+//! most.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -17,24 +17,24 @@ const DEFAULT_LIMIT: u32 = 50;
 const MOST: u32 = 200;
 const DEFAULT_DAYS: u32 = 21;
 const MOST_DAYS: u32 = 90;
-/// Factors of countries without measurements, and the least of all: what is not known must not make a product zero. Our
-/// choice.
+/// The least value of a factor, also used for countries without measurements: an unknown factor must not make the
+/// product zero. Our choice.
 const FLOOR: f64 = 0.1;
-/// Change of the measured share in seven days that counts in full. Our choice.
+/// Change of the measured share in seven days that makes the factor 1. Our choice.
 const FULL_DRIFT: f64 = 0.2;
 /// Distances from the threshold that are called very close and near. Our choice.
 const VERY_CLOSE: f64 = 0.05;
 const NEAR: f64 = 0.15;
-/// Factors from which on they are given as a reason. Our choice.
+/// Values of factors from which on they are stated as a reason. Our choice.
 const HIGH_VOLUME: f64 = 0.75;
 const RECENT_DRIFT: f64 = 0.5;
 
-/// Seconds for which a reader may take the queue for fresh.
+/// Seconds for which a reader may treat the queue as fresh.
 const MAX_AGE: u32 = 900;
 
 const FEEDBACK: &str = "/v1/sentinel/report_miss";
 
-/// What the rows are ordered by.
+/// The key that rows are ordered by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Rank {
     Impact,
@@ -66,11 +66,11 @@ struct ItemBody {
     forecast_id: u32,
     country: String,
     country_name: String,
-    /// The day on which it was made.
+    /// The day on which the forecast was made.
     eval_date: String,
-    /// That a shutdown begins in the seven days after, as it was said then.
+    /// Probability, as stated then, that a shutdown begins in the seven days after.
     probability: f64,
-    /// By the forecast of today.
+    /// The probability in today's forecast.
     current_probability: f64,
     threshold: f64,
     distance_from_threshold: f64,
@@ -90,7 +90,7 @@ struct ItemBody {
     feedback_url: &'static str,
 }
 
-/// Countries with each factor; the others have the least.
+/// Number of countries with each factor. All others have the least value.
 #[derive(Debug, Serialize, JsonSchema)]
 struct CoverageBody {
     n_drift_countries: usize,
@@ -114,21 +114,21 @@ pub struct QueueBody {
     findings_url: &'static str,
     factor_coverage: CoverageBody,
     items: Vec<ItemBody>,
-    /// The same.
+    /// The same list.
     queue: Vec<ItemBody>,
 }
 
-/// A factor between the floor and 1.
+/// Maps a part of 0 to 1 to a factor between the floor and 1.
 fn factor(part: f64) -> f64 {
     FLOOR + (1.0 - FLOOR) * part.clamp(0.0, 1.0)
 }
 
-/// How uncertain a forecast is: 1 at the threshold, 0 at the probability that is farthest from it.
+/// The uncertainty of a forecast: 1 at the threshold, 0 at the probability that is farthest from it.
 fn uncertainty(probability: f64) -> f64 {
     1.0 - (probability - THRESHOLD).abs() / THRESHOLD.max(1.0 - THRESHOLD)
 }
 
-/// A row and what it is ordered by, unrounded.
+/// A row, and its unrounded sort key.
 fn item(candidate: &Candidate, known: &Reviewed, rank: Rank) -> (f64, ItemBody) {
     let Candidate { country, day, probability, current, happened } = candidate;
     let most = known.volumes.values().max().copied().unwrap_or(0);
@@ -180,7 +180,7 @@ fn item(candidate: &Candidate, known: &Reviewed, rank: Rank) -> (f64, ItemBody) 
 fn ranked(known: &Reviewed, rank: Rank, limit: usize) -> Vec<ItemBody> {
     let mut items: Vec<(f64, ItemBody)> =
         known.candidates.iter().map(|candidate| item(candidate, known, rank)).collect();
-    // Of equal ones the newer, then by country.
+    // Among equal keys the newer row comes first, then the order is by country.
     small_sort::sort_by(&mut items, |(a, left), (b, right)| {
         b.total_cmp(a).then_with(|| right.eval_date.cmp(&left.eval_date)).then_with(|| left.country.cmp(&right.country))
     });
@@ -267,7 +267,7 @@ mod tests {
         }
     }
 
-    /// Interface 2: `impact_score` is the product of the three, and rows descend by it; else by uncertainty.
+    /// `impact_score` is the product of three factors, and rows descend by it, or else by uncertainty.
     #[test]
     fn rows_descend_by_the_product_of_uncertainty_volume_and_drift() {
         let by = |rank| {
@@ -295,7 +295,7 @@ mod tests {
         assert_eq!(ranked(&known(), Rank::Impact, 2).len(), 2);
     }
 
-    /// Above and wrong are relative to the threshold and to what happened.
+    /// Whether a candidate is above the threshold and whether it was wrong follow from the threshold and the outcome.
     #[test]
     fn a_candidate_says_how_it_came_out_and_why_it_is_there() {
         let items = ranked(&known(), Rank::Impact, 10);

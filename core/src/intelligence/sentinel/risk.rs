@@ -19,14 +19,14 @@ use crate::{Error, Result, facts::licence};
 
 /// Lower ends of the bands of a seven-day probability.
 const BANDS: [(f64, &str); 4] = [(0.5, "high"), (0.25, "elevated"), (0.05, "elevated_baseline"), (0.0, "low")];
-/// Features that are named.
+/// Features that are named, at most.
 const TOP: usize = 3;
-/// Pieces of evidence that are linked.
+/// Links to evidence, at most.
 const LINKS: usize = 5;
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct SummaryBody {
-    /// Greatest risk of one day.
+    /// Greatest risk of a single day.
     max_risk: f64,
     max_risk_day: i32,
     avg_risk: f64,
@@ -37,14 +37,14 @@ struct SummaryBody {
 struct DayBody {
     date: String,
     day: i32,
-    /// That a shutdown begins on this date.
+    /// Probability that a shutdown begins on this date.
     risk: f64,
     drivers: Vec<String>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct HonestBody {
-    /// That a shutdown begins within the next seven days.
+    /// Probability that a shutdown begins within the next seven days.
     probability: f64,
     /// `high` from 0.5, `elevated` from 0.25, `elevated_baseline` from 0.05, else `low`.
     risk_band: &'static str,
@@ -54,7 +54,7 @@ struct HonestBody {
 #[derive(Debug, Serialize, JsonSchema)]
 struct FeatureBody {
     name: String,
-    /// To the log odds, against the mean over all countries and days.
+    /// Part of the log odds, compared with the mean over all countries and days.
     contribution: f64,
     /// `up` or `down`.
     direction: String,
@@ -66,7 +66,7 @@ struct SimilarBody {
     readable_id: String,
     severity: String,
     url: String,
-    /// `semantic`: found by the words of the forecast; `lookup`: the country's newest.
+    /// `semantic`: found by the words of the forecast; `lookup`: the newest incident of the country.
     source: &'static str,
 }
 
@@ -82,9 +82,10 @@ struct PermalinkBody {
 #[derive(Debug, Serialize, JsonSchema)]
 struct TrustBody {
     probability: f64,
-    /// Of the fit; `[0, 1]` for base rates, of which no interval is known.
+    /// Interval of the fit; `[0, 1]` for base rates, whose interval is unknown.
     interval_90: [f64; 2],
-    /// Share of the weeks with a shutdown whose forecast set held it; null while no forecast is over.
+    /// Share of the weeks with a shutdown whose forecast set contained the outcome; null before any forecast can be
+    /// checked.
     conformal_coverage: Option<f64>,
     /// Up to three, the strongest first; none for base rates.
     top_features: Vec<FeatureBody>,
@@ -111,7 +112,7 @@ pub struct RiskBody {
     license: String,
 }
 
-/// An incident, as far as it is read here.
+/// The members of an incident that are read here.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Incident {
@@ -152,7 +153,7 @@ struct EvidenceList {
     evidence: Vec<Evidence>,
 }
 
-/// The incident of the country that is most like what is forecast, by words; else its newest.
+/// The incident of the country that resembles the forecast most, by words; or else its newest incident.
 async fn similar(cx: &Cx, week: &Week) -> Result<Option<(Incident, &'static str)>> {
     let words = format!("internet shutdown {} {}", week.country_name, week.summary.key_drivers.join(" "));
     let words = utf8_percent_encode(&words, NON_ALPHANUMERIC);
@@ -165,12 +166,12 @@ async fn similar(cx: &Cx, week: &Week) -> Result<Option<(Incident, &'static str)
     Ok(newest.incidents.into_iter().next().map(|incident| (incident, "lookup")))
 }
 
-/// What is shown of an incident's evidence, newest first, with the licences of it.
+/// The evidence of an incident, newest first, and its licences.
 async fn evidence(cx: &Cx, incident: &Incident) -> Result<(Vec<PermalinkBody>, BTreeSet<String>)> {
     let list: EvidenceList = ask(cx, &format!("/data/incidents/{}/evidence", incident.readable_id), "").await?;
     let mut licences = BTreeSet::from([incident.license.clone()]);
     let mut links = Vec::new();
-    // They come oldest first.
+    // The rows are oldest first.
     for row in list.evidence.into_iter().rev() {
         let Some(permalink) = row.permalink.filter(|_| links.len() < LINKS) else { continue };
         licences.insert(row.license);
@@ -186,7 +187,7 @@ fn feature(feature: &Feature) -> FeatureBody {
         name: feature.name.clone(),
         contribution: feature.contribution,
         direction: feature.direction.clone(),
-        // exp of the part of the log odds is what the odds are multiplied by.
+        // The odds are multiplied by exp of the contribution to the log odds.
         note: format!("{effect} the odds to {:.2} times those of an average country", feature.contribution.exp()),
     }
 }
@@ -250,7 +251,7 @@ async fn risk(cx: &Cx, code: &str) -> Result<RiskBody> {
     })
 }
 
-/// The rendered risk of a country.
+/// The risk of a country as a rendered answer.
 async fn rendered(cx: &Cx, code: &str) -> Result<Response> {
     let name = format!("/v1/sentinel/current_risk/{code}?");
     cx.kept_as(&name, async { Response::json(&Box::pin(risk(cx, code)).await?) }).await
@@ -263,7 +264,7 @@ pub async fn current(cx: Cx) -> Result<Response> {
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct DataBody<'a> {
-    /// Each country once, in the order in which they are asked for.
+    /// Each country once, in the order of the request.
     #[schemars(with = "Vec<RiskBody>")]
     countries: Vec<&'a RawValue>,
     errors: &'a [BatchError],
@@ -280,11 +281,11 @@ pub struct BatchBody<'a> {
     /// Begins with the brand.
     schema: String,
     data: DataBody<'a>,
-    /// What to ask next.
+    /// Suggestions for the next request.
     next_tools: Vec<NextBody>,
 }
 
-/// What a hint rests on, of a rendered risk.
+/// The members of a rendered risk that hints are made from.
 #[derive(Debug, Deserialize)]
 struct Told {
     country: String,
@@ -303,7 +304,7 @@ struct ToldTrust {
     conformal_coverage: Option<f64>,
 }
 
-/// What a reader of these answers may want to know next.
+/// Suggests further requests to the reader of these answers.
 fn next(countries: &[&RawValue]) -> Result<Vec<NextBody>> {
     let told = countries.iter().map(|risk| serde_json::from_str(risk.get()).map_err(Error::internal));
     let told: Vec<Told> = told.collect::<Result<_>>()?;
@@ -347,11 +348,11 @@ pub async fn batch(cx: Cx) -> Result<Response> {
 struct HeatBody {
     country: String,
     country_name: String,
-    /// That a shutdown begins within the next seven days.
+    /// Probability that a shutdown begins within the next seven days.
     probability: f64,
-    /// What countries are filtered and sorted by: the greater of `probability` and `max_daily_risk`.
+    /// The value by which countries are filtered and sorted: the greater of `probability` and `max_daily_risk`.
     max_risk: f64,
-    /// Greatest risk of one day, and which.
+    /// Greatest risk of a single day, and that day.
     max_daily_risk: f64,
     max_risk_day: i32,
     threshold: f64,

@@ -1,4 +1,4 @@
-//! What attribution compares: how much of what was measured in a country on a day says blocked.
+//! The daily shares that attribution compares: how much of a country's measurements on a day says blocked.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,14 +12,15 @@ use crate::intelligence::risk::Scores;
 use crate::intelligence::world::{EventHistory, index};
 use crate::{Result, engine::small_sort, intelligence::anomaly};
 
-/// Least measurements of a day that a share is taken of.
+/// Measurements that a day needs for a share.
 pub const LEAST: u64 = 10;
-/// Most donors that are looked at: those with the most measurements.
+/// Donors that are considered, at most: those with the most measurements.
 pub const MOST_DONORS: usize = 20;
-/// Days without a shutdown that make a donor (decision features-dates-retries: 5 years).
+/// Days without a shutdown that a donor needs (decision features-dates-retries: 5 years).
 const QUIET_DAYS: i32 = 1_826;
 
-/// Shares of the days `first` to `last`, both counted, on which enough was measured; in days since the epoch.
+/// Asks for the shares of the days `first` to `last`, both included, that have enough measurements; in days since the
+/// epoch.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Shares {
     pub first: u32,
@@ -38,7 +39,7 @@ impl Query for Shares {
         for (day, part, counts) in rows {
             let whole = part.is_empty();
             let sum = days.entry(day).or_default();
-            // A count of the whole day stands before those of its parts.
+            // A count of the whole day takes precedence over counts of its parts.
             match (whole, sum.0) {
                 (true, _) => *sum = (true, counts.anomalies, counts.measurements),
                 (false, true) => {}
@@ -52,14 +53,14 @@ impl Query for Shares {
     }
 }
 
-/// Countries that a synthetic one may be made of: those that the index calls free, without a shutdown in the five years
-/// before and in the days that are compared (decision features-dates-retries).
+/// Asks for the countries that a synthetic country may be made of: those that the index calls free, without a shutdown
+/// in the five years before and on the days that are compared (decision features-dates-retries).
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Donors {
     pub country: String,
     /// Days since the epoch.
     pub day: i32,
-    /// The first and the last day that are compared.
+    /// The first and the last day of the comparison.
     pub first: i32,
     pub last: i32,
 }
@@ -67,17 +68,17 @@ pub struct Donors {
 /// Shares by country and day.
 pub type Measured = BTreeMap<String, BTreeMap<u32, f64>>;
 
-/// What [`Donors`] answers.
+/// The answer to [`Donors`].
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct DonorList {
-    /// Codes, those with the most measurements first.
+    /// Country codes, those with the most measurements first.
     pub codes: Vec<String>,
-    /// Whether a shutdown table tells who had none.
+    /// Whether a shutdown table was imported that shows which countries had none.
     pub table: bool,
-    /// Of the country and of the first [`MOST_DONORS`] of those: the share of results that say blocked, by day, of the
-    /// days that are compared, where enough was measured.
+    /// For the country and the first [`MOST_DONORS`] of those: the share of results that say blocked on each day of the
+    /// comparison with enough measurements.
     pub measured: Measured,
-    /// The licences of what was measured.
+    /// The licences of the measurements.
     pub licenses: BTreeSet<String>,
 }
 

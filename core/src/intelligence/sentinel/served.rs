@@ -1,4 +1,4 @@
-//! The forecasts as their endpoints serve them: whatever else speaks of a forecast says the same numbers.
+//! The forecasts as their endpoints serve them, so that everything that mentions a forecast states the same numbers.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use crate::engine::http::Cx;
 use crate::{Error, Result};
 
-/// From this risk on something is elevated.
+/// From this risk on a country is called elevated.
 pub const THRESHOLD: f64 = 0.5;
 
 #[derive(Debug, Clone, Deserialize)]
@@ -33,7 +33,7 @@ pub struct Aci {
     pub empirical_coverage: Option<f64>,
 }
 
-/// `GET /v1/forecast/{country}/7day`, as far as it is read here.
+/// The members of `GET /v1/forecast/{country}/7day` that are read here.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Week {
     pub country: String,
@@ -50,7 +50,7 @@ pub struct Week {
 }
 
 impl Week {
-    /// Whether a model is served, and not base rates.
+    /// Whether the forecast comes from a model, and not from base rates.
     pub fn is_learned(&self) -> bool {
         self.aci.is_some()
     }
@@ -70,14 +70,14 @@ pub struct Horizon {
     pub top_features: Vec<Feature>,
 }
 
-/// `GET /v1/forecast/{country}/multi-horizon`, as far as it is read here.
+/// The members of `GET /v1/forecast/{country}/multi-horizon` that are read here.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Horizons {
     pub horizons: BTreeMap<String, Horizon>,
 }
 
 impl Horizons {
-    /// Of the next seven days.
+    /// The horizon of seven days.
     pub fn week(&self) -> Option<&Horizon> {
         self.horizons.get("7d")
     }
@@ -94,13 +94,13 @@ pub struct Ranked {
 }
 
 impl Ranked {
-    /// What countries are selected on (decision hazard-and-week-risk).
+    /// The risk by which countries are selected (decision hazard-and-week-risk).
     pub fn most(&self) -> f64 {
         self.max_risk.max(self.risk_7day)
     }
 }
 
-/// `GET /v1/forecast/high-risk` of all countries: none without a model.
+/// `GET /v1/forecast/high-risk` for all countries; empty without a model.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Everywhere {
     pub countries: Vec<Ranked>,
@@ -110,7 +110,7 @@ pub struct Everywhere {
     pub license: String,
 }
 
-/// What an endpoint of this service answers.
+/// The answer of an endpoint of this service.
 pub async fn ask<T: DeserializeOwned>(cx: &Cx, path: &str, query: &str) -> Result<T> {
     let body = Box::pin(cx.ask(path, query)).await?;
     serde_json::from_slice(&body).map_err(Error::internal)
@@ -121,7 +121,7 @@ pub async fn week(cx: &Cx, code: &str) -> Result<Week> {
     ask(cx, &format!("/v1/forecast/{code}/7day"), "").await
 }
 
-/// Its horizons.
+/// The horizons of a country, by its code.
 pub async fn horizons(cx: &Cx, code: &str) -> Result<Horizons> {
     ask(cx, &format!("/v1/forecast/{code}/multi-horizon"), "").await
 }

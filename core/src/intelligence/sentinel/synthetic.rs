@@ -1,18 +1,18 @@
-//! Synthetic control: what a country would have shown had nothing happened, put together from others (Abadie, Diamond and
-//! Hainmueller 2010), and how often chance alone shows as much.
+//! Synthetic control: an estimate of what a country would have shown without the event, combined from other countries
+//! (Abadie, Diamond and Hainmueller 2010), and a permutation test of how often chance alone shows as much.
 //!
-//! Weights are not negative, sum to 1, and minimise the squared difference to the treated unit before the event, plus a
-//! tiny ridge that makes them unique where donors are alike. Everything is deterministic.
+//! Weights are not negative, sum to 1, and minimise the squared difference to the treated unit before the event. A tiny
+//! ridge makes them unique where donors are alike. Everything is deterministic.
 
-/// Of the ridge, against the mean square of the donors.
+/// The ridge, relative to the mean square of the donors.
 const RIDGE: f64 = 1e-6;
-/// What a step must gain at least, against the mean square of the donors.
+/// The least gain of a step, relative to the mean square of the donors.
 const TOLERANCE: f64 = 1e-14;
-/// Steps after which the weights are taken as they are. Donors that are not alike take some hundred; the worst that tests
-/// found, in which all donors are nearly the same, some thousand. With 20 donors and a placebo of each it bounds a request
-/// to some twenty million multiplications.
+/// Steps after which the weights are taken as they are. Donors that differ take some hundred steps. The worst case in
+/// tests, donors that are all nearly the same, takes some thousand. With 20 donors and a placebo run for each, this
+/// bounds a request to some twenty million multiplications.
 const MOST_STEPS: usize = 20_000;
-/// Least error before the event that a ratio is taken against: shares are known to no more digits.
+/// Least error before the event that a ratio is computed with, since shares are not known to more digits.
 const LEAST_ERROR: f64 = 1e-4;
 
 /// A unit's outcomes before and after the event.
@@ -22,10 +22,10 @@ pub struct Unit {
     pub after: Vec<f64>,
 }
 
-/// What is found of a treated unit.
+/// The result for a treated unit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Control {
-    /// By donor.
+    /// One for each donor.
     pub weights: Vec<f64>,
     /// Root of the mean squared difference before and after the event.
     pub before_error: f64,
@@ -41,7 +41,7 @@ impl Control {
         self.treated - self.synthetic
     }
 
-    /// How much worse the fit is after the event than before.
+    /// How many times worse the fit is after the event than before.
     fn ratio(&self) -> f64 {
         self.after_error / self.before_error.max(LEAST_ERROR)
     }
@@ -51,12 +51,12 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-/// The weights of the donors: by exact steps along the pair of donors that violates optimality the most.
+/// The weights of the donors. Each step moves weight exactly between the two donors that violate optimality the most.
 pub fn weights(treated: &[f64], donors: &[&[f64]]) -> Vec<f64> {
     descend(treated, donors).0
 }
 
-/// The weights, and how many steps they took.
+/// The weights, and the number of steps.
 pub(super) fn descend(treated: &[f64], donors: &[&[f64]]) -> (Vec<f64>, usize) {
     let count = donors.len();
     let scale = donors.iter().map(|donor| dot(donor, donor)).sum::<f64>() / count.max(1) as f64;
@@ -92,7 +92,7 @@ pub(super) fn descend(treated: &[f64], donors: &[&[f64]]) -> (Vec<f64>, usize) {
             if index == to {
                 *weight += step;
             } else if index == from {
-                // Nothing may be left of it by rounding, or it would be stepped from for ever.
+                // Rounding must not leave a rest, or the loop would step from this donor for ever.
                 *weight = if step >= left { 0.0 } else { *weight - step };
             }
         }
@@ -112,7 +112,7 @@ fn error(a: &[f64], b: &[f64]) -> f64 {
     mean(&squares).sqrt()
 }
 
-/// The synthetic control of a unit. Donors have as many outcomes as it has.
+/// The synthetic control of a unit. Donors must have as many outcomes as the unit.
 pub fn control(treated: &Unit, donors: &[&Unit]) -> Control {
     let before: Vec<&[f64]> = donors.iter().map(|donor| donor.before.as_slice()).collect();
     let weights = weights(&treated.before, &before);
@@ -134,8 +134,8 @@ pub fn control(treated: &Unit, donors: &[&Unit]) -> Control {
     }
 }
 
-/// The share of units, the treated one counted, whose fit worsens at least as much when each donor is taken for the treated
-/// one in turn: what chance alone would show. `None` with fewer than two donors.
+/// The share of units, including the treated one, whose fit worsens at least as much when each donor is taken for the
+/// treated unit in turn. This is what chance alone would show. `None` with fewer than two donors.
 pub fn p_value(treated: &Control, donors: &[&Unit]) -> Option<f64> {
     if donors.len() < 2 {
         return None;

@@ -1,4 +1,4 @@
-//! The synthetic control against SciPy and pysyncon, and what it may never do.
+//! The synthetic control agrees with SciPy and pysyncon, and its cost is bounded.
 
 use serde_json::Value;
 
@@ -15,7 +15,8 @@ fn unit(value: &Value) -> Unit {
     Unit { before: numbers(&value["before"]), after: numbers(&value["after"]) }
 }
 
-/// `tests/vectors/synthetic/make.py`: scipy.optimize.nnls 1.17.1, compared there with pysyncon 1.7.0.
+/// The vectors come from `tests/vectors/synthetic/make.py`: scipy.optimize.nnls 1.17.1, compared there with pysyncon
+/// 1.7.0.
 #[test]
 fn weights_effects_and_p_values_are_those_of_scipy() {
     let recorded: Value = serde_json::from_str(VECTORS).unwrap();
@@ -60,7 +61,7 @@ fn weights_are_shares_whatever_the_donors_are() {
         assert!(found.iter().all(|weight| (0.0..=1.0 + 1e-12).contains(weight)), "{found:?}");
         assert!((found.iter().sum::<f64>() - 1.0).abs() < 1e-9, "{found:?}");
     }
-    // Of two that are alike each gets half: the weights are unique.
+    // Two equal donors get half each, since the weights are unique.
     let found = weights(&ramp, &[&flat, &ramp, &same]);
     assert!((found[1] - 0.5).abs() < 1e-6 && (found[2] - 0.5).abs() < 1e-6, "{found:?}");
     assert_eq!(weights(&ramp, &[]), Vec::<f64>::new());
@@ -73,8 +74,8 @@ fn one_donor_gives_no_p_value() {
     assert_eq!((found.effect(), p_value(&found, &[&unit])), (0.0, None));
 }
 
-/// What a request costs is bounded by steps: shares as they are measured, all donors nearly the same, and donors of which
-/// each is nearly a mixture of two others.
+/// The number of steps bounds the cost of a request. It stays small for shares as they are measured, for donors that
+/// are nearly the same, and for donors that are nearly mixtures of two others.
 #[test]
 fn weights_take_few_steps_whatever_the_donors_are() {
     let mut dice = Dice(7);

@@ -1,4 +1,5 @@
-//! The measured days of every series, as the countries tell them: late by the publish interval, and read at once.
+//! The measured days of every series, as the countries report them. They are late by the publish interval, but one read
+//! gives all countries.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +11,7 @@ use crate::intelligence::country::{Days, SeriesDays, TellAllDays};
 /// By (series, country).
 const CHRONICLE: Table<(String, String), Days> = Table::new(70);
 
-/// A country tells the days of some series that may say something else.
+/// A country reports the days of series whose days may have changed.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct NoteDays {
     pub country: String,
@@ -50,7 +51,7 @@ pub(super) fn forget(turn: &mut Turn<'_>, target: &str, country: &str) {
     CHRONICLE.delete(turn, &(target.to_owned(), country.to_owned()));
 }
 
-/// The days of a series in the countries that told them, in the order of their codes.
+/// Reads the days of a series, by country in the order of the codes.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Chronicle {
     pub target: String,

@@ -1,4 +1,4 @@
-//! The open data of all countries: index as JSON and CSV, and the overview by code.
+//! The open data of all countries: the index as JSON and CSV, and the overview by country code.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ pub const INDEX_CSV: &str = "data/censorship-index.csv";
 pub const OVERVIEW: &str = "v1/censorship-index";
 pub const METHODOLOGY: &str = "data/methodology";
 
-/// Seconds for which a reader may take these documents for fresh.
+/// Seconds for which a reader may treat these documents as fresh.
 const MAX_AGE: u32 = 60;
 
 pub const FAMILIES: &[Family] = &[
@@ -99,7 +99,7 @@ pub struct ComponentBody {
     pub missing: Option<String>,
 }
 
-/// Where numbers come from, and under which licence.
+/// A source of the numbers, and its licence.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct SourceLicense {
     pub source: String,
@@ -107,8 +107,8 @@ pub struct SourceLicense {
 }
 
 /// Why the index is empty.
-const NO_SCORES: &str = "No country has measurements enough for a score inside the window. Older measurements are asked for \
-    with `as_of`; newer ones are imported: `heliograph import ooni-observations <file>`.";
+const NO_SCORES: &str = "No country has enough measurements for a score inside the window. Ask for older measurements \
+    with `as_of`, or import newer ones: `heliograph import ooni-observations <file>`.";
 
 /// `/data/censorship-index.json`
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -126,7 +126,7 @@ pub struct IndexBody {
     #[serde(rename = "dateModified")]
     pub date_modified: String,
     pub generated: String,
-    /// Seconds after `generated` at which a newer one may exist.
+    /// Seconds after `generated` when a newer index may exist.
     #[serde(rename = "maxAge")]
     pub max_age: u32,
     /// False when no country has a score.
@@ -135,7 +135,7 @@ pub struct IndexBody {
     pub reason: Option<&'static str>,
     pub metadata: IndexMetadata,
     pub summary: LevelCounts,
-    /// Parts that no country's score has yet.
+    /// Parts of the score that no country has yet.
     #[serde(rename = "missingComponents")]
     pub missing_components: Vec<String>,
     pub countries: Vec<IndexRow>,
@@ -147,7 +147,7 @@ pub struct IndexBody {
 #[serde(rename_all = "camelCase")]
 pub struct IndexMetadata {
     pub total_countries: usize,
-    /// Measurements inside the age limit, older ones, and both, each once.
+    /// Measurements inside the age limit, older ones, and both together. Each measurement counts once.
     pub live_measurements: u64,
     pub historical_measurements: u64,
     pub total_measurements: u64,
@@ -168,7 +168,7 @@ pub struct LevelCounts {
     pub free_count: usize,
 }
 
-/// Sources of some summaries, and of what else an answer rests on, with the licences in force, each once.
+/// The sources of some summaries, and those of the rest of the answer, each once, with the licences in force.
 pub fn source_licenses<'a>(
     summaries: impl Iterator<Item = &'a CountrySummary>,
     others: &[Source],
@@ -198,7 +198,7 @@ pub fn source_licenses<'a>(
         .collect()
 }
 
-/// The strictest of them.
+/// The strictest licence of the sources.
 pub fn effective_license(sources: &[SourceLicense]) -> String {
     licence::effective(sources.iter().map(|source| source.license.as_str()))
 }
@@ -321,8 +321,8 @@ const INDEX_COLUMNS: [&str; 17] = [
     "effective_license",
 ];
 
-/// The index as CSV. Each row names the licence of the compilation and the strictest of the sources of
-/// its country (decision licence-and-removal).
+/// The index as CSV. Each row names the licence of the compilation and the strictest licence among the sources of its
+/// country (decision licence-and-removal).
 pub fn index_csv(summaries: &[CountrySummary], settings: &Settings) -> Vec<u8> {
     let mut out = Vec::new();
     csv::record(&mut out, INDEX_COLUMNS);
@@ -356,7 +356,7 @@ pub fn index_csv(summaries: &[CountrySummary], settings: &Settings) -> Vec<u8> {
     out
 }
 
-/// Measurements of a country as older clients read them.
+/// A country's measurements in the form that older clients read.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OoniBody {
@@ -369,7 +369,7 @@ pub struct OoniBody {
     pub last_updated: String,
 }
 
-/// The measurements of a summary; `None` without any inside the age limit.
+/// The measurements of a summary; `None` if none is inside the age limit.
 pub fn ooni(summary: &CountrySummary) -> Option<OoniBody> {
     (summary.recent > 0).then(|| OoniBody {
         status: outage_status(summary, None),
@@ -381,8 +381,8 @@ pub fn ooni(summary: &CountrySummary) -> Option<OoniBody> {
     })
 }
 
-/// The outage vocabulary of the overview: what active incidents say, else `unknown` where no
-/// measurement decides anything, `degraded` with a high share of blocked ones, and `normal`.
+/// The status in the words of the overview. Active incidents decide it. Without one it is `unknown` if measurements
+/// decide nothing, `degraded` if the share of blocked votes is high, and otherwise `normal`.
 pub fn outage_status(summary: &CountrySummary, outage: Option<Outage>) -> &'static str {
     match summary.decided {
         _ if outage.is_some() => outage.map_or("unknown", Outage::as_str),
@@ -394,7 +394,7 @@ pub fn outage_status(summary: &CountrySummary, outage: Option<Outage>) -> &'stat
 
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct OverviewRow {
-    /// The code.
+    /// The country code.
     pub country: String,
     pub name: String,
     pub status: &'static str,
@@ -457,7 +457,7 @@ pub fn overview(
             score: summary.and_then(|summary| summary.index.score),
         });
     }
-    // Countries with measurements first, the most anomalous leading.
+    // Countries with measurements come first, the highest anomaly rate leading.
     let rate = |row: &OverviewRow| row.ooni.as_ref().map_or(-1.0, |ooni| ooni.anomaly_rate);
     small_sort::sort_by(&mut rows, |a, b| rate(b).total_cmp(&rate(a)));
     let source_licenses = source_licenses(summaries.iter(), &[], settings);

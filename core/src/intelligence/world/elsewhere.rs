@@ -1,5 +1,5 @@
-//! How much of a source arrives from which country, so that a country that falls silent learns whether the source was
-//! heard in the others at the same time (decision silence-of-measurements).
+//! Counts the measurements of each source by country. A country that falls silent then learns whether the other
+//! countries had measurements of the source at the same time (decision silence-of-measurements).
 
 use std::collections::BTreeMap;
 
@@ -12,37 +12,37 @@ use crate::engine::time::SECOND;
 use crate::facts::change::constants::{PROFILE_DAYS, SILENCE_EXPECTED};
 use crate::intelligence::country::SetElsewhere;
 
-/// Measurements by hour, by source, day and country.
+/// Measurements by hour; the key is source, day and country.
 const VOLUMES: Table<(u8, u32, String), Hours> = Table::new(60);
-/// Silences that countries asked about: country, source, start.
+/// Silences that countries asked about; the key is country, source and first hour.
 const ASKED: Table<AskKey, Asked> = Table::new(61);
-/// Those whose answer may have changed.
+/// Questions whose answer may have changed.
 const TO_ANSWER: Table<AskKey, ()> = Table::new(62);
 
 type AskKey = (String, u8, i64);
 
-/// Answers in one operation: each reads a month of all countries.
+/// Answers in one operation. Each reads a month of all countries.
 const AT_ONCE: usize = 3;
-/// Questions looked at in one operation for whether their answers may change.
+/// Questions that one operation checks for a changed answer.
 const TOUCHED_AT_ONCE: usize = 400;
-/// Answers are looked at again once in so many publish intervals.
+/// Answers wait for so many publish intervals, so that changes in between are answered together.
 const INTERVALS: i64 = 6;
 const TIMER: &str = "elsewhere";
-/// A country has less than usual under this share of it.
+/// A country is reduced when it has less than this share of its usual measurements.
 const USUAL: f64 = 0.5;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Hours([u32; 24]);
 impl Row for Hours {}
 
-/// What other countries had of a source in the time of a silence.
+/// The measurements of a source in other countries during a silence in one country.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Elsewhere {
-    /// Other countries from which enough was expected.
+    /// Other countries from which enough measurements were expected.
     pub countries: u32,
-    /// Those with less than half of it.
+    /// Countries among them with less than half of what was expected.
     pub reduced: u32,
-    /// Newest hour that half of them were heard in, hours since the epoch.
+    /// Half of these countries have measurements in this hour or later, in hours since the epoch.
     pub newest: i64,
 }
 
@@ -53,7 +53,7 @@ struct Asked {
 }
 impl Row for Asked {}
 
-/// A country reports measurements by (source, day, hour).
+/// A country reports its measurements by (source, day, hour).
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct VolumeDays {
     pub country: String,
@@ -78,7 +78,7 @@ impl Operation for VolumeDays {
     }
 }
 
-/// The answers to other countries that the volumes of these days may change, some at a time by timer.
+/// Marks the answers to other countries that the volumes of these days may change, some at a time by timer.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct TouchAsked {
     pub country: String,
@@ -118,7 +118,7 @@ impl Operation for TouchAsked {
     }
 }
 
-/// A country asks about a silence from `start` to `end`; without `end` it does no longer.
+/// A country asks about a silence from `start` to `end`. Without `end` it stops asking.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct AskElsewhere {
     pub country: String,
@@ -183,12 +183,12 @@ impl Operation for Answer {
     }
 }
 
-/// One other country around a silence.
+/// Another country around the time of a silence.
 #[derive(Default)]
 struct Other {
-    /// Sums by hour of the day over the days before.
+    /// Measurements by hour of the day, summed over the days before the silence.
     usual: [u64; 24],
-    /// Hours of the silence with measurements.
+    /// Hours of the silence with measurements, and how many there were.
     heard: Vec<(i64, u32)>,
 }
 
@@ -223,7 +223,7 @@ fn elsewhere(view: &View<'_>, country: &str, source: u8, (start, end): (i64, i64
     others.retain(|_, other| other.between(start, end).0 >= SILENCE_EXPECTED);
     let mut newest: Vec<i64> = others.values().filter_map(|other| other.heard.last()).map(|(hour, _)| *hour).collect();
     newest.sort_unstable();
-    // Countries without anything are as late as can be.
+    // Countries without any measurement count as earlier than all the others.
     let late = others.len() - newest.len();
     let newest = (others.len() / 2).checked_sub(late).and_then(|at| newest.get(at)).copied().unwrap_or(start - 1);
     let known = end.min(newest + 1);

@@ -1,5 +1,5 @@
 //! What countries tell each other through the world: where a target worked (a control for tests without one, decision
-//! controls-from-peers) and how often it fails elsewhere (the prior for sites that are down, decision
+//! controls-from-peers), and how often it fails elsewhere (the prior for sites that are down, decision
 //! failing-elsewhere).
 
 use std::collections::BTreeMap;
@@ -15,11 +15,12 @@ use crate::facts::verdict::network::down_rate_but;
 use crate::intelligence::country::{Peers, SetOutside, SetPriors};
 use crate::{Result, Timestamp, engine::small_sort};
 
-/// Days in one report, so that its answers stay within one operation.
+/// Most days in one report, so that the answers to it stay within one operation.
 pub const DAYS_AT_ONCE: usize = 40;
-/// Targets whose priors are sent in one operation: it reads a row, and changes three, for each country that tests one.
+/// Targets whose priors are sent in one operation. It reads one row and changes three for each country that tests a
+/// target.
 const PRIORS_AT_ONCE: usize = 20;
-/// A first change is told after so many publish intervals.
+/// The first change is sent after so many publish intervals.
 const INTERVALS: i64 = 6;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,7 +29,7 @@ struct Told {
     told: bool,
 }
 
-/// Successes of one (target, day) by country.
+/// Successes of one target on one day, by country.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Day(BTreeMap<String, Told>);
 impl Row for Day {}
@@ -37,7 +38,7 @@ const DAYS: Table<(String, u32), Day> = Table::new(18);
 const CHANGED: Table<(String,), ()> = Table::new(19);
 const PRIORS_SENT: Table<(), Timestamp> = Table::new(20);
 
-/// A country reports on how many sessions and networks targets worked on some days.
+/// A country reports on how many sessions and networks targets worked, by day.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct PeerDays {
     pub country: String,
@@ -78,7 +79,7 @@ impl Operation for PeerDays {
                     out.entry(country.clone()).or_default().push((target.clone(), day, outside));
                 }
                 if !controls && told.told {
-                    // A source was removed elsewhere: the control is gone.
+                    // A source was removed in other countries, so the control is gone.
                     told.told = false;
                     out.entry(country.clone()).or_default().push((target.clone(), day, Peers::default()));
                 }
@@ -96,19 +97,19 @@ impl Operation for PeerDays {
     }
 }
 
-/// The failure rate of a target changed somewhere.
+/// Notes that the failure rate of a target changed in some country.
 pub(super) fn prior_changed(turn: &mut Turn<'_>, target: &str) -> Result<()> {
     CHANGED.put(turn, &(target.to_owned(),), &())?;
     if turn.scheduled("priors")?.is_none() {
         let last = PRIORS_SENT.get(turn, &())?.map_or(Timestamp::MIN, |last| last.plus(HOUR));
-        // Not before the other countries of an import have told theirs.
+        // Wait until the other countries of an import have reported their rates.
         let due = last.max(turn.now.plus(INTERVALS * i64::from(turn.settings.publish_interval) * SECOND));
         turn.schedule("priors", due, &SendPriors)?;
     }
     Ok(())
 }
 
-/// Sends each country that tests a changed target its failure rate in the others; at most hourly.
+/// Sends each country that tests a changed target its failure rate in the other countries, at most hourly.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SendPriors;
 
@@ -161,7 +162,7 @@ mod tests {
     use crate::intelligence::testing::accessible;
     use crate::intelligence::world::{Latest, TargetSummary};
 
-    /// Of a country with this failure rate.
+    /// The row of a country with this failure rate.
     fn row(rate: f64) -> Latest {
         Latest::from(&TargetSummary { failure_rate: Some(rate), ..accessible("") })
     }

@@ -1,4 +1,5 @@
-//! What sources gave each country, the events in short, and how the last import of each source went.
+//! What the sources gave each country: numbers of rows, short forms of events, and how the last import of each source
+//! went.
 
 use std::collections::BTreeMap;
 
@@ -16,38 +17,39 @@ use crate::intelligence::country::LISTS_EPOCH;
 use crate::intelligence::import::ImportKind;
 use crate::{Result, Timestamp, intelligence::classifier, intelligence::forecast};
 
-/// (country, source code, id) of every event.
+/// Short forms of all events; the key is (country, source code, event id).
 const MARKS: Table<(String, u8, String), EventMark> = Table::new(50);
-/// (source code, country); block lists under [`LISTS_EPOCH`].
+/// What a source gave a country; the key is (source code, country). Block lists are stored under [`LISTS_EPOCH`].
 const GIVEN: Table<(u8, String), Given> = Table::new(51);
-/// Last import by name of the source.
+/// The last import, by name of the source.
 const IMPORTS: Table<(String,), ImportRow> = Table::new(52);
 
-/// Parts of one import follow each other within this time.
+/// A part belongs to the same import when it follows the part before within this time.
 const ONE_IMPORT: i64 = 2 * MINUTE;
 /// Most reasons that are kept of an import.
 const MAX_REASONS: usize = 20;
 
-/// An event in short: what forecasts learn from.
+/// The short form of an event, which forecasts learn from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EventMark {
     /// Days since the epoch.
     pub start: u32,
-    /// The last day; `None` when it goes on or nobody says.
+    /// The last day; `None` if the event goes on or its end is unknown.
     pub end: Option<u32>,
     pub kind: EventKind,
     pub scope: Scope,
     pub cause: Cause,
-    /// Ordered because of exams, as the source words the occasion. Not known of rows of version 1.
+    /// Whether the occasion, in the words of the source, gives exams as the cause. False in rows of version 1, which
+    /// did not store it.
     pub exams: bool,
-    /// Stands for the areas that are named: the same for the same areas, 0 for none. 0 in rows of version 1.
+    /// A number for the named areas: the same for the same areas, 0 for none. 0 in rows of version 1.
     pub place: u32,
 }
 impl Row for EventMark {
     const VERSION: u8 = 2;
 
     fn upgrade(_: u8, bytes: &[u8]) -> std::result::Result<Self, StoreError> {
-        // Version 1 ended before the last two members, whose zeros are a byte each.
+        // Version 1 did not have the last two members. As zeros they take a byte each.
         decode_row(&[&[Self::VERSION], bytes, &[0, 0]].concat())
     }
 }
@@ -55,7 +57,7 @@ impl Row for EventMark {
 impl EventMark {
     pub fn of(event: &Event) -> EventMark {
         let day = |time: Timestamp| u32::try_from(time.0.div_euclid(DAY)).unwrap_or(0);
-        // An end at midnight is the end of the day before.
+        // An end at midnight belongs to the day before.
         let last = |end: Timestamp| day(Timestamp(end.0.saturating_sub(1))).max(day(event.start));
         EventMark {
             start: day(event.start),
@@ -85,7 +87,7 @@ fn place(areas: &[String]) -> u32 {
     hash.finalize().iter().take(4).fold(0, |place, byte| place << 8 | u32::from(*byte))
 }
 
-/// How much a source gave a country.
+/// How many rows a source gave a country, and the time of the newest.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Given {
     pub rows: u64,
@@ -105,7 +107,7 @@ pub struct GivenEvents {
 
 impl Operation for GivenEvents {
     const ACTOR: Kind = Kind::World;
-    /// The marks of `given_events` had two members less.
+    /// An older operation, `given_events`, has marks with two members less. Therefore this one has another name.
     const NAME: &'static str = "given_marks";
     type Reply = ();
 
@@ -125,18 +127,18 @@ impl Operation for GivenEvents {
     }
 }
 
-/// The newest of what a source gave any country; `None` when it gave nothing.
+/// The newest time in what a source gave any country; `None` if it gave nothing.
 pub(super) fn newest_of(view: &View<'_>, source: Source) -> Result<Option<Timestamp>> {
     let rows = GIVEN.scan(view, &GIVEN.prefix(&(source.code(),)), Direction::Ascending, usize::MAX)?;
     Ok(rows.into_iter().map(|(_, given)| given.newest).max())
 }
 
-/// A country lost events of a source; with `all` it has nothing of it any more.
+/// A country lost events of a source. With `all`, it has nothing of the source any more.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ForgetGiven {
     pub country: String,
     pub source: u8,
-    /// As many as the country removed in one step.
+    /// The events that the country removed in one step.
     pub ids: Vec<String>,
     pub all: bool,
 }
@@ -163,10 +165,10 @@ impl Operation for ForgetGiven {
     }
 }
 
-/// The events of countries in short: (country, source code, mark), by country, source and id.
+/// Reads the short forms of events: (country, source code, mark), ordered by country, source and id.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct EventHistory {
-    /// One country only.
+    /// Only events of this country, if given.
     pub country: Option<String>,
 }
 
@@ -182,14 +184,14 @@ impl Query for EventHistory {
     }
 }
 
-/// How the last import of a source went.
+/// The result of the last import of a source.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ImportRow {
     pub kind: String,
     pub began: Timestamp,
     pub ended: Timestamp,
     pub counts: ImportCounts,
-    /// The last failure of an import of this source, and when it was.
+    /// Time and message of the last failure of an import of this source.
     pub failed: Option<(Timestamp, String)>,
 }
 impl Row for ImportRow {}
@@ -228,7 +230,7 @@ impl Operation for NoteImport {
     }
 }
 
-/// Nobody asks how the imports of a source went that is removed.
+/// Forgets the imports of a source that is removed.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ForgetImports {
     pub source: String,
@@ -245,7 +247,7 @@ impl Operation for ForgetImports {
     }
 }
 
-/// What [`SourceState`] answers of one source.
+/// The answer of [`SourceState`] about one source.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceRows {
     /// Measurements, events or days with counts.
@@ -254,7 +256,7 @@ pub struct SourceRows {
     pub newest: Option<Timestamp>,
 }
 
-/// The state of every source: rows by identifier, last imports by identifier.
+/// Reads the state of every source: its rows and its last import, both by identifier.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SourceState;
 

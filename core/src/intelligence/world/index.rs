@@ -10,7 +10,7 @@ use crate::facts::reported::Scope;
 use crate::facts::starter::{self, categories::Focus};
 use crate::intelligence::country::State;
 
-/// `breadthList` where sites are those of the imported global test list.
+/// `breadthList` if the sites are those of the imported global test list.
 pub const GLOBAL_LIST: &str = "global_list";
 
 /// Weights of the parts; absent parts are dropped and the rest renormalised.
@@ -19,13 +19,13 @@ pub const WEIGHTS: [(&str, f64); 4] =
 /// Strength, in sites, of the prior that shrinks each part, and its mean for breadth.
 pub const PRIOR_SITES: f64 = 4.0;
 pub const PRIOR_BREADTH: f64 = 0.03;
-/// Days that the shutdown load looks back over; the weight of a day halves in so many days, and a day on which no more
-/// than a region was off has this part of the weight. Our choice.
+/// Days that the shutdown load looks back over; the days in which the weight of a day halves; and the part of the
+/// weight that a day has when no more than a region was off. Our choice.
 pub const LOAD_DAYS: i64 = 365;
 pub const LOAD_HALF_DAYS: f64 = 180.0;
 pub const LOAD_REGIONAL: f64 = 0.5;
-/// Least measurements and sites with a verdict for a score. Sites that are only measured do not count: a block shows
-/// after fewer measurements than access does, so that the first verdicts of a country are mostly blocks.
+/// A score needs at least so many measurements and sites with a verdict. A site without a verdict does not count: a
+/// block shows after fewer measurements than access does, so the first verdicts of a country are mostly blocks.
 pub const MIN_SESSIONS: u64 = 200;
 pub const MIN_SITES: usize = 20;
 /// Grades: letter, least measurements, least networks.
@@ -58,13 +58,13 @@ pub struct Index {
     pub grade: Option<String>,
     pub components: Vec<Component>,
     pub sessions: u64,
-    /// Those with a verdict.
+    /// Sites with a verdict.
     pub sites: u32,
-    /// Whose sites breadth is about: `global_list` or `basket`.
+    /// The list of sites for breadth: `global_list` or `basket`.
     pub breadth_list: String,
 }
 
-/// What the index is computed from.
+/// The inputs of the index.
 pub struct Inputs<'a> {
     /// Measured rows of domains.
     pub rows: Vec<&'a TargetSummary>,
@@ -74,13 +74,13 @@ pub struct Inputs<'a> {
     pub political: &'a [String],
     /// Networks with votes.
     pub networks: u32,
-    /// See [`shutdown_load`], or why there is none.
+    /// The result of [`shutdown_load`], or why there is none.
     pub shutdown_load: Result<f64, &'static str>,
 }
 
-/// Which sites the parts of the index are about.
+/// The sites that the parts of the index are about.
 pub struct Lists<'a> {
-    /// Those of breadth: the imported global list, else the project's own basket.
+    /// The sites for breadth: the imported global list, otherwise the project's own basket.
     breadth: BTreeSet<&'a str>,
     is_imported: bool,
     political: &'a [String],
@@ -103,27 +103,27 @@ impl<'a> Lists<'a> {
     }
 }
 
-/// What the index takes from the measured verdict of a domain.
+/// The part of a domain's measured verdict that the index needs.
 pub struct Site<'a> {
     pub target: &'a String,
     pub state: State,
-    /// Whether any measurement is young enough to count, and how many of those count at this domain.
+    /// Whether any measurement is young enough to count, and how many count at this domain.
     pub is_measured: bool,
     pub counted: u32,
     /// Share of weight of the blocked networks, 0-1.
     pub blocked_weight: f64,
 }
 
-/// What the verdicts of domains sum up to: all that the index needs of them.
+/// Sums over the verdicts of domains: all that the index needs of them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Tally {
     sessions: u64,
     /// Measured sites with a verdict.
     sites: u32,
-    /// Decided sites of the list of breadth, and the blocked weight of all of them.
+    /// Sites of the breadth list with a verdict, and the sum of their blocked weights.
     listed: u32,
     share: f64,
-    /// Blocked sites, those of political speech, and the blocked weight of all of them.
+    /// Blocked sites, blocked sites of political speech, and the sum of the blocked weights of all blocked sites.
     blocked: u32,
     political: u32,
     depth: f64,
@@ -145,8 +145,9 @@ impl Tally {
     }
 }
 
-/// Share of the last year that a country was off, recent days weighing more: 1 when all of it every day. Spans are
-/// first and last day, since the epoch; a day that several cover counts once, as the widest.
+/// The share of the last year in which a country was off; recent days weigh more. It is 1 when all of the country was
+/// off every day. A span is (first day, last day, scope), in days since the epoch. A day that several spans cover
+/// counts once, with the widest scope.
 pub fn shutdown_load(spans: &[(i64, i64, Scope)], today: i64) -> f64 {
     let (mut load, mut all) = (0.0, 0.0);
     for back in 0..LOAD_DAYS {
@@ -165,7 +166,7 @@ pub fn level(score: u32) -> (&'static str, u8) {
     LEVELS.iter().find(|(from, ..)| score >= *from).map_or(("free", 5), |(_, name, tier)| (name, *tier))
 }
 
-/// Computes the index. Known lists never enter: the rows are measured.
+/// Computes the index. The rows are measured; known lists never enter.
 pub fn compute(inputs: &Inputs<'_>) -> Index {
     let lists = Lists::new(inputs.global, inputs.political);
     let mut tally = Tally::default();
@@ -183,7 +184,7 @@ pub fn compute(inputs: &Inputs<'_>) -> Index {
     of(&tally, &lists, inputs.networks, inputs.shutdown_load)
 }
 
-/// The index of a tally that was made with these lists.
+/// The index of a tally. The tally must be made with these lists.
 pub fn of(tally: &Tally, lists: &Lists<'_>, networks: u32, shutdown_load: Result<f64, &'static str>) -> Index {
     let Tally { sessions, sites, listed, share, blocked, political, depth } = *tally;
     let shrunk = |sum: f64, n: u32, mean: f64| (sum + mean * PRIOR_SITES) / (f64::from(n) + PRIOR_SITES);
@@ -310,8 +311,8 @@ mod tests {
         sites.map(|(n, site)| row(site.domain, state(n), 20)).collect()
     }
 
-    /// Decision index-with-little-data: no table is not no shutdown. By hand, with breadth b and nothing blocked: (0.45
-    /// b + 0.20 x load) / 0.65.
+    /// Decision index-with-little-data: having no table is not the same as having no shutdown. Computed by hand, with
+    /// breadth b and nothing blocked: (0.45 b + 0.20 x load) / 0.65.
     #[test]
     fn a_shutdown_load_of_zero_is_a_part_and_no_table_is_none() {
         let rows = basket(0, 40);
@@ -326,8 +327,8 @@ mod tests {
         assert!(low < half.score.unwrap() && half.score.unwrap() < high);
     }
 
-    /// The methodology prints what the code computes with: levels, minimums, grades and weights as printed give the
-    /// scores that the code gives, on both sides of every limit.
+    /// The methodology publishes the numbers that the code computes with. The published levels, minimums, grades and
+    /// weights give the scores that the code gives, on both sides of every limit.
     #[test]
     fn the_published_numbers_are_those_that_decide() {
         let settings = crate::engine::settings::Settings::default();
@@ -405,7 +406,8 @@ mod tests {
         assert!(index(0, 30, 7).score.is_some());
     }
 
-    /// Blocks show first: 3 of 30 measured sites with a verdict, all blocked, say nothing of the other 27.
+    /// Blocks show first: when only 3 of 30 measured sites have a verdict and all 3 are blocked, nothing is known of
+    /// the other 27.
     #[test]
     fn the_first_blocks_of_a_country_without_other_verdicts_give_no_score() {
         let mut rows = basket(3, 30);
@@ -415,8 +417,8 @@ mod tests {
         assert!(refused.reason.unwrap().contains("3 sites with a verdict"));
     }
 
-    /// Many measurements of sites that the list does not have: there is enough, and yet no score; no grade stands
-    /// alone.
+    /// With many measurements of sites that are not in the list, there is enough data but no score, and no grade
+    /// without a score.
     #[test]
     fn what_has_no_breadth_says_so_and_has_no_grade() {
         let rows: Vec<TargetSummary> =

@@ -1,4 +1,4 @@
-//! `/data/methodology`: how answers come about, with the numbers that the code uses.
+//! `/data/methodology`: how the answers are computed, with the numbers that the code uses.
 
 use std::collections::BTreeMap;
 
@@ -71,10 +71,10 @@ struct Method {
     anomaly: BTreeMap<&'static str, f64>,
     day_classifier: BTreeMap<&'static str, f64>,
     atlas: BTreeMap<&'static str, f64>,
-    /// Categories of the three focus groups, and of the topics; our judgement.
+    /// Categories of the three focus groups, and of the topics. They are our judgement.
     focus_groups: BTreeMap<&'static str, Vec<&'static str>>,
     topics: BTreeMap<&'static str, Vec<&'static str>>,
-    /// What the figures in answers are shares of, by their names.
+    /// The meaning of the figures in answers, by their names.
     figures: BTreeMap<&'static str, &'static str>,
     rules: Vec<RuleBody>,
     techniques: Vec<TechniqueBody>,
@@ -97,12 +97,12 @@ struct DataSource {
     probes: Option<ProbesPart>,
 }
 
-/// What only the deployment's own probes have.
+/// Members that only the deployment's own probes have.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 struct ProbesPart {
-    /// Null: how many there are now is at `/v1/probe/network`.
+    /// Always null. The present number is at `/v1/probe/network`.
     nodes: Option<u64>,
-    /// Sites that each is asked to test, beside those of its country.
+    /// Sites that each probe is asked to test, in addition to those of its country.
     domains: usize,
     interval: &'static str,
 }
@@ -120,7 +120,7 @@ struct ModelPart {
     #[serde(rename = "type")]
     kind: &'static str,
     rules_version: u32,
-    /// Null: nothing is measured of it on this deployment's data.
+    /// Null, because it is not measured on this deployment's data.
     f1: Option<f64>,
     auc_roc: Option<f64>,
     validation_note: &'static str,
@@ -133,7 +133,7 @@ struct ForecastPart {
     kind: &'static str,
     /// Null while no model is served.
     version: Option<String>,
-    /// Of the temporal hold-out of the served model.
+    /// Measured on the temporal hold-out of the served model.
     auc_roc: Option<f64>,
     recall: Option<f64>,
     validation_note: &'static str,
@@ -141,7 +141,7 @@ struct ForecastPart {
 
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 struct CalibrationBody {
-    /// By what the probabilities were made right.
+    /// The data that the probabilities were calibrated on.
     source: &'static str,
     /// Probability of a block on a network before any vote.
     prior: f64,
@@ -155,7 +155,8 @@ struct Scoring {
     risk_tiers: BTreeMap<&'static str, u8>,
     weights: BTreeMap<&'static str, f64>,
     missing_components: Vec<String>,
-    /// Days the shutdown load looks back over, days in which a day's weight halves, and the part of a regional one.
+    /// Days that the shutdown load looks back over, days in which the weight of a day halves, and the weight of a
+    /// regional shutdown.
     shutdown_days: i64,
     shutdown_half_life_days: f64,
     shutdown_regional_weight: f64,
@@ -191,59 +192,62 @@ struct TechniqueBody {
     block_type: &'static str,
 }
 
-const OVERVIEW: &str = "Every measurement is judged by one rule per target. The judgements of one network and hour make \
-    votes; a hidden Markov filter over the votes of all networks of a country gives for each the probability that a block is in \
-    force there; the probability that the networks which block carry enough weight is that of the country. From these \
-    probabilities follow status and confidence of every answer: blocked at 0.5 or more, accessible at 0.2 or less, else unknown. Sums \
-    of likelihood ratios over the votes of a network tell when blocking began and ended; what fails in most other countries at \
-    the same time is out of order and no block; what belongs together becomes one incident. Lists speak only where measurements do not decide. Every answer can be computed again for any past time.";
+const OVERVIEW: &str = "Every measurement is judged by one rule per target. The judgements of one network and hour \
+    make votes. A hidden Markov filter over the votes of all networks of a country gives the probability that a block \
+    is in force on each network. The probability for the country is the probability that the networks which block \
+    carry enough weight. The status and the confidence of every answer follow from these probabilities: blocked at 0.5 \
+    or more, accessible at 0.2 or less, otherwise unknown. Sums of likelihood ratios over the votes of a network tell \
+    when a block began and ended. A site that fails in most other countries at the same time is down, which is no \
+    block. Changes that belong together become one incident. Lists are used only where measurements do not decide. \
+    Every answer can be computed again for any past time.";
 
-/// What the shares and probabilities in answers are of.
+/// The meaning of the shares and probabilities in answers.
 const FIGURES: [(&str, &str); 8] = [
     (
         "anomalyRate",
-        "Blocked votes of all votes on all networks that count for the verdicts: how often measurements fail.",
+        "The share of blocked votes among the votes on all networks that count: how often measurements fail.",
     ),
     (
         "blockRate",
-        "Of a network, a target or a tool: its blocked votes of all its votes. Of a country in the index: blocked sites of all \
-         sites with a verdict by measurements.",
+        "For a network, a target or a tool: the share of blocked votes among its votes. For a country in the index: \
+         the share of blocked sites among the sites with a verdict by measurements.",
     ),
     (
         "confidence",
-        "Of a verdict: the probability that the status is right, 0 for unknown. Of an incident: the same of its \
-         strongest network, less where few networks or sources show it.",
+        "For a verdict: the probability that the status is right, 0 for unknown. For an incident: the same for its \
+         strongest network, lower where few networks or sources show it.",
     ),
     (
         "confirmedRate",
-        "Targets blocked with a method that only interference shows (a block page, a forged answer or certificate), of all \
-         targets with a verdict by measurements.",
+        "The share of targets blocked with a method that only interference shows (a block page, a forged answer or \
+         certificate) among the targets with a verdict by measurements.",
     ),
-    ("evidenceStrength", "How many votes there are, 0 to 1; it says nothing of whether they agree."),
-    ("measurements", "Each measurement once, however many rows and targets it has."),
+    ("evidenceStrength", "How many votes there are, 0 to 1. It does not say whether they agree."),
+    ("measurements", "Each measurement counts once, however many rows and targets it has."),
     ("score", "The index of a country, 0 (free) to 100, with an interval of 90%."),
     (
         "votes",
-        "Measurements of one network, resolver, platform, software version and hour are one vote, and a day of a network weighs \
-     at most eight.",
+        "Measurements of one network, resolver, platform, software version and hour are one vote. A day of a network \
+         weighs at most eight votes.",
     ),
 ];
 
 const LIMITATIONS: &[&str] = &[
     "Measurements are made by volunteers: where, when and what they measure is not a sample of the population.",
-    "The index speaks of the sites of its list, not of the web.",
+    "The index is about the sites of its list, not about the web.",
     "Weights of networks are IPv4 addresses, not users; no table of users is used.",
-    "Shutdowns enter the index where a shutdown table is imported that reaches into the last year, else not at all.",
-    "Tests of messengers carry no control, nor do others when their helper fails; successes on other networks and in other \
-     countries stand in for it.",
-    "Where fewer than five other countries measured a site at the same time, one that is down cannot be told from a block.",
+    "Shutdowns enter the index only if a shutdown table is imported that reaches into the last year.",
+    "Tests of messengers have no control, and other tests have none when their helper fails. Successes on other \
+     networks and in other countries are used instead.",
+    "If fewer than five other countries measured a site at the same time, a site that is down cannot be told \
+     from a blocked one.",
     "Lists made for routing around blocks set no status.",
-    "Evidence ages network by network. When the clean networks' votes have passed the age limit, a new vote of a blocked \
-     network makes the country blocked, since weight is spread over networks with a verdict; without any new vote it \
-     becomes unknown.",
+    "Evidence ages separately for each network. When the votes of the networks that do not block have passed the age \
+     limit, a new vote of a blocked network makes the country blocked, because weight is spread over the networks with \
+     a verdict. Without any new vote, the country becomes unknown.",
 ];
 
-/// The methodology with the state of the data; `told` are the sources that gave events.
+/// The methodology with the state of the data. `told` are the sources that gave events.
 pub fn methodology(
     summaries: &[CountrySummary],
     told: &[Source],
@@ -377,13 +381,13 @@ fn starter_source() -> (&'static str, DataSource) {
 
 fn forecasts(served: Option<&forecast::model::Model>) -> ForecastPart {
     ForecastPart {
-        kind: "logistic regression by iteratively reweighted least squares on imported shutdown tables; base rates of \
-            incidents without one",
+        kind: "logistic regression by iteratively reweighted least squares on imported shutdown tables; without a \
+            model, base rates of incidents",
         version: served.map(forecast::model::Model::version),
         auc_roc: served.and_then(|model| model.held_out.candidate.auc),
         recall: served.and_then(|model| model.alerts).and_then(|alerts| alerts.recall()),
-        validation_note: "Figures are of a year that training had not seen; recall is that of alerts at 0.5. \
-            `heliograph backtest` prints those of past years, with the hard cases beside.",
+        validation_note: "Figures are of a year that training had not seen. Recall is that of alerts at 0.5. \
+            `heliograph backtest` prints the figures of past years and of the hard cases.",
     }
 }
 
@@ -395,7 +399,8 @@ fn model(served: Option<&forecast::model::Model>) -> Model {
             f1: None,
             auc_roc: None,
             validation_note: "Ratios marked as published come from 126 adjudicated measurements; all others are the \
-                project's choice. Probabilities were made right on simulated worlds; none is fitted on this deployment's data.",
+                project's choice. Probabilities were calibrated on simulated worlds; none is fitted on this \
+                deployment's data.",
         },
         forecast: forecasts(served),
         calibration: CalibrationBody { source: belief::CALIBRATION, prior: belief::RATE },
@@ -520,7 +525,7 @@ fn technique_body(technique: Technique) -> TechniqueBody {
 mod tests {
     use super::*;
 
-    /// The methodology has what change detection computes with, from the same constants.
+    /// The methodology publishes every number that change detection computes with, from the same constants.
     #[test]
     fn every_number_of_change_detection_is_published() {
         let body = serde_json::to_value(methodology(&[], &[], None, &Settings::default(), Timestamp(0))).unwrap();
@@ -530,8 +535,7 @@ mod tests {
         assert_eq!(published["SIMILAR_NETWORKS"], change::constants::SIMILAR_NETWORKS);
     }
 
-    /// The sources that readers look for, and what is said of each; null where nothing is
-    /// measured.
+    /// Every source that readers look for is named with its facts. A number that is not measured is null.
     #[test]
     fn spec_intelligence_3_4_every_source_is_named_with_its_licence() {
         let mut settings = Settings::default();
@@ -555,7 +559,7 @@ mod tests {
         }
     }
 
-    /// A number that the verdict uses and nobody can read about is a rule in secret.
+    /// A number that the verdict uses and that is not published would be a secret rule.
     #[test]
     fn every_number_of_the_verdict_is_published() {
         let published = constants();

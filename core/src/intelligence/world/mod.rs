@@ -1,5 +1,20 @@
-//! The actor that sees all countries: the latest summary per country and target, the index, controls and priors that
-//! countries give each other.
+//! The actor that sees all countries. It keeps the latest summary of each country and target and the index, and passes
+//! on the controls and priors that countries give each other.
+//!
+//! | Module | What |
+//! |---|---|
+//! | `chronicle` | the measured days of every series in all countries |
+//! | `documents` | the index as JSON and CSV, and the overview |
+//! | `elsewhere` | how many measurements other countries had during a silence |
+//! | `exchange` | controls and priors that countries give each other |
+//! | `failing` | how often a target fails in other countries at the same time |
+//! | `given` | events in short, and the last import of each source |
+//! | [`index`] | the censorship index |
+//! | `methodology` | how the answers are computed |
+//! | `outages` | countries with active incidents |
+//! | `shutdowns` | telling countries that a shutdown table is imported |
+//! | `survey` | short rows about a site in all countries |
+//! | `sweep` | work that goes through many countries |
 
 mod chronicle;
 mod documents;
@@ -84,28 +99,28 @@ pub fn actor() -> ActorId {
     ActorId::sole(Kind::World)
 }
 
-/// A blocking network in a summary.
+/// A network in a summary.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NetworkSummary {
     pub asn: u32,
     pub name: Option<String>,
     pub measurements: u32,
-    /// Those of them that are counted at this target, and at no other.
+    /// Measurements among them that are counted at this target and at no other.
     pub counted: u32,
-    /// Votes in the network's window, and those that say blocked: however often one probe measured in an hour, it is
-    /// one vote (decision vote-per-hour).
+    /// Votes in the network's window, and the blocked ones among them. However often one probe measured in an hour,
+    /// that is one vote (decision vote-per-hour).
     pub votes: u32,
     pub blocked: u32,
     pub state: State,
 }
 
 impl NetworkSummary {
-    /// Blocked votes of all votes, 0 to 1; 0 without any.
+    /// The share of blocked votes, 0 to 1; 0 without votes.
     pub fn block_rate(&self) -> f64 {
         block_rate([self]).map_or(0.0, crate::engine::number::round)
     }
 
-    /// How many of so many of its measurements are behind blocked votes, in proportion to the votes.
+    /// How many of these measurements are behind blocked votes, in proportion to the votes.
     pub fn blocked_part(&self, measurements: u32) -> u32 {
         let part = u64::from(measurements) * u64::from(self.blocked);
         let (votes, half) = (u64::from(self.votes), u64::from(self.votes) / 2);
@@ -113,10 +128,10 @@ impl NetworkSummary {
     }
 }
 
-/// What a summary says of a network beside [`NetworkSummary`].
+/// What a summary says about a network in addition to [`NetworkSummary`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NetworkDetail {
-    /// Dotted; of a blocking network.
+    /// Dotted name; only for a blocking network.
     pub technique: Option<String>,
     #[serde(with = "crate::engine::kv::moment")]
     pub last_checked: Timestamp,
@@ -125,7 +140,7 @@ pub struct NetworkDetail {
 /// The latest verdict of a series in a country.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TargetSummary {
-    /// Empty in rows, whose key has it.
+    /// Empty in stored rows, because their key has it.
     pub target: String,
     pub state: State,
     #[serde(with = "basis")]
@@ -134,9 +149,10 @@ pub struct TargetSummary {
     pub confidence: f64,
     /// Measurements inside the age limit.
     pub evidence: u32,
-    /// Those of them that are counted here, and at no other target: summed over targets, each measurement counts once.
+    /// Measurements among them that are counted here and at no other target. Summed over targets, each measurement
+    /// counts once.
     pub counted: u32,
-    /// The same of the last seven days.
+    /// The same for the last seven days.
     pub of_week: u32,
     #[serde(with = "crate::engine::kv::float")]
     pub blocked_weight: f64,
@@ -151,11 +167,11 @@ pub struct TargetSummary {
     #[serde(with = "crate::engine::kv::fraction::option")]
     pub failure_rate: Option<f64>,
     pub sources: Vec<String>,
-    /// Beside `networks`.
+    /// Details of `networks`, in the same order.
     pub details: Vec<NetworkDetail>,
 }
 
-/// One of three words, as its number.
+/// Stores the basis, which is one of three words, as a number.
 mod basis {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -174,22 +190,22 @@ mod basis {
 }
 
 impl TargetSummary {
-    /// As a row has it, with its name apart.
+    /// Splits off the name, because the key of the row has it.
     pub fn split(mut self) -> (String, TargetSummary) {
         (std::mem::take(&mut self.target), self)
     }
 
-    /// From a row, with the name of its key.
+    /// The summary of a stored row, with the name from its key.
     pub fn named(self, target: String) -> TargetSummary {
         TargetSummary { target, ..self }
     }
 
-    /// Decided by measurements to be blocked.
+    /// Whether measurements decide that it is blocked.
     pub fn is_measured_block(&self) -> bool {
         self.state == State::Blocked && self.basis == "measured"
     }
 
-    /// Decided by measurements.
+    /// Whether measurements decide its state.
     pub fn is_decided(&self) -> bool {
         self.state != State::Unknown && self.basis == "measured"
     }
@@ -199,13 +215,13 @@ impl TargetSummary {
         self.networks.iter().enumerate().map(|(at, network)| (network, self.details.get(at)))
     }
 
-    /// Blocked votes of all votes; 0 without any.
+    /// The share of blocked votes; 0 without votes.
     pub fn block_rate(&self) -> f64 {
         block_rate(&self.networks).unwrap_or(0.0)
     }
 }
 
-/// Blocked votes of all votes on some networks; `None` without a vote.
+/// The share of blocked votes on some networks; `None` without votes.
 pub fn block_rate<'a>(networks: impl IntoIterator<Item = &'a NetworkSummary>) -> Option<f64> {
     let (mut votes, mut blocked) = (0_u64, 0_u64);
     for network in networks {
@@ -215,7 +231,7 @@ pub fn block_rate<'a>(networks: impl IntoIterator<Item = &'a NetworkSummary>) ->
     (votes > 0).then(|| blocked as f64 / votes as f64)
 }
 
-/// What a source gave a country.
+/// How much a source gave a country.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SourceSummary {
     pub source: String,
@@ -225,12 +241,12 @@ pub struct SourceSummary {
     pub last_seen: Timestamp,
 }
 
-/// A country at a time.
+/// The summary of a country at a time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CountrySummary {
     pub country: String,
     pub at: Timestamp,
-    /// Measurements, each once: of the last seven days, inside the age limit, and of all time.
+    /// Measurements of the last seven days, inside the age limit, and of all time. Each measurement counts once.
     pub week: u64,
     pub recent: u64,
     pub total: u64,
@@ -239,9 +255,9 @@ pub struct CountrySummary {
     pub domains: u32,
     pub domains_blocked: u32,
     pub domains_accessible: u32,
-    /// Targets, be they domains or roles of services, that measurements decide.
+    /// Targets that measurements decide: domains and roles of services.
     pub decided: u32,
-    /// Blocked votes of all votes that count.
+    /// The share of blocked votes among all votes that count.
     pub anomaly_rate: f64,
     /// Share of the decided targets that are blocked with a method that only interference shows (a block page, an
     /// injected answer, a forged certificate).
@@ -264,8 +280,8 @@ impl CountrySummary {
     }
 }
 
-/// The same of what was measured last then, and so often inside the age limit, as of `at`. What has just come in and is
-/// in no verdict yet is not too old.
+/// Like [`CountrySummary::stale_since`], from the time of the newest measurement and the number of measurements inside
+/// the age limit, as of `at`. A measurement that has just come in and is in no verdict yet is not too old.
 pub(crate) fn stale_since(newest: Option<Timestamp>, recent: u64, at: Timestamp) -> Option<Timestamp> {
     let newest = newest.filter(|_| recent == 0)?;
     [AGE_LIMIT, AGE_LIMIT_MESSAGING].map(|limit| newest.plus(limit)).into_iter().find(|since| *since <= at)
@@ -275,14 +291,14 @@ pub(crate) fn stale_since(newest: Option<Timestamp>, recent: u64, at: Timestamp)
 const TARGETS: Table<(String, String), Latest> = Table::new(16);
 const COUNTRIES: Table<(String,), CountrySummary> = Table::new(17);
 
-/// (domain, country) of lists that set a status.
+/// Domains on lists that set a status; the key is (domain, country).
 const LISTED: Table<(String, String), ()> = Table::new(21);
 
-/// Domains that a list of a country names which sets a status (decision kinds-of-lists).
+/// A country reports domains on one of its lists that sets a status (decision kinds-of-lists).
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ListedIn {
     pub country: String,
-    /// As many as the country entered in one operation.
+    /// The domains that the country stored in one operation.
     pub domains: Vec<String>,
 }
 
@@ -299,7 +315,7 @@ impl Operation for ListedIn {
     }
 }
 
-/// A country reports what changed.
+/// A country reports summaries that changed.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Summarize {
     pub country: String,
@@ -358,7 +374,7 @@ impl Query for Countries {
     type Reply = Vec<String>;
 
     fn run(self, view: &View<'_>) -> Result<Vec<String>> {
-        // The codes alone: a summary may name a thousand sites.
+        // Read only the codes, because a summary may name a thousand sites.
         let rows = crate::intelligence::risk::Scores.run(view)?;
         Ok(rows.into_iter().map(|(country, _)| country).collect())
     }

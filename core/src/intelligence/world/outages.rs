@@ -1,4 +1,4 @@
-//! Countries where something is blocked or cut off, for the overview: as their active incidents say.
+//! Countries where something is blocked or cut off according to their active incidents, for the overview.
 
 use std::collections::BTreeMap;
 
@@ -9,14 +9,14 @@ use crate::Result;
 use crate::engine::actor::{Kind, Operation, Turn, View};
 use crate::engine::kv::{Direction, Row, Table};
 
-/// How much of a country is cut off. Stored by the place in this list: later ones come last, and their order is
-/// another.
+/// How much of a country is cut off. The store keeps the place of a variant in this list, so a new variant comes last.
+/// The order by severity is that of `Ord`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Outage {
     Partial,
-    /// At least half of it: an incident about connectivity that is critical (decision incident-grades).
+    /// At least half of the country is cut off: an incident about connectivity is critical (decision incident-grades).
     Full,
-    /// Nothing, but an incident about a site or a service goes on: such a country is not `normal` (decision
+    /// Nothing is cut off, but an incident about a site or a service goes on. Such a country is not `normal` (decision
     /// answers-lead-on).
     Degraded,
 }
@@ -52,7 +52,7 @@ impl Outage {
 
 const OUTAGES: Table<(String,), Outage> = Table::new(39);
 
-/// How much of a country is cut off changed.
+/// A country's outage changed.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SetOutage {
     pub country: String,
@@ -73,7 +73,7 @@ impl Operation for SetOutage {
     }
 }
 
-/// Every country where an incident goes on, by code.
+/// The outage of every country with an active incident, by code.
 pub fn outages(view: &View<'_>) -> Result<BTreeMap<String, Outage>> {
     let rows = OUTAGES.scan(view, &OUTAGES.range(), Direction::Ascending, usize::MAX)?;
     Ok(rows.into_iter().map(|((country,), outage)| (country, outage)).collect())

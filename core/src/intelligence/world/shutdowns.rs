@@ -1,5 +1,5 @@
-//! Tells the measured countries that a shutdown table is imported: a country without a row in it had no shutdown, which
-//! it cannot know by itself (decision index-with-little-data).
+//! Tells the measured countries that a shutdown table is imported. A country without a row in it had no shutdown, but
+//! the country cannot know by itself that there is a table (decision index-with-little-data).
 
 use std::collections::BTreeMap;
 
@@ -14,10 +14,10 @@ use crate::intelligence::country::SetShutdownTable;
 use crate::intelligence::risk::Scores;
 use crate::{Result, Timestamp};
 
-/// What countries were told.
+/// The newest time in the table that each country was told.
 const TOLD: Table<(String,), Timestamp> = Table::new(38);
 
-/// Something about the table or the countries changed: one look at both, after the publish interval.
+/// Schedules a check of the table and the countries after the publish interval. Called when one of them changed.
 pub(super) fn soon(turn: &mut Turn<'_>) -> Result<()> {
     if turn.scheduled("shutdowns")?.is_some() {
         return Ok(());
@@ -26,7 +26,7 @@ pub(super) fn soon(turn: &mut Turn<'_>) -> Result<()> {
     turn.schedule("shutdowns", due, &TellShutdowns)
 }
 
-/// Tells every measured country what it was not told yet.
+/// Tells every measured country about changes in the table since it was last told.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct TellShutdowns;
 

@@ -1,4 +1,4 @@
-//! What pages about a site need of every country: kept in rows so short that all countries are read in one go.
+//! What pages about a site need to know about every country. The rows are so short that all countries are read at once.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ use crate::facts::source::Source;
 use crate::intelligence::country::State;
 use crate::{Result, Timestamp};
 
-/// What the world keeps of the latest summary of a series in a country. The country itself keeps the whole.
+/// The part of a series' latest summary in a country that the world keeps. The country itself keeps the whole summary.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Latest {
     state: State,
@@ -39,30 +39,30 @@ impl Row for Latest {
     const VERSION: u8 = 5;
 }
 
-/// What the latest summary says of a series in a country.
+/// The latest summary of a series in a country, in short.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Glance {
-    /// Its place among those asked for.
+    /// The place of the series among those asked for.
     pub series: usize,
     pub country: String,
     pub state: State,
-    /// Networks that block.
+    /// Numbers of the networks that block.
     pub blocking: Vec<u32>,
-    /// The newest measurement.
+    /// Time of the newest measurement.
     pub last_checked: Timestamp,
     pub sources: Vec<Source>,
 }
 
-/// What the world knows of some series.
+/// What the world knows about some series.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Surveyed {
-    /// Countries with a list that names one of them.
+    /// Countries with a list that names one of the series.
     pub listed: Vec<String>,
     /// In the order of series, then of countries.
     pub seen: Vec<Glance>,
 }
 
-/// Asks for that.
+/// Asks what the world knows about some series.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SurveyOf {
     pub targets: Vec<String>,

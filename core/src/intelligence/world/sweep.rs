@@ -13,14 +13,14 @@ use crate::intelligence::country::{DropLists, DropSource, Recompute, State};
 use crate::intelligence::import::removal;
 use crate::{Result, Timestamp, intelligence::risk};
 
-/// Countries that are told in one go.
+/// Countries informed in one step.
 const AT_ONCE: usize = 20;
 /// Most changed answers that a report lists; all are counted.
 const LISTED_CHANGES: usize = 500;
-/// Rows deleted in one go.
+/// Rows deleted in one step.
 const ROWS_AT_ONCE: usize = 500;
 
-/// What is done in every country.
+/// The work to do in every country.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Task {
     Recompute,
@@ -40,7 +40,7 @@ impl Task {
     }
 }
 
-/// An answer that is another one after a sweep.
+/// An answer that changed with a sweep.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ChangedAnswer {
     pub country: String,
@@ -49,7 +49,7 @@ pub struct ChangedAnswer {
     pub after: Option<State>,
 }
 
-/// How far a sweep has come.
+/// The progress of a sweep.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sweep {
     pub started: Timestamp,
@@ -63,12 +63,13 @@ pub struct Sweep {
 impl Row for Sweep {}
 
 const SWEEPS: Table<(u16,), Sweep> = Table::new(22);
-/// How often the data of a task were removed. An import belongs to the number that stood when it began.
+/// How often a sweep of each task was started. An import carries the number from its beginning, so that a removal can
+/// refuse it.
 const EPOCHS: Table<(u16,), u64> = Table::new(24);
-/// Countries that were not told yet.
+/// Countries that are not informed yet.
 const WAITING: Table<(u16, String), ()> = Table::new(23);
 
-/// Starts a sweep; one that is under way goes on and is answered.
+/// Starts a sweep. If one is under way, it goes on and is the answer.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct StartSweep {
     pub task: Task,
@@ -102,7 +103,7 @@ impl Operation for StartSweep {
     }
 }
 
-/// Tells the next countries.
+/// Informs the next countries.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Continue {
     pub task: Task,
@@ -142,7 +143,7 @@ impl Operation for Continue {
     }
 }
 
-/// A country is done.
+/// A country has done its part.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Swept {
     pub task: Task,
@@ -168,7 +169,7 @@ impl Operation for Swept {
     }
 }
 
-/// How often the data of a task were removed; fails while they are being removed.
+/// How often the data of a task were removed. Fails while they are being removed.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SourceEpoch {
     pub task: Task,
@@ -204,7 +205,7 @@ impl Query for SweepState {
     }
 }
 
-/// Targets of a country are measured no more; with `country_too` it has no measurements at all.
+/// A country has no measurements of some targets any more. With `country_too`, it has no measurements at all.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Forget {
     pub country: String,

@@ -1,8 +1,12 @@
-//! Checking a log of events from outside: what an auditor does with nothing but its public form (decision ledger-log).
+//! Checks a log of events from outside, from nothing but the public form of its events (decision ledger-log).
 //!
-//! An auditor takes the events in their order and says of the first one that is not as it should be what is wrong with
-//! it: its place, its time, its signature, what it did to balances. In the end its root is that of the signed head, or
-//! something was forged, dropped or moved.
+//! An auditor takes the events in order, and says what is wrong with the first bad one: its place, its time, its
+//! signature, or its changes of balances. If the root at the end is not that of the signed head, an event was forged,
+//! dropped or moved.
+//!
+//! | Module | What |
+//! |---|---|
+//! | `rights` | whether an event was allowed |
 
 mod rights;
 
@@ -22,7 +26,7 @@ use crate::ledger::log::What;
 use crate::ledger::merkle::{Frontier, Hash, leaf_hash};
 use crate::ledger::rows::Micro;
 
-/// What a head's signature is over.
+/// The bytes that the signature of a head covers.
 pub fn head_bytes(schema: &str, deployment: &str, size: u64, root: &str, time: &str) -> Vec<u8> {
     let text = |text: &str| Json::Text(text.to_owned());
     let members = Members::from([
@@ -43,9 +47,9 @@ fn check(holds: bool, flaw: impl FnOnce() -> Flaw) -> Checked {
     if holds { Ok(()) } else { Err(flaw()) }
 }
 
-/// Balance and what is locked, in micro-credits.
+/// Balance and locked amount, in micro-credits.
 type Money = (Micro, Micro);
-/// By how much they change.
+/// Changes of balance and locked amount, by DID.
 type Moves<'a> = BTreeMap<&'a str, (i64, i64)>;
 
 /// An escrow while it is open.
@@ -58,7 +62,7 @@ struct Open {
     works: Vec<Work>,
 }
 
-/// What the events so far come to.
+/// The state after the events so far.
 #[derive(Debug, Default)]
 pub struct Auditor {
     brand: String,
@@ -68,19 +72,19 @@ pub struct Auditor {
     escrows: BTreeMap<String, Open>,
     admin_keys: BTreeMap<String, (String, bool)>,
     supply: Micro,
-    /// Of each nonce that was used, with its kind and signer, eight bytes of a hash.
+    /// The used nonces: of each, eight bytes of a hash of its kind, its signer and itself.
     used: HashSet<u64>,
-    /// Names that the faucet gave to.
+    /// Names that had a grant of the faucet.
     claimants: BTreeSet<String>,
-    /// Events more than the skew of clocks after the end of what was signed for them.
+    /// Number of events that came later than the end of their envelope and the skew of clocks.
     pub late: u64,
-    /// Signatures are not looked at.
+    /// Signatures are not checked.
     unsigned: bool,
-    /// Signatures that verified.
+    /// Number of signatures that verified.
     pub verified: u64,
-    /// Signatures that nobody can check without the texts that were signed.
+    /// Number of signatures that nobody can check without the hidden texts.
     pub hidden: u64,
-    /// Of those that verified, how many are by another key than the one that derives the DID.
+    /// Number of agents' signatures by another key than the one that derives the DID.
     pub rotated: u64,
 }
 
@@ -113,7 +117,7 @@ impl<'a> Fields<'a> {
         let Some(Json::List(items)) = self.0.get(name) else { return Err(format!("it has no `{name}`")) };
         let item = |item: &'a Json| match item {
             Json::Object(members) => Ok(Fields(members)),
-            _ => Err(format!("`{name}` holds something strange")),
+            _ => Err(format!("`{name}` holds an item that is not an object")),
         };
         items.iter().map(item).collect()
     }
@@ -147,13 +151,13 @@ impl Auditor {
         Auditor { brand: brand.to_owned(), ..Auditor::default() }
     }
 
-    /// One for logs of tests that sign nothing.
+    /// An auditor for logs of tests that sign nothing.
     #[cfg(any(test, feature = "conformance"))]
     pub fn without_signatures(brand: &str) -> Auditor {
         Auditor { unsigned: true, ..Auditor::new(brand) }
     }
 
-    /// Events taken.
+    /// Number of events taken.
     pub fn size(&self) -> u64 {
         self.frontier.size()
     }
@@ -162,31 +166,31 @@ impl Auditor {
         self.frontier.root()
     }
 
-    /// All that was ever granted, by operators and the faucet.
+    /// All credit that was ever granted, by operators and the faucet.
     pub fn supply(&self) -> Micro {
         self.supply
     }
 
-    /// Balance and what is locked of every wallet, by DID.
+    /// Balance and locked amount of every wallet, by DID.
     pub fn wallets(&self) -> &BTreeMap<String, Money> {
         &self.wallets
     }
 
-    /// Takes the next event: its canonical form, and the texts it hides as far as they are known.
+    /// Takes the next event: its canonical form, and those of its hidden texts that are known.
     pub fn take(&mut self, form: &[u8], texts: &[Hidden]) -> Checked {
-        let value = json::parse(form, json::MAX_DEPTH + 2).ok_or("it is no JSON")?;
+        let value = json::parse(form, json::MAX_DEPTH + 2).ok_or("it is not JSON")?;
         check(value.canonical().as_deref() == Some(form), || "it is not in its canonical form".to_owned())?;
-        let Json::Object(members) = &value else { return Err("it is no event".to_owned()) };
+        let Json::Object(members) = &value else { return Err("it is not a JSON object".to_owned()) };
         let event = Fields(members);
         let (seq, size) = (event.number("seq")?, self.size());
         check(u64::try_from(seq) == Ok(size), || format!("event {seq} stands in its place"))?;
-        let at = Timestamp::parse(event.text("time")?).ok_or("its time is none")?;
+        let at = Timestamp::parse(event.text("time")?).ok_or("its `time` is not a time")?;
         check(self.last.is_none_or(|last| last < at), || "it is not later than the one before it".to_owned())?;
         let word = event.text("kind")?;
         let what = ALL
             .into_iter()
             .find(|what| what.as_str() == word)
-            .ok_or_else(|| format!("its kind {word:?} is unknown here: a newer server needs a newer program"))?;
+            .ok_or_else(|| format!("its kind {word:?} is unknown: a newer server needs a newer program"))?;
         let signed = event.0.contains_key("signed").then(|| event.object("signed")).transpose()?;
         let asked = signed.as_ref().map(|signed| signed.object("form")).transpose()?;
         let moves = self.apply(what, &event)?;
@@ -198,19 +202,19 @@ impl Auditor {
         Ok(())
     }
 
-    /// Applies what the event says it did to wallets; what it moved.
+    /// Applies the changes of wallets that the event states, and returns the amounts that it moved.
     fn apply<'a>(&mut self, what: What, event: &Fields<'a>) -> Checked<Moves<'a>> {
         let mut moves = Moves::new();
         for change in event.list("changes")? {
             let did = change.text("did")?;
             let known = self.wallets.get(did).copied();
             let created = change.0.get("created") == Some(&Json::Bool(true));
-            check(created == known.is_none(), || format!("it is wrong about whether {did} had a wallet"))?;
+            check(created == known.is_none(), || format!("it states wrongly whether {did} had a wallet"))?;
             let after = |before: Micro, by: &str, after: &str| {
                 let (by, stated) = (change.number(by)?, change.number(after)?);
                 let sum = i64::try_from(before).ok().and_then(|before| before.checked_add(by));
                 check(stated >= 0 && sum == Some(stated), || {
-                    format!("{did} had {before} micro-credits, {by} more are not {stated}")
+                    format!("{did} had {before} micro-credits, and {by} more do not make {stated}")
                 })?;
                 Ok::<_, Flaw>((by, Micro::try_from(stated).unwrap_or_default()))
             };
@@ -229,7 +233,7 @@ impl Auditor {
         Ok(moves)
     }
 
-    /// Compares what was moved with what was signed for, or with the escrow that ended.
+    /// Compares the moved amounts with the signed ones, or with the escrow that ended.
     fn explain<'a>(
         &mut self,
         what: What,
@@ -253,7 +257,7 @@ impl Auditor {
             What::Batch => {
                 for item in form()?.list("items")? {
                     let amount = item.number("amount_micro")?;
-                    check(amount > 0, || "it pays nothing or less".to_owned())?;
+                    check(amount > 0, || "it pays an amount that is not above 0".to_owned())?;
                     add(form()?.text("from_did")?, -amount, 0);
                     add(item.text("to_did")?, amount, 0);
                 }
@@ -286,7 +290,7 @@ impl Auditor {
         Ok(())
     }
 
-    /// Checks the signature, and that whoever signed may do this.
+    /// Checks the signature, and that the signer may do this.
     fn authorise(&mut self, what: What, event: &Fields<'_>, signed: Option<&Fields<'_>>, texts: &[Hidden]) -> Checked {
         let actor = event.text("actor")?;
         if what == What::AdminKey {
@@ -297,25 +301,25 @@ impl Auditor {
         }
         let Some(signed) = signed else {
             let by_itself = matches!(what, What::EscrowExpire | What::Freeze | What::Wallet | What::WalletEnd);
-            // Of a refused batch what was signed is not kept, and it moves nothing.
+            // The signed bytes of a refused batch are not kept, and it moves nothing.
             let needs_none = what == What::BatchFailed || (by_itself && actor.starts_with("system:"));
             return check(needs_none, || "nobody signed for it".to_owned());
         };
         let form = signed.object("form")?;
-        let key: [u8; 32] = decode_base64_array("key", signed.text("key")?).map_err(|_| "its key is none")?;
+        let key: [u8; 32] = decode_base64_array("key", signed.text("key")?).map_err(|_| "its `key` is not a key")?;
         match actor.strip_prefix("admin:") {
             Some(id) => {
                 let known = self.admin_keys.get(id).is_some_and(|(public, active)| {
                     *active && decode_base64_array("key", public) == Ok(key) && keyid(&key) == id
                 });
-                check(known, || format!("{id} was no admin key then"))?;
+                check(known, || format!("{id} was not an active admin key then"))?;
             }
             None => {
                 let signer = signer(&form)?;
-                // What a receipt or the time ended was signed for by a party, and is about its actor only by the
+                // For an escrow that a receipt or a timeout ended, the signer is a party, and the actor names the
                 // receipt.
                 let word = ["receipt:", "system:timeout:"].iter().any(|word| actor.starts_with(word));
-                check(word || actor == signer, || format!("{actor} did it and {signer} signed"))?;
+                check(word || actor == signer, || format!("its actor is {actor}, but {signer} signed"))?;
                 self.rotated += u64::from(did(&self.brand, &did_bytes(&key)) != signer);
             }
         }
@@ -335,15 +339,15 @@ impl Auditor {
             self.hidden += 1;
             return Ok(());
         };
-        let canonical = form.canonical().ok_or("what was signed has no canonical form")?;
-        check(encode_hex(&sha256(&canonical)) == hash, || "its hash is another one".to_owned())?;
-        let signature = decode_base64("signature", &signature).map_err(|_| "its signature is none")?;
+        let canonical = form.canonical().ok_or("the signed text has no canonical form")?;
+        check(encode_hex(&sha256(&canonical)) == hash, || "its `hash` is not that of the signed text".to_owned())?;
+        let signature = decode_base64("signature", &signature).map_err(|_| "its `signature` is not base64")?;
         check(signing::verify(key, &canonical, &signature), || "its signature does not verify".to_owned())?;
         self.verified += 1;
         Ok(())
     }
 
-    /// What must hold of the whole: all credit came from grants, and what is locked is in open escrows.
+    /// Checks the whole: all credit came from grants, and all locked money is in open escrows.
     pub fn balance(&self) -> Checked {
         let sum: u128 = self.wallets.values().map(|(balance, locked)| u128::from(*balance) + u128::from(*locked)).sum();
         check(sum == u128::from(self.supply), || format!("wallets hold {sum}, {} was granted", self.supply))?;
@@ -364,13 +368,13 @@ impl Auditor {
     }
 }
 
-/// What was moved, in words.
+/// The moved amounts in words.
 fn moved(by: &BTreeMap<String, (i64, i64)>) -> String {
     let one = |(did, (balance, locked)): (&String, &(i64, i64))| format!("{balance} of {did} ({locked} locked)");
     if by.is_empty() { "nothing".to_owned() } else { by.iter().map(one).collect::<Vec<_>>().join(", ") }
 }
 
-/// Whose signature an envelope carries.
+/// The DID that must have signed an envelope.
 fn signer<'a>(form: &Fields<'a>) -> Checked<&'a str> {
     let kind = form.text("schema")?.split_once('-').map_or("", |(_, kind)| kind);
     form.text(match kind {
@@ -383,14 +387,14 @@ fn signer<'a>(form: &Fields<'a>) -> Checked<&'a str> {
     })
 }
 
-/// What was signed with the texts back in their places; `None` when one is not known.
+/// The signed value with its hidden texts put back; `None` when one of them is not known.
 fn filled(path: &str, value: &Json, texts: &[Hidden]) -> Checked<Option<Json>> {
     let below = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}/{name}") };
     Ok(Some(match value {
         Json::Object(members) if members.len() == 1 && members.contains_key(HASHED) => {
             let Some(known) = texts.iter().find(|text| text.path == path) else { return Ok(None) };
             let stated = Fields(members).text(HASHED)?;
-            let stated: Hash = decode_hex_array("hash", stated).map_err(|_| "the hash of a text is none")?;
+            let stated: Hash = decode_hex_array("hash", stated).map_err(|_| "the hash of a text is malformed")?;
             check(text_hash(&known.salt, &known.text) == stated, || format!("its `{path}` is not the one in the log"))?;
             Json::Text(known.text.clone())
         }

@@ -1,14 +1,20 @@
-//! The index of offers: which listings can be hired, cheapest first, by slug and by parts of their texts (decision
+//! The index of offers: finds listings that can be hired, cheapest first, by slug and by parts of their texts (decision
 //! offer-index).
 //!
-//! The ledger tells of every change of what is searched, by messages in order; what a listing is beyond that (counts of
-//! hires, schemas) is read from the ledger for those that were found. So hires tell nothing, and a search costs the
-//! ledger as many reads as it shows rows.
+//! The ledger reports every change of searched members, by messages in order. The other members of a listing (counts of
+//! hires, schemas) are read from the ledger for the listings that were found. So a hire is not reported, and a search
+//! costs the ledger one read for each row that it shows.
 //!
-//! A text is found by its trigrams, and of what those leave the cheapest are looked at until the page is full. A text
-//! that is too short for them, and one with a slug, is looked for in offers from the cheapest on. Either way a search
-//! looks at a bounded number, and says where it stopped. Listings have numbers in the order in which they came, which
-//! is that of their times: sets of them are small, and equal prices are in order.
+//! A text is looked up by its trigrams. Of the offers that have them, the cheapest are read until the page is full. A
+//! text that is too short for trigrams, and often one that comes with a slug, is compared with the offers in order,
+//! from the cheapest on. Either way a search looks at a bounded number of offers, and says where it stopped. Listings
+//! are numbered in the order in which they came, which is the order of their times. So sets of numbers are small, and
+//! equal prices are in order.
+//!
+//! | Module | What |
+//! |---|---|
+//! | `postings` | sets of offers by trigram |
+//! | `prices` | the price of each open offer, by its number |
 
 mod postings;
 mod prices;
@@ -31,21 +37,21 @@ use crate::{Result, Timestamp};
 /// The name of the one index.
 pub const ACTOR: &str = "main";
 
-/// Listings that one search looks at, at most (decision offer-index).
+/// Most listings that one search looks at (decision offer-index).
 pub const CANDIDATES: usize = 10_000;
-/// Of those the ones whose texts it reads, at most.
+/// Most listings whose texts one search reads.
 const READ: usize = 1_000;
-/// Offers of one slug that are compared with a text one by one.
+/// Up to this many offers of one slug are compared with a text one by one.
 const FEW: usize = 600;
 
-/// What is searched of a listing.
+/// The searched members of a listing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Offer {
     /// Slug, name and description, folded.
     pub texts: [String; 3],
     pub price: Micro,
     pub listed: Timestamp,
-    /// It can be hired.
+    /// The listing can be hired.
     pub open: bool,
 }
 
@@ -69,7 +75,7 @@ impl Offer {
     }
 }
 
-/// Where an offer stands: cheapest first, then oldest. No two were listed at the same time.
+/// The place of an offer in the order: cheapest first, then oldest. No two were listed at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Place {
     pub price: Micro,
@@ -88,12 +94,12 @@ const KNOWN: Table<(u64,), Known> = Table::new(16);
 const NUMBERS: Table<(Id,), u64> = Table::new(17);
 /// The number after the last one.
 const NEXT: Table<(), u64> = Table::new(18);
-// Open ones.
+// Open offers only.
 const BY_PRICE: Table<(Micro, Timestamp, u64), Whose> = Table::new(19);
 const BY_SLUG: Table<(String, Micro, Timestamp, u64), Whose> = Table::new(20);
 
-/// The listing that stands there, so that a search without a text reads no row of [`KNOWN`]. `None` in rows of the
-/// first version.
+/// The listing at this place, so that a search without a text reads no row of [`KNOWN`]. `None` in rows of the first
+/// version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Whose(Option<Id>);
 
@@ -107,8 +113,8 @@ impl Row for Whose {
 
 pub const ENTRIES: &[Entry] = &[operation::<List>(), operation::<Forget>(), query::<Find>()];
 
-/// Puts an offer in, or in other order. One whose texts changed is forgotten before, since an operation changes so many
-/// rows.
+/// Adds an offer, or moves it to another place in the order. An offer whose texts changed is forgotten first, by an
+/// operation of its own, because each of the two changes many rows.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct List {
     pub id: Id,
@@ -145,14 +151,14 @@ impl Operation for List {
     }
 }
 
-/// Takes an offer out of the orders.
+/// Removes an offer from the orders by price and by slug.
 fn close(space: &mut dyn Write, number: u64, offer: &Offer) {
     let Place { price, listed } = offer.place();
     BY_PRICE.delete(space, &(price, listed, number));
     BY_SLUG.delete(space, &(offer.slug().clone(), price, listed, number));
 }
 
-/// Takes an offer out.
+/// Removes an offer.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Forget {
     pub id: Id,
@@ -174,7 +180,7 @@ impl Operation for Forget {
     }
 }
 
-/// Open offers, cheapest first.
+/// Finds open offers, cheapest first.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Find {
     /// Folded; part of slug, name or description.
@@ -190,9 +196,9 @@ pub struct Find {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Found {
     pub ids: Vec<Id>,
-    /// It stopped at [`CANDIDATES`], or when it had read as many as it may: more may fit.
+    /// The search stopped at [`CANDIDATES`], or when it had read as many texts as it may. More offers may fit.
     pub truncated: bool,
-    /// Where to go on, unless that was all.
+    /// The place to go on from; `None` at the end.
     pub next: Option<Place>,
 }
 
@@ -218,7 +224,7 @@ impl Query for Find {
 }
 
 impl Find {
-    /// Whether an offer is one of those that are looked for.
+    /// Whether an offer fits the search.
     pub fn fits(&self, offer: &Offer) -> bool {
         let reads = |part: &String| offer.texts.iter().any(|text| text.contains(part));
         offer.open
@@ -228,14 +234,14 @@ impl Find {
             && self.text.as_ref().is_none_or(reads)
     }
 
-    /// Whether so few have the slug that reading them all takes less than finding out which may have the text.
+    /// Whether so few offers have the slug that reading them all is faster than looking up trigrams.
     fn slug_has_few(&self, view: &View<'_>) -> Result<bool> {
         let Some(slug) = &self.slug else { return Ok(false) };
         let rows = BY_SLUG.scan(view, &BY_SLUG.prefix(&(slug.clone(),)), Direction::Ascending, FEW + 1)?;
         Ok(rows.len() <= FEW)
     }
 
-    /// Looks at the cheapest of some.
+    /// Searches the cheapest among `numbers`.
     fn among(&self, view: &View<'_>, numbers: &Numbers) -> Result<Found> {
         let (cheapest, more) = self.cheapest(view, numbers)?;
         let (mut found, mut last, mut looked) = (Found::default(), None, None);
@@ -256,12 +262,13 @@ impl Find {
         Ok(found)
     }
 
-    /// The first [`READ`] of some that are open and have the price, in their order, and whether there are more.
+    /// The first [`READ`] open offers among `numbers` with a price in the wanted range, in their order, and whether
+    /// there are more.
     fn cheapest(&self, view: &View<'_>, numbers: &Numbers) -> Result<(Vec<(Micro, u64)>, bool)> {
         let least = self.after.map_or(0, |after| after.price);
         let most = self.max_price.unwrap_or(Micro::MAX);
         let mut prices = Prices::new(view);
-        // The dearest is on top.
+        // The most expensive offer is on top.
         let (mut kept, mut more) = (BinaryHeap::with_capacity(READ), false);
         for number in numbers.iter() {
             let Some(price) = prices.of(number)?.filter(|price| (least..=most).contains(price)) else { continue };
@@ -279,7 +286,7 @@ impl Find {
         Ok((kept.into_sorted_vec(), more))
     }
 
-    /// Goes from the cheapest on, past those that are not among `numbers`.
+    /// Goes through the offers from the cheapest on, and skips those that are not among `numbers`.
     fn in_order(&self, view: &View<'_>, numbers: Option<&Numbers>) -> Result<Found> {
         let mut walk = Walk { find: self, view, numbers, found: Found::default(), looked: 0, read: 0, last: None };
         match &self.slug {
@@ -311,21 +318,21 @@ impl Find {
     }
 }
 
-/// Going through offers in their order.
+/// A walk through offers in their order.
 struct Walk<'a> {
     find: &'a Find,
     view: &'a View<'a>,
     numbers: Option<&'a Numbers>,
     found: Found,
     looked: usize,
-    /// Of those the ones whose texts were read.
+    /// Number of offers whose texts were read.
     read: usize,
-    /// Of the last one that was found.
+    /// Place of the last offer that was found.
     last: Option<Place>,
 }
 
 impl Walk<'_> {
-    /// Looks at the next one; false to stop.
+    /// Looks at the next offer. Returns false to stop.
     fn step(&mut self, place: Place, number: u64, whose: Whose) -> Result<bool, StoreError> {
         if self.find.max_price.is_some_and(|max| place.price > max) {
             return Ok(false);
@@ -344,10 +351,10 @@ impl Walk<'_> {
         Ok(!self.found.truncated)
     }
 
-    /// The listing of that number, if it is one of those that are looked for.
+    /// The listing of that number, if it fits the search.
     fn fitting(&mut self, number: u64, whose: Whose) -> Result<Option<Id>, StoreError> {
         match whose {
-            // Only open ones stand here, of the slug, in the range; the price was looked at.
+            // The offers of these rows are open, of the slug and in the range, and the price was checked before.
             Whose(Some(id)) if self.find.text.is_none() => Ok(Some(id)),
             _ if self.numbers.is_some_and(|numbers| !numbers.has(number)) => Ok(None),
             _ => {

@@ -1,6 +1,7 @@
-//! Sets of numbers by what is in a text: a row per block of numbers and trigram says which numbers of the block have it.
+//! Sets of offer numbers by trigram: one row for each block of numbers and trigram says which numbers of the block have
+//! the trigram in a text.
 //!
-//! A block comes first in the key, so that what is listed at the same time changes rows that lie together.
+//! The block comes first in the key, so that offers that are listed at the same time change rows that lie together.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,10 +12,10 @@ use crate::engine::kv::{Read, Row, StoreError, Table, Write};
 
 /// Numbers in one row.
 const BLOCK: u64 = 4_096;
-/// Trigrams of a searched text that are looked up, at most; what they let through is compared with the whole text.
+/// Most trigrams of a searched text that are looked up. The offers that have them are compared with the whole text.
 const LOOKED_UP: usize = 6;
 
-/// Which numbers of a block, as [`Bits::pack`] writes them.
+/// Numbers of a block, as [`Bits::pack`] writes them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Packed(#[serde(with = "crate::engine::kv::bytes")] Vec<u8>);
 impl Row for Packed {}
@@ -22,7 +23,7 @@ impl Row for Packed {}
 const POSTINGS: Table<(u32, String), Packed> = Table::new(21);
 
 const WORDS: usize = BLOCK as usize / 64;
-/// Bytes of all bits of a block; fewer bytes are a list.
+/// Size of all bits of a block, in bytes. A shorter row is a list.
 const WHOLE: usize = WORDS * 8;
 
 /// Numbers of one block, as bits.
@@ -60,7 +61,7 @@ impl Bits {
         })
     }
 
-    /// A list of offsets, or all bits where those are fewer bytes.
+    /// Writes a list of offsets, or all bits where a list would take as many bytes or more.
     fn pack(&self) -> Packed {
         Packed(match self.len() * 2 < WHOLE {
             true => self.iter().flat_map(|offset| (offset as u16).to_be_bytes()).collect(),
@@ -81,7 +82,7 @@ impl Bits {
     }
 }
 
-/// Every three characters in a row, once each.
+/// All trigrams of the texts, each once: three characters that follow each other.
 fn trigrams<'a>(texts: impl IntoIterator<Item = &'a str>) -> BTreeSet<&'a str> {
     let of = |text: &'a str| {
         let starts = text.char_indices().map(|(at, _)| at);
@@ -95,7 +96,8 @@ fn place(number: u64) -> (u32, u64) {
     (u32::try_from(number / BLOCK).unwrap_or(u32::MAX), number % BLOCK)
 }
 
-/// Has `number` found by these texts, or no more. Changes a row for each of their trigrams.
+/// With `on` adds `number` to the sets of all trigrams of these texts, otherwise removes it. Changes a row for each
+/// trigram.
 pub fn mark(space: &mut (impl Write + ?Sized), number: u64, texts: &[String], on: bool) -> Result<()> {
     let (block, offset) = place(number);
     for trigram in trigrams(texts.iter().map(String::as_str)) {
@@ -110,14 +112,14 @@ pub fn mark(space: &mut (impl Write + ?Sized), number: u64, texts: &[String], on
     Ok(())
 }
 
-/// Numbers that may have a text.
+/// Numbers of offers that may have a text.
 #[derive(Debug, Default)]
 pub struct Numbers(BTreeMap<u32, Bits>);
 
 impl Numbers {
-    /// Those below `end` with the trigrams of `text`; `None` when it is too short to have one.
+    /// The numbers below `end` that have the trigrams of `text`; `None` when the text is too short to have one.
     pub fn having(view: &(impl Read + ?Sized), end: u64, text: &str) -> Result<Option<Numbers>, StoreError> {
-        // Where one word ends and another begins is rarer than what is inside of them.
+        // Trigrams over the border between two words are rarer than those inside a word.
         let (between, within): (Vec<&str>, Vec<&str>) =
             trigrams([text]).into_iter().partition(|trigram| trigram.contains(' '));
         let rest = LOOKED_UP - between.len().min(LOOKED_UP / 2);

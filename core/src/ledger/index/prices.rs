@@ -1,5 +1,5 @@
-//! The price of each open offer by its number, many to a row: whoever has found many numbers learns from few rows which of
-//! them are the cheapest, and reads no more of the offers than are shown.
+//! The price of each open offer by its number, many prices in a row. A search that found many numbers learns from few
+//! rows which offers are the cheapest, and reads only those.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,10 +10,10 @@ use crate::ledger::rows::Micro;
 /// Numbers in one row: with its key it takes four pages of 4 KiB.
 const BLOCK: u64 = 2_000;
 const WIDTH: usize = size_of::<Micro>();
-/// In the place of a price: nobody can hire that one.
+/// Stands in place of a price for an offer that nobody can hire.
 const CLOSED: Micro = Micro::MAX;
 
-/// Prices side by side, 8 bytes each, big-endian. What is beyond the end is closed.
+/// Prices side by side, 8 bytes each, big-endian. Offers beyond the end are closed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Packed(#[serde(with = "crate::engine::kv::bytes")] Vec<u8>);
 impl Row for Packed {}
@@ -24,7 +24,7 @@ fn place(number: u64) -> (u32, usize) {
     (u32::try_from(number / BLOCK).unwrap_or(u32::MAX), (number % BLOCK) as usize * WIDTH)
 }
 
-/// Notes the price of an open offer, or that it is closed.
+/// Stores the price of an open offer; `None` for a closed one.
 pub fn set(space: &mut (impl Write + ?Sized), number: u64, price: Option<Micro>) -> Result<()> {
     let (block, from) = place(number);
     let Packed(mut bytes) = PRICES.get(space, &(block,))?.unwrap_or_default();
@@ -35,7 +35,7 @@ pub fn set(space: &mut (impl Write + ?Sized), number: u64, price: Option<Micro>)
     Ok(PRICES.put(space, &(block,), &Packed(bytes))?)
 }
 
-/// Prices of offers that are asked for in the order of their numbers: each row is read once.
+/// Reads prices of offers. Asked for in the order of their numbers, each row is read once.
 pub struct Prices<'a, R: ?Sized> {
     view: &'a R,
     row: Option<(u32, Packed)>,
@@ -46,7 +46,7 @@ impl<'a, R: Read + ?Sized> Prices<'a, R> {
         Prices { view, row: None }
     }
 
-    /// `None`: it is not open.
+    /// `None`: the offer is not open.
     pub fn of(&mut self, number: u64) -> Result<Option<Micro>, StoreError> {
         let (block, from) = place(number);
         if self.row.as_ref().is_none_or(|(of, _)| *of != block) {

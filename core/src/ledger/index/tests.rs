@@ -8,7 +8,7 @@ use crate::engine::kv::{MemoryStore, Pair, Read, Store, decode_row, encode_row};
 use crate::engine::settings::Settings;
 use crate::engine::testing::Dice;
 
-/// Counts what is read.
+/// Counts reads.
 struct Counting<'a> {
     rows: &'a MemoryStore,
     gets: Cell<usize>,
@@ -78,10 +78,10 @@ impl Market {
         self.rows.apply(outcome.batch).unwrap();
     }
 
-    /// What the ledger tells when a listing changes.
+    /// Sends what the ledger sends when a listing changes.
     fn list(&mut self, number: u64, texts: [&str; 3], price: Micro, open: bool) {
         let id = id(number);
-        // The ledger tells of listings in the order in which they came; one that changes keeps its time.
+        // The ledger sends listings in the order in which they came. A listing that changes keeps its time.
         let listed = self.offers.get(&id).map_or(Timestamp(self.offers.len() as i64), |before| before.listed);
         let offer = Offer { texts: texts.map(fold), price, listed, open };
         if self.offers.get(&id).is_some_and(|before| before.texts != offer.texts) {
@@ -115,7 +115,7 @@ impl Market {
         all.into_iter().map(|(.., id)| id).collect()
     }
 
-    /// Every page, one after the other, each read within bounds.
+    /// All pages, one after the other. Each is read within bounds.
     fn pages(&self, find: &Find) -> Vec<Id> {
         let (mut find, mut all) = (find.clone(), Vec::new());
         loop {
@@ -141,7 +141,8 @@ fn find(text: Option<&str>, slug: Option<&str>, max_price: Option<Micro>, limit:
     Find { text: text.map(fold), slug: slug.map(str::to_owned), max_price, after: None, limit }
 }
 
-/// Decision offer-index: with texts, prices and states that change, a search finds what a walk over everything finds.
+/// Decision offer-index: while texts, prices and states change, a search finds the same offers as a walk over all of
+/// them.
 #[test]
 fn the_index_finds_what_a_walk_over_all_offers_finds() {
     let (mut market, mut dice) = (Market::default(), Dice(15));
@@ -153,7 +154,7 @@ fn the_index_finds_what_a_walk_over_all_offers_finds() {
             format!("{} {}", word(), word()),
             format!("{}-{}", word(), word()),
         );
-        // Now and then only price or state change.
+        // Sometimes only the price or the state changes.
         let texts = match market.offers.get(&id(number)) {
             Some(offer) if dice.below(2) == 0 => offer.texts.clone(),
             _ => [slug, name, description],
@@ -186,13 +187,13 @@ fn the_index_finds_what_a_walk_over_all_offers_finds() {
     assert_eq!((numbers(16), numbers(17)), (market.offers.len(), market.offers.len()), "a listing keeps its number");
 }
 
-/// Decision offer-index: among 12,000 offers, more than one search looks at, every search reads a bounded part, says
-/// when it stopped there, and goes on.
+/// Decision offer-index: 12,000 offers are more than one search looks at. Every search among them reads a bounded part,
+/// says when it stopped there, and can go on.
 #[test]
 fn a_search_reads_a_bounded_part_of_many_offers() {
     let (mut market, mut dice) = (Market::default(), Dice(16));
     for number in 0..12_000_u64 {
-        // Every one is "common"; one in two "even"; one of 500 "rare"; the dearest alone "last".
+        // Every offer is "common", one in two "even", one in 500 "rare", and only the most expensive one "last".
         let even = if number.is_multiple_of(2) { "even" } else { "odd" };
         let rare = if number.is_multiple_of(500) { "rare" } else { "usual" };
         let name = format!("{even} {rare}");
@@ -216,23 +217,23 @@ fn a_search_reads_a_bounded_part_of_many_offers() {
         let find = find(text, slug, None, 200);
         assert_eq!(market.pages(&find), market.expected(&find), "{find:?}");
     }
-    // What trigrams leave few of is complete at once, wherever it stands.
+    // If few offers have the trigrams, the result is complete at once, wherever they stand in the order.
     let (found, gets, scanned) = market.ask(&find(Some("common last"), None, None, 50));
     assert_eq!((found.ids, found.truncated, found.next), (vec![id(11_999)], false, None));
     assert!(gets < 100 && scanned < 100, "{gets} and {scanned}");
     let (found, ..) = market.ask(&find(Some("rare"), None, None, 50));
     assert_eq!((found.ids.len(), found.truncated), (24, false));
-    // Too short for trigrams: it stops, and says so.
+    // A text that is too short for trigrams: the search stops at its limit, and says so.
     let (found, gets, _) = market.ask(&find(Some("zz"), None, None, 50));
     assert_eq!((found.ids.len(), found.truncated, found.next.is_some()), (0, true, true));
     assert!(gets <= READ + 10);
-    // The cheapest page of what all have reads no more than it shows, and a few.
+    // For a text that all offers have, the first page reads only a few more offers than it shows.
     let (found, gets, scanned) = market.ask(&find(Some("common"), None, None, 50));
     assert_eq!((found.ids.len(), found.truncated), (50, false));
     assert!(gets < 100 && scanned < 100, "{gets} and {scanned}");
 }
 
-/// An offer of the longest texts fits an operation, and so does its end.
+/// Adding an offer with the longest texts fits into one operation, and so does removing it.
 #[test]
 fn the_longest_texts_fit_one_operation() {
     let mut market = Market::default();

@@ -1,8 +1,12 @@
-//! What the rules of the ledger say of money, kept without looking at its rows, beside a ledger that random operations
-//! are done to: tests walk both and compare them after every step (decision money-model).
+//! A small model of the ledger's rules about money, which does not look at the ledger's rows. Tests do random
+//! operations on a ledger and on the model, and compare both after every step (decision money-model).
 //!
-//! Signatures are checked before operations, so none is made here; whose key counts is followed all the same. A kind of
-//! operation joins by one line in [`Model::ALL`].
+//! Signatures are checked before operations, so the model makes none. It still follows which key counts. A new kind of
+//! operation needs one line in [`Model::ALL`].
+//!
+//! | Module | What |
+//! |---|---|
+//! | `steps` | the random steps |
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod steps;
@@ -36,10 +40,10 @@ use crate::engine::time::{DAY, HOUR};
 
 const AGENTS: usize = 12;
 const ADMIN: [u8; 32] = [3; 32];
-/// Each so many steps the whole store is looked through.
+/// Number of steps between two audits of the whole store.
 const AUDIT_EVERY: u64 = 2_000;
 
-/// What an agent has, by the rules.
+/// The money of an agent, by the rules.
 struct Money {
     balance: u64,
     locked: u64,
@@ -47,25 +51,25 @@ struct Money {
     per_tx_cap: u64,
     allowed: Option<Vec<usize>>,
     frozen: bool,
-    /// Times and amounts of what left.
+    /// Times and amounts of outflows.
     out: Vec<(Timestamp, u64)>,
 }
 
-/// The keys of an agent as its own actor has them, and what of it is on its way to the ledger.
+/// The keys of an agent as its own actor has them, and its messages that are on their way to the ledger.
 struct Keys {
     version: u64,
     proved: [u8; 32],
     current: bool,
     active: bool,
     told: VecDeque<SetKey>,
-    /// The last that the ledger acknowledged.
+    /// The last version that the ledger acknowledged.
     heard: u64,
 }
 
-/// How often a step is taken, and what it does.
+/// The weight of a step, and its function.
 pub type Step<S> = (u64, fn(&mut Model<S>));
 
-/// A ledger on a store, and what it must come to.
+/// A ledger on a store, and the state that it must have.
 pub struct Model<S> {
     rng: ChaCha20Rng,
     actor: ActorId,
@@ -73,7 +77,7 @@ pub struct Model<S> {
     store: Option<S>,
     reopen: Box<dyn FnMut(S) -> S>,
     now: Timestamp,
-    /// The latest that it ever was.
+    /// The latest time so far; the clock can be set back.
     high: Timestamp,
     agents: Vec<Signer>,
     keys: Vec<Keys>,
@@ -86,21 +90,21 @@ pub struct Model<S> {
     receipts: Vec<(Id, usize)>,
     listings: Vec<(Id, usize)>,
     sent: Vec<Submit>,
-    /// Verified, and not yet with the ledger.
+    /// Verified envelopes that have not reached the ledger yet.
     waiting: Vec<Submit>,
-    /// Transfers, escrows and grants that there are.
+    /// Transfers, batches and escrows so far.
     settled: BTreeSet<Id>,
     granted: BTreeSet<usize>,
     nonce: u64,
     steps: u64,
-    /// How many envelopes did what they say.
+    /// Number of envelopes that were carried out.
     pub done: u64,
-    /// How often each reason came up.
+    /// Number of refusals for each reason.
     pub refused: BTreeMap<&'static str, u64>,
 }
 
 impl<S: Store + 'static> Model<S> {
-    /// A new ledger on an empty store. `reopen` gives the store back as a process finds it that starts on its file.
+    /// A new ledger on an empty store. `reopen` returns the store as a process finds it that starts on the same file.
     pub fn new(seed: u64, store: S, reopen: impl FnMut(S) -> S + 'static) -> Self {
         let agents = (1..=AGENTS as u8).map(|n| Signer::new("svc", Secret::new([n; 32]))).collect();
         let keys = (0..AGENTS as u8).map(|agent| Keys {
@@ -150,7 +154,7 @@ impl<S: Store + 'static> Model<S> {
         model
     }
 
-    /// Takes so many random steps of these, and compares after each.
+    /// Takes `count` random steps out of `steps`, and compares after each.
     pub fn walk(&mut self, steps: &[Step<S>], count: u64) {
         let all: u64 = steps.iter().map(|(weight, _)| weight).sum();
         for _ in 0..count {
@@ -174,10 +178,10 @@ impl<S: Store + 'static> Model<S> {
         }
     }
 
-    /// Lets time pass until nothing is due any more: no escrow stays open, and all money is somebody's to spend.
+    /// Lets time pass until nothing is due any more. Then no escrow is open, and no money is locked.
     ///
     /// # Panics
-    /// When some does.
+    /// If an escrow is still open, money is still locked, or something is still due.
     pub fn end(&mut self) {
         self.thaw();
         for _ in 0..20 {
@@ -211,8 +215,8 @@ impl<S: Store + 'static> Model<S> {
         self.agents[agent].did.strip_prefix("did:svc:").unwrap().to_owned()
     }
 
-    /// Runs an operation. Now and then the process dies before its batch is written, and it runs again; or afterwards,
-    /// so that nobody hears of it: then the second value is true.
+    /// Runs an operation. Sometimes the process dies before the batch is written, and the operation runs again.
+    /// Sometimes it dies afterwards and the answer is lost; then the second value is true.
     fn run_once<O: Operation>(&mut self, operation: &O) -> (O::Reply, bool) {
         let call = Call::operation("main", operation).unwrap();
         loop {
@@ -251,7 +255,7 @@ impl<S: Store + 'static> Model<S> {
         self.store = Some((self.reopen)(store));
     }
 
-    /// The key row under which an envelope of an agent is verified: the ledger's, else what the agent tells.
+    /// The key row under which an envelope of an agent is verified: the ledger's row, or else the agent's own answer.
     fn known(&self, agent: usize) -> KeyRow {
         let told = &self.keys[agent];
         let own = KeyRow::of(told.version, Some(told.proved), told.active);
@@ -268,7 +272,7 @@ impl<S: Store + 'static> Model<S> {
                 assert!(submit.signer.row.version >= self.keys[by].heard, "a key that was replaced moved money");
                 assert!(self.known(by).agrees(&submit.signer.row), "under a key that is not the signer's");
                 self.done += 1;
-                // What was due came first.
+                // The ledger did what was due before it took the envelope.
                 self.follow(Some(by));
                 self.follow_done(done, by, other, &envelope);
             }
@@ -279,7 +283,7 @@ impl<S: Store + 'static> Model<S> {
                 *self.refused.entry("reverify").or_default() += 1;
                 let row = self.known(by);
                 assert!(!row.agrees(&submit.signer.row));
-                // Signed with the key of now, in half of the cases.
+                // In half of the cases the envelope is verified again under the present key.
                 if row.in_force().is_some() && self.below(2) == 0 {
                     let mut submit = submit.clone();
                     submit.signer.row = row;
@@ -289,13 +293,13 @@ impl<S: Store + 'static> Model<S> {
             }
         }
         if lost {
-            // Whoever heard nothing sends it again.
+            // A sender that got no answer sends the envelope again.
             self.follow(None);
             self.send(submit);
         }
     }
 
-    /// What was done, once each, whoever sent it how often.
+    /// Follows what an envelope did. Each thing is done once, however often its envelope is sent.
     fn follow_done(&mut self, done: Done, by: usize, other: Option<usize>, envelope: &Envelope) {
         assert!(!self.frozen, "something was done in a freeze");
         match done {
@@ -341,9 +345,9 @@ impl<S: Store + 'static> Model<S> {
         self.open.insert(id, (from, to, amount));
     }
 
-    /// Money leaves a wallet. That it may, the model decides by itself.
+    /// Takes money out of a wallet. Whether it may leave, the model checks by its own rules.
     fn leave(&mut self, from: usize, to: usize, at: Timestamp, amount: u64) {
-        // What was forgotten before the clock was set back stays forgotten.
+        // Outflows that were forgotten before the clock was set back stay forgotten.
         let (now, money) = (self.high, &mut self.money[from]);
         assert!(!money.frozen && from != to && money.allowed.as_ref().is_none_or(|allowed| allowed.contains(&to)));
         assert!(amount > 0 && amount <= money.balance && amount <= money.per_tx_cap);
@@ -356,7 +360,7 @@ impl<S: Store + 'static> Model<S> {
 
     fn pass_time(&mut self) {
         let micros = match self.below(60) {
-            // A clock that was set back.
+            // The clock is set back.
             0 => -(self.below(HOUR as u64) as i64),
             1 | 2 => self.below(2 * DAY as u64) as i64,
             3..=9 => self.below(HOUR as u64) as i64,
@@ -383,8 +387,8 @@ impl<S: Store + 'static> Model<S> {
         WALLETS.get(self.store(), &(name.to_owned(),)).unwrap().unwrap()
     }
 
-    /// Escrows end in many ways; by how they ended the model moves their money. Each end changes what is locked, unless
-    /// `by` opened one at once.
+    /// Moves the money of escrows that ended, by the state in which each ended. Each end changes the locked amount of
+    /// its sender, unless `by` opened another escrow in the same step.
     fn follow(&mut self, by: Option<usize>) {
         let locked: Vec<u64> = (0..AGENTS).map(|agent| self.wallet(agent).map_or(0, |wallet| wallet.locked)).collect();
         let changed = |from: usize| by == Some(from) || locked[from] != self.money[from].locked;
@@ -400,7 +404,7 @@ impl<S: Store + 'static> Model<S> {
         }
     }
 
-    /// After each step: sum(balance + locked) = grants + faucet, and locked = open escrows per wallet.
+    /// Checks after each step: sum(balance + locked) = grants + faucet, and locked = open escrows per wallet.
     fn check(&self) {
         let mut locked = [0; AGENTS];
         self.open.values().for_each(|(from, _, amount)| locked[*from] += amount);
@@ -418,7 +422,7 @@ impl<S: Store + 'static> Model<S> {
                     day.map(|(_, amount)| amount).sum::<u64>()
                 };
                 let spent = book::spent(self.store(), self.now, &self.name(agent), &wallet).unwrap();
-                // Exact, unless the clock was set back: then what was forgotten may be missing.
+                // The sum is exact, unless the clock was set back: then forgotten outflows may be missing.
                 assert!((since(self.high)..=since(self.now)).contains(&spent), "outflow of {agent}: {spent}");
             }
         }
@@ -428,13 +432,12 @@ impl<S: Store + 'static> Model<S> {
         assert_eq!((book.supply, book.held, book.locked, book.open), (self.supply, self.supply - open, open, open));
     }
 
-    /// The whole store against itself: no row is an orphan, hires follow their escrows, whatever is open is due some
-    /// day.
+    /// Checks the whole store: no row is an orphan, hires follow their escrows, and everything open is due some day.
     fn audit(&self) {
         let store = self.store();
         let wallets = WALLETS.page(store, None, usize::MAX).unwrap();
         assert_eq!(wallets.len() as u64, book::read(store).unwrap().wallets);
-        // The log alone says what everybody has (decision ledger-log).
+        // All balances follow from the log alone (decision ledger-log).
         let mut logged: BTreeMap<Name, [i64; 2]> = BTreeMap::new();
         let (mut auditor, salt) = (Auditor::without_signatures("svc"), book::read(store).unwrap().salt);
         for (_, event) in segment::open::all(store).unwrap() {
@@ -459,7 +462,7 @@ impl<S: Store + 'static> Model<S> {
         assert_eq!(open.len(), self.open.len());
         let held = HELD.scan(store, &HELD.range(), Direction::Ascending, usize::MAX).unwrap();
         for ((name, id), ()) in held {
-            // Those of a wallet that pays again follow each other.
+            // After the freeze of a wallet ends, its held escrows fall due one after another.
             let next = || open.iter().any(|((id,), escrow)| escrow.from == name && due.contains(id));
             if self.wallet_of(&name).frozen || next() {
                 due.insert(id);
@@ -471,7 +474,7 @@ impl<S: Store + 'static> Model<S> {
             let agrees = match hire.state {
                 HireState::Requested | HireState::Claimed => escrow == EscrowState::Open,
                 HireState::Expired => matches!(escrow, EscrowState::Refunded | EscrowState::Expired),
-                // A release may have to wait, and a disputed one ends in any way.
+                // A release may have to wait, and the escrow of a disputed hire may end in any way.
                 HireState::Completed | HireState::Disputed => true,
             };
             assert!(agrees, "{:?} with {escrow:?}", hire.state);
@@ -493,7 +496,8 @@ fn key_of(agent: u8, version: u64) -> [u8; 32] {
     key
 }
 
-/// Walks each seed so many steps on stores made by `fresh`; the reasons that came up. A failure names its seed.
+/// Walks `count` steps for each seed, on models made by `fresh`. Returns the number of refusals for each reason. A
+/// failure names its seed.
 pub fn walk_seeds<S: Store + 'static>(
     seeds: std::ops::Range<u64>,
     count: u64,
@@ -515,7 +519,7 @@ pub fn walk_seeds<S: Store + 'static>(
         (walked, done) = (walked + count, done + model.done);
         model.refused.into_iter().for_each(|(reason, count)| *refused.entry(reason).or_insert(0) += count);
     }
-    // Of all seeds together: in a single one a freeze may last for long.
+    // Counted over all seeds together, because in a single one a freeze may last for long.
     assert!(walked < 1_000 || done > walked / 8, "only {done} of {walked} steps did something");
     println!("{done} of {walked} steps did something");
     refused

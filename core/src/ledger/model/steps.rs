@@ -34,7 +34,7 @@ impl<S: Store + 'static> Model<S> {
         (3, Model::sweep_once),
     ];
 
-    /// Opens, releases, refunds and expiries, with what gives them money.
+    /// Opens, releases, refunds and expiries of escrows, with grants that give them money.
     pub const ESCROWS: &'static [Step<S>] =
         &[(2, Model::grant), (40, Model::open), (40, Model::close), (5, Model::send_again), (13, Model::sweep_once)];
 
@@ -88,7 +88,7 @@ impl<S: Store + 'static> Model<S> {
         self.submit(from, Some(to), "credit-transfer", members);
     }
 
-    /// Some transfers under one signature; often one of them cannot be.
+    /// Some transfers under one signature; often one of them must be refused.
     fn batch(&mut self) {
         let (from, batch_id) = (self.agent(), self.nonce());
         let items = (0..1 + self.below(6)).map(|_| {
@@ -110,7 +110,7 @@ impl<S: Store + 'static> Model<S> {
         self.submit(from, Some(to), "escrow-open", members);
     }
 
-    /// Some escrow, mostly an open one; its sender.
+    /// Some open escrow, with its sender and recipient.
     fn some_escrow(&mut self) -> Option<(Id, usize, usize)> {
         let place = self.below(self.open.len().max(1) as u64) as usize;
         self.open.iter().nth(place).map(|(id, (from, to, _))| (*id, *from, *to))
@@ -181,7 +181,7 @@ impl<S: Store + 'static> Model<S> {
         self.submit(by, None, "pay-faucet", members);
     }
 
-    /// The same again, as an impatient client sends it.
+    /// Sends an envelope again, as an impatient client does.
     fn send_again(&mut self) {
         let place = self.sent.len().saturating_sub(1 + self.below(30) as usize);
         if let Some(again) = self.sent.get(place).cloned() {
@@ -189,7 +189,7 @@ impl<S: Store + 'static> Model<S> {
         }
     }
 
-    /// What was verified some time ago arrives, in any order.
+    /// An envelope that was verified some time ago arrives, in any order.
     fn send_waiting(&mut self) {
         if !self.waiting.is_empty() {
             let place = self.below(self.waiting.len() as u64) as usize;
@@ -207,14 +207,15 @@ impl<S: Store + 'static> Model<S> {
         self.run(&OpenWallet { name: self.name(agent), registered });
     }
 
-    /// An agent rotates its keys, signed for or not, or ends, or begins anew; the ledger will be told.
+    /// An agent rotates its keys, with or without a signature, or ends, or begins anew. Its message to the ledger is
+    /// queued.
     fn change_key(&mut self) {
         let (agent, kind) = (self.agent(), self.below(8));
         let name = self.name(agent);
         let (keys, mut how): (&mut Keys, How) = (&mut self.keys[agent], How::default());
         match kind {
             0 if keys.active => keys.active = false,
-            // Whoever lost the key comes back to one that was signed for.
+            // After a rotation without a signature, the agent comes back with a signed one.
             _ => {
                 keys.version += 1;
                 keys.active = true;
@@ -233,7 +234,7 @@ impl<S: Store + 'static> Model<S> {
     fn tell(&mut self) {
         let agent = self.agent();
         let Some(message) = self.keys[agent].told.pop_front() else { return };
-        // The agent may have told more already, in answer to a question of the ledger.
+        // The ledger may know more already, from the agent's answer to a question.
         let known = KEYS.get(self.store(), &(self.name(agent),)).unwrap();
         let old =
             known.is_some_and(|row| row.version > message.version || (row.version == message.version && !row.active));
@@ -257,7 +258,7 @@ impl<S: Store + 'static> Model<S> {
         self.direct(0);
     }
 
-    /// Nothing is frozen any more.
+    /// Ends all freezes.
     pub(super) fn thaw(&mut self) {
         self.act(&json!({ "action": "freeze_all", "frozen": false }));
         self.frozen = false;
@@ -270,7 +271,7 @@ impl<S: Store + 'static> Model<S> {
         }
     }
 
-    /// Has the operator do something.
+    /// Does an action of the operator.
     fn act(&mut self, members: &Value) -> Directed {
         let nonce = self.nonce();
         let mut body = json!({ "schema": "svc-pay-admin-action/v1", "audience": "x", "action_nonce": nonce,

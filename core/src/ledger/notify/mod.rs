@@ -1,15 +1,20 @@
-//! Telling the parties: what happened to them in the ledger goes to their webhooks and, where they want it, to their
-//! mailboxes (decision ledger-for-clients).
+//! Notices: tells agents what happened to them in the ledger, by webhook and, if they want it, in their mailboxes
+//! (decision ledger-for-clients).
 //!
-//! An agent says what it wants to hear; its actor tells the ledger, so what nobody wants costs one look. The operation
-//! that did something also sends it, through the outbox, to the party's actor, which queues it for its webhooks and for
-//! its mailbox. A notice has one id everywhere, which follows from what it tells of: whoever hears twice knows.
+//! An agent says which events it wants, and its actor tells the ledger, so an event that nobody wants costs one read.
+//! The operation that did something also sends the notice, through the outbox, to the party's actor, which queues it
+//! for its webhooks and its mailbox. A notice has one id everywhere, made from the event and the row it is about, so a
+//! recipient recognises a notice that comes twice.
 //!
-//! A message in a mailbox is one of the deployment's own agent ([`super::provider`]), encrypted to the recipient as
-//! every message is. That cannot be made inside an operation: it is a wish with a timer behind it, as a webhook's
-//! delivery.
+//! A message in a mailbox comes from the deployment's own agent ([`super::provider`]) and is encrypted to the recipient
+//! like every message. It cannot be made inside an operation, so it is a wish with a timer behind it, like the delivery
+//! of a webhook.
 //!
 //! Table numbers: 64 in the ledger; 106 to 108 in agents.
+//!
+//! | Module | What |
+//! |---|---|
+//! | [`routes`] | the endpoints where an agent says which events it wants in its mailbox |
 
 pub mod routes;
 
@@ -35,32 +40,32 @@ use crate::relay::agent::record::{self, ReadPublic};
 use crate::relay::agent::{custody, wire};
 use crate::{Error, ErrorCode, Result, Timestamp, relay::webhook};
 
-/// What is told, in the order of the bits of [`Events`].
+/// All events that can be told, in the order of the bits of [`Events`].
 pub const EVENTS: [&str; 4] = ["hire.created", "hire.claimed", "receipt.disputed", "transfer.settled"];
-/// What stands before the slash in the keys of wishes to write a message ([`Turn::reach_out`]).
+/// The part before the slash in the keys of wishes to write a message ([`Turn::reach_out`]).
 pub const NOTICE: &str = "notice/";
 /// Type of the messages.
 pub const MESSAGE_TYPE: &str = "ledger.event";
 /// Key of the timer of an agent whose messages wait.
 const TIMER: &str = "ledger notices";
-/// First wait before a message is written again, in microseconds; each is twice the one before, up to an hour.
+/// First wait before a message is written again, in microseconds; each wait is twice the one before, up to an hour.
 const FIRST_WAIT: i64 = 45 * SECOND;
-/// How long it is tried, in microseconds.
+/// How long writing a message is tried, in microseconds.
 const PATIENCE: i64 = DAY;
-/// Messages of one agent that wait, at most; what comes beyond is told to webhooks only.
+/// Most messages of one agent that wait; notices beyond that go to webhooks only.
 const MAX_WAITING: usize = 1_000;
-/// Messages that one run of the timer takes up.
+/// Most messages that one run of the timer tries again.
 const AT_ONCE: usize = 50;
-/// Seconds that a message lives.
+/// Lifetime of a message, in seconds.
 const TTL: u32 = 604_800;
 
-/// Some of [`EVENTS`], a bit each.
+/// A set of [`EVENTS`], with one bit for each.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Events(u8);
 impl Row for Events {}
 
 impl Events {
-    /// Those of these words that are ours.
+    /// The events among these words; other words are ignored.
     pub fn of<'a>(words: impl IntoIterator<Item = &'a str>) -> Events {
         let bit = |word: &str| EVENTS.iter().position(|event| *event == word).map_or(0, |at| 1 << at);
         Events(words.into_iter().map(bit).fold(0, |all, bit| all | bit))
@@ -79,16 +84,16 @@ impl Events {
     }
 }
 
-/// A notice's id: of its message, and of its deliveries.
+/// The id of a notice, which its message and its deliveries have too.
 type NoticeId = [u8; 12];
 
-/// What agents want to hear, by name; in the ledger.
+/// In the ledger: the events that agents want, by name.
 const WANTED: Table<(Name,), Events> = Table::new(64);
-/// What the agent wants in its mailbox.
+/// The events that the agent wants in its mailbox.
 const BY_MAIL: Table<(), Events> = Table::new(106);
-/// What the ledger was told last that the agent wants.
+/// The events that the agent wants, as the ledger was told last.
 const TOLD: Table<(), Events> = Table::new(107);
-/// Messages that are not written yet, by the time they are taken up again.
+/// Messages that are not written yet, by the time at which they are tried again.
 const WAITING: Table<(Timestamp, NoticeId), Notice> = Table::new(108);
 
 /// A message to be written.
@@ -100,7 +105,7 @@ pub struct Notice {
 }
 impl Row for Notice {}
 
-/// An agent wants to hear of these from now on.
+/// An agent wants to be told of these events from now on.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Want {
     pub name: Name,
@@ -121,17 +126,17 @@ impl Operation for Want {
     }
 }
 
-/// What an operation of the ledger tells, of which row and to whom.
+/// A notice to send: the event, the row that it is about, and the recipient.
 struct Told {
     event: &'static str,
     of: Id,
     to: Name,
     at: Timestamp,
-    /// Its name in the body, and itself.
+    /// Name and value of the member of the body that shows the row.
     subject: (&'static str, Value),
 }
 
-/// Tells who wants to know what came of an envelope.
+/// Sends the notices about a settled envelope to the parties that want them.
 pub fn tell(turn: &mut Turn<'_>, envelope: &Envelope, answer: &Answer) -> Result<()> {
     let Answer::Done(done) = answer else { return Ok(()) };
     for told in told(turn, envelope, done)? {
@@ -199,7 +204,8 @@ fn told(turn: &Turn<'_>, envelope: &Envelope, done: &Done) -> Result<Vec<Told>> 
     Ok(told.into_iter().collect())
 }
 
-/// Of very many that settle few are told: what to tell is made for those alone.
+/// The notice of a settled transfer, if its recipient wants it. Few of very many transfers are told, so the body is
+/// made for those only.
 fn transfer_settled(
     turn: &Turn<'_>,
     id: &Id,
@@ -217,7 +223,7 @@ fn transfer_settled(
     Ok(Some(Told { event, of: *id, to: name.to_owned(), at, subject: ("transfer", subject) }))
 }
 
-/// A receipt without its texts: those are read by its id.
+/// A receipt without its texts. A client reads those by the receipt's id.
 fn receipt_subject(brand: &str, id: &Id, receipt: &Receipt) -> Value {
     json!({ "id": id_text(id), "escrow_id": receipt.escrow.as_ref().map(id_text), "task_id": receipt.task,
         "from_did": did_of(brand, &receipt.from), "to_did": did_of(brand, &receipt.to),
@@ -225,12 +231,12 @@ fn receipt_subject(brand: &str, id: &Id, receipt: &Receipt) -> Value {
         "acceptance_deadline_at": receipt.deadline.to_millis_text() })
 }
 
-/// The ledger tells an agent something.
+/// The ledger sends a notice to an agent.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Tell {
     pub id: NoticeId,
     pub event: String,
-    /// JSON.
+    /// JSON text.
     pub body: String,
 }
 
@@ -255,7 +261,7 @@ impl Operation for Tell {
     }
 }
 
-/// Wishes for a message to be written, and writes down when to look again.
+/// Makes the wish to write a message, and notes when to try again.
 fn take_up(turn: &mut Turn<'_>, id: NoticeId, mut notice: Notice) -> Result<()> {
     let wait = FIRST_WAIT.checked_shl(notice.attempts.min(8)).unwrap_or(HOUR).min(HOUR);
     notice.attempts = notice.attempts.saturating_add(1);
@@ -272,7 +278,7 @@ fn plan(turn: &mut Turn<'_>) -> Result<()> {
     }
 }
 
-/// Takes messages up again that are still not written.
+/// Tries messages again that are still not written.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct TakeUp;
 
@@ -293,7 +299,7 @@ impl Operation for TakeUp {
     }
 }
 
-/// A message that waits.
+/// Reads a message that waits.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ReadNotice {
     pub due: Timestamp,
@@ -328,7 +334,7 @@ impl Operation for Written {
     }
 }
 
-/// Writes the message that waits under `key`. After a failure the timer asks again.
+/// Writes the message that waits under `key`. After a failure the timer tries again.
 pub async fn write(rt: &dyn Runtime, agent: &ActorId, key: &str) -> Result<()> {
     let parse = || {
         let (due, id) = key.rsplit_once('-')?;
@@ -342,7 +348,7 @@ pub async fn write(rt: &dyn Runtime, agent: &ActorId, key: &str) -> Result<()> {
         Some(append) => match runtime::call(rt, actor, &append).await {
             Ok(Appended::KeysChanged) => false,
             Ok(_) => true,
-            // Whom the recipient does not admit writes nothing.
+            // The recipient does not admit the sender, so the message is never written.
             Err(error) if error.code == ErrorCode::NotFound => true,
             Err(error) => return Err(error),
         },
@@ -384,13 +390,13 @@ async fn append(rt: &dyn Runtime, actor: &str, id: NoticeId, text: &str) -> Resu
         opens_session: false,
         origin: Origin::Proved,
         proves: None,
-        // It writes to whoever holds the DID here.
+        // The message goes to whoever holds the DID here.
         asked: Some(Asked { pinned: None }),
         alone: true,
     }))
 }
 
-/// What the agent wants in its mailbox, from now on.
+/// Sets the events that the agent wants in its mailbox.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SetNotices {
     pub events: Events,
@@ -408,7 +414,7 @@ impl Operation for SetNotices {
     }
 }
 
-/// What the agent wants in its mailbox.
+/// The events that the agent wants in its mailbox.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ReadNotices;
 
@@ -422,7 +428,7 @@ impl Query for ReadNotices {
     }
 }
 
-/// Tells the ledger when what the agent wants in all became something else.
+/// Tells the ledger when the events that the agent wants, by webhook or in its mailbox, changed.
 pub fn changed(turn: &mut Turn<'_>) -> Result<()> {
     let wanted = wanted(turn)?;
     if TOLD.get(turn, &())?.unwrap_or_default() == wanted {
@@ -440,7 +446,7 @@ fn wanted(view: &(impl Read + ?Sized)) -> Result<Events> {
     Ok(Events::of(by_hook).and(BY_MAIL.get(view, &())?.unwrap_or_default()))
 }
 
-/// Forgets what the agent wanted and what waits, for a registration that ends.
+/// For a registration that ends: forgets the events it wanted and its messages that wait.
 pub fn ended(turn: &mut Turn<'_>) -> Result<()> {
     BY_MAIL.delete(turn, &());
     for (key, _) in WAITING.scan(turn, &WAITING.range(), Direction::Ascending, MAX_WAITING)? {

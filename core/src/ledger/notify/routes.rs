@@ -1,4 +1,5 @@
-//! What an agent wants of the ledger in its mailbox. Its webhooks say themselves what they want.
+//! The endpoints where an agent says which ledger events it wants in its mailbox. Webhooks name their events
+//! themselves.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,7 +15,7 @@ pub const ROUTES: &[Route] = &[
         .agent()
         .extension()
         .returns::<NoticesBody>()
-        .summary("What the ledger tells the caller by messages of this deployment's own agent."),
+        .summary("The ledger events that this deployment's own agent tells the caller by message."),
     Route::put("/v1/agent/ledger-notices", handler!(set))
         .agent()
         .extension()
@@ -23,18 +24,18 @@ pub const ROUTES: &[Route] = &[
         .summary("Have the ledger write to the caller's mailbox; an empty list ends it."),
 ];
 
-/// What to tell.
+/// The events to tell.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct WantedNotices {
     /// Any of `hire.created`, `hire.claimed`, `receipt.disputed` and `transfer.settled`.
     pub events: Vec<String>,
 }
 
-/// What is told.
+/// The events that are told.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct NoticesBody {
     pub events: Vec<&'static str>,
-    /// All that there are.
+    /// All events that can be told.
     pub known: [&'static str; 4],
 }
 
@@ -54,7 +55,7 @@ async fn set(cx: Cx) -> Result<Response> {
     }
     let events = Events::of(wanted.events.iter().map(String::as_str));
     if events != Events::default() && runtime::query(&*cx.rt, ledger::ACTOR, &ReadOwn).await?.is_none() {
-        return Err(Error::conflict("This deployment has no agent of its own that could write; use a webhook."));
+        return Err(Error::conflict("This deployment has no agent of its own to write messages; use a webhook."));
     }
     let actor = cx.caller.agent()?.actor.as_str();
     runtime::call(&*cx.rt, actor, &SetNotices { events }).await?;

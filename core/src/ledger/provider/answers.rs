@@ -1,5 +1,5 @@
-//! What the services answer: at most 280 characters of JSON, members in the order of existing providers. They say what
-//! the public endpoints say at that moment; where those know nothing, so do they.
+//! The answers of the services: at most 280 characters of JSON, with members in the order of existing providers. They
+//! say what the public endpoints say at that moment, also where those say that nothing is known.
 
 use std::sync::Arc;
 
@@ -14,12 +14,12 @@ use crate::{Error, Result};
 
 /// Members in their order.
 type Fields = Vec<(&'static str, Value)>;
-/// Drivers of a forecast that are named.
+/// Most drivers of a forecast that are named.
 const DRIVERS: usize = 3;
-/// Characters of what was asked that an error repeats.
+/// Most characters of an input that an error repeats.
 const REPEATED: usize = 64;
 
-/// The answer to an input. An error is a fault of ours that may pass; what is wrong with the input is an answer.
+/// The answer to an input. A wrong input is answered too. An error is a fault of this service, which may be temporary.
 pub(super) async fn answer(rt: &Arc<dyn Runtime>, capability: &str, input: Option<&str>) -> Result<String> {
     let brand = &rt.environment().settings.brand;
     let service = SERVICES.iter().find(|service| service.slug(brand) == capability);
@@ -109,7 +109,7 @@ fn cut(text: &str) -> String {
     text.chars().take(REPEATED).collect()
 }
 
-/// What one of our endpoints answers, or the status of a refusal. A fault of ours is an error.
+/// The answer of one of the service's own endpoints, or the status of a refusal. A fault of the service is an error.
 async fn asked(rt: &Arc<dyn Runtime>, path: &str, query: &str) -> Result<Result<Value, u16>> {
     let response = Box::pin(Cx::ask_ourselves(rt.clone(), path, query)).await?;
     let Body::Bytes(body) = &response.body else { return Err(Error::internal(format!("{path} is a stream"))) };
@@ -120,10 +120,10 @@ async fn asked(rt: &Arc<dyn Runtime>, path: &str, query: &str) -> Result<Result<
     }
 }
 
-/// The JSON, without the last members where it is too long for a claim.
+/// The JSON text. If it is too long for a claim, the last members are left out.
 fn fitted(mut fields: Fields) -> String {
     loop {
-        // Names have nothing to escape.
+        // Names need no escapes.
         let members: Vec<String> = fields.iter().map(|(name, value)| format!("\"{name}\":{value}")).collect();
         let text = format!("{{{}}}", members.join(","));
         if text.chars().count() <= MAX_TEXT || fields.pop().is_none() {
@@ -144,7 +144,7 @@ mod tests {
         answer(&rt, capability, input).now_or_never().expect("nothing waits in tests").unwrap()
     }
 
-    /// Decision own-provider, conflict C-25.
+    /// Decision own-provider.
     #[test]
     fn what_was_never_measured_is_unknown_and_members_stand_in_the_order_of_existing_providers() {
         let lower = ask("svc.block_check", Some(r#"{"domain":" Example.ORG ","country":" it "}"#));

@@ -1,4 +1,4 @@
-//! Answering a hire: the work, and the claim of it.
+//! Answers a hire: does the work, and claims it.
 
 use std::sync::Arc;
 
@@ -15,19 +15,19 @@ use crate::ledger::rows::{id_text, parse_id};
 use crate::ledger::submit::Answer;
 use crate::{Error, Result, Timestamp};
 
-/// Longest and shortest time to look at the answer, in microseconds, and how long before the end of the escrow it is
-/// over.
+/// Longest and shortest time for the requester to look at the answer, and how long before the end of the escrow this
+/// time ends, in microseconds.
 const WINDOW: i64 = HOUR;
 const LEAST: i64 = 6 * MINUTE;
 const BEFORE_END: i64 = MINUTE;
 
-/// Until when the requester may look at what was delivered now.
+/// The end of the requester's time to look at work that is delivered now.
 fn acceptance(now: Timestamp, deadline: Timestamp) -> Timestamp {
     now.plus(WINDOW).min(deadline.plus(-BEFORE_END)).max(now.plus(LEAST))
 }
 
-/// Answers a hire of the provider and claims it. One that is claimed already counts as done; after any failure the
-/// timer asks again.
+/// Answers a hire of the provider and claims it. A hire that is already claimed counts as done. After any failure the
+/// timer tries again.
 pub async fn fulfil(rt: Arc<dyn Runtime>, hire: &str) -> Result<()> {
     let Some(id) = parse_id(hire) else { return Ok(()) };
     let Some(task) = runtime::query(&*rt, ACTOR, &ReadTask { id }).await? else { return Ok(()) };

@@ -19,7 +19,7 @@ use crate::relay::agent::{reseal, wire};
 use crate::relay::directory::{self, Did, Reserve, likeness};
 use crate::{Error, ErrorCode, Result};
 
-/// How long what the provider signs may be sent, in microseconds.
+/// Life of the provider's envelopes, in microseconds.
 const LIFE: i64 = 10 * MINUTE;
 
 /// The provider with its keys open. Never stored, never logged.
@@ -35,7 +35,7 @@ pub struct Own {
     pub held: HeldKeys,
 }
 
-/// What the provider's agent is called; nobody else may have the name.
+/// The name of the provider's agent. Nobody else may have it.
 pub fn agent_name(brand: &str) -> String {
     format!("{brand} services")
 }
@@ -60,7 +60,7 @@ pub(super) fn nonce(rt: &dyn Runtime) -> String {
     format!("fp:{}", encode_hex(random.get(..16).unwrap_or_default()))
 }
 
-/// The provider, once there is one.
+/// The provider; `None` before there is one.
 pub async fn own(rt: &dyn Runtime) -> Result<Option<Own>> {
     let Some(name) = runtime::query(rt, ACTOR, &ReadOwn).await? else { return Ok(None) };
     open(rt, name).await.map(Some)
@@ -74,7 +74,8 @@ async fn open(rt: &dyn Runtime, name: Name) -> Result<Own> {
     let (keys, _) = runtime::query(rt, actor.as_str(), &ReadKeys).await?.ok_or_else(gone)?;
     let sealed = keys.sealed.as_ref().ok_or_else(gone)?;
     let held = HeldKeys::open(&environment.secrets, &did, sealed)?;
-    // Where no task visits all agents, what is under an earlier master key moves when it is used; not done is no error.
+    // Where no task visits all agents, keys under an earlier master key are sealed anew when they are used. It is no
+    // error if that fails.
     let current = environment.secrets.sealing().current().id();
     if rt.maintenance().is_none() && sealing::key_id(sealed) != Some(current) {
         let _ = Box::pin(reseal::reseal(rt, &actor, 1)).await;
@@ -100,7 +101,7 @@ pub(super) async fn make(rt: &dyn Runtime) -> Result<Own> {
         mlkem: Some(public.mlkem),
         sealed: Some(held.seal(rt, &did)?),
         signed_prekey: None,
-        // Random, so nobody has a key with this hash.
+        // The hash is random, so no API key has it.
         api_key_hash: rt.random(),
         proof: None,
     };
@@ -118,7 +119,7 @@ impl Own {
         crate::relay::agent::record::did_of(&self.actor)
     }
 
-    /// Has the provider bear its name. An agent that had it before it was reserved keeps it.
+    /// Gives the provider its name. An agent that had the name before it was reserved keeps it.
     pub(super) async fn take_name(&self, rt: &dyn Runtime) -> Result<()> {
         let name = agent_name(&rt.environment().settings.brand);
         let reserve = Reserve { name: name.clone(), did: self.id()? };
@@ -130,7 +131,7 @@ impl Own {
         runtime::call(rt, self.actor.as_str(), &update).await.map(|_| ())
     }
 
-    /// Signs an envelope with these members and has the ledger decide.
+    /// Signs an envelope with these members, and submits it to the ledger.
     pub(super) async fn submit<const N: usize>(
         &self,
         rt: &dyn Runtime,

@@ -1,10 +1,19 @@
-//! The deployment's own provider: an agent whose keys the service holds, that lists [`SERVICES`] and answers every hire
-//! of them at once from what the deployment knows (decisions own-provider and ledger-texts-for-parties).
+//! The deployment's own provider: an agent whose keys the service holds. It lists [`SERVICES`], and answers every hire
+//! of them at once from the data of the deployment (decisions own-provider and ledger-texts-for-parties).
 //!
-//! Its private keys are sealed in its agent's row as those of every agent whose keys the service holds; the ledger
-//! knows its name and nothing secret. A hire of it leaves a row in [`WAITING`], and the wish to answer it ([`fulfil`]):
-//! the answer is looked up and signed outside of any operation. Until the hire is claimed a timer asks again, so a hire
-//! reaches `claimed` whatever is lost on the way; its acceptance or the timeout of that completes it.
+//! Its private keys are sealed in its agent's row, like those of every agent whose keys the service holds. The ledger
+//! knows its name and nothing secret. A hire of it leaves a row in [`WAITING`], and the wish to answer it ([`fulfil`]),
+//! because the answer is looked up and signed outside of any operation. A timer repeats the wish until the hire is
+//! claimed, so a hire reaches `claimed` whatever is lost on the way. The requester's acceptance, or its silence until
+//! the deadline, completes the hire.
+//!
+//! | Module | What |
+//! |---|---|
+//! | `answers` | the answers of the services |
+//! | `fulfil` | answers a hire, and claims the work |
+//! | `keys` | the provider's agent and its keys |
+//! | `services` | the services, and their listings |
+//! | [`session`] | the configuration of private sessions |
 //!
 //! Table numbers: 60 and 61.
 
@@ -29,16 +38,16 @@ pub use fulfil::fulfil;
 pub use keys::{Own, agent_name, check_free, is_own_agent, own};
 pub use services::{SERVICES, Service, list};
 
-/// Counts changes of [`SERVICES`]: another one has them listed anew at the next start.
+/// Version of [`SERVICES`]. When it changes, they are listed anew at the next start.
 pub const REVISION: u32 = 1;
-/// What stands before the slash in the keys of wishes to answer a hire ([`Turn::reach_out`]).
+/// The part before the slash in the keys of wishes to answer a hire ([`Turn::reach_out`]).
 pub const HIRE: &str = "hire/";
-/// Key of the timer that asks again.
+/// Key of the timer that repeats wishes.
 const TIMER: &str = "own hires";
-/// First and longest wait before a hire is taken up again, in microseconds; each is twice the one before.
+/// First and longest wait before a hire is tried again, in microseconds; each wait is twice the one before.
 const FIRST_WAIT: i64 = 5 * SECOND;
 const LAST_WAIT: i64 = 60 * SECOND;
-/// Hires that one run of the timer takes up.
+/// Most hires that one run of the timer tries again.
 const AT_ONCE: usize = 20;
 
 /// The name of the provider's DID.
@@ -51,13 +60,13 @@ impl Row for Provider {}
 /// A hire that nobody answered yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Waiting {
-    /// How often it was taken up.
+    /// How often it was tried.
     attempts: u32,
 }
 impl Row for Waiting {}
 
 const PROVIDER: Table<(), Provider> = Table::new(60);
-/// By the time at which they are taken up again.
+/// Hires that wait, by the time at which they are tried again.
 const WAITING: Table<(Timestamp, Id), Waiting> = Table::new(61);
 
 /// Whether a name is the provider's.
@@ -65,7 +74,7 @@ pub fn is_own(space: &(impl Read + ?Sized), name: &str) -> Result<bool> {
     Ok(PROVIDER.get(space, &())?.is_some_and(|provider| provider.name == name))
 }
 
-/// The provider's name, once there is one.
+/// Reads the provider's name; `None` before there is a provider.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ReadOwn;
 
@@ -79,7 +88,7 @@ impl Query for ReadOwn {
     }
 }
 
-/// Makes an agent the provider, where there is none.
+/// Makes an agent the provider, if there is none.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Adopt {
     pub name: Name,
@@ -88,7 +97,7 @@ pub struct Adopt {
 impl Operation for Adopt {
     const ACTOR: Kind = Kind::Ledger;
     const NAME: &'static str = "adopt_provider";
-    /// The name of the provider there is.
+    /// The name of the provider that there is now.
     type Reply = Name;
 
     fn run(self, turn: &mut Turn<'_>) -> Result<Name> {
@@ -100,7 +109,8 @@ impl Operation for Adopt {
     }
 }
 
-/// A hire of the provider was made: it is answered as soon as it is durable, and looked after until it is claimed.
+/// Called for each new hire. A hire of the provider is answered as soon as it is durable, and tried again until it is
+/// claimed.
 pub fn hired(turn: &mut Turn<'_>, id: &Id, hire: &Hire) -> Result<()> {
     if hire.own {
         take_up(turn, id, 0)?;
@@ -109,7 +119,7 @@ pub fn hired(turn: &mut Turn<'_>, id: &Id, hire: &Hire) -> Result<()> {
     Ok(())
 }
 
-/// Wishes for an answer, and writes down when to look again.
+/// Makes the wish to answer a hire, and notes when to try again.
 fn take_up(turn: &mut Turn<'_>, id: &Id, attempts: u32) -> Result<()> {
     let wait = FIRST_WAIT.checked_shl(attempts.min(8)).unwrap_or(LAST_WAIT).min(LAST_WAIT);
     WAITING.put(turn, &(turn.now.plus(wait), *id), &Waiting { attempts: attempts.saturating_add(1) })?;
@@ -124,7 +134,7 @@ fn plan(turn: &mut Turn<'_>) -> Result<()> {
     }
 }
 
-/// Takes hires up again that are still not claimed.
+/// Tries hires again that are still not claimed.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct TakeUp;
 
@@ -152,7 +162,7 @@ fn is_open(space: &impl Read, id: &Id) -> Result<bool> {
     Ok(ESCROWS.get(space, &(hire.escrow,))?.is_some_and(|escrow| escrow.state == EscrowState::Open))
 }
 
-/// What the provider is asked by a hire; `None` when it is asked nothing, or cannot answer now.
+/// Reads the task of a hire of the provider; `None` when there is none, or it cannot be answered now.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ReadTask {
     pub id: Id,
@@ -166,7 +176,7 @@ pub struct Task {
     pub requester: Name,
     pub escrow: Id,
     pub input: Option<String>,
-    /// When the escrow is over, were the ledger never frozen again.
+    /// The time at which the escrow ends if the ledger is not frozen again.
     pub deadline: Timestamp,
 }
 

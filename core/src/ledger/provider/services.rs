@@ -1,4 +1,4 @@
-//! What the provider offers, and listing it.
+//! The services of the provider, and their listings.
 
 use super::keys::{self, Own};
 use super::own;
@@ -13,21 +13,21 @@ use crate::{Error, Result};
 
 /// One service.
 pub struct Service {
-    /// Its slug is the brand, a dot and this.
+    /// The part of its slug after the brand and a dot.
     pub word: &'static str,
     pub name: &'static str,
     pub description: &'static str,
-    /// Per call.
+    /// Price of a call, in micro-credits.
     pub price: Micro,
-    /// Besides the brand, which comes first.
+    /// Tags besides the brand, which comes first.
     pub tags: &'static [&'static str],
     pub input: &'static str,
     pub output: &'static str,
 }
 
-/// How long a hire of ours may take, in hours, as listed.
+/// Longest time that a hire of the provider may take, in hours, as listed.
 const SLA_HOURS: u32 = 1;
-/// What is paid for.
+/// The unit that is paid for.
 const UNIT: &str = "call";
 
 pub const SERVICES: [Service; 2] = [
@@ -103,7 +103,7 @@ impl Service {
     }
 }
 
-/// Has the provider be there and list its services, or take them off the market where the settings want none.
+/// Makes the provider if there is none and lists its services, or pauses them if the settings want none.
 pub async fn list(rt: &dyn Runtime) -> Result<()> {
     let settings = &rt.environment().settings;
     let active = settings.first_party_services;

@@ -1,5 +1,5 @@
-//! `GET /v1/pay/private-session/config`: who provides private sessions here, signed by the provider. The
-//! rail is of no value: nothing is paid on it.
+//! `GET /v1/pay/private-session/config`: the provider of private sessions here, signed by the provider itself. Its rail
+//! has no value: nothing is paid on it.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -14,9 +14,9 @@ use crate::{Error, ErrorCode, Result};
 pub const ROUTES: &[Route] = &[Route::get("/v1/pay/private-session/config", handler!(config))
     .pay(Auth::None, Limit::PayRead)
     .returns::<SessionConfig>()
-    .summary("Who provides private sessions, signed by the provider; they cost nothing.")];
+    .summary("The provider of private sessions, signed by itself; the sessions cost nothing.")];
 
-/// Minutes that an envelope lives at most.
+/// Longest life of an envelope, in minutes.
 const WINDOW: u32 = 60;
 
 #[derive(Serialize, JsonSchema)]
@@ -44,7 +44,7 @@ struct SessionConfig {
     identity_url: String,
     max_envelope_window_minutes: u32,
     generated_at: String,
-    /// Over the canonical form of all other members.
+    /// Base64, Ed25519 over the canonical form of all other members.
     #[serde(skip_serializing_if = "Option::is_none")]
     signature_base64: Option<String>,
 }
@@ -79,7 +79,7 @@ async fn config(cx: Cx) -> Result<Response> {
     };
     let unsigned = serde_json::to_vec(&config).map_err(Error::internal)?;
     let canonical = json::parse(&unsigned, json::MAX_DEPTH).and_then(|value| value.canonical());
-    let canonical = canonical.ok_or_else(|| Error::internal("a config without a canonical form"))?;
+    let canonical = canonical.ok_or_else(|| Error::internal("the configuration has no canonical form"))?;
     config.signature_base64 = Some(encode_base64(&signing::sign(&own.held.signing, &canonical)));
     Response::json(&config)
 }

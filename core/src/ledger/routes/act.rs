@@ -1,4 +1,5 @@
-//! From a request to a decision: reading what was signed, finding the key, checking, submitting, and saying no.
+//! From a request to a decision: reads the envelope, finds the key, checks the signature, submits, and answers
+//! refusals.
 
 use http::header::RETRY_AFTER;
 use schemars::JsonSchema;
@@ -24,13 +25,13 @@ use crate::ledger::submit::{Answer, Done, Kept, Known, Prepare, Submit};
 use crate::relay::agent::rotate::{LedgerKey, ReadLedgerKey};
 use crate::{Error, Result};
 
-/// How often a signature is checked anew when the signer's key changes meanwhile.
+/// How often a signature is checked, if the signer's key changes meanwhile.
 const ATTEMPTS: usize = 3;
 
 /// A body that carries a signature, as JSON.
 #[derive(serde::Deserialize, JsonSchema)]
 pub struct SignedBody {
-    /// The envelope; its members are those of its schema (`docs/envelopes.md`) and no other.
+    /// The envelope. Its members are those of its schema (`docs/envelopes.md`) and no others.
     #[allow(dead_code)]
     envelope: serde_json::Map<String, serde_json::Value>,
     /// Base64, Ed25519 over the canonical form of the envelope.
@@ -38,7 +39,7 @@ pub struct SignedBody {
     signature: String,
 }
 
-/// No, and why.
+/// A refusal and its reason.
 #[derive(Serialize, JsonSchema)]
 pub struct Refused {
     schema: String,
@@ -49,26 +50,26 @@ pub struct Refused {
     error: &'static str,
     reason: &'static str,
     message: &'static str,
-    /// Of an invalid envelope: what is wrong with it.
+    /// For an invalid envelope: what is wrong with it.
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<String>,
-    /// The row that was kept of it.
+    /// Id of the row that was kept of a refused transfer.
     #[serde(skip_serializing_if = "Option::is_none")]
     transfer_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     envelope_hash: Option<String>,
-    /// Of a batch: the place of the transfer that was in the way, from 0.
+    /// For a batch: the place, from 0, of the transfer that led to the refusal.
     #[serde(skip_serializing_if = "Option::is_none")]
     failed_index: Option<u16>,
 }
 
-/// The answer of a refusal.
+/// The answer to a refused request.
 pub fn refused(cx: &Cx, refusal: Refusal) -> Result<Response> {
     respond(refusal, |reason| Refused::of(cx, reason))
 }
 
-/// Counts what is refused before the ledger takes anything of it. Such counts are in memory: nobody writes to a disk by
-/// sending what is not verified.
+/// Counts refusals before the ledger takes anything of a request. These counts are in memory, so that nobody causes
+/// writes to the disk with requests that were not verified.
 pub fn counted<T>(cx: &Cx, ruled: Ruled<T>) -> Ruled<T> {
     match &ruled {
         Err(Refusal::No(reason)) => Tally::of(cx.rt.environment()).count(*reason),
@@ -112,7 +113,7 @@ fn respond(refusal: Refusal, body: impl FnOnce(Reason) -> Refused) -> Result<Res
     Ok(response)
 }
 
-/// The answer of a refused transfer, or batch of transfers: `kind` is the schema that a settled one has.
+/// The answer to a refused transfer or batch. `kind` is the schema of the answer to a settled one.
 pub fn failed(
     cx: &Cx,
     kind: &str,
@@ -130,7 +131,7 @@ pub fn failed(
     })
 }
 
-/// Rows that a list shows at once: from 1 to `max`, to which what is outside is moved.
+/// Rows of a page: from 1 to `max`. A number outside this range is moved to its nearest end.
 pub fn page_size(cx: &Cx, default: u32, max: u32) -> Result<u32> {
     let asked = cx.query("limit")?.and_then(|text| text.parse::<i64>().ok());
     if asked.is_some_and(|asked| asked < 1) { Ok(1) } else { cx.count("limit", default, max) }
@@ -146,31 +147,32 @@ pub fn did(cx: &Cx, name: &str) -> String {
     did_of(&cx.settings().brand, name)
 }
 
-/// The name in the `did` of a path. Whatever else stands there names nobody.
+/// The name in the `did` of a path; `None` for any other text.
 pub fn path_name(cx: &Cx) -> Result<Option<Name>> {
     Ok(name_of(&cx.settings().brand, cx.path("did")?).map(str::to_owned))
 }
 
-/// The members of a JSON body, as strictly read as what is signed in it. Values that nobody asks for may be anything.
+/// The members of a JSON body, read as strictly as the signed object in it. Members that nobody reads may have any
+/// value.
 pub fn members(cx: &Cx) -> Option<Members> {
-    // The body is one level more than what is signed.
+    // The body has one level more than the signed object.
     match json::parse(&cx.request.body, json::MAX_DEPTH + 1)? {
         Json::Object(members) => Some(members),
         _ => None,
     }
 }
 
-/// The object that was signed.
+/// The signed object.
 fn object(members: &mut Members, name: &str) -> Option<Json> {
     members.remove(name).filter(|value| matches!(value, Json::Object(_))).map(Json::without_nulls)
 }
 
-/// The object that was signed, in its canonical bytes.
+/// The canonical bytes of the signed object.
 pub fn canonical(members: &mut Members, name: &str) -> Option<Vec<u8>> {
     object(members, name)?.canonical()
 }
 
-/// A text beside it.
+/// A text beside the signed object.
 pub fn beside(members: &mut Members, name: &str) -> Option<String> {
     match members.remove(name)? {
         Json::Text(text) => Some(text),
@@ -178,10 +180,10 @@ pub fn beside(members: &mut Members, name: &str) -> Option<String> {
     }
 }
 
-/// What is wrong with the envelope of a body.
+/// Says what is wrong with the envelope of a body.
 fn hint(cx: &Cx) -> String {
     let Some(mut members) = members(cx) else {
-        return "The body must be a JSON object that has each member once and no number but whole ones.".to_owned();
+        return "The body must be a JSON object with each member once and only whole numbers.".to_owned();
     };
     let Some(Json::Object(form)) = object(&mut members, "envelope") else {
         return "`envelope` of the body must be an object.".to_owned();
@@ -191,12 +193,12 @@ fn hint(cx: &Cx) -> String {
     }
     let audience = form.contains_key("aud");
     Envelope::fault(&cx.settings().brand, form).unwrap_or_else(|| {
-        let here = if audience { ", or `aud` names another deployment than /v1/pay/health" } else { "" };
-        format!("`schema` of the envelope is that of another route{here}.")
+        let here = if audience { ", or `aud` names another deployment than this one (see /v1/pay/health)" } else { "" };
+        format!("`schema` of the envelope belongs to another route{here}.")
     })
 }
 
-/// An envelope on its way, with what identifies it.
+/// An envelope that is being submitted, with its canonical bytes, hash and signature.
 pub struct Act {
     pub envelope: Envelope,
     pub canonical: Vec<u8>,
@@ -225,7 +227,7 @@ impl Act {
         here.then(|| Act { hash: sha256(&canonical), envelope, canonical, signature })
     }
 
-    /// Lets the ledger decide.
+    /// Lets the ledger decide, and counts a refusal.
     pub async fn submit(self, cx: &Cx, claimant: Option<Claimant>) -> Ruled<Result<Done, (Reason, Kept)>> {
         let decided = self.decide(cx, claimant).await;
         counted(cx, decided)
@@ -235,7 +237,7 @@ impl Act {
         let brand = &cx.settings().brand;
         let unknown = self.unknown_signer();
         let Some(name) = name_of(brand, self.envelope.signer()).map(str::to_owned) else {
-            // Who is nobody is told no sooner than others that everything is stopped.
+            // A freeze and a closed faucet come before an unknown signer, as for other envelopes.
             let prepared = runtime::query(&*cx.rt, ACTOR, &Prepare { names: Vec::new() }).await?;
             ensure(!prepared.frozen, Reason::SystemFrozen)?;
             let open = claimant.as_ref().is_none_or(|claimant| claimant.finds_open(prepared.grants));
@@ -247,7 +249,7 @@ impl Act {
         let mut names = vec![name.clone()];
         names.extend(self.envelope.others().into_iter().filter_map(|other| name_of(brand, other)).map(str::to_owned));
         if let Some(submit) = self.by_remembered_keys(cx, &names, claimant.as_ref(), repeat) {
-            // Who sends too much is told so the long way: that everything is stopped comes first.
+            // A signer over its budget is refused further below, because a freeze comes before that.
             if within_budget(cx, &name).is_ok()
                 && let Some(decided) = decided(runtime::call(&*cx.rt, ACTOR, &submit).await?)
             {
@@ -258,7 +260,7 @@ impl Act {
             let names = names.clone();
             let prepared = runtime::query(&*cx.rt, ACTOR, &Prepare { names: names.clone() }).await?;
             ensure(!prepared.frozen, Reason::SystemFrozen)?;
-            // A repeat may have had its grant.
+            // A repeat may have had its grant before the faucet closed.
             let open =
                 repeat.is_some() || claimant.as_ref().is_none_or(|claimant| claimant.finds_open(prepared.grants));
             ensure(open, Reason::FaucetDisabled)?;
@@ -272,7 +274,7 @@ impl Act {
             within_budget(cx, &name)?;
             let mut others = Vec::new();
             for (name, (row, has_wallet)) in told {
-                // Whoever has a wallet can be paid; an agent is asked only where that does not say it.
+                // A name with a wallet can be paid, so its agent is asked only if it has none.
                 let enough = has_wallet && matches!(self.envelope.content, Content::Transfer(_) | Content::Batch(_));
                 let row = if enough { row } else { known(cx, &name, row).await? };
                 others.extend(row.map(|row| Known { name, row }));
@@ -295,8 +297,8 @@ impl Act {
         Err(Error::unavailable("the signer's key changes faster than it is read").into())
     }
 
-    /// What to submit when all keys are remembered and the signature verifies, which spares the question before.
-    /// Whatever is wrong is found out the long way, in the order of checks. The faucet asks for more than keys.
+    /// The submission if all keys are remembered and the signature verifies, which saves a question to the ledger. If
+    /// anything is wrong, the full way finds out what, in the order of checks. The faucet needs more than keys.
     fn by_remembered_keys(
         &self,
         cx: &Cx,
@@ -327,7 +329,7 @@ impl Act {
         Ok(signature)
     }
 
-    /// Why it is refused when no key of its signer is known.
+    /// The reason of the refusal when no key of the signer is known.
     fn unknown_signer(&self) -> Reason {
         match self.envelope.content {
             Content::Transfer(_) | Content::Batch(_) | Content::Open(_) | Content::Close(_) => {
@@ -340,7 +342,7 @@ impl Act {
     }
 }
 
-/// What became of an envelope; `None`: it must be verified again.
+/// The outcome of an envelope; `None`: it must be verified again.
 fn decided(answer: Answer) -> Option<Ruled<Result<Done, (Reason, Kept)>>> {
     match answer {
         Answer::Reverify => None,
@@ -350,7 +352,7 @@ fn decided(answer: Answer) -> Option<Ruled<Result<Done, (Reason, Kept)>>> {
     }
 }
 
-/// The key row of a DID: as the ledger has it, else as its agent tells. `None`: there is no such agent.
+/// The key row of a DID: the ledger's, or else the agent's own answer. `None`: there is no such agent.
 pub async fn known(cx: &Cx, name: &str, row: Option<KeyRow>) -> Result<Option<KeyRow>> {
     if row.is_some() {
         return Ok(row);
@@ -358,15 +360,15 @@ pub async fn known(cx: &Cx, name: &str, row: Option<KeyRow>) -> Result<Option<Ke
     Ok(told(cx, name).await?.as_ref().map(row_of))
 }
 
-/// Whose signatures count for a DID.
+/// The keys whose signatures count for a DID.
 pub struct Speakers {
-    /// As the ledger has it, else as its agent tells.
+    /// The ledger's row, or else the agent's own answer.
     pub row: KeyRow,
     /// The settled key; before there is one, each registered key from which the DID follows.
     pub keys: Vec<[u8; 32]>,
 }
 
-/// Who may sign for a DID. `None`: there is no such agent.
+/// The keys that may sign for a DID. `None`: there is no such agent.
 pub async fn speakers(cx: &Cx, name: &str, row: Option<KeyRow>) -> Result<Option<Speakers>> {
     if let Some(row) = row.as_ref().filter(|row| row.settled && row.active) {
         return Ok(Some(Speakers { keys: row.in_force().into_iter().collect(), row: row.clone() }));
@@ -381,7 +383,7 @@ pub async fn speakers(cx: &Cx, name: &str, row: Option<KeyRow>) -> Result<Option
     let mut keys = match told {
         _ if !row.active => Vec::new(),
         Some(told) => told.keys,
-        // Its registrations are gone, and what the ledger knows of the DID stays.
+        // The registrations are gone, but the ledger's row of the DID stays.
         None => row.key.into_iter().collect(),
     };
     keys.retain(|key| !row.settled || row.key == Some(*key));
@@ -399,7 +401,8 @@ async fn told(cx: &Cx, name: &str) -> Result<Option<LedgerKey>> {
     runtime::query(&*cx.rt, actor_id(&bytes), &ReadLedgerKey).await
 }
 
-/// Requests count against a signer only once its signature was verified (decision verified-write-limits).
+/// Counts a request against its signer, which happens only after the signature was verified (decision
+/// verified-write-limits).
 fn within_budget(cx: &Cx, name: &str) -> Ruled<()> {
     let environment = cx.rt.environment();
     let rate = Rate::per_minute(environment.settings.pay_writes_per_minute);

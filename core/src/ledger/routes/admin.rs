@@ -1,5 +1,5 @@
-//! What operators do to the ledger. The four routes of the interface take bodies that an admin key signed;
-//! which keys those are, only the operator of the deployment says (decision operator-keys).
+//! Actions of operators on the ledger. Four routes take bodies that an admin key signed. Only the operator of the
+//! deployment sets these keys (decision operator-keys).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -32,7 +32,7 @@ pub const ROUTES: &[Route] = &[
         .pay(Auth::SignedAdmin, Limit::PayWrite)
         .accepts::<AdminBody>()
         .returns::<AdminAnswer>()
-        .summary("Other caps or an allowlist for a wallet, signed by an admin key."),
+        .summary("Change the caps or the allowlist of a wallet, signed by an admin key."),
     Route::post("/v1/pay/admin/freeze_all", handler!(freeze_all))
         .pay(Auth::SignedAdmin, Limit::PayWrite)
         .accepts::<AdminBody>()
@@ -54,7 +54,7 @@ pub const ROUTES: &[Route] = &[
 /// A body that an admin key signed, as JSON.
 #[derive(Deserialize, JsonSchema)]
 pub struct AdminBody {
-    /// Names the key.
+    /// Id of the key.
     #[allow(dead_code)]
     keyid: String,
     /// Base64, Ed25519 over the canonical form of `body`.
@@ -66,7 +66,7 @@ pub struct AdminBody {
     body: serde_json::Map<String, serde_json::Value>,
 }
 
-/// Reads an action, checks its signature and has it done.
+/// Reads an action, checks its signature, and has the ledger do it.
 async fn directed(cx: &Cx, members: Option<Members>, word: &str) -> Ruled<(String, Directed)> {
     let decided = decide(cx, members, word).await;
     act::counted(cx, decided)
@@ -115,7 +115,7 @@ pub struct AdminAnswer {
     new_balance_micro: Option<Micro>,
     #[serde(skip_serializing_if = "Option::is_none")]
     wallet: Option<WalletBody>,
-    /// Whom the wallet may pay; null is anybody.
+    /// The DIDs that the wallet may pay; absent if it may pay all.
     #[serde(skip_serializing_if = "Option::is_none")]
     allowlist: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -179,7 +179,7 @@ pub struct NewKey {
     public_key: String,
     /// `all`, `grant`, `freeze` (also all outflows and escrows) or `cap`.
     role: String,
-    /// False ends it; true is the default.
+    /// False ends the key; true is the default.
     active: Option<bool>,
 }
 

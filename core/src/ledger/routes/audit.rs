@@ -22,7 +22,7 @@ use crate::ledger::segment::open::ask;
 use crate::relay::federation::key;
 use crate::{Error, Result, engine::runtime};
 
-/// Most events, or wallets, of a page.
+/// Most events, or wallets, on a page.
 const MAX_PAGE: u32 = 1_000;
 
 pub const ROUTES: &[Route] = &[
@@ -30,11 +30,11 @@ pub const ROUTES: &[Route] = &[
         .pay(Auth::None, Limit::PayRead)
         .extension()
         .returns::<Head>()
-        .summary("How long the log of events is and the root of the Merkle tree over it, signed by the deployment."),
+        .summary("The size of the log of events and the root of its Merkle tree, signed by the deployment."),
     Route::get("/v1/pay/audit/proof/{id}", handler!(prove))
         .pay(Auth::None, Limit::PayRead)
         .extension()
-        .params(&[Param::optional("size", "The log of which to prove it is a part; the whole one when left out.")])
+        .params(&[Param::optional("size", "Size of the log that the proof is for; the present size when left out.")])
         .returns::<Proof>()
         .summary("The proof that an event is in the log, by the id of a transfer or an escrow, or by its place."),
     Route::get("/v1/pay/audit/consistency", handler!(consistency))
@@ -42,10 +42,10 @@ pub const ROUTES: &[Route] = &[
         .extension()
         .params(&[
             Param::required("from", "An earlier size of the log, at least 1."),
-            Param::optional("to", "A later one; the present one when left out."),
+            Param::optional("to", "A later size; the present size when left out."),
         ])
         .returns::<Consistency>()
-        .summary("The proof that a log begins with an earlier one."),
+        .summary("The proof that the log begins with an earlier log."),
     Route::get("/v1/pay/audit/log", handler!(export))
         .pay(Auth::None, Limit::PayRead)
         .extension()
@@ -54,7 +54,7 @@ pub const ROUTES: &[Route] = &[
             Param::optional("limit", "Events per page, at most 1,000; default 100."),
         ])
         .returns::<Log>()
-        .summary("Events in their order, free texts as salted hashes. The operator is shown the texts too."),
+        .summary("Events in order, with free texts as salted hashes. The operator sees the texts too."),
     Route::get("/v1/pay/audit/balances", handler!(balances))
         .pay(Auth::None, Limit::PayRead)
         .extension()
@@ -71,20 +71,20 @@ pub const ROUTES: &[Route] = &[
 pub struct Head {
     schema: String,
     deployment: String,
-    /// Events.
+    /// Number of events.
     size: u64,
     /// Merkle tree hash of RFC 9162, hexadecimal.
     root: String,
     time: String,
     /// Base64, Ed25519: the deployment's own key, that of /v1/relay/info.
     key: String,
-    /// Base64, over the canonical form of the members above it but `key`.
+    /// Base64, Ed25519 over the canonical form of the members above it, without `key`.
     signature: String,
 }
 
 async fn head(cx: Cx) -> Result<Response> {
     let (size, root) = runtime::query(&*cx.rt, ACTOR, &ReadHead).await?;
-    // A question that may not write makes no key.
+    // A HEAD request may not write, so it makes no key.
     if cx.request.method == Method::HEAD {
         return Response::json(&Value::Null);
     }
@@ -102,10 +102,10 @@ async fn head(cx: Cx) -> Result<Response> {
 /// A text that the log shows as a hash.
 #[derive(Serialize, JsonSchema)]
 pub struct Text {
-    /// Where it stands in `signed.form`, names and places with `/` between them; `../hash` and `../signature` beside
-    /// it.
+    /// Its place in `signed.form`: names and places in lists, with `/` between them. `../hash` and `../signature` are
+    /// beside it.
     path: String,
-    /// Hexadecimal. SHA-256 of these 32 bytes and the text is what the log has.
+    /// 32 bytes in hexadecimal. The log has the SHA-256 of these bytes and the text.
     salt: String,
     text: String,
 }
@@ -122,22 +122,22 @@ pub struct LogEntry {
     leaf: String,
     /// `seq`, `time`, `kind`, `actor`, `changes` by DID, and, where there are, `id`, `reason`, `signed`, `details`.
     event: Value,
-    /// What existing readers of audit rows look for in it: wallets that came and credit that was made.
+    /// The rows that existing readers of audit logs look for: new wallets and new credit.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     audit: Vec<AuditRow>,
-    /// For the operator alone.
+    /// Only for the operator.
     #[serde(skip_serializing_if = "Option::is_none")]
     texts: Option<Vec<Text>>,
 }
 
-/// A part of an event by the words that clients read.
+/// A part of an event, in the words that clients read.
 #[derive(Serialize, JsonSchema)]
 pub struct AuditRow {
     /// `create_wallet` or `credit_grant`.
     action: &'static str,
     /// `system:create`, `system:auto_create_on_receive`, `system:faucet` or `admin:<keyid>`.
     actor: String,
-    /// Whose wallet.
+    /// The DID of the wallet.
     did: String,
 }
 
@@ -185,7 +185,7 @@ pub struct Proof {
     /// Hexadecimal, from the leaf to the root (RFC 9162, 2.1.3).
     path: Vec<String>,
     event: Value,
-    /// For who proves to be a party.
+    /// Only for the operator, and for a reader that proves to be a party.
     #[serde(skip_serializing_if = "Option::is_none")]
     texts: Option<Vec<Text>>,
 }
@@ -241,7 +241,7 @@ async fn consistency(cx: Cx) -> Result<Response> {
     let from = number(&cx, "from")?.ok_or_else(|| Error::bad_request("Query parameter `from` is missing."))?;
     let compare = Compare { from, to: number(&cx, "to")? };
     let Some((to, path)) = runtime::query(&*cx.rt, ACTOR, &compare).await? else {
-        return Err(Error::bad_request("`from` must be at least 1, `to` at least `from`, and the log that long."));
+        return Err(Error::bad_request("`from` must be at least 1, and `to` between `from` and the log's size."));
     };
     let path = path.iter().map(|hash| encode_hex(hash)).collect();
     Response::json(&Consistency { schema: schema(&cx, "audit-consistency"), from, to, path })
@@ -250,10 +250,10 @@ async fn consistency(cx: Cx) -> Result<Response> {
 #[derive(Serialize, JsonSchema)]
 pub struct Log {
     schema: String,
-    /// Events of the whole log.
+    /// Number of events in the whole log.
     size: u64,
     events: Vec<LogEntry>,
-    /// For `from`; null at the end.
+    /// The `from` of the next page; null at the end.
     next: Option<u64>,
 }
 
@@ -277,10 +277,10 @@ pub struct Balance {
 #[derive(Serialize, JsonSchema)]
 pub struct BalanceList {
     schema: String,
-    /// Events that led to these.
+    /// Number of events that led to these balances.
     size: u64,
     wallets: Vec<Balance>,
-    /// For `after`; null at the end.
+    /// The `after` of the next page; null at the end.
     next: Option<String>,
 }
 

@@ -26,7 +26,7 @@ pub const ROUTES: &[Route] = &[Route::post("/v1/pay/batch", handler!(batch))
     .returns::<BatchReceipt>()
     .summary("Settle up to 1,000 transfers under one signature: all of them, or none.")];
 
-/// What a settled batch is answered with.
+/// The answer to a settled batch.
 #[derive(Serialize, JsonSchema)]
 pub struct BatchReceipt {
     schema: String,
@@ -34,7 +34,7 @@ pub struct BatchReceipt {
     /// `settled`
     status: &'static str,
     batch_id: String,
-    /// Of the batch as a whole, for the audit log.
+    /// Id of the whole batch, for the audit log.
     id: String,
     envelope_hash: String,
     settled_at: String,
@@ -55,7 +55,7 @@ async fn batch(cx: Cx) -> Result<Response> {
     let read =
         act::members(&cx).and_then(|members| Act::read(&cx, members, |content| matches!(content, Content::Batch(_))));
     let Some(act) = read else {
-        // Of a thousand items the sender wants to know which (decision batch-contract).
+        // The sender of a thousand items wants to know which one is wrong (decision batch-contract).
         let item = act::members(&cx).and_then(|members| malformed_item(members.get("envelope")?));
         return failed(&cx, "batch-receipt", Reason::InvalidEnvelope, Kept { item, ..Kept::default() }, None);
     };

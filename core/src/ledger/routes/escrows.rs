@@ -43,7 +43,7 @@ pub const ROUTES: &[Route] = &[
         .pay(Auth::None, Limit::PayRead)
         .params(&[
             Param::optional("limit", "Rows per page, at most 200; default 20."),
-            Param::optional("before", "The `next_cursor` of the page before: only what is older."),
+            Param::optional("before", "The `next_cursor` of the page before: only older rows."),
             Param::optional("role", "`from`, `to` or `any`, the default."),
         ])
         .returns::<EscrowHistoryAnswer>()
@@ -52,7 +52,7 @@ pub const ROUTES: &[Route] = &[
         .pay(Auth::None, Limit::PayWrite)
         .bodiless()
         .returns::<SweptAnswer>()
-        .summary("End escrows whose time is over. It happens by itself; this never hurts."),
+        .summary("End escrows whose time is over. This also happens by itself."),
 ];
 
 #[derive(Serialize, JsonSchema)]
@@ -67,12 +67,12 @@ pub struct EscrowBody {
     /// `open`, `released`, `refunded` or `expired`
     state: &'static str,
     reason: Option<String>,
-    /// This and what else is over a text are null where that is hidden even from who reads by id.
+    /// Null, like every hash and signature over a text, where the text is hidden even from readers by id.
     open_signature: Option<String>,
     open_envelope_hash: Option<String>,
     release_signature: Option<String>,
     refund_signature: Option<String>,
-    /// Whoever ended it: a DID, `admin:<keyid>` or a word of the system.
+    /// The actor that ended it: a DID, `admin:<keyid>` or a word of the system.
     refund_actor: Option<String>,
     issued_at: Option<String>,
     expires_at: Option<String>,
@@ -84,7 +84,7 @@ pub struct EscrowBody {
     schema_version: u8,
 }
 
-/// Who ended an escrow, on the wire.
+/// The actor that ended an escrow, on the wire.
 fn actor(cx: &Cx, escrow: &Escrow) -> Option<String> {
     let actor = &escrow.closed.as_ref()?.actor;
     Some(if *actor == escrow.from { did(cx, actor) } else { actor.clone() })
@@ -100,7 +100,7 @@ fn body(cx: &Cx, id: &Id, escrow: &Escrow, texts: Texts<'_>) -> EscrowBody {
         texts.over(parties, escrow.reason.is_some(), encode_base64(&signed.signature))
     };
     let opened = Envelope::read(&cx.settings().brand, &escrow.open.canonical);
-    // The escrow of a hire was opened by what was asked.
+    // The escrow of a hire was opened by the hire request, which has the input.
     let asked = opened.as_ref().is_some_and(|envelope| match &envelope.content {
         Content::Hire(hire) => hire.input.is_some(),
         _ => false,
@@ -123,7 +123,7 @@ fn body(cx: &Cx, id: &Id, escrow: &Escrow, texts: Texts<'_>) -> EscrowBody {
         refund_actor: actor(cx, escrow),
         issued_at: common.as_ref().map(|common| common.issued_at.clone()),
         expires_at: common.map(|common| common.expires_at),
-        // That of a hire counts from its creation, the others were signed to the millisecond.
+        // The deadline of a hire counts from its creation; other deadlines were signed to the millisecond.
         deadline_at: match escrow.hire {
             Some(_) => escrow.deadline.to_micros_text(),
             None => escrow.deadline.to_millis_text(),
@@ -150,17 +150,17 @@ pub struct Opened {
     amount_micro: Micro,
     deadline_at: String,
     sender_new_balance_micro: Micro,
-    /// Micro-credits.
+    /// In micro-credits.
     sender_locked_credits: Micro,
     escrow: EscrowBody,
 }
 
-/// The envelope of a kind in a body.
+/// Reads an envelope of a fitting kind from a body.
 fn envelope(cx: &Cx, members: Option<Members>, fits: impl Fn(&Content) -> bool) -> Ruled<Act> {
     members.and_then(|members| Act::read(cx, members, fits)).ok_or(Reason::InvalidEnvelope.into())
 }
 
-/// Has the ledger decide on an escrow.
+/// Lets the ledger decide about an escrow.
 async fn decide(cx: &Cx, act: Act) -> Ruled<Stand> {
     match act.submit(cx, None).await? {
         Ok(Done::Escrow(stand)) => Ok(*stand),
@@ -213,7 +213,7 @@ pub struct Ended {
     recipient_new_balance_micro: Option<Micro>,
     #[serde(skip_serializing_if = "Option::is_none")]
     sender_new_balance_micro: Option<Micro>,
-    /// Micro-credits.
+    /// In micro-credits.
     sender_locked_credits: Micro,
     escrow: EscrowBody,
 }
@@ -277,7 +277,7 @@ pub struct EscrowHistoryAnswer {
     schema: String,
     did: String,
     escrows: Vec<EscrowBody>,
-    /// For `before`; null at the end.
+    /// The `before` of the next page; null at the end.
     next_cursor: Option<String>,
 }
 

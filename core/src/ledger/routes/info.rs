@@ -19,11 +19,11 @@ pub const ROUTES: &[Route] = &[
     Route::get("/v1/pay/manifest.json", handler!(manifest))
         .pay(Auth::None, Limit::PayRead)
         .returns::<Manifest>()
-        .summary("What the ledger offers, and how to sign for it."),
+        .summary("The endpoints and limits of the ledger, and how to sign for it."),
     Route::get("/v1/pay/health", handler!(health))
         .pay(Auth::None, Limit::PayRead)
         .returns::<Health>()
-        .summary("Whether the ledger works, and whose keys govern it."),
+        .summary("The state of the ledger, and the admin keys that govern it."),
 ];
 
 #[derive(Serialize, JsonSchema)]
@@ -68,7 +68,7 @@ pub struct Tool {
     params: Vec<&'static str>,
 }
 
-/// Core endpoints in the order that existing manifests have; what stands here and is not built is left out.
+/// Core endpoints in the order of existing manifests. Endpoints of this list that are not built are left out.
 const ORDER: &[(&str, &str)] = &[
     ("POST", "/v1/pay/wallet"),
     ("GET", "/v1/pay/wallet/{did}"),
@@ -86,10 +86,10 @@ const ORDER: &[(&str, &str)] = &[
     ("POST", "/v1/pay/escrow/refund"),
 ];
 
-/// What is beside the ledger, and in no manifest.
+/// Beginning of the paths of routes that do not belong to the ledger, and are in no manifest.
 const SESSIONS: &str = "/v1/pay/private-session/";
 
-/// Tools of agents that speak the Model Context Protocol, with parameters; `?` marks those one may leave out.
+/// Tools of agents that speak the Model Context Protocol, with their parameters; `?` marks optional ones.
 const TOOLS: &[(&str, &str)] = &[
     ("agent_wallet_balance", "did?"),
     ("agent_pay", "to_did amount_credits memo? expires_in_minutes?"),
@@ -170,7 +170,7 @@ pub struct Health {
     schema_version: u8,
     /// The `audience` of admin actions and, where they name one, of envelopes.
     deployment: String,
-    /// The same, as `/health` and `/v1/relay/info` have it.
+    /// The same id, under its name in `/health` and `/v1/relay/info`.
     deployment_id: String,
     system_frozen: bool,
     faucet_disabled: bool,
@@ -188,11 +188,11 @@ pub struct HealthCounts {
     active_admin_keys: usize,
 }
 
-/// Room for what is stored: natively the data file and its disk, on the edge the ledger's own object.
+/// Storage: natively the data file and its disk, on the edge the ledger's own object.
 #[derive(Serialize, JsonSchema)]
 pub struct StorageBody {
     bytes_used: Option<u64>,
-    /// What there is, or what the setting `ledger_storage_bytes` allows of it.
+    /// The bytes that there are, or fewer if the setting `ledger_storage_bytes` allows fewer.
     bytes_limit: Option<u64>,
     /// Whole days until the limit, by the growth of the last days.
     days_left: Option<u64>,
@@ -201,12 +201,12 @@ pub struct StorageBody {
     /// False from 90 % of the limit on: new wallets and listings are refused, while payments, releases and refunds
     /// work.
     takes_new: bool,
-    /// Events of the log.
+    /// Number of events in the log.
     events: u64,
-    /// Of these, from the first on, those that lie packed in sealed segments: 30 days old, or what `ledger_seal_days`
-    /// says.
+    /// Number of these, from the first on, that are packed in sealed segments: those older than `ledger_seal_days`, 30
+    /// days by default.
     sealed_events: u64,
-    /// Of the sealed ones, from the first on, those that were moved out of the ledger's own store; natively none.
+    /// Number of the sealed events, from the first on, that were moved out of the ledger's own store; 0 natively.
     archived_events: u64,
 }
 

@@ -24,7 +24,7 @@ use crate::{Error, Result, Timestamp, engine::runtime};
 const HIRES_PAGE: &[Param] = &[
     Param::optional("state", "`requested`, `claimed`, `completed`, `disputed` or `expired`."),
     Param::optional("limit", "Rows per page, at most 200; default 50."),
-    Param::optional("before", "The `next_cursor` of the page before: only what is older."),
+    Param::optional("before", "The `next_cursor` of the page before: only older rows."),
 ];
 
 pub const ROUTES: &[Route] = &[
@@ -32,7 +32,7 @@ pub const ROUTES: &[Route] = &[
         .pay(Auth::Signed, Limit::PayWrite)
         .accepts::<SignedBody>()
         .returns::<Listed>()
-        .summary("Offer a capability at a price, or change or pause what is offered under the same slug."),
+        .summary("Offer a capability at a price, or change or pause the offer with the same slug."),
     Route::get("/v1/pay/capability/search", handler!(search))
         .pay(Auth::None, Limit::PayRead)
         .params(&[
@@ -53,7 +53,7 @@ pub const ROUTES: &[Route] = &[
         .pay(Auth::None, Limit::PayRead)
         .params(&[
             Param::optional("limit", "Rows per page, at most 200; default 200."),
-            Param::optional("before", "The `next_cursor` of the page before: only what was listed earlier."),
+            Param::optional("before", "The `next_cursor` of the page before: only earlier listings."),
         ])
         .returns::<ListingsAnswer>()
         .summary("All listings of a provider, paused ones too, the latest first."),
@@ -75,7 +75,7 @@ pub const ROUTES: &[Route] = &[
         .pay(Auth::None, Limit::PayRead)
         .params(HIRES_PAGE)
         .returns::<HiresAnswer>()
-        .summary("Hires by a requester, newest first. Inputs are shown to who proves to be a party."),
+        .summary("Hires by a requester, newest first. Inputs are shown to a reader that proves to be a party."),
 ];
 
 #[derive(Serialize, JsonSchema)]
@@ -102,7 +102,7 @@ pub struct ListingBody {
     total_disputed: u64,
     rating_sum: u64,
     rating_count: u64,
-    /// Null when nobody rated.
+    /// The mean rating; null when nobody rated.
     rating_avg: Option<f64>,
     listed_at: String,
     updated_at: String,
@@ -136,7 +136,7 @@ pub fn listing_body(cx: &Cx, id: &Id, listing: &Listing) -> ListingBody {
     }
 }
 
-/// Has the ledger decide on an envelope of one kind.
+/// Lets the ledger decide about an envelope of a fitting kind.
 pub async fn decided(cx: &Cx, fits: impl Fn(&Content) -> bool) -> Ruled<Done> {
     let act = act::members(cx).and_then(|members| Act::read(cx, members, fits)).ok_or(Reason::InvalidEnvelope)?;
     match act.submit(cx, None).await? {
@@ -189,7 +189,7 @@ pub struct ListingsAnswer {
     schema: String,
     did: String,
     capabilities: Vec<ListingBody>,
-    /// For `before`; null at the end.
+    /// The `before` of the next page; null at the end.
     next_cursor: Option<String>,
 }
 
@@ -220,9 +220,9 @@ pub struct HireBody {
     escrow_id: String,
     price_micro: Micro,
     task_id: String,
-    /// Null in lists of a requester unless the reader proved to be it.
+    /// Null in lists of a requester unless the reader proved to be a party.
     input_json: Option<String>,
-    /// The same.
+    /// The same text as `input_json`.
     input: Option<String>,
     delivery_deadline_at: String,
     /// `requested`, `claimed`, `completed`, `disputed` or `expired`
@@ -238,7 +238,7 @@ fn hire_body(cx: &Cx, id: &Id, hire: &Hire, texts: Texts<'_>, in_list: bool) -> 
     let Some(Content::Hire(request)) = envelope.map(|envelope| envelope.content) else {
         return Err(Error::internal("a stored hire cannot be read"));
     };
-    // Who asked the deployment about which site in which country stands in no list.
+    // No list shows what the deployment's own services were asked.
     let shown = texts.are_shown([&hire.requester, &hire.provider]) && !(in_list && hire.own);
     let input = request.input.filter(|_| shown);
     Ok(HireBody {
@@ -318,18 +318,16 @@ pub struct HiresAnswer {
     schema: String,
     did: String,
     hires: Vec<HireBody>,
-    /// For `before`; null at the end.
+    /// The `before` of the next page; null at the end.
     next_cursor: Option<String>,
 }
 
 async fn hires(cx: &Cx, incoming: bool) -> Result<Response> {
     let (limit, before) = (act::page_size(cx, 50, 200)?, cx.time("before")?);
     let named = |text: String| HireState::ALL.into_iter().find(|state| state.as_str() == text).ok_or(text);
-    let state = cx
-        .query("state")?
-        .map(named)
-        .transpose()
-        .map_err(|text| Error::bad_request(format!("Query parameter `state` names no state of a hire: {text}.")))?;
+    let state = cx.query("state")?.map(named).transpose().map_err(|text| {
+        Error::bad_request(format!("Query parameter `state` must be a state of a hire, not {text}."))
+    })?;
     let asked = cx.path("did")?.to_owned();
     let (mut hires, mut next) = (Vec::new(), None);
     if let Some(name) = path_name(cx)? {

@@ -20,7 +20,7 @@ pub const ROUTES: &[Route] = &[Route::get("/v1/admin/ledger/metrics", handler!(m
     .extension()
     .params(&[Param::optional("format", "`json` (default) or `prometheus`.")])
     .returns::<MetricsBody>()
-    .summary("Supply, what is locked, refusals, how far behind the sweep is, and whether the books balance.")];
+    .summary("Supply, locked money, refusals, how far behind the sweep is, and whether the books balance.")];
 
 /// The text form of Prometheus.
 const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -28,24 +28,24 @@ const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
 /// Numbers of the ledger. Amounts are whole micro-credits.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct MetricsBody {
-    /// All that was ever granted.
+    /// All credit that was ever granted.
     pub supply_micro: Micro,
     pub wallets: u64,
     /// Sum over all wallets of what they can spend.
     pub balance_micro: Micro,
     /// Sum over all wallets of what they set aside.
     pub locked_micro: Micro,
-    /// What wallets hold beyond what was granted; must be 0.
+    /// Credit that wallets hold beyond what was granted; must be 0.
     pub imbalance_micro: i64,
-    /// What wallets set aside beyond what stands in open escrows; must be 0.
+    /// Credit that wallets set aside beyond the amounts of open escrows; must be 0.
     pub locked_imbalance_micro: i64,
-    /// Wallets that do not hold what their last event left there, among those looked at lately; must be 0.
+    /// Wallets with other balances than their last event left, among those that were checked lately; must be 0.
     pub wallets_off: u64,
-    /// By reason: what the ledger took and refused, since it began.
+    /// By reason: envelopes that the ledger took and refused, since it began.
     pub refusals: BTreeMap<String, u64>,
-    /// By reason: what was refused before anything of it was taken, by this process since it began.
+    /// By reason: requests that this process refused before the ledger took anything of them, since the process began.
     pub refusals_before_ledger: BTreeMap<String, u64>,
-    /// How long the oldest row waits that is due; grows when the sweep is stuck.
+    /// How long the oldest due row has waited; grows when the sweep is stuck.
     pub oldest_unswept_seconds: f64,
 }
 
@@ -88,17 +88,17 @@ impl MetricsBody {
                 "# HELP heliograph_ledger_{name} {help}\n# TYPE heliograph_ledger_{name} gauge\nheliograph_ledger_{name} {value}\n"
             );
         };
-        gauge("supply_micro", "All that was ever granted.", self.supply_micro.to_string());
+        gauge("supply_micro", "All credit that was ever granted.", self.supply_micro.to_string());
         gauge("wallets", "Wallets.", self.wallets.to_string());
-        gauge("balance_micro", "What wallets can spend.", self.balance_micro.to_string());
-        gauge("locked_micro", "What wallets set aside.", self.locked_micro.to_string());
-        gauge("imbalance_micro", "Held beyond what was granted; must be 0.", self.imbalance_micro.to_string());
+        gauge("balance_micro", "Credit that wallets can spend.", self.balance_micro.to_string());
+        gauge("locked_micro", "Credit that wallets set aside.", self.locked_micro.to_string());
+        gauge("imbalance_micro", "Credit held beyond what was granted; must be 0.", self.imbalance_micro.to_string());
         gauge(
             "locked_imbalance_micro",
-            "Set aside beyond what stands in open escrows; must be 0.",
+            "Credit set aside beyond the amounts of open escrows; must be 0.",
             self.locked_imbalance_micro.to_string(),
         );
-        gauge("wallets_off", "Other than their last event says; must be 0.", self.wallets_off.to_string());
+        gauge("wallets_off", "Wallets that differ from their last event; must be 0.", self.wallets_off.to_string());
         gauge("oldest_unswept_seconds", "How long the oldest due row waits.", self.oldest_unswept_seconds.to_string());
         for (name, help, counts) in [
             ("refusals_total", "Refused by the ledger.", &self.refusals),

@@ -1,4 +1,15 @@
 //! The endpoints of the ledger.
+//!
+//! | Module | What |
+//! |---|---|
+//! | `act` | from a signed request to a decision |
+//! | `proof` | the texts that a reader may see |
+//! | [`payments`], [`batch`], [`statement`] | wallets, transfers, the faucet; many transfers at once; statements |
+//! | [`escrows`], [`receipts`] | escrows; claims of work, acceptance and dispute |
+//! | [`market`], `search`, [`stats`] | listings and hires; searches for offers; counts |
+//! | [`audit`] | the log of events for auditors |
+//! | [`admin`], [`metrics`] | actions of operators; numbers for them |
+//! | [`info`] | manifest and health |
 
 mod act;
 pub mod admin;
@@ -21,18 +32,18 @@ use serde_json::{Value, json};
 use crate::engine::http::{Auth, Body, Limit, Response, Route};
 
 impl Route {
-    /// A route of the ledger, whose errors carry what its clients look for.
+    /// A route of the ledger, whose errors have the members that its clients read.
     pub(in crate::ledger) const fn pay(self, auth: Auth, limit: Limit) -> Self {
         self.signed(auth).limit(limit).dressed(dress)
     }
 }
 
-/// Gives an error of the machinery around the handlers the members that clients of the ledger read.
+/// Adds the members that clients of the ledger read to an error that was made outside of the handlers.
 fn dress(response: &mut Response, brand: &str) {
     complete(response, format!("{brand}-pay-error/v1"), None);
 }
 
-/// The same for a transfer or a batch of them, whose refusals have a status too.
+/// The same for a transfer or a batch, whose refusals have a status too.
 pub(super) fn dress_transfer(response: &mut Response, brand: &str) {
     complete(response, format!("{brand}-pay-receipt/v1"), Some("failed"));
 }

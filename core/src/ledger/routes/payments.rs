@@ -25,7 +25,7 @@ use crate::{Error, Result, engine::runtime};
 /// Parameters of lists.
 pub const PAGE: &[Param] = &[
     Param::optional("limit", "Rows per page, at most 200; default 20."),
-    Param::optional("before", "The `next_cursor` of the page before: only what is older."),
+    Param::optional("before", "The `next_cursor` of the page before: only older rows."),
 ];
 
 pub const ROUTES: &[Route] = &[
@@ -33,11 +33,11 @@ pub const ROUTES: &[Route] = &[
         .pay(Auth::None, Limit::Registration)
         .accepts::<NewWallet>()
         .returns::<WalletAnswer>()
-        .summary("Make a wallet with the usual caps; one that exists stays as it is."),
+        .summary("Make a wallet with the default caps; an existing wallet stays as it is."),
     Route::get("/v1/pay/wallet/{did}", handler!(wallet))
         .pay(Auth::None, Limit::PayRead)
         .returns::<WalletAnswer>()
-        .summary("A wallet. All amounts are whole micro-credits, also those of members named credits."),
+        .summary("A wallet. All amounts are whole micro-credits, also in members whose names say credits."),
     Route::post("/v1/pay/transfer", handler!(transfer))
         .pay(Auth::Signed, Limit::PayWrite)
         .dressed(dress_transfer)
@@ -52,7 +52,7 @@ pub const ROUTES: &[Route] = &[
         .pay(Auth::None, Limit::PayRead)
         .params(PAGE)
         .returns::<HistoryAnswer>()
-        .summary("Transfers from and to a DID, newest first. Memos are shown to who proves to be a party."),
+        .summary("Transfers from and to a DID, newest first. Memos are shown to a reader that proves to be a party."),
     Route::post("/v1/pay/faucet", handler!(faucet))
         .pay(Auth::Signed, Limit::PayWrite)
         .accepts::<SignedBody>()
@@ -60,18 +60,18 @@ pub const ROUTES: &[Route] = &[
         .summary("Ten credits, once per DID."),
 ];
 
-/// Whose wallet.
+/// The DID that the wallet is for.
 #[derive(Deserialize, JsonSchema)]
 pub struct NewWallet {
     #[allow(dead_code)]
     did: String,
 }
 
-/// A wallet in every spelling that clients read.
+/// A wallet, with its members in every spelling that clients read.
 #[derive(Serialize, JsonSchema)]
 pub struct WalletBody {
     did: String,
-    /// Micro-credits, as all of them.
+    /// In micro-credits, like all amounts.
     balance_credits: Micro,
     locked_credits: Micro,
     daily_cap_credits: Micro,
@@ -80,7 +80,7 @@ pub struct WalletBody {
     locked_micro: Micro,
     daily_cap_micro: Micro,
     per_tx_cap_micro: Micro,
-    /// What left it in the last 24 hours.
+    /// The sum that left the wallet in the last 24 hours.
     spent_24h_micro: Micro,
     /// 1 or 0.
     frozen: u8,
@@ -93,7 +93,7 @@ pub struct WalletBody {
 pub struct WalletAnswer {
     schema: String,
     ok: bool,
-    /// It was made by this request.
+    /// This request made the wallet.
     #[serde(skip_serializing_if = "Option::is_none")]
     created: Option<bool>,
     did: String,
@@ -169,7 +169,7 @@ async fn wallet(cx: Cx) -> Result<Response> {
     }
 }
 
-/// What a settled transfer is answered with.
+/// The answer to a settled transfer.
 #[derive(Serialize, JsonSchema)]
 pub struct Receipt {
     schema: String,
@@ -181,11 +181,11 @@ pub struct Receipt {
     settled_at: String,
     sender_new_balance_micro: Micro,
     recipient_new_balance_micro: Micro,
-    /// Members of the transfer's row by the name that some clients read.
+    /// The row of the transfer, which some clients read.
     transfer: TransferBody,
 }
 
-/// A row of the ledger.
+/// A transfer as a row of the ledger.
 #[derive(Serialize, JsonSchema)]
 pub struct TransferBody {
     pub id: String,
@@ -198,14 +198,14 @@ pub struct TransferBody {
     /// `settled` or `failed`
     status: &'static str,
     reason: Option<&'static str>,
-    /// This and the signature are null where a memo is hidden even from who reads by id.
+    /// Null, like the signature, where a memo is hidden even from readers by id.
     envelope_hash: Option<String>,
     signature: Option<String>,
     issued_at: String,
     expires_at: String,
     submitted_at: String,
     settled_at: Option<String>,
-    /// What it was signed and settled with, for a transfer of a batch; its nonce is then the id of the batch.
+    /// For a transfer of a batch: the batch that it was signed and settled with. Its nonce is then the id of the batch.
     #[serde(skip_serializing_if = "Option::is_none")]
     batch: Option<BatchPlace>,
 }
@@ -227,7 +227,7 @@ fn body(cx: &Cx, id: &Id, payment: Payment, texts: Texts<'_>) -> TransferBody {
     let party = |did: &str| name_of(&cx.settings().brand, did).unwrap_or_default().to_owned();
     let (from, to) = (party(&payment.from), party(&payment.to));
     let shown = texts.are_shown([&from, &to]);
-    // Of a batch a recipient knows one text, and could guess the others.
+    // A recipient in a batch knows one text, and could guess the others.
     let readers = if payment.batch.is_some() { [&*from, &*from] } else { [&*from, &*to] };
     let over = |value: String| texts.over(readers, payment.has_text, value);
     let (envelope_hash, signature) = (over(encode_hex(&payment.hash)), over(encode_base64(&payment.signature)));
@@ -319,7 +319,7 @@ pub struct HistoryAnswer {
     schema: String,
     did: String,
     transfers: Vec<TransferBody>,
-    /// For `before`; null at the end.
+    /// The `before` of the next page; null at the end.
     next_cursor: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Who reads, and what is shown to whom: the header `X-<brand>-Proof` shows that a request comes from a party (decision
+//! The texts that a reader may see: the header `X-<brand>-Proof` proves that a request comes from a party (decision
 //! ledger-texts-for-parties).
 
 use super::act::{self, canonical, speakers};
@@ -17,39 +17,39 @@ use crate::{Result, engine::runtime};
 /// Longest life of a proof, in microseconds.
 const MAX_LIFE: i64 = MINUTE;
 
-/// Who reads.
+/// The reader of a request.
 pub struct Reader {
-    /// Who the request proves to come from.
+    /// The name that the request proves to come from.
     prover: Option<Name>,
-    /// The setting `ledger_reads` shows texts to parties alone.
+    /// The setting `ledger_reads` shows texts only to parties.
     parties_only: bool,
 }
 
 impl Reader {
-    /// The reader of a request. A wrong proof is like none.
+    /// The reader of a request. A wrong proof counts as no proof.
     pub async fn of(cx: &Cx) -> Result<Reader> {
         Ok(Reader { prover: prover(cx).await?, parties_only: cx.settings().ledger_reads == "parties" })
     }
 
-    /// Whether it is known who reads, so that some list may show texts.
+    /// Whether the reader is proved, so that some list may show texts.
     pub fn is_known(&self) -> bool {
         self.prover.is_some()
     }
 
-    /// Whether one of these parties reads.
+    /// Whether the reader is one of these parties.
     pub fn is_one_of<'a>(&self, parties: impl IntoIterator<Item = &'a str>) -> bool {
         self.prover.as_deref().is_some_and(|prover| parties.into_iter().any(|party| party == prover))
     }
 }
 
-/// Where texts of a row would stand: memos, inputs, results, feedback, reasons.
+/// The place where texts of a row (memos, inputs, results, feedback, reasons) would be shown.
 #[derive(Clone, Copy)]
 pub enum Texts<'a> {
-    /// In the answer to whoever signed for it.
+    /// The answer to the signer of the row.
     Signed,
-    /// In what is read by its id, and in the work that comes to a provider: existing clients read both without a proof.
+    /// A read by id, or the list of work that comes to a provider. Existing clients read both without a proof.
     Open(&'a Reader),
-    /// In any other list.
+    /// Any other list.
     Listed(&'a Reader),
 }
 
@@ -63,8 +63,8 @@ impl Texts<'_> {
         }
     }
 
-    /// What tells who guesses a text of a row that it is right: a hash or a signature over it, if there is a text. It
-    /// is shown with the texts, and also in lists where anybody may read the row by its id.
+    /// A hash or signature over the texts of a row, if it has any: it would confirm a guess of a text. It is shown with
+    /// the texts, and also in lists if anybody may read the row by its id.
     pub fn over<T>(self, parties: [&str; 2], has_text: bool, value: T) -> Option<T> {
         let shown = match self {
             Texts::Signed => true,
@@ -89,7 +89,7 @@ async fn prover(cx: &Cx) -> Result<Option<Name>> {
     Ok(keys.iter().any(|key| signing::verify(key, &canonical, &signature)).then(|| name.to_owned()))
 }
 
-/// The header, in the brand's or the extra prefix.
+/// The header, with the brand's prefix or the extra one.
 fn header(cx: &Cx) -> Option<String> {
     let settings = cx.settings();
     let named = |prefix: &str| match prefix {

@@ -23,7 +23,7 @@ use crate::{Error, Result, Timestamp, engine::runtime};
 
 const PAGE: &[Param] = &[
     Param::optional("limit", "Rows per page, at most 200; default 50."),
-    Param::optional("before", "The `next_cursor` of the page before: only what is older."),
+    Param::optional("before", "The `next_cursor` of the page before: only older rows."),
 ];
 
 pub const ROUTES: &[Route] = &[
@@ -51,7 +51,7 @@ pub const ROUTES: &[Route] = &[
         .params(&[
             Param::optional("role", "`from` (as requester), `to` (as provider) or `any`, the default."),
             Param::optional("limit", "Rows per page, at most 200; default 50."),
-            Param::optional("before", "The `next_cursor` of the page before: only what is older."),
+            Param::optional("before", "The `next_cursor` of the page before: only older rows."),
         ])
         .returns::<ReceiptsAnswer>()
         .summary("Receipts of a DID, newest first."),
@@ -59,7 +59,7 @@ pub const ROUTES: &[Route] = &[
         .pay(Auth::None, Limit::PayWrite)
         .bodiless()
         .returns::<SweptAnswer>()
-        .summary("Accept or end receipts whose time is over. It happens by itself; this never hurts."),
+        .summary("Accept or end receipts whose time is over. This also happens by itself."),
 ];
 
 #[derive(Serialize, JsonSchema)]
@@ -72,7 +72,7 @@ pub struct ReceiptBody {
     /// The provider.
     to_did: String,
     nonce: String,
-    /// This and what else is over a text are null where that is hidden even from who reads by id.
+    /// Null, like every hash and signature over a text, where the text is hidden even from readers by id.
     work_hash: Option<String>,
     /// This and the other texts are null in lists unless the reader proved to be a party.
     summary: Option<String>,
@@ -81,7 +81,7 @@ pub struct ReceiptBody {
     acceptance_deadline_at: String,
     /// 1 or 0.
     auto_accept_on_timeout: u8,
-    /// Of the escrow.
+    /// Amount of the escrow.
     amount_micro: Option<Micro>,
     claimed_at: String,
     accepted_at: Option<String>,
@@ -205,12 +205,12 @@ async fn may_answer(cx: &Cx, acceptance: &Acceptance) -> Ruled<()> {
     ensure(signer == Some(receipt.from.as_str()), Reason::ReceiptSignerNotAuthorized)
 }
 
-/// Has the ledger decide on an acceptance. The receipt is looked at before the signature.
+/// Lets the ledger decide about an acceptance. The receipt is checked before the signature.
 async fn accepted(cx: &Cx) -> Ruled<(Id, Receipt)> {
     let fits = |content: &Content| matches!(content, Content::Acceptance(_));
     let act = act::members(cx).and_then(|members| Act::read(cx, members, fits)).ok_or(Reason::InvalidEnvelope)?;
     let Content::Acceptance(acceptance) = &act.envelope.content else { return Err(Reason::InvalidEnvelope.into()) };
-    // Whether a repeat is one shows only once its signature is known to be good.
+    // With an `Idempotency-Key` it may be a repeat, which is known only after the signature was verified.
     if cx.idempotency_key(MAX_KEY)?.is_none() {
         let may = may_answer(cx, acceptance).await;
         act::counted(cx, may)?;
@@ -258,7 +258,7 @@ async fn read(cx: Cx) -> Result<Response> {
 pub struct ReceiptsAnswer {
     schema: String,
     receipts: Vec<ReceiptBody>,
-    /// For `before`; null at the end.
+    /// The `before` of the next page; null at the end.
     next_cursor: Option<String>,
 }
 

@@ -19,11 +19,11 @@ use crate::{Error, Result, Timestamp, engine::runtime, engine::small_sort};
 pub struct SearchAnswer {
     schema: String,
     capabilities: Vec<ListingBody>,
-    /// What was asked for.
+    /// The search as it was read.
     query: Asked,
-    /// So many offers were looked at that there may be more; `next_cursor` goes on behind them.
+    /// The search stopped at its limit, so there may be more offers; `next_cursor` goes on from there.
     truncated: bool,
-    /// For `before`; null at the end.
+    /// The `before` of the next page; null at the end.
     next_cursor: Option<String>,
 }
 
@@ -36,7 +36,7 @@ pub struct Asked {
     limit: u32,
 }
 
-/// The price, a point, and the time of listing in microseconds.
+/// Writes a cursor: the price, a point, and the time of listing in microseconds.
 fn write(place: &Place) -> String {
     format!("{}.{}", place.price, place.listed.0)
 }
@@ -89,7 +89,7 @@ async fn of_all(cx: &Cx, find: &Find) -> Result<Page> {
     Ok((listings, found.truncated, found.next))
 }
 
-/// Of one provider: it has few, and the ledger knows them all.
+/// Searches the offers of one provider. It has few, and the ledger knows them all.
 async fn of_one(cx: &Cx, find: &Find, name: Name) -> Result<Page> {
     let rows = runtime::late(&*cx.rt, ACTOR, &ListingsOf { name }).await?.value;
     let place = |listing: &Listing| Place { price: listing.price, listed: listing.listed };

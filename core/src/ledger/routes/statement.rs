@@ -18,18 +18,18 @@ pub const ROUTES: &[Route] = &[Route::get("/v1/pay/statement/{did}", handler!(st
     .extension()
     .params(PAGE)
     .returns::<StatementAnswer>()
-    .summary("Every change of a wallet's money with what it left, newest first. Texts are shown to who proves to be a party.")];
+    .summary("Every change of a wallet's money and the balance after it, newest first; texts for proved parties.")];
 
 #[derive(Serialize, JsonSchema)]
 pub struct StatementAnswer {
     schema: String,
     did: String,
     lines: Vec<StatementLine>,
-    /// For `before`; null at the end.
+    /// The `before` of the next page; null at the end.
     next_cursor: Option<String>,
 }
 
-/// One change.
+/// One change of the wallet.
 #[derive(Serialize, JsonSchema)]
 pub struct StatementLine {
     at: String,
@@ -43,13 +43,13 @@ pub struct StatementLine {
     counterparty_did: Option<String>,
     /// A DID, `admin:<keyid>`, or a word of the system.
     actor: String,
-    /// By how much the balance changed, and what is set aside in escrows.
+    /// Change of the balance; `locked_change_micro` is the change of the money in escrows.
     amount_micro: i64,
     locked_change_micro: i64,
-    /// What both were afterwards.
+    /// Balance after the change; `locked_micro` is the money in escrows after it.
     balance_micro: Micro,
     locked_micro: Micro,
-    /// Memo, or the reason of a refund. Null unless the reader proved to be a party.
+    /// Memo, or the reason for the end of an escrow. Null unless the reader proved to be a party.
     memo: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What agents' pasts come to. Counts and nothing derived beyond a rate: no score.
+//! Counts of agents' pasts and of the market. Nothing is derived from them but a rate; there is no score.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -17,7 +17,7 @@ pub const ROUTES: &[Route] = &[
     Route::get("/v1/pay/trust/{did}", handler!(trust))
         .pay(Auth::None, Limit::PayRead)
         .returns::<TrustAnswer>()
-        .summary("What an agent's hires and listings came to."),
+        .summary("Counts of an agent's hires and listings."),
     Route::get("/v1/pay/stats", handler!(stats))
         .pay(Auth::None, Limit::PayRead)
         .returns::<StatsAnswer>()
@@ -42,7 +42,7 @@ pub struct AsProvider {
     total_disputed: u64,
     total_in_flight: u64,
     total_expired: u64,
-    /// Completed of all that ended, 0 to 1; 1 when none has.
+    /// Share of completed hires among those that ended, 0 to 1; 1 when none has ended.
     completion_rate: f64,
     rating_sum: u64,
     rating_count: u64,
@@ -137,7 +137,7 @@ pub struct StatsAnswer {
     capabilities: StatsCapabilities,
     hires: StatsHires,
     value_settled: StatsValue,
-    /// Most often hired first.
+    /// The listings that were hired most often first.
     top_capabilities: Vec<ListingBody>,
     top_providers_by_earnings: Vec<TopProvider>,
     /// The newest 20.
@@ -147,14 +147,14 @@ pub struct StatsAnswer {
 #[derive(Serialize, JsonSchema)]
 pub struct StatsWallets {
     total: u64,
-    /// Those whose money moved.
+    /// Wallets whose money moved.
     active_24h: u64,
 }
 
 #[derive(Serialize, JsonSchema)]
 pub struct StatsCapabilities {
     total: u64,
-    /// Those that can be hired.
+    /// Listings that can be hired.
     active: u64,
     distinct_providers: u64,
 }
@@ -169,7 +169,7 @@ pub struct StatsHires {
     last_1h: u64,
 }
 
-/// Of completed hires.
+/// Prices of completed hires.
 #[derive(Serialize, JsonSchema)]
 pub struct StatsValue {
     total_micro: Micro,

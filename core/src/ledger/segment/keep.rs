@@ -1,7 +1,8 @@
-//! Keeping sealed segments beside the actor, where the deployment has a place for them: on the edge Workers KV.
+//! Keeps sealed segments in an archive beside the actor, where the deployment has one: on the edge, Workers KV.
 //!
-//! A segment is put there, and only when it was read back some minutes later it is taken from the actor's rows: the archive
-//! may show elsewhere what was written a minute late. Its name holds its hash, so nothing is ever overwritten.
+//! A segment is put there. It leaves the actor's rows only after it was read back some minutes later, because a write
+//! to the archive may become visible elsewhere a minute late. The name of a segment holds its hash, so nothing is ever
+//! overwritten.
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use serde::{Deserialize, Serialize};
@@ -18,16 +19,16 @@ use crate::ledger::merkle::Hash;
 use crate::ledger::{ACTOR, sweep};
 use crate::{Result, Timestamp};
 
-/// The wish to have segments kept ([`Turn::reach_out`]).
+/// Key of the wish to archive segments ([`Turn::reach_out`]).
 pub const WISH: &str = "segments";
-/// When a segment that was put is looked for, and one that could not be put is put again, in microseconds.
+/// Wait until a segment that was put is read back, and one that could not be put is put again, in microseconds.
 const SETTLED: i64 = 5 * MINUTE;
-/// Segments of one wish.
+/// Most segments of one wish.
 const AT_ONCE: usize = 64;
 /// Segments under way at the same time: a Worker has six connections.
 const PARALLEL: usize = 6;
 
-/// The last wish: the first segment it was about.
+/// The last wish: the first segment that it was about, and its time.
 const ASKED: Table<(), Asked> = Table::new(71);
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -42,7 +43,7 @@ fn name(first: u64, hash: &Hash) -> String {
     format!("ledger/segment/{first}-{}", encode_hex(hash))
 }
 
-/// The packed rows of a segment out of the archive; `None` where they are not there, or are others.
+/// The packed rows of a segment from the archive; `None` if they are not there, or have another hash.
 pub async fn fetch(rt: &dyn Runtime, first: u64, hash: &Hash) -> Result<Option<Vec<u8>>> {
     match rt.archive() {
         Some(archive) => found(archive, first, hash).await,
@@ -54,7 +55,7 @@ async fn found(archive: &dyn Archive, first: u64, hash: &Hash) -> Result<Option<
     Ok(archive.get(&name(first, hash)).await?.filter(|body| sha256(body) == *hash))
 }
 
-/// Wishes for segments to be kept elsewhere, if that is their place. When to look again.
+/// Makes the wish to archive segments, if the deployment has an archive. Returns when to look again.
 pub fn wish(turn: &mut Turn<'_>) -> Result<Option<Timestamp>> {
     if !turn.settings.archives_segments {
         return Ok(None);
@@ -70,7 +71,7 @@ pub fn wish(turn: &mut Turn<'_>) -> Result<Option<Timestamp>> {
     Ok(Some(turn.now.plus(wait)))
 }
 
-/// Puts segments into the archive, and has those taken from the actor's rows that are found there.
+/// Puts segments into the archive, and removes those that are found there from the actor's rows.
 pub async fn run(rt: &dyn Runtime) -> Result<()> {
     let Some(archive) = rt.archive() else { return Ok(()) };
     let waiting = runtime::query(rt, ACTOR, &Waiting).await?;
@@ -83,7 +84,7 @@ pub async fn run(rt: &dyn Runtime) -> Result<()> {
     runtime::call(rt, ACTOR, &Kept(kept)).await
 }
 
-/// The segment, when it was found; else it is put.
+/// Returns the segment if the archive has it; otherwise puts it there.
 async fn keep_one(rt: &dyn Runtime, archive: &dyn Archive, first: u64, hash: Hash) -> Result<Option<u64>> {
     if found(archive, first, &hash).await?.is_some() {
         return Ok(Some(first));
@@ -94,7 +95,7 @@ async fn keep_one(rt: &dyn Runtime, archive: &dyn Archive, first: u64, hash: Has
     Ok(None)
 }
 
-/// The first segments that lie here.
+/// Reads the first segments that are stored here.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Waiting;
 
@@ -115,7 +116,7 @@ impl Query for Waiting {
     }
 }
 
-/// The packed rows of a segment, when they lie here.
+/// Reads the packed rows of a segment, if they are stored here.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ReadBody {
     pub first: u64,
@@ -131,7 +132,7 @@ impl Query for ReadBody {
     }
 }
 
-/// These segments are in the archive.
+/// These segments are in the archive, so their rows here are deleted.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Kept(pub Vec<u64>);
 
@@ -152,11 +153,12 @@ impl Operation for Kept {
     }
 }
 
-/// What stands before the place of a segment where a dump goes on with those of the archive: no row has such a key.
+/// In a dump, this byte before the place of a segment says that the dump goes on after that segment of the archive. No
+/// row has such a key.
 const BEYOND: u8 = u8::MAX;
 
-/// Rows of the next segment that only the archive has, for a dump, and where it goes on. `after` is where the part before
-/// ended, if that was one of these.
+/// For a dump: the rows of the next segment that only the archive has, and the key at which the dump goes on. `after`
+/// is the key at which the part before ended, if that was one of these.
 pub async fn dumped(rt: &dyn Runtime, actor: &ActorId, after: Option<&[u8]>) -> Result<Option<(Vec<u8>, Vec<Pair>)>> {
     if actor.kind != Kind::Ledger || rt.archive().is_none() {
         return Ok(None);
@@ -169,7 +171,7 @@ pub async fn dumped(rt: &dyn Runtime, actor: &ActorId, after: Option<&[u8]>) -> 
     Ok(Some(([&[BEYOND][..], &first.to_be_bytes()].concat(), super::stored(first, &body)?)))
 }
 
-/// The first segment from that place on that only the archive has.
+/// Reads the first segment from that place on that only the archive has.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Elsewhere {
     pub from: u64,

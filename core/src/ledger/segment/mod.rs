@@ -1,9 +1,14 @@
-//! Sealed segments: where events of the log go when they are old (decision ledger-room).
+//! Sealed segments: packed runs of old events of the log (decision ledger-room).
 //!
-//! A segment holds the rows of a run of events as they were, packed and compressed. Of each event its hash stays in the
-//! tree, and its place under its id, so that its nonce is never used again. A segment lies among the ledger's own rows;
-//! where the deployment has an archive beside its actors ([`keep`]) it goes there, and only its SHA-256 stays here.
-//! Questions about events find them wherever they lie ([`open`]).
+//! A segment holds the rows of a run of events as they were, packed and compressed. The hash of each event stays in the
+//! tree, and its place stays under its id, so that its nonce is never used again. A segment lies among the ledger's own
+//! rows. Where the deployment has an archive beside its actors, the segment goes there, and only its SHA-256 stays
+//! here.
+//!
+//! | Module | What |
+//! |---|---|
+//! | [`keep`] | moves segments into the archive |
+//! | [`open`] | questions about events, which find them wherever they lie |
 //!
 //! Table numbers: 68 [`SEALED`], 69 [`SEGMENTS`], 70 [`BODIES`], 71 [`keep`].
 
@@ -27,14 +32,14 @@ use crate::engine::settings::Settings;
 use crate::engine::time::DAY;
 use crate::{Error, Result, Timestamp};
 
-/// Events of one segment, unless they are large: two tiles of the tree. Reading one event unpacks its whole segment,
-/// and each segment costs a write of its own where an archive keeps it.
+/// Number of events in one segment, unless they are large: two tiles of the tree. Reading one event unpacks its whole
+/// segment, and each segment costs a write of its own where an archive keeps it.
 pub const RUN: u64 = 2 * merkle::WIDTH;
 /// Bytes of rows after which a segment takes no further event.
 const ENOUGH: usize = 256 * 1024;
 /// Bytes of a segment in one row; Durable Objects take 2 MB a row.
 const PART: usize = 1024 * 1024;
-/// Segments that one sweep seals; each changes two rows an event.
+/// Most segments that one sweep seals; each changes two rows an event.
 const AT_ONCE: usize = 4;
 
 /// The place in the log of an event that was sealed, by the key of its row.
@@ -44,18 +49,17 @@ pub const SEGMENTS: Table<(u64,), Segment> = Table::new(69);
 /// Packed rows of the segments that lie here, in parts.
 pub const BODIES: Table<(u64, u8), Part> = Table::new(70);
 
-/// A segment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Segment {
     pub events: u64,
-    /// Of its rows before they were packed, about.
+    /// Size of its rows before they were packed, in bytes.
     pub bytes: u64,
     /// SHA-256 of the packed rows.
     pub hash: Hash,
 }
 impl Row for Segment {}
 
-/// A row as it was.
+/// A row as it was stored.
 #[derive(Serialize, Deserialize)]
 struct Packed {
     #[serde(with = "crate::engine::kv::bytes")]
@@ -68,29 +72,29 @@ fn missing(what: &str) -> Error {
     Error::internal(format!("{what} of the log is missing"))
 }
 
-/// How old events are when they are sealed, in microseconds.
+/// The age at which events are sealed, in microseconds.
 pub fn age(settings: &Settings) -> i64 {
     i64::from(settings.ledger_seal_days) * DAY
 }
 
-/// Where the run ends that `seq` is in.
+/// The place after the last event of the run that holds `seq`.
 const fn end(seq: u64) -> u64 {
     (seq / RUN + 1) * RUN
 }
 
-/// Notes that an event of that time was added: a run that is whole can be sealed one day.
+/// Called when an event was added at that time. Notes the time if the event completes the run that is sealed next.
 pub fn grown(book: &mut Book, at: Timestamp) {
     if book.whole.is_none() && book.events == end(book.sealed) {
         book.whole = Some(at);
     }
 }
 
-/// Whether an event or a sealed one has that id.
+/// Whether an event has that id, sealed or not.
 pub fn has(space: &(impl Read + ?Sized), book: &Book, id: &Id) -> Result<bool> {
     Ok(EVENTS.contains(space, &(*id,))? || (book.sealed > 0 && SEALED.contains(space, &(*id,))?))
 }
 
-/// Seals the oldest runs that are of age, so many at most.
+/// Seals the oldest runs that are old enough, a bounded number at once.
 pub fn seal(books: &mut Books<'_>) -> Result<()> {
     for _ in 0..AT_ONCE {
         if books.sealing().is_none_or(|due| due > books.now) {
@@ -166,14 +170,14 @@ fn holder(space: &(impl Read + ?Sized), seq: u64) -> Result<Option<(u64, Segment
     Ok(found.filter(|(first, segment)| seq < first + segment.events))
 }
 
-/// The packed rows of a segment, when they lie here.
+/// The packed rows of a segment, if they are stored here.
 fn body(space: &(impl Read + ?Sized), first: u64) -> Result<Option<Vec<u8>>, StoreError> {
     let parts = BODIES.scan(space, &BODIES.prefix(&(first,)), Direction::Ascending, usize::from(u8::MAX))?;
     let bytes: Vec<Vec<u8>> = parts.into_iter().map(|(_, Part(bytes))| bytes).collect();
     Ok((!bytes.is_empty()).then(|| bytes.concat()))
 }
 
-/// Packed rows as they are stored here.
+/// Splits packed rows into the parts that are stored here.
 fn parts(body: &[u8]) -> impl Iterator<Item = (u8, Part)> + '_ {
     (0..).zip(body.chunks(PART).map(|bytes| Part(bytes.to_vec())))
 }
@@ -184,7 +188,7 @@ fn stored(first: u64, body: &[u8]) -> Result<Vec<Pair>> {
     parts(body).map(row).collect()
 }
 
-/// How many events are sealed, and how many of them only an archive has: the oldest go first.
+/// The number of sealed events, and the number of those that only an archive has. The oldest go there first.
 pub fn counts(space: &(impl Read + ?Sized), book: &Book) -> Result<(u64, u64)> {
     let here = BODIES.first(space, &BODIES.range())?.map(|((first, _), _)| first);
     Ok((book.sealed, here.unwrap_or(book.sealed)))

@@ -1,7 +1,7 @@
 //! Questions about events that may be sealed.
 //!
-//! A question sees the rows of sealed segments as if they were still where they had been. When one of them lies in an archive,
-//! which no actor can wait for, the answer says which: whoever asked fetches it and asks again with it.
+//! A question sees the rows of sealed segments as if they had never moved. An actor cannot wait for an archive, so when
+//! a segment lies there, the answer names it. The caller fetches it and asks again with it.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ use crate::ledger::rows::{EVENT_PARTS, EVENTS, Id};
 use crate::ledger::{ACTOR, book};
 use crate::{Error, Result};
 
-/// How often one question is asked again with more segments.
+/// How often one question is asked, each time with more segments.
 const ROUNDS: usize = 4;
 /// Segments that are fetched at the same time: a Worker has six connections.
 const PARALLEL: usize = 6;
@@ -50,11 +50,11 @@ struct Fetched {
     body: Vec<u8>,
 }
 
-/// What a question comes to.
+/// The outcome of a question.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Found<T> {
     Answer(T),
-    /// These segments are wanted first: where they begin, and the SHA-256 of their packed rows.
+    /// These segments are needed first: where they begin, and the SHA-256 of their packed rows.
     Fetch(Vec<(u64, Hash)>),
 }
 
@@ -66,13 +66,13 @@ impl<Q: LogQuery> Query for Open<Q> {
     fn run(self, view: &View<'_>) -> Result<Self::Reply> {
         let rows = Unsealed::new(view, self.segments);
         let answer = self.question.run(&view.over(&rows));
-        // Without them the answer is worth nothing, even if it is one.
+        // Without these segments the answer may be wrong.
         let wanted = rows.wanted();
         if wanted.is_empty() { answer.map(Found::Answer) } else { Ok(Found::Fetch(wanted)) }
     }
 }
 
-/// Asks the ledger, fetching what the question needs of an archive.
+/// Asks the ledger, and fetches the segments that the question needs from an archive.
 pub async fn ask<Q: LogQuery>(rt: &dyn Runtime, question: Q) -> Result<Q::Reply> {
     let mut open = Open { question, segments: Vec::new() };
     for _ in 0..ROUNDS {
@@ -83,7 +83,7 @@ pub async fn ask<Q: LogQuery>(rt: &dyn Runtime, question: Q) -> Result<Q::Reply>
         let fetched = stream::iter(wanted).map(|(first, hash)| fetch(rt, first, hash)).buffered(PARALLEL);
         open.segments.extend(fetched.try_collect::<Vec<_>>().await?);
     }
-    Err(Error::unavailable("a question about the log wants ever more segments"))
+    Err(Error::unavailable("the question about the log needs too many segments"))
 }
 
 async fn fetch(rt: &dyn Runtime, first: u64, hash: Hash) -> Result<Fetched> {
@@ -98,7 +98,7 @@ type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 struct Unsealed<'a> {
     base: &'a dyn Read,
     given: BTreeMap<u64, Vec<u8>>,
-    /// Segments that were looked into; without rows those that are not at hand.
+    /// Segments that were needed; those that are not at hand have no rows.
     opened: RefCell<BTreeMap<u64, (Hash, Option<Rows>)>>,
 }
 
@@ -145,14 +145,15 @@ impl Read for Unsealed<'_> {
         if found.is_none() && may_be_sealed() { self.sealed(key) } else { Ok(found) }
     }
 
-    /// Nobody looks for events but by their ids.
+    /// A scan finds no sealed rows, since events are only looked up by their ids.
     fn scan(&self, range: &Range, direction: Direction, limit: usize) -> Result<Vec<Pair>, StoreError> {
         self.base.scan(range, direction, limit)
     }
 }
 
-/// Opens the segments of events that are going to be shown, given by their places, so that all that lie elsewhere are asked
-/// for at once. How many of the events may be shown, one at least: what is unpacked for one answer is bounded.
+/// Opens the segments of the events at these places, which are going to be shown, so that all archived ones are asked
+/// for at once. Returns how many of the events may be shown, at least one, since one answer unpacks a bounded number of
+/// bytes.
 pub fn prepare(view: &impl Read, places: impl Iterator<Item = u64>) -> Result<usize> {
     let sealed = book::read(view)?.sealed;
     let (mut last, mut bytes, mut count) = (None, 0, 0);

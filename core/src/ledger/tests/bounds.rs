@@ -1,4 +1,4 @@
-//! What an operation or a page reads of much, and that pages show each row once (decisions shared-market-reads,
+//! Operations and pages read a bounded part of many rows, and pages show each row once (decisions shared-market-reads,
 //! offer-index, cap-window and unique-event-times).
 
 use std::cell::Cell;
@@ -17,7 +17,7 @@ use crate::ledger::book;
 use crate::ledger::keys::Signers;
 use crate::ledger::rows::{BURNT, BURNT_UNTIL, WALLETS};
 
-/// Counts the rows that scans give.
+/// Counts the rows that scans return.
 struct Counting(MemoryStore, Cell<usize>);
 
 impl Read for Counting {
@@ -43,12 +43,12 @@ impl World {
         Counting(store, Cell::new(0))
     }
 
-    /// Hires; the escrow.
+    /// Hires, and returns the id of the escrow.
     fn order(&self, by: &Party, listing: &Value) -> String {
         self.hire(by, listing).unwrap()["escrow_id"].as_str().unwrap().to_owned()
     }
 
-    /// Ids on every page of a list, by cursors put into the address as they are.
+    /// The ids on all pages of a list. Cursors are put into the address as they are.
     pub(super) fn pages(&self, path: &str, member: &str) -> Vec<String> {
         let (mut ids, mut cursor) = (Vec::new(), String::new());
         loop {
@@ -68,7 +68,7 @@ fn once(ids: &[String], number: usize) {
     assert_eq!((ids.len(), different.len()), (number, number));
 }
 
-/// Decision cap-window: however much left a wallet in a day, an operation reads the payments of one minute of it.
+/// Decision cap-window: however many payments a wallet made in a day, an operation reads those of one minute.
 #[test]
 fn an_operation_reads_one_boundary_minute() {
     let world = World::new();
@@ -94,7 +94,7 @@ fn an_operation_reads_one_boundary_minute() {
     }
 }
 
-/// Decision unique-event-times: a thousand rows of one millisecond, in every list.
+/// Decision unique-event-times: a thousand rows of one millisecond are on pages once, in every list.
 #[test]
 fn a_thousand_rows_of_one_millisecond_page_out_exactly_once() {
     let world = World::new();
@@ -126,7 +126,7 @@ fn a_thousand_rows_of_one_millisecond_page_out_exactly_once() {
     once(&world.pages(&format!("/v1/pay/receipt/escrow/{escrow}?limit=1"), "receipts"), 1);
 }
 
-/// The same of listings, which many providers offer at one price.
+/// The same for listings that many providers offer at one price.
 #[test]
 fn listings_of_one_price_and_moment_page_out_exactly_once() {
     let world = World::new();
@@ -143,8 +143,8 @@ fn listings_of_one_price_and_moment_page_out_exactly_once() {
     assert_eq!(search("limit=7"), search("limit=200"), "the same order on pages of every size");
 }
 
-/// Decision shared-market-reads: where reads are shared, the market may be 30 s late and no later; what concerns money
-/// or a freeze never is.
+/// Decision shared-market-reads: where reads are shared, answers about the market may be 30 s late and no later;
+/// answers about money or a freeze are never late.
 #[test]
 fn shared_reads_are_late_by_at_most_thirty_seconds_and_a_freeze_shows_at_once() {
     let world = World::on(TestRuntime::start_sharing(&[("admin_key", "operator"), ("pay_writes_per_minute", "0")]));
@@ -180,7 +180,7 @@ fn shared_reads_are_late_by_at_most_thirty_seconds_and_a_freeze_shows_at_once() 
     assert_eq!(world.get("/v1/pay/health")["system_frozen"], true);
     world.admin("freeze_all", json!({ "frozen": false })).unwrap();
     assert_eq!(world.get("/v1/pay/health")["system_frozen"], false);
-    // Nothing of money or work in progress is kept.
+    // Answers about money or work in progress are not kept.
     let hired = world.hire(&a, &listing).unwrap();
     let (hire, escrow) = (text(&hired, "hire_id"), text(&hired, "escrow_id"));
     let transfer = world.pay(&a, &b, 5).unwrap()["transfer_id"].as_str().unwrap().to_owned();
@@ -205,7 +205,7 @@ fn shared_reads_are_late_by_at_most_thirty_seconds_and_a_freeze_shows_at_once() 
     }
 }
 
-/// Without sharing, as natively, every read is of what is there.
+/// Without sharing, as natively, every read is exact.
 #[test]
 fn natively_a_search_shows_what_is_there_at_once() {
     let world = World::new();
@@ -219,8 +219,7 @@ fn natively_a_search_shows_what_is_there_at_once() {
     assert_eq!(found("capability=work&max_price_micro=899"), json!([]));
 }
 
-/// Decision shared-market-reads: storage that cannot answer is 503 with a time to come back, for reads and writes
-/// alike.
+/// Decision shared-market-reads: if storage cannot answer, reads and writes get 503 with a time to come back.
 #[test]
 fn overload_is_503_with_retry_after() {
     let world = World::new();
@@ -252,7 +251,7 @@ fn overload_is_503_with_retry_after() {
     assert_eq!(ask(http::Method::POST, "/v1/pay/transfer", &body).0, 200);
 }
 
-/// A remembered key spares the question before a submission, and decides nothing.
+/// A remembered key saves the question before a submission, and decides nothing.
 #[test]
 fn a_second_envelope_costs_one_call_and_a_bad_signature_is_looked_at_anew() {
     let world = World::new();
@@ -275,7 +274,7 @@ fn a_second_envelope_costs_one_call_and_a_bad_signature_is_looked_at_anew() {
     assert!(Signers::of(rt.environment()).get(&a.name()).is_some());
 }
 
-/// Decision refusal-burns-nonce: outside its window a claim burns nothing, also one of work for nobody.
+/// Decision refusal-burns-nonce: outside its window a claim burns nothing, even if its requester is unknown.
 #[test]
 fn a_claim_outside_its_window_burns_and_stores_nothing() {
     let world = World::new();

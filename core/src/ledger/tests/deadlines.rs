@@ -43,7 +43,7 @@ fn after_a_dispute_no_second_claim_reaches_the_money() {
     assert_eq!((world.escrow(&escrow).as_str(), world.money(&a)), ("expired", (1_000, 0)));
 }
 
-/// Decision one-claim-at-a-time: only after an expired receipt may another be filed.
+/// Decision one-claim-at-a-time: another receipt may be filed only after the earlier one expired.
 #[test]
 fn after_an_expired_receipt_another_claim_may_be_filed() {
     let world = World::new();
@@ -78,7 +78,8 @@ fn what_is_due_happens_before_anything_else_is_done() {
     assert_eq!(*closed, format!("system:timeout:{receipt}"));
 }
 
-/// Decision due-before-anything: what came back or was paid by time can be seen and spent in the instant after it.
+/// Decision due-before-anything: money that came back or was paid at a deadline can be seen and spent in the instant
+/// after it.
 #[test]
 fn money_that_time_moved_is_spent_before_any_timer_comes() {
     let world = World::new();
@@ -149,8 +150,8 @@ fn escrows_of_a_frozen_requester_are_held_until_the_unfreeze_or_an_admin() {
     assert_eq!(world.rows(&HELD), []);
 }
 
-/// Decisions due-before-anything and freeze-stops-clocks: what is stored and what is read are one thing from the
-/// unfreeze on, for however many escrows.
+/// Decisions due-before-anything and freeze-stops-clocks: from the unfreeze on, stored and read rows agree, for any
+/// number of escrows.
 #[test]
 fn all_that_a_freeze_held_ends_with_it() {
     let world = World::new();
@@ -164,14 +165,14 @@ fn all_that_a_freeze_held_ends_with_it() {
     assert_eq!((world.money(&a), world.money(&b), world.rows(&HELD).len()), ((5_000, 5_000), (1, 0), 50));
     assert_eq!(world.rows(&DUE), []);
     world.admin("freeze", json!({ "did": a.did(), "frozen": false })).unwrap();
-    // More than one run does: the timer comes after a second.
+    // There are more than one run handles. The timer comes after a second.
     world.wait(minutes(1));
     assert_eq!((world.money(&a), world.money(&b)), ((7_500, 0), (2_501, 0)));
     assert_eq!((world.rows(&HELD), world.rows(&DUE)), (vec![], vec![]));
 }
 
 /// Decision due-before-anything: a freeze holds what falls due in it, not what was due before, whether or not the timer
-/// had come.
+/// had run.
 #[test]
 fn what_was_due_before_a_freeze_is_not_held_by_it() {
     let world = World::new();
@@ -182,7 +183,7 @@ fn what_was_due_before_a_freeze_is_not_held_by_it() {
     assert_eq!((world.escrow(&escrow).as_str(), world.money(&a)), ("expired", (1_000, 0)));
 }
 
-/// Decisions due-before-anything and unique-event-times: a question before the timer has come is answered with the time
+/// Decisions due-before-anything and unique-event-times: a question before the timer has run is answered with the time
 /// that is written later.
 #[test]
 fn times_that_are_read_before_the_timer_are_those_that_stay() {
@@ -275,8 +276,7 @@ fn deadlines_stand_still_while_the_system_is_frozen() {
     assert_eq!((world.escrow(&escrow).as_str(), world.money(&a)), ("expired", (900, 0)));
 }
 
-/// Decision deadline-skew: clocks of clients run slightly ahead, and their spans are a millisecond longer than they
-/// mean.
+/// Decision deadline-skew: clocks of clients run slightly ahead, and their spans are a millisecond too long.
 #[test]
 fn upper_bounds_have_the_skew_of_clocks() {
     let world = World::new();
@@ -291,12 +291,12 @@ fn upper_bounds_have_the_skew_of_clocks() {
     refused(world.claim(&b, &a, &escrow, week + more, true), "acceptance_window_too_long");
     refused(world.claim(&b, &a, &escrow, minutes(5) - Duration::from_millis(1), true), "acceptance_window_too_short");
     let receipt = world.claim(&b, &a, &escrow, hours(1) + most, true).unwrap();
-    // The signed deadline is shown, the escrow's own counts.
+    // The signed deadline is shown; the escrow's own deadline counts.
     world.wait(hours(1) + Duration::from_secs(2));
     assert_eq!((world.receipt(&receipt)["state"].as_str(), world.money(&b)), (Some("accepted"), (1, 0)));
 }
 
-/// Hires follow what their escrow and receipt do.
+/// Hires follow their escrow and their receipt.
 #[test]
 fn m15_a_hire_ends_with_its_escrow_and_counts_once() {
     let world = World::new();

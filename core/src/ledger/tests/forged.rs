@@ -1,5 +1,6 @@
 //! Events that a dishonest keeper of the log could add, with balances that add up, under a root and a head of its own
-//! (decision ledger-log): what was signed for something else, before, or by somebody else is no right to move money.
+//! (decision ledger-log). An envelope that was signed for something else, was used before, or was signed by somebody
+//! else allows no event.
 
 use serde_json::{Value, json};
 
@@ -10,7 +11,7 @@ use crate::engine::runtime::Runtime;
 use crate::ledger::form::Hidden;
 use crate::ledger::json;
 
-/// In the hours of the log.
+/// A time within the hours of the log.
 const AT: &str = "2026-01-01T03:00:00.000Z";
 
 type Log = Vec<(Vec<u8>, Vec<Hidden>)>;
@@ -19,8 +20,8 @@ fn value(form: &[u8]) -> Value {
     serde_json::from_slice(form).unwrap()
 }
 
-/// What an auditor says of the log with one more event, which moves balance and what is locked so; the texts are those
-/// of the event that its signature is from.
+/// The flaw that an auditor finds in the log with one more event, which makes these changes of balance and locked
+/// amount. The texts are those of the event that its signature comes from.
 fn flaw(log: &Log, mut event: Value, moves: &[(&Party, i64, i64)], texts: &[Hidden]) -> String {
     let auditor = audit(log).unwrap();
     let last = Timestamp::parse(value(&log.last().unwrap().0)["time"].as_str().unwrap()).unwrap();
@@ -44,7 +45,7 @@ fn flaw(log: &Log, mut event: Value, moves: &[(&Party, i64, i64)], texts: &[Hidd
     audit(&forged).err().unwrap_or_default()
 }
 
-/// The last event of a kind by an actor that begins so, and its texts.
+/// The last event of a kind by an actor that begins with `actor`, and its texts.
 fn last<'a>(log: &'a Log, kind: &str, actor: &str) -> (Value, &'a [Hidden]) {
     let mut found = log.iter().rev().map(|(form, texts)| (value(form), texts.as_slice()));
     let is_one = |event: &Value| event["kind"] == kind && event["actor"].as_str().unwrap().starts_with(actor);
@@ -72,7 +73,7 @@ fn what_was_signed_once_settles_once() {
     let (paid, texts) = last(&log, "transfer", "did:");
     let found = flaw(&log, forge(&paid, &json!({ "time": null })), &[(&a, -5, 0), (&b, 5, 0)], texts);
     assert!(found.contains("was used before"), "{found}");
-    // Nor does what was refused, which anybody can read (decision refusal-burns-nonce).
+    // A refused envelope, which anybody can read, moves nothing either (decision refusal-burns-nonce).
     let (refused, texts) = last(&log, "transfer_failed", "did:");
     let mut settled = forge(&refused, &json!({ "time": null, "kind": "transfer" }));
     settled.as_object_mut().unwrap().remove("reason");
@@ -94,16 +95,16 @@ fn an_escrow_ends_by_what_was_signed_about_it_and_by_nothing_else() {
     };
     let (other, texts) = last(&log, "escrow_release", "did:");
     says(&other, texts, "is about another escrow");
-    // The recipient releases it with an envelope of something else, in its own name or in that of a receipt.
+    // The recipient releases the escrow with an envelope about something else, in its own name or in that of a receipt.
     let (faucet, texts) = last(&log, "faucet", "did:");
     let release = |actor: &str| json!({ "kind": "escrow_release", "actor": actor, "signed": faucet["signed"] });
-    says(&release(b.did()), texts, "is no svc-escrow-release/v1");
-    says(&release("receipt:8a3b6a80-0000-4000-8000-000000000000"), texts, "is no svc-work-acceptance/v1");
-    says(&release("system:anybody"), texts, "cannot bring it about");
+    says(&release(b.did()), texts, "is not a svc-escrow-release/v1");
+    says(&release("receipt:8a3b6a80-0000-4000-8000-000000000000"), texts, "is not a svc-work-acceptance/v1");
+    says(&release("system:anybody"), texts, "cannot cause such an event");
     for actor in ["receipt:", "system:timeout:", "admin:"] {
         let (other, texts) = last(&log, "escrow_release", actor);
         let expected = match actor {
-            "receipt:" => "nobody claimed work",
+            "receipt:" => "its escrow has no claim",
             "admin:" => "was used before",
             _ => "is about another escrow",
         };
@@ -111,7 +112,7 @@ fn an_escrow_ends_by_what_was_signed_about_it_and_by_nothing_else() {
     }
     let expired = json!({ "id": open, "kind": "escrow_expire", "actor": "system:expire" });
     let back = [(&a, 1_000, -1_000)];
-    assert!(flaw(&log, expired, &back, &[]).contains("was to stay open until"));
+    assert!(flaw(&log, expired, &back, &[]).contains("stays open until"));
 }
 
 #[test]
@@ -129,16 +130,16 @@ fn silence_pays_only_after_its_time_and_never_over_a_dispute() {
     assert!(found.contains("there was time to answer until"), "{found}");
     let later = json!(world.rt.now().plus_duration(minutes(30)).to_micros_text());
     assert_eq!(flaw(&log, timeout(later.clone()), &paid, texts), "");
-    // Nor can who set it aside take it back meanwhile.
+    // The sender of the escrow cannot take the money back meanwhile either.
     let refund = world.body(&a, "escrow-refund", json!({ "escrow_id": open, "signer_did": a.did() }));
     let signed = signed(&a, &refund);
     let event = json!({ "id": open, "kind": "escrow_refund", "actor": a.did(), "signed": signed });
     let found = flaw(&log, event, &[(&a, 1_000, -1_000)], &[]);
-    assert!(found.contains("there is a claim on it"), "{found}");
+    assert!(found.contains("a claim on the escrow waits or was accepted"), "{found}");
     world.dispute(&a, &receipt).unwrap();
     let log = read(&world, Some("operator"));
     let found = flaw(&log, timeout(later), &paid, texts);
-    assert!(found.contains("silence was not to pay it"), "{found}");
+    assert!(found.contains("silence does not pay this claim"), "{found}");
     assert_eq!(last(&log, "work_dispute", "did:").0["id"], json!(receipt));
 }
 
@@ -153,17 +154,17 @@ fn what_was_signed_for_another_time_or_name_moves_nothing() {
     };
     let found = flaw(&log, event(&old), &moved, &[]);
     assert!(found.contains("had ended at 2020-01-01"), "{found}");
-    // In its window, and under an id that is not its own.
+    // The envelope is in its window, but the event has another id.
     let body = world.body(&a, "credit-transfer", world.transfer_of(&a, &b, 5));
     let found = flaw(&log, event(&body), &moved, &[]);
-    assert!(found.contains("its id is not that"), "{found}");
+    assert!(found.contains("its id does not follow"), "{found}");
 }
 
 fn world_claim(by: &Party) -> Value {
     by.signer.signed("pay-faucet", Timestamp::parse(AT).unwrap(), json!({ "did": by.did(), "nonce": "second" }))
 }
 
-/// `signed` of an event, of the body of a request.
+/// The member `signed` of an event, made from the body of a request.
 fn signed(by: &Party, body: &Value) -> Value {
     let canonical = json::parse(body["envelope"].to_string().as_bytes(), json::MAX_DEPTH).unwrap().canonical().unwrap();
     json!({

@@ -1,5 +1,4 @@
-//! The invariants of escrows, by number. Conservation (E13, E14) is walked at
-//! random in `model`.
+//! The invariants of escrows, by number. Random walks in `model` test conservation (E13, E14).
 
 use std::time::Duration;
 
@@ -19,7 +18,7 @@ fn three() -> (World, Party, Party, Party) {
     (world, a, b, c)
 }
 
-/// Opens with members changed.
+/// Opens an escrow with changed members.
 fn open_with(world: &World, from: &Party, to: &Party, changes: Value) -> Result<Value, String> {
     world.act(from, "escrow-open", with(&world.escrow_of(from, to, 10, hours(1)), changes))
 }
@@ -115,7 +114,7 @@ fn e7_the_recipient_is_a_registered_agent_whom_the_wallet_may_pay() {
     refused(open_with(&world, &a, &c, json!({})), "recipient_invalid_did");
 }
 
-/// Decision deadline-skew: the upper bound has the skew of clocks.
+/// Decision deadline-skew: the skew of clocks widens the upper bound.
 #[test]
 fn e8_a_deadline_is_later_than_now_and_at_most_a_week_and_half_a_minute_away() {
     let (world, a, b, _) = three();
@@ -187,11 +186,11 @@ fn e12_the_sender_takes_back_until_the_deadline_and_an_admin_at_any_time() {
     let (world, a, b, _) = three();
     let [mine, forced, held] = [(); 3].map(|()| world.open(&a, &b, 10, hours(1)).unwrap());
     world.wait(hours(1));
-    // Exactly at the deadline it is not over.
+    // Exactly at the deadline the escrow is not over.
     world.refund(&a, &mine).unwrap();
     world.admin("freeze", json!({ "did": a.did(), "frozen": true })).unwrap();
     world.wait(minutes(10));
-    // What a frozen wallet set aside is held, so that there is something to refund after the deadline.
+    // The escrow of a frozen wallet is held, so that there is something to refund after the deadline.
     refused(world.refund(&a, &held), "escrow_not_open");
     world.admin("escrow_refund", json!({ "escrow_id": forced })).unwrap();
     assert_eq!([&mine, &forced, &held].map(|id| world.escrow(id)), ["refunded", "refunded", "open"]);

@@ -1,4 +1,4 @@
-//! The invariants of the faucet and those of the whole, by number.
+//! The invariants of the faucet and of the whole ledger, by number.
 
 use std::collections::BTreeMap;
 
@@ -36,7 +36,7 @@ fn f2_the_faucet_has_a_switch_of_its_own() {
     world.admin("freeze_all", json!({ "frozen": false, "faucet_disabled": true })).unwrap();
     refused(claim(&world, &a), "faucet_disabled");
     world.pay(&b, &a, 1).unwrap();
-    // What does not name the switch leaves it as it is.
+    // An action that does not name the switch leaves it as it is.
     world.admin("freeze_all", json!({ "frozen": false })).unwrap();
     refused(claim(&world, &a), "faucet_disabled");
     world.admin("freeze_all", json!({ "frozen": false, "faucet_disabled": false })).unwrap();
@@ -91,7 +91,7 @@ fn f6_a_did_is_given_to_once_and_for_ever() {
     assert_eq!(world.money(&a), (GRANT, 0));
 }
 
-/// Decision faucet-addresses: by address, IPv6 by its /64.
+/// Decision faucet-addresses: grants are counted by address, IPv6 by its /64.
 #[test]
 fn f7_an_address_is_given_to_three_times_in_a_day_and_who_has_none_is_not_counted() {
     let world = World::with(&[("faucet_per_address", "3")]);
@@ -115,7 +115,7 @@ fn f7_an_address_is_given_to_three_times_in_a_day_and_who_has_none_is_not_counte
     for _ in 0..5 {
         from(None).unwrap();
     }
-    // Across midnight the addresses have other names and are still counted.
+    // After midnight the addresses have other names, and are still counted.
     world.wait(hours(24) - minutes(1));
     refused(from(Some("192.0.2.1")), "ip_rate_limit_exceeded");
     world.wait(minutes(2));
@@ -138,7 +138,7 @@ fn f8_the_grant_is_ten_credits_and_nobody_names_an_amount() {
 fn f9_wallet_credit_claim_and_audit_are_one_step() {
     let world = World::new();
     let (a, b) = (world.party(1), world.rich(2, 10));
-    // The ledger knows the key by now.
+    // With this the ledger knows the key.
     refused(world.pay(&a, &b, 1), "sender_not_found");
     let mut submit = submission(&world, &a, None, "pay-faucet", json!({ "did": a.did() }));
     submit.claimant = Some(Claimant { addresses: Vec::new(), per_address: 3, per_day: 3 });
@@ -176,7 +176,7 @@ fn f11_a_frozen_wallet_is_refused_and_keeps_its_claim() {
     assert_eq!(world.money(&a), (GRANT + 5, 0));
 }
 
-/// Balance and what is locked of every wallet.
+/// Balance and locked amount of every wallet.
 fn balances(world: &World) -> BTreeMap<String, (u64, u64)> {
     world.wallets().into_iter().map(|(name, wallet)| (name, (wallet.balance, wallet.locked))).collect()
 }
@@ -228,7 +228,7 @@ fn g1_only_transfers_escrows_the_faucet_and_grants_change_a_balance() {
     same("a rotation");
 }
 
-/// Of agents that keep their own keys, and of admins, no private key is stored or told.
+/// No private key of admins, or of agents that keep their own keys, is stored or shown.
 #[test]
 fn g2_no_private_key_is_in_any_row_or_answer() {
     let world = World::new();
@@ -243,7 +243,7 @@ fn g2_no_private_key_is_in_any_row_or_answer() {
         rows.extend(world.rt.rows(&actor).into_iter().flat_map(|(key, value)| [key, value]));
     }
     let holds = |part: &[u8], whole: &[u8]| whole.windows(part.len()).any(|window| window == part);
-    // A test that looks for nothing finds nothing: public keys are there.
+    // Public keys are found, which shows that the search works.
     assert!(rows.iter().any(|row| holds(&crate::crypto::signing::signing_public_key(&a.signer.seed), row)));
     for signer in [&a.signer, &b.signer, &world.operator] {
         let seed = signer.seed.expose();

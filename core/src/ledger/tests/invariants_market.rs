@@ -20,12 +20,12 @@ fn scene() -> (World, Party, Party, Value) {
     (world, a, b, listing)
 }
 
-/// Hires with members changed.
+/// Hires with changed members.
 fn hire_with(world: &World, by: &Party, listing: &Value, changes: Value) -> Result<Value, String> {
     world.act(by, "hire-request", with(&world.hire_of(by, listing), changes))
 }
 
-/// Takes the listing off the market.
+/// Pauses the listing.
 fn pause(world: &World, by: &Party) {
     let paused = with(&world.listing_of(by, "one.thing", 100), json!({ "active": false }));
     world.act(by, "capability-list", paused).unwrap();
@@ -82,7 +82,7 @@ fn m5_a_paused_listing_is_not_hired_until_it_is_resumed() {
     world.hire(&a, &listing).unwrap();
 }
 
-/// Decision reason-order: whoever hires himself is told after that.
+/// Decision reason-order: hiring oneself is refused after that.
 #[test]
 fn m6_slug_and_provider_of_a_hire_are_those_of_the_listing() {
     let (world, a, b, listing) = scene();
@@ -109,7 +109,7 @@ fn m7_the_price_of_a_hire_is_the_present_one_exactly() {
     assert_eq!(world.money(&a), (1_000, 0));
 }
 
-/// An agent's end takes its listings off the market, so that this is seen only where a listing outlives its provider.
+/// The end of an agent pauses its listings, so this happens only if a listing outlives its provider.
 #[test]
 fn m8_a_provider_that_ended_is_not_hired_whatever_its_listing_says() {
     let (world, a, b, listing) = scene();
@@ -174,7 +174,7 @@ fn m11_escrow_hire_counter_and_lock_are_there_together_or_not_at_all() {
         hire_with(&world, &a, &listing, refusal).unwrap_err();
         assert_eq!(state(), (0, 0, 0, 0));
     }
-    // One batch, so that a store writes it whole.
+    // It is one batch, so a store writes all of it or nothing.
     let submit = submission(&world, &a, Some(&b), "hire-request", world.hire_of(&a, &listing));
     let (answer, batch) = perform(&world.rt, &world.store(), &submit);
     assert!(matches!(answer, Answer::Done(_)));
@@ -216,7 +216,7 @@ fn m13_listing_again_keeps_one_row_one_id_and_its_counts() {
     assert_ne!(other["id"], listing["id"]);
 }
 
-/// What a state leads to, and that the last ones lead nowhere.
+/// Each state leads to the right ones, and the final ones lead nowhere.
 #[test]
 fn m15_final_states_of_hires_never_change() {
     let (world, a, b, listing) = scene();

@@ -21,12 +21,12 @@ fn scene() -> (World, Party, Party, String) {
     (world, a, b, escrow)
 }
 
-/// Claims without an escrow, with members changed.
+/// Claims work without an escrow, with changed members.
 fn alone(world: &World, by: &Party, of: &Party, changes: Value) -> Result<Value, String> {
     world.act(by, "work-claim", with(&world.claim_of(by, of, None, hours(1)), changes))
 }
 
-/// Answers a receipt with members changed.
+/// Answers a receipt with changed members.
 fn answer(world: &World, by: &Party, receipt: &str, changes: Value) -> Result<Value, String> {
     let members = json!({ "receipt_id": receipt, "signer_did": by.did(), "action": "accept" });
     world.act(by, "work-acceptance", with(&members, changes))
@@ -38,7 +38,7 @@ fn windows(world: &World) -> [(Value, &'static str); 3] {
         .map(|(issued, expires, reason)| (json!({ "issued_at": at(issued), "expires_at": at(expires) }), reason))
 }
 
-/// Decision reason-order: acceptances too.
+/// Decision reason-order, for acceptances too.
 #[test]
 fn r1_nothing_is_claimed_or_answered_while_the_system_is_frozen() {
     let (world, a, b, escrow) = scene();
@@ -70,8 +70,8 @@ fn r3_a_claim_is_signed_by_its_provider() {
     world.post("work-claim", &b.signer.body(&envelope)).unwrap();
 }
 
-/// Decision deactivated-wallets: open escrows run out by the rules; who hires and leaves does not take along the pay
-/// for the work.
+/// Decision deactivated-wallets: open escrows run out by the rules. A requester that hires and leaves does not take the
+/// pay for the work along.
 #[test]
 fn r4_a_requester_who_left_was_registered_and_can_be_claimed_from() {
     let (world, a, b, escrow) = scene();
@@ -109,7 +109,7 @@ fn r6_the_requester_has_from_five_minutes_to_a_week_to_look_at_the_work() {
     refused(claim(week + milli), "acceptance_window_too_long");
     claim(minutes(5)).unwrap();
     claim(week).unwrap();
-    // It is counted from the time the claim was issued, and must not be over by now.
+    // The window is counted from the time at which the claim was issued, and must not be over yet.
     let at = |seconds: i64| world.rt.now().plus(seconds * 1_000_000).to_millis_text();
     let late = json!({ "issued_at": at(-600), "expires_at": at(60), "acceptance_deadline_at": at(0) });
     refused(alone(&world, &b, &a, late), "acceptance_deadline_past");
@@ -145,7 +145,7 @@ fn r8_a_linked_escrow_is_open_between_the_same_two_and_has_no_other_claim() {
     refused(world.claim(&b, &a, &escrow, hours(1), true), "escrow_not_open");
 }
 
-/// Decision deadline-skew: within the skew of clocks; the signed deadline is shown and the escrow's counts.
+/// Decision deadline-skew: within the skew of clocks the signed deadline is shown, and the escrow's deadline counts.
 #[test]
 fn r9_an_acceptance_deadline_is_not_after_that_of_the_escrow() {
     let (world, a, b, escrow) = scene();
@@ -211,7 +211,7 @@ fn r12_a_claim_writes_all_its_rows_or_none() {
     refused(alone(&world, &b, &a, json!({ "escrow_id": escrow, "work_hash": "x" })), "invalid_work_hash");
     refused(world.claim(&b, &a, &escrow, hours(30), true), "acceptance_deadline_exceeds_escrow");
     assert_eq!(state(&world), before);
-    // One batch, so that a store writes it whole.
+    // It is one batch, so a store writes all of it or nothing.
     let submit = submission(&world, &b, Some(&a), "work-claim", world.claim_of(&b, &a, Some(&escrow), hours(1)));
     let (done, batch) = perform(&world.rt, &world.store(), &submit);
     assert!(matches!(done, Answer::Done(_)) && batch.len() >= 6);
@@ -262,7 +262,7 @@ fn r16_an_answer_is_given_within_its_window() {
     assert_eq!(world.receipt(&receipt)["state"], "pending_acceptance");
 }
 
-/// The second of two answers that were both checked against the pending receipt.
+/// Two answers were both checked against the pending receipt, and the second one is refused.
 #[test]
 fn r17_who_loses_the_race_for_a_receipt_is_told_that_it_is_not_pending() {
     let (world, a, b, escrow) = scene();
@@ -275,7 +275,7 @@ fn r17_who_loses_the_race_for_a_receipt_is_told_that_it_is_not_pending() {
     answer(&world, &a, &receipt, json!({})).unwrap();
     let (lost, _) = perform(&world.rt, &world.store(), &late);
     assert_eq!(lost, Answer::Refused(Reason::ReceiptNotPending, Kept::default()));
-    // Against time, too.
+    // An answer that loses against the deadline is refused too.
     let escrow = world.open(&a, &b, 10, hours(24)).unwrap();
     let receipt = world.claim(&b, &a, &escrow, minutes(5), true).unwrap();
     world.wait(minutes(5) + Duration::from_micros(1));
@@ -329,7 +329,7 @@ fn r20_time_accepts_or_expires_by_the_flag_once_however_often_it_is_swept() {
     let kept = world.open(&a, &b, 10, hours(24)).unwrap();
     let accepted = world.claim(&b, &a, &paid, minutes(5), true).unwrap();
     let expired = world.claim(&b, &a, &kept, minutes(5), false).unwrap();
-    // Swept a microsecond too early, then on time, then again.
+    // The sweep runs a microsecond too early, then on time, then again.
     let sweep = || world.send("POST", "/v1/pay/receipt/sweep", None, &Value::Null).1;
     world.wait(minutes(5));
     assert_eq!(

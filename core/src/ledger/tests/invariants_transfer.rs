@@ -1,5 +1,5 @@
-//! The invariants of transfers, by number. Of these T12 and T13 are tested
-//! over HTTP with many connections, T2 beside the other windows.
+//! The invariants of transfers, by number. T12 and T13 are tested over HTTP with many connections, and T2 beside the
+//! other windows.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::ledger::book::{DAILY_CAP, PER_TX_CAP};
 use crate::ledger::rows::{EVENTS, KEYS, KeyRow, WALLETS};
 use crate::ledger::submit::{Answer, Done, Known, Submit};
 
-/// Every kind of envelope that a key of somebody signs, each of them good: schema, signer, members.
+/// One good envelope of every kind: schema, signer, members.
 pub(super) fn every_kind<'a>(world: &World, a: &'a Party, b: &'a Party) -> Vec<(&'static str, &'a Party, Value)> {
     let listing = world.list(b, "one.thing", 10);
     let [escrow, claimed] = [(); 2].map(|()| world.open(a, b, 10, hours(2)).unwrap());
@@ -69,7 +69,7 @@ fn t1_whatever_is_changed_after_signing_is_an_invalid_signature_and_changes_noth
             let mut changed = body.clone();
             changed["envelope"][name] = another(name, value, &c);
             assert_ne!(changed, body, "{name}");
-            // Of an acceptance the receipt is looked at first.
+            // For an acceptance the receipt is checked first.
             let reason = match (*schema, name.as_str()) {
                 ("work-acceptance", "receipt_id") => "receipt_not_found",
                 ("work-acceptance", "signer_did") => "receipt_signer_not_authorized",
@@ -85,8 +85,8 @@ fn t1_whatever_is_changed_after_signing_is_an_invalid_signature_and_changes_noth
         }
     }
     assert!(world.rt.rows(&ActorId::sole(Kind::Ledger)) == before, "a refused signature left something behind");
-    // Nor did any of it take the nonce of what it was made from. Release and refund are of one escrow, so one of them
-    // goes.
+    // None of these requests used the nonce of the envelope that it was made from. Release and refund are about one
+    // escrow, so only one of them would work, and both are left out.
     for (schema, by, members) in
         kinds.into_iter().filter(|(schema, ..)| !["escrow-release", "escrow-refund"].contains(schema))
     {
@@ -105,7 +105,7 @@ fn t3_one_row_per_sender_and_nonce_whatever_else_is_signed_with_it() {
     refused(pay(&a, &b, 5, "one"), "nonce_seen");
     refused(pay(&a, &b, 6, "one"), "nonce_seen");
     pay(&b, &a, 5, "one").unwrap();
-    // A refused one was recorded, so it has the nonce.
+    // A refused transfer was recorded, so its nonce is used.
     refused(pay(&a, &b, 10_000, "two"), "insufficient_balance");
     refused(pay(&a, &b, 5, "two"), "nonce_seen");
     assert_eq!((world.transfers().len(), world.money(&a)), (3, (1_000, 0)));
@@ -127,13 +127,13 @@ fn t4_each_missing_condition_of_a_settlement_has_its_own_reason() {
     assert_eq!((world.money(&a), world.money(&b)), ((0, 0), (1_000, 0)));
 }
 
-/// Decision cap-window: what is exactly 24 hours old still counts.
+/// Decision cap-window: a payment that is exactly 24 hours old still counts.
 #[test]
 fn t5_rolling_cap_counts_exactly_24_hours_and_not_a_microsecond_more() {
     let world = World::new();
     let (a, b) = (world.rich(1, 10_000), world.party(2));
     world.admin("cap", json!({ "did": a.did(), "daily_cap_micro": 100 })).unwrap();
-    // Half a minute before midnight, so that a calendar day would forgive.
+    // The payment is half a minute before midnight, so that a cap by calendar days would forget it.
     world.wait(hours(24) - Duration::from_secs(30));
     let paid = world.pay(&a, &b, 100).unwrap();
     assert_eq!(text(&paid, "settled_at"), world.rt.now().to_micros_text());
@@ -176,7 +176,7 @@ fn t7_a_wallet_with_an_allowlist_pays_nobody_else_and_one_without_pays_anybody()
     world.pay(&a, &c, 1).unwrap();
 }
 
-/// Decision registered-recipients: within the settlement and never by a refused one.
+/// Decision registered-recipients: the settlement of a transfer makes the wallet, and a refused transfer never does.
 #[test]
 fn t8_the_wallet_of_a_recipient_is_made_with_the_usual_caps_and_an_audit_row() {
     let world = World::new();
@@ -207,7 +207,7 @@ fn t9_an_amount_is_at_least_one_micro_and_at_most_ten_to_the_fifteen() {
         refused(world.act(&a, "credit-transfer", members), "amount_out_of_range");
     }
     world.pay(&a, &b, most).unwrap();
-    // Its cap of a day is no larger.
+    // The daily cap is no larger.
     world.wait(hours(25));
     world.pay(&a, &b, 1).unwrap();
     assert_eq!((world.money(&a), world.money(&b)), ((0, 0), (most + 2, 0)));
@@ -231,7 +231,7 @@ pub(super) fn submission(world: &World, by: &Party, other: Option<&Party>, schem
     }
 }
 
-/// What the ledger makes of it on these rows.
+/// The ledger's answer to it on these rows, and the batch to write.
 pub(super) fn perform(rt: &TestRuntime, store: &MemoryStore, submit: &Submit) -> (Answer, crate::engine::kv::Batch) {
     let actor = ActorId::sole(Kind::Ledger);
     let settings = &rt.environment().settings;
@@ -267,7 +267,7 @@ fn t10_a_write_that_fails_leaves_neither_balance_nor_row_and_one_that_is_not_ack
         store.apply(batch.clone()).unwrap_err();
         assert_eq!(state(&store), expected);
         store.heal();
-        // The client that heard nothing sends it again.
+        // A client that got no answer sends it again.
         let (again, batch) = perform(&world.rt, &store.inner, &submit);
         assert_eq!(matches!(again, Answer::Done(_)), how == How::Lost);
         store.apply(batch).unwrap();
@@ -309,7 +309,7 @@ fn t11_every_refused_transfer_leaves_one_row_with_its_reason_that_stays() {
     }
     let listed = world.get(&format!("/v1/pay/history/{}?limit=200", a.did()))["transfers"].as_array().unwrap().len();
     assert_eq!(listed, refusals.len() - 1);
-    // What was refused before it reached the ledger is no row: nobody proved who sent it.
+    // A request that was refused before it reached the ledger leaves no row, because its sender is not proved.
     let mut forged = world.body(&a, "credit-transfer", world.transfer_of(&a, &b, 1));
     forged["envelope"]["amount_micro"] = json!(2);
     refused(settled(world.send("POST", "/v1/pay/transfer", None, &forged)), "invalid_signature");

@@ -1,4 +1,4 @@
-//! Whose signature counts, through rotations and ends of agents.
+//! The key whose signature counts, through rotations and ends of agents.
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ use crate::ledger::client::Signer;
 use crate::relay::agent::proof::Keys;
 use crate::relay::agent::rotate::signed_text;
 
-/// Rotates an agent to the key of this seed, signed for by `by` or not at all.
+/// Rotates an agent to the key of this seed, signed by `by` or not at all.
 fn rotate(world: &World, party: &Party, seed: u8, by: Option<&Signer>) -> Value {
     rotate_to(world, party, &Signer::new("svc", Secret::new([seed; 32])), by)
 }
@@ -50,8 +50,7 @@ fn a_rotation_that_was_signed_for_moves_the_wallet_at_once() {
     world.pay(&with_seed(&a, 50), &b, 1).unwrap();
 }
 
-/// Decision money-key-settled: whoever has the API key alone cannot spend, and the wallet is frozen until an admin has
-/// looked.
+/// Decision money-key-settled: the API key alone cannot spend, and the wallet is frozen until an admin unfreezes it.
 #[test]
 fn an_unproved_rotation_freezes_the_wallet_and_gives_no_key() {
     let world = World::new();
@@ -64,8 +63,8 @@ fn an_unproved_rotation_freezes_the_wallet_and_gives_no_key() {
     world.pay(&a, &b, 1).unwrap();
 }
 
-/// Decision registered-recipients: who asks for a wallet first and registers then keeps it, by asking again or by
-/// having signed anything.
+/// Decision registered-recipients: an agent that asks for a wallet first and registers later keeps it, if it asks again
+/// or has signed anything.
 #[test]
 fn a_wallet_stays_once_its_did_is_registered() {
     let world = World::new();
@@ -83,7 +82,7 @@ fn a_wallet_stays_once_its_did_is_registered() {
     assert_eq!(there.collect::<Vec<_>>(), [200, 200, 404]);
 }
 
-/// Whoever has the API key alone takes the wallet from nobody, not before there is one either.
+/// The API key alone takes no wallet from anybody, not even before there is one.
 #[test]
 fn an_unproved_rotation_of_a_did_without_wallet_leaves_it_the_key_it_has() {
     for told in [false, true] {
@@ -104,7 +103,7 @@ fn an_unproved_rotation_of_a_did_without_wallet_leaves_it_the_key_it_has() {
     }
 }
 
-/// A rotation that the key of the wallet did not sign names nothing, whoever else signed it.
+/// A rotation that the key of the wallet did not sign names no key, whoever else signed it.
 #[test]
 fn a_chain_of_rotations_that_begins_without_a_signature_never_reaches_the_wallet() {
     let world = World::new();
@@ -118,7 +117,7 @@ fn a_chain_of_rotations_that_begins_without_a_signature_never_reaches_the_wallet
     world.pay(&a, &b, 1).unwrap();
 }
 
-/// What a wallet's key signed for stays so, when it rotates back and forth.
+/// A wallet follows signed rotations, also back to an earlier key.
 #[test]
 fn a_signed_rotation_to_an_earlier_key_moves_the_wallet_too() {
     let world = World::new();
@@ -131,8 +130,8 @@ fn a_signed_rotation_to_an_earlier_key_moves_the_wallet_too() {
     world.pay(&a, &b, 1).unwrap();
 }
 
-/// Decision hireable-offers: search returns what somebody can deliver; a rotation without signature takes that from
-/// nobody.
+/// Decision hireable-offers: a search returns offers that somebody can deliver, and a rotation without a signature
+/// removes none of them.
 #[test]
 fn who_keeps_its_key_keeps_its_offers() {
     let world = World::new();
@@ -149,7 +148,7 @@ fn who_keeps_its_key_keeps_its_offers() {
     world.hire(&a, &listing).unwrap();
 }
 
-/// Decision deactivated-wallets: the end of an agent takes key and listings away and leaves the money.
+/// Decision deactivated-wallets: the end of an agent ends its key and its listings, and leaves the money.
 #[test]
 fn deactivation_ends_key_and_listings_and_still_receives() {
     let world = World::new();

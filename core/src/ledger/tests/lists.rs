@@ -1,14 +1,14 @@
-//! Which tests hold which invariant and which decision. Tests are found in the sources, by their attribute or in the
-//! lists of the suite; one that is gone, or a rule without any, fails here.
+//! The tests that hold each invariant and each decision. Tests are found in the sources, by their attribute or in the
+//! lists of the suite. A listed test that is gone, or a rule without a test, fails here.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// The groups of invariants in their order, and how many each has.
+/// The groups of invariants in order, and the number of invariants in each.
 const INVARIANTS: [(char, u32); 7] = [('t', 14), ('e', 18), ('r', 22), ('m', 16), ('f', 11), ('x', 4), ('g', 5)];
 
-/// Decisions about the ledger, with tests that fail where one is not kept: `file::test`, of the core, of the native
-/// store, of `tests/conformance` or of `tests/simulation`.
+/// Decisions about the ledger, with tests that fail if the decision is not kept: `file::test`, from the core, the
+/// native store, `tests/conformance` or `tests/simulation`.
 const DECISIONS: &[(&str, &[&str])] = &[
     (
         "one-claim-at-a-time",
@@ -237,7 +237,7 @@ fn source(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
-/// The Rust files of a folder and of those in it.
+/// The Rust files of a folder and of its subfolders.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let mut files: Vec<PathBuf> = entries
@@ -251,13 +251,13 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// The name that tests of a file go by here: its own, or that of its folder.
+/// The name by which tests of a file are listed here: the name of the file, or of its folder for a `mod.rs`.
 fn stem(path: &Path) -> String {
     let of = |path: &Path| path.file_stem().unwrap().to_str().unwrap().to_owned();
     if of(path) == "mod" { of(path.parent().unwrap()) } else { of(path) }
 }
 
-/// Functions with the attribute of a test.
+/// The functions that have the attribute of a test.
 fn attributed(text: &str) -> BTreeSet<String> {
     let (mut names, mut test) = (BTreeSet::new(), false);
     for line in text.lines().map(str::trim) {
@@ -270,7 +270,7 @@ fn attributed(text: &str) -> BTreeSet<String> {
     names
 }
 
-/// Functions in the list of a file of the conformance suite.
+/// The functions in the list of a file of the conformance suite.
 fn listed(text: &str) -> BTreeSet<String> {
     let list = text.split_once("cases![").and_then(|(_, rest)| rest.split_once("];")).map_or("", |(list, _)| list);
     list.split(',').map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect()
@@ -309,7 +309,7 @@ fn every_file_of_tests_is_compiled() {
 fn every_invariant_has_a_test_that_is_named_after_it() {
     let mut held: BTreeSet<String> = BTreeSet::new();
     for name in tests().into_values().flatten() {
-        // One test may hold several that begin its name: `e10_e11_...`.
+        // One test may hold several invariants, named at the beginning of its name: `e10_e11_...`.
         let is_id = |word: &str| {
             let digits = word.get(1..).is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|c| c.is_ascii_digit()));
             digits && INVARIANTS.iter().any(|(group, _)| word.starts_with(*group))

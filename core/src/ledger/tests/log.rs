@@ -1,4 +1,4 @@
-//! The log of events as an auditor sees it: sound as it is, and never when something was forged, dropped or moved
+//! The log of events as an auditor sees it: sound as it is, and unsound after an event was forged, dropped or moved
 //! (decision ledger-log).
 
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use crate::ledger::form::Hidden;
 use crate::ledger::json;
 use crate::ledger::merkle::{Hash, is_consistent, is_included, leaf_hash};
 
-/// Everything that can happen, once.
+/// Does everything that can happen, once.
 fn busy() -> (World, Party, Party) {
     busy_on(World::new())
 }
@@ -37,7 +37,7 @@ pub fn busy_on(world: World) -> (World, Party, Party) {
     world.claim(&b, &a, &silent, minutes(20), true).unwrap();
     let disputed = world.claim(&b, &a, &open(), minutes(20), true).unwrap();
     world.dispute(&a, &disputed).unwrap();
-    // Accepted while the money may not move, paid when it may.
+    // The work is accepted while the money may not move, and paid when it may.
     let held = world.claim(&b, &a, &open(), minutes(20), true).unwrap();
     world.admin("freeze", json!({ "did": did(&a), "frozen": true })).unwrap();
     world.accept(&a, &held).unwrap();
@@ -59,7 +59,7 @@ pub fn busy_on(world: World) -> (World, Party, Party) {
     (world, a, b)
 }
 
-/// The log as anybody may read it, with the texts that the operator is shown.
+/// The log as anybody may read it, or with the texts that the operator sees.
 pub fn read(world: &World, key: Option<&str>) -> Vec<(Vec<u8>, Vec<Hidden>)> {
     let (status, page) = world.send("GET", "/v1/pay/audit/log?limit=1000", key, &Value::Null);
     assert_eq!((status, &page["next"]), (200, &Value::Null), "{page}");
@@ -110,7 +110,7 @@ fn the_log_leads_to_the_signed_root_and_to_every_balance() {
     }
     let balances = world.get("/v1/pay/audit/balances");
     assert_eq!((&balances["size"], balances["wallets"].as_array().unwrap().len()), (&head["size"], 3));
-    // Whoever is not the operator sees no text, and can check all but the signatures over texts.
+    // A reader that is not the operator sees no text, and can check everything but the signatures over texts.
     let open = read(&world, None);
     for (form, texts) in &open {
         let form = String::from_utf8_lossy(form);
@@ -177,7 +177,7 @@ fn t11_a_refused_batch_leaves_one_event_that_says_which_transfer_was_in_the_way(
     assert_eq!(event["details"], json!({ "batch_id": "b2", "count": "2", "failed_index": "1" }));
     let expected = (&json!(a.signer.did), &json!("insufficient_balance"), &json!([]));
     assert_eq!((&event["actor"], &event["reason"], &event["changes"]), expected);
-    // Its id is taken, and saying so is no second refusal of it.
+    // Its id is used, and this refusal leaves no second event.
     super::refused(send(&[1]), "nonce_seen");
     assert_eq!(find(), found);
 }
@@ -187,7 +187,7 @@ fn who_forges_drops_or_moves_an_event_is_caught() {
     let (world, ..) = busy();
     let log = read(&world, Some("operator"));
     let root = audit(&log).unwrap().root();
-    // Whatever an auditor does not notice by itself, the signed root gives away.
+    // A change that the auditor does not notice by itself changes the root.
     let caught = |changed: &[(Vec<u8>, Vec<Hidden>)]| audit(changed).map_or(true, |auditor| auditor.root() != root);
     let flawed = |changed: &[(Vec<u8>, Vec<Hidden>)]| audit(changed).unwrap_err();
     let count = log.len();
@@ -237,14 +237,14 @@ fn numbers_and_texts(path: String, value: &Value, found: &mut Vec<String>) {
     }
 }
 
-/// What the operator could do who has the key of the head: change an event and sign the root over it.
+/// The operator has the key of the head, and could change an event and sign the new root.
 #[test]
 fn a_forged_amount_breaks_at_its_event_even_under_a_root_of_its_own() {
     let (world, ..) = busy();
     let log = read(&world, Some("operator"));
     let place = log.iter().position(|(form, _)| String::from_utf8_lossy(form).contains("\"transfer\"")).unwrap();
     let mut event: Value = serde_json::from_slice(&log[place].0).unwrap();
-    // Both sides of a payment more than its sender signed for.
+    // Both sides of a payment move more than its sender signed for.
     for change in event["changes"].as_array_mut().unwrap() {
         let more = change["balance_micro"].as_i64().unwrap();
         change["balance_micro"] = json!(2 * more);
@@ -254,11 +254,11 @@ fn a_forged_amount_breaks_at_its_event_even_under_a_root_of_its_own() {
     forged[place].0 = form(&event);
     let flaw = audit(&forged).unwrap_err();
     assert!(flaw.starts_with(&format!("event {place}: it moved")), "{flaw}");
-    // And with the amount in what was signed changed too.
+    // Now the amount in the signed text is changed too.
     event["signed"]["form"]["amount_micro"] = json!(10);
     forged[place].0 = form(&event);
     let flaw = audit(&forged).unwrap_err();
-    assert!(flaw.starts_with(&format!("event {place}: its hash")), "{flaw}");
+    assert!(flaw.starts_with(&format!("event {place}: its `hash`")), "{flaw}");
 }
 
 #[test]
@@ -305,7 +305,8 @@ fn proofs_lead_from_transfers_escrows_and_places_to_the_root() {
     }
 }
 
-/// Decisions ledger-log and ledger-texts-for-parties: where a text is hidden, so is whatever is over it and not salted.
+/// Decisions ledger-log and ledger-texts-for-parties: where a text is hidden, every hash and signature over it that has
+/// no salt is hidden too.
 #[test]
 fn nothing_in_the_log_tells_who_guesses_a_text_that_it_is_right() {
     let (world, ..) = busy();
@@ -330,7 +331,7 @@ fn nothing_in_the_log_tells_who_guesses_a_text_that_it_is_right() {
     assert!(hiding > 4 && whole > 10, "{hiding} {whole}");
 }
 
-/// Each text has a salt of its own: one that was shown says nothing of the others.
+/// Each text has a salt of its own, so a salt that was shown says nothing about other texts.
 #[test]
 fn equal_texts_have_other_hashes_and_a_shown_salt_proves_one() {
     let world = World::new();

@@ -12,11 +12,11 @@ use crate::engine::runtime::Runtime;
 use crate::ledger::json as strict;
 use crate::ledger::mutation::Mutator;
 
-/// How many bodies are tried; after each so many, on a new deployment.
+/// Number of bodies that are tried, and number of those that are tried on one deployment.
 const BODIES: usize = 10_000;
 const EACH: usize = 250;
 
-/// What is signed in a body, if it can be read.
+/// The signed bytes of a body, if it can be read.
 fn canonical(body: &[u8]) -> Option<Vec<u8>> {
     let strict::Json::Object(mut members) = strict::parse(body, strict::MAX_DEPTH + 1)? else { return None };
     members.remove("envelope")?.without_nulls().canonical()
@@ -27,11 +27,11 @@ struct Wrong {
     path: String,
     transfer: bool,
     bytes: Vec<u8>,
-    /// What was signed, if the signature is of something else than what it was.
+    /// The bytes that the signature is over; `None` if the wrong body was signed again.
     signed: Option<Vec<u8>>,
 }
 
-/// Makes one of the good bodies wrong; some are signed again afterwards, so that only the ledger can refuse them.
+/// Makes one of the good bodies wrong. Some are signed again afterwards, so that only the ledger can refuse them.
 fn wrong(world: &World, dice: &mut Mutator, kinds: &[(&'static str, &Party, Value)]) -> Wrong {
     let (schema, by, members) = &kinds[dice.below(kinds.len())];
     let good = world.body(by, schema, members.clone());
@@ -51,7 +51,7 @@ fn wrong(world: &World, dice: &mut Mutator, kinds: &[(&'static str, &Party, Valu
     Wrong { path, transfer, bytes: body.to_string().into_bytes(), signed }
 }
 
-/// What an answer and the rows before and after must have in common; the reason, or `settled`.
+/// Checks the answer against the rows before and after. Returns the reason, or `settled`.
 fn judge(world: &World, wrong: &Wrong) -> String {
     let ledger = ActorId::sole(Kind::Ledger);
     let before = world.rt.rows(&ledger);
@@ -61,7 +61,7 @@ fn judge(world: &World, wrong: &Wrong) -> String {
     let (status, answer) = world.send_bytes("POST", &wrong.path, None, body, Some([127, 0, 0, 1].into()));
     assert!(status < 500, "{status} {answer} to {shown}");
     if status == 200 {
-        // Nobody signed anything but this.
+        // The settled body is the one that was signed.
         assert!(wrong.signed.is_none() || wrong.signed == canonical(&wrong.bytes), "{shown}");
         return "settled".to_owned();
     }
@@ -69,7 +69,7 @@ fn judge(world: &World, wrong: &Wrong) -> String {
     let reason = answer["reason"].as_str().unwrap_or_else(|| panic!("{answer} to {shown}")).to_owned();
     assert!(world.wallets() == wallets, "{reason} changed a wallet: {shown}");
     let after = world.transfers();
-    // The requester of a claim is looked at after the signature of its provider.
+    // The requester of a claim is checked after the signature of its provider.
     let of_claim = reason == "requester_pubkey_not_found" && wrong.path == path_of("work-claim");
     let unknown = reason.ends_with("_pubkey_not_found") && !of_claim;
     let malformed = reason == "invalid_envelope" || reason == "invalid_signature" || unknown;
@@ -78,7 +78,8 @@ fn judge(world: &World, wrong: &Wrong) -> String {
     } else if wrong.transfer {
         let new: Vec<_> = after.iter().filter(|row| !transfers.contains(row)).collect();
         let failed = new.iter().filter(|(_, row)| row.reason.is_some()).count();
-        // Exactly one; but a nonce has one row only, whatever was wrong with a later envelope of it.
+        // There is exactly one new row; but a nonce has only one row, whatever is wrong with a later envelope that has
+        // it.
         let signed: Value = serde_json::from_slice(&wrong.bytes).unwrap();
         let used = transfers.iter().any(|(_, row)| {
             let before: Value = serde_json::from_slice(&row.signed.as_ref().unwrap().canonical).unwrap();
@@ -100,7 +101,7 @@ fn g3_ten_thousand_malformed_envelopes_never_break_anything() {
         let world = World::new();
         let (a, b) = (world.rich(1, 1_000_000), world.party(2));
         let mut kinds = every_kind(&world, &a, &b);
-        // Of a transfer there is the most to get wrong that is no matter of form.
+        // A transfer can be wrong in most ways that are not about its form.
         let transfer = kinds[0].clone();
         kinds.extend([transfer.clone(), transfer]);
         let supply = |world: &World| crate::ledger::book::read(&world.store()).unwrap().supply;
@@ -109,10 +110,10 @@ fn g3_ten_thousand_malformed_envelopes_never_break_anything() {
         }
         let all: u64 = world.wallets().iter().map(|(_, wallet)| wallet.balance + wallet.locked).sum();
         assert_eq!(all, supply(&world));
-        // It works as before.
+        // The ledger works as before.
         world.pay(&a, &b, 1).unwrap();
     }
-    // Mutations that only ever end at the first check would show nothing.
+    // If all mutations ended at the first check, the test would show nothing.
     let seen: BTreeSet<&str> = reasons.keys().map(String::as_str).collect();
     for reason in [
         "settled",
@@ -130,7 +131,7 @@ fn g3_ten_thousand_malformed_envelopes_never_break_anything() {
     assert!(reasons["invalid_envelope"] < BODIES * 9 / 10, "{reasons:?}");
 }
 
-/// What operators sign is read as strictly.
+/// Actions of operators are read as strictly.
 #[test]
 fn g3_malformed_actions_of_operators_are_refused_and_change_nothing() {
     let world = World::new();
@@ -172,12 +173,12 @@ fn an_invalid_envelope_is_answered_with_what_is_wrong_with_it() {
     let (a, b) = (world.rich(1, 5), world.party(2));
     let good = world.transfer_of(&a, &b, 1);
     let cases = [
-        (json!({ "memo": "x".repeat(281) }), "`memo` of the envelope is missing, or not"),
-        (json!({ "amount_micro": "1" }), "`amount_micro` of the envelope is missing, or not"),
-        (json!({ "to_did": null }), "`to_did` of the envelope is missing, or not"),
-        (json!({ "issued_at": "today" }), "`issued_at` of the envelope is missing, or not"),
-        (json!({ "schema": "svc-credit-transfers/v1" }), "`schema` of the envelope is missing, or not"),
-        (json!({ "priority": 1 }), "`priority` is no member of this schema"),
+        (json!({ "memo": "x".repeat(281) }), "`memo` is missing from the envelope, or has"),
+        (json!({ "amount_micro": "1" }), "`amount_micro` is missing from the envelope, or has"),
+        (json!({ "to_did": null }), "`to_did` is missing from the envelope, or has"),
+        (json!({ "issued_at": "today" }), "`issued_at` is missing from the envelope, or has"),
+        (json!({ "schema": "svc-credit-transfers/v1" }), "`schema` is missing from the envelope, or has"),
+        (json!({ "priority": 1 }), "`priority` is not a member of this schema"),
         (json!({ "aud": "elsewhere" }), "or `aud` names another deployment"),
     ];
     for (change, expected) in cases {
@@ -187,7 +188,7 @@ fn an_invalid_envelope_is_answered_with_what_is_wrong_with_it() {
         assert!(answer["hint"].as_str().unwrap().contains(expected), "{answer}");
     }
     let (_, answer) = world.send("POST", "/v1/pay/batch", None, &world.body(&a, "credit-transfer", good.clone()));
-    assert!(answer["hint"].as_str().unwrap().contains("is that of another route."), "{answer}");
+    assert!(answer["hint"].as_str().unwrap().contains("belongs to another route."), "{answer}");
     let (_, answer) = world.send("POST", "/v1/pay/transfer", None, &json!({ "envelope": good }));
     assert!(answer["hint"].as_str().unwrap().contains("`signature` of the body"), "{answer}");
 }

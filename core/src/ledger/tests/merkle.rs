@@ -1,5 +1,5 @@
-//! The tree over the log (decision ledger-log): against the published vectors of RFC 6962's reference code, whose tree
-//! RFC 9162 has too, and against a tree built by the definition.
+//! The tree over the log (decision ledger-log), compared with the published vectors of RFC 6962's reference code, whose
+//! tree is that of RFC 9162, and with a tree built by the definition.
 
 use crate::crypto::encoding::encode_hex;
 use crate::crypto::hash::sha256_of;
@@ -8,7 +8,7 @@ use crate::ledger::merkle::{
     Frontier, Hash, Kept, append, consistency, inclusion, is_consistent, is_included, leaf, leaf_hash, node_hash, root,
 };
 
-/// A kept tree over these leaf hashes.
+/// A stored tree over these leaf hashes.
 fn tree(leaves: &[Hash]) -> MemoryStore {
     let mut store = MemoryStore::default();
     let mut space = Overlay::new(&store);
@@ -147,7 +147,7 @@ fn inclusion_and_consistency_hold_for_all_sizes_to_130_and_for_nothing_else() {
     assert_eq!(leaf(&store, 130).unwrap(), None);
 }
 
-/// What an append costs: one small row, and one more for every tile that it fills.
+/// An append costs one small row, and one more for every tile that it fills.
 #[test]
 fn an_append_writes_one_small_row() {
     let mut store = MemoryStore::default();

@@ -11,7 +11,7 @@ use crate::ledger::metrics::{self, Metrics, ReadMetrics};
 use crate::ledger::rows::WALLETS;
 
 impl World {
-    /// The numbers after so many looks at the wallets of a store.
+    /// The numbers after `times` checks of the wallets of a store.
     fn checked(&self, store: &mut MemoryStore, times: usize) -> Metrics {
         for _ in 0..times {
             let mut overlay = Overlay::new(store);
@@ -55,12 +55,12 @@ fn a_wallet_that_is_not_what_its_last_event_says_is_found_within_a_round() {
         let mut store = store.clone();
         tamper(&mut store, party, 1);
         assert_eq!(world.checked(&mut store, 3).off, 1, "152 wallets, 64 at a time");
-        // It stays known until a whole round found nothing.
+        // The wrong wallet stays counted until a whole round found none.
         assert_eq!(world.checked(&mut store, 2).off, 1);
     }
 }
 
-/// Decision ledger-for-clients: every refusal is counted once, and nothing that was not verified is written for it.
+/// Decision ledger-for-clients: every refusal is counted once, and a request that was not verified causes no write.
 #[test]
 fn refusals_of_every_class_are_counted_once() {
     let world = World::new();

@@ -1,5 +1,5 @@
-//! The ledger under a clock that tests move, over whole requests on a deployment in memory. What needs no clock is tested
-//! over HTTP on every runtime (`tests/conformance/ledger_*.rs`).
+//! Tests of the ledger under a clock that they move, with whole requests on a deployment in memory. Everything that
+//! needs no clock is tested over HTTP on every runtime (`tests/conformance/ledger_*.rs`).
 
 mod bounds;
 mod deadlines;
@@ -48,7 +48,7 @@ use crate::engine::http::{Body, Request, serve};
 use crate::engine::kv::{Batch, Direction, Key, MemoryStore, Row, Store, Table};
 use crate::engine::runtime::Runtime;
 
-/// What every deployment here is told.
+/// Settings of every deployment here.
 const SETTINGS: &[(&str, &str)] = &[("admin_key", "operator"), ("pay_writes_per_minute", "0")];
 
 /// A deployment with an operator.
@@ -71,7 +71,7 @@ impl Party {
         &self.signer.did
     }
 
-    /// The DID without its prefix, as the ledger keeps it.
+    /// The DID without its prefix, as the ledger stores it.
     fn name(&self) -> String {
         self.did().strip_prefix("did:svc:").unwrap().to_owned()
     }
@@ -93,12 +93,12 @@ impl World {
         world
     }
 
-    /// The process ends, and another one takes over what was stored.
+    /// The process ends, and another one takes over the stored rows.
     fn restarted(self) -> World {
         World { rt: self.rt.restarted(SETTINGS), ..self }
     }
 
-    /// Lets the operator of the deployment add an admin key; its id.
+    /// Lets the operator of the deployment add an admin key, and returns its id.
     fn admin_key(&self, signer: &Signer, role: &str) -> String {
         let body = json!({ "public_key": signer.public_key(), "role": role });
         let (status, key) = self.send("POST", "/v1/admin/ledger/keys", Some("operator"), &body);
@@ -111,7 +111,7 @@ impl World {
         self.send_bytes(method, path, key, body, Some([127, 0, 0, 1].into()))
     }
 
-    /// Any body at all, from any address.
+    /// Sends any body from any address.
     fn send_bytes(
         &self,
         method: &str,
@@ -158,7 +158,7 @@ impl World {
         format!("test-nonce-{:06}", self.nonces.get())
     }
 
-    /// Registers an agent; the same seed is the same DID.
+    /// Registers an agent. The same seed gives the same DID.
     fn party(&self, seed: u8) -> Party {
         let client = Client::new("svc", [seed; 32], Options::default());
         let (status, made) = self.send("POST", "/v1/agent/register", None, &client.key_body(None, 1));
@@ -168,7 +168,7 @@ impl World {
         Party { signer, key: made["api_key"].as_str().unwrap().to_owned() }
     }
 
-    /// One with so many micro-credits and caps that nothing reaches.
+    /// Registers an agent with this many micro-credits, and with caps that no test reaches.
     fn rich(&self, seed: u8, micro: u64) -> Party {
         let party = self.party(seed);
         self.admin("grant", json!({ "did": party.signer.did, "amount_micro": micro })).unwrap();
@@ -178,12 +178,12 @@ impl World {
         party
     }
 
-    /// Has the operator do something; `Err` is the reason.
+    /// Sends an action of the operator; `Err` is the reason of a refusal.
     fn admin(&self, action: &str, members: Value) -> Result<Value, String> {
         self.admin_by(&self.operator, &self.keyid, action, members)
     }
 
-    /// Has the holder of an admin key do something.
+    /// Sends an action of the holder of an admin key.
     fn admin_by(&self, by: &Signer, keyid: &str, action: &str, mut members: Value) -> Result<Value, String> {
         members["action"] = json!(action);
         let audience = &self.rt.environment().deployment;
@@ -196,7 +196,7 @@ impl World {
         settled(self.send("POST", &path, None, &body))
     }
 
-    /// Signs an envelope; a nonce is added where the schema has one and none is given.
+    /// Signs an envelope. A nonce is added where the schema has one and none is given.
     fn body(&self, by: &Party, schema: &str, mut members: Value) -> Value {
         let name = match schema {
             "escrow-release" | "escrow-refund" | "work-acceptance" => "action_nonce",
@@ -213,7 +213,7 @@ impl World {
         settled(self.send("POST", path_of(schema), None, body))
     }
 
-    /// Has a party sign and send an envelope.
+    /// Signs and sends an envelope of a party.
     fn act(&self, by: &Party, schema: &str, members: Value) -> Result<Value, String> {
         self.post(schema, &self.body(by, schema, members))
     }
@@ -231,7 +231,7 @@ impl World {
         json!({ "from_did": from.did(), "to_did": to.did(), "amount_micro": micro, "deadline_at": deadline })
     }
 
-    /// Opens an escrow for so long; its id.
+    /// Opens an escrow that ends after `hold`, and returns its id.
     fn open(&self, from: &Party, to: &Party, micro: u64, hold: Duration) -> Result<String, String> {
         let opened = self.act(from, "escrow-open", self.escrow_of(from, to, micro, hold));
         opened.map(|body| text(&body, "escrow_id"))
@@ -256,7 +256,7 @@ impl World {
         members
     }
 
-    /// Claims work on an escrow; the receipt's id.
+    /// Claims work on an escrow, and returns the id of the receipt.
     fn claim(&self, by: &Party, of: &Party, escrow: &str, window: Duration, auto: bool) -> Result<String, String> {
         let members = with(&self.claim_of(by, of, Some(escrow), window), json!({ "auto_accept_on_timeout": auto }));
         self.act(by, "work-claim", members).map(|body| text(&body, "receipt_id"))
@@ -278,7 +278,7 @@ impl World {
             "price_per_call_micro": price, "unit": "call", "sla_deadline_hours": 24, "active": true })
     }
 
-    /// Lists; the listing.
+    /// Makes a listing, and returns it.
     fn list(&self, by: &Party, slug: &str, price: u64) -> Value {
         self.act(by, "capability-list", self.listing_of(by, slug, price)).unwrap()["capability"].clone()
     }
@@ -293,7 +293,7 @@ impl World {
         self.act(by, "hire-request", self.hire_of(by, listing))
     }
 
-    /// What the ledger has stored.
+    /// A copy of the rows that the ledger has stored.
     fn store(&self) -> MemoryStore {
         let (mut store, mut batch) = (MemoryStore::default(), Batch::default());
         self.rt.rows(&ActorId::sole(Kind::Ledger)).into_iter().for_each(|(key, value)| batch.put(key, value));
@@ -313,8 +313,8 @@ impl World {
         WALLETS.get(&self.store(), &(of.name(),)).unwrap()
     }
 
-    /// What the log says happened to the wallet of a party, in order: who did it, what, by how much its balance changed,
-    /// and whether it was made by it.
+    /// The events of a party's wallet in the log, in order: actor, kind, change of the balance, and whether the event
+    /// made the wallet.
     fn events(&self, of: &Party) -> Vec<(String, &'static str, i64, bool)> {
         let events = segment::open::all(&self.store()).unwrap().into_iter().map(|(_, event)| event);
         let line = |event: Event| {
@@ -324,13 +324,13 @@ impl World {
         events.filter_map(line).collect()
     }
 
-    /// The events of transfers, also of refused ones.
+    /// The events of transfers, including refused ones.
     fn transfers(&self) -> Vec<(Id, Event)> {
         let is_one = |event: &Event| matches!(event.what, What::Transfer | What::TransferFailed);
         segment::open::all(&self.store()).unwrap().into_iter().filter(|(_, event)| is_one(event)).collect()
     }
 
-    /// Balance and what is locked.
+    /// Balance and locked amount.
     fn money(&self, of: &Party) -> (u64, u64) {
         let wallet = &self.get(&format!("/v1/pay/wallet/{}", of.signer.did))["wallet"];
         (wallet["balance_micro"].as_u64().unwrap(), wallet["locked_micro"].as_u64().unwrap())
@@ -345,7 +345,7 @@ impl World {
     }
 }
 
-/// The members with others on top.
+/// The members with these changes.
 fn with(members: &Value, changes: Value) -> Value {
     let mut members = members.clone();
     members.as_object_mut().unwrap().extend(changes.as_object().unwrap().clone());
@@ -356,7 +356,7 @@ fn text(value: &Value, name: &str) -> String {
     value[name].as_str().unwrap_or_else(|| panic!("no {name} in {value}")).to_owned()
 }
 
-/// Where an envelope of a schema is posted.
+/// The path to which an envelope of a schema is posted.
 fn path_of(schema: &str) -> &'static str {
     match schema {
         "credit-transfer" => "/v1/pay/transfer",

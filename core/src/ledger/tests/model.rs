@@ -1,6 +1,6 @@
-//! Money neither comes nor goes: random operations against [`crate::ledger::model`] (decision money-model).
+//! No money is made or lost: random operations are compared with [`crate::ledger::model`] (decision money-model).
 //!
-//! `cargo xtask sim ledger` is the long form; `HELIOGRAPH_LEDGER_SEED=7` replays one seed. What runs on redb is beside
+//! `cargo xtask sim ledger` is the long form; `HELIOGRAPH_LEDGER_SEED=7` replays one seed. The test on redb is beside
 //! its store.
 
 use crate::engine::kv::{Batch, Direction, MemoryStore, Range, Read, Store};
@@ -10,7 +10,7 @@ fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
 
-/// A store with the same rows and nothing else of the one before.
+/// A new store that takes over only the rows of the one before.
 fn reopened(store: MemoryStore) -> MemoryStore {
     let (mut new, mut batch) = (MemoryStore::default(), Batch::default());
     let rows = store.scan(&Range::all(), Direction::Ascending, usize::MAX).unwrap();
@@ -19,7 +19,7 @@ fn reopened(store: MemoryStore) -> MemoryStore {
     new
 }
 
-/// Each so many crashes the store is built anew; else every one would copy all there is.
+/// The store is built anew only at every 50th crash, because each time copies all rows.
 fn model(seed: u64) -> Model<MemoryStore> {
     let mut crashes = 0;
     Model::new(seed, MemoryStore::default(), move |store| {
@@ -28,7 +28,7 @@ fn model(seed: u64) -> Model<MemoryStore> {
     })
 }
 
-/// Steps of one seed: about a year, and no more rows than are looked through quickly.
+/// Steps of one seed: about a year of the model's time, with few enough rows for a quick audit.
 const EACH: u64 = 10_000;
 
 #[test]
@@ -39,7 +39,7 @@ fn money_is_conserved_over_random_operations_crashes_and_jumps_of_the_clock() {
         None => 0..steps.div_ceil(EACH),
     };
     let refused = walk_seeds(seeds, steps.min(EACH), Model::ALL, model);
-    // A walk that never meets a limit shows nothing.
+    // A walk that never reaches a limit shows nothing.
     for reason in [
         "insufficient_balance",
         "daily_cap_exceeded",

@@ -1,4 +1,4 @@
-//! Keys of operators, and what their actions leave behind.
+//! Keys of operators, and the effects of their actions.
 
 use futures_util::FutureExt;
 use serde_json::json;
@@ -12,7 +12,7 @@ use crate::ledger::client::Signer;
 use crate::ledger::rows::Role;
 
 impl World {
-    /// A start with these keys in the settings.
+    /// Starts with these keys in the settings.
     fn configured(&self, keys: &[&Signer]) {
         let keys = keys.iter().map(|key| (public(key), Role::All)).collect();
         runtime::call(&*self.rt, ACTOR, &SyncAdminKeys { keys }).now_or_never().unwrap().unwrap();
@@ -33,7 +33,7 @@ fn public(key: &Signer) -> [u8; 32] {
     decode_base64_array("key", &key.public_key()).unwrap()
 }
 
-/// Decision operator-keys: who revokes a key that stands in the settings has revoked it.
+/// Decision operator-keys: a key that is revoked stays revoked, although the settings name it.
 #[test]
 fn a_revoked_key_does_not_come_back_with_a_start() {
     let world = World::new();
@@ -43,7 +43,7 @@ fn a_revoked_key_does_not_come_back_with_a_start() {
     world.set_key(&one, false);
     world.configured(&[&one, &two]);
     assert!(!world.works(&one) && world.works(&two));
-    // Saying so makes it active again, and so does putting it into the settings anew.
+    // The operator can make it active again, and so can removing it from the settings and naming it again.
     world.set_key(&one, true);
     world.configured(&[&one, &two]);
     assert!(world.works(&one));
@@ -54,7 +54,7 @@ fn a_revoked_key_does_not_come_back_with_a_start() {
     assert!(world.works(&one) && !world.works(&two));
 }
 
-/// A null is in no signature, so it can neither lift a list nor say that it did.
+/// A null is in no signed text, so it cannot lift a list, and must not look as if it did.
 #[test]
 fn a_cap_that_says_nothing_is_no_action() {
     let world = World::new();
@@ -66,7 +66,7 @@ fn a_cap_that_says_nothing_is_no_action() {
     assert!(answer.get("allowlist").is_none(), "{answer}");
 }
 
-/// A wallet is active by what is settled, set aside and hired.
+/// Settled transfers, escrows and hires make a wallet active.
 #[test]
 fn a_wallet_that_is_only_granted_frozen_or_capped_is_not_active() {
     let world = World::new();

@@ -1,5 +1,5 @@
-//! Which reason is told when more than one thing is wrong (decision reason-order). Each list is
-//! in the order of checks: every fault alone gives its reason, and of any two the earlier one does.
+//! The reason that is told when more than one thing is wrong (decision reason-order). Each list is in the order of
+//! checks: every fault alone gives its reason, and of any two faults the earlier one gives its reason.
 
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -10,11 +10,11 @@ use crate::engine::runtime::Runtime;
 use crate::engine::time::{MINUTE, SECOND};
 use crate::ledger::client::Signer;
 
-/// What one thing wrong gives, and how it is made wrong.
+/// A fault: the reason that it gives, and how it is made.
 type Fault<C> = (&'static str, fn(&mut C));
 
-/// Sends what is right, then each fault alone, then each pair; the state of the earlier fault is made last, so that
-/// it holds whatever the later one did.
+/// Sends a request without faults, then each fault alone, then each pair. The state of the earlier fault is made last,
+/// so that it holds whatever the later one did.
 fn judge<C>(make: impl Fn() -> C, send: impl Fn(&C) -> Result<Value, String>, faults: &[Fault<C>]) {
     send(&make()).unwrap();
     for (at, (reason, spoil)) in faults.iter().enumerate() {
@@ -30,11 +30,11 @@ fn judge<C>(make: impl Fn() -> C, send: impl Fn(&C) -> Result<Value, String>, fa
     }
 }
 
-/// An envelope on its way, with who it may be about.
+/// An envelope that is being sent, with the agents that it may be about.
 struct Case {
     world: World,
     schema: &'static str,
-    /// Which member names the signer.
+    /// The member that names the signer.
     signer: &'static str,
     by: Party,
     members: Value,
@@ -47,7 +47,7 @@ struct Case {
 }
 
 impl Case {
-    /// The payer signs these members; the nonce `used` was used by everybody who might.
+    /// The payer signs these members. Every possible signer has used the nonce `used` before.
     fn new(schema: &'static str, signer: &'static str, members: impl FnOnce(&World, &Party, &Party) -> Value) -> Case {
         let world = World::with(&[("faucet_per_address", "1")]);
         let (payer, payee, other) = (world.rich(1, 1_000), world.party(2), world.party(3));
@@ -64,7 +64,7 @@ impl Case {
         self.members = with(&self.members, changes);
     }
 
-    /// So many seconds from now.
+    /// The time `seconds` from now.
     fn at(&self, seconds: i64) -> String {
         self.world.rt.now().plus(seconds * SECOND).to_millis_text()
     }
@@ -130,7 +130,7 @@ fn no_wallet(case: &mut Case) {
     case.sign_as(&other);
 }
 
-/// What is asked of a wallet that pays; the caps of an escrow in their order.
+/// The checks of a wallet that pays. The caps are in the order in which an escrow checks them.
 const WALLET: [Fault<Case>; 2] = [("sender_not_found", no_wallet), ("sender_frozen", Case::freeze_payer)];
 const PER_TX: Fault<Case> = ("per_tx_cap_exceeded", |case| case.cap(json!({ "per_tx_cap_micro": 1 })));
 const DAILY: Fault<Case> = ("daily_cap_exceeded", |case| case.cap(json!({ "daily_cap_micro": 1 })));
@@ -146,7 +146,7 @@ fn the_order_of_checks_of_a_transfer() {
         })
     };
     let of_the_other = |case: &Case| {
-        // The nonce of somebody without a wallet is used by a refused transfer.
+        // A refused transfer uses the nonce of an agent without a wallet.
         let members = with(&case.world.transfer_of(&case.other, &case.payee, 1), json!({ "nonce": "used" }));
         let _ = case.world.act(&case.other, "credit-transfer", members);
         case.send()
@@ -433,7 +433,7 @@ fn the_order_of_checks_of_the_faucet() {
             ("invalid_signature", forged),
             ("envelope_expired", expired),
             ("already_claimed", |case| {
-                // As it came to be frozen later.
+                // The wallet is frozen only after the grant.
                 let frozen = case.world.wallet(&case.other).is_some_and(|wallet| wallet.frozen);
                 let freeze = |frozen: bool| {
                     case.world.admin("freeze", json!({ "did": case.other.did(), "frozen": frozen })).unwrap();
@@ -506,7 +506,7 @@ fn the_order_of_checks_of_an_operators_action() {
                 order.members["issued_at"] = json!(now.plus(-10 * MINUTE).to_millis_text());
                 order.members["valid_until_ts"] = json!(now.plus(MINUTE).to_millis_text());
             }),
-            // Of the same DID, so that only the action is another one.
+            // The DID stays the same, so that only the action changes.
             ("admin_role_not_authorized", |order| {
                 order.members["amount_micro"] = json!(1);
                 order.members.as_object_mut().unwrap().remove("frozen");

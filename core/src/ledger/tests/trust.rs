@@ -1,4 +1,4 @@
-//! What escrows say of whoever they were paid to (decision anchored-weight).
+//! The trust that paid escrows give to their recipients (decision anchored-weight).
 
 use std::time::Duration;
 
@@ -44,7 +44,8 @@ fn escrows_count_from_payers_with_weight_of_their_own_and_from_no_others() {
     assert_eq!(world.trusted(&provider), (0.5769, 2), "the second earns half as much");
     assert_eq!(world.trusted(&payer), (10.0, 0), "paying makes nobody trusted");
 
-    // Weight from escrows lends none: otherwise one trusted payer makes a ring of agents that lift each other.
+    // Weight from escrows is not lent on. Otherwise one trusted payer could start a ring of agents that lift each
+    // other.
     world.settle(&provider, &sybil);
     assert_eq!(world.trusted(&sybil), (0.0, 0));
     for _ in 0..40 {
@@ -69,7 +70,7 @@ fn what_a_payer_did_not_pay_out_itself_says_nothing_of_the_recipient() {
     assert_eq!(seen.pointer("/escrow/state").or(seen.get("state")), Some(&json!("released")), "{seen}");
     assert_eq!(world.trusted(&provider), (0.0, 0));
 
-    // The operator takes its word back, and with it that of the payer.
+    // The operator withdraws its endorsement, and with it the payer's weight.
     let path = format!("/v1/admin/agents/{}/endorse", payer.did());
     world.send("POST", &path, Some("operator"), &json!({ "level": null }));
     world.settle(&payer, &provider);

@@ -1,4 +1,4 @@
-//! Envelopes as other implementations sign them: `tests/vectors/ledger`.
+//! Envelopes as other implementations sign them (`tests/vectors/ledger`).
 
 use serde::Deserialize;
 
@@ -80,7 +80,7 @@ fn the_published_vectors_are_those_of_the_clients() {
     }
 }
 
-/// Whatever is changed after signing is noticed.
+/// Every change after signing is noticed.
 #[test]
 fn every_flipped_bit_of_what_was_signed_is_noticed() {
     for vector in vectors().into_iter().filter(|vector| vector.brand == "svc") {
@@ -109,7 +109,7 @@ fn recorded_envelopes_are_read_by_their_own_brand_alone() {
     }
 }
 
-/// Decision strict-ledger-json: an unknown member is refused, one that is null was never there.
+/// Decision strict-ledger-json: an unknown member is refused, and a member that is null counts as absent.
 #[test]
 fn a_member_too_much_too_little_or_of_another_type_is_no_envelope() {
     for vector in vectors().into_iter().filter(|vector| vector.brand == "svc" && vector.name != "V10") {

@@ -1,4 +1,4 @@
-//! Which API keys open an agent: the newest, and for ten minutes those before it (decision lost-agent-keys).
+//! The API keys that open an agent: the newest, and each earlier one for ten minutes more (decision lost-agent-keys).
 
 use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq;
@@ -11,9 +11,9 @@ use crate::engine::kv::{self, Read, Row, StoreError, Table};
 use crate::engine::time::MINUTE;
 use crate::{Error, Result, Timestamp};
 
-/// How long an API key works after there is a newer one, in microseconds.
+/// How long an API key works after a newer one replaced it, in microseconds.
 pub const GRACE: i64 = 10 * MINUTE;
-/// Most API keys before the newest that still work; the oldest ends early.
+/// Most earlier API keys that still work; beyond this, the oldest ends early.
 const MAX_FORMER: usize = 8;
 /// Key of the timer that ends API keys.
 const TIMER: &str = "former_keys";
@@ -24,7 +24,7 @@ struct Former {
     until: Timestamp,
 }
 
-/// Absent while the first API key is the only one.
+/// Earlier API keys. The row is absent while the first API key is the only one.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Access {
     /// How often API keys ended.
@@ -36,7 +36,7 @@ struct Access {
 impl Row for Access {
     const VERSION: u8 = 2;
 
-    /// Version 1 had the nonces of signed requests at its end; those requests are over.
+    /// Version 1 had the nonces of signed requests at its end. Those requests are over.
     fn upgrade(version: u8, bytes: &[u8]) -> Result<Self, StoreError> {
         kv::appended(version, 1, bytes, &[])
     }
@@ -51,18 +51,18 @@ pub(super) fn ended_keys(view: &(impl Read + ?Sized)) -> Result<u64> {
     Ok(ACCESS.get(view, &())?.map_or(0, |access| access.ended))
 }
 
-/// Whether this is an earlier API key that still works.
+/// Whether this is the hash of an earlier API key that still works.
 pub(super) fn is_former_key(view: &(impl Read + ?Sized), now: Timestamp, secret_hash: &[u8; 32]) -> Result<bool> {
     let former = ACCESS.get(view, &())?.unwrap_or_default().former;
     Ok(former.iter().any(|key| key.until > now && bool::from(key.secret_hash.ct_eq(secret_hash))))
 }
 
-/// Why somebody may have a new API key.
+/// Why a caller may have a new API key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Claim {
-    /// By the newest API key: SHA-256 of its secret.
+    /// The caller has the newest API key: SHA-256 of its secret.
     Key([u8; 32]),
-    /// By a signature that was verified under `signer`.
+    /// The caller made a signature that was verified under `signer`.
     Signature {
         signer: [u8; 32],
         nonce: Nonce,
@@ -79,7 +79,7 @@ pub struct ReplaceKey {
     pub claim: Claim,
 }
 
-/// The same for a wrong key, an earlier one, and a signature by another key.
+/// One answer for a wrong key, an earlier key, and a signature by another key.
 pub fn refused() -> Error {
     Error::unauthorized("A new API key needs the newest one, or a fresh signature of the agent's signing key.")
 }
@@ -99,8 +99,8 @@ impl ReplaceKey {
         }
     }
 
-    /// Whether this is about a registration that waits: the API key is its own, or the signature by its signing key,
-    /// which is not the holder's.
+    /// The version of the waiting registration that the claim is about: its API key was given, or its signing key
+    /// signed. `None` when the claim is the holder's or the operator's, or fits no waiting registration.
     fn is_of_waiting(&self, holder: Option<&record::Agent>, turn: &Turn<'_>) -> Result<Option<u64>> {
         let is_holders = match (&self.claim, holder) {
             (Claim::Operator, _) => true,
@@ -123,7 +123,7 @@ impl ReplaceKey {
 impl Operation for ReplaceKey {
     const ACTOR: Kind = Kind::Agent;
     const NAME: &'static str = "replace_key";
-    /// Until when the API key before this one works; `None` when it ended.
+    /// When the API key before this one stops working; `None` when it ended already.
     type Reply = Option<Timestamp>;
 
     fn run(self, turn: &mut Turn<'_>) -> Result<Option<Timestamp>> {
@@ -148,7 +148,7 @@ impl Operation for ReplaceKey {
         AGENT.put(turn, &(), &agent)?;
         let until = turn.now.plus(GRACE);
         access.former.push(Former { secret_hash: before, until });
-        // Whoever holds several keys in the window they still work keeps the newest of them.
+        // A caller that makes many keys within the ten minutes keeps the newest of them.
         let keep = if self.revoke { 0 } else { MAX_FORMER };
         let ending = access.former.len().saturating_sub(keep);
         end(turn, access, ending)?;
@@ -156,12 +156,12 @@ impl Operation for ReplaceKey {
     }
 }
 
-/// Ends the oldest `count` of the former keys, stores the rest and sets the timer for it.
+/// Ends the oldest `count` earlier keys, stores the rest and sets the timer for the next one.
 fn end(turn: &mut Turn<'_>, mut access: Access, count: usize) -> Result<()> {
     access.former.drain(..count.min(access.former.len()));
     if count > 0 {
         access.ended += 1;
-        // What was opened with a key that ended ends with it.
+        // A stream that was opened with an ended key ends too.
         turn.wake();
     }
     match access.former.first() {
@@ -171,7 +171,7 @@ fn end(turn: &mut Turn<'_>, mut access: Access, count: usize) -> Result<()> {
     Ok(ACCESS.put(turn, &(), &access)?)
 }
 
-/// Ends the API keys whose time is over. They open nothing any more; this ends what they opened.
+/// Ends the API keys whose time is over. They open nothing any more; this also ends the streams that they opened.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct EndKeys;
 

@@ -1,8 +1,8 @@
-//! What an agent did and got, by day: what `GET /v1/agent/analytics` adds up.
+//! What an agent did and received, by day, for `GET /v1/agent/analytics`.
 //!
-//! Nothing here decides anything, and no request writes for it alone (decision counts-in-memory): operations that
-//! change the agent's rows anyway count in the same batch, a mailbox counts in its own row of counters, and what
-//! happens elsewhere waits in memory ([`super::usage`]).
+//! Nothing here decides anything, and no request writes for it alone (decision counts-in-memory). Operations that
+//! change the agent's rows anyway count in the same batch. A mailbox counts in its own row of counters. Counts from
+//! elsewhere wait in memory ([`super::usage`]).
 
 use serde::{Deserialize, Serialize};
 
@@ -11,10 +11,10 @@ use crate::engine::kv::{Direction, Read, Row, Table};
 use crate::engine::time::DAY;
 use crate::{Result, Timestamp};
 
-/// Days kept one by one; what is older is one sum.
+/// Days that are kept one by one; earlier days are one sum.
 pub const KEPT: u32 = 31;
 
-/// What happened.
+/// Counts of one day, or of several days together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// Messages under the agent's own name.
@@ -26,16 +26,16 @@ pub struct Counts {
     pub channels_joined: u64,
     pub tasks_created: u64,
     pub tasks_received: u64,
-    /// Of those received.
+    /// Tasks among `tasks_received`.
     pub tasks_completed: u64,
     pub attestations: u64,
-    /// Of other agents, on its attestations.
+    /// Corroborations by other agents of this agent's attestations.
     pub corroborations: u64,
 }
 impl Row for Counts {}
 
 impl Counts {
-    /// Both together.
+    /// The sum of both.
     pub fn plus(&self, other: &Counts) -> Counts {
         Counts {
             sent: self.sent.saturating_add(other.sent),
@@ -52,23 +52,23 @@ impl Counts {
     }
 }
 
-/// By day since 1970; under 0, the sum of the days that are no longer kept.
+/// Counts by day since 1970; day 0 holds the sum of the days that are no longer kept.
 const DAYS: Table<(u32,), Counts> = Table::new(93);
 
 pub const ENTRIES: &[Entry] = &[query::<ReadActivity>()];
 
-/// The day of a time, since 1970; at least 1.
+/// The day of a time, counted from 1970; at least 1.
 pub fn day_of(at: Timestamp) -> u32 {
     u32::try_from(at.0.div_euclid(DAY)).unwrap_or_default().max(1)
 }
 
-/// Counts what happened today.
+/// Counts something that happened today.
 pub fn count(turn: &mut Turn<'_>, what: &Counts) -> Result<()> {
     let today = day_of(turn.now);
     add(turn, today, what)
 }
 
-/// Counts what happened on a day. With a new day, days that are no longer kept become part of one sum.
+/// Counts something that happened on a day. When a day is new, days that are no longer kept are added to the one sum.
 pub(super) fn add(turn: &mut Turn<'_>, day: u32, what: &Counts) -> Result<()> {
     if *what == Counts::default() {
         return Ok(());
@@ -89,7 +89,7 @@ pub(super) fn add(turn: &mut Turn<'_>, day: u32, what: &Counts) -> Result<()> {
     Ok(DAYS.put(turn, &(day,), &known.unwrap_or_default().plus(what))?)
 }
 
-/// Forgets everything, for a registration that ends or gives way to another.
+/// Forgets everything. Called when a registration ends or gives way to another.
 pub(super) fn ended(turn: &mut Turn<'_>) -> Result<()> {
     for (key, _) in DAYS.scan(turn, &DAYS.range(), Direction::Ascending, 4 * KEPT as usize)? {
         DAYS.delete(turn, &key);
@@ -97,7 +97,7 @@ pub(super) fn ended(turn: &mut Turn<'_>) -> Result<()> {
     super::mailbox::forget_today(turn)
 }
 
-/// What happened on a day and since.
+/// The sum of the counts since a day, that day included.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ReadActivity {
     /// Days since 1970; 0 for everything.

@@ -1,4 +1,4 @@
-//! `GET /v1/agent/analytics`: the caller's own numbers.
+//! `GET /v1/agent/analytics`: the calling agent's own numbers.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -20,17 +20,17 @@ pub const ROUTES: &[Route] = &[Route::get("/v1/agent/analytics", handler!(read))
         "`1d`, `7d` (default), `30d` or `all`: so many whole UTC days before today, and today.",
     )])
     .returns::<Analytics>()
-    .summary("What the calling agent did and got.")];
+    .summary("What the calling agent did and received.")];
 
 /// Messages and channels.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Messaging {
-    /// Under the agent's own name; those of a sealed sender are not counted.
+    /// Messages sent under the agent's own name; messages with a sealed sender are not counted.
     pub sent: u64,
     pub received: u64,
-    /// Marked read for the first time.
+    /// Messages marked read for the first time.
     pub read: u64,
-    /// 0 to 1; 0 when nothing was received.
+    /// `read` / `received`, 0 to 1; 0 when nothing was received.
     pub read_rate: f64,
     pub channel_posts: u64,
     pub channels_joined: u64,
@@ -40,13 +40,13 @@ pub struct Messaging {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "TaskAnalytics")]
 pub struct Tasks {
-    /// Asked of others.
+    /// Tasks asked of other agents.
     pub created: u64,
-    /// Asked of this agent.
+    /// Tasks asked of this agent.
     pub received: u64,
-    /// Of those received.
+    /// Received tasks that were completed.
     pub completed: u64,
-    /// 0 to 1; 0 when nothing was received.
+    /// `completed` / `received`, 0 to 1; 0 when nothing was received.
     pub completion_rate: f64,
 }
 
@@ -57,10 +57,10 @@ pub struct Attestations {
     pub corroborations_received: u64,
 }
 
-/// What others may think of the agent now.
+/// The agent's reputation now.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Reputation {
-    /// 0-1.
+    /// 0 to 1.
     pub trust_score: f64,
     /// `new`, `low`, `medium`, `high` or `verified`.
     pub trust_level: &'static str,
@@ -72,9 +72,9 @@ pub struct Analytics {
     pub name: Option<String>,
     /// The agent's DID.
     pub agent: String,
-    /// As asked for.
+    /// The period that was asked for.
     pub period: &'static str,
-    /// Where the period begins, ISO 8601; null for `all`.
+    /// Start of the period, ISO 8601; null for `all`.
     pub since: Option<String>,
     /// ISO 8601.
     pub member_since: String,
@@ -84,7 +84,7 @@ pub struct Analytics {
     pub reputation: Reputation,
 }
 
-/// A part of a whole, 0 to 1. What was received before the period can be read within it.
+/// A part of a whole, at most 1: a message received before the period can be read within it.
 fn rate(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { round((part as f64 / whole as f64).min(1.0)) }
 }

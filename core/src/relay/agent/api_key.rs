@@ -1,6 +1,6 @@
-//! `POST /v1/agent/api-key`: a new API key for an agent whose own is lost or leaked (decision lost-agent-keys).
+//! `POST /v1/agent/api-key`: a new API key for an agent whose key is lost or leaked (decision lost-agent-keys).
 //!
-//! Whoever holds the newest API key gets another one. So does whoever signs, with Ed25519, the lines
+//! The holder of the newest API key gets another one. So does a caller that signs, with Ed25519, the lines
 //!
 //! ```text
 //! <brand>-api-key/v2
@@ -10,9 +10,9 @@
 //! <nonce>
 //! ```
 //!
-//! without a line feed at the end, by the key the DID is derived from, or one that it signed for in a rotation
-//! (decision money-key-settled). So a thief who rotates the keys away does not keep the owner out. The operator can do
-//! it for everybody.
+//! without a line feed at the end. The signing key is the one the DID is derived from, or one that it signed for in a
+//! rotation (decision money-key-settled). So a thief who rotates the keys cannot keep the owner out. The operator can
+//! make a new key for any agent.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -42,10 +42,10 @@ pub const ROUTES: &[Route] = &[
         .summary("A new API key for an agent that lost its own. It is shown once."),
 ];
 
-/// What proves that one may have the key, where it is no API key.
+/// The proof that the caller may have the key, when it does not send the newest API key.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct NewKeyRequest {
-    /// With a signature: whose key.
+    /// With a signature: the DID of the agent.
     pub did: Option<String>,
     /// With a signature: RFC 3339, within 5 minutes of the service's time.
     pub timestamp: Option<String>,
@@ -58,7 +58,7 @@ pub struct NewKeyRequest {
     pub revoke: Option<bool>,
 }
 
-/// What the operator asks for.
+/// The body of the operator's request.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct OperatorRequest {
     /// End the earlier keys at once, not after ten minutes.
@@ -71,19 +71,19 @@ pub struct NewKey {
     pub did: String,
     /// Shown once; cannot be retrieved later.
     pub api_key: String,
-    /// Until when the key before this one works; null when it ended.
+    /// When the key before this one stops working; null when it ended already.
     pub previous_key_valid_until: Option<String>,
 }
 
-/// The lines of that text after the first, for whoever signed something else.
+/// The lines of the signed text after the first, for the error to a client that signed an outdated text.
 const SIGNED_LINES: &str = "`deployment_id` of /health, `did`, `timestamp`, `nonce`";
 
-/// What is signed to get a new API key of `did` in this deployment.
+/// The text that is signed to get a new API key for `did` in this deployment.
 pub fn signed_text(brand: &str, deployment: &str, did: &str, timestamp: &str, nonce: &str) -> String {
     texts::lines([&format!("{brand}-api-key/v2"), deployment, did, timestamp, nonce])
 }
 
-/// What was signed before texts named the deployment. Nothing is given for it.
+/// The text that was signed before texts named the deployment. It gets no key, only an error that names the lines.
 fn earlier_text(brand: &str, did: &str, timestamp: &str, nonce: &str) -> String {
     texts::lines([&format!("{brand}-api-key/v1"), did, timestamp, nonce])
 }
@@ -96,7 +96,7 @@ async fn by_signature(cx: &Cx, request: &NewKeyRequest, signature: &str) -> Resu
     let at = Timestamp::parse(timestamp).ok_or_else(|| Error::bad_request("`timestamp` must be an ISO 8601 time."))?;
     let signature = decode_base64("signature", signature)?;
     let actor = wire::known_actor(cx.settings(), did)?;
-    // Any of the registrations of this DID: a made-up key signs nothing.
+    // The key may be of any registration of this DID: a made-up key cannot sign.
     let signers = runtime::query(&*cx.rt, actor.as_str(), &SigningKeys).await?;
     if signers.is_empty() {
         return Err(wire::unknown_agent());
@@ -117,7 +117,7 @@ async fn by_signature(cx: &Cx, request: &NewKeyRequest, signature: &str) -> Resu
 
 async fn replace(cx: Cx) -> Result<Response> {
     let request: NewKeyRequest = cx.json()?;
-    // Some clients send a key on every call: who signs means the signature.
+    // Some clients send a key with every call, so a signature takes precedence over the key.
     let (actor, claim) = match &request.signature {
         Some(signature) => by_signature(&cx, &request, signature).await?,
         None => {

@@ -1,6 +1,6 @@
-//! Broadcasts: one task for several agents that have a capability. The sender's rows decide; the tasks
-//! reach their assignees as effects, under ids minted here, and their progress comes back as effects (decision
-//! one-deciding-operation).
+//! Broadcasts: one task for several agents that have a capability. The sender's rows decide. The tasks reach their
+//! assignees as effects, under ids made here, and their progress comes back as effects
+//! (decision one-deciding-operation).
 
 use futures_util::future::join_all;
 use schemars::JsonSchema;
@@ -44,11 +44,11 @@ pub const ROUTES: &[Route] = &[
         .summary("One of the caller's broadcasts, with its tasks."),
 ];
 
-/// Agents that one broadcast reaches when the client does not say, and at most.
+/// Agents that one broadcast reaches: the default, and the most.
 const AGENTS: (u32, u32) = (10, 50);
-/// Most broadcasts on record; the oldest give way. Our choice.
+/// Most broadcasts that are kept; the oldest are deleted first. Our choice.
 const MAX_BROADCASTS: usize = 1_000;
-/// Broadcasts that go at once when the agent ends; each is up to 52 rows.
+/// Broadcasts that are deleted in one step when the agent ends; each is up to 52 rows.
 const BATCH: usize = 5;
 
 /// A broadcast.
@@ -65,7 +65,7 @@ pub struct Broadcast {
 impl Row for Broadcast {}
 
 impl Broadcast {
-    /// Completed when all its tasks are final (decision task-moves), as they are when there is none.
+    /// Completed when all its tasks are final (decision task-moves), also when it has no task.
     fn status(&self) -> &'static str {
         let settled = u64::from(self.completed) + u64::from(self.failed) + u64::from(self.cancelled);
         if settled >= u64::from(self.tasks) { "completed" } else { "active" }
@@ -98,7 +98,7 @@ const TASKS: Table<(Local, Did), Task> = Table::new(71);
 
 pub const ENTRIES: &[Entry] = &[operation::<Create>(), operation::<Refused>(), query::<ReadAll>(), query::<ReadOne>()];
 
-/// A task of a broadcast is new, or something became of it.
+/// Notes a new task of a broadcast, or a change of one.
 pub(super) fn note(turn: &mut Turn<'_>, broadcast: Local, head: &Head) -> Result<()> {
     change(turn, broadcast, head.to, head.status, head.rating)
 }
@@ -130,7 +130,7 @@ fn tasks(view: &(impl Read + ?Sized), local: Local) -> Result<Vec<(Did, Task)>> 
     Ok(rows.into_iter().map(|((_, did), task)| (did, task)).collect())
 }
 
-/// Takes broadcasts out; says whether there may be more.
+/// Deletes broadcasts of before a time, a batch at a time; true when there may be more.
 pub(super) fn end(turn: &mut Turn<'_>, before: Timestamp) -> Result<bool> {
     let range = Range { start: ORDER.prefix(&(Desc(before),)).start, ..ORDER.range() };
     let rows = ORDER.scan(turn, &range, Direction::Ascending, BATCH)?;
@@ -141,7 +141,7 @@ pub(super) fn end(turn: &mut Turn<'_>, before: Timestamp) -> Result<bool> {
     Ok(more)
 }
 
-/// An agent that a broadcast asks.
+/// An agent that a broadcast asks, with its task.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Target {
     pub did: Did,
@@ -150,7 +150,7 @@ pub struct Target {
     pub input: Option<Boxed>,
 }
 
-/// Asks the agents that were chosen. The same id again is the same broadcast.
+/// Sends the tasks to the chosen agents. A repeat with the same id is the same broadcast.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Create {
     pub local: Local,
@@ -207,7 +207,7 @@ impl Operation for Create {
     }
 }
 
-/// An agent that was chosen is gone by now, or takes no more tasks: that one has failed.
+/// A chosen agent is gone by now, or takes no more tasks: its task has failed.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Refused {
     pub local: Local,
@@ -227,7 +227,7 @@ impl Operation for Refused {
 /// Broadcasts, newest first.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ReadAll {
-    /// Only completed ones, or only active ones.
+    /// Only completed broadcasts, or only active ones; both when `None`.
     pub completed: Option<bool>,
     pub limit: u32,
 }
@@ -280,11 +280,11 @@ fn unknown() -> Error {
     Error::not_found("There is no such broadcast.")
 }
 
-/// A task for several agents. A plain `input` is encrypted for each of them; a box is passed on as it is.
+/// A task for several agents. A plain `input` is encrypted for each of them; an encrypted one is passed on as it is.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct BroadcastRequest {
     pub capability: String,
-    /// Any JSON; a text that is no JSON is taken as a JSON string.
+    /// Any JSON; a text that is not JSON is taken as a JSON string.
     #[schemars(with = "Option<serde_json::Value>")]
     pub input: Option<Box<RawValue>>,
     /// Base64, opaque.
@@ -295,11 +295,11 @@ pub struct BroadcastRequest {
     pub input_signature: Option<String>,
     /// `low`, `normal` (default; `medium` is the same), `high` or `urgent`.
     pub priority: Option<String>,
-    /// 10 when absent; over 50 is 50.
+    /// 10 when absent; more than 50 is taken as 50.
     pub max_agents: Option<i64>,
     /// `new` (default), `low`, `medium`, `high` or `verified`.
     pub min_trust_level: Option<String>,
-    /// Seconds after which a task has failed unless it is settled, 1 to 2592000.
+    /// Seconds after which a task fails unless it is settled, 1 to 2592000.
     pub expires_in: Option<i64>,
 }
 
@@ -320,7 +320,7 @@ pub struct Broadcasted {
     pub tasks: Vec<BroadcastedTask>,
 }
 
-/// A broadcast and how far it is.
+/// A broadcast and its progress.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Broadcast")]
 pub struct BroadcastInfo {
@@ -361,7 +361,7 @@ pub struct BroadcastDetail {
     pub tasks: Vec<BroadcastTask>,
 }
 
-/// The least rank that a trust level stands for.
+/// The lowest rank of a trust level.
 fn rank(level: Option<&str>) -> Result<u8> {
     let Some(level) = level else { return Ok(0) };
     let found = (0..).zip(Level::ALL).find(|(_, known)| known.as_str() == level);
@@ -383,7 +383,7 @@ fn info(actor: &str, local: &Local, broadcast: Broadcast) -> BroadcastInfo {
     }
 }
 
-/// The agents that have the capability and take tasks from the caller, the most trusted ones first; never the caller.
+/// The agents that have the capability and take tasks from the caller, without the caller, the most trusted first.
 async fn capable(cx: &Cx, own: Did, capability: &str, least: u8, max: u32) -> Result<Vec<(Did, search::Listed)>> {
     let capability = Some(capability.to_owned());
     let find = search::Find { sought: Sought::Everybody, capability, limit: max as usize + 1, after: None };
@@ -395,7 +395,7 @@ async fn capable(cx: &Cx, own: Did, capability: &str, least: u8, max: u32) -> Re
     let peers = join_all(asked).await;
     let mut taking = Vec::new();
     for (agent, peer) in found.into_iter().zip(peers) {
-        // One that refuses the caller does not exist for it (decision who-may-write).
+        // An agent that refuses the caller looks like one that does not exist (decision who-may-write).
         taking.extend(peer?.map(|_| agent));
     }
     Ok(taking)
@@ -415,7 +415,7 @@ async fn create(cx: Cx) -> Result<Response> {
     let content = given.check(caller)?;
     let max = match request.max_agents {
         None => AGENTS.0,
-        Some(max) if max < 1 => return Err(Error::bad_request("`max_agents` must be from 1.")),
+        Some(max) if max < 1 => return Err(Error::bad_request("`max_agents` must be at least 1.")),
         Some(max) => u32::try_from(max).unwrap_or(u32::MAX).min(AGENTS.1),
     };
     let least = rank(request.min_trust_level.as_deref())?;
@@ -425,7 +425,7 @@ async fn create(cx: Cx) -> Result<Response> {
     let own = record::did_of(&caller.actor)?;
     let mut targets = Vec::new();
     for (did, listed) in capable(&cx, own, &capability, least, max).await? {
-        // Whose keys are not those that the caller pinned is none of the agents that it asks.
+        // An agent whose keys are not those that the caller pinned is left out.
         match continuity::check_pin(&cx, &actor_id(&did)).await {
             Err(error) if error.code == ErrorCode::KeyChanged => continue,
             checked => checked?,

@@ -1,8 +1,8 @@
-//! Capabilities: what an agent says that it can do, for tasks and for whoever searches.
+//! Capabilities: what an agent says it can do. Tasks name them, and other agents search for them.
 //!
-//! The agent's rows decide; [`crate::relay::directory::capabilities`] is the search over all agents, and follows by
-//! effects: at once for what an agent says, at most once a minute for what is counted (decision counts-in-memory). The
-//! directory's search for agents knows registered capabilities beside those of the profile.
+//! The agent's rows decide. [`crate::relay::directory::capabilities`] is the search over all agents and follows by
+//! effects: at once for a registration, at most once a minute for counts (decision counts-in-memory). The directory's
+//! search for agents knows registered capabilities as well as those of the profile.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -25,16 +25,16 @@ pub const ROUTES: &[Route] = &[
         .agent()
         .accepts::<CapabilityRequest>()
         .creates::<CapabilityInfo>()
-        .summary("Register a capability. The same name again replaces what was said of it (200)."),
+        .summary("Register a capability. The same name again replaces the earlier registration (200)."),
     Route::get("/v1/agent/capabilities", handler!(list))
         .agent()
         .returns::<CapabilityList>()
         .summary("The caller's own capabilities, the oldest first."),
     Route::get("/v1/agent/capabilities/search", handler!(find))
         .params(&[
-            Param::optional("q", "Beginnings of words of names and descriptions."),
+            Param::optional("q", "The beginnings of words in names and descriptions."),
             Param::optional("query", "The same as `q`."),
-            Param::optional("name", "Exactly this name, whatever the case."),
+            Param::optional("name", "Exactly this name; case does not count."),
             Param::optional("limit", "1 to 100, default 50."),
         ])
         .returns::<CapabilityResults>()
@@ -42,7 +42,7 @@ pub const ROUTES: &[Route] = &[
     Route::delete("/v1/agent/capabilities/{id}", handler!(remove))
         .agent()
         .returns::<Removed>()
-        .summary("Take a capability back."),
+        .summary("Remove a capability."),
 ];
 
 /// Most characters of a description; our choice.
@@ -51,11 +51,11 @@ const MAX_DESCRIPTION: usize = 1_024;
 const MAX_VERSION: usize = 64;
 /// Most bytes of one schema; our choice.
 const MAX_SCHEMA: usize = 8 * 1024;
-/// The version of a capability that names none.
+/// The version of a capability that was registered without one.
 const VERSION: &str = "1.0.0";
-/// How often counts are told to the directory, at most, in microseconds.
+/// The directory hears of counts at most once per this time, in microseconds.
 const INTERVAL: i64 = MINUTE;
-/// Key of the timer that tells them.
+/// Key of the timer that tells the directory.
 const TELL: &str = "capabilities";
 
 pub const ENTRIES: &[Entry] =
@@ -67,20 +67,21 @@ pub struct Capability {
     pub name: String,
     pub description: Option<String>,
     pub version: String,
-    /// JSON texts of objects, as they were given.
+    /// JSON objects as text, exactly as they were given; so is `output_schema`.
     pub input_schema: Option<String>,
     pub output_schema: Option<String>,
     pub created: Timestamp,
     pub updated: Timestamp,
     pub counts: Counts,
-    /// Rank and counts as the directory was told them; absent while it is still to be told what is said here.
+    /// Rank and counts as the directory last heard them; absent while the directory still has to hear of this
+    /// capability.
     pub told: Option<(u8, Counts)>,
 }
 impl Row for Capability {}
 impl Row for Local {}
 
 const CAPABILITIES: Table<(Local,), Capability> = Table::new(56);
-/// By [`likeness::key`]; those from before that by [`fold`].
+/// By [`likeness::key`]; rows from before that function existed are by [`fold`].
 const NAMES: Table<(String,), Local> = Table::new(57);
 
 /// The capability of this name.
@@ -101,8 +102,8 @@ fn all(view: &(impl Read + ?Sized)) -> Result<Vec<(Local, Capability)>> {
     Ok(rows.into_iter().map(|((local,), capability)| (local, capability)).collect())
 }
 
-/// Tells the directory what it does not know: what is new, counts, and the agent's rank. The names of all come back,
-/// for the search for agents.
+/// Tells the directory about new capabilities, changed counts and a changed rank. Returns the names of all
+/// capabilities, for the search for agents.
 pub(super) fn tell(turn: &mut Turn<'_>, rank: u8) -> Result<Vec<String>> {
     let did = record::did_of(&turn.actor().name)?;
     let mut names = Vec::new();
@@ -121,7 +122,7 @@ pub(super) fn tell(turn: &mut Turn<'_>, rank: u8) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// Counts a task for a capability of this name, or the rating of one. Of a name that is not registered nothing is
+/// Counts a task for the capability of this name, or a rating of such a task. Names that are not registered are not
 /// counted.
 pub(super) fn count(turn: &mut Turn<'_>, name: &str, rating: Option<u8>) -> Result<()> {
     let Some(local) = named(turn, name)? else { return Ok(()) };
@@ -137,7 +138,7 @@ pub(super) fn count(turn: &mut Turn<'_>, name: &str, rating: Option<u8>) -> Resu
     }
 }
 
-/// Takes all capabilities back, for a registration that ends or gives way to another.
+/// Removes all capabilities. Called when a registration ends or gives way to another.
 pub(super) fn ended(turn: &mut Turn<'_>) -> Result<()> {
     for (local, capability) in all(turn)? {
         take_back(turn, local, &capability)?;
@@ -145,7 +146,7 @@ pub(super) fn ended(turn: &mut Turn<'_>) -> Result<()> {
     turn.cancel(TELL)
 }
 
-/// Takes all capabilities from the search while the agent is suspended; [`tell`] puts them back.
+/// Removes all capabilities from the search while the agent is suspended; [`tell`] puts them back.
 pub(super) fn hide(turn: &mut Turn<'_>) -> Result<()> {
     let did = record::did_of(&turn.actor().name)?;
     for (local, capability) in all(turn)? {
@@ -162,7 +163,7 @@ fn take_back(turn: &mut Turn<'_>, local: Local, capability: &Capability) -> Resu
     turn.send(search::shard(&did), &index::Unlist { did, local })
 }
 
-/// Tells the directory, some time after something was counted.
+/// Tells the directory of changed counts, up to a minute after the change.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Tell;
 
@@ -179,10 +180,10 @@ impl Operation for Tell {
     }
 }
 
-/// Registers a capability, or says anew what one of that name is. Its id, counts and age stay.
+/// Registers a capability, or replaces the one of that name. A replaced one keeps its id, counts and creation time.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Register {
-    /// For a new one.
+    /// The id of the capability, when it is new.
     pub local: Local,
     pub name: String,
     pub description: Option<String>,
@@ -201,7 +202,7 @@ impl Operation for Register {
         let key = (likeness::key(&self.name),);
         let known = named(turn, &self.name)?;
         if known.is_none() && all(turn)?.len() >= MAX_CAPABILITIES {
-            return Err(Error::conflict("An agent has at most 32 capabilities; take one back first."));
+            return Err(Error::conflict("An agent has at most 32 capabilities; remove one first."));
         }
         let local = known.unwrap_or(self.local);
         let before = CAPABILITIES.get(turn, &(local,))?;
@@ -226,7 +227,7 @@ impl Operation for Register {
     }
 }
 
-/// Takes a capability back. 404 when there is none of this id.
+/// Removes a capability. 404 when there is none of this id.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Remove {
     pub local: Local,
@@ -263,19 +264,19 @@ fn unknown() -> Error {
     Error::not_found("There is no such capability.")
 }
 
-/// What an agent can do.
+/// A capability to register.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct CapabilityRequest {
-    /// 1 to 128 characters; whatever their case, one name is one capability of an agent.
+    /// 1 to 128 characters. Names that differ only by case are one capability of an agent.
     pub name: String,
     /// Up to 1024 characters.
     pub description: Option<String>,
     /// Up to 64 characters; `1.0.0` when absent.
     pub version: Option<String>,
-    /// An object of up to 8 KB, given back to the letter.
+    /// A JSON object of up to 8 KB, returned exactly as given.
     #[schemars(with = "Option<serde_json::Map<String, serde_json::Value>>")]
     pub input_schema: Option<Box<RawValue>>,
-    /// An object of up to 8 KB, given back to the letter.
+    /// A JSON object of up to 8 KB, returned exactly as given.
     #[schemars(with = "Option<serde_json::Map<String, serde_json::Value>>")]
     pub output_schema: Option<Box<RawValue>>,
 }
@@ -294,9 +295,9 @@ pub struct CapabilityInfo {
     pub input_schema: Option<Box<RawValue>>,
     #[schemars(with = "Option<serde_json::Map<String, serde_json::Value>>")]
     pub output_schema: Option<Box<RawValue>>,
-    /// Tasks that named it.
+    /// Tasks that named this capability.
     pub invocations: u64,
-    /// Mean of the ratings of such tasks, 1 to 5; null while there is none.
+    /// Mean of the ratings of these tasks, 1 to 5; null while there is none.
     pub avg_rating: Option<f64>,
     pub ratings: u64,
     pub created_at: String,
@@ -323,14 +324,14 @@ pub struct CapabilityResult {
     pub agent: CapabilityHolder,
 }
 
-/// Whose capability was found.
+/// The agent that has the capability.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct CapabilityHolder {
     pub did: String,
     pub name: Option<String>,
 }
 
-/// What a search found, twice: clients read one or the other.
+/// The capabilities that were found. The list is there twice, since some clients read one name and some the other.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct CapabilityResults {
     pub results: Vec<CapabilityResult>,
@@ -339,7 +340,7 @@ pub struct CapabilityResults {
     pub count: usize,
 }
 
-/// A capability that was taken back.
+/// A capability that was removed.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Removed {
     pub id: String,
@@ -377,7 +378,7 @@ fn info(cx: &Cx, local: &Local, capability: Capability) -> Result<CapabilityInfo
     })
 }
 
-/// Checks a capability's name as tasks and registrations give it.
+/// Checks the name of a capability, as tasks and registrations give it, and trims it.
 pub(super) fn check_name(field: &str, name: &str) -> Result<String> {
     let name = name.trim();
     if name.is_empty() || name.chars().count() > MAX_CAPABILITY {

@@ -1,13 +1,13 @@
 //! Consent: who may write to an agent (decision who-may-write).
 //!
-//! An agent hears from everyone until it says otherwise: it can block agents, and say that only agents it knows, or
-//! only those on its own list, may reach it. Whoever it refuses gets the answer of an agent that does not exist, for
-//! messages, tasks, broadcasts and invites alike. The actor that is asked decides, in the operation that would store
-//! the thing.
+//! An agent hears from everyone until it says otherwise. It can block agents, and it can accept only agents that it
+//! knows or only those on its own list. A refused sender gets the answer of an agent that does not exist, for messages,
+//! tasks, broadcasts and invites alike. The recipient's actor decides, in the operation that would store the message,
+//! task or invite.
 //!
-//! An agent knows whom it pinned, as long as that one has the keys of then, and whom it wrote to, asked a task or
-//! invited into a channel. The latter is a row here, which follows by effect from the first message that a mailbox has
-//! of it, or from an invite that was accepted. Whom an agent knows has room in its mailbox that no stranger can take.
+//! An agent knows the agents that it pinned, while they have the pinned keys. It also knows those that it wrote to,
+//! asked a task or invited into a channel: these are rows here, which follow by effect from the first message in the
+//! other's mailbox, or from an accepted invite. The mailbox keeps room for known agents that no stranger can take.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -39,7 +39,7 @@ pub const ROUTES: &[Route] = &[
         .accepts::<ConsentChange>()
         .returns::<ConsentInfo>()
         .summary(
-            "Say who may send messages, tasks and invites: `everyone`, `known` or `listed`. Others get the 404 of an \
+            "Set who may send messages, tasks and invites: `everyone`, `known` or `listed`. Others get the 404 of an \
              unknown agent. Sealed messages are judged by the agent whose key sends them.",
         ),
     Route::get(LIST, handler!(list))
@@ -67,26 +67,26 @@ pub const ROUTES: &[Route] = &[
         .extension()
         .returns::<StrangersDropped>()
         .summary(
-            "Drop the unread messages that have come from agents which the calling agent did not pin, allow, write to or \
+            "Drop the unread messages from agents that the calling agent did not pin, allow, write to or \
              invite into a channel.",
         ),
 ];
 
 /// Most agents on both lists together; our choice, as with pins.
 const MAX_LISTED: u64 = 10_000;
-/// Most agents that are remembered for having been written to; the oldest give way. Our choice.
+/// Most agents that are remembered because this agent wrote to them; the oldest are forgotten first. Our choice.
 const MAX_CONTACTS: u64 = 10_000;
-/// Rows of a table that go at once when a registration ends; more go by timer.
+/// Rows of a table that are deleted in one step when a registration ends; the rest are deleted by timer.
 const BATCH: usize = 60;
 
-/// Who may write.
+/// The agents that may write.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Senders {
     #[default]
     Everyone,
-    /// Whom the agent pinned with the keys it still has, wrote to, or allowed.
+    /// Agents that this agent pinned with the keys they still have, wrote to, or allowed.
     Known,
-    /// Whom the agent allowed.
+    /// Agents that this agent allowed.
     Listed,
 }
 
@@ -102,7 +102,7 @@ impl Senders {
     }
 }
 
-/// Which list.
+/// The two lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum List {
     Blocked,
@@ -129,7 +129,7 @@ impl List {
     }
 }
 
-/// What an agent said, and how many rows there are. Absent while it said nothing and wrote to nobody.
+/// The agent's settings, and the numbers of its rows. Absent while the agent set nothing and wrote to nobody.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Consent {
     senders: Senders,
@@ -149,9 +149,9 @@ impl Consent {
 }
 
 const CONSENT: Table<(), Consent> = Table::new(96);
-/// By list, allowed ones last: since when.
+/// By list, blocked ones first: when the agent was put on it.
 const LISTS: Table<(bool, Did), Timestamp> = Table::new(97);
-/// Whom the agent wrote to: when it did first.
+/// Agents that this agent wrote to: when it first did.
 const CONTACTS: Table<(Did,), Timestamp> = Table::new(98);
 const CONTACT_ORDER: Table<(Timestamp, Did), ()> = Table::new(99);
 
@@ -166,13 +166,12 @@ pub const ENTRIES: &[Entry] = &[
     query::<ReadPeer>(),
 ];
 
-/// Since when there has been such a row. One of an earlier registration of the DID that no timer has taken out yet is
-/// none.
+/// The time of a row, unless the row is of an earlier registration of the DID and no timer has deleted it yet.
 fn since(agent: &Agent, row: Option<Timestamp>) -> Option<Timestamp> {
     row.filter(|since| *since >= agent.created)
 }
 
-/// Whether `from` may write to the agent of this actor. `keys` are the sender's present ones, where they are at hand.
+/// Whether `from` may write to the agent of this actor. `keys` are the sender's present keys, where they are at hand.
 pub(crate) fn admits(
     view: &(impl Read + ?Sized),
     actor: &ActorId,
@@ -198,8 +197,8 @@ fn is_listed(view: &(impl Read + ?Sized), agent: &Agent, list: List, peer: Did) 
     Ok(since(agent, LISTS.get(view, &list.key(peer))?).is_some())
 }
 
-/// Whether the agent of this actor knows `peer`: it pinned the keys that the peer has, allowed it, wrote to it, or
-/// invited it into a channel where it came. `keys` as in [`admits`].
+/// Whether the agent of this actor knows `peer`: it pinned the peer's present keys, allowed it, wrote to it, or invited
+/// it into a channel and the peer accepted. `keys` as in [`admits`].
 pub(crate) fn knows(
     view: &(impl Read + ?Sized),
     actor: &ActorId,
@@ -239,10 +238,10 @@ pub(super) fn wrote(turn: &mut Turn<'_>, agent: &Agent, to: Did) -> Result<()> {
     Ok(CONTACTS.put(turn, &(to,), &now)?)
 }
 
-/// A mailbox has its first message of this agent, or somebody accepted an invite of it.
+/// A mailbox has its first message from this agent, or an agent accepted an invite by it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Wrote {
-    /// Whose mailbox; who accepted.
+    /// The owner of the mailbox, or the agent that accepted.
     pub to: Did,
 }
 
@@ -259,13 +258,13 @@ impl Operation for Wrote {
     }
 }
 
-/// Forgets everything, for a registration that ends or gives way to another.
+/// Forgets everything. Called when a registration ends or gives way to another.
 pub(super) fn ended(turn: &mut Turn<'_>) -> Result<()> {
     CONSENT.delete(turn, &());
     Forget { before: turn.now }.run(turn)
 }
 
-/// Takes out the rows of a registration that ended, a batch at a time.
+/// Deletes the rows of a registration that ended, a batch at a time.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Forget {
     pub before: Timestamp,
@@ -299,7 +298,7 @@ impl Operation for Forget {
     }
 }
 
-/// Says who may write.
+/// Sets who may write.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SetSenders {
     pub senders: Senders,
@@ -329,7 +328,7 @@ pub struct PutListed {
 impl Operation for PutListed {
     const ACTOR: Kind = Kind::Agent;
     const NAME: &'static str = "put_listed";
-    /// Since when it is there.
+    /// When the agent was put on the list.
     type Reply = Timestamp;
 
     fn run(self, turn: &mut Turn<'_>) -> Result<Timestamp> {
@@ -382,7 +381,7 @@ impl Operation for RemoveListed {
     }
 }
 
-/// Who may write.
+/// Reads who may write.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ReadConsent;
 
@@ -407,7 +406,7 @@ pub struct ReadList {
 impl Query for ReadList {
     const ACTOR: Kind = Kind::Agent;
     const NAME: &'static str = "consent_list";
-    /// There may be one more than `limit`: then there are more.
+    /// May hold one more than `limit`: then there are more.
     type Reply = Vec<(Did, Timestamp)>;
 
     fn run(self, view: &View<'_>) -> Result<Self::Reply> {
@@ -425,7 +424,7 @@ impl Query for ReadList {
     }
 }
 
-/// What anybody may know of an agent that is active and that `by` may write to; `None` for others.
+/// The public data of an agent, if it is active and `by` may write to it; otherwise `None`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ReadPeer {
     pub by: Did,
@@ -433,7 +432,7 @@ pub struct ReadPeer {
 }
 
 impl ReadPeer {
-    /// Asks for the calling agent.
+    /// A query on behalf of the calling agent.
     pub(crate) fn by(cx: &Cx) -> Result<ReadPeer> {
         let caller = cx.caller.agent()?;
         let keys = Prints::of(&caller.keys.signing, &caller.keys.encryption);
@@ -453,16 +452,16 @@ impl Query for ReadPeer {
     }
 }
 
-/// An active agent that takes something of the caller, or the 404 of an unknown one.
+/// The public data of an active agent that the caller may write to, or the 404 of an unknown agent.
 pub(crate) async fn peer(cx: &Cx, actor: &str) -> Result<Public> {
     runtime::query(&*cx.rt, actor, &ReadPeer::by(cx)?).await?.ok_or_else(wire::unknown_agent)
 }
 
-/// Who may write.
+/// The agents that may write.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ConsentInfo {
-    /// `everyone` but the blocked; `known`: whom the agent pinned (while it keeps its keys), wrote to, asked a task, or
-    /// allowed; `listed`: whom it allowed.
+    /// `everyone`: all but the blocked. `known`: agents that this agent pinned (while they keep the pinned keys), wrote
+    /// to, asked a task, or allowed. `listed`: agents that it allowed.
     pub accept_from: &'static str,
     pub blocked_count: u64,
     pub allowed_count: u64,
@@ -494,7 +493,7 @@ pub struct ConsentList {
     pub has_more: bool,
 }
 
-/// An agent that is off a list.
+/// An agent that was taken off a list.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ConsentRemoved {
     pub did: String,
@@ -502,12 +501,12 @@ pub struct ConsentRemoved {
     pub removed: bool,
 }
 
-/// Unread messages of strangers are gone, or go.
+/// Unread messages of strangers that are deleted.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct StrangersDropped {
-    /// How many are gone already.
+    /// How many are deleted already.
     pub dropped: u64,
-    /// Whether that is all; else the rest follows at once, without another call.
+    /// True when all are deleted; otherwise the rest follows at once, without another call.
     pub complete: bool,
 }
 

@@ -1,10 +1,10 @@
-//! Whether the keys of an agent follow from those that somebody knows.
+//! Tells whether the present keys of an agent follow from the keys that a sender knows.
 //!
-//! Keys follow from earlier ones when the signing key of those signed for them, over any number of steps. A rotation
-//! without a signature, another registration of the DID and one that took the place of another break the chain: nobody can
-//! say then that the new keys are the same agent's. Senders that pinned the keys before are refused until they decide; all
-//! others are told with the first message that they write to the new keys. The agent that is written to decides, in the
-//! step that takes the message, because only it knows its keys at that moment.
+//! Keys follow from earlier keys when the earlier signing key signed for them, over any number of steps. Three things
+//! break the chain: a rotation without a signature, another registration of the DID, and a registration that took the
+//! place of another. Nobody can then say that the new keys are the same agent's. Senders that pinned the earlier keys
+//! are refused until they decide. All other senders are told with the first message that they write to the new keys.
+//! The recipient decides, in the step that takes the message, because only it knows its keys at that moment.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,10 +20,10 @@ use crate::relay::agent::authentication::{self, Calling};
 use crate::relay::directory::Did;
 use crate::{Error, ErrorCode, Result, engine::runtime};
 
-/// Most senders of which it is remembered that they were told; whoever is forgotten is told again. Our choice.
+/// Most senders that are remembered as told; a forgotten sender is told again. Our choice.
 const MAX_TOLD: u64 = 10_000;
 
-/// A generation of keys that does not follow from the one before it. Only the last one is kept.
+/// The last generation of keys that does not follow from the one before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Break {
     version: u64,
@@ -33,9 +33,10 @@ impl Row for Break {}
 /// A sender that was told of a break.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Told {
-    /// The break's.
+    /// The version of that break.
     version: u64,
-    /// With which message; a repeat of it is told again, since its sender may not have had the answer.
+    /// The message with which it was told. A repeat of that message is told again, since its sender may not have
+    /// received the answer.
     with: Local,
 }
 impl Row for Told {}
@@ -46,22 +47,23 @@ const TOLD_COUNT: Table<(), u64> = Table::new(142);
 /// The keys of the last registration that ended.
 const LEFT: Table<(), Prints> = Table::new(143);
 
-/// Numbers of the tables: these rows stay when those of a registration go.
+/// Numbers of the tables. These rows stay when the rows of a registration are deleted.
 pub(super) const TABLES: [u8; 4] = [140, 141, 142, 143];
 
 pub const ENTRIES: &[Entry] = &[query::<Follows>()];
 
-/// The keys of this generation do not follow from those before.
+/// Notes that the keys of this generation do not follow from those before.
 pub(super) fn broke(turn: &mut Turn<'_>, version: u64) -> Result<()> {
     Ok(BREAK.put(turn, &(), &Break { version })?)
 }
 
-/// A registration ends, and another one may hold the DID.
+/// Notes the keys of a registration that ends, since another one may hold the DID later.
 pub(super) fn left(turn: &mut Turn<'_>, earlier: &Agent) -> Result<()> {
     Ok(LEFT.put(turn, &(), &Prints::of(&earlier.keys.signing, &earlier.keys.encryption))?)
 }
 
-/// A registration holds the DID from now on: with the keys of the last one, or with others, which nobody signed for.
+/// A registration holds the DID from now on. If its keys differ from those of the last registration, nobody signed for
+/// them, so the chain breaks.
 pub(super) fn holds(turn: &mut Turn<'_>, agent: &Agent) -> Result<()> {
     let prints = Prints::of(&agent.keys.signing, &agent.keys.encryption);
     match LEFT.get(turn, &())? {
@@ -70,7 +72,7 @@ pub(super) fn holds(turn: &mut Turn<'_>, agent: &Agent) -> Result<()> {
     }
 }
 
-/// Whether the agent's present keys are those of these prints, or follow from them.
+/// Whether the agent's present keys have these prints, or follow from keys that have them.
 pub(super) fn follows(view: &(impl Read + ?Sized), agent: &Agent, known: &Prints) -> Result<bool> {
     if Prints::of(&agent.keys.signing, &agent.keys.encryption) == *known {
         return Ok(true);
@@ -80,7 +82,7 @@ pub(super) fn follows(view: &(impl Read + ?Sized), agent: &Agent, known: &Prints
     let Some(from) = found.into_iter().find(|keys| Prints::of(&keys.signing, &keys.encryption) == *known) else {
         return Ok(false);
     };
-    // Keys that a key of the chain signed for join it: also after somebody else rotated in between.
+    // Keys that a key of the chain signed for join the chain, even when somebody else rotated in between.
     let mut chain = vec![from.signing];
     let mut last_joined = false;
     let mut rotations = ROTATIONS.scan(view, &ROTATIONS.range(), Direction::Descending, MAX_EARLIER)?;
@@ -96,21 +98,21 @@ pub(super) fn follows(view: &(impl Read + ?Sized), agent: &Agent, known: &Prints
     Ok(last_joined)
 }
 
-/// Whether it can matter to senders what they pinned of this agent, whose keys must have changed for that, or who has its DID at
-/// a peer, if there are any (`alone`: there are none).
+/// Whether a sender's pin of this agent can matter. It can when the agent's keys changed, or when a peer may know
+/// another agent of this DID (`alone` means that there are no peers).
 pub(super) fn matters(view: &(impl Read + ?Sized), agent: &Agent, alone: bool) -> Result<bool> {
     let elsewhere = !alone && agent.standing < Standing::Proved;
     Ok(elsewhere || agent.keys.version > 1 || BREAK.contains(view, &())?)
 }
 
-/// The answer to a sender that pinned keys which the present ones do not follow from.
+/// The answer to a sender that pinned keys from which the present ones do not follow.
 pub fn changed() -> Error {
     let message = "The keys of this agent are not those you pinned, and nothing shows that they are still its own. Look into \
                    it, then accept them: POST /v1/agent/keys/pin with `accept`.";
     Error::new(ErrorCode::KeyChanged, message)
 }
 
-/// Refuses what is for keys that the sender does not know: `pinned` is what it pinned of this agent.
+/// Refuses what a sender sends when the agent's keys do not follow from those that it pinned (`pinned`).
 pub(super) fn check(view: &(impl Read + ?Sized), agent: &Agent, pinned: Option<&Prints>) -> Result<()> {
     match pinned {
         Some(pinned) if !follows(view, agent, pinned)? => Err(changed()),
@@ -118,8 +120,8 @@ pub(super) fn check(view: &(impl Read + ?Sized), agent: &Agent, pinned: Option<&
     }
 }
 
-/// Whether a sender is to be told of a break, with what it wrote under this id. It is told once, since whatever it writes
-/// after the answer it writes to keys that it knows to be new.
+/// Whether to tell a sender of a break, with the answer to its message `with`. A sender is told once, since it knows
+/// after the answer that the keys are new.
 pub(super) fn tell(turn: &mut Turn<'_>, from: Did, with: Local) -> Result<bool> {
     let Some(Break { version }) = BREAK.get(turn, &())? else { return Ok(false) };
     let before = TOLD.get(turn, &(from,))?;
@@ -140,7 +142,7 @@ pub(super) fn tell(turn: &mut Turn<'_>, from: Did, with: Local) -> Result<bool> 
     Ok(true)
 }
 
-/// Whether the agent's present keys are these or follow from them.
+/// Asks whether the agent's present keys are these or follow from them.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Follows {
     pub known: Prints,
@@ -149,7 +151,7 @@ pub struct Follows {
 impl Query for Follows {
     const ACTOR: Kind = Kind::Agent;
     const NAME: &'static str = "follows";
-    /// Also for an agent that is not there: it has no other keys.
+    /// Also true for an agent that does not exist: it has no other keys.
     type Reply = bool;
 
     fn run(self, view: &View<'_>) -> Result<bool> {
@@ -157,7 +159,7 @@ impl Query for Follows {
     }
 }
 
-/// What the calling agent pinned of another one.
+/// The keys that the calling agent pinned of another one.
 pub async fn pinned(cx: &Cx, peer: Did) -> Result<Option<Prints>> {
     pinned_by(cx, &cx.caller.agent()?.actor, peer).await
 }
@@ -174,7 +176,7 @@ pub async fn check_pin(cx: &Cx, actor: &str) -> Result<()> {
     }
 }
 
-/// Whether an agent's keys follow from those that `caller` pinned, if it did.
+/// Whether an agent's keys follow from those that `caller` pinned. True when `caller` pinned none.
 async fn follow_pin(cx: &Cx, caller: &str, actor: &str) -> Result<bool> {
     match pinned_by(cx, caller, record::did_of(actor)?).await? {
         Some(known) => runtime::query(&*cx.rt, actor, &Follows { known }).await,
@@ -182,14 +184,15 @@ async fn follow_pin(cx: &Cx, caller: &str, actor: &str) -> Result<bool> {
     }
 }
 
-/// The same of keys at a peer, of which it is not known what they follow from.
+/// Whether keys at a peer differ from those that the calling agent pinned. It is not known here what such keys follow
+/// from.
 pub async fn are_news_to_caller(cx: &Cx, peer: Did, keys: Prints) -> Result<bool> {
     let Some(caller) = authentication::recognized(&cx).await? else { return Ok(false) };
     Ok(pinned_by(cx, &caller.actor, peer).await?.is_some_and(|pinned| pinned != keys))
 }
 
-/// On a public route: whether the caller sent an agent's key, and that agent pinned keys which the present ones do not
-/// follow from.
+/// On a public route: whether the caller sent an agent's key, and that agent pinned keys from which the present ones do
+/// not follow.
 pub async fn is_news_to_caller(cx: &Cx, actor: &str) -> Result<bool> {
     match authentication::recognized(&cx).await? {
         Some(caller) => Ok(!follow_pin(cx, &caller.actor, actor).await?),

@@ -1,4 +1,4 @@
-//! A registration becomes the agent's record, waits for the DID, or is refused (`docs/decisions/identity.md`).
+//! Registration: a new one becomes the agent's record, waits for the DID, or is refused (`docs/decisions/identity.md`).
 
 use serde::{Deserialize, Serialize};
 
@@ -27,11 +27,11 @@ pub struct Create {
     pub sealed: Option<Vec<u8>>,
     pub signed_prekey: Option<SignedPrekey>,
     pub api_key_hash: [u8; 32],
-    /// Verified by the handler, and the nonce that it used.
+    /// The proof that the handler verified, and the nonce in it.
     pub proof: Option<(Proof, Nonce)>,
 }
 
-/// What becomes of a registration of a DID that is registered.
+/// How a registration of a DID that is already registered goes on.
 enum Admission {
     /// It takes the place of the present holder.
     Succeeds,
@@ -44,7 +44,8 @@ impl Create {
         let registered = || Error::conflict("An agent with this identity is registered.");
         let is_its_key = rotate::proved_key(view, holder)? == self.signing;
         if holder.standing == Standing::Proved {
-            // What an operator or the agent itself did to a proved registration binds the DID; only its own key revives it.
+            // A proved registration keeps the DID, also while it is suspended or deactivated. After a deactivation its
+            // own key revives it.
             let revives = holder.deactivated.is_some() && holder.suspended.is_none();
             let revived = revives && is_its_key && self.client_side && self.standing == Standing::Proved;
             return if revived { Ok(Admission::Succeeds) } else { Err(registered()) };
@@ -52,7 +53,8 @@ impl Create {
         if holder.deactivated.is_some() {
             return Ok(Admission::Succeeds);
         }
-        // A signature of the DID's key names another key for good only by a rotation that it signed.
+        // A holder whose key has signed gives way only to that key: the key of the DID, or one that it signed for in a
+        // rotation.
         let open = holder.standing == Standing::Silent || is_its_key;
         match self.standing {
             Standing::Proved if open => Ok(Admission::Succeeds),
@@ -70,7 +72,7 @@ impl Create {
 impl Operation for Create {
     const ACTOR: Kind = Kind::Agent;
     const NAME: &'static str = "create";
-    /// When the agent came to be.
+    /// When the agent was created.
     type Reply = Timestamp;
 
     fn run(self, turn: &mut Turn<'_>) -> Result<Timestamp> {

@@ -1,5 +1,5 @@
-//! Private keys the server holds for agents that brought none. They are sealed and opened here, by handlers; rows,
-//! operations and errors only ever see the sealed form.
+//! Private keys that the server holds for agents that brought none. Handlers seal and open them here; rows, operations
+//! and errors contain only the sealed form.
 
 use zeroize::Zeroizing;
 
@@ -9,7 +9,7 @@ use crate::engine::runtime::Runtime;
 use crate::engine::secrets::Secrets;
 use crate::{Error, Result};
 
-/// What the sealed value is for; part of its associated data.
+/// The purpose of the sealed value; part of its associated data.
 pub(super) const PURPOSE: &str = "agent-keys/1";
 
 /// The private keys of one generation.
@@ -47,7 +47,7 @@ impl HeldKeys {
         }
     }
 
-    /// Sealed for the agent `did`.
+    /// The keys sealed for the agent `did`.
     pub fn seal(&self, rt: &dyn Runtime, did: &str) -> Result<Vec<u8>> {
         let mut bytes = Zeroizing::new(Vec::with_capacity(128));
         bytes.extend_from_slice(self.signing.expose());
@@ -77,18 +77,18 @@ pub fn seal(rt: &dyn Runtime, did: &str, purpose: &str, value: &[u8]) -> Result<
     rt.environment().secrets.sealing().seal(did, purpose, &nonce(rt), value).map_err(Error::internal)
 }
 
-/// Seals a text of `owner` (a DID or the name of another actor), for where texts are kept.
+/// Seals a text of `owner` (a DID or the name of another actor), where the result must be a text too.
 pub fn seal_text(rt: &dyn Runtime, owner: &str, purpose: &str, text: &str) -> Result<String> {
     rt.environment().secrets.sealing().seal_text(owner, purpose, &nonce(rt), text).map_err(Error::internal)
 }
 
-/// Opens what [`seal_text`] made; a text from before texts were sealed is given back as it is.
+/// Opens what [`seal_text`] made. A text from before texts were sealed is returned as it is.
 pub fn open_text(rt: &dyn Runtime, owner: &str, purpose: &str, stored: &str) -> Result<String> {
     rt.environment().secrets.sealing().open_text(owner, purpose, stored).map_err(Error::internal)
 }
 
-/// Whether a text at rest is still to move: it is not sealed, or under an earlier key, and no task visits all that hold
-/// one.
+/// Whether a stored text still has to be sealed under the current key: it is not sealed, or sealed under an earlier
+/// key, and no maintenance task will visit it.
 pub fn is_behind(rt: &dyn Runtime, stored: &str) -> bool {
     let current = || rt.environment().secrets.sealing().current().id();
     rt.maintenance().is_none() && sealing::text_key_id(stored) != Some(current())

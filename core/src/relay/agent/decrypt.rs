@@ -16,7 +16,7 @@ use crate::crypto::signing;
 use crate::engine::runtime::{self, Runtime};
 use crate::{Error, Result, engine::small_sort};
 
-/// A message as the service decrypted it.
+/// A message that the service decrypted, or tried to.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Message {
     pub id: String,
@@ -32,11 +32,11 @@ pub struct Message {
     pub message_type: String,
     pub thread_id: Option<String>,
     pub reply_to: Option<String>,
-    /// The envelope is signed by the sender and speaks of this very message.
+    /// True when the sender signed the envelope and the envelope describes this very message.
     pub signature_valid: bool,
     pub timestamp: String,
     pub expires_at: String,
-    /// For `POST /v1/agent/verify`.
+    /// The text that `POST /v1/agent/verify` takes.
     pub envelope: Option<String>,
     /// Base64.
     pub signature: String,
@@ -46,15 +46,15 @@ pub struct Message {
 pub struct Opener<'a> {
     rt: &'a dyn Runtime,
     agent: &'a Credentials,
-    /// Newest first; empty when the agent keeps its own.
+    /// The keys that the server holds, newest first; empty when the agent keeps its own keys.
     held: Vec<HeldKeys>,
     rows: BTreeMap<SessionKey, SessionRow>,
-    /// How sessions began that may have no row yet.
+    /// The beginnings of sessions that may have no row yet.
     openings: BTreeMap<SessionKey, Opening>,
     changed: BTreeMap<SessionKey, crate::Timestamp>,
 }
 
-/// What a sealed session is for; part of its associated data.
+/// The purpose of a sealed session; part of its associated data.
 pub(super) fn purpose(key: &SessionKey) -> String {
     format!("session/{}/{}", encode_hex(&key.0), encode_hex(&key.1))
 }
@@ -81,7 +81,7 @@ impl<'a> Opener<'a> {
         }
         let secrets = &rt.environment().secrets;
         let (current, earlier) = runtime::query(rt, agent.actor.as_str(), &ReadKeys).await?.unwrap_or_else(|| {
-            // The agent was there when it was authorized, and its record never goes.
+            // The agent was there when it was authorized, and its record is never deleted.
             (agent.keys.clone(), Vec::new())
         });
         let generations = std::iter::once(current.sealed).chain(earlier.into_iter().map(|earlier| earlier.keys.sealed));
@@ -104,7 +104,7 @@ impl<'a> Opener<'a> {
         Ok(opener)
     }
 
-    /// Opens one message; what cannot be opened has empty content.
+    /// Opens one message. A message that cannot be opened has empty content.
     pub fn open(&mut self, item: &Item) -> Result<Message> {
         let settings = &self.rt.environment().settings;
         let from = wire::did_text(settings, &item.head.from);
@@ -127,7 +127,8 @@ impl<'a> Opener<'a> {
         let head = &item.head;
         let decrypted = opened.is_some();
         let sealed = opened.as_ref().and_then(|opened| opened.sealed.as_ref());
-        // Inner values stand in place of the outer ones, but for the sender: that one is authenticated, not claimed.
+        // Inner values replace the outer ones, except the sender: the outer sender is authenticated, the inner one only
+        // claimed.
         let inner = |inner: Option<&Option<String>>, outer: &Option<String>| {
             inner.and_then(|inner| inner.clone()).or_else(|| outer.clone())
         };
@@ -173,7 +174,7 @@ impl<'a> Opener<'a> {
         Some(opened)
     }
 
-    /// Stores the sessions as they are now, before anything is answered: a later message opens only with them.
+    /// Stores the changed sessions before the request is answered: later messages open only with them.
     pub async fn finish(self) -> Result<()> {
         let mut sessions = Vec::with_capacity(self.changed.len());
         for (key, stamp) in &self.changed {
@@ -188,7 +189,7 @@ impl<'a> Opener<'a> {
     }
 }
 
-/// Whether the envelope of a message that does not open is genuine all the same.
+/// Whether the envelope of a message that does not open is genuine nevertheless.
 fn signed(item: &Item, incoming: &Incoming<'_>) -> bool {
     incoming.envelope.is_some_and(|text| {
         Envelope::parse(text).is_bound_to(incoming.from, incoming.to, incoming.nonce, incoming.ciphertext)

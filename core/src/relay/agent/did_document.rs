@@ -1,5 +1,5 @@
-//! `GET /.well-known/did/{did}`: an agent as a DID document (W3C DID Core 1.0), with its `did:key` where that is the
-//! same subject.
+//! `GET /.well-known/did/{did}`: an agent as a DID document (W3C DID Core 1.0), with its `did:key` once the
+//! registration is proved.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -23,10 +23,11 @@ pub struct DidDocument {
     #[serde(rename = "@context")]
     pub context: [&'static str; 2],
     pub id: String,
-    /// The `did:key` of the signing key. Like all keys here it is there only once the registration was proved.
+    /// The `did:key` of the signing key. Like all keys here, it is listed only once the registration was proved.
     pub also_known_as: Vec<String>,
     pub verification_method: Vec<VerificationMethod>,
-    /// For an agent that was deactivated nothing but `verification_method` is left, since what it signed stays signed.
+    /// Empty for a deactivated agent, as are all other members with keys except `verification_method`: its earlier
+    /// signatures stay valid.
     pub authentication: Vec<String>,
     pub assertion_method: Vec<String>,
     pub key_agreement: Vec<String>,
@@ -45,7 +46,7 @@ pub struct VerificationMethod {
     pub public_key_multibase: String,
 }
 
-/// Where the agent is reached.
+/// The address where the agent is reached.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Service {
@@ -71,7 +72,7 @@ fn of(public: Public, base_url: &str) -> DidDocument {
         service_endpoint: format!("{base_url}/v1/agent/identity/{did}"),
     };
     let when = |wanted: bool, id: &str| if wanted { vec![id.to_owned()] } else { Vec::new() };
-    // Anybody can register a key, so only one that was proved speaks for the DID.
+    // Anybody can register a key, so only a proved key speaks for the DID.
     let proved = public.standing == Standing::Proved;
     let active = public.active && proved;
     DidDocument {

@@ -1,8 +1,10 @@
-//! `Idempotency-Key` of the relay's routes: a request under a key that was used is the first one again, or it is refused.
+//! `Idempotency-Key` of the relay's routes: a request with a key that was used before is a repeat of the first request,
+//! or is refused.
 //!
-//! The caller's own actor keeps, for each route and key, a digest of the body and the local part of the id that the first
-//! request got. A repeat gets that id, under which the actor that decides finds what it has done. Another body is 422
-//! `IDEMPOTENCY_MISMATCH`, wherever it would have gone. The reasons are in `docs/decisions/idempotency.md`.
+//! For each route and key, the caller's own actor keeps a digest of the body and the local part of the id that the
+//! first request got. A repeat gets the same id, and the actor that decides finds by it what it has done already. A
+//! different body gets 422 `IDEMPOTENCY_MISMATCH`, whatever its recipient. The reasons are in
+//! `docs/decisions/idempotency.md`.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,27 +22,27 @@ use crate::{Error, ErrorCode, Result, Timestamp, engine::runtime};
 /// Most characters of an `Idempotency-Key`; our choice.
 pub const MAX_KEY: usize = 255;
 
-/// How long a key is known after it was last sent, in microseconds. A little longer than a mailbox knows the id of a
-/// message: else another body could meet the id of the first one.
+/// How long a key is remembered after it was last sent, in microseconds. A little longer than a mailbox remembers the
+/// id of a message; otherwise a different body could get the id of the first one.
 const KEPT: i64 = REPEATS + 10 * MINUTE;
-/// Most keys that are known of one agent, about 8 MB; our choice. An agent that sends at its full pace with a key for each
-/// request uses them up within an hour and a half.
+/// Most keys that are remembered for one agent, about 8 MB; our choice. An agent that sends at its full rate with a new
+/// key for each request uses them up within an hour and a half.
 const MAX_KEYS: u64 = 100_000;
-/// Keys that one run of the timer forgets.
+/// Keys that one run of the timer deletes.
 const BATCH: usize = 200;
 /// Key of the timer.
 const FORGET: &str = "idempotency";
 
 /// Names a route and a key of one agent.
 type Name = [u8; 16];
-/// Of a body; see [`crate::engine::secrets::Secrets::body_digests`].
+/// Digest of a body; see [`crate::engine::secrets::Secrets::body_digests`].
 type Digest = [u8; 16];
 
-/// What is known of a key.
+/// A key that was used.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Used {
     digest: Digest,
-    /// The local part of the id of what the first request made.
+    /// The local part of the id that the first request made.
     local: Local,
     until: Timestamp,
 }
@@ -49,33 +51,33 @@ impl Row for Used {}
 const USED: Table<(Name,), Used> = Table::new(150);
 const ENDS: Table<(Timestamp, Name), ()> = Table::new(151);
 const COUNT: Table<(), u64> = Table::new(152);
-/// When the agent's rows came to have [`USED`]: what was made under a key before is known by an id derived from the key.
+/// When the agent's rows got [`USED`]. Ids that were made under a key before that time were derived from the key.
 const SINCE: Table<(), Timestamp> = Table::new(153);
 
 pub const ENTRIES: &[Entry] = &[operation::<Claim>(), operation::<Forget>()];
 
-/// For an agent from before [`USED`]: see [`SINCE`].
+/// Called for an agent from before [`USED`]: see [`SINCE`].
 pub(crate) fn begin(turn: &mut Turn<'_>) -> Result<()> {
     let now = turn.now;
     Ok(SINCE.put(turn, &(), &now)?)
 }
 
-/// Takes a key for a request, or finds what it was taken for.
+/// Takes a key for a request, or finds the request that took it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Claim {
     name: Name,
-    /// Of the body, under each master key, the current one first.
+    /// Digests of the body under each master key, the current one first.
     digests: Vec<Digest>,
-    /// For what the request makes, when the key is new.
+    /// The local part for what the request makes, when the key is new.
     local: Local,
-    /// What the key led to when ids were derived from keys.
+    /// The local part that the key led to when ids were derived from keys.
     derived: Local,
 }
 
 impl Operation for Claim {
     const ACTOR: Kind = Kind::Agent;
     const NAME: &'static str = "claim_idempotency_key";
-    /// The local part of the id of what the first request under the key makes or made.
+    /// The local part of the id that the first request under the key got.
     type Reply = Local;
 
     fn run(self, turn: &mut Turn<'_>) -> Result<Local> {
@@ -102,7 +104,7 @@ impl Operation for Claim {
 }
 
 impl Claim {
-    /// As long as what was made before is known by derived ids, these go on.
+    /// Uses the derived id as long as a repeat of a request from before [`USED`] may still come.
     fn first_local(&self, turn: &mut Turn<'_>) -> Result<Local> {
         match SINCE.get(turn, &())? {
             Some(since) if since.plus(REPEATS) > turn.now => Ok(self.derived),
@@ -119,7 +121,7 @@ impl Claim {
         if count >= MAX_KEYS {
             let first = ENDS.first(turn, &ENDS.range())?.map_or(turn.now, |((until, _), ())| until);
             let wait = u32::try_from(first.since(turn.now) / SECOND + 1).unwrap_or(1);
-            let message = "100000 values of `Idempotency-Key` are known of this agent; one is known for 24 hours.";
+            let message = "This agent used 100000 values of `Idempotency-Key`, the most in 24 hours; retry later.";
             return Err(Error::new(ErrorCode::RateLimited, message).retry_after(wait));
         }
         Ok(COUNT.put(turn, &(), &(count + 1))?)
@@ -128,11 +130,11 @@ impl Claim {
 
 fn mismatch() -> Error {
     let message =
-        "This `Idempotency-Key` was used for another body. Nothing was done: repeat the first body, or use a new key.";
+        "This `Idempotency-Key` was used with another body. Nothing was done: repeat the first body, or use a new key.";
     Error::new(ErrorCode::IdempotencyMismatch, message)
 }
 
-/// Forgets keys whose time is over.
+/// Deletes keys whose time is over.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Forget;
 
@@ -153,7 +155,7 @@ impl Operation for Forget {
             0 => COUNT.delete(turn, &()),
             left => COUNT.put(turn, &(), &left)?,
         }
-        // Not at every end: a minute's worth at once.
+        // The timer does not run at the end of every key: it collects those of a minute.
         if let Some(((until, _), ())) = ENDS.first(turn, &ENDS.range())? {
             turn.schedule(FORGET, if until <= turn.now { turn.now } else { until.plus(MINUTE) }, &Forget)?;
         }
@@ -161,9 +163,9 @@ impl Operation for Forget {
     }
 }
 
-/// The local part of the id for what this request makes: of the first request under its `Idempotency-Key`, else a fresh
-/// one. Asked last, when nothing about the request itself can be refused any more. `derived` are the parts that an id was
-/// made of, beside the key, when ids were derived from keys.
+/// The local part of the id for what this request makes: the id of the first request under its `Idempotency-Key`, or a
+/// fresh one. Call this last, when nothing about the request itself can be refused any more. `derived` makes the id
+/// from the key, as ids were made when they were derived from keys.
 ///
 /// 422 when the key was used for this route with another body in the last 24 hours.
 pub async fn local(cx: &Cx, derived: impl FnOnce(&[u8]) -> Local) -> Result<Local> {

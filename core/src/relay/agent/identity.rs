@@ -1,4 +1,4 @@
-//! `GET /v1/agent/identity/{did}`.
+//! `GET /v1/agent/identity/{did}`: the public keys and description of an agent.
 
 use http::Method;
 use schemars::JsonSchema;
@@ -19,7 +19,7 @@ pub const ROUTES: &[Route] = &[Route::get("/v1/agent/identity/{did}", handler!(i
     .returns::<Identity>()
     .summary("Public keys and description of an agent, here or at a peer of this relay.")];
 
-/// What anybody may know of an agent.
+/// The public data of an agent.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Identity {
     pub did: String,
@@ -40,12 +40,13 @@ pub struct Identity {
     /// `silent`: the signing key has signed nothing here. `signed`: it signed something, which says nothing about the
     /// encryption key. `proved`: it signed these keys for this deployment, or the service made them.
     pub standing: &'static str,
-    /// What proves these keys for this deployment, for whoever wants to check it; null when the service made them.
+    /// The proof of these keys for this deployment, so that anybody can check it; null when the service made the keys.
     pub proof: Option<ProofRequest>,
-    /// The address of the agent's relay, where that is a peer of this one.
+    /// The address of the agent's relay, when that is a peer of this one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub relay: Option<String>,
-    /// With a key in X-Agent-Key: these keys do not follow from those that its agent pinned. Only there when true.
+    /// True when the caller sent X-Agent-Key and its agent pinned keys from which these do not follow. Otherwise
+    /// absent.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub key_changed: bool,
 }
@@ -95,7 +96,7 @@ async fn identity(cx: Cx) -> Result<Response> {
     let did = encoding::parse_did(&cx.settings().brand, cx.path("did")?).map_err(|_| wire::unknown_agent())?;
     let actor = encoding::actor_id(&did);
     let here = runtime::query(&*cx.rt, actor.as_str(), &ReadPublic).await?;
-    // What is asked by a peer is asked no further, and a HEAD writes nothing (decisions peer-deliveries and
+    // A request by a peer is not passed on to other peers, and a HEAD writes nothing (decisions peer-deliveries and
     // caller-rate-limits).
     let asks = !cx.flag("local")?.unwrap_or(false) && cx.request.method != Method::HEAD;
     let found = match &here {

@@ -1,8 +1,8 @@
-//! What a request does to its own agent, it does only while the API key it came with still opens that agent.
+//! Checks the API key of a request again in each step that the request takes in its own agent.
 //!
-//! A key is checked when a request begins. Its body, its budget or a long wait for mail may take until the registration has
-//! given way to another one, and what is written or read then would be the heir's. So the request's own agent is asked
-//! through [`Keyed`]: the agent looks at the key again in the same step, before it does anything.
+//! A key is checked when a request begins. Its body, its budget or a long wait for mail may take so long that the
+//! registration has given way to another one; the request would then read or write rows of the heir. So the request
+//! asks its own agent through [`Keyed`]: the agent checks the key in the same step, before it does anything.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -51,7 +51,7 @@ struct Under {
 }
 
 impl Under {
-    /// What is to be done, if the key still opens the agent.
+    /// The operation or query, if the key still opens the agent.
     fn read(arguments: &[u8], view: &View<'_>) -> Result<Under> {
         let under: Under = decode(arguments)?;
         match record::is_key(view, &under.secret_hash)? {
@@ -66,7 +66,7 @@ pub fn ended() -> Error {
     Error::unauthorized("The agent key is not valid.")
 }
 
-/// A runtime for one request of an agent.
+/// The runtime for one request of an agent.
 pub struct Keyed {
     inner: Arc<dyn Runtime>,
     agent: ActorId,
@@ -74,14 +74,14 @@ pub struct Keyed {
 }
 
 impl Keyed {
-    /// A runtime that asks this agent under this API key.
-    // On the edge a runtime stays on its thread.
+    /// A runtime that puts the API key into each call to this agent.
+    // On the edge a runtime stays on one thread.
     #[allow(clippy::arc_with_non_send_sync)]
     pub fn over(inner: Arc<dyn Runtime>, agent: &str, secret_hash: [u8; 32]) -> Arc<dyn Runtime> {
         Arc::new(Keyed { inner, agent: ActorId::new(Kind::Agent, agent), secret_hash })
     }
 
-    /// The call as it is sent: one of the agent's own is put under the key.
+    /// The call as it is sent: a call to the request's own agent carries the key.
     fn under(&self, call: Call, name: &str) -> Result<Call> {
         if call.actor != self.agent {
             return Ok(call);
@@ -119,7 +119,7 @@ impl Runtime for Keyed {
         self.inner.document(key)
     }
 
-    /// A stream ends by itself when the key does: [`super::stream::Open::version`].
+    /// A stream ends by itself when the key ends: [`super::stream::Open::version`].
     fn stream(&self, open: super::stream::Open) -> BoxFuture<'_, Result<ByteStream>> {
         self.inner.stream(open)
     }

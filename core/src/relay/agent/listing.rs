@@ -1,4 +1,4 @@
-//! What the directory knows of an agent for its search: told anew whenever it changes, the rank at most once an hour
+//! The directory's entry of an agent for its search. It is updated at every change, the rank at most once an hour
 //! (decision agent-search-order).
 
 use serde::{Deserialize, Serialize};
@@ -12,17 +12,17 @@ use crate::relay::directory::fold;
 use crate::relay::directory::search::{self, Listed};
 use crate::{Result, Timestamp};
 
-/// Time between two changes of the rank in the directory, in microseconds.
+/// Least time between two changes of the rank in the directory, in microseconds.
 const RANK_INTERVAL: i64 = HOUR;
 /// Key of the timer that tells the directory a new rank.
 const TIMER: &str = "rank";
 
-/// Absent while the rank was never other than 0.
+/// Absent while the rank has always been 0.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Rank {
     now: u8,
     listed: u8,
-    /// When the directory was told last.
+    /// When the directory last heard of the rank.
     at: Timestamp,
 }
 impl Row for Rank {}
@@ -31,7 +31,7 @@ const RANK: Table<(), Rank> = Table::new(103);
 
 pub const ENTRIES: &[Entry] = &[operation::<SetRank>(), operation::<TellRank>()];
 
-/// Tells the directory what the agent is now. Call it after every change of what the search shows.
+/// Updates the directory's entry. Call it after every change that the search shows.
 pub(super) fn changed(turn: &mut Turn<'_>, agent: &Agent) -> Result<()> {
     let did = record::did_of(&turn.actor().name)?;
     let shard = search::shard(&did);
@@ -48,7 +48,7 @@ pub(super) fn changed(turn: &mut Turn<'_>, agent: &Agent) -> Result<()> {
             RANK.put(turn, &(), &known)?;
         }
     }
-    // Found by what it registered beside what its profile says.
+    // The search finds the agent by its registered capabilities and by those of its profile.
     let mut names = agent.capabilities.clone();
     for name in capabilities::tell(turn, rank)? {
         if names.iter().all(|known| fold(known) != fold(&name)) {
@@ -67,7 +67,7 @@ pub(super) fn changed(turn: &mut Turn<'_>, agent: &Agent) -> Result<()> {
     turn.send(shard, &search::Index { did, listed })
 }
 
-/// Sets the agent's rank in searches: its trust level, higher ones come first.
+/// Sets the agent's rank in searches, which is its trust level; higher ranks come first.
 pub fn set_rank(turn: &mut Turn<'_>, rank: u8) -> Result<()> {
     let mut known = RANK.get(turn, &())?.unwrap_or_default();
     if known.now == rank {
@@ -81,7 +81,7 @@ pub fn set_rank(turn: &mut Turn<'_>, rank: u8) -> Result<()> {
     }
 }
 
-/// [`set_rank`], for an actor that knows the trust of others.
+/// [`set_rank`] as an operation, for the actor that computes the trust of agents.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SetRank {
     pub rank: u8,
@@ -100,7 +100,7 @@ impl Operation for SetRank {
     }
 }
 
-/// Tells the directory the rank, if it is another by now.
+/// Tells the directory the rank, if it has changed since the last time.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct TellRank;
 

@@ -1,5 +1,5 @@
-//! What an agent knows of its channels and invites: rows that follow what the channels decide, by effects (decision
-//! one-deciding-operation). `GET /v1/agent/invites` and `channels?mine=true` read them.
+//! The agent's rows about its channels and invites. They follow by effects what the channels decide
+//! (decision one-deciding-operation). `GET /v1/agent/invites` and `channels?mine=true` read them.
 
 use serde::{Deserialize, Serialize};
 
@@ -27,7 +27,7 @@ pub const ENTRIES: &[Entry] = &[
     query::<ReadInvites>(),
 ];
 
-/// A channel that the agent is in.
+/// A channel that the agent is a member of.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Membership {
     pub about: About,
@@ -45,27 +45,28 @@ impl Row for ReceivedInvite {}
 
 const MEMBERSHIPS: Table<(ChannelId,), Membership> = Table::new(52);
 const INVITES: Table<(ChannelId, Local), ReceivedInvite> = Table::new(53);
-/// Channels that an unproved registration was in. What it posted there is marked when another takes its place.
+/// Channels that an unproved registration has left. Its posts there are marked when another registration takes its
+/// place.
 const FORMER: Table<(ChannelId,), ()> = Table::new(134);
 const FORMER_COUNT: Table<(), u64> = Table::new(135);
 
-/// Most channels that an unproved registration leaves: none may be forgotten, or its posts there would pass for those
-/// of whoever takes its place. Our choice.
+/// Most channels that an unproved registration may leave; our choice. None may be forgotten: the posts there would look
+/// like those of a registration that takes its place.
 const MAX_FORMER: u64 = 10_000;
-/// Most invites that an agent has on record; our choice.
+/// Most invites that an agent keeps; our choice.
 pub const MAX_INVITES: usize = 1_000;
-/// Most of them that wait and come from one agent, so that nobody fills the record of another.
+/// Most pending invites from one agent, so that no single agent fills the invites of another.
 const MAX_OF_ONE: usize = 100;
-/// Memberships and invites that go at once when an agent ends; more go by timer.
+/// Memberships and invites that end in one step when an agent ends; more end by timer.
 const BATCH: usize = 64;
 
-/// Texts of invites, as they are kept.
+/// The texts of invites, as they are stored.
 pub(super) fn texts(view: &(impl crate::engine::kv::Read + ?Sized)) -> Result<Vec<((ChannelId, Local), String)>> {
     let rows = INVITES.scan(view, &INVITES.range(), Direction::Ascending, MAX_INVITES)?;
     Ok(rows.into_iter().filter_map(|(key, received)| Some((key, received.invite.message?))).collect())
 }
 
-/// Replaces the text of an invite that is still `old`; whether it was.
+/// Replaces the text of an invite if it is still `old`; true when it was.
 pub(super) fn reseal(turn: &mut Turn<'_>, channel: ChannelId, local: Local, old: &str, new: &str) -> Result<bool> {
     let found = INVITES.get(turn, &(channel, local))?;
     let Some(mut received) = found.filter(|received| received.invite.message.as_deref() == Some(old)) else {
@@ -76,11 +77,11 @@ pub(super) fn reseal(turn: &mut Turn<'_>, channel: ChannelId, local: Local, old:
     Ok(true)
 }
 
-/// Refuses one more channel with 409 where an agent is in `limit` of them, or has left too many unproved.
+/// Refuses one more channel with 409 when the agent is in `limit` channels, or has left too many while it was unproved.
 fn room(view: &(impl crate::engine::kv::Read + ?Sized), limit: u32) -> Result<()> {
     let limit = limit as usize;
     if MEMBERSHIPS.scan(view, &MEMBERSHIPS.range(), Direction::Ascending, limit)?.len() >= limit {
-        return Err(Error::conflict("This agent is in as many channels as it may be in."));
+        return Err(Error::conflict("This agent is in the largest number of channels that is allowed."));
     }
     if FORMER_COUNT.get(view, &())?.unwrap_or(0) >= MAX_FORMER && may_give_way(view)? {
         let message =
@@ -95,7 +96,7 @@ fn may_give_way(view: &(impl crate::engine::kv::Read + ?Sized)) -> Result<bool> 
     Ok(record::AGENT.get(view, &())?.is_some_and(|agent| agent.standing < Standing::Proved))
 }
 
-/// The agent is in a channel no more.
+/// Deletes the membership of a channel that the agent left.
 fn forget(turn: &mut Turn<'_>, channel: ChannelId, displaced: bool) -> Result<()> {
     MEMBERSHIPS.delete(turn, &(channel,));
     if displaced || !may_give_way(turn)? || FORMER.contains(turn, &(channel,))? {
@@ -106,7 +107,7 @@ fn forget(turn: &mut Turn<'_>, channel: ChannelId, displaced: bool) -> Result<()
     Ok(FORMER_COUNT.put(turn, &(), &(count + 1))?)
 }
 
-/// Whether the agent may be in one more channel. 409 when not.
+/// Asks whether the agent may join one more channel. 409 when not.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct HasRoom;
 
@@ -120,7 +121,7 @@ impl Query for HasRoom {
     }
 }
 
-/// A channel has taken the agent in. Refused when the agent has no room, or is gone: the channel lets it go then.
+/// A channel has taken the agent in. The agent refuses when it has no room or is gone; the channel then removes it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Joined {
     pub channel: ChannelId,
@@ -143,7 +144,7 @@ impl Operation for Joined {
     }
 }
 
-/// A channel has let the agent go.
+/// The agent is no longer in a channel.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Left {
     pub channel: ChannelId,
@@ -163,12 +164,12 @@ impl Operation for Left {
     }
 }
 
-/// Key of the timer that goes on with leaving channels.
+/// Key of the timer that goes on leaving channels.
 pub(super) const LEAVING: &str = "leave_channels";
-/// Key of the timer that forgets invites.
+/// Key of the timer that deletes old invites.
 const INVITES_TIMER: &str = "invites";
 
-/// A channel asks the agent in.
+/// A channel invites the agent.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Invited {
     pub channel: ChannelId,
@@ -228,7 +229,7 @@ impl Operation for Settled {
     }
 }
 
-/// Forgets invites that are long over.
+/// Deletes invites that ended long ago.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct DropInvites;
 
@@ -254,10 +255,10 @@ impl Operation for DropInvites {
     }
 }
 
-/// Ends what the agent holds in channels: it leaves them all, and its invites go. For a registration that ends or gives
-/// way to another.
+/// Makes the agent leave all channels, and deletes its invites. Called when a registration ends or gives way to
+/// another.
 ///
-/// What it posted until `displaced` is of a registration that gave way to another of the same DID.
+/// `displaced` is set when the registration gave way to another of the same DID: posts until that time are its posts.
 pub(super) fn ended(turn: &mut Turn<'_>, displaced: Option<Timestamp>) -> Result<()> {
     leave(turn, turn.now, displaced)
 }
@@ -270,7 +271,7 @@ fn leave(turn: &mut Turn<'_>, before: Timestamp, displaced: Option<Timestamp>) -
         }
         Ok(leaving.len() < BATCH)
     })?;
-    // What was left before has posts too.
+    // A displaced registration also has posts in channels that it left before.
     let former = match displaced {
         Some(_) => FORMER.scan(turn, &FORMER.range(), Direction::Ascending, BATCH)?,
         None => Vec::new(),
@@ -290,7 +291,7 @@ fn leave(turn: &mut Turn<'_>, before: Timestamp, displaced: Option<Timestamp>) -
     }
     for ((channel,), ()) in former {
         FORMER.delete(turn, &(channel,));
-        // It is in no membership any more, so only the mark is left.
+        // The agent is no member there any more, so the channel only marks the posts.
         turn.send(actor_id(&channel), &Leave { did, joined: Some(before), displaced })?;
     }
     invites.iter().for_each(|key| INVITES.delete(turn, key));
@@ -300,7 +301,7 @@ fn leave(turn: &mut Turn<'_>, before: Timestamp, displaced: Option<Timestamp>) -
     }
 }
 
-/// Goes on with what [`ended`] began.
+/// Goes on with the work of [`ended`].
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct LeaveMore {
     pub before: Timestamp,
@@ -317,7 +318,7 @@ impl Operation for LeaveMore {
     }
 }
 
-/// The channels that the agent is in.
+/// The channels that the agent is a member of.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ReadMemberships;
 
@@ -333,7 +334,7 @@ impl Query for ReadMemberships {
     }
 }
 
-/// The invites that the agent got.
+/// The invites that the agent received.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ReadInvites;
 

@@ -19,7 +19,7 @@ pub const ROUTES: &[Route] = &[
         .agent()
         .accepts::<ReadBatchRequest>()
         .returns::<ReadBatch>()
-        .summary("Mark up to 100 messages as read; unknown ids are passed over."),
+        .summary("Mark up to 100 messages as read; unknown ids are skipped."),
     Route::get("/v1/agent/messages/unread-count", handler!(unread_count))
         .agent()
         .params(&[Param::optional("from", "DID of one sender.")])
@@ -28,7 +28,7 @@ pub const ROUTES: &[Route] = &[
     Route::delete("/v1/agent/messages/{id}", handler!(delete))
         .agent()
         .returns::<Deleted>()
-        .summary("Delete a message one received or sent."),
+        .summary("Delete a message that the calling agent received or sent."),
 ];
 
 /// A read mark.
@@ -37,7 +37,7 @@ pub struct Read {
     pub id: String,
     pub read: bool,
     pub read_at: String,
-    /// It was marked before.
+    /// Whether it was marked before.
     pub already_read: bool,
 }
 
@@ -48,12 +48,12 @@ pub struct ReadBatchRequest {
     pub message_ids: Vec<String>,
 }
 
-/// What a batch came to.
+/// The result of a batch.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ReadBatch {
     /// Messages that were unread before.
     pub updated: usize,
-    /// The same number, as another client reads it.
+    /// The same number as `updated`, under the name that another client reads.
     pub marked: usize,
     pub total_requested: usize,
 }
@@ -62,7 +62,7 @@ pub struct ReadBatch {
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct UnreadCounts {
     pub unread_count: u64,
-    /// At most 1,000 senders, those with most first.
+    /// At most 1,000 senders, those with the most messages first.
     pub by_sender: Vec<SenderCount>,
 }
 
@@ -84,7 +84,7 @@ fn unknown() -> Error {
     Error::not_found("There is no such message.")
 }
 
-/// The local part of an id in the mailbox of `actor`.
+/// The local part of a message id in the mailbox of `actor`.
 fn own(actor: &str, id: &str) -> Option<Local> {
     wire::parse_message_id(id).filter(|(owner, _)| owner == actor).map(|(_, local)| local)
 }

@@ -3,34 +3,34 @@
 //! | Module | What |
 //! |---|---|
 //! | [`record`] | the agent's own row, and the operations that change it |
-//! | [`mailbox`] | messages: append, page, marks, expiry, sessions |
-//! | [`stream`] | live delivery without I/O; [`websocket`] its opening by key frame |
-//! | [`rotate`], [`access`], [`api_key`] | generations of keys; which API keys open the agent |
-//! | [`prekeys`], [`username`], [`did_document`] | what they say |
-//! | [`listing`] | what the directory is told for its search |
-//! | [`standing`], [`waiting`], [`proof`], [`nonces`] | whose a DID is: registrations side by side, proofs of keys |
+//! | [`mailbox`] | messages: append, page, read marks, expiry, sessions |
+//! | [`stream`] | live delivery without I/O; [`websocket`] opens it for WebSockets |
+//! | [`rotate`], [`access`], [`api_key`] | generations of keys; the API keys that open the agent |
+//! | [`prekeys`], [`username`], [`did_document`] | prekeys, usernames and DID documents |
+//! | [`listing`] | the agent's entry in the directory's search |
+//! | [`standing`], [`waiting`], [`proof`], [`nonces`] | several registrations of one DID, and proofs of keys |
 //! | [`register`], [`identity`], [`profile`], [`send`], [`receive`], [`messages`], [`verify`], [`pins`] | the endpoints |
 //! | [`consent`] | who may write to the agent |
-//! | [`continuity`] | whether its keys follow from those that others know |
-//! | [`idempotency`] | requests that are to be done once |
-//! | [`poll`] | answers that wait for a message |
+//! | [`continuity`] | whether the agent's keys follow from the keys that senders pinned |
+//! | [`idempotency`] | requests that must be done only once |
+//! | [`poll`] | requests that wait for a message |
 //! | [`memberships`] | the agent's rows about its channels and invites ([`crate::relay::channel`] decides) |
 //! | [`capabilities`], [`tasks`], [`broadcasts`] | what an agent offers; work that agents ask of each other |
-//! | [`memory`], [`presence`] | what an agent keeps with the service; its heartbeat |
-//! | [`custody`], [`decrypt`] | private keys the server holds, sealed; opening messages with them |
-//! | [`reseal`](mod@reseal) | moving what is sealed under the current master key after a rotation |
-//! | [`trust`] | what an agent's past is worth to others |
+//! | [`memory`], [`presence`] | values that an agent stores here; its heartbeat |
+//! | [`custody`], [`decrypt`] | private keys that the server holds, sealed; opening messages with them |
+//! | [`reseal`](mod@reseal) | sealing values again under the current master key after a rotation |
+//! | [`trust`] | how much other agents can trust an agent, from its past |
 //! | [`usage`], [`activity`], [`stats`] | counters that decide nothing; [`analytics`] shows them |
-//! | [`moderation`] | what an operator can do about an agent |
-//! | [`export`] | all that is kept for an agent |
+//! | [`moderation`] | what an operator can do to an agent |
+//! | [`export`] | everything that is stored for an agent |
 //! | [`wire`] | message ids and raw messages |
 //!
-//! Table numbers: 16 to 23 [`record`], 24 to 31 [`pins`], 32 to 47 [`mailbox`], 48 to 51 [`prekeys`], 52 and 53
-//! [`memberships`], 56 and 57 [`capabilities`], 59 to 68 [`tasks`], 69 to 71 [`broadcasts`], 72 to 77 [`memory`], 79
-//! [`presence`], 80 to 83 [`crate::relay::webhook`], 88 [`trust`], 92 [`stats`], 93 [`activity`], 94 [`export`], 95 [`moderation`],
-//! 96 to 99 [`consent`], 100 and 104 [`rotate`], 101 [`access`], 102 [`username`], 103 [`listing`], 106 to 108
-//! [`crate::ledger::notify`], 130, 131 and 133 [`waiting`], 132 [`nonces`], 140 to 142 [`continuity`], 150 to 153
-//! [`idempotency`].
+//! Table numbers: 16 to 23 [`record`], 24 to 31 [`pins`], 32 to 47 [`mailbox`], 48 to 51 [`prekeys`], 52, 53, 134 and
+//! 135 [`memberships`], 56 and 57 [`capabilities`], 59 to 68 [`tasks`], 69 to 71 [`broadcasts`], 72 to 77 [`memory`],
+//! 79 [`presence`], 80 to 84 [`crate::relay::webhook`], 88 and 109 [`trust`], 92 [`stats`], 93 [`activity`], 94
+//! [`export`], 95 [`moderation`], 96 to 99 [`consent`], 100 and 104 [`rotate`], 101 [`access`], 102 [`username`], 103
+//! [`listing`], 106 to 108 [`crate::ledger::notify`], 112 to 116 [`crate::relay::federation`], 130, 131 and 133
+//! [`waiting`], 132 [`nonces`], 140 to 143 [`continuity`], 150 to 153 [`idempotency`].
 //!
 //! An agent's actor is named by [`crate::crypto::encoding::actor_id`] of the 16 bytes in its DID.
 

@@ -1,9 +1,9 @@
-//! What an operator can do about an agent: suspend it, restore it, erase it (decision erased-agents).
+//! What an operator can do to an agent: suspend, restore or erase it (decision erased-agents).
 //!
-//! A suspended agent is to others what a deactivated one is, the ledger too, and its key opens nothing; all it has
-//! stays, and comes back when it is restored, its offers paused. Of an erased one nothing stays but the fact that its
-//! DID was here, so that nobody gets that DID again. What it wrote into actors of others stays as theirs: messages
-//! until they end, posts in channels, attestations.
+//! To other agents and to the ledger, a suspended agent looks like a deactivated one, and its API key opens nothing.
+//! Its data stays and comes back when it is restored, with its offers paused. Of an erased agent only the fact stays
+//! that its DID was here, so that nobody gets that DID again. What it wrote into other actors stays there: messages
+//! until they expire, posts in channels, attestations.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -34,7 +34,7 @@ pub const ROUTES: &[Route] = &[
         .extension()
         .bodiless()
         .returns::<AgentState>()
-        .summary("End a suspension; everything is as before."),
+        .summary("End a suspension; the agent is as before."),
     Route::delete("/v1/admin/agents/{did}", handler!(erase))
         .admin()
         .extension()
@@ -44,12 +44,12 @@ pub const ROUTES: &[Route] = &[
 
 /// Most characters of a reason.
 const MAX_REASON: usize = 500;
-/// Rows that one step of an erasure takes out, and after how many bytes it ends early.
+/// Most rows, and about the most bytes, that one step of an erasure deletes.
 const WIPE_ROWS: usize = 400;
 const WIPE_BYTES: usize = 4 << 20;
-/// Rows read at once; each can be nearly 2 MB.
+/// Rows that are read at once; each can be nearly 2 MB.
 const WIPE_PAGE: usize = 8;
-/// Key of the timer that takes out the rest.
+/// Key of the timer that deletes the rest.
 const WIPE: &str = "wipe";
 
 /// Why and since when an agent is suspended.
@@ -59,15 +59,16 @@ pub struct Suspended {
     pub reason: String,
 }
 
-/// There when the agent was erased, and since when.
+/// When the agent was erased. The row is absent for an agent that was not.
 const ERASED: Table<(), Timestamp> = Table::new(95);
-/// Number of that table, for what takes out all others.
+/// Number of that table, for [`wipe`], which deletes all other tables.
 const ERASED_TABLE: u8 = 95;
 
 pub const ENTRIES: &[Entry] =
     &[operation::<Suspend>(), operation::<Restore>(), operation::<Erase>(), operation::<Wipe>(), query::<ReadState>()];
 
-/// Whether the agent was erased. Whatever could still write its rows asks, or something would be left for good.
+/// Whether the agent was erased. Every operation that could still write its rows must check this, or rows would stay
+/// for good.
 pub(super) fn is_erased(view: &(impl Read + ?Sized)) -> Result<bool> {
     Ok(ERASED.contains(view, &())?)
 }
@@ -75,12 +76,12 @@ pub(super) fn is_erased(view: &(impl Read + ?Sized)) -> Result<bool> {
 /// Refuses a registration of a DID that was erased: 409.
 pub(super) fn check_reissue(view: &(impl Read + ?Sized)) -> Result<()> {
     match is_erased(view)? {
-        true => Err(Error::conflict("The agent with this identity was erased; its DID is not given out again.")),
+        true => Err(Error::conflict("The agent with this identity was erased; its DID cannot be registered again.")),
         false => Ok(()),
     }
 }
 
-/// What an operator sees.
+/// The state of an agent, for an operator.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum State {
     Active,
@@ -89,7 +90,7 @@ pub enum State {
     Erased(Timestamp),
 }
 
-/// The state of an agent; `None` when there never was one.
+/// Reads the state of an agent; `None` when it never existed.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ReadState;
 
@@ -111,7 +112,7 @@ impl Query for ReadState {
     }
 }
 
-/// Suspends an agent. A suspended one stays so, with its first reason.
+/// Suspends an agent. An agent that is suspended already keeps its first reason.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Suspend {
     pub reason: String,
@@ -120,7 +121,7 @@ pub struct Suspend {
 impl Operation for Suspend {
     const ACTOR: Kind = Kind::Agent;
     const NAME: &'static str = "suspend";
-    /// The generation of keys that the ledger is told of.
+    /// The version of the keys that the ledger is told of.
     type Reply = u64;
 
     fn run(self, turn: &mut Turn<'_>) -> Result<u64> {
@@ -134,18 +135,19 @@ impl Operation for Suspend {
             capabilities::hide(turn)?;
             trust::hide(turn)?;
             listing::changed(turn, &agent)?;
-            // Its streams end, since no key is valid any more.
+            // The agent's streams end, since none of its keys is valid any more.
             turn.wake();
         }
-        // Again too: the ledger of an earlier version was not told.
+        // The ledger is told again for an agent that was suspended already: an earlier version of the service did not
+        // tell it.
         rotate::tell_ledger(turn, &agent)?;
         Ok(agent.keys.version)
     }
 }
 
-/// Ends a suspension, or brings an agent back that was deactivated: with its keys and its wallet (decision
-/// deactivated-wallets), and with its name where nobody has it. What ended with it stays ended. An active agent stays
-/// as it is.
+/// Ends a suspension, or brings a deactivated agent back with its keys and its wallet (decision deactivated-wallets),
+/// and with its name if nobody has it. What else ended with the deactivation stays ended. An active agent stays as it
+/// is.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Restore;
 
@@ -161,7 +163,7 @@ impl Operation for Restore {
         if !had_ended && agent.suspended.take().is_none() {
             return Ok(());
         }
-        // The ledger takes nothing more of the generation that ended.
+        // The ledger accepts nothing more under the version that ended.
         agent.keys.version = waiting::next_version(turn)?;
         AGENT.put(turn, &(), &agent)?;
         if had_ended && let Some(name) = &agent.name {
@@ -177,8 +179,8 @@ impl Operation for Restore {
     }
 }
 
-/// Erases an agent. Its record and its keys are gone at once, the rest within moments, by timer. Of a proved
-/// registration the DID is never given out again.
+/// Erases an agent. Its record and its keys are gone at once, the rest soon after, by timer. The DID of a proved
+/// registration is never given out again.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Erase;
 
@@ -197,7 +199,7 @@ impl Operation for Erase {
             record::end(turn, Agent { suspended: None, ..agent.clone() })?;
         }
         let now = turn.now;
-        // Whoever never proved to own the DID takes nothing of it along: the DID is free once the rows are gone.
+        // An unproved registration does not take the DID with it: the DID is free once the rows are gone.
         if agent.standing != Standing::Proved {
             waiting::vacate(turn, &agent)?;
             return Ok(now);
@@ -210,7 +212,7 @@ impl Operation for Erase {
     }
 }
 
-/// Takes out what an erased agent had, a bounded piece at a time.
+/// Deletes the rows of an erased agent, a bounded number at a time.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Wipe;
 
@@ -227,7 +229,8 @@ impl Operation for Wipe {
     }
 }
 
-/// Tables whose rows stay: that an agent was erased, and what is of the DID and not of one registration.
+/// Tables whose rows stay: the note that an agent was erased, and rows that belong to the DID and not to one
+/// registration.
 fn stays(table: u8, erased: bool) -> bool {
     match erased {
         true => table == ERASED_TABLE,
@@ -235,10 +238,10 @@ fn stays(table: u8, erased: bool) -> bool {
     }
 }
 
-/// Takes out rows of a registration that ended, as many as one operation may; more go by timer. Says whether all are
-/// gone.
+/// Deletes rows of a registration that ended, as many as one operation may; more are deleted by timer. True when all
+/// are gone.
 pub(super) fn wipe(turn: &mut Turn<'_>) -> Result<bool> {
-    // Channels and requesters are told from rows; they come first.
+    // Channels and requesters must be told first, since that needs the rows.
     for pending in [memberships::LEAVING, tasks::ENDING] {
         if turn.scheduled(pending)?.is_some() {
             turn.schedule(WIPE, turn.now.plus(SECOND), &Wipe)?;
@@ -264,10 +267,10 @@ pub(super) fn wipe(turn: &mut Turn<'_>) -> Result<bool> {
     Ok(false)
 }
 
-/// Why an agent is suspended.
+/// The reason for a suspension.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Suspension {
-    /// For operators, at most 500 characters; nobody else sees it.
+    /// For operators only, at most 500 characters.
     #[serde(default)]
     pub reason: String,
 }
@@ -278,9 +281,9 @@ pub struct AgentState {
     pub did: String,
     /// `active`, `suspended`, `deactivated` or `erased`.
     pub state: String,
-    /// Since when, ISO 8601; null for an active one.
+    /// When the state began, ISO 8601; null for an active agent.
     pub since: Option<String>,
-    /// Why it is suspended.
+    /// The reason for the suspension.
     pub reason: Option<String>,
 }
 
@@ -330,6 +333,6 @@ async fn restore(cx: Cx) -> Result<Response> {
 async fn erase(cx: Cx) -> Result<Response> {
     let actor = actor(&cx)?;
     let at = runtime::call(&*cx.rt, actor.as_str(), &Erase).await?;
-    // Another registration may hold the DID by now.
+    // Another registration may hold the DID by now, so the state is not read again.
     shown(&cx, &actor, State::Erased(at))
 }

@@ -1,7 +1,7 @@
-//! Key pins: what an agent remembers of its peers' keys.
+//! Key pins: an agent remembers the keys of its peers, so that it notices when they change.
 //!
-//! A pin keeps the keys of the first look. When they change, the old pin stays, so that the warning stays too until its
-//! agent decides: `accept` pins the present ones.
+//! A pin keeps the keys that were seen first. When the peer's keys change, the pin stays, and so does the warning,
+//! until the agent decides: `accept` pins the present keys.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -44,7 +44,7 @@ const NOT_PINNED: &str = "not_pinned";
 const WARNING: &str = "The keys of this agent are not those pinned earlier. Unless it announced new keys, somebody may \
                        be posing as it.";
 
-/// What identifies a peer's keys: SHA-256 of each.
+/// SHA-256 of each of a peer's keys, which identify them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Prints {
     pub signing: [u8; 32],
@@ -54,7 +54,7 @@ pub struct Prints {
 impl Row for Prints {}
 
 impl Prints {
-    /// Of an Ed25519 and an X25519 public key.
+    /// The prints of an Ed25519 and an X25519 public key.
     pub fn of(signing: &[u8; 32], encryption: &[u8; 32]) -> Prints {
         Prints { signing: hash::sha256(signing), encryption: hash::sha256(encryption) }
     }
@@ -65,7 +65,7 @@ pub struct Pin {
     /// The peer's name at the last look.
     pub name: Option<String>,
     pub pinned: Prints,
-    /// At the last look.
+    /// The peer's keys at the last look.
     pub current: Prints,
     pub first_seen: Timestamp,
     pub last_verified: Timestamp,
@@ -79,24 +79,24 @@ impl Pin {
 }
 
 const PINS: Table<(Did,), Pin> = Table::new(24);
-/// How many rows `PINS` has, so that a new pin need not count them.
+/// Number of rows in `PINS`, so that a new pin need not count them.
 const COUNT: Table<(), u64> = Table::new(25);
 
 pub const ENTRIES: &[Entry] = &[operation::<PutPin>(), query::<ReadPins>(), query::<ReadPin>()];
 
-/// Whether the agent pinned this peer and it has the keys of that time: whoever has others may be somebody else.
-/// Without its present keys those of the last look count.
+/// Whether the agent pinned this peer and the peer still has the pinned keys. With other keys it may be somebody else.
+/// When the present keys are unknown, those of the last look count.
 pub(super) fn is_verified(view: &(impl Read + ?Sized), peer: Did, present: Option<Prints>) -> Result<bool> {
     Ok(PINS.get(view, &(peer,))?.is_some_and(|pin| pin.pinned == present.unwrap_or(pin.current)))
 }
 
-/// Pins a peer's keys, or notes what they are now.
+/// Pins a peer's keys, or notes the peer's present keys in the pin.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct PutPin {
     pub peer: Did,
     pub name: Option<String>,
     pub current: Prints,
-    /// The present keys are the pinned ones from now on.
+    /// Pins the present keys instead of the earlier ones.
     pub accept: bool,
 }
 
@@ -139,7 +139,7 @@ impl Operation for PutPin {
     }
 }
 
-/// Every pin, by peer.
+/// Reads all pins, by peer.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ReadPins;
 
@@ -154,7 +154,7 @@ impl Query for ReadPins {
     }
 }
 
-/// The pin of one peer.
+/// Reads the pin of one peer.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ReadPin {
     pub peer: Did,
@@ -170,11 +170,12 @@ impl Query for ReadPin {
     }
 }
 
-/// Whom to pin.
+/// The peer to pin.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct PinRequest {
     pub did: String,
-    /// Extension: the agent looked into a change and trusts the peer's present keys; they are pinned from now on.
+    /// Extension: true when the agent has looked into a change and trusts the peer's present keys, which are pinned
+    /// from now on.
     pub accept: Option<bool>,
 }
 
@@ -183,14 +184,14 @@ pub struct PinRequest {
 pub struct PinResponse {
     pub did: String,
     pub pinned: bool,
-    /// The peer's keys are not the pinned ones, which stay until the caller accepts others.
+    /// The peer's keys are not the pinned ones. The pin stays until the caller accepts other keys.
     pub key_changed: bool,
     /// `verified` or `changed`.
     pub status: &'static str,
     pub warning: Option<&'static str>,
     /// Lower-case hex of SHA-256 of the pinned signing key.
     pub previous_signing_hash: String,
-    /// The same of the present signing key.
+    /// Lower-case hex of SHA-256 of the present signing key.
     pub current_signing_hash: String,
     pub first_seen: String,
     pub last_verified: String,
@@ -203,7 +204,7 @@ pub struct PinList {
     pub total: usize,
 }
 
-/// One pin of a list, as of the last time it was looked at.
+/// One pin of a list, as of the last look.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ListedPin {
     pub pinned_did: String,
@@ -213,7 +214,7 @@ pub struct ListedPin {
     pub last_verified: String,
 }
 
-/// A peer's keys against its pin.
+/// The comparison of a peer's keys with its pin.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct PinCheck {
     pub did: String,

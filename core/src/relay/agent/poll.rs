@@ -1,8 +1,9 @@
-//! Answers that wait for a message: opt-in long polling.
+//! Requests that wait for a message: long polling, only when the client asks for it.
 //!
-//! A request with `wait` that finds nothing listens like a stream, from the mailbox's last message on, and reads again
-//! whenever something came. Without `wait` nothing is held: existing clients poll with the same parameters as they read
-//! an empty inbox. Places to wait are bounded; who finds none is answered at once, as without `wait`.
+//! A request with `wait` that finds no message listens like a stream, from the mailbox's last message on, and reads
+//! again whenever something came. A request without `wait` is answered at once, since existing clients poll with the
+//! same parameters when they read an empty inbox. The places to wait are limited. A request that finds none is answered
+//! at once, too.
 
 use std::collections::BTreeMap;
 use std::pin::pin;
@@ -21,19 +22,19 @@ use crate::engine::time::SECOND;
 use crate::relay::agent::authentication::Calling;
 use crate::{Result, Timestamp};
 
-/// Most seconds that an answer waits: clients give up after 30.
+/// Most seconds that a request waits: clients give up after 30.
 pub const MAX_WAIT: u64 = 25;
-/// Most requests of one agent that wait at a time; our choice.
+/// Most requests of one agent that wait at the same time; our choice.
 const PER_AGENT: usize = 8;
 /// Most agents with waiting requests in one process; our choice.
 const MAX_AGENTS: usize = 10_000;
 
-/// Requests that wait, by agent: until when each does at the latest. One whose end is past counts no more, even if it
-/// could not take itself out, as when a platform drops a request without a word.
+/// Waiting requests by agent: the latest end of each. A request whose end is past no longer counts, even if its place
+/// was not given back, as when a platform drops a request without notice.
 #[derive(Debug, Default)]
 pub struct Polls(Mutex<BTreeMap<String, Vec<Timestamp>>>);
 
-/// One request's place; dropping it makes room.
+/// The place of one request; dropping it frees the place.
 struct Place<'a> {
     polls: &'a Polls,
     agent: &'a str,
@@ -81,8 +82,8 @@ impl Drop for Place<'_> {
     }
 }
 
-/// Waits for what `ask` is about, at most so many seconds. `empty` is the page that was read before: the answer when
-/// nothing comes, when there is no place to wait, and when the caller's key or its stream ends meanwhile.
+/// Waits at most `seconds` for a message that `ask` finds. `empty` is the page that was read before. It is the answer
+/// when nothing comes, when there is no place to wait, and when the caller's key or the stream ends meanwhile.
 pub(super) async fn wait(cx: &Cx, ask: &Page, empty: ReadPage, seconds: u64) -> Result<ReadPage> {
     let caller = cx.caller.agent()?;
     let (now, seconds) = (cx.now(), seconds.min(MAX_WAIT));
@@ -94,7 +95,7 @@ pub(super) async fn wait(cx: &Cx, ask: &Page, empty: ReadPage, seconds: u64) -> 
         version: caller.epoch,
         after: Some(empty.newest),
         from: ask.filter.from.map(|from| wire::did_text(cx.settings(), &from)),
-        // This one ends by itself, also where nobody reads it any more.
+        // A stream with this framing ends by itself, even when nobody reads it any more.
         framing: Framing::Sse,
     };
     let Ok(mut stream) = cx.rt.stream(open).await else { return Ok(empty) };

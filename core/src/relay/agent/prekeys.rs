@@ -1,10 +1,10 @@
-//! Prekeys: what lets somebody begin a session with an agent that is away.
+//! Prekeys: keys with which somebody can begin a session with an agent that is away.
 //!
-//! A one-time prekey is given to one caller only, whatever happens: giving it is the deciding operation of its request,
-//! durable before the answer, and the agent remembers the keys it gave, so that an upload that comes twice does not
-//! bring one back. Whoever asks too often gets the rest of the bundle without one (decision caller-rate-limits).
+//! A one-time prekey is given to one caller only. Giving it is the deciding operation of the request, durable before
+//! the answer. The agent remembers the keys that were given, so a repeated upload does not bring one back. A caller
+//! that asks too often gets the bundle without a one-time prekey (decision caller-rate-limits).
 //!
-//! One-time prekeys go with the identity keys they were uploaded under: a rotation drops those that wait.
+//! One-time prekeys belong to the identity keys they were uploaded under: a rotation drops the ones that wait.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -32,7 +32,7 @@ pub const ROUTES: &[Route] = &[
         .agent()
         .extension()
         .returns::<OwnStock>()
-        .summary("How many one-time prekeys of the calling agent wait to be given."),
+        .summary("How many one-time prekeys of the calling agent wait to be given away."),
     Route::get("/v1/agent/prekeys/{did}", handler!(bundle))
         .effectful()
         .returns::<Bundle>()
@@ -43,9 +43,9 @@ pub const ROUTES: &[Route] = &[
 pub const MAX_UPLOAD: usize = 100;
 /// Most one-time prekeys that wait; our choice. All of them can be dropped in one operation.
 pub const MAX_WAITING: u32 = 200;
-/// Fewer than so many left are reported as low; our choice, the smaller of what existing clients upload at once.
+/// A stock below this is reported as low; our choice, the smaller of the numbers that existing clients upload at once.
 pub const LOW_STOCK: u32 = 10;
-/// Most given keys that are remembered; our choice, 50 times what can wait.
+/// Most given keys that are remembered; our choice, 50 times the number that can wait.
 const REMEMBERED: u64 = 10_000;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,27 +54,27 @@ struct PublicKey {
 }
 impl Row for PublicKey {}
 
-/// How many there are.
+/// The numbers of one-time prekeys.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stock {
     pub waiting: u32,
-    /// Over the whole life of the actor; numbers the given ones.
+    /// Keys given over the whole life of the actor; also the number of the last given key.
     pub given: u64,
 }
 impl Row for Stock {}
 
 impl Stock {
-    /// An agent that uses one-time prekeys should upload more.
+    /// Whether the agent uses one-time prekeys and should upload more.
     pub fn is_low(&self) -> bool {
         self.waiting < LOW_STOCK && self.waiting as u64 + self.given > 0
     }
 }
 
-/// Those that wait; the lowest id is given first.
+/// Keys that wait; the one with the lowest id is given first.
 const WAITING: Table<(i64,), PublicKey> = Table::new(48);
-/// Every key that waits (0) or was given (its number).
+/// Every key that waits (0), and the given keys that are remembered (their numbers).
 const KNOWN: Table<([u8; 32],), u64> = Table::new(49);
-/// Given keys by number, the oldest of which are forgotten.
+/// Given keys by number; the oldest are forgotten.
 const GIVEN: Table<(u64,), PublicKey> = Table::new(50);
 const STOCK: Table<(), Stock> = Table::new(51);
 
@@ -85,7 +85,7 @@ pub(super) fn stock(view: &(impl Read + ?Sized)) -> Result<Stock> {
     Ok(STOCK.get(view, &())?.unwrap_or_default())
 }
 
-/// Drops what waits: at most [`MAX_WAITING`] keys, two rows each.
+/// Drops the keys that wait: at most [`MAX_WAITING`], two rows each.
 pub(super) fn ended(turn: &mut Turn<'_>) -> Result<()> {
     let mut stock = stock(turn)?;
     if stock.waiting == 0 {
@@ -106,18 +106,18 @@ pub struct OneTime {
     pub public_key: [u8; 32],
 }
 
-/// Stores uploaded prekeys. Of an id that comes again, the last key stays; a key that was given is not stored again.
+/// Stores uploaded prekeys. When an id comes again, the last key stays. A key that was given is not stored again.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct StorePrekeys {
     /// At most [`MAX_UPLOAD`].
     pub one_time: Vec<OneTime>,
-    /// Its signature was verified under the keys of `version`.
+    /// The handler verified its signature under the keys of `version`.
     pub signed: Option<SignedPrekey>,
     pub version: u64,
 }
 
 impl StorePrekeys {
-    /// How many of the uploaded keys wait now.
+    /// Stores the keys, and returns how many of the uploaded keys wait now.
     fn store(&self, turn: &mut Turn<'_>, stock: &mut Stock) -> Result<u32> {
         let mut waiting = 0;
         for OneTime { id, public_key } in &self.one_time {
@@ -142,7 +142,7 @@ impl StorePrekeys {
 impl Operation for StorePrekeys {
     const ACTOR: Kind = Kind::Agent;
     const NAME: &'static str = "store_prekeys";
-    /// How many of the uploaded keys wait now, and what there is in all.
+    /// How many of the uploaded keys wait now, and the whole stock.
     type Reply = (u32, Stock);
 
     fn run(self, turn: &mut Turn<'_>) -> Result<(u32, Stock)> {
@@ -161,14 +161,14 @@ impl Operation for StorePrekeys {
             }
             agent.signed_prekey = Some(signed);
             AGENT.put(turn, &(), &agent)?;
-            // It came with this registration's own API key.
+            // The prekey came with this registration's own API key.
             waiting::signed(turn, agent)?;
         }
         Ok((waiting, all))
     }
 }
 
-/// Takes one one-time prekey away, for one caller.
+/// Takes one one-time prekey for one caller.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct TakePrekey;
 
@@ -203,7 +203,7 @@ fn take(turn: &mut Turn<'_>) -> Result<Option<OneTime>> {
     Ok(Some(OneTime { id, public_key: found.key }))
 }
 
-/// The bundle without taking anything, and whether there is something to take.
+/// Reads the bundle without taking a key, and whether there is a key to take.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ReadBundle;
 
@@ -218,7 +218,7 @@ impl Query for ReadBundle {
     }
 }
 
-/// How many one-time prekeys wait.
+/// Reads how many one-time prekeys wait.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ReadStock;
 
@@ -240,16 +240,16 @@ pub struct Upload {
     pub signed_prekey: Option<UploadedSigned>,
 }
 
-/// A one-time prekey; whoever has it once gets no other with the same id.
+/// A one-time prekey. A caller that was given this id gets no other key under it.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct UploadedKey {
-    /// 64 bits; of two with one id the later one counts.
+    /// A 64-bit number; when two keys have the same id, the later one counts.
     pub id: i64,
     /// Base64, X25519, 32 bytes.
     pub public_key: String,
 }
 
-/// A signed prekey, which takes the place of the present one.
+/// A signed prekey, which replaces the present one.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct UploadedSigned {
     /// Base64, X25519, 32 bytes.
@@ -259,22 +259,23 @@ pub struct UploadedSigned {
     pub id: i64,
 }
 
-/// What became of an upload.
+/// The result of an upload.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Uploaded {
-    /// How many of the uploaded one-time prekeys wait to be given now; those given earlier do not come back.
+    /// How many of the uploaded one-time prekeys wait to be given away now; keys that were given earlier do not come
+    /// back.
     pub uploaded: u32,
     pub signed_prekey_updated: bool,
     #[serde(flatten)]
     pub stock: OwnStock,
 }
 
-/// What an agent has left.
+/// The one-time prekeys that an agent has left.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct OwnStock {
     /// One-time prekeys that wait to be given away.
     pub one_time_prekeys_remaining: u32,
-    /// There were some, and fewer than 10 are left: upload more.
+    /// True when the agent has used one-time prekeys and fewer than 10 are left: upload more.
     pub one_time_prekeys_low: bool,
 }
 
@@ -284,7 +285,7 @@ impl From<Stock> for OwnStock {
     }
 }
 
-/// What begins a session.
+/// The keys that begin a session.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Bundle {
     pub did: String,
@@ -293,11 +294,12 @@ pub struct Bundle {
     /// Base64, Ed25519.
     pub signing_key: String,
     pub signed_prekey: Option<Prekey>,
-    /// Nobody else gets it; null when there is none left, or when this caller asked too often.
+    /// Given to nobody else; null when there is none left, or when this caller asked too often.
     pub one_time_prekey: Option<GivenKey>,
     /// Base64, ML-KEM-768.
     pub mlkem_public_key: Option<String>,
-    /// With a key in X-Agent-Key: these keys do not follow from those that its agent pinned. Only there when true.
+    /// True when the caller sent X-Agent-Key and its agent pinned keys from which these do not follow. Otherwise
+    /// absent.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub key_changed: bool,
 }
@@ -312,7 +314,7 @@ pub struct GivenKey {
 async fn upload(cx: Cx) -> Result<Response> {
     let upload: Upload = cx.json()?;
     if upload.prekeys.len() > MAX_UPLOAD {
-        return Err(Error::bad_request("`prekeys` must be at most 100."));
+        return Err(Error::bad_request("`prekeys` must be at most 100 keys."));
     }
     let caller = cx.caller.agent()?;
     let one_time = |prekey: &UploadedKey| {
@@ -352,7 +354,7 @@ async fn own_stock(cx: Cx) -> Result<Response> {
     Response::json(&OwnStock::from(stock))
 }
 
-/// Whether this caller may have one more one-time prekey of this agent.
+/// Whether the rate limit lets this caller take one more one-time prekey of this agent.
 fn may_take(cx: &Cx, actor: &str) -> bool {
     let amount = cx.settings().prekeys_per_hour;
     let bucket = || format!("prekeys of {actor} for {}", cx.address());
@@ -365,7 +367,7 @@ async fn bundle(cx: Cx) -> Result<Response> {
         runtime::query(&*cx.rt, actor.as_str(), &ReadBundle).await?.ok_or_else(wire::unknown_agent)?;
     let key_changed = continuity::is_news_to_caller(&cx, &actor).await?;
     let mut taken = None;
-    // Only who is about to get a key draws on a bucket: invented names make none.
+    // The bucket is used only when a key is about to be given, so invented DIDs make no buckets.
     if waiting && may_take(&cx, &actor) {
         (public, taken) = runtime::call(&*cx.rt, actor, &TakePrekey).await?.ok_or_else(wire::unknown_agent)?;
     }

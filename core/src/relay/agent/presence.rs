@@ -1,6 +1,6 @@
 //! Presence: a heartbeat that an agent sends of its own accord (decision private-activity).
 //!
-//! What others see is the time of the last `POST ping` and nothing else the agent did; with presence switched off in
+//! Other agents see the time of the last `POST ping` and nothing else that the agent did. With presence switched off in
 //! the profile they see nothing at all.
 
 use schemars::JsonSchema;
@@ -18,21 +18,21 @@ use crate::{Result, Timestamp, engine::runtime};
 
 pub const ROUTES: &[Route] = &[
     Route::post("/v1/agent/ping", handler!(ping)).agent().bodiless().returns::<Pong>().summary(
-        "Say that the calling agent is there; everybody may see when it last did, unless its profile says no.",
+        "Send a heartbeat of the caller. Everybody can see the time of the last one, unless the profile hides it.",
     ),
     Route::get("/v1/agent/ping/{did}", handler!(look))
         .returns::<Presence>()
-        .summary("When an agent last said that it is there."),
+        .summary("When an agent last sent a heartbeat."),
 ];
 
 /// An agent counts as online for this long after its heartbeat, in microseconds.
 const ONLINE: i64 = 5 * MINUTE;
-/// And as idle for this long.
+/// An agent counts as idle for this long after its heartbeat, in microseconds.
 const IDLE: i64 = 60 * MINUTE;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Heart {
-    /// Switched off in the profile.
+    /// Whether the profile has presence switched off.
     hidden: bool,
     last: Option<Timestamp>,
 }
@@ -42,7 +42,7 @@ const HEART: Table<(), Heart> = Table::new(79);
 
 pub const ENTRIES: &[Entry] = &[operation::<Ping>(), query::<ReadPing>()];
 
-/// Whether others may see heartbeats.
+/// Whether other agents may see heartbeats.
 pub(super) fn shown(view: &(impl Read + ?Sized)) -> Result<bool> {
     Ok(!HEART.get(view, &())?.unwrap_or_default().hidden)
 }
@@ -53,19 +53,19 @@ pub(super) fn switch(turn: &mut Turn<'_>, on: bool) -> Result<()> {
     Ok(HEART.put(turn, &(), &Heart { hidden: !on, last })?)
 }
 
-/// Forgets everything, for a registration that ends or gives way to another.
+/// Forgets everything. Called when a registration ends or gives way to another.
 pub(super) fn ended(turn: &mut Turn<'_>) {
     HEART.delete(turn, &());
 }
 
-/// A heartbeat. Each is stored: it is the agent's own publication, not a trace of something else it did.
+/// A heartbeat. Each one is stored: the agent publishes it itself, so it reveals nothing else that the agent did.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Ping;
 
 impl Operation for Ping {
     const ACTOR: Kind = Kind::Agent;
     const NAME: &'static str = "ping";
-    /// When it was, and whether others see it.
+    /// The time of the heartbeat, and whether others see it.
     type Reply = (Timestamp, bool);
 
     fn run(self, turn: &mut Turn<'_>) -> Result<(Timestamp, bool)> {
@@ -79,7 +79,7 @@ impl Operation for Ping {
     }
 }
 
-/// The last heartbeat that may be seen.
+/// Reads the last heartbeat, if others may see it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ReadPing;
 
@@ -103,7 +103,7 @@ pub struct Pong {
     /// `online`, or `hidden` when the profile has presence switched off.
     pub status: &'static str,
     pub uptime: Uptime,
-    /// Messages sent, those of sealed senders not counted.
+    /// Messages sent; those with a sealed sender are not counted.
     pub message_count: u64,
     pub server_time: String,
 }
@@ -112,18 +112,18 @@ pub struct Pong {
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Uptime {
     pub days: i64,
-    /// Beyond the days, 0 to 23.
+    /// The hours beyond the whole days, 0 to 23.
     pub hours: i64,
 }
 
-/// What anybody may know of an agent's presence.
+/// The public presence of an agent.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Presence {
     pub did: String,
     pub name: Option<String>,
-    /// `online` for 5 minutes after a heartbeat, `idle` for 60, else `offline`.
+    /// `online` for 5 minutes after a heartbeat, `idle` for 60 minutes, then `offline`.
     pub online_status: &'static str,
-    /// The last heartbeat; null where there was none or presence is switched off.
+    /// The last heartbeat; null when there was none or presence is switched off.
     pub last_seen: Option<String>,
     pub minutes_since_seen: Option<i64>,
     /// Days since the registration.

@@ -42,23 +42,23 @@ pub struct Profile {
     pub client_side: bool,
     /// Last authenticated request.
     pub last_seen: Option<String>,
-    /// Messages sent, those of sealed senders not counted.
+    /// Messages sent; those with a sealed sender are not counted.
     pub message_count: u64,
-    /// Others may see when the agent last sent a heartbeat.
+    /// Whether others may see when the agent last sent a heartbeat.
     pub presence: bool,
     pub username: Option<String>,
     /// One-time prekeys that wait to be given away.
     pub one_time_prekeys_remaining: u32,
-    /// There were some, and fewer than 10 are left: upload more.
+    /// True when the agent has used one-time prekeys and fewer than 10 are left: upload more.
     pub one_time_prekeys_low: bool,
-    /// Another registration holds the DID, until this one signs something or proves its keys.
+    /// True while another registration holds the DID, until this one signs something or proves its keys.
     pub waiting: bool,
 }
 
-/// What to change; absent members stay.
+/// The members to change; absent members stay as they are.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct ProfileChange {
-    /// Up to 128 characters, unique whatever their case.
+    /// Up to 128 characters, unique; case does not count.
     pub name: Option<String>,
     /// Up to 32.
     pub capabilities: Option<Vec<String>>,
@@ -76,13 +76,13 @@ pub struct Deactivated {
     pub status: &'static str,
     pub deactivated: bool,
     pub deactivated_at: String,
-    /// What the agent's wallet holds; an admin can reactivate it.
+    /// The balance of the agent's wallet. An admin can reactivate the wallet.
     pub balance_micro: u64,
 }
 
 fn profile(cx: &Cx, caller: &Credentials, own: Own) -> Result<Response> {
     let waiting = caller.place != Place::Stands;
-    // What is counted under the DID is of the registration that holds it.
+    // The counters under the DID belong to the registration that holds it.
     let pending =
         if waiting { UsageRow::default() } else { Usage::of(cx.rt.environment()).pending(&caller.actor).usage };
     let usage = own.usage.plus(&pending);
@@ -99,7 +99,7 @@ fn profile(cx: &Cx, caller: &Credentials, own: Own) -> Result<Response> {
     })
 }
 
-/// The profile of `caller`, which may be a registration that waits: it has nothing but what it registered.
+/// The profile of `caller`. A registration that waits has only the data that it registered.
 pub(super) async fn of(cx: &Cx, caller: &Credentials) -> Result<Response> {
     let actor = caller.actor.as_str();
     let own = match caller.place {

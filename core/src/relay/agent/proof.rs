@@ -1,7 +1,7 @@
-//! `POST /v1/agent/prove`, and the proof in a registration: what its holder signs to show that a signing key and the keys
-//! beside it belong together, at this deployment.
+//! `POST /v1/agent/prove`, and the proof in a registration: a signature which shows that a signing key and the other
+//! keys of a registration belong together, at this deployment.
 //!
-//! The text, in lines joined by one line feed, without a final one:
+//! The signed text has these lines, joined by one line feed, without a final one:
 //!
 //! ```text
 //! <brand>-proof/v1
@@ -14,8 +14,8 @@
 //! <nonce>
 //! ```
 //!
-//! Keys are in padded standard base64; DID, timestamp (RFC 3339) and nonce stand as they were sent. The deployment id keeps a
-//! proof for one relay from working at another.
+//! Keys are in padded standard base64. DID, timestamp (RFC 3339) and nonce are as they were sent. The deployment id
+//! keeps a proof for one relay from working at another.
 
 use std::time::Duration;
 
@@ -44,10 +44,10 @@ pub const ROUTES: &[Route] = &[Route::post("/v1/agent/prove", handler!(prove))
 
 pub const ENTRIES: &[Entry] = &[operation::<Prove>()];
 
-/// How long a request waits for what an earlier holder of the DID leaves to be taken out.
+/// How long a request waits until the rows of an earlier holder of the DID are deleted.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A proof that was verified, as it was sent.
+/// A verified proof, as it was sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Proof {
     pub timestamp: String,
@@ -59,7 +59,7 @@ pub struct Proof {
 /// A signature over the keys of a registration.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ProofRequest {
-    /// RFC 3339, within 5 minutes of the service's time; it is signed exactly as it stands here.
+    /// RFC 3339, within 5 minutes of the service's time; signed exactly as given here.
     pub timestamp: String,
     /// 16 to 64 characters of `A-Z`, `a-z`, `0-9`, `_` and `-`, never used before.
     pub nonce: String,
@@ -87,14 +87,14 @@ pub struct Keys<'a> {
 }
 
 impl Keys<'_> {
-    /// As they stand in signed texts; the last one is empty where there is none.
+    /// The keys as they appear in signed texts; the ML-KEM key is empty when there is none.
     pub fn in_base64(&self) -> [String; 3] {
         let mlkem = self.mlkem.map(encode_base64).unwrap_or_default();
         [encode_base64(self.signing), encode_base64(self.encryption), mlkem]
     }
 }
 
-/// What is signed to prove the keys of `did` at the deployment with this id.
+/// The text that is signed to prove the keys of `did` at the deployment with this id.
 pub fn text(brand: &str, deployment: &str, did: &str, keys: Keys<'_>, timestamp: &str, nonce: &str) -> String {
     let [signing, encryption, mlkem] = keys.in_base64();
     let purpose = format!("{brand}-proof/v1");
@@ -102,7 +102,8 @@ pub fn text(brand: &str, deployment: &str, did: &str, keys: Keys<'_>, timestamp:
 }
 
 impl ProofRequest {
-    /// The proof, its signature verified for this deployment. Whether the nonce was used is for the actor to say.
+    /// Verifies the signature for this deployment and returns the proof. The actor checks later that the nonce is
+    /// unused.
     pub(super) fn verify(
         &self,
         environment: &Environment,
@@ -131,10 +132,11 @@ impl ProofRequest {
     }
 }
 
-/// Takes the proof of a registration whose API key came with it. The handler verified it against the registration's keys.
+/// Stores the proof of a registration that sent it with its own API key. The handler verified it against the keys of
+/// the registration.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Prove {
-    /// The generation of keys that was verified.
+    /// The version of the keys that were verified.
     pub version: u64,
     pub proof: Proof,
     pub nonce: Nonce,
@@ -168,7 +170,7 @@ impl Operation for Prove {
     }
 }
 
-/// The calling registration, once it stands: what an earlier holder of its DID left is taken out within moments.
+/// The calling registration, once it holds its DID. Waits for the rows of an earlier holder to be deleted.
 pub(super) async fn settled(cx: &Cx) -> Result<Box<Credentials>> {
     runtime::retry_unavailable(&*cx.rt, PATIENCE, || async {
         let caller = authentication::registration(&cx).await?.ok_or_else(record::gone)?;
@@ -183,7 +185,7 @@ pub(super) async fn settled(cx: &Cx) -> Result<Box<Credentials>> {
 async fn prove(cx: Cx) -> Result<Response> {
     let request: ProofRequest = cx.json()?;
     let caller = cx.caller.agent()?;
-    // The caller's credentials leave the ML-KEM key out.
+    // The caller's credentials do not contain the ML-KEM key.
     let public =
         runtime::query(&*cx.rt, caller.actor.as_str(), &waiting::ReadRegistration { version: caller.keys.version });
     let public = public.await?.ok_or_else(record::gone)?;
@@ -200,7 +202,7 @@ mod tests {
     use super::*;
     use crate::crypto::{Secret, boxes, encoding};
 
-    /// A client that follows the page must get what the page shows.
+    /// A client that follows the page must get the text and signature that the page shows.
     #[test]
     fn the_vector_of_the_documentation_is_what_is_signed() {
         let page = include_str!("../../../../docs/identity.md");

@@ -1,4 +1,4 @@
-//! `GET /v1/agent/receive`, `/receive/raw`, `/receive/sse` and `/receive/ws`.
+//! `GET /v1/agent/receive`, `/receive/raw`, `/receive/sse` and `/receive/ws`: receiving messages.
 
 use http::StatusCode;
 use schemars::JsonSchema;
@@ -17,7 +17,7 @@ use crate::{Error, Result, Timestamp, engine::runtime};
 
 const FILTERS: &[Param] = &[
     Param::optional("since", "Only messages after this time; the `timestamp` of the last one seen."),
-    Param::optional("limit", "At most so many; default 50, at most 100."),
+    Param::optional("limit", "Most messages in the answer, 1 to 100, default 50."),
     Param::optional("from", "DID of the sender."),
     Param::optional("thread_id", "Thread."),
     Param::optional("content_type", "Content type."),
@@ -60,7 +60,7 @@ pub const ROUTES: &[Route] = &[
         .summary("The same over a WebSocket. Key by header, or in the first frame: {\"api_key\", \"since\"}."),
 ];
 
-/// Messages in one answer when the client does not say, and at most.
+/// Messages in one answer: the default, and the most.
 const LIMIT: (u32, u32) = (50, 100);
 /// Bytes after which a page takes no further message (decision mailbox-pages).
 pub(super) const PAGE_BYTES: usize = 4 * 1024 * 1024;
@@ -71,10 +71,10 @@ pub struct Received {
     #[schemars(with = "Vec<decrypt::Message>")]
     pub messages: Vec<Box<RawValue>>,
     pub count: usize,
-    /// The limit in force: the one asked for, at most 100.
+    /// The limit that was applied: the one asked for, at most 100.
     pub limit: u32,
     pub has_more: bool,
-    /// What to give as `since` to go on when `has_more`.
+    /// The `since` of the next request, when `has_more`.
     pub next_since: Option<String>,
 }
 
@@ -83,10 +83,10 @@ pub struct Received {
 pub struct RawReceived {
     pub messages: Vec<RawMessage>,
     pub count: usize,
-    /// The limit in force: the one asked for, at most 100.
+    /// The limit that was applied: the one asked for, at most 100.
     pub limit: u32,
     pub has_more: bool,
-    /// What to give as `since` to go on when `has_more`.
+    /// The `since` of the next request, when `has_more`.
     pub next_since: Option<String>,
 }
 
@@ -94,15 +94,15 @@ fn limit(cx: &Cx) -> Result<u32> {
     cx.count("limit", LIMIT.0, LIMIT.1)
 }
 
-/// Reads what the query asks for, and waits for it where the client wants that.
+/// Reads the messages that the query asks for, and waits for them when the client wants that.
 async fn read(cx: &Cx, limit: u32) -> Result<ReadPage> {
-    // Nobody can write to a registration that waits: others see the keys of the one that holds the DID.
+    // A registration that waits has no messages: others see the keys of the registration that holds the DID.
     if cx.caller.agent()?.place != Place::Stands {
         return Ok(ReadPage::empty(None, Timestamp::MIN));
     }
     let from = match cx.query("from")? {
         None => None,
-        // A text that is no DID of ours has sent nothing.
+        // A text that is not a DID of this service has sent nothing.
         Some(did) => match encoding::parse_did(&cx.settings().brand, &did) {
             Ok(did) => Some(did),
             Err(_) => return Ok(ReadPage::empty(None, Timestamp::MIN)),
@@ -137,7 +137,7 @@ async fn receive_raw(cx: Cx) -> Result<Response> {
 }
 
 async fn receive(cx: Cx) -> Result<Response> {
-    // Empty texts would look like messages, and whoever marks them read loses what they say.
+    // Empty texts would look like messages, and an agent that marks them as read would lose their content.
     if cx.caller.agent()?.client_side {
         let message =
             "This agent keeps its own keys, so the service cannot decrypt its messages: ask /v1/agent/receive/raw.";
@@ -151,7 +151,7 @@ async fn receive(cx: Cx) -> Result<Response> {
     let mut last = None;
     for item in &page.items {
         let text = serde_json::to_string(&opener.open(item)?).map_err(Error::internal)?;
-        // Text of control characters grows six times in JSON, so the size is only known now.
+        // Control characters take six times their size in JSON, so the size is known only now.
         if !messages.is_empty() && bytes + text.len() > PAGE_BYTES {
             (has_more, reached) = (true, last);
             break;
@@ -165,8 +165,8 @@ async fn receive(cx: Cx) -> Result<Response> {
     Response::json(&Received { count: messages.len(), messages, limit, has_more, next_since })
 }
 
-/// Opens the event stream. A `since` or `Last-Event-ID` that cannot be read counts as absent: an existing client
-/// repeats a refused connect every half second for ever (decision stream-lifetimes).
+/// Opens the event stream. A `since` or `Last-Event-ID` that cannot be parsed counts as absent, since an existing
+/// client repeats a refused connection every half second for ever (decision stream-lifetimes).
 async fn events(cx: Cx) -> Result<Response> {
     let caller = cx.caller.agent()?;
     let last = cx.request.header("last-event-id").and_then(cursor);
@@ -175,7 +175,7 @@ async fn events(cx: Cx) -> Result<Response> {
         agent: caller.actor.clone(),
         version: caller.epoch,
         after: last.or_else(|| since.as_deref().and_then(cursor)),
-        // A sender that cannot be read has sent nothing.
+        // A sender that cannot be parsed has sent nothing.
         from: cx.query("from").unwrap_or_else(|_| Some(String::new())),
         framing: Framing::Sse,
     };
@@ -183,12 +183,12 @@ async fn events(cx: Cx) -> Result<Response> {
     let mut response = Response::new(StatusCode::OK, "text/event-stream", "");
     response.body = Body::Stream(stream);
     response.set("cache-control", "no-store");
-    // Reverse proxies that buffer answers would hold events back.
+    // Reverse proxies that buffer answers would delay events.
     response.set("x-accel-buffering", "no");
     Ok(response)
 }
 
-/// What a request without an upgrade gets; shells take up the others before they come here.
+/// The answer to a request without an upgrade. Shells handle upgrade requests before they come here.
 async fn no_upgrade(_cx: Cx) -> Result<Response> {
-    Err(Error::bad_request("This path speaks WebSocket: send an upgrade request."))
+    Err(Error::bad_request("This path is a WebSocket: send an upgrade request."))
 }

@@ -26,7 +26,7 @@ pub struct SignedPrekey {
 /// One generation of an agent's keys.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Keys {
-    /// Counts generations over the whole life of the DID, also over a registration that replaced another.
+    /// Numbers the generations over the whole life of the DID, over all its registrations.
     pub version: u64,
     pub since: Timestamp,
     /// Ed25519.
@@ -41,7 +41,7 @@ pub struct Keys {
     pub sealed: Option<Vec<u8>>,
 }
 
-/// A generation that has ended.
+/// A generation of keys that has ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EarlierKeys {
     pub keys: Keys,
@@ -53,28 +53,28 @@ impl Row for EarlierKeys {}
 pub(crate) struct Agent {
     pub name: Option<String>,
     pub capabilities: Vec<String>,
-    /// JSON text of an object, as it was given.
+    /// JSON object as text, exactly as it was given.
     pub metadata: String,
     pub created: Timestamp,
     pub deactivated: Option<Timestamp>,
-    /// Private keys never reach the server.
+    /// Whether the client keeps the private keys, so that they never reach the server.
     pub client_side: bool,
     pub standing: Standing,
     pub keys: Keys,
     pub signed_prekey: Option<SignedPrekey>,
     /// SHA-256 of the secret in the agent's API key.
     pub api_key_hash: [u8; 32],
-    /// By the operator; to others it is as if it were deactivated.
+    /// Set by the operator; to others a suspended agent looks deactivated.
     pub suspended: Option<Suspended>,
-    /// What proves the present keys, where their holder proved them.
+    /// The proof of the present keys, if their holder proved them.
     pub proof: Option<Proof>,
 }
 
 impl Row for Agent {
     const VERSION: u8 = 3;
 
-    /// Version 1 ended before `suspended`, version 2 before `proof`. Both said of a registration only whether its key
-    /// had signed, where the standing is now: for a client's own keys a signed prekey was enough.
+    /// Version 1 ended before `suspended`, version 2 before `proof`. In place of the standing, both held only whether
+    /// the key had signed; for a client's own keys a signed prekey was enough.
     fn upgrade(version: u8, bytes: &[u8]) -> Result<Self, StoreError> {
         let missing: &[u8] = if version == 1 { &[0, 0] } else { &[0] };
         let mut agent: Agent = kv::appended(version, if version == 1 { 1 } else { 2 }, bytes, missing)?;
@@ -105,22 +105,22 @@ pub const ENTRIES: &[Entry] = &[
     operation::<Deactivate>(),
 ];
 
-/// The record while the agent is active.
+/// The record, if the agent is active.
 pub(crate) fn active(view: &(impl Read + ?Sized)) -> Result<Option<Agent>> {
     Ok(AGENT.get(view, &())?.filter(Agent::is_active))
 }
 
-/// The record while the agent is active or will be again: what becomes of what it began is for such a one too.
+/// The record, if the agent is active or only suspended: work that it began still ends for a suspended agent.
 pub(super) fn lasting(view: &(impl Read + ?Sized)) -> Result<Option<Agent>> {
     Ok(AGENT.get(view, &())?.filter(|agent| agent.deactivated.is_none()))
 }
 
-/// The 16 bytes an agent actor is named by.
+/// The 16 bytes of the DID in an agent actor's name.
 pub fn did_of(actor: &str) -> Result<Did> {
     encoding::parse_actor_id(actor).ok_or_else(|| Error::internal(format!("no agent is named {actor:?}")))
 }
 
-/// What the server knows of a caller that sent the right key.
+/// A caller that sent the right API key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Credentials {
     /// The actor's name.
@@ -128,17 +128,17 @@ pub struct Credentials {
     pub did: String,
     pub client_side: bool,
     pub standing: Standing,
-    /// Without the ML-KEM key, which no handler needs of its caller.
+    /// The present keys without the ML-KEM key, which no handler needs of its caller.
     pub keys: Keys,
-    /// The key that was sent is the newest one; an earlier one works for a while longer (decision lost-agent-keys).
+    /// Whether the newest API key was sent; an earlier one works for a while longer (decision lost-agent-keys).
     pub newest_key: bool,
-    /// Another one whenever streams that are open must end: see [`epoch`].
+    /// Changes whenever open streams must end: see [`epoch`].
     pub epoch: u64,
     pub place: Place,
 }
 
 impl Credentials {
-    /// Lets a caller in that holds its DID, and one that waits for it where `waiting` allows that.
+    /// Admits a caller that holds its DID. One that waits for the DID is admitted only when `waiting` allows it.
     pub(crate) fn admitted(self, waiting: bool) -> Result<Credentials> {
         match self.place {
             Place::Stands => Ok(self),
@@ -149,18 +149,18 @@ impl Credentials {
     }
 }
 
-/// Where a registration stands among those of its DID.
+/// The place of a registration among those of its DID.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Place {
     /// It holds the DID.
     Stands,
-    /// Another one holds it.
+    /// Another registration holds the DID.
     Waits,
-    /// It will hold the DID once what an earlier holder left is taken out.
+    /// It will hold the DID once the rows of an earlier holder are deleted.
     Succeeds,
 }
 
-/// What a caller with the right API key is.
+/// The credentials of a caller with the right API key.
 pub(super) fn credentials(
     view: &View<'_>,
     agent: Agent,
@@ -176,19 +176,19 @@ pub(super) fn credentials(
     Ok(Credentials { actor, did, client_side, standing, keys, newest_key, epoch, place })
 }
 
-/// How much was seen of the present signing key. One that came by a rotation the key before it did not sign proves
-/// nothing about the DID.
+/// The standing of the present signing key. A key from a rotation that the key before it did not sign proves nothing
+/// about the DID.
 fn shown_standing(view: &(impl Read + ?Sized), agent: &Agent, place: Place) -> Result<Standing> {
     let speaks = place != Place::Stands || rotate::proved_key(view, agent)? == agent.keys.signing;
     Ok(if speaks { agent.standing } else { agent.standing.min(Standing::Signed) })
 }
 
-/// Grows whenever the agent's keys or the API keys that are valid change, which ends what is open under others.
+/// Grows whenever the agent's keys or its valid API keys change, which ends the streams opened under others.
 pub(super) fn epoch(view: &(impl Read + ?Sized), agent: &Agent) -> Result<u64> {
     Ok(agent.keys.version.saturating_add(access::ended_keys(view)?))
 }
 
-/// Checks an agent's key against its stored hash: the caller when it is right and the agent active.
+/// Checks an API key against the stored hashes. Returns the caller when the key is right and the agent is active.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Authorize {
     pub secret_hash: [u8; 32],
@@ -211,7 +211,7 @@ impl Query for Authorize {
     }
 }
 
-/// Whether this is an API key of a registration here: of the one that holds the DID, active or not, or of one that
+/// Whether this is an API key of a registration of this DID: of the one that holds it, active or not, or of one that
 /// waits.
 pub(super) fn is_key(view: &View<'_>, secret_hash: &[u8; 32]) -> Result<bool> {
     let newest = |agent: &Agent| bool::from(agent.api_key_hash.ct_eq(secret_hash));
@@ -221,7 +221,7 @@ pub(super) fn is_key(view: &View<'_>, secret_hash: &[u8; 32]) -> Result<bool> {
     Ok(waiting::find(view, newest)?.is_some())
 }
 
-/// What anybody may know of an agent.
+/// The public data of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Public {
     pub did: String,
@@ -236,7 +236,7 @@ pub struct Public {
     pub mlkem: Option<Vec<u8>>,
     pub signed_prekey: Option<SignedPrekey>,
     pub standing: Standing,
-    /// What proves these keys, where their holder proved them.
+    /// The proof of these keys, if their holder proved them.
     pub proof: Option<Proof>,
 }
 
@@ -261,7 +261,7 @@ pub(super) fn public(view: &View<'_>, agent: Agent, place: Place) -> Result<Publ
     })
 }
 
-/// The public part of the record, of inactive agents too; `None` when there never was one.
+/// Reads the public data, also of inactive agents; `None` when the agent never existed.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ReadPublic;
 
@@ -275,20 +275,20 @@ impl Query for ReadPublic {
     }
 }
 
-/// What only the agent itself may know.
+/// The data that only the agent itself may see.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Own {
     pub public: Public,
-    /// What is stored of its usage.
+    /// The stored part of its usage.
     pub usage: UsageRow,
     pub username: Option<String>,
     pub stock: prekeys::Stock,
-    /// Others may see when it last sent a heartbeat.
+    /// Whether others may see when it last sent a heartbeat.
     pub presence: bool,
 }
 
 impl Own {
-    /// Of a registration that waits for its DID.
+    /// The data of a registration that waits for its DID.
     pub(super) fn waiting(public: Public) -> Own {
         Own { public, usage: UsageRow::default(), username: None, stock: prekeys::Stock::default(), presence: true }
     }
@@ -304,7 +304,7 @@ fn own(view: &View<'_>, agent: Agent) -> Result<Own> {
     })
 }
 
-/// The record as its own agent sees it.
+/// Reads the record for the agent itself.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ReadProfile;
 
@@ -318,7 +318,7 @@ impl Query for ReadProfile {
     }
 }
 
-/// The present keys and the earlier ones, newest first, as far as the server keeps them.
+/// Reads the present keys and the earlier ones that the server keeps, newest first.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ReadKeys;
 
@@ -337,16 +337,16 @@ impl Query for ReadKeys {
 /// Most earlier generations that are tried when a signature or a message is checked.
 pub(super) const MAX_EARLIER: usize = 64;
 
-/// Another registration takes the place of the one that holds the DID: what it has in other actors ends, and what it
-/// wrote there is marked as from before. Its own rows go after this.
+/// Called when another registration takes the place of the one that holds the DID. Its data in other actors ends, and
+/// what it wrote there is marked as from before. Its own rows are deleted afterwards.
 pub(super) fn displaced(turn: &mut Turn<'_>) -> Result<()> {
     ended(turn, None, Some(turn.now))?;
     crate::relay::attestation::displaced::tell(turn)
 }
 
-/// What the agent holds beyond its record and its mail ends; its username is free at that time, or at once.
+/// Ends everything that the agent holds beyond its record and its mail. Its username is free at `free_at`, or at once.
 ///
-/// Channels mark its posts until `displaced` as from before another registration took its place.
+/// `displaced` is set when another registration took its place: channels mark its posts until that time.
 fn ended(turn: &mut Turn<'_>, free_at: Option<Timestamp>, displaced: Option<Timestamp>) -> Result<()> {
     super::consent::ended(turn)?;
     super::memberships::ended(turn, displaced)?;
@@ -368,7 +368,7 @@ pub(super) fn confirm(turn: &mut Turn<'_>, name: &str, did: Did) -> Result<()> {
     turn.send_or(directory::shard(name), &confirm, &LoseName { name: name.to_owned() })
 }
 
-/// Gives `old` up at once, unless it is another way to write `new`.
+/// Releases `old` at once, unless `new` is the same name written in another way.
 fn release_unless(turn: &mut Turn<'_>, old: String, new: Option<&str>, did: Did) -> Result<()> {
     if new.is_some_and(|new| likeness::key(new) == likeness::key(&old)) {
         return Ok(());
@@ -377,7 +377,7 @@ fn release_unless(turn: &mut Turn<'_>, old: String, new: Option<&str>, did: Did)
     turn.send(shard, &directory::Release { name: old, did, free_at: None })
 }
 
-/// Changes the profile. Members that are `None` stay. A new name must have been reserved.
+/// Changes the profile. Members that are `None` stay. A new name must have been reserved before.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Update {
     pub name: Option<String>,
@@ -413,12 +413,12 @@ impl Operation for Update {
     }
 }
 
-/// The answer to a key that was valid when the request began.
+/// The answer to a key that was valid only when the request began.
 pub(crate) fn gone() -> Error {
     Error::unauthorized("The agent is not active.")
 }
 
-/// The directory gave the name to another agent after all.
+/// The directory gave the name to another agent, so this agent loses it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct LoseName {
     pub name: String,
@@ -441,8 +441,8 @@ impl Operation for LoseName {
     }
 }
 
-/// Ends an agent for good: its key no longer works, nobody can write to it, its name is free after 30 days. The record
-/// stays, since old signatures must still verify; messages leave by their ttl.
+/// Ends an agent for good: its key no longer works, nobody can write to it, and its name is free after 30 days. The
+/// record stays, since old signatures must still verify. Its messages expire by their ttl.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Deactivate;
 
@@ -455,7 +455,7 @@ impl Operation for Deactivate {
     fn run(self, turn: &mut Turn<'_>) -> Result<Timestamp> {
         let agent = active(turn)?.ok_or_else(gone)?;
         end(turn, agent.clone())?;
-        // An unproved registration says nothing about the DID, which the next one holds.
+        // An unproved registration does not bind the DID, so a waiting registration takes it over.
         if agent.standing != Standing::Proved && waiting::anybody(turn)? {
             waiting::vacate(turn, &agent)?;
         }
@@ -463,7 +463,7 @@ impl Operation for Deactivate {
     }
 }
 
-/// Ends a registration: its names are free after 30 days, and what it holds goes.
+/// Ends a registration: its names are free after 30 days, and its data is deleted.
 pub(super) fn end(turn: &mut Turn<'_>, mut agent: Agent) -> Result<()> {
     let free_at = Some(turn.now.plus(directory::QUARANTINE));
     if let Some(name) = agent.name.clone() {
@@ -483,7 +483,7 @@ pub(super) fn end(turn: &mut Turn<'_>, mut agent: Agent) -> Result<()> {
 mod tests {
     use super::*;
 
-    /// As version 2 of the row had it.
+    /// The row of version 2.
     #[derive(Serialize)]
     struct Before {
         name: Option<String>,

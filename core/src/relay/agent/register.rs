@@ -1,4 +1,4 @@
-//! `POST /v1/agent/register` (decision signed-registrations).
+//! `POST /v1/agent/register`: a new agent with its keys (decision signed-registrations).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -30,11 +30,12 @@ pub const MAX_CAPABILITY: usize = 128;
 /// Most bytes of metadata as JSON text.
 const MAX_METADATA: usize = 4 * 1024;
 
-/// Who registers. With both public keys the private ones never leave the client; with neither the service makes them.
+/// A registration. With both public keys the private ones never leave the client; with neither the service makes the
+/// keys.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct RegisterRequest {
-    /// Up to 128 characters that can be seen, unique: names that differ in case, compatibility forms or white space are
-    /// one.
+    /// Up to 128 visible characters, unique: names that differ only in case, compatibility forms or white space are the
+    /// same name.
     pub name: Option<String>,
     /// Up to 32.
     pub capabilities: Option<Vec<String>>,
@@ -49,10 +50,10 @@ pub struct RegisterRequest {
     pub mlkem_public_key: Option<String>,
     /// Base64, X25519, 32 bytes.
     pub signed_prekey_public: Option<String>,
-    /// Base64, Ed25519 signature over the raw prekey, 64 bytes. Proves that the signing key is the caller's own.
+    /// Base64, Ed25519 signature over the raw prekey, 64 bytes. It gives the registration the standing `signed`.
     pub signed_prekey_signature: Option<String>,
     pub signed_prekey_id: Option<i64>,
-    /// Extension: shows that these keys belong together and are the caller's. Without it the registration can be
+    /// Extension: proves that these keys belong together and are the caller's. A registration without a proof can be
     /// displaced by one that has it.
     pub proof: Option<ProofRequest>,
 }
@@ -83,20 +84,20 @@ pub fn check_capabilities(names: &[String]) -> Result<()> {
     names.iter().try_for_each(|name| likeness::check("capabilities", name))
 }
 
-/// Checks metadata and gives its text; absent means an empty object.
+/// Checks metadata and returns its text; `None` when it is absent.
 pub fn check_metadata(metadata: Option<&RawValue>) -> Result<Option<String>> {
     let Some(text) = metadata.map(RawValue::get).filter(|text| *text != "null") else { return Ok(None) };
     if text.len() > MAX_METADATA {
         return Err(Error::bad_request("`metadata` must be at most 4096 bytes of JSON."));
     }
-    // Read once more as a value: a raw text may be nested deeper than readers follow.
+    // Parsed once more as a value, since a raw text may be nested more deeply than readers can follow.
     match serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(text) {
         Ok(_) => Ok(Some(text.to_owned())),
         Err(_) => Err(Error::bad_request("`metadata` must be an object of valid JSON.")),
     }
 }
 
-/// The keys of a registration, from the caller or fresh.
+/// The keys of a registration, given by the caller or made by the service.
 struct Keys {
     client_side: bool,
     standing: Standing,
@@ -162,7 +163,7 @@ pub(super) struct BroughtKeys {
 }
 
 impl GivenKeys<'_> {
-    /// Checks that they are keys and fit together; `None` when there are none at all.
+    /// Checks that the keys are valid and fit together; `None` when no key was given.
     pub fn check(&self) -> Result<Option<BroughtKeys>> {
         let (signing, encryption) = match (self.signing, self.encryption) {
             (Some(signing), Some(encryption)) => (signing, encryption),
@@ -170,7 +171,7 @@ impl GivenKeys<'_> {
                 return Ok(None);
             }
             (None, None) => {
-                let message = "Keys need both `signing_public_key` and `encryption_public_key` beside them.";
+                let message = "An ML-KEM key or a prekey needs `signing_public_key` and `encryption_public_key` too.";
                 return Err(Error::bad_request(message));
             }
             _ => {
@@ -190,7 +191,7 @@ impl GivenKeys<'_> {
         Ok(Some(BroughtKeys { signing, encryption, mlkem, signed_prekey }))
     }
 
-    /// The signed prekey, its signature verified strictly.
+    /// The signed prekey, if there is one; its signature is verified strictly.
     fn signed_prekey(&self, signing_key: &[u8; 32]) -> Result<Option<SignedPrekey>> {
         let (public_key, signature) = match (self.prekey, self.prekey_signature) {
             (Some(public_key), Some(signature)) => (public_key, signature),
@@ -211,7 +212,7 @@ impl GivenKeys<'_> {
 
 async fn register(cx: Cx) -> Result<Response> {
     let mut request: RegisterRequest = cx.json()?;
-    // An empty name is what a client sends that has none.
+    // A client without a name may send an empty one.
     request.name = request.name.filter(|name| !name.is_empty());
     if let Some(name) = &request.name {
         directory::check_name(name)?;

@@ -1,14 +1,14 @@
-//! After a rotation of the master key: everything an agent has sealed moves under the current key (decision
-//! master-key-file).
+//! Moves everything that an agent has sealed under the current master key, after a rotation of the master key
+//! (decision master-key-file).
 //!
-//! Keys stay with the caller, outside the actor: [`SealedValues`] finds values under any other key, page by page, the
-//! caller seals them anew, and [`Reseal`] puts each in its place only if the row still holds the bytes that were read.
-//! So a change in between is never undone, a crash at any point leaves every row under one key or the other, both of
-//! which open, and doing it again changes nothing.
+//! Keys stay with the caller, outside the actor. [`SealedValues`] finds values under any other key, page by page. The
+//! caller seals them again, and [`Reseal`] replaces each one only if the row still holds the bytes that were read. So a
+//! change in between is never lost. A crash at any point leaves every row under one of the two keys, which both open
+//! it, and a second run changes nothing.
 //!
-//! Texts come first, then sessions, and the present private keys last: present keys under the current master key mean
-//! that the whole agent has been gone through. Where no task visits all agents, that tells at no cost whom to move when
-//! they come by.
+//! Texts come first, then sessions, and the present private keys last. So present keys under the current master key
+//! mean that the whole agent is done. Where no maintenance task visits all agents, this shows without extra cost which
+//! agents to move when they send a request.
 
 use serde::{Deserialize, Serialize};
 
@@ -25,20 +25,20 @@ use crate::relay::agent::authentication::Calling;
 use crate::relay::channel::{ChannelId, invites};
 use crate::{Error, Result, relay::webhook};
 
-/// Most values one query looks at, and one operation changes.
+/// Most values that one query looks at, and that one operation changes.
 pub const PAGE: usize = 200;
 
-/// How often a page is taken again whose values changed meanwhile, before that is left to the next attempt.
+/// How often a page is read again because values changed meanwhile; after that the next attempt goes on.
 const RACES: u32 = 8;
 
 pub const ENTRIES: &[Entry] = &[query::<SealedValues>(), query::<CountSealed>(), operation::<Reseal>()];
 
-/// Where an agent has a sealed value, in the order in which they move.
+/// The places of sealed values, in the order in which they move.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Place {
     /// A text of the memory: namespace and key. Texts from before texts were sealed move too.
     Memory(String, String),
-    /// The text of an invite that the agent got.
+    /// The text of an invite that the agent received.
     Invite(ChannelId, Local),
     /// The address of a webhook.
     WebhookUrl(webhook::Id),
@@ -52,12 +52,12 @@ pub enum Place {
 }
 
 impl Place {
-    /// Whether what is kept there is a text, sealed or not.
+    /// Whether the value at this place is a text, sealed or not.
     fn is_text(&self) -> bool {
         matches!(self, Place::Memory(..) | Place::Invite(..) | Place::WebhookUrl(_))
     }
 
-    /// Whom the value is sealed for, at the agent `did`.
+    /// The owner that the value is sealed for, at the agent `did`.
     fn owner(&self, did: &str) -> String {
         match self {
             Place::Invite(channel, _) => actor_id(channel),
@@ -65,7 +65,7 @@ impl Place {
         }
     }
 
-    /// What the value is sealed for.
+    /// The purpose that the value is sealed for.
     fn purpose(&self) -> String {
         match self {
             Place::Memory(namespace, key) => memory::purpose(namespace, key),
@@ -86,11 +86,11 @@ pub struct SealedValues {
     pub after: Option<Place>,
 }
 
-/// What one look found.
+/// The result of one look.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Page {
     pub values: Vec<(Place, Vec<u8>)>,
-    /// The place up to which this page has looked; `None` when it came to the end.
+    /// The place up to which this page has looked; `None` when it reached the end.
     pub next: Option<Place>,
 }
 
@@ -137,7 +137,7 @@ impl Query for SealedValues {
             if left == 0 {
                 return Ok(Page { values, next: last });
             }
-            // They are few, so they come with the last page.
+            // There are few webhook secrets and present keys, so they come with the last page.
             webhook::sealed(view)?.into_iter().for_each(|(id, sealed)| found(Place::Webhook(id), sealed));
             let present = AGENT.get(view, &())?.and_then(|agent| agent.keys.sealed);
             present.into_iter().for_each(|sealed| found(Place::Present, sealed));
@@ -146,11 +146,11 @@ impl Query for SealedValues {
     }
 }
 
-/// Sealed texts by their places, and the place to go on after where there may be more.
+/// Sealed texts with their places, and the place to go on after when there may be more.
 type Texts = (Vec<(Place, Vec<u8>)>, Option<Place>);
 
 impl SealedValues {
-    /// Texts that are to move, and the place looked at last when there may be more of them.
+    /// Texts that must move, and the last place that was looked at when there may be more.
     fn texts(&self, view: &View<'_>, left: &mut usize) -> Result<Texts> {
         let after = match &self.after {
             None => None,
@@ -163,7 +163,7 @@ impl SealedValues {
         if last.is_some() {
             return Ok((found, last.map(place)));
         }
-        // These are few, so they come with the last page of texts.
+        // There are few texts of invites and webhooks, so they come with the last page of texts.
         let behind = |text: &String| sealing::text_key_id(text) != Some(self.current);
         for ((channel, local), text) in memberships::texts(view)? {
             found.extend(behind(&text).then(|| (Place::Invite(channel, local), text.into_bytes())));
@@ -181,11 +181,11 @@ pub struct CountSealed {
     pub current: KeyId,
 }
 
-/// How many values are sealed.
+/// The numbers of sealed values.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counted {
     pub all: u64,
-    /// Those under another key than the current one.
+    /// Values under another key than the current one.
     pub earlier: u64,
 }
 
@@ -221,16 +221,16 @@ impl Query for CountSealed {
     }
 }
 
-/// One value under the current key.
+/// One value, sealed again under the current key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resealed {
     pub place: Place,
-    /// What was read there.
+    /// The bytes that were read there.
     pub old: Vec<u8>,
     pub new: Vec<u8>,
 }
 
-/// Replaces values that are still what was read.
+/// Replaces values that still hold the bytes that were read.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Reseal {
     /// At most [`PAGE`].
@@ -240,7 +240,7 @@ pub struct Reseal {
 impl Operation for Reseal {
     const ACTOR: Kind = Kind::Agent;
     const NAME: &'static str = "reseal";
-    /// How many were replaced.
+    /// How many values were replaced.
     type Reply = u32;
 
     fn run(self, turn: &mut Turn<'_>) -> Result<u32> {
@@ -296,7 +296,7 @@ fn replace_text(turn: &mut Turn<'_>, place: Place, old: &[u8], new: &[u8]) -> Re
     }
 }
 
-/// What is to stand in a place under the current key; `None` when that is what is there.
+/// The new value of a place under the current key; `None` when the old value is under that key already.
 fn renewed(rt: &dyn Runtime, ring: &KeyRing, did: &str, place: &Place, old: &[u8]) -> Result<Option<Vec<u8>>> {
     let (owner, purpose, nonce) = (place.owner(did), place.purpose(), custody::nonce(rt));
     if place.is_text() {
@@ -307,17 +307,17 @@ fn renewed(rt: &dyn Runtime, ring: &KeyRing, did: &str, place: &Place, old: &[u8
     ring.reseal(&owner, &purpose, &nonce, old).map_err(Error::internal)
 }
 
-/// What an attempt came to.
+/// The result of an attempt.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Progress {
     pub resealed: u64,
-    /// Values that no master key at hand opens; they stay as they are.
+    /// Values that no available master key opens; they stay as they are.
     pub unopened: u64,
-    /// Everything was looked at, and nothing that opens is left under an earlier key.
+    /// Whether everything was looked at, and no value that can be opened is left under an earlier key.
     pub complete: bool,
 }
 
-/// Moves what an agent has sealed under the current master key: at most `pages` pages of values.
+/// Moves the agent's sealed values under the current master key: at most `pages` pages of values.
 pub async fn reseal(rt: &dyn Runtime, actor: &str, pages: usize) -> Result<Progress> {
     let environment = rt.environment();
     let did = wire::did_text(&environment.settings, &record::did_of(actor)?);
@@ -340,7 +340,7 @@ pub async fn reseal(rt: &dyn Runtime, actor: &str, pages: usize) -> Result<Progr
             let replaced = runtime::call(rt, actor, &Reseal { values }).await?;
             progress.resealed += u64::from(replaced);
             if usize::try_from(replaced).map_err(Error::internal)? < wanted {
-                // Somebody stored other values meanwhile: this page is not done, and the next must not come before it.
+                // Some values changed meanwhile, so this page is not done, and it must be done before the next.
                 races += 1;
                 if races > RACES {
                     return Ok(progress);
@@ -361,7 +361,8 @@ pub async fn reseal(rt: &dyn Runtime, actor: &str, pages: usize) -> Result<Progr
     }
 }
 
-/// The actor of a caller that has not been gone through since the last rotation, where no task visits all agents.
+/// The actor of a caller whose values have not all moved since the last rotation. `None` where a maintenance task
+/// visits all agents.
 pub(crate) fn behind(rt: &dyn Runtime, caller: &Caller) -> Option<String> {
     let agent = caller.agent().ok()?;
     let sealed = agent.keys.sealed.as_ref()?;
@@ -369,8 +370,8 @@ pub(crate) fn behind(rt: &dyn Runtime, caller: &Caller) -> Option<String> {
     (rt.maintenance().is_none() && sealing::key_id(sealed) != Some(current())).then(|| agent.actor.clone())
 }
 
-/// Moves some of what a caller has sealed, once its request is done. Not done is not an error: earlier keys open all
-/// the while, and the next request goes on.
+/// Moves one page of a caller's values after its request is done. A failure is not an error: earlier keys still open
+/// the values, and the next request goes on.
 pub(crate) async fn passing_by(rt: &dyn Runtime, actor: &str) {
     let _ = reseal(rt, actor, 1).await;
 }

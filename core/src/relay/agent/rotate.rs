@@ -1,12 +1,12 @@
-//! `POST /v1/agent/rotate-keys`: other keys under the same DID (decisions master-key-file and money-key-settled).
+//! `POST /v1/agent/rotate-keys`: new keys under the same DID (decisions master-key-file and money-key-settled).
 //!
 //! The earlier generation is kept: its signatures still verify, and where the service holds the private keys, messages
-//! that were written to them still open. Signed prekey and ML-KEM key belong to a generation and are replaced with it,
-//! and one-time prekeys that wait are dropped. Pins of other agents notice by comparing.
+//! to them still open. The signed prekey and the ML-KEM key belong to a generation and are replaced with it. One-time
+//! prekeys that wait are dropped. Other agents notice the change when they compare the keys with their pins.
 //!
-//! A DID is derived from the key it was registered with. `rotation_signature`, by that key or by one that was reached
-//! from it in this way, makes the new key count as the DID's own; without it the agent rotates all the same, and the
-//! last proved key stays what it was.
+//! A DID is derived from the key that it was registered with. `rotation_signature`, by that key or by one reached from
+//! it in this way, makes the new key speak for the DID. Without it the agent rotates as well, but the last proved key
+//! stays the same.
 
 use std::time::Duration;
 
@@ -34,40 +34,41 @@ pub const ROUTES: &[Route] = &[Route::post("/v1/agent/rotate-keys", handler!(rot
     .agent()
     .accepts::<RotateRequest>()
     .returns::<RotateResponse>()
-    .summary("Other keys under the same DID. Without a body the service makes those of an agent whose keys it holds.")];
+    .summary("New keys under the same DID. Without a body the service makes them, for agents whose keys it holds.")];
 
-/// How far the time of a `rotation_signature` may be from ours, in microseconds (decision money-key-settled).
+/// How far the time of a `rotation_signature` may be from the service's time, in microseconds
+/// (decision money-key-settled).
 const WINDOW: i64 = 5 * MINUTE;
-/// The lines of a rotation text after the first, for whoever signed something else.
+/// The lines of a rotation text after the first, for the error to a client that signed an outdated text.
 const SIGNED_LINES: &str = "`deployment_id` of /health, DID, new signing key, new encryption key, new ML-KEM key or an empty \
                             line, `rotation_issued_at`, `rotation_nonce`";
-/// How long the ledger is waited for, in microseconds (decision one-deciding-operation).
+/// How long a request waits for the ledger, in microseconds (decision one-deciding-operation).
 const LEDGER_PATIENCE: i64 = 5 * SECOND;
-/// In this time, longer than any message lives, an agent has at most [`MAX_EARLIER`] generations: so many are tried
-/// when a message is opened.
+/// An agent may have at most [`MAX_EARLIER`] earlier generations from this time, which is longer than any message
+/// lives. So all keys that a message may be for are tried when it is opened.
 const PERIOD: i64 = 8 * DAY;
 
-/// Absent while the keys are those of the registration.
+/// Absent while the keys are still those of the registration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Root {
     registered: [u8; 32],
-    /// The last one reached from it by rotations that were signed for.
+    /// The last key reached from `registered` by signed rotations.
     proved: [u8; 32],
 }
 impl Row for Root {}
 
-/// What was signed for a rotation, and the signature.
+/// The signature of a rotation, and what it covers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Proof {
     pub nonce: String,
-    /// As it was signed.
+    /// The time, exactly as it was signed.
     pub issued_at: String,
     pub signature: Vec<u8>,
-    /// Whose signature it is.
+    /// The key that made the signature.
     pub signer: [u8; 32],
 }
 
-/// A rotation, by the version it led to.
+/// A rotation; its row is under the version it led to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rotation {
     pub at: Timestamp,
@@ -83,18 +84,18 @@ pub(super) const ROTATIONS: Table<(u64,), Rotation> = Table::new(104);
 pub const ENTRIES: &[Entry] =
     &[operation::<Rotate>(), query::<ReadProvedKey>(), query::<ReadLedgerKey>(), query::<ReadRotations>()];
 
-/// The signing key the agent was registered with.
+/// The signing key that the agent was registered with.
 pub(super) fn registered_key(view: &(impl Read + ?Sized), agent: &Agent) -> Result<[u8; 32]> {
     Ok(ROOT.get(view, &())?.map_or(agent.keys.signing, |root| root.registered))
 }
 
-/// The signing key that speaks for the DID: the last one reached from the registered key by rotations that were signed
-/// for (decision money-key-settled).
+/// The signing key that speaks for the DID: the last one reached from the registered key by signed rotations
+/// (decision money-key-settled).
 pub(super) fn proved_key(view: &(impl Read + ?Sized), agent: &Agent) -> Result<[u8; 32]> {
     Ok(ROOT.get(view, &())?.map_or(agent.keys.signing, |root| root.proved))
 }
 
-/// The key that speaks for the DID; `None` when there is no such agent.
+/// Reads the key that speaks for the DID; `None` when there is no such agent.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ReadProvedKey;
 
@@ -108,16 +109,16 @@ impl Query for ReadProvedKey {
     }
 }
 
-/// What the ledger is told of the keys of an agent.
+/// The keys of an agent, as the ledger is told of them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LedgerKey {
     pub version: u64,
     pub proved: [u8; 32],
-    /// The present signing key is the proved one, or nobody can rotate it any more.
+    /// Whether the present signing key is the proved one, or the agent is inactive and cannot rotate.
     pub current: bool,
     pub active: bool,
-    /// Under which an envelope of this DID may verify: the key that a signed rotation named, else each registered one
-    /// from which the DID follows.
+    /// Keys under which an envelope of this DID may verify: the key that a signed rotation named, or else the key of
+    /// each registration of the DID.
     pub keys: Vec<[u8; 32]>,
 }
 
@@ -127,10 +128,10 @@ fn ledger_key(view: &(impl Read + ?Sized), agent: &Agent) -> Result<LedgerKey> {
         true => waiting::signing_keys(view)?,
         false => vec![proved],
     };
-    // An unproved registration that ended says nothing about those that wait.
+    // When an unproved registration ends, those that wait may still be active.
     let others = agent.standing < Standing::Proved && keys.iter().any(|key| *key != proved);
     Ok(LedgerKey {
-        // The last that any registration of the DID has.
+        // The latest version of any registration of the DID.
         version: waiting::next_version(view)? - 1,
         proved,
         current: proved == agent.keys.signing || !agent.is_active(),
@@ -139,7 +140,7 @@ fn ledger_key(view: &(impl Read + ?Sized), agent: &Agent) -> Result<LedgerKey> {
     })
 }
 
-/// The same while the rows of an earlier registration go and nobody holds the DID.
+/// [`ledger_key`] while the rows of an earlier registration are being deleted and nobody holds the DID.
 fn ledger_key_of_waiting(view: &(impl Read + ?Sized)) -> Result<Option<LedgerKey>> {
     let keys = waiting::signing_keys(view)?;
     let Some(proved) = keys.first().copied() else { return Ok(None) };
@@ -147,7 +148,7 @@ fn ledger_key_of_waiting(view: &(impl Read + ?Sized)) -> Result<Option<LedgerKey
     Ok(Some(LedgerKey { version, proved, current: true, active: true, keys }))
 }
 
-/// [`LedgerKey`]; `None` when there is no such agent.
+/// Reads the [`LedgerKey`]; `None` when there is no such agent.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ReadLedgerKey;
 
@@ -164,12 +165,12 @@ impl Query for ReadLedgerKey {
     }
 }
 
-/// Tells the ledger of a registration, or of its end, in the order of the changes.
+/// Tells the ledger of a registration or of its end, in the order of the changes.
 pub(super) fn tell_ledger(turn: &mut Turn<'_>, agent: &Agent) -> Result<()> {
     tell_of_rotation(turn, agent, None)
 }
 
-/// The same of a rotation, which `signer` signed for.
+/// Tells the ledger of a rotation that `signer` signed for.
 fn tell_of_rotation(turn: &mut Turn<'_>, agent: &Agent, signer: Option<[u8; 32]>) -> Result<()> {
     let LedgerKey { version, proved, current, active, .. } = ledger_key(turn, agent)?;
     let did = wire::did_text(turn.settings, &record::did_of(&turn.actor().name)?);
@@ -178,12 +179,12 @@ fn tell_of_rotation(turn: &mut Turn<'_>, agent: &Agent, signer: Option<[u8; 32]>
     (Above::of(turn.program).keys_changed)(turn, change)
 }
 
-/// Waits until the ledger has heard of this generation of keys, or of the agent's end: an answer before that would
-/// promise what an envelope under the earlier key could still break (decisions one-deciding-operation and
+/// Waits until the ledger has heard of this generation of keys, or of the agent's end. An answer before that would be a
+/// promise that an envelope under the earlier key could still break (decisions one-deciding-operation and
 /// signer-key-table).
 pub(super) async fn heard_by_ledger(rt: &dyn Runtime, did: &str, version: u64, active: bool) -> Result<Account> {
     let settings = &rt.environment().settings;
-    // One registration may end while the DID has another.
+    // When one registration ends, the DID may still have another.
     let told = match wire::actor_of(settings, did) {
         Some(actor) => runtime::query(rt, actor, &ReadLedgerKey).await?,
         None => None,
@@ -203,7 +204,7 @@ pub(super) async fn heard_by_ledger(rt: &dyn Runtime, did: &str, version: u64, a
     }
 }
 
-/// The rotations of an agent, newest first, at most [`MAX_EARLIER`], by the version each led to.
+/// Reads the rotations of an agent, newest first, at most [`MAX_EARLIER`], with the version that each led to.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ReadRotations;
 
@@ -221,24 +222,24 @@ impl Query for ReadRotations {
 /// Replaces the keys.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Rotate {
-    /// The generation that the proof was verified against.
+    /// The version of the keys that the proof was verified against.
     pub version: u64,
     pub signing: [u8; 32],
     pub encryption: [u8; 32],
     pub mlkem: Option<Vec<u8>>,
     pub sealed: Option<Vec<u8>>,
-    /// Its signature was verified under the new key.
+    /// The prekey, whose signature was verified under the new key.
     pub signed_prekey: Option<SignedPrekey>,
-    /// Verified by the handler.
+    /// The proof, verified by the handler.
     pub proof: Option<Proof>,
 }
 
-/// The keys in force.
+/// The keys after a rotation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rotated {
     pub version: u64,
     pub since: Timestamp,
-    /// The signing key speaks for the DID.
+    /// Whether the signing key speaks for the DID.
     pub proved: bool,
     pub signed_prekey: Option<SignedPrekey>,
     pub stock: prekeys::Stock,
@@ -249,7 +250,7 @@ impl Rotate {
         (keys.signing, keys.encryption) == (self.signing, self.encryption) && keys.mlkem == self.mlkem
     }
 
-    /// Refuses a rotation that would push generations out of reach while messages to them may live.
+    /// Refuses a rotation that would make earlier generations unreachable while messages to them may live.
     fn check_pace(turn: &Turn<'_>, agent: &Agent) -> Result<()> {
         let earlier = EARLIER.scan(turn, &EARLIER.range(), Direction::Descending, MAX_EARLIER)?;
         let oldest = earlier.last().filter(|_| earlier.len() == MAX_EARLIER).map(|(_, oldest)| oldest.until);
@@ -260,15 +261,15 @@ impl Rotate {
         Ok(())
     }
 
-    /// Follows the chain of proved keys. Whether the holder of the last one was seen to act: it signed for the new key,
-    /// or it is the new key and signed a prekey.
+    /// Follows the chain of proved keys. Returns whether the holder of the last proved key was seen to act: it signed
+    /// for the new key, or it is the new key and signed a prekey.
     fn follow(&self, turn: &mut Turn<'_>, agent: &Agent) -> Result<bool> {
         let mut root = Root { registered: registered_key(turn, agent)?, proved: proved_key(turn, agent)? };
         let signed = self.proof.as_ref().filter(|proof| proof.signer == root.proved);
         if let Some(proof) = signed {
             for (_, rotation) in ROTATIONS.scan(turn, &ROTATIONS.range(), Direction::Descending, MAX_EARLIER)? {
                 if rotation.proof.is_some_and(|used| used.nonce == proof.nonce) {
-                    return Err(Error::conflict("This `rotation_nonce` was used."));
+                    return Err(Error::conflict("This `rotation_nonce` was used before."));
                 }
             }
             root.proved = self.signing;
@@ -286,21 +287,22 @@ impl Operation for Rotate {
     fn run(self, turn: &mut Turn<'_>) -> Result<Rotated> {
         let mut agent = record::active(turn)?.ok_or_else(record::gone)?;
         if self.is_in_force(&agent.keys) {
-            // A repeat whose answer was lost.
+            // The request is a repeat of one whose answer was lost.
             return rotated(turn, agent);
         }
         if agent.keys.version != self.version {
             return Err(Error::conflict("The keys of this agent changed meanwhile."));
         }
         Self::check_pace(turn, &agent)?;
-        // Only the key that speaks for the DID names another one.
+        // Only the key that speaks for the DID can name another one.
         let speaks = proved_key(turn, &agent)?;
         let signer = self.proof.as_ref().map(|proof| proof.signer).filter(|signer| *signer == speaks);
-        // That shows who registered, too (decision signed-registrations).
+        // The signature shows that the caller holds the key, so the registration counts as signed
+        // (decision signed-registrations).
         if self.follow(turn, &agent)? {
             agent.standing = agent.standing.max(Standing::Signed);
         }
-        // It was of the keys before.
+        // The proof was for the earlier keys.
         agent.proof = None;
         let from = agent.keys.signing;
         let keys = Keys {
@@ -341,21 +343,21 @@ fn rotated(turn: &Turn<'_>, agent: Agent) -> Result<Rotated> {
     })
 }
 
-/// The new keys; nothing for an agent whose keys the service holds.
+/// The new keys; empty for an agent whose keys the service holds.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct RotateRequest {
     /// Base64, Ed25519, 32 bytes.
     pub signing_public_key: Option<String>,
     /// Base64, X25519, 32 bytes.
     pub encryption_public_key: Option<String>,
-    /// Base64, ML-KEM-768, 1184 bytes. Without it the agent has none any more.
+    /// Base64, ML-KEM-768, 1184 bytes. Without it the agent has no ML-KEM key any more.
     pub mlkem_public_key: Option<String>,
-    /// Base64, X25519, 32 bytes. Without it the agent has none any more.
+    /// Base64, X25519, 32 bytes. Without it the agent has no signed prekey any more.
     pub signed_prekey_public: Option<String>,
     /// Base64, Ed25519 signature over the raw prekey by the new signing key, 64 bytes.
     pub signed_prekey_signature: Option<String>,
     pub signed_prekey_id: Option<i64>,
-    /// Base64, Ed25519 by the signing key before, over the lines `<brand>-key-rotation/v2`, `deployment_id` of
+    /// Base64, Ed25519 by the earlier signing key, over the lines `<brand>-key-rotation/v2`, `deployment_id` of
     /// `/health`, DID, the three new keys as sent (an empty line without an ML-KEM key), `rotation_issued_at` and
     /// `rotation_nonce`, joined by one line feed. It makes the new key speak for the DID.
     pub rotation_signature: Option<String>,
@@ -365,7 +367,7 @@ pub struct RotateRequest {
     pub rotation_issued_at: Option<String>,
 }
 
-/// The keys in force.
+/// The keys after the rotation.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct RotateResponse {
     pub did: String,
@@ -374,18 +376,18 @@ pub struct RotateResponse {
     pub encryption_public_key: String,
     pub mlkem_public_key: Option<String>,
     pub signed_prekey: Option<Prekey>,
-    /// Counts the generations of keys of this DID.
+    /// Numbers the generations of keys of this DID.
     pub key_version: u64,
     pub rotated_at: String,
-    /// The signing key is the registered one, or was reached from it by rotations that were signed for.
+    /// Whether the signing key is the registered one, or was reached from it by signed rotations.
     pub rotation_proved: bool,
-    /// The agent's wallet cannot pay: the rotation was not signed for, or an operator froze it.
+    /// True when the agent's wallet cannot pay: the rotation was not signed, or an operator froze the wallet.
     pub wallet_frozen: bool,
     #[serde(flatten)]
     pub stock: prekeys::OwnStock,
 }
 
-/// The text that the key before signs: in this deployment `keys` are those of `did`.
+/// The text that the earlier key signs. It says that in this deployment `keys` are the keys of `did`.
 pub fn signed_text(
     brand: &str,
     deployment: &str,
@@ -399,8 +401,8 @@ pub fn signed_text(
     texts::lines([&purpose, deployment, did, &signing, &encryption, &mlkem, issued_at, nonce])
 }
 
-/// What was signed before texts named the deployment: the new signing key alone, for any relay. Nothing is taken for
-/// it.
+/// The text that was signed before texts named the deployment: only the new signing key, for any relay. It is not
+/// accepted any more.
 fn earlier_text(brand: &str, did: &str, signing: &str, issued_at: &str, nonce: &str) -> Result<String> {
     let nonce = serde_json::to_string(nonce).map_err(Error::internal)?;
     let issued_at = serde_json::to_string(issued_at).map_err(Error::internal)?;
@@ -410,7 +412,8 @@ fn earlier_text(brand: &str, did: &str, signing: &str, issued_at: &str, nonce: &
     ))
 }
 
-/// The proof a client sent for these keys, verified under the key that speaks for the DID, or under the present one.
+/// The proof that a client sent for these keys, verified under the key that speaks for the DID, or under the present
+/// one.
 async fn brought_proof(
     cx: &Cx,
     caller: &Credentials,
@@ -428,7 +431,7 @@ async fn brought_proof(
         };
     let signature = decode_base64("rotation_signature", signature)?;
     let proved = runtime::query(&*cx.rt, caller.actor.as_str(), &ReadProvedKey).await?;
-    // Who repeats a rotation whose answer was lost has the very signature that led to the present keys.
+    // A client that repeats a rotation whose answer was lost sends the same signature that led to the present keys.
     let last = runtime::query(&*cx.rt, caller.actor.as_str(), &ReadRotations).await?.into_iter().next();
     let last = last.and_then(|(_, last)| last.proof).filter(|proof| proof.signature == signature);
     let signers = [proved, Some(caller.keys.signing), last.map(|proof| proof.signer)];
@@ -440,19 +443,19 @@ async fn brought_proof(
     }
     nonces::check("rotation_nonce", nonce)?;
     if Timestamp::parse(issued_at).is_none_or(|at| at.since(cx.now()).abs() > WINDOW) {
-        return Err(Error::bad_request("`rotation_issued_at` must be a time within 5 minutes of now."));
+        return Err(Error::bad_request("`rotation_issued_at` must be a time within 5 minutes of the service's time."));
     }
     let text = signed_text(brand, deployment, &caller.did, to, issued_at, nonce);
     let signer = signer(&text).ok_or_else(|| {
         Error::bad_request(format!(
-            "`rotation_signature` does not verify under the signing key before. It covers the lines \
+            "`rotation_signature` does not verify under the earlier signing key. It covers the lines \
              `{brand}-key-rotation/v2`, {SIGNED_LINES}."
         ))
     })?;
     Ok(Some(Proof { nonce: nonce.clone(), issued_at: issued_at.clone(), signature, signer }))
 }
 
-/// New keys of an agent whose keys the service holds, with the proof that it can give itself.
+/// New keys for an agent whose keys the service holds, with the proof that the service signs with the earlier key.
 fn fresh(cx: &Cx, caller: &Credentials, sealed: &[u8]) -> Result<Rotate> {
     let before = HeldKeys::open(&cx.rt.environment().secrets, &caller.did, sealed)?;
     let held = HeldKeys::generate(&*cx.rt);

@@ -1,4 +1,4 @@
-//! `POST /v1/agent/send` and `/send/encrypted`.
+//! `POST /v1/agent/send` and `/send/encrypted`: sending messages.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -35,20 +35,20 @@ pub const ROUTES: &[Route] = &[
         .max_body(256 * 1024)
         .accepts::<EncryptedRequest>()
         .creates::<Sent>()
-        .summary("Send a message that the client encrypted. An exact repeat is answered with the first id."),
+        .summary("Send a message that the client encrypted. An exact repeat is answered with the first message's id."),
 ];
 
 /// Most Unicode scalar values in a message (decision request-size-limits).
 const MAX_MESSAGE: usize = 65_536;
-/// Seconds a message lives when its sender does not say.
+/// Seconds that a message lives when its sender gives no ttl.
 const DEFAULT_TTL: u32 = 86_400;
-/// Most seconds a message lives.
+/// Most seconds that a message lives.
 const MAX_TTL: i64 = 604_800;
 /// Most characters of a content type, message type, thread id or reply id; our choice.
 const MAX_LABEL: usize = 1_024;
-/// How far the clock of an envelope may be off when it proves a registration, in microseconds.
+/// How far the time of an envelope may be from the service's time when it proves a registration, in microseconds.
 pub(crate) const PROOF_WINDOW: i64 = 5 * MINUTE;
-/// How often a message is encrypted anew because the recipient changed its keys meanwhile.
+/// How often a message is encrypted again because the recipient changed its keys meanwhile.
 pub(super) const ATTEMPTS: usize = 3;
 
 /// A text to one agent.
@@ -77,10 +77,10 @@ pub struct EncryptedRequest {
     pub ciphertext: String,
     /// Base64 of 24 bytes.
     pub nonce: String,
-    /// Base64: Ed25519 over the envelope text (64 bytes), or an HMAC of deniable senders (32). Not checked here: the
-    /// recipient verifies.
+    /// Base64: Ed25519 over the envelope text (64 bytes), or an HMAC by a deniable sender (32 bytes). The recipient
+    /// verifies it; the service does not.
     pub signature: String,
-    /// Opaque text, given back byte for byte.
+    /// Opaque text, returned byte for byte.
     pub envelope: Option<String>,
     pub content_type: Option<String>,
     pub message_type: Option<String>,
@@ -99,15 +99,15 @@ pub struct Sent {
     pub timestamp: String,
     pub expires_at: String,
     pub encrypted: bool,
-    /// The client encrypted it.
+    /// True when the client encrypted it.
     pub client_side: bool,
-    /// The recipient's keys are not those before, which signed nothing for them, and this is the first message to it
-    /// since then: make sure that it is still the one you know. Only there when true.
+    /// True when the recipient has new keys that its earlier keys did not sign, and this is the sender's first message
+    /// since then. Make sure that it is still the agent you know. Otherwise absent.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub key_changed: bool,
 }
 
-/// What goes around a message.
+/// The data around a message's content.
 pub(crate) struct Labels {
     pub content_type: Option<String>,
     pub message_type: Option<String>,
@@ -117,7 +117,7 @@ pub(crate) struct Labels {
 }
 
 impl Labels {
-    /// Refuses what is too long or out of range.
+    /// Refuses a label that is too long, and a `ttl` out of range.
     pub fn check(
         content_type: Option<String>,
         message_type: Option<String>,
@@ -143,12 +143,12 @@ impl Labels {
         Ok(Labels { content_type, message_type, thread_id, reply_to, ttl })
     }
 
-    /// A sealed sender names no type outside the ciphertext.
+    /// Whether the sender is sealed: it names no type outside the ciphertext.
     fn is_sealed(&self) -> bool {
         self.content_type.is_none() && self.message_type.is_none()
     }
 
-    /// The message with these around it.
+    /// The message with these labels.
     pub fn append(self, local: Local, from: Did, body: Body, origin: Origin) -> Append {
         Append {
             local,
@@ -169,8 +169,8 @@ impl Labels {
     }
 }
 
-/// The local part of an id, from what makes a message the same one (decision message-repeats). The nonce is random,
-/// so an id tells nothing to whoever did not see the message.
+/// The local part of an id, made of the parts that identify a message (decision message-repeats). The nonce is random,
+/// so the id tells nothing to anybody who did not see the message.
 pub(crate) fn local_of(parts: &[&[u8]]) -> Local {
     let mut local = Local::default();
     local.iter_mut().zip(hash::sha256_of(parts)).for_each(|(to, from)| *to = from);
@@ -196,7 +196,7 @@ fn sent(cx: &Cx, to: &str, actor: &str, local: &Local, outcome: &Appended, clien
     })
 }
 
-/// Gives a message to its recipient, with what that asks for.
+/// Gives a message to its recipient. Looks up the facts that the recipient asks for.
 async fn hand_over(cx: &Cx, actor: &str, append: &mut Append) -> Result<Appended> {
     append.alone = Tallies::of(cx.rt.environment()).is_alone(cx.now());
     let outcome = runtime::call(&*cx.rt, actor, append).await?;
@@ -264,8 +264,8 @@ async fn send(cx: Cx) -> Result<Response> {
     Err(Error::unavailable("the recipient kept changing its keys"))
 }
 
-/// Whether this message shows that the holder of the API key holds the signing key too (decision signed-registrations):
-/// a fresh envelope about this very message, signed by that key.
+/// Whether this message shows that the holder of the API key also holds the signing key
+/// (decision signed-registrations): it has a fresh envelope about this very message, signed by that key.
 fn proves(caller: &Credentials, request: &EncryptedRequest, envelope: &Envelope, body: &Body, now: Timestamp) -> bool {
     let Some(text) = &request.envelope else { return false };
     let fresh = envelope.timestamp.as_deref().and_then(Timestamp::parse);

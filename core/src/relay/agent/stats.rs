@@ -1,4 +1,5 @@
-//! What [`crate::relay::directory::stats`] was told of an agent, and telling it what is different since.
+//! Tells [`crate::relay::directory::stats`] of an agent, so that the directory can count all agents. Only changes are
+//! told.
 
 use std::collections::BTreeSet;
 
@@ -11,27 +12,27 @@ use crate::relay::directory::fold;
 use crate::relay::directory::stats::{self, Tell, hour_of};
 use crate::{Result, engine::small_sort};
 
-/// What was told. The difference goes out, so telling twice tells nothing.
+/// The values that were told last. Only the difference is sent, so telling twice changes nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Told {
     counted: bool,
     hour: Option<u32>,
     messages: u64,
-    /// Folded, in order.
+    /// Folded names, in order.
     capabilities: BTreeSet<String>,
 }
 impl Row for Told {}
 
 const TOLD: Table<(), Told> = Table::new(92);
 
-/// Has an agent counted that was registered before agents were.
+/// Called for an agent that was registered before the directory counted agents.
 pub(crate) fn begin(turn: &mut Turn<'_>) -> Result<()> {
     let Some(agent) = AGENT.get(turn, &())? else { return Ok(()) };
     let names = agent.capabilities.clone();
     tell(turn, &agent, Some(&names))
 }
 
-/// Tells what is different. `capabilities` are all names when they may have changed.
+/// Tells the directory of changes. `capabilities` are all names, when they may have changed.
 pub(super) fn tell(turn: &mut Turn<'_>, agent: &Agent, capabilities: Option<&[String]>) -> Result<()> {
     let told = TOLD.get(turn, &())?.unwrap_or_default();
     let usage = USAGE.get(turn, &())?.unwrap_or_default();
@@ -46,7 +47,7 @@ pub(super) fn tell(turn: &mut Turn<'_>, agent: &Agent, capabilities: Option<&[St
             None => told.capabilities.clone(),
         },
     };
-    // An hour that was told is told again only when it is another: agents that are always there tell once an hour.
+    // The same hour is not told again, so an agent that is always active tells once an hour.
     now.hour = now.hour.max(told.hour.filter(|_| counted));
     if now == told {
         return Ok(());

@@ -1,9 +1,9 @@
-//! Receive streams: what server-sent events and WebSockets of one agent are fed from, without any I/O.
+//! Receive streams: the messages for the server-sent events and WebSockets of one agent, without any I/O.
 //!
-//! A live event carries no data. It wakes the [`Hub`], and every stream reads its next page after its own cursor, so
-//! there is no wall between backlog and live, nothing is sent twice and at most one page is buffered (decision
-//! wake-without-data). Streams of one agent are served in opening order and each ends by its own opening time alone:
-//! clients lose replies when two of their listeners change places (decision stream-lifetimes).
+//! A live event carries no data. It wakes the [`Hub`], and every stream reads its next page after its own cursor. So
+//! there is no boundary between backlog and live messages, nothing is sent twice, and at most one page is buffered
+//! (decision wake-without-data). Streams of one agent are served in opening order, and each ends by its own opening
+//! time alone: clients lose replies when two of their listeners change places (decision stream-lifetimes).
 
 use std::time::Duration;
 
@@ -19,17 +19,17 @@ use crate::{Error, Result, Timestamp};
 
 pub use crate::engine::stream::{Framing, Open, PAGE_BYTES};
 
-/// Most messages in a page.
+/// Most messages on a page.
 pub const PAGE_MESSAGES: usize = 64;
-/// How long a connect is held while storage cannot answer, before it gets a 503 (decision stream-lifetimes).
+/// How long a new connection waits while storage cannot answer, before it gets a 503 (decision stream-lifetimes).
 pub const CONNECT_PATIENCE: Duration = Duration::from_secs(20);
 
-/// Reads the place a client wants to go on from: the id of an event (the stamp in microseconds), or a timestamp.
+/// Parses the place from which a client wants to go on: the id of an event (the stamp in microseconds), or a timestamp.
 pub fn cursor(text: &str) -> Option<Timestamp> {
     text.parse().map(Timestamp).ok().or_else(|| Timestamp::parse(text))
 }
 
-/// Names a stream within its hub; later streams have higher numbers.
+/// The number of a stream within its hub; later streams have higher numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct StreamId(pub u64);
 
@@ -38,7 +38,7 @@ pub struct StreamId(pub u64);
 pub enum Emission {
     /// Some messages. The stream counts as not ready until they are on their way to the client.
     Page(Bytes),
-    /// The end: send this, then close. Comes even when the stream is not ready.
+    /// The end: send these bytes, then close. May come even when the stream is not ready.
     Last(Bytes, End),
 }
 
@@ -53,11 +53,11 @@ impl Emission {
 /// Why a stream ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// It lived as long as streams do.
+    /// Its time is over.
     Time,
-    /// The key that opened it is not valid any more.
+    /// The key that opened it is no longer valid.
     Key,
-    /// The agent opened more streams than it may have, and this was its oldest.
+    /// The agent opened more streams than it may have, and this was the oldest.
     Displaced,
 }
 
@@ -83,7 +83,7 @@ pub struct Hub {
 }
 
 impl Hub {
-    /// Adds a stream. Call [`Hub::turn`] next, in the same turn, so that no message falls between.
+    /// Adds a stream. Call [`Hub::turn`] next, in the same turn, so that no message is missed.
     pub fn open(&mut self, open: Open, now: Timestamp) -> StreamId {
         let id = StreamId(self.next);
         self.next += 1;
@@ -91,7 +91,7 @@ impl Hub {
         id
     }
 
-    /// Forgets a stream whose client is gone.
+    /// Removes a stream whose client is gone.
     pub fn close(&mut self, id: StreamId) {
         self.streams.retain(|stream| stream.id != id);
     }
@@ -104,17 +104,17 @@ impl Hub {
         self.streams.len()
     }
 
-    /// What opens this stream again where it is now.
+    /// The request that opens this stream again where it is now.
     pub fn state(&self, id: StreamId) -> Option<&Open> {
         self.streams.iter().find(|stream| stream.id == id).map(|stream| &stream.open)
     }
 
-    /// Gives every stream for which `ready` answers true its next page, in opening order, and ends those whose time is
-    /// up. Call it after an opening, after a wake of the agent, when a stream became ready again, and at the returned
-    /// time; `view` must contain every change answered before.
+    /// Gives every stream for which `ready` returns true its next page, in opening order, and ends streams whose time
+    /// is over. Call it after an opening, after a wake of the agent, when a stream becomes ready again, and at the
+    /// returned time. `view` must contain every change that was answered before.
     ///
-    /// Returns when to call again at the latest; that is now when a stream that got a page has more to read, which
-    /// matters only if it is ready for more already. On an error nothing was lost: call again later.
+    /// Returns the latest time of the next call. That is now when a stream that got a page has more to read, which
+    /// matters only if it is ready for more already. An error loses nothing: call again later.
     pub fn turn(
         &mut self,
         view: &View<'_>,
@@ -161,8 +161,8 @@ impl Hub {
         Ok(next)
     }
 
-    /// Ends the oldest streams of an agent that has more than it may. A client that is refused comes back at once, so
-    /// the new stream is opened and an old one, which may well be forgotten, gives way.
+    /// Ends the oldest streams of an agent that has more than it may. A client that is refused comes back at once. So
+    /// the new stream is opened, and an old one, which may be abandoned, ends.
     fn make_room(&mut self, view: &View<'_>, emit: &mut dyn FnMut(StreamId, Emission)) {
         let most = usize::try_from(view.settings.streams_per_agent).unwrap_or(usize::MAX);
         for stream in self.streams.drain(..self.streams.len().saturating_sub(most)) {
@@ -177,7 +177,7 @@ impl Stream {
             None => None,
             Some(did) => match encoding::parse_did(&view.settings.brand, did) {
                 Ok(did) => Some(did),
-                // A text that is no DID of ours never sends anything.
+                // A text that is not a DID of this service never sends anything.
                 Err(_) => return Ok(ReadPage::empty(self.open.after, Timestamp::MIN)),
             },
         };
@@ -206,7 +206,7 @@ impl Stream {
         Ok(page.into())
     }
 
-    /// What a stream says last.
+    /// The last bytes of a stream.
     fn farewell(&self) -> Bytes {
         match self.open.framing {
             Framing::Sse => Bytes::from_static(RECONNECT),
@@ -219,7 +219,7 @@ impl Stream {
 #[derive(Serialize)]
 struct Frame<'a> {
     event: &'static str,
-    /// The cursor, as in server-sent events.
+    /// The cursor, the same as the id of a server-sent event.
     id: String,
     data: &'a wire::RawMessage,
 }

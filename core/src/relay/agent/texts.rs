@@ -1,8 +1,9 @@
-//! What the texts that holders of a key sign have in common.
+//! The common form of texts that the holders of keys sign.
 //!
-//! A text is UTF-8 lines, joined by one line feed, without one at the end. The first line says what is asked for, the second
-//! names the deployment, so that what was signed for one relay asks nothing of another. Keys stand in padded standard
-//! base64; DID, timestamp and nonce stand as they were sent. No line can hold a line feed, so a text has one reading.
+//! A text consists of UTF-8 lines, joined by one line feed, without one at the end. The first line says what the
+//! signature is for. The second names the deployment, so that a signature for one relay is worth nothing at another.
+//! Keys are in padded standard base64; DID, timestamp and nonce are as they were sent. No line can contain a line feed,
+//! so a text can be read in one way only.
 
 use crate::Error;
 use crate::engine::http::Cx;
@@ -12,9 +13,9 @@ pub fn lines<const N: usize>(lines: [&str; N]) -> String {
     lines.join("\n")
 }
 
-/// The answer to a signature over what was signed before texts named the deployment: 400.
+/// The 400 for a signature over a text of the time before texts named the deployment.
 ///
-/// `purpose` is the first line without its version, `others` what the other lines are.
+/// `purpose` is the first line without its version, and `others` describes the other lines.
 pub fn outdated(field: &str, purpose: &str, others: &str) -> Error {
     Error::bad_request(format!(
         "`{field}` is over `{purpose}/v1`, which names no deployment, so any relay could use it. Sign the lines \
@@ -22,7 +23,7 @@ pub fn outdated(field: &str, purpose: &str, others: &str) -> Error {
     ))
 }
 
-/// The word and the deployment that a text of this request begins with.
+/// The brand and the deployment id, with which the texts of this request begin.
 pub fn here(cx: &Cx) -> (&str, &str) {
     let environment = cx.rt.environment();
     (&environment.settings.brand, &environment.deployment)

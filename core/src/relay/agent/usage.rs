@@ -1,7 +1,7 @@
 //! Usage counters: when an agent was last seen and how many messages it sent.
 //!
-//! They decide nothing, so they are kept in memory and written at most once a minute and agent; a crash may lose that
-//! minute (decision counts-in-memory). A runtime calls [`flush`] once a minute and at shutdown.
+//! They decide nothing, so they are kept in memory and written at most once a minute for each agent. A crash may lose
+//! that minute (decision counts-in-memory). A runtime calls [`flush`] once a minute and at shutdown.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,17 +17,17 @@ use crate::engine::kv::Row;
 use crate::engine::runtime::{self, Environment, Runtime};
 use crate::{Result, Timestamp};
 
-/// What is stored of an agent's usage.
+/// The stored usage of an agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UsageRow {
     pub last_seen: Option<Timestamp>,
-    /// Messages sent, those of sealed senders not counted.
+    /// Messages sent; those with a sealed sender are not counted.
     pub messages: u64,
 }
 impl Row for UsageRow {}
 
 impl UsageRow {
-    /// With what happened since.
+    /// The sum with the usage since then.
     pub fn plus(&self, since: &UsageRow) -> UsageRow {
         UsageRow {
             last_seen: self.last_seen.max(since.last_seen),
@@ -36,11 +36,11 @@ impl UsageRow {
     }
 }
 
-/// What happened and is not written yet.
+/// Counts that are not written yet.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Since {
     pub usage: UsageRow,
-    /// What [`activity`] does not count itself.
+    /// Counts for [`activity`] that no operation of the agent counts.
     pub counts: Counts,
 }
 
@@ -50,10 +50,10 @@ impl Since {
     }
 }
 
-/// Agents that are remembered between two flushes; more are not counted until the next one.
+/// Agents that are remembered between two flushes; further agents are not counted until the next flush.
 const MAX_AGENTS: usize = 1_000_000;
 
-/// What happened since the last flush, by agent actor.
+/// Counts since the last flush, by agent actor.
 #[derive(Debug, Default)]
 pub struct Usage {
     agents: Mutex<HashMap<String, Since>>,
@@ -74,12 +74,12 @@ impl Usage {
         }
     }
 
-    /// An authenticated request.
+    /// Notes an authenticated request.
     pub fn seen(&self, actor: &str, now: Timestamp) {
         self.change(actor, |since| since.usage.last_seen = since.usage.last_seen.max(Some(now)));
     }
 
-    /// A message sent under the agent's own name.
+    /// Counts a message sent under the agent's own name.
     pub fn sent(&self, actor: &str) {
         self.change(actor, |since| {
             since.usage.messages = since.usage.messages.saturating_add(1);
@@ -87,12 +87,12 @@ impl Usage {
         });
     }
 
-    /// A post in a channel.
+    /// Counts a post in a channel.
     pub fn posted(&self, actor: &str) {
         self.change(actor, |since| since.counts.channel_posts += 1);
     }
 
-    /// What is not written yet.
+    /// The counts that are not written yet.
     pub fn pending(&self, actor: &str) -> Since {
         let agents = self.agents.lock().unwrap_or_else(PoisonError::into_inner);
         agents.get(actor).cloned().unwrap_or_default()
@@ -107,7 +107,7 @@ impl Usage {
     }
 }
 
-/// Writes what happened since the last flush. What could not be written stays for the next one.
+/// Writes the counts since the last flush. Counts that cannot be written stay for the next flush.
 pub async fn flush(rt: &dyn Runtime) -> Result<()> {
     let usage = Usage::of(rt.environment());
     let write = async |(actor, since): (String, Since)| {
@@ -123,7 +123,7 @@ pub async fn flush(rt: &dyn Runtime) -> Result<()> {
     written.and(crate::relay::federation::tally::flush(rt).await)
 }
 
-/// Records written at once, so that they share commits.
+/// Rows that are written at the same time, so that they share commits.
 const AT_ONCE: usize = 64;
 
 pub const ENTRIES: &[Entry] = &[operation::<RecordUsage>()];

@@ -1,7 +1,7 @@
-//! Usernames: one short name per agent that can be written by hand.
+//! Usernames: one short name per agent that people can type.
 //!
-//! They are kept where names are, as names that begin with a character no name may contain, so that the two never meet:
-//! an agent may be called like another one's username.
+//! They are stored with the names of agents, after a character that no name may contain, so that the two cannot
+//! collide: an agent's name may be the same as another agent's username.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -31,10 +31,10 @@ pub const ROUTES: &[Route] = &[
         .agent()
         .returns::<Released>()
         .summary("Give the username up; it is free at once."),
-    Route::get("/v1/agent/username/{name}", handler!(read)).returns::<Found>().summary("Who has a username."),
+    Route::get("/v1/agent/username/{name}", handler!(read)).returns::<Found>().summary("The holder of a username."),
 ];
 
-/// What a username begins with where names are kept.
+/// The character before a username where names are stored.
 const MARK: char = '\u{1}';
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,16 +57,16 @@ fn kept_as(username: &str) -> String {
     format!("{MARK}{username}")
 }
 
-/// 3 to 32 characters of `a-z0-9_`.
+/// Checks a username: 3 to 32 characters of `a-z0-9_`.
 fn check(username: &str) -> Result<()> {
     let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
     if (3..=32).contains(&username.len()) && username.bytes().all(allowed) {
         return Ok(());
     }
-    Err(Error::bad_request("`username` must be 3 to 32 of a-z, 0-9 and _."))
+    Err(Error::bad_request("`username` must be 3 to 32 characters of a-z, 0-9 and _."))
 }
 
-/// Gives the username up, at once or at a later time.
+/// Releases the username, at once or at a later time.
 pub(super) fn ended(turn: &mut Turn<'_>, free_at: Option<Timestamp>) -> Result<()> {
     let Some(Held { username, .. }) = USERNAME.get(turn, &())? else { return Ok(()) };
     USERNAME.delete(turn, &());
@@ -74,18 +74,18 @@ pub(super) fn ended(turn: &mut Turn<'_>, free_at: Option<Timestamp>) -> Result<(
     turn.send(directory::shard(&name), &directory::Release { name, did, free_at })
 }
 
-/// Sets the agent's username, which must have been reserved, or gives it up.
+/// Sets the agent's username, which must have been reserved, or releases it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SetUsername {
     pub username: Option<String>,
-    /// An agent that has another one keeps it: 409.
+    /// 409 when the agent has another username already.
     pub only_first: bool,
 }
 
 impl Operation for SetUsername {
     const ACTOR: Kind = Kind::Agent;
     const NAME: &'static str = "set_username";
-    /// The username before, and when the present one was taken.
+    /// The username before, and the time when the present one was taken.
     type Reply = (Option<String>, Timestamp);
 
     fn run(self, turn: &mut Turn<'_>) -> Result<Self::Reply> {
@@ -110,7 +110,7 @@ impl Operation for SetUsername {
     }
 }
 
-/// The directory gave the username to another agent after all.
+/// The directory gave the username to another agent, so this agent loses it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct LoseUsername {
     pub username: String,
@@ -129,14 +129,14 @@ impl Operation for LoseUsername {
     }
 }
 
-/// Which username.
+/// The username to take.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct UsernameRequest {
     /// 3 to 32 of a-z, 0-9 and _.
     pub username: String,
 }
 
-/// A username that is the caller's.
+/// A username that the caller has.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Username {
     pub username: String,
@@ -144,23 +144,23 @@ pub struct Username {
     pub claimed_at: String,
 }
 
-/// A username given up.
+/// A username that was released.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Released {
-    /// The one it was; null when there was none.
+    /// The released username; null when there was none.
     pub username: Option<String>,
     pub did: String,
     pub released: bool,
 }
 
-/// Who has a username.
+/// The agent that has a username.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Found {
     pub username: String,
     pub did: String,
     /// The agent's name.
     pub display_name: Option<String>,
-    /// Null for everybody but the agent itself.
+    /// Null for everybody except the agent itself.
     pub last_seen: Option<String>,
 }
 

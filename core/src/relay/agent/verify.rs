@@ -1,4 +1,4 @@
-//! `POST /v1/agent/verify` (decision earlier-keys-verify).
+//! `POST /v1/agent/verify`: checking a signature, also by earlier keys (decision earlier-keys-verify).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -19,20 +19,20 @@ pub const ROUTES: &[Route] =
 /// A signature to check.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct VerifyRequest {
-    /// The exact text.
+    /// The exact text that was signed.
     pub envelope: String,
     /// Base64.
     pub signature: String,
     pub sender_did: String,
 }
 
-/// The result; an invalid signature is a result like a valid one.
+/// The result. An invalid signature is a result, not an error.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Verified {
     pub valid: bool,
     pub sender_did: String,
     pub verified_at: String,
-    /// When the key that verifies was the sender's; null when none does, and of agents at peers of this relay.
+    /// When the verifying key was the sender's; null when no key verifies, and for agents at peers of this relay.
     pub key_period: Option<KeyPeriod>,
 }
 
@@ -64,7 +64,7 @@ async fn verify(cx: Cx) -> Result<Response> {
             let signed = signing::verify_envelope(&request.envelope, &signature, &current.signing, &keys);
             (signed.is_some(), signed.and_then(|signed| period(signed, &current, &earlier)))
         }
-        // An agent of a peer, whose earlier keys nobody here knows.
+        // An agent of a peer, whose earlier keys are not known here.
         None => {
             let found = Box::pin(find(&*cx.rt, &did, &cx.address())).await?.ok_or_else(wire::unknown_agent)?;
             (signing::verify(&found.public.signing, request.envelope.as_bytes(), &signature), None)

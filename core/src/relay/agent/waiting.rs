@@ -1,13 +1,13 @@
-//! Registrations that wait for a DID, and how one takes the place of another.
+//! Registrations that wait for a DID, and how one of them takes the place of another.
 //!
-//! Anybody can register a key that is not theirs, or a made-up one whose first 16 bytes are a DID. As long as none of the keys
-//! has signed anything, nobody can say which registration is the owner's: up to [`MAX_SILENT`] stand side by side, each with
-//! an API key of its own. The first holds the DID, the others wait. The first key that signs stands alone, and a proof takes
-//! the place of a signature.
+//! Anybody can register a key of somebody else, or a made-up one whose first 16 bytes are a DID. While none of the keys
+//! has signed anything, nobody can say which registration is the owner's. So up to [`MAX_SILENT`] registrations are
+//! kept side by side, each with an API key of its own. The first holds the DID, and the others wait. The first key that
+//! signs ends the others, and a proof takes the place of a signature.
 //!
-//! Whoever gives way leaves nothing: its rows go before the heir stands, so that no mail, key or webhook of one registration
-//! is ever another's. That mostly happens in the same step; a full mailbox takes some steps more, by timer, and meanwhile
-//! nobody holds the DID.
+//! A registration that gives way leaves nothing. Its rows are deleted before the heir holds the DID, so that no mail,
+//! key or webhook of one registration ever belongs to another. Mostly that happens in the same step. A full mailbox
+//! takes some more steps, by timer, and meanwhile nobody holds the DID.
 
 use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq;
@@ -17,25 +17,26 @@ use super::standing::Standing;
 use super::{continuity, listing, moderation, rotate};
 use crate::engine::actor::{Entry, Kind, Operation, Query, Turn, View, operation, query};
 use crate::engine::kv::{Direction, Read, Row, Table};
-use crate::{Error, ErrorCode, Result, ledger, relay::directory};
+use crate::relay::above::Above;
+use crate::{Error, ErrorCode, Result, relay::directory};
 
-/// Most registrations of one DID whose keys have signed nothing, the one that holds it included.
+/// Most registrations of one DID whose keys have signed nothing, including the one that holds the DID.
 pub const MAX_SILENT: usize = 8;
 
-/// Numbers of the tables: these rows stay when those of a registration go.
+/// Numbers of the tables. These rows stay when the rows of a registration are deleted.
 pub(super) const TABLES: [u8; 3] = [130, 131, 133];
 
-/// By the version of their keys, which no two registrations of a DID share.
+/// Registrations that wait, by the version of their keys, which no two registrations of a DID share.
 const WAITING: Table<(u64,), Agent> = Table::new(130);
-/// The last version that was given out, where no other row tells.
+/// The last version that was given out, when no other row tells it.
 const LAST: Table<(), u64> = Table::new(131);
-/// There while the rows of an earlier holder are taken out.
+/// Present while the rows of an earlier holder are being deleted.
 const SUCCESSION: Table<(), Succession> = Table::new(133);
 
-/// Who comes after a registration that ended.
+/// The registration that follows one that ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Succession {
-    /// The version of the heir's keys; `None` for whoever waits first, if anybody does.
+    /// The version of the heir's keys; `None` for the first that waits, if any does.
     heir: Option<u64>,
 }
 impl Row for Succession {}
@@ -43,19 +44,19 @@ impl Row for Succession {}
 pub const ENTRIES: &[Entry] =
     &[operation::<Sign>(), operation::<Spoke>(), query::<ReadRegistration>(), query::<SigningKeys>()];
 
-/// The answer to a registration that waits and asks for what only the holder of the DID may do.
+/// The answer when a registration that waits asks for something that only the holder of the DID may do.
 pub fn waits() -> Error {
     let message = "Another registration holds this DID. Sign a prekey or a message, or prove your keys at /v1/agent/prove, \
                    and yours takes its place.";
     Error::new(ErrorCode::IdentityWaiting, message)
 }
 
-/// The answer while the rows of an earlier holder go.
+/// The answer while the rows of an earlier holder are being deleted.
 pub(super) fn succession_under_way() -> Error {
-    Error::unavailable("the rows of an earlier registration of this DID are being taken out")
+    Error::unavailable("the rows of an earlier registration of this DID are being deleted")
 }
 
-/// The version for a new generation of keys, in whatever registration.
+/// The version for a new generation of keys, in any registration of the DID.
 pub(super) fn next_version(view: &(impl Read + ?Sized)) -> Result<u64> {
     let last = LAST.get(view, &())?.unwrap_or(0);
     let present = AGENT.get(view, &())?.map_or(0, |agent| agent.keys.version);
@@ -67,7 +68,7 @@ fn all(view: &(impl Read + ?Sized)) -> Result<Vec<Agent>> {
     Ok(rows.into_iter().map(|(_, agent)| agent).collect())
 }
 
-/// The registration with this version of keys, while it waits.
+/// The registration with this version of keys, if it waits.
 pub(super) fn of_version(view: &(impl Read + ?Sized), version: u64) -> Result<Option<Agent>> {
     if SUCCESSION.contains(view, &())? {
         return Ok(None);
@@ -75,7 +76,7 @@ pub(super) fn of_version(view: &(impl Read + ?Sized), version: u64) -> Result<Op
     Ok(WAITING.get(view, &(version,))?)
 }
 
-/// Whether nobody holds the DID just now, because the rows of an earlier holder go.
+/// Whether nobody holds the DID now, because the rows of an earlier holder are being deleted.
 pub(super) fn is_succeeding(view: &(impl Read + ?Sized)) -> Result<bool> {
     Ok(SUCCESSION.contains(view, &())?)
 }
@@ -94,12 +95,12 @@ pub(super) fn authorize(view: &View<'_>, secret_hash: &[u8; 32]) -> Result<Optio
     Ok(Some(record::credentials(view, agent, true, epoch, place)?))
 }
 
-/// The version of the first registration that waits and that `is` names.
+/// The version of the first waiting registration for which `is` returns true.
 pub(super) fn find(view: &(impl Read + ?Sized), is: impl Fn(&Agent) -> bool) -> Result<Option<u64>> {
     Ok(all(view)?.iter().find(|agent| is(agent)).map(|agent| agent.keys.version))
 }
 
-/// Replaces the API key of a registration that waits. One whose key `signed` for it stands from then on.
+/// Replaces the API key of a registration that waits. If its key signed for that (`signed`), it takes over the DID.
 pub(super) fn replace_key(turn: &mut Turn<'_>, version: u64, secret_hash: [u8; 32], signed: bool) -> Result<()> {
     let Some(mut agent) = WAITING.get(turn, &(version,))? else { return Ok(()) };
     agent.api_key_hash = secret_hash;
@@ -119,7 +120,7 @@ fn same_keys(one: &Keys, other: &Keys) -> bool {
 pub(super) fn join(turn: &mut Turn<'_>, holder: &Agent, agent: &Agent) -> Result<()> {
     let waiting = all(turn)?;
     if same_keys(&holder.keys, &agent.keys) || waiting.iter().any(|known| same_keys(&known.keys, &agent.keys)) {
-        return Err(Error::conflict("These keys are registered."));
+        return Err(Error::conflict("These keys are registered already."));
     }
     if waiting.len() + 1 >= MAX_SILENT {
         return Err(Error::conflict("Too many registrations wait for this DID; prove your keys to take it."));
@@ -128,7 +129,7 @@ pub(super) fn join(turn: &mut Turn<'_>, holder: &Agent, agent: &Agent) -> Result
     Ok(LAST.put(turn, &(), &agent.keys.version)?)
 }
 
-/// A registration that waits loses the name that the directory gave to somebody else.
+/// Removes the name from a waiting registration, since the directory gave it to another agent.
 pub(super) fn lose_name(turn: &mut Turn<'_>, name: &str) -> Result<()> {
     for mut agent in all(turn)? {
         if agent.name.as_deref() == Some(name) {
@@ -139,7 +140,7 @@ pub(super) fn lose_name(turn: &mut Turn<'_>, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// Ends the registrations that wait, all but those that `keep` names. `holder` has the DID.
+/// Ends the registrations that wait, except those for which `keep` returns true. `holder` has the DID.
 fn end_those(turn: &mut Turn<'_>, holder: &Agent, keep: impl Fn(&Agent) -> bool) -> Result<()> {
     let (stay, go): (Vec<Agent>, Vec<Agent>) =
         all(turn)?.into_iter().partition(|agent| agent.keys.version == holder.keys.version || keep(agent));
@@ -150,12 +151,12 @@ fn end_those(turn: &mut Turn<'_>, holder: &Agent, keep: impl Fn(&Agent) -> bool)
     Ok(())
 }
 
-/// Ends every registration that waits: `holder`'s key has signed.
+/// Ends every registration that waits, since `holder`'s key has signed.
 pub(super) fn end_all(turn: &mut Turn<'_>, holder: &Agent) -> Result<()> {
     end_those(turn, holder, |_| false)
 }
 
-/// Gives a name up at once, unless one of `others` has it too.
+/// Releases a name at once, unless one of `others` has it too.
 fn release<'a>(turn: &mut Turn<'_>, name: Option<String>, mut others: impl Iterator<Item = &'a Agent>) -> Result<()> {
     let Some(name) = name else { return Ok(()) };
     let same = |other: &Agent| other.name.as_ref().is_some_and(|kept| directory::fold(kept) == directory::fold(&name));
@@ -166,11 +167,13 @@ fn release<'a>(turn: &mut Turn<'_>, name: Option<String>, mut others: impl Itera
     turn.send(directory::shard(&name), &directory::Release { name, did, free_at: None })
 }
 
-/// Puts `heir` in the place of whoever holds the DID. Of those that wait only the ones that `keep` names stay.
+/// Puts `heir` in the place of the holder of the DID. Of the registrations that wait, only those stay for which `keep`
+/// returns true.
 pub(super) fn succeed(turn: &mut Turn<'_>, mut heir: Agent, keep: impl Fn(&Agent) -> bool) -> Result<()> {
     WAITING.delete(turn, &(heir.keys.version,));
     if let Some(earlier) = AGENT.get(turn, &())? {
-        // Whoever heard of the earlier holder's keys takes only later ones, and no stream that it opened may go on.
+        // Actors that know the earlier holder's keys accept only later versions, and no stream of the earlier holder
+        // may go on.
         let reached = record::epoch(turn, &earlier)?;
         if reached >= heir.keys.version {
             heir.keys.version = reached.max(LAST.get(turn, &())?.unwrap_or(0)) + 1;
@@ -185,7 +188,7 @@ pub(super) fn succeed(turn: &mut Turn<'_>, mut heir: Agent, keep: impl Fn(&Agent
     go_on(turn)
 }
 
-/// Everything that `earlier` has elsewhere ends at once.
+/// Ends at once everything that `earlier` has in other actors.
 fn leave(turn: &mut Turn<'_>, mut earlier: Agent, heir: &Agent) -> Result<()> {
     record::displaced(turn)?;
     continuity::left(turn, &earlier)?;
@@ -195,20 +198,19 @@ fn leave(turn: &mut Turn<'_>, mut earlier: Agent, heir: &Agent) -> Result<()> {
     }
     listing::changed(turn, &earlier)?;
     let did = super::wire::did_text(turn.settings, &did_of(&turn.actor().name)?);
-    let name = ledger::book::name_of(&turn.settings.brand, &did).unwrap_or_default().to_owned();
-    turn.send(ledger::ACTOR, &ledger::listing::PauseListings { name })?;
+    (Above::of(turn.program).holder_changed)(turn, &did)?;
     AGENT.delete(turn, &());
-    // What was opened with its API keys ends.
+    // Streams that were opened with its API keys end.
     turn.wake();
     Ok(())
 }
 
-/// After an unproved registration ended for good: its rows go, and whoever waits first holds the DID.
+/// Called after an unproved registration ended for good: its rows are deleted, and the first that waits holds the DID.
 pub(super) fn vacate(turn: &mut Turn<'_>, ended: &Agent) -> Result<()> {
     let last = record::epoch(turn, ended)?.max(LAST.get(turn, &())?.unwrap_or(0));
     LAST.put(turn, &(), &last)?;
     continuity::left(turn, ended)?;
-    // What it wrote elsewhere is not of whoever holds the DID next.
+    // What it wrote elsewhere must not look like the next holder's.
     super::memberships::ended(turn, Some(turn.now))?;
     crate::relay::attestation::displaced::tell(turn)?;
     AGENT.delete(turn, &());
@@ -217,12 +219,12 @@ pub(super) fn vacate(turn: &mut Turn<'_>, ended: &Agent) -> Result<()> {
     go_on(turn)
 }
 
-/// Whether anybody waits.
+/// Whether any registration waits.
 pub(super) fn anybody(view: &(impl Read + ?Sized)) -> Result<bool> {
     Ok(WAITING.first(view, &WAITING.range())?.is_some())
 }
 
-/// Takes out some more rows of the earlier holder; once none is left, the heir stands.
+/// Deletes more rows of the earlier holder. When none is left, the heir holds the DID.
 pub(super) fn go_on(turn: &mut Turn<'_>) -> Result<()> {
     let Some(succession) = SUCCESSION.get(turn, &())? else { return Ok(()) };
     if !moderation::wipe(turn)? {
@@ -244,11 +246,11 @@ pub(super) fn go_on(turn: &mut Turn<'_>) -> Result<()> {
     rotate::tell_ledger(turn, &heir)
 }
 
-/// The holder of a registration's API key was seen to hold its signing key too: a message, a prekey or an attestation by it
-/// came with that API key.
+/// The holder of a registration's API key showed that it holds the signing key too: a message, a prekey or an
+/// attestation with a signature of that key came with the API key.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Sign {
-    /// The generation of keys that signed.
+    /// The version of the keys that signed.
     pub version: u64,
 }
 
@@ -271,7 +273,7 @@ impl Operation for Sign {
 
 /// The holder of the DID signed with its present key.
 pub(super) fn signed(turn: &mut Turn<'_>, mut agent: Agent) -> Result<()> {
-    // A key that came by a rotation the registered key did not sign says nothing about that one.
+    // A key from a rotation that the registered key did not sign says nothing about the registered key.
     if agent.standing.has_signed() || rotate::proved_key(turn, &agent)? != agent.keys.signing {
         return Ok(());
     }
@@ -280,8 +282,8 @@ pub(super) fn signed(turn: &mut Turn<'_>, mut agent: Agent) -> Result<()> {
     end_all(turn, &agent)
 }
 
-/// An envelope of the ledger verified under this signing key. It came without an API key, so it tells made-up keys from the
-/// one that signs, and never one registration of that key from another.
+/// An envelope of the ledger verified under this signing key. It came without an API key. So it separates the key that
+/// signs from made-up keys, but not two registrations of that key from each other.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Spoke {
     pub signing: [u8; 32],
@@ -314,7 +316,7 @@ impl Operation for Spoke {
     }
 }
 
-/// What the agent with this version of keys registered, whether it holds the DID or waits.
+/// Reads the data of the registration with this version of keys, whether it holds the DID or waits.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ReadRegistration {
     pub version: u64,
@@ -335,8 +337,8 @@ impl Query for ReadRegistration {
     }
 }
 
-/// The signing keys that were registered here for the DID and give it, or were reached from one that does by signed
-/// rotations: of whoever holds it first, whether it is active or not, then of those that wait.
+/// The signing keys of the registrations of this DID: first the proved key of the holder, active or not, then the keys
+/// of the registrations that wait.
 pub(super) fn signing_keys(view: &(impl Read + ?Sized)) -> Result<Vec<[u8; 32]>> {
     let mut keys = Vec::new();
     if let Some(holder) = AGENT.get(view, &())? {

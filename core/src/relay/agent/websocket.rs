@@ -1,10 +1,10 @@
 //! `GET /v1/agent/receive/ws`, without I/O (decision websocket-receive).
 //!
 //! A shell that gets an upgrade request on [`PATH`] accepts it and then calls [`open`]: at once when the request has
-//! `X-Agent-Key`, else with the first text frame, which must come within [`FIRST_FRAME`]. The key never stands in the
-//! URL. An error is answered by closing with [`REFUSED`] (or [`TRY_LATER`] while storage is closed); there is no 429.
-//! From then on the stream is one of the agent's [`Hub`](super::stream::Hub), and every line of a page is one text
-//! frame. No frame marks anything read; what the client sends later is ignored.
+//! `X-Agent-Key`, otherwise with the first text frame, which must come within [`FIRST_FRAME`]. The key is never in the
+//! URL. An error closes the connection with [`REFUSED`] (or [`TRY_LATER`] while storage is closed); there is no 429.
+//! After that the stream is one of the agent's [`Hub`](super::stream::Hub), and every line of a page is one text frame.
+//! No frame marks a message as read, and later frames of the client are ignored.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::relay::agent::usage::Usage;
 use crate::{Error, ErrorCode, Result};
 
 pub const PATH: &str = "/v1/agent/receive/ws";
-/// How long the first frame may take.
+/// The time within which the first frame must come.
 pub const FIRST_FRAME: Duration = Duration::from_secs(5);
 /// Longest first frame in bytes.
 pub const MAX_FIRST_FRAME: usize = 4 * 1024;
@@ -29,7 +29,7 @@ pub const TRY_LATER: u16 = 1013;
 #[derive(Deserialize)]
 struct FirstFrame {
     api_key: String,
-    /// A timestamp, or the id of the last frame the client has.
+    /// A timestamp, or the id of the last frame that the client has.
     since: Option<String>,
 }
 
@@ -50,7 +50,8 @@ pub fn end_code(end: End) -> (u16, &'static str) {
     }
 }
 
-/// Who connects and from where on, from the `X-Agent-Key` header and the query `since`, or from the first frame.
+/// Checks the caller and the place to start from: from the `X-Agent-Key` header and the query `since`, or from the
+/// first frame.
 pub async fn open(
     rt: &dyn Runtime,
     header: Option<&str>,

@@ -14,13 +14,13 @@ use crate::{Error, Result, Timestamp};
 /// Characters of the actor part of an id.
 const ACTOR_CHARS: usize = 22;
 
-/// The id of a message: the recipient's actor, `-`, the local part. Position splits it, since both parts may contain
-/// the separator (decision ids-lead-to-actors).
+/// The id of a message: the recipient's actor, `-`, and the local part. It is split by position, since both parts may
+/// contain `-` (decision ids-lead-to-actors).
 pub fn message_id(actor: &str, local: &Local) -> String {
     format!("{actor}-{}", URL_SAFE_NO_PAD.encode(local))
 }
 
-/// The actor and local part of an id; `None` for a text that is no id of ours.
+/// The actor and local part of an id; `None` for a text that is not such an id.
 pub fn parse_message_id(id: &str) -> Option<(String, Local)> {
     let (actor, rest) = id.split_at_checked(ACTOR_CHARS)?;
     encoding::parse_actor_id(actor)?;
@@ -28,7 +28,7 @@ pub fn parse_message_id(id: &str) -> Option<(String, Local)> {
     Some((actor.to_owned(), local.try_into().ok()?))
 }
 
-/// The actor name of a DID of this deployment; anything else names nobody.
+/// The actor name of a DID of this deployment; `None` for any other text.
 pub fn actor_of(settings: &Settings, did: &str) -> Option<String> {
     encoding::parse_did(&settings.brand, did).ok().map(|id| encoding::actor_id(&id))
 }
@@ -43,7 +43,7 @@ pub fn unknown_agent() -> Error {
     Error::not_found("There is no such agent.")
 }
 
-/// Standard base64 of a 16-byte id's DID.
+/// The DID of a 16-byte id.
 pub fn did_text(settings: &Settings, did: &Did) -> String {
     encoding::did(&settings.brand, did)
 }

@@ -1,5 +1,5 @@
-//! Attestations and votes of a registration that gave way to another of the same DID: they stay, marked as from before, and
-//! count nothing.
+//! Attestations and votes of a registration that gave way to another of the same DID. They stay, marked as from before,
+//! and have no weight any more.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,17 +13,17 @@ use crate::relay::agent::record::did_of;
 use crate::relay::directory::Did;
 use crate::{Result, Timestamp};
 
-/// Attestations and votes that one step marks; each can change some rows.
+/// Attestations and votes that one step marks; each can change several rows.
 const AT_ONCE: usize = 60;
 
-/// Tells every shard that what the agent of this actor wrote so far is of an earlier registration.
+/// Tells every shard that the attestations and votes of this actor's agent so far are of an earlier registration.
 pub fn tell(turn: &mut Turn<'_>) -> Result<()> {
     let did = did_of(&turn.actor().name)?;
     let until = turn.now;
     super::shards().try_for_each(|shard| turn.send(shard, &Displace { did, until, after: None }))
 }
 
-/// Marks what an agent wrote until a time, some at once and the rest by timer.
+/// Marks an agent's attestations and votes up to a time: some at once, the rest by timer.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Displace {
     pub did: Did,
@@ -48,7 +48,7 @@ impl Operation for Displace {
 }
 
 impl Displace {
-    /// Takes votes out of what they were counted in; says whether there may be more.
+    /// Subtracts votes from the sums in which they are counted. True when there may be more.
     fn votes(&self, turn: &mut Turn<'_>) -> Result<bool> {
         let found = VOTES_OF.scan(turn, &VOTES_OF.prefix(&(self.did,)), Direction::Ascending, AT_ONCE)?;
         let (mut marked, looked) = (0, found.len());
@@ -78,7 +78,7 @@ impl Displace {
         Ok(looked == AT_ONCE && marked > 0)
     }
 
-    /// Takes the weight from attestations; says whether there may be more.
+    /// Sets the weight of attestations to 0. True when there may be more.
     fn attestations(&mut self, turn: &mut Turn<'_>) -> Result<bool> {
         let all = BY_AGENT.prefix(&(self.did,));
         let range = match self.after {

@@ -1,18 +1,18 @@
-//! Attestations: signed statements of agents about the network, votes of others on them, and what both come to
-//! (decisions ids-lead-to-actors and anchored-weight).
+//! Attestations: signed statements of agents about the network, votes of other agents on them, and the consensus from
+//! both (decisions ids-lead-to-actors and anchored-weight).
 //!
 //! | Module | What |
 //! |---|---|
-//! | [`displaced`] | what a registration wrote that gave way to another |
-//! | [`record`] | rows, and the operations that change them |
+//! | [`displaced`] | attestations and votes of a registration that gave way to another |
+//! | [`record`] | the rows, and the operations that change them |
 //! | [`query`] | pages, one attestation, consensus |
 //! | [`routes`] | the endpoints |
 //!
-//! They live in 16 actors: those without a country in the first, the others by hash of the country. An id names its
-//! shard, so one attestation is one read; a question without a country is asked of all 16.
+//! They are in 16 actors: those without a country in the first, the others by hash of the country. An id names its
+//! shard, so one attestation is one read. A question without a country goes to all 16.
 //!
-//! An attestation about a domain in a country is told to the country, which shows it beside its measurements and
-//! settles it by them (`country::attested`).
+//! An attestation about a domain in a country is told to the country's actor. The country shows it beside its
+//! measurements and settles it by them (`country::attested`).
 
 pub mod displaced;
 pub mod query;
@@ -30,13 +30,13 @@ use crate::relay::agent::mailbox::Local;
 use crate::relay::directory::Did;
 use crate::{Error, Timestamp};
 
-/// Shards.
+/// Number of shards.
 pub const SHARDS: u8 = 16;
-/// Attestations that an agent makes per day and shard, at most.
+/// Most attestations of one agent per day and shard.
 pub const PER_DAY: usize = 200;
-/// Longest life of an attestation, and the usual one, in microseconds.
+/// The longest life of an attestation, which is also the default, in microseconds.
 pub const MAX_LIFE: i64 = 365 * DAY;
-/// Votes on one attestation, at most.
+/// Most votes on one attestation.
 pub const MAX_VOTES: u32 = 10_000;
 /// Most bytes of `claim_data`.
 pub const MAX_DATA: usize = 16 * 1024;
@@ -51,7 +51,7 @@ pub const ENTRIES: &[Entry] = &[
     entry::<query::Agreements>(),
 ];
 
-/// Beginning of every shard's name; its number is the last byte.
+/// The beginning of every shard's name; the last byte is its number.
 const NAME: [u8; 15] = *b"attestations\0\0\0";
 
 fn name(number: u8) -> String {
@@ -60,63 +60,63 @@ fn name(number: u8) -> String {
     actor_id(&bytes)
 }
 
-/// The actor for a country, upper case; no country has its own.
+/// The shard of a country (code in upper case); attestations without a country have a shard of their own.
 pub fn shard(country: Option<&str>) -> String {
     let hash = |country: &str| sha256(country.as_bytes()).first().copied().unwrap_or_default();
     name(country.map_or(0, |country| 1 + hash(country) % (SHARDS - 1)))
 }
 
-/// Every shard.
+/// The names of all shards.
 pub fn shards() -> impl Iterator<Item = String> {
     (0..SHARDS).map(name)
 }
 
-/// Whether an actor of this name is a shard: no other is called, whatever ids requests invent.
+/// Whether an actor with this name is a shard. Requests may invent ids, and no other actor may be called for them.
 pub fn is_shard(actor: &str) -> bool {
     parse_actor_id(actor).is_some_and(|bytes| bytes.starts_with(&NAME) && bytes.last().is_some_and(|n| *n < SHARDS))
 }
 
-/// The answer for an id that nobody issued, and for an attestation that is over.
+/// The answer for an unknown id, and for an attestation that has expired.
 pub fn unknown() -> Error {
     Error::not_found("There is no such attestation.")
 }
 
-/// What an attestation says of a domain, as far as it can be measured.
+/// The part of an attestation about a domain that measurements can settle.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Measurable {
-    /// The series it is about.
+    /// The series that it is about.
     pub series: String,
     pub blocked: bool,
 }
 
-/// An attestation as it is kept.
+/// An attestation as it is stored.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Attestation {
     pub author: Did,
-    /// The author's name at that time.
+    /// The author's name at the time of the attestation.
     pub name: Option<String>,
     pub claim_type: String,
-    /// The JSON text of an object exactly as it was sent.
+    /// JSON object as text, exactly as it was sent.
     pub claim_data: String,
-    /// As it was sent, for it is part of what is signed.
+    /// The timestamp exactly as it was sent, since it is part of the signed text.
     pub timestamp: String,
-    /// Ed25519 over claim type, data and timestamp; `None` when it came without one and its author holds the key.
+    /// Ed25519 over claim type, data and timestamp; `None` when the author keeps its own keys and sent no signature.
     #[serde(with = "crate::engine::kv::bytes::option")]
     pub signature: Option<Vec<u8>>,
-    /// The key it was checked with.
+    /// The key that verifies the signature.
     pub signing_key: [u8; 32],
-    /// Upper case.
+    /// Country code in upper case.
     pub country: Option<String>,
     pub domain: Option<String>,
-    /// 0-1.
+    /// 0 to 1.
     pub confidence: f64,
     pub measurable: Option<Measurable>,
-    /// The author's anchored vote at that time, 0-1.
+    /// The author's anchored vote at the time of the attestation, 0 to 1.
     pub weight: f64,
     pub created: Timestamp,
     pub expires: Timestamp,
     pub votes: Votes,
-    /// It is of a registration that gave way to another of the same DID, and counts nothing.
+    /// Whether it is of a registration that gave way to another of the same DID, so that it has no weight.
     pub displaced: bool,
 }
 
@@ -129,24 +129,24 @@ impl Row for Attestation {
     }
 }
 
-/// What others say of an attestation.
+/// Votes of other agents on an attestation, in numbers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Votes {
     pub corroborations: u32,
     pub refutations: u32,
-    /// Their anchored votes at the time of voting, summed.
+    /// Sums of the voters' anchored votes at the time of voting.
     pub corroborated: f64,
     pub refuted: f64,
 }
 
 impl Attestation {
-    /// Anchored votes behind it: its author's by confidence, and of those who corroborate.
+    /// The anchored votes for it: the author's, times its confidence, and those of the agents that corroborated.
     pub fn support(&self) -> f64 {
         self.weight * self.confidence + self.votes.corroborated
     }
 
-    /// Mean of the share of anchored votes behind it under the uniform prior (Jøsang and Ismail, The Beta Reputation
-    /// System, 2002): 0.5 as long as nobody with anchored weight has said anything.
+    /// Mean of the share of anchored votes for it, under the uniform prior (Jøsang and Ismail, The Beta Reputation
+    /// System, 2002). It is 0.5 until an agent with anchored weight has said something.
     pub fn consensus(&self) -> f64 {
         (1.0 + self.support()) / (2.0 + self.support() + self.votes.refuted)
     }
@@ -163,9 +163,9 @@ pub struct Vote {
     pub signing_key: [u8; 32],
     pub comment: Option<String>,
     pub at: Timestamp,
-    /// Its anchored vote at that time.
+    /// The voter's anchored vote at that time.
     pub weight: f64,
-    /// It is of a registration that gave way to another of the same DID, and counts nothing.
+    /// Whether it is of a registration that gave way to another of the same DID, so that it does not count.
     pub displaced: bool,
 }
 
@@ -178,7 +178,7 @@ impl Row for Vote {
     }
 }
 
-/// The word for a vote; part of what is signed.
+/// The word for a vote, which is part of the signed text.
 pub const fn vote_word(corroborates: bool) -> &'static str {
     if corroborates { "corroborate" } else { "refute" }
 }

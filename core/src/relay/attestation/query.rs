@@ -1,4 +1,4 @@
-//! What can be asked of a shard.
+//! The queries of a shard.
 
 use std::collections::BTreeMap;
 
@@ -12,24 +12,24 @@ use crate::relay::agent::mailbox::Local;
 use crate::relay::directory::Did;
 use crate::{Result, Timestamp};
 
-/// Rows of an index that one question looks at, at most.
+/// Most rows of an index that one query looks at.
 const MAX_LOOKED: usize = 10_000;
-/// Votes that are shown of one attestation.
+/// Most votes that are shown of one attestation.
 const MAX_SHOWN: usize = 100;
 
-/// Which attestations. Absent conditions hold for all.
+/// Which attestations to find. An absent condition holds for all.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Wanted {
-    /// Upper case.
+    /// Country code in upper case.
     pub country: Option<String>,
     pub domain: Option<String>,
     pub claim_type: Option<String>,
     pub agent: Option<Did>,
-    /// Of at least this consensus, 0-1.
+    /// Least consensus, 0 to 1.
     pub min_consensus: f64,
-    /// Made later.
+    /// Only attestations made after this time.
     pub since: Option<Timestamp>,
-    /// Made earlier.
+    /// Only attestations made before this time.
     pub before: Option<Timestamp>,
 }
 
@@ -45,7 +45,7 @@ impl Wanted {
             && self.before.is_none_or(|before| attestation.created < before)
     }
 
-    /// Visits what is wanted, newest first, inside the narrowest index, until `visit` answers `false`.
+    /// Visits the attestations that match, newest first, in the narrowest index, until `visit` returns `false`.
     fn visit(&self, view: &View<'_>, mut visit: impl FnMut(Local, Attestation) -> bool) -> Result<()> {
         let range = match (&self.agent, &self.domain, &self.country) {
             (Some(agent), ..) => BY_AGENT.prefix(&(*agent,)),
@@ -57,7 +57,7 @@ impl Wanted {
         let mut failed = None;
         for_each(view, range, Direction::Ascending, |key, _| {
             looked += 1;
-            // Every index ends with the local part.
+            // Every key of an index ends with the local part.
             let Some(local) = key.last_chunk() else { return Ok(false) };
             let found = match standing(view, view.now, local) {
                 Ok(found) => found,
@@ -75,7 +75,7 @@ impl Wanted {
     }
 }
 
-/// The newest attestations, newest first.
+/// Finds the newest attestations, newest first.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Find {
     pub wanted: Wanted,
@@ -97,7 +97,7 @@ impl Query for Find {
     }
 }
 
-/// One attestation with the first votes on it.
+/// Reads one attestation with the first votes on it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Look {
     pub local: Local,
@@ -115,20 +115,20 @@ impl Query for Look {
     }
 }
 
-/// What the attestations of one type about one thing come to.
+/// The attestations of one type about one domain and country, in numbers.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Agreement {
     pub claim_type: String,
     pub domain: Option<String>,
     pub country: Option<String>,
     pub attestations: u32,
-    /// Their consensus, summed.
+    /// Sum of their consensus.
     pub consensus: f64,
     pub corroborations: u32,
     pub refutations: u32,
 }
 
-/// Attestations by type, domain and country, as far as they are among the 10,000 newest of the narrowest index.
+/// Groups attestations by type, domain and country, among the 10,000 newest of the narrowest index.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Agreements {
     pub wanted: Wanted,

@@ -17,26 +17,26 @@ use crate::{Error, ErrorCode, Result, Timestamp};
 
 pub(super) const ATTESTATIONS: Table<(Local,), Attestation> = Table::new(16);
 pub(super) const VOTES: Table<(Local, Did), Vote> = Table::new(17);
-// Newest first, each under what a question may name.
+// Indexes, newest first, one for each condition of a query.
 pub(super) const BY_TIME: Table<(Desc<Timestamp>, Local), ()> = Table::new(18);
 pub(super) const BY_COUNTRY: Table<(String, Desc<Timestamp>, Local), ()> = Table::new(19);
 pub(super) const BY_DOMAIN: Table<(String, Desc<Timestamp>, Local), ()> = Table::new(20);
 pub(super) const BY_AGENT: Table<(Did, Desc<Timestamp>, Local), ()> = Table::new(21);
 const BY_END: Table<(Timestamp, Local), ()> = Table::new(22);
-/// When an agent voted, by agent.
+/// When an agent voted, by agent and attestation.
 pub(super) const VOTES_OF: Table<(Did, Local), Timestamp> = Table::new(131);
 
-/// Key of the timer that drops what is over.
+/// Key of the timer that deletes expired attestations.
 const TIMER: &str = "expire";
-/// Rows that one run of it drops.
+/// Rows that one run of the timer deletes.
 const AT_ONCE: usize = 400;
 
-/// The attestation while its time lasts.
+/// The attestation, if it has not expired.
 pub(super) fn standing(view: &(impl Read + ?Sized), now: Timestamp, local: &Local) -> Result<Option<Attestation>> {
     Ok(ATTESTATIONS.get(view, &(*local,))?.filter(|attestation| attestation.expires > now))
 }
 
-/// Tells the country what an attestation says and how much trust stands behind it.
+/// Tells the country what an attestation states, and the anchored votes for and against it.
 pub(super) fn tell(turn: &mut Turn<'_>, local: &Local, attestation: &Attestation) -> Result<()> {
     let (Some(country), Some(measurable)) = (&attestation.country, &attestation.measurable) else { return Ok(()) };
     let attested = Attested {
@@ -52,12 +52,13 @@ pub(super) fn tell(turn: &mut Turn<'_>, local: &Local, attestation: &Attestation
     (Above::of(turn.program).attested)(turn, country, attested)
 }
 
-/// Stores an attestation whose signature the handler has checked. A repeat of a signed one is the first one.
+/// Stores an attestation whose signature the handler has verified. A repeat of a signed attestation returns the first
+/// one.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Attest {
     pub local: Local,
     pub attestation: Attestation,
-    /// The generation of keys whose holder the signature proves (decision signed-registrations).
+    /// The version of the keys that the signature proves to be the author's own (decision signed-registrations).
     pub proves: Option<u64>,
 }
 
@@ -74,7 +75,7 @@ impl Operation for Attest {
         let author = attestation.author;
         let day = BY_AGENT.between(&(author,), &(author, Desc(turn.now.plus(-DAY))));
         if BY_AGENT.scan(turn, &day, Direction::Ascending, PER_DAY)?.len() >= PER_DAY {
-            let message = format!("At most {PER_DAY} attestations a day are taken from one agent.");
+            let message = format!("An agent can make at most {PER_DAY} attestations a day.");
             return Err(Error::new(ErrorCode::RateLimited, message).retry_after(3600));
         }
         let at = Desc(attestation.created);
@@ -101,8 +102,8 @@ impl Operation for Attest {
     }
 }
 
-/// An agent's vote on another's attestation, whose signature the handler has checked. The same vote again changes
-/// nothing, the other one is refused.
+/// An agent's vote on another agent's attestation. The handler has verified its signature. The same vote again changes
+/// nothing; the opposite vote is refused.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct CastVote {
     pub local: Local,
@@ -119,17 +120,17 @@ impl Operation for CastVote {
         let CastVote { local, voter, vote } = self;
         let mut attestation = standing(turn, turn.now, &local)?.ok_or_else(unknown)?;
         if attestation.author == voter {
-            return Err(Error::new(ErrorCode::Forbidden, "An agent does not vote on its own attestation."));
+            return Err(Error::new(ErrorCode::Forbidden, "An agent cannot vote on its own attestation."));
         }
         if let Some(known) = VOTES.get(turn, &(local, voter))?.filter(|known| !known.displaced) {
             return match known.corroborates == vote.corroborates {
                 true => Ok(attestation),
-                false => Err(Error::conflict("This agent has voted on this attestation.")),
+                false => Err(Error::conflict("This agent voted on this attestation before.")),
             };
         }
         let Votes { corroborations, refutations, corroborated, refuted } = &mut attestation.votes;
         if *corroborations + *refutations >= MAX_VOTES {
-            return Err(Error::conflict("This attestation has as many votes as it can have."));
+            return Err(Error::conflict("This attestation has the largest number of votes that is allowed."));
         }
         match vote.corroborates {
             true => {
@@ -153,7 +154,7 @@ impl Operation for CastVote {
     }
 }
 
-/// Drops attestations that are over, and the votes on them. They are in no answer any more; this frees their rows.
+/// Deletes expired attestations, and the votes on them. No answer shows them any more; this frees their rows.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Expire;
 

@@ -1,4 +1,4 @@
-//! The endpoints of attestations, with every spelling that a client reads.
+//! The endpoints of attestations, with every spelling of the members that some client reads.
 
 use std::cmp::Reverse;
 
@@ -30,7 +30,7 @@ use crate::{Error, ErrorCode, Result, Timestamp, engine::runtime, engine::small_
 
 const FILTERS: [Param; 4] = [
     Param::optional("country", "ISO 3166-1 alpha-2."),
-    Param::optional("domain", "Exactly."),
+    Param::optional("domain", "The domain, exactly."),
     Param::optional("type", "The claim type, exactly."),
     Param::optional("claim_type", "The same as `type`."),
 ];
@@ -48,8 +48,8 @@ pub const ROUTES: &[Route] = &[
             FILTERS[2],
             FILTERS[3],
             Param::optional("agent", "DID of the author."),
-            Param::optional("min_consensus", "Of at least this consensus, 0 to 1."),
-            Param::optional("since", "Made later than this time."),
+            Param::optional("min_consensus", "Least consensus, 0 to 1."),
+            Param::optional("since", "Only attestations made after this time."),
             Param::optional("limit", "1 to 100, default 50."),
         ])
         .returns::<List>()
@@ -57,10 +57,10 @@ pub const ROUTES: &[Route] = &[
     Route::get("/v1/agent/attestations/consensus", handler!(consensus))
         .params(&FILTERS)
         .returns::<ConsensusList>()
-        .summary("What attestations of one type about one thing come to; those with most attestations first, at most 100."),
+        .summary("Consensus of attestations by type, domain and country; the largest groups first, at most 100."),
     Route::get("/v1/agent/attestations/{id}", handler!(look))
         .returns::<Detail>()
-        .summary("One attestation, with what is needed to check it and the first 100 votes on it."),
+        .summary("One attestation, with the data to verify it and the first 100 votes on it."),
     Route::post("/v1/agent/attestations/{id}/corroborate", handler!(corroborate))
         .agent()
         .accepts::<VoteRequest>()
@@ -73,7 +73,7 @@ pub const ROUTES: &[Route] = &[
 pub struct AttestRequest {
     /// At most 64 characters.
     pub claim_type: String,
-    /// An object of at most 16 KB of JSON; comes back to the letter.
+    /// A JSON object of at most 16 KB; returned exactly as it was sent.
     #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
     pub claim_data: Box<RawValue>,
     /// Base64 of an Ed25519 signature over the claim type, the JSON text of `claim_data` as it is sent, and the
@@ -86,7 +86,7 @@ pub struct AttestRequest {
     pub domain: Option<String>,
     /// 0 to 1, default 1.
     pub confidence: Option<f64>,
-    /// Seconds, default and at most a year.
+    /// Seconds, at most a year; a year when absent.
     pub expires_in: Option<u64>,
 }
 
@@ -100,28 +100,28 @@ pub struct Item {
     pub claim_type: String,
     #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
     pub claim_data: Box<RawValue>,
-    /// In words.
+    /// A sentence for people.
     pub claim: String,
-    /// What `claim_data` says under this name.
+    /// The text under this name in `claim_data`.
     pub severity: Option<String>,
     pub country: Option<String>,
     pub domain: Option<String>,
     pub confidence: f64,
-    /// Mean share of anchored votes behind it, 0-1; 0.5 while nobody with anchored weight said anything.
+    /// Mean share of anchored votes for it, 0 to 1; 0.5 until an agent with anchored weight has said something.
     pub consensus_score: f64,
-    /// `supported` from 0.6, `disputed` to 0.4, else `neutral`.
+    /// `supported` from 0.6 on, `disputed` up to 0.4, otherwise `neutral`.
     pub consensus: &'static str,
     pub corroboration_count: u32,
     pub refutation_count: u32,
-    /// As it was sent.
+    /// Exactly as it was sent.
     pub timestamp: String,
-    /// Base64; null when it came unsigned from an agent that keeps its own keys.
+    /// Base64; null when an agent that keeps its own keys sent no signature.
     pub signature: Option<String>,
-    /// Base64 of the key that verifies it.
+    /// Base64 of the key that verifies the signature.
     pub signing_public_key: String,
     pub created_at: String,
     pub expires_at: String,
-    /// Its author's registration gave way to another of the same DID since; it counts nothing.
+    /// True when the author's registration has given way to another of the same DID since, so that it does not count.
     pub before_proof: bool,
 }
 
@@ -150,10 +150,11 @@ pub struct Corroboration {
     pub comment: Option<String>,
     /// Base64 of an Ed25519 signature over the attestation's id and the vote.
     pub signature: String,
-    /// Base64 of the key that verifies it.
+    /// Base64 of the key that verifies the signature.
     pub signing_public_key: String,
     pub created_at: String,
-    /// The voter's registration gave way to another of the same DID since; the vote counts nothing.
+    /// True when the voter's registration has given way to another of the same DID since, so that the vote does not
+    /// count.
     pub before_proof: bool,
 }
 
@@ -163,13 +164,13 @@ pub struct VoteRequest {
     /// `corroborate` or `refute`.
     pub vote: String,
     /// Base64 of an Ed25519 signature over the attestation's id and the vote. Only agents whose keys the service holds
-    /// may leave it out.
+    /// may omit it.
     pub signature: Option<String>,
     /// At most 1,000 characters.
     pub comment: Option<String>,
 }
 
-/// A vote that counts.
+/// A vote that was counted.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Voted {
     pub id: String,
@@ -179,14 +180,14 @@ pub struct Voted {
     pub refutation_count: u32,
 }
 
-/// What attestations come to.
+/// The consensus of attestations.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ConsensusList {
     pub consensus: Vec<Consensus>,
     pub count: usize,
 }
 
-/// What the attestations of one type about one thing come to.
+/// The attestations of one type about one domain and country.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Consensus {
     pub claim_type: String,
@@ -198,10 +199,10 @@ pub struct Consensus {
     pub total_refutations: u32,
 }
 
-/// Groups of [`consensus`].
+/// Most groups in an answer of [`consensus`].
 const MAX_GROUPS: usize = 100;
 
-/// What `claim_data` may say that clients show in lists.
+/// The member of `claim_data` that clients show in lists.
 #[derive(Deserialize)]
 struct Words {
     severity: Option<serde_json::Value>,
@@ -260,13 +261,14 @@ fn detail(cx: &Cx, shard: &str, local: &Local, found: Attestation, votes: Vec<(D
     Ok(Detail { item: item(cx.settings(), shard, local, found)?, corroborations })
 }
 
-/// The caller's signature of `text`: the one that was sent, if it is right, or one by the key that the service holds.
+/// The caller's signature of `text`: the one that was sent, if it is valid, or one made with the key that the service
+/// holds.
 fn signed(cx: &Cx, caller: &Credentials, text: &[u8], sent: Option<&str>) -> Result<Option<Vec<u8>>> {
     if let Some(sent) = sent {
         let signature = decode_base64("signature", sent)?;
         return match signing::verify(&caller.keys.signing, text, &signature) {
             true => Ok(Some(signature)),
-            false => Err(Error::bad_request("`signature` is not the caller's over this text.")),
+            false => Err(Error::bad_request("`signature` must be the caller's signature over this text.")),
         };
     }
     let Some(sealed) = &caller.keys.sealed else { return Ok(None) };
@@ -293,14 +295,14 @@ fn country(text: Option<&str>) -> Result<Option<String>> {
     Ok(Some(text.to_ascii_uppercase()))
 }
 
-/// The name under which a domain is kept and asked for: as measurements have it, or as it was written.
+/// The form in which a domain is stored and asked for: the name that measurements use, or the given text in lower case.
 fn domain(text: Option<&str>) -> Result<Option<String>> {
     let Some(text) = text.map(str::trim).filter(|text| !text.is_empty()) else { return Ok(None) };
     short("domain", text, 255)?;
     Ok(Some(Subject::parse(text).map_or_else(|_| text.to_ascii_lowercase(), |subject| subject.name)))
 }
 
-/// What measurements can say of a claim: the ways a site is blocked, and that it works.
+/// The part of a claim that measurements can settle: that a site is blocked in some way, or that it works.
 fn measurable(claim_type: &str, domain: Option<&str>, country: Option<&str>) -> Option<Measurable> {
     let blocked = match claim_type.to_ascii_lowercase().replace('_', "-").as_str() {
         "domain-blocked" | "ip-blocked" | "dns-poisoning" | "content-filtered" | "tls-interception"
@@ -314,8 +316,8 @@ fn measurable(claim_type: &str, domain: Option<&str>, country: Option<&str>) -> 
     Some(Measurable { series, blocked })
 }
 
-/// The local part of an id. What an agent signed itself is the same attestation whenever it comes again about the same
-/// domain and country, which the signature does not cover; everything else is a new one.
+/// The local part of an id. The same signed statement about the same domain and country is the same attestation when it
+/// comes again; the signature does not cover these two. Everything else is a new attestation.
 fn local_of(cx: &Cx, author: &Did, sent: Option<&str>, country: Option<&str>, domain: Option<&str>) -> Local {
     let part = |text: Option<&str>| hash::sha256(text.unwrap_or_default().as_bytes());
     let bytes = match sent {
@@ -343,13 +345,13 @@ async fn attest(cx: Cx) -> Result<Response> {
         return Err(Error::bad_request("`confidence` must be 0 to 1."));
     }
     if request.expires_in == Some(0) {
-        return Err(Error::bad_request("`expires_in` must be a number of seconds from 1."));
+        return Err(Error::bad_request("`expires_in` must be at least 1 second."));
     }
     let (country, domain) = (country(request.country.as_deref())?, domain(request.domain.as_deref())?);
     if request.signature.is_some() && request.timestamp.is_none() {
         return Err(Error::bad_request("`timestamp` is required with a signature, which covers it."));
     }
-    // As clients see it: `created_at` given back as `since` leaves this one out.
+    // In milliseconds, as clients see it, so that `created_at` sent back as `since` leaves this attestation out.
     let now = Timestamp::from_millis(cx.now().millis());
     let timestamp = request.timestamp.unwrap_or_else(|| now.to_millis_text());
     let made =
@@ -385,7 +387,7 @@ async fn attest(cx: Cx) -> Result<Response> {
     Response::created(&detail(&cx, &actor, &local, stored, Vec::new())?)
 }
 
-/// The shard and local part of an id of ours.
+/// The shard and local part of an attestation's id.
 fn parse_id(id: &str) -> Result<(String, Local)> {
     wire::parse_message_id(id).filter(|(actor, _)| is_shard(actor)).ok_or_else(unknown)
 }
@@ -436,7 +438,7 @@ async fn corroborate(cx: Cx) -> Result<Response> {
     })
 }
 
-/// What a query string asks for, and where; `None` when it names an agent that cannot be.
+/// The conditions of a query string, and the shards to ask.
 fn wanted(cx: &Cx) -> Result<(Wanted, Vec<String>)> {
     let country = country(cx.query("country")?.as_deref())?;
     let claim_type = match cx.query("type")? {
@@ -476,10 +478,10 @@ async fn list(cx: Cx) -> Result<Response> {
     Response::json(&List { count: attestations.len(), attestations })
 }
 
-/// Attestations of one shard that an export holds.
+/// Attestations in one page of an export.
 const EXPORTED: u32 = 50;
 
-/// The newest of those wanted in a shard, and the `before` of what follows.
+/// The newest matching attestations of a shard, and the `before` of the next page.
 pub async fn shown(cx: &Cx, shard: &str, wanted: Wanted) -> Result<(Vec<Box<RawValue>>, Option<Timestamp>)> {
     let page = runtime::query(&*cx.rt, shard, &Find { wanted, limit: EXPORTED }).await?;
     let next = page.last().filter(|_| page.len() == EXPORTED as usize).map(|(_, last)| last.created);
@@ -493,7 +495,7 @@ pub async fn shown(cx: &Cx, shard: &str, wanted: Wanted) -> Result<(Vec<Box<RawV
 async fn consensus(cx: Cx) -> Result<Response> {
     let (wanted, actors) = wanted(&cx)?;
     let asked = Agreements { wanted };
-    // A country lives in one shard, so no group is in two.
+    // A country is in one shard only, so no group is in two.
     let mut groups: Vec<Agreement> = Vec::new();
     for actor in &actors {
         groups.extend(runtime::query(&*cx.rt, actor.as_str(), &asked).await?);

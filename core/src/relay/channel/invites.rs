@@ -1,4 +1,4 @@
-//! Invites into a channel. The channel keeps and decides them; the invited agent has a copy, which follows by effects.
+//! Invites into a channel. The channel stores and decides them; the invited agent has a copy, which follows by effects.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,26 +15,26 @@ use crate::relay::agent::memberships::{Invited, Settled};
 use crate::relay::directory::Did;
 use crate::{Error, Result, Timestamp};
 
-/// What the text of an invite is sealed for, under the master key and for the channel: it is kept here and at whom it
-/// invites.
+/// The purpose for which the text of an invite is sealed, under the master key and for the channel. The text is stored
+/// here and at the invited agent.
 pub const PURPOSE: &str = "invite/1";
-/// How long an invite is remembered after its end, in microseconds: a late answer is told what happened.
+/// How long an invite is kept after its end, in microseconds, so that a late answer is told what happened.
 pub const REMEMBERED: i64 = 30 * DAY;
-/// Most invites of one channel that are remembered; our choice.
+/// Most invites of one channel that are kept; our choice.
 const MAX_INVITES: u64 = 10_000;
 
-/// What became of an invite. One that waits past its end has expired.
+/// The state of an invite. A pending one is expired after its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Status {
     Pending,
     Accepted,
     Declined,
-    /// Only at the invited agent: the channel has ended, so the invite goes.
+    /// Only at the invited agent: the channel has ended, so the invite is deleted.
     Withdrawn,
 }
 
 impl Status {
-    /// The word on the wire at this time.
+    /// The word for the state in answers at this time.
     pub fn as_str(self, expires: Timestamp, now: Timestamp) -> &'static str {
         match self {
             Status::Pending if expires <= now => "expired",
@@ -46,13 +46,13 @@ impl Status {
     }
 }
 
-/// An invite as the channel keeps it.
+/// An invite as the channel stores it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredInvite {
     pub inviter: Did,
     pub inviter_name: Option<String>,
     pub invitee: Did,
-    /// Sealed for [`PURPOSE`]; as it is where it was written before texts were sealed.
+    /// Sealed for [`PURPOSE`]; a text from before texts were sealed is plain.
     pub message: Option<String>,
     pub created: Timestamp,
     pub expires: Timestamp,
@@ -62,13 +62,13 @@ impl Row for StoredInvite {}
 
 const INVITES: Table<(Local,), StoredInvite> = Table::new(21);
 const INVITED: Table<(Did, Local), ()> = Table::new(22);
-/// By the time at which they are forgotten.
+/// By the time at which they are deleted.
 const ENDS: Table<(Timestamp, Local), ()> = Table::new(23);
 
-/// The invite of an agent that waits for its answer.
+/// The pending invite of an agent.
 pub(super) fn pending(view: &(impl Read + ?Sized), did: &Did, now: Timestamp) -> Result<Option<(Local, StoredInvite)>> {
     let own = INVITED.prefix(&(*did,));
-    // Another is made only when none waits, so it is the only one among those that are remembered.
+    // An agent has at most one, since a new invite is made only when none is pending.
     for ((_, local), ()) in INVITED.scan(view, &own, Direction::Ascending, MAX_OF_ONE)? {
         let invite = INVITES.get(view, &(local,))?;
         if let Some(invite) = invite.filter(|invite| invite.status == Status::Pending && invite.expires > now) {
@@ -78,10 +78,10 @@ pub(super) fn pending(view: &(impl Read + ?Sized), did: &Did, now: Timestamp) ->
     Ok(None)
 }
 
-/// Most remembered invites of one agent into one channel; who has declined so often is not asked again so soon.
+/// Most kept invites of one agent into one channel; an agent that declined so often is not invited again so soon.
 const MAX_OF_ONE: usize = 16;
 
-/// Texts of invites that are not under the master key `current`.
+/// Reads texts of invites that are not under the master key `current`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct TextsBehind {
     pub current: KeyId,
@@ -117,17 +117,17 @@ pub(super) fn count_texts(view: &View<'_>, current: KeyId) -> Result<(u64, u64)>
     Ok((all, earlier))
 }
 
-/// Replaces texts that are still what was read.
+/// Replaces texts that still hold what was read.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ResealTexts {
-    /// Whose, old and new.
+    /// The id of the invite, the text that was read, and the new text.
     pub values: Vec<(Local, String, String)>,
 }
 
 impl Operation for ResealTexts {
     const ACTOR: Kind = Kind::Channel;
     const NAME: &'static str = "reseal_invites";
-    /// How many were replaced.
+    /// How many texts were replaced.
     type Reply = u32;
 
     fn run(self, turn: &mut Turn<'_>) -> Result<u32> {
@@ -143,21 +143,21 @@ impl Operation for ResealTexts {
     }
 }
 
-/// Decides an invite and lets the invited agent know.
+/// Settles an invite and tells the invited agent.
 pub(super) fn settle(turn: &mut Turn<'_>, local: Local, invite: StoredInvite, status: Status) -> Result<()> {
     let settled = Settled { channel: id_of(&turn.actor().name)?, local, status };
     turn.send(actor_id(&invite.invitee), &settled)?;
     if status == Status::Accepted {
-        // Whoever invites somebody knows it from then on.
+        // An agent knows the agents that accepted its invites.
         turn.send(actor_id(&invite.inviter), &Wrote { to: invite.invitee })?;
     }
     Ok(INVITES.put(turn, &(local,), &StoredInvite { status, ..invite })?)
 }
 
-/// Asks an agent in. One that is asked already is not asked twice: the reply is the invite that waits.
+/// Invites an agent. When it has a pending invite, the reply is that one.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Invite {
-    /// For a new invite; minted by the handler.
+    /// The id of a new invite, made by the handler.
     pub local: Local,
     pub inviter: Did,
     pub inviter_name: Option<String>,
@@ -166,7 +166,7 @@ pub struct Invite {
     pub hours: u32,
 }
 
-/// The invite that waits now.
+/// The pending invite.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waiting {
     pub local: Local,
@@ -193,7 +193,7 @@ impl Operation for Invite {
         let own = INVITED.prefix(&(self.invitee,));
         let earlier = INVITED.scan(turn, &own, Direction::Ascending, MAX_OF_ONE)?.len();
         if counts.invites >= MAX_INVITES || earlier >= MAX_OF_ONE {
-            return Err(Error::conflict("Too many invites of the last weeks are on record; wait until they are over."));
+            return Err(Error::conflict("There are too many invites from the last weeks; retry later."));
         }
         let (local, created) = (self.local, turn.now);
         let expires = created.plus(i64::from(self.hours).saturating_mul(HOUR));
@@ -222,12 +222,12 @@ impl Operation for Invite {
     }
 }
 
-/// The answer for an invite that does not exist or is somebody else's.
+/// The answer for an invite that does not exist or is for another agent.
 pub fn unknown_invite() -> Error {
     Error::not_found("There is no such invite.")
 }
 
-/// Answers an invite, as the agent that was invited.
+/// The invited agent answers an invite.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Respond {
     pub local: Local,
@@ -238,7 +238,7 @@ pub struct Respond {
 impl Operation for Respond {
     const ACTOR: Kind = Kind::Channel;
     const NAME: &'static str = "respond";
-    /// What joining came to, of an accepted one.
+    /// The result of joining, for an accepted invite.
     type Reply = Option<Admission>;
 
     fn run(self, turn: &mut Turn<'_>) -> Result<Option<Admission>> {
@@ -246,16 +246,16 @@ impl Operation for Respond {
         let invite = found.ok_or_else(unknown_invite)?;
         let channel = record::channel(turn).map_err(|_| unknown_invite())?;
         let wanted = if self.accept { Status::Accepted } else { Status::Declined };
-        // The same answer again is no error, as long as it still holds.
+        // A repeated answer is no error while it still holds.
         if invite.status == wanted {
             return match record::role(turn, &self.did)? {
                 Some(role) if self.accept => Ok(Some(Admission { role, already: true })),
-                None if self.accept => Err(Error::conflict("This invite has been used; the agent left since.")),
+                None if self.accept => Err(Error::conflict("This invite was used; the agent has left since.")),
                 _ => Ok(None),
             };
         }
         if invite.status != Status::Pending {
-            return Err(Error::conflict("This invite has been answered."));
+            return Err(Error::conflict("This invite was answered before."));
         }
         if invite.expires <= turn.now {
             return Err(Error::conflict("This invite has expired."));
@@ -266,7 +266,7 @@ impl Operation for Respond {
     }
 }
 
-/// The invited agent takes no more invites, or is gone.
+/// The invited agent accepts no more invites, or is gone, so the invite is deleted.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct TakeBack {
     pub local: Local,
@@ -298,7 +298,7 @@ fn uncount(turn: &mut Turn<'_>, many: u64) -> Result<()> {
     Ok(())
 }
 
-/// Forgets invites that are long over; says when to look next.
+/// Deletes invites that ended long ago. Returns when the next one is due.
 pub(super) fn drop_old(turn: &mut Turn<'_>, limit: usize) -> Result<Option<Timestamp>> {
     let due = ENDS.between(&(), &(turn.now.plus(1),));
     let mut dropped = 0;
@@ -313,7 +313,7 @@ pub(super) fn drop_old(turn: &mut Turn<'_>, limit: usize) -> Result<Option<Times
     Ok(ENDS.first(turn, &ENDS.range())?.map(|((end, _), ())| end))
 }
 
-/// Takes invites off a channel that has ended and withdraws those that wait; says whether there may be more.
+/// Deletes invites of a channel that has ended, and withdraws the pending ones. True when there may be more.
 pub(super) fn drop_all(turn: &mut Turn<'_>, limit: usize) -> Result<bool> {
     let (rows, more) = take_off(turn, &INVITES, limit)?;
     let channel = id_of(&turn.actor().name)?;

@@ -1,10 +1,10 @@
-//! A channel's key. The channel keeps it sealed under the master key; handlers open it, and seal and open posts with
-//! it, so operations and rows only ever see what is sealed.
+//! A channel's key. The channel stores it sealed under the master key. Handlers open it and use it to seal and open
+//! posts, so operations and rows contain only sealed values.
 //!
-//! The key is a key ring of its own: a sealed post has the format of every sealed value ([`crate::crypto::sealing`]),
-//! and is bound to channel and post, so it opens nowhere else. After a rotation of the master key only this one value
-//! has to move (decision master-key-file): natively the background task takes it up, on the edge the next request that
-//! opens it.
+//! The key is a key ring of its own. A sealed post has the format of every sealed value ([`crate::crypto::sealing`])
+//! and is bound to its channel and id, so it cannot be opened elsewhere. After a rotation of the master key only this
+//! one value must move (decision master-key-file): natively the background task moves it, on the edge the next request
+//! that opens it.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,12 +18,12 @@ use crate::relay::agent::custody;
 use crate::relay::agent::reseal::{Counted, Progress};
 use crate::{Error, Result};
 
-/// What the key is sealed for.
+/// The purpose for which the key is sealed.
 const PURPOSE: &str = "channel-key/1";
-/// How often a rotation that met another one looks again.
+/// How often resealing looks again when the key changed meanwhile.
 const RACES: u32 = 8;
 
-/// A fresh key for the channel `actor`, sealed.
+/// A new key for the channel `actor`, sealed.
 pub fn fresh(rt: &dyn Runtime, actor: &str) -> Result<Vec<u8>> {
     custody::seal(rt, actor, PURPOSE, Secret::new(rt.random()).expose())
 }
@@ -35,8 +35,8 @@ pub struct ChannelKey {
 }
 
 impl ChannelKey {
-    /// Opens the key. Where no task visits all channels, one under an earlier master key moves now; not done is no
-    /// error, since earlier keys open all the while.
+    /// Opens the key. Where no maintenance task visits all channels, a key under an earlier master key moves now. A
+    /// failure is no error, since earlier keys still open it.
     pub async fn open(rt: &dyn Runtime, actor: &str, sealed: &[u8]) -> Result<ChannelKey> {
         let master = rt.environment().secrets.sealing();
         let key = master.open_secret(actor, PURPOSE, sealed).map_err(Error::internal)?;
@@ -58,7 +58,7 @@ impl ChannelKey {
     }
 }
 
-/// The sealed key; `None` when there is no such channel.
+/// Reads the sealed key; `None` when there is no such channel.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ReadKey;
 
@@ -79,7 +79,7 @@ pub fn counted(view: &View<'_>, current: KeyId) -> Result<Counted> {
     Ok(Counted { all: 1 + texts, earlier: u64::from(sealing::key_id(&channel.key) != Some(current)) + behind })
 }
 
-/// Replaces the sealed key if it is still what was read.
+/// Replaces the sealed key if it is still `old`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Reseal {
     pub old: Vec<u8>,
@@ -88,9 +88,9 @@ pub struct Reseal {
 
 impl Operation for Reseal {
     const ACTOR: Kind = Kind::Channel;
-    /// The name of the operation that moves what agents have sealed: runtimes take both for bulk work.
+    /// The same name as the operation that reseals an agent's values: runtimes treat both as bulk work.
     const NAME: &'static str = "reseal";
-    /// Whether it was.
+    /// Whether it was replaced.
     type Reply = bool;
 
     fn run(self, turn: &mut Turn<'_>) -> Result<bool> {
@@ -115,7 +115,7 @@ pub async fn reseal(rt: &dyn Runtime, actor: &str) -> Result<Progress> {
     })
 }
 
-/// Invites whose texts move at once.
+/// Invites whose texts move in one step.
 const TEXTS: u32 = 200;
 
 async fn reseal_invites(rt: &dyn Runtime, actor: &str) -> Result<Progress> {
@@ -135,7 +135,7 @@ async fn reseal_invites(rt: &dyn Runtime, actor: &str) -> Result<Progress> {
         if !values.is_empty() {
             progress.resealed += u64::from(runtime::call(rt, actor, &ResealTexts { values }).await?);
         }
-        // Texts that no key opens would come again for ever.
+        // Texts that no key opens would be found again and again.
         if all || progress.unopened > 0 {
             return Ok(progress);
         }

@@ -1,9 +1,8 @@
 //! The list of public channels.
 //!
-//! It lives in an actor of its own, `directory/channels`: the kind that holds names, but not the actor that decides
-//! about names of agents, so that neither the counts that channels send once a minute nor a search holds up a
-//! registration. Counts here are late by at most a minute (decision counts-in-memory); a channel appears and vanishes
-//! at once.
+//! It is in an actor of its own, `directory/channels`. Actors of that kind hold names, but this one does not decide
+//! about names of agents. So the counts that channels send once a minute, and searches, do not delay registrations.
+//! Counts here are at most a minute old (decision counts-in-memory); a channel appears and vanishes at once.
 
 use std::cmp::Reverse;
 
@@ -20,12 +19,12 @@ use crate::{Result, Timestamp, engine::small_sort};
 /// The actor that holds the list.
 pub const SHARD: &str = "channels";
 
-/// Key of the timer that tells the list.
+/// Key of the timer that tells the list of changes.
 const TOUCH: &str = "touch";
-/// How often a channel tells the list what has changed, at most, in microseconds.
+/// The list hears of a channel's changes at most once per this time, in microseconds.
 const INTERVAL: i64 = MINUTE;
 
-/// Tells the list at once, or when the minute since the last time is over.
+/// Tells the list of a change at once, or a minute after the last time.
 pub(super) fn changed(turn: &mut Turn<'_>, about: &About, counts: &mut Counts) -> Result<()> {
     if about.private || turn.scheduled(TOUCH)?.is_some() {
         return Ok(());
@@ -43,7 +42,7 @@ fn tell(turn: &mut Turn<'_>, about: &About, activity: Activity) -> Result<()> {
     turn.send(SHARD, &list)
 }
 
-/// Takes a channel that has ended off the list.
+/// Removes a channel that has ended from the list.
 pub(super) fn ended(turn: &mut Turn<'_>, about: &About) -> Result<()> {
     turn.cancel(TOUCH)?;
     if about.private {
@@ -53,7 +52,7 @@ pub(super) fn ended(turn: &mut Turn<'_>, about: &About) -> Result<()> {
     turn.send(SHARD, &Unlist { id })
 }
 
-/// The minute is over.
+/// Tells the list of changes when the minute is over.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Touch;
 
@@ -80,10 +79,10 @@ pub struct Listed {
 }
 impl Row for Listed {}
 
-/// Where a channel stands in the order.
+/// The place of a channel in the order.
 const PLACES: Table<(ChannelId,), Timestamp> = Table::new(42);
 const BY_ACTIVITY: Table<(Desc<Timestamp>, ChannelId), Listed> = Table::new(43);
-/// Topics as [`fold`] writes them.
+/// Topics, written by [`fold`].
 const BY_TOPIC: Table<(String, Desc<Timestamp>, ChannelId), ()> = Table::new(44);
 const BY_NAME: Table<(String, ChannelId), ()> = Table::new(45);
 
@@ -101,7 +100,7 @@ fn remove(turn: &mut Turn<'_>, id: ChannelId) -> Result<()> {
     Ok(())
 }
 
-/// Puts a channel on the list, or in its new place there.
+/// Puts a channel on the list, or moves it to its new place.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct List {
     pub id: ChannelId,
@@ -125,7 +124,7 @@ impl Operation for List {
     }
 }
 
-/// Takes a channel off the list.
+/// Removes a channel from the list.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Unlist {
     pub id: ChannelId,
@@ -141,17 +140,17 @@ impl Operation for Unlist {
     }
 }
 
-/// Which channels. Absent conditions hold for all.
+/// Which channels to find. An absent condition holds for all channels.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wanted {
-    /// Exactly, whatever the case.
+    /// The exact topic; case does not count.
     pub topic: Option<String>,
-    /// Somewhere in name, topic or description, whatever the case.
+    /// A text within name, topic or description; case does not count.
     pub text: Option<String>,
 }
 
 impl Wanted {
-    /// The same with both words folded.
+    /// A filter with both words folded.
     pub fn folded(topic: Option<&str>, text: Option<&str>) -> Wanted {
         Wanted { topic: topic.map(fold), text: text.map(|text| fold(text.trim())) }
     }
@@ -171,17 +170,17 @@ impl Wanted {
     }
 }
 
-/// Channels, most recently active first. With a text those of that very name come first, then those whose name begins
-/// with it, then those that have it anywhere, as far as they are among the [`MAX_LOOKED`] most recently active ones.
+/// Finds channels, the most recently active first. With a text, channels with exactly that name come first, then those
+/// whose name begins with it, then those that contain it anywhere, among the [`MAX_LOOKED`] most recently active ones.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Find {
     pub wanted: Wanted,
     pub limit: u32,
 }
 
-/// Channels that are looked through for a text, beyond names that begin with it.
+/// Most channels that are searched for a text, besides names that begin with it.
 const MAX_LOOKED: usize = 2_000;
-/// Names that are put in order for a text that they begin with.
+/// Most names beginning with the text that are sorted.
 const MAX_NAMES: usize = 200;
 
 impl Query for Find {

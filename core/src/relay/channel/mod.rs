@@ -1,22 +1,23 @@
-//! Channels: rooms of agents with posts that stay, and invites into them.
+//! Channels: rooms of agents with posts that are kept, and invites into them.
 //!
 //! | Module | What |
 //! |---|---|
-//! | [`record`] | the channel's own rows: who is in it, what becomes of it |
-//! | [`posts`] | what was said, sealed; pages of it |
-//! | [`invites`] | who was asked in |
+//! | [`record`] | the channel's own rows: its members, and its end |
+//! | [`posts`] | posts, sealed, and pages of them |
+//! | [`invites`] | invites into the channel |
 //! | [`key`] | the channel's key, sealed under the master key |
 //! | [`listing`] | the list of public channels, in an actor of the directory's kind |
 //! | [`routes`] | the endpoints |
 //!
-//! What an agent knows of its own channels and invites is in its own rows ([`crate::relay::agent::memberships`]), which
-//! follow by effects; the channel decides (decision one-deciding-operation).
+//! The agent's own rows also list its channels and invites ([`crate::relay::agent::memberships`]). They follow by
+//! effects; the channel decides (decision one-deciding-operation).
 //!
 //! A channel's actor is named by [`crate::crypto::encoding::actor_id`] of 16 random bytes. That name is the channel's
-//! id on the wire; ids of its posts and invites begin with it, so each leads to the channel (decision
-//! ids-lead-to-actors).
+//! id in requests and answers. The ids of its posts and invites begin with it, so each leads to the channel
+//! (decision ids-lead-to-actors).
 //!
-//! Table numbers: 16 to 19 [`record`], 20 [`posts`], 21 to 23 [`invites`]; in the directory 42 to 45 [`listing`].
+//! Table numbers: 16 to 19 and 130 [`record`], 20 [`posts`], 21 to 23 [`invites`]; in the directory 42 to 45
+//! [`listing`].
 
 pub mod invites;
 pub mod key;
@@ -32,7 +33,7 @@ use crate::engine::actor::{Entry, operation, query};
 use crate::relay::directory::Did;
 use crate::{Error, Result, Timestamp};
 
-/// The bytes that a channel's actor is named by.
+/// The bytes that name a channel's actor.
 pub type ChannelId = [u8; 16];
 
 pub const ENTRIES: &[Entry] = &[
@@ -56,30 +57,30 @@ pub const ENTRIES: &[Entry] = &[
     query::<listing::Find>(),
 ];
 
-/// What its creator says of a channel. It never changes.
+/// The creator's description of a channel. It never changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct About {
     /// In lower case.
     pub name: String,
     pub description: Option<String>,
     pub topic: Option<String>,
-    /// In no list, and open to the invited only.
+    /// Whether the channel is in no list, and only invited agents may join.
     pub private: bool,
     pub creator: Did,
     pub created: Timestamp,
 }
 
-/// What changes about a channel while it is used.
+/// The part of a channel that changes with use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Activity {
     pub members: u64,
     /// Posts that can be read.
     pub posts: u64,
-    /// The last post, or the beginning.
+    /// The time of the last post, or of the creation.
     pub last: Timestamp,
 }
 
-/// What a member may do. The owner is who made the channel; when that agent leaves, the longest member.
+/// The role of a member. The owner is the creator. When the owner leaves, the longest member becomes the owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Role {
     Owner,
@@ -100,7 +101,7 @@ fn id_of(actor: &str) -> Result<ChannelId> {
     encoding::parse_actor_id(actor).ok_or_else(|| Error::internal(format!("no channel is named {actor:?}")))
 }
 
-/// The answer for a channel that does not exist, and for a private one that is none of the caller's business.
+/// The answer for a channel that does not exist, and for a private one that the caller may not know of.
 pub fn unknown_channel() -> Error {
     Error::not_found("There is no such channel.")
 }

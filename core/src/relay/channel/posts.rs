@@ -1,4 +1,4 @@
-//! Posts: sealed under the channel's key before they come here, in the order of their stamps.
+//! Posts, in the order of their stamps. They are sealed under the channel's key before they come here.
 
 use std::collections::BTreeMap;
 
@@ -11,12 +11,12 @@ use crate::relay::agent::mailbox::Local;
 use crate::relay::directory::Did;
 use crate::{Result, Timestamp};
 
-/// A post as it is kept.
+/// A post as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredPost {
     pub local: Local,
     pub from: Did,
-    /// The author's name at that time.
+    /// The author's name at the time of the post.
     pub name: Option<String>,
     pub reply_to: Option<String>,
     /// The text, sealed for this id.
@@ -25,7 +25,7 @@ pub struct StoredPost {
 }
 impl Row for StoredPost {}
 
-/// What a post costs beyond its own bytes: stamp, id, author.
+/// Bytes that a post counts beyond its own: stamp, id, author.
 const OVERHEAD: u64 = 64;
 
 impl StoredPost {
@@ -37,10 +37,10 @@ impl StoredPost {
 
 const POSTS: Table<(Timestamp,), StoredPost> = Table::new(20);
 
-/// Most old posts that give way to a new one at once.
+/// Most old posts that are deleted for a new one in one step.
 const MAX_DROPPED: usize = 400;
 
-/// Puts a post in. When the channel is full, the oldest posts give way.
+/// Adds a post. When the channel is full, the oldest posts are deleted.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Post {
     pub post: StoredPost,
@@ -49,7 +49,7 @@ pub struct Post {
 impl Operation for Post {
     const ACTOR: Kind = Kind::Channel;
     const NAME: &'static str = "post";
-    /// Its stamp, later than that of every other post of the channel.
+    /// The post's stamp, later than that of every other post of the channel.
     type Reply = Timestamp;
 
     fn run(self, turn: &mut Turn<'_>) -> Result<Timestamp> {
@@ -77,21 +77,22 @@ impl Operation for Post {
     }
 }
 
-/// Takes posts off a channel that has ended; says whether there may be more.
+/// Deletes posts of a channel that has ended; true when there may be more.
 pub(super) fn drop_oldest(turn: &mut Turn<'_>, limit: usize) -> Result<bool> {
     Ok(take_off(turn, &POSTS, limit)?.1)
 }
 
-/// Posts read at a time: one can have 256 KB.
+/// Posts that are read at a time: a post can have 256 KB.
 const CHUNK: usize = 8;
-/// Bytes after which a page ends; the first post is taken whatever its size (as decision mailbox-pages).
+/// Bytes after which a page ends; the first post is taken whatever its size (as in decision mailbox-pages).
 const PAGE_BYTES: u64 = 4 * 1024 * 1024;
 
-/// Reads a page for a member.
+/// Reads a page of posts for a member.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ReadPosts {
     pub did: Did,
-    /// Only later posts. With it a page begins at the oldest of them, without it ends at the newest.
+    /// Only later posts. With it the page begins with the oldest of them, without it the page ends with the newest
+    /// post.
     pub since: Option<Timestamp>,
     /// Only earlier posts.
     pub before: Option<Timestamp>,
@@ -104,9 +105,10 @@ pub struct PostPage {
     /// The channel's key, sealed.
     pub key: Vec<u8>,
     pub posts: Vec<(Timestamp, StoredPost)>,
-    /// There are more posts between `since` and `before`.
+    /// Whether there are more posts between `since` and `before`.
     pub has_more: bool,
-    /// Authors whose posts until a time are of a registration that gave way to another of the same DID.
+    /// For each author whose registration gave way to another of the same DID: the time until which posts are of that
+    /// registration.
     pub displaced: BTreeMap<Did, Timestamp>,
 }
 

@@ -1,4 +1,4 @@
-//! The channel's own rows, and the operations that change who is in it.
+//! The channel's own rows, and the operations that change its members.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +14,7 @@ use crate::{Error, ErrorCode, Result, Timestamp};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Channel {
     pub about: About,
-    /// The key of its posts, sealed under a master key. With this row it is gone, and the posts with it.
+    /// The key of its posts, sealed under a master key. When this row is deleted, the posts cannot be opened any more.
     #[serde(with = "crate::engine::kv::bytes")]
     pub key: Vec<u8>,
 }
@@ -23,11 +23,11 @@ impl Row for Channel {}
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Counts {
     pub activity: Activity,
-    /// What its posts take.
+    /// Bytes of its posts.
     pub bytes: u64,
-    /// Rows of invites.
+    /// Number of invites that are stored.
     pub invites: u64,
-    /// When the list of public channels was told last.
+    /// When the list of public channels last heard of the channel.
     pub told: Timestamp,
 }
 impl Row for Counts {}
@@ -42,12 +42,12 @@ impl Row for Member {}
 pub(super) const CHANNEL: Table<(), Channel> = Table::new(16);
 pub(super) const COUNTS: Table<(), Counts> = Table::new(17);
 const MEMBERS: Table<(Did,), Member> = Table::new(18);
-/// Until when the posts of a DID are of a registration that gave way to another.
+/// For a DID whose registration gave way to another: the time until which posts are of the earlier registration.
 pub(super) const DISPLACED: Table<(Did,), Timestamp> = Table::new(130);
 /// Members by the time they joined.
 const SENIORITY: Table<(Timestamp, Did), ()> = Table::new(19);
 
-/// Key of the timer that takes out what has ended.
+/// Key of the timer that deletes old rows.
 pub(super) const SWEEP: &str = "sweep";
 
 pub(super) fn channel(view: &(impl Read + ?Sized)) -> Result<Channel> {
@@ -58,7 +58,7 @@ pub(super) fn counts(view: &(impl Read + ?Sized)) -> Result<Counts> {
     COUNTS.get(view, &())?.ok_or_else(unknown_channel)
 }
 
-/// Stores counts, and lets the list of public channels know in its time.
+/// Stores counts, and tells the list of public channels when it is time.
 pub(super) fn put_counts(turn: &mut Turn<'_>, about: &About, mut counts: Counts) -> Result<()> {
     listing::changed(turn, about, &mut counts)?;
     Ok(COUNTS.put(turn, &(), &counts)?)
@@ -68,8 +68,8 @@ pub(super) fn role(view: &(impl Read + ?Sized), did: &Did) -> Result<Option<Role
     Ok(MEMBERS.get(view, &(*did,))?.map(|member| member.role))
 }
 
-/// The role of a member. Others learn of the channel only what they may know: 403 where it is public or they are
-/// invited, else 404 (decision foreign-is-404).
+/// The role of a member. An agent that is no member gets 403 when the channel is public or the agent is invited, and
+/// otherwise 404 (decision foreign-is-404).
 pub(super) fn member(view: &(impl Read + ?Sized), channel: &Channel, did: &Did, now: Timestamp) -> Result<Role> {
     match role(view, did)? {
         Some(role) => Ok(role),
@@ -83,21 +83,21 @@ pub(super) fn member(view: &(impl Read + ?Sized), channel: &Channel, did: &Did, 
 /// Makes a channel with its creator as owner.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Create {
-    /// `created` is set here.
+    /// Its `created` is set here.
     pub about: About,
-    /// Sealed.
+    /// The channel's key, sealed.
     pub key: Vec<u8>,
 }
 
 impl Operation for Create {
     const ACTOR: Kind = Kind::Channel;
     const NAME: &'static str = "create";
-    /// As it is.
+    /// The channel as it was made.
     type Reply = (About, Activity);
 
     fn run(self, turn: &mut Turn<'_>) -> Result<(About, Activity)> {
         if CHANNEL.contains(turn, &())? {
-            return Err(Error::conflict("There is a channel with this id."));
+            return Err(Error::conflict("There is a channel with this id already."));
         }
         let channel = Channel { about: About { created: turn.now, ..self.about }, key: self.key };
         CHANNEL.put(turn, &(), &channel)?;
@@ -109,10 +109,10 @@ impl Operation for Create {
     }
 }
 
-/// Takes an agent in. When that agent has no room for another channel, or is gone, it is out again.
+/// Adds a member. The agent leaves again when it has no room for another channel, or is gone.
 fn admit(turn: &mut Turn<'_>, channel: &Channel, mut counts: Counts, did: Did, role: Role) -> Result<()> {
     if counts.activity.members >= u64::from(turn.settings.channel_members) {
-        return Err(Error::conflict("This channel has as many members as it may have."));
+        return Err(Error::conflict("This channel has the largest number of members that is allowed."));
     }
     let joined = turn.now;
     MEMBERS.put(turn, &(did,), &Member { role, joined })?;
@@ -123,15 +123,15 @@ fn admit(turn: &mut Turn<'_>, channel: &Channel, mut counts: Counts, did: Did, r
     turn.send_or(actor_id(&did), &tell, &Leave { did, joined: Some(joined), displaced: None })
 }
 
-/// What joining came to.
+/// The result of joining.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Admission {
     pub role: Role,
-    /// The agent was a member before.
+    /// Whether the agent was a member before.
     pub already: bool,
 }
 
-/// Takes an agent in who may come in by itself, or makes sure that it is in.
+/// Adds an agent that may join by itself, if it is not a member already.
 pub(super) fn join(turn: &mut Turn<'_>, channel: &Channel, did: Did) -> Result<Admission> {
     if let Some(role) = role(turn, &did)? {
         return Ok(Admission { role, already: true });
@@ -141,7 +141,7 @@ pub(super) fn join(turn: &mut Turn<'_>, channel: &Channel, did: Did) -> Result<A
     Ok(Admission { role: Role::Member, already: false })
 }
 
-/// Joins a public channel, or a private one with an invite that waits for an answer. Joining twice is no error.
+/// Joins a public channel, or a private one with a pending invite. Joining twice is no error.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Join {
     pub did: Did,
@@ -166,13 +166,13 @@ impl Operation for Join {
     }
 }
 
-/// Takes a member out. The longest member follows an owner; a channel without members ends.
+/// Removes a member. The longest member follows an owner; a channel without members ends.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Leave {
     pub did: Did,
-    /// Only the membership that began then, which the agent itself holds for ended already.
+    /// Only the membership that began at this time; the agent itself has ended it already.
     pub joined: Option<Timestamp>,
-    /// What it posted until then is of a registration that gave way to another of the same DID.
+    /// Posts until this time are of a registration that gave way to another of the same DID.
     pub displaced: Option<Timestamp>,
 }
 
@@ -184,7 +184,7 @@ impl Operation for Leave {
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
         let channel = channel(turn)?;
         if let Some(until) = self.displaced {
-            // A burst of posts is stamped a little ahead of the clock.
+            // Posts that come in a burst get stamps a little ahead of the clock.
             let until = until.max(counts(turn)?.activity.last);
             DISPLACED.put(turn, &(self.did,), &until)?;
         }
@@ -211,7 +211,7 @@ impl Operation for Leave {
     }
 }
 
-/// Ends the channel for everybody at once; its rows go by timer.
+/// Ends the channel for everybody at once; its rows are deleted by timer.
 fn end(turn: &mut Turn<'_>, channel: &Channel) -> Result<()> {
     CHANNEL.delete(turn, &());
     COUNTS.delete(turn, &());
@@ -219,10 +219,10 @@ fn end(turn: &mut Turn<'_>, channel: &Channel) -> Result<()> {
     turn.schedule(SWEEP, turn.now, &Sweep)
 }
 
-/// Rows of one kind that a run of the sweep takes out.
+/// Rows of one kind that a run of the sweep deletes.
 const BATCH: usize = 100;
 
-/// Takes out the rows of a channel that has ended, or the invites that have.
+/// Deletes the rows of a channel that has ended, or old invites of one that has not.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Sweep;
 
@@ -252,11 +252,11 @@ pub struct Seen {
     pub about: About,
     pub activity: Activity,
     pub role: Role,
-    /// Sealed.
+    /// The channel's key, sealed.
     pub key: Vec<u8>,
 }
 
-/// Shows a channel to a member; others as decision foreign-is-404 has it.
+/// Reads a channel for a member. Other agents get the answers of decision foreign-is-404.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Look {
     pub did: Did,
@@ -274,7 +274,7 @@ impl Query for Look {
     }
 }
 
-/// At most `limit` rows of a table from its beginning are taken off; says whether there may be more.
+/// Deletes at most `limit` rows from the beginning of a table. Returns them, and whether there may be more.
 pub(super) fn take_off<K: crate::engine::kv::Key, V: Row>(
     turn: &mut Turn<'_>,
     table: &Table<K, V>,

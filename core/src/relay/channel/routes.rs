@@ -1,4 +1,4 @@
-//! The endpoints of channels and invites, with every spelling that a client reads.
+//! The endpoints of channels and invites, with every spelling of the members that some client reads.
 
 use futures_util::stream::{self, StreamExt};
 use schemars::JsonSchema;
@@ -28,10 +28,10 @@ pub const ROUTES: &[Route] = &[
         .agent()
         .accepts::<ChannelRequest>()
         .creates::<ChannelInfo>()
-        .summary("Make a channel; its maker is the owner. A channel without members ends."),
+        .summary("Create a channel; its creator is the owner. A channel without members ends."),
     Route::get("/v1/agent/channels", handler!(list))
         .params(&[
-            Param::optional("topic", "Only channels of this topic, whatever the case."),
+            Param::optional("topic", "Only channels of this topic; case does not count."),
             Param::optional("q", "Only channels with this text in name, topic or description."),
             Param::optional(
                 "mine",
@@ -56,7 +56,7 @@ pub const ROUTES: &[Route] = &[
         .max_body(1024 * 1024)
         .accepts::<PostRequest>()
         .creates::<PostInfo>()
-        .summary("Post into a channel. It is kept sealed, and given back exactly as it was posted."),
+        .summary("Post into a channel. The post is stored sealed, and returned exactly as it was posted."),
     Route::get("/v1/agent/channels/{id}/messages", handler!(read))
         .agent()
         .params(&[
@@ -70,7 +70,7 @@ pub const ROUTES: &[Route] = &[
         .agent()
         .accepts::<InviteRequest>()
         .creates::<InviteInfo>()
-        .summary("Ask an agent into a channel that the caller is in. One that is asked already is not asked twice."),
+        .summary("Invite an agent into a channel that the caller is in. A pending invite is not made twice."),
     Route::get("/v1/agent/invites", handler!(received))
         .agent()
         .params(&[
@@ -78,7 +78,7 @@ pub const ROUTES: &[Route] = &[
             Param::optional("limit", "1 to 1000, default 100."),
         ])
         .returns::<InviteList>()
-        .summary("Invites that the caller got, newest first."),
+        .summary("Invites that the caller received, newest first."),
     Route::post("/v1/agent/invites/{id}/respond", handler!(respond))
         .agent()
         .accepts::<RespondRequest>()
@@ -94,22 +94,22 @@ const MAX_TEXT: usize = 1_024;
 const MAX_TOPIC: usize = 64;
 /// Most Unicode scalar values in a post (decision request-size-limits).
 const MAX_POST: usize = 65_536;
-/// Hours an invite waits, and at most; the second is our choice.
+/// Hours until an invite expires: the default, and the most, which is our choice.
 const DEFAULT_HOURS: i64 = 168;
 const MAX_HOURS: i64 = 8_760;
-/// Channels asked at once for their counts.
+/// Channels that are asked for their counts at the same time.
 const AT_ONCE: usize = 16;
 
 /// A new channel.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct ChannelRequest {
-    /// 3 to 64 characters, kept in lower case. Several channels may have one name.
+    /// 3 to 64 characters, stored in lower case. Several channels may have the same name.
     pub name: String,
     /// Up to 1024 characters.
     pub description: Option<String>,
     /// Up to 64 characters.
     pub topic: Option<String>,
-    /// In no list, and open to the invited only. False when absent.
+    /// True for a channel that is in no list and that only invited agents may join. False when absent.
     pub private: Option<bool>,
 }
 
@@ -126,17 +126,17 @@ pub struct ChannelInfo {
     /// The same as `type`.
     pub channel_type: &'static str,
     pub private: bool,
-    /// DID of the agent that made it.
+    /// DID of the creator.
     pub creator: String,
     /// The same as `creator`.
     pub creator_did: String,
     pub member_count: u64,
     /// Posts that can be read.
     pub message_count: u64,
-    /// The last post, or the beginning.
+    /// The time of the last post, or of the creation.
     pub last_activity: String,
     pub created_at: String,
-    /// The caller's: `owner` or `member`; null in the public list.
+    /// The caller's role: `owner` or `member`; null in the public list.
     pub role: Option<&'static str>,
 }
 
@@ -147,7 +147,7 @@ pub struct ChannelList {
     pub count: usize,
 }
 
-/// What joining came to.
+/// The result of joining.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Joining {
     pub joined: bool,
@@ -169,7 +169,7 @@ pub struct Leaving {
 pub struct PostRequest {
     /// At most 65536 Unicode characters.
     pub message: String,
-    /// Id of the post it answers; not checked.
+    /// Id of the post that this one answers; not checked.
     pub reply_to: Option<String>,
 }
 
@@ -182,7 +182,7 @@ pub struct PostInfo {
     pub content: String,
     /// DID of the author.
     pub sender: String,
-    /// The author's name when it was posted.
+    /// The author's name at the time of the post.
     pub sender_name: Option<String>,
     /// ISO 8601, six fractional digits; distinct and increasing within a channel.
     pub timestamp: String,
@@ -192,7 +192,7 @@ pub struct PostInfo {
     /// The same as `timestamp`.
     pub created_at: String,
     pub channel_id: String,
-    /// Its author's registration gave way to another of the same DID since.
+    /// True when the author's registration has given way to another of the same DID since.
     pub before_proof: bool,
 }
 
@@ -202,18 +202,18 @@ pub struct PostList {
     pub channel_id: String,
     pub messages: Vec<PostInfo>,
     pub count: usize,
-    /// There are more posts between `since` and `before`: later ones with `since`, earlier ones without.
+    /// Whether there are more posts between `since` and `before`: later ones with `since`, earlier ones without.
     pub has_more: bool,
 }
 
-/// Whom to ask in. One of `did` and `invitee_did` is needed.
+/// The agent to invite. One of `did` and `invitee_did` is required.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct InviteRequest {
     pub did: Option<String>,
     pub invitee_did: Option<String>,
     /// Up to 1024 characters.
     pub message: Option<String>,
-    /// 1 to 8760; 168 when absent.
+    /// Hours, 1 to 8760; 168 when absent.
     pub expires_hours: Option<i64>,
 }
 
@@ -224,10 +224,10 @@ pub struct InviteInfo {
     pub id: String,
     pub channel_id: String,
     pub channel_name: String,
-    /// DID of the agent that asks.
+    /// DID of the agent that invites.
     pub inviter: String,
     pub inviter_name: Option<String>,
-    /// DID of the agent that is asked.
+    /// DID of the agent that is invited.
     pub invitee: String,
     pub message: Option<String>,
     /// `pending`, `accepted`, `declined` or `expired`.
@@ -284,7 +284,7 @@ fn info(settings: &Settings, id: &ChannelId, about: About, activity: Activity, r
     }
 }
 
-/// A text of at most so many characters, or 400; an empty one counts as absent.
+/// A text of at most `max` characters, or 400; an empty text counts as absent.
 fn short(name: &str, text: Option<String>, max: usize) -> Result<Option<String>> {
     if text.as_ref().is_some_and(|text| text.chars().count() > max) {
         return Err(Error::bad_request(format!("`{name}` must be at most {max} characters.")));
@@ -308,8 +308,8 @@ fn own_did(cx: &Cx) -> Result<Did> {
     did_of(&cx.caller.agent()?.actor)
 }
 
-/// 409 when the caller is in as many channels as it may be in. Two requests at once can both pass; the agent's own row
-/// refuses the second, and the channel lets it go again.
+/// 409 when the caller is in the largest number of channels that is allowed. Two requests at the same time can both
+/// pass; then the agent's own row refuses the second, and the channel removes the agent again.
 async fn needs_room(cx: &Cx) -> Result<()> {
     runtime::query(&*cx.rt, cx.caller.agent()?.actor.as_str(), &HasRoom).await
 }
@@ -360,8 +360,8 @@ async fn list(cx: Cx) -> Result<Response> {
     Response::json(&ChannelList { channels, count })
 }
 
-/// The channels that the caller is in, the latest joined of them when there are more than `limit`. Each is asked for
-/// its counts, which are exact.
+/// The channels that the caller is in, the latest joined ones when there are more than `limit`. Each channel is asked
+/// for its counts, so they are exact.
 async fn mine(cx: &Cx, wanted: &Wanted, limit: u32) -> Result<Vec<ChannelInfo>> {
     let caller = authentication::sign_in(&cx).await?;
     let mut own = runtime::query(&*cx.rt, caller.actor.as_str(), &ReadMemberships).await?;
@@ -376,7 +376,7 @@ async fn mine(cx: &Cx, wanted: &Wanted, limit: u32) -> Result<Vec<ChannelInfo>> 
     for (id, answer) in answers {
         match answer {
             Ok(seen) => found.push((id, seen)),
-            // The channel has let the agent go, and the row of it follows.
+            // The channel has removed the agent already, and the agent's row follows.
             Err(error) if matches!(error.code, ErrorCode::NotFound | ErrorCode::Forbidden) => {}
             Err(error) => return Err(error),
         }
@@ -388,7 +388,7 @@ async fn mine(cx: &Cx, wanted: &Wanted, limit: u32) -> Result<Vec<ChannelInfo>> 
 
 async fn join(cx: Cx) -> Result<Response> {
     let actor = channel(&cx)?;
-    // A member may say so again when it has no room left.
+    // A member may join again even when it has no room left.
     let Admission { role, already } = match own_role(&cx, actor).await? {
         Some(role) => Admission { role, already: true },
         None => {
@@ -471,7 +471,7 @@ async fn invite(cx: Cx) -> Result<Response> {
     let hours = u32::try_from(hours).ok().filter(|hours| (1..=MAX_HOURS).contains(&i64::from(*hours)));
     let hours = hours.ok_or_else(|| Error::bad_request("`expires_hours` must be from 1 to 8760."))?;
     let inviter = own_did(&cx)?;
-    // The channel is looked at first, so that who may not invite learns nothing of the invited.
+    // The channel is checked first, so that a caller that may not invite learns nothing about the invited agent.
     runtime::query(&*cx.rt, actor, &Look { did: inviter }).await?;
     let invitee = wire::known_actor(cx.settings(), &invited)?;
     consent::peer(&cx, &invitee).await?;

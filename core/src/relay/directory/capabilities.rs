@@ -1,8 +1,8 @@
-//! The search for capabilities over all agents: by words of names and descriptions, in the order of trust.
+//! The search for capabilities of all agents, by words of names and descriptions, in the order of trust.
 //!
-//! Every word of a capability has a row here, in the order of its agent's rank and the capability's age, so that a
-//! search reads the best of those that share a word first. It goes through at most [`LOOKED`] rows of the longest word
-//! it is asked for; what shares a word with more than that and stands behind is not found by it.
+//! Every word of a capability has a row here, in the order of its agent's rank and the capability's age. So a search
+//! reads the best capabilities that share a word first. It goes through at most [`LOOKED`] rows of its longest word.
+//! When more capabilities share that word, it does not find those behind these rows.
 
 use std::cmp::Reverse;
 
@@ -16,11 +16,11 @@ use crate::{Result, Timestamp, engine::small_sort};
 
 /// Most rows that one search goes through.
 const LOOKED: usize = 2_000;
-/// Most words by which a capability is found, those of its name first, and most characters of each.
+/// Most words by which a capability is found, those of its name first, and most characters of each word.
 const MAX_WORDS: usize = 48;
 const MAX_WORD: usize = 64;
 
-/// What is counted of a capability.
+/// The counts of a capability.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// Tasks that named it.
@@ -37,38 +37,38 @@ impl Counts {
         self.stars += u64::from(rating);
     }
 
-    /// Mean rating in hundredths.
+    /// Mean rating, in hundredths.
     fn hundredths(&self) -> u64 {
         self.stars.saturating_mul(100).checked_div(self.ratings).unwrap_or_default()
     }
 
-    /// Mean rating, two digits; `None` while there is none.
+    /// Mean rating with two digits; `None` without ratings.
     pub fn mean(&self) -> Option<f64> {
         (self.ratings > 0).then(|| self.hundredths() as f64 / 100.0)
     }
 }
 
-/// What a search shows of a capability.
+/// A capability as a search shows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listed {
     pub name: String,
     pub description: Option<String>,
     pub version: String,
-    /// The agent's trust level; higher ones come first.
+    /// The agent's trust level; capabilities of higher levels come first.
     pub rank: u8,
     pub since: Timestamp,
     pub counts: Counts,
 }
 impl Row for Listed {}
 
-/// The words of a folded text: what lies between other characters than letters and digits.
+/// The words of a folded text. They are separated by characters that are neither letters nor digits.
 fn words(text: &str) -> impl Iterator<Item = String> + '_ {
     let parts = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     parts.map(|word| word.chars().take(MAX_WORD).collect())
 }
 
 impl Listed {
-    /// What it is found by: its words, its whole name after a blank, and the empty text, by which all are.
+    /// The texts by which it is found: its words, its whole name after a blank, and the empty text, which finds all.
     fn texts(&self) -> Vec<String> {
         let mut texts = vec![String::new(), whole(&fold(&self.name))];
         let description = fold(self.description.as_deref().unwrap_or_default());
@@ -85,7 +85,7 @@ impl Listed {
     }
 }
 
-/// A whole name among words, none of which has a blank.
+/// A whole name as a text. The blank keeps it apart from words, which contain no blank.
 fn whole(name: &str) -> String {
     format!(" {name}")
 }
@@ -104,7 +104,7 @@ fn remove(turn: &mut Turn<'_>, did: Did, local: Local, listed: &Listed) {
     LISTED.delete(turn, &(did, local));
 }
 
-/// Lists a capability as it is now.
+/// Lists a capability, or replaces its entry.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct List {
     pub did: Did,
@@ -130,7 +130,7 @@ impl Operation for List {
     }
 }
 
-/// Takes a capability off the list.
+/// Removes a capability from the list.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Unlist {
     pub did: Did,
@@ -150,18 +150,18 @@ impl Operation for Unlist {
     }
 }
 
-/// Capabilities, best first: of exactly this name, of a name that begins so, with all words in the name, with all words
-/// somewhere; then by rank, mean rating and age.
+/// Finds capabilities, the best first: those with exactly this name, then with a name that begins with the text, then
+/// with all words in the name, then with all words anywhere. Among equals, by rank, mean rating and age.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Find {
-    /// Beginnings of words.
+    /// The beginnings of words; case does not count.
     pub text: Option<String>,
-    /// The whole name. Case counts in neither.
+    /// The whole name; case does not count.
     pub name: Option<String>,
     pub limit: u32,
 }
 
-/// What was found.
+/// A capability that was found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Found {
     pub did: Did,
@@ -187,7 +187,7 @@ impl Query for Find {
             (None, Some(word)) => (word.clone(), false),
             (None, None) => (String::new(), true),
         };
-        // Rows of the word itself come first in the range, then those of longer ones.
+        // Rows of the word itself come first in the range, then rows of longer words.
         let start = TEXTS.prefix(&(longest.clone(),));
         let range = if exact { start } else { Range { start: start.start, ..TEXTS.range() } };
         let mut found: Vec<(u8, Did, Local, Listed)> = Vec::new();
@@ -208,7 +208,7 @@ impl Query for Find {
         found.truncate(self.limit as usize);
         let mut answer = Vec::with_capacity(found.len());
         for (_, did, local, listed) in found {
-            // An agent's name is that of the search for agents, in the same actor.
+            // The agent's name comes from the search for agents, in the same actor.
             let agent_name = search::name_of(view, did)?;
             answer.push(Found { did, agent_name, local, listed });
         }
@@ -216,7 +216,7 @@ impl Query for Find {
     }
 }
 
-/// How well a capability matches, the best first; `None` when it does not.
+/// The class of a match, the best first; `None` when the capability does not match.
 fn class(listed: &Listed, text: &str, wanted: &[String]) -> Option<u8> {
     let name = fold(&listed.name);
     if text.is_empty() || name == *text {

@@ -16,13 +16,13 @@ pub const ROUTES: &[Route] = &[Route::get("/v1/agent/discover", handler!(discove
     .params(&[
         Param::optional("query", "The beginning of a name, of a word of a name, or of a DID; case does not count."),
         Param::optional("capability", "One of the agent's capabilities; case does not count."),
-        Param::optional("limit", "At most so many; default 20, at most 100."),
-        Param::optional("cursor", "The `cursor` of the page before."),
+        Param::optional("limit", "Most agents in the answer, 1 to 100, default 20."),
+        Param::optional("cursor", "The `cursor` of the earlier page."),
     ])
     .returns::<Discovered>()
     .summary("Find agents, best match first: exact, by beginning, by word; then by trust; then by age.")];
 
-/// Agents in one answer when the client does not say, and at most.
+/// Agents in one answer: the default, and the most.
 const LIMIT: (u32, u32) = (20, 100);
 
 /// One page of agents.
@@ -30,7 +30,7 @@ const LIMIT: (u32, u32) = (20, 100);
 pub struct Discovered {
     pub agents: Vec<DiscoveredAgent>,
     pub count: usize,
-    /// Give it as `cursor` to get the next page; null on the last one. A page may be short and have a cursor.
+    /// The `cursor` of the next page; null on the last page. A page may be short and still have a cursor.
     pub cursor: Option<String>,
 }
 
@@ -44,7 +44,7 @@ pub struct DiscoveredAgent {
     pub signing_public_key: String,
     /// Base64, X25519.
     pub encryption_public_key: String,
-    /// `active`: others are not found.
+    /// Always `active`: other agents are not found.
     pub status: &'static str,
     pub created_at: String,
 }
@@ -57,10 +57,10 @@ fn read(text: &str) -> Result<Place> {
     let bytes = URL_SAFE_NO_PAD.decode(text).ok();
     bytes
         .and_then(|bytes| actor::decode(&bytes).ok())
-        .ok_or_else(|| Error::bad_request("`cursor` is not one of this service."))
+        .ok_or_else(|| Error::bad_request("`cursor` must be the `cursor` of an earlier answer."))
 }
 
-/// What a text looks for: a DID when it begins like one of ours.
+/// What a text asks for: a DID when it begins like a DID of this service, otherwise a name.
 fn sought(brand: &str, text: Option<&str>) -> Sought {
     let Some(text) = text.map(str::trim).filter(|text| !text.is_empty()) else { return Sought::Everybody };
     let start = format!("did:{brand}:");

@@ -1,6 +1,7 @@
 //! Agents in the order of their trust.
 //!
-//! In an actor of its own, `directory/main`: agents tell it of changes once a minute at most, and it decides nothing.
+//! They are in an actor of its own, `directory/main`. Agents tell it of changes at most once a minute, and it decides
+//! nothing.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -19,7 +20,7 @@ use crate::relay::agent::wire;
 pub const SHARD: &str = "main";
 /// The first page as a document.
 pub const DOCUMENT: &str = "agent-trust-leaderboard";
-/// Agents on it.
+/// Agents on the first page.
 pub const DEFAULT_LIMIT: u32 = 25;
 
 pub const FAMILIES: &[Family] = &[Family {
@@ -32,12 +33,12 @@ pub const FAMILIES: &[Family] = &[Family {
     },
 }];
 
-/// Where an agent stands.
+/// An agent on the leaderboard.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Placed {
     pub name: Option<String>,
     pub level: Level,
-    /// 0-1.
+    /// 0 to 1.
     pub score: f64,
     pub tasks_completed: u32,
     pub attestations_made: u32,
@@ -45,7 +46,7 @@ pub struct Placed {
 impl Row for Placed {}
 
 impl Placed {
-    /// Level first, then the score in millionths.
+    /// The level first, then the score in millionths.
     fn order(&self) -> Desc<u64> {
         Desc((self.level as u64) << 32 | (self.score.clamp(0.0, 1.0) * 1e6) as u64)
     }
@@ -64,7 +65,7 @@ fn remove(turn: &mut Turn<'_>, did: Did) -> Result<()> {
     turn.publish(DOCUMENT)
 }
 
-/// Puts an agent in its place.
+/// Puts an agent at its place.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Place {
     pub did: Did,
@@ -83,7 +84,7 @@ impl Operation for Place {
     }
 }
 
-/// Takes an agent out.
+/// Removes an agent from the leaderboard.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Unplace {
     pub did: Did,
@@ -99,7 +100,7 @@ impl Operation for Unplace {
     }
 }
 
-/// The most trusted agents of at least a level.
+/// Reads the most trusted agents of at least a level.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Best {
     pub limit: u32,
@@ -127,7 +128,7 @@ fn place(view: &(impl Read + ?Sized), did: Did) -> Result<Option<Placed>> {
 /// One agent of the leaderboard.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Ranked {
-    /// From 1.
+    /// Place on the leaderboard, from 1.
     pub rank: usize,
     pub agent: String,
     pub agent_did: String,
@@ -145,7 +146,7 @@ pub struct Leaderboard {
     pub count: usize,
 }
 
-/// The answer for agents in their order.
+/// The answer for agents in the order of their trust.
 pub fn body(settings: &Settings, best: Vec<(Did, Placed)>) -> Leaderboard {
     let ranked = |(at, (did, placed)): (usize, (Did, Placed))| {
         let did = wire::did_text(settings, &did);

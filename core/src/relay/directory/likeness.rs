@@ -1,4 +1,5 @@
-//! When two names are one, and what a name may be made of. The reasons are in `docs/decisions/names.md`.
+//! Decides when two names count as the same, and which characters a name may have. The reasons are in
+//! `docs/decisions/names.md`.
 
 use icu_casemap::CaseMapper;
 use icu_properties::props::{DefaultIgnorableCodePoint, GeneralCategory, JoiningType};
@@ -9,31 +10,31 @@ use unicode_security::skeleton;
 
 use crate::{Error, Result};
 
-/// Most characters that a name may have once compatibility characters are taken apart: a few of them stand for a whole
-/// sentence.
+/// Most characters that a name may have once compatibility characters are taken apart: one of them can stand for a
+/// whole sentence.
 const MAX_UNFOLDED: usize = 512;
-/// The canonical combining class of the signs that take the vowel from a letter.
+/// The canonical combining class of the signs that remove the vowel from a letter.
 const VIRAMA: u8 = 9;
 const ZWNJ: char = '\u{200C}';
 const ZWJ: char = '\u{200D}';
-/// A blank that Unicode counts as a symbol.
+/// A blank that Unicode classes as a symbol.
 const BRAILLE_BLANK: char = '\u{2800}';
 
-/// The form under which two names are the same: compatibility forms (NFKC), case (full folding), characters that cannot be
-/// seen, and how much white space stands between words make no difference. The key of a key is itself.
+/// The form in which two names are compared. Compatibility forms (NFKC), case (full folding), invisible characters, and
+/// the amount of white space between words make no difference. The key of a key is itself.
 pub fn key(name: &str) -> String {
     let mapper = CaseMapper::new();
     let fold = |text: &str| mapper.fold_string(text).into_owned();
     let seen = name.chars().filter(|c| !is_invisible(*c)).map(|c| if c == BRAILLE_BLANK { ' ' } else { c });
-    // Folding and taking apart each make work for the other, once (Unicode, D146).
+    // Folding can make taking apart necessary again, and the other way round, once each (Unicode, D146).
     let once = fold(&seen.nfkd().collect::<String>());
     let twice = fold(&once.nfkd().collect::<String>()).nfkc().collect::<String>();
     let words: Vec<&str> = twice.split_whitespace().collect();
     words.join(" ")
 }
 
-/// Whether a name may be taken for a reserved one: it is the same, or looks the same (the skeleton of UTS 39) as it is
-/// written or in small letters. A reserved name may also be met in capitals.
+/// Whether a name may be mistaken for a reserved one: it is the same, or it looks the same (the skeleton of UTS 39), as
+/// written or in small letters. It is also compared with the reserved name in capitals.
 pub fn looks_like(name: &str, reserved: &str) -> bool {
     let look = |text: &str| key(&skeleton(text).collect::<String>());
     let looks = |text: &str| [look(text), look(&key(text))];
@@ -42,9 +43,9 @@ pub fn looks_like(name: &str, reserved: &str) -> bool {
     key(name) == key(reserved) || known.into_iter().any(|known| given.contains(&known))
 }
 
-/// Refuses what cannot be seen in a name: control characters, those that turn the direction of text, and others without
-/// width. Joiners may stand where letters of scripts that need them are joined or kept apart (RFC 5892, A.1 and A.2).
-/// `field` is what the caller calls the name.
+/// Refuses invisible characters in a name: control characters, characters that turn the direction of text, and others
+/// without width. Joiners are allowed where they join or separate letters of scripts that need them (RFC 5892, A.1 and
+/// A.2). `field` is the member in which the caller gave the name.
 pub fn check(field: &str, name: &str) -> Result<()> {
     let chars: Vec<char> = name.chars().collect();
     let bad = chars.iter().enumerate().any(|(at, c)| match *c {
@@ -57,7 +58,7 @@ pub fn check(field: &str, name: &str) -> Result<()> {
         )));
     }
     if name.nfkd().count() > MAX_UNFOLDED {
-        return Err(Error::bad_request(format!("`{field}` has too many characters that stand for many.")));
+        return Err(Error::bad_request(format!("`{field}` has too many characters that stand for several others.")));
     }
     Ok(())
 }
@@ -67,7 +68,8 @@ fn is_control(c: char) -> bool {
     matches!(category, GeneralCategory::Control | GeneralCategory::LineSeparator | GeneralCategory::ParagraphSeparator)
 }
 
-/// Of no width, or an instruction about others. Signs that stand before a number and enclose it are seen.
+/// Whether a character has no width, or only gives instructions about other characters. Signs that come before a number
+/// and enclose it are visible.
 fn is_invisible(c: char) -> bool {
     let seen = matches!(c, '\u{600}'..='\u{605}' | '\u{6DD}' | '\u{70F}' | '\u{890}'..='\u{891}' | '\u{8E2}'
         | '\u{110BD}' | '\u{110CD}');
@@ -75,7 +77,7 @@ fn is_invisible(c: char) -> bool {
     CodePointSetData::new::<DefaultIgnorableCodePoint>().contains(c) || (!seen && format())
 }
 
-/// Whether the joiner at a place stands where it changes how letters are written.
+/// Whether the joiner at this place changes how letters are written.
 fn joins(chars: &[char], at: usize) -> bool {
     let (before, after) = (chars.get(..at).unwrap_or_default(), chars.get(at + 1..).unwrap_or_default());
     let follows_virama = before.last().is_some_and(|c| canonical_combining_class(*c) == VIRAMA);
@@ -128,13 +130,14 @@ mod tests {
 
     #[test]
     fn names_that_differ_to_the_eye_stay_two() {
-        // Looking alike across scripts counts for reserved names only: whole scripts share letters.
+        // Names that look alike across scripts are compared only with reserved names, since whole scripts share
+        // letters.
         for (one, other) in
             [("Ada", "Adb"), ("ab", "a b"), ("a", "\u{E4}"), ("ada", "\u{430}da"), ("i", "\u{131}"), ("o", "0")]
         {
             assert!(!same(one, other), "{one:?} {other:?}");
         }
-        // Where usernames are kept: see `agent::username`.
+        // The form in which usernames are stored: see `agent::username`.
         assert_eq!(key("\u{1}ada_1"), "\u{1}ada_1");
     }
 
@@ -186,10 +189,10 @@ mod tests {
     #[test]
     fn joiners_stay_where_letters_need_them_and_nowhere_else() {
         for good in [
-            // Persian: two words written as one.
+            // Persian: two words that are written as one.
             "\u{645}\u{6CC}\u{200C}\u{62E}\u{648}\u{627}\u{647}\u{645}",
             "\u{646}\u{627}\u{645}\u{647}\u{650}\u{200C}\u{627}\u{6CC}",
-            // Devanagari and Sinhala after the sign that takes the vowel.
+            // Devanagari and Sinhala, after the sign that removes the vowel.
             "\u{915}\u{94D}\u{200D}\u{937}",
             "\u{915}\u{94D}\u{200C}\u{937}",
             "\u{DC1}\u{DCA}\u{200D}\u{DBB}\u{DD3}",

@@ -1,13 +1,21 @@
-//! Names of agents: who holds which, over all agents of a deployment.
+//! Names of agents: which agent holds which name, over all agents of a deployment; and searches for agents.
 //!
-//! A name belongs to one agent, and names that look alike are one ([`likeness`]). The agent's own record says what its
-//! name is; the directory decides who may have it. Registration and renaming reserve a name here for a minute, then let
-//! the agent's own operation decide, whose effect confirms the reservation. When that operation fails the reservation
-//! ends with it ([`settled`]); one that nobody confirms lapses by itself.
+//! A name belongs to one agent, and names that look alike are the same name ([`likeness`]). The agent's own record
+//! contains its name, but the directory decides which agent may have it. Registration and renaming reserve a name here
+//! for a minute and then run the agent's own operation, whose effect confirms the reservation. When that operation
+//! fails, the reservation ends with it ([`settled`]). A reservation that is never confirmed ends by itself.
 //!
-//! [`search`] finds agents by name, DID and capability; [`discover`] is its endpoint; [`capabilities`] finds what they
-//! offer. [`leaderboard`] orders them by trust; [`stats`] counts them. Table numbers: 16 and 17 names, 18 to 21
-//! [`search`], 34 and 35 [`capabilities`], 38 and 39 [`leaderboard`], 46 to 49 [`stats`], 150 [`rekey`].
+//! | Module | What |
+//! |---|---|
+//! | [`likeness`] | when two names count as the same, and which characters they may have |
+//! | [`search`], [`discover`] | search for agents by name, DID and capability; its endpoint |
+//! | [`capabilities`] | search for capabilities |
+//! | [`leaderboard`] | agents in the order of their trust |
+//! | [`stats`] | numbers over all agents |
+//! | [`rekey`] | moves names from before [`likeness`] to their new keys |
+//!
+//! Table numbers: 16 and 17 names, 18 to 21 [`search`], 34 and 35 [`capabilities`], 38 and 39 [`leaderboard`], 46 to 49
+//! [`stats`], 150 [`rekey`].
 
 pub mod capabilities;
 pub mod discover;
@@ -32,16 +40,16 @@ pub const RESERVATION: i64 = MINUTE;
 /// How long the name of a deactivated agent stays taken, in microseconds.
 pub const QUARANTINE: i64 = 30 * DAY;
 
-/// What an agent is called here: the 16 bytes of its DID.
+/// The key of an agent here: the 16 bytes of its DID.
 pub type Did = [u8; 16];
 
-/// Why a name is not free.
+/// The reason why a name is not free.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 enum Hold {
-    /// Until the reservation is confirmed or lapses.
+    /// Reserved until this time, unless it is confirmed before.
     Reserved(Timestamp),
     Held,
-    /// Given up, but not free before then.
+    /// Released, but not free before this time.
     Quarantined(Timestamp),
 }
 
@@ -56,7 +64,7 @@ impl Hold {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Name {
-    /// As its holder writes it.
+    /// The name as its holder writes it.
     shown: String,
     did: Did,
     hold: Hold,
@@ -64,7 +72,7 @@ struct Name {
 impl Row for Name {}
 
 impl Name {
-    /// Whether it still keeps others out.
+    /// Whether the row still keeps other agents from the name.
     fn counts(&self, now: Timestamp) -> bool {
         self.hold.ends().is_none_or(|end| end > now)
     }
@@ -84,19 +92,19 @@ pub const ENTRIES: &[Entry] = &[
     query::<Lookup>(),
 ];
 
-/// The form in which searches compare texts: every character's simple lower case, one by one, so that the result does
-/// not depend on its neighbours and the beginning of a text is the beginning of its form. What makes two names one is
-/// [`likeness::key`].
+/// The form in which searches compare texts: every character in its simple lower case, one by one. So the result does
+/// not depend on neighbouring characters, and the beginning of a text gives the beginning of its form. Whether two
+/// names are the same is decided by [`likeness::key`].
 pub fn fold(name: &str) -> String {
     name.chars().flat_map(char::to_lowercase).collect()
 }
 
-/// The directory actor that decides about a name. There is one shard; more are a matter of this function and a move.
+/// The directory actor that decides about a name. There is one shard; for more, change this function and move the rows.
 pub fn shard(_name: &str) -> &'static str {
     "0"
 }
 
-/// Checks the shape of a name: 1 to 128 characters, all of which can be seen, not only white space.
+/// Checks the form of a name: 1 to 128 visible characters, not only white space.
 pub fn check_name(name: &str) -> Result<()> {
     if name.chars().count() > MAX_NAME {
         return Err(Error::bad_request("`name` must be at most 128 characters."));
@@ -130,7 +138,7 @@ fn forget_end(turn: &mut Turn<'_>, key: &str) -> Result<()> {
     Ok(())
 }
 
-/// Every row about a name, with its key.
+/// All rows about a name, with their keys.
 fn rows(turn: &Turn<'_>, name: &str) -> Result<Vec<(String, Name)>> {
     let key = likeness::key(name);
     let old = rekey::old_key(turn, name, &key)?;
@@ -143,7 +151,7 @@ fn rows(turn: &Turn<'_>, name: &str) -> Result<Vec<(String, Name)>> {
     Ok(found)
 }
 
-/// Takes what an agent has of a name off the directory, and gives it back.
+/// Deletes an agent's rows about a name, and returns the first of them.
 fn take(turn: &mut Turn<'_>, name: &str, did: &Did) -> Result<Option<Name>> {
     let mut own = None;
     for (key, row) in rows(turn, name)? {
@@ -156,7 +164,7 @@ fn take(turn: &mut Turn<'_>, name: &str, did: &Did) -> Result<Option<Name>> {
     Ok(own)
 }
 
-/// The same for who wants the name: 409 when another agent has it.
+/// [`take`] for an agent that wants the name: 409 when another agent has it.
 fn take_free(turn: &mut Turn<'_>, name: &str, did: &Did) -> Result<Option<Name>> {
     match rows(turn, name)?.iter().any(|(_, row)| row.did != *did && row.counts(turn.now)) {
         true => Err(taken()),
@@ -164,7 +172,7 @@ fn take_free(turn: &mut Turn<'_>, name: &str, did: &Did) -> Result<Option<Name>>
     }
 }
 
-/// Keeps a name for one agent for [`RESERVATION`]. 409 when another agent has it.
+/// Reserves a name for an agent for [`RESERVATION`]. 409 when another agent has it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Reserve {
     pub name: String,
@@ -174,7 +182,7 @@ pub struct Reserve {
 impl Operation for Reserve {
     const ACTOR: Kind = Kind::Directory;
     const NAME: &'static str = "reserve_name";
-    /// Whether the agent had nothing of the name before.
+    /// Whether the agent had no claim on the name before.
     type Reply = bool;
 
     fn run(self, turn: &mut Turn<'_>) -> Result<bool> {
@@ -183,7 +191,7 @@ impl Operation for Reserve {
         let fresh = own.is_none();
         let row = match own {
             Some(own) if own.hold == Hold::Held => own,
-            // A request that fails does not shorten the time for which a name is kept from others.
+            // A failed request does not shorten the time for which the name is kept from other agents.
             Some(Name { hold: Hold::Quarantined(until), .. }) => {
                 Name { shown: self.name, did: self.did, hold: Hold::Quarantined(until.max(end)) }
             }
@@ -194,7 +202,7 @@ impl Operation for Reserve {
     }
 }
 
-/// A name that is kept for an agent until its own operation has decided.
+/// A name that is reserved for an agent until its own operation has decided.
 pub struct Reserved {
     reserve: Reserve,
     fresh: bool,
@@ -207,21 +215,20 @@ pub async fn reserve(rt: &dyn Runtime, name: String, did: Did) -> Result<Reserve
     Ok(Reserved { reserve, fresh })
 }
 
-/// Gives a reserved name back at once when the agent's own operation was refused, so that a request that fails keeps no
-/// name. What was kept for another request of the same agent stays, and where nothing is known of the outcome the
-/// reservation lapses by itself.
+/// Ends a reservation at once when the agent's own operation was refused, so that a failed request keeps no name. A
+/// reservation by another request of the same agent stays. When the outcome is unknown, the reservation ends by itself.
 pub async fn settled<T>(rt: &dyn Runtime, reserved: Option<Reserved>, outcome: Result<T>) -> Result<T> {
     let known = |error: &Error| !matches!(error.code, ErrorCode::Unavailable | ErrorCode::Internal);
     if let Some(Reserved { reserve: Reserve { name, did }, fresh: true }) = reserved
         && outcome.as_ref().is_err_and(known)
     {
-        // Not done is no error of the request: the reservation lapses.
+        // A failure here is no error of the request, since the reservation ends by itself.
         let _ = runtime::call(rt, shard(&name), &Unreserve { name: name.clone(), did }).await;
     }
     outcome
 }
 
-/// Ends a reservation. What the agent holds, and a name of somebody else, stays as it is.
+/// Ends a reservation. A name that the agent holds, and a name of another agent, stay as they are.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Unreserve {
     pub name: String,
@@ -244,7 +251,7 @@ impl Operation for Unreserve {
     }
 }
 
-/// Makes a name an agent's own. 409 when its reservation lapsed and another agent was quicker.
+/// Makes a name an agent's own. 409 when its reservation ended and another agent took the name.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Confirm {
     pub name: String,
@@ -262,12 +269,12 @@ impl Operation for Confirm {
     }
 }
 
-/// Gives a name up, at once or at a later time. A name of somebody else stays as it is.
+/// Releases a name, at once or at a later time. A name of another agent stays as it is.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Release {
     pub name: String,
     pub did: Did,
-    /// When it becomes free; `None` means now.
+    /// When it becomes free; `None` for now.
     pub free_at: Option<Timestamp>,
 }
 
@@ -287,10 +294,10 @@ impl Operation for Release {
     }
 }
 
-/// Key of the timer that drops what has ended.
+/// Key of the timer that deletes ended rows.
 const SWEEP: &str = "sweep";
 
-/// Drops reservations and quarantines that have ended. They already count for nothing; this frees their rows.
+/// Deletes reservations and quarantines that have ended. They have no effect any more; this frees their rows.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Sweep;
 
@@ -312,7 +319,7 @@ impl Operation for Sweep {
     }
 }
 
-/// Who holds a name, as that agent writes it; reservations and quarantined names do not count.
+/// Reads the holder of a name, and the name as the holder writes it. Reservations and quarantined names do not count.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Lookup {
     pub name: String,

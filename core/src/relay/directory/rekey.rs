@@ -1,7 +1,8 @@
-//! Names from before [`likeness::key`] was what makes two names one: they move to their new keys, some a turn.
+//! Moves names to their new keys, a batch each turn. They are names from before [`likeness::key`] compared names.
 //!
-//! Until all have moved, a name is also looked for where it was kept before ([`old_key`]). Where two stored names are one
-//! now, the agent that registered first keeps it; the other's name ends as one that the directory gave away.
+//! Until all have moved, a name is also looked for under its earlier key ([`old_key`]). When two stored names are the
+//! same now, the agent that registered first keeps the name. The other agent loses it, as when the directory gives a
+//! name to another agent.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,14 +13,14 @@ use crate::engine::actor::{Kind, Operation, Turn};
 use crate::engine::kv::{Direction, Table};
 use crate::relay::agent::record::LoseName;
 
-/// While names move: the last key that was gone through.
+/// The last key that was looked at, while names move.
 const MOVING: Table<(), String> = Table::new(150);
-/// Names that one turn looks at; each is up to five rows.
+/// Names that one turn looks at; each has up to five rows.
 const BATCH: usize = 100;
 /// Key of the timer.
 const REKEY: &str = "rekey_names";
 
-/// Begins, for a directory from before.
+/// Starts the move, for a directory from before [`likeness::key`].
 pub(crate) fn begin(turn: &mut Turn<'_>) -> Result<()> {
     if NAMES.first(turn, &NAMES.range())?.is_none() {
         return Ok(());
@@ -29,7 +30,7 @@ pub(crate) fn begin(turn: &mut Turn<'_>) -> Result<()> {
     turn.schedule(REKEY, now, &Rekey)
 }
 
-/// Where a name may still be kept, if that is elsewhere than under its key.
+/// The earlier key of a name, if names are still moving and it differs from `key`.
 pub(super) fn old_key(turn: &Turn<'_>, name: &str, key: &str) -> Result<Option<String>> {
     if !MOVING.contains(turn, &())? {
         return Ok(None);
@@ -37,7 +38,7 @@ pub(super) fn old_key(turn: &Turn<'_>, name: &str, key: &str) -> Result<Option<S
     Ok(Some(fold(name)).filter(|old| old != key))
 }
 
-/// Goes on with it.
+/// Goes on moving names.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Rekey;
 
@@ -67,7 +68,7 @@ impl Operation for Rekey {
     }
 }
 
-/// Moves one name, unless it stands under its key.
+/// Moves one name, unless it is under its key already.
 fn settle(turn: &mut Turn<'_>, old: String, row: Name) -> Result<()> {
     let key = likeness::key(&row.shown);
     if key == old {
@@ -89,7 +90,7 @@ fn settle(turn: &mut Turn<'_>, old: String, row: Name) -> Result<()> {
     }
 }
 
-/// What decides between two holders of one name: less is better.
+/// Decides between two holders of one name: the smaller value wins.
 fn claim(turn: &Turn<'_>, row: &Name) -> Result<(u8, i64, Did)> {
     let hold = match row.hold {
         Hold::Held => 0,

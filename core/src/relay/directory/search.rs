@@ -1,13 +1,14 @@
-//! The search index: agents by the beginning of their name, of a word of it, or of their DID, and by capability, in the
-//! order of rank and registration (decision agent-search-order).
+//! The search index. It finds agents by the beginning of their name, of a word of it, or of their DID, and by
+//! capability, in the order of rank and registration (decision agent-search-order).
 //!
-//! Every text an agent can be found by has one row in [`ALPHABETICAL`]. A beginning that few agents share is answered
-//! from there: its rows are read and put in order. One that more than [`FEW`] share is *common*: each of those agents
-//! has a row under it in [`RANKED`], already in order, so a page costs the same however many there are. An operation
-//! makes at most [`STEPS`] beginnings common, so a page may meet some more than [`FEW`] rows, never many.
+//! Every text by which an agent can be found has one row in [`ALPHABETICAL`]. When few agents share a beginning, a
+//! search reads their rows there and sorts them. A beginning that more than [`FEW`] agents share is *common*: each of
+//! these agents has a row for it in [`RANKED`], in order, so a page costs the same however many agents there are. An
+//! operation makes at most [`STEPS`] beginnings common, so a page may find somewhat more than [`FEW`] rows there, but
+//! never many.
 //!
-//! A name has then one row for itself, one for each further word, and one for each of their common beginnings, of which
-//! a million unlike names have two or three each.
+//! So a name has one row for itself, one for each further word, and one for each common beginning of these. In a
+//! million different names, each has two or three common beginnings.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,24 +18,25 @@ use crate::engine::actor::{Entry, Kind, Operation, Query, Turn, View, operation,
 use crate::engine::kv::{Direction, Read, Row, Table};
 use crate::{Result, Timestamp, engine::small_sort};
 
-/// Agents that share a beginning before it becomes common.
+/// Most agents that may share a beginning before it becomes common.
 const FEW: usize = 128;
-/// Most beginnings one operation makes common; each costs as many rows as agents share it, and all must fit one.
+/// Most beginnings that one operation makes common. Each costs as many rows as agents share it, and all must fit into
+/// one operation.
 const STEPS: usize = 2;
 /// Most rows of a beginning that is not common; see [`STEPS`].
 const MOST: usize = 256;
-/// Most rows that a page goes through when a text and a capability are both wanted and both common.
+/// Most rows that a page goes through when a text and a capability are asked for and both are common.
 const VISITS: usize = 1_000;
 
-/// What an agent is found by.
+/// The kinds of texts by which an agent is found.
 mod kinds {
-    /// The beginning of its DID, without `did:<brand>:`; that of every one is the empty text.
+    /// The beginning of its DID, without `did:<brand>:`. The empty text is the beginning of every DID.
     pub const DID: u8 = 0;
     /// The beginning of its name.
     pub const NAME: u8 = 1;
     /// The beginning of a further word of its name.
     pub const WORD: u8 = 2;
-    /// The whole of a capability.
+    /// A whole capability.
     pub const CAPABILITY: u8 = 3;
 }
 
@@ -45,7 +47,7 @@ mod classes {
     pub const WORD: u8 = 2;
 }
 
-/// What the search shows of an agent.
+/// An agent as the search shows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listed {
     pub name: Option<String>,
@@ -54,13 +56,13 @@ pub struct Listed {
     pub signing: [u8; 32],
     /// X25519.
     pub encryption: [u8; 32],
-    /// Trust level; higher ones come first.
+    /// Trust level; agents of higher levels come first.
     pub rank: u8,
     pub registered: Timestamp,
 }
 impl Row for Listed {}
 
-/// Where an agent stands among those that match alike.
+/// The order of agents that match equally well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 struct Standing {
     /// 255 less the rank.
@@ -74,7 +76,7 @@ impl Listed {
         Standing { behind: u8::MAX - self.rank, registered: self.registered }
     }
 
-    /// Every text it can be found by, with its kind. Case does not count.
+    /// All texts by which it can be found, folded, with their kinds.
     fn texts(&self, did: &Did) -> Vec<(u8, String)> {
         let mut texts = vec![(kinds::DID, fold(&base58(did)))];
         if let Some(name) = self.name.as_deref().map(fold) {
@@ -91,8 +93,8 @@ fn base58(did: &Did) -> String {
     text.strip_prefix("did::").map(str::to_owned).unwrap_or_default()
 }
 
-/// The words of a folded name but for one that it begins with. Words are what lies between other characters than
-/// letters and digits.
+/// The words of a folded name, except one at its very beginning. Words are separated by characters that are neither
+/// letters nor digits.
 fn further_words(name: &str) -> impl Iterator<Item = &str> {
     let first = usize::from(name.starts_with(char::is_alphanumeric));
     name.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).skip(first)
@@ -108,7 +110,7 @@ fn beginnings(kind: u8, text: &str) -> impl Iterator<Item = &str> {
 
 const LISTED: Table<(Did,), Listed> = Table::new(18);
 const ALPHABETICAL: Table<(u8, String, Did), Standing> = Table::new(19);
-/// Under each common beginning, in the order of [`Standing`].
+/// For each common beginning, the agents in the order of [`Standing`].
 const RANKED: Table<(u8, String, u8, Timestamp, Did), ()> = Table::new(20);
 const COMMON: Table<(u8, String), ()> = Table::new(21);
 
@@ -124,16 +126,16 @@ pub(super) fn registered(view: &(impl Read + ?Sized), did: Did) -> Result<Option
     Ok(LISTED.get(view, &(did,))?.map(|listed| listed.registered))
 }
 
-/// The directory actor that lists an agent. There is one shard; more are a matter of merging what each finds.
+/// The directory actor that lists an agent. There is one shard; with more, the results of all would have to be merged.
 pub fn shard(_did: &Did) -> &'static str {
     "0"
 }
 
-/// Rows of [`ALPHABETICAL`] whose text begins so. A text is written without an end only here: everything that follows
-/// it is in the range.
+/// Rows of [`ALPHABETICAL`] whose text begins with `beginning`. Only here a text is encoded without its end, so that
+/// every text that continues it is in the range.
 fn beginning_with(kind: u8, beginning: &str) -> crate::engine::kv::Range {
     let mut start = ALPHABETICAL.prefix(&(kind, beginning.to_owned())).start;
-    // The codec closes a text with two bytes.
+    // The codec ends a text with two bytes.
     start.truncate(start.len().saturating_sub(2));
     crate::engine::kv::Range::prefix(&start)
 }
@@ -169,7 +171,7 @@ fn insert(turn: &mut Turn<'_>, kind: u8, text: &str, standing: Standing, did: Di
     Ok(())
 }
 
-/// The agents that share a beginning that is not common; one of them may come more than once.
+/// The agents that share a beginning that is not common. An agent may be there more than once.
 fn sharing(view: &(impl Read + ?Sized), kind: u8, beginning: &str) -> Result<Vec<(Standing, Did)>> {
     let range = match kind {
         kinds::CAPABILITY => ALPHABETICAL.prefix(&(kind, beginning.to_owned())),
@@ -190,7 +192,7 @@ fn remove(turn: &mut Turn<'_>, kind: u8, text: &str, standing: Standing, did: Di
     Ok(())
 }
 
-/// Lists an agent as it is now.
+/// Lists an agent, or replaces its entry.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Index {
     pub did: Did,
@@ -217,7 +219,7 @@ impl Operation for Index {
             if earlier == standing && known == texts {
                 return Ok(());
             }
-            // Texts share beginnings, so all go before any comes.
+            // Texts share beginnings, so all earlier texts are removed before new ones are added.
             for (kind, text) in &known {
                 remove(turn, *kind, text, earlier, did)?;
             }
@@ -230,7 +232,7 @@ impl Operation for Index {
     }
 }
 
-/// Takes an agent off the list.
+/// Removes an agent from the list.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Unlist {
     pub did: Did,
@@ -251,17 +253,17 @@ impl Operation for Unlist {
     }
 }
 
-/// What somebody looks for.
+/// What a search asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Sought {
     Everybody,
-    /// The beginning of a name or of a word of one.
+    /// The beginning of a name, or of a word of it.
     Name(String),
     /// The beginning of a DID, without `did:<brand>:`.
     Did(String),
 }
 
-/// A place in the whole order of what matches.
+/// A place in the order of all matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Place {
     class: u8,
@@ -269,15 +271,15 @@ pub struct Place {
     did: Did,
 }
 
-/// Agents that match, best first: exact, by beginning, by word; then by rank; then by registration. Inactive agents are
-/// not listed.
+/// Finds agents that match, the best first: exact, by beginning, by word; then by rank; then by registration. Inactive
+/// agents are not listed.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Find {
     pub sought: Sought,
     pub capability: Option<String>,
     /// At least 1.
     pub limit: usize,
-    /// Only what comes after this place.
+    /// Only matches after this place.
     pub after: Option<Place>,
 }
 
@@ -285,7 +287,7 @@ pub struct Find {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Found {
     pub agents: Vec<(Did, Listed)>,
-    /// Where to go on; `None` at the end.
+    /// The place to go on after; `None` at the end.
     pub next: Option<Place>,
 }
 
@@ -299,12 +301,12 @@ impl Query for Find {
     }
 }
 
-/// A search on its way.
+/// A search in progress.
 struct Search {
-    /// Folded, as is everything below.
+    /// Folded text; the capability is folded too.
     text: String,
     capability: Option<String>,
-    /// Classes with what to look for in each.
+    /// The classes with the kind of text to look for in each.
     stages: Vec<(u8, u8)>,
     exact: Option<Did>,
     after: Option<Place>,
@@ -365,7 +367,7 @@ impl Search {
         })
     }
 
-    /// Which class of match an agent is.
+    /// The class in which an agent matches; `None` when it does not match or is the exact match.
     fn class(&self, did: &Did, listed: &Listed) -> Option<u8> {
         if self.exact.as_ref() == Some(did) {
             return None;
@@ -379,7 +381,8 @@ impl Search {
         self.stages.iter().find(|(_, kind)| begins(*kind)).map(|(class, _)| *class)
     }
 
-    /// Answers from the agents that have the capability, when those are few or nothing else is wanted. Whether it did.
+    /// Answers from the agents that have the capability, when these are few or when nothing else is asked for. True
+    /// when it did.
     fn by_capability(&mut self, view: &View<'_>) -> Result<bool> {
         let Some(capability) = self.capability.clone() else { return Ok(false) };
         if is_common(view, kinds::CAPABILITY, &capability)? {
@@ -404,7 +407,8 @@ impl Search {
         Ok(true)
     }
 
-    /// Adds what one class has, until there is one more than wanted. The place where it stopped early, if it did.
+    /// Adds the agents of one class, until there is one more than asked for. Returns the place where it stopped early,
+    /// if it did.
     fn stage(&mut self, view: &View<'_>, class: u8, kind: u8) -> Result<Option<Place>> {
         if self.after.is_some_and(|after| after.class > class) {
             return Ok(None);
@@ -454,13 +458,13 @@ impl Search {
         Ok(stopped)
     }
 
-    /// Takes one agent in if it matches; false when there are more than wanted.
+    /// Adds one agent if it matches; false when there are more than asked for.
     fn take(&mut self, view: &View<'_>, place: Place, kind: u8) -> Result<bool> {
         if self.exact == Some(place.did) || !self.has_capability(view, place.standing, place.did)? {
             return Ok(true);
         }
         if let Some(listed) = LISTED.get(view, &(place.did,))? {
-            // Whose name begins so as well was found before.
+            // An agent whose name begins with the text as well was found before.
             let name = listed.name.as_deref().map(fold).unwrap_or_default();
             if kind != kinds::WORD || !name.starts_with(&self.text) {
                 self.found.push((place, listed));

@@ -1,7 +1,7 @@
 //! Numbers over all agents: `GET /v1/agent/stats`.
 //!
-//! In the actor of the leaderboard. Agents tell it what changed of theirs, as deltas and at most once a minute
-//! (decision counts-in-memory), so nothing here is ever recounted.
+//! They are in the actor of the leaderboard. Agents tell it their changes as differences, at most once a minute
+//! (decision counts-in-memory), so nothing here is counted again from the beginning.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,13 +14,13 @@ use crate::engine::kv::{Desc, Direction, Row, Table};
 use crate::engine::time::HOUR;
 use crate::{Result, Timestamp};
 
-/// The document.
+/// Name of the document.
 pub const DOCUMENT: &str = "agent-stats";
-/// Names of capabilities that are shown.
+/// Most names of capabilities that are shown.
 const SHOWN: usize = 100;
-/// Hours that count as the last day: those of 24 hours, and the one under way.
+/// Hours that count as the last day: 24 whole hours, in addition to the present one.
 const HOURS_SHOWN: u32 = 24;
-/// Key of the timer that lets hours leave.
+/// Key of the timer that drops old hours.
 const TIMER: &str = "stats";
 
 pub const FAMILIES: &[Family] = &[Family {
@@ -32,24 +32,24 @@ pub const FAMILIES: &[Family] = &[Family {
 
 pub const ROUTES: &[Route] = &[Route::get("/v1/agent/stats", handler!(read))
     .returns::<Stats>()
-    .summary("Numbers over all agents; a minute or two late.")];
+    .summary("Numbers over all agents; a minute or two old.")];
 
 pub const ENTRIES: &[Entry] = &[operation::<Tell>(), operation::<Turned>(), query::<ReadTotals>()];
 
-/// Sums over all agents, a minute or two late.
+/// Sums over all agents, a minute or two old.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Totals {
-    /// Active ones.
+    /// Active agents.
     pub agents: u64,
-    /// Ever sent under an agent's own name.
+    /// Messages ever sent under an agent's own name.
     pub messages: u64,
 }
 impl Row for Totals {}
 
 const TOTALS: Table<(), Totals> = Table::new(46);
-/// Agents by the hour, since 1970, in which they were last seen. Hours that no longer count are dropped.
+/// Agents by the hour, since 1970, in which they were last seen. Hours that are too old are deleted.
 const HOURS: Table<(u32,), u64> = Table::new(47);
-/// Active agents by folded name of a capability.
+/// Active agents by the folded name of a capability.
 const NAMES: Table<(String,), u64> = Table::new(48);
 const BY_COUNT: Table<(Desc<u64>, String), ()> = Table::new(49);
 
@@ -58,21 +58,21 @@ pub fn hour_of(at: Timestamp) -> u32 {
     u32::try_from(at.0.div_euclid(HOUR)).unwrap_or_default()
 }
 
-/// What is different about one agent.
+/// The changes of one agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tell {
-    /// 1 for a new one, -1 for one that ended.
+    /// 1 for a new agent, -1 for an agent that ended, otherwise 0.
     pub agents: i8,
-    /// More messages sent.
+    /// Messages sent since the last time.
     pub messages: u64,
-    /// The hour it was last seen in, as told before and now.
+    /// The hour in which it was last seen: as told before, and now.
     pub seen: (Option<u32>, Option<u32>),
-    /// Folded names of capabilities.
+    /// Folded names of capabilities; so is `lost`.
     pub gained: Vec<String>,
     pub lost: Vec<String>,
 }
 
-/// Where [`Tell`] goes.
+/// The actor that gets [`Tell`].
 pub const ACTOR: &str = SHARD;
 
 impl Operation for Tell {
@@ -106,7 +106,7 @@ impl Operation for Tell {
     }
 }
 
-/// The sums, for `GET /v1/relay/info`.
+/// Reads the sums, for `GET /v1/relay/info`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ReadTotals;
 
@@ -120,7 +120,7 @@ impl Query for ReadTotals {
     }
 }
 
-/// Counts one agent more, or less, that has a capability.
+/// Counts one more, or one less, agent with a capability.
 fn hold(turn: &mut Turn<'_>, name: &str, more: bool) -> Result<()> {
     let key = (name.to_owned(),);
     let before = NAMES.get(turn, &key)?.unwrap_or_default();
@@ -134,7 +134,7 @@ fn hold(turn: &mut Turn<'_>, name: &str, more: bool) -> Result<()> {
     Ok(NAMES.put(turn, &key, &after)?)
 }
 
-/// Drops the hours that no longer count, and comes again when the next one does not.
+/// Deletes hours that are too old, and schedules the time when the next one is.
 fn go_on(turn: &mut Turn<'_>) -> Result<()> {
     let first = hour_of(turn.now).saturating_sub(HOURS_SHOWN);
     for (hour, _) in HOURS.scan(turn, &HOURS.between(&(0_u32,), &(first,)), Direction::Ascending, 500)? {
@@ -149,7 +149,7 @@ fn go_on(turn: &mut Turn<'_>) -> Result<()> {
     }
 }
 
-/// An hour has passed that no longer counts.
+/// Called when an hour has become too old.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Turned;
 
@@ -164,7 +164,7 @@ impl Operation for Turned {
     }
 }
 
-/// What kind of relay this is.
+/// Version and cryptography of this relay.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "RelayWords")]
 pub struct Relay {
@@ -174,17 +174,17 @@ pub struct Relay {
     pub identity: String,
 }
 
-/// How much it is used.
+/// The use of the relay in numbers.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "RelayTotals")]
 pub struct Numbers {
-    /// Active ones.
+    /// Active agents.
     pub total_agents: u64,
-    /// Those that were seen in the last 24 hours or the hour before.
+    /// Agents that were seen in the last 24 whole hours or in the present hour.
     pub active_agents_24h: u64,
-    /// Ever sent under an agent's own name; those of sealed senders are not counted.
+    /// Messages ever sent under an agent's own name; messages with a sealed sender are not counted.
     pub total_messages: u64,
-    /// What active agents say that they can do, as far as it counts most often; at most 100 names in lower case.
+    /// The most frequent capabilities of active agents; at most 100 names, in lower case.
     pub capabilities: Vec<String>,
 }
 

@@ -31,7 +31,7 @@ impl Directory {
         outcome.reply.and_then(|reply| decode(&reply))
     }
 
-    /// Asks a query.
+    /// Runs a query.
     pub fn ask<Q: Query>(&self, query: Q) -> Q::Reply {
         let (actor, settings) = (ActorId::new(Kind::Directory, "0"), Settings::default());
         query.run(&View::new(&crate::app::PROGRAM, &actor, &self.rows, self.now, &settings)).unwrap()
@@ -141,7 +141,7 @@ fn a_refused_request_gives_back_what_it_reserved_and_nothing_else() {
     give_back(&mut directory, 1);
     assert!(directory.rows.scan(&ENDS.range(), Direction::Ascending, 9).unwrap().is_empty());
     assert!(directory.reserve("ada", 2) && directory.confirm("ada", 2));
-    // What is held, or kept from others for a time, stays.
+    // A name that is held, or kept from other agents for a time, stays.
     give_back(&mut directory, 2);
     assert_eq!(directory.holder("ada"), Some(2));
     let end = directory.now.plus(QUARANTINE);
@@ -152,7 +152,7 @@ fn a_refused_request_gives_back_what_it_reserved_and_nothing_else() {
     assert!(!directory.reserve("ada", 1), "a failed request shortened the time for which the name is kept from others");
 }
 
-/// A directory as the version before wrote it: names under their letters in lower case.
+/// A directory as the earlier version wrote it: names under their letters in lower case.
 fn from_before(names: &[(&str, u8, Hold)]) -> Directory {
     let mut directory = Directory::new();
     for (name, did, hold) in names {
@@ -200,7 +200,7 @@ fn stored_names_move_to_their_new_keys_and_the_older_agent_keeps_what_two_hold()
     ];
     names.extend(many.iter().map(|name| (name.as_str(), 1, Hold::Held)));
     let mut directory = from_before(&names);
-    // The first operation begins. A name that has not moved yet is found where it was.
+    // The first operation starts the move. A name that has not moved yet is found under its earlier key.
     directory.run(&Sweep).unwrap();
     assert!(!directory.reserve("maße 17", 2) && !directory.reserve("Fine", 4));
     for _ in 0..5 {

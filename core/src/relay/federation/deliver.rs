@@ -1,9 +1,11 @@
-//! `POST /v1/relay/deliver`: a peer brings a message of one of its agents for one of ours (decision peer-deliveries).
+//! `POST /v1/relay/deliver`: a peer delivers a message of one of its agents for an agent here
+//! (decision peer-deliveries).
 //!
-//! Checked in this order, the cheap before the costly: the budget of the client's address, the four headers, the time,
-//! that the key is a peer's, its signature, the peer's budget, that the id is the body's, and only then the body. The
-//! message itself must be signed by its sender, whose key must give the DID: so a peer can bring nothing in the name of
-//! an agent that did not write it. What is ours nobody brings, and nothing is forwarded.
+//! Checks are made in this order, cheap ones before costly ones: the budget of the client's address, the four headers,
+//! the time, the peer's key, its signature, the peer's budget, the match of id and body, and only then the body. The
+//! message itself must be signed by its sender, whose key must give the DID. So a peer cannot deliver anything in the
+//! name of an agent that did not write it. Nobody can deliver in the name of an agent of this relay, and nothing is
+//! forwarded.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -31,16 +33,16 @@ pub const ROUTES: &[Route] = &[Route::post(relay_wire::PATH, handler!(deliver))
     .accepts::<DeliverRequest>()
     .creates::<Delivered>()
     .summary(
-        "A peer brings a message for an agent of this relay, signed in headers; an exact repeat gets the same answer.",
+        "A peer delivers a message for an agent of this relay, signed by headers. A repeat gets the same answer.",
     )];
 
-/// A message that was taken.
+/// A message that was accepted.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Delivered {
-    /// As the recipient sees it.
+    /// The id that the recipient sees.
     pub id: String,
     pub to: String,
-    /// When it was taken, ISO 8601; an exact repeat gets the first.
+    /// When it was accepted, ISO 8601; an exact repeat gets the first time.
     pub timestamp: String,
     pub expires_at: String,
 }
@@ -53,8 +55,8 @@ fn forbidden(message: &'static str) -> Error {
     Error::new(ErrorCode::Forbidden, message)
 }
 
-/// Takes from a budget, in memory: on the edge each isolate has its own, as with all public routes (decision
-/// caller-rate-limits).
+/// Takes from a budget in memory. On the edge each isolate has its own, as for all public routes
+/// (decision caller-rate-limits).
 fn spend(cx: &Cx, name: &str, share: u32) -> Result<()> {
     let settings = cx.settings();
     let rate = Rate::per_minute(settings.peer_per_second.saturating_mul(60).saturating_mul(share));
@@ -67,10 +69,11 @@ fn spend(cx: &Cx, name: &str, share: u32) -> Result<()> {
     Err(Error::new(ErrorCode::RateLimited, message).retry_after(budget.retry_after()))
 }
 
-/// Several peers may share an address, and strangers must not use up what is theirs.
+/// The budget of an address is larger than that of a peer: several peers may share an address, and strangers must not
+/// use up the peers' budget.
 const ADDRESS_SHARE: u32 = 4;
 
-/// The peer that signed this request.
+/// Checks the request and returns the peer that signed it.
 async fn peer(cx: &Cx) -> Result<(PeerId, Peer)> {
     spend(cx, &format!("deliveries from {}", cx.address()), ADDRESS_SHARE)?;
     let header = |name: &'static str| {
@@ -84,7 +87,7 @@ async fn peer(cx: &Cx) -> Result<(PeerId, Peer)> {
     let signature = decode_base64("signature", header(relay_wire::SIGNATURE)?).map_err(bad)?;
     let at = Timestamp::parse(timestamp).ok_or_else(|| refused("The time of the delivery cannot be read."))?;
     if at.since(cx.now()).abs() > WINDOW {
-        return Err(refused("The time of the delivery is more than 5 minutes from that of this relay."));
+        return Err(refused("The time of the delivery must be within 5 minutes of this relay's time."));
     }
     let known = runtime::query(&*cx.rt, actor().name, &PeerOf { key }).await?;
     let known = known.ok_or_else(|| refused("This relay has no peer with that key."))?;
@@ -94,7 +97,7 @@ async fn peer(cx: &Cx) -> Result<(PeerId, Peer)> {
     }
     spend(cx, &format!("deliveries of {}", super::peer_text(&known.0)), 1)?;
     if relay_wire::delivery_text(&relay_wire::delivery_id(&cx.request.body)) != delivery {
-        return Err(Error::conflict("This delivery id belongs to another body."));
+        return Err(Error::conflict("This delivery id does not belong to this body."));
     }
     Ok(known)
 }
@@ -103,7 +106,7 @@ async fn deliver(cx: Cx) -> Result<Response> {
     let (peer, _) = peer(&cx).await?;
     let request: DeliverRequest = cx.json()?;
     let brand = &cx.settings().brand;
-    let from = parse_did(brand, &request.from).map_err(|_| forbidden("`from` is no DID of this network."))?;
+    let from = parse_did(brand, &request.from).map_err(|_| forbidden("`from` must be a valid DID."))?;
     let to = parse_did(brand, &request.to).map_err(|_| append_error())?;
     let message = message(&cx, &peer, from, &request).await?;
     let recipient = actor_id(&to);
@@ -118,7 +121,7 @@ async fn deliver(cx: Cx) -> Result<Response> {
     }
     if !message.pinned {
         let pin = PutPin { did: from, peer, signing: message.signing, strong: true };
-        // The message is there; the next one of this sender pins if this does not.
+        // The message is stored. If this pin fails, the sender's next message pins.
         let _ = runtime::call(&*cx.rt, actor().name, &pin).await;
     }
     Response::created(&Delivered {
@@ -129,7 +132,7 @@ async fn deliver(cx: Cx) -> Result<Response> {
     })
 }
 
-/// What was checked of a message.
+/// A message that was checked.
 struct Message {
     from: Did,
     ciphertext: Vec<u8>,
@@ -138,11 +141,11 @@ struct Message {
     signing: [u8; 32],
     encryption: [u8; 32],
     envelope: String,
-    /// That the sender is at this peer is known already.
+    /// Whether a strong pin at this peer exists already.
     pinned: bool,
 }
 
-/// Makes sure that the sender is none of ours, wrote this, and may be at this peer.
+/// Checks that the sender is not an agent of this relay, wrote this message, and may be at this peer.
 async fn message(cx: &Cx, peer: &PeerId, from: Did, request: &DeliverRequest) -> Result<Message> {
     let ciphertext = decode_base64("ciphertext", &request.ciphertext)?;
     let nonce = decode_base64_array("nonce", &request.nonce)?;
@@ -162,8 +165,8 @@ async fn message(cx: &Cx, peer: &PeerId, from: Did, request: &DeliverRequest) ->
     if !is_key_of(&from, &signing, peer, pin.as_ref()) {
         return Err(forbidden("The key of the sender does not give its DID."));
     }
-    // Whoever registered somebody else's key here, and never showed to hold it, shuts nobody out; nor does a signature
-    // that anybody can copy shut out who proved the key at this peer.
+    // An agent here that registered somebody else's key, and never showed that it holds the key, does not shut out the
+    // owner. Neither does a signature that anybody can copy shut out an agent that proved the key at this peer.
     if let Some(ours) = runtime::query(&*cx.rt, actor_id(&from), &ReadPublic).await?
         && ours.standing.has_signed()
         && instead_of(&*cx.rt, &from, &ours, &cx.address()).await?.is_none_or(|found| found.peer != *peer)

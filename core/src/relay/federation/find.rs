@@ -1,10 +1,10 @@
-//! Asking the peers for a DID that nobody here has, or nobody who proved it.
+//! Asks the peers for a DID that nobody here has, or that nobody here has proved.
 //!
-//! Each peer is asked once, at `GET /v1/agent/identity/{did}?local=true`, which asks nobody further. What they say holds
-//! for five minutes. A copy of somebody's public keys, with a prekey that their owner signed for another relay, can be
-//! registered at any relay, so a peer's word alone decides nothing where anybody contradicts it: a proof that verifies for
-//! that very peer counts most, then what the agent itself signed and had brought by a peer, then a claim that nobody
-//! contradicts. Against an agent that is here only a proof counts.
+//! Each peer is asked once, at `GET /v1/agent/identity/{did}?local=true`, and asks nobody else. Its answer holds for
+//! five minutes. Anybody can register a copy of somebody's public keys at any relay, also with a prekey that the owner
+//! signed for another relay. So where answers contradict each other, a peer's answer alone decides nothing: a proof
+//! that verifies for that very peer counts most, then what the agent itself signed and a peer delivered, then a claim
+//! that nobody contradicts. Against an agent that is here only a proof counts.
 
 use std::time::Duration;
 
@@ -32,43 +32,43 @@ use crate::{Error, ErrorCode, Result, Timestamp};
 
 /// How long a peer may take to answer.
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// The same where something is known here already.
+/// How long a peer may take when an agent here has the DID already.
 const BRIEFLY: Duration = Duration::from_millis(250);
-/// How long nobody else asks for a DID while one request does; longer than any peer may take.
+/// How long one request alone may ask for a DID; longer than any peer may take.
 const ASKING: Duration = Duration::from_secs(7);
-/// How soon whoever waits for that answer looks for it again.
+/// How soon a request that waits for that answer looks again.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 /// Most characters of a deployment's id.
 const MAX_DEPLOYMENT: usize = 64;
 /// Most bytes of an answer.
 const MAX_ANSWER: usize = 64 * 1024;
-/// Questions to all peers that a process asks: whoever makes up DIDs must not make this relay a weapon.
+/// Questions to all peers that one process may ask: clients that make up DIDs must not turn this relay into a weapon.
 const QUESTIONS: Rate = Rate::per_minute(20 * 60).burst(100);
 
 /// An agent of a peer.
 #[derive(Debug, Clone)]
 pub struct Found {
     pub peer: PeerId,
-    /// What the addresses of its relay begin with.
+    /// The beginning of the addresses of its relay.
     pub url: String,
     pub public: Public,
 }
 
-/// What a peer says of a DID.
+/// The answer of a peer about a DID.
 enum Said {
-    /// It has it, with these keys.
+    /// The peer has it, with these keys.
     Has(Box<Public>),
-    /// It has not, or says what cannot be.
+    /// The peer does not have it, or its answer cannot be true.
     Not,
-    /// Nothing.
+    /// The peer did not answer.
     Nothing,
 }
 
-/// The agent with this DID at one of the peers. The caller has looked that it is none of ours. 409 where several have it
-/// and nothing tells which of them is right.
+/// The agent with this DID at one of the peers. The caller has checked that it is not an agent here. 409 when several
+/// peers have it and nothing tells which of them is right.
 ///
-/// `client` is whose budget of questions it comes out of: an agent, or an address. Who comes while another asks waits for
-/// that answer.
+/// `client` is the agent or address that pays for the question from its budget. A request that comes while another asks
+/// waits for that answer.
 pub async fn find(rt: &dyn Runtime, did: &Did, client: &str) -> Result<Option<Found>> {
     let mut looked = look(rt, did).await?;
     while looked.answer.is_none() && !looked.peers.is_empty() {
@@ -92,8 +92,8 @@ pub async fn find(rt: &dyn Runtime, did: &Did, client: &str) -> Result<Option<Fo
     }
 }
 
-/// The agent at a peer that proved to be the owner of a DID, where whoever has the DID here proved nothing. Peers have a
-/// quarter of a second: what is known here counts then, and also when nobody may ask any more.
+/// The agent at a peer that proved to be the owner of a DID, when the agent here with that DID proved nothing. Peers
+/// have a quarter of a second to answer. After that, and when the budget is used up, the agent here counts.
 pub async fn proved_elsewhere(rt: &dyn Runtime, did: &Did, client: &str) -> Result<Option<Found>> {
     if is_alone(rt).await? {
         return Ok(None);
@@ -120,7 +120,7 @@ pub async fn proved_elsewhere(rt: &dyn Runtime, did: &Did, client: &str) -> Resu
     }
 }
 
-/// Where an agent that is here proved its keys, if it did so at a peer and not here.
+/// The agent at a peer that proved the keys of this DID, when the agent here did not.
 pub async fn instead_of(rt: &dyn Runtime, did: &Did, here: &Public, client: &str) -> Result<Option<Found>> {
     match here.standing {
         Standing::Proved => Ok(None),
@@ -128,7 +128,7 @@ pub async fn instead_of(rt: &dyn Runtime, did: &Did, here: &Public, client: &str
     }
 }
 
-/// Whether there is no peer. Most deployments have none, and need not ask one object for each message.
+/// Whether there is no peer. Most deployments have none, so they need not ask an actor for each message.
 async fn is_alone(rt: &dyn Runtime) -> Result<bool> {
     let known = Tallies::of(rt.environment());
     if known.is_alone(rt.now()) {
@@ -141,8 +141,8 @@ async fn is_alone(rt: &dyn Runtime) -> Result<bool> {
     Ok(alone)
 }
 
-/// Refuses to hand to an agent of ours what is for the owner of its DID, who proved it at a peer: 404, as for all whom only
-/// `POST /v1/relay/route` reaches.
+/// Refuses to give an agent here a message for the owner of its DID, when the owner proved the DID at a peer. The
+/// answer is 404, as for every agent that only `POST /v1/relay/route` reaches.
 pub async fn check_here(rt: &dyn Runtime, actor_name: &str, client: &str) -> Result<()> {
     if is_alone(rt).await? {
         return Ok(());
@@ -151,7 +151,7 @@ pub async fn check_here(rt: &dyn Runtime, actor_name: &str, client: &str) -> Res
     let Some(here) = runtime::query(rt, actor_name, &ReadPublic).await? else { return Ok(()) };
     match instead_of(rt, &did, &here, client).await? {
         None => Ok(()),
-        Some(_) => Err(Error::not_found("The owner of this DID proved it at another relay: POST /v1/relay/route.")),
+        Some(_) => Err(Error::not_found("The owner of this DID proved it at another relay: use POST /v1/relay/route.")),
     }
 }
 
@@ -164,12 +164,12 @@ async fn look(rt: &dyn Runtime, did: &Did) -> Result<Looked> {
     runtime::query(rt, actor().name, &Look { did: *did }).await
 }
 
-/// Takes it upon the caller to ask; false while another does, or was just answered.
+/// Takes over the question for this request; false while another request asks, or when it was just answered.
 async fn begin(rt: &dyn Runtime, did: &Did, at_most: Duration) -> Result<bool> {
     runtime::call(rt, actor().name, &Ask { did: *did, until: rt.now().plus_duration(at_most) }).await
 }
 
-/// Asks the peers, and keeps what counts of their answers.
+/// Asks the peers, and stores the result.
 async fn ask(rt: &dyn Runtime, did: &Did, looked: &Looked, timeout: Duration) -> Result<Heard> {
     let answers = answers(rt, did, &looked.peers, timeout).await;
     let silent = answers.iter().any(|(_, said)| matches!(said, Said::Nothing));
@@ -180,7 +180,7 @@ async fn ask(rt: &dyn Runtime, did: &Did, looked: &Looked, timeout: Duration) ->
     Ok(learn.heard)
 }
 
-/// Asks all peers at once; the answers in the order of the peers.
+/// Asks all peers at the same time; returns the answers in the order of the peers.
 async fn answers(rt: &dyn Runtime, did: &Did, peers: &[(PeerId, Peer)], timeout: Duration) -> Vec<(PeerId, Said)> {
     let mut work: Vec<BoxFuture<'_, (PeerId, Said)>> = Vec::with_capacity(peers.len());
     for (id, peer) in peers {
@@ -189,7 +189,7 @@ async fn answers(rt: &dyn Runtime, did: &Did, peers: &[(PeerId, Peer)], timeout:
     stream::iter(work).buffered(MAX_PEERS).collect().await
 }
 
-/// Which answer counts, of those with a key that may speak for the DID.
+/// Decides which answer counts, among those with a key that may speak for the DID.
 fn believe(did: &Did, answers: Vec<(PeerId, Said)>, pin: Option<&Pin>) -> Heard {
     let home = pin.filter(|pin| pin.strong).map(|pin| pin.peer);
     let is_away = answers.iter().any(|(id, said)| home == Some(*id) && matches!(said, Said::Nothing));
@@ -204,7 +204,7 @@ fn believe(did: &Did, answers: Vec<(PeerId, Said)>, pin: Option<&Pin>) -> Heard 
         let found = claims.iter().find(|(id, public)| is(id, public));
         found.map(|(id, public)| Heard::At(*id, public.clone()))
     };
-    // After a rotation no key gives the DID, and only the operator's word says which one it is.
+    // After a rotation the key no longer gives the DID, and only the operator's pin says which key is right.
     let named = pin.is_some_and(|pin| pin.strong && did_bytes(&pin.signing) != *did);
     let proved = at(&claims, &|_, public| public.standing == Standing::Proved);
     if let Some(proved) = proved.filter(|_| !named) {
@@ -238,7 +238,7 @@ fn within_budget(rt: &dyn Runtime, client: &str) -> Result<()> {
     Ok(())
 }
 
-/// What a peer answers to a question.
+/// Asks one peer; `None` when it does not answer.
 async fn get(rt: &dyn Runtime, peer: &Peer, path: &str, timeout: Duration) -> Option<Incoming> {
     let settings = &rt.environment().settings;
     let url = format!("{}{path}", peer.url);
@@ -261,7 +261,7 @@ async fn said(rt: &dyn Runtime, did: &Did, id: &PeerId, peer: &Peer, timeout: Du
     }
 }
 
-/// What an agent shows at a peer, with the standing that follows from it here: a peer's word is no proof.
+/// An agent as a peer shows it, with the standing that it has here: a peer's claim is not a proof.
 async fn weighed(rt: &dyn Runtime, id: &PeerId, peer: &Peer, mut public: Public, timeout: Duration) -> Public {
     let claimed = if public.signed_prekey.is_some() { Standing::Signed } else { Standing::Silent };
     public.standing = claimed;
@@ -274,7 +274,7 @@ async fn weighed(rt: &dyn Runtime, id: &PeerId, peer: &Peer, mut public: Public,
     };
     let mut proves = peer.deployment.as_deref().is_some_and(verifies);
     if !proves {
-        // Not met yet, or it is another deployment by now.
+        // The deployment id is not known yet, or has changed.
         let deployment = meet(rt, id, peer, timeout).await;
         proves = deployment.as_deref().is_some_and(verifies);
     }
@@ -285,7 +285,7 @@ async fn weighed(rt: &dyn Runtime, id: &PeerId, peer: &Peer, mut public: Public,
     public
 }
 
-/// What of `/v1/relay/info` is read.
+/// The members of `/v1/relay/info` that are read.
 #[derive(Deserialize)]
 struct About {
     deployment_id: String,
@@ -297,8 +297,8 @@ struct Key {
     public_key: String,
 }
 
-/// Which deployment a peer is, by the answer at the address that the operator gave, with the key that the operator gave. Not
-/// this one, and none that another peer said to be.
+/// Learns the deployment id of a peer. The answer must come from the address and with the key that the operator gave.
+/// The id must not be this deployment's, nor that of another peer.
 async fn meet(rt: &dyn Runtime, id: &PeerId, peer: &Peer, timeout: Duration) -> Option<String> {
     let answer = get(rt, peer, "/v1/relay/info", timeout).await.filter(|answer| answer.status == 200)?;
     let About { deployment_id, relay } = serde_json::from_slice(&answer.body).ok()?;
@@ -336,7 +336,7 @@ struct ToldProof {
 }
 
 impl ToldProof {
-    /// What could be a proof.
+    /// The proof, if the members have the right form.
     fn proof(self) -> Option<Proof> {
         let ToldProof { timestamp, nonce, signature } = self;
         Timestamp::parse(&timestamp)?;
@@ -346,7 +346,7 @@ impl ToldProof {
     }
 }
 
-/// The identity in an answer; `None` for what no relay would say of an agent that one can write to.
+/// The identity in an answer; `None` when the answer is not one that a relay gives for an active agent.
 fn read(did: &str, body: &[u8]) -> Option<Public> {
     let told: Told = serde_json::from_slice(body).ok()?;
     let signing: [u8; 32] = decode_base64_array("key", &told.signing_public_key).ok()?;

@@ -1,4 +1,4 @@
-//! `GET /v1/relay/info` and `/v1/relay/peers`.
+//! `GET /v1/relay/info` and `/v1/relay/peers`: this relay and its peers, for everybody.
 
 use http::Method;
 use schemars::JsonSchema;
@@ -15,13 +15,13 @@ use crate::{Result, engine::runtime};
 pub const ROUTES: &[Route] = &[
     Route::get("/v1/relay/info", handler!(info))
         .returns::<Info>()
-        .summary("What this relay is and can, and the key that signs what it delivers."),
+        .summary("This relay, its features, and the key that signs its deliveries."),
     Route::get("/v1/relay/peers", handler!(peers))
         .returns::<PeerList>()
         .summary("The relays that this one exchanges messages with."),
 ];
 
-/// How messages travel between relays.
+/// The protocol by which messages travel between relays.
 const PROTOCOL: &str = "relay-deliver/v1";
 const FEATURES: [&str; 14] = [
     "send",
@@ -43,14 +43,14 @@ const FEATURES: [&str; 14] = [
 /// A relay.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Info {
-    /// Names this deployment in what is signed for it.
+    /// The id of this deployment in texts that are signed for it.
     pub deployment_id: String,
     pub relay: About,
     pub stats: Stats,
     pub federation: Federation,
 }
 
-/// What it is.
+/// Name, version and features of a relay.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct About {
     pub name: String,
@@ -60,23 +60,23 @@ pub struct About {
     pub encryption: &'static str,
     pub identity_format: String,
     pub features: [&'static str; 14],
-    /// Base64, Ed25519: what operators give each other. Null only in an answer to HEAD before the first GET.
+    /// Base64, Ed25519: the key that operators give each other. Null only in an answer to HEAD before the first GET.
     pub public_key: Option<String>,
 }
 
-/// Sums over the agents of this relay, as `GET /v1/agent/stats` has them; a minute or two late.
+/// Sums over the agents of this relay, as in `GET /v1/agent/stats`; a minute or two old.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Stats {
-    /// Active ones.
+    /// Active agents.
     pub agents: u64,
-    /// Ever sent under an agent's own name.
+    /// Messages ever sent under an agent's own name.
     pub messages: u64,
 }
 
-/// How it deals with others.
+/// The relay's dealings with other relays.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Federation {
-    /// Whether the operator made any other relay a peer: others are not listened to.
+    /// Whether the operator has made any other relay a peer. Relays that are no peers are refused.
     pub accepts_peers: bool,
     pub sync_protocol: &'static str,
     pub peers: usize,
@@ -84,7 +84,7 @@ pub struct Federation {
 
 async fn info(cx: Cx) -> Result<Response> {
     let peers = runtime::query(&*cx.rt, actor().name, &List).await?;
-    // The first look makes the key; a HEAD never writes (decision caller-rate-limits).
+    // The first GET makes the key; a HEAD never writes (decision caller-rate-limits).
     let own = match cx.request.method == Method::HEAD {
         true => runtime::query(&*cx.rt, actor().name, &key::ReadKey).await?,
         false => Some(key::own(&*cx.rt, false).await?),
@@ -120,15 +120,15 @@ pub struct PeerList {
 pub struct PeerInfo {
     pub relay_name: String,
     pub relay_url: String,
-    /// `new` before anything happened, `active`, or `unreachable` when it last did not answer.
+    /// `new` before any exchange, `active`, or `unreachable` when it did not answer the last time.
     pub status: &'static str,
-    /// Its agents that are known here.
+    /// Agents of the peer that are known here.
     pub agents_synced: u64,
-    /// Messages that went either way; written once a minute.
+    /// Messages in both directions; written once a minute.
     pub messages_routed: u64,
 }
 
-/// A peer as everybody may know it.
+/// A peer, as everybody may see it.
 pub(super) fn peer_info(cx: &Cx, id: &PeerId, peer: Peer) -> PeerInfo {
     let tally = peer.tally.plus(&Tallies::of(cx.rt.environment()).pending(id));
     let status = match (tally.reached, tally.failed) {

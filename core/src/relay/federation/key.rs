@@ -1,5 +1,5 @@
-//! The relay's own Ed25519 key: made once, kept sealed under the master key; its public half is what operators give
-//! each other.
+//! The relay's own Ed25519 key. It is made once and stored sealed under the master key. Operators give each other the
+//! public half.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,13 +13,13 @@ use crate::relay::agent::custody;
 use crate::relay::agent::reseal::{Counted, Progress};
 use crate::{Error, Result, Timestamp};
 
-/// What the key is sealed for, and whose it is.
+/// The purpose and the owner for which the key is sealed.
 const PURPOSE: &str = "relay-key/1";
 const OWNER: &str = "relay";
-/// How often a change of master keys that met another one looks again.
+/// How often resealing looks again when the key changed meanwhile.
 const RACES: u32 = 8;
 
-/// The key.
+/// The relay's key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnKey {
     pub public: [u8; 32],
@@ -38,7 +38,7 @@ impl OwnKey {
     }
 }
 
-/// The key, if there is one.
+/// Reads the key, if there is one.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ReadKey;
 
@@ -52,19 +52,19 @@ impl Query for ReadKey {
     }
 }
 
-/// Stores a key where there is none, or in place of another one.
+/// Stores a key if there is none, or replaces the present one.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct PutKey {
     pub public: [u8; 32],
     pub sealed: Vec<u8>,
-    /// Also if there is one.
+    /// Whether to replace a present key.
     pub replace: bool,
 }
 
 impl Operation for PutKey {
     const ACTOR: Kind = Kind::Relay;
     const NAME: &'static str = "put_key";
-    /// The one in force.
+    /// The present key.
     type Reply = OwnKey;
 
     fn run(self, turn: &mut Turn<'_>) -> Result<OwnKey> {
@@ -77,7 +77,7 @@ impl Operation for PutKey {
     }
 }
 
-/// The relay's key; makes it at the first call. With `replace` another one.
+/// The relay's key, which the first call makes. With `replace`, a new one.
 pub async fn own(rt: &dyn Runtime, replace: bool) -> Result<OwnKey> {
     if !replace && let Some(key) = runtime::query(rt, actor().name, &ReadKey).await? {
         return Ok(key);
@@ -94,7 +94,7 @@ pub fn counted(view: &View<'_>, current: KeyId) -> Result<Counted> {
     Ok(Counted { all: 1, earlier: u64::from(sealing::key_id(&key.sealed) != Some(current)) })
 }
 
-/// Replaces the sealed key if it is still what was read.
+/// Replaces the sealed key if it is still `old`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Reseal {
     pub old: Vec<u8>,
@@ -103,9 +103,9 @@ pub struct Reseal {
 
 impl Operation for Reseal {
     const ACTOR: Kind = Kind::Relay;
-    /// The name of the operation that moves what agents have sealed: runtimes take both for bulk work.
+    /// The same name as the operation that reseals an agent's values: runtimes treat both as bulk work.
     const NAME: &'static str = "reseal";
-    /// Whether it was.
+    /// Whether it was replaced.
     type Reply = bool;
 
     fn run(self, turn: &mut Turn<'_>) -> Result<bool> {
@@ -141,7 +141,8 @@ pub async fn reseal(rt: &dyn Runtime) -> Result<Progress> {
     Ok(progress)
 }
 
-/// Where no task visits all actors, a key under an earlier master key moves when it is used; not done is no error.
+/// Where no maintenance task visits all actors, a key under an earlier master key moves when it is used. A failure is
+/// no error.
 pub async fn passing_by(rt: &dyn Runtime, key: &OwnKey) {
     let current = rt.environment().secrets.sealing().current().id();
     if rt.maintenance().is_none() && sealing::key_id(&key.sealed) != Some(current) {

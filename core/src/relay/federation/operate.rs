@@ -1,4 +1,4 @@
-//! The operator's routes: who the peers are, and the relay's own key.
+//! The operator's routes: the peers, their pins, and the relay's own key.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -37,13 +37,13 @@ pub const ROUTES: &[Route] = &[
         .extension()
         .accepts::<NewPin>()
         .creates::<MadePin>()
-        .summary("Say at which peer an agent is and by which key, as when it rotated its keys."),
+        .summary("Pin an agent to a peer and a key, for example after it rotated its keys."),
     Route::post("/v1/admin/relay-key", handler!(rotate))
         .admin()
         .extension()
         .bodiless()
         .creates::<RelayKey>()
-        .summary("Make another key for this relay. Its peers take nothing more until their operators know it."),
+        .summary("Make a new key for this relay. Its peers accept nothing more until their operators know the key."),
 ];
 
 /// Most bytes of an address; our choice.
@@ -54,11 +54,11 @@ const MAX_NAME: usize = 128;
 /// Another relay.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct NewPeer {
-    /// What its addresses begin with, such as `https://relay.example.org`.
+    /// The beginning of its addresses, such as `https://relay.example.org`.
     pub url: String,
     /// `public_key` of its `/v1/relay/info`: base64, Ed25519.
     pub public_key: String,
-    /// Its host when absent.
+    /// The host of its address when absent.
     pub name: Option<String>,
 }
 
@@ -83,14 +83,14 @@ pub struct AdminPeers {
     pub total: usize,
 }
 
-/// A peer that ended.
+/// A peer that was removed.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct RemovedPeer {
     pub id: String,
     pub removed: bool,
 }
 
-/// Where an agent is.
+/// The key of an agent at a peer.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct NewPin {
     pub did: String,
@@ -133,7 +133,7 @@ async fn list(cx: Cx) -> Result<Response> {
     Response::json(&AdminPeers { total: peers.len(), peers })
 }
 
-/// The address without what does not name the relay; its host has one spelling.
+/// The address without trailing slashes, and with its host in lower case.
 fn address(cx: &Cx, url: &str) -> Result<String> {
     let url = url.trim().trim_end_matches('/');
     if url.len() > MAX_URL || url.contains(['?', '#']) {
@@ -161,7 +161,7 @@ async fn put(cx: Cx) -> Result<Response> {
     Response::created(&admin_peer(&cx, &id, peer))
 }
 
-/// A peer by its id or its address.
+/// The peer that the path names by its id or its address.
 fn named(cx: &Cx) -> Result<PeerId> {
     let text = cx.path("peer")?;
     match text.contains("://") {

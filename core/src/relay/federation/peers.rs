@@ -1,8 +1,8 @@
-//! The rows of `relay/main`: who the peers are, what they said lately, and which DIDs are theirs.
+//! The rows of `relay/main`: the peers, their recent answers, and the pins of DIDs to peers.
 //!
-//! A pin says at which peer an agent is and by which key it is known there. It is weak while only a peer claimed it,
-//! and strong once the agent itself signed something that came by that peer or is for it, or the operator said so. A
-//! weak pin gives way to a strong one, never the other way round while its peer is one.
+//! A pin says at which peer an agent is and with which key. It is weak while only a peer claimed it. It is strong once
+//! the agent itself signed something that came from that peer or is meant for it, or the operator set it. A weak pin
+//! gives way to a strong one. A strong pin never gives way to a weak one while its peer is still a peer.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,26 +17,26 @@ use crate::relay::agent::standing::Standing;
 use crate::relay::directory::Did;
 use crate::{Error, Result, Timestamp, engine::small_sort};
 
-/// Answers that are kept; the one that ends first gives way.
+/// Most answers that are kept; the one that ends first is dropped first.
 const MAX_ANSWERS: u64 = 20_000;
-/// Agents of one peer that are pinned; of more a key that gives the DID still counts, and no other.
+/// Most pinned agents of one peer. For further agents of that peer, only a key that gives the DID counts.
 const MAX_PINS: u64 = 100_000;
 
 /// Another relay.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Peer {
-    /// What its addresses begin with, without a slash at the end.
+    /// The beginning of its addresses, without a slash at the end.
     pub url: String,
     pub name: String,
-    /// Ed25519; signs what it delivers.
+    /// The Ed25519 key that signs its deliveries.
     pub key: [u8; 32],
     pub added: Timestamp,
-    /// Since when it is none any more. Its pins count again when it is back.
+    /// When it was removed. Its pins count again when it is added again.
     pub removed: Option<Timestamp>,
-    /// Agents pinned to it.
+    /// Agents that are pinned to it.
     pub agents: u64,
     pub tally: Tally,
-    /// The id of its deployment, which proofs of its agents name; learned from it when one shows a proof.
+    /// The id of its deployment, which proofs of its agents name. Learned from the peer when it shows a proof.
     pub deployment: Option<String>,
 }
 impl Row for Peer {
@@ -48,37 +48,37 @@ impl Row for Peer {
     }
 }
 
-/// Where an agent is, and its key there.
+/// The peer of an agent, and the agent's key there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pin {
     pub peer: PeerId,
     /// Ed25519.
     pub signing: [u8; 32],
-    /// The agent or the operator said so, not only the peer.
+    /// Whether the agent or the operator confirmed it, not only the peer.
     pub strong: bool,
     pub since: Timestamp,
 }
 impl Row for Pin {}
 
-/// What the peers said of a DID.
+/// The peers' answer about a DID.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Answer {
     until: Timestamp,
     found: Option<(PeerId, Public)>,
-    /// They are being asked, at most until then, and said nothing yet.
+    /// True while the peers are being asked, at most until `until`.
     asking: bool,
-    /// Several have it, with different keys, and nothing tells which of them is right.
+    /// Whether several peers have it, with different keys, and nothing tells which of them is right.
     contested: bool,
 }
 impl Row for Answer {
     const VERSION: u8 = 3;
 
-    /// Earlier versions knew nothing of proofs: what they heard is forgotten. It held for minutes.
+    /// Earlier versions did not have proofs. Their answers are dropped, since they held only for minutes.
     fn upgrade(version: u8, bytes: &[u8]) -> Result<Self, StoreError> {
         if version >= Self::VERSION {
             return Err(StoreError::Corrupt(format!("an answer of peers has no version {version}")));
         }
-        // What stands behind the end is left unread.
+        // The other members are not read.
         let until = kv::decode_row::<Timestamp>(&[&[Timestamp::VERSION], bytes].concat())?;
         Ok(Answer { until, found: None, asking: false, contested: false })
     }
@@ -90,8 +90,8 @@ const ANSWERS: Table<(Did,), Answer> = Table::new(19);
 const ANSWERS_BY_END: Table<(Timestamp, Did), ()> = Table::new(20);
 const ANSWERS_COUNT: Table<(), u64> = Table::new(21);
 
-/// Whether a peer may speak of `did` with this key: it gives the DID, or is the one pinned for it there (decision
-/// peer-deliveries).
+/// Whether a peer may speak of `did` with this key: the key gives the DID, or is the one pinned for it at that peer
+/// (decision peer-deliveries).
 pub fn is_key_of(did: &Did, signing: &[u8; 32], peer: &PeerId, pin: Option<&Pin>) -> bool {
     did_bytes(signing) == *did || pin.is_some_and(|pin| pin.signing == *signing && pin.peer == *peer)
 }
@@ -113,7 +113,7 @@ fn all(view: &(impl Read + ?Sized)) -> Result<Vec<(PeerId, Peer)>> {
     Ok(peers)
 }
 
-/// Adds a peer, or gives the one with this address another name and key.
+/// Adds a peer, or changes the name and key of the peer with this address.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct PutPeer {
     pub url: String,
@@ -136,21 +136,21 @@ impl Operation for PutPeer {
             return Err(Error::conflict(format!("The peer {} has this key.", other.url)));
         }
         let known = PEERS.get(turn, &(id,))?;
-        // Two of one moment have an order too.
+        // Two peers that are added at the same time get distinct times, so that their order is fixed.
         let last = others.last().map_or(turn.now, |(_, last)| turn.now.max(last.added.plus(1)));
         let added = known.as_ref().filter(|peer| peer.removed.is_none()).map_or(last, |peer| peer.added);
         let (agents, tally) = known.map_or_else(Default::default, |peer| (peer.agents, peer.tally));
-        // Which deployment it is, it says again.
+        // The deployment id is learned again.
         let Self { url, name, key } = self;
         let peer = Peer { url, name, key, added, removed: None, agents, tally, deployment: None };
         PEERS.put(turn, &(id,), &peer)?;
-        // What was said while it was no peer holds no longer.
+        // Answers from before this change hold no longer.
         forget_answers(turn)?;
         Ok((id, peer))
     }
 }
 
-/// Forgets the answers, as far as one turn can; the others end by themselves.
+/// Drops as many answers as one turn may; the others end by themselves.
 fn forget_answers(turn: &mut Turn<'_>) -> Result<()> {
     for ((end, did), ()) in ANSWERS_BY_END.scan(turn, &ANSWERS_BY_END.range(), Direction::Descending, 300)? {
         drop_answer(turn, end, did)?;
@@ -165,11 +165,11 @@ fn drop_answer(turn: &mut Turn<'_>, end: Timestamp, did: Did) -> Result<()> {
     Ok(ANSWERS_COUNT.put(turn, &(), &count.saturating_sub(1))?)
 }
 
-/// Notes which deployment a peer is, as it says itself.
+/// Stores the deployment id that a peer gave.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Meet {
     pub id: PeerId,
-    /// The key it said that with; nothing is noted of a peer that has another one by now.
+    /// The key of the peer at that time; nothing is stored for a peer with another key by now.
     pub key: [u8; 32],
     pub deployment: String,
 }
@@ -177,7 +177,8 @@ pub struct Meet {
 impl Operation for Meet {
     const ACTOR: Kind = Kind::Relay;
     const NAME: &'static str = "meet";
-    /// Whether it was noted. Not what another peer said before: proofs for one deployment shall not work for two.
+    /// Whether it was stored. An id that another peer gave before is refused, since proofs for one deployment must not
+    /// work for two.
     type Reply = bool;
 
     fn run(self, turn: &mut Turn<'_>) -> Result<bool> {
@@ -192,7 +193,7 @@ impl Operation for Meet {
     }
 }
 
-/// Ends a peer: it is asked nothing, takes nothing and brings nothing any more.
+/// Removes a peer: it is asked nothing, gets nothing and can deliver nothing any more.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RemovePeer {
     pub id: PeerId,
@@ -201,7 +202,7 @@ pub struct RemovePeer {
 impl Operation for RemovePeer {
     const ACTOR: Kind = Kind::Relay;
     const NAME: &'static str = "remove_peer";
-    /// Whether it was one.
+    /// Whether it was a peer.
     type Reply = bool;
 
     fn run(self, turn: &mut Turn<'_>) -> Result<bool> {
@@ -213,7 +214,7 @@ impl Operation for RemovePeer {
     }
 }
 
-/// The peers, in the order in which they were added.
+/// Reads the peers, in the order in which they were added.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct List;
 
@@ -227,7 +228,7 @@ impl Query for List {
     }
 }
 
-/// The peer with this key.
+/// Reads the peer with this key.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct PeerOf {
     pub key: [u8; 32],
@@ -243,7 +244,7 @@ impl Query for PeerOf {
     }
 }
 
-/// Where a peer is, and the sealed key that signs for it.
+/// Reads a peer, and the sealed key that signs deliveries to it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Link {
     pub id: PeerId,
@@ -252,7 +253,7 @@ pub struct Link {
 impl Query for Link {
     const ACTOR: Kind = Kind::Relay;
     const NAME: &'static str = "link";
-    /// `None` for who is no peer.
+    /// `None` when it is not a peer.
     type Reply = Option<(Peer, Option<super::key::OwnKey>)>;
 
     fn run(self, view: &View<'_>) -> Result<Self::Reply> {
@@ -261,19 +262,19 @@ impl Query for Link {
     }
 }
 
-/// What is known of a DID that nobody here has, and whom to ask.
+/// Reads what is known of a DID that no agent here has, and the peers to ask.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Look {
     pub did: Did,
 }
 
-/// What counts of the answers of all peers.
+/// The result of all peers' answers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Heard {
-    /// Nobody has it.
+    /// No peer has it.
     Nobody,
     At(PeerId, Box<Public>),
-    /// Several have it, with different keys, and nothing tells which of them is right.
+    /// Several peers have it, with different keys, and nothing tells which of them is right.
     Contested,
 }
 
@@ -294,7 +295,7 @@ pub struct Looked {
     pub answer: Option<Heard>,
     pub peers: Vec<(PeerId, Peer)>,
     pub pin: Option<Pin>,
-    /// Somebody is asking them just now.
+    /// Whether another request is asking the peers now.
     pub asking: bool,
 }
 
@@ -311,7 +312,7 @@ impl Query for Look {
     }
 }
 
-/// The pin of a DID.
+/// Reads the pin of a DID.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct PinOf {
     pub did: Did,
@@ -327,18 +328,18 @@ impl Query for PinOf {
     }
 }
 
-/// Takes it upon the caller to ask the peers for a DID, until it tells what they said ([`Learn`]).
+/// Reserves the question about a DID for the caller, until it reports the answers ([`Learn`]).
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Ask {
     pub did: Did,
-    /// When another may ask, should the caller never tell.
+    /// When another request may ask, if the caller never reports.
     pub until: Timestamp,
 }
 
 impl Operation for Ask {
     const ACTOR: Kind = Kind::Relay;
     const NAME: &'static str = "ask";
-    /// Whether it is the caller's to ask: false while somebody does, or has just been answered.
+    /// Whether the caller may ask: false while another request asks, or when it was just answered.
     type Reply = bool;
 
     fn run(self, turn: &mut Turn<'_>) -> Result<bool> {
@@ -350,7 +351,7 @@ impl Operation for Ask {
     }
 }
 
-/// Keeps what the peers said, and pins what one of them claimed if nothing is pinned.
+/// Stores the result of the peers' answers, and pins the agent that was found, as [`PutPin`] allows.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Learn {
     pub did: Did,
@@ -371,7 +372,7 @@ impl Operation for Learn {
             Heard::Nobody | Heard::Contested => None,
         };
         if let Some((peer, public)) = &found {
-            // A proof for that very deployment is the agent's own word.
+            // A proof for that very deployment comes from the agent itself.
             let strong = public.standing == Standing::Proved;
             PutPin { did, peer: *peer, signing: public.signing, strong }.run(turn)?;
         }
@@ -379,7 +380,8 @@ impl Operation for Learn {
     }
 }
 
-/// Keeps an answer in place of an earlier one; some that are over go, and where there are too many the next to end.
+/// Stores an answer in place of an earlier one. Drops a few answers that are over, and the one that ends next when
+/// there are too many.
 fn keep(turn: &mut Turn<'_>, did: Did, answer: &Answer) -> Result<()> {
     if let Some(earlier) = ANSWERS.get(turn, &(did,))? {
         drop_answer(turn, earlier.until, did)?;
@@ -398,7 +400,7 @@ fn keep(turn: &mut Turn<'_>, did: Did, answer: &Answer) -> Result<()> {
     Ok(ANSWERS_COUNT.put(turn, &(), &(count + 1))?)
 }
 
-/// Notes at which peer an agent is.
+/// Pins an agent to a peer.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct PutPin {
     pub did: Did,
@@ -416,7 +418,7 @@ impl Operation for PutPin {
         let Some(mut peer) = present(turn, &self.peer)? else { return Ok(()) };
         let earlier = PINS.get(turn, &(self.did,))?;
         if let Some(pin) = &earlier {
-            // A claim moves nobody away from a peer that is still one.
+            // A claim does not move an agent away from a peer that is still a peer.
             let same = pin.peer == self.peer && pin.signing == self.signing && pin.strong == self.strong;
             if same || (!self.strong && present(turn, &pin.peer)?.is_some()) {
                 return Ok(());
@@ -436,7 +438,7 @@ impl Operation for PutPin {
             row.agents = row.agents.saturating_sub(1);
             PEERS.put(turn, &(left,), &row)?;
         }
-        // What was said of it may name another peer now.
+        // The stored answer about the DID may name another peer.
         if let Some(answer) = ANSWERS.get(turn, &(self.did,))?
             && answer.found.is_none_or(|(peer, _)| peer != self.peer)
         {
@@ -447,7 +449,7 @@ impl Operation for PutPin {
     }
 }
 
-/// Adds to what happened with peers.
+/// Adds counts to the tallies of peers.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Count {
     pub since: Vec<(PeerId, Tally)>,

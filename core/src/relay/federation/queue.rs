@@ -1,9 +1,10 @@
 //! Deliveries to peers: rows and operations of the agent that sends.
 //!
-//! As webhooks ([`crate::relay::webhook`]) do, an agent has one delivery to each peer under way at a time, marked by a lease, and
-//! a timer that asks again when nothing came of it. A delivery is tried at once, then as [`SCHEDULE`] says, then every 32
-//! minutes until the peer took it or refused it for good, or [`super::PATIENCE`] is over. What became of it is kept for a
-//! day for its sender to see, of the last [`MAX_ENDED`].
+//! As with webhooks ([`crate::relay::webhook`]), an agent has one delivery to each peer under way at a time, marked by
+//! a lease. A timer makes a new attempt when the outcome was not recorded. A delivery is tried at once, then after the
+//! waits of [`SCHEDULE`], then every 32 minutes until the peer accepts it or refuses it for good, or
+//! [`super::PATIENCE`] is over. The outcome is kept for a day so that the sender can see it, for the last [`MAX_ENDED`]
+//! deliveries.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,27 +19,27 @@ use crate::relay::directory::Did;
 use crate::relay::webhook::{LEASE, SCHEDULE};
 use crate::{Error, ErrorCode, Result, Timestamp};
 
-/// What stands before the slash in the keys of wishes for these requests ([`Turn::reach_out`]); those of webhooks are
+/// The part before the slash in the keys of these outgoing requests ([`Turn::reach_out`]); keys of webhooks are
 /// hexadecimal.
 pub const LANE: &str = "relay/";
-/// Deliveries of one agent that wait; our choice.
+/// Most deliveries of one agent that wait; our choice.
 const MAX_WAITING: u32 = 1_000;
-/// Bytes of the deliveries of one agent that wait; our choice.
+/// Most bytes of the deliveries of one agent that wait; our choice.
 const MAX_BYTES: u64 = 16 << 20;
-/// Deliveries that came to an end which are kept; our choice.
+/// Most ended deliveries that are kept; our choice.
 const MAX_ENDED: u32 = 5_000;
-/// Deliveries of a registration that ended which one turn drops.
+/// Deliveries of an ended registration that one turn drops.
 const SWEEP: usize = 100;
 
-/// What became of a delivery.
+/// The state of a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum State {
     Waiting,
-    /// The recipient's relay took it.
+    /// The recipient's relay accepted it.
     Delivered(Timestamp),
-    /// The recipient's relay will never take it, or is no peer any more.
+    /// The recipient's relay will never accept it, or is no longer a peer.
     Refused(Timestamp),
-    /// It was not taken in time.
+    /// It was not accepted in time.
     Expired(Timestamp),
 }
 
@@ -47,16 +48,16 @@ pub enum State {
 pub struct Delivery {
     pub peer: PeerId,
     pub to: Did,
-    /// The address of the peer when the message was given.
+    /// The address of the peer when the message was queued.
     pub destination: String,
-    /// The body of the request, the same at every attempt; empty once it came to an end.
+    /// The body of the request, the same at every attempt; empty after the delivery ended.
     #[serde(with = "crate::engine::kv::bytes")]
     pub body: Vec<u8>,
     pub made: Timestamp,
-    /// When it is tried next.
+    /// When the next attempt is due.
     pub due: Timestamp,
     pub attempts: u32,
-    /// What the peer answered last.
+    /// The last status that the peer answered.
     pub status: Option<u16>,
     pub state: State,
 }
@@ -68,12 +69,12 @@ struct Sums {
     waiting: u32,
     bytes: u64,
     ended: u32,
-    /// What was given until then belongs to a registration that ended, and goes.
+    /// Deliveries that were queued until this time belong to a registration that ended, and are dropped.
     dropped: Option<Timestamp>,
 }
 impl Row for Sums {}
 
-/// The delivery under way to a peer, and when it counts as lost.
+/// The delivery under way to a peer, and when its lease ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Lane {
     busy: Option<(DeliveryId, Timestamp)>,
@@ -90,7 +91,7 @@ fn timer(peer: &PeerId) -> String {
     format!("{LANE}{}", encode_hex(peer))
 }
 
-/// Takes up the delivery to a peer that is due, when none is under way.
+/// Takes up the delivery to a peer that is due, if none is under way.
 fn go_on(turn: &mut Turn<'_>, peer: PeerId) -> Result<()> {
     let lane = LANES.get(turn, &(peer,))?;
     let busy = lane.and_then(|lane| lane.busy).filter(|(_, until)| *until > turn.now);
@@ -127,7 +128,7 @@ fn tend_at(turn: &mut Turn<'_>, key: &str, peer: PeerId, due: Timestamp) -> Resu
     turn.schedule(key, due, &Tend { peer })
 }
 
-/// Takes a delivery out of the sums over what waits.
+/// Subtracts a delivery from the sums of those that wait.
 fn free(turn: &mut Turn<'_>, delivery: &Delivery) -> Result<()> {
     let mut sums = SUMS.get(turn, &())?.unwrap_or_default();
     sums.waiting = sums.waiting.saturating_sub(1);
@@ -135,7 +136,7 @@ fn free(turn: &mut Turn<'_>, delivery: &Delivery) -> Result<()> {
     Ok(SUMS.put(turn, &(), &sums)?)
 }
 
-/// What waits of a registration that ends is not sent. Its rows go by timer, some at a time.
+/// Drops the deliveries that wait, since the registration ends. Their rows are deleted by timer, a batch at a time.
 pub fn ended(turn: &mut Turn<'_>) -> Result<()> {
     let lanes = LANES.scan(turn, &LANES.range(), Direction::Ascending, super::MAX_PEERS * 2)?;
     if lanes.is_empty() {
@@ -151,7 +152,7 @@ pub fn ended(turn: &mut Turn<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Gives a message for a peer. The same one again changes nothing, unless it came to nothing before.
+/// Queues a message for a peer. A repeat changes nothing, unless the earlier delivery was refused or expired.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Queue {
     pub id: DeliveryId,
@@ -169,14 +170,14 @@ impl Operation for Queue {
 
     fn run(self, turn: &mut Turn<'_>) -> Result<Delivery> {
         record::active(turn)?.ok_or_else(record::gone)?;
-        // Whoever is written to may answer.
+        // An agent that is written to may answer.
         consent::Wrote { to: self.to }.run(turn)?;
         let mut sums = SUMS.get(turn, &())?.unwrap_or_default();
         if let Some(known) = DELIVERIES.get(turn, &(self.id,))? {
             let (State::Refused(at) | State::Expired(at)) = known.state else {
                 return Ok(Delivery { body: Vec::new(), ..known });
             };
-            // Somebody tries once more.
+            // The sender tries once more.
             ENDED.delete(turn, &(at, self.id));
             sums.ended = sums.ended.saturating_sub(1);
         }
@@ -199,7 +200,7 @@ impl Operation for Queue {
     }
 }
 
-/// Takes up what is due for a peer, also what was under way too long.
+/// Takes up the delivery to a peer that is due, also one whose lease is over.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Tend {
     peer: PeerId,
@@ -215,19 +216,19 @@ impl Operation for Tend {
     }
 }
 
-/// The delivery under way to a peer.
+/// Reads the delivery under way to a peer.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Next {
     pub peer: PeerId,
 }
 
-/// A delivery as it is to be made.
+/// The data for one attempt of a delivery.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Job {
     pub id: DeliveryId,
     #[serde(with = "crate::engine::kv::bytes")]
     pub body: Vec<u8>,
-    /// When the attempt counts as lost.
+    /// When the lease ends.
     pub until: Timestamp,
 }
 
@@ -244,20 +245,20 @@ impl Query for Next {
     }
 }
 
-/// What came of an attempt.
+/// The outcome of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Outcome {
-    /// The peer answered so.
+    /// The peer answered with this status.
     Status(u16),
-    /// It did not answer in time, or no connection was made.
+    /// The peer did not answer in time, or no connection was made.
     Failed,
-    /// It is no peer any more.
+    /// It is no longer a peer.
     NoPeer,
 }
 
 impl Outcome {
-    /// Whether nothing else can come of it. A peer that does not know us may soon, as after a change of keys; what it
-    /// says of the message itself it will say again.
+    /// Whether another attempt would end in the same way. A peer that does not know this relay's key may know it soon,
+    /// as after a change of keys. But its answer about the message itself will stay the same.
     const fn is_refusal(self) -> bool {
         matches!(self, Outcome::NoPeer | Outcome::Status(400 | 403 | 404 | 405 | 409 | 410 | 413 | 415))
     }
@@ -279,7 +280,8 @@ impl Operation for Record {
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
         let busy = LANES.get(turn, &(self.peer,))?.and_then(|lane| lane.busy);
-        // One that comes after its lease, while another attempt is under way, changes nothing: that one has its own.
+        // A record that comes after its lease, while another attempt is under way, changes nothing: that attempt has
+        // its own record.
         if busy.is_none_or(|(id, until)| id != self.id || self.began.plus(LEASE) < until) {
             return Ok(());
         }
@@ -310,7 +312,7 @@ impl Operation for Record {
 }
 
 impl Record {
-    /// Keeps how it ended, in place of the oldest that ended.
+    /// Keeps the outcome, and deletes outcomes that are too old or too many.
     fn end(&self, turn: &mut Turn<'_>, delivery: &mut Delivery) -> Result<()> {
         free(turn, delivery)?;
         delivery.body.clear();
@@ -328,7 +330,7 @@ impl Record {
     }
 }
 
-/// A delivery, without its body.
+/// Reads a delivery, without its body.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ReadDelivery {
     pub id: DeliveryId,

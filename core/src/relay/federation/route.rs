@@ -1,4 +1,4 @@
-//! `POST /v1/relay/route`: an agent's message for whoever has the DID, here or at a peer.
+//! `POST /v1/relay/route`: an agent sends a message to the agent with a DID, here or at a peer.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -31,7 +31,7 @@ pub const ROUTES: &[Route] = &[
         .agent()
         .extension()
         .returns::<Routed>()
-        .summary("What became of a message for an agent at a peer."),
+        .summary("The state of a message for an agent at a peer."),
 ];
 
 /// A message that the client encrypted.
@@ -58,30 +58,30 @@ pub struct RouteRequest {
     pub ttl: Option<i64>,
 }
 
-/// Where a message went.
+/// A message and its state.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Routed {
-    /// It is in the recipient's mailbox, or on its way there.
+    /// True when it is in the recipient's mailbox, or on its way there.
     pub routed: bool,
     /// The address of the recipient's relay.
     pub destination: String,
-    /// Of the message when the recipient is here, else for `GET /v1/relay/route/{id}`.
+    /// The message's id when the recipient is here; otherwise the id for `GET /v1/relay/route/{id}`.
     pub id: String,
     pub from: String,
     pub to: String,
     /// `delivered`, `waiting`, `refused` or `expired`.
     pub status: &'static str,
-    /// When it was taken, ISO 8601.
+    /// When the message was accepted, ISO 8601.
     pub timestamp: String,
-    /// Attempts so far; none when the recipient is here.
+    /// Attempts so far; 0 when the recipient is here.
     pub attempts: u32,
-    /// The HTTP status that the other relay answered last.
+    /// The last HTTP status that the other relay answered.
     pub last_status: Option<u16>,
-    /// When it is tried next; null when it came to an end.
+    /// When the next attempt is due; null after the end.
     pub next_attempt_at: Option<String>,
-    /// When it came to its end.
+    /// When the delivery ended.
     pub ended_at: Option<String>,
-    /// As in the answer of `POST /v1/agent/send`, of a recipient here.
+    /// As in the answer of `POST /v1/agent/send`, for a recipient here.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub key_changed: bool,
 }
@@ -153,7 +153,7 @@ async fn route(cx: Cx) -> Result<Response> {
     })
 }
 
-/// A message for somebody who is not here.
+/// A message for an agent that is not here.
 struct Outgoing {
     request: RouteRequest,
     labels: Labels,
@@ -169,10 +169,10 @@ async fn elsewhere(cx: &Cx, outgoing: Outgoing, found: Found) -> Result<Response
     if continuity::pinned(cx, to).await?.is_some_and(|pinned| pinned != keys) {
         return Err(continuity::changed());
     }
-    // A relay takes nothing from another whose sender it cannot make sure of, so it would only be refused there.
+    // A relay accepts messages from another relay only when it can verify their sender, so the other relay would refuse
+    // this one.
     if !signing::verify(&caller.keys.signing, envelope.as_bytes(), &signature) {
-        let message =
-            "`signature` does not verify; another relay takes only messages whose sender it can make sure of.";
+        let message = "`signature` does not verify; another relay accepts only messages whose sender it can verify.";
         return Err(Error::bad_request(message));
     }
     let deliver = DeliverRequest {
@@ -226,7 +226,7 @@ fn routed(cx: &Cx, id: &super::wire::DeliveryId, delivery: &Delivery) -> Result<
 
 async fn status(cx: Cx) -> Result<Response> {
     let caller = cx.caller.agent()?;
-    let unknown = || Error::not_found("There is no such message, or it came to its end more than a day ago.");
+    let unknown = || Error::not_found("There is no such message, or its delivery ended more than a day ago.");
     let (actor, id) = wire::parse_message_id(cx.path("id")?).ok_or_else(unknown)?;
     if actor != caller.actor {
         return Err(unknown());

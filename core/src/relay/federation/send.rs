@@ -14,19 +14,20 @@ use crate::relay::federation::Tallies;
 use crate::relay::webhook::{LATEST, LEASE, TIMEOUT};
 use crate::{Error, ErrorCode, Result};
 
-/// How this deployment names itself to others.
+/// The `User-Agent` header of this deployment.
 pub(super) fn user_agent(settings: &Settings) -> (String, String) {
     let agent = format!("heliograph/{} (+{})", env!("CARGO_PKG_VERSION"), settings.base_url());
     ("user-agent".to_owned(), agent)
 }
 
-/// Makes the request that the agent `sender` asked for, to the peer named by `lane`, and records what came of it. An
-/// error means that nothing was recorded; the agent's timer asks again.
+/// Makes the request that the agent `sender` asked for, to the peer named by `lane`, and records its outcome. After an
+/// error nothing was recorded, and the agent's timer asks again.
 pub async fn attempt(rt: &dyn Runtime, sender: &ActorId, lane: &str) -> Result<()> {
     let peer: PeerId = decode_hex_array("lane", lane).map_err(Error::internal)?;
     let Some(job) = runtime::query(rt, sender.name.as_str(), &Next { peer }).await? else { return Ok(()) };
     let began = rt.now();
-    // Too late to end within the lease: whoever ends the lease asks anew, so that two are never under way.
+    // It is too late to finish within the lease. The end of the lease starts a new attempt, so that two are never under
+    // way.
     if job.until.since(began) < LEASE - LATEST {
         return Ok(());
     }
@@ -34,7 +35,7 @@ pub async fn attempt(rt: &dyn Runtime, sender: &ActorId, lane: &str) -> Result<(
     let tallies = Tallies::of(rt.environment());
     match outcome {
         Outcome::Status(200..=299) => tallies.routed(peer, rt.now()),
-        // It answered: what it refused is the message.
+        // The peer answered: it refused the message.
         Outcome::Status(400..=499) | Outcome::NoPeer => {}
         Outcome::Status(_) | Outcome::Failed => tallies.failed(peer, rt.now()),
     }
@@ -54,7 +55,7 @@ async fn make(rt: &dyn Runtime, peer: PeerId, body: &[u8]) -> Result<Outcome> {
     };
     let url = format!("{}{}", peer.url, wire::PATH);
     let beyond = Networks::parse(&settings.allow_outbound).unwrap_or_default();
-    // Settings may have changed since the address was taken.
+    // Settings may have changed since the address was accepted.
     if check_url(&url, &beyond).is_err() {
         return Ok(Outcome::Failed);
     }
@@ -64,7 +65,7 @@ async fn make(rt: &dyn Runtime, peer: PeerId, body: &[u8]) -> Result<Outcome> {
     let outgoing = Outgoing { url, headers, body, timeout: TIMEOUT, max_bytes: 0, beyond };
     let outcome = match rt.fetch(outgoing).await {
         Ok(answer) => Outcome::Status(answer.status),
-        // Nothing was tried: this end has no room.
+        // Nothing was sent, since this process has no room for the request.
         Err(error) if error.code == ErrorCode::RateLimited => return Err(error),
         Err(_) => Outcome::Failed,
     };

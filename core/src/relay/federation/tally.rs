@@ -1,4 +1,4 @@
-//! What happened with each peer. It decides nothing, so it is kept in memory and written at most once a minute
+//! Counts for each peer. They decide nothing, so they are kept in memory and written at most once a minute
 //! (decision counts-in-memory), by [`crate::relay::agent::usage::flush`].
 
 use std::collections::BTreeMap;
@@ -13,12 +13,12 @@ use crate::engine::runtime::{self, Environment, Runtime};
 use crate::engine::time::SECOND;
 use crate::{Result, Timestamp};
 
-/// Sums over one peer.
+/// Counts for one peer.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
-    /// Messages taken from it or by it.
+    /// Messages accepted from it or by it.
     pub routed: u64,
-    /// When it last took or brought something.
+    /// When it last accepted or delivered a message.
     pub reached: Option<Timestamp>,
     /// When it last did not answer, or answered that it cannot.
     pub failed: Option<Timestamp>,
@@ -34,16 +34,15 @@ impl Tally {
     }
 }
 
-/// What is not written yet, and what need not be read again.
+/// Counts that are not written yet, and whether there are any peers.
 #[derive(Debug, Default)]
 pub struct Tallies {
     sums: Mutex<BTreeMap<PeerId, Tally>>,
-    /// Until when it counts that there was no peer, in microseconds.
+    /// Until when this process assumes that there is no peer, in microseconds.
     alone_until: AtomicI64,
 }
 
-/// How long a process takes it for granted that there is no peer: one that another process added is asked that much
-/// later.
+/// How long a process assumes that there is no peer. A peer that another process added is used that much later.
 const ALONE: i64 = 10 * SECOND;
 
 impl Tallies {
@@ -52,7 +51,7 @@ impl Tallies {
         environment.shared()
     }
 
-    /// Adds what happened once.
+    /// Adds to the counts of a peer.
     pub fn add(&self, peer: PeerId, happened: &Tally) {
         let mut all = self.sums.lock().unwrap_or_else(PoisonError::into_inner);
         if all.len() < 2 * MAX_PEERS || all.contains_key(&peer) {
@@ -61,38 +60,38 @@ impl Tallies {
         }
     }
 
-    /// There is no peer.
+    /// Whether there is no peer.
     pub fn is_alone(&self, now: Timestamp) -> bool {
         now.0 < self.alone_until.load(Ordering::Relaxed)
     }
 
-    /// There was no peer just now.
+    /// Notes that there was no peer just now.
     pub fn found_none(&self, now: Timestamp) {
         self.alone_until.store(now.plus(ALONE).0, Ordering::Relaxed);
     }
 
-    /// There is one from now on.
+    /// Notes that a peer was added.
     pub fn added(&self) {
         self.alone_until.store(0, Ordering::Relaxed);
     }
 
-    /// A message changed relays.
+    /// Counts a message that was exchanged with the peer.
     pub fn routed(&self, peer: PeerId, now: Timestamp) {
         self.add(peer, &Tally { routed: 1, reached: Some(now), failed: None });
     }
 
-    /// The peer did not answer, or could not.
+    /// Notes that the peer did not answer, or could not.
     pub fn failed(&self, peer: PeerId, now: Timestamp) {
         self.add(peer, &Tally { failed: Some(now), ..Tally::default() });
     }
 
-    /// What is not written yet of one peer.
+    /// The counts of one peer that are not written yet.
     pub fn pending(&self, peer: &PeerId) -> Tally {
         self.sums.lock().unwrap_or_else(PoisonError::into_inner).get(peer).cloned().unwrap_or_default()
     }
 }
 
-/// Writes what happened since the last time. What could not be written stays for the next one.
+/// Writes the counts since the last time. Counts that cannot be written stay for the next time.
 pub async fn flush(rt: &dyn Runtime) -> Result<()> {
     let tallies = Tallies::of(rt.environment());
     let since: Vec<(PeerId, Tally)> =

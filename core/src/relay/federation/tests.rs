@@ -1,4 +1,4 @@
-//! Deliveries and answers on a clock that only moves when a test says so.
+//! Deliveries and answers, on a clock that moves only when a test moves it.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -38,7 +38,7 @@ struct Scene {
 }
 
 impl Scene {
-    /// `answer` gives the status for the attempt of that number, from 0; `None` is no answer.
+    /// `answer` gives the status for the attempt with that number, from 0; `None` means no answer.
     fn new(answer: impl Fn(usize) -> Option<u16> + Send + Sync + 'static) -> Scene {
         let rt = TestRuntime::start(&[]);
         let (peer, _) = call(&rt, &PutPeer { url: URL.to_owned(), name: "far".to_owned(), key: [1; 32] }).unwrap();
@@ -229,7 +229,7 @@ fn answers_are_bounded_and_end() {
     assert!(rows < 40_100, "{rows}");
     scene.rt.advance(Duration::from_secs(301));
     assert_eq!(look(20_009).answer, None);
-    // Each that comes takes some that ended away.
+    // Each new answer drops some that are over.
     for number in 0..10_000 {
         let until = scene.rt.now().plus(5 * MINUTE);
         call(&scene.rt, &Learn { did: did(50_000 + number), until, heard: Heard::Nobody }).unwrap();

@@ -1,4 +1,4 @@
-//! What relays send each other, and what they sign.
+//! The messages between relays, and the texts that they sign.
 //!
 //! A relay signs, with Ed25519, the six lines
 //!
@@ -12,7 +12,8 @@
 //! ```
 //!
 //! without a line feed at the end, and sends key, timestamp, delivery id and signature in the headers below. The id of
-//! a delivery is derived from its body, so an id never means two bodies, for ever and without anything to remember.
+//! a delivery is derived from its body, so an id can never belong to two bodies, and nothing must be remembered for
+//! that.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -23,7 +24,7 @@ use crate::Timestamp;
 use crate::crypto::encoding::{encode_base64, encode_hex};
 use crate::crypto::{Secret, hash, signing};
 
-/// Where deliveries go.
+/// The path of deliveries.
 pub const PATH: &str = "/v1/relay/deliver";
 /// Base64 of the public key of the relay that delivers.
 pub const KEY: &str = "x-relay-key";
@@ -33,7 +34,7 @@ pub const DELIVERY: &str = "x-relay-delivery";
 /// Base64.
 pub const SIGNATURE: &str = "x-relay-signature";
 
-/// Names a delivery: the first 12 bytes of SHA-256 of its body.
+/// The id of a delivery: the first 12 bytes of SHA-256 of its body.
 pub type DeliveryId = [u8; 12];
 
 /// A message of one agent for another, between their relays.
@@ -41,7 +42,7 @@ pub type DeliveryId = [u8; 12];
 pub struct DeliverRequest {
     /// DID of the sender, an agent of the relay that delivers.
     pub from: String,
-    /// DID of the recipient, an agent of the relay that this is sent to.
+    /// DID of the recipient, an agent of the relay that gets the delivery.
     pub to: String,
     /// Base64.
     pub ciphertext: String,
@@ -73,7 +74,7 @@ pub fn delivery_id(body: &[u8]) -> DeliveryId {
     id
 }
 
-/// A delivery's id as it travels: 16 characters.
+/// The text of a delivery's id: 16 characters.
 pub fn delivery_text(id: &DeliveryId) -> String {
     URL_SAFE_NO_PAD.encode(id)
 }
@@ -102,7 +103,7 @@ pub fn headers(brand: &str, key: &Secret<32>, body: &[u8], now: Timestamp) -> Ve
 mod tests {
     use super::*;
 
-    /// The very bytes, since other implementations sign them too (docs/federation.md).
+    /// The exact bytes are pinned, since other implementations sign them too (docs/federation.md).
     #[test]
     fn the_signed_text_of_a_delivery_is_pinned() {
         let id = delivery_text(&delivery_id(b"{}"));

@@ -1,4 +1,4 @@
-//! The account actor: one per API key.
+//! The account actor: one for each API key.
 
 use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq;
@@ -14,7 +14,8 @@ use crate::{Error, Result, Timestamp};
 struct Account {
     secret_hash: [u8; 32],
     tier: Tier,
-    /// Sealed for [`super::LABEL_PURPOSE`], unless nothing was written; as it is where it was written before.
+    /// Sealed for [`super::LABEL_PURPOSE`]; empty when the holder wrote nothing. A label from before labels were sealed
+    /// is plain.
     label: String,
     created: Timestamp,
     revoked: Option<Timestamp>,
@@ -25,12 +26,12 @@ const ACCOUNT: Table<(), Account> = Table::new(16);
 
 pub const ENTRIES: &[Entry] = &[operation::<CreateAccount>(), operation::<RevokeAccount>(), query::<Admit>()];
 
-/// Enters a new key.
+/// Stores a new key.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct CreateAccount {
     pub secret_hash: [u8; 32],
     pub tier: Tier,
-    /// What the holder wrote about themselves, for the operator's list; sealed.
+    /// The holder's text about themselves, for the operator's list; sealed.
     pub label: String,
 }
 
@@ -41,7 +42,7 @@ impl Operation for CreateAccount {
 
     fn run(self, turn: &mut Turn<'_>) -> Result<Timestamp> {
         if ACCOUNT.contains(turn, &())? {
-            return Err(Error::conflict("This account exists."));
+            return Err(Error::conflict("This account exists already."));
         }
         let account = Account {
             secret_hash: self.secret_hash,
@@ -77,17 +78,17 @@ impl Operation for RevokeAccount {
     }
 }
 
-/// Whether the key of this actor was revoked, or never was.
+/// Whether the key of this actor was revoked, or never existed.
 pub fn is_revoked(view: &(impl Read + ?Sized)) -> Result<bool> {
     Ok(ACCOUNT.get(view, &())?.is_none_or(|account| account.revoked.is_some()))
 }
 
-/// What the holder wrote about themselves, as it is kept.
+/// The holder's text about themselves, as it is stored.
 pub fn label(view: &(impl Read + ?Sized)) -> Result<Option<String>> {
     Ok(ACCOUNT.get(view, &())?.map(|account| account.label))
 }
 
-/// Replaces a label that is still `old`, here and in the operator's list; whether it was.
+/// Replaces a label if it is still `old`, here and in the operator's list; true when it was.
 pub fn reseal_label(turn: &mut Turn<'_>, old: &str, new: String) -> Result<bool> {
     match ACCOUNT.get(turn, &())?.filter(|account| account.label == old) {
         Some(account) => {
@@ -111,7 +112,7 @@ fn list(turn: &mut Turn<'_>, account: &Account) -> Result<()> {
     turn.send(crate::engine::deployment::actor().name, &ListKey(listed))
 }
 
-/// The tier of a key, when its secret is right and it is not revoked.
+/// Returns the tier of a key, if its secret is right and it is not revoked.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Admit {
     pub secret_hash: [u8; 32],

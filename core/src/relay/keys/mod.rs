@@ -1,6 +1,11 @@
 //! API keys: tiers, sign-up, revocation (decisions invented-names-leave-nothing and api-key-form).
 //!
-//! A key names its account actor, which holds a SHA-256 of the secret, never the secret.
+//! A key names its account actor, which holds only a SHA-256 of the secret.
+//!
+//! | Module | What |
+//! |---|---|
+//! | `account` | the actor of a key |
+//! | `signup` | the endpoint that gives out keys |
 
 mod account;
 mod signup;
@@ -10,7 +15,7 @@ pub use signup::{ROUTES, SignupResponse, create, shown_label};
 
 pub use crate::engine::limits::Tier;
 
-/// What the label of a key is sealed for: people sign up with their mail addresses.
+/// The purpose for which the label of a key is sealed. It is sealed because people sign up with their mail addresses.
 pub const LABEL_PURPOSE: &str = "key-label/1";
 /// The kind word in API keys.
 pub const KEY_KIND: &str = "key";

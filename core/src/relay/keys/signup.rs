@@ -1,4 +1,4 @@
-//! `POST /api-keys/signup`.
+//! `POST /api-keys/signup`: a free research key.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,10 +16,10 @@ pub const ROUTES: &[Route] = &[Route::post("/api-keys/signup", handler!(signup))
     .creates::<SignupResponse>()
     .summary("Get a free research key. It is shown once.")];
 
-/// Who asks for a key.
+/// A request for a key.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct SignupRequest {
-    /// Where the holder can be reached.
+    /// The mail address at which the holder can be reached.
     pub email: String,
     pub name: Option<String>,
     pub use_case: Option<String>,
@@ -55,12 +55,12 @@ async fn signup(cx: Cx) -> Result<Response> {
     Response::created(&create(&*cx.rt, Tier::Research, &request.email).await?)
 }
 
-/// Whom the label of a key is sealed for.
+/// The owner for which the label of a key is sealed.
 fn owner(account: &str) -> String {
     ActorId::new(Kind::Account, account).to_string()
 }
 
-/// The label of a key as its holder wrote it.
+/// The label of a key, as its holder wrote it.
 pub fn shown_label(rt: &dyn runtime::Runtime, account: &str, stored: &str) -> Result<String> {
     custody::open_text(rt, &owner(account), LABEL_PURPOSE, stored)
 }
@@ -70,7 +70,7 @@ pub async fn create(rt: &dyn runtime::Runtime, tier: Tier, label: &str) -> Resul
     let environment = rt.environment();
     let actor = Secrets::new_actor(rt.random());
     let key = environment.secrets.new_key(&environment.settings.brand, KEY_KIND, &actor, rt.random())?;
-    // What nobody wrote tells nothing.
+    // An empty label contains nothing that needs sealing.
     let label = match label {
         "" => String::new(),
         label => custody::seal_text(rt, &owner(&actor), LABEL_PURPOSE, label)?,

@@ -1,4 +1,4 @@
-//! The queue of deliveries: rows and operations, the same for actors of every kind.
+//! The queue of deliveries: rows and operations, the same for every kind of actor.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,31 +14,31 @@ use crate::{Error, Result, Timestamp};
 /// Local part of the ids of webhooks and deliveries: 96 random bits.
 pub type Id = [u8; 12];
 
-/// Deliveries of a webhook that is gone which one turn removes.
+/// Deliveries of a removed webhook that one turn deletes.
 const SWEEP: usize = 200;
 
 /// A webhook.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hook {
-    /// Sealed for [`super::URL_PURPOSE`]; as it is where it was given before addresses were sealed.
+    /// Sealed for [`super::URL_PURPOSE`]; an address from before addresses were sealed is plain.
     pub url: String,
-    /// Names of the events that are told; of none in particular for a subscription, which chooses by other things.
+    /// Names of the events that are delivered. Empty for a subscription, which chooses by other conditions.
     pub events: Vec<String>,
     /// The secret, sealed under the master key for [`super::PURPOSE`].
     #[serde(with = "crate::engine::kv::bytes")]
     pub sealed: Vec<u8>,
     pub created: Timestamp,
-    /// Since when nothing is told any more.
+    /// When the webhook was switched off.
     pub disabled: Option<Timestamp>,
     /// Failed attempts since the last success.
     pub failures: u32,
-    /// When the first of those was.
+    /// When the first of these failures was.
     pub failing_since: Option<Timestamp>,
-    /// Deliveries that wait, the one under way included.
+    /// Deliveries that wait, including the one under way.
     pub waiting: u32,
-    /// The delivery under way, and when it counts as lost.
+    /// The delivery under way, and when its lease ends.
     pub(super) busy: Option<(Id, Timestamp)>,
-    /// The secret before a rotation, which signs too for a while.
+    /// The secret before a rotation, which still signs for a while.
     pub previous: Option<Previous>,
 }
 impl Row for Hook {
@@ -54,7 +54,7 @@ impl Row for Hook {
 pub struct Previous {
     #[serde(with = "crate::engine::kv::bytes")]
     pub sealed: Vec<u8>,
-    /// Until when it signs.
+    /// When it stops signing.
     pub until: Timestamp,
 }
 
@@ -66,12 +66,12 @@ impl Hook {
     }
 }
 
-/// What a delivery tells.
+/// The content of a delivery.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Subject {
-    /// A message came. Its row is read when it is told: one that is gone by then is not.
+    /// A message came. It is read when it is delivered; a message that is gone by then is not delivered.
     Message { local: mailbox::Local, stamp: Timestamp },
-    /// Something that is told as it was when it happened: the name of the event and the whole body.
+    /// The name of the event, and the whole body as it was when the event happened.
     Told { event: String, body: String },
 }
 
@@ -89,31 +89,31 @@ impl Subject {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Delivery {
     pub subject: Subject,
-    /// When it is tried next.
+    /// When the next attempt is due.
     pub due: Timestamp,
-    /// Attempts that failed.
+    /// Failed attempts.
     pub attempts: u32,
 }
 impl Row for Delivery {}
 impl Row for Subject {}
 
-/// One attempt, for the owner to see.
+/// One attempt, as the owner of the webhook sees it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tried {
     pub delivery: Id,
     pub event: String,
-    /// From 1.
+    /// Number of the attempt, from 1.
     pub attempt: u32,
     pub at: Timestamp,
     /// Milliseconds.
     pub latency: u32,
-    /// What the receiver answered; `None` when it did not.
+    /// The status that the receiver answered; `None` when it did not answer.
     pub status: Option<u16>,
-    /// When it is tried again.
+    /// When the next attempt is due.
     pub next: Option<Timestamp>,
 }
 
-/// The last attempts, newest last.
+/// The last attempts; the newest is last.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Log(Vec<Tried>);
 impl Row for Log {}
@@ -122,10 +122,10 @@ const HOOKS: Table<(Id,), Hook> = Table::new(80);
 const DELIVERIES: Table<(Id, Id), Delivery> = Table::new(81);
 const BY_DUE: Table<(Id, Timestamp, Id), ()> = Table::new(82);
 const LOGS: Table<(Id,), Log> = Table::new(83);
-/// What deliveries that are over told, as long as the log names them: by webhook and delivery.
+/// Contents of ended deliveries that the log still names: by webhook and delivery.
 const KEPT: Table<(Id, Id), Subject> = Table::new(84);
 
-/// The operations of agents, and of keys what their subscriptions are delivered by.
+/// The operations of agents, and those operations of keys that deliver their subscriptions.
 pub const ENTRIES: &[Entry] = &[
     operation::<Add>(),
     operation::<Remove>(),
@@ -141,24 +141,24 @@ pub const ENTRIES: &[Entry] = &[
     Entry { kind: Kind::Account, ..query::<super::Next>() },
 ];
 
-/// Every webhook of an actor; whoever adds one bounds how many there are.
+/// All webhooks of an actor. The operations that add webhooks limit their number.
 pub fn all(view: &(impl Read + ?Sized)) -> Result<Vec<(Id, Hook)>> {
     let rows = HOOKS.scan(view, &HOOKS.range(), Direction::Ascending, usize::MAX)?;
     Ok(rows.into_iter().map(|((id,), hook)| (id, hook)).collect())
 }
 
-/// One webhook.
+/// Reads one webhook.
 pub fn read(view: &(impl Read + ?Sized), id: Id) -> Result<Option<Hook>> {
     Ok(HOOKS.get(view, &(id,))?)
 }
 
-/// Stores a webhook as its owner wants it from now on. What waits for one that is switched off is swept away.
+/// Stores a webhook with its owner's changes. Deliveries of a webhook that is switched off are deleted by timer.
 pub fn put(turn: &mut Turn<'_>, id: Id, hook: &Hook) -> Result<()> {
     HOOKS.put(turn, &(id,), hook)?;
     if hook.disabled.is_some() { tend_at(turn, id, turn.now) } else { Ok(()) }
 }
 
-/// Whether nothing goes out for this actor now: an agent that is suspended or gone, a key that was revoked.
+/// Whether nothing may be sent for this actor now: the agent is suspended or gone, or the key was revoked.
 pub(super) fn is_silent(view: &View<'_>) -> Result<bool> {
     match view.actor().kind {
         Kind::Agent => Ok(record::active(view)?.is_none()),
@@ -167,14 +167,14 @@ pub(super) fn is_silent(view: &View<'_>) -> Result<bool> {
     }
 }
 
-/// Where the delivery under way stands; `None` when there is none.
+/// The delivery under way; `None` when there is none.
 pub(super) fn under_way(view: &View<'_>, id: Id) -> Result<Option<(Hook, Id, Timestamp, Delivery)>> {
     let Some(hook) = HOOKS.get(view, &(id,))?.filter(|hook| hook.disabled.is_none()) else { return Ok(None) };
     let Some((delivery, until)) = hook.busy else { return Ok(None) };
     Ok(DELIVERIES.get(view, &(id, delivery))?.map(|row| (hook, delivery, until, row)))
 }
 
-/// Tells every webhook that wants to know. Constant work: the requests come later.
+/// Queues a delivery for every webhook that wants this event. The work is constant, since the requests are made later.
 pub fn enqueue(turn: &mut Turn<'_>, subject: Subject) -> Result<()> {
     for (id, hook) in all(turn)? {
         if hook.events.iter().any(|event| event == subject.event()) {
@@ -185,7 +185,7 @@ pub fn enqueue(turn: &mut Turn<'_>, subject: Subject) -> Result<()> {
     Ok(())
 }
 
-/// The same with an id that follows from what is told: what is told twice is one delivery while it waits.
+/// [`enqueue`] with a given delivery id, derived from the content: the same content is one delivery while it waits.
 pub fn enqueue_as(turn: &mut Turn<'_>, delivery: Id, subject: &Subject) -> Result<()> {
     for (id, hook) in all(turn)? {
         if hook.events.iter().any(|event| event == subject.event()) {
@@ -195,7 +195,8 @@ pub fn enqueue_as(turn: &mut Turn<'_>, delivery: Id, subject: &Subject) -> Resul
     Ok(())
 }
 
-/// Has something told to one webhook, unless it is switched off or too much waits for it already; whether it will be.
+/// Queues a delivery for one webhook, unless the webhook is switched off or too many deliveries wait. True when it was
+/// queued.
 pub fn deliver(turn: &mut Turn<'_>, id: Id, mut hook: Hook, delivery: Id, subject: Subject) -> Result<bool> {
     let key = (id, delivery);
     if hook.disabled.is_some() || hook.waiting >= MAX_WAITING || DELIVERIES.contains(turn, &key)? {
@@ -213,7 +214,7 @@ fn timer(id: &Id) -> String {
     format!("webhook/{}", encode_hex(id))
 }
 
-/// Runs [`Tend`] at `due`, unless it runs earlier.
+/// Schedules [`Tend`] at `due`, unless it is scheduled earlier.
 fn tend_at(turn: &mut Turn<'_>, id: Id, due: Timestamp) -> Result<()> {
     let key = timer(&id);
     if turn.scheduled(&key)?.is_some_and(|set| set <= due) {
@@ -224,7 +225,7 @@ fn tend_at(turn: &mut Turn<'_>, id: Id, due: Timestamp) -> Result<()> {
     turn.schedule_call(&key, due, call)
 }
 
-/// Takes up the delivery that is due, when none is under way, and stores the webhook.
+/// Takes up the delivery that is due, if none is under way, and stores the webhook.
 fn go_on(turn: &mut Turn<'_>, id: Id, mut hook: Hook) -> Result<()> {
     if hook.disabled.is_none() && hook.busy.is_none_or(|(_, until)| until <= turn.now) {
         hook.busy = None;
@@ -233,7 +234,7 @@ fn go_on(turn: &mut Turn<'_>, id: Id, mut hook: Hook) -> Result<()> {
                 let until = turn.now.plus(LEASE);
                 hook.busy = Some((delivery, until));
                 turn.reach_out(encode_hex(&id));
-                // An earlier lease may have left an earlier time.
+                // The timer may still be set to an earlier time, for an earlier lease.
                 turn.cancel(&timer(&id))?;
                 tend_at(turn, id, until)?;
             }
@@ -247,7 +248,7 @@ fn go_on(turn: &mut Turn<'_>, id: Id, mut hook: Hook) -> Result<()> {
     Ok(HOOKS.put(turn, &(id,), &hook)?)
 }
 
-/// Ends every webhook, for a registration that ends or gives way to another.
+/// Removes every webhook. Called when a registration ends or gives way to another.
 pub fn ended(turn: &mut Turn<'_>) -> Result<()> {
     for (id, _) in all(turn)? {
         remove(turn, id)?;
@@ -255,7 +256,7 @@ pub fn ended(turn: &mut Turn<'_>) -> Result<()> {
     (Above::of(turn.program).webhooks_ended)(turn)
 }
 
-/// Goes on with what waited while nothing was told.
+/// Goes on with deliveries that waited while nothing was sent.
 pub fn resume(turn: &mut Turn<'_>) -> Result<()> {
     for (id, _) in all(turn)? {
         tend_at(turn, id, turn.now)?;
@@ -263,7 +264,7 @@ pub fn resume(turn: &mut Turn<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Forgets a webhook; what waits for it is swept away by its timer, bounded work a turn.
+/// Removes a webhook. Its timer deletes the deliveries that wait, a bounded number each turn.
 pub fn remove(turn: &mut Turn<'_>, id: Id) -> Result<()> {
     HOOKS.delete(turn, &(id,));
     LOGS.delete(turn, &(id,));
@@ -273,7 +274,7 @@ pub fn remove(turn: &mut Turn<'_>, id: Id) -> Result<()> {
     tend_at(turn, id, turn.now)
 }
 
-/// The sealed secrets, also those before a rotation.
+/// The sealed secrets, including those before a rotation.
 pub fn sealed(view: &(impl Read + ?Sized)) -> Result<Vec<(Id, Vec<u8>)>> {
     let both = |hook: Hook| [Some(hook.sealed), hook.previous.map(|previous| previous.sealed)];
     Ok(all(view)?
@@ -282,7 +283,7 @@ pub fn sealed(view: &(impl Read + ?Sized)) -> Result<Vec<(Id, Vec<u8>)>> {
         .collect())
 }
 
-/// Replaces a sealed secret if it is still `old`; whether it was.
+/// Replaces a sealed secret if it is still `old`; true when it was.
 pub fn reseal(turn: &mut Turn<'_>, id: Id, old: &[u8], new: Vec<u8>) -> Result<bool> {
     let Some(mut hook) = HOOKS.get(turn, &(id,))? else { return Ok(false) };
     match &mut hook.previous {
@@ -294,7 +295,7 @@ pub fn reseal(turn: &mut Turn<'_>, id: Id, old: &[u8], new: Vec<u8>) -> Result<b
     Ok(true)
 }
 
-/// Replaces an address at rest if it is still `old`; whether it was.
+/// Replaces a stored address if it is still `old`; true when it was.
 pub fn reseal_url(turn: &mut Turn<'_>, id: Id, old: &str, new: &str) -> Result<bool> {
     match HOOKS.get(turn, &(id,))?.filter(|hook| hook.url == old) {
         Some(hook) => {
@@ -309,7 +310,7 @@ fn unknown() -> Error {
     Error::not_found("There is no such webhook.")
 }
 
-/// Replaces the secret; the one before signs too for [`OVERLAP`]. The webhook as it is then.
+/// Replaces the secret, and returns the changed webhook. The secret before still signs too for [`OVERLAP`].
 pub fn rotate(turn: &mut Turn<'_>, id: Id, sealed: Vec<u8>) -> Result<Hook> {
     let mut hook = HOOKS.get(turn, &(id,))?.ok_or_else(unknown)?;
     let sealed = std::mem::replace(&mut hook.sealed, sealed);
@@ -318,10 +319,10 @@ pub fn rotate(turn: &mut Turn<'_>, id: Id, sealed: Vec<u8>) -> Result<Hook> {
     Ok(hook)
 }
 
-/// Tells again, under its id, what a delivery told that is over and in the log.
+/// Sends the content of an ended delivery in the log again, under its id.
 pub fn replay(turn: &mut Turn<'_>, id: Id, delivery: Id) -> Result<()> {
     let hook = HOOKS.get(turn, &(id,))?.ok_or_else(unknown)?;
-    let gone = || Error::not_found("The log has no such delivery that is over.");
+    let gone = || Error::not_found("The log has no ended delivery with this id.");
     let subject = KEPT.get(turn, &(id, delivery))?.ok_or_else(gone)?;
     if hook.disabled.is_some() {
         return Err(Error::conflict("The webhook is switched off."));
@@ -393,7 +394,7 @@ impl Operation for Add {
     }
 }
 
-/// Deletes a webhook with all that waits for it.
+/// Removes a webhook and all deliveries that wait for it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Remove {
     pub id: Id,
@@ -402,7 +403,7 @@ pub struct Remove {
 impl Operation for Remove {
     const ACTOR: Kind = Kind::Agent;
     const NAME: &'static str = "webhook_remove";
-    /// Whether there was one.
+    /// Whether it existed.
     type Reply = bool;
 
     fn run(self, turn: &mut Turn<'_>) -> Result<bool> {
@@ -415,7 +416,8 @@ impl Operation for Remove {
     }
 }
 
-/// Takes up what is due of a webhook, also what was under way too long; sweeps what is left of one that is gone.
+/// Takes up the delivery of a webhook that is due, also one whose lease is over. Deletes deliveries of a webhook that
+/// is removed or switched off.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Tend {
     hook: Id,
@@ -430,7 +432,7 @@ impl Operation for Tend {
         let id = self.hook;
         let hook = HOOKS.get(turn, &(id,))?;
         if hook.is_some() && is_silent(&turn.view())? {
-            // What waits for it waits until [`resume`].
+            // The deliveries wait until [`resume`].
             return Ok(());
         }
         if let Some(hook) = hook.clone().filter(|hook| hook.disabled.is_none()) {
@@ -449,14 +451,14 @@ impl Operation for Tend {
     }
 }
 
-/// What became of an attempt.
+/// The outcome of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Outcome {
-    /// The receiver answered so.
+    /// The receiver answered with this status.
     Status(u16),
-    /// It did not answer in time, or no connection was made.
+    /// The receiver did not answer in time, or no connection was made.
     Failed,
-    /// There is nothing to tell any more.
+    /// There is nothing left to deliver.
     Gone,
 }
 
@@ -479,8 +481,8 @@ impl Operation for Record {
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
         let (id, key) = (self.hook, (self.hook, self.delivery));
         let Some(mut hook) = HOOKS.get(turn, &(id,))?.filter(|hook| hook.disabled.is_none()) else { return Ok(()) };
-        // A record that comes after its lease, while another attempt of the delivery is under way, changes nothing: that
-        // one will have its own.
+        // A record that comes after its lease, while another attempt is under way, changes nothing: that attempt has
+        // its own record.
         if hook.busy.is_none_or(|(delivery, until)| delivery != self.delivery || self.began.plus(LEASE) < until) {
             return Ok(());
         }
@@ -516,7 +518,7 @@ impl Operation for Record {
 }
 
 impl Record {
-    /// Counts the attempt for or against the receiver; when the delivery is tried again.
+    /// Counts the attempt for or against the receiver. Returns when the next attempt is due; `None` when there is none.
     fn judge(&self, hook: &mut Hook, delivery: &Delivery, now: Timestamp) -> Option<Timestamp> {
         match self.outcome {
             Outcome::Gone => return None,
@@ -536,18 +538,18 @@ impl Record {
         }
         let waits = usize::try_from(delivery.attempts).ok()?.checked_sub(1)?;
         let wait = *SCHEDULE.get(waits)?;
-        // From when the attempt was due, so that the times of all are those of the first however long each took. One that
-        // came so late that its successor were due already, after an outage or in a long queue, begins them anew.
+        // Counted from when the attempt was due, so the schedule does not depend on how long attempts take. An attempt
+        // so late that the next one would be due already, after an outage or in a long queue, starts from its own time.
         let due = delivery.due.plus(wait);
         Some(if due > now { due } else { self.began.plus(wait) })
     }
 
-    /// Whether the receiver took it.
+    /// Whether the receiver accepted it.
     pub fn is_delivered(&self) -> bool {
         matches!(self.outcome, Outcome::Status(200..=299))
     }
 
-    /// What the receiver answered; `None` when it did not.
+    /// The status that the receiver answered; `None` when it did not answer.
     pub fn status(&self) -> Option<u16> {
         match self.outcome {
             Outcome::Status(status) => Some(status),
@@ -555,7 +557,7 @@ impl Record {
         }
     }
 
-    /// Adds the attempt to the log, and keeps what was told when it was the last.
+    /// Adds the attempt to the log, and keeps the content when it was the last attempt.
     fn log(&self, turn: &mut Turn<'_>, row: &Delivery, next: Option<Timestamp>) -> Result<()> {
         let mut log = LOGS.get(turn, &(self.hook,))?.unwrap_or_default();
         if log.0.len() >= MAX_LOG {
@@ -582,7 +584,7 @@ impl Record {
     }
 }
 
-/// Every webhook, oldest first.
+/// Reads all webhooks, oldest first.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct List;
 
@@ -598,7 +600,7 @@ impl Query for List {
     }
 }
 
-/// The last attempts of a webhook, newest last; `None` when there is no such webhook.
+/// Reads the last attempts of a webhook, newest last; `None` when there is no such webhook.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ReadLog {
     pub id: Id,

@@ -1,4 +1,4 @@
-//! The webhooks of an agent.
+//! The endpoints of an agent's webhooks.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,7 +21,7 @@ pub const ROUTES: &[Route] = &[
         .agent()
         .accepts::<WebhookRequest>()
         .creates::<CreatedWebhook>()
-        .summary("Have events sent to an https address. The secret that signs them is shown here only."),
+        .summary("Have events sent to an https address. The secret that signs them is shown only here."),
     Route::get("/v1/agent/webhooks", handler!(list))
         .agent()
         .returns::<WebhookList>()
@@ -29,7 +29,7 @@ pub const ROUTES: &[Route] = &[
     Route::delete("/v1/agent/webhooks/{id}", handler!(delete))
         .agent()
         .returns::<DeletedWebhook>()
-        .summary("Delete a webhook; what waits for it is not sent."),
+        .summary("Delete a webhook; deliveries that wait are not sent."),
     Route::get("/v1/agent/webhooks/{id}/deliveries", handler!(deliveries))
         .agent()
         .extension()
@@ -44,10 +44,10 @@ pub const ROUTES: &[Route] = &[
         .agent()
         .extension()
         .returns::<RotatedSecret>()
-        .summary("Get a new secret, shown here only. The one before signs too for a day."),
+        .summary("Get a new secret, shown only here. The earlier secret still signs too for a day."),
 ];
 
-/// What a webhook tells that names no events.
+/// The event of a webhook that names no events.
 const DEFAULT: &str = "message";
 /// Most bytes of an address; our choice.
 const MAX_URL: usize = 2_048;
@@ -61,11 +61,11 @@ pub struct WebhookRequest {
     pub events: Option<Vec<String>>,
 }
 
-/// What was made.
+/// A new webhook with its secret.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct CreatedWebhook {
     pub id: String,
-    /// Key of the header `X-Svc-Signature`, with its whole text. Never shown again.
+    /// The whole text is the key of the header `X-Svc-Signature`. Never shown again.
     pub secret: String,
     pub webhook_url: String,
     pub events: Vec<String>,
@@ -80,11 +80,11 @@ pub struct Webhook {
     pub id: String,
     pub webhook_url: String,
     pub events: Vec<String>,
-    /// False once the receiver answered 410, or failed 20 attempts in a row over a day and more.
+    /// False after the receiver answered 410, or failed 20 attempts in a row over at least a day.
     pub enabled: bool,
     /// Failed attempts since the last success.
     pub failure_count: u32,
-    /// Deliveries that wait; beyond 10000 nothing is added.
+    /// Deliveries that wait, at most 10000; further events are not delivered.
     pub pending: u32,
     pub created_at: String,
     pub disabled_at: Option<String>,
@@ -122,9 +122,9 @@ pub struct DeliveryAttempt {
     pub at: String,
     pub latency_ms: u32,
     pub delivered: bool,
-    /// What the receiver answered; null when it did not.
+    /// The status that the receiver answered; null when it did not answer.
     pub status_code: Option<u16>,
-    /// When it is tried again; null when it is not.
+    /// When the next attempt is due; null when there is none.
     pub next_attempt_at: Option<String>,
 }
 
@@ -141,7 +141,8 @@ pub struct RotatedSecret {
     pub id: String,
     /// Never shown again.
     pub secret: String,
-    /// Until when the secret before signs too, in `X-Svc-Signature-Previous` and as a second of `webhook-signature`.
+    /// How long the earlier secret signs too, in `X-Svc-Signature-Previous` and as a second entry of
+    /// `webhook-signature`.
     pub previous_valid_until: String,
 }
 
@@ -166,7 +167,7 @@ fn webhook(rt: &dyn Runtime, actor: &str, (id, hook): (Id, Hook)) -> Result<Webh
     })
 }
 
-/// The local part of an id that belongs to the caller; anybody else's is unknown.
+/// The local part of an id that belongs to the caller; any other id is unknown.
 fn own_id(cx: &Cx, name: &str, actor: &str) -> Result<Id> {
     let named = wire::parse_message_id(cx.path(name)?).filter(|(owner, _)| owner == actor);
     named.map(|(_, id)| id).ok_or_else(unknown)
@@ -176,7 +177,7 @@ fn unknown() -> Error {
     Error::not_found("There is no such webhook.")
 }
 
-/// The first bytes of what is random.
+/// The first bytes of random bytes, as an id.
 pub fn short<const N: usize>(random: [u8; 32]) -> [u8; N] {
     let mut id = [0; N];
     id.iter_mut().zip(random).for_each(|(to, from)| *to = from);
@@ -216,7 +217,7 @@ async fn create(cx: Cx) -> Result<Response> {
     })
 }
 
-/// A new secret, and as it is stored.
+/// A new secret, plain and sealed.
 fn fresh(cx: &Cx, actor: &str) -> Result<(Zeroizing<String>, Vec<u8>)> {
     let secret = Zeroizing::new(format!("{SECRET}{}", encode_base64(&cx.rt.random())));
     let owner = owner(cx.settings(), &ActorId::new(Kind::Agent, actor))?;
@@ -263,7 +264,7 @@ async fn deliveries(cx: Cx) -> Result<Response> {
     Response::json(&attempts(actor, tried))
 }
 
-/// A log as its owner sees it, newest first.
+/// A log for its owner, newest first.
 pub fn attempts(actor: &str, tried: Vec<Tried>) -> DeliveryList {
     let shown = |tried: Tried| DeliveryAttempt {
         delivery_id: wire::message_id(actor, &tried.delivery),

@@ -1,4 +1,4 @@
-//! One attempt of a delivery: what it tells, how it is signed, the request.
+//! One attempt of a delivery: its body, its signatures, the request.
 
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
@@ -20,29 +20,29 @@ use crate::relay::agent::wire::{self, RawMessage};
 use crate::relay::agent::{custody, mailbox, record, reseal};
 use crate::{Error, ErrorCode, Result, Timestamp};
 
-/// What the secret is sealed for.
+/// The purpose for which the secret is sealed.
 pub const PURPOSE: &str = "webhook/1";
-/// What the address is sealed for.
+/// The purpose for which the address is sealed.
 pub const URL_PURPOSE: &str = "webhook-url/1";
-/// How every secret begins (Standard Webhooks); the rest is base64.
+/// The beginning of every secret (Standard Webhooks); the rest is base64.
 pub const SECRET: &str = "whsec_";
 
-/// A delivery as it is to be made.
+/// The data for one attempt of a delivery.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Job {
-    /// As it is kept.
+    /// The address as it is stored.
     pub url: String,
     pub sealed: Vec<u8>,
-    /// The secret before a rotation, as long as both sign.
+    /// The secret before a rotation, while both sign.
     pub previous: Option<Vec<u8>>,
     pub delivery: Id,
-    /// JSON, the same at every attempt; `None` when there is nothing to tell any more.
+    /// JSON, the same at every attempt; `None` when there is nothing left to deliver.
     pub body: Option<String>,
-    /// When the attempt counts as lost.
+    /// When the lease ends.
     pub until: Timestamp,
 }
 
-/// The delivery under way of a webhook.
+/// Reads the delivery under way of a webhook.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Next {
     pub hook: Id,
@@ -64,7 +64,8 @@ impl Query for Next {
     }
 }
 
-/// What is told of a message: what the recipient could read, and nothing that only the service could.
+/// The body for a message: the raw message as the recipient could read it, and nothing that only the service can
+/// decrypt.
 #[derive(Serialize)]
 struct MessageEvent<'a> {
     event: &'a str,
@@ -85,7 +86,8 @@ fn body(view: &View<'_>, subject: &Subject) -> Result<Option<String>> {
     serde_json::to_string(&told).map(Some).map_err(Error::internal)
 }
 
-/// Refuses addresses that nothing is sent to: see [`check_url`]; also the deployment's own, which would tell itself.
+/// Refuses addresses to which nothing may be sent: see [`check_url`]. The deployment's own address is refused too,
+/// since it would send events to itself.
 pub(crate) fn permitted(settings: &Settings, url: &str) -> Result<Networks> {
     let beyond = Networks::parse(&settings.allow_outbound).unwrap_or_default();
     check_url(url, &beyond)?;
@@ -96,23 +98,23 @@ pub(crate) fn permitted(settings: &Settings, url: &str) -> Result<Networks> {
     Ok(beyond)
 }
 
-/// A body on its way, as it is signed.
+/// A body to be sent, with the data that its signatures cover.
 pub struct Message<'a> {
     pub brand: &'a str,
     /// The same at every attempt of a delivery.
     pub id: &'a str,
-    /// Unix time.
+    /// The id of the delivery, the same at every attempt.
     pub seconds: i64,
     pub body: &'a str,
 }
 
 impl Message<'_> {
-    /// By the text of the secret (relay 4.15).
+    /// The HMAC keyed with the text of the secret.
     fn plain(&self, secret: &str) -> String {
         format!("sha256={}", encode_hex(&hmac_sha256(secret.as_bytes(), self.body.as_bytes())))
     }
 
-    /// By the bytes that the secret stands for (Standard Webhooks).
+    /// The HMAC keyed with the bytes that the secret encodes (Standard Webhooks).
     fn standard(&self, secret: &str) -> Result<String> {
         let key = secret.strip_prefix(SECRET).unwrap_or_default();
         let key = Zeroizing::new(decode_base64("secret", key).map_err(Error::internal)?);
@@ -120,8 +122,8 @@ impl Message<'_> {
         Ok(format!("v1,{}", encode_base64(&hmac_sha256(&key, content.as_bytes()))))
     }
 
-    /// Headers that let the receiver know who sent a body and which it is. While a rotation lasts the secret before
-    /// signs too: Standard Webhooks has a list for that, beside ours there is a header more.
+    /// Headers that tell the receiver who sent a body and which delivery it is. After a rotation the earlier secret
+    /// signs too: Standard Webhooks has a list for that, and our own signature gets a second header.
     pub fn headers(&self, secret: &str, previous: Option<&str>) -> Result<Vec<(String, String)>> {
         let name = format!("x-{}-signature", self.brand);
         let mut standard = self.standard(secret)?;
@@ -140,15 +142,16 @@ impl Message<'_> {
     }
 }
 
-/// Makes the request that an actor asked for under `key` ([`crate::engine::actor::Turn::reach_out`]) and records what
-/// came of it. An error means that nothing was recorded; the actor's timer asks again.
+/// Makes the request that an actor asked for under `key` ([`crate::engine::actor::Turn::reach_out`]) and records its
+/// outcome. After an error nothing was recorded, and the actor's timer asks again.
 pub async fn attempt(rt: &dyn Runtime, actor: &ActorId, key: &str) -> Result<()> {
     let hook: Id = decode_hex_array("key", key).map_err(Error::internal)?;
     let call = |name: &str, arguments| Call { actor: actor.clone(), name: name.to_owned(), arguments };
     let next = rt.query(call(Next::NAME, encode(&Next { hook })?)).await?;
     let began = rt.now();
     let Some(job) = decode::<Option<Job>>(&next)? else { return Ok(()) };
-    // Too late to end within the lease: whoever ends the lease asks anew, so that two are never under way.
+    // It is too late to finish within the lease. The end of the lease starts a new attempt, so that two are never under
+    // way.
     if job.until.since(began) < LEASE - LATEST {
         return Ok(());
     }
@@ -160,7 +163,7 @@ pub async fn attempt(rt: &dyn Runtime, actor: &ActorId, key: &str) -> Result<()>
     let latency = u32::try_from(rt.now().since(began) / 1_000).unwrap_or(u32::MAX);
     let record = Record { hook, delivery, began, latency, outcome };
     rt.call(call(Record::NAME, encode(&record)?)).await?;
-    // Where no task visits all that hold something sealed, an account moves its secrets when it uses one.
+    // Where no maintenance task visits all actors, an actor moves its secrets when it uses one.
     let current = rt.environment().secrets.sealing().current().id();
     let behind = rt.maintenance().is_none() && sealing::key_id(&job.sealed) != Some(current);
     if behind || custody::is_behind(rt, &job.url) {
@@ -179,7 +182,7 @@ async fn make(rt: &dyn Runtime, actor: &ActorId, job: &Job, body: &str) -> Resul
     post(rt, &address(rt, actor, &job.url)?, &id, body, Some(&secret), previous.as_deref().map(String::as_str)).await
 }
 
-/// A secret as its holder knows it.
+/// Opens a secret, as its holder knows it.
 pub fn unsealed(rt: &dyn Runtime, actor: &ActorId, sealed: &[u8]) -> Result<Zeroizing<String>> {
     let environment = rt.environment();
     let owner = owner(&environment.settings, actor)?;
@@ -192,12 +195,12 @@ pub fn seal_url(rt: &dyn Runtime, actor: &ActorId, url: &str) -> Result<String> 
     custody::seal_text(rt, &owner(&rt.environment().settings, actor)?, URL_PURPOSE, url)
 }
 
-/// The address of a webhook as its owner gave it.
+/// Opens the address of a webhook, as its owner gave it.
 pub fn address(rt: &dyn Runtime, actor: &ActorId, stored: &str) -> Result<String> {
     custody::open_text(rt, &owner(&rt.environment().settings, actor)?, URL_PURPOSE, stored)
 }
 
-/// One request to a receiver, signed where there is a secret.
+/// Makes one request to a receiver, signed when there is a secret.
 pub async fn post(
     rt: &dyn Runtime,
     url: &str,
@@ -207,7 +210,7 @@ pub async fn post(
     previous: Option<&str>,
 ) -> Result<Outcome> {
     let settings = &rt.environment().settings;
-    // Settings may have changed since the address was taken.
+    // Settings may have changed since the address was accepted.
     let Ok(beyond) = permitted(settings, url) else { return Ok(Outcome::Failed) };
     let message = Message { brand: &settings.brand, id, seconds: rt.now().seconds(), body };
     let mut headers = match secret {
@@ -220,13 +223,13 @@ pub async fn post(
     let outgoing = Outgoing { url: url.to_owned(), headers, body, timeout: TIMEOUT, max_bytes: 0, beyond };
     match rt.fetch(outgoing).await {
         Ok(answer) => Ok(Outcome::Status(answer.status)),
-        // Nothing was tried: this end has no room.
+        // Nothing was sent, since this process has no room for the request.
         Err(error) if error.code == ErrorCode::RateLimited => Err(error),
         Err(_) => Ok(Outcome::Failed),
     }
 }
 
-/// Whom the secrets of an actor are sealed for: an agent's as all that it has.
+/// The owner that the secrets of an actor are sealed for: the DID of an agent, or the name of another actor.
 pub fn owner(settings: &Settings, actor: &ActorId) -> Result<String> {
     Ok(match actor.kind {
         Kind::Agent => wire::did_text(settings, &record::did_of(&actor.name)?),
@@ -238,7 +241,7 @@ pub fn owner(settings: &Settings, actor: &ActorId) -> Result<String> {
 mod tests {
     use super::*;
 
-    /// Expected values by Python's hmac; the second is the published example of Standard Webhooks.
+    /// Python's hmac computed the expected values; the second is the published example of Standard Webhooks.
     #[test]
     fn signatures_are_those_that_other_implementations_compute() {
         let secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
@@ -251,7 +254,7 @@ mod tests {
         assert_eq!((header("webhook-id"), header("webhook-timestamp")), ("msg_p5jXN8AQM9LWM0D4loKWxJek", "1614265330"));
     }
 
-    /// Secret rotation with overlap. A receiver that knows either secret can verify.
+    /// During a rotation, a receiver that knows either secret can verify.
     #[test]
     fn during_a_rotation_both_secrets_sign() {
         let (old, new) = ("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA");
@@ -269,7 +272,7 @@ mod tests {
 
     const PLAIN: &str = "sha256=80ec8a89ce3cd22133a1066caecb4d04fea7467657c8514d717ec42c38a5c94c";
 
-    /// Decision recorded-vectors: what libsodium computes over the same bodies.
+    /// Decision recorded-vectors: libsodium computes the same signatures over the same bodies.
     #[test]
     fn recorded_signatures_of_webhooks_are_byte_identical() {
         let vectors = crate::crypto::recorded::load("nacl/signatures.json");

@@ -15,52 +15,52 @@ use crate::cli::args::Common;
 use crate::cli::client::Client;
 use crate::clock;
 
-/// How long a signed action may be sent, in microseconds: it is sent at once.
+/// How long a signed action is valid, in microseconds. It is short because the action is sent at once.
 const LIFE: i64 = 2 * MINUTE;
 
-/// Who does it, and why.
+/// The key that signs the action, and the reason.
 #[derive(Debug, Args)]
 pub struct By {
     /// File of an admin key, as `ledger admin-key add` makes it.
     #[arg(long, value_name = "FILE")]
     pub key: PathBuf,
-    /// Kept with the action.
+    /// Reason; kept with the action.
     #[arg(long)]
     pub reason: Option<String>,
 }
 
 #[derive(Debug, Subcommand)]
 pub enum Act {
-    /// Give new credit to a wallet, which is made where there is none.
+    /// Give new credit to a wallet, which is created if it does not exist.
     Grant {
         did: String,
-        /// Micro-credits; a credit has 1,000,000.
+        /// Amount in micro-credits; a credit has 1,000,000.
         micro: u64,
         #[command(flatten)]
         by: By,
     },
-    /// Keep a wallet from paying.
+    /// Stop a wallet from paying.
     Freeze {
         did: String,
-        /// Let it pay again.
+        /// Let the wallet pay again.
         #[arg(long)]
         undo: bool,
         #[command(flatten)]
         by: By,
     },
-    /// Give a wallet other caps, or say whom it may pay.
+    /// Change the caps of a wallet, or limit whom it may pay.
     Cap {
         did: String,
-        /// Most that leaves it in 24 hours, in micro-credits.
+        /// Most micro-credits that may leave it in 24 hours.
         #[arg(long, value_name = "MICRO")]
         daily: Option<u64>,
-        /// Most of one payment, in micro-credits.
+        /// Most micro-credits of one payment.
         #[arg(long, value_name = "MICRO")]
         per_tx: Option<u64>,
-        /// It may pay these alone; may be repeated.
+        /// Allow payments only to this DID; may be repeated.
         #[arg(long, value_name = "DID")]
         allow: Vec<String>,
-        /// It may pay anybody again.
+        /// Allow payments to anybody again.
         #[arg(long, conflicts_with = "allow")]
         allow_anybody: bool,
         #[command(flatten)]
@@ -71,19 +71,19 @@ pub enum Act {
         /// Let the ledger work again.
         #[arg(long)]
         undo: bool,
-        /// Whether the faucet gives to anybody; as it was without this.
+        /// Switch the faucet on or off; without this it stays as it is.
         #[arg(long, value_parser = ["on", "off"])]
         faucet: Option<String>,
         #[command(flatten)]
         by: By,
     },
-    /// Pay an escrow out, whatever holds it.
+    /// Force an escrow to pay out.
     Release {
         escrow: String,
         #[command(flatten)]
         by: By,
     },
-    /// Give an escrow back, whatever holds it.
+    /// Force an escrow to be refunded.
     Refund {
         escrow: String,
         #[command(flatten)]
@@ -92,7 +92,7 @@ pub enum Act {
 }
 
 impl Act {
-    /// The path, the word of the action, its members, and by whom.
+    /// The path, the name of the action, its members, and its signer.
     fn parts(&self) -> (&'static str, &'static str, Value, &By) {
         match self {
             Act::Grant { did, micro, by } => {
@@ -129,7 +129,7 @@ impl Act {
 pub fn run(common: &Common, act: &Act) -> Result<(), String> {
     let (path, action, members, by) = act.parts();
     let key = AdminKey::load(&by.key)?;
-    // The signature is what lets this in: no operator key is needed.
+    // The signature authorises the action, so no operator key is needed.
     let client = Client::open_public(common)?;
     let health: Value = client.get("/v1/pay/health")?;
     let brand = text(&health, "schema").split_once("-pay-").map(|(brand, _)| brand).unwrap_or_default();
@@ -151,7 +151,7 @@ pub fn run(common: &Common, act: &Act) -> Result<(), String> {
     let body = without_nulls(body);
     let signed = canonical::parse(body.to_string().as_bytes(), canonical::MAX_DEPTH)
         .and_then(|value| value.canonical())
-        .ok_or("this cannot be signed")?;
+        .ok_or("the action has no canonical form, so it cannot be signed")?;
     let sent = json!({ "keyid": key.id(), "signature_base64": key.sign(&signed), "body": body });
     let answer = client.request(Method::POST, path, Bytes::from(sent.to_string()))?;
     if answer.status >= 300 {
@@ -161,7 +161,7 @@ pub fn run(common: &Common, act: &Act) -> Result<(), String> {
     Ok(())
 }
 
-/// Without members that are null, which are in no signature.
+/// Removes members that are null, because the signature does not include them.
 fn without_nulls(value: Value) -> Value {
     match value {
         Value::Object(members) => {

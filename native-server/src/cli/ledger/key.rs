@@ -1,5 +1,5 @@
-//! `heliograph ledger admin-key`, and the files of such keys: base64 of the Ed25519 seed and its public key, 64 bytes, as
-//! clients of the ledger keep theirs.
+//! `heliograph ledger admin-key`, and the files of such keys: 64 bytes in base64, the Ed25519 seed and its public key,
+//! as clients of the ledger keep theirs.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -12,26 +12,26 @@ use serde_json::{Value, json};
 use crate::cli::args::Common;
 use crate::cli::client::Client;
 
-/// Where the operator says which keys there are.
+/// The route at which the operator adds, ends and lists keys.
 const KEYS: &str = "/v1/admin/ledger/keys";
 
 #[derive(Debug, Subcommand)]
 pub enum KeyCommand {
-    /// Let a key sign; its id is printed. Needs the operator key of the server.
+    /// Allow a key to sign; its id is printed. Needs the operator key of the server.
     Add {
-        /// File of the key; a new key is written to it where there is none.
+        /// File of the key; if the file does not exist, a new key is written to it.
         #[arg(long, value_name = "FILE", required_unless_present = "public")]
         key: Option<PathBuf>,
-        /// Base64 of the public key alone, when the key is somewhere else.
+        /// Only the public key in base64, if the key itself is elsewhere.
         #[arg(long, value_name = "BASE64", conflicts_with = "key")]
         public: Option<String>,
-        /// What it may sign: `freeze` also stops all outflows and ends escrows.
+        /// Actions that the key may sign: `freeze` also stops all outflows and ends escrows.
         #[arg(long, value_parser = ["all", "grant", "freeze", "cap"])]
         role: String,
     },
     /// End a key at once.
     Revoke {
-        /// Its id or its public key.
+        /// Id or public key of the key.
         key: String,
     },
     /// List keys: id, role, state, since when, public key.
@@ -75,7 +75,7 @@ fn list(client: &Client) -> Result<Vec<Value>, String> {
     Ok(list["keys"].as_array().cloned().unwrap_or_default())
 }
 
-/// A text member; empty when there is none.
+/// A text member; empty when it is missing.
 pub(super) fn text<'a>(value: &'a Value, name: &str) -> &'a str {
     value.get(name).and_then(Value::as_str).unwrap_or_default()
 }
@@ -84,7 +84,7 @@ pub(super) fn text<'a>(value: &'a Value, name: &str) -> &'a str {
 pub(super) struct AdminKey(Secret<32>);
 
 impl AdminKey {
-    /// Reads a file: base64 of 64 bytes, or of the seed alone.
+    /// Reads a file: 64 bytes in base64, or only the seed.
     pub fn load(file: &Path) -> Result<AdminKey, String> {
         let refuse = |why: &dyn std::fmt::Display| format!("{}: {why}", file.display());
         let text = std::fs::read_to_string(file).map_err(|error| refuse(&error))?;
@@ -121,17 +121,17 @@ impl AdminKey {
         Ok(key)
     }
 
-    /// Base64.
+    /// The public key in base64.
     fn public(&self) -> String {
         encode_base64(&signing::signing_public_key(&self.0))
     }
 
-    /// The id by which the server knows it.
+    /// The id under which the server knows the key.
     pub fn id(&self) -> String {
         heliograph_core::ledger::admin::keyid(&signing::signing_public_key(&self.0))
     }
 
-    /// Base64 of the signature.
+    /// Signs a message; base64.
     pub fn sign(&self, message: &[u8]) -> String {
         encode_base64(&signing::sign(&self.0, message))
     }

@@ -1,4 +1,10 @@
-//! `heliograph ledger`.
+//! `heliograph ledger`: checks the credit ledger, and runs signed operator actions on it.
+//!
+//! | Module | What |
+//! |---|---|
+//! | `admin` | actions that an admin key signs |
+//! | `key` | admin keys and their files |
+//! | `verify` | the check of the whole log |
 
 mod admin;
 mod key;
@@ -10,19 +16,20 @@ use super::args::Common;
 
 #[derive(Debug, Subcommand)]
 pub enum LedgerCommand {
-    /// Add, end and list the keys that sign what operators do to the ledger.
+    /// Add, end and list the keys that sign operator actions on the ledger.
     #[command(subcommand)]
     AdminKey(key::KeyCommand),
     #[command(flatten)]
     Act(admin::Act),
-    /// Check the whole log of events: places, hashes, signatures, balances, the signed head, and wallets against it. On the
-    /// data file, or at a server: with --to as its operator, who is shown free texts and so can check every signature; with
-    /// --url as anybody. Ends with 1 and names the first event that is wrong.
+    /// Check the whole log of events: positions, hashes, signatures, balances, the signed head, and the wallets. It
+    /// reads the data file or a server. With --to it asks as the server's operator, who sees free texts and so can
+    /// check every signature; with --url it asks as anybody. If an event is wrong, it names the first one and ends with
+    /// 1.
     Verify {
-        /// The server to check, as anybody may.
+        /// The server to check, with public requests only.
         #[arg(long, value_name = "URL")]
         url: Option<String>,
-        /// Base64: the key that must have signed the head. Without it the one that the server names.
+        /// Base64 of the key that must have signed the head. The default is the key that the server names.
         #[arg(long, value_name = "KEY")]
         head_key: Option<String>,
     },

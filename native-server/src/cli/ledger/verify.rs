@@ -1,4 +1,4 @@
-//! `heliograph ledger verify`.
+//! `heliograph ledger verify`: checks the whole log of events, and the wallets against it.
 
 use heliograph_core::crypto::encoding::{decode_base64, decode_base64_array, decode_hex_array, encode_hex};
 use heliograph_core::crypto::signing;
@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::cli::args::Common;
 use crate::cli::client::Client;
 
-/// Events, or wallets, of a page.
+/// Events or wallets of one page.
 const PAGE: u32 = 1_000;
 
 #[derive(Deserialize)]
@@ -60,7 +60,7 @@ struct Balance {
     locked_micro: u64,
 }
 
-/// Checks the ledger there is at `url`, else at `--to`, else in the data file.
+/// Checks the ledger at `url`, otherwise at `--to`, otherwise in the data file.
 pub fn run(common: &Common, url: Option<&str>, head_key: Option<&str>) -> Result<(), String> {
     let client = match url {
         Some(url) => Client::public(url)?,
@@ -113,7 +113,7 @@ fn signed(head: &Head, head_key: Option<&str>) -> Result<(), String> {
     }
 }
 
-/// Has the auditor take all events before `size`.
+/// Gives the auditor all events before `size`.
 fn read_to(client: &Client, auditor: &mut Auditor, size: u64) -> Result<(), String> {
     while auditor.size() < size {
         let limit = (size - auditor.size()).min(u64::from(PAGE));
@@ -133,7 +133,7 @@ fn take(auditor: &mut Auditor, entry: Entry) -> Result<(), String> {
     let value = json::parse(entry.event.to_string().as_bytes(), json::MAX_DEPTH + 2);
     let form = value.and_then(|value| value.canonical()).ok_or("it has no canonical form")?;
     if encode_hex(&leaf_hash(&form)) != entry.leaf {
-        return Err("its leaf is the hash of something else".to_owned());
+        return Err("its leaf is not the hash of this event".to_owned());
     }
     let hidden = |text: Text| {
         let salt = decode_hex_array("salt", &text.salt).map_err(|error| error.to_string())?;
@@ -143,7 +143,8 @@ fn take(auditor: &mut Auditor, entry: Entry) -> Result<(), String> {
     auditor.take(&form, &texts)
 }
 
-/// Compares wallets as they are with what the log led to. A log that grows meanwhile is read on.
+/// Compares the present wallets with those that follow from the log. If the log grows meanwhile, the new events are
+/// read too.
 fn compare(client: &Client, auditor: &mut Auditor) -> Result<(), String> {
     let (mut after, mut passed, mut began) = (String::new(), 0, None);
     loop {
@@ -155,14 +156,14 @@ fn compare(client: &Client, auditor: &mut Auditor) -> Result<(), String> {
             if expected != Some(found) {
                 let words = |(balance, locked): (u64, u64)| format!("{balance} and {locked} locked");
                 let expected = expected.map_or_else(|| "no wallet".to_owned(), words);
-                return Err(format!("{} has {}, the log leads to {expected}", wallet.did, words(found)));
+                return Err(format!("{} has {}, by the log it should have {expected}", wallet.did, words(found)));
             }
         }
         passed += page.wallets.len();
         let began = *began.get_or_insert(page.size);
         match page.next {
             Some(next) => after = next,
-            // While the log grew, wallets may have come that were passed by already.
+            // While the log grew, new wallets may have been added before the present position.
             None if began != page.size || passed == auditor.wallets().len() => return Ok(()),
             None => return Err(format!("there are {passed} wallets, the log knows {}", auditor.wallets().len())),
         }

@@ -1,34 +1,34 @@
-//! Where blocks and their checksums lie in the file, and the head of the file.
+//! The positions of blocks and their checksums in the file, and the head of the file.
 //!
-//! The storage engine sees a file of blocks of 4,096 bytes, numbered from 0. On disk a block of checksums stands before
-//! every 512 of them. A file from before there were checksums keeps its blocks where they are: their checksums follow them,
-//! and what the file grows by later is laid out as in a new file.
+//! The storage engine sees a file of blocks of 4,096 bytes, numbered from 0. On disk, a block of checksums precedes
+//! every 512 blocks. A file of an earlier version without checksums keeps its blocks where they are; their checksums
+//! follow them, and blocks that are added later are laid out as in a new file.
 //!
 //! ```text
 //! new file:      head, sums, sums, 512 blocks, sums, 512 blocks, ...
 //! earlier file:  head, blocks as they were, their sums, sums, 512 blocks, ...
 //! ```
 //!
-//! Block 0 is the head. It holds the engine's own header and what this module needs, twice, each copy in one sector of 512
-//! bytes with a checksum: a torn write or a flipped bit costs one copy. Its first bytes are not those of the engine, so
-//! that an earlier program refuses the file and does not misread it.
+//! Block 0 is the head. It has the engine's own header and the data of this module, in two copies. Each copy is in one
+//! sector of 512 bytes and has a checksum, so that a torn write or a flipped bit destroys only one copy. The first
+//! bytes differ from those of the engine, so that an earlier program refuses the file instead of misreading it.
 
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Bytes of a block.
 pub const BLOCK: u64 = 4096;
-/// Checksums in a block of them, 8 bytes each.
+/// Checksums in a checksum block, 8 bytes each.
 pub const SUMS: u64 = 512;
 /// Bytes of the engine's header.
 pub const ENGINE: usize = 320;
 /// Bytes of one copy of the head.
 pub const SECTOR: usize = 512;
-/// Where the second copy stands in the block.
+/// Position of the second copy in the block.
 pub const SECOND: usize = 2048;
 
-/// The first bytes of a file of the engine.
+/// The first bytes of a file that the engine wrote itself.
 pub const ENGINE_MAGIC: [u8; 9] = *b"redb\x1a\x0a\xa9\x0d\x0a";
-/// The first bytes of ours. The last one is the version of this layout.
+/// The first bytes of a file with this layout. The last byte is the version of the layout.
 const MAGIC: [u8; 9] = *b"helio\x1a\x0d\x0a\x01";
 
 const BEFORE: usize = ENGINE;
@@ -40,19 +40,19 @@ const CHECK: usize = SECTOR - 8;
 const CONVERTING: u8 = 1;
 const NAMED: u8 = 2;
 
-/// Places of blocks in a file whose first `before` blocks stand in front of all checksums.
+/// The layout of a file whose first `before` blocks are in front of all checksums.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Layout {
     pub before: u64,
 }
 
 impl Layout {
-    /// Blocks up to the first group.
+    /// Blocks on disk before the first group.
     fn front(self) -> u64 {
         self.before + self.before.div_ceil(SUMS)
     }
 
-    /// Where a block is, in blocks.
+    /// The position of a block, in blocks.
     pub fn place(self, block: u64) -> u64 {
         match block.checked_sub(self.before) {
             None => block,
@@ -60,7 +60,7 @@ impl Layout {
         }
     }
 
-    /// The block of checksums that has this block's, and its number there.
+    /// The checksum block that has the checksum of this block, and the checksum's number in it.
     pub fn sum(self, block: u64) -> (u64, usize) {
         let (first, number) = match block.checked_sub(self.before) {
             None => (self.before + block / SUMS, block % SUMS),
@@ -69,7 +69,7 @@ impl Layout {
         (first, number as usize)
     }
 
-    /// How many blocks from this one on lie side by side.
+    /// How many blocks from this one on are adjacent on disk.
     pub fn run(self, block: u64) -> u64 {
         match block.checked_sub(self.before) {
             None => self.before - block,
@@ -77,7 +77,7 @@ impl Layout {
         }
     }
 
-    /// Blocks on disk of a file of so many.
+    /// Blocks on disk of a file with so many blocks.
     pub fn on_disk(self, blocks: u64) -> u64 {
         match blocks.saturating_sub(self.before) {
             0 => self.front(),
@@ -85,7 +85,7 @@ impl Layout {
         }
     }
 
-    /// The other way round; a file that ends in its front has `shorter` blocks.
+    /// The reverse of [`Layout::on_disk`]; a file that ends before the first group has `shorter` blocks.
     pub fn blocks(self, on_disk: u64, shorter: u64) -> u64 {
         match on_disk.checked_sub(self.front()) {
             None | Some(0) => shorter.min(self.before),
@@ -94,22 +94,22 @@ impl Layout {
     }
 }
 
-/// What block 0 says.
+/// The content of block 0.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Head {
     /// The engine's header, with the engine's own first bytes.
     pub engine: [u8; ENGINE],
     pub before: u64,
-    /// Blocks of the file when they are fewer than `before`.
+    /// Number of blocks of the file when it is less than `before`.
     pub shorter: u64,
-    /// When everything was last compared with its checksums, microseconds since 1970; 0 for never.
+    /// When everything was last compared with its checksums, in microseconds since 1970; 0 for never.
     pub scrubbed: i64,
-    /// The number of the last commit whose sync is known to have succeeded: what is wrong with it is damage, and no commit
-    /// that a crash interrupted.
+    /// The number of the last commit whose sync is known to have succeeded. If something in it is wrong, that is damage
+    /// and not a commit that a crash interrupted.
     pub synced: u64,
-    /// Blocks from before may have no checksum yet.
+    /// True while old blocks may have no checksum.
     pub converting: bool,
-    /// Whether the engine has finished making the file: it writes its first bytes last.
+    /// True if the engine has finished making the file: it writes its first bytes last.
     pub named: bool,
 }
 
@@ -132,7 +132,7 @@ impl Head {
         sector
     }
 
-    /// Block 0.
+    /// Encodes block 0.
     pub fn block(&self) -> Vec<u8> {
         let (sector, mut block) = (self.sector(), vec![0; BLOCK as usize]);
         block[..SECTOR].copy_from_slice(&sector);
@@ -160,12 +160,12 @@ impl Head {
         })
     }
 
-    /// Reads block 0: the head, and whether both copies of it are sound.
+    /// Decodes block 0: the head, and whether both copies of it are sound.
     pub fn of_block(block: &[u8]) -> Option<(Head, bool)> {
         let first = block.get(..SECTOR).and_then(Head::of_sector);
         let second = block.get(SECOND..SECOND + SECTOR).and_then(Head::of_sector);
         match (first, second) {
-            // Of a write that was torn between them the first one counts.
+            // If a write was torn between the copies, the first one counts.
             (Some(first), second) => Some((first, second.is_some())),
             (None, Some(second)) => Some((second, false)),
             (None, None) => None,

@@ -1,11 +1,12 @@
-//! Opening a file that was not closed cleanly and is damaged.
+//! Mends a damaged file that was not closed cleanly, so that the engine can open it.
 //!
-//! The engine then compares everything with its own checksums and refuses a file in which one is wrong. What is lost is lost,
-//! but the rest need not be: the pages above a damaged one are changed to state the checksum of the page that stands for it,
-//! and the engine opens the file. Whoever needs the damaged page is refused as before.
+//! After an unclean stop the engine compares everything with its own checksums and refuses a file in which one is
+//! wrong. The damaged pages are lost, but the rest of the file is not. The pages above a damaged one are changed to
+//! have the checksum of the page that stands for it, and then the engine opens the file. Requests that need the damaged
+//! page are refused as before.
 //!
-//! Changed pages get another kind of checksum, so that a later look can tell them from pages of a commit that a crash
-//! interrupted. The head comes last: until it is written the file is what it was.
+//! Changed pages get another kind of checksum, so that a later check can tell them from pages of an interrupted commit.
+//! The head is written last: until then the file is unchanged.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -26,11 +27,11 @@ pub fn mend(pages: &std::sync::Arc<Pages>) -> io::Result<bool> {
         (head.engine, head.synced)
     };
     let mut found = Vec::new();
-    // A state before the last one that was answered is none to go back to, however sound it is.
+    // A state from before the last answered commit is never used, however sound it is.
     for slot in Slot::all(&engine).into_iter().filter(|slot| slot.id >= synced) {
         found.extend(walk(pages, &engine, slot)?.map(|walked| (slot, walked)));
     }
-    // The newer state, unless its commit was interrupted: then nobody was told of it.
+    // Takes the newer state, unless its commit was interrupted: such a commit was not answered.
     let whole = found.iter().position(|(slot, (found, _))| found.torn == 0 || slot.id == synced).unwrap_or(0);
     if found.is_empty() {
         return Ok(false);
@@ -62,7 +63,7 @@ fn walk(pages: &Pages, engine: &[u8; super::ENGINE], slot: Slot) -> io::Result<O
             ControlFlow::Break(()) => return Ok(None),
         }
     }
-    // Without the list of tables nothing is left.
+    // Without the list of tables nothing can be read.
     let lost = walk.found.bad.iter().any(|bad| bad.table == "tables");
     Ok((!lost).then_some((walk.found, sums)))
 }

@@ -1,16 +1,24 @@
-//! The file under the storage engine, with a checksum of every block.
+//! The file under the storage engine, with a checksum for every block.
 //!
-//! The engine has checksums of its own, and asks them only when it repairs a file. Here every page that it reads is compared
-//! with what was written: a flipped bit, a row that vanished with its page, a wrong page high up in a tree all show when they
-//! are read, and at no other cost than the checksum. A page that is not what was written is given to the engine as one whose
-//! every use is an error ([`poison`]); an error of the file itself would stop the engine altogether.
+//! The engine has checksums of its own, but compares them only when it repairs a file. Here every page is compared when
+//! it is read. So a flipped bit, a missing row, or a wrong page high up in a tree shows at once, for the cost of one
+//! checksum. A damaged page is given to the engine as a page whose every use is an error ([`poison`]); an error of the
+//! file itself would stop the engine altogether.
 //!
-//! While the engine repairs a file that was not closed cleanly it looks at pages without using them. Then a damaged page is
-//! given as one that holds nothing ([`marker`]), whose checksum the pages above it may name ([`mend`]): else one flipped bit
-//! and one crash would together cost the whole file.
+//! While the engine repairs a file that was not closed cleanly, it looks at pages without using them. A damaged page is
+//! then given as one that holds nothing ([`marker`]), whose checksum the pages above it may name ([`mend`]). Otherwise
+//! one flipped bit and one crash would together cost the whole file.
 //!
-//! A crash may leave a page and its checksum apart. Such a page was written by a commit that was never answered, so nothing
-//! refers to it, or the engine goes back to the commit before when it finds it: both are written before one sync.
+//! A crash may write a page without its checksum, or the checksum without the page. Such a page belongs to a commit
+//! that was never answered, because both are written before one sync. Either nothing refers to the page, or the engine
+//! goes back to the commit before it when it finds it.
+//!
+//! | Module | What |
+//! |---|---|
+//! | `layout` | positions of blocks and checksums, and the head of the file |
+//! | `mend` | mends a damaged file that was not closed cleanly |
+//! | `sums` | checksums of blocks |
+//! | `tree` | reads the engine's trees directly from the file |
 
 mod layout;
 mod mend;
@@ -37,9 +45,9 @@ pub use tree::{Bad, Found, Reading, Walk, current_roots};
 pub struct Pages {
     file: Box<dyn StorageBackend>,
     path: PathBuf,
-    /// Read when the engine asks for the length, which is after it has locked the file.
+    /// False until the engine asks for the length, which it does after it has locked the file. The head is read then.
     ready: AtomicBool,
-    /// Held while a block and its checksum change, so that who compares them outside of the engine sees both or none.
+    /// Held while a block and its checksum change, so that a reader outside of the engine sees both changes or none.
     writing: Mutex<()>,
     head: Mutex<Head>,
     /// The engine's header as of the last sync.
@@ -48,20 +56,20 @@ pub struct Pages {
     before: AtomicU64,
     blocks: AtomicU64,
     converting: AtomicBool,
-    /// The engine repairs the file.
+    /// True while the engine repairs the file.
     repairing: AtomicBool,
-    /// Damaged pages that were met: first block and number of blocks.
+    /// Damaged pages that were found: first block and number of blocks.
     damaged: Mutex<BTreeMap<u64, u64>>,
     damaged_count: AtomicU64,
 }
 
-/// What comparing a page with its checksum says.
+/// The result of comparing a page with its checksum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     Sound,
-    /// Sound, and changed in place to go with a damaged page below it.
+    /// Sound, and changed in place to match a damaged page below it.
     Mended,
-    /// Written before there were checksums.
+    /// Written before the file had checksums.
     Unknown,
     Damaged,
 }
@@ -93,7 +101,7 @@ impl Pages {
         Layout { before: self.before.load(Ordering::Acquire) }
     }
 
-    /// Reads the head; begins to convert a file from before there were checksums.
+    /// Reads the head; begins to convert a file without checksums.
     fn prepare(&self) -> io::Result<()> {
         let on_disk = self.file.len()? / BLOCK;
         let mut block = vec![0; BLOCK as usize];
@@ -102,7 +110,7 @@ impl Pages {
         }
         self.file.read(0, &mut block)?;
         match Head::of_block(&block) {
-            // Its making was interrupted before anything was in it.
+            // The making of the file was interrupted before anything was in it.
             Some((head, _)) if !head.named => return self.file.set_len(0),
             Some((mut head, sound)) => {
                 tree::trust_synced(&mut head.engine, head.synced);
@@ -129,11 +137,11 @@ impl Pages {
         *locked(&self.head) = head;
     }
 
-    /// Room for the checksums is made and durable before the head says that it is there.
+    /// Makes room for the checksums durable before the head says that it exists.
     fn begin_to_convert(&self, block: &[u8], on_disk: u64) -> io::Result<()> {
         let mut engine = [0; ENGINE];
         engine.copy_from_slice(&block[..ENGINE]);
-        // An earlier attempt may have got as far as to make room.
+        // An earlier attempt may already have made the room.
         let stated = tree::blocks_stated(&engine).filter(|stated| Layout { before: *stated }.on_disk(0) == on_disk);
         let before = stated.unwrap_or(on_disk);
         self.file.set_len(before * BLOCK)?;
@@ -163,41 +171,41 @@ impl Pages {
         locked(&self.head).scrubbed
     }
 
-    /// Notes when everything was compared; written with the next commit.
+    /// Records when everything was compared; written with the next commit.
     pub fn set_scrubbed(&self, micros: i64) {
         locked(&self.head).scrubbed = micros;
     }
 
-    /// The engine begins or ends to repair the file.
+    /// Says that the engine begins or ends to repair the file.
     pub fn set_repairing(&self, repairing: bool) {
         self.repairing.store(repairing, Ordering::Release);
     }
 
-    /// How many damaged pages were met and not written anew since.
+    /// Number of damaged pages that were found and not overwritten since.
     pub fn damaged(&self) -> u64 {
         self.damaged_count.load(Ordering::Acquire)
     }
 
-    /// The engine's header as of the last sync: a snapshot that is taken before reading it keeps the pages it leads to.
+    /// The engine's header as of the last sync. A snapshot that is taken before reading it keeps the pages below it.
     pub fn durable(&self) -> Option<[u8; ENGINE]> {
         *locked(&self.durable)
     }
 
-    /// Notes a damaged page, and tells the log about it once.
+    /// Notes a damaged page, and logs it once.
     pub fn note(&self, block: u64, blocks: u64) {
         let mut damaged = locked(&self.damaged);
         if damaged.insert(block, blocks).is_none() {
             self.damaged_count.store(damaged.len() as u64, Ordering::Release);
             let offset = self.offset(block);
             eprintln!(
-                "error: {} is damaged: page {block}, at byte {offset}, is not what was written; what needs it is answered \
-                 503 DAMAGED, and `heliograph db check` names what it held",
+                "error: {} is damaged: page {block}, at byte {offset}, is not what was written; requests for it get \
+                 503 DAMAGED, and `heliograph db check` names the rows on it",
                 self.path.display()
             );
         }
     }
 
-    /// What of the page is written anew is no longer damaged.
+    /// Pages that are overwritten are no longer damaged.
     fn forget(&self, block: u64, blocks: u64) {
         if self.damaged() == 0 {
             return;
@@ -227,7 +235,7 @@ impl Pages {
             let run = layout.run(at).min(left.len() as u64 / BLOCK);
             let (part, rest) = left.split_at_mut((run * BLOCK) as usize);
             match self.file.read(layout.place(at) * BLOCK, part) {
-                // The disk cannot read the sector: that is damage like any other.
+                // An unreadable sector of the disk is treated like any other damage.
                 Err(error) if is_unreadable(&error) => return Ok(Verdict::Damaged),
                 done => done?,
             }
@@ -248,7 +256,8 @@ impl Pages {
         Ok(whole)
     }
 
-    /// The same beside a writer: what looks damaged is looked at again while nothing is written.
+    /// Like [`Pages::read_page`], while a writer may be active: a page that looks damaged is read again while nothing
+    /// is written.
     pub fn read_page_beside_writer(&self, block: u64, out: &mut [u8]) -> io::Result<Verdict> {
         match self.read_page(block, out)? {
             Verdict::Damaged => {
@@ -278,8 +287,8 @@ impl Pages {
         Ok(())
     }
 
-    /// Gives blocks from before their checksums, those that have none; returns how many. Short: a commit may wait for it.
-    /// What is known to be damaged gets none.
+    /// Gives checksums to old blocks that have none, except to known damaged ones; returns how many got one. It must be
+    /// short, because a commit may wait for it.
     pub fn convert(&self, block: u64, count: u64) -> io::Result<u64> {
         let layout = self.layout();
         let _alone = locked(&self.writing);
@@ -296,7 +305,7 @@ impl Pages {
         Ok(done)
     }
 
-    /// From here on a missing checksum is damage.
+    /// From here on a missing checksum counts as damage.
     pub fn end_conversion(&self) -> io::Result<()> {
         locked(&self.sums).flush(&*self.file)?;
         self.file.sync_data()?;
@@ -309,12 +318,12 @@ impl Pages {
         Ok(())
     }
 
-    /// Where a block stands in the file, in bytes.
+    /// Position of a block in the file, in bytes.
     pub fn offset(&self, block: u64) -> u64 {
         self.layout().place(block) * BLOCK
     }
 
-    /// Blocks that stood in the file before there were checksums.
+    /// Number of blocks that were in the file before it had checksums.
     pub fn before(&self) -> u64 {
         self.before.load(Ordering::Acquire)
     }
@@ -337,13 +346,13 @@ impl Pages {
 }
 
 fn is_unreadable(error: &io::Error) -> bool {
-    /// `EIO` of Linux and of the other systems with that call.
+    /// `EIO` of Linux and of the other Unix systems.
     const EIO: i32 = 5;
     cfg!(unix) && error.raw_os_error() == Some(EIO)
 }
 
-/// A page whose every use is an error: a branch with one key, of 8 zeros, and two children whose numbers are none. Taken for
-/// a leaf it has one pair, too large to be merged with another page.
+/// Makes a page whose every use is an error: a branch with one key of 8 zeros and two children whose page numbers are
+/// invalid. Read as a leaf, it has one pair that is too large to be merged with another page.
 fn poison(page: &mut [u8]) {
     page.fill(0);
     page[..56].fill(0xff);
@@ -351,7 +360,7 @@ fn poison(page: &mut [u8]) {
     page[56..60].copy_from_slice(&68_u32.to_le_bytes());
 }
 
-/// A leaf that holds nothing but one pair of nothing, for the engine's repair.
+/// Makes a leaf with a single empty pair, for the engine's repair.
 fn marker(page: &mut [u8]) {
     page.fill(0);
     page[..12].copy_from_slice(&[tree::LEAF, 0, 1, 0, 12, 0, 0, 0, 12, 0, 0, 0]);
@@ -368,7 +377,7 @@ fn whole_blocks(offset: u64, len: usize) -> io::Result<u64> {
     }
 }
 
-/// The engine owns its backend; others look at the same file.
+/// The engine owns its backend; this lets others use the same file.
 #[derive(Debug)]
 pub struct Shared(pub Arc<Pages>);
 
@@ -428,8 +437,8 @@ impl StorageBackend for Shared {
         locked(&self.0.sums).flush(&*self.0.file)?;
         self.0.file.sync_data()?;
         *locked(&self.0.durable) = Some(head.engine);
-        // Not synced itself: whoever is answered now is answered by a process that may be killed, and what is written
-        // survives that. Only a power cut can take it away.
+        // This write is not synced. The next answer comes from a process that may be killed, and the write survives
+        // that; only a power failure can lose it.
         if let Some(id) = tree::current_id(&head.engine).filter(|id| *id != head.synced) {
             head.synced = id;
             self.0.write_head(&head)?;

@@ -1,4 +1,4 @@
-//! Checksums of blocks, kept in memory in the blocks of the file that hold them.
+//! Checksums of blocks. The blocks of the file that hold them are kept in memory.
 
 use std::collections::HashMap;
 use std::io;
@@ -9,18 +9,18 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::layout::{BLOCK, Layout, SUMS};
 
-/// Blocks of checksums kept in memory: 4 MiB for 2 GiB of data.
+/// Number of checksum blocks in memory: 4 MiB for 2 GiB of data.
 const KEPT: usize = 1_024;
 
-/// What a checksum begins with for a page that was mended: changed in place to go with a damaged page below it.
+/// Seed for the checksum of a mended page, that is a page that was changed in place to match a damaged page below it.
 const MENDED: u64 = 0x4d45_4e44_4544_0000;
 
-/// The checksum of a block at its place; never 0, which stands for none.
+/// The checksum of a block at its position; never 0, which means that there is none.
 pub fn checksum(block: u64, bytes: &[u8]) -> u64 {
     xxh3_64_with_seed(bytes, block).max(1)
 }
 
-/// The same for a block that was mended.
+/// The checksum of a block that was mended.
 pub fn checksum_of_mended(block: u64, bytes: &[u8]) -> u64 {
     xxh3_64_with_seed(bytes, block ^ MENDED).max(1)
 }
@@ -28,22 +28,22 @@ pub fn checksum_of_mended(block: u64, bytes: &[u8]) -> u64 {
 #[derive(Debug)]
 struct Kept {
     sums: Vec<u64>,
-    /// Which of them the file does not have yet.
+    /// Checksums of this block that the file does not have yet.
     changed: Range<usize>,
     used: u64,
 }
 
-/// Checksums by block of them. Changed ones go to the file when it is synced.
+/// Checksums by the block that holds them. Changed ones are written to the file when it is synced.
 #[derive(Debug, Default)]
 pub struct Sums {
     kept: HashMap<u64, Kept>,
-    /// Those of them that changed.
+    /// Positions of the blocks that changed.
     changed: Vec<u64>,
     clock: u64,
 }
 
 impl Sums {
-    /// The checksum of a block; 0 for none.
+    /// The checksum of a block; 0 when there is none.
     pub fn get(&mut self, file: &dyn StorageBackend, layout: Layout, block: u64) -> io::Result<u64> {
         let (place, number) = layout.sum(block);
         Ok(self.load(file, place)?.sums[number])
@@ -81,7 +81,7 @@ impl Sums {
         Ok(kept)
     }
 
-    /// Lets the quarter go that was not used for longest.
+    /// Removes from memory the quarter that was not used for longest.
     fn make_room(&mut self, file: &dyn StorageBackend) -> io::Result<()> {
         self.flush(file)?;
         let mut used: Vec<u64> = self.kept.values().map(|kept| kept.used).collect();
@@ -91,7 +91,7 @@ impl Sums {
         Ok(())
     }
 
-    /// Writes what changed; does not sync.
+    /// Writes the changed checksums, without a sync.
     pub fn flush(&mut self, file: &dyn StorageBackend) -> io::Result<()> {
         while let Some(place) = self.changed.last() {
             let Some(kept) = self.kept.get_mut(place) else {

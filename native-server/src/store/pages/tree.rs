@@ -1,8 +1,8 @@
-//! The engine's trees, read from the file past the engine and its memory of pages.
+//! Reads the engine's trees directly from the file, without the engine and its page cache.
 //!
-//! Only so can everything be compared with its checksums, can a damaged page be said to have held these rows, and can what
-//! lies above it be changed to go with it. The format is that of redb's file format 3 (its own design page); the version of
-//! the crate is pinned, and the tests of `scrub` read what it writes.
+//! This is needed to compare everything with its checksums, to name the rows that a damaged page held, and to change
+//! the pages above a damaged one. The format is redb's file format 3 (its own design page). The version of the crate is
+//! pinned, and the tests of `scrub` read what it writes.
 
 use std::io;
 use std::ops::{ControlFlow, Range};
@@ -15,9 +15,9 @@ use super::{Pages, Verdict};
 
 pub const LEAF: u8 = 1;
 pub const BRANCH: u8 = 2;
-/// Longest way from a root to a leaf: that of the engine.
+/// Most levels from a root to a leaf, as in the engine.
 const DEPTH: usize = 128;
-/// Keys of a page that are named.
+/// Most keys of a page that are named.
 const KEYS: usize = 100;
 /// Largest order of a page: 2^20 blocks.
 const ORDERS: u32 = 20;
@@ -29,10 +29,10 @@ const TWO_PHASE: u8 = 4;
 const SLOT: Range<usize> = 64..192;
 const SLOT_BYTES: usize = 128;
 const SLOT_CHECK: usize = 112;
-/// Places in a slot: whether there is a root, and the root.
+/// Positions in a slot: whether there is a root, and the root.
 const ROOTS: [(usize, usize); 2] = [(1, 8), (2, 40)];
 const SLOT_ID: usize = 104;
-/// Place of the root in the definition of a table, behind its type, its length and whether there is one.
+/// Position of the root in the definition of a table, after its type, its length and the mark that there is a root.
 const TABLE_ROOT: usize = 10;
 
 fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
@@ -53,7 +53,7 @@ fn put_sum(bytes: &mut [u8], at: usize, sum: u128) {
     }
 }
 
-/// A page as another refers to it: its number, and its checksum.
+/// A page as another page refers to it: its number and its checksum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reference {
     pub number: u64,
@@ -64,7 +64,8 @@ fn reference(bytes: &[u8], at: usize) -> Option<Reference> {
     Some(Reference { number: u64_at(bytes, at)?, sum: u128_at(bytes, at + 8)? })
 }
 
-/// Whole regions, pages of the last one and pages of a region's own, as the header has them; in blocks of the file.
+/// The number of blocks that the header states: from the whole regions, the pages of the last region and the pages of a
+/// region's own data.
 pub fn blocks_stated(engine: &[u8; ENGINE]) -> Option<u64> {
     let word = |at| u32_at(engine, at).map(u64::from);
     let (own, most, full, last) = (word(16)?, word(20)?, word(24)?, word(28)?);
@@ -80,17 +81,17 @@ fn place(engine: &[u8; ENGINE], number: u64) -> Option<(u64, u64)> {
     Some((1 + region * (own + most) + own + (index << order), 1 << order))
 }
 
-/// One of the two states that the header holds.
+/// One of the two states in the header.
 #[derive(Debug, Clone, Copy)]
 pub struct Slot {
     pub number: usize,
     pub id: u64,
-    /// Of the tables, and of the engine's own tables.
+    /// The root of the tables, and of the engine's own tables.
     pub roots: [Option<Reference>; 2],
 }
 
 impl Slot {
-    /// `None` when its checksum says that it is none.
+    /// `None` when its checksum is wrong.
     fn read(engine: &[u8; ENGINE], number: usize) -> Option<Slot> {
         let start = SLOT.start + number * SLOT_BYTES;
         let slot = engine.get(start..start + SLOT_BYTES)?;
@@ -111,7 +112,7 @@ impl Slot {
         slots
     }
 
-    /// Makes this slot the one in force, with these checksums of its roots, of a file that was not closed cleanly.
+    /// Makes this slot the present state, with these checksums of its roots, of a file that was not closed cleanly.
     pub fn take(&self, engine: &mut [u8; ENGINE], sums: [u128; 2]) {
         let start = SLOT.start + self.number * SLOT_BYTES;
         for ((_, at), (root, sum)) in ROOTS.into_iter().zip(self.roots.iter().zip(sums)) {
@@ -125,25 +126,25 @@ impl Slot {
     }
 }
 
-/// The number of the commit in force.
+/// The number of the present commit.
 pub fn current_id(engine: &[u8; ENGINE]) -> Option<u64> {
     Slot::read(engine, usize::from(engine[GOD_BYTE] & PRIMARY)).map(|slot| slot.id)
 }
 
-/// The commit in force of a file that was not closed cleanly: when its sync is known to have succeeded the engine must not go
-/// back to the one before, as it does when it finds that something of it is wrong. This flag tells it so.
+/// Of a file that was not closed cleanly: if the sync of the present commit is known to have succeeded, the engine must
+/// not go back to the commit before, even if it finds an error in it. This flag tells it so.
 pub fn trust_synced(engine: &mut [u8; ENGINE], synced: u64) {
     if engine[GOD_BYTE] & RECOVERY != 0 && current_id(engine) == Some(synced) {
         engine[GOD_BYTE] |= TWO_PHASE;
     }
 }
 
-/// The roots of the state in force: of the tables, and of the engine's own tables.
+/// The roots of the present state: of the tables, and of the engine's own tables.
 pub fn current_roots(engine: &[u8; ENGINE]) -> Option<[Option<Reference>; 2]> {
     Slot::read(engine, usize::from(engine[GOD_BYTE] & PRIMARY)).map(|slot| slot.roots)
 }
 
-/// Widths of keys and values of a table, when they are all the same.
+/// Widths of the keys and of the values of a table, where all have the same width.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Widths {
     pub key: Option<usize>,
@@ -178,7 +179,7 @@ struct Branch {
     keys: Vec<Range<usize>>,
 }
 
-/// Where the checksum of a child stands on a branch.
+/// Position of the checksum of a child on a branch.
 fn child_sum(child: usize) -> usize {
     8 + 16 * child
 }
@@ -205,7 +206,7 @@ fn branch(page: &[u8], width: Option<usize>) -> Option<Branch> {
     (count > 0).then_some(Branch { children, keys })
 }
 
-/// The checksum that a reference to this page must state: of the part of it that is in use.
+/// The checksum that a reference to this page must state. It covers the part of the page that is in use.
 fn page_sum(page: &[u8], widths: Widths) -> Option<u128> {
     let end = match *page.first()? {
         LEAF => leaf_rows(page, widths)?.last()?.1.end,
@@ -215,44 +216,45 @@ fn page_sum(page: &[u8], widths: Widths) -> Option<u128> {
     Some(xxh3_128(page.get(..end)?))
 }
 
-/// A damaged page, and where it stands.
+/// A damaged page and its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bad {
-    /// First block, and their number; `None` when the reference leads nowhere.
+    /// First block and number of blocks; `None` when the reference is invalid.
     pub place: Option<(u64, u64)>,
     pub table: String,
     pub kind: &'static str,
-    /// Keys on it lie above the first and not above the second.
+    /// The keys of the page are above `after` and not above `up_to`.
     pub after: Option<Vec<u8>>,
     pub up_to: Option<Vec<u8>>,
-    /// Those that can be read on it.
+    /// The keys that can still be read.
     pub keys: Vec<Vec<u8>>,
 }
 
-/// What a walk found.
+/// The results of a walk.
 #[derive(Debug, Default)]
 pub struct Found {
     pub blocks: u64,
     pub rows: u64,
     pub bad: Vec<Bad>,
-    /// Pages that are what was last written there, and not what refers to them: a commit that a crash interrupted.
+    /// Pages that are what was last written there, but not what the reference expects: the trace of an interrupted
+    /// commit.
     pub torn: u64,
-    /// Every page that is sound, of a walk that lists them.
+    /// Every sound page, if the walk lists them.
     pub sound: Vec<Bad>,
-    /// Changed pages by their first block, of a walk that mends.
+    /// Changed pages by their first block, if the walk mends.
     pub mended: Vec<(u64, Vec<u8>)>,
 }
 
-/// How far a walk goes.
+/// The extent of a walk.
 #[derive(Debug, Clone, Default)]
 pub struct Reading {
-    /// Begin behind this table and key.
+    /// Begin after this table and key.
     pub from: Option<(String, Vec<u8>)>,
-    /// Stop when the time is up, behind at least one page of rows.
+    /// Stop at this time, after at least one page of rows.
     pub until: Option<Instant>,
-    /// Change what lies above damaged pages to go with them.
+    /// Change the pages above damaged ones to match them.
     pub mend: bool,
-    /// List the sound pages too.
+    /// List sound pages too.
     pub list: bool,
 }
 
@@ -262,7 +264,7 @@ pub struct Walk<'a> {
     engine: &'a [u8; ENGINE],
     reading: Reading,
     pub found: Found,
-    /// Where to go on, when the time was up.
+    /// Where to continue, if the walk stopped at its time.
     pub next: Option<(String, Vec<u8>)>,
 }
 
@@ -271,7 +273,7 @@ struct Table<'a> {
     widths: Widths,
 }
 
-/// Between which keys a page stands.
+/// The keys between which a page is.
 #[derive(Clone, Copy)]
 struct Span<'k> {
     after: Option<&'k [u8]>,
@@ -285,14 +287,14 @@ impl<'a> Walk<'a> {
         Walk { pages, engine, reading, found: Found::default(), next: None }
     }
 
-    /// Walks over all tables of this root; the engine's own have a `system ` before their names. Returns the checksum that
-    /// a reference to the root must state.
+    /// Walks over all tables below this root; names of the engine's own tables get the prefix `system `. Returns the
+    /// checksum that a reference to the root must state.
     pub fn tables(&mut self, root: Reference, prefix: &str) -> Step {
         let name = format!("{prefix}tables");
         self.visit(root, &Table { name: &name, widths: TABLES }, Span::ALL, 0, Some(prefix))
     }
 
-    /// Walks over the tables that a leaf defines; whether one of their roots has another checksum now.
+    /// Walks over the tables that a leaf defines; the result says whether the checksum of one of their roots changed.
     fn definitions(&mut self, page: &mut [u8], prefix: &str) -> io::Result<ControlFlow<(), bool>> {
         let mut changed = false;
         for (key, value) in leaf_rows(page, TABLES).unwrap_or_default() {
@@ -307,7 +309,7 @@ impl<'a> Walk<'a> {
                 ControlFlow::Continue(sum) => sum,
                 ControlFlow::Break(()) => return Ok(ControlFlow::Break(())),
             };
-            // What was walked before this table says nothing about the next one.
+            // The starting key belongs to this table, not to the next one.
             if self.reading.from.as_ref().is_some_and(|(table, _)| name == *table) {
                 self.reading.from = None;
             }
@@ -420,7 +422,7 @@ impl<'a> Walk<'a> {
         Ok(ControlFlow::Continue(self.presented(block, page, table.widths, changed, before)))
     }
 
-    /// The checksum of a page, and the page itself when it is mended.
+    /// The checksum of a page; notes the page when it is mended.
     fn presented(&mut self, block: u64, page: Vec<u8>, widths: Widths, changed: bool, before: u128) -> u128 {
         if !changed || !self.reading.mend {
             return before;

@@ -1,4 +1,4 @@
-//! Inputs with something broken in them: each fault costs what it stands in, and is counted.
+//! Inputs with something broken in them. Each fault damages only the row or field that holds it, and is counted.
 
 use super::LIMIT;
 use super::made::{Head, page, vote};
@@ -42,7 +42,7 @@ fn rules_about_elements_paths_or_ports_list_no_domain() {
         "||wild.*.example.net^",
     ];
     for header in ["", "[Adblock Plus 2.0]\n", "[AutoProxy 0.2.9]\n", "domain\n"] {
-        // In a CSV a comma ends the field; what stands before it is a name.
+        // In a CSV a comma ends the field, so the text before the comma is a name.
         let rules: Vec<&str> =
             rules.iter().copied().filter(|rule| header != "domain\n" || !rule.contains(',')).collect();
         let (found, counts) = listed(&format!("{header}{}\n", rules.join("\n")));
@@ -103,7 +103,7 @@ fn an_open_quote_costs_its_own_row_and_is_counted() {
             assert_eq!(counts.reasons.get("open_quote").copied().unwrap_or(0), open, "{rows:?} {counts:?}");
         }
     }
-    // However large the rest is.
+    // The size of the rest does not matter.
     let many = "http://z.example/,NEWS,x\n".repeat(300_000);
     let (found, counts) = read(&format!("{head}http://a.example/,NEWS,\"open\n{many}"));
     assert_eq!((found.len(), counts.reasons.get("open_quote")), (300_000, Some(&1)));
@@ -150,7 +150,7 @@ fn a_bad_character_costs_its_string_and_not_the_document() {
         }
     }
     assert_eq!(vote("document", &document, "news.example"), Some(Vote::Clear));
-    // Good escapes stay what they are, and what is no JSON stays none.
+    // Good escapes stay as they are, and text that is not JSON is still not JSON.
     let good = r#"{"a":"\ud83d\ude00 \\ \" \u00e9 \/","b":"\\ud800"}"#;
     let mut spoiled = good.as_bytes().to_vec();
     spoiled.splice(6..6, [0xff]);

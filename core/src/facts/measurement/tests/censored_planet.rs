@@ -1,4 +1,4 @@
-//! Censored Planet's lines and OONI's counts of days, with rows of our own.
+//! Lines of Censored Planet and OONI's counts of days, with rows of our own.
 
 use super::{LIMIT, sample};
 use crate::Timestamp;
@@ -137,7 +137,8 @@ fn what_failed_its_controls_or_was_excluded_says_nothing() {
     }
 }
 
-/// Decision country-of-networks: without an AS number it names no network; the vantage point's address is not kept.
+/// Decision country-of-networks: a line without an AS number names no network. The address of the vantage point is not
+/// kept.
 #[test]
 fn and_37_a_vantage_point_is_no_network_and_its_address_is_not_kept() {
     let line = hyperquack("http", r#"{"matches_template":true}"#);
@@ -231,7 +232,7 @@ fn the_real_aggregation_is_read_whole() {
     assert!(rows.len() > 2_300);
 }
 
-/// Protections answer servers in data centres, too, and pages come in bytes of other character sets.
+/// Protections answer servers in data centres too, and pages come as bytes of other character sets.
 #[test]
 fn a_page_of_a_protection_is_no_block_page_and_one_in_base64_is_found() {
     let page = |headers: &str, body: &str| {
@@ -244,7 +245,7 @@ fn a_page_of_a_protection_is_no_block_page_and_one_in_base64_is_found() {
     assert_eq!(page(r#"{"Server":["cloudflare"],"Cf-Mitigated":["challenge"]}"#, r#""x""#), challenge);
     assert_eq!(page("{}", r#""<title>Just a moment...</title>""#), challenge);
     assert_eq!(page("{}", r#""another page""#), "http.diff.unchecked");
-    // "This page is forbidden"
+    // The data say "This page is forbidden".
     let packed = r#"{"format":"base64","data":"VGhpcyBwYWdlIGlzIGZvcmJpZGRlbg=="}"#;
     assert_eq!(page("{}", packed), "http.fingerprint.confirmed");
     assert_eq!(page(r#"{"Server":"cloudflare"}"#, packed), "http.fingerprint.confirmed", "a national one stands");

@@ -1,4 +1,4 @@
-//! What convicts and what does not, in every form of a measurement: each test is named after the danger.
+//! What counts as blocked and what does not, in every form of a measurement. Each test is named after the danger.
 
 use serde_json::{Value, json};
 
@@ -28,7 +28,7 @@ fn differs(code: u64, headers: Value, body: &str) -> Value {
     page(&json!({ "code": code, "headers": headers, "body": body }), [Some(false); 4])
 }
 
-/// The forms of a session of Signal in which every handshake fails alike.
+/// The forms of a session of Signal in which every handshake fails in the same way.
 fn signal_forms(head: &Head, failure: &str) -> [(&'static str, Option<Vote>); 4] {
     let failed = scores(1.0, json!({ "analysis": { "signal_backend_failure": failure } }));
     let of = |form, text: String| vote(form, &text, "signal/backend");
@@ -50,7 +50,7 @@ fn interception_that_a_current_client_sees_is_no_fault_of_the_client() {
     }
     let found = about("document", &head.document(&signal(Some("ssl_invalid_hostname"), 3)), "signal/backend").unwrap();
     assert_eq!((found.rule, found.technique.unwrap().method()), (RuleId::TlsIntercepted, "tls-cert-invalid"));
-    // With one host or four, and where half of them still show their own.
+    // With one host or four, and with some of them still showing their own certificate.
     for shown in [1, 2, 4] {
         assert_eq!(
             vote("document", &head.document(&signal(Some(CERTIFICATES[0]), shown)), "signal/backend"),
@@ -68,7 +68,7 @@ fn interception_that_a_current_client_sees_is_no_fault_of_the_client() {
         half[name][2]["failure"] = Value::Null;
     }
     assert_eq!(vote("document", &head.document(&half), "signal/backend"), Some(Vote::Clear), "one of them");
-    // Documents that keep nothing but the conclusion.
+    // Documents that keep only the conclusion.
     let bare = json!({ "signal_backend_status": "blocked", "signal_backend_failure": "ssl_unknown_authority" });
     assert_eq!(vote("document", &head.document(&bare), "signal/backend"), Some(Vote::Blocked));
 }
@@ -82,7 +82,7 @@ fn a_client_that_is_known_to_be_broken_convicts_nobody_in_any_form() {
         ("0.2.5", "3.17.1", "2023-05-02 00:00:00"),
     ] {
         let head = Head { test_version, engine_version, time, ..Head::new("signal", None) };
-        // Whatever it reports: what it gets wrong changes with the day.
+        // Whatever the client reports: a broken client fails in different ways on different days.
         for failure in [CERTIFICATES[1], "generic_timeout_error", "connection_reset"] {
             for (form, vote) in signal_forms(&head, failure) {
                 // The list has no versions; its source marks such sessions as failed.
@@ -103,7 +103,7 @@ fn a_client_that_is_known_to_be_broken_convicts_nobody_in_any_form() {
         ..Head::new("signal", None)
     };
     for (form, vote) in signal_forms(&before, CERTIFICATES[0]) {
-        // Nobody knows which version a row of the list is of, and its source did not mark them yet.
+        // The version behind a row of the list is unknown, and the source did not mark such sessions yet.
         let expected = if form == "listed" { Vote::Masked } else { Vote::Blocked };
         assert_eq!(vote, Some(expected), "{form}");
     }
@@ -140,7 +140,7 @@ fn a_client_without_a_user_agent_says_nothing_of_the_web_site() {
     }
 }
 
-/// The ways in which protections answer, at whatever status.
+/// The ways in which protections answer, at any status.
 #[test]
 fn a_challenge_or_geofence_of_a_known_protection_is_no_block() {
     let cases = [
@@ -167,7 +167,7 @@ fn a_challenge_or_geofence_of_a_known_protection_is_no_block() {
         let found = plain(&differs(code, headers.clone(), body));
         assert_eq!((found.vote, found.rule), (Vote::Masked, RuleId::HttpChallenge), "{code} {headers} {body}");
     }
-    // A censor's page has none of that.
+    // A censor's page shows none of these signs.
     for (code, headers, body) in [
         (200, json!({ "server": "nginx" }), "Access to this site is forbidden by order of the court."),
         (403, json!({ "server": "squid" }), "Access Denied"),
@@ -175,7 +175,7 @@ fn a_challenge_or_geofence_of_a_known_protection_is_no_block() {
     ] {
         assert_eq!(plain(&differs(code, headers.clone(), body)).vote, Vote::Blocked, "{code} {headers} {body}");
     }
-    // The rows of the other forms never hold a page.
+    // Rows of the other forms never hold a page.
     let difference = scores(1.0, json!({ "analysis": { "blocking_type": "http-diff" } }));
     for (form, text) in [
         ("fastpath", site().fastpath(&difference, true, false, "http-diff")),
@@ -245,10 +245,10 @@ fn words_of_a_block_page_in_the_sites_own_page_are_no_block() {
             assert_eq!(judged(&page(&answer, compared), &set).rule, RuleId::HttpFingerprint, "{scope:?} {compared:?}");
         }
     }
-    // What stands in a header is no news.
+    // Text inside of a header proves nothing more.
     let header = words(Scope::National, Place::Header("via".into()));
     assert_eq!(judged(&page(&answer, own[0]), &header).rule, RuleId::HttpFingerprint);
-    // A scored row knows that the client found nothing, or that it did not compare, but not which.
+    // A scored row does not tell a comparison that found nothing from one that was not made.
     let fingerprint = |scope: &str, place: &str, more: Value| {
         let mut all = json!({ "fingerprints": [{ "name": "x", "scope": scope, "location_found": place, "expected_countries": ["NO"] }], "confirmed": true });
         all.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -328,7 +328,7 @@ fn a_flag_of_the_test_convicts_nobody_while_every_connection_works() {
         Some(Vote::NeedsControl)
     );
 
-    // Rows of a site: `tcp_ip` beside a connection that works.
+    // Rows of a site, with `tcp_ip` beside a connection that works.
     let row = vec![
         ("hostname", SITE.to_owned()),
         ("ip", ADDRESS.to_owned()),
@@ -367,7 +367,7 @@ fn a_tcp_connection_never_clears_what_tls_contradicts() {
         assert!(matches!(document, Vote::Blocked | Vote::NeedsControl), "{failure}: {document:?}");
         let rows: Vec<_> = signal_rows(Some(failure), 3).into_iter().step_by(2).collect();
         assert_eq!(of("observations", head.observations(&rows)), document, "{failure}");
-        // The connection in a row of its own.
+        // The connection is in a row of its own.
         let mut apart = rows;
         apart.push(vec![
             ("ip", "13.248.212.111".into()),
@@ -396,10 +396,10 @@ fn a_control_without_addresses_proves_nothing_about_names() {
         assert_ne!(plain(&keys).rule, RuleId::DnsInvented, "{addresses}");
         assert_ne!(plain(&keys).vote, Vote::Blocked, "{addresses}");
     }
-    // It failed to find the name, and says so.
+    // The control failed to find the name, and says so.
     let keys = with(json!([]), json!("dns_nxdomain_error"), lost.clone(), answers);
     assert_eq!(plain(&keys).rule, RuleId::DnsInvented);
-    // It got the page without any address: the name exists, and its own failure is unproven.
+    // The control got the page without any address. So the name exists, and a failure of the control is unproven.
     let mut keys = with(json!([]), json!(null), json!({ "failure": null, "status_code": 200 }), json!([]));
     keys["queries"][0]["failure"] = json!("dns_nxdomain_error");
     keys["requests"] = json!([]);
@@ -496,7 +496,7 @@ fn a_method_names_no_more_than_the_row_says() {
     }
     let bare = site().listed(&scores(1.0, json!({})), true, false, false).to_string();
     assert_eq!(about("listed", &bare, SITE).unwrap().technique, None);
-    // Handshakes that fail are no failures of TCP.
+    // Handshakes that fail are not failures of TCP.
     let head = Head::new("signal", None);
     for (failure, method) in
         [("connection_reset", "tls-reset"), ("generic_timeout_error", "tls-timeout"), ("eof_error", "tls-eof")]

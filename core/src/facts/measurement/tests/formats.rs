@@ -1,4 +1,4 @@
-//! Counts a careful importer reaches on the samples, and the traps of decision import-counts.
+//! The counts that a careful importer reaches on the samples, and the traps of decision import-counts.
 
 use std::collections::HashSet;
 
@@ -36,7 +36,8 @@ fn of_39_documents_28_are_read() {
         .map(|(p, c)| (p.country_code(), c.target.as_str(), c.outcome.evaluate().vote))
         .collect();
     for expected in [
-        // A plain redirect to the block page of the Indonesian ministry: the site is blocked, the page's host is not.
+        // A plain redirect to the block page of the Indonesian ministry: the site is blocked, the host of the page is
+        // not.
         ("ID", "archive.org", Vote::Blocked),
         ("IR", "fa.wikipedia.org", Vote::Blocked),
         ("IT", "csmonitor.com", Vote::Clear),
@@ -68,7 +69,7 @@ fn fastpath_rows_end_as_votes_failed_or_unsupported() {
     assert!(blocked > 17, "{blocked} anomalies");
 }
 
-/// A fingerprint says how: where it stood tells a forged answer from a page, also where no other column does.
+/// A fingerprint shows the method: its place tells a forged answer from a page, even if no other column does.
 #[test]
 fn a_confirmed_fastpath_row_says_by_what_it_was_blocked() {
     let technique = |scores: &str, column: &str| {

@@ -1,8 +1,8 @@
-//! One measurement gives one vote, in whatever form it comes: as a document, as rows of observations, as a scored row of the
-//! table, and as a row of the list that the interface answers.
+//! One measurement gives one vote in every form: as a document, as rows of observations, as a scored row of the table,
+//! and as a row of the list of the API.
 //!
-//! Where a form lacks what would tell, it gives no vote; never another one. The two places where that happens are named
-//! below: another page (only the document has it), and a site that fails for everybody (scores call it fine).
+//! A form that lacks what decides gives no vote, but never another vote. The two cases of this are named below: another
+//! page (only the document has it), and a site that is down for everybody (scores call it fine).
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use super::made::{ADDRESS, Head, SITE, read, scores, signal, signal_rows};
 use crate::facts::measurement::fingerprints::Fingerprints;
 use crate::facts::verdict::evaluate::Vote;
 
-/// A measurement in every form.
+/// One measurement in every form.
 struct Forms {
     what: String,
     document: String,
@@ -31,8 +31,8 @@ impl Forms {
         found.into_iter().map(|(target, evaluated)| (target, evaluated.vote)).collect()
     }
 
-    /// Every series that a form speaks of gets the document's vote, but for what `says_less` allows; and each form says
-    /// something about the first series.
+    /// Checks that every series of a form gets the document's vote, except for what `says_less` allows, and that each
+    /// form says something about the first series.
     fn hold(&self, targets: &[&str], says_less: impl Fn(&str, Vote) -> bool) {
         let document = self.votes("document");
         let of = |votes: &[(String, Vote)], target: &str| {
@@ -58,7 +58,7 @@ impl Forms {
     }
 }
 
-/// Where the way to a site ends.
+/// The stage at which the way to a site ends.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Stage {
     Works,
@@ -72,7 +72,8 @@ fn text(text: impl Into<String>) -> String {
     text.into()
 }
 
-/// A measurement of a site over HTTPS or HTTP that ends so at that stage, with a control that works or fails alike.
+/// A measurement of a site over HTTPS or HTTP that ends with this failure at this stage. The control works or fails
+/// too.
 fn of_site(https: bool, stage: Stage, failure: &'static str, control_works: bool) -> Forms {
     let (scheme, port) = if https { ("https", 443) } else { ("http", 80) };
     let input: &'static str = if https { "https://news.example/" } else { "http://news.example/" };
@@ -185,7 +186,7 @@ fn one_measurement_of_a_site_gives_one_vote_in_every_form() {
                 forms.hold(&[SITE], |_, _| false);
                 blocked += usize::from(forms.votes("document")[0].1 == Vote::Blocked);
                 if stage != Stage::Works {
-                    // It fails for everybody: scores have no word for that, and call it fine.
+                    // The site is down for everybody. Scores have no word for that and call it fine.
                     let down = of_site(https, stage, failure, false);
                     assert_eq!(down.votes("document")[0].1, Vote::Down, "{}", down.what);
                     down.hold(&[SITE], |form, vote| form != "observations" && vote == Vote::Clear);
@@ -196,7 +197,7 @@ fn one_measurement_of_a_site_gives_one_vote_in_every_form() {
     assert!(blocked >= 25, "{blocked}");
 }
 
-/// Telegram with so many of its twelve endpoints failing at HTTP, or at TCP already, and its web site failing or not.
+/// Telegram with so many of its twelve endpoints failing, at HTTP or already at TCP. Its web site fails or works.
 fn of_telegram(failing: usize, at_tcp: bool, web: Option<&'static str>) -> Forms {
     let addresses =
         ["149.154.175.50", "149.154.167.51", "149.154.175.100", "149.154.167.91", "149.154.171.5", "95.161.76.100"];
@@ -276,7 +277,7 @@ fn one_measurement_of_telegram_gives_one_vote_in_every_form() {
     }
 }
 
-/// Signal with all handshakes ending so.
+/// Signal with all handshakes ending in this way.
 fn of_signal(failure: Option<&'static str>) -> Forms {
     let head = Head::new("signal", None);
     let scored = match failure {
@@ -308,7 +309,7 @@ fn one_measurement_of_signal_gives_one_vote_in_every_form() {
     }
 }
 
-/// WhatsApp with its chat endpoints, its registration and its web site failing or not.
+/// WhatsApp, with its chat endpoints, its registration and its web site working or failing.
 fn of_whatsapp(endpoints: bool, registration: bool, web: bool) -> Forms {
     let head = Head::new("whatsapp", None);
     let failed = |works: bool| (!works).then_some("generic_timeout_error");
@@ -381,7 +382,7 @@ fn one_measurement_of_whatsapp_gives_one_vote_in_every_form() {
     for endpoints in [true, false] {
         for registration in [true, false] {
             for web in [true, false] {
-                // As soon as one of the two fails, the scores say nothing of the rest.
+                // If one of the two fails, the scores say nothing about the other.
                 let untold = !(registration && web);
                 of_whatsapp(endpoints, registration, web)
                     .hold(&["whatsapp/pool", "whatsapp/registration", "web.whatsapp.com"], |form, vote| {
@@ -392,7 +393,7 @@ fn one_measurement_of_whatsapp_gives_one_vote_in_every_form() {
     }
 }
 
-/// Messenger with strange answers for so many of its names, and so many connections that fail.
+/// Messenger with strange answers for so many of its names, and so many failing connections.
 fn of_messenger(unnamed: usize, unreached: usize) -> Forms {
     let head = Head::new("facebook_messenger", None);
     let hosts = ["b_api", "b_graph", "edge", "external_cdn", "scontent_cdn", "star"];

@@ -1,4 +1,4 @@
-//! The Kenya proof: merged measurements to votes to network verdicts (decisions two-blocked-hours, kenya-proof,
+//! The Kenya proof: from merged measurements to votes to network verdicts (decisions two-blocked-hours, kenya-proof,
 //! incident-dates, controls-from-peers, half-of-a-pool and ipv6-and-probe-faults).
 
 use std::collections::{BTreeMap, HashMap};
@@ -16,7 +16,7 @@ use crate::facts::verdict::window::{Ageing, HourVote, Peers, Session, votes};
 /// Merged entries of one target by (network, day hour, identity).
 pub type Cells = HashMap<(u32, i64, [u8; 8]), Entry>;
 
-/// What a fold over cells does, in memory: merge by identity.
+/// Does in memory what a fold over cells does: it merges by identity.
 pub fn fold(parsed: impl IntoIterator<Item = Parsed>, target: &str) -> Cells {
     let mut cells = Cells::new();
     for p in parsed {
@@ -145,7 +145,7 @@ fn order_and_chunks_of_rows_change_nothing() {
     for _ in 0..3 {
         let mut shuffled = sample.clone();
         dice.shuffle(&mut shuffled);
-        // Three chunks with an overlap, folded apart and then joined.
+        // Three chunks with an overlap are folded separately and then joined.
         let third = shuffled.len() / 3;
         let mut joined = Cells::new();
         for chunk in [&shuffled[..2 * third], &shuffled[third..], &shuffled[..third]] {

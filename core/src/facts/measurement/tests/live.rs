@@ -1,5 +1,5 @@
-//! Answers of the live sources as they are recorded, in today's form and in the one before. Written by hand after the
-//! documented forms; sites, networks' users and numbers are made up.
+//! Recorded answers of the live sources, in today's form and in the one before. Written by hand after the documented
+//! forms; sites, networks' users and numbers are made up.
 
 use super::made::SITE;
 use crate::Timestamp;
@@ -14,8 +14,8 @@ use crate::intelligence::fetch::{Job, Next};
 
 const NOW: Timestamp = Timestamp::from_seconds(1_790_000_000);
 
-/// Today's list of measurements: continued by a mark, with a status of verification, and `blocking_type` inside of the
-/// scores alone.
+/// Today's list of measurements: it continues with a cursor, has a status of verification, and has `blocking_type` only
+/// inside of the scores.
 const LISTED_TODAY: &str = r#"{"metadata":{"count":-1,"current_page":-1,"limit":1000,
  "next_url":"https://api.ooni.example/api/v1/measurements?order_by=measurement_start_time&order=asc&limit=1000&since=2026-06-01T00%3A00%3A00&until=2026-06-01T01%3A00%3A00&cont=20260601002211-20260601002215.104511_TR_webconnectivity_00aa11bb22cc33dd",
  "offset":0,"pages":-1,"query_time":0.021},"results":[
@@ -37,7 +37,7 @@ const LISTED_TODAY: &str = r#"{"metadata":{"count":-1,"current_page":-1,"limit":
   "report_id":"20260601T001600Z_signal_TR_9121_n4_e","scores":{"blocking_general":0.0,"accuracy":0.0},
   "test_name":"signal","measurement_start_time":"2026-06-01T00:16:05Z","measurement_uid":"u5","verification_status":"unverified"}]}"#;
 
-/// The list as it was before: pages by offset, whole numbers for networks, and no word on verification.
+/// The list as it was before: pages by offset, whole numbers for networks, and no status of verification.
 const LISTED_BEFORE: &str = r#"{"metadata":{"count":-1,"current_page":1,"limit":1000,
  "next_url":"https://api.ooni.example/api/v1/measurements?order_by=measurement_start_time&order=asc&limit=1000&offset=1000&since=2021-06-01",
  "offset":0,"pages":-1,"query_time":1.02},"results":[
@@ -76,7 +76,7 @@ fn the_live_list_of_today_knows_methods_and_counts_no_other_page_as_a_block() {
     );
     let mark = "cont=20260601002211-20260601002215.104511_TR_webconnectivity_00aa11bb22cc33dd";
     assert_eq!(next, Next::Page(mark.to_owned()));
-    // The same file, kept by somebody and imported by hand.
+    // The same file, saved by a person and imported by hand.
     let one_line = LISTED_TODAY.replace('\n', "");
     let mut kept = Vec::new();
     let counts = ooni_fastpath::import(&mut one_line.as_bytes(), u64::MAX, &mut |parsed| kept.push(parsed)).unwrap();
@@ -135,10 +135,10 @@ fn confirmed_blocks_are_counted_once_and_in_both_forms_of_the_live_counts() {
     let same = |row: String| assert_eq!(counts(&row), [(100, 30, 20)], "{row}");
     same(day("IR", 10, 20, 10, 60, 100));
     same(day("IR", 30, 20, 10, 60, 100));
-    // Failures over the others, as in recordings of 2021.
+    // Failures are also in the other counts, as in recordings of 2021.
     same(day("IR", 10, 20, 10, 70, 100));
     same(day("IR", 30, 20, 10, 70, 100));
-    // One row that fits both ways goes with the others of its answer.
+    // A row that fits both ways follows the other rows of its answer.
     let either = |other: String| counts(&format!("{},{other}", day("IR", 30, 20, 20, 50, 100)))[0];
     assert_eq!(either(day("TR", 30, 20, 10, 60, 100)), (100, 30, 20));
     assert_eq!(either(day("TR", 10, 20, 10, 60, 100)), (100, 50, 20));
@@ -162,7 +162,7 @@ fn what_the_source_says_in_place_of_counts_is_an_error() {
     }
 }
 
-/// Outages as IODA answers them today, with the data source and the method, and as it did before.
+/// Outages as IODA answers them today, with the data source and the method, and as it answered before.
 #[test]
 fn outages_of_both_forms_of_the_live_source_are_the_same_event() {
     let answer = |event: &str| {

@@ -1,4 +1,4 @@
-//! Measurements made up for tests, in every form in which sources hand them out.
+//! Measurements made up for tests, in every form in which sources offer them.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use crate::facts::measurement::types::Parsed;
 use crate::facts::measurement::{ooni_document, ooni_fastpath, ooni_observations};
 use crate::facts::verdict::evaluate::{Evaluated, Vote};
 
-/// What the forms of one measurement share.
+/// The parts that the forms of one measurement share.
 #[derive(Debug, Clone)]
 pub struct Head {
     pub test: &'static str,
@@ -52,7 +52,7 @@ impl Head {
         .to_string()
     }
 
-    /// A row of the list that the interface answers: no versions, no columns for what stands in the scores.
+    /// A row of the list of the API: no versions, and no columns for content of the scores.
     pub fn listed(&self, scores: &Value, anomaly: bool, confirmed: bool, failure: bool) -> Value {
         json!({
             "test_name": self.test, "input": self.input, "measurement_start_time": self.time.replace(' ', "T") + "Z",
@@ -62,7 +62,7 @@ impl Head {
         })
     }
 
-    /// Rows of the observation table; each is a list of columns beside those of the head.
+    /// Rows of the observation table. Each is a list of columns in addition to those of the head.
     pub fn observations(&self, rows: &[Vec<(&str, String)>]) -> String {
         let columns = [
             "hostname",
@@ -105,7 +105,7 @@ impl Head {
     }
 }
 
-/// What a text in one of the forms comes to, by series.
+/// The judgements of a text in one of the forms, by series.
 pub fn read(form: &str, text: &str, fingerprints: &Fingerprints) -> Vec<(String, Evaluated)> {
     let mut found: Vec<Parsed> = Vec::new();
     let mut sink = |parsed: Parsed| found.push(parsed);
@@ -127,13 +127,13 @@ pub fn read(form: &str, text: &str, fingerprints: &Fingerprints) -> Vec<(String,
     merged.into_iter().map(|(target, outcome)| (target, outcome.evaluate())).collect()
 }
 
-/// The judgement about one series; `None` where the form says nothing of it.
+/// The judgement about one series; `None` if the form says nothing about it.
 pub fn about(form: &str, text: &str, target: &str) -> Option<Evaluated> {
     let found = read(form, text, &Fingerprints::default());
     found.into_iter().find(|(known, _)| known == target).map(|(_, evaluated)| evaluated)
 }
 
-/// Its vote.
+/// The vote of [`about`].
 pub fn vote(form: &str, text: &str, target: &str) -> Option<Vote> {
     about(form, text, target).map(|evaluated| evaluated.vote)
 }
@@ -153,8 +153,8 @@ pub fn scores(general: f64, more: Value) -> Value {
 pub const SITE: &str = "news.example";
 pub const ADDRESS: &str = "93.184.216.34";
 
-/// Test keys of a plain HTTP page that came over a good connection: `response` is `{code, headers, body}`, `compared` the
-/// client's comparisons of title, length, headers and status.
+/// Test keys of a plain HTTP page that came over a good connection. `response` is `{code, headers, body}`; `compared`
+/// holds the client's comparisons of title, length, headers and status.
 pub fn page(response: &Value, compared: [Option<bool>; 4]) -> Value {
     let [title, length, headers, status] = compared;
     json!({
@@ -174,7 +174,7 @@ pub fn page(response: &Value, compared: [Option<bool>; 4]) -> Value {
     })
 }
 
-/// Test keys of Signal whose handshakes end so; `None` works.
+/// Test keys of Signal whose handshakes end with this failure; `None` works.
 pub fn signal(failure: Option<&str>, shown: usize) -> Value {
     let hosts = ["chat.signal.org", "storage.signal.org", "cdn.signal.org", "sfu.voip.signal.org"];
     let hosts = &hosts[..shown];

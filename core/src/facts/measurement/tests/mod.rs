@@ -1,4 +1,4 @@
-//! Tests on the shared sample data (skipped with a message where it is absent) and properties of the types.
+//! Tests on the shared sample data (skipped with a message if it is absent), and properties of the types.
 
 mod broken;
 mod censored_planet;
@@ -26,5 +26,5 @@ pub fn sample(name: &str) -> Option<Vec<u8>> {
     }
 }
 
-/// No limit worth mentioning.
+/// A limit that no test reaches.
 pub const LIMIT: u64 = 1 << 32;

@@ -1,4 +1,4 @@
-//! No input makes an importer panic: truncated and altered real lines, and bytes of no format at all.
+//! No input makes an importer panic: truncated and altered real lines, and bytes of no format.
 
 use std::io::Read;
 
@@ -29,7 +29,7 @@ fn inflate(bytes: &[u8]) -> Vec<u8> {
     out
 }
 
-/// A short line of each format, mutated; the seed makes a failure repeatable.
+/// Mutates a short line of a format; the seed makes a failure repeatable.
 fn mutate(original: &[u8], seed: u64) -> Vec<u8> {
     let mut state = seed | 1;
     let mut next = |below: usize| {

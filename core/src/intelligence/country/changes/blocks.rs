@@ -1,4 +1,4 @@
-//! The series of a target, block by block.
+//! Computes the series of a target in blocks of days.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +20,7 @@ use crate::facts::verdict::Vote;
 use crate::facts::verdict::window::{self, HourVote, Peers, Session};
 use crate::intelligence::anomaly::{self, Tally};
 
-/// A block with more measurements takes the room of several.
+/// A block with more measurements is as much work as several blocks.
 const MEASUREMENTS_OF_A_BLOCK: usize = 2_000;
 
 /// The blocks of a target with their numbers, oldest first.
@@ -29,9 +29,9 @@ pub fn load(turn: &Turn<'_>, target: &str) -> Result<Vec<(u32, Block)>> {
     Ok(rows.into_iter().map(|((_, number), block)| (number, block)).collect())
 }
 
-/// Computes the blocks of changed days; what is left when there is no room for more. A day earlier and later belong to
-/// them: a success is a control for failures within 24 h (decision controls-from-peers). What the world should know is
-/// added to `news`.
+/// Computes the blocks of changed days. Returns the days that are left if there is no room for more. The day before and
+/// the day after belong to them, because a success is a control for failures within 24 h (decision
+/// controls-from-peers). What the world should be told is added to `news`.
 pub fn recompute(
     turn: &mut Turn<'_>,
     target: &str,
@@ -71,7 +71,7 @@ pub fn recompute(
     }
 }
 
-/// Whether [`recompute`] comes by a block, since measurements around it changed.
+/// Whether [`recompute`] will come to a block, because measurements around it changed.
 pub fn is_waiting(turn: &Turn<'_>, (target, block): &(String, u32)) -> Result<bool> {
     let days = DIRTY.get(turn, &(target.clone(),))?;
     let blocks = days.map(|days| block_of(days.first.saturating_sub(1))..=block_of(days.last.saturating_add(1)));
@@ -86,15 +86,15 @@ fn next(turn: &Turn<'_>, target: &str, from: u32) -> Result<Option<u32>> {
     let entry = packed::first_day(&ENTRIES, turn, target, day)?;
     let rolled = ROLLED.first(turn, &ROLLED.between(&start, &end))?.map(|((_, day, ..), _)| day);
     let row = BLOCKS.first(turn, &rows)?.map(|((_, block), _)| block);
-    // What the world asked about is answered, measured or not.
+    // A block that the world asked about is answered, measured or not.
     let asked = COMPARED.between(&(target.to_owned(), from), &(target.to_owned(), u32::MAX));
     let asked = COMPARED.first(turn, &asked)?.map(|((_, block), _)| block);
     Ok([entry.map(block_of), rolled.map(block_of), row, asked].into_iter().flatten().min())
 }
 
-/// One block from its measurements, and whether its failures lack a control by what was measured here alone; `None`
-/// when nothing was measured in it. `elsewhere` is the share of failures in other countries, percent. What they say is
-/// counted by day on the way.
+/// Computes one block from its measurements, and whether its failures lack a control if only measurements of this
+/// country count. `None` if nothing was measured in it. `elsewhere` is the share of failures in other countries, in
+/// percent. What the measurements say is counted by day in `tally`.
 fn compute(
     turn: &mut Turn<'_>,
     (target, block): &(String, u32),
@@ -111,7 +111,7 @@ fn compute(
         return Ok(None);
     }
     let mut noise = Own::default();
-    // Before anything is masked, as networks count it.
+    // Count before anything is masked, as the counts of networks do.
     if all.iter().any(|seen| is_failure(seen.session.evaluated.vote)) {
         noise.add(&all);
     }
@@ -119,11 +119,11 @@ fn compute(
     let peers = evidence::peers_asked(turn, target, &all, unasked.clone())?;
     let mut own = all;
     own.retain(|seen| inside(seen.session.hour));
-    // By block, so that a later look at it finds the same faults.
+    // Mask by block, so that a later computation finds the same faults.
     instrument::mask(&mut own);
     let Broken(broken) = control(turn, *block)?;
     let votes = |own: &[Seen], peers: &Peers| networks(own, peers, &broken);
-    // Whether to ask how it is elsewhere must not depend on the answer.
+    // Whether to ask the other countries must not depend on their answer.
     let told = outages::row(turn, target, *block)? != SpansElsewhere::default();
     let untold = told.then(|| votes(&own, &unasked));
     let lacks_control = !needs_peers(target) && outages::lack_control(&own, &unasked);
@@ -149,7 +149,7 @@ fn compute(
     Ok(Some((Block { spans, spells, elsewhere, untold }, lacks_control)))
 }
 
-/// A network's part of a block.
+/// The part of one network in a block.
 struct Heard {
     asn: u32,
     /// Oldest first.
@@ -159,7 +159,7 @@ struct Heard {
 }
 
 impl Heard {
-    /// Where and when it failed.
+    /// The network and hour of each blocked vote.
     fn blocked(&self) -> impl Iterator<Item = (u32, i64)> {
         self.votes.iter().filter(|vote| vote.blocked).map(|vote| (self.asn, vote.hour))
     }
@@ -185,7 +185,7 @@ fn networks(own: &[Seen], peers: &Peers, broken: &[u32]) -> Vec<Heard> {
     networks.into_iter().map(heard).filter(|heard| !heard.votes.is_empty()).collect()
 }
 
-/// Networks that fail too many control sites in a block to decide anything (decision failing-elsewhere).
+/// Networks that decide nothing in a block, because too many control sites fail on them (decision failing-elsewhere).
 fn control(turn: &mut Turn<'_>, block: u32) -> Result<Broken> {
     if let Some(known) = CONTROL.get(turn, &(block,))? {
         return Ok(known);
@@ -199,7 +199,8 @@ fn broken(view: &View<'_>, block: u32) -> Result<Broken> {
     Ok(Broken(Surroundings::at(view, bounds(block).1)?.broken()))
 }
 
-/// Measurements of a control site changed: where other networks are broken now, every target must be computed again.
+/// Measurements of a control site changed. In blocks where other networks are broken now, every target must be computed
+/// again.
 pub fn control_changed(turn: &mut Turn<'_>, days: Days) -> Result<()> {
     let known = CONTROL.between(&(block_of(days.first),), &(block_of(days.last).saturating_add(1),));
     for ((block,), before) in CONTROL.scan(turn, &known, Direction::Ascending, usize::MAX)? {

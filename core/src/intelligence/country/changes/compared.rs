@@ -1,7 +1,7 @@
-//! What begins here as a block is compared with the other countries before it is reported: where a target fails in most
-//! of them at the same time, it is out of order, and nobody blocks it. And what fails here without a control has one
-//! where it works in others (decision controls-from-peers). The world asks them and answers
-//! ([`crate::intelligence::world::Compare`]).
+//! A block that seems to begin here is compared with the other countries before it is reported. If the target fails in
+//! most of them at the same time, it is down, and nobody blocks it. A failure without a control measurement is compared
+//! with the same site in other countries: if it works there, that is the control (decision controls-from-peers). The
+//! world asks the countries and answers ([`crate::intelligence::world::Compare`]).
 
 use std::collections::BTreeMap;
 
@@ -23,10 +23,10 @@ use crate::{Result, Timestamp};
 
 type BlockKey = (String, u32);
 
-/// An answer is waited for so long: where a country does not report, what was found here must not stay unsaid.
+/// How long to wait for an answer. If a country does not report, what was found here must be reported all the same.
 const PATIENCE: i64 = HOUR;
 
-/// What the world should know of recomputed blocks.
+/// What the world should be told about recomputed blocks.
 #[derive(Default)]
 pub struct News {
     failing: Vec<(String, u32, Failures)>,
@@ -34,7 +34,7 @@ pub struct News {
 }
 
 impl News {
-    /// The failures of a block, as far as it is computed.
+    /// Adds the failures of a block, as far as it is computed.
     fn report(&mut self, turn: &Turn<'_>, key: &BlockKey) -> Result<()> {
         let (target, number) = key;
         let before = match number.checked_sub(1) {
@@ -77,13 +77,13 @@ impl Compared {
         self.asks.is_some() || self.lacks_control || self.reached
     }
 
-    /// Whether failures of this target are counted for the world.
+    /// Whether failures of this target are counted for the world in this block.
     pub fn counts(&self, target: &str) -> bool {
         self.counts || needs_peers(target)
     }
 }
 
-/// A block was computed and stored: asks the world where failures lack a control or does no longer, and reports the
+/// A block was computed and stored. Asks the world if failures lack a control, or stops asking, and reports the
 /// failures that the world wants to know.
 pub fn note(
     turn: &mut Turn<'_>,
@@ -105,8 +105,8 @@ pub fn note(
     change(turn, key, before, Compared { owes: false, lacks_control, ..before }, news)
 }
 
-/// Asks the world about the blocks of days in which something seems to begin by what was measured here alone, or does
-/// no longer.
+/// Asks the world about the blocks of days in which something seems to begin if only measurements of this country
+/// count, or stops asking.
 pub fn ask(turn: &mut Turn<'_>, target: &str, alone: &[Episode], news: &mut News) -> Result<()> {
     let rows = COMPARED.scan(turn, &COMPARED.prefix(&(target.to_owned(),)), Direction::Ascending, usize::MAX)?;
     let mut rows: BTreeMap<BlockKey, (Compared, Compared)> = rows
@@ -117,7 +117,7 @@ pub fn ask(turn: &mut Turn<'_>, target: &str, alone: &[Episode], news: &mut News
         let [start, declared, last] = [episode.start, episode.declared, episode.last].map(block_of_hour);
         let (_, row) = rows.entry((target.to_owned(), declared)).or_default();
         row.asks = row.asks.max(Some(episode.declared));
-        // Were it out of order there, it would seem to begin in the next one.
+        // If the target was down there, the block would seem to begin in the next block of days.
         let beside = [Some(start), (last > declared).then_some(declared.saturating_add(1))];
         for block in beside.into_iter().flatten().filter(|block| *block != declared) {
             rows.entry((target.to_owned(), block)).or_default().1.reached = true;
@@ -129,7 +129,8 @@ pub fn ask(turn: &mut Turn<'_>, target: &str, alone: &[Episode], news: &mut News
     Ok(())
 }
 
-/// Stores what became of a row, and asks: also once more when something is believed later in the block.
+/// Stores a changed row. Asks the world if that is new, or once more if a block is first believed later in the block of
+/// days.
 fn change(turn: &mut Turn<'_>, key: &BlockKey, before: Compared, after: Compared, news: &mut News) -> Result<()> {
     let mut after = after;
     let (asked, asks) = (before.is_asking(), after.is_asking());
@@ -141,7 +142,7 @@ fn change(turn: &mut Turn<'_>, key: &BlockKey, before: Compared, after: Compared
     if after == before { Ok(()) } else { store(turn, key, after) }
 }
 
-/// Until when an event waits for the answers about its beginning; `None` when they are there.
+/// Until when an event waits for the answers about its beginning; `None` if it has them.
 pub fn waits(turn: &Turn<'_>, one: &Combined<'_>) -> Result<Option<Timestamp>> {
     let mut until: Option<Timestamp> = None;
     for found in one.measured.iter().map(|measured| &measured.found) {
@@ -156,10 +157,10 @@ pub fn waits(turn: &Turn<'_>, one: &Combined<'_>) -> Result<Option<Timestamp>> {
     Ok(until)
 }
 
-/// The world asks the country to count failures of targets in some blocks, or to stop.
+/// The world asks the country to count failures of targets in some blocks of days, or to stop.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct CountFailures {
-    /// (target, block, whether to count)
+    /// (target, block of days, whether to count)
     pub blocks: Vec<(String, u32, bool)>,
 }
 
@@ -178,7 +179,7 @@ impl Operation for CountFailures {
                 news.report(turn, &key)?;
             }
             if !row.counts(&key.0) {
-                // Nobody asks any more: the world forgets them, and the country what it was told.
+                // No country asks any more. The world forgets the failures, and the country forgets what it was told.
                 if set(turn, &key, 0, SpansElsewhere::default())? {
                     again(turn, &key)?;
                     soon(turn)?;
@@ -190,28 +191,29 @@ impl Operation for CountFailures {
     }
 }
 
-/// Has a block computed again: by the day in its middle, so that those before and after stay as they are.
+/// Has a block computed again. Only the day in its middle is marked, so that the blocks before and after stay as they
+/// are.
 fn again(turn: &mut Turn<'_>, (target, block): &BlockKey) -> Result<()> {
     let day = block.saturating_mul(BLOCK_DAYS).saturating_add(BLOCK_DAYS / 2);
     measured(turn, target, (day, day))
 }
 
-/// How a target is in other countries in a block.
+/// How a target fares in other countries in a block of days.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct FailingElsewhere {
     pub target: String,
     pub block: u32,
     /// Share of failures, 0 to 100.
     pub percent: u8,
-    /// Spans in which it was out of order, one bit each, the first the lowest.
+    /// Spans in which the target was down, one bit each, the first span in the lowest bit.
     pub out: u128,
-    /// Spans in which it worked, of those in which it fails in the country that is told.
+    /// Spans in which it worked in other countries, among those in which it fails in this country.
     pub works: u128,
-    /// Whether the country waits for it, and hears of all others.
+    /// Whether this is the answer that the country waits for, made from the reports of all other countries.
     pub answers: bool,
 }
 
-/// The world tells it.
+/// The world tells the country how a target fares elsewhere.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SetFailing {
     pub told: FailingElsewhere,
@@ -227,7 +229,7 @@ impl Operation for SetFailing {
         let key = (target, block);
         let row = row(turn, &key)?;
         let works = if row.lacks_control { works } else { 0 };
-        // It may have been told to stop meanwhile.
+        // The world may have told the country to stop meanwhile.
         if row.counts(&key.0) && set(turn, &key, percent, SpansElsewhere { out, works })? {
             again(turn, &key)?;
             soon(turn)?;
@@ -237,13 +239,13 @@ impl Operation for SetFailing {
         }
         store(turn, &key, Compared { waits_since: None, ..row })?;
         combine_again(turn)?;
-        // Answers come in a row.
+        // Many answers come one after another, so wait for more.
         let due = turn.now.plus(i64::from(turn.settings.publish_interval) * SECOND);
         at(turn, due)
     }
 }
 
-/// Notes how it is elsewhere; whether that is news.
+/// Stores how a target fares elsewhere. Returns whether that changed.
 fn set(turn: &mut Turn<'_>, key: &BlockKey, percent: u8, spans: SpansElsewhere) -> Result<bool> {
     let Some(row) = BLOCKS.get(turn, key)? else { return Ok(false) };
     let known = outages::row(turn, &key.0, key.1)?;
@@ -256,7 +258,7 @@ fn set(turn: &mut Turn<'_>, key: &BlockKey, percent: u8, spans: SpansElsewhere) 
             true => ELSEWHERE.delete(turn, key),
             false => ELSEWHERE.put(turn, key, &spans)?,
         }
-        // Its verdicts, and those of the days since.
+        // Judge again its verdicts of these days and later ones.
         days::queue(turn, &key.0, key.1.saturating_mul(BLOCK_DAYS))?;
         refresh::soon(turn)?;
     }

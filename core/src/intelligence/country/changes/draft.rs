@@ -1,4 +1,4 @@
-//! What an incident says, from what it is made of (decision incident-grades).
+//! Makes the draft of an incident from its parts (decision incident-grades).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,32 +30,33 @@ use crate::{Result, Timestamp, facts::licence};
 
 /// Probability given to a report that its source does not grade. Our choice.
 const REPORT_PROBABILITY: f64 = 0.9;
-/// Smallest share of the blocked votes by which a method is named. Our choice: a network that drops connections now and
-/// then has other failures too.
+/// A method is named if it has at least this share of the blocked votes. Our choice: a network that drops connections
+/// now and then has other failures too.
 const METHOD_SHARE: f64 = 0.05;
-/// Platforms whose block is high (decision incident-grades): messaging, social networks, news.
+/// Platforms that are not media. A block of media (messaging, social networks, news) is high (decision
+/// incident-grades).
 const NOT_MEDIA: [&str; 2] = ["tor", "wikipedia"];
 
-/// The kind of evidence that measurements are.
+/// The kind of evidence rows that are measurements.
 pub const MEASUREMENT: &str = "measurement";
 
 fn at_hour(hour: i64) -> Timestamp {
     Timestamp(hour.saturating_mul(HOUR))
 }
 
-/// Whether a measured event is over: 96 h measured without a blocked vote, or too old to be called blocked (decision
-/// age-limit).
+/// Whether a measured event is over: it was measured for 96 h without a blocked vote, or it is too old to be called
+/// blocked (decision age-limit).
 pub fn is_over(measured: &Measured, now: Timestamp) -> bool {
     measured.found.resolved.is_some() || now > stands_until(measured)
 }
 
-/// Until when a measured block is called one without another vote.
+/// Until when a measured block is called blocked without another vote.
 fn stands_until(measured: &Measured) -> Timestamp {
     let messaging = measured.found.targets.iter().any(|target| crate::facts::subject::is_messaging(target));
     at_hour(measured.found.last_vote).plus(Ageing::of(messaging).limit)
 }
 
-/// When something of it is over by the passing of time alone; `None` when that will not be.
+/// When a part of the incident will be over because time passes; `None` if none will.
 pub fn over_by_itself(one: &Combined<'_>, now: Timestamp) -> Option<Timestamp> {
     let measured =
         one.measured.iter().filter(|measured| !is_over(measured, now)).map(|measured| stands_until(measured));
@@ -106,21 +107,21 @@ pub fn draft(view: &View<'_>, one: &Combined<'_>) -> Result<Draft> {
     })
 }
 
-/// When the last of what was measured had been measured clear for long enough; `None` while anything was not.
+/// When the last measured part had been measured clear for long enough; `None` while any part has not.
 fn resolved(one: &Combined<'_>) -> Option<Timestamp> {
     let hours: Option<Vec<i64>> = one.measured.iter().map(|measured| measured.found.resolved).collect();
     hours?.into_iter().max().map(at_hour)
 }
 
-/// The hours that all of it keeps.
+/// The schedule of hours, if all measured parts keep the same.
 fn schedule(one: &Combined<'_>) -> Option<String> {
     let mut schedules = one.measured.iter().map(|measured| &measured.found.schedule);
     let first = schedules.next()?;
     first.clone().filter(|_| schedules.all(|other| other == first))
 }
 
-/// The areas that are affected, none when all are. Sources describe a whole country in many words ("nationwide"), of
-/// which only exceptions say anything.
+/// The affected areas; none if all of the country is affected. Sources describe a whole country in many words
+/// ("nationwide"). Of these words, only exceptions say anything.
 fn areas(one: &Combined<'_>) -> Vec<String> {
     let all = is_national(one);
     let says = |area: &&String| !all || area.to_ascii_lowercase().contains("except");
@@ -151,8 +152,8 @@ fn is_ordered(event: &Event) -> bool {
     }
 }
 
-/// Blocks are censorship. Lost connectivity is a disruption until somebody says that it was ordered, and mixed while
-/// others only saw it.
+/// A block is censorship. Lost connectivity is a disruption if no source says that it was ordered, censorship if all
+/// say so, and mixed if some sources only saw it.
 fn kind(one: &Combined<'_>) -> IncidentType {
     if one.subject != INTERNET {
         return IncidentType::Censorship;
@@ -165,9 +166,9 @@ fn kind(one: &Combined<'_>) -> IncidentType {
     }
 }
 
-/// Networks that were tested, their affected share and the severity. In a list of what was there when it was first
-/// measured each has a share and a severity of its own, of which the greatest counts: a network that blocks one need
-/// not block all.
+/// The number of tested networks, their affected share and the severity. In a list of blocks that were there when they
+/// were first measured, each block has a share and a severity of its own, and the greatest counts: a network that
+/// blocks one need not block all.
 fn grade(
     view: &View<'_>,
     one: &Combined<'_>,
@@ -190,7 +191,7 @@ fn severity(one: &Combined<'_>, weight: f64, networks: &[AffectedNetwork], liste
         return connectivity_severity(one);
     }
     if one.measured.is_empty() {
-        // Others report a block: its reach stands for weight.
+        // Only reports tell of this block, so their scope stands for its weight.
         let platform = one.named.iter().any(|subject| is_platform(subject, listed));
         let wide = one.events.iter().map(|event| event.scope).max();
         return match (platform, wide) {
@@ -201,7 +202,7 @@ fn severity(one: &Combined<'_>, weight: f64, networks: &[AffectedNetwork], liste
         };
     }
     let platform = is_platform(&one.subject, listed) && one.measured.iter().any(|measured| measured.found.essential);
-    // What a target list's platforms are for, nobody says.
+    // A target list does not say what its platforms are for.
     let media = Platform::by_slug(&one.subject).is_some_and(|platform| !NOT_MEDIA.contains(&platform.slug));
     match platform {
         true if weight >= CRITICAL_WEIGHT => Severity::Critical,
@@ -216,7 +217,7 @@ fn connectivity_severity(one: &Combined<'_>) -> Severity {
     let scope =
         |ordered: bool| one.events.iter().filter(|event| is_ordered(event) == ordered).map(|event| event.scope).max();
     let seen = if one.silences.is_empty() { scope(false) } else { Some(Scope::National) };
-    // What is slow is not gone.
+    // Connectivity that is slow is not cut off.
     match (scope(true), seen, only_slowed(one)) {
         (Some(Scope::National), _, false) | (Some(_), Some(Scope::National), false) => Severity::Critical,
         (Some(Scope::National), ..) | (Some(_), Some(Scope::National), _) => Severity::High,
@@ -227,16 +228,16 @@ fn connectivity_severity(one: &Combined<'_>) -> Severity {
     }
 }
 
-/// Whether all that is known of it says that it was slowed, and nothing that it was cut off.
+/// Whether all sources say that it was slowed, and none that it was cut off.
 fn only_slowed(one: &Combined<'_>) -> bool {
     let slowed = |event: &&Event| event.kind == EventKind::Throttling;
     one.measured.is_empty() && one.silences.is_empty() && one.events.iter().all(slowed) && !one.events.is_empty()
 }
 
-/// Suspected is one source and one network, and a silence that nobody else speaks of (decisions silence-of-measurements
-/// and incident-grades).
+/// An incident is suspected if it has one source and one network, or if it is a silence that no source reports
+/// (decisions silence-of-measurements and incident-grades).
 fn status(one: &Combined<'_>, goes_on: bool, sources: usize, networks: usize) -> Status {
-    // In a list, each on a network of its own is still each on one.
+    // In a list of blocks, each may be on one network, even if the networks differ.
     let one_each = !one.listed().is_empty() && one.measured.iter().all(|measured| is_narrow(&measured.found));
     let narrow = one.events.iter().all(|event| event.scope == Scope::Network) && (networks <= 1 || one_each);
     let silence_alone = one.events.is_empty() && !one.silences.is_empty();
@@ -262,7 +263,7 @@ fn confidence(one: &Combined<'_>, sources: usize, networks: usize) -> f64 {
         }
 }
 
-/// When an incident was.
+/// When an incident began and ended.
 struct Times {
     start: Timestamp,
     end: Option<Timestamp>,
@@ -270,7 +271,7 @@ struct Times {
     goes_on: bool,
 }
 
-/// Begin and end. What was measured gives them; reports only where nothing was measured.
+/// Beginning and end. They come from measurements, and from reports only if nothing was measured.
 fn times(view: &View<'_>, one: &Combined<'_>) -> Result<Times> {
     let (first, last) = one.hours();
     let measured = |over: bool, unknown: Unknown| Times {
@@ -281,7 +282,7 @@ fn times(view: &View<'_>, one: &Combined<'_>) -> Result<Times> {
     };
     if !one.measured.is_empty() {
         let over = one.measured.iter().all(|measured| is_over(measured, view.now));
-        // Over because nobody measured any more: the last blocked vote is no end.
+        // It is over because nobody measures it any more. Then the last blocked vote is not its end.
         let end = over && one.measured.iter().any(|measured| measured.found.resolved.is_none());
         return Ok(measured(over, Unknown { end, start: one.is_start_unknown() }));
     }
@@ -295,7 +296,8 @@ fn times(view: &View<'_>, one: &Combined<'_>) -> Result<Times> {
     Ok(Times { start, end: Some(lasting.last), unknown, goes_on })
 }
 
-/// What reports name where nothing was measured: of lost connectivity all that they name, else what it is about.
+/// The names from reports: all that they name for lost connectivity; otherwise what the incident is about, if nothing
+/// was measured.
 fn reported_services<'a>(one: &'a Combined<'a>) -> Vec<&'a String> {
     match (one.subject == INTERNET, one.measured.is_empty()) {
         (true, _) => one.events.iter().flat_map(|event| &event.services).collect(),
@@ -309,7 +311,7 @@ fn services(one: &Combined<'_>, listed: &[Tracked]) -> Vec<String> {
         match Platform::by_slug(name).or_else(|| Platform::by_domain(name)) {
             Some(platform) => Some(platform.slug.to_owned()),
             None => tracked(name, listed).map(|platform| platform.slug.clone()).or_else(|| {
-                // Without a domain it is a name as the source writes it.
+                // A name without a domain is as the source writes it.
                 (one.subject != INTERNET && !name.contains('.')).then(|| name.clone())
             }),
         }
@@ -371,7 +373,7 @@ fn networks(view: &View<'_>, one: &Combined<'_>) -> Result<Vec<AffectedNetwork>>
         network.votes = network.votes.saturating_add(part.votes);
     }
     let silent = one.silences.iter().flat_map(|silence| &silence.networks);
-    // Of what others say of the whole country, the networks that one of them names are not all.
+    // If the reports are about the whole country, the networks that one of them names are not all networks.
     let named = one.events.iter().filter(|_| one.measured.is_empty() && !is_national(one));
     for asn in silent.chain(named.flat_map(|event| &event.asns)) {
         let nothing = AffectedNetwork { asn: *asn, name: None, first: None, last: None, blocked: 0, votes: 0 };
@@ -383,7 +385,7 @@ fn networks(view: &View<'_>, one: &Combined<'_>) -> Result<Vec<AffectedNetwork>>
     Ok(networks.into_values().collect())
 }
 
-/// Networks with votes, and the affected share of the weight of those with enough of them (decision
+/// The number of networks that are affected or have enough votes, and the affected share of their weight (decision
 /// weight-of-networks).
 fn weight(view: &View<'_>, one: &Combined<'_>) -> Result<(u32, f64)> {
     if one.measured.is_empty() {
@@ -423,11 +425,11 @@ fn signal_type(technique: Option<Technique>) -> &'static str {
     }
 }
 
-/// The rows kept, oldest first, and how many there are.
+/// The evidence rows that are kept, oldest first, and the number of all.
 fn evidence(view: &View<'_>, one: &Combined<'_>) -> Result<(Vec<EvidenceRow>, u64)> {
     let mut rows: Vec<EvidenceRow> = one.events.iter().map(|event| reported(view, event)).collect();
-    // Each blocked vote once, whatever series its network is blocked on. One test may vote on several series, and no
-    // event rests on more measurements than there were.
+    // Each blocked vote counts once, however many series are blocked on its network. One test may vote on several
+    // series, and no event rests on more measurements than there were.
     let blocked = one.measured.iter().map(|measured| {
         let votes: u64 = measured.found.networks.iter().map(|network| u64::from(network.blocked)).sum();
         votes.min(measured.found.measurements)
@@ -439,7 +441,7 @@ fn evidence(view: &View<'_>, one: &Combined<'_>) -> Result<(Vec<EvidenceRow>, u6
         .flat_map(|measured| &measured.found.networks)
         .flat_map(|network| network.targets.iter().map(move |target| (target.as_str(), network)))
         .collect();
-    // Every network and series has its share of the room.
+    // Every network and series gets the same share of the room.
     let share = (MAX_EVIDENCE.saturating_sub(rows.len()) / parts.len().max(1)).max(1);
     for (target, network) in parts {
         rows.extend(witnesses(view, target, network, share)?);
@@ -474,14 +476,14 @@ fn reported(view: &View<'_>, event: &Event) -> EvidenceRow {
     }
 }
 
-/// At most `room` measurements of one network and series, spread over the time.
+/// At most `room` measurements of one network and series, spread over time.
 fn witnesses(view: &View<'_>, target: &str, network: &Affected, room: usize) -> Result<Vec<EvidenceRow>> {
     let day = |hour: i64| u32::try_from(hour.div_euclid(24)).unwrap_or(0);
     let (first, last) = (day(network.first), day(network.last));
     let mut days = BTreeSet::new();
     let span = last.saturating_sub(first);
     for step in 0..room {
-        // First and last day, and evenly between; more than there are days is no loss.
+        // The first day, the last day, and days evenly between. More steps than days do no harm.
         let part = u64::from(span) * step as u64 / room.saturating_sub(1).max(1) as u64;
         days.insert(first.saturating_add(u32::try_from(part).unwrap_or(0)));
     }
@@ -507,7 +509,8 @@ fn witnesses(view: &View<'_>, target: &str, network: &Affected, room: usize) -> 
     Ok(rows)
 }
 
-/// A measurement of a series on a day and network, without what its network shows; `None` where it cannot be looked up.
+/// A measurement of a series on a day and network as an evidence row, without confidence and signal; `None` if it
+/// cannot be looked up.
 pub fn witness(
     view: &View<'_>,
     target: &str,

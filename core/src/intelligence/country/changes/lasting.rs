@@ -1,4 +1,4 @@
-//! How long it lasted, what reports alone tell of: until its source last spoke of it, and not a moment longer.
+//! How long an incident lasted that only reports tell of: until its source last spoke of it, and not longer.
 
 use super::super::listed;
 use super::roles;
@@ -14,8 +14,8 @@ use crate::facts::source::Source;
 use crate::facts::verdict::constants::CLEAR_VOTES;
 use crate::{Result, Timestamp};
 
-/// For so long after its source last said so, something is taken to go on, in microseconds: a table is told anew within
-/// months, and what machines watch within hours (the second one is our choice).
+/// How long something is taken to go on after its source last said so, in microseconds. A table is updated within
+/// months, and what machines watch within hours (the second number is our choice).
 const REPORT_STANDS: i64 = 90 * DAY;
 const WATCH_STANDS: i64 = 7 * DAY;
 
@@ -26,7 +26,7 @@ fn stands(event: &Event) -> i64 {
     }
 }
 
-/// Whether an event is taken to go on, since its source said so lately.
+/// Whether an event is taken to go on, because its source said so lately.
 fn goes_on(event: &Event, now: Timestamp) -> bool {
     match event.last(now) {
         (last, true) => last > now,
@@ -34,18 +34,18 @@ fn goes_on(event: &Event, now: Timestamp) -> bool {
     }
 }
 
-/// When an event without an end is over by the passing of time alone.
+/// When an event without an end will be over because time passes.
 pub fn stands_until(event: &Event, now: Timestamp) -> Option<Timestamp> {
     let (last, ended) = event.last(now);
     (!ended && goes_on(event, now)).then(|| last.plus(stands(event)))
 }
 
-/// How long all the reports of an incident say that it lasted.
+/// How long an incident lasted, according to all of its reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lasting {
     /// The last moment that is known.
     pub last: Timestamp,
-    /// It ended then. An end that is announced lies ahead.
+    /// Whether it ended then. An end that is announced may lie ahead.
     pub ended: bool,
     pub goes_on: bool,
 }
@@ -62,7 +62,8 @@ impl Lasting {
     }
 }
 
-/// Whether nobody names an end of an event: neither its own source nor a report of as much that speaks of a later time.
+/// Whether no source names an end of an event: neither its own source nor a report of the same extent that is about a
+/// later time.
 fn is_open(event: &Event, all: &[&Event], now: Timestamp) -> bool {
     let (last, ended) = event.last(now);
     let closes = |other: &&Event| {
@@ -73,14 +74,16 @@ fn is_open(event: &Event, all: &[&Event], now: Timestamp) -> bool {
     !ended && !all.iter().any(closes)
 }
 
-/// Whether measurements may show that it is over while reports alone say that it goes on: nothing tells when they come.
+/// Whether measurements may show that an incident is over while only reports say that it goes on. Nothing tells when
+/// such measurements come.
 pub fn may_be_cleared(one: &Combined<'_>, now: Timestamp) -> bool {
     let stands = |event: &&Event| stands_until(event, now).is_some();
     one.subject != INTERNET && one.measured.is_empty() && one.events.iter().any(stands)
 }
 
-/// Whether services that reports speak of were measured clear since then, for as long as it takes to end a measured block:
-/// measurements of a moment are more than what was said before it. Of lost connectivity no measurement says so much.
+/// Whether the services that reports name were measured clear since then, for as long as it takes to end a measured
+/// block. Later measurements count more than what was said before them. About lost connectivity, no measurement says as
+/// much.
 pub fn is_clear_since(view: &View<'_>, one: &Combined<'_>, since: Timestamp) -> Result<bool> {
     if !may_be_cleared(one, view.now) {
         return Ok(false);
@@ -115,7 +118,8 @@ fn is_series_clear(view: &View<'_>, target: &str, since: i64) -> Result<bool> {
     Ok(clear as usize >= CLEAR_VOTES && clear > blocked && newest - since >= MERGE_GAP)
 }
 
-/// Clear and blocked votes of all networks of a block after an hour; of a day without hours as if they were of its last one.
+/// Clear and blocked votes of all networks of a block after an hour. Votes of a day without hours count at its last
+/// hour.
 fn votes_after(block: &Block, since: i64) -> impl Iterator<Item = (i64, (u32, u32))> {
     let hours = block.spans.iter().flat_map(|span| &span.hours).map(|count| (count.hour, (count.clear, count.blocked)));
     let days = block.spans.iter().filter(|span| span.hours.is_empty()).flat_map(|span| &span.days);

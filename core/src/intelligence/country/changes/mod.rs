@@ -1,16 +1,22 @@
-//! When blocking began and ended in this country: from stored measurements to reports to
-//! [`crate::intelligence::incidents`], by timer, a bounded piece at a time.
+//! When blocking began and ended in this country. A timer turns stored measurements into reports to
+//! [`crate::intelligence::incidents`], a bounded piece at a time.
 //!
 //! | Step | From | To |
 //! |---|---|---|
 //! | `blocks` | measurements of a target, in blocks of 30 days from the first changed day on | `BLOCKS` |
 //! | `subjects` | blocks of a subject's series | `FOUND` |
-//! | `compared` | where a block seems to begin, how the target is in other countries at the same time | `COMPARED`, `ELSEWHERE` |
-//! | `silences` | counts of measurements by network and hour | `SILENCES`, once the world has said how it is elsewhere |
-//! | `reports` | what was found, silences, events that others report | numbered events, sent when they changed |
+//! | `compared` | what other countries measured when a block seems to begin | `COMPARED`, `ELSEWHERE` |
+//! | `silences` | counts of measurements by network and hour | `SILENCES`, once the world has answered |
+//! | `reports` | what was found, silences, events that other sources report | numbered events, sent when they changed |
 //!
-//! Everything up to the numbers is a function of what is stored, whatever the order in which it came
-//! (decision order-of-data).
+//! | Module | What |
+//! |---|---|
+//! | `tables` | what is stored |
+//! | `outages` | spans in which a target was down in other countries |
+//! | `draft`, `lasting` | making an incident's draft; how long reported incidents last |
+//!
+//! Everything before the numbers depends only on what is stored, not on the order in which it came (decision
+//! order-of-data).
 
 mod blocks;
 mod compared;
@@ -54,17 +60,17 @@ use crate::{Result, intelligence::anomaly};
 
 /// Blocks computed in one operation.
 const BLOCKS_AT_ONCE: usize = 60;
-/// Targets or subjects taken up in one operation.
+/// Targets or subjects handled in one operation.
 const AT_ONCE: usize = 30;
-/// Rows changed in one operation before it leaves the rest to the next.
+/// Rows that one operation changes before it leaves the rest to the next.
 const ROWS_AT_ONCE: usize = 400;
 /// Targets marked in one operation.
 const SPREAD_AT_ONCE: usize = 400;
-/// Changes are looked for once in so many publish intervals: the data of an import come in many pieces.
+/// Changes are looked for once in so many publish intervals, because the data of an import come in many pieces.
 const INTERVALS: i64 = 6;
 const TIMER: &str = "changes";
 
-/// Runs [`FindChanges`] some intervals from now, unless it is waiting already.
+/// Runs [`FindChanges`] some intervals from now, unless it is scheduled earlier.
 pub(super) fn soon(turn: &mut Turn<'_>) -> Result<()> {
     let due = turn.now.plus(INTERVALS * i64::from(turn.settings.publish_interval) * SECOND);
     at(turn, due)
@@ -77,7 +83,7 @@ fn at(turn: &mut Turn<'_>, due: crate::Timestamp) -> Result<()> {
     }
 }
 
-/// Measurements of a target changed on these days, or what they are compared with. The caller runs [`soon`].
+/// Marks a target whose measurements changed on these days, or what they are compared with. The caller runs [`soon`].
 pub(super) fn measured(turn: &mut Turn<'_>, target: &str, (first, last): (u32, u32)) -> Result<()> {
     let key = (target.to_owned(),);
     let days = match DIRTY.get(turn, &key)? {
@@ -87,20 +93,21 @@ pub(super) fn measured(turn: &mut Turn<'_>, target: &str, (first, last): (u32, u
     Ok(DIRTY.put(turn, &key, &days)?)
 }
 
-/// The same where networks failed more or less at other sites: that is part of what a failure says.
+/// Like [`measured`], after networks failed more or less at other sites, which is part of what a failure says. Also
+/// runs [`soon`].
 pub(super) fn failed_anew(turn: &mut Turn<'_>, target: &str, days: (u32, u32)) -> Result<()> {
     measured(turn, target, days)?;
     soon(turn)
 }
 
-/// The events of a target's subject must be looked at again, though its measurements stay the same.
+/// Marks the subject of a target: its events must be checked again, though its measurements stay the same.
 pub(super) fn touched(turn: &mut Turn<'_>, target: &str) -> Result<()> {
     let subject = subject_of(target, &super::listed(turn)?);
     SUBJECTS.put(turn, &(subject,), &())?;
     soon(turn)
 }
 
-/// Whether a target has a blocked vote in this block or a later one, as far as that was looked at.
+/// Whether a target has a blocked vote in this block or a later one. True if that is not computed yet.
 pub(super) fn failed_since(view: &impl Read, target: &str, block: u32) -> Result<bool> {
     if DIRTY.contains(view, &(target.to_owned(),))? {
         return Ok(true);
@@ -108,14 +115,14 @@ pub(super) fn failed_since(view: &impl Read, target: &str, block: u32) -> Result
     let mut failed = false;
     let range = BLOCKS.between(&(target.to_owned(), block), &(target.to_owned(), u32::MAX));
     BLOCKS.visit(view, range, Direction::Ascending, |_, block| {
-        // Hours are kept where a vote is blocked.
+        // Hours are kept only if a vote is blocked.
         failed = block.spans.iter().any(|span| !span.hours.is_empty());
         Ok(!failed)
     })?;
     Ok(failed)
 }
 
-/// Events of another source came, changed or went.
+/// Events of another source were added, changed or removed.
 pub(super) fn touched_events(turn: &mut Turn<'_>) -> Result<()> {
     combine_again(turn)?;
     soon(turn)
@@ -141,14 +148,14 @@ pub(super) fn nothing_left(turn: &mut Turn<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Every series must be computed again: the rules or the control sites changed.
+/// Marks every series to be computed again, because the rules or the control sites changed.
 pub(super) fn all_again(turn: &mut Turn<'_>) -> Result<()> {
     nothing_left(turn)?;
     let now = turn.now;
     turn.schedule("changes_spread", now, &Spread { block: None, after: None })
 }
 
-/// What an earlier program found and reported is looked at again: it took reports to stand for longer, and did not ask
+/// Checks again what an earlier version found and reported. It took reports to stand for longer, and did not ask
 /// whether anybody saw a beginning.
 pub(crate) fn begin(turn: &mut Turn<'_>) -> Result<()> {
     if EVENTS.first(turn, &EVENTS.range())?.is_some() {
@@ -183,7 +190,7 @@ fn roles(subject: &str, listed: &[Tracked]) -> Option<Vec<Role>> {
     Some(Subject::parse(subject).unwrap_or_else(|_| Subject::series(subject)).roles)
 }
 
-/// These platforms came or went: what was found of their hosts belongs to other subjects now.
+/// Platforms were added or removed, so what was found about their hosts belongs to other subjects now.
 pub(super) fn regroup<'a>(turn: &mut Turn<'_>, platforms: impl Iterator<Item = &'a Tracked>) -> Result<()> {
     for platform in platforms {
         for host in platform.domains() {
@@ -193,7 +200,7 @@ pub(super) fn regroup<'a>(turn: &mut Turn<'_>, platforms: impl Iterator<Item = &
             }
         }
     }
-    // What others report is grouped by platforms too.
+    // Reported events are grouped by platforms too.
     combine_again(turn)?;
     soon(turn)
 }
@@ -203,7 +210,7 @@ fn spread_timer(block: u32) -> String {
     format!("changes_spread/{block}")
 }
 
-/// Marks every target as changed: in one block, or in all.
+/// Marks every target as changed, in one block or in all.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Spread {
     pub block: Option<u32>,
@@ -245,7 +252,7 @@ impl Operation for Spread {
     }
 }
 
-/// Looks for changes in what is marked and reports them; goes on by timer until nothing is.
+/// Looks for changes in what is marked and reports them. Goes on by timer until nothing is marked.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct FindChanges;
 
@@ -262,7 +269,7 @@ impl Operation for FindChanges {
         let mut work = WORK.get(turn, &())?.unwrap_or_default();
         if work.combine || work.look_again.is_some_and(|due| due <= now) {
             let (done, look_again) = reports::run(turn)?;
-            // Read again: numbers were given.
+            // Read again, because numbers were given.
             work = WORK.get(turn, &())?.unwrap_or_default();
             work = Work { combine: !done, look_again, ..work };
             WORK.put(turn, &(), &work)?;
@@ -277,9 +284,9 @@ impl Operation for FindChanges {
     }
 }
 
-/// Brings the blocks of marked targets up to date; true when none is marked any more.
+/// Brings the blocks of marked targets up to date. Returns true if none is marked any more.
 fn series(turn: &mut Turn<'_>) -> Result<bool> {
-    // Blocks from before there were counts by day are read once more.
+    // Blocks from before there were counts by day are computed once more.
     let measured = TARGETS.first(turn, &TARGETS.range())?.is_some();
     if measured && anomaly::begins(turn)? && BLOCKS.first(turn, &BLOCKS.range())?.is_some() {
         let now = turn.now;
@@ -291,7 +298,7 @@ fn series(turn: &mut Turn<'_>) -> Result<bool> {
     let more = marked.len() > AT_ONCE;
     let controls = super::evidence::control_sites(turn)?;
     let listed = super::listed(turn)?;
-    // Of these only the noise counts, which is kept from one target to the next.
+    // Only the noise of these surroundings is used. It is kept from one target to the next.
     let surroundings = Surroundings::new(turn.now, Default::default());
     let mut room = BLOCKS_AT_ONCE;
     let mut news = compared::News::default();
@@ -316,7 +323,7 @@ fn series(turn: &mut Turn<'_>) -> Result<bool> {
     Ok(done && DIRTY.first(turn, &DIRTY.range())?.is_none())
 }
 
-/// Merges the series of marked subjects; true when none is marked any more.
+/// Merges the series of marked subjects. Returns true if none is marked any more.
 fn subjects(turn: &mut Turn<'_>) -> Result<bool> {
     let marked = SUBJECTS.scan(turn, &SUBJECTS.range(), Direction::Ascending, AT_ONCE + 1)?;
     let more = marked.len() > AT_ONCE;
@@ -330,11 +337,11 @@ fn subjects(turn: &mut Turn<'_>) -> Result<bool> {
             break;
         }
         SUBJECTS.delete(turn, &(subject.clone(),));
-        // What was found of a host that a platform has taken over goes with the platform's turn.
+        // What was found about a host that a platform has taken over is handled together with the platform.
         let Some(roles) = roles(&subject, &listed) else { continue };
         let before = changed;
         changed += find(turn, &subject, &roles, &mut news)?;
-        // Also when all stays the same: what was measured long ago may have become too old.
+        // Also if nothing changed, because what was measured long ago may have become too old.
         if changed > before || FOUND.first(turn, &FOUND.prefix(&(subject,)))?.is_some() {
             combine_again(turn)?;
         }
@@ -343,8 +350,8 @@ fn subjects(turn: &mut Turn<'_>) -> Result<bool> {
     Ok(done)
 }
 
-/// Writes what is found of a subject and, by their own names, of those of its series that it can do without; how many
-/// rows changed. What the world is to be asked about is added to `news`.
+/// Writes what is found about a subject and, under their own names, about those of its series that it can do without.
+/// Returns how many rows changed. Questions to the world are added to `news`.
 fn find(turn: &mut Turn<'_>, subject: &str, roles: &[Role], news: &mut compared::News) -> Result<usize> {
     let mut series = Vec::new();
     let mut known = BTreeMap::new();

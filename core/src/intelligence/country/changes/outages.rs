@@ -1,6 +1,6 @@
-//! How a target was in other countries by spans of hours ([`super::compared`]). Where it failed in most of them it was
-//! out of order, and no network blocked it. Where it worked in some, their successes are a control for failures without
-//! one (decision controls-from-peers).
+//! How a target fared in other countries, by spans of hours ([`super::compared`]). Where it failed in most of them, it
+//! was down, and no network blocked it. Where it worked in some, their successes are a control for failures without one
+//! (decision controls-from-peers).
 
 use super::super::evidence::Seen;
 use super::super::instrument::failed;
@@ -17,7 +17,7 @@ pub fn row(view: &impl Read, key: &str, block: u32) -> Result<SpansElsewhere> {
     Ok(ELSEWHERE.get(view, &(key.to_owned(), block))?.unwrap_or_default())
 }
 
-/// Has failures in such an outage say nothing of the network.
+/// Masks failures in spans in which the target was down. They say nothing about the network.
 pub fn mask(view: &impl Read, key: &str, seen: &mut [Seen]) -> Result<()> {
     let mut known: Option<(u32, u128)> = None;
     for seen in seen.iter_mut().filter(|seen| failed(seen.session.evaluated.vote)) {
@@ -39,7 +39,7 @@ fn is_in(spans: u128, place: u8) -> bool {
     spans >> place & 1 == 1
 }
 
-/// Adds the successes of other countries on these days to those of this one.
+/// Adds the successes of other countries on these days to the peers of this country.
 pub fn add_peers(view: &impl Read, key: &str, (first, last): (u32, u32), peers: &mut Peers) -> Result<()> {
     for block in block_of(first)..=block_of(last) {
         let works = row(view, key, block)?.works;
@@ -52,13 +52,13 @@ pub fn add_peers(view: &impl Read, key: &str, (first, last): (u32, u32), peers: 
 
 /// Whether so many failures lack a control that they might be a block.
 pub fn lack_control(seen: &[Seen], peers: &Peers) -> bool {
-    /// Fewer never make one (decision incident-dates).
+    /// Fewer failures never make a block (decision incident-dates).
     const LEAST: usize = 3;
     let waiting = seen.iter().map(|seen| &seen.session).filter(|session| session.evaluated.vote == Vote::NeedsControl);
     waiting.filter(|session| peers.vote(session) != Vote::Blocked).take(LEAST).count() == LEAST
 }
 
-/// Measurements of a block by span: those that failed, and those that say anything.
+/// Measurements of a block by span: how many failed, and how many say anything.
 pub fn spells(seen: &[Seen]) -> Vec<Spell> {
     let mut spells: Vec<Spell> = Vec::new();
     for seen in seen.iter().filter(|seen| seen.session.evaluated.vote != Vote::Masked) {

@@ -1,4 +1,4 @@
-//! From what was found to what is reported: numbered events that stay while later data amend them.
+//! Turns what was found into reports: numbered events, which stay while later data amend them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,8 +18,9 @@ use crate::facts::reported::{Event, ioda};
 use crate::intelligence::incidents::{self, Draft, MAX_REPORTS, Record, Report};
 use crate::{Result, Timestamp};
 
-/// While something goes on, changes of counts alone are reported this often: a version per measurement would help
-/// nobody. What is over says at once what late data add, however an import was split (decision order-of-data).
+/// While an event goes on, changes of counts alone are reported only this often, because a version per measurement
+/// would help nobody. An event that is over is reported at once when late data add to it, however an import was split
+/// (decision order-of-data).
 const COUNTS_AFTER: i64 = DAY;
 
 /// First bytes of SHA-256 over an encoded value.
@@ -30,7 +31,7 @@ fn hash(value: &impl Serialize) -> Result<u64> {
     Ok(u64::from_be_bytes(head))
 }
 
-/// All that a draft is made from.
+/// Hash of all that a draft is made from.
 fn inputs(view: &View<'_>, one: &Combined<'_>, weights: u64) -> Result<u64> {
     let now = view.now;
     let measured: Vec<_> = one.measured.iter().map(|m| (&m.subject, &m.found, draft::is_over(m, now))).collect();
@@ -39,10 +40,10 @@ fn inputs(view: &View<'_>, one: &Combined<'_>, weights: u64) -> Result<u64> {
     hash(&(weights, &one.subject, &one.named, measured, &one.silences, &one.events, told, clear))
 }
 
-/// The draft without what grows with every measurement.
+/// Hash of the draft without what grows with every measurement.
 fn shape(draft: &Draft) -> Result<u64> {
     let mut shape = draft.clone();
-    // What others wrote does not grow with every measurement.
+    // Evidence from reports does not grow with every measurement.
     shape.evidence.retain(|row| row.kind != draft::MEASUREMENT);
     shape.evidence_total = 0;
     shape.measurements = 0;
@@ -56,8 +57,8 @@ fn shape(draft: &Draft) -> Result<u64> {
     hash(&shape)
 }
 
-/// Compares what is found now with what was reported and sends what differs; whether that was all, and when to look
-/// again at counts that wait.
+/// Compares what is found now with what was reported, and sends the differences. Returns whether that was all, and when
+/// to compare again because counts wait.
 pub fn run(turn: &mut Turn<'_>) -> Result<(bool, Option<Timestamp>)> {
     let measured: Vec<Measured> = FOUND
         .scan(turn, &FOUND.range(), Direction::Ascending, usize::MAX)?
@@ -81,7 +82,7 @@ pub fn run(turn: &mut Turn<'_>) -> Result<(bool, Option<Timestamp>)> {
     for ((one, place), number) in found.iter().zip(&places).zip(&matched) {
         numbers.push(sending.found(turn, (one, place), *number, number.and_then(|number| known.get(&number)))?);
     }
-    // Only once all that is found has its number can it be said what became of the rest.
+    // What became of the other reported events is known only when all that is found has its number.
     let all_numbered = !sending.full;
     let still: BTreeSet<u64> = matched.iter().flatten().copied().collect();
     let gone = known.iter().filter(|(number, row)| !row.gone && !still.contains(number));
@@ -97,7 +98,7 @@ pub fn run(turn: &mut Turn<'_>) -> Result<(bool, Option<Timestamp>)> {
     Ok((!full, look_again))
 }
 
-/// What tells one event from another.
+/// What distinguishes one event from another.
 struct Place {
     subjects: BTreeSet<String>,
     start: i64,
@@ -110,15 +111,15 @@ impl Place {
         Place { subjects: one.subjects(), start, end }
     }
 
-    /// Whether what was reported is the same event: it speaks of the same and lies in the same time.
+    /// Whether a reported event is the same event: about the same subject and at the same time.
     fn is_same(&self, row: &Reported) -> bool {
         let near = self.start - MERGE_GAP < row.end && row.start < self.end + MERGE_GAP;
         (near || self.start == row.start) && !self.subjects.is_disjoint(&row.subjects)
     }
 }
 
-/// The number of each event that was reported before: of those that fit, one with the same beginning before another,
-/// one still shown before one withdrawn, and the lowest.
+/// The number of each event that was reported before. Of those that fit, a shown event is taken before a withdrawn one,
+/// then one with the same beginning before others, then the lowest number.
 fn matched(places: &[Place], known: &BTreeMap<u64, Reported>) -> Vec<Option<u64>> {
     let mut about: BTreeMap<&str, Vec<(u64, &Reported)>> = BTreeMap::new();
     for (number, row) in known {
@@ -149,7 +150,7 @@ fn matched(places: &[Place], known: &BTreeMap<u64, Reported>) -> Vec<Option<u64>
 struct Sending {
     reports: Vec<Report>,
     look_again: Option<Timestamp>,
-    /// More is to be sent than one operation may.
+    /// Whether there is more to send than one operation may.
     full: bool,
 }
 
@@ -158,7 +159,7 @@ impl Sending {
         self.look_again = Some(self.look_again.map_or(due, |other| other.min(due)));
     }
 
-    /// Reports an event if it is new or changed; its number, unless there was no room to give it one.
+    /// Reports an event if it is new or changed. Returns its number; `None` if it did not get one yet.
     fn found(
         &mut self,
         turn: &mut Turn<'_>,
@@ -177,7 +178,7 @@ impl Sending {
         if before.is_some_and(|before| !before.gone && before.inputs == inputs) {
             return Ok(number);
         }
-        // What was told already stays as it is meanwhile: what waits may be about to join it.
+        // Meanwhile an event that was reported stays as it is, because the event that waits may be about to join it.
         if let Some(due) = compared::waits(turn, one)? {
             self.look_again_at(due);
             return Ok(number.filter(|_| before.is_some_and(|before| !before.gone)));

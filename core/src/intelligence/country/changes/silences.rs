@@ -1,5 +1,6 @@
-//! Measurements that were to be expected and did not come (decision silence-of-measurements). A silence counts once the
-//! world has said that its source was heard in other countries: else it is the source that fell silent.
+//! Silences: measurements that were expected and did not come (decision silence-of-measurements). A silence counts only
+//! after the world has said that other countries had measurements of its source. Otherwise the source itself fell
+//! silent.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,17 +25,17 @@ use crate::{Result, Timestamp};
 
 /// Days of volumes sent to the world in one operation.
 const DAYS_AT_ONCE: usize = 40;
-/// Changed days after which silences are looked for in a piece of their own.
+/// Changed days after which the search for silences goes on in another piece.
 const SPAN_AT_ONCE: u32 = 200;
-/// Silences are looked for once in so many publish intervals: a search reads half a year of volumes.
+/// Silences are searched once in so many publish intervals, because a search reads half a year of volumes.
 const SEARCH_INTERVALS: i64 = 360;
-/// A country that was lately measured is listened to this often.
+/// How often a country that was measured lately is checked for a silence.
 const LISTEN: i64 = 6 * HOUR;
 
-/// How many more measurements there are by network and hour than before, and how many more of them failed.
+/// Changes of the numbers of measurements and of failed measurements, by network and hour.
 pub type Heard = [BTreeMap<u32, [i64; 24]>; 2];
 
-/// Counts measurements of a day and source.
+/// Adds to the counts of a day and source.
 pub fn heard(turn: &mut Turn<'_>, (day, source): (u32, u8), more: &Heard) -> Result<()> {
     for (table, more) in [&VOLUMES, &FAILED].into_iter().zip(more) {
         if !more.is_empty() {
@@ -60,12 +61,13 @@ pub fn forget(turn: &mut Turn<'_>, (day, source): (u32, u8)) -> Result<()> {
     Ok(VOLUME_DAYS.put(turn, &(day,), &())?)
 }
 
-/// Measurements of each source up to a time, by the source's code, with the hour of the newest since the epoch.
+/// Number of measurements of each source up to a time, by the source's code, with the hour of the newest since the
+/// epoch.
 pub fn heard_until(view: &View<'_>, at: Timestamp) -> Result<BTreeMap<u8, (u64, i64)>> {
     heard_from(view, 0, at)
 }
 
-/// The same from a day on.
+/// Like [`heard_until`], from a day on.
 pub fn heard_from(view: &View<'_>, first: u32, at: Timestamp) -> Result<BTreeMap<u8, (u64, i64)>> {
     let last = at.hour();
     let mut found: BTreeMap<u8, (u64, i64)> = BTreeMap::new();
@@ -80,7 +82,7 @@ pub fn heard_from(view: &View<'_>, first: u32, at: Timestamp) -> Result<BTreeMap
     Ok(found)
 }
 
-/// How many networks were heard of on a day, by any source; withheld ones are none.
+/// The number of networks that any source measured on a day. Withheld networks do not count.
 pub(crate) fn networks_heard(view: &impl Read, day: u32) -> Result<u32> {
     let mut heard = BTreeSet::new();
     VOLUMES.visit(view, VOLUMES.prefix(&(day,)), Direction::Ascending, |_, volumes| {
@@ -91,7 +93,7 @@ pub(crate) fn networks_heard(view: &impl Read, day: u32) -> Result<u32> {
     Ok(u32::try_from(heard.len()).unwrap_or(u32::MAX))
 }
 
-/// The last day by a time on which a network was heard of, by any source.
+/// The last day, up to a time, on which any source measured a network.
 pub fn last_heard(view: &impl Read, asn: u32, until: Timestamp) -> Result<Option<u32>> {
     let mut last = None;
     let days = VOLUMES.between(&(), &(u32::try_from(until.day() + 1).unwrap_or(0),));
@@ -103,7 +105,7 @@ pub fn last_heard(view: &impl Read, asn: u32, until: Timestamp) -> Result<Option
     Ok(last)
 }
 
-/// Tells the world the changed volumes and looks for silences around them; true when nothing is left to do.
+/// Tells the world the changed volumes and searches silences around them. Returns true if nothing is left to do.
 pub fn run(turn: &mut Turn<'_>) -> Result<bool> {
     if report(turn)? {
         return Ok(false);
@@ -114,7 +116,8 @@ pub fn run(turn: &mut Turn<'_>) -> Result<bool> {
     let Some(days) = join(work.volumes, listens) else { return Ok(true) };
     let wait = SEARCH_INTERVALS * i64::from(turn.settings.publish_interval) * SECOND;
     let due = work.searched.plus(wait);
-    // A piece of a longer search goes on at once, and what is told of now must not stand against what has come since.
+    // A piece of a longer search goes on at once. A silence that is shown must end when measurements of its
+    // days come in.
     if work.searched != turn.now && due > turn.now && !is_contradicted(turn, work.volumes)? {
         WORK.put(turn, &(), &Work { volumes: Some(days), listen: Some(due), ..work })?;
         return Ok(true);
@@ -131,7 +134,7 @@ pub fn run(turn: &mut Turn<'_>) -> Result<bool> {
     Ok(rest.is_none())
 }
 
-/// Whether measurements came in of days in which a silence goes on.
+/// Whether measurements came in for days in which a silence goes on.
 fn is_contradicted(turn: &Turn<'_>, changed: Option<Days>) -> Result<bool> {
     let Some(days) = changed else { return Ok(false) };
     let rows = SILENCES.scan(turn, &SILENCES.range(), Direction::Ascending, usize::MAX)?;
@@ -142,7 +145,7 @@ fn join(a: Option<Days>, b: Option<Days>) -> Option<Days> {
     [a, b].into_iter().flatten().reduce(|a, b| Days { first: a.first.min(b.first), last: a.last.max(b.last) })
 }
 
-/// Sends sums over all networks of changed days; true when more is waiting.
+/// Sends the sums over all networks for changed days. Returns true if more is waiting.
 fn report(turn: &mut Turn<'_>) -> Result<bool> {
     let changed = VOLUME_DAYS.scan(turn, &VOLUME_DAYS.range(), Direction::Ascending, DAYS_AT_ONCE)?;
     let mut days: Vec<(u8, u32, [u32; 24])> = Vec::new();
@@ -173,7 +176,7 @@ fn load(turn: &Turn<'_>, first: i64, last: i64) -> Result<BTreeMap<u8, Vec<Volum
     let days = VOLUMES.between(&(day(first),), &(day(last),));
     VOLUMES.visit(turn, days, Direction::Ascending, |(day, source), volumes| {
         let at = usize::try_from(i64::from(day) - first).unwrap_or(0);
-        // Measurements whose network is withheld are of no network.
+        // Measurements with a withheld network belong to no network.
         for (asn, hours) in volumes.0.into_iter().filter(|(asn, _)| *asn != 0) {
             let new = || Volume { asn, first, ..Volume::default() };
             let volume = sources.entry(source).or_default().entry(asn).or_insert_with(new);
@@ -194,11 +197,11 @@ fn load(turn: &Turn<'_>, first: i64, last: i64) -> Result<BTreeMap<u8, Vec<Volum
     Ok(out)
 }
 
-/// Looks for silences that the volumes of these days can have a part in.
+/// Searches the silences that the volumes of these days may affect.
 fn find(turn: &mut Turn<'_>, days: Days) -> Result<()> {
     let window = SILENCE_WINDOW / 24 + 1;
-    // A silence begins up to its greatest length before a day that can end it, and as long after a day as that is part
-    // of the profile.
+    // These days can end a silence that began up to its greatest length before them. They are also part of the profile
+    // of a silence that begins within the length of a profile after them.
     let first = i64::from(days.first) - SILENCE_DAYS - window;
     let last = i64::from(days.last) + PROFILE_DAYS + PROFILE_LAG + window;
     let volumes = load(turn, first - PROFILE_DAYS - PROFILE_LAG - window, last + SILENCE_DAYS + 2)?;
@@ -246,13 +249,15 @@ fn keep(turn: &mut Turn<'_>, source: u8, silence: Silence, elsewhere: Option<Els
     combine_again(turn)
 }
 
-/// Asks the world how a source was heard in other countries from `start` to `end`, or no longer.
+/// Asks the world how many measurements of a source other countries had from `start` to `end`. Without `end`, stops
+/// asking.
 fn ask(turn: &mut Turn<'_>, source: u8, start: i64, end: Option<i64>) -> Result<()> {
     let country = turn.actor().name.clone();
     turn.send(world::actor().name, &AskElsewhere { country, source, start, end })
 }
 
-/// The silences that count: of sources that were heard elsewhere, as far as they were.
+/// The silences that count: other countries had measurements of the source. A silence that goes on is shown as far as
+/// they had.
 pub fn told(turn: &Turn<'_>) -> Result<Vec<Silence>> {
     let rows = SILENCES.scan(turn, &SILENCES.range(), Direction::Ascending, usize::MAX)?;
     let told = rows.into_iter().filter_map(|(_, row)| {
@@ -261,7 +266,7 @@ pub fn told(turn: &Turn<'_>) -> Result<Vec<Silence>> {
             && f64::from(elsewhere.reduced) <= ELSEWHERE_REDUCED * f64::from(elsewhere.countries);
         let mut silence = row.silence;
         if !silence.over {
-            // What nobody has imported yet is no silence, and shows none.
+            // Time of which nobody has imported measurements yet is no silence.
             silence.end = silence.end.min(elsewhere.newest + 1);
         }
         let shown = silence.end >= silence.seen && silence.end - silence.start >= SILENCE_HOURS;

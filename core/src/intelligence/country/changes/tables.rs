@@ -12,11 +12,11 @@ use crate::facts::change::series::Block;
 use crate::facts::change::volume::Day;
 use crate::intelligence::world::Elsewhere;
 
-/// Days of a target whose measurements changed.
+/// Days of a target on which measurements changed.
 pub const DIRTY: Table<(String,), Days> = Table::new(40);
 /// A target in blocks of 30 days.
 pub const BLOCKS: Table<(String, u32), Block> = Table::new(41);
-/// In which spans of a block a target was out of order, or worked, in other countries.
+/// Spans of a block in which a target was down, or worked, in other countries.
 pub const ELSEWHERE: Table<(String, u32), SpansElsewhere> = Table::new(56);
 /// What the country asked the world about a target in a block, and what the world asked it.
 pub const COMPARED: Table<(String, u32), Compared> = Table::new(123);
@@ -39,9 +39,9 @@ impl Row for Days {}
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SpansElsewhere {
-    /// It failed in most other countries too: one bit each, the first the lowest.
+    /// Spans in which the target failed in most other countries too: one bit each, the first span in the lowest bit.
     pub out: u128,
-    /// It worked in other countries within a day, while it failed here.
+    /// Spans in which it worked in other countries within a day, while it failed here.
     pub works: u128,
 }
 impl Row for SpansElsewhere {
@@ -50,18 +50,19 @@ impl Row for SpansElsewhere {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Compared {
-    /// The country asks how it is elsewhere, since by what was measured here alone a block is first believed in this
-    /// block of days (the newest hour of that, since the epoch) ...
+    /// The country asks how the target fares elsewhere, because a block is first believed in this block of days if only
+    /// measurements of this country count. The value is the newest hour of that, since the epoch.
     pub asks: Option<i64>,
-    /// ... or failures lack a control: successes in other countries matter ...
+    /// The country asks because failures lack a control, so successes in other countries matter.
     pub lacks_control: bool,
-    /// ... or what is first believed in the next one began in this one, or in the one before and goes on.
+    /// The country asks because a block that is first believed in a later block of days began in this one, or because
+    /// one that is first believed in the block of days before goes on in this one.
     pub reached: bool,
-    /// Since when it waits for the answer.
+    /// Since when the country waits for the answer.
     pub waits_since: Option<Timestamp>,
-    /// Another asks: the country counts failures for it.
+    /// Another country asks, so this country counts failures for it.
     pub counts: bool,
-    /// It has not reported them yet.
+    /// The country has not reported these failures yet.
     pub owes: bool,
 }
 impl Row for Compared {}
@@ -70,12 +71,12 @@ impl Row for Compared {}
 pub struct Broken(pub Vec<u32>);
 impl Row for Broken {}
 
-/// What is to be done, and counters.
+/// Work that is to be done, and counters.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Work {
     /// Whether what was found must be combined and compared with what was reported.
     pub combine: bool,
-    /// When to compare again, though nothing changes: counts that wait for their day.
+    /// When to compare again though nothing changes, because counts wait for their day.
     pub look_again: Option<Timestamp>,
     /// Counts changes of names and weights of networks.
     pub weights: u64,
@@ -85,7 +86,7 @@ pub struct Work {
     pub volumes: Option<Days>,
     /// When silences were last looked for.
     pub searched: Timestamp,
-    /// When to listen whether it has fallen silent: no measurement will tell.
+    /// When to check whether the country has fallen silent, because no measurement will tell.
     pub listen: Option<Timestamp>,
 }
 impl Row for Work {}
@@ -102,22 +103,22 @@ pub struct Reported {
     /// Hash of the draft without its counts.
     pub shape: u64,
     pub at: Timestamp,
-    /// Withdrawn or merged; the number may come back with the same event, never with another.
+    /// Withdrawn or merged. The number may come back with the same event, but never with another one.
     pub gone: bool,
 }
 impl Row for Reported {}
 
-/// Measurements of the networks by hour, by day and source.
+/// Measurements by network and hour; the key is day and source.
 pub const VOLUMES: Table<(u32, u8), Volumes> = Table::new(47);
-/// Those of them that failed, the same way.
+/// The failed measurements among them, in the same form.
 pub const FAILED: Table<(u32, u8), Volumes> = Table::new(124);
 /// Silences, by source and start (hours since the epoch).
 pub const SILENCES: Table<(u8, i64), SilenceRow> = Table::new(48);
 /// Days whose volume changed.
 pub const VOLUME_DAYS: Table<(u32,), ()> = Table::new(49);
 
-/// Counts by hour of each network with any, in the order of networks (0 = withheld). One row for all: they are always
-/// read together, and a fold meets most networks of a country on every day.
+/// Counts by hour of each network with measurements, ordered by network (0 = withheld). All share one row, because they
+/// are always read together and a fold meets most networks of a country on every day.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Volumes(pub Vec<(u32, Day)>);
 impl Row for Volumes {
@@ -125,7 +126,7 @@ impl Row for Volumes {
 }
 
 impl Volumes {
-    /// Adds how many more measurements of a network there are by hour than before.
+    /// Adds the changes of a network's measurements by hour.
     pub fn add(&mut self, asn: u32, more: &[i64; 24]) {
         let at = match self.0.binary_search_by_key(&asn, |(known, _)| *known) {
             Ok(at) => at,
@@ -150,7 +151,7 @@ impl Volumes {
     }
 }
 
-/// A silence and what the world says of its source in other countries.
+/// A silence, and what the world says about its source in other countries.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SilenceRow {
     pub silence: Silence,

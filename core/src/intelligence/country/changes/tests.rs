@@ -1,4 +1,4 @@
-//! What others report, beside what was measured: stored events to reports, without a runtime.
+//! Reported events beside measured ones: from stored events to reports, without a runtime.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -104,8 +104,8 @@ fn drafts(measured: &[Measured], silences: &[Silence], events: &[Event]) -> Vec<
     drafts
 }
 
-/// Decision silence-of-measurements with the reports of others: a nationwide shutdown seen as silence is one incident,
-/// and it is censorship only where somebody says so.
+/// Decision silence-of-measurements with events of other sources: a nationwide shutdown that is seen as a silence is
+/// one incident. It is censorship only if a source says so.
 #[test]
 fn a_shutdown_seen_as_silence_is_one_incident_with_its_reports() {
     use EventKind::{Outage, Shutdown};
@@ -124,17 +124,17 @@ fn a_shutdown_seen_as_silence_is_one_incident_with_its_reports() {
     let ordered = event("s", Shutdown, Cause::Ordered, 0, 72);
     assert_eq!(kind(std::slice::from_ref(&ordered)), (Mixed, Status::Resolved, Severity::Critical));
     assert_eq!(kind(&[outage.clone(), ordered.clone()]), (Mixed, Status::Resolved, Severity::Critical));
-    // Without measurements: raw outages are never censorship, ordered ones are.
+    // Without measurements, an outage is censorship only if a source says that it was ordered.
     let alone = |event: &Event| drafts(&[], &[], std::slice::from_ref(event))[0].kind;
     assert_eq!(alone(&outage), Disruption);
     assert_eq!(alone(&ordered), IncidentType::Censorship);
     assert_eq!(alone(&Event { cause: Cause::Ordered, ..outage.clone() }), IncidentType::Censorship);
-    // Days later it is another one.
+    // An outage days later is another incident.
     assert_eq!(drafts(&[], &seen, &[event("later", Outage, Cause::Unknown, 200, 210)]).len(), 2);
 }
 
-/// A service was slowed for a year, and its source says so still; then it was blocked: two incidents, each by its own
-/// word.
+/// A service was slowed for a year, and its source still says so; then it was blocked. These are two incidents, each as
+/// its source describes it.
 #[test]
 fn what_was_slowed_and_what_was_blocked_later_are_two_incidents() {
     let slow = Event {
@@ -150,11 +150,11 @@ fn what_was_slowed_and_what_was_blocked_later_are_two_incidents() {
     let at = |hour: i64| Timestamp((START + hour) * HOUR);
     let reported = drafts(&[], &[], &[slow.clone(), block.clone()]);
     assert_eq!(methods(&reported), [(at(0), throttling.clone()), (at(8_000), vec![])]);
-    // The measured block is the reported one, and not the slowness.
+    // The measured block is the reported block, not the slowing.
     let seen = [self::block("twitter", 8_010, 8_900, &[1, 2])];
     let all = drafts(&seen, &[], &[slow.clone(), block]);
     assert_eq!(methods(&all), [(at(0), throttling), (at(8_010), vec!["tls-reset".to_owned()])]);
-    // What was slow in the days of the measured failures is what was measured.
+    // A slowing that was reported for the days of the measured failures is the measured event.
     let late = Event { start: at(7_960), ..slow };
     assert_eq!(drafts(&seen, &[], &[late]).len(), 1);
 }
@@ -183,8 +183,8 @@ fn regional(id: &str, area: &str, from: i64, to: i64) -> Event {
     Event { scope: Scope::Regional, areas, ..event(id, EventKind::Shutdown, Cause::Ordered, from, to) }
 }
 
-/// A shutdown of months in one area has a cause of its own: neither does a short national outage amid it become a part
-/// of it, nor do shutdowns elsewhere.
+/// A shutdown of months in one area has a cause of its own. Neither a short national outage nor shutdowns in other
+/// areas during that time become a part of it.
 #[test]
 fn a_long_shutdown_of_an_area_does_not_swallow_what_happens_elsewhere_meanwhile() {
     let events = [
@@ -198,7 +198,7 @@ fn a_long_shutdown_of_an_area_does_not_swallow_what_happens_elsewhere_meanwhile(
     let seen: Vec<(Vec<String>, u64)> = found.iter().map(|d| (d.areas.clone(), d.evidence_total)).collect();
     let area = |name: &str| vec![name.to_owned()];
     assert_eq!(seen, [(area("North"), 2), (vec![], 1), (area("South"), 1), (area("East"), 1)]);
-    // What a national one spans, whole days for hours, is a part of it.
+    // A regional event that is given in whole days is a part of a national event on the same days.
     let days = |event: Event| Event { days_only: true, ..event };
     let events = [
         event("n", EventKind::Outage, Cause::Unknown, 110, 130),
@@ -210,7 +210,7 @@ fn a_long_shutdown_of_an_area_does_not_swallow_what_happens_elsewhere_meanwhile(
     assert_eq!((found[0].areas.len(), found[1].areas.concat()), (0, "South".to_owned()));
 }
 
-/// Words for a whole country are no areas of it, exceptions are; an occasion that says nothing is none.
+/// Words for a whole country are not its areas, but exceptions are. An occasion that says nothing is left out.
 #[test]
 fn national_reports_name_areas_only_where_something_was_left_out() {
     let named = |area: &str, occasion: &str| Event {
@@ -224,7 +224,7 @@ fn national_reports_name_areas_only_where_something_was_left_out() {
     assert_eq!((draft.areas, draft.occasion.as_deref()), (vec!["National except the North".into()], Some("Elections")));
 }
 
-/// A source that gives days means the whole last day, not the first instant of the next.
+/// A source that gives days means the whole last day, not the first instant of the next day.
 #[test]
 fn an_end_in_days_is_the_last_day_itself() {
     let days = Event { days_only: true, ..event("d", EventKind::Shutdown, Cause::Ordered, 0, 24) };
@@ -259,7 +259,7 @@ fn a_bare_end_is_the_whole_last_day_however_the_beginning_is_written() {
     }
 }
 
-/// Decision incident-grades: a second source makes a suspicion more, and its words come along.
+/// Decision incident-grades: a second source makes more of a suspicion, and its words are added.
 #[test]
 fn reports_corroborate_what_was_measured_at_that_time() {
     let named = |from: i64, to: i64| Event {
@@ -302,10 +302,10 @@ fn a_block_is_never_a_shutdown() {
     assert!(nameless.services.is_empty(), "{nameless:?}");
     let written = drafts(&[], &[], &[naming("w", &["social media", "blued"], 0, 48)]).remove(0);
     assert_eq!(written.services, ["blued", "social media"]);
-    // A platform among them stands for them.
+    // A platform among the names stands for all of them.
     let mixed = drafts(&[], &[], &[naming("m", &["blued", "facebook"], 0, 48)]).remove(0);
     assert_eq!((mixed.subject.as_str(), mixed.severity), ("facebook", Severity::Critical));
-    // A shutdown beside a block is its own incident.
+    // A shutdown beside a block is an incident of its own.
     let both = drafts(
         &[],
         &[],
@@ -314,8 +314,8 @@ fn a_block_is_never_a_shutdown() {
     assert_eq!(both.len(), 2);
 }
 
-/// Decision incident-grades, for the platforms of an imported target list: by slug where measured, by slug or host
-/// where told.
+/// Decision incident-grades for the platforms of an imported target list: by slug if measured, by slug or host if
+/// reported.
 #[test]
 fn platforms_of_target_lists_are_graded_as_platforms() {
     let (actor, mut store, settings) = (ActorId::new(Kind::Country, "IT"), MemoryStore::default(), Settings::default());
@@ -348,7 +348,7 @@ fn services_of_a_report_that_nobody_measured_are_not_lost_beside_one_that_was() 
     let seen: Vec<_> = found.iter().map(|draft| (draft.subject.as_str(), draft.services.join(" "))).collect();
     let (platforms, own) = ("facebook twitter".to_owned(), "telegram".to_owned());
     assert_eq!(seen, [("facebook", platforms), ("telegram", own)]);
-    // Another report joins by the services that it shares, and no further.
+    // Another report joins only by the services that it shares.
     let other = naming("o", &["twitter", "whatsapp"], 20, 40);
     let found = drafts(&measured, &[], &[report, other]);
     let seen: Vec<_> = found.iter().map(|draft| (draft.services.join(" "), draft.evidence.len())).collect();
@@ -356,8 +356,8 @@ fn services_of_a_report_that_nobody_measured_are_not_lost_beside_one_that_was() 
     assert_eq!(seen, expected.map(|(services, evidence)| (services.to_owned(), evidence)));
 }
 
-/// A block that a table says goes on corroborates what is measured of it later; lost connectivity without an end does
-/// not bind what follows.
+/// A block that a table reports as going on corroborates what is measured of it later. Lost connectivity without an end
+/// does not join what follows.
 #[test]
 fn a_block_that_goes_on_is_one_cause_with_what_is_measured_later() {
     let open = Event {
@@ -378,7 +378,8 @@ fn a_block_that_goes_on_is_one_cause_with_what_is_measured_later() {
     assert_eq!(drafts(&[], &[], &[lost("a", 0), lost("b", 300)]).len(), 2);
 }
 
-/// Decision incident-grades grades shutdowns; what is slowed is one step less, until somebody says that it was cut off.
+/// Decision incident-grades: a network that is slowed is graded one step lower, until a source says that it was cut
+/// off.
 #[test]
 fn a_slowed_network_is_graded_and_named_as_slowed() {
     let slow = event("t", EventKind::Throttling, Cause::Ordered, 0, 24);
@@ -401,7 +402,7 @@ fn single_domains_that_fall_together_are_one_incident_and_others_are_not() {
     let measured = [
         block("a.example", 0, 50, &[1, 2]),
         block("b.example", 20, 70, &[1, 2, 3]),
-        // Too late, on other networks, and a platform.
+        // Each of these is apart: too late, on other networks, or a platform.
         block("c.example", 30, 80, &[1, 2]),
         block("d.example", 1, 50, &[7, 8]),
         block("telegram", 2, 50, &[1, 2]),
@@ -461,7 +462,7 @@ fn stored_events_are_reported_once() {
     assert_eq!(run(&mut store, 2), 0, "nothing is marked any more");
 }
 
-/// Decision incident-ids: a number stays with its event when late reports bring another one that began earlier.
+/// Decision incident-ids: a number stays with its event when late reports bring another event that began earlier.
 #[test]
 fn numbers_stay_with_their_areas_when_late_reports_come_between() {
     let mut store = MemoryStore::default();
@@ -500,7 +501,7 @@ fn a_report_without_an_end_is_active_only_while_somebody_says_that_it_goes_on() 
     assert_eq!(state(&[early(lately)]), (Status::Active, Some(lately), true));
     assert_eq!(state(&[early(long_ago)]), (Status::Resolved, Some(long_ago), true));
     assert_eq!(state(&[open(None)]), (Status::Resolved, Some(Timestamp(START * HOUR)), true));
-    // Another source names the end of as much; that of a part of it is none.
+    // Another source names an end of the same extent. An end of a part does not count.
     let end = NOW.plus(-9 * DAY);
     let other =
         Event { start: lately.plus(-DAY), end: Some(end), ..event("other", EventKind::Shutdown, Cause::Ordered, 0, 1) };
@@ -510,7 +511,7 @@ fn a_report_without_an_end_is_active_only_while_somebody_says_that_it_goes_on() 
     assert_eq!(state(&[known, part]), (Status::Active, Some(end), true));
 }
 
-/// Lets the country of a store find changes once.
+/// Runs one search for changes in the country of a store.
 fn find_changes(store: &mut MemoryStore) {
     let (actor, settings) = (ActorId::new(Kind::Country, "IT"), Settings::default());
     let call = Call::operation("IT", &FindChanges).unwrap();
@@ -527,7 +528,7 @@ fn find_changes(store: &mut MemoryStore) {
     store.apply(outcome.batch).unwrap();
 }
 
-/// An earlier program took a report to stand for 400 days, and looks again only then.
+/// An earlier version took a report to stand for 400 days, and looked again only then.
 #[test]
 fn what_an_earlier_program_reported_is_looked_at_again() {
     let mut store = MemoryStore::default();

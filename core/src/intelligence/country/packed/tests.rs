@@ -6,7 +6,7 @@ use crate::engine::kv::{MemoryStore, Overlay, Store};
 const TABLE: PackedTable = Table::new(16);
 const TARGET: &str = "example.org";
 
-/// What is kept, by place.
+/// The stored cells, by place.
 type Model = BTreeMap<(u32, u32), (Vec<u8>, Vec<u8>)>;
 
 fn write(store: &mut MemoryStore, work: impl FnOnce(&mut Overlay<'_>)) {
@@ -16,7 +16,7 @@ fn write(store: &mut MemoryStore, work: impl FnOnce(&mut Overlay<'_>)) {
     store.apply(batch).unwrap();
 }
 
-/// Unites cells with what is stored, a day at a time.
+/// Unites cells with the stored cells, a day at a time.
 fn add(store: &mut MemoryStore, more: &Model) {
     for ((day, asn), (entries, rows)) in more {
         let known = load(&TABLE, store, (TARGET, 1), *day).unwrap();
@@ -40,7 +40,7 @@ fn all_rows(store: &MemoryStore) -> Vec<(PartKey, Cells)> {
     TABLE.scan(store, &TABLE.range(), Direction::Ascending, usize::MAX).unwrap()
 }
 
-/// What is read of some days.
+/// The entries that are read for some days.
 fn read(store: &MemoryStore, days: (u32, u32)) -> BTreeMap<(u32, u32), Vec<u8>> {
     let mut seen: BTreeMap<(u32, u32), Vec<u8>> = BTreeMap::new();
     visit_days(&TABLE, store, TARGET, days, |day, asn, source, entries| {
@@ -51,7 +51,7 @@ fn read(store: &MemoryStore, days: (u32, u32)) -> BTreeMap<(u32, u32), Vec<u8>> 
     seen
 }
 
-/// Records of that width whose first bytes are spread as hashes are, in order.
+/// Records of this width, in order. Their first bytes are spread like hashes.
 fn records(numbers: std::ops::Range<u32>, width: usize) -> Vec<u8> {
     let mut numbers: Vec<u32> = numbers.map(|n| n.wrapping_mul(2_654_435_761)).collect();
     numbers.sort_unstable();
@@ -64,7 +64,7 @@ fn cell(day: u32, asn: u32, numbers: std::ops::Range<u32>) -> Model {
     BTreeMap::from([((day, asn), (entries, rows))])
 }
 
-/// Takes every cell away for which `goes` says so, row by row.
+/// Removes every cell for which `goes` is true, row by row.
 fn remove(store: &mut MemoryStore, goes: impl Fn(u32, u32) -> bool) {
     loop {
         let rows = all_rows(store);
@@ -151,7 +151,7 @@ fn damaged_rows_are_errors_and_never_a_panic() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
-    /// Decision order-of-data: the layout depends on what is stored alone, also after something was taken away.
+    /// Decision order-of-data: the layout depends only on what is stored, also after something was removed.
     #[test]
     fn any_order_and_any_removal_leaves_the_rows_of_what_is_left(
         cells in prop::collection::vec((30u32..70, 1u32..4, 0u32..900, 1u32..1_200), 1..20),

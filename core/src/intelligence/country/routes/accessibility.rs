@@ -29,7 +29,7 @@ pub const AT_ONCE: usize = 6;
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CheckBody {
-    /// As asked.
+    /// The domain as asked.
     domain: String,
     country: String,
     country_name: String,
@@ -60,11 +60,11 @@ pub struct CheckBody {
     stale_since: Option<String>,
     /// Time of this answer.
     checked_at: String,
-    /// The platform that the domain is a role of; of a check of one domain.
+    /// The platform that the domain belongs to. Only in a check of one domain.
     #[serde(skip_serializing_if = "Option::is_none")]
     platform: Option<PlatformLead>,
-    /// The latest incident about the domain or its platform here, where its status is unknown; of a check of one
-    /// domain.
+    /// The latest incident about the domain or its platform in this country, if the status is unknown. Only in a check
+    /// of one domain.
     #[serde(skip_serializing_if = "Option::is_none")]
     latest_incident: Option<IncidentLead>,
     summary: String,
@@ -155,7 +155,7 @@ pub async fn batch(cx: Cx) -> Result<Response> {
     let answers = question.ask_briefly(&*cx.rt, subjects.iter().map(|(_, subject)| subject.clone()).collect()).await?;
     let licences: Vec<String> = answers.iter().flat_map(|answer| answer.licences.clone()).collect();
     let now = cx.now();
-    // A client looks for the rows by the words in which it asked: one that it wrote in two ways has two.
+    // A client finds its rows by the words in which it asked. A domain that it wrote in two ways has two rows.
     let asked = subjects
         .into_iter()
         .zip(answers)
@@ -195,19 +195,20 @@ pub struct SummaryBody {
     degraded_count: usize,
     accessible_count: usize,
     unknown_count: usize,
-    /// Blocked of the decided ones.
+    /// Share of blocked domains among the decided ones.
     block_rate: f64,
     measurements: u64,
     last_updated: String,
-    /// The newest measurement; null without any.
+    /// Time of the newest measurement; null if there is none.
     last_checked: Option<String>,
-    /// When it became too old to count; absent while any counts.
+    /// When the newest measurement became too old to count; absent while any counts.
     #[serde(skip_serializing_if = "Option::is_none")]
     stale_since: Option<String>,
     top_blocked: Vec<TopBlocked>,
-    /// What lists and documented facts say is blocked, where no measurement decides: at most 50. Not counted above.
+    /// What lists and documented facts say is blocked where no measurement decides; at most 50. The counts do not
+    /// include it.
     listed_blocked: Vec<ListedBlock>,
-    /// Entries of lists and facts that count here, also of sites that measurements decide.
+    /// Entries of lists and facts that count here, including those about sites that measurements decide.
     listed_count: u64,
     sources: Vec<String>,
     license: String,
@@ -218,7 +219,7 @@ pub struct SummaryBody {
 /// Most blocked targets listed in a summary.
 const TOP: usize = 50;
 
-/// A summary as CSV: what is blocked most.
+/// A summary as CSV: the domains that are blocked most.
 const SUMMARY_TABLE: Tabular =
     Tabular { name: "blocked", list: "topBlocked", inner: None, columns: &["domain", "blockRate", "method"] };
 
@@ -228,7 +229,7 @@ pub async fn summary(cx: Cx) -> Result<Response> {
     tabular::published(&cx, &SUMMARY_TABLE, country.code, &key, summary_then(&cx, country)).await
 }
 
-/// About the past.
+/// The summary about the past.
 async fn summary_then(cx: &Cx, country: &'static Country) -> Result<Response> {
     let at = cx.as_of()?;
     let rows = runtime::query(&*cx.rt, country.code, &Verdicts { at }).await?;
@@ -237,7 +238,7 @@ async fn summary_then(cx: &Cx, country: &'static Country) -> Result<Response> {
     Response::json(&summary_body(country, &rows, &overall, lists, cx.now(), at))
 }
 
-/// What of a country can be reached, by the verdicts of its targets.
+/// What can be reached in a country, according to the verdicts on its targets.
 pub(in crate::intelligence::country) fn summary_body(
     country: &'static Country,
     rows: &[TargetSummary],
@@ -311,11 +312,11 @@ pub struct ServiceBody {
     label: String,
     domains: Vec<String>,
     roles: Vec<String>,
-    /// Those that measurements or lists say something of.
+    /// Countries about which measurements or lists say anything.
     countries_checked: usize,
     countries_blocking: usize,
     countries_accessible: usize,
-    /// Accessible of the decided countries; null when none is decided.
+    /// Share of accessible countries among the decided ones; null if none is decided.
     global_score: Option<f64>,
     countries: Vec<ServiceCountry>,
     license: String,
@@ -324,25 +325,25 @@ pub struct ServiceBody {
     as_of: Option<String>,
 }
 
-/// What the world knows of a subject.
+/// What the world knows about a subject.
 pub struct Known {
     /// Countries with a list or a starter fact that names it.
     listed: BTreeSet<String>,
-    /// In the order of countries, then of roles.
+    /// Ordered by country, then by role.
     seen: Vec<Glance>,
 }
 
-/// What it knows of it in a country.
+/// What the world knows about a subject in one country.
 pub struct KnownIn<'a> {
     pub code: &'a str,
-    /// Whether a list or a fact names it there.
+    /// Whether a list or a fact names the subject in this country.
     pub listed: bool,
-    /// In the order of roles.
+    /// Ordered by role.
     pub seen: &'a [Glance],
 }
 
 impl Known {
-    /// Countries that have measured it, and those with a list or a fact, in the order of their codes.
+    /// Countries that have measured the subject, or have a list or a fact about it, ordered by code.
     pub fn countries(&self) -> Vec<KnownIn<'_>> {
         let mut found = Vec::with_capacity(self.seen.len() + self.listed.len());
         let mut listed = self.listed.iter().map(String::as_str).peekable();
@@ -369,7 +370,7 @@ pub async fn known_of(cx: &Cx, subject: &Subject) -> Result<Known> {
     Ok(Known { listed: small_sort::gather(listed.into_iter().chain(documented)), seen })
 }
 
-/// Asks several countries about one subject, `briefly` without networks.
+/// Asks several countries about one subject. `briefly` leaves networks out.
 pub async fn ask_all(
     cx: &Cx,
     subject: &Subject,
@@ -413,7 +414,7 @@ pub async fn service(cx: Cx) -> Result<Response> {
 
 async fn service_page(cx: &Cx) -> Result<Response> {
     let asked = cx.path("service")?;
-    let not_found = || Error::not_found(format!("{asked:?} is not a service that is tracked."));
+    let not_found = || Error::not_found(format!("{asked:?} is not a tracked service."));
     let subject = reference::subject(&*cx.rt, asked).await.map_err(|_| not_found())?;
     if !subject.service {
         return Err(not_found());
@@ -438,7 +439,7 @@ async fn service_page(cx: &Cx) -> Result<Response> {
             blocking_method: answer.methods.first().cloned(),
             confidence: answer.confidence,
             evidence_count: answer.evidence_count,
-            // Of what was never measured it is the time of the answer (decision counts-and-basis).
+            // If nothing was ever measured, it is the time of the answer (decision counts-and-basis).
             last_checked: answer.seen().map_or_else(|| now.clone(), |seen| seen.to_string()),
             stale_since: answer.stale_since.map(|since| since.to_string()),
             methods: answer.methods,

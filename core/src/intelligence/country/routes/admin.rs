@@ -1,4 +1,4 @@
-//! The operator's routes: removing a source, computing verdicts again (decisions licence-and-removal and
+//! The operator's routes: removing a source, and computing verdicts again (decisions licence-and-removal and
 //! dumps-and-recompute).
 
 use std::collections::BTreeSet;
@@ -15,7 +15,7 @@ use crate::intelligence::reference::{self, DropReference, Reference};
 use crate::intelligence::world::{self, ChangedAnswer, ForgetImports, StartSweep, Sweep, SweepState, Task};
 use crate::{Error, Result, facts::starter};
 
-/// How far the work has come.
+/// The progress of the work.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SweepBody {
@@ -27,9 +27,9 @@ pub struct SweepBody {
     pub complete: bool,
     /// Verdicts computed again, or measurements and entries removed.
     pub handled: u64,
-    /// Answers that are other ones now.
+    /// Answers that changed.
     pub changed: u64,
-    /// Some of them.
+    /// Some of the changed answers.
     pub changes: Vec<ChangedAnswer>,
 }
 
@@ -46,7 +46,7 @@ fn body(name: &str, sweep: Sweep) -> SweepBody {
     }
 }
 
-/// What a source is made of.
+/// What must be removed with a source.
 enum Part {
     Everywhere(Task),
     Reference(Reference),
@@ -64,14 +64,14 @@ fn part(name: &str) -> Result<Part> {
         "targets" => Ok(Part::Reference(Reference::Targets)),
         "elections" => Ok(Part::Elections),
         "fingerprints" => Err(Error::bad_request(
-            "Fingerprints have judged measurements when these were imported; nothing can take that back. Drop `ooni`, \
-             and import its measurements again.",
+            "Fingerprints have judged measurements during their import, and this cannot be undone. Remove the source \
+             `ooni`, and import its measurements again.",
         )),
         _ => {
             let names: Vec<&str> = Source::ALL.into_iter().map(Source::id).collect();
             let names = names.join(", ");
             let message = format!(
-                "There is no such source; there are {names}, blocklist, asn, test-list, \
+                "There is no such source. The sources are {names}, blocklist, asn, test-list, \
                  targets and elections."
             );
             Err(Error::not_found(message))
@@ -90,8 +90,8 @@ pub async fn drop_source(cx: Cx) -> Result<Response> {
     runtime::call(&*cx.rt, world::actor().name, &ForgetImports { source: name.to_owned() }).await?;
     match part {
         Part::Everywhere(task) => {
-            // An import may be about to tell of a country that nothing was known of, and block lists may be all that
-            // is.
+            // An import may be about to add a country that has no data yet, and some countries may have block lists
+            // only.
             let all = starter::Country::all().iter().map(|country| country.code.to_owned()).collect();
             start(&cx, name, task, all).await
         }
@@ -117,7 +117,7 @@ pub async fn dropped(cx: Cx) -> Result<Response> {
 
 async fn state(cx: &Cx, name: &str, task: Task) -> Result<Response> {
     let sweep = runtime::query(&*cx.rt, world::actor().name, &SweepState { task }).await?;
-    let sweep = sweep.ok_or_else(|| Error::not_found("This was never started."))?;
+    let sweep = sweep.ok_or_else(|| Error::not_found("This work was never started."))?;
     Response::json(&body(name, sweep))
 }
 

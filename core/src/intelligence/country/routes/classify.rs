@@ -21,20 +21,20 @@ pub struct ClassifyRequest {
     measurements: Option<Vec<Value>>,
 }
 
-/// What one document is classified as.
+/// The classification of one document.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ClassifyResult {
     /// accessible, blocked, down or unknown.
     pub label: &'static str,
-    /// `label` in the three states of the other endpoints: down is unknown.
+    /// `label` in the three states of the other endpoints, where down is unknown.
     pub status: &'static str,
     /// The deciding rule of each host or role.
     pub rules: Vec<&'static str>,
-    /// Calibrated probability that the document shows blocking; null where it cannot be judged.
+    /// Calibrated probability that the document shows blocking; null if it cannot be judged.
     pub probability: Option<f64>,
     pub method: Option<&'static str>,
     pub technique: Option<&'static str>,
-    /// Layer of interference that did not keep the site from working.
+    /// Layer of an interference that did not keep the site from working.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interference: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -47,7 +47,7 @@ pub struct ClassifyBody {
     results: Vec<ClassifyResult>,
 }
 
-/// Classifies one document; what is no measurement is `unknown` with the reason.
+/// Classifies one document. A document that is no measurement is `unknown`, with the reason.
 pub fn classify_one(document: Value, fingerprints: &Fingerprints) -> ClassifyResult {
     let model_version = format!("rules-{}", crate::intelligence::country::RULES_VERSION);
     match classify_value(document, fingerprints) {
@@ -90,7 +90,7 @@ pub async fn classify(cx: Cx) -> Result<Response> {
         return Err(Error::bad_request(format!("`measurements` takes 1 to {MAX} documents.")));
     }
     if !documents.iter().all(Value::is_object) {
-        return Err(Error::bad_request("A measurement is a JSON object."));
+        return Err(Error::bad_request("Each measurement must be a JSON object."));
     }
     let fingerprints = reference::fingerprints(&*cx.rt).await?;
     let results = documents.into_iter().map(|document| classify_one(document, &fingerprints)).collect();

@@ -20,7 +20,7 @@ use crate::intelligence::reference::{self, Interested};
 use crate::intelligence::world::{self, Countries, CountrySummary, NetworkSummary, TargetSummary, block_rate};
 use crate::{Result, Timestamp, engine::runtime, engine::small_sort, intelligence::country};
 
-/// Countries that are or were measured: what the world has heard of, and what it will hear of within the publish
+/// Countries that are or were measured: those that the world knows, and those that it will hear of within the publish
 /// interval.
 pub(crate) async fn measured(cx: &Cx) -> Result<BTreeSet<String>> {
     let known = runtime::query(&*cx.rt, world::actor().name, &Countries).await?;
@@ -28,13 +28,13 @@ pub(crate) async fn measured(cx: &Cx) -> Result<BTreeSet<String>> {
     Ok(known.into_iter().chain(met).collect())
 }
 
-/// The summaries of every measured country at a time; in place of the published documents.
+/// The summaries of every measured country at a time, used instead of the published documents.
 async fn past(cx: &Cx, at: Timestamp) -> Result<Vec<CountrySummary>> {
     let codes = measured(cx).await?;
     let work =
         codes.into_iter().map(|code| async move { runtime::query(&*cx.rt, code, &Summary { at: Some(at) }).await });
     let found: Vec<Result<CountrySummary>> = futures_util::stream::iter(work).buffered(AT_ONCE).collect().await;
-    // A source that was removed may leave a country without anything.
+    // A country may have nothing left after a source was removed.
     found.into_iter().filter(|summary| summary.as_ref().map_or(true, |summary| summary.total > 0)).collect()
 }
 
@@ -133,11 +133,11 @@ struct IspRow {
     /// `AS` and the number.
     asn: String,
     name: String,
-    /// `critical`, `high`, `medium` or `low` by the block rate; `unknown` where no measurement says anything.
+    /// `critical`, `high`, `medium` or `low` by the block rate; `unknown` if no measurement says anything.
     threat_level: &'static str,
-    /// Blocked votes of all votes, 0 to 1; 0 without any.
+    /// Share of blocked votes, 0 to 1; 0 without votes.
     block_rate: f64,
-    /// Inside the age limit, each once.
+    /// Measurements inside the age limit, each counted once.
     measurements: u32,
     blocked_count: u32,
     top_blocked_domains: Vec<BlockedDomain>,
@@ -159,14 +159,14 @@ pub struct IspsBody {
     country_name: String,
     generated: String,
     period: String,
-    /// False when nothing is measured inside the period.
+    /// False if nothing was measured in the period.
     available: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'static str>,
-    /// The newest measurement; null without any.
+    /// Time of the newest measurement; null if there is none.
     #[serde(rename = "lastChecked")]
     last_checked: Option<String>,
-    /// When it became too old to count; absent while any counts.
+    /// When the newest measurement became too old to count; absent while any counts.
     #[serde(rename = "staleSince", skip_serializing_if = "Option::is_none")]
     stale_since: Option<String>,
     summary: IspCounts,
@@ -176,10 +176,10 @@ pub struct IspsBody {
     as_of: Option<String>,
 }
 
-/// Of a network that was measured and of which no measurement says anything.
+/// The level of a network that was measured, but whose measurements say nothing.
 const UNKNOWN_LEVEL: &str = "unknown";
 
-/// Bands of scores.
+/// The level of a block rate.
 fn threat_level(rate: f64) -> &'static str {
     match rate {
         rate if rate > ISP_CRITICAL_RATE => "critical",
@@ -189,10 +189,10 @@ fn threat_level(rate: f64) -> &'static str {
     }
 }
 
-/// A network's name, and what is known of each domain there.
+/// A network's name, and what is known about each domain there.
 type Found<'a> = (Option<String>, Vec<(&'a str, &'a NetworkSummary)>);
 
-/// Blocked domains named per network.
+/// Most blocked domains named per network.
 const TOP: usize = 10;
 
 const ISPS_TABLE: Tabular = Tabular {
@@ -208,7 +208,7 @@ pub async fn isps(cx: Cx) -> Result<Response> {
     tabular::published(&cx, &ISPS_TABLE, country.code, &key, isps_then(&cx, country)).await
 }
 
-/// About the past.
+/// The page about the past.
 async fn isps_then(cx: &Cx, country: &'static Country) -> Result<Response> {
     let at = cx.as_of()?;
     let rows = runtime::query(&*cx.rt, country.code, &Verdicts { at }).await?;
@@ -216,7 +216,7 @@ async fn isps_then(cx: &Cx, country: &'static Country) -> Result<Response> {
     Response::json(&isps_body(country, &rows, &overall, cx.now(), at))
 }
 
-/// The networks of a country by the verdicts of its targets.
+/// The networks of a country, from the verdicts on its targets.
 pub(in crate::intelligence::country) fn isps_body(
     country: &'static Country,
     rows: &[TargetSummary],
@@ -242,7 +242,7 @@ pub(in crate::intelligence::country) fn isps_body(
     IspsBody {
         country: country.code.to_owned(),
         country_name: country.name.to_owned(),
-        // The present page is as old as its summary, where there is one; any other is computed now.
+        // The present page is as old as its summary, if there is one. Any other page is computed now.
         generated: match (at, overall.total) {
             (None, 1..) => overall.at,
             _ => now,
@@ -290,7 +290,7 @@ fn isp(asn: u32, (name, domains): Found<'_>) -> IspRow {
         name: name.unwrap_or_else(|| format!("AS{asn}")),
         threat_level: rate.map_or(UNKNOWN_LEVEL, threat_level),
         block_rate: round(rate.unwrap_or(0.0)),
-        // Each measurement once, whatever it says of how many domains.
+        // Each measurement counts once, however many domains it is about.
         measurements: domains.iter().map(|(_, network)| network.counted).sum(),
         blocked_count: domains.iter().map(|(_, network)| network.blocked_part(network.counted)).sum(),
         top_blocked_domains: top,

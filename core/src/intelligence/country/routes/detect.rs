@@ -81,7 +81,7 @@ impl From<&NetworkAnswer> for IspBody {
 pub struct DetectBody {
     pub country: String,
     pub country_name: String,
-    /// As asked.
+    /// The target as asked.
     pub target: String,
     /// The domain or service that was looked up.
     pub normalized_target: String,
@@ -114,13 +114,13 @@ pub struct DetectBody {
     pub blocked_weight: f64,
     pub p_blocked: f64,
     pub roles: Vec<RoleAnswer>,
-    /// The platform that the target is a role of.
+    /// The platform that the target belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub platform: Option<PlatformLead>,
-    /// The latest incident about the target or its platform here, where its status is unknown.
+    /// The latest incident about the target or its platform in this country, if the status is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latest_incident: Option<IncidentLead>,
-    /// The answer in one sentence, with one more about the platform and the latest incident where they are named.
+    /// The answer in one sentence, followed by sentences about the platform and the latest incident if there are any.
     pub summary: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub isps: Option<Vec<IspBody>>,
@@ -130,14 +130,14 @@ pub struct DetectBody {
     pub isps_omitted: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub explanation: Option<Explanation>,
-    /// What agents attest, beside the measurements; it decides nothing.
+    /// What agents attest. It decides nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attestations: Option<AttestationEvidence>,
     #[serde(rename = "as_of", skip_serializing_if = "Option::is_none")]
     pub as_of: Option<String>,
 }
 
-/// The answer that a code gets which no country has.
+/// The answer about a code that no country has.
 pub fn unmeasured(subject: &Subject, now: Timestamp) -> Detection {
     Detection {
         name: subject.name.clone(),
@@ -175,7 +175,7 @@ pub fn unmeasured(subject: &Subject, now: Timestamp) -> Detection {
 
 /// A question about subjects in one country.
 pub struct Question {
-    /// Upper-case code and name of display.
+    /// Upper-case code, and name for display.
     pub code: String,
     pub name: String,
     exists: bool,
@@ -198,14 +198,14 @@ impl Question {
         self.answers(rt, subjects, true).await
     }
 
-    /// The same about one, without an explanation.
+    /// One answer about one subject, without networks and explanation.
     pub async fn glance(&self, rt: &dyn Runtime, subject: Subject) -> Result<Detection> {
         let brief = Question { code: self.code.clone(), name: self.name.clone(), explain: false, ..*self };
         let answer = brief.answers(rt, vec![subject], true).await?.pop();
         answer.ok_or_else(|| crate::Error::internal("no answer to one question"))
     }
 
-    /// Either.
+    /// One answer per subject, in order. `brief` leaves networks out.
     pub async fn answers(&self, rt: &dyn Runtime, subjects: Vec<Subject>, brief: bool) -> Result<Vec<Detection>> {
         if !self.exists {
             let now = self.at.unwrap_or_else(|| rt.now());
@@ -216,7 +216,7 @@ impl Question {
     }
 }
 
-/// The licence that an answer stands under which rests on answers with these: our own where there is none.
+/// The licence of an answer that rests on answers with these licences; our own if there are none.
 pub fn license(licences: &[String]) -> String {
     licence::effective(licences.iter().map(String::as_str))
 }

@@ -1,4 +1,4 @@
-//! `/data/domain/{domain}`, and what is known of a site without asking every country.
+//! `/data/domain/{domain}`, and what is known about a site without asking every country.
 
 use std::collections::BTreeSet;
 
@@ -47,7 +47,7 @@ struct DomainSummary {
     blocked_in_countries: usize,
     accessible_in_countries: usize,
     unknown_in_countries: usize,
-    /// Networks that block, also in countries that are not blocked as a whole.
+    /// Networks that block, including those in countries that are not blocked as a whole.
     total_blocking_isps: usize,
 }
 
@@ -56,16 +56,17 @@ pub struct DomainBody {
     domain: String,
     generated: String,
     period: &'static str,
-    /// `blocked` when it is in any country, `accessible` when no country blocks it and one is decided, else `unknown`.
+    /// `blocked` if any country blocks it, `accessible` if no country blocks it and one is decided, otherwise
+    /// `unknown`.
     status: &'static str,
     #[serde(flatten)]
     freshness: Freshness,
     summary: DomainSummary,
     blocked_in: Vec<BlockedIn>,
-    /// The platform that the domain is a role of.
+    /// The platform that the domain belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     platform: Option<PlatformEverywhere>,
-    /// The latest incident about the domain or its platform anywhere, where the status is unknown.
+    /// The latest incident about the domain or its platform anywhere, if the status is unknown.
     #[serde(rename = "latestIncident", skip_serializing_if = "Option::is_none")]
     latest_incident: Option<IncidentLead>,
     license: String,
@@ -73,19 +74,19 @@ pub struct DomainBody {
     as_of: Option<String>,
 }
 
-/// When somebody looked last (decision answers-about-a-time).
+/// When a subject was last measured (decision answers-about-a-time).
 #[derive(Debug, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Freshness {
-    /// The newest measurement anywhere, or the date of the newest list that decided; null where nobody ever looked.
+    /// Time of the newest measurement anywhere, or date of the newest list that decided; null if there is neither.
     last_checked: Option<String>,
-    /// When it became too old to count; absent while anything counts.
+    /// When that became too old to count; absent while anything counts.
     #[serde(skip_serializing_if = "Option::is_none")]
     stale_since: Option<String>,
 }
 
 impl Freshness {
-    /// Of what the survey knows and what the suspects answered, at a time.
+    /// Made from what the survey knows and what the suspects answered, as of a time.
     pub fn new(
         subject: &Subject,
         measured: Option<Timestamp>,
@@ -113,7 +114,7 @@ pub(super) fn status(counts: &StatusCounts) -> &'static str {
     }
 }
 
-/// A page as CSV: a line for each blocking network; one without number for a country where none is known to block.
+/// A page as CSV: a line for each blocking network. A country without one has a line without a number.
 const DOMAIN_TABLE: Tabular = Tabular {
     name: "domain",
     list: "blocked_in",
@@ -187,7 +188,7 @@ async fn domain_page(cx: &Cx) -> Result<Response> {
     })
 }
 
-/// Where the page leads on to.
+/// The platform and the incident that the page leads on to.
 async fn leads(
     cx: &Cx,
     subject: &Subject,
@@ -210,7 +211,7 @@ async fn leads(
     Ok((platform, latest))
 }
 
-/// In how many countries a subject is blocked, accessible, and neither.
+/// The numbers of countries in which a subject is blocked, accessible, and neither.
 async fn counts(cx: &Cx, subject: &Subject, at: Option<Timestamp>) -> Result<StatusCounts> {
     let survey = survey(cx, subject, at).await?;
     let answers = ask_all(cx, subject, survey.suspects(), at, true).await?;
@@ -220,41 +221,41 @@ async fn counts(cx: &Cx, subject: &Subject, at: Option<Timestamp>) -> Result<Sta
     Ok(counts)
 }
 
-/// What is known of a subject without asking every country: a popular site is measured in every country, and blocked in
-/// few. Only the past is asked everywhere.
+/// What is known about a subject without asking every country, since a popular site is measured in every country and
+/// blocked in few. Only questions about the past go to every country.
 #[derive(Default)]
 pub(super) struct Survey {
-    /// All that have something to say, in the order of their codes.
+    /// All countries that know something, ordered by code.
     pub countries: Vec<Surveyed>,
-    /// What those that are no suspects say by their latest summaries.
+    /// The states of the countries that are no suspects, from their latest summaries.
     pub elsewhere: StatusCounts,
-    /// Networks that block in those.
+    /// Number of networks that block in those countries.
     pub blocking: usize,
-    /// Licences of what those rest on.
+    /// Licences of the sources in those countries.
     pub licences: BTreeSet<String>,
 }
 
-/// A country that has something to say.
+/// A country that knows something about a subject.
 pub(super) struct Surveyed {
     pub code: String,
     /// Whether it may block the subject.
     suspect: bool,
-    /// When it was measured there last; `None` where nobody looked.
+    /// When the subject was last measured there; `None` if it never was.
     measured: Option<Timestamp>,
 }
 
 impl Survey {
-    /// Of this country alone.
+    /// A survey of this country alone.
     pub fn one(code: &str) -> Survey {
         Survey { countries: vec![Surveyed::suspect(code.to_owned())], ..Survey::default() }
     }
 
-    /// When it was measured anywhere last, as far as the survey knows.
+    /// When the subject was last measured anywhere, as far as the survey knows.
     pub fn measured(&self) -> Option<Timestamp> {
         self.countries.iter().filter_map(|country| country.measured).max()
     }
 
-    /// Those that may block the subject.
+    /// The countries that may block the subject.
     pub fn suspects(&self) -> Vec<String> {
         self.countries.iter().filter(|country| country.suspect).map(|country| country.code.clone()).collect()
     }
@@ -265,8 +266,8 @@ impl Surveyed {
         Surveyed { code, suspect: true, measured: None }
     }
 
-    /// Whether it may have measurements from this day on: one that was measured last before it has none. What a list
-    /// says is dated by the list, so where one may, the country is asked.
+    /// Whether the country may know anything from this day on. A country that was last measured before the day has no
+    /// measurements from then on. A list has a date of its own, so a country that may have one is asked.
     pub fn may_know_since(&self, day: i64) -> bool {
         self.suspect || self.measured.is_some_and(|last| last.day() >= day)
     }

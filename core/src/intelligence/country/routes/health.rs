@@ -11,7 +11,7 @@ use crate::{ErrorCode, Result, engine::runtime, intelligence::world};
 pub struct HealthBody {
     status: &'static str,
     version: &'static str,
-    /// Names this deployment in what is signed for it.
+    /// Names this deployment in texts that are signed for it.
     deployment_id: String,
     time: String,
     checks: Checks,
@@ -19,8 +19,8 @@ pub struct HealthBody {
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct Checks {
-    /// `ok`; `unavailable` when storage does not answer; `failing` when it takes no writes; `damaged` when parts of
-    /// what is stored are.
+    /// `ok`; `unavailable` if storage does not answer; `failing` if it takes no writes; `damaged` if parts of what is
+    /// stored are damaged.
     database: &'static str,
     /// `ok`, or why writes fail, in the words of the system.
     writes: String,
@@ -32,7 +32,7 @@ struct Checks {
     model: String,
 }
 
-/// Always 200 while the process answers: probes and monitors gate on it.
+/// Always 200 while the process answers, because probes and monitors depend on it.
 pub async fn health(cx: Cx) -> Result<Response> {
     let measured = runtime::query(&*cx.rt, world::actor().name, &AnyScore).await;
     let storage = cx.rt.storage();

@@ -1,8 +1,8 @@
 //! `/data/domain/{domain}/history`.
 //!
-//! A popular site has thousands of days and countries in it, so the answer is written from the packed days that the
-//! world keeps ([`crate::intelligence::world::Chronicle`]), with nothing in between, and its tag is one of what it is
-//! written from. A year in all countries takes megabytes; such an answer is written while it is sent.
+//! A popular site has thousands of days and countries. The answer is therefore written directly from the packed days
+//! that the world keeps ([`crate::intelligence::world::Chronicle`]), and its tag is a hash of these days. A year in all
+//! countries takes megabytes; such an answer is written while it is sent.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,9 +26,9 @@ use crate::intelligence::country::{Days, History, HistoryDay, State};
 use crate::intelligence::world::{self, Chronicle};
 use crate::{Error, Result, Timestamp, engine::csv, engine::documents, engine::runtime};
 
-/// Entries over which an answer is sent in pieces.
+/// Number of entries over which an answer is sent in pieces.
 const WHOLE: usize = 10_000;
-/// Bytes of a piece, as long as no day takes more.
+/// Bytes after which a piece ends. It ends with a whole day, so it may be longer.
 const PIECE: usize = 64 << 10;
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -74,7 +74,7 @@ pub struct HistoryBody {
     as_of: Option<String>,
 }
 
-/// The list that is empty in the body and written from a [`Timeline`].
+/// The list that is empty in the body. Its days are written from a [`Timeline`].
 const LIST: &str = "\"timeline\":[";
 
 pub async fn history(cx: Cx) -> Result<Response> {
@@ -116,7 +116,7 @@ pub async fn history(cx: Cx) -> Result<Response> {
         freshness,
         summary: HistorySummary {
             total_data_points: timeline.days.iter().map(|day| u64::from(day.measurements)).sum(),
-            // What is blocked now, also by what a list says alone, was blocked.
+            // A country that blocks now counts as having blocked, even if only a list says so.
             countries_ever_blocked: timeline.ever_blocked.iter().chain(&blocking).collect::<BTreeSet<_>>().len(),
             countries_currently_blocking: blocking.len(),
         },
@@ -128,11 +128,11 @@ pub async fn history(cx: Cx) -> Result<Response> {
     answer(&cx, &body, timeline, &told, csv)
 }
 
-/// The days in some countries as the world knows them; a country that has told it none is asked.
+/// The days in some countries as the world knows them. A country that has told the world none is asked.
 async fn told(cx: &Cx, series: &str, codes: Vec<String>, days: u32) -> Result<Vec<(String, Days)>> {
     let chronicle = Chronicle { target: series.to_owned() };
     let known = runtime::query(&*cx.rt, world::actor().name, &chronicle).await?;
-    // Both are in the order of the codes.
+    // Both are ordered by code.
     let mut known = known.into_iter().peekable();
     let (mut found, mut unknown) = (Vec::with_capacity(codes.len()), Vec::new());
     for code in codes {
@@ -149,7 +149,7 @@ async fn told(cx: &Cx, series: &str, codes: Vec<String>, days: u32) -> Result<Ve
     Ok(found)
 }
 
-/// The days as the countries themselves compute them now.
+/// The days as the countries compute them now.
 async fn asked(
     cx: &Cx,
     subject: &Subject,
@@ -166,7 +166,7 @@ async fn asked(
     found.into_iter().collect()
 }
 
-/// A day with what the countries say of it, which are named by their places.
+/// A day, and what each country says about it. A country is given by its place in the list of codes.
 struct Row {
     day: u32,
     measurements: u32,
@@ -188,7 +188,7 @@ impl Timeline {
         let mut rows: Vec<Row> = Vec::new();
         let (mut entries, mut ever_blocked) = (0, BTreeSet::new());
         for (place, (code, known)) in (0_u16..).zip(told) {
-            // Both are in the order of their days.
+            // Both are ordered by day.
             let (mut blocked, mut at) = (false, 0);
             for day in known.iter().filter(|day| day.day >= first) {
                 at += rows.iter().skip(at).take_while(|row| row.day < day.day).count();
@@ -211,7 +211,7 @@ impl Timeline {
     }
 }
 
-/// What is written around and between the days.
+/// The text around and between the days.
 struct Frame {
     before: Vec<u8>,
     after: Vec<u8>,
@@ -221,7 +221,7 @@ struct Frame {
 
 impl Frame {
     fn json(page: Vec<u8>) -> Result<Frame> {
-        // Inside of strings quotation marks are escaped, so the first is the list.
+        // Quotation marks inside of strings are escaped, so the first match is the list.
         let at = page.windows(LIST.len()).position(|part| part == LIST.as_bytes());
         let at = at.ok_or_else(|| Error::internal("a history without its days"))? + LIST.len();
         let (before, after) = page.split_at(at);
@@ -234,7 +234,7 @@ impl Frame {
         Frame { before: header.to_vec(), after: Vec::new(), line_end: Some(license.into_bytes()) }
     }
 
-    /// Writes one day; `first` of a JSON list.
+    /// Writes one day. `first` is true for the first day of a JSON list.
     fn day(&self, out: &mut Vec<u8>, row: &Row, codes: &[String], first: bool) {
         let date = Timestamp(i64::from(row.day) * DAY).to_date_text();
         let code = |place: u16| codes.get(usize::from(place)).map_or("", String::as_str).as_bytes();
@@ -264,7 +264,7 @@ impl Frame {
         for (n, (place, day)) in row.countries.iter().enumerate() {
             out.extend(if n == 0 { &b"\""[..] } else { b",\"" });
             out.extend(code(*place));
-            // Most are of this kind, and there are thousands.
+            // Most entries are of this kind, and there are thousands.
             match (day.status, day.blocked) {
                 (State::Accessible, 0) => {
                     out.extend(br#"":{"status":"accessible","blockRate":0.0,"measurements":"#);
@@ -300,7 +300,7 @@ fn rate(out: &mut Vec<u8>, day: &HistoryDay) {
     }
 }
 
-/// In decimals; the general way takes several times as long, and there are thousands of them.
+/// Writes a number in decimals. The general way takes several times as long, and there are thousands of numbers.
 fn number(out: &mut Vec<u8>, number: u32) {
     let mut digits = [0; 10];
     let (mut rest, mut from) = (number, digits.len());
@@ -314,7 +314,8 @@ fn number(out: &mut Vec<u8>, number: u32) {
     out.extend(digits.get(from..).unwrap_or_default());
 }
 
-/// Sends a history. Its tag is one of all that it is written from: some ten kilobytes, where the text has hundreds.
+/// Sends a history. Its tag is a hash of what the answer is written from: some ten kilobytes, while the text has
+/// hundreds.
 fn answer(cx: &Cx, body: &HistoryBody, timeline: Timeline, told: &[(String, Days)], csv: bool) -> Result<Response> {
     let page = serde_json::to_vec(body).map_err(Error::internal)?;
     let past = body.as_of.is_some();
@@ -325,7 +326,7 @@ fn answer(cx: &Cx, body: &HistoryBody, timeline: Timeline, told: &[(String, Days
     if past {
         response.set(CACHE_CONTROL, "no-store");
     } else {
-        // As of every answer, without the time of making; days are hashed as they are stored.
+        // As for every answer, the tag leaves out the time at which it was made. Days are hashed as they are stored.
         let mut known = documents::json_etag(&page).into_bytes();
         known.extend([env!("CARGO_PKG_VERSION").as_bytes(), &[u8::from(csv)]].concat());
         for (code, days) in told {
@@ -356,7 +357,7 @@ fn answer(cx: &Cx, body: &HistoryBody, timeline: Timeline, told: &[(String, Days
     Ok(response)
 }
 
-/// The same, some days at a time.
+/// The same text in pieces of some days.
 fn pieces(frame: Frame, timeline: Timeline) -> impl Iterator<Item = Bytes> {
     let Timeline { days, codes, .. } = timeline;
     let mut days = days.into_iter().enumerate();
@@ -398,7 +399,7 @@ mod tests {
         String::from_utf8(out).unwrap()
     }
 
-    /// What the interface promises of the body is what is written, member for member.
+    /// The written text is what the interface promises about the body, member for member.
     #[test]
     fn what_is_written_is_what_the_types_would_give() {
         let timeline = Timeline::new(&told(), 2);

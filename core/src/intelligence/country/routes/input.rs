@@ -1,5 +1,5 @@
-//! Reading countries, targets and times. Of countries, lower case is accepted and what is not two letters is 400. Two
-//! letters that are no code are 404, but a question about a site in a country is answered: unknown.
+//! Reads countries, targets and times. A country may be in lower case; a text that is not two letters is 400. Two
+//! letters that are no country code are 404, but a question about a site in such a country is answered with unknown.
 
 use crate::engine::http::{Cx, known_time};
 use crate::facts::starter::Country;
@@ -15,7 +15,7 @@ pub fn country(text: &str) -> Result<Result<&'static Country, String>> {
     Ok(Country::by_code(text).ok_or_else(|| text.to_ascii_uppercase()))
 }
 
-/// A country that must be one: 404 where a code is not assigned.
+/// A country that must exist: 404 if the code is not assigned.
 pub fn known(text: &str) -> Result<&'static Country> {
     country(text)?.map_err(|code| Error::not_found(format!("{code} is not an ISO 3166-1 country code.")))
 }
@@ -25,7 +25,7 @@ pub fn path_country(cx: &Cx, name: &str) -> Result<&'static Country> {
     known(cx.path(name)?)
 }
 
-/// A country in the query, where there is one.
+/// A country in the query, if there is one.
 pub fn query_country(cx: &Cx, name: &str) -> Result<Option<&'static Country>> {
     cx.query(name)?.map(|text| known(&text)).transpose()
 }
@@ -38,7 +38,7 @@ pub fn required<'a>(name: &str, value: &'a Option<String>) -> Result<&'a str> {
     }
 }
 
-/// The time in a body that an answer is about.
+/// The time that a question in a body is about.
 pub fn time(value: Option<&str>) -> Result<Option<Timestamp>> {
     let time = value
         .map(|text| Timestamp::parse(text).ok_or_else(|| Error::bad_request("`as_of` must be an ISO 8601 time.")))
@@ -49,14 +49,14 @@ pub fn time(value: Option<&str>) -> Result<Option<Timestamp>> {
 /// A target of a batch, with the different words in which it was asked for.
 pub type Named = (Vec<String>, Subject);
 
-/// The targets of a batch: each once, at most 50 asked.
+/// The targets of a batch, each once. At most 50 may be asked for.
 pub async fn subjects(cx: &Cx, texts: &[String], field: &str) -> Result<Vec<Named>> {
     if texts.is_empty() {
-        return Err(Error::bad_request(format!("`{field}` must name at least one.")));
+        return Err(Error::bad_request(format!("`{field}` must have at least one entry.")));
     }
     if texts.len() > crate::intelligence::country::MAX_SUBJECTS {
         return Err(Error::bad_request(format!(
-            "`{field}` takes at most {}.",
+            "`{field}` takes at most {} entries.",
             crate::intelligence::country::MAX_SUBJECTS
         )));
     }

@@ -1,5 +1,5 @@
-//! What an answer about a site leads on to (decision answers-lead-on): the platform that it is a role of with that
-//! platform's status, and the latest incident about either where today is not known.
+//! What an answer about a site leads on to (decision answers-lead-on): the platform that the site belongs to, with its
+//! status, and the latest incident about either if the present status is unknown.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -12,13 +12,13 @@ use crate::intelligence::incidents::{self, Incident, LatestAbout};
 use crate::intelligence::reference::{self, Owner};
 use crate::{Result, Timestamp};
 
-/// The platform that a site is a role of, and its status where the site was asked about.
+/// The platform that a site belongs to, and its status in the asked country.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PlatformLead {
     slug: String,
     label: String,
-    /// What the site is to it, such as `website`; null where a target list does not say.
+    /// The role of the site in the platform, such as `website`; null if a target list does not say.
     role: Option<&'static str>,
     /// Whether the platform is blocked when the site is.
     essential: bool,
@@ -33,7 +33,7 @@ pub struct PlatformLead {
     url: String,
 }
 
-/// The same in all countries.
+/// The platform that a site belongs to, and its status in all countries.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PlatformEverywhere {
@@ -41,7 +41,7 @@ pub struct PlatformEverywhere {
     label: String,
     role: Option<&'static str>,
     essential: bool,
-    /// As that of the page of the platform.
+    /// The status that the page of the platform shows.
     status: &'static str,
     blocked_in_countries: usize,
     accessible_in_countries: usize,
@@ -80,10 +80,10 @@ pub struct IncidentLead {
     title: String,
     status: &'static str,
     start_time: String,
-    /// Absent while it goes on, and about the past while it went on.
+    /// Absent while the incident goes on. In answers about the past, absent while it went on then.
     #[serde(skip_serializing_if = "Option::is_none")]
     end_time: Option<String>,
-    /// Nobody said when it ended: `endTime` is when it was last said to go on.
+    /// True if no source said when it ended. Then `endTime` is when it was last said to go on.
     end_unknown: bool,
     summary: String,
     url: String,
@@ -105,7 +105,7 @@ impl IncidentLead {
     }
 }
 
-/// Where an answer leads.
+/// What an answer leads on to.
 #[derive(Debug, Default)]
 pub struct Leads {
     pub platform: Option<PlatformLead>,
@@ -113,7 +113,7 @@ pub struct Leads {
 }
 
 impl Leads {
-    /// A summary, and what it leads on to in words.
+    /// The summary, followed by what it leads on to in words.
     pub fn after(&self, mut summary: String) -> String {
         if let Some(platform) = &self.platform {
             summary += &format!(" It is part of {}. {}", platform.label, platform.summary);
@@ -125,7 +125,7 @@ impl Leads {
     }
 }
 
-/// An answer about one subject, and where it leads; `brief` without networks.
+/// An answer about one subject, and what it leads on to. `brief` leaves networks out.
 pub async fn ask(rt: &dyn Runtime, question: &Question, subject: Subject, brief: bool) -> Result<(Detection, Leads)> {
     let (mut answers, owner) =
         futures_util::try_join!(question.answers(rt, vec![subject.clone()], brief), reference::owner(rt, &subject))?;
@@ -161,7 +161,7 @@ fn platform(question: &Question, owner: Owner, of: Detection, base: &str) -> Pla
     }
 }
 
-/// What incidents may call a subject: its name, its roles, and the platform that it is a role of.
+/// The names that incidents may have for a subject: its own name, its roles, and the platform that it belongs to.
 pub fn names(subject: &Subject, owner: Option<&Owner>) -> Vec<String> {
     let roles = subject.roles.iter().filter(|role| role.essential).map(|role| role.key.clone());
     let mut names: Vec<String> = std::iter::once(subject.name.clone()).chain(roles).collect();
@@ -170,7 +170,7 @@ pub fn names(subject: &Subject, owner: Option<&Owner>) -> Vec<String> {
     names
 }
 
-/// The incident about any of these that began last, in one country or anywhere, as far as is known at a time.
+/// The incident about any of these subjects that began last, in one country or anywhere, as far as is known at a time.
 pub async fn latest(
     rt: &dyn Runtime,
     country: Option<&str>,

@@ -1,4 +1,17 @@
 //! Endpoints that answer from measurements.
+//!
+//! | Module | What |
+//! |---|---|
+//! | `detect` | is a target blocked in a country |
+//! | `accessibility` | can a domain or service be reached, by country and everywhere |
+//! | `data` | the index, the overview and the data of a country |
+//! | `domain`, `history` | a domain in all countries, now and by day |
+//! | `leads` | the platform and the incident that an answer leads on to |
+//! | `sources` | every source with its state |
+//! | `classify` | classifying raw documents |
+//! | `admin` | removing a source, computing verdicts again |
+//! | `health` | whether the deployment works |
+//! | `input` | reading countries, targets and times |
 
 mod accessibility;
 mod admin;
@@ -103,7 +116,7 @@ pub const ROUTES: &[Route] = &[
         .summary("Blocking of a domain or service by day."),
     Route::get("/data/methodology", handler!(data::methodology))
         .returns::<crate::intelligence::world::Methodology>()
-        .summary("How answers come about, with every number that the code uses."),
+        .summary("How answers are computed, with every number that the code uses."),
     Route::get("/data/sources", handler!(sources::sources))
         .extension()
         .returns::<sources::SourcesBody>()

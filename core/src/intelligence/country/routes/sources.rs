@@ -1,5 +1,5 @@
-//! `GET /data/sources`: every source with licence, freshness, counts and errors (decision dumps-and-recompute; an
-//! extension of the interface).
+//! `GET /data/sources`: every source with licence, freshness, counts and errors (decision dumps-and-recompute). It is
+//! an extension of the interface.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use crate::intelligence::import::ImportKind;
 use crate::intelligence::world::{self, ImportRow, SourceRows, SourceState};
 use crate::{Result, Timestamp, engine::runtime, facts::starter};
 
-/// How the last import of a source went; its parts follow each other within two minutes.
+/// The last import of a source. Its parts follow each other within two minutes.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct LastImport {
@@ -28,40 +28,40 @@ struct LastImport {
     counts: ImportCounts,
 }
 
-/// A failure, and when it was.
+/// A failure and its time.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct LastError {
     at: String,
     message: String,
 }
 
-/// What this deployment asks the source for by itself.
+/// The state of fetching a source, which this deployment does by itself.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Fetching {
-    /// Its name in the setting `fetch_sources`.
+    /// The name of the fetch in the setting `fetch_sources`.
     job: String,
     /// Whether that setting switches it on; it is off by default.
     enabled: bool,
     /// Where the next request begins; `null` before the first.
     position: Option<String>,
     last_success: Option<String>,
-    /// Failures since then.
+    /// Number of failures since the last success.
     failures: u32,
     last_error: Option<LastError>,
-    /// No request before; `null` when it is off or nothing was asked for yet.
+    /// There is no request before this time; `null` if fetching is off or nothing was fetched yet.
     next_try: Option<String>,
-    /// Windows that failed so often that the rest went on without them, the latest last; at most 50.
+    /// Windows that failed so often that fetching went on without them, the latest last; at most 50.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     set_aside: Vec<SetAsideBody>,
 }
 
-/// A window of time of which not everything was read.
+/// A window of time that was not read completely.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct SetAsideBody {
     from: String,
     until: String,
-    /// When it was given up.
+    /// When the window was given up.
     at: String,
     /// The last failure.
     message: String,
@@ -79,26 +79,26 @@ impl From<SetAside> for SetAsideBody {
 struct SourceBody {
     id: String,
     name: String,
-    /// What it brings, in words.
+    /// What the source brings, in words.
     kind: String,
-    /// SPDX expression; what the operator settled on, else as far as is known.
+    /// SPDX expression: the operator's setting, otherwise the licence as far as it is known.
     license: String,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     url: Option<String>,
-    /// Kinds of `POST /v1/admin/import/{kind}` that feed it.
+    /// Kinds of `POST /v1/admin/import/{kind}` that feed the source.
     import_kinds: Vec<String>,
     /// Measurements, events, days with counts, entries of lists, or rows of a table inside the binary.
     rows: u64,
-    /// Countries that have something of it.
+    /// Countries with data of the source.
     countries: u32,
-    /// The newest measurement, begin of an event, or date of a list or table.
+    /// The newest measurement, beginning of an event, or date of a list or table.
     last_seen: Option<String>,
-    /// Of `lastSeen`: `live` to 2 days, `recent` to 30, `aging` to 180, then `stale`; `none` without data.
+    /// By the age of `lastSeen`: `live` to 2 days, `recent` to 30, `aging` to 180, then `stale`; `none` without data.
     freshness: String,
     last_import: Option<LastImport>,
     /// The last failure of an import.
     last_error: Option<LastError>,
-    /// Where the source has a public interface that can be asked by itself.
+    /// Present if the source has a public interface from which this deployment can fetch.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     fetch: Option<Fetching>,
 }
@@ -121,7 +121,7 @@ fn freshness(newest: Option<Timestamp>, now: Timestamp) -> &'static str {
     }
 }
 
-/// What a row of the list says besides its state.
+/// What a row of the list says in addition to the state of the source.
 struct Named<'a> {
     id: &'a str,
     name: &'a str,
@@ -159,7 +159,7 @@ fn error((at, message): (Timestamp, String)) -> LastError {
     LastError { at: at.to_string(), message }
 }
 
-/// How the fetch of a source stands.
+/// The state of fetching a source.
 fn fetching(source: Source, rows: &BTreeMap<String, FetchRow>, enabled: &[Job]) -> Option<Fetching> {
     let job = Job::ALL.into_iter().find(|job| job.kind().source() == Some(source))?;
     let (row, enabled) = (rows.get(job.as_str()), enabled.contains(&job));
@@ -175,7 +175,7 @@ fn fetching(source: Source, rows: &BTreeMap<String, FetchRow>, enabled: &[Job]) 
     })
 }
 
-/// Lists that an operator imports: id, name, what it is, licence as far as known.
+/// Lists that an operator imports: id, name, kind, licence as far as it is known.
 const LISTS: [(ImportKind, &str, &str, &str); 6] = [
     (ImportKind::TestList, "Test lists", "sites with categories", TEST_LIST_LICENCE),
     (ImportKind::Fingerprints, "Blocking fingerprints", "texts and addresses of block pages", "NOASSERTION"),
@@ -205,8 +205,8 @@ pub async fn sources(cx: Cx) -> Result<Response> {
     for (kind, name, what, licence) in LISTS {
         let id = kind.as_str();
         let import = imports.get(id);
-        // Countries say what block lists name there. Other lists are read where they are needed, and nobody counts them
-        // as a whole: what the last import found stands for them.
+        // Countries tell what block lists name there. Other lists are stored where they are needed, and nobody counts
+        // them as a whole, so the result of the last import stands for them.
         let found = import.map(|row| row.counts.accepted + row.counts.duplicate).unwrap_or_default();
         let last = SourceRows { rows: found, countries: 0, newest: import.map(|row| row.ended) };
         let rows = rows.remove(id).unwrap_or(last);

@@ -1,4 +1,4 @@
-//! What time alone may do to an answer: take it away, never make a block.
+//! Time alone may take an answer away, but it never makes a block.
 
 use super::{HEADER, Server, rows, shared};
 use crate::Timestamp;
@@ -25,8 +25,8 @@ fn assert_never_more_blocked(statuses: &[String], what: &str) {
     assert_eq!(statuses.last().unwrap(), "unknown", "{what}: everything ages");
 }
 
-/// Decisions two-blocked-hours, weight-of-networks and age-limit: clean networks are measured less and age first; the
-/// one that blocks is left.
+/// Decisions two-blocked-hours, weight-of-networks and age-limit: clear networks are measured less and age first, so
+/// only the blocking network is left.
 #[test]
 fn ageing_alone_never_makes_a_country_blocked() {
     for (clean_votes, blocking_days) in [(5, 1), (6, 9), (12, 20), (40, 29)] {
@@ -46,7 +46,8 @@ fn ageing_alone_never_makes_a_country_blocked() {
     }
 }
 
-/// Decision weight-of-networks: new evidence may make the block, once it is the only network that is measured.
+/// Decision weight-of-networks: new evidence may decide for a block if its network is the only one that is still
+/// measured.
 #[test]
 fn a_new_vote_decides_by_the_networks_that_have_a_verdict_then() {
     let server = Server::start();
@@ -57,7 +58,7 @@ fn a_new_vote_decides_by_the_networks_that_have_a_verdict_then() {
     assert_eq!(at("2025-07-02T05:30:00Z"), "unknown", "the clean networks have aged");
     import(&server, &format!("{HEADER}{}", rows("IT", 1, "example.org", "2025-07-02T03:00:00Z", 0..1, true)));
     assert_eq!(at("2025-07-02T05:30:00Z"), "blocked");
-    // A block that was one by its newest evidence stays until it ages itself.
+    // A block that rests on its newest evidence stays until that evidence ages.
     let server = Server::start();
     import(&server, &format!("{HEADER}{}", rows("IT", 1, "example.org", "2025-06-02", 0..8, true)));
     let statuses = sweep(&server, "IT", "example.org", "2025-06-02T08:00:00Z", 12 * HOUR, 70);
@@ -66,7 +67,7 @@ fn a_new_vote_decides_by_the_networks_that_have_a_verdict_then() {
     assert_never_more_blocked(&statuses, "one network");
 }
 
-/// The same on real rows, cut off at several days as if measuring had stopped then.
+/// The same on real rows, which are cut off at several days as if measuring had stopped then.
 #[test]
 fn kenya_cut_off_anywhere_never_becomes_blocked_by_waiting() {
     let Some(telegram) = shared("ooni/observations_KE_2023_telegram.csv.gz") else { return };

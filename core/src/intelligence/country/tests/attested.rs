@@ -54,7 +54,7 @@ impl Server {
     }
 }
 
-/// Attestations appear as a source of their own, weighted by trust, and decide nothing.
+/// Attestations are shown as a source of their own, weighted by trust, and decide nothing.
 #[test]
 fn attestations_stand_beside_measurements_weighted_by_trust_and_never_decide() {
     let server = Server::start();
@@ -73,14 +73,14 @@ fn attestations_stand_beside_measurements_weighted_by_trust_and_never_decide() {
     let said = &answer["attestations"];
     assert_eq!((&said["source"], &said["decides"]), (&json!("attestation"), &json!(false)));
     assert_eq!((&said["agentsBlocked"], &said["agentsAccessible"], &said["count"]), (&json!(5), &json!(1), &json!(11)));
-    // 30 of anchored weight: 30/33 of a vote, five times; a fresh agent weighs nothing.
+    // 30 of anchored weight is 30/33 of a vote, five times. A fresh agent has no weight.
     assert_eq!((&said["weightBlocked"], &said["weightAccessible"]), (&json!(4.5455), &json!(0.0)));
     assert_eq!(said["statements"], json!([]));
     let body = json!({ "country": "IT", "target": "example.org", "explain": true });
     let (_, explained) = server.post("/hydra/v1/detect", &body);
     let first = &explained["attestations"]["statements"][0];
     assert_eq!((&first["says"], &first["weight"]), (&json!("blocked"), &json!(0.9091)), "{explained}");
-    // Against measurements they change no number.
+    // Attestations that contradict measurements change no number.
     server.measure("example.org", "2025-12-31", false, 1..4);
     let with = server.detect("IT", "example.org", None);
     let without = Server::start();
@@ -94,8 +94,8 @@ fn attestations_stand_beside_measurements_weighted_by_trust_and_never_decide() {
     assert!(server.detect("IT", "example.org", None)["attestations"].is_null(), "they are old by now");
 }
 
-/// Decision anchored-weight: attestations that independent measured verdicts agree with later anchor their authors, the
-/// first one most.
+/// Decision anchored-weight: an attestation that independent measured verdicts agree with later anchors its author, the
+/// first author most.
 #[test]
 fn measurements_that_agree_later_anchor_the_first_who_said_so() {
     let server = Server::start();
@@ -104,7 +104,7 @@ fn measurements_that_agree_later_anchor_the_first_who_said_so() {
         server.attest(&first, "domain-blocked", domain);
         server.attest(&first, "domain-blocked", domain);
     }
-    // Of two at one instant, the ids would say which came first.
+    // If both came at one instant, the ids would decide which was first.
     server.0.advance(Duration::from_secs(1));
     server.attest(&second, "domain-blocked", "a.org");
     server.attest(&wrong, "service-accessible", "a.org");
@@ -129,8 +129,8 @@ fn measurements_that_agree_later_anchor_the_first_who_said_so() {
     assert!(trust["components"]["attestation_accuracy"].as_f64().unwrap() < 0.4, "{trust}");
 }
 
-/// Decision anchored-weight: one network is not independent evidence, what was measured before the attestation neither,
-/// and that a site works which nobody had measured is no news.
+/// Decision anchored-weight: one network is not independent evidence, nor is a measurement from before the attestation.
+/// It is no news that a site works which nobody had measured.
 #[test]
 fn nothing_is_earned_by_saying_what_was_known_or_likely() {
     let server = Server::start();
@@ -140,7 +140,7 @@ fn nothing_is_earned_by_saying_what_was_known_or_likely() {
     server.attest(&guesser, "service-accessible", "works.org");
     server.days(2);
     server.measure("lone.org", "2026-01-02", true, 1..2);
-    // The reader saw these before this service did.
+    // Another reader saw these measurements before this service did.
     server.measure("read.org", "2025-12-31", true, 1..4);
     server.measure("read.org", "2026-01-02", true, 1..4);
     server.measure("works.org", "2026-01-02", false, 1..4);

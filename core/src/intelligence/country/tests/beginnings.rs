@@ -1,4 +1,4 @@
-//! What was blocked when it was first measured: nobody knows since when.
+//! Sites that were blocked when they were first measured: the beginning of the block is not known.
 
 use std::time::Duration;
 
@@ -43,7 +43,7 @@ fn a_block_that_was_there_when_it_was_first_measured_began_before_that() {
     assert_eq!(list["incidents"][0]["startUnknown"], true);
 }
 
-/// One clear vote before it, on one of the networks that block it.
+/// A clear vote before it, on one of the networks that block the site.
 #[test]
 fn a_clear_vote_before_the_first_blocked_one_makes_the_beginning_known() {
     let blocked = seen("a.example", &[1, 2], "2025-12-20", 200, true);
@@ -72,10 +72,10 @@ fn several() -> Vec<String> {
         seen("a.example", &[1, 2], "2025-12-20", 230, true),
         seen("b.example", &[2, 3], "2025-12-21", 230, true),
         seen("c.example", &[4, 5], "2025-12-23", 190, true),
-        // Its beginning is known.
+        // The beginning of this block is known.
         seen("d.example", &[1, 2], "2025-12-20", 40, false),
         seen("d.example", &[1, 2], "2025-12-22", 200, true),
-        // One network of one source.
+        // One network and one source.
         seen("e.example", &[6], "2025-12-20", 230, true),
         seen("f.example", &[7], "2025-12-20", 230, true),
     ]
@@ -96,7 +96,7 @@ fn sites_that_were_blocked_when_they_were_first_measured_are_one_incident_with_a
             ("d.example".to_owned(), Status::Active, false),
             ("e.example f.example".to_owned(), Status::Suspected, true),
         ],
-        "suspicions of two networks confirm none of them"
+        "two suspicions on two networks do not confirm each other"
     );
     let body = shown(&server, &found[0]);
     assert_eq!(body["title"], "a.example, b.example and c.example blocked in Italy");
@@ -104,7 +104,7 @@ fn sites_that_were_blocked_when_they_were_first_measured_are_one_incident_with_a
     assert!(summary.contains("since before 20 Dec 2025 or their first measurements"), "{summary}");
     assert!(body["notKnown"].to_string().contains("the first was so before 20 Dec 2025"), "{body}");
     assert_eq!(server.ok("/data/incidents/stats")["citable_censorship"], 2);
-    // Each is found by its own name.
+    // Each site is found by its own name.
     let (_, claim) = server.post("/verify-claim", &json!({ "claim": "c.example is blocked in Italy" }));
     let named = &claim["incidents"][0];
     assert_eq!((&named["id"], &named["startUnknown"]), (&body["readableId"], &json!(true)), "{claim}");
@@ -123,7 +123,7 @@ fn the_order_and_the_pieces_of_an_import_change_no_list() {
     }
 }
 
-/// What is over does not go on with the others, and a platform leads the list.
+/// A block that ended is not listed with those that go on, and a platform leads the list.
 #[test]
 fn what_ended_leaves_a_list_and_platforms_lead_it() {
     let server = server(&[
@@ -147,7 +147,7 @@ fn claims_of_a_beginning_that_nobody_saw_are_not_confirmed() {
     for (claim, expected) in [
         ("a.example has been blocked in Italy since 20 December 2025", "unconfirmed"),
         ("a.example has been blocked in Italy since 1 March 2019", "unconfirmed"),
-        // It was blocked before.
+        // The site was blocked before.
         ("a.example has been blocked in Italy since 27 December 2025", "unconfirmed contradicted"),
         ("a.example was blocked in Italy on 24 December 2025", "confirmed"),
     ] {

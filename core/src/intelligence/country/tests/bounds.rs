@@ -1,5 +1,5 @@
-//! What one turn may cost: a step of the edge has 30 s of CPU and 128 MB, so a large import is worked off in many
-//! turns.
+//! The cost of one turn is bounded. A step of the edge has 30 s of CPU and 128 MB, so a large import is processed in
+//! many turns.
 
 use std::cell::Cell;
 
@@ -14,9 +14,9 @@ use crate::facts::measurement::outcome::Judgement;
 use crate::facts::measurement::{Contribution, Form, Outcome, Parsed, TargetKey, Witness};
 use crate::facts::verdict::RuleId;
 
-/// Sites of the largest country that is planned for.
+/// Sites of the largest country that the service is planned for.
 const SITES: u32 = 2_000;
-/// Most rows that a turn may read: every site's latest verdict twice over, and what judging some of them takes.
+/// Most rows that a turn may read: twice the latest verdict on every site, and the rows needed to judge some of them.
 const MOST_READ: usize = 3 * SITES as usize;
 
 /// Counts the rows that are read.
@@ -61,8 +61,8 @@ fn import(now: Timestamp) -> Vec<Parsed> {
     (0..SITES).flat_map(|site| (0..3).map(move |network| measurement(site, network))).collect()
 }
 
-/// Each step on the edge stays inside its limits by splitting work. `fold` is checked by the host itself:
-/// an operation that changes more than a thousand rows fails.
+/// Each step on the edge stays inside its limits because the work is split. The host itself checks `fold`: an operation
+/// that changes more than a thousand rows fails.
 #[test]
 fn a_large_import_is_worked_off_in_turns_of_bounded_size() {
     let actor = ActorId::new(Kind::Country, "KE");

@@ -12,7 +12,7 @@ const COUNTRIES: [&str; 3] = ["IT", "FR", "KE"];
 const SITES: [&str; 6] =
     ["example.org", "news.example", "telegram.org", "web.telegram.org", "youtube.com", "wikipedia.org"];
 
-/// Sites that fail now and then, always, in some hours or until some day, on some networks, measured often or rarely.
+/// Sites on some networks, measured often or rarely, that fail now and then, always, in some hours, or until some day.
 fn world(dice: &mut Dice) -> String {
     let mut text = HEADER.to_owned();
     for country in COUNTRIES {
@@ -37,7 +37,7 @@ fn world(dice: &mut Dice) -> String {
     text
 }
 
-/// What an object says that stands in `body` at `path`.
+/// Checks what the objects in `body`, which is at `path`, say.
 fn check(path: &str, body: &Value, wrong: &mut Vec<String>) {
     match body {
         Value::Array(list) => list.iter().for_each(|part| check(path, part, wrong)),
@@ -69,7 +69,7 @@ fn check(path: &str, body: &Value, wrong: &mut Vec<String>) {
     }
 }
 
-/// Routes about agents, money, keys and the server itself: they judge no site.
+/// Routes about agents, money, keys and the server itself. They judge no site.
 const OTHERS: [&str; 11] = [
     "/.well-known/",
     "/api/alerts/subscriptions",
@@ -84,10 +84,10 @@ const OTHERS: [&str; 11] = [
     "/v1/relay/",
 ];
 
-/// Those that have nothing to say about these worlds: nobody probed, nothing was evaluated.
+/// Routes that have nothing to say about these worlds, because nobody probed and nothing was evaluated.
 const NOTHING: [&str; 3] = ["/data/dumps/{file}", "/v1/probe/domain/{domain}", "/v1/probe/domain/{domain}/history"];
 
-/// What a route cannot be asked without, and what makes it say more.
+/// The parameters that a route requires, and those that make it say more.
 fn query(path: &str) -> &'static str {
     match path {
         "/data/domain/{domain}" => "?explain=1",
@@ -103,7 +103,7 @@ fn query(path: &str) -> &'static str {
     }
 }
 
-/// Every path of a route, by what may stand in its places.
+/// Every path of a route, with all values that its parameters may have.
 fn paths(route: &str, server: &Server) -> Vec<String> {
     let mut paths = vec![format!("{route}{}", query(route))];
     let ids = |path: &str| -> Vec<String> {
@@ -139,7 +139,7 @@ fn paths(route: &str, server: &Server) -> Vec<String> {
     paths
 }
 
-/// What is asked with a body.
+/// The questions that need a body.
 fn questions() -> Vec<(&'static str, Value)> {
     let targets = json!(SITES.iter().chain(&["telegram", "youtube"]).collect::<Vec<_>>());
     vec![
@@ -153,7 +153,7 @@ fn questions() -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// Asks every route that judges sites, and checks what it says.
+/// Asks every route that judges sites, and checks the answers.
 fn ask_all(server: &Server, wrong: &mut Vec<String>) {
     let mut refused = Vec::new();
     for route in crate::app::PROGRAM.routes().filter(|route| route.method == Method::GET) {
@@ -167,7 +167,7 @@ fn ask_all(server: &Server, wrong: &mut Vec<String>) {
             if !matches!(answer.body, Body::Bytes(_)) {
                 continue;
             }
-            // Feeds and tables are no JSON, and read as null.
+            // Feeds and tables are not JSON; they are read as null.
             let (status, body) = read(answer);
             if status != 200 && status != 404 {
                 refused.push(format!("{path}: {status} {body}"));

@@ -1,4 +1,4 @@
-//! What numbers of measurements count.
+//! What the numbers of measurements count.
 
 use serde_json::Value;
 
@@ -12,12 +12,11 @@ fn import(server: &Server, data: &[u8]) {
     server.settle();
 }
 
-/// Measurements are measurements, whatever they say of how many targets, and
-/// `measurementCount` is of the last seven days.
+/// A measurement counts once, however many targets it is about. `measurementCount` is of the last seven days.
 #[test]
 fn spec_intelligence_3_a_measurement_counts_once_and_measurement_count_is_of_a_week() {
     let server = Server::start();
-    // Eight visits to a page that redirects: each measures two hosts.
+    // Eight visits to a page that redirects; each measures two hosts.
     let visits = rows("IT", 1, "short.example", RECENT, 0..8, false);
     let hops = visits.replace("192.0.2.7,443", "192.0.2.8,443").replace(",IT,1,short.example,", ",IT,1,long.example,");
     let older = rows("IT", 2, "short.example", "2025-12-10", 0..5, false);
@@ -49,7 +48,7 @@ fn spec_intelligence_3_a_measurement_counts_once_and_measurement_count_is_of_a_w
     assert_eq!(then["ooni"]["measurementCount"], 5, "{then}");
 }
 
-/// Decision index-with-little-data: sessions are sessions, not what they say of how many sites.
+/// Decision index-with-little-data: a session counts once, however many sites it is about.
 #[test]
 fn the_floor_counts_each_session_once() {
     let server = Server::start();
@@ -79,7 +78,7 @@ fn spec_intelligence_3_9_a_day_of_a_service_counts_each_measurement_once() {
     assert!(history["summary"]["totalDataPoints"].as_u64().unwrap() <= 2_344, "{}", history["summary"]);
 }
 
-/// `total_blocking_isps` is what it is called, also where a country is accessible as a whole.
+/// `total_blocking_isps` counts what its name says, also where a country as a whole is accessible.
 #[test]
 fn spec_intelligence_3_8_total_blocking_isps_counts_networks_of_every_country() {
     let server = Server::start();
@@ -97,8 +96,8 @@ fn spec_intelligence_3_8_total_blocking_isps_counts_networks_of_every_country() 
     }
 }
 
-/// Decision vote-per-hour: a vote is one per network, target and hour, so that one probe that measures all the time
-/// decides no rate; and what rankings say of one country is what the country says.
+/// Decision vote-per-hour: a vote is one per network, target and hour, so a probe that measures all the time does not
+/// decide a rate. The rankings give the same numbers for a country as the country itself.
 #[test]
 fn a_probe_that_measures_all_the_time_has_no_greater_say() {
     let server = Server::start();
@@ -118,7 +117,7 @@ fn a_probe_that_measures_all_the_time_has_no_greater_say() {
     assert!(quality.to_string().contains("stability"), "{quality}");
 }
 
-/// Sites of a topic are all that have a verdict, however seldom they were measured.
+/// The sites of a topic are all sites with a verdict, however rarely they were measured.
 #[test]
 fn a_site_that_is_blocked_at_its_second_measurement_counts_in_its_topic() {
     let server = Server::start();
@@ -131,7 +130,7 @@ fn a_site_that_is_blocked_at_its_second_measurement_counts_in_its_topic() {
     assert_eq!(topics["metadata"]["untaggedSites"], 0, "{topics}");
 }
 
-/// What one network alone blocks is shared with nobody.
+/// A site that only one network blocks is shared with no other network.
 #[test]
 fn networks_side_by_side_share_nothing_with_one_that_was_never_measured() {
     let server = Server::start();
@@ -141,7 +140,8 @@ fn networks_side_by_side_share_nothing_with_one_that_was_never_measured() {
     assert_eq!(compared["sharedBlockedDomains"], serde_json::json!([]), "{compared}");
 }
 
-/// An answer about one country says how much was measured in that one: an import elsewhere changes nothing of it.
+/// An answer about one country says how much was measured in that country. An import about another country does not
+/// change it.
 #[test]
 fn answers_about_one_country_count_that_country_alone_and_keep_their_tag() {
     let server = Server::start();
@@ -167,7 +167,7 @@ fn answers_about_one_country_count_that_country_alone_and_keep_their_tag() {
     }
 }
 
-/// Decision answers-about-a-time: what has just come in is not too old.
+/// Decision answers-about-a-time: measurements that have just come in are not too old.
 #[test]
 fn what_has_just_come_in_is_not_stale() {
     let server = Server::start();
@@ -178,7 +178,7 @@ fn what_has_just_come_in_is_not_stale() {
     }
 }
 
-/// Decision order-of-data: what is over has the same numbers however an import was split.
+/// Decision order-of-data: an incident that is over has the same numbers however an import was split.
 #[test]
 fn an_incident_that_is_over_counts_late_measurements_at_once() {
     let part = |second: u32| -> String {

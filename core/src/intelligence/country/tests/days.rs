@@ -45,7 +45,7 @@ fn days_are_the_same_in_whatever_order_and_however_often_their_measurements_come
     let mut pieces = pieces();
     let expected = page(&filled(&pieces));
     assert_eq!(expected["available"], json!(true), "{expected}");
-    // On 30 December fourteen hours of three networks, one of which resets its site.
+    // On 30 December, fourteen hours of three networks, one of which resets its site.
     assert_eq!((&expected["date"], &expected["block_rate"]), (&json!("2025-12-30"), &json!(0.3333)), "{expected}");
     assert_eq!(expected["n_measurements"], json!(42), "{expected}");
     assert_eq!(expected["features"]["networks"], json!(3.0), "{expected}");

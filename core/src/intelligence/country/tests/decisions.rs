@@ -6,7 +6,7 @@ use super::{HEADER, Server, rows};
 use crate::intelligence::import::{ImportKind, ListKind, Options};
 use crate::{Timestamp, facts::starter};
 
-/// The deployment's clock stands at 2026-01-01 (plus a few seconds of timers).
+/// The deployment's clock is at 2026-01-01 (plus a few seconds of timers).
 const RECENT: &str = "2025-12-30";
 
 fn server(parts: &[String]) -> Server {
@@ -31,7 +31,7 @@ fn the_country_answer_is_weighted_and_names_its_networks() {
     let answer = server.detect("IT", "example.org", None);
     assert_eq!((&answer["status"], &answer["scope"]), (&"accessible".into(), &"single".into()), "{answer}");
     assert_eq!((&answer["networksBlocked"], &answer["networksTested"]), (&1.into(), &3.into()));
-    // The blocked network is the one that users have: 4 times the addresses of the rest together.
+    // The blocked network has most users: 4 times the addresses of the other networks together.
     let table = "asn,org,cc,ipv4_addresses\n1,Large,IT,16777216\n2,Small,IT,256\n3,Small too,IT,256\n";
     server.import(ImportKind::Asn, Options::default(), table.as_bytes());
     server.settle();
@@ -140,8 +140,8 @@ fn lists_speak_by_kind_and_age_and_measurements_win() {
     assert_eq!((&before["status"], &before["listed"]), (&"unknown".into(), &false.into()), "{before}");
 }
 
-/// Country block lists with dates. The date of a row is since when; that of the list is until when it is vouched
-/// for.
+/// Country block lists with dates. The date of a row is since when the entry is in force; the date of the list is until
+/// when it is vouched for.
 #[test]
 fn each_entry_of_a_list_keeps_its_own_date() {
     let server = Server::start();
@@ -166,7 +166,7 @@ fn each_entry_of_a_list_keeps_its_own_date() {
         (&now["lastChecked"], &now["lists"][0]["date"]),
         (&"2025-06-01T00:00:00.000Z".into(), &"2025-06-01".into())
     );
-    // A later list without dates takes none away.
+    // A later list without dates removes no date.
     list(&server, ListKind::Official, "2025-09-01", "old.org\n");
     assert_eq!(at("old.org", "2019-01-01"), blocked("2015-03-01".into()));
 }
@@ -204,7 +204,7 @@ fn a_service_is_blocked_when_an_essential_role_is() {
     }
 }
 
-/// Telegram pool rows: HTTP over the pool works or times out after connecting; no control in the data.
+/// Telegram pool rows: HTTP over the pool works, or it times out after connecting; the data have no control.
 fn pool(country: &str, asn: u32, start: &str, hours: std::ops::Range<i64>, blocked: bool) -> String {
     let start = Timestamp::parse(start).unwrap();
     let mut text = String::new();
@@ -331,7 +331,7 @@ fn a_well_measured_country_has_a_score_from_the_imported_global_list() {
     assert!(index["countries"][0]["confidenceInterval"].is_array());
 }
 
-/// Decision answers-about-a-time: a page without recent data says until when there were any, and nothing claims to be
+/// Decision answers-about-a-time: a page without recent data says until when there were data, and does not claim to be
 /// of today.
 #[test]
 fn a_page_without_recent_data_says_since_when() {
@@ -344,7 +344,7 @@ fn a_page_without_recent_data_says_since_when() {
     assert_eq!(page["ooni"]["lastUpdated"], "2025-06-01T07:00:00.000Z", "{page}");
     let then = server.ok("/data/country/IT?as_of=2025-06-02");
     assert!(then.get("staleSince").is_none() && then["data"]["domainsBlocked"] == 1, "{then}");
-    // So does every other answer about the country or the site.
+    // Every other answer about the country or the site says the same.
     for path in [
         "/v1/censorship-index/IT",
         "/data/country/IT/isps",
@@ -362,13 +362,13 @@ fn a_page_without_recent_data_says_since_when() {
         let then = server.ok(&format!("{path}{mark}as_of=2025-06-02"));
         assert!(then.get("staleSince").is_none() && then["lastChecked"].is_string(), "{path}: {then}");
     }
-    // Of what nobody ever looked at there is no such time, and yet a licence.
+    // A target that was never measured has no such time, but it has a licence.
     let never = server.ok("/data/domain/unknown-nowhere.example");
     assert!(never["lastChecked"].is_null() && never.get("staleSince").is_none(), "{never}");
     assert_eq!(never["license"], "CC-BY-4.0", "{never}");
 }
 
-/// Decision answers-about-a-time: the same of a platform, whose messaging services age sooner.
+/// Decision answers-about-a-time: the same for a platform whose messaging services age sooner.
 #[test]
 fn a_platform_without_recent_data_says_since_when() {
     let server = server(&[rows("IT", 1, "web.telegram.org", "2025-06-01", 0..8, true)]);
@@ -384,8 +384,8 @@ fn a_platform_without_recent_data_says_since_when() {
     assert_eq!(server.ok("/v1/accessibility/service/signal")["license"], "CC-BY-4.0", "of what nobody measured");
 }
 
-/// Decision keys-and-roles: of a platform's hosts each network counts once, by the one that says most; the list of
-/// countries and the answer about one of them have the same share.
+/// Decision keys-and-roles: among a platform's hosts, each network counts once, with the host that says most. The list
+/// of countries and the answer about one of them have the same share.
 #[test]
 fn a_platform_has_the_same_rate_in_the_list_and_in_the_answer_about_a_country() {
     let both = |asn: u32| {

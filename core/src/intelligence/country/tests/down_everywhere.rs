@@ -1,5 +1,5 @@
-//! What fails in most countries at once is out of order. Nobody blocks it then, whatever was measured in one of them
-//! alone; a block in one country stands beside it.
+//! A site that fails in most countries at once is down. Nobody blocks it then, whatever the measurements of one country
+//! alone say. A block in one country at another time is still found.
 
 use futures_util::FutureExt;
 use http::Method;
@@ -13,7 +13,7 @@ use crate::engine::testing::Dice;
 use crate::engine::time::HOUR;
 use crate::intelligence::incidents::{Changes, Draft, actor};
 
-/// A service, whose tests have no control, and a site, whose control saw nothing.
+/// A service, whose tests have no control, and a site, whose control saw no failure.
 const TARGETS: [&str; 2] = ["web.telegram.org", "gazette.example"];
 const COUNTRIES: [&str; 7] = ["IT", "FR", "DE", "ES", "SE", "FI", "PL"];
 
@@ -23,12 +23,12 @@ fn hourly(country: &str, host: &str, hours: i64, fails: impl Fn(u32, i64) -> boo
     (1..=3).flat_map(|asn| (0..hours).map(move |hour| (asn, hour))).map(|(asn, hour)| one(asn, hour)).collect()
 }
 
-/// Out of order everywhere from noon of the sixth day for a day and a half; blocked in Italy from the tenth day on.
+/// Down everywhere from noon of the sixth day for a day and a half; blocked in Italy from the tenth day on.
 fn out_of_order(host: &str, country: &str) -> String {
     hourly(country, host, 400, |_, hour| (132..168).contains(&hour) || (country == "IT" && (240..312).contains(&hour)))
 }
 
-/// Names of all that was ever reported of a country.
+/// Names of everything that was ever reported about a country.
 fn reported(server: &Server, country: &str) -> Vec<String> {
     let all = Changes { since: Timestamp::MIN, limit: 1_000 };
     let changed = query(&*server.0, &actor().name, &all).now_or_never().unwrap().unwrap();
@@ -36,7 +36,7 @@ fn reported(server: &Server, country: &str) -> Vec<String> {
     ids.filter(|id| id.starts_with(country)).collect()
 }
 
-/// Countries publish a while after an import, as they do outside of tests.
+/// Countries publish some time after an import, as they do outside of tests.
 fn unhurried() -> Server {
     Server(TestRuntime::start(&[("admin_key", ADMIN), ("publish_interval", "10")]))
 }
@@ -71,8 +71,8 @@ fn what_is_out_of_order_everywhere_is_no_block_anywhere_and_never_reported_as_on
     }
 }
 
-/// Decision order-of-data: the countries may come one after the other. What was a block as far as anybody knew is
-/// withdrawn.
+/// Decision order-of-data: the countries may come one after the other. What looked like a block before the other
+/// countries came is withdrawn.
 #[test]
 fn what_turns_out_to_be_out_of_order_everywhere_is_withdrawn_in_any_order() {
     let host = TARGETS[1];
@@ -87,7 +87,7 @@ fn what_turns_out_to_be_out_of_order_everywhere_is_withdrawn_in_any_order() {
                 assert_eq!(during(COUNTRIES[at]), "blocked");
             }
         }
-        // Also where nothing was measured since: what was answered before is not answered again.
+        // This also holds if nothing was measured since: the earlier answer is not repeated.
         assert_ne!(during(COUNTRIES[order[0]]), "blocked");
         for country in &COUNTRIES[1..] {
             assert_eq!(incidents(&server, country), [], "{country}");
@@ -97,7 +97,7 @@ fn what_turns_out_to_be_out_of_order_everywhere_is_withdrawn_in_any_order() {
     }
 }
 
-/// Without what the others measured nobody can tell: the sites are blocks again.
+/// Without the measurements of the other countries nobody can tell, so the sites are blocks again.
 #[test]
 fn a_removed_source_takes_along_what_it_said_of_other_countries() {
     let host = TARGETS[1];
@@ -115,7 +115,7 @@ fn a_removed_source_takes_along_what_it_said_of_other_countries() {
     assert_eq!(one(&server, "FR").draft.domains, [host]);
 }
 
-/// A site that fails now and then in all countries is an incident of none of them each time a few failures meet.
+/// A site that fails now and then in all countries is not an incident in any of them each time a few failures coincide.
 #[test]
 fn what_often_fails_everywhere_is_rarely_a_block_anywhere() {
     let host = TARGETS[1];
@@ -138,8 +138,8 @@ fn what_often_fails_everywhere_is_rarely_a_block_anywhere() {
     assert!(all * 4 <= alone, "{all} with the others, {alone} each alone");
 }
 
-/// Decision controls-from-peers: the same site on other networks is a control, in other countries too. Where the test
-/// helpers are blocked there is no other.
+/// Decision controls-from-peers: the same site on other networks is a control, also in other countries. If the test
+/// helpers are blocked, there is no other control.
 #[test]
 fn a_site_that_all_networks_block_has_a_control_in_other_countries() {
     let host = TARGETS[1];
@@ -152,7 +152,7 @@ fn a_site_that_all_networks_block_has_a_control_in_other_countries() {
     assert_eq!(incidents(&alone, "IT"), [], "nobody knows whether it works anywhere");
     let others =
         |countries: &[&str]| countries.iter().map(|of| hourly(of, host, 400, |_, _| false)).collect::<String>();
-    // One country says nothing of two networks.
+    // One country is not evidence of two networks.
     add(&alone, &[others(&["FR"])]);
     settle(&alone);
     assert_eq!(incidents(&alone, "IT"), []);
@@ -167,14 +167,15 @@ fn a_site_that_all_networks_block_has_a_control_in_other_countries() {
     }
 }
 
-/// Blocks of 30 days are how series are stored: where one begins (2025-11-08) nobody can see, nor how young it is.
+/// Series are stored in blocks of 30 days. The beginning of such a block (2025-11-08) must not show in answers, nor
+/// that a block is young.
 #[test]
 fn an_outage_over_the_border_of_stored_blocks_or_still_going_on_is_none() {
     const BORDER: i64 = 168;
     for (hours, until) in [
         (BORDER - 2..BORDER + 1, 400),
         (BORDER - 5..BORDER + 30, 400),
-        // Going on, and as long as the block.
+        // It goes on, and lasts as long as the stored block.
         (BORDER..BORDER + 60, BORDER + 60),
         (BORDER - 20..BORDER + 150, BORDER + 150),
         (BORDER + 7..BORDER + 150, BORDER + 150),
@@ -192,7 +193,7 @@ fn an_outage_over_the_border_of_stored_blocks_or_still_going_on_is_none() {
     }
 }
 
-/// Nor is an outage told as a part of a block that began in the same days.
+/// An outage is not reported as a part of a block that began on the same days.
 #[test]
 fn an_outage_does_not_join_a_block_before_it_was_compared() {
     let (blocked, down) = ("chronicle.example", TARGETS[1]);
@@ -209,7 +210,7 @@ fn an_outage_does_not_join_a_block_before_it_was_compared() {
     assert_eq!(one(&server, "IT").version, before.version);
 }
 
-/// Whoever is asked answers, also about a month in which it measured nothing.
+/// A country that is asked answers, even about a month in which it measured nothing.
 #[test]
 fn a_country_that_measured_now_and_then_holds_up_no_answer() {
     let part = |country: &str, start: &str, blocked: bool| -> String {
@@ -225,12 +226,12 @@ fn a_country_that_measured_now_and_then_holds_up_no_answer() {
         part("FR", "2025-12-10", false),
     ];
     add(&server, &parts);
-    // Less than an answer is waited for.
+    // Less time than an answer is waited for.
     server.0.advance(std::time::Duration::from_secs(1_500));
     assert_eq!(incidents(&server, "IT").len(), 2);
 }
 
-/// A true block and then an outage within 30 days: the second one is compared too before it is told.
+/// A true block, and then an outage within 30 days. The outage is compared too before it is reported.
 #[test]
 fn a_second_alarm_waits_for_an_answer_of_its_own() {
     let host = TARGETS[1];

@@ -76,7 +76,7 @@ fn batches_collapse_duplicates_and_refuse_more_than_50() {
     assert_eq!(batch["results"][0]["target"], "example.org");
     assert!(batch["results"][0]["methods"].is_array() && batch["results"][0]["basis"] == "measured");
     let (_, batch) = server.post("/v1/accessibility/batch", &json!({ "country": "IT", "domains": targets }));
-    // Here each row is found by the words that asked for it.
+    // In this answer each row is found by the words that asked for it.
     assert_eq!((&batch["count"], &batch["results"][3]["accessibilityScore"]), (&5.into(), &json!(1.0)), "{batch}");
     for (row, target) in batch["results"].as_array().unwrap().iter().zip(targets) {
         assert_eq!(row["domain"], target);
@@ -253,7 +253,7 @@ fn a_network_has_its_place_among_those_of_its_country_also_after_they_change() {
         assert_eq!(listed, expected.iter().map(|(asn, ..)| *asn).collect::<Vec<_>>());
     };
     expect(&[1, 2]);
-    // The first turns out to block one of two sites, and another blocks all of what is measured on it.
+    // The first network turns out to block one of two sites, and another network blocks all that is measured on it.
     let data = format!(
         "{HEADER}{}{}{}",
         rows("IT", 1, "example.net", "2025-12-30", 0..8, false),

@@ -1,5 +1,5 @@
-//! Inputs that were once judged wrongly, over the whole path: each stands for a kind, and two more of its kind stand beside
-//! it. Sites, networks' users and sessions are made up; services are real.
+//! Inputs that were once judged wrongly, from import to answer. Each stands for a kind and is tested with two more of
+//! that kind. Sites, users of networks and sessions are made up; services are real.
 
 use serde_json::{Value, json};
 
@@ -53,7 +53,7 @@ fn interception_of_signal_is_a_block_and_no_fault_of_the_client() {
             (&json!("blocked"), &json!("tls-cert-invalid")),
             "{failure}: {body}"
         );
-        // The same sessions of a client that is known to be broken.
+        // The same sessions, of a client that is known to be broken.
         let documents = of_networks(&[28_910, 41_202, 8_193], |asn, hour| {
             session("signal", "UZ", asn, hour, None, ("5.0.0", "0.2.4"), &keys)
         });
@@ -162,7 +162,7 @@ fn rules_of_a_block_list_about_elements_and_ports_list_nothing() {
     }
 }
 
-/// The present and its past: a moment before 1970 is none that anything is known of.
+/// The present and the past: nothing is known about a moment before 1970.
 #[test]
 fn a_moment_before_1970_is_refused_everywhere() {
     let server = Server::start();

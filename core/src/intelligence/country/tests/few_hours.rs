@@ -1,4 +1,4 @@
-//! Blocks that keep a few hours of the day: one of them alone is hardly more than chance, several are none.
+//! Blocks of a few hours of the day: one day of it is hardly more than chance, several days are not.
 
 use super::incidents::{add, asns, incidents, one};
 use super::{Server, rows};
@@ -9,10 +9,10 @@ use crate::intelligence::incidents::{Severity, Status};
 const SITE: &str = "gazette.example";
 const START: &str = "2025-11-10T00:00:00Z";
 
-/// Hours from one measurement to the next: as many as the votes of a day that count.
+/// Hours from one measurement to the next: there are as many measurements a day as votes that count.
 const EVERY: usize = 3;
 
-/// Measurements of `days` days on a network, blocked in the hours of each day that `blocked` says.
+/// Measurements of `days` days on a network. They are blocked in the hours of each day for which `blocked` is true.
 fn days(country: &str, asn: u32, days: i64, blocked: impl Fn(i64, i64) -> bool) -> String {
     let hour = |hour: i64| rows(country, asn, SITE, START, hour..hour + 1, blocked(hour / 24, hour % 24));
     (0..days * 24).step_by(EVERY).map(hour).collect()
@@ -36,7 +36,7 @@ fn four_hours_of_every_day_are_one_incident_on_several_networks_and_on_one() {
         assert_eq!((draft.start, draft.end), (hour(2 * 24 + 6), Some(hour(8 * 24 + 9))), "{country}");
         assert_eq!(draft.pattern.as_deref(), Some("intermittent"), "{country}");
         assert!(draft.schedule.as_deref().is_some_and(|hours| hours.contains("06-10")), "{:?}", draft.schedule);
-        // Several networks are a block at once, one when it has come back.
+        // On several networks a block is declared at once, on one network when it has come back.
         let declared = if networks.len() > 1 { 2 * 24 + 9 } else { 4 * 24 + 9 };
         assert!(draft.declared.is_some_and(|at| at <= hour(declared)), "{country}: {:?}", draft.declared);
     }
@@ -56,7 +56,8 @@ fn five_hours_on_all_networks_at_once_are_an_incident_and_on_one_they_are_none()
     assert_eq!(incidents(&server, "FR"), []);
 }
 
-/// Decision order-of-data: whichever network comes first, and across the border of the stored blocks (of 30 days).
+/// Decision order-of-data: the result does not depend on which network comes first, also across the border of the
+/// stored blocks (of 30 days).
 #[test]
 fn blocks_of_few_hours_come_out_the_same_in_any_order() {
     let parts: Vec<String> = (1..=4)
@@ -65,7 +66,7 @@ fn blocks_of_few_hours_come_out_the_same_in_any_order() {
     let drafts = |order: &[usize]| {
         let server = Server::start();
         for part in order {
-            // Halves, the later one first.
+            // Both halves, the later one first.
             let lines: Vec<&str> = parts[*part].lines().collect();
             let (early, late) = lines.split_at(lines.len() / 2);
             for half in [late, early] {

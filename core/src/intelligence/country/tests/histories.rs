@@ -1,5 +1,4 @@
-//! Histories of sites are joined from the days that countries tell the world, and say what each country would say
-//! itself.
+//! Histories of sites are made of the days that countries tell the world, and say what each country would say itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -39,7 +38,7 @@ fn told(server: &Server) -> Vec<String> {
     known.into_iter().map(|(country, _)| country).collect()
 }
 
-/// The history of all countries, made of what each says about itself alone.
+/// The history of all countries, made of what each country says about itself.
 fn asked(server: &Server, days: u32) -> (Vec<Value>, usize) {
     let mut timeline: BTreeMap<String, BTreeMap<String, Value>> = BTreeMap::new();
     let mut ever = 0;
@@ -55,7 +54,7 @@ fn asked(server: &Server, days: u32) -> (Vec<Value>, usize) {
     (timeline.into_iter().rev().map(day).collect(), ever)
 }
 
-/// Compares, and gives how many days there are.
+/// Compares both, and returns the number of days.
 fn same(server: &Server, days: u32) -> usize {
     let whole = server.ok(&format!("/data/domain/{SITE}/history?days={days}"));
     let (expected, ever) = asked(server, days);
@@ -77,7 +76,7 @@ fn measured(country: &str, days: &[&str], blocked: bool) -> String {
     days.iter().map(of).collect()
 }
 
-/// Whatever comes in whatever order, on the same day or weeks later.
+/// Measurements may come in any order, on the same day or weeks later.
 #[test]
 fn a_history_is_what_each_country_says_however_its_measurements_came() {
     let server = Server::start();
@@ -85,7 +84,7 @@ fn a_history_is_what_each_country_says_however_its_measurements_came() {
     add(&server, &[measured("IT", &days, true), measured("FR", &days[1..], false), measured("DE", &days[2..3], true)]);
     assert_eq!(told(&server), COUNTRIES);
     assert_eq!((same(&server, 30), same(&server, 365), same(&server, 3), same(&server, 2)), (3, 4, 1, 0));
-    // Later days, an earlier one, more of a day that was told, and another outcome on it.
+    // Later days, an earlier one, more of a day that was told already, and another result on that day.
     add(&server, &[measured("IT", &["2025-12-31"], false), measured("DE", &["2025-11-20"], false)]);
     assert_eq!(same(&server, 365), 6);
     add(&server, &[rows("IT", 3, SITE, "2025-12-10", 0..20, false), rows("IT", 1, SITE, "2025-12-30", 12..20, false)]);
@@ -105,7 +104,7 @@ fn a_history_is_what_each_country_says_however_its_measurements_came() {
     assert!(text.starts_with("date,country,status,blockRate,measurements,license\r\n2025-12-31,IT,"), "{text}");
 }
 
-/// Decision licence-and-removal: what a removed source measured is in no history either.
+/// Decision licence-and-removal: measurements of a removed source are in no history either.
 #[test]
 fn a_removed_source_leaves_no_day() {
     let server = Server::start();
@@ -118,7 +117,7 @@ fn a_removed_source_leaves_no_day() {
     assert_eq!(same(&server, 365), 0);
 }
 
-/// A file of before there were days in the world: they are told in full with the next change.
+/// A store from before the world had days: the days are told in full with the next change.
 #[test]
 fn a_world_that_knows_no_earlier_days_is_told_all() {
     let server = Server::start();
@@ -131,7 +130,7 @@ fn a_world_that_knows_no_earlier_days_is_told_all() {
     assert_eq!(same(&server, 365), 3);
 }
 
-/// RFC 9110 section 13.1.2: the tag stands for what was written, and changes with it.
+/// RFC 9110 section 13.1.2: the tag stands for the written text, and changes with it.
 #[test]
 fn a_history_that_did_not_change_is_not_sent_again() {
     let server = Server::start();

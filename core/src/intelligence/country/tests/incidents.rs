@@ -75,15 +75,15 @@ fn grade_kenya(server: &Server) -> Incident {
     one
 }
 
-/// What the country found, before it becomes a report.
+/// The events that the country found, before they become reports.
 fn found(server: &Server, country: &str) -> Vec<Found> {
     let range = FOUND_ROWS.range();
     let rows = server.0.rows(&ActorId::new(Kind::Country, country)).into_iter();
     rows.filter(|(key, _)| range.contains(key)).map(|(_, value)| decode_row(&value).unwrap()).collect()
 }
 
-/// Decisions kenya-proof, incident-dates and incident-grades: one incident with its networks and dates, from either
-/// file and from both.
+/// Decisions kenya-proof, incident-dates and incident-grades: one incident with its networks and dates, from either of
+/// the two files and from both.
 #[test]
 fn kenya_2023_is_one_incident() {
     let Some(telegram) = shared(TELEGRAM) else { return };
@@ -98,7 +98,7 @@ fn kenya_2023_is_one_incident() {
     let ids = EvidenceOf { ids: both.draft.evidence_ids.clone() };
     let evidence = query(&*server.0, &incidents::actor().name, &ids).now_or_never().unwrap().unwrap();
     assert!(evidence.len() > 20);
-    // Each blocked vote once, however many of the service's hosts it speaks of.
+    // Each blocked vote counts once, however many of the service's hosts it is about.
     let blocked: u64 = both.draft.networks.iter().map(|network| u64::from(network.blocked)).sum();
     assert_eq!(both.draft.evidence_total, blocked.min(both.draft.measurements), "{:#?}", both.draft.networks);
     let link =
@@ -114,11 +114,12 @@ fn kenya_2023_is_one_incident() {
     println!("declared {declared} h after the start, resolved {resolved} h after the end");
     println!("{} - {:?}: {:?} {:#?}", both.draft.start, both.draft.end, both.draft.schedule, both.draft.networks);
     assert!((-48..=120).contains(&declared) && (0..=120).contains(&resolved), "{declared} {resolved}");
-    // The vote that resolves it is the first one 96 h after the last blocked vote, not the end of some day after it.
+    // The vote that resolves the incident is the first one 96 h after the last blocked vote, not the end of some later
+    // day.
     let (end, over) = (both.draft.end.unwrap(), both.draft.resolved.unwrap());
     assert!((96 * HOUR..=100 * HOUR).contains(&over.since(end)), "last blocked {end}, resolved {over}");
     assert!(both.draft.declared.unwrap().since(both.draft.start) <= 48 * HOUR, "{:?}", both.draft.declared);
-    // The other order, with the first rolled up before the second comes (decision rollup-after-400-days).
+    // The other order, with the first file rolled up before the second comes (decision rollup-after-400-days).
     let other = Server::start();
     other.import(ImportKind::OoniObservations, Options::default(), &web);
     let rolled =
@@ -133,12 +134,12 @@ fn kenya_2023_is_one_incident() {
     assert_eq!(grade_kenya(&server).draft, grade_kenya(&other).draft);
 }
 
-/// Failures without the client's own comparison: only peers tell whether they are blocks.
+/// Failures without the client's own comparison. Only peers can tell whether they are blocks.
 fn without_control(rows: String) -> String {
     rows.replace("http-failure\n", "\n")
 }
 
-/// A made-up country with a platform, flapping, three similar domains, lone votes and a broken start.
+/// A made-up country with a platform, flapping, three similar domains, single votes and a broken start.
 fn country() -> Vec<String> {
     let mut lines = Vec::new();
     let mut put = |text: String| lines.extend(text.lines().map(|line| format!("{line}\n")));
@@ -147,11 +148,11 @@ fn country() -> Vec<String> {
         put(rows("IT", asn, "web.telegram.org", "2025-11-08", 0..20, false));
     }
     for asn in [1, 2] {
-        // Clear before, so that each begins while somebody looks.
+        // Clear before, so that each beginning is measured.
         for host in ["flapping.example", "one.example", "two.example", "three.example", "later.example"] {
             put(rows("IT", asn, host, "2025-11-09", 0..2, false));
         }
-        // Office hours of ten days.
+        // Office hours on ten days.
         for day in 10..20 {
             put(rows("IT", asn, "flapping.example", &format!("2025-11-{day}T08:00:00Z"), 0..4, true));
             put(rows("IT", asn, "flapping.example", &format!("2025-11-{day}T14:00:00Z"), 0..5, false));
@@ -179,7 +180,7 @@ fn drafts(server: &Server, country: &str) -> Vec<Draft> {
     drafts
 }
 
-/// Decision order-of-data: the order and the pieces of the input change nothing but sequence numbers.
+/// Decision order-of-data: the order and the pieces of the input change only sequence numbers.
 #[test]
 fn any_permutation_and_any_split_gives_the_same_incidents() {
     let lines = country();
@@ -204,7 +205,7 @@ fn any_permutation_and_any_split_gives_the_same_incidents() {
             }
         }
         assert_eq!(drafts(&split, "IT"), expected, "seed {seed}, {pieces} pieces");
-        // The same again, in another order, makes not even a version.
+        // The same data again, in another order, do not even make a new version.
         let versions = || incidents(&split, "IT").into_iter().map(|one| (one.id, one.version)).collect::<Vec<_>>();
         let before = versions();
         add(&split, &[shuffled.iter().rev().cloned().collect()]);
@@ -213,7 +214,7 @@ fn any_permutation_and_any_split_gives_the_same_incidents() {
     }
 }
 
-/// Decision incident-dates: flapping is one incident, and its pattern is told.
+/// Decision incident-dates: flapping is one incident, and the incident names the pattern.
 #[test]
 fn flapping_is_one_incident_with_its_hours() {
     let server = server(&country());
@@ -225,8 +226,8 @@ fn flapping_is_one_incident_with_its_hours() {
     assert_eq!((draft.severity, draft.methods), (Severity::Low, vec!["tls-reset".to_owned()]));
 }
 
-/// Decision keys-and-roles: a platform is blocked when a role is that it cannot do without. A host of links is an
-/// incident of its own, and becomes the platform's when its web site is blocked too.
+/// Decision keys-and-roles: a platform is blocked if a role is blocked that it cannot do without. A blocked host of
+/// links is an incident of its own, and joins the platform's incident when the platform's web site is blocked too.
 #[test]
 fn a_host_that_a_platform_can_do_without_is_not_the_platform() {
     let both = |host: &str, start: &str, blocked: bool| -> String {
@@ -258,7 +259,7 @@ fn clear(asn: u32, start: &str, hours: i64) -> String {
     rows("IT", asn, "news.example", start, 0..hours, false)
 }
 
-/// Decision answers-about-a-time: all that is held today about the country of then.
+/// Decision answers-about-a-time: all that is known today about the country at that time.
 #[test]
 fn a_page_of_the_past_has_the_incidents_that_went_on_then() {
     let both = |rows: fn(u32, &str, i64) -> String, start: &str, hours: i64| {
@@ -285,7 +286,8 @@ fn a_page_of_the_past_has_the_incidents_that_went_on_then() {
     }
 }
 
-/// Decisions order-of-data and incident-ids: late data move a start, join two incidents, and the joined id leads on.
+/// Decisions order-of-data and incident-ids: late data move a beginning and join two incidents, and the id of the
+/// joined one leads to the other.
 #[test]
 fn late_data_extend_and_join_incidents() {
     let server = server(&[
@@ -306,7 +308,7 @@ fn late_data_extend_and_join_incidents() {
     let earlier = found.iter().find(|incident| incident.id == first.id).unwrap();
     assert_eq!((earlier.draft.start, asns(&earlier.draft)), (time("2025-11-04"), vec![1, 2]));
     assert_eq!((found.len(), earlier.draft.status), (2, Status::Resolved));
-    // Votes in the gap: from the 5th to the 13th no gap of 96 h is left.
+    // Votes in between: from the 5th to the 13th no gap of 96 h is left.
     add(&server, &[blocked(2, "2025-11-08T20:00:00Z", 20)]);
     let joined = one(&server, "IT");
     assert_eq!((&joined.id, joined.draft.start), (&first.id, time("2025-11-04")));
@@ -315,7 +317,8 @@ fn late_data_extend_and_join_incidents() {
     assert_eq!(leads.map(|incident| incident.id), Some(first.id.clone()));
 }
 
-/// Decision failing-elsewhere: late measurements of control sites show that the network is broken; its incident goes.
+/// Decision failing-elsewhere: late measurements of control sites show that the network is broken, so its incident is
+/// withdrawn.
 #[test]
 fn a_broken_network_makes_no_incident_and_takes_back_an_earlier_one() {
     let controlled = || {
@@ -335,13 +338,13 @@ fn a_broken_network_makes_no_incident_and_takes_back_an_earlier_one() {
     let changed = query(&*server.0, &incidents::actor().name, &changes).now_or_never().unwrap().unwrap();
     assert_eq!(changed.incidents.len(), 1);
     assert!(changed.incidents[0].id == before.id && changed.incidents[0].retracted);
-    // Both at once give nothing from the start.
+    // With both from the start there is no incident at all.
     let fresh = controlled();
     add(&fresh, &[blocked(1, "2025-11-05", 8), failing()]);
     assert_eq!(incidents(&fresh, "IT"), []);
 }
 
-/// Decision controls-from-peers: a platform that a rule without control flags everywhere is no incident; successes in
+/// Decision controls-from-peers: a platform that a rule without a control flags everywhere is no incident. Successes in
 /// other countries make it one.
 #[test]
 fn a_platform_flagged_without_control_is_no_incident() {
@@ -361,7 +364,8 @@ fn a_platform_flagged_without_control_is_no_incident() {
     assert_eq!(incident.networks.len(), 4);
 }
 
-/// Decision failing-elsewhere: what fails as often in other countries at that time is the service's own fault.
+/// Decision failing-elsewhere: failures that are as frequent in other countries at that time are the service's own
+/// fault.
 #[test]
 fn a_platform_that_fails_everywhere_half_the_time_is_no_incident() {
     let flaky = |country: &str, asn: u32| {
@@ -375,12 +379,12 @@ fn a_platform_that_fails_everywhere_half_the_time_is_no_incident() {
     for country in countries {
         assert_eq!(incidents(&server, country), [], "{country}");
     }
-    // Where it fails every time it is blocked all the same.
+    // Where the platform fails every time, it is blocked all the same.
     add(&server, &[without_control(rows("IT", 9, "web.telegram.org", "2025-11-10", 0..120, true))]);
     assert_eq!(asns(&one(&server, "IT").draft), [9]);
 }
 
-/// Failures that follow a software version are the instrument's.
+/// Failures that follow a software version are faults of the software.
 #[test]
 fn failures_of_one_software_version_make_no_incident() {
     let header = HEADER.trim_end().to_owned() + ",platform,software_version\n";
@@ -389,7 +393,7 @@ fn failures_of_one_software_version_make_no_incident() {
     };
     let mut text = header;
     for asn in 1..=4 {
-        // Different seconds: otherwise they would be one measurement.
+        // The seconds differ, because otherwise they would be one measurement.
         let bad = rows("IT", asn, "signal.example", "2025-11-10T00:00:01Z", 0..24, true);
         let good = rows("IT", asn, "signal.example", "2025-11-10T00:00:02Z", 0..24, false);
         write!(text, "{}{}", versioned(bad, "2.1.0"), versioned(good, "3.0.0")).unwrap();
@@ -403,7 +407,7 @@ fn failures_of_one_software_version_make_no_incident() {
     assert_eq!(incidents(&server, "IT").len(), 1, "without versions to tell apart it is intermittent blocking");
 }
 
-/// Versions do not grow with each measurement: counts alone are reported at most daily.
+/// Changes of counts alone are reported at most daily, so that there is no version for each measurement.
 #[test]
 fn counts_alone_are_reported_at_most_daily() {
     let server = server(&[blocked(1, "2025-12-29", 8), blocked(2, "2025-12-29", 8)]);
@@ -416,14 +420,14 @@ fn counts_alone_are_reported_at_most_daily() {
     server.0.advance(std::time::Duration::from_secs(86_400));
     let next = one(&server, "IT");
     assert_eq!((next.version, next.draft.measurements), (first.version + 1, 22));
-    // What was last measured too long ago is not called blocked any more (decision age-limit).
+    // What was last measured too long ago is no longer called blocked (decision age-limit).
     assert_eq!((next.draft.status, next.draft.end), (Status::Active, None));
     server.0.advance(std::time::Duration::from_secs(32 * 86_400));
     let old = one(&server, "IT").draft;
     assert_eq!((old.status, old.end), (Status::Resolved, Some(time("2025-12-29T14:00:00Z"))));
 }
 
-/// Decision licence-and-removal: what rested on a removed source goes with it.
+/// Decision licence-and-removal: incidents that rest on a removed source are removed with it.
 #[test]
 fn a_removed_source_takes_its_incidents_along() {
     let server = server(&country());
@@ -433,7 +437,7 @@ fn a_removed_source_takes_its_incidents_along() {
     assert_eq!(response.status, 200);
     (0..20).for_each(|_| server.settle());
     assert_eq!(incidents(&server, "IT"), []);
-    // The same data bring them back under their own ids.
+    // The same data bring the incidents back under their own ids.
     add(&server, &country());
     let mut ids: Vec<_> = before.iter().map(|incident| &incident.id).collect();
     let again = incidents(&server, "IT");
@@ -443,7 +447,7 @@ fn a_removed_source_takes_its_incidents_along() {
     assert_eq!(ids, now);
 }
 
-/// One measurement an hour on each of four networks, less the hours left out.
+/// One measurement an hour on each of four networks, except in the silent hours.
 fn measured(country: &str, silent: std::ops::Range<i64>) -> String {
     let networks = [1, 2, 3, 4].into_iter();
     let on = |asn: u32| {
@@ -453,8 +457,8 @@ fn measured(country: &str, silent: std::ops::Range<i64>) -> String {
     networks.map(on).collect()
 }
 
-/// Decision silence-of-measurements: a country that falls silent while others do not is a suspected disruption; when
-/// all fall silent it is the source.
+/// Decision silence-of-measurements: a country that falls silent while others do not is a suspected disruption. If all
+/// fall silent, the source fell silent.
 #[test]
 fn a_silent_country_is_a_suspected_disruption_and_a_silent_source_is_nothing() {
     let silent = 50 * 24 + 6..52 * 24;
@@ -476,7 +480,7 @@ fn a_silent_country_is_a_suspected_disruption_and_a_silent_source_is_nothing() {
     for country in others {
         assert_eq!(incidents(&server, country), [], "{country}");
     }
-    // Late data fill the hours: it was the import.
+    // Late data fill the hours, so only the import was late.
     let late = [1, 2, 3, 4].map(|asn| rows("IT", asn, "clear.example", "2025-10-01", silent.clone(), false));
     add(&server, &late);
     assert_eq!(incidents(&server, "IT"), []);
@@ -490,8 +494,8 @@ fn a_silent_country_is_a_suspected_disruption_and_a_silent_source_is_nothing() {
     assert!(start.plus(60 * DAY) < crate::engine::testing::START);
 }
 
-/// Decision silence-of-measurements over the whole path: a nationwide shutdown seen as silence and reported by two
-/// others is one incident, whichever comes first, and importing it again changes nothing.
+/// Decision silence-of-measurements from import to answer: a nationwide shutdown that is seen as a silence and reported
+/// by two other sources is one incident, whichever comes first. Importing it again changes nothing.
 #[test]
 fn a_shutdown_seen_as_silence_and_reported_is_one_incident_in_any_order() {
     let silent = 50 * 24 + 6..52 * 24;
@@ -525,7 +529,7 @@ fn a_shutdown_seen_as_silence_and_reported_is_one_incident_in_any_order() {
     assert!(all.windows(2).all(|pair| pair[0] == pair[1]), "{all:#?}");
 }
 
-/// No event on clean networks, though one vote in forty is wrong.
+/// Clear networks make no event, even if one vote in forty is wrong.
 #[test]
 fn stray_failures_on_clean_networks_are_no_incident() {
     let mut text = String::new();
@@ -538,7 +542,7 @@ fn stray_failures_on_clean_networks_are_no_incident() {
     assert_eq!(incidents(&server(&[text]), "IT"), []);
 }
 
-/// A network that fails at many sites at once says little about each, also when the other sites come later.
+/// A network that fails at many sites at once says little about each of them, also if the other sites come later.
 #[test]
 fn what_a_network_fails_at_other_sites_takes_an_incident_back_in_any_order() {
     let site = |n: u32| -> String {

@@ -10,7 +10,7 @@ const INSIDE: [&str; 5] = ["2023-11-15", "2023-11-17", "2023-11-21", "2023-11-23
 const OUTSIDE: [&str; 2] = ["2023-11-06", "2023-11-28"];
 const BLOCKING: [u64; 3] = [33771, 12455, 37061];
 const CLEAN: [u64; 2] = [30844, 15399];
-/// Named at will, never graded.
+/// A network that may be named or not; the test does not grade it.
 const UNGRADED: u64 = 36926;
 
 fn counts(summary: &Summary) -> (u64, u64, u64) {
@@ -36,7 +36,7 @@ fn kenya_2023_is_found_where_and_when_it_was() {
     let summary = server.import(ImportKind::OoniObservations, Options::default(), &web);
     assert_eq!(counts(&summary), (3_032, 3_023, 0), "{summary:?}");
 
-    // Without as_of the data is old: unknown, and it says since when.
+    // Without `as_of` the data are too old: the status is unknown, and the answer says since when.
     let now = server.detect("KE", "telegram/pool", None);
     assert_eq!((&now["status"], &now["basis"]), (&"unknown".into(), &"unmeasured".into()), "{now}");
     assert!(now["lastChecked"].as_str().unwrap().starts_with("2023-11-2"), "{now}");
@@ -52,7 +52,7 @@ fn kenya_2023_is_found_where_and_when_it_was() {
         }
     }
 
-    // With the network table, the answer is weighted; the networks stay what they are.
+    // With the network table the answer is weighted. The networks stay the same.
     server.import(ImportKind::Asn, Options::default(), &asn);
     grade(&server);
     let answer = server.detect("KE", "telegram/pool", Some("2023-11-23T12:00:00Z"));
@@ -106,7 +106,7 @@ fn grade(server: &Server) {
     }
 }
 
-/// Decision answers-lead-on: who asks today learns where to read on.
+/// Decision answers-lead-on: the answer about today names where to read on.
 fn leads(server: &Server) {
     let check = server.ok("/v1/accessibility/check?domain=telegram.org&country=KE");
     assert_eq!((&check["status"], &check["platform"]["slug"]), (&"unknown".into(), &"telegram".into()), "{check}");
@@ -124,14 +124,14 @@ fn leads(server: &Server) {
     let page = server.ok("/data/domain/telegram.org");
     assert_eq!(page["platform"]["slug"], "telegram", "{page}");
 
-    // A network that was measured only then has a profile, of its last day.
+    // A network that was measured only then has a profile, as of its last day.
     let profile = server.ok("/v1/isp/AS33771/profile");
     assert!(profile["lastSeen"].as_str().unwrap().starts_with("2023-1"), "{profile}");
     assert!(profile["staleSince"].is_string() && profile["measurements"].as_u64() > Some(0), "{profile}");
     assert_eq!(server.get("/v1/isp/AS64500/profile").0, 404);
 }
 
-/// Decision what-numbers-mean: the evidence pages through all that can be looked up, each once.
+/// Decision what-numbers-mean: the pages of evidence give all measurements that can be looked up, each once.
 fn evidence(server: &Server) {
     let found = server.ok("/v1/accessibility/check?domain=telegram.org&country=KE");
     let id = found["latestIncident"]["id"].as_str().unwrap();
@@ -157,7 +157,7 @@ fn evidence(server: &Server) {
     once.sort();
     once.dedup();
     assert_eq!(once.len(), all.len(), "no row comes twice");
-    // In small pages it is the same.
+    // Small pages give the same rows.
     let (mut small, mut cursor) = (Vec::new(), String::new());
     loop {
         let page = server.ok(&format!("/data/incidents/{id}/evidence?limit=7{cursor}"));
@@ -169,7 +169,7 @@ fn evidence(server: &Server) {
     assert_eq!(server.get(&format!("/data/incidents/{id}/evidence?cursor=x")).0, 400);
 }
 
-/// The other pages over the same data.
+/// The other pages about the same data.
 fn pages(server: &Server) {
     let history = server.ok("/data/domain/telegram/history?country=KE&days=20&as_of=2023-11-24T12:00:00Z");
     assert!(history["timeline"].as_array().unwrap().len() > 10, "{history}");

@@ -1,4 +1,4 @@
-//! Documents that nobody publishes, kept until a row that they rest on is another.
+//! Answers that are made when asked, and kept until a row changes that they rest on.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -23,7 +23,7 @@ const TEST_LIST: &[u8] = b"url,category_code,category_description,date_added,sou
     https://a.example/,NEWS,,2020-01-01,test,\nhttps://b.example/,NEWS,,2020-01-01,test,\n\
     https://c.example/,NEWS,,2020-01-01,test,\n";
 
-/// Asked when nothing published them; the last ones are made of what is published.
+/// Questions whose answers are not published. The last ones are made from published documents.
 const ASKED: [&str; 19] = [
     "/v1/measurement/summary?format=csv",
     "/v1/measurement/intent-profile?country=IT",
@@ -67,7 +67,7 @@ fn settle(server: &Server) {
     }
 }
 
-/// The clock of the second import is within the minute of the first answers: time alone would keep them.
+/// The clock of the second import is within the minute of the first answers, so time alone would keep them.
 #[test]
 fn no_kept_answer_is_served_after_its_rows_changed() {
     let server = Server::start();
@@ -88,7 +88,7 @@ fn no_kept_answer_is_served_after_its_rows_changed() {
         assert!(before.0 != after.0 && before.1 != after.1, "{target} is as before: {}", after.0);
         assert_eq!(&answer(&server, target), after, "{target}");
     }
-    // What a process says that has kept nothing.
+    // The answers of a process that has kept nothing.
     let other = Server(server.0.restarted(&[("admin_key", super::ADMIN), ("publish_interval", "0")]));
     for (target, after) in ASKED.iter().zip(&after) {
         assert_eq!(&answer(&other, target), after, "{target}");
@@ -113,7 +113,7 @@ impl Read for Noted<'_> {
     }
 }
 
-/// A document that read a table whose changes nothing counts could be kept for ever.
+/// A document could be kept for ever if it read a table whose changes are not counted.
 #[test]
 fn documents_rest_on_tables_whose_changes_are_counted() {
     let server = Server::start();
@@ -180,7 +180,7 @@ fn no_answer_of_a_country_rests_on_rows_whose_changes_are_not_counted() {
     }
 }
 
-/// Documents of a country rest on verdicts too, which are computed again without anything being measured.
+/// Documents of a country also rest on verdicts, which may be computed again without new measurements.
 #[test]
 fn a_countrys_verdicts_count_for_its_documents_and_not_for_its_answers() {
     let server = Server::start();

@@ -1,4 +1,4 @@
-//! What reports say goes on: until their source last spoke of it, and then nobody knows.
+//! Incidents that reports call ongoing last until their source last spoke of them. What came after that is not known.
 
 use std::time::Duration;
 
@@ -156,7 +156,7 @@ fn what_a_table_said_is_no_evidence_about_a_later_day() {
         let (supported, found) = supports(&format!("{SITE} {claim}"));
         assert!(supported, "{claim}: {found}");
     }
-    // Nothing is listed of a later day, and the incident is of its own days.
+    // No table lists a later day, and the incident is about its own days.
     let at = |at: &str| server.ok(&format!("/data/country/IT?as_of={at}"))["data"]["activeIncidents"].clone();
     assert_eq!(at("2026-01-20T00:00:00Z"), json!([]));
     assert_eq!(at("2025-12-20T00:00:00Z").as_array().map(Vec::len), Some(1));
@@ -183,7 +183,7 @@ fn an_end_that_a_later_row_names_closes_it() {
     }
 }
 
-/// In whatever order and in how many files the rows come.
+/// The rows may come in any order and in any number of files.
 #[test]
 fn a_later_row_that_says_nothing_of_an_end_takes_nothing_back() {
     let known = row("2022-03-01", "", "Ongoing", "2023");
@@ -199,7 +199,7 @@ fn a_later_row_that_says_nothing_of_an_end_takes_nothing_back() {
     }
 }
 
-/// The other sources of reports, each in its own words for an end that is not known.
+/// The other sources of reports, each with its own words for an end that is not known.
 #[test]
 fn findings_and_written_outages_without_an_end_stop_where_their_source_last_spoke() {
     let finding = json!({ "incidents": [{
@@ -240,7 +240,7 @@ fn clear_measurements_after_the_last_word_of_a_table_end_what_it_called_ongoing(
         "{incident}"
     );
     assert_eq!(active(&server), (0, 0));
-    // Too few hours are no end, as of a measured block.
+    // Too few hours are no end, as for a measured block.
     let server = with(&row("2025-03-01", "", "Ongoing", "2025"));
     pass(&server, 20);
     measured(&server, "2026-01-10", 10);
@@ -260,7 +260,7 @@ fn measurements_of_a_day_win_over_what_a_table_says_of_it() {
     let of = |claim: &str| verdict(&server, &format!("{SITE} {claim}"));
     let clear = of("was blocked in Italy on 28 December 2025");
     assert!(clear.starts_with("unconfirmed contradicted"), "{clear}");
-    // Of a day that nobody measured the table tells.
+    // The table decides about a day that nobody measured.
     let told = of("was blocked in Italy on 5 November 2025");
     assert!(told.starts_with("confirmed"), "{told}");
     assert_eq!(server.detect("IT", SITE, None)["status"], "accessible");
@@ -301,7 +301,7 @@ fn the_real_table_says_of_nothing_that_it_goes_on_a_year_after_its_end() {
     server.import(ImportKind::Shutdowns, Options::default(), &table);
     let stats = server.ok("/data/incidents/stats");
     assert_eq!((&stats["byStatus"]["active"], stats["total"].as_u64() > Some(1_000)), (&json!(0), true), "{stats}");
-    // Ongoing in the rows of 2024; ended in a row of its own; ongoing in rows of 2019 and then no more.
+    // Ongoing in the rows of 2024; ended in a row of its own; ongoing in rows of 2019 and not after that.
     for (country, subject, start, last) in [
         ("JO", "tiktok", "2022-12-16", Some("2024-12-31T23:59:59.000Z")),
         ("QA", "grindr.com", "2020-01-01", Some("2024-12-31T23:59:59.000Z")),
@@ -320,7 +320,7 @@ fn the_real_table_says_of_nothing_that_it_goes_on_a_year_after_its_end() {
     }
 }
 
-/// The incident is active for 90 days; that a country is cut off today, nobody said for so long.
+/// The incident is active for 90 days, but no source has said for that long that the country is cut off today.
 #[test]
 fn a_country_is_not_said_to_be_cut_off_weeks_after_the_last_word_of_a_report() {
     let server = Server::start();

@@ -1,4 +1,4 @@
-//! Where answers lead on to (decision answers-lead-on).
+//! Answers lead on to platforms and incidents (decision answers-lead-on).
 
 use serde_json::{Value, json};
 
@@ -23,7 +23,7 @@ fn make(server: &Server, country: &str, subject: &str, start: &str) -> Value {
     made
 }
 
-/// A few days before the clock of the tests.
+/// A time a few days before the clock of the tests.
 const RECENT: &str = "2025-12-28";
 
 #[test]
@@ -98,7 +98,7 @@ fn a_country_is_not_normal_while_an_incident_goes_on_there() {
     let all = server.ok("/v1/censorship-index");
     let row = all["countries"].as_array().unwrap().iter().find(|row| row["country"] == "IT").unwrap();
     assert_eq!((&row["status"], &all["summary"]["degraded"]), (&json!("degraded"), &json!(1)), "{row}");
-    // One about connectivity says more than one about a site.
+    // An incident about connectivity says more than one about a site.
     make(&server, "IT", "internet", RECENT);
     assert_eq!(status("/data/country/IT", "/data/status"), "partial_outage");
 }
@@ -123,7 +123,7 @@ fn a_country_that_only_lists_speak_of_shows_what_they_name_and_marks_it() {
         let before = server.ok(&format!("{path}?as_of=2025-01-01"));
         assert_eq!(before.pointer(pointer).unwrap()["listedBlocked"], json!([]), "{path}");
     }
-    // What ships documented is shown on a new machine.
+    // The documented blocks that ship with the project are shown on a new machine.
     let fresh = Server::start().ok("/data/country/IR");
     let rows = fresh["data"]["listedBlocked"].as_array().unwrap();
     let telegram = rows.iter().find(|row| row["target"] == "telegram").unwrap();
@@ -182,7 +182,7 @@ fn a_target_list_makes_no_answer_poorer() {
     }
     let after = ask("hub.example", "IT");
     assert!(after["latestIncident"]["summary"].is_string(), "{after}");
-    // The service knows at least what its site does.
+    // The service's answer knows at least as much as that of its site.
     for (service, country) in [("hub", "SE"), ("meduza", "RU")] {
         assert_eq!(ask(service, country)["status"], "blocked", "{service}");
     }

@@ -1,4 +1,15 @@
-//! Tests over the whole path: imports in, answers out, in a deployment in memory.
+//! Tests from imports to answers, in a deployment in memory.
+//!
+//! | Module | What |
+//! |---|---|
+//! | `decisions`, `endpoints`, `leads`, `pages` | answers and their shapes |
+//! | `counts`, `days`, `histories`, `past` | numbers, days and histories |
+//! | `incidents`, `beginnings`, `lasting`, `few_hours`, `down_everywhere`, `reported` | incidents and events |
+//! | `kenya`, `faults` | real data, and inputs that were once judged wrongly |
+//! | `ageing`, `contradictions` | time alone, and probabilities |
+//! | `attested`, `probes` | agents and volunteers |
+//! | `rows`, `rollup`, `removals`, `sweeps` | stored rows |
+//! | `kept`, `bounds`, `one_more` | kept answers, and the cost of work |
 
 mod ageing;
 mod attested;
@@ -42,7 +53,7 @@ use crate::intelligence::import::{ImportKind, Options, Summary, import};
 
 pub const ADMIN: &str = "operator-key-of-the-tests";
 
-/// A deployment, asked over its routes.
+/// A deployment that is asked over its routes.
 pub struct Server(pub Arc<TestRuntime>);
 
 impl Server {
@@ -74,7 +85,7 @@ impl Server {
         serve(self.0.clone(), request).now_or_never().expect("nothing waits in memory")
     }
 
-    /// Status and JSON body; a key of the operator goes along.
+    /// Status and JSON body. The request has a key of the operator.
     pub fn get(&self, target: &str) -> (StatusCode, Value) {
         json(self.request(Method::GET, target, &[("x-api-key", ADMIN)], b""))
     }
@@ -97,12 +108,12 @@ impl Server {
         body
     }
 
-    /// Imports over the operator's endpoint.
+    /// Imports through the operator's endpoint.
     pub fn upload(&self, query: &str, data: &[u8]) -> (StatusCode, Value) {
         json(self.request(Method::POST, &format!("/v1/admin/import/{query}"), &[("x-admin-key", ADMIN)], data))
     }
 
-    /// Imports a stream as the command line does, then lets timers run.
+    /// Imports a stream as the command line does, then runs the timers that are due.
     pub fn import(&self, kind: ImportKind, options: Options, mut data: &[u8]) -> Summary {
         let mut nothing = |_: &Summary| {};
         let summary = import(&*self.0, kind, options, &mut data, 8 << 20, &mut nothing);
@@ -111,7 +122,7 @@ impl Server {
         summary
     }
 
-    /// Lets everything that is due happen.
+    /// Runs everything that is due.
     pub fn settle(&self) {
         self.0.advance(Duration::from_secs(2));
     }
@@ -122,8 +133,8 @@ pub fn json(response: Response) -> (StatusCode, Value) {
     (response.status, serde_json::from_slice(&bytes).unwrap_or(Value::Null))
 }
 
-/// A file of the real data, which lies beside the checkout or where `HELIOGRAPH_TEST_DATA` says; `None`, with a
-/// message, where it is not there.
+/// A file of the real data, which is beside the checkout or in the folder that `HELIOGRAPH_TEST_DATA` names. `None`,
+/// with a message, if it is not there.
 pub fn shared(path: &str) -> Option<Vec<u8>> {
     let folder = std::env::var("HELIOGRAPH_TEST_DATA");
     let folder = folder.unwrap_or_else(|_| concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/data").to_owned());
@@ -137,8 +148,8 @@ pub fn shared(path: &str) -> Option<Vec<u8>> {
     }
 }
 
-/// Observation rows of web_connectivity on a host: `blocked` fail at TLS with the client's comparison blaming the
-/// network, others answer.
+/// Observation rows of web_connectivity on a host. If `blocked`, they fail at TLS, and the client's comparison blames
+/// the network; otherwise the host answers.
 pub fn rows(country: &str, asn: u32, host: &str, start: &str, hours: std::ops::Range<i64>, blocked: bool) -> String {
     let start = Timestamp::parse(start).unwrap();
     let mut text = String::new();

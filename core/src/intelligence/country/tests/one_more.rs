@@ -1,4 +1,4 @@
-//! What one more measurement costs in a world of many countries.
+//! One more measurement costs as much in a world of many countries as in a small one.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,10 @@ use crate::engine::actor::{ActorId, Kind};
 use crate::engine::http::Body;
 use crate::facts::starter::Country;
 
-/// Sites that are measured in every country, and one that each country has for itself.
+/// Sites that are measured in every country, and one site that only one country measures.
 const SITES: [&str; 3] = ["news.example", "chat.example", "video.example"];
 
-/// A world where `countries` were measured, with everything computed that follows from it.
+/// A world in which `countries` were measured and everything that follows was computed.
 fn world(countries: usize) -> (Server, Vec<&'static str>) {
     let server = Server::start();
     let mut codes: Vec<&str> = Country::all().iter().map(|country| country.code).filter(|code| *code != "IT").collect();
@@ -35,7 +35,7 @@ fn world(countries: usize) -> (Server, Vec<&'static str>) {
     (server, codes)
 }
 
-/// What actors do after one more measurement of the site that only Italy has, by actor.
+/// The work of each actor after one more measurement of the site that only Italy measures.
 fn deeds(server: &Server) -> BTreeMap<ActorId, Vec<String>> {
     let data = format!("{HEADER}{}", rows("IT", 1, "it.example", "2025-12-29", 20..21, true));
     let (_, summary) = server.upload("ooni-observations", data.as_bytes());
@@ -57,7 +57,7 @@ fn document(server: &Server, path: &str) -> (String, Vec<u8>) {
     (tag, body.to_vec())
 }
 
-/// All published documents refresh incrementally: the country and the rankings it is in, not the world.
+/// All published documents are refreshed incrementally: the country and the rankings that it is in, not the world.
 #[test]
 fn one_more_measurement_touches_its_country_and_the_rankings_and_no_other_country() {
     let (server, codes) = world(24);
@@ -80,7 +80,7 @@ fn one_more_measurement_touches_its_country_and_the_rankings_and_no_other_countr
     assert_ne!(document(&server, "/data/censorship-index.json").0, index.0);
 }
 
-/// The same, as numbers: what has to be done does not grow with the world.
+/// The same in numbers: the work does not grow with the world.
 #[test]
 fn one_more_measurement_is_as_much_work_in_a_large_world_as_in_a_small_one() {
     let work = |countries| {
@@ -93,7 +93,7 @@ fn one_more_measurement_is_as_much_work_in_a_large_world_as_in_a_small_one() {
         }
         counts
     };
-    // The site is blocked in either.
+    // The site is blocked in both worlds.
     let (small, large) = (work(7), work(40));
     assert_eq!(small, large);
     let total: usize = large.values().flat_map(BTreeMap::values).sum();

@@ -1,4 +1,4 @@
-//! Pages that are made once and kept under what they depend on.
+//! Pages that are made once and kept under a key of all that they depend on.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ fn create(server: &Server, day: u32) -> Value {
     body
 }
 
-/// RFC 9110 section 13.1.2: the tag of a page is one of its question and the last change, so it changes with either.
+/// RFC 9110 section 13.1.2: the tag of a page stands for its question and the last change, so it changes with either.
 #[test]
 fn a_page_keeps_its_tag_until_something_changes() {
     let server = Server::start();
@@ -43,7 +43,7 @@ fn a_page_keeps_its_tag_until_something_changes() {
     assert_eq!(ask(paths[0], "\"x\"").2["count"], 2);
 }
 
-/// Our choice: no reader's page holds up those of others.
+/// Our choice: the page of one reader must not hold up those of others.
 #[test]
 fn a_page_of_changes_has_at_most_200_rows_and_the_next_ones_follow() {
     let server = Server::start();
@@ -58,7 +58,7 @@ fn a_page_of_changes_has_at_most_200_rows_and_the_next_ones_follow() {
     assert_eq!(pages, [(200, true), (3, false), (0, false)]);
 }
 
-/// Which domains a topic has is known until a list or an incident changes.
+/// The domains of a topic are kept until a list or an incident changes.
 #[test]
 fn a_topic_follows_the_lists_that_are_imported() {
     let server = Server::start();
@@ -78,7 +78,8 @@ fn a_topic_follows_the_lists_that_are_imported() {
     assert_eq!(found("GMB"), 2);
 }
 
-/// A question about many sites is kept as one: it follows every change in the country, and is no other question's answer.
+/// The answer to a question about many sites is kept as one. It follows every change in the country, and is never the
+/// answer to another question.
 #[test]
 fn a_batch_follows_what_is_measured_and_each_question_keeps_its_own_answer() {
     let server = Server::start();
@@ -98,7 +99,7 @@ fn a_batch_follows_what_is_measured_and_each_question_keeps_its_own_answer() {
         for _ in 0..2 {
             assert_eq!(ask(&sites), expected);
             assert_eq!((ask(&sites[1..]), ask(&["b.example", "a.example"])), (vec![9], vec![9, expected[0]]));
-            // The one with networks beside the one without.
+            // The answer with networks and the one without are kept side by side.
             for (site, evidence) in sites.iter().zip(expected) {
                 let one = server.detect("IT", site, None);
                 let networks = one["isps"].as_array().map(Vec::len);

@@ -12,11 +12,11 @@ use crate::engine::runtime::Runtime;
 use crate::engine::time::{DAY, HOUR};
 use crate::facts::starter::basket;
 
-/// Days that a history has.
+/// Days in a history.
 const DAYS: i64 = 30;
 
-/// So many sites of the basket on four networks, every three hours of whole days before the present one: of the first
-/// ones half of the networks reset the connection.
+/// Measurements of so many sites of the basket on four networks, every three hours, on whole days before the present
+/// one. On the first `blocked` sites, half of the networks reset the connection.
 fn piece(now: Timestamp, days: std::ops::Range<i64>, sites: usize, blocked: usize) -> String {
     let mut text = HEADER.to_owned();
     let midnight = Timestamp(now.day() * DAY);
@@ -58,7 +58,7 @@ fn pages(server: &Server) -> Vec<(String, Value)> {
     .collect()
 }
 
-/// 30 days of history, also of those that were imported before the server ran.
+/// 30 days of history, including those that were imported before the server ran.
 #[test]
 fn the_days_of_an_imported_history_have_the_scores_that_their_pages_have() {
     let server = Server::start();
@@ -68,7 +68,7 @@ fn the_days_of_an_imported_history_have_the_scores_that_their_pages_have() {
     assert_eq!(first, pages(&server));
     let known = first.iter().filter(|(_, score)| !score.is_null()).count();
     assert_eq!(known, 9, "eight days and today: {first:?}");
-    // Older days come later, and more of a day that is known; in those days more was blocked.
+    // Older days come later, and more of a day that is known. On those days more was blocked.
     upload(&server, &piece(now, 9..20, 25, 12));
     upload(&server, &piece(now, 4..5, 40, 1));
     let all = history(&server);
@@ -78,7 +78,7 @@ fn the_days_of_an_imported_history_have_the_scores_that_their_pages_have() {
     assert!(first.iter().zip(&all).any(|(before, after)| !before.1.is_null() && before != after), "{all:?}");
 }
 
-/// All targets are judged for one late measurement, so a large import must not have them judged while it goes on.
+/// One late measurement has all targets judged, so a large import must not have them judged while it goes on.
 #[test]
 fn past_days_of_an_import_in_pieces_are_judged_once_when_all_have_come() {
     let server = Server(TestRuntime::start(&[("admin_key", ADMIN), ("publish_interval", "10")]));
@@ -98,7 +98,7 @@ fn past_days_of_an_import_in_pieces_are_judged_once_when_all_have_come() {
     assert_eq!(judged, 0);
 }
 
-/// Decision order-of-data: however the same measurements come.
+/// Decision order-of-data: the same measurements may come in any pieces.
 #[test]
 fn past_days_are_the_same_in_whatever_pieces_their_measurements_come() {
     let (whole, split) = (Server::start(), Server::start());
@@ -110,7 +110,7 @@ fn past_days_are_the_same_in_whatever_pieces_their_measurements_come() {
     assert_eq!(history(&whole), history(&split));
 }
 
-/// Decision licence-and-removal: nothing of a removed source is left in them.
+/// Decision licence-and-removal: nothing of a removed source is left in the past days.
 #[test]
 fn no_past_day_rests_on_a_removed_source() {
     let server = Server::start();
@@ -125,7 +125,7 @@ fn no_past_day_rests_on_a_removed_source() {
     assert!(history(&server).iter().all(|(_, score)| score.is_null()));
 }
 
-/// What the server saw of a day stays, whatever comes later of it.
+/// What the server saw of a day stays, whatever data come later.
 #[test]
 fn days_that_the_server_saw_keep_the_score_that_it_gave_them() {
     let server = Server::start();
@@ -138,14 +138,14 @@ fn days_that_the_server_saw_keep_the_score_that_it_gave_them() {
     assert_ne!(later[29].1, today.1, "{later:?}");
 }
 
-/// The six days of one import, and what the pages say of them.
+/// The six days of one import, compared with the pages about them.
 fn check(server: &Server) {
     let history = history(server);
     assert_eq!(history, pages(server));
     assert!(history.iter().any(|(_, score)| !score.is_null()), "{history:?}");
 }
 
-/// What else the verdicts of a day rest on: weights of networks, late rows of known measurements, reported shutdowns.
+/// The other inputs of a day's verdicts: weights of networks, late rows of known measurements, reported shutdowns.
 #[test]
 fn past_days_follow_all_that_their_verdicts_rest_on() {
     let server = Server::start();
@@ -159,7 +159,7 @@ fn past_days_follow_all_that_their_verdicts_rest_on() {
     upload(&server, HEADER);
     check(&server);
     assert_ne!(history(&server), before, "one network is nearly all there is");
-    // A late row of known measurements says that they were reset.
+    // A late row of known measurements says that the connections were reset.
     upload(&server, &piece(now, 3..4, 25, 25));
     check(&server);
     let day = |back: i64| now.plus(-back * DAY).to_date_text();
@@ -177,7 +177,7 @@ fn past_days_follow_all_that_their_verdicts_rest_on() {
     assert_ne!(history(&server), before, "the index has a part for shutdowns");
 }
 
-/// Decision failing-elsewhere: networks that failed control sites in some days are judged by those days.
+/// Decision failing-elsewhere: control sites that failed on some days count for the networks on those days only.
 #[test]
 fn control_sites_that_fail_later_say_nothing_of_earlier_days() {
     let server = Server::start();
@@ -228,7 +228,7 @@ fn trend(server: &Server) -> (Value, Value) {
     (body["trend"].take(), body["trendDelta"].take())
 }
 
-/// A list of forty sites of the basket, so many of them of political speech.
+/// A list of forty sites of the basket. So many of them are political speech.
 fn list(server: &Server, political: usize) {
     let mut list = "url,category_code,category_description,date_added,source,notes\n".to_owned();
     for (at, site) in basket::all().iter().take(40).enumerate() {
@@ -248,13 +248,13 @@ fn a_list_with_other_sites_is_no_trend() {
     upload(&server, &piece(now, 1..20, 40, 20));
     assert_eq!(trend(&server), ("stable".into(), 0.0.into()));
     let before = history(&server);
-    // All that the server knows it did not see: judged again by the new list.
+    // The server saw none of these days, so all of them are judged again with the new list.
     list(&server, 20);
     let after = history(&server);
     assert_eq!(after, pages(&server));
     assert_ne!(before, after, "the list is in the score");
     assert_eq!(trend(&server), ("stable".into(), 0.0.into()));
-    // Of days that it saw only those with the same list are compared.
+    // Of the days that it saw, only those with the same list are compared.
     server.0.advance(std::time::Duration::from_secs(86_400));
     list(&server, 40);
     let last = history(&server).pop().unwrap().1;

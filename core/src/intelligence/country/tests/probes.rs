@@ -1,4 +1,4 @@
-//! Probes in a deployment: what the honest and the others can do (decision probes-confirm-probes).
+//! Probes in a deployment: what honest probes and others can do (decision probes-confirm-probes).
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
@@ -47,7 +47,7 @@ impl Server {
         (status.as_u16(), body)
     }
 
-    /// A node on this network. `place` tells blocks of addresses apart.
+    /// A node on this network. Nodes with the same `place` share a block of addresses.
     fn probe(&self, asn: u32, place: u32, lies: bool) -> Probe {
         let address = IpAddr::V4(Ipv4Addr::from(0x0a00_0001 + (place << 8)));
         let body = json!({ "country": "NO", "asn": asn });
@@ -57,7 +57,7 @@ impl Server {
         Probe { id: text("nodeId"), token: text("nodeToken"), address, lies }
     }
 
-    /// What the probe says of each site, now: whether it is blocked; a liar says the opposite.
+    /// What the probe says now about each site: whether it is blocked. A liar says the opposite.
     fn submission(&self, probe: &Probe, sites: &[(&str, bool)]) -> Value {
         let now = self.0.now();
         let row = |(site, blocked): &(&str, bool)| {
@@ -122,7 +122,7 @@ impl Server {
     }
 }
 
-/// The status of a network in an answer; `None` where it has none.
+/// The status of a network in an answer; `None` if the answer does not have it.
 fn network(answer: &Value, asn: u32) -> Option<&str> {
     let isps = answer["isps"].as_array().unwrap();
     isps.iter().find(|isp| isp["asn"] == asn)?["status"].as_str()
@@ -152,13 +152,13 @@ fn what_two_probes_agree_on_is_evidence_and_what_one_says_is_none() {
         "{answer}"
     );
     assert_eq!((&answer["sources"], network(&answer, 50)), (&json!(["probe"]), Some("blocked")), "{answer}");
-    // What the operator ends counts for nothing, before either.
+    // A probe that the operator ends counts for nothing, not even before that time.
     server.vouch(&probes[1], "suspended");
     server.settle();
     assert_eq!(server.detect("NO", SITE, None)["status"], "unknown");
 }
 
-/// Idempotent by submission id for 24 hours and more. Clients send from their cache for a day, and any answer
+/// A submission is idempotent by its id for 24 hours and more. Clients send from their cache for a day, and any answer
 /// but 200 makes them send again.
 #[test]
 fn a_submission_that_comes_again_days_later_is_never_stored_twice() {
@@ -171,14 +171,14 @@ fn a_submission_that_comes_again_days_later_is_never_stored_twice() {
         server.hours(hours);
         assert_eq!(counts(server.submit(&probe, &body)), [0, 1, 0], "{hours} hours later");
     }
-    // What is no longer known is too old to be taken.
+    // A submission whose id is no longer known is too old to be accepted.
     server.hours(24 * 4);
     assert_eq!(counts(server.submit(&probe, &body)), [0, 0, 1]);
     assert_eq!(server.ok(&format!("/v1/community/nodes/{}", probe.id))["node"]["total_probes"], 1);
 }
 
-/// Decision probes-confirm-probes: with 2 of 3 nodes on one network lying its answer is `unknown`, and the country
-/// unchanged.
+/// Decision probes-confirm-probes: if 2 of 3 nodes on one network lie, the answer of that network is `unknown`, and the
+/// country is unchanged.
 #[test]
 fn two_liars_of_three_leave_their_network_unknown_and_the_country_as_it_was() {
     let server = Server::start();
@@ -190,7 +190,7 @@ fn two_liars_of_three_leave_their_network_unknown_and_the_country_as_it_was() {
     assert!([None, Some("unknown")].contains(&network(&answer, 50)), "{answer}");
     let facts = (&answer["status"], &answer["networksTested"], &answer["networksBlocked"]);
     assert_eq!(facts, (&json!("accessible"), &json!(4), &json!(0)), "{answer}");
-    // The one who is right is not punished by those two.
+    // Those two do not lower the trust in the honest probe.
     assert!((server.trust_of(&probes[0]) - 0.5).abs() < 1e-9);
 }
 
@@ -203,7 +203,7 @@ fn two_hundred_fresh_nodes_on_one_network_change_nothing() {
     server.days_of(8, &all);
     let before = server.detect("NO", SITE, None);
     assert_eq!((&before["status"], network(&before, 50)), (&json!("accessible"), Some("accessible")), "{before}");
-    // Each at an address far from the others.
+    // Each node has an address far from the others.
     let crowd: Vec<Probe> = (10..210).map(|place| server.probe(50, place, true)).collect();
     for _ in 0..6 {
         crowd.iter().chain(&honest).for_each(|probe| server.measures(probe, &[(SITE, false)]));
@@ -211,7 +211,7 @@ fn two_hundred_fresh_nodes_on_one_network_change_nothing() {
     }
     let after = server.detect("NO", SITE, None);
     assert_eq!((&after["status"], network(&after, 50)), (&json!("accessible"), Some("accessible")), "{after}");
-    // Behind one block of addresses they are one, even when they are no longer fresh.
+    // Behind one block of addresses they count as one node, even when they are no longer fresh.
     let crowd: Vec<Probe> = (0..200).map(|_| server.probe(60, 300, true)).collect();
     for _ in 0..5 {
         crowd.iter().for_each(|probe| server.measures(probe, &[(SITE, false)]));
@@ -221,8 +221,8 @@ fn two_hundred_fresh_nodes_on_one_network_change_nothing() {
     assert!([None, Some("unknown")].contains(&network(&after, 60)), "{after}");
 }
 
-/// A fifth of all nodes lie, spread over the networks as a seed wants it, at most two on one: who has most of the nodes
-/// of a network has that network.
+/// A fifth of all nodes lie. The seed spreads them over the networks, at most two on one, because whoever has most
+/// nodes of a network decides it.
 fn with_liars(seed: u64) {
     const BLOCKED: &str = "dw.com";
     let server = Server::start();
@@ -252,13 +252,13 @@ fn with_liars(seed: u64) {
     assert!(mean(false) > 0.7 && mean(true) < 0.4, "seed {seed}: {} {}", mean(false), mean(true));
 }
 
-/// Decision probes-confirm-probes: with 20% liars every verdict is the right one, or none.
+/// Decision probes-confirm-probes: with 20% liars, every verdict is right or unknown.
 #[test]
 fn a_fifth_of_liars_turns_no_verdict() {
     (1..=2).for_each(with_liars);
 }
 
-/// A block of addresses stands for one network: one machine cannot be on many.
+/// A block of addresses stands for one network, so one machine cannot be on many.
 #[test]
 fn one_place_cannot_speak_for_several_networks() {
     let server = Server::start();
@@ -270,8 +270,9 @@ fn one_place_cannot_speak_for_several_networks() {
     assert!(answer["networksBlocked"].as_u64().unwrap() <= 1, "{answer}");
 }
 
-/// A probe that turns out to be a liar loses what it said elsewhere at once, though nobody measures that again: the
-/// stored verdict follows detection within minutes. Who claims it, and that it is forgotten, changes no verdict.
+/// When a probe turns out to be a liar, what it said elsewhere stops counting at once, even if nobody measures that
+/// again: the stored verdict changes within minutes. Who claims the probe, and that it is forgotten, changes no
+/// verdict.
 #[test]
 fn what_a_probe_is_worth_now_decides_what_it_said_of_sites_that_nobody_measures_any_more() {
     const OTHER: &str = "dw.com";
@@ -288,7 +289,7 @@ fn what_a_probe_is_worth_now_decides_what_it_said_of_sites_that_nobody_measures_
     server.settle();
     assert_eq!((detected(), stored()), (json!("blocked"), json!(1)), "a name is no trust");
 
-    // Another source finds a third site open, of which one of them says the opposite.
+    // Another source finds a third site open, while one of the probes says the opposite.
     server.days_of(1, &[(&liars[0], &[(SITE, false)])]);
     server.open_elsewhere(SITE, "2026-01-07T00:00:00Z", 50..54);
     let mut minutes = 0;
@@ -302,7 +303,7 @@ fn what_a_probe_is_worth_now_decides_what_it_said_of_sites_that_nobody_measures_
     assert_eq!(stored(), json!(0), "the stored verdict follows after {minutes} minutes");
 }
 
-/// Another source is as good as a second probe, and what contradicts it does not count.
+/// Another source is as good as a second probe. A probe that contradicts it does not count.
 #[test]
 fn another_source_confirms_a_probe_or_stops_it() {
     let server = Server::start();
@@ -315,8 +316,8 @@ fn another_source_confirms_a_probe_or_stops_it() {
     assert!(server.trust_of(&probe) < 0.5);
 }
 
-/// Lists and pages about the network are of one actor, which the shards tell once a minute; what a node is called there
-/// changes with time alone.
+/// One actor holds the lists and pages about the network. The shards tell it once a minute. The status of a node on
+/// these pages changes with time alone.
 #[test]
 fn shards_tell_the_board_once_a_minute() {
     let server = Server(TestRuntime::start(&[("admin_key", ADMIN), ("publish_interval", "10")]));
@@ -365,7 +366,7 @@ fn nodes_that_say_nothing_for_long_are_forgotten() {
     assert_eq!([status(&unused), status(&silent), status(&vouched)], [200, 200, 200]);
     server.hours(24 * 2);
     assert_eq!([status(&unused), status(&silent), status(&vouched)], [404, 200, 200]);
-    // The day before and the day after: what the node measured says the same with it and without it.
+    // The day before and the day after: the node's measurements say the same with the node and without it.
     let said = || {
         let answer = server.detect("NO", SITE, None);
         let summary = server.ok(&format!("/data/domain/{SITE}"))["summary"].clone();
@@ -381,7 +382,7 @@ fn nodes_that_say_nothing_for_long_are_forgotten() {
     assert_eq!(server.ok("/v1/probe/stats")["domains_tested"], 0, "nor is what nobody measured for a year counted");
 }
 
-/// Where the platform knows the network that a request comes from, a node cannot choose another one.
+/// If the platform knows the network of a request, a node cannot choose another one.
 #[test]
 fn the_network_that_the_platform_knows_counts() {
     let server = Server::start();

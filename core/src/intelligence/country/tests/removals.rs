@@ -1,4 +1,5 @@
-//! Imports and removals of one source exclude each other (decision licence-and-removal), and removing reference data.
+//! Imports and removals of one source exclude each other (decision licence-and-removal). Also tests removing reference
+//! data.
 
 use futures_util::FutureExt;
 use http::Method;
@@ -39,17 +40,18 @@ fn measured(server: &Server, country: &str) -> bool {
     server.detect(country, "example.org", None)["basis"] == "measured"
 }
 
-/// Decision licence-and-removal: a removal removes exactly, also what an import under way has yet to store.
+/// Decision licence-and-removal: a removal removes exactly the source, including what an import under way has yet to
+/// store.
 #[test]
 fn an_import_that_a_removal_overtakes_leaves_nothing_and_says_so() {
     let server = Server::start();
     let part = |country: &str| format!("{HEADER}{}", rows(country, 7, "example.org", RECENT, 0..9, true));
-    // The command line's way: one importer, several chunks.
+    // As on the command line: one importer, several chunks.
     let importer = Importer::new(&*server.0, ImportKind::OoniObservations, Options::default());
     let importer = importer.now_or_never().unwrap().unwrap();
     let store = |text: String| importer.chunk(&*server.0, text.as_bytes()).now_or_never().unwrap();
     assert!(store(part("IT")).unwrap().complete);
-    // The route's way: the number that the first part answered goes with the next one.
+    // As on the route: the number that the first part answered is sent with the next part.
     let (_, first) = server.upload("ooni-observations", part("FR").as_bytes());
     assert_eq!(first["epoch"], 0, "{first}");
     settle(&server);
@@ -57,7 +59,7 @@ fn an_import_that_a_removal_overtakes_leaves_nothing_and_says_so() {
 
     drop_source(&server, "ooni");
     for country in ["IT", "DE"] {
-        // A country that the removal did not know of is no exception.
+        // This also holds for a country that the removal did not know.
         assert_eq!(store(part(country)).unwrap_err().code, ErrorCode::Conflict, "{country}");
     }
     let (status, refused) = server.upload("ooni-observations?epoch=0", part("FR").as_bytes());
@@ -75,7 +77,7 @@ fn an_import_that_a_removal_overtakes_leaves_nothing_and_says_so() {
     assert_eq!(server.upload("ooni-observations?epoch=x", b"").0, 400);
 }
 
-/// While a removal runs no import of its source begins; others do.
+/// While a removal runs, no import of its source can begin, but imports of other sources can.
 #[test]
 fn no_import_begins_while_its_source_is_being_removed() {
     let (actor, settings) = (world::actor(), Settings::default());
@@ -99,7 +101,7 @@ fn no_import_begins_while_its_source_is_being_removed() {
     assert!(ask(Task::DropLists).is_ok());
 }
 
-/// Block lists are removed the same way.
+/// Block lists are removed in the same way.
 #[test]
 fn a_block_list_does_not_survive_its_removal_in_part() {
     let server = Server::start();
@@ -115,7 +117,7 @@ fn a_block_list_does_not_survive_its_removal_in_part() {
     assert_eq!(server.detect("IT", "two.example", None)["status"], "blocked");
 }
 
-/// The network table: names and weights go, the measurements stay.
+/// Removing the network table removes names and weights, but no measurements.
 #[test]
 fn without_the_network_table_all_networks_weigh_the_same_again() {
     let server = Server::start();
@@ -138,7 +140,7 @@ fn without_the_network_table_all_networks_weigh_the_same_again() {
     assert_eq!(server.detect("IT", "example.org", None)["status"], "blocked");
 }
 
-/// Test lists: the index is about the project's own basket again.
+/// Without test lists, the index is about the project's own basket again.
 #[test]
 fn without_test_lists_the_index_speaks_of_the_basket_again() {
     let server = Server::start();
@@ -161,7 +163,7 @@ fn without_test_lists_the_index_speaks_of_the_basket_again() {
     assert_eq!(refused.status, 404, "removed at once: there is nothing to watch");
 }
 
-/// Decision dumps-and-recompute: the report names what became another answer, from what to what.
+/// Decision dumps-and-recompute: the report names each answer that changed, with both states.
 #[test]
 fn recomputing_lists_an_answer_that_became_another_one() {
     let settings = [("admin_key", ADMIN), ("publish_interval", "30")];
@@ -182,7 +184,7 @@ fn recomputing_lists_an_answer_that_became_another_one() {
     assert_eq!(report["changes"], json!([change]), "{report}");
 }
 
-/// A kept answer is the computed one, at any moment, and a new measurement ends it.
+/// A kept answer equals the computed one at any moment, and a new measurement ends it.
 #[test]
 fn kept_answers_are_those_that_would_be_computed_and_end_with_the_next_fold() {
     let server = Server::start();
@@ -222,7 +224,8 @@ fn kept_answers_are_those_that_would_be_computed_and_end_with_the_next_fold() {
     assert_eq!(after, ask("example.org", at, true));
 }
 
-/// An answer is kept for whoever asks about its subject, and one that may not be kept does not take others with it.
+/// An answer is kept for any later question about its subject. An answer that may not be kept does not prevent others
+/// from being kept.
 #[test]
 fn an_answer_given_among_others_is_kept_for_itself() {
     let server = Server::start();
@@ -259,7 +262,7 @@ fn only_kinds_that_keep_answers_count_their_revisions() {
     assert_eq!(counted, [1, 1, 0]);
 }
 
-/// A kept answer must not end because verdicts are computed again: nothing that it rests on changed.
+/// A kept answer must not end because verdicts are computed again, since nothing that it rests on changed.
 #[test]
 fn computing_verdicts_again_leaves_kept_answers_and_measurements_end_them() {
     let server = Server::start();

@@ -1,4 +1,4 @@
-//! Events and counts that others report: what is stored of them, here and in the world.
+//! Events and counts that other sources report: what the country and the world store of them.
 
 use futures_util::FutureExt;
 use serde_json::json;
@@ -27,7 +27,7 @@ fn history(server: &Server, country: Option<&str>) -> Vec<(String, u8, EventMark
 
 type Rows = Vec<(Vec<u8>, Vec<u8>)>;
 
-/// Events and what they gave, of a country and of the world.
+/// The events and the numbers of rows given, of a country and of the world.
 fn stored(server: &Server) -> (Rows, Rows) {
     let of = |actor: &ActorId, tables: std::ops::RangeInclusive<u8>| {
         server.0.rows(actor).into_iter().filter(|(key, _)| tables.contains(&key[0])).collect()
@@ -35,7 +35,7 @@ fn stored(server: &Server) -> (Rows, Rows) {
     (of(&ActorId::new(Kind::Country, "CU"), 37..=39), of(&world::actor(), 50..=51))
 }
 
-/// Decision order-of-data: any permutation or split of the input ends in the same rows, and so does a repeat.
+/// Decision order-of-data: any order, split or repeat of the input ends in the same rows.
 #[test]
 fn any_order_and_split_of_events_ends_in_the_same_rows() {
     let rows = [
@@ -88,7 +88,7 @@ fn the_world_has_every_event_in_short_and_a_country_has_it_whole() {
     assert!(events("2021-07-15", "2021-07-16").is_empty() && events("2021-07-01", "2021-07-10").is_empty());
 }
 
-/// Of two counts of a day the later one, which has more measurements, stays; order means nothing.
+/// Of two counts of a day, the later one with more measurements stays. The order in which they come means nothing.
 #[test]
 fn counts_of_a_day_only_grow() {
     let rows = ["1,0,0,10,9,2024-05-01,CU", "2,0,0,20,18,2024-05-01,CU", "0,0,0,5,5,2024-05-01,CU"];
@@ -116,7 +116,7 @@ fn source(server: &Server, id: &str) -> serde_json::Value {
     body["sources"].as_array().unwrap().iter().find(|row| row["id"] == id).unwrap().clone()
 }
 
-/// Decision dumps-and-recompute: what is stored counts, not what the last import found.
+/// Decision dumps-and-recompute: the number of rows is what is stored, not what the last import found.
 #[test]
 fn block_lists_are_counted_by_what_is_stored() {
     let server = Server::start();
@@ -137,7 +137,7 @@ fn block_lists_are_counted_by_what_is_stored() {
     assert_eq!((&row["lastSeen"], &row["freshness"]), (&json!("2022-06-01T00:00:00.000Z"), &json!("stale")), "{row}");
 }
 
-/// What is announced was not seen yet.
+/// An event that is only announced has not been seen yet.
 #[test]
 fn an_announced_event_does_not_make_its_source_newer_than_now() {
     let server = Server::start();
@@ -148,7 +148,7 @@ fn an_announced_event_does_not_make_its_source_newer_than_now() {
     assert!(seen <= server.0.now(), "{seen}");
 }
 
-/// Half of the table's rows are about services, and none of those is a shutdown.
+/// Half of the table's rows are about services, and none of these is a shutdown.
 #[test]
 fn blocks_of_services_in_the_real_table_are_no_shutdowns() {
     let Some(table) = super::shared("shutdowns/stop_2016_2024.csv.gz") else { return };

@@ -1,4 +1,4 @@
-//! Decision rollup-after-400-days: measurements become counts after 400 days, and nobody can tell from the answers.
+//! Decision rollup-after-400-days: measurements become counts after 400 days, and no answer shows it.
 
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ fn table(server: &Server, code: &str, table: u8) -> (usize, usize) {
     (of_table.len(), of_table.iter().map(|(key, value)| key.len() + value.len()).sum())
 }
 
-/// What the server says of some targets at some moments, and over time.
+/// What the server says about some targets at some moments, and over time.
 fn answers(server: &Server, country: &str, targets: &[&str], moments: &[String]) -> Vec<Value> {
     let mut answers = Vec::new();
     for at in moments {
@@ -82,8 +82,8 @@ fn moments(first: &str, step: i64, count: i64) -> Vec<String> {
     (0..count).map(|n| first.plus(n * step).to_string()).collect()
 }
 
-/// Decisions rollup-after-400-days and answers-about-a-time: the same answer, number for number, for any time, from
-/// entries and from counts.
+/// Decisions rollup-after-400-days and answers-about-a-time: entries and counts give the same answer for any time,
+/// number for number.
 #[test]
 fn no_answer_about_any_time_changes_when_measurements_are_rolled_up() {
     let server = Server::start();
@@ -105,8 +105,8 @@ fn no_answer_about_any_time_changes_when_measurements_are_rolled_up() {
     assert!(now["lastChecked"].as_str().unwrap().starts_with("2024-10-2"), "{now}");
 }
 
-/// Decisions kenya-proof, rollup-after-400-days and identity-of-measurements on real rows: the same answers, everything
-/// known again, a fraction of the bytes.
+/// Decisions kenya-proof, rollup-after-400-days and identity-of-measurements on real rows: the same answers, every
+/// measurement is known again, and a fraction of the bytes.
 #[test]
 fn kenya_stays_what_it_was_and_an_import_again_is_all_duplicates() {
     let Some(telegram) = shared("ooni/observations_KE_2023_telegram.csv.gz") else { return };
@@ -138,7 +138,8 @@ fn kenya_stays_what_it_was_and_an_import_again_is_all_duplicates() {
     assert!(stored == server.0.rows(&ActorId::new(Kind::Country, "KE")), "a second import changed rows");
 }
 
-/// Decision rollup-after-400-days: what was rolled up is known, whole and in part; what never came is counted once.
+/// Decision rollup-after-400-days: rolled-up measurements are known, as a whole and in part. A measurement that never
+/// came before is counted once.
 #[test]
 fn after_the_rollup_repeats_are_repeats_and_new_measurements_are_new() {
     let (once, parts) = (Server::start(), Server::start());
@@ -154,7 +155,7 @@ fn after_the_rollup_repeats_are_repeats_and_new_measurements_are_new() {
     let at = ["2024-10-02T12:00:00Z".to_owned()];
     let ask = |server: &Server| answers(server, "IT", &["example.org"], &at);
     assert_eq!(ask(&parts), ask(&once));
-    // A further row of a measurement that is rolled up belongs to what is judged already.
+    // A further row of a rolled-up measurement belongs to a measurement that is judged already.
     let retry = rows("IT", 1, "example.org", "2024-10-01", 3..4, true).replace("192.0.2.7", "192.0.2.8");
     let summary = import(&parts, format!("{HEADER}{retry}").as_bytes());
     assert_eq!(
@@ -173,7 +174,7 @@ fn after_the_rollup_repeats_are_repeats_and_new_measurements_are_new() {
     assert_eq!(rolled(&parts), rolled(&once), "late or not, the rows are the same in the end");
 }
 
-/// Decision licence-and-removal holds for what is rolled up too.
+/// Decision licence-and-removal also holds for rolled-up measurements.
 #[test]
 fn a_removed_source_takes_its_counts_with_it() {
     let server = Server::start();
@@ -196,8 +197,8 @@ fn a_removed_source_takes_its_counts_with_it() {
     }
 }
 
-/// Rolls up a country in memory whose clock stands in 2027, so that what [`parsed`] makes is old; how many steps it
-/// took.
+/// Rolls up a country in memory and returns the number of steps. Its clock is in 2027, so that the measurements of
+/// [`parsed`] are old.
 fn roll_up(store: &mut MemoryStore) -> usize {
     roll_up_at(store, Timestamp(1_800_000_000_000_000))
 }
@@ -236,7 +237,7 @@ fn roll_up_at(store: &mut MemoryStore, now: Timestamp) -> usize {
 }
 
 /// Decision bounded-commits: no step changes more rows than an operation may (the host refuses it), and a country of
-/// any size is done in steps.
+/// any size is rolled up in steps.
 #[test]
 fn a_rollup_goes_in_bounded_steps() {
     let measurement = |n: u32| reset(n % 450, n % 7, n % 40, n);
@@ -248,11 +249,11 @@ fn a_rollup_goes_in_bounded_steps() {
     assert_eq!(left, 0);
 }
 
-/// Decisions rollup-after-400-days and order-of-data: days that grow old are taken out of a month, and what is left of
-/// it, large or small, is kept as if it had never been more.
+/// Decisions rollup-after-400-days and order-of-data: days that grow old are taken out of a month. What is left of the
+/// month, large or small, is stored as if there had never been more.
 #[test]
 fn what_a_rollup_leaves_of_a_month_is_kept_as_if_it_were_all() {
-    // A month in one row of more cells than a step takes, and one whose days have rows of their own.
+    // A month in one row with more cells than a step takes, and a month whose days have rows of their own.
     let small = (0..1_200).map(|n| reset(n % 2, n / 40, n % 40, n));
     let large = (2_000..8_000u32).map(|n| reset(99, 5, n % 40, n.wrapping_mul(2_654_435_761)));
     let all: Vec<_> = small.chain(large).collect();
@@ -281,14 +282,15 @@ fn what_a_rollup_leaves_of_a_month_is_kept_as_if_it_were_all() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
-    /// Decisions rollup-after-400-days and order-of-data: any order, split or repeat, rolled up in between or not.
+    /// Decisions rollup-after-400-days and order-of-data: any order, split or repeat, with or without rollups in
+    /// between.
     #[test]
     fn any_order_split_or_repeat_around_rollups_gives_the_same_rows(
         rows in prop::collection::vec(parsed(40), 1..40),
         order in any::<prop::sample::Index>(),
         cuts in prop::collection::vec(any::<prop::sample::Index>(), 3),
     ) {
-        // Rows of one measurement come before its day is rolled up; different measurements in any order.
+        // Rows of one measurement come before its day is rolled up. Different measurements come in any order.
         let mut distinct: Vec<_> = Vec::new();
         for row in rows {
             if !distinct.iter().any(|known: &crate::facts::measurement::Parsed| known.identity == row.identity) {
@@ -306,7 +308,7 @@ proptest! {
         cuts.sort_unstable();
         let mut from = 0;
         for cut in cuts.into_iter().chain([distinct.len()]) {
-            // Again what came before, too.
+            // What came before comes again, too.
             fold(&mut other, &shuffled[from.max(2) - 2..cut.max(from.max(2) - 2)]);
             roll_up(&mut other);
             from = cut;

@@ -1,4 +1,4 @@
-//! What is stored: the same rows whatever the order, nothing private, bounded.
+//! Stored rows are the same whatever the order, hold nothing private, and are bounded.
 
 use proptest::prelude::*;
 
@@ -28,7 +28,7 @@ pub fn parsed(measurements: u8) -> impl Strategy<Value = Parsed> {
             .prop_map(|rule| Outcome::Judged(Judgement { rule, technique: None })),
     ];
     let form = prop::sample::select(vec![Form::Fastpath, Form::Observation, Form::Raw]);
-    // Few identities, so that forms and rows of one measurement meet; the time belongs to the identity.
+    // There are few identities, so that forms and rows of one measurement meet. The time belongs to the identity.
     (0u8..measurements, form, outcome, 0u8..3, 0u32..3, 0u8..2).prop_map(
         |(id, form, outcome, row, vote_key, target)| Parsed {
             country: *b"KE",
@@ -51,7 +51,7 @@ pub fn parsed(measurements: u8) -> impl Strategy<Value = Parsed> {
     )
 }
 
-/// Folds rows as an import does; in how many operations.
+/// Folds rows as an import does. Returns the number of operations.
 pub fn fold(store: &mut MemoryStore, chunk: &[Parsed]) -> usize {
     apply(store, grouped(chunk).folds(Source::Ooni, 0).into_values().flatten())
 }
@@ -62,7 +62,7 @@ fn grouped(chunk: &[Parsed]) -> Groups {
     groups
 }
 
-/// Folds rows as an import larger than memory does; how many exact repeats were met.
+/// Folds rows as an import that is larger than memory does. Returns the number of exact repeats.
 fn fold_runs(store: &mut MemoryStore, chunks: &[&[Parsed]]) -> u64 {
     let mut repeats = 0;
     let mut runs = Vec::new();
@@ -85,7 +85,7 @@ fn fold_runs(store: &mut MemoryStore, chunks: &[&[Parsed]]) -> u64 {
     repeats + merge.repeats
 }
 
-/// Applies folds; in how many operations.
+/// Applies folds. Returns the number of operations.
 fn apply(store: &mut MemoryStore, folds: impl Iterator<Item = Fold>) -> usize {
     let mut operations = 0;
     for mut fold in folds {
@@ -115,13 +115,13 @@ fn apply(store: &mut MemoryStore, folds: impl Iterator<Item = Fold>) -> usize {
     operations
 }
 
-/// Cells in the rows that keep measurements.
+/// Cells in the rows that hold measurements.
 pub fn cells(rows: &[(Vec<u8>, Vec<u8>)]) -> usize {
     let rows = rows.iter().filter(|(key, _)| key[0] == 16);
     rows.map(|(_, value)| decode_row::<Cells>(value).unwrap().walk(0).map(Result::unwrap).count()).sum()
 }
 
-/// Everything but the outbox, whose messages are numbered.
+/// All rows but the outbox, whose messages are numbered.
 pub fn stored(store: &MemoryStore) -> Vec<(Vec<u8>, Vec<u8>)> {
     store.scan(&Range { start: vec![16], end: None }, Direction::Ascending, usize::MAX).unwrap()
 }
@@ -130,7 +130,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
     fn any_order_split_or_repeat_gives_the_same_rows(
-        // A row of one hash is one row: the same in every repeat.
+        // A row with a given hash is one row, the same in every repeat.
         rows in prop::collection::vec(parsed(6), 1..24),
         order in any::<prop::sample::Index>(),
         cut in any::<prop::sample::Index>(),
@@ -226,7 +226,7 @@ fn documents_and_fastpath_rows_are_counted_as_the_data_says() {
     assert!(summary.countries.len() > 40);
     let again = server.import(ImportKind::OoniFastpath, Options::default(), &fastpath);
     assert_eq!((again.counts.accepted, again.counts.duplicate), (0, 809), "{again:?}");
-    // A measured country has a page at the time of the data, refused for want of data where it must be.
+    // A measured country has a page as of the time of its data, and no score if it has too little data.
     let index = server.ok("/data/censorship-index.json?as_of=2024-01-02T00:00:00Z");
     let metadata = &index["metadata"];
     let scored = index["countries"].as_array().unwrap().len() as u64;
@@ -252,7 +252,7 @@ fn a_dry_run_counts_and_changes_nothing_and_a_retry_of_a_chunk_is_a_no_op() {
     assert_eq!((&dry["accepted"], &dry["duplicate"]), (&0.into(), &6.into()), "{dry}");
 }
 
-/// One measurement of a site that resets.
+/// One measurement of a site whose connection is reset.
 pub fn reset(site: u32, asn: u32, day: u32, n: u32) -> Parsed {
     Parsed {
         country: *b"KE",
@@ -284,7 +284,7 @@ fn no_fold_changes_more_rows_than_an_operation_may() {
 /// Decisions bounded-commits and order-of-data.
 #[test]
 fn many_months_that_outgrow_their_row_at_once_take_several_operations() {
-    // Twenty sites on 31 days of one block (19,680 is its first), just under what a row takes, then over it.
+    // Twenty sites on 31 days of one block (19,680 is its first day): first just under the size of a row, then over it.
     let measurement = |n: u32| reset(n % 20, 7, 5 + n / 20 % 31, n.wrapping_mul(2_654_435_761));
     let (first, then): (Vec<_>, Vec<_>) =
         ((0..44_000).map(measurement).collect(), (44_000..48_000).map(measurement).collect());

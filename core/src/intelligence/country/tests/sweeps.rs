@@ -1,4 +1,4 @@
-//! Removing a source, computing verdicts again, and failures that are the instrument's.
+//! Removing a source, computing verdicts again, and failures that are faults of the software.
 
 use futures_util::FutureExt;
 use http::Method;
@@ -29,7 +29,7 @@ fn settle(server: &Server) {
     }
 }
 
-/// Lists and networks, but no measurement.
+/// Imports lists and networks, but no measurement.
 fn reference(server: &Server) {
     let table = "asn,org,cc,ipv4_addresses\n1,Large,IT,16777216\n2,Small,IT,256\n";
     server.import(ImportKind::Asn, Options::default(), table.as_bytes());
@@ -49,10 +49,10 @@ fn measurements() -> String {
     parts.concat()
 }
 
-/// How often sources were removed: stays, so that an import that began before is refused.
+/// The table with the numbers of removals. It stays, so that an import that began before is refused.
 const EPOCHS: u8 = 36;
 
-/// What an actor stores, without the machinery's tables and those given.
+/// The rows of an actor, without those of the machinery and of the given tables.
 fn stored(server: &Server, actor: &ActorId, without: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
     let rows = server.0.rows(actor).into_iter();
     rows.filter(|(key, _)| key[0] >= 16 && !without.contains(&key[0]) && key[0] != EPOCHS).collect()
@@ -79,7 +79,7 @@ fn a_removed_source_leaves_what_stood_without_it() {
     assert_eq!((&done["complete"], done["handled"].as_u64()), (&true.into(), Some(7 * 78)), "{done}");
     for code in ["IT", "FR", "DE", "ES", "SE", "NO", "FI"] {
         let actor = ActorId::new(Kind::Country, code);
-        // Numbers of events are never given twice (decision incident-ids), so it is known which were.
+        // Numbers of events are never given twice (decision incident-ids), so the given ones stay known.
         assert_eq!(stored(&with, &actor, &[45, 46]), stored(&without, &actor, &[45, 46]), "{code}");
         for target in ["example.org", "telegram", "other.example", "listed.example"] {
             let mut answers = [with.detect(code, target, None), without.detect(code, target, None)];
@@ -87,7 +87,8 @@ fn a_removed_source_leaves_what_stood_without_it() {
             assert_eq!(answers[0], answers[1], "{code} {target}");
         }
     }
-    // Beside the record of the removal itself, when priors were sent last, and when learning was tried last.
+    // Except for the record of the removal itself, and the times at which priors were last sent and learning was last
+    // tried.
     let apart = [20, 22, 24, 43, 58];
     assert_eq!(stored(&with, &world::actor(), &apart), stored(&without, &world::actor(), &apart));
     let index = with.ok("/data/censorship-index.json");
@@ -127,7 +128,7 @@ fn other_sources_of_the_same_cells_stay() {
         rows("IT", 11, "gone.example", RECENT, 0..5, false)
     );
     let (without, with) = (Server::start(), Server::start());
-    // A number that no source of today has: what it stored must stand.
+    // A number that no source of today has: what such a source stored must stay.
     let more = folds(&others, Some(9)).into_iter();
     let ours = folds(&ours, None).into_iter();
     for (server, folds) in [(&without, more.clone().collect::<Vec<_>>()), (&with, more.chain(ours).collect())] {
@@ -140,7 +141,8 @@ fn other_sources_of_the_same_cells_stay() {
     admin(&with, Method::DELETE, "/v1/admin/sources/ooni");
     settle(&with);
     let italy = ActorId::new(Kind::Country, "IT");
-    // Verdicts and their next look (23, 24), and reports and the next (45, 46), differ by the time they were made at.
+    // Verdicts and their next look (23, 24), and reports and the next one (45, 46), differ by the time at which they
+    // were made.
     let skipped = [23, 24, 31, 45, 46];
     assert_eq!(stored(&with, &italy, &skipped), stored(&without, &italy, &skipped));
     assert_eq!(with.detect("IT", "example.org", None), without.detect("IT", "example.org", None));
@@ -194,7 +196,7 @@ fn methods_4_1_7_failures_of_one_software_version_over_networks_block_nothing() 
     let old = |networks: std::ops::RangeInclusive<u32>| -> Vec<String> {
         networks.map(|asn| signal(asn, "2.1", 0..8, "connection_reset")).collect()
     };
-    // On two networks alone: the networks may do it to that version's traffic.
+    // On only two networks: these networks may interfere with the traffic of that version.
     let two = answer(&[new.clone(), old(1..=2)].concat());
     assert_eq!(two["networksBlocked"], 2, "{two}");
     let four = answer(&[new.clone(), old(1..=4)].concat());
@@ -202,7 +204,7 @@ fn methods_4_1_7_failures_of_one_software_version_over_networks_block_nothing() 
     let role = &four["explanation"]["roles"][0];
     assert_eq!(role["instrument_fault"]["measurements"], 32, "{role}");
     assert!(four["explanation"]["not_known"].to_string().contains("a fault of the software"), "{four}");
-    // The pinned authority of old Signal probes is known, and needs no comparison.
+    // The pinned authority of old Signal probes is known and needs no comparison.
     let pinned: Vec<String> = (1..=4).map(|asn| signal(asn, "2.1", 0..8, "ssl_unknown_authority")).collect();
     let known = answer(&[new, pinned].concat());
     assert_eq!((&known["status"], &known["networksBlocked"]), (&"accessible".into(), &0.into()), "{known}");

@@ -1,4 +1,4 @@
-//! The operator's routes: create, amend, take back, merge, retract.
+//! The operator's routes to create, amend, restore, merge and retract incidents.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,7 +17,7 @@ use crate::intelligence::incidents::operate::{Create, Deed, Field, Operate, Vers
 use crate::intelligence::incidents::{Unknown, actor, text};
 use crate::{Error, Result, Timestamp, engine::runtime, facts::licence};
 
-/// An incident to make.
+/// A new incident.
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct NewIncident {
@@ -25,28 +25,28 @@ pub struct NewIncident {
     pub country: String,
     /// A platform, a domain, or `internet`.
     pub subject: String,
-    /// Why it is made; kept with the version.
+    /// The reason for making it, kept with the version.
     pub reason: String,
     pub title: Option<String>,
     pub description: Option<String>,
     /// Default `censorship`.
     #[serde(rename = "type")]
     pub kind: Option<IncidentType>,
-    /// Default `critical` for `internet`, `high` where `areas` says of which, else `medium`.
+    /// Default: `critical` for `internet`, `high` for `internet` with `areas`, else `medium`.
     pub severity: Option<Severity>,
-    /// Default `suspected` for one source and one network, else `active`, or `resolved` when it is over.
+    /// Default: `suspected` for one source and one network, else `active`, or `resolved` when it is over.
     pub status: Option<Status>,
     /// 0 to 1; default 0.5.
     pub confidence: Option<f64>,
     /// ISO 8601.
     pub start: String,
-    /// ISO 8601; a bare date is the last day, through its end.
+    /// ISO 8601. A bare date stands for the end of that day.
     pub end: Option<String>,
     pub services: Vec<String>,
     pub domains: Vec<String>,
     /// `AS64496` or `64496`.
     pub asns: Vec<String>,
-    /// As measurements name them: `dns-poison`, `tls-reset`, `blockpage`, `throttling` ...
+    /// Names as in measurements: `dns-poison`, `tls-reset`, `blockpage`, `throttling` ...
     pub methods: Vec<String>,
     pub areas: Vec<String>,
     pub occasion: Option<String>,
@@ -58,16 +58,16 @@ pub struct NewIncident {
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct NewEvidence {
-    /// Who says so, such as `ooni`; lower case.
+    /// The source, such as `ooni`, in lower case.
     pub source: String,
     /// `measurement`, `outage`, `shutdown`, `block` or `report` (default).
     pub kind: Option<String>,
     pub signal_type: Option<String>,
-    /// The record within its source; default the permalink.
+    /// The record within its source. The default is the permalink.
     pub source_ref: Option<String>,
-    /// https, the record itself.
+    /// https address of the record itself.
     pub permalink: Option<String>,
-    /// https, context.
+    /// https address of the context.
     pub source_url: Option<String>,
     /// ISO 8601.
     pub observed_at: String,
@@ -75,7 +75,7 @@ pub struct NewEvidence {
     pub confidence: Option<f64>,
     pub domain: Option<String>,
     pub asn: Option<String>,
-    /// SPDX identifier of what the source allows; known for sources that are imported.
+    /// SPDX identifier of the licence that the source gives. It may be absent for sources that are imported.
     pub license: Option<String>,
 }
 
@@ -95,11 +95,11 @@ pub async fn create(cx: Cx) -> Result<Response> {
     Response::created(&IncidentBody::new(&made, cx.settings()))
 }
 
-/// The beginning, unless it lies further ahead than what sources may announce.
+/// Checks that the beginning is not further ahead than sources may announce.
 fn begins(cx: &Cx, start: Option<Timestamp>) -> Result<Option<Timestamp>> {
     match start {
         Some(start) if start > cx.now().plus(AHEAD) => {
-            Err(Error::bad_request("`start` lies more than a year ahead: nobody can say so much today."))
+            Err(Error::bad_request("`start` must be at most a year in the future."))
         }
         start => Ok(start),
     }
@@ -115,7 +115,7 @@ async fn draft(cx: &Cx, wanted: NewIncident) -> Result<Draft> {
     let mut domains: Vec<String> = wanted.domains.iter().map(|text| domain(text)).collect::<Result<_>>()?;
     match platform {
         Some(platform) => services.push(platform.slug.to_owned()),
-        // A name without a dot is a service of a target list.
+        // A name without a dot is a service from a target list.
         None if !subject.contains('.') && subject != text::INTERNET => services.push(subject.clone()),
         None if subject != text::INTERNET => domains.push(subject.clone()),
         None => {}
@@ -141,10 +141,10 @@ async fn draft(cx: &Cx, wanted: NewIncident) -> Result<Draft> {
     let (start, end) = (time("start", Some(&wanted.start))?, check::end(wanted.end.as_deref())?);
     let start = begins(cx, start)?.ok_or_else(|| Error::bad_request("`start` is required."))?;
     if end.is_some_and(|end| end < start) {
-        return Err(Error::bad_request("`end` lies before `start`."));
+        return Err(Error::bad_request("`end` must not be before `start`."));
     }
-    // Decision incident-grades, as far as nothing is measured: a shutdown is critical, one of some areas or networks
-    // less so.
+    // Severity by decision incident-grades where nothing is measured: a shutdown of the whole country is critical, one
+    // of some areas or networks is less severe.
     let usual = match (subject == text::INTERNET, wanted.areas.is_empty(), networks.is_empty()) {
         (true, true, true) => Severity::Critical,
         (true, false, _) => Severity::High,
@@ -158,7 +158,7 @@ async fn draft(cx: &Cx, wanted: NewIncident) -> Result<Draft> {
         kind: wanted.kind.unwrap_or(IncidentType::Censorship),
         severity: wanted.severity.unwrap_or(usual),
         status: wanted.status.unwrap_or(match end.is_some_and(|end| end <= cx.now()) {
-            // Decision incident-grades.
+            // A single source on a single network is only suspected (decision incident-grades).
             _ if sources.len() <= 1 && networks.len() == 1 => Status::Suspected,
             true => Status::Resolved,
             false => Status::Active,
@@ -210,9 +210,8 @@ fn evidence_row(cx: &Cx, row: NewEvidence, subject: &str) -> Result<EvidenceRow>
         row.license.as_deref(),
         64,
     )?);
-    let licence = licence.ok_or_else(|| {
-        Error::bad_request(format!("Evidence of {source} needs a `license`: what does the source allow?"))
-    })?;
+    let licence = licence
+        .ok_or_else(|| Error::bad_request(format!("Evidence of {source} needs a `license`, such as CC-BY-4.0.")))?;
     let domain = row.domain.as_deref().map(domain).transpose()?;
     let observed_at = time("observed_at", Some(&row.observed_at))?;
     Ok(EvidenceRow {
@@ -232,13 +231,13 @@ fn evidence_row(cx: &Cx, row: NewEvidence, subject: &str) -> Result<EvidenceRow>
     })
 }
 
-/// What to change of an incident; what is left out stays.
+/// Changes to an incident. Absent members stay as they are.
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Amendment {
-    /// Why; kept with the version.
+    /// The reason, kept with the version.
     pub reason: String,
-    /// Refuse (409) when the incident has another version by now.
+    /// Refuses the change (409) when the incident has another version.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -257,17 +256,18 @@ pub struct Amendment {
     /// ISO 8601.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start: Option<String>,
-    /// ISO 8601, a bare date being the last day, through its end; or `ongoing`: it goes on, whatever the data say.
+    /// ISO 8601, where a bare date stands for the end of that day. Or `ongoing`: the incident goes on, whatever the
+    /// data say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub end: Option<String>,
 }
 
 pub async fn amend(cx: Cx) -> Result<Response> {
     let members: serde_json::Map<String, serde_json::Value> = cx.json()?;
-    // Left out or taken back: nobody knows which of them null would mean.
+    // Null could mean that a member stays or that it is taken back, so it is refused.
     if let Some((name, _)) = members.iter().find(|(_, value)| value.is_null()) {
         return Err(Error::bad_request(format!(
-            "`{name}` is null: leave out what stays; `end` is `ongoing` where there is none yet; .../restore takes back."
+            "`{name}` must not be null: leave out what stays, give `end` as `ongoing`, or take it back by .../restore."
         )));
     }
     let wanted: Amendment = cx.json()?;
@@ -293,15 +293,15 @@ pub async fn amend(cx: Cx) -> Result<Response> {
     operate(&cx, Deed::Amend(Box::new(patch)), wanted.version, &wanted.reason).await
 }
 
-/// Which amendments to take back.
+/// The amendments to take back.
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Restoration {
-    /// Why; kept with the version.
+    /// The reason, kept with the version.
     pub reason: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<u32>,
-    /// All of them when empty.
+    /// All amendments when empty.
     pub fields: Vec<Field>,
 }
 
@@ -310,15 +310,15 @@ pub async fn restore(cx: Cx) -> Result<Response> {
     operate(&cx, Deed::Restore(wanted.fields), wanted.version, &wanted.reason).await
 }
 
-/// What an incident becomes a part of.
+/// The incident to merge into.
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Merging {
-    /// Why; kept with the version.
+    /// The reason, kept with the version.
     pub reason: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<u32>,
-    /// Either id of an incident in the same country.
+    /// Either of the two ids of an incident in the same country.
     pub into: String,
 }
 
@@ -330,11 +330,11 @@ pub async fn merge(cx: Cx) -> Result<Response> {
     operate(&cx, Deed::Merge(wanted.into), wanted.version, &wanted.reason).await
 }
 
-/// Why an incident is none.
+/// The withdrawal of an incident.
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Retraction {
-    /// Why; everybody reads it.
+    /// The reason, which is public.
     pub reason: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<u32>,
@@ -352,7 +352,7 @@ async fn operate(cx: &Cx, deed: Deed, version: Option<u32>, reason: &str) -> Res
     Response::json(&IncidentBody::new(&incident, cx.settings()))
 }
 
-/// The history of an incident.
+/// The versions of an incident.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct VersionsBody {
     pub id: String,
@@ -386,7 +386,7 @@ pub async fn versions(cx: Cx) -> Result<Response> {
     Response::json(&VersionsBody { id: id.to_string(), versions: versions.into_iter().map(body).collect() })
 }
 
-/// Id of the operator's key, and the reason, which must be given.
+/// Id of the operator's key, and the reason, which is required.
 fn who(cx: &Cx, reason: &str) -> Result<(String, String)> {
     let reason = prose("reason", Some(reason), 1_000)?;
     let reason = reason.ok_or_else(|| Error::bad_request("`reason` is required: it is kept with the version."))?;

@@ -1,4 +1,4 @@
-//! What requests may contain.
+//! Checks the values in requests about incidents.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use crate::facts::verdict::Technique;
 use crate::intelligence::incidents::text;
 use crate::{Error, ErrorCode, Result, Timestamp};
 
-/// A platform, a domain, or `internet`.
+/// Reads a subject: a platform, a domain, or `internet`.
 pub async fn subject(cx: &Cx, text: &str) -> Result<String> {
     if text.trim().eq_ignore_ascii_case(text::INTERNET) {
         return Ok(text::INTERNET.to_owned());
@@ -17,10 +17,11 @@ pub async fn subject(cx: &Cx, text: &str) -> Result<String> {
     subject_of(cx, text).await
 }
 
-/// Most characters of a name that a source gave a service.
+/// Characters in a source's name for a service, at most.
 const MAX_NAME: usize = 200;
 
-/// A subject to select by: what [`subject`] knows, else a name as sources write it, which some incident may have.
+/// Reads a subject to select by: one that [`subject`] knows, or else a name that sources use, which some incident may
+/// have.
 pub async fn service(cx: &Cx, text: &str) -> Result<String> {
     match subject(cx, text).await {
         Err(error) if error.code == ErrorCode::BadRequest => {
@@ -30,7 +31,7 @@ pub async fn service(cx: &Cx, text: &str) -> Result<String> {
     }
 }
 
-/// A domain; a service is refused.
+/// Reads a domain. A service is refused.
 pub fn domain(text: &str) -> Result<String> {
     let subject = crate::facts::subject::Subject::parse(text)?;
     if subject.service {
@@ -39,20 +40,20 @@ pub fn domain(text: &str) -> Result<String> {
     Ok(subject.name)
 }
 
-/// `AS64496` or `64496`.
+/// Reads `AS64496` or `64496`.
 pub fn asn(text: &str) -> Result<u32> {
     let digits = text.trim().trim_start_matches(['A', 'a']).trim_start_matches(['S', 's']);
     let number = digits.parse().ok().filter(|asn| *asn > 0 && digits.bytes().all(|byte| byte.is_ascii_digit()));
-    number.ok_or_else(|| Error::bad_request(format!("{text:?} is no AS number.")))
+    number.ok_or_else(|| Error::bad_request(format!("{text:?} is not an AS number such as AS64496.")))
 }
 
-/// Methods as measurements name them.
+/// Reads methods under the names that measurements use.
 pub fn methods(texts: &[String]) -> Result<Vec<String>> {
     let known: BTreeSet<&str> = Technique::ALL.iter().map(|technique| technique.method()).collect();
     let one = |text: &String| {
         let name = text.trim().to_ascii_lowercase();
         let all = || known.iter().copied().collect::<Vec<_>>().join(", ");
-        let unknown = || Error::bad_request(format!("{text:?} is no method; those are {}.", all()));
+        let unknown = || Error::bad_request(format!("{text:?} is not a method; methods are {}.", all()));
         known.contains(name.as_str()).then_some(name).ok_or_else(unknown)
     };
     let mut methods = texts.iter().map(one).collect::<Result<Vec<_>>>()?;
@@ -60,7 +61,7 @@ pub fn methods(texts: &[String]) -> Result<Vec<String>> {
     Ok(methods)
 }
 
-/// Sorts and takes out repetitions; refuses too many.
+/// Sorts a list and removes repetitions. A list that is too long is refused.
 pub fn sorted<T: Ord>(list: &mut Vec<T>, most: usize, name: &str) -> Result<()> {
     list.sort();
     list.dedup();
@@ -70,12 +71,12 @@ pub fn sorted<T: Ord>(list: &mut Vec<T>, most: usize, name: &str) -> Result<()> 
     Ok(())
 }
 
-/// ISO 8601, from 1970 on.
+/// Reads a time in ISO 8601, from 1970 on.
 pub fn time(name: &str, text: Option<&str>) -> Result<Option<Timestamp>> {
     moment(name, text, Timestamp::parse)
 }
 
-/// The same of an end: a bare date is the last day, through its end.
+/// Reads an end in the same form. A bare date stands for the end of that day.
 pub fn end(text: Option<&str>) -> Result<Option<Timestamp>> {
     moment("end", text, last_moment)
 }
@@ -85,7 +86,7 @@ fn moment(name: &str, text: Option<&str>, read: fn(&str) -> Option<Timestamp>) -
     text.map(|text| read(text).filter(|at| at.0 >= 0).ok_or_else(wrong)).transpose()
 }
 
-/// A number from 0 to 1.
+/// Checks that a number is from 0 to 1.
 pub fn share(name: &str, value: Option<f64>) -> Result<Option<f64>> {
     match value {
         Some(value) if !(0.0..=1.0).contains(&value) => Err(Error::bad_request(format!("`{name}` must be 0 to 1."))),
@@ -93,7 +94,7 @@ pub fn share(name: &str, value: Option<f64>) -> Result<Option<f64>> {
     }
 }
 
-/// One line of text: trimmed, `None` when empty, without control characters.
+/// Reads one line of text without control characters. It is trimmed; `None` when empty.
 pub fn line(name: &str, text: Option<&str>, most: usize) -> Result<Option<String>> {
     let text = prose(name, text, most)?;
     match text {
@@ -102,7 +103,7 @@ pub fn line(name: &str, text: Option<&str>, most: usize) -> Result<Option<String
     }
 }
 
-/// Text of several lines.
+/// Reads text that may have several lines.
 pub fn prose(name: &str, text: Option<&str>, most: usize) -> Result<Option<String>> {
     let Some(text) = text.map(|text| text.trim().replace("\r\n", "\n")).filter(|text| !text.is_empty()) else {
         return Ok(None);
@@ -116,7 +117,7 @@ pub fn prose(name: &str, text: Option<&str>, most: usize) -> Result<Option<Strin
     Ok(Some(text))
 }
 
-/// An https address without user info.
+/// Reads an https address without user info.
 pub fn link(name: &str, text: Option<String>) -> Result<Option<String>> {
     let Some(text) = line(name, text.as_deref(), 2_000)? else { return Ok(None) };
     let host = text.strip_prefix("https://").map(|rest| rest.split(['/', '?', '#']).next().unwrap_or_default());

@@ -11,8 +11,8 @@ use crate::intelligence::incidents::query::{Changes, LastChange};
 use crate::intelligence::incidents::written::{self, MANNER, Written};
 use crate::{Error, Result, Timestamp, engine::runtime, facts::licence};
 
-/// Rows of an answer unless asked otherwise, and at most; `has_more` says whether to ask again at once. Our choice: as
-/// many as a page of the list has, so that one reader's answer does not hold up the others'.
+/// Rows of an answer, both the default and the maximum. `has_more` says whether more rows wait. Our choice: as many as
+/// on a page of the list, so that the answer for one reader does not hold up others.
 const MAX_ROWS: u32 = 200;
 
 /// An incident that changed.
@@ -24,14 +24,14 @@ pub struct ChangedBody {
     pub change: &'static str,
 }
 
-/// Incidents changed after `since`, each once and as it is now, oldest change first.
+/// Incidents changed after `since`, oldest change first. Each is listed once, in its present state.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct DeltaBody {
-    /// As asked.
+    /// The same as in the request.
     pub since: String,
     pub count: usize,
     pub incidents: Vec<ChangedBody>,
-    /// Ask with this the next time: nothing is skipped and nothing comes twice (decision incident-ids).
+    /// Use this value in the next request. So nothing is missed and nothing comes twice (decision incident-ids).
     pub next_since: String,
     pub has_more: bool,
     pub dataset_version: String,

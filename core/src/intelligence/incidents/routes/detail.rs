@@ -13,10 +13,10 @@ use crate::intelligence::incidents::operate::Versions;
 use crate::intelligence::incidents::query::{Find, VersionOf};
 use crate::{Error, Result, engine::runtime, intelligence::reference, intelligence::world};
 
-/// Seconds for which a version, which never changes, may be kept.
+/// Seconds for which a version may be kept, since it never changes.
 const VERSION_AGE: u32 = 86_400;
 
-/// One incident with all that is known.
+/// One incident with everything that is known of it.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct DetailBody {
     #[serde(flatten)]
@@ -27,7 +27,7 @@ pub struct DetailBody {
     pub explain: Option<ExplainBody>,
 }
 
-/// Why an incident is what it is (decision plain-sentences-and-disputes).
+/// The rules and data that made the incident what it is (decision plain-sentences-and-disputes).
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ExplainBody {
@@ -36,14 +36,14 @@ pub struct ExplainBody {
     pub confidence_rule: &'static str,
     /// Newest first, at most 200.
     pub history: Vec<HistoryBody>,
-    /// The time that the verdicts below are of: the end, else the last blocked vote, else now.
+    /// The time of the verdicts below: the end, or else the last blocked vote, or else now.
     pub as_of: String,
-    /// Rules with their weights, votes of each network and witnesses, as the measurements of today show that time;
-    /// empty when nothing is measured.
+    /// For each subject the rules with their weights, the votes of each network and witnesses, according to the
+    /// measurements that are known today; empty when nothing is measured.
     pub verdicts: Vec<VerdictBody>,
 }
 
-/// A version and what made it.
+/// A version and the change that made it.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct HistoryBody {
     pub version: u32,
@@ -75,7 +75,7 @@ const STATUS: &str = "suspected: one source on one network; active: more than th
 const CONFIDENCE: &str = "The largest probability of a block on any network, times 0.7 with one source, 0.85 with one \
                           source on two networks, 1 with two sources.";
 
-/// Subjects whose verdicts are explained.
+/// Subjects whose verdicts are explained, at most.
 const MAX_EXPLAINED: usize = 8;
 
 async fn explain(cx: &Cx, incident: &Incident) -> Result<ExplainBody> {
@@ -133,20 +133,20 @@ pub async fn detail(cx: Cx) -> Result<Response> {
     cx.tagged(Response::json(&body)?, max_age)
 }
 
-/// The incident of the path, or its version that the query names; and for how many seconds the answer holds.
+/// The incident in the path, or the version that the query names, and the seconds for which the answer may be kept.
 pub async fn asked(cx: &Cx) -> Result<(Incident, u32)> {
     let id = cx.path("id")?;
     let Some(version) = cx.query("version")? else { return Ok((find(cx, id, true).await?, 0)) };
     let wrong = || Error::bad_request("Query parameter `version` must be a whole number from 1.");
     let version: u32 = version.parse().ok().filter(|version| *version > 0).ok_or_else(wrong)?;
-    // A citation names what it cites: merges are not followed.
+    // A citation names one incident, so merges are not followed.
     let incident = find(cx, id, false).await?;
     let asked = VersionOf { id: incident.id, version };
     let found = runtime::query(&*cx.rt, actor().name, &asked).await?;
     Ok((found.ok_or_else(|| Error::not_found("There is no such version of this incident."))?, VERSION_AGE))
 }
 
-/// The incident of either id.
+/// The incident with this id, which may be either of its two ids.
 pub async fn find(cx: &Cx, id: &str, follow: bool) -> Result<Incident> {
     let found = runtime::query(&*cx.rt, actor().name, &Find { id: id.to_owned(), follow }).await?;
     found.ok_or_else(|| Error::not_found("There is no such incident."))

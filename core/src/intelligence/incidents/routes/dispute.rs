@@ -9,23 +9,23 @@ use crate::intelligence::incidents::actor;
 use crate::intelligence::incidents::disputes::{Dispute, Disputes, File, Resolve};
 use crate::{Error, Result, Timestamp, engine::runtime};
 
-/// What somebody says against an incident.
+/// An objection to an incident.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct NewDispute {
     /// 10 to 4,000 characters.
     pub reason: String,
-    /// https, what it rests on.
+    /// https address of what the objection rests on.
     pub evidence_url: Option<String>,
-    /// How operators can reach you, if you like; at most 200 characters, shown to nobody else.
+    /// How operators can reach you, if you like; at most 200 characters. Nobody else sees it.
     pub contact: Option<String>,
 }
 
-/// That it was received.
+/// Confirms that the dispute was received.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Received {
     pub dispute_id: String,
-    /// The readable id of what was disputed, and its version.
+    /// The readable id of the disputed incident, and its version.
     pub incident_id: String,
     pub version: u32,
     /// `received`
@@ -53,7 +53,7 @@ pub async fn file(cx: Cx) -> Result<Response> {
     })
 }
 
-/// A dispute as operators read it.
+/// A dispute as operators see it.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct DisputeBody {
     pub id: String,
@@ -100,7 +100,7 @@ impl From<Dispute> for DisputeBody {
 pub struct DisputePage {
     /// Oldest first.
     pub disputes: Vec<DisputeBody>,
-    /// Give it as `after` to get the next page; null on the last one.
+    /// Give it as `after` to get the next page; null on the last page.
     pub next: Option<String>,
 }
 
@@ -125,11 +125,11 @@ pub async fn list(cx: Cx) -> Result<Response> {
     Response::json(&DisputePage { disputes: found.into_iter().map(DisputeBody::from).collect(), next })
 }
 
-/// How a dispute ends.
+/// The decision about a dispute.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Decision {
-    /// `accepted` or `rejected`. Accepting changes no incident: amend or retract it beside this.
+    /// `accepted` or `rejected`. Accepting does not change the incident; amend or retract it in addition.
     pub outcome: Outcome,
     /// At most 1,000 characters.
     #[serde(default)]

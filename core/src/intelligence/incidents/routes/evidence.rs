@@ -22,13 +22,13 @@ pub struct EvidenceBody {
     pub source: String,
     pub kind: String,
     pub signal_type: Option<String>,
-    /// https, the record itself.
+    /// https address of the record itself.
     pub permalink: Option<String>,
-    /// https, context.
+    /// https address of the context.
     pub source_url: Option<String>,
     pub source_ref: String,
     pub observed_at: String,
-    /// Since when an incident here rests on it.
+    /// Since when an incident rests on it.
     pub retrieved_at: Option<String>,
     /// 0 to 1.
     pub confidence: f64,
@@ -58,20 +58,20 @@ impl From<EvidenceRow> for EvidenceBody {
     }
 }
 
-/// How far independent sources agree.
+/// How far independent sources agree about an incident.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Corroboration {
     /// Two tests of one project are one source (decision incident-grades).
     pub independent_sources: usize,
     pub sources: Vec<String>,
-    /// Sources among the rows.
+    /// Number of sources among the rows.
     pub sampled_sources: usize,
     /// Share of the sources that have rows here, 0 to 1.
     pub agreement: f64,
 }
 
-/// The evidence of an incident, with the members of both generations of readers (conflict C2).
+/// The evidence of an incident, with the members that both generations of clients read (conflict C2).
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct EvidenceList {
     pub incident_id: String,
@@ -79,22 +79,22 @@ pub struct EvidenceList {
     pub incident_id_camel: String,
     #[serde(rename = "readableId")]
     pub readable_id: String,
-    /// All there is. The pages have every row that can be looked up; of the other measurements only their number is
+    /// Number of all evidence. The pages have every row that can be looked up; of other measurements only the number is
     /// kept.
     pub count: u64,
     #[serde(rename = "evidenceCount")]
     pub count_camel: u64,
-    /// The first page has those that the incident keeps: at most 50 of it and of each of eight merged into it, oldest
-    /// first. The pages after it have the others, site by site.
+    /// The first page has the rows that the incident keeps, oldest first: at most 50 of its own and 50 of each of eight
+    /// parts. The following pages have the other rows, site by site.
     pub evidence: Vec<EvidenceBody>,
-    /// Asks for the next page; null on the last.
+    /// Requests the next page; null on the last page.
     pub next_cursor: Option<String>,
     pub has_more: bool,
     pub corroboration: Corroboration,
     pub license: String,
 }
 
-/// The rows as CSV.
+/// Columns of the rows as CSV.
 const TABLE: Tabular = Tabular {
     name: "evidence",
     list: "evidence",
@@ -115,7 +115,7 @@ const TABLE: Tabular = Tabular {
     ],
 };
 
-/// Where a page begins: at a row of those that the incident keeps, or after a cell of its country.
+/// The beginning of a page: a row among those that the incident keeps, or a cell of its country to continue after.
 enum Cursor {
     Kept(usize),
     After(Option<Place>),
@@ -144,8 +144,8 @@ impl Cursor {
     }
 }
 
-/// Rows of a page unless asked otherwise, and at most. The first page has all that the incident keeps, unless it is
-/// asked for fewer.
+/// Rows of a page: the default and the maximum. The first page has all rows that the incident keeps, unless fewer are
+/// requested.
 const DEFAULT_ROWS: u32 = 50;
 const MOST_ROWS: u32 = 200;
 
@@ -153,11 +153,11 @@ const MOST_ROWS: u32 = 200;
 #[derive(Default)]
 struct Page {
     rows: Vec<EvidenceRow>,
-    /// Where the next one begins.
+    /// The beginning of the next page.
     next: Option<Cursor>,
     /// Sources of the rows that the incident keeps.
     sampled: BTreeSet<String>,
-    /// Whether it rests on rows that no version of the incident holds.
+    /// Whether the page has rows that no version of the incident keeps.
     is_loose: bool,
 }
 
@@ -207,7 +207,7 @@ async fn measured(
     series.dedup();
     let asked = WitnessPage { series, networks, after, limit };
     let (found, next) = runtime::query(&*cx.rt, incident.id.country.clone(), &asked).await?;
-    // What a network showed is said once, by the rows that the incident keeps.
+    // The method on a network is taken from the rows that the incident keeps.
     let like = |row: &EvidenceRow| {
         let of = kept.iter().filter(|known| known.asn == row.asn && known.kind == row.kind);
         of.clone().find(|known| known.domain == row.domain).or_else(|| of.clone().next())
@@ -253,7 +253,7 @@ pub async fn list(cx: Cx) -> Result<Response> {
     cx.tagged(response, if is_loose { 0 } else { max_age })
 }
 
-/// One piece of evidence and the incidents that rest on it.
+/// One piece of evidence, and the incidents that rest on it.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct EvidencePage {
     #[serde(flatten)]
@@ -261,7 +261,7 @@ pub struct EvidencePage {
     #[serde(rename = "signal_type")]
     pub signal_type_snake: Option<String>,
     pub country: String,
-    /// Those whose newest versions rest on it.
+    /// Incidents whose newest versions rest on it.
     pub incident_ids: Vec<String>,
 }
 

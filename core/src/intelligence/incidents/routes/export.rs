@@ -1,4 +1,4 @@
-//! `GET /data/incidents/export`: all incidents, page by page, so that memory stays bounded.
+//! `GET /data/incidents/export`: all incidents. They are read page by page, so that memory stays bounded.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -20,10 +20,10 @@ use crate::intelligence::incidents::tables::IdKey;
 use crate::intelligence::incidents::{Incident, actor};
 use crate::{Error, Result, Timestamp, engine::csv, facts::licence};
 
-/// Incidents read at a time.
+/// Incidents that are read at a time.
 const PAGE: u32 = 100;
 
-/// How long a page may take to become readable before the export ends.
+/// How long a page may be unreadable before the export ends.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,7 +77,7 @@ pub async fn export(cx: Cx) -> Result<Response> {
     let filter = filter(&cx).await?;
     let first = page(&*cx.rt, &filter, None).await?;
     let at = generated(cx.now(), first.changed);
-    // What follows from the same rows under the same filter is the same to a reader, not to the byte.
+    // An export of the same rows under the same filter is equivalent, but not equal to the byte, so the tag is weak.
     let tag = format!("W/{}", etag(format!("{format:?} {:?} {filter:?}", first.changed).as_bytes()));
     let suffix = filter.country.as_ref().map(|country| format!("-{country}")).unwrap_or_default();
     let export = Export::new(&cx, format, filter, first, at);
@@ -95,7 +95,7 @@ async fn page(rt: &dyn Runtime, filter: &Filter, after: Option<IdKey>) -> Result
     runtime::query(rt, actor().name, &query).await
 }
 
-/// What is still to come.
+/// The part of an export that is still to be sent.
 struct Export {
     rt: Arc<dyn Runtime>,
     format: Format,
@@ -184,7 +184,7 @@ impl Export {
                 if self.format == Format::Json && self.count > 0 {
                     out.push(b',');
                 }
-                // Strings, numbers and lists always serialize.
+                // Strings, numbers and lists can always be serialized.
                 out.extend(serde_json::to_vec(body).unwrap_or_default());
                 if self.format == Format::Jsonl {
                     out.push(b'\n');
@@ -201,7 +201,8 @@ impl Export {
         }
     }
 
-    /// Says in the body that it is not whole: the status is long sent. As JSON it does not parse, which says the same.
+    /// Says at the end of the body that the export is incomplete, since the status was already sent. In JSON the body
+    /// cannot be parsed, which says the same.
     fn broken(&self, error: &Error) -> Bytes {
         match self.format {
             Format::Csv => format!("# incomplete: {}\r\n", error.code.as_str()).into(),
@@ -249,7 +250,7 @@ fn cells(body: &IncidentBody) -> [String; COLUMNS.len()] {
     .map(|cell| csv::harmless(&cell).into_owned())
 }
 
-/// Incidents in the columns of the export.
+/// Incidents as CSV in the columns of the export.
 pub fn csv(incidents: &[Incident], settings: &Settings) -> Vec<u8> {
     let mut out = Vec::new();
     csv::record(&mut out, COLUMNS);

@@ -13,7 +13,7 @@ use crate::intelligence::incidents::query::{Domains, Filter, LastChange, Listing
 use crate::intelligence::incidents::written::MANNER;
 use crate::{Error, Result, engine::runtime, intelligence::reference, intelligence::world};
 
-/// Most rows of a page.
+/// Rows of a page, at most.
 const MAX_LIMIT: u32 = 200;
 
 pub const PARAMS: &[Param] = &[
@@ -57,7 +57,7 @@ pub async fn list(cx: Cx) -> Result<Response> {
     cx.kept_by(&("incidents", MANNER, changed, at, &asked), documents::MAX_AGE, page).await
 }
 
-/// The filters of a list or an export; parameters that nobody knows are ignored.
+/// The filter of a list or an export. Unknown parameters are ignored.
 pub async fn filter(cx: &Cx) -> Result<Filter> {
     let one_of = |name: &str, words: &str| Error::bad_request(format!("`{name}` must be one of {words}."));
     let statuses = |text: String| match Status::parse(&text) {
@@ -65,7 +65,7 @@ pub async fn filter(cx: &Cx) -> Result<Filter> {
         None if text.eq_ignore_ascii_case("confirmed") => Ok(vec![Status::Active, Status::Resolved]),
         None => Err(one_of("status", "active, resolved, suspected, confirmed")),
     };
-    // Readers of other generations ask for `type` by two more names.
+    // Some clients send `type` under two other names.
     let kind = first(cx, &["type", "incident_type", "incidentType"])?;
     let subject = match (cx.query("service")?, cx.query("domain")?) {
         (Some(name), _) => Some(check::service(cx, &name).await?),
@@ -103,8 +103,8 @@ pub async fn filter(cx: &Cx) -> Result<Filter> {
     })
 }
 
-/// Domains of incidents that imported lists put under one of these categories: the world knows the lists. Kept until
-/// either changes, since there are thousands of domains and categories to compare.
+/// Domains of incidents that imported lists put under one of these categories. The world knows the lists. The result is
+/// kept until either changes, since there are thousands of domains and categories to compare.
 async fn listed(cx: &Cx, codes: &[String]) -> Result<Vec<String>> {
     if codes.is_empty() {
         return Ok(Vec::new());
@@ -133,13 +133,13 @@ fn first(cx: &Cx, names: &[&str]) -> Result<Option<String>> {
     Ok(None)
 }
 
-/// A platform by its slug or any of its domains, else the domain (decision incident-grades).
+/// A platform by its slug or any of its domains, or else the domain (decision incident-grades).
 pub async fn subject_of(cx: &Cx, text: &str) -> Result<String> {
     let name = reference::subject(&*cx.rt, text).await?.name;
     Ok(crate::facts::starter::Platform::by_domain(&name).map_or(name, |platform| platform.slug.to_owned()))
 }
 
-/// Other words of readers for topics and categories.
+/// Other words that clients use for topics and categories.
 const ALSO: [(&str, &str); 6] = [
     ("health", "women-health"),
     ("rights", "human-rights"),
@@ -149,8 +149,8 @@ const ALSO: [(&str, &str); 6] = [
     ("social", "social-media"),
 ];
 
-/// The category codes of a topic of the topic index, or of another word for one; none when nobody knows it, which no
-/// incident has.
+/// The category codes of a topic of the topic index, or of another word for it. An unknown topic has none, so it
+/// matches no incident.
 fn codes(topic: &str) -> Vec<String> {
     let known = analytics::topic(topic).or_else(|unknown| {
         let other = ALSO.iter().find(|(word, _)| word.eq_ignore_ascii_case(topic.trim()));
@@ -163,7 +163,7 @@ fn codes(topic: &str) -> Vec<String> {
 mod tests {
     use super::{ALSO, analytics, codes};
 
-    /// A topic means here what it means in the topic index, in any spelling.
+    /// A topic means the same as in the topic index, in any spelling.
     #[test]
     fn topics_of_the_list_are_those_of_the_topic_index() {
         for (topic, categories) in analytics::TOPICS {

@@ -1,4 +1,17 @@
 //! The endpoints of incidents.
+//!
+//! | Module | What |
+//! |---|---|
+//! | [`admin`] | the operator's routes to create, amend, restore, merge and retract |
+//! | `check` | checks of the values in requests |
+//! | `delta` | incidents changed after a time |
+//! | `detail` | one incident, and its past versions |
+//! | [`dispute`] | disputes |
+//! | `evidence` | the evidence of an incident |
+//! | `export` | all incidents in one body |
+//! | `list` | a page of incidents |
+//! | `report` | reports to cite |
+//! | `similar` | similar incidents |
 
 pub mod admin;
 mod check;

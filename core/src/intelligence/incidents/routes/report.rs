@@ -9,7 +9,7 @@ use crate::intelligence::incidents::query::EvidenceOf;
 use crate::intelligence::incidents::report::{self, Format};
 use crate::{Error, Result, engine::runtime};
 
-/// Whatever the client says it accepts, it gets the format it asks for.
+/// The format follows from the parameter alone, whatever the client accepts.
 pub async fn report(cx: Cx) -> Result<Response> {
     let format = cx.query("format")?.unwrap_or_else(|| "markdown".to_owned());
     let format =

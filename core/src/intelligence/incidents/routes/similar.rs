@@ -19,14 +19,14 @@ use crate::intelligence::incidents::search::rank::{Hit, Method, search};
 use crate::intelligence::incidents::written::{self, MANNER};
 use crate::{Error, Result, engine::runtime, facts::licence};
 
-/// Results unless asked otherwise, and at most.
+/// Number of results: the default, and the maximum.
 const DEFAULT_K: u32 = 5;
 const MAX_K: u32 = 50;
 
 /// Longest query, in characters.
 const MAX_QUERY: usize = 2_000;
 
-/// What to look for.
+/// A search for similar incidents.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SimilarRequest {
@@ -42,7 +42,7 @@ pub struct SimilarRequest {
     pub min_confidence: Option<f64>,
 }
 
-/// What was asked for besides the words.
+/// The filters of a request.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Filters {
     pub country: Option<String>,
@@ -54,11 +54,11 @@ pub struct Filters {
 pub struct SimilarResult {
     #[serde(flatten)]
     pub hit: HitBody,
-    /// Its description ends after 500 characters.
+    /// Its description is cut off after 500 characters.
     pub incident: IncidentBody,
 }
 
-/// Similar incidents, most similar first.
+/// Similar incidents, the most similar first.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct SimilarBody {
     pub query: String,
@@ -67,10 +67,10 @@ pub struct SimilarBody {
     pub model: &'static str,
     pub filters: Filters,
     pub results: Vec<SimilarResult>,
-    /// Incidents that can be found, and when they were indexed.
+    /// Number of incidents that can be found, and when they were indexed.
     pub indexed: usize,
     pub indexed_at: String,
-    /// What cannot be found, where the index holds fewer incidents than there are.
+    /// Says which incidents cannot be found, when the index holds fewer than there are.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
     pub license: String,
@@ -128,7 +128,7 @@ async fn similar(cx: &Cx, request: SimilarRequest) -> Result<Response> {
     cx.kept_by(&key, MAX_AGE, page).await
 }
 
-/// What an index that is full does not hold.
+/// A note about the incidents that do not fit into the index.
 fn left_out(incidents: u64) -> Option<String> {
     (incidents > MAX_DOCUMENTS as u64).then(|| {
         format!(
@@ -171,7 +171,7 @@ async fn found(cx: &Cx, document: &Ready, query: String, k: u32, filters: Filter
     written::fill(&page, "results", [[&results.json]])
 }
 
-/// Why an entry was found.
+/// A found entry, with the reasons why it was found.
 fn result(index: &Index, hit: &Hit, known: &[(u32, u16)], entry: &Entry) -> Found {
     let rank = |method| hit.ranks.iter().find(|(known, _)| *known == method).map(|(_, rank)| *rank);
     let why = Why {

@@ -1,4 +1,4 @@
-//! What a search shows of the incidents that it found.
+//! The results of a search, as answers show them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,10 +13,10 @@ use crate::{Error, Result};
 /// Longest description in a result, in characters.
 const MOST_DESCRIPTION: usize = 500;
 
-/// Ranks from 1 by method; null where the method did not find it.
+/// The reasons for a result: its rank in each method, from 1; null where the method did not find it.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Why {
-    /// Words that query and incident share, without endings.
+    /// Words that the query and the incident share, in stemmed form.
     pub terms: Vec<String>,
     /// Whether the query names the country of the incident.
     pub place: bool,
@@ -25,18 +25,20 @@ pub struct Why {
     pub vector_rank: Option<usize>,
 }
 
-/// How well an incident fits.
+/// How well an incident matches.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct HitBody {
-    /// 0 to 1: how high it ranks, times how much of the question it answers. What answers next to nothing is left out.
+    /// 0 to 1: how high it ranks, times how much of the query it answers. Incidents that answer almost nothing are left
+    /// out.
     pub score: f64,
     pub why: Why,
-    /// At most 240 characters around what was found.
+    /// At most 240 characters around the words that were found.
     pub snippet: String,
 }
 
-/// Results as answers have them, in this order; without what is not known or was withdrawn since it was indexed. They are
-/// made where the incidents lie: an answer has up to 50, and shows a part of each.
+/// Asks for found incidents in the form in which answers contain them, in this order. Unknown ones, and those withdrawn
+/// since they were indexed, are left out. The actor of the incidents makes the results, because an answer has up to 50
+/// and shows only a part of each.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Results {
     pub hits: Vec<Found>,

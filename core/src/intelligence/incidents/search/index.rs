@@ -1,4 +1,4 @@
-//! The search index: what a published document holds, and what queries read of it.
+//! The search index: the content of its published document, and what queries read from it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,21 +7,22 @@ use serde::{Deserialize, Serialize};
 use super::lsa::{self, Sparse};
 use super::tokens::tokens;
 
-/// Most documents of an index: the newest by beginning.
+/// Documents of an index, at most: those that began last.
 pub const MAX_DOCUMENTS: usize = 5_000;
-/// Most documents that the subspace is learned from, spread over all.
+/// Documents that the subspace is learned from, at most; they are spread over all.
 const MAX_TRAINING: usize = 2_000;
-/// Most terms: those in the most documents.
+/// Terms of an index, at most: those in the most documents.
 const MAX_TERMS: usize = 8_000;
-/// Dimensions of the subspace. Chosen with the weights below on the shutdown table (1,152 texts): 16 to 32 dimensions find
-/// causes best (precision at five 0.34 to 0.36), 64 worse (0.32), 128 as BM25 does (0.30).
+/// Dimensions of the subspace. Chosen together with the weights below on the shutdown table (1,152 texts): with 16 to
+/// 32 dimensions causes are found best (precision at five 0.34 to 0.36), with 64 worse (0.32), with 128 as well as with
+/// BM25 (0.30).
 pub const RANK: usize = 24;
 
-/// BM25 (Robertson and Zaragoza 2009).
+/// Parameters of BM25 (Robertson and Zaragoza 2009).
 const K1: f32 = 1.2;
 const B: f32 = 0.75;
 
-/// A text to index, with what queries filter by.
+/// A text to index, and the values that queries filter by.
 #[derive(Debug, Clone)]
 pub struct Text {
     pub id: String,
@@ -38,11 +39,11 @@ pub struct Entry {
     pub country: String,
     pub kind: String,
     pub confidence: f32,
-    /// Words in all.
+    /// Number of words.
     length: u32,
-    /// (term, count), by term.
+    /// (term, count), in the order of terms.
     terms: Vec<(u32, u16)>,
-    /// Its place in the subspace, -127 to 127.
+    /// Its position in the subspace, -127 to 127 in each dimension.
     place: Vec<i8>,
 }
 
@@ -54,37 +55,37 @@ pub struct Index {
     pub entries: Vec<Entry>,
     mean_length: f32,
     rank: usize,
-    /// The subspace: a scale and `rank` numbers for each term.
+    /// The subspace: for each term a scale and `rank` numbers.
     scales: Vec<f32>,
     space: Vec<i8>,
-    /// Where the entries are among the operator's vectors of words ([`super::vectors`]), when there are any; made where
-    /// the index is read.
+    /// The positions of the entries among the operator's word vectors ([`super::vectors`]), if there are any. They are
+    /// computed where the index is read.
     #[serde(skip)]
     pub near: Vec<i8>,
     #[serde(skip)]
     columns: Columns,
 }
 
-/// The entries by what a query asks of all of them; made where the index is read.
+/// The data that a query needs of all entries, computed where the index is read.
 #[derive(Debug, Clone, Default)]
 struct Columns {
-    /// For each term where its part of `postings` begins, and the end of the last.
+    /// For each term, where its part of `postings` begins; then the end of the last part.
     starts: Vec<usize>,
-    /// The entries that have a term, and what it adds to their BM25 score where it is asked for once.
+    /// The entries that contain a term, and what the term adds to their BM25 score when the query has it once.
     postings: Vec<(u32, f32)>,
-    /// Places in the subspace, one entry after the other, each [`padded`]; every query multiplies all of them.
+    /// Positions in the subspace, one entry after the other, each [`padded`]. Every query multiplies all of them.
     places: Vec<f32>,
-    /// The different countries, sorted, and which of them each entry is of.
+    /// The different countries, sorted, and for each entry the index of its country.
     countries: Vec<String>,
     country: Vec<u16>,
 }
 
-/// How one entry answers a query.
+/// How well one entry matches a query.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Scores {
     pub bm25: f32,
     pub lsa: f32,
-    /// How much of what the query says the entry has in words, 0 to 1.
+    /// Share of the query's word weights that the entry contains, 0 to 1.
     pub shared: f32,
 }
 
@@ -122,7 +123,7 @@ impl Index {
         index.open()
     }
 
-    /// Ready for queries; what was decoded is not.
+    /// Prepares the index for queries, which is needed after decoding.
     pub fn open(mut self) -> Index {
         let mut starts = vec![0; self.terms.len() + 1];
         for (term, _) in self.entries.iter().flat_map(|entry| &entry.terms) {
@@ -153,14 +154,14 @@ impl Index {
         self
     }
 
-    /// Whether each entry is of one of these countries.
+    /// For each entry, whether it is of one of these countries.
     pub fn of_countries(&self, named: &[&str]) -> Vec<bool> {
         let Columns { countries, country, .. } = &self.columns;
         let wanted: Vec<bool> = countries.iter().map(|code| named.contains(&code.as_str())).collect();
         country.iter().map(|at| wanted.get(usize::from(*at)) == Some(&true)).collect()
     }
 
-    /// Learns the subspace and places every entry in it.
+    /// Learns the subspace and computes the position of every entry in it.
     fn learn(&mut self) {
         let documents: Vec<Sparse> = self.entries.iter().map(|entry| self.weights(&entry.terms)).collect();
         let step = documents.len().div_ceil(MAX_TRAINING).max(1);
@@ -180,8 +181,8 @@ impl Index {
         }
     }
 
-    /// Counts as weights, of length 1: logarithm of the count times the square root of the inverse document frequency, so
-    /// that rare words do not take the few dimensions for themselves.
+    /// Weights of counts, as a vector of length 1: the logarithm of the count times the square root of the inverse
+    /// document frequency, so that rare words do not take up the few dimensions.
     fn weights(&self, terms: &[(u32, u16)]) -> Sparse {
         let idf = |term: u32| self.idf.get(term as usize).copied().unwrap_or_default();
         let mut weights: Sparse =
@@ -193,20 +194,20 @@ impl Index {
         weights
     }
 
-    /// How much a word of a query says: the square root of its inverse document frequency; of an unknown one as if it were in
-    /// a single document.
+    /// The weight of a word in a query: the square root of its inverse document frequency. An unknown word counts as
+    /// one that occurs in a single document.
     pub fn weight(&self, word: &str) -> f32 {
         let known = self.terms.binary_search_by(|term| term.as_str().cmp(word)).ok().and_then(|at| self.idf.get(at));
         let rarest = (1.0 + (self.entries.len() as f32 - 0.5) / 1.5).max(1.0).ln();
         known.copied().unwrap_or(rarest).max(f32::EPSILON).sqrt()
     }
 
-    /// How much the words of a query say together, each once.
+    /// The sum of the weights of the words in a query, each counted once.
     pub fn says(&self, query: &str) -> f32 {
         count(query).keys().map(|word| self.weight(word)).sum()
     }
 
-    /// How much of it these terms say.
+    /// The sum of the weights of these terms.
     pub fn says_of(&self, terms: &[(u32, u16)]) -> f32 {
         terms.iter().map(|(term, _)| self.weight_of(*term)).sum()
     }
@@ -227,7 +228,7 @@ impl Index {
         shared.filter_map(|(term, _)| self.terms.get(*term as usize)).map(String::as_str).collect()
     }
 
-    /// The words of an entry with their counts and weights, for vectors of words.
+    /// The words of an entry with their weights, for word vectors.
     pub fn words<'a>(&'a self, terms: &'a [(u32, u16)]) -> impl Iterator<Item = (&'a str, f32)> {
         let weights = self.weights(terms);
         weights.into_iter().filter_map(|(term, weight)| Some((self.terms.get(term as usize)?.as_str(), weight)))
@@ -237,7 +238,8 @@ impl Index {
         &entry.terms
     }
 
-    /// How every entry answers a query whose words say so much in all, in the order of the entries.
+    /// How well every entry matches a query, in the order of the entries. `says` is the weight of all words of the
+    /// query.
     pub fn scores(&self, query: &[(u32, u16)], says: f32) -> Vec<Scores> {
         let place = self.place(query);
         let length: f32 = place.iter().map(|part| part * part).sum::<f32>().sqrt();
@@ -266,7 +268,7 @@ impl Index {
         postings.get(bound(term as usize)..bound(term as usize + 1)).unwrap_or_default()
     }
 
-    /// What a term adds to the score of an entry that has it so often.
+    /// What a term adds to the score of an entry that contains it `count` times.
     fn bm25(&self, entry: &Entry, term: u32, count: u16) -> f32 {
         let norm = K1 * (1.0 - B + B * entry.length as f32 / self.mean_length);
         let idf = self.idf.get(term as usize).copied().unwrap_or_default();
@@ -287,17 +289,18 @@ impl Index {
     }
 }
 
-/// Numbers that are multiplied and added at one time.
+/// Numbers that are multiplied and added at the same time.
 const LANES: usize = 8;
 
-/// Filled up to whole lanes.
+/// Filled with zeros up to whole lanes.
 fn padded(numbers: impl Iterator<Item = f32>) -> Vec<f32> {
     let mut padded: Vec<f32> = numbers.collect();
     padded.resize(padded.len().next_multiple_of(LANES), 0.0);
     padded
 }
 
-/// The scalar product of two [`padded`] rows. Lanes are summed apart: one sum after the other would wait for each addition.
+/// The scalar product of two [`padded`] rows. Each lane has its own sum, because with a single sum each addition would
+/// wait for the one before.
 fn product(a: &[f32], b: &[f32]) -> f32 {
     let mut sums = [0.0f32; LANES];
     for (a, b) in a.as_chunks::<LANES>().0.iter().zip(b.as_chunks::<LANES>().0) {
@@ -315,7 +318,7 @@ fn count(text: &str) -> BTreeMap<String, u16> {
     counts
 }
 
-/// Every word, or the most common ones when there are too many; sorted.
+/// All words, sorted; only the most common ones when there are too many.
 fn vocabulary(documents: &[BTreeMap<String, u16>]) -> Vec<String> {
     let mut frequency: BTreeMap<&str, u32> = BTreeMap::new();
     for word in documents.iter().flat_map(BTreeMap::keys) {

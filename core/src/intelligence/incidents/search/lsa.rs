@@ -1,7 +1,8 @@
-//! Latent semantic analysis: the directions in which the documents of a corpus differ most, by subspace iteration.
+//! Latent semantic analysis: finds the directions in which the documents of a corpus differ most, by subspace
+//! iteration.
 //!
 //! Any orthonormal basis of the leading right singular subspace serves, since cosines inside it do not depend on the
-//! basis; so no singular vectors are separated and none are scaled (Halko, Martinsson and Tropp 2011, algorithm 4.4).
+//! basis. So singular vectors are not separated and not scaled (Halko, Martinsson and Tropp 2011, algorithm 4.4).
 
 /// A document as a sparse row: (term, weight).
 pub type Sparse = Vec<(u32, f32)>;
@@ -15,8 +16,8 @@ pub struct Space {
     pub rows: Vec<f32>,
 }
 
-/// The leading subspace of these rows. The work is `PASSES * rank` times the number of weights, and `rank` squared times
-/// the number of terms. Equal corpora give equal subspaces.
+/// The leading subspace of these rows. The work is `PASSES * rank` times the number of weights, plus `rank` squared
+/// times the number of terms. Equal corpora give equal subspaces.
 pub fn train(documents: &[Sparse], terms: usize, rank: usize) -> Space {
     let rank = rank.min(terms).min(documents.len());
     let mut basis: Vec<f32> = (0..terms * rank).map(noise).collect();
@@ -38,7 +39,8 @@ pub fn train(documents: &[Sparse], terms: usize, rank: usize) -> Space {
 }
 
 impl Space {
-    /// A document in the subspace, of length 1; zeros when nothing of it is there.
+    /// The position of a document in the subspace, as a vector of length 1; zeros when none of its terms is in the
+    /// subspace.
     pub fn place(&self, document: &[(u32, f32)]) -> Vec<f32> {
         let mut folded = fold(&self.rows, self.rank, document);
         let length = folded.iter().map(|part| part * part).sum::<f32>().sqrt();
@@ -67,7 +69,7 @@ fn row_mut(rows: &mut [f32], rank: usize, term: u32) -> Option<&mut [f32]> {
     rows.get_mut(start..start + rank)
 }
 
-/// A number between -1 and 1 that depends on its place alone.
+/// A pseudorandom number between -1 and 1 that depends only on `at`.
 fn noise(at: usize) -> f32 {
     let mut x = (at as u64).wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -75,14 +77,14 @@ fn noise(at: usize) -> f32 {
     ((x ^ (x >> 31)) >> 40) as f32 / (1u64 << 23) as f32 - 1.0
 }
 
-/// Makes the columns orthonormal, by modified Gram-Schmidt; a column that depends on earlier ones becomes zero.
+/// Makes the columns orthonormal by modified Gram-Schmidt. A column that depends on earlier ones becomes zero.
 fn orthonormalize(rows: &mut [f32], rank: usize) {
     if rank == 0 {
         return;
     }
     for column in 0..rank {
         let mut products = vec![0.0f32; column + 1];
-        // Twice is enough (Giraud and others 2005).
+        // Two passes are enough (Giraud and others 2005).
         for _ in 0..2 {
             products.iter_mut().for_each(|product| *product = 0.0);
             for row in rows.chunks_exact(rank) {
@@ -109,7 +111,7 @@ mod tests {
 
     #[test]
     fn words_that_occur_in_like_company_are_near_each_other() {
-        // Terms 0 and 1 never meet, but both stand beside 2 and 3; 4 and 5 are another world.
+        // Terms 0 and 1 never occur together, but both occur with 2 and 3; terms 4 and 5 occur only with each other.
         let documents: Vec<Sparse> = [[0, 2, 3], [1, 2, 3], [0, 2, 3], [1, 2, 3], [4, 5, 5], [4, 5, 4]]
             .iter()
             .map(|terms| terms.iter().map(|term| (*term, 1.0)).collect())

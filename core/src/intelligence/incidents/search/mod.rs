@@ -1,8 +1,17 @@
-//! Similar incidents: BM25 and latent semantic analysis learned from the corpus itself, fused by rank; vectors of words
-//! from a file join in when the operator has one (decision similar-incidents).
+//! Search for similar incidents: BM25 and latent semantic analysis, which is learned from the corpus itself, fused by
+//! rank. Word vectors from a file take part when the operator has one (decision similar-incidents).
 //!
-//! The index is a published document of the incidents actor, learned anew by timer and not with every change; handlers
-//! decode it once per publication.
+//! The index is a published document of the incidents actor. It is learned anew by timer and not at every change.
+//! Handlers decode it once per publication.
+//!
+//! | Module | What |
+//! |---|---|
+//! | [`hits`] | the results of a search, as answers show them |
+//! | [`index`] | the search index |
+//! | `lsa` | latent semantic analysis |
+//! | [`rank`] | fusing the ranks of several methods |
+//! | `tokens` | the words of a text |
+//! | [`vectors`] | word vectors from a file of the operator |
 
 pub mod hits;
 pub mod index;
@@ -32,16 +41,17 @@ use crate::{Result, Timestamp};
 use index::{Index, MAX_DOCUMENTS, Text};
 use vectors::Vectors;
 
-/// The key of the index among the documents; no route answers it as it is.
+/// The key of the index among the documents. No route returns it directly.
 pub const KEY: &str = "incidents/search";
 
 /// Name of the timer.
 const TIMER: &str = "search";
 
-/// Longest that a change waits until it can be found, in seconds; what learning costs grows with the corpus.
+/// Longest time before a change can be found, in seconds. The cost of learning grows with the corpus.
 const MAX_DELAY: u64 = 600;
 
-/// Has the index learned anew, the later the larger it is: at once up to 100 incidents, after at most 10 minutes.
+/// Schedules the index to be learned anew: at once for up to 100 incidents, later the larger the index is, after at
+/// most 10 minutes.
 pub(super) fn changed(turn: &mut Turn<'_>) -> Result<()> {
     if turn.scheduled(TIMER)?.is_some() {
         return Ok(());
@@ -52,7 +62,7 @@ pub(super) fn changed(turn: &mut Turn<'_>) -> Result<()> {
     turn.schedule(TIMER, due, &Learn)
 }
 
-/// Publishes the index, and the topics, which read as much.
+/// Publishes the index, and the topics, which read the same incidents.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Learn;
 
@@ -83,7 +93,7 @@ pub(super) fn render(view: &View<'_>) -> Result<Rendered> {
     Ok(Rendered { content_type: "application/octet-stream", body, disposition: None })
 }
 
-/// What can be found of an incident.
+/// The text of an incident that a search can find.
 pub(super) fn text(body: &IncidentBody) -> Text {
     let parts = [
         body.title.as_str(),
@@ -105,11 +115,11 @@ pub(super) fn text(body: &IncidentBody) -> Text {
     }
 }
 
-/// What handlers keep between requests.
+/// State that handlers keep between requests.
 #[derive(Default)]
 pub struct Shared {
     decoded: Mutex<Option<(String, Arc<Index>)>>,
-    /// Vectors of words, when the operator has a file of them.
+    /// Word vectors, if the operator has a file of them.
     pub vectors: Option<Vectors>,
 }
 
@@ -124,7 +134,7 @@ impl Shared {
         environment.shared()
     }
 
-    /// The index in a document; decoded once for each publication.
+    /// The index in a document. It is decoded once for each publication.
     pub fn index(&self, document: &Ready) -> Result<Arc<Index>> {
         let mut decoded = self.decoded.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((etag, index)) = decoded.as_ref()
@@ -142,11 +152,11 @@ impl Shared {
     }
 }
 
-/// The words of an answer around the first of these, at most 240 characters.
+/// The part of an answer around the first of these words, at most 240 characters.
 pub fn snippet(summary: &str, description: &str, words: &[&str]) -> String {
     let whole = if description == summary { summary.to_owned() } else { format!("{summary} {description}") };
     let lower = whole.to_lowercase();
-    // Lower case may be longer than what it was made of: then the beginning serves.
+    // Text in lower case may have another length than the original. If so, the beginning is used.
     let found = words.iter().filter_map(|word| lower.find(word)).min().filter(|_| lower.len() == whole.len());
     let from = found.unwrap_or(0).saturating_sub(80);
     let start = (from..=whole.len()).find(|at| whole.is_char_boundary(*at)).unwrap_or(0);
@@ -155,7 +165,7 @@ pub fn snippet(summary: &str, description: &str, words: &[&str]) -> String {
     if start > 0 { format!("…{text}") } else { text.to_owned() }
 }
 
-/// What a model is called in answers.
+/// The name of the model in answers.
 pub fn model(shared: &Shared) -> &'static str {
     if shared.vectors.is_some() { "bm25+lsa+vectors/1" } else { "bm25+lsa/1" }
 }

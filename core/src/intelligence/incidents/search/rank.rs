@@ -1,5 +1,5 @@
-//! From scores to ranks: reciprocal rank fusion (Cormack, Clarke and Buettcher 2009), times how much of the question an
-//! entry answers: ranks alone call the best of nothing good (decision what-numbers-mean).
+//! Turns scores into ranks: reciprocal rank fusion (Cormack, Clarke and Buettcher 2009), times how much of the query an
+//! entry answers. Ranks alone would call the best of many useless results good (decision what-numbers-mean).
 
 use super::index::{Entry, Index};
 use super::vectors::Vectors;
@@ -8,46 +8,47 @@ use crate::intelligence::claims;
 /// Dampens the difference between the first ranks.
 const DAMPING: f32 = 60.0;
 
-/// Ranks of one method that count: what comes later adds next to nothing.
+/// Ranks of one method that count. Later ranks would add almost nothing.
 const DEPTH: usize = 1_000;
 
-/// A score up to this is none.
+/// A score up to this value counts as none.
 const LEAST: f32 = 1e-4;
 
-/// What answers less of a question than this has nothing to do with it. Our choice: one common word of a long question.
+/// An entry that answers less of a query than this is not related to it. Our choice: about one common word in a long
+/// query.
 const RELEVANT: f32 = 0.1;
-/// How much of a question an entry answers that has nothing but its country. Our choice.
+/// How much of a query an entry answers when only its country matches. Our choice.
 const PLACE: f32 = 0.5;
 
-/// What a cosine in the subspace says of the meaning: up to this one it comes about by chance. Our choice.
+/// Cosines in the subspace up to this value arise by chance. Our choice.
 const CHANCE: f32 = 0.5;
 
 fn likeness(cosine: f32) -> f32 {
     (cosine - CHANCE).max(0.0) / (1.0 - CHANCE)
 }
 
-/// One way to compare.
+/// A method of comparing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
     Bm25,
     Lsa,
     Vectors,
-    /// Incidents of the countries that a query names.
+    /// Finds the incidents of the countries that a query names.
     Place,
 }
 
 /// A found entry.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hit {
-    /// Its place in the index.
+    /// Its index among the entries.
     pub at: usize,
-    /// 0 to 1: 1 when every method ranks it first and it answers all of the question.
+    /// 0 to 1. It is 1 when every method ranks the entry first and it answers the whole query.
     pub score: f32,
-    /// Ranks from 1 by method, where the method found it at all.
+    /// The rank in each method that found it, from 1.
     pub ranks: Vec<(Method, usize)>,
 }
 
-/// The best `k` entries that `admit` lets through, best first; those of equal score in the order of the index.
+/// The best `k` entries that `admit` accepts, best first. Entries of equal score are in the order of the index.
 pub fn search(
     index: &Index,
     vectors: Option<&Vectors>,
@@ -59,7 +60,7 @@ pub fn search(
     let known = index.known(query);
     let says = index.says(query);
     let scores = index.scores(&known, says);
-    // Words that no incident has take from what the others can say.
+    // Words that no incident contains reduce how much of the query the other words can answer.
     let understood = if says > 0.0 { index.says_of(&known) / says } else { 0.0 };
     let near = vectors.map(|vectors| vectors.similarities(index, query)).unwrap_or_default();
     let entries = (0u32..).zip(&index.entries);
@@ -91,11 +92,11 @@ pub fn search(
     fuse(&orders, index.entries.len(), k, &relevance)
 }
 
-/// Entries that a method found with their scores, the best first: [`packed`], so that their order is that of numbers.
+/// Entries that a method found and their scores, best first. They are [`packed`], so they sort as numbers.
 type Order = Vec<u64>;
 
-/// The place of an entry under its positive score: the higher the score, and of equal ones the lower the place, the
-/// lower is the number. Positive floats are in the order of their bits (IEEE 754).
+/// Packs the index of an entry and its positive score into a number. The number is lower for a higher score, and among
+/// equal scores for a lower index. Positive floats sort like their bits (IEEE 754).
 fn packed(at: u32, score: f32) -> u64 {
     u64::from(!score.to_bits()) << 32 | u64::from(at)
 }
@@ -105,22 +106,23 @@ fn unpacked(packed: u64) -> (usize, f32) {
     (at as usize, f32::from_bits(!((packed >> 32) as u32)))
 }
 
-/// Those that have a score.
+/// The admitted entries that have a score.
 fn found(admitted: &[u32], score: impl Fn(usize) -> f32) -> Order {
     let scored = admitted.iter().map(|at| (*at, score(*at as usize)));
     scored.filter(|(_, score)| *score > LEAST).map(|(at, score)| packed(at, score)).collect()
 }
 
-/// Of the orders of several methods, of places below `places`, the best `k` of those that are relevant.
+/// Fuses the orders of several methods, whose indices are below `places`. Returns the best `k` entries that are
+/// relevant.
 fn fuse(orders: &[(Method, Order)], places: usize, k: usize, relevance: &dyn Fn(usize) -> f32) -> Vec<Hit> {
     let used = orders.len().max(1) as f32;
     let mut scores = vec![0.0f32; places];
-    // By method the rank of every entry; 0 where it was not found.
+    // For each method the rank of every entry; 0 where it was not found.
     let mut by_method: Vec<(Method, Vec<u16>)> = Vec::with_capacity(orders.len());
     for (method, order) in orders {
         let mut ranks = vec![0; places];
         for (entry, rank) in order.iter().zip(1..=u16::MAX) {
-            // A country is not more or less named: all its incidents share the first rank.
+            // A country either matches or not, so all its incidents share the first rank.
             let rank = if *method == Method::Place { 1 } else { rank };
             let (at, _) = unpacked(*entry);
             ranks.get_mut(at).into_iter().for_each(|own| *own = rank);
@@ -144,8 +146,8 @@ fn fuse(orders: &[(Method, Order)], places: usize, k: usize, relevance: &dyn Fn(
     all.into_iter().map(hit).collect()
 }
 
-/// The `most` of the highest scores in order; the rest is not sorted, which is most of the work of a query over a large
-/// corpus.
+/// Sorts the `most` highest scores. The others are dropped without sorting, since sorting is most of the work of a
+/// query over a large corpus.
 fn best(all: &mut Order, most: usize) {
     if all.len() > most {
         all.select_nth_unstable(most);

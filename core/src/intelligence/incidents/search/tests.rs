@@ -1,4 +1,4 @@
-//! Rank quality on the shutdown table, where it is at hand.
+//! Quality of the ranks on the shutdown table, where the table is available.
 
 use std::collections::BTreeSet;
 use std::io::Read;
@@ -16,7 +16,7 @@ struct Labelled {
     text: Text,
 }
 
-/// The usable rows of the table: a text and a cause, no text twice, without the names of countries.
+/// The usable rows of the table: a text and a cause, no text twice, without names of countries.
 fn corpus() -> Option<Vec<Labelled>> {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/data/shutdowns/stop_2016_2024.csv.gz");
     let Ok(bytes) = std::fs::read(file) else {
@@ -50,7 +50,7 @@ fn corpus() -> Option<Vec<Labelled>> {
     Some(rows)
 }
 
-/// Takes out every name of a country, so that texts are not found by place.
+/// Removes every country name, so that texts are not found by place.
 fn without_countries(text: &str, own: &str) -> String {
     let mut text = text.to_owned();
     let names = Country::all().iter().flat_map(Country::names).map(str::to_owned).chain([own.to_owned()]);
@@ -60,7 +60,7 @@ fn without_countries(text: &str, own: &str) -> String {
     text
 }
 
-/// Share of the first five of other countries that have the same cause, over all texts.
+/// Share of hits with the same cause among the first five from other countries, averaged over all texts.
 fn precision(index: &Index, rows: &[Labelled], methods: &[Method]) -> f64 {
     let mut sum = 0.0;
     for row in rows {
@@ -71,7 +71,7 @@ fn precision(index: &Index, rows: &[Labelled], methods: &[Method]) -> f64 {
     sum / rows.len() as f64
 }
 
-/// What drawing at random among the texts of other countries comes to.
+/// The precision of drawing at random among the texts of other countries.
 fn chance(rows: &[Labelled]) -> f64 {
     let share = |row: &Labelled| {
         let others = rows.iter().filter(|other| other.text.country != row.text.country);
@@ -82,8 +82,8 @@ fn chance(rows: &[Labelled]) -> f64 {
     rows.iter().map(share).sum::<f64>() / rows.len() as f64
 }
 
-/// Decision similar-incidents: fused at least as good as BM25 alone and 2.3 times chance, on the corpus without
-/// repetitions, without names of countries and without hits of the same country.
+/// Fused ranks are at least as good as BM25 alone and 2.3 times as good as chance (decision similar-incidents). The
+/// corpus has no repetitions and no names of countries, and hits of the same country are left out.
 #[test]
 fn fused_ranks_are_at_least_as_good_as_bm25_and_far_over_chance() {
     let Some(rows) = corpus() else { return };
@@ -140,7 +140,7 @@ fn what_shares_words_comes_first_and_what_shares_nothing_not_at_all() {
     assert!(search(&Index::build(&[]), None, "exam", &both, 5, &|_, _| true).is_empty());
 }
 
-/// Decision what-numbers-mean: ranks alone gave the best of nothing a third of the full score.
+/// Ranks alone would give the best of several unrelated entries a third of the full score (decision what-numbers-mean).
 #[test]
 fn what_has_nothing_to_do_with_the_question_is_left_out_and_a_likeness_scores_by_its_share() {
     let mut texts: Vec<Text> = (0..40)
@@ -211,7 +211,7 @@ fn vectors_of_words_find_what_shares_no_word() {
         hits.iter().map(|hit| hit.at).collect::<Vec<_>>()
     };
     assert_eq!(find(&index, "exam"), [1, 0]);
-    // Words that the corpus does not have at all.
+    // The corpus does not contain these words at all.
     let mut other = Index::build(&[text("coup", "MM", "coup"), text("school", "IQ", "school")]);
     other.near = vectors.places(&other);
     assert_eq!(find(&other, "exams"), [1]);

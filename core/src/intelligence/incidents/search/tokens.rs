@@ -1,16 +1,16 @@
-//! Words of a text, as the search compares them.
+//! Splits a text into the words that the search compares.
 
-/// Words that say nothing about what a text is about.
+/// Words that tell nothing about the topic of a text.
 const STOP: &[&str] = &[
     "a", "about", "after", "all", "also", "an", "and", "are", "as", "at", "be", "been", "but", "by", "for", "from",
     "had", "has", "have", "in", "into", "is", "it", "its", "no", "not", "of", "on", "or", "other", "that", "the",
     "their", "they", "this", "to", "was", "were", "when", "which", "while", "who", "will", "with",
 ];
 
-/// Most words of one text that count.
+/// Words of one text that count, at most.
 const MAX_WORDS: usize = 2_000;
 
-/// The words of a text in order: lower case, of two or more letters or digits, endings of grammar taken off.
+/// The words of a text in order, in lower case, with two or more letters or digits, without grammatical endings.
 pub fn tokens(text: &str) -> Vec<String> {
     text.split(|c: char| !c.is_alphanumeric())
         .filter(|word| !word.is_empty())
@@ -21,7 +21,7 @@ pub fn tokens(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Takes common English endings off words that stay long enough.
+/// Removes common English endings from words that stay long enough.
 fn stem(word: &str) -> String {
     const ENDINGS: [(&str, &str); 8] =
         [("ies", "y"), ("sses", "ss"), ("ing", ""), ("edly", ""), ("ed", ""), ("ly", ""), ("es", ""), ("s", "")];
@@ -37,7 +37,7 @@ fn stem(word: &str) -> String {
         (root.len() >= 4).then(|| format!("{root}{instead}"))
     });
     let root = fitting.unwrap_or_else(|| word.to_owned());
-    // "blocked" and "block", "shutting" and "shut", "protested" and "proteste".
+    // Also joins "blocked" and "block", "shutting" and "shut", "protested" and "proteste".
     match root.as_bytes() {
         [.., a, b] if a == b && !matches!(b, b'l' | b's' | b'e') => {
             root.get(..root.len() - 1).unwrap_or(&root).to_owned()

@@ -1,8 +1,9 @@
-//! Vectors of words from a file of the operator's, as one more way to compare.
+//! Word vectors from a file of the operator, as a further method of comparing.
 //!
-//! The file: the 10 bytes `HELIOVEC1\n`; the number of dimensions (1 to 1,024) and of words as 32-bit little-endian
-//! numbers; then for each word its length in bytes as 16-bit little-endian number, the word in UTF-8 and lower case, and
-//! one signed byte per dimension. Words are looked up as written and by the stem that the search uses.
+//! The file has the 10 bytes `HELIOVEC1\n`, then the number of dimensions (1 to 1,024) and the number of words as
+//! 32-bit little-endian numbers. Then follows for each word its length in bytes as a 16-bit little-endian number, the
+//! word in UTF-8 and lower case, and one signed byte per dimension. Words are looked up as written and by the stem that
+//! the search uses.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +20,7 @@ pub struct Vectors {
 }
 
 impl Vectors {
-    /// Reads a whole file; the error says what is wrong with it.
+    /// Reads a whole file. The error says what is wrong with it.
     pub fn parse(bytes: &[u8]) -> Result<Vectors, &'static str> {
         let mut rest = bytes.strip_prefix(MAGIC).ok_or("it does not begin with HELIOVEC1")?;
         let dimensions =
@@ -32,7 +33,7 @@ impl Vectors {
             let (word, after) = after.split_at_checked(u16::from_le_bytes(*length).into()).ok_or(ENDS)?;
             let (vector, after) = after.split_at_checked(dimensions).ok_or(ENDS)?;
             let word = std::str::from_utf8(word).map_err(|_| "a word is not UTF-8")?;
-            // Of the forms of one word the first stays: files begin with the common ones.
+            // Of several forms of a word the first one stays, because files begin with common words.
             if let [stem] = &tokens(word)[..] {
                 words
                     .entry(stem.clone())
@@ -51,8 +52,8 @@ impl Vectors {
         self.words.is_empty()
     }
 
-    /// Cosine of a query and each entry, in the order of the entries; 0 where either has no word with a vector. The query
-    /// may have words that no entry has.
+    /// Cosine of the query and each entry, in the order of the entries; 0 where either has no word with a vector. The
+    /// query may have words that no entry contains.
     pub fn similarities(&self, index: &Index, query: &str) -> Vec<f32> {
         let words = tokens(query);
         let asked = self.mean(words.iter().map(|word| (word.as_str(), index.weight(word))));
@@ -60,14 +61,14 @@ impl Vectors {
         index.near.chunks_exact(self.dimensions).map(cosine).collect()
     }
 
-    /// Where the entries of an index are, -127 to 127 by dimension, one entry after the other.
+    /// The positions of the entries of an index, -127 to 127 in each dimension, one entry after the other.
     pub fn places(&self, index: &Index) -> Vec<i8> {
         let place = |entry| self.mean(index.words(index.terms_of(entry)));
         let small = |part: f32| (part * 127.0).round() as i8;
         index.entries.iter().flat_map(|entry| place(entry).into_iter().map(small)).collect()
     }
 
-    /// The weighted mean of the words' vectors, of length 1.
+    /// The weighted mean of the vectors of words, scaled to length 1.
     fn mean<'a>(&self, words: impl Iterator<Item = (&'a str, f32)>) -> Vec<f32> {
         let mut sum = vec![0.0f32; self.dimensions];
         for (word, weight) in words {

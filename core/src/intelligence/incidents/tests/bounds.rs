@@ -1,4 +1,4 @@
-//! Beginnings and ends of which only a bound is known, and what operators say of them.
+//! Beginnings and ends of which only a bound is known, and amendments of them by operators.
 
 use super::*;
 use crate::Timestamp;
@@ -6,7 +6,7 @@ use crate::Timestamp;
 const END: Unknown = Unknown { end: true, start: false };
 const BEGINNING: Unknown = Unknown { end: false, start: true };
 
-/// Reported alone, without an end: last said to go on ten days ago.
+/// An incident that was only reported, without an end. It was last said to go on ten days ago.
 fn reported() -> Draft {
     let end = Some(START.plus(-10 * DAY));
     Draft { unknown: END, end, networks_tested: 0, measurements: 0, methods: Vec::new(), ..draft(90) }
@@ -52,7 +52,7 @@ fn an_operators_beginning_is_a_known_one() {
     assert!(!text::not_known(&known).iter().any(|said| said.contains("began")));
 }
 
-/// Of several that operators made one, the first beginning and the last end decide what is known of them.
+/// For merged incidents the first beginning and the last end decide what is known of the times.
 #[test]
 fn what_operators_merge_has_the_bounds_of_its_first_beginning_and_its_last_end() {
     use operate::Deed;

@@ -1,9 +1,9 @@
-//! Merging, in a deployment in memory.
+//! Tests of merging, in a deployment in memory.
 
 use super::*;
 
-/// Operators make one incident of several: it says what all of them say, also when a part changes later, in every form,
-/// and in versions of its own; parted again, it is what it was.
+/// An incident with merged parts shows what all of them show, in every form and in versions of its own, also when a
+/// part changes later. After the parts are separated it is as before.
 #[test]
 fn a_merged_incident_shows_what_all_its_parts_show() {
     let runtime = TestRuntime::start(&[]);
@@ -69,7 +69,7 @@ fn a_merged_incident_shows_what_all_its_parts_show() {
     let found = Select { filter: subject, ..Select::default() };
     let found = query(&*runtime, &actor().name, &found).now_or_never().unwrap().unwrap();
     assert_eq!(found.incidents.len(), 1, "found by what its part was about");
-    // Later data of the part and of the whole itself.
+    // Later data about the part and about the whole.
     report(&runtime, vec![seen(2, Draft { evidence_total: 9, ..other.clone() })]);
     assert_eq!((counts(&runtime).0, find(&runtime, "KE-2025-0001").unwrap().version), (10, 3));
     report(&runtime, vec![seen(1, Draft { confidence: 0.9, ..draft(200) }), seen(2, other)]);
@@ -81,8 +81,8 @@ fn a_merged_incident_shows_what_all_its_parts_show() {
     assert_eq!((&parted.draft, parted.alone), (&apart.draft, None));
 }
 
-/// No second event from the same cause. What an operator wrote before the data showed it is that incident still,
-/// and says what the data say.
+/// Data about an incident that an operator wrote before do not make a second one. The incident stays the same and shows
+/// what the data show.
 #[test]
 fn what_an_operator_wrote_first_and_data_show_later_is_one_incident() {
     let runtime = TestRuntime::start(&[]);
@@ -109,12 +109,12 @@ fn what_an_operator_wrote_first_and_data_show_later_is_one_incident() {
     assert_eq!((one.start(), one.end()), (draft(90).start, None), "the data say that it goes on");
     report(&runtime, vec![seen(2, Draft { subject: "third.example".into(), domains: Vec::new(), ..draft(70) })]);
     assert_eq!(shown(&runtime).len(), 4, "something else");
-    // An operator who knows better parts them.
+    // An operator separates them.
     operate(&runtime, "KE-2025-0003", operate::Deed::Restore(vec![operate::Field::Merge]));
     assert_eq!((shown(&runtime).len(), find(&runtime, &id).unwrap().draft.measurements), (5, 0));
 }
 
-/// An earlier program stored no incident with what it is alone.
+/// Rows of an older version have no `alone`.
 #[test]
 fn incidents_of_an_earlier_program_are_read() {
     use crate::engine::kv::{decode_row, encode_row};
@@ -127,7 +127,7 @@ fn incidents_of_an_earlier_program_are_read() {
     assert_eq!(decode_row::<Incident>(&old).unwrap(), incident);
 }
 
-/// Decision licence-and-removal: nothing of a source stays with the incidents that a part of theirs rested on either.
+/// A removed source leaves nothing in merged incidents either (decision licence-and-removal).
 #[test]
 fn a_removed_source_leaves_merged_incidents_too() {
     let runtime = TestRuntime::start(&[]);
@@ -158,7 +158,7 @@ fn data_and_operators_that_merge_both_ways_leave_no_circle() {
     assert_eq!(find(&runtime, "KE-2025-0001").unwrap().id.sequence, 2);
 }
 
-/// What the data do not show any more stays while they show a part of it: readers of either id find that part.
+/// An incident that the data withdraw stays while they show a part of it. Both ids lead to that part.
 #[test]
 fn a_whole_that_the_data_withdraw_is_what_its_parts_show() {
     let runtime = TestRuntime::start(&[]);
@@ -174,12 +174,12 @@ fn a_whole_that_the_data_withdraw_is_what_its_parts_show() {
     assert!(find(&runtime, "KE-2025-0001").unwrap().retracted().is_some(), "nothing is left");
     report(&runtime, vec![seen(1, draft(90)), seen(2, other)]);
     assert_eq!(find(&runtime, "KE-2025-0001").unwrap().draft.domains.len(), 2, "both are back");
-    // By the data it is a part of a third one: so are its parts.
+    // The data merge the whole into a third incident, and its parts follow.
     report(&runtime, vec![Report { merged_into: Some(3), ..gone() }]);
     let third = find(&runtime, "KE-2025-0002").unwrap();
     assert_eq!((third.id.sequence, third.draft.domains.len()), (3, 2));
     assert_eq!(find(&runtime, "KE-2025-0001").unwrap().id.sequence, 3);
-    // An operator cannot take a whole away under its parts.
+    // An operator cannot retract an incident that has parts.
     let retract = operate::Operate {
         id: "KE-2025-0003".into(),
         version: None,
@@ -190,8 +190,8 @@ fn a_whole_that_the_data_withdraw_is_what_its_parts_show() {
     assert!(call(&*runtime, &actor().name, &retract).now_or_never().unwrap().is_err());
 }
 
-/// Decision order-of-data: data that come later and grow toward what an operator wrote are that incident too, unless an
-/// operator parted them.
+/// Later data that grow towards an incident which an operator wrote become a part of it, unless an operator separated
+/// them (decision order-of-data).
 #[test]
 fn data_that_grow_toward_an_operators_incident_become_a_part_of_it() {
     let runtime = TestRuntime::start(&[]);

@@ -1,4 +1,4 @@
-//! Recording, in a deployment in memory.
+//! Tests of recording, in a deployment in memory.
 
 mod bounds;
 mod merging;
@@ -74,7 +74,7 @@ fn an_incident_keeps_its_ids_and_all_its_versions() {
     assert_eq!(past, Some(first));
 }
 
-/// Decision incident-ids: numbers are never used again, merged ids lead on, withdrawn ones stay in the delta.
+/// Numbers are never used again, merged ids lead on, and withdrawn incidents stay in the delta (decision incident-ids).
 #[test]
 fn merged_ids_lead_on_and_withdrawn_ones_stay_in_the_delta() {
     let runtime = TestRuntime::start(&[]);
@@ -95,7 +95,7 @@ fn merged_ids_lead_on_and_withdrawn_ones_stay_in_the_delta() {
     let changed = changes(&runtime, crate::Timestamp::MIN, 100);
     let order: Vec<u32> = changed.incidents.iter().map(|incident| incident.id.sequence).collect();
     assert_eq!(order, [1, 2, 3, 4], "each once, in the order of its last change");
-    // What comes back is shown again.
+    // An incident that the data show again is shown again.
     report(&runtime, vec![seen(3, draft(10))]);
     assert!(find(&runtime, "KE-2025-0003").unwrap().is_shown());
 }
@@ -117,7 +117,8 @@ fn the_delta_in_pages_skips_nothing_and_repeats_nothing() {
     assert!(changes(&runtime, since, 3).incidents.is_empty());
 }
 
-/// Two incidents of one operation are made at one time: a reader whose cursor is the first has not seen the second.
+/// Two incidents of one operation have different times, so a reader whose cursor is the first time still gets the
+/// second.
 #[test]
 fn what_the_reader_of_the_delta_has_not_seen_was_created_after_its_cursor() {
     let runtime = TestRuntime::start(&[]);
@@ -130,8 +131,9 @@ fn what_the_reader_of_the_delta_has_not_seen_was_created_after_its_cursor() {
     }
 }
 
-/// Decision bounded-commits: as many reports as one message may have, with all evidence there is room for, fit into an
-/// operation, both when they are new and when all of it changes; one more is refused whole.
+/// A message with as many reports as allowed, each with as much evidence as kept, fits into an operation, both when
+/// they are new and when all of it changes. With one report more, the whole message is refused (decision
+/// bounded-commits).
 #[test]
 fn a_full_message_of_reports_fits_and_a_fuller_one_is_refused() {
     let runtime = TestRuntime::start(&[]);
@@ -152,7 +154,7 @@ fn a_full_message_of_reports_fits_and_a_fuller_one_is_refused() {
     assert!(find(&runtime, "UG-2025-0001").is_none());
 }
 
-/// What was kept of an earlier answer is not given once something changed.
+/// A kept answer is not used after a change.
 #[test]
 fn a_list_is_never_older_than_the_last_change() {
     let runtime = TestRuntime::start(&[]);
@@ -173,7 +175,7 @@ fn operate(runtime: &TestRuntime, id: &str, deed: operate::Deed) -> Incident {
     call(runtime, &actor().name, &operate).now_or_never().unwrap().unwrap()
 }
 
-/// Operators' amendments win over later measured ones until they are taken back.
+/// Amendments of operators take precedence over later data until they are taken back.
 #[test]
 fn an_operators_word_stands_against_later_data_until_it_is_taken_back() {
     use operate::{Deed, Field};
@@ -199,7 +201,7 @@ fn an_operators_word_stands_against_later_data_until_it_is_taken_back() {
     assert!(find(&runtime, "KE-2025-0002").unwrap().is_shown() && find(&runtime, "KE-2025-0003").unwrap().is_shown());
 }
 
-/// Nothing publishes them: they are kept from one reader to the next.
+/// These documents are not published. They are kept from one reader to the next.
 #[test]
 fn a_document_about_incidents_is_as_new_as_the_last_change_of_one() {
     let server = crate::intelligence::country::tests::Server::start();
@@ -219,13 +221,13 @@ fn a_document_about_incidents_is_as_new_as_the_last_change_of_one() {
     assert_eq!(counted(), [2, 2, 2]);
 }
 
-/// Decision licence-and-removal: a source is removed exactly.
+/// The data of a removed source is removed exactly (decision licence-and-removal).
 #[test]
 fn a_removed_source_leaves_nothing_of_what_was_measured() {
     let runtime = TestRuntime::start(&[]);
     let other = Draft { sources: vec!["ioda".into()], evidence: Vec::new(), evidence_total: 0, ..draft(10) };
     report(&runtime, vec![seen(1, draft(90)), seen(2, other)]);
-    // More versions than one step removes.
+    // More versions than one step can remove.
     for n in 0..100 {
         report(&runtime, vec![seen(1, Draft { measurements: n, ..draft(90) })]);
     }
@@ -238,15 +240,15 @@ fn a_removed_source_leaves_nothing_of_what_was_measured() {
     });
     assert_eq!(kept.count(), 0, "no row names the source");
     assert_eq!(find(&runtime, "KE-2025-0002").unwrap().version, 1);
-    // What the country still sees without it comes back under its old ids.
+    // What the country still shows without the source comes back under its old ids.
     let left = Draft { sources: vec!["ioda".into()], evidence: Vec::new(), ..draft(90) };
     report(&runtime, vec![seen(1, left)]);
     let back = find(&runtime, "KE-2025-0001").unwrap();
     assert!(back.is_shown() && back.draft.sources == ["ioda"], "{back:?}");
 }
 
-/// An incident is active until it ends, also where the end was told before: when its time comes, lists, feeds,
-/// pages of the country and readers of the delta hear of it without anybody doing anything.
+/// An incident is active until its end, even if the end was stated before. When the end comes, lists, feeds, pages of
+/// the country and readers of the delta show it without any request.
 #[test]
 fn an_end_that_lies_ahead_resolves_the_incident_when_its_time_comes() {
     let runtime = TestRuntime::start(&[]);
@@ -271,7 +273,7 @@ fn an_end_that_lies_ahead_resolves_the_incident_when_its_time_comes() {
     assert_eq!((later.status(), later.version), (Status::Active, 3), "its end was moved");
 }
 
-/// What was announced is no incident that goes on, and becomes one when its time comes, without anybody doing anything.
+/// An announced incident does not go on yet. It becomes active when its time comes, without any request.
 #[test]
 fn what_is_announced_is_suspected_until_it_begins() {
     let runtime = TestRuntime::start(&[]);
@@ -287,7 +289,7 @@ fn what_is_announced_is_suspected_until_it_begins() {
     };
     let before = ("Internet to be shut down in Kenya (announced)", "Internet access is announced to be shut down in");
     assert_eq!(state(before.0, before.1), (Status::Suspected, false, 1));
-    // Nor does an operator's word make the future present.
+    // An operator cannot make it active before that time either.
     let patch = Overrides { status: Some(Status::Active), ..Overrides::default() };
     operate(&runtime, &id, operate::Deed::Amend(Box::new(patch)));
     assert_eq!(state(before.0, before.1), (Status::Suspected, false, 2));
@@ -312,7 +314,7 @@ fn an_operator_can_take_an_end_away() {
     assert_eq!((back.end(), back.status()), (Some(START.plus(-DAY)), Status::Resolved));
 }
 
-/// What is slow is not gone.
+/// A slowed network is not shut down.
 #[test]
 fn a_slowed_network_is_not_called_shut_down() {
     let runtime = TestRuntime::start(&[]);
@@ -322,7 +324,7 @@ fn a_slowed_network_is_not_called_shut_down() {
     assert_eq!(text::title(&incident), "Internet throttled in Kenya");
 }
 
-/// A report may name several services: the title names them, and no one of them stands for the others.
+/// A report may name several services. The title names all of them, or how many more there are.
 #[test]
 fn a_title_names_every_service_or_says_how_many_more() {
     let runtime = TestRuntime::start(&[]);
@@ -353,7 +355,7 @@ fn a_title_names_every_service_or_says_how_many_more() {
     }
 }
 
-/// What nobody measured is not told as the number 0.
+/// Figures that nobody measured are not shown as 0.
 #[test]
 fn a_report_of_what_was_not_measured_has_no_zeros() {
     let runtime = TestRuntime::start(&[]);
@@ -373,7 +375,8 @@ fn listing(runtime: &TestRuntime) -> written::Joined {
     crate::engine::runtime::query(runtime, &actor().name, &asked).now_or_never().unwrap().unwrap().incidents
 }
 
-/// What is written when an incident changes is what it is, whoever changed it, and whatever address answers later.
+/// The written form of an incident equals the incident itself, whoever changed it, and whatever public address the
+/// service has later.
 #[test]
 fn answers_that_are_joined_from_texts_say_what_the_incidents_are() {
     let runtime = TestRuntime::start(&[("public_url", "https://one.example")]);
@@ -436,7 +439,7 @@ fn evidence_names_no_incident_that_dropped_it() {
     assert_eq!(named(), 0);
 }
 
-/// A line that an earlier program wrote has no licence; counts fall back to those of its sources.
+/// A line of an older version has no licence, so the licences of its sources count.
 #[test]
 fn lines_keep_the_strictest_licence_and_old_ones_are_read() {
     use crate::engine::kv::{decode_row, encode_row};
@@ -449,7 +452,7 @@ fn lines_keep_the_strictest_licence_and_old_ones_are_read() {
     assert_eq!(line.licence, "LicenseRef-newsroom");
     let empty = tables::Line { licence: String::new(), ..line };
     let mut old = encode_row(&empty).unwrap();
-    // Version 2 did not have whether the beginning is known, version 1 no licence either.
+    // Version 2 did not say whether the beginning is known, and version 1 had no licence either.
     for version in [2, 1] {
         old[0] = version;
         assert_eq!(old.pop(), Some(0));
@@ -472,7 +475,7 @@ fn a_long_description_ends_in_what_a_search_finds_and_nothing_else_does() {
     assert_eq!(*row.seen().json_with_description_of(50_000).unwrap(), *row.json().as_bytes());
 }
 
-/// A file keeps texts that an earlier program wrote. Whoever makes this fail raises `written::MANNER` together with it.
+/// Files keep texts that an older version wrote. A change that makes this test fail must also raise `written::MANNER`.
 #[test]
 fn another_way_to_write_incidents_has_another_number() {
     use sha2::{Digest, Sha256};

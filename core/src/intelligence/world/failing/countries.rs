@@ -1,12 +1,12 @@
-//! A set of countries in a row that is read for each of them.
+//! A small set of countries. It is stored in a row that is read once for each country, so it is kept compact.
 
 use serde::{Deserialize, Serialize};
 
-/// Countries by their codes of two letters, in order, side by side.
+/// The two-letter codes of the countries, in order, without a separator.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Countries(String);
 
-/// Letters of a code.
+/// Length of a code.
 const CODE: usize = 2;
 
 impl Countries {
@@ -18,7 +18,7 @@ impl Countries {
         self.0.as_bytes().chunks_exact(CODE).map(|code| String::from_utf8_lossy(code).into_owned())
     }
 
-    /// Whether it is new; no name but a code of two letters is ever one.
+    /// Adds a country and returns whether it is new. Only a code of two letters is added.
     pub fn insert(&mut self, country: &str) -> bool {
         let place = self.place(country);
         if let Err(place) = place
@@ -30,12 +30,12 @@ impl Countries {
         false
     }
 
-    /// Whether it was there.
+    /// Removes a country and returns whether it was there.
     pub fn remove(&mut self, country: &str) -> bool {
         self.place(country).map(|place| drop(self.0.drain(place..place + CODE))).is_ok()
     }
 
-    /// Where its letters are, or belong.
+    /// The offset of a code in the text, or the offset where it belongs.
     fn place(&self, country: &str) -> Result<usize, usize> {
         let (codes, _) = self.0.as_bytes().as_chunks::<CODE>();
         let place = codes.binary_search_by(|code| code.as_slice().cmp(country.as_bytes()));

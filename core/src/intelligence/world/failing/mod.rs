@@ -1,9 +1,14 @@
-//! How often a target fails in which country at the same time, for who cannot tell a block of a target from one that is
-//! out of order (decision failing-elsewhere).
+//! How often a target fails in each country at the same time, so that a country can tell a block of the target from a
+//! target that is down (decision failing-elsewhere).
 //!
-//! Where one country asks, since it found a block to begin there ([`Compare`]), every country that measures the target
-//! counts in that block of days ([`CountFailures`]), reports ([`FailingBlocks`]) and is told of the others
-//! ([`SetFailing`]). What is tested without a control of its own is counted always.
+//! A country that found a block to begin asks for a comparison ([`Compare`]). Then every country that measures the
+//! target counts its failures in that block of days ([`CountFailures`]), reports them ([`FailingBlocks`]) and is told
+//! about the others ([`SetFailing`]). Targets that are tested without a control of their own are always counted.
+//!
+//! | Module | What |
+//! |---|---|
+//! | `countries` | a compact set of countries |
+//! | `rates` | failure rates in the other countries |
 
 mod countries;
 mod rates;
@@ -24,28 +29,28 @@ use crate::{Result, Timestamp};
 
 /// Failures by target, block of days and country.
 const FAILING: Table<(String, u32, String), Failing> = Table::new(63);
-/// Those of which countries may have to be told.
+/// The (target, block of days) about which countries may have to be told.
 const TO_TELL: Table<(String, u32), ()> = Table::new(64);
-/// Countries that asked about a target in a block.
+/// Countries that asked about a target in a block of days.
 const ASKING: Table<(String, u32, String), Asking> = Table::new(126);
-/// Blocks of targets about which any asked, and who counts.
+/// The (target, block of days) about which any country asked, with the countries that count.
 const COMPARISONS: Table<(String, u32), Comparison> = Table::new(121);
-/// Those of which other countries may have to count.
+/// The (target, block of days) which other countries may have to count.
 const TO_COUNT: Table<(String, u32), ()> = Table::new(122);
 
-/// Those about which somebody asked, by when the answer is due.
+/// The (target, block of days) about which a country asked, by the time when the answer is due.
 const TO_ANSWER: Table<(Timestamp, String, u32), ()> = Table::new(125);
-/// Targets that a country measures which did not before.
+/// Targets that a country measures and did not measure before.
 const NEWLY_MEASURED: Table<(String,), ()> = Table::new(124);
 
-/// Such targets in one operation: each may be asked about in many blocks.
+/// Newly measured targets in one operation. Countries may have asked about each in many blocks of days.
 const NEW_AT_ONCE: usize = 2;
-/// Blocks of targets in one operation: each may be news for every country.
+/// Blocks of days in one operation of telling. Each may be news for every country.
 const TOLD_AT_ONCE: usize = 1;
-/// Blocks of targets that countries are asked to count in one operation: it reads a row of each country that measures
-/// one.
+/// Blocks of days in one operation that asks countries to count. It reads a row of each country that measures the
+/// target.
 const COUNTED_AT_ONCE: usize = 20;
-/// Countries are told once in so many publish intervals, unless one has waited as long for its answer.
+/// Countries are told once in so many publish intervals, or earlier if one of them has waited that long for its answer.
 const INTERVALS: i64 = 6;
 const TELL_TIMER: &str = "failing";
 const COUNT_TIMER: &str = "count_failures";
@@ -57,9 +62,9 @@ const ANSWERS_AT_ONCE: usize = 200;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Failing {
     failures: Failures,
-    /// What the country was last told of the others ...
+    /// What the country was last told about the others.
     told: Told,
-    /// ... in the comparison of this time: once nobody asks any more, countries forget.
+    /// The beginning of the comparison in which it was told. Once no country asks any more, the countries forget.
     since: Timestamp,
 }
 impl Row for Failing {
@@ -68,7 +73,7 @@ impl Row for Failing {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Asking {
-    /// Since when it waits for its answer.
+    /// Since when the country waits for its answer; `None` when it has the answer.
     since: Option<Timestamp>,
 }
 impl Row for Asking {}
@@ -78,7 +83,7 @@ struct Comparison {
     since: Timestamp,
     /// Countries that were asked to count.
     counting: Countries,
-    /// Those of them that have not reported yet.
+    /// Countries among them that have not reported yet.
     owing: Countries,
 }
 impl Row for Comparison {
@@ -86,8 +91,8 @@ impl Row for Comparison {
 }
 
 impl Comparison {
-    /// Half of the countries say something else than all of them, and each time is work for all: who does not report is
-    /// waited for, for an hour.
+    /// Complete when all countries have reported, or after an hour. The rates of half of the countries differ from the
+    /// rates of all, and each message is work for all countries, so the missing reports are waited for.
     fn is_complete(&self, now: Timestamp) -> bool {
         self.owing.is_empty() || now >= self.due()
     }
@@ -97,17 +102,18 @@ impl Comparison {
     }
 }
 
-/// Those that ask about a block of a target.
+/// The countries that ask about a target in a block of days.
 fn asking(turn: &Turn<'_>, key: &(String, u32)) -> Result<BTreeMap<String, Asking>> {
     let rows = ASKING.scan(turn, &ASKING.prefix(key), Direction::Ascending, 300)?;
     Ok(rows.into_iter().map(|((.., country), row)| (country, row)).collect())
 }
 
-/// A country asks how targets failed in the others, in blocks in which it found a block to begin; or does no longer.
+/// A country asks how targets failed in the other countries, in blocks of days in which it found a block to begin. Or
+/// it stops asking.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Compare {
     pub country: String,
-    /// (target, block, whether it asks)
+    /// (target, block of days, whether the country asks)
     pub blocks: Vec<(String, u32, bool)>,
 }
 
@@ -139,7 +145,7 @@ impl Operation for Compare {
     }
 }
 
-/// A country measures a target that it did not before: it counts where others ask.
+/// A country measures a target for the first time. It counts in the blocks of days that others ask about.
 pub(super) fn measures(turn: &mut Turn<'_>, target: &str) -> Result<()> {
     let of_target = (target.to_owned(),);
     if COMPARISONS.first(turn, &COMPARISONS.prefix(&of_target))?.is_none() {
@@ -150,7 +156,7 @@ pub(super) fn measures(turn: &mut Turn<'_>, target: &str) -> Result<()> {
     turn.schedule(COUNT_TIMER, now, &AskToCount)
 }
 
-/// Asks countries to count where one asks, and to stop where none does any more.
+/// Asks countries to count where a country asks, and to stop where none asks any more.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct AskToCount;
 
@@ -207,7 +213,7 @@ impl Operation for AskToCount {
     }
 }
 
-/// A country reports failures of targets, by target, block and span of hours.
+/// A country reports failures by target, block of days and span of hours.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct FailingBlocks {
     pub country: String,
@@ -245,13 +251,13 @@ impl Operation for FailingBlocks {
     }
 }
 
-/// Microseconds in which countries report what was imported together: what others measured meanwhile may not have been
-/// counted yet, and an answer takes as long as that.
+/// The time, in microseconds, in which countries report what was imported together. An answer takes this long, because
+/// the measurements of other countries may not have been counted yet.
 fn patience(turn: &Turn<'_>) -> i64 {
     INTERVALS * i64::from(turn.settings.publish_interval) * SECOND
 }
 
-/// Has who asked about a block answered then, all of them at once who ask in the same interval.
+/// Schedules the answer about a block of days. Countries that ask in the same publish interval are answered together.
 fn answer_at(turn: &mut Turn<'_>, due: Timestamp, (target, block): &(String, u32)) -> Result<()> {
     let interval = i64::from(turn.settings.publish_interval.max(1)) * SECOND;
     let due = Timestamp((due.0 / interval + 1) * interval);
@@ -262,7 +268,7 @@ fn answer_at(turn: &mut Turn<'_>, due: Timestamp, (target, block): &(String, u32
     }
 }
 
-/// Has those answered who have waited long enough.
+/// Answers the countries that have waited long enough.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct AnswerDue;
 
@@ -288,7 +294,7 @@ impl Operation for AnswerDue {
     }
 }
 
-/// At once where a country waits for nothing else.
+/// Schedules telling the countries: at once if a country waits for nothing else.
 fn tell_soon(turn: &mut Turn<'_>, at_once: bool) -> Result<()> {
     let due = turn.now.plus(if at_once { 0 } else { patience(turn) });
     match turn.scheduled(TELL_TIMER)? {
@@ -297,7 +303,7 @@ fn tell_soon(turn: &mut Turn<'_>, at_once: bool) -> Result<()> {
     }
 }
 
-/// Tells countries what became another rate, and those that asked what they wait for.
+/// Tells countries the rates that changed, and answers those that asked.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct TellFailing;
 
@@ -330,7 +336,7 @@ fn tell(turn: &mut Turn<'_>, key: &(String, u32)) -> Result<()> {
     let mut rows = FAILING.scan(turn, &FAILING.prefix(key), Direction::Ascending, 300)?;
     let rates = Rates::of(rows.iter().map(|(_, row)| &row.failures));
     let asked_before = turn.now.plus(-patience(turn));
-    // Who asks is answered also when nothing is left to compare with.
+    // A country that asks is answered even if nothing is left to compare with.
     let mut none = asking.clone();
     for ((.., country), _) in &rows {
         none.remove(country);
@@ -339,7 +345,7 @@ fn tell(turn: &mut Turn<'_>, key: &(String, u32)) -> Result<()> {
     for (key, row) in rows {
         let mut told = rates.others(&row.failures);
         let asks = asking.remove(&key.2);
-        // What has no control of its own is told of successes by the day.
+        // For a target without a control of its own, countries are told of successes by the day.
         if asks.is_some() && !needs_peers(target) {
             told.works = rates.works(&row.failures);
         }
@@ -348,7 +354,7 @@ fn tell(turn: &mut Turn<'_>, key: &(String, u32)) -> Result<()> {
         if answers {
             ASKING.put(turn, &key, &Asking { since: None })?;
         }
-        // What is counted always is never forgotten.
+        // A target that is always counted is never forgotten.
         let remembers = needs_peers(target) || row.since == comparison.since;
         if told == if remembers { row.told } else { Told::default() } && !answers {
             continue;
@@ -377,12 +383,12 @@ mod tests {
 
     const NOW: i64 = 1_800_000_000_000_000;
 
-    /// Performs an operation of the world; how many rows it changed.
+    /// Performs an operation of the world and returns how many rows it changed.
     fn perform<O: Operation>(store: &mut MemoryStore, operation: &O) -> usize {
         perform_at(store, operation, 0)
     }
 
-    /// So many microseconds later.
+    /// Like [`perform`], so many microseconds later.
     fn perform_at<O: Operation>(store: &mut MemoryStore, operation: &O, later: i64) -> usize {
         let (actor, settings, now) = (ActorId::sole(Kind::World), Settings::default(), Timestamp(NOW + later));
         let space = Space {
@@ -401,7 +407,7 @@ mod tests {
         rows
     }
 
-    /// In the fifth of twenty spans, of which it works in the others.
+    /// The target fails in the fifth of twenty spans and works in the others.
     fn out_for_six_hours() -> Failures {
         let spell = |place| Spell { place, failed: u32::from(place == 4) * 9, said: 9 };
         Failures { spells: (0..20).map(spell).collect(), before: (0, 0) }
@@ -464,8 +470,8 @@ mod tests {
         assert!(most <= MAX_ROWS, "{most} rows in a turn");
     }
 
-    /// Decision order-of-data: countries that were told to stop have forgotten, and hear the same again when somebody
-    /// asks.
+    /// Decision order-of-data: countries that were told to stop have forgotten the rates. They are told the same again
+    /// when a country asks.
     #[test]
     fn who_asks_after_another_has_stopped_to_ask_is_answered_in_full() {
         let mut store = MemoryStore::default();
@@ -500,7 +506,8 @@ mod tests {
         ask(&mut store, "FR", true, 3);
         report(&mut store);
         assert_eq!(told(&store), (1 << 4, Timestamp(NOW + 3)));
-        // Somebody else asks meanwhile: what was imported with its alarm may take as long to be counted.
+        // Another country asks meanwhile. The measurements that were imported together with its question may take as
+        // long to be counted.
         let interval = i64::from(Settings::default().publish_interval) * SECOND;
         let patience = INTERVALS * interval;
         ask(&mut store, "IT", true, 2 * interval);
@@ -517,7 +524,8 @@ mod tests {
         assert_eq!(answer(3 * interval + patience), [false, false]);
     }
 
-    /// A country that never reports holds up the others for an hour, not for ever: nobody has to say anything for that.
+    /// A country that never reports holds up the others for an hour, not for ever. No further message is needed for
+    /// that.
     #[test]
     fn who_never_reports_is_waited_for_an_hour() {
         let mut store = MemoryStore::default();
@@ -537,7 +545,7 @@ mod tests {
         let told = |store: &MemoryStore, country: &str| {
             FAILING.get(store, &(target.into(), 600, country.into())).unwrap().unwrap().told.out
         };
-        // Only what is due by itself.
+        // Runs only what is due by itself.
         let until = |store: &mut MemoryStore, minutes: i64| {
             for minute in 0..=minutes {
                 perform_at(store, &AnswerDue, minute * HOUR / 60);

@@ -10,29 +10,29 @@ use crate::facts::verdict::constants::{
 };
 use crate::facts::verdict::network::{down_rate, down_rate_but};
 
-/// What a country is told of a target in the others.
+/// What a country is told about a target in the other countries.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Told {
     /// Share of failures, percent.
     pub percent: u8,
-    /// Spans in which it was out of order, one bit each.
+    /// Spans in which the target was down, one bit each.
     pub out: u128,
-    /// Spans in which it worked, of those in which it fails in the country that is told.
+    /// Spans in which the target worked, among those in which it fails in the country that is told.
     pub works: u128,
 }
 
-/// How often a target fails in all countries in a block; each country asks for the others, so the rates are sorted
-/// once.
+/// How often a target fails in all countries in a block of days. Each country asks for the rate of the others, so the
+/// rates are sorted once.
 pub struct Rates {
-    /// Of the whole block, lowest first.
+    /// Rates of the whole block of days, lowest first.
     all: Vec<f64>,
-    /// By span, and by day: of countries where it works in the rest of the block. Where it is blocked all the time says
-    /// nothing of an outage, however many countries block it.
+    /// Rates by span and by day, of countries where the target works in the rest of the block of days. A country where
+    /// it is blocked all the time says nothing about an outage, however many countries block it.
     spans: Windows,
     days: Windows,
-    /// By span, as they are.
+    /// Rates by span, whether they are usual or not.
     plain: Windows,
-    /// By span, successes within a day of it: countries with any, and how many.
+    /// By span: countries with a success within a day of it, and the number of successes.
     successes: Vec<(u32, u32)>,
 }
 
@@ -59,20 +59,21 @@ impl Rates {
         rates
     }
 
-    /// What a country with these failures is told of the others.
+    /// What a country with these failures is told about the others.
     pub fn others(&self, own: &Failures) -> Told {
         Told { percent: self.percent(own), out: self.out(own), works: 0 }
     }
 
-    /// The median rate of failures in the other countries with enough measurements, in steps of five percent, so that a
-    /// measurement more rarely changes it; 0 when they are too few.
+    /// The median failure rate of the other countries with enough measurements, in percent; 0 if they are too few. It
+    /// goes in steps of five percent, so that one more measurement rarely changes it.
     fn percent(&self, own: &Failures) -> u8 {
         let steps = (median_but(&self.all, share(total(&own.spells))).unwrap_or(0.0) * 20.0).round().clamp(0.0, 20.0);
         5 * steps as u8
     }
 
-    /// Spans in which the target was out of order, one bit each: the median of the other countries failed, in the span
-    /// or, where too few of them measured in it, on its day; and the spans before and after, where it begins and ends.
+    /// Spans in which the target was down, one bit each. The median of the other countries failed in the span or, where
+    /// too few of them measured in it, on its day. The spans before and after, in which the outage begins and ends,
+    /// need a lower rate.
     fn out(&self, own: &Failures) -> u128 {
         if !self.spans.reach(OUTAGE_SHARE) && !self.days.reach(OUTAGE_SHARE) {
             return 0;
@@ -91,8 +92,8 @@ impl Rates {
         (0..SPANS as u8).filter(|place| is_out(*place)).fold(0, |spans, place| spans | 1 << place)
     }
 
-    /// Spans in which it fails here while it worked in other countries within a day: on as many networks and as often
-    /// as decision controls-from-peers asks for, where each country is another network.
+    /// Spans in which the target fails here while it worked in other countries within a day. It must have worked on as
+    /// many networks and as often as decision controls-from-peers asks for; each country counts as another network.
     pub fn works(&self, own: &Failures) -> u128 {
         let near = near(&own.spells);
         let works = |place: u8| {
@@ -109,7 +110,7 @@ impl Rates {
 /// Spans of a day, and of a block.
 const SPANS_OF_A_DAY: u8 = (24 / OUTAGE_HOURS) as u8;
 const SPANS: usize = SPANS_OF_A_DAY as usize * BLOCK_DAYS as usize;
-/// Spans before and after one that are within the time of peers.
+/// Spans before and after a span that are within [`PEER_WINDOW`] of it.
 const REACH: usize = (PEER_WINDOW / HOUR / OUTAGE_HOURS) as usize - 1;
 
 /// A country's successes within a day of each span.
@@ -123,11 +124,12 @@ fn near(spells: &[Spell]) -> Vec<u32> {
     near
 }
 
-/// Rates of countries by window of the block.
+/// Rates of countries by window of the block of days.
 struct Windows {
     /// Lowest first, once sorted.
     rates: Vec<Vec<f64>>,
-    /// The medians of all: most countries measured in few windows, so that most are also those of the others.
+    /// The medians of all countries. Most countries measured in few windows, so most of these medians also hold for the
+    /// others.
     medians: Vec<Option<f64>>,
 }
 
@@ -143,8 +145,8 @@ impl Windows {
         self.medians = self.rates.iter().map(|rates| median_but(rates, None)).collect();
     }
 
-    /// Whether the median of the others may be so high in any window: without a lower one it is at most the rate after
-    /// the middle.
+    /// Whether the median of the others may reach this rate in any window. Without one lower rate, the median is at
+    /// most the rate after the middle.
     fn reach(&self, rate: f64) -> bool {
         let upper = |rates: &Vec<f64>| rates.get(rates.len() / 2 + 1).or(rates.last()).copied();
         self.rates.iter().filter_map(upper).any(|upper| upper >= rate)
@@ -163,35 +165,36 @@ impl Windows {
     }
 }
 
-/// As the standard library does: these are the most numbers that are sorted anywhere.
+/// Uses the sort of the standard library, because nowhere else are so many numbers sorted.
 fn sort(rates: &mut [f64]) {
     rates.sort_unstable_by(f64::total_cmp);
 }
 
-/// The median of the rates but for one's own; `None` when they are of too few countries.
+/// The median of the rates without a country's own; `None` if they are of too few countries.
 fn median_but(sorted: &[f64], own: Option<f64>) -> Option<f64> {
     let others = sorted.len() - usize::from(own.is_some());
     (others >= DOWN_RATE_COUNTRIES).then(|| own.map_or_else(|| down_rate(sorted), |own| down_rate_but(sorted, own)))
 }
 
-/// A country in a window in which it measured, where the target works else. One measurement says little, the median of
-/// many countries enough.
+/// The rates of a country in a window in which it measured. The target works there at other times. One measurement says
+/// little, but the median of many countries is enough.
 struct Window {
     number: u8,
-    /// The share that fails in it, and else.
+    /// The share that fails in the window, and outside of it.
     rate: f64,
     rest: f64,
 }
 
 impl Window {
-    /// Where it fails as often as ever nothing is out of order.
+    /// The rate, or 0 if it is not at least twice the rate outside of the window: a target that fails as often as ever
+    /// is not down.
     fn unusual(&self) -> f64 {
         if 2.0 * self.rest <= self.rate { self.rate } else { 0.0 }
     }
 }
 
-/// Windows of so many spans. What is usual is said by the rest of the block and by the block before: a block may be
-/// young.
+/// The windows of so many spans. The usual rate comes from the rest of the block of days and from the block before,
+/// because a block may be young.
 fn by_window(failures: &Failures, width: u8) -> Vec<Window> {
     let (in_block, before) = (total(&failures.spells), failures.before);
     let all = (in_block.0.saturating_add(before.0), in_block.1.saturating_add(before.1));
@@ -205,7 +208,7 @@ fn by_window(failures: &Failures, width: u8) -> Vec<Window> {
     windows.filter_map(of).collect()
 }
 
-/// The share of failures among measurements, of which there are enough to say so.
+/// The share of failures; `None` if there are too few measurements.
 fn share((failed, said): (u32, u32)) -> Option<f64> {
     (said as usize >= RATE_MEASUREMENTS).then(|| f64::from(failed) / f64::from(said))
 }
@@ -214,7 +217,8 @@ fn share((failed, said): (u32, u32)) -> Option<f64> {
 mod tests {
     use super::*;
 
-    /// Six countries with ten measurements in each of 20 spans, of which those in `out` fail in the first `failing`.
+    /// Six countries with ten measurements in each of 20 spans. In the first `failing` of them, the measurements of
+    /// `out` fail.
     fn rows(failing: usize, out: &[(u8, u32)]) -> Vec<Failures> {
         let spell = |country: usize, place: u8| {
             let failed = out.iter().find(|(of, _)| *of == place && country < failing).map_or(0, |(_, failed)| *failed);
@@ -234,7 +238,7 @@ mod tests {
         assert_eq!(spans(6, &[(4, 4)]), 0b1_0000, "in part");
         assert_eq!(spans(3, &day), 0, "two of five others are no median");
         assert_eq!(first(&rows(6, &day)[..5]), 0, "four others are too few");
-        // Blocked everywhere, or shaky everywhere, all the time: no outage.
+        // A target that is blocked or shaky everywhere all the time has no outage.
         for failed in [10, 4] {
             let always: Vec<(u8, u32)> = (0..20).map(|place| (place, failed)).collect();
             assert_eq!(spans(6, &always), 0);
@@ -243,7 +247,7 @@ mod tests {
 
     #[test]
     fn where_a_country_measures_once_a_day_or_less_many_of_them_tell() {
-        // Country by country at another time of the day, or only on some days; out of order for two days.
+        // Each country measures at another time of the day, or only on some days. The target is down for two days.
         let countries = |count: u8, every: u8, fails: &dyn Fn(u8, u8) -> bool| -> Vec<Failures> {
             let spell = |place, failed| Spell { place, failed: u32::from(failed), said: 1 };
             let places = |country: u8| {
@@ -264,14 +268,14 @@ mod tests {
             0,
             "two of six others"
         );
-        // One in ten fails anyway: no day on which most of them do.
+        // One measurement in ten fails anyway, but there is no day on which most of them do.
         let mut dice = crate::engine::testing::Dice(5);
         let flaky: Vec<bool> = (0..9_000).map(|_| dice.share() < 0.1).collect();
         let out = out(&countries(30, 1, &|country, place| flaky[usize::from(country) * 128 + usize::from(place)]));
         assert!(out.count_ones() <= 2, "{out:b}");
     }
 
-    /// An outage that fills the first days of a block is none of the usual: the block before says what is.
+    /// An outage that fills the first days of a block is not the usual rate. The block before says what is usual.
     #[test]
     fn while_a_block_is_young_the_one_before_says_what_is_usual() {
         let out = |before: (u32, u32)| {

@@ -1,8 +1,10 @@
-//! `POST /v1/agent/export` and `GET /v1/agent/exports`: all that is kept for an agent, as one JSON
-//! object.
+//! `POST /v1/agent/export` and `GET /v1/agent/exports`: everything that is stored for an agent, as one JSON object.
 //!
-//! Each part is made of the answers that the agent's own requests get, page after page, so that what an export holds
-//! looks as everywhere else and a mailbox of any size passes (decision agent-exports). Its record stays 30 days.
+//! Each part consists of the answers that the agent's own requests get, page after page. So the data looks the same as
+//! in those answers, and a mailbox of any size can be exported (decision agent-exports). The record of an export stays
+//! for 30 days.
+//!
+//! `pieces` makes the parts of an export one after the other.
 
 mod pieces;
 
@@ -25,8 +27,8 @@ use crate::{Error, ErrorCode, Result, Timestamp, engine::runtime};
 
 pub const ROUTES: &[Route] = &[
     Route::post("/v1/agent/export", handler!(export)).agent().accepts::<ExportRequest>().summary(
-        "All that is kept for the calling agent, streamed as one JSON object: `identity`, the parts asked for, then \
-             `stats`. An object that breaks off has failed.",
+        "Everything that is stored for the calling agent, streamed as one JSON object: `identity`, the parts asked \
+             for, then `stats`. An object that is cut off is a failed export.",
     ),
     Route::get("/v1/agent/exports", handler!(list))
         .agent()
@@ -38,22 +40,22 @@ pub const ROUTES: &[Route] = &[
 const KEPT: i64 = 30 * DAY;
 /// Exports that an agent may begin within an hour; our choice.
 const PER_HOUR: usize = 20;
-/// Records that are kept at most.
+/// Most records that are read or deleted in one step.
 const MAX_RECORDS: usize = 1_000;
-/// How long a page may take to become readable before the export breaks off.
+/// How long the export retries an unreadable page before it breaks off.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Key of the timer that forgets records.
+/// Key of the timer that deletes old records.
 const TIMER: &str = "exports";
 
-/// What to include. With none of them everything; with some `true`, those; with `false` alone, all others.
+/// The parts to include. Without any member, all parts; with some `true`, only those; with only `false`, all others.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 pub struct ExportRequest {
     pub include_messages: Option<bool>,
-    /// Memberships too.
+    /// Also includes memberships.
     pub include_channels: Option<bool>,
     pub include_tasks: Option<bool>,
     pub include_attestations: Option<bool>,
-    /// Values stay as they were put, encrypted ones encrypted.
+    /// Values are exported as they were stored, encrypted ones encrypted.
     pub include_memory: Option<bool>,
     pub include_trust: Option<bool>,
 }
@@ -93,11 +95,11 @@ impl ExportRequest {
     }
 }
 
-/// How much an export holds; null for a part that was left out.
+/// How many items an export holds; null for a part that was left out.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ExportStats {
     pub messages: Option<u64>,
-    /// Channels that the agent made and is in.
+    /// Channels that the agent created and is a member of.
     pub channels: Option<u64>,
     pub memberships: Option<u64>,
     pub tasks: Option<u64>,
@@ -109,7 +111,7 @@ pub struct ExportStats {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Exported {
     pub parts: Parts,
-    /// When it was whole, and what was in it.
+    /// When the export was complete, and what it held.
     pub finished: Option<(Timestamp, ExportStats)>,
 }
 impl Row for Exported {}
@@ -119,7 +121,7 @@ const EXPORTS: Table<(Desc<Timestamp>, Local), Exported> = Table::new(94);
 pub const ENTRIES: &[Entry] =
     &[operation::<Begin>(), operation::<Finish>(), operation::<DropExports>(), query::<ReadExports>()];
 
-/// Forgets all records, for a registration that ends or gives way to another.
+/// Deletes all records. Called when a registration ends or gives way to another.
 pub(super) fn ended(turn: &mut Turn<'_>) -> Result<()> {
     for (key, _) in EXPORTS.scan(turn, &EXPORTS.range(), Direction::Ascending, MAX_RECORDS)? {
         EXPORTS.delete(turn, &key);
@@ -127,7 +129,7 @@ pub(super) fn ended(turn: &mut Turn<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Begins an export. 429 after too many.
+/// Begins an export. 429 after [`PER_HOUR`] exports within an hour.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Begin {
     pub local: Local,
@@ -155,7 +157,7 @@ impl Operation for Begin {
     }
 }
 
-/// The export is whole.
+/// Notes that the export is complete.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Finish {
     pub began: Timestamp,
@@ -175,7 +177,7 @@ impl Operation for Finish {
     }
 }
 
-/// Forgets records whose time is up, and those beyond what is kept.
+/// Deletes records that are older than [`KEPT`].
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct DropExports;
 
@@ -198,7 +200,7 @@ impl Operation for DropExports {
     }
 }
 
-/// The records, newest first.
+/// The records of exports, newest first.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ReadExports;
 
@@ -221,10 +223,10 @@ pub struct ExportRecord {
     /// The same as `export_id`.
     pub id: String,
     pub exported_at: String,
-    /// `complete`, or `incomplete` for one that is under way or broke off.
+    /// `complete`, or `incomplete` for an export that is under way or broke off.
     pub status: &'static str,
     pub completed_at: Option<String>,
-    /// When this record is forgotten.
+    /// When this record is deleted.
     pub expires_at: String,
     pub included: Parts,
     pub stats: Option<ExportStats>,

@@ -25,31 +25,31 @@ enum Part {
     Head,
     Messages(Option<String>),
     Channels,
-    /// By role, and before which time.
+    /// The role, and the time before which the tasks of the next page were created.
     Tasks(&'static str, Option<String>),
     Attestations(VecDeque<String>, Option<Timestamp>),
     Capabilities,
-    /// Namespaces still to come, and the last key of the first of them.
+    /// Namespaces still to come, and the last key that was sent of the first of them.
     Memory(Option<VecDeque<String>>, Option<String>),
     Trust,
     Tail,
 }
 
-/// Where the statistics count the items of a list.
+/// The member of the statistics that counts the items of a list.
 type Count = fn(&mut ExportStats) -> &mut Option<u64>;
 
-/// What is still to come.
+/// An export under way.
 pub(super) struct Export {
     cx: Cx,
     local: Local,
     began: Timestamp,
     parts: VecDeque<Part>,
-    /// Whether something of the list under way was sent.
+    /// Whether the list under way has been started.
     continued: bool,
     stats: ExportStats,
 }
 
-/// A page of any of the answers that an export is made of.
+/// A page of an answer that the export is made of.
 #[derive(Deserialize)]
 struct Page {
     #[serde(alias = "messages", alias = "tasks", alias = "capabilities", alias = "namespaces", alias = "keys")]
@@ -60,7 +60,7 @@ struct Page {
     next_since: Option<String>,
 }
 
-/// What an export must know of an item to go on after it.
+/// The members of an item that tell where to go on after it.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Place {
@@ -70,7 +70,7 @@ struct Place {
     key: String,
 }
 
-/// A channel, as its member knows it.
+/// A channel as its member sees it.
 #[derive(Serialize)]
 struct Channel {
     id: String,
@@ -129,7 +129,7 @@ impl Export {
         Export { cx, local, began, parts: queue, continued: false, stats: ExportStats::default() }
     }
 
-    /// The next piece. A page that cannot be read ends the stream before the object does.
+    /// The next piece. When a page cannot be read, the stream ends before the JSON object is complete.
     pub(super) async fn next(&mut self) -> Option<Bytes> {
         let part = self.parts.pop_front()?;
         let this = &*self;
@@ -149,7 +149,7 @@ impl Export {
         Some(text.into())
     }
 
-    /// The agent may have been suspended or erased since.
+    /// Checks again before each piece: the agent may have been suspended or erased since the export began.
     async fn still_there(&self, actor: &str) -> Result<()> {
         let public = runtime::query(&*self.cx.rt, actor, &ReadPublic).await?;
         public.filter(|public| public.active).map(|_| ()).ok_or_else(record::gone)
@@ -200,7 +200,7 @@ impl Export {
         serde_json::from_slice(&self.cx.ask(path, query).await?).map_err(Error::internal)
     }
 
-    /// The text of some items of a list, which begins with the first of them and ends when nothing is left.
+    /// The text of some items of a list. The list opens before its first items and closes when nothing is left.
     fn list(&self, name: &str, items: Vec<Box<RawValue>>, rest: Option<Part>, count: Count) -> Result<Made> {
         let mut text = if self.continued { String::new() } else { format!(",\"{name}\":[") };
         let mut stats = self.stats.clone();
@@ -219,7 +219,7 @@ impl Export {
         Ok(Made { text, rest, list_ends, stats })
     }
 
-    /// As the agent reads them: opened when the service holds its keys, as they were sent when not.
+    /// Messages as the agent reads them: decrypted when the service holds its keys, otherwise as they were sent.
     async fn messages(&self, since: Option<String>) -> Result<Made> {
         let held = self.cx.caller.agent()?.keys.sealed.is_some();
         let path = if held { "/v1/agent/receive" } else { "/v1/agent/receive/raw" };
@@ -256,8 +256,8 @@ impl Export {
         Ok(Made { text: first.text + &second.text, stats, ..second })
     }
 
-    /// Tasks that the agent is asked with what was given and came of them; those that it asked, which live with others, as
-    /// its list shows them.
+    /// Tasks that others asked of this agent, with input and output. Then the tasks that it asked of others; these are
+    /// stored with the others, so they look as in the agent's list.
     async fn tasks(&self, role: &'static str, before: Option<String>) -> Result<Made> {
         let before = before.map(|before| format!("&before={before}")).unwrap_or_default();
         let page = self.page("/v1/agent/tasks", &format!("role={role}&limit=25{before}")).await?;
@@ -268,7 +268,7 @@ impl Export {
             match role {
                 "assignee" => match self.cx.ask(&format!("/v1/agent/tasks/{id}"), "").await {
                     Ok(whole) => items.push(raw(&whole)?),
-                    // Forgotten since.
+                    // The task was deleted since the list was read.
                     Err(error) if error.code == ErrorCode::NotFound => {}
                     Err(error) => return Err(error),
                 },
@@ -296,7 +296,7 @@ impl Export {
         self.list("attestations", items, rest, |stats| &mut stats.attestations)
     }
 
-    /// One namespace after the other, a value at a time: each can be 1 MiB.
+    /// Reads one namespace after the other, one value at a time: a value can be 1 MiB.
     async fn memory(&self, namespaces: Option<VecDeque<String>>, after: Option<String>) -> Result<Made> {
         let mut namespaces = match namespaces {
             Some(namespaces) => namespaces,
@@ -324,7 +324,7 @@ impl Export {
     }
 }
 
-/// A piece, and how to go on.
+/// A piece of the export, and how to go on.
 struct Made {
     text: String,
     rest: Option<Part>,

@@ -1,4 +1,4 @@
-//! Putting a message in: the deciding operation of every send.
+//! Appends a message: the operation that decides every send.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,15 +18,15 @@ use crate::relay::agent::waiting::Sign;
 use crate::relay::directory::Did;
 use crate::{Error, ErrorCode, Result, Timestamp, relay::webhook};
 
-/// Seconds after which a sender that met a full mailbox may try again.
+/// Seconds after which a sender may try again when the mailbox was full.
 const FULL_RETRY: u32 = 60;
-/// What a message costs beyond its own bytes: keys, stamps, index rows, and [`super::REMEMBERED`].
+/// Bytes that a message counts beyond its own: keys, stamps, index rows, and [`super::REMEMBERED`].
 const OVERHEAD: u64 = 256;
 
-/// Appends a message to the recipient's mailbox, or finds that it is there already.
+/// Appends a message to the recipient's mailbox, or finds that it is already there.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Append {
-    /// Minted by the sender's handler; the same for an exact repeat, and different for everything else.
+    /// Made by the sender's handler: the same for an exact repeat, and different for every other message.
     pub local: Local,
     pub from: Did,
     pub body: Body,
@@ -36,69 +36,69 @@ pub struct Append {
     pub reply_to: Option<String>,
     /// Seconds.
     pub ttl: u32,
-    /// The generation of the recipient's keys that the server encrypted to; `None` when the sender did it.
+    /// The version of the recipient's keys that the server encrypted to; `None` when the sender encrypted.
     pub expected_version: Option<u64>,
-    /// The envelope carries the ML-KEM ciphertext of a session.
+    /// Whether the envelope carries the ML-KEM ciphertext of a session.
     pub opens_session: bool,
     pub origin: Origin,
-    /// The sender's generation of keys that this message proved to be its own.
+    /// The version of the sender's keys that this message proved to be its own.
     pub proves: Option<u64>,
-    /// What the recipient may have asked for ([`Appended::Ask`]).
+    /// The answer to [`Appended::Ask`], when the recipient asked.
     pub asked: Option<Asked>,
-    /// There are no peers, at which the owner of the recipient's DID could be.
+    /// True when this relay has no peers, so the owner of the recipient's DID cannot be at one.
     pub alone: bool,
 }
 
-/// What is looked up only where it can matter, since it takes more reads: that the recipient's owner is at no peer, and
-/// what the sender pinned.
+/// Facts that take more reads, so they are looked up only when they can matter: that the recipient's owner is at no
+/// peer, and the keys that the sender pinned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Asked {
-    /// Of the recipient's keys.
+    /// The keys of the recipient that the sender pinned.
     pub pinned: Option<Prints>,
 }
 
-/// What is known of a sender.
+/// What is known about a sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Origin {
-    /// It was seen to hold its signing key before (decision signed-registrations).
+    /// The sender showed before that it holds its signing key (decision signed-registrations).
     Proved,
-    /// It has an API key here and no more.
+    /// The sender has an API key here and no more.
     Unproved,
-    /// Another relay speaks for it. It has no actor here, and shares with the silent ones.
+    /// Another relay speaks for the sender. The sender has no actor here, and shares the room of silent senders.
     Elsewhere,
 }
 
 impl Origin {
-    /// Of an agent that has an API key here.
+    /// The origin of an agent that has an API key here.
     pub fn of(standing: Standing) -> Origin {
         if standing.has_signed() { Origin::Proved } else { Origin::Unproved }
     }
 }
 
-/// What became of it.
+/// The outcome of [`Append`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Appended {
     Stored {
         stamp: Timestamp,
         expires: Timestamp,
-        /// The recipient has other keys than before, and its sender is to be told.
+        /// The recipient has other keys than before, and the sender must be told.
         key_changed: bool,
     },
-    /// The same message was accepted before, at that time.
+    /// The same message was accepted before, at `stamp`.
     Repeated { stamp: Timestamp, expires: Timestamp, key_changed: bool },
-    /// The recipient has other keys now: encrypt again (decision one-deciding-operation).
+    /// The recipient has other keys now, so the handler must encrypt again (decision one-deciding-operation).
     KeysChanged,
-    /// Nothing is decided before [`Asked`] is looked up: the recipient proved nothing, or its keys have changed.
+    /// The handler must look up [`Asked`] first: the recipient proved nothing, or its keys have changed.
     Ask,
 }
 
-/// The answer to a recipient that does not exist, no longer does, or refuses the sender.
+/// The answer when the recipient does not exist, no longer exists, or refuses the sender.
 pub fn append_error() -> Error {
     Error::not_found("There is no such recipient.")
 }
 
 impl Append {
-    /// What filters look at; when it expires is not known yet.
+    /// The head of the message, before its expiry is known.
     fn head(&self) -> Head {
         let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
         let bytes = self.body.ciphertext.len()
@@ -119,7 +119,8 @@ impl Append {
         }
     }
 
-    /// The answer for an id that is taken: by the same message as long as repeats are expected, else by nobody.
+    /// The answer when the id is taken: the same message is still visible, or repeats of it are expected. Otherwise
+    /// the id is freed.
     fn repeat(&self, turn: &mut Turn<'_>) -> Result<Option<Appended>> {
         let Some(Stored { stamp, expires, body }) = MESSAGES.get(turn, &(self.local,))? else { return Ok(None) };
         let visible = body.is_some() && expires > turn.now;
@@ -133,7 +134,7 @@ impl Append {
         Ok(None)
     }
 
-    /// What the sender is to the owner now.
+    /// The sender's class to the owner now.
     fn class(&self, turn: &Turn<'_>, recipient: &Agent, keys: Prints) -> Result<Class> {
         if consent::knows(turn, turn.actor(), recipient, self.from, Some(keys))? {
             return Ok(Class::Known);
@@ -141,8 +142,8 @@ impl Append {
         Ok(if self.origin == Origin::Proved { Class::Stranger } else { Class::Silent })
     }
 
-    /// Finds room for the message, notes in its head whether that is kept room, and adds it to the counters; or
-    /// refuses.
+    /// Finds room for the message, notes in its head whether that is kept room, and adds it to the counters. Refuses
+    /// the message when there is no room.
     fn occupy(&self, turn: &mut Turn<'_>, head: &mut Head, class: Class) -> Result<Counters> {
         let refuse = |message: &'static str| Error::new(ErrorCode::MailboxFull, message).retry_after(FULL_RETRY);
         let mut counters = COUNTERS.get(turn, &())?.unwrap_or_default();
@@ -151,7 +152,7 @@ impl Append {
             self.introduce(turn)?;
         }
         let mut sender = known.unwrap_or_default();
-        // What it has here counts where it belongs by now.
+        // The sender's earlier messages now count in its present class.
         let share = counters.shares.of(sender.class);
         *share = share.less(sender.share());
         let share = counters.shares.of(class);
@@ -174,7 +175,7 @@ impl Append {
         Ok(counters)
     }
 
-    /// Whether the sender is to be told that the recipient has other keys now.
+    /// Whether to tell the sender that the recipient has other keys now.
     fn tell(&self, turn: &mut Turn<'_>) -> Result<bool> {
         match self.origin {
             Origin::Elsewhere => Ok(false),
@@ -182,7 +183,7 @@ impl Append {
         }
     }
 
-    /// Lets the sender remember whom it wrote to: it knows that agent now (decision who-may-write).
+    /// Lets the sender remember that it wrote to this agent, so it knows this agent now (decision who-may-write).
     fn introduce(&self, turn: &mut Turn<'_>) -> Result<()> {
         let to = record::did_of(&turn.actor().name)?;
         if to == self.from || self.origin == Origin::Elsewhere {
@@ -199,7 +200,8 @@ impl Operation for Append {
 
     fn run(self, turn: &mut Turn<'_>) -> Result<Appended> {
         let recipient = record::active(turn)?.ok_or_else(append_error)?;
-        // What was accepted once was accepted, whatever the recipient said since (decision message-repeats).
+        // A repeat of an accepted message stays accepted, whatever the recipient has set since
+        // (decision message-repeats).
         if let Some(repeat) = self.repeat(turn)? {
             return Ok(repeat);
         }

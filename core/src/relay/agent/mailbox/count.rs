@@ -1,4 +1,4 @@
-//! How much is unread.
+//! Counts of unread messages.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,10 @@ use crate::engine::kv::Direction;
 use crate::relay::directory::Did;
 use crate::{Result, Timestamp, engine::small_sort};
 
-/// Senders that are listed; beyond them only the total counts.
+/// Senders that are listed; the messages of further senders are only in the total.
 const MAX_SENDERS: usize = 1_000;
 
-/// Counts the unread messages, of one sender or of all.
+/// Counts the unread messages of one sender or of all senders.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct UnreadCount {
     pub from: Option<Did>,
@@ -27,8 +27,8 @@ pub struct Unread {
     pub by_sender: Vec<(Did, u64)>,
 }
 
-/// Unread messages that have expired and are still counted, by sender: at most a minute's worth, unless the timer is
-/// late.
+/// Unread messages, by sender, that have expired and are still in the counters. These are at most a minute's worth,
+/// unless the timer is late.
 fn expired(view: &View<'_>) -> Result<BTreeMap<Did, u64>> {
     let until = bucket(view.now).plus(1);
     let (mut found, mut left) = (BTreeMap::new(), MAX_SCAN);
@@ -37,7 +37,7 @@ fn expired(view: &View<'_>) -> Result<BTreeMap<Did, u64>> {
         let unread = heads::unread(view, from, minute.plus(1), left)?;
         left -= unread.len();
         for (_, head) in unread {
-            // Messages of one minute may end in several; each counts in its own.
+            // Messages that came in the same minute may expire in different minutes; each is found in its own bucket.
             if bucket(head.expires) == end && head.expires <= view.now {
                 *found.entry(head.from).or_insert(0) += 1;
             }

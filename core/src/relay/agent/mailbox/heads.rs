@@ -1,4 +1,4 @@
-//! The heads of messages: in `UNREAD` until a message is marked, then in `READ`.
+//! The heads of messages: in `UNREAD` until a message is marked as read, then in `READ`.
 
 use super::{Head, READ, UNREAD};
 use crate::engine::kv::{Direction, Read};

@@ -11,13 +11,13 @@ use crate::{Error, Result, Timestamp};
 /// Most messages marked at once.
 pub const MAX_MARKS: usize = 100;
 
-/// Marks messages of this mailbox as read. Ids that are unknown, deleted or expired are passed over.
+/// Marks messages of this mailbox as read. Ids that are unknown, deleted or expired are skipped.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct MarkRead {
     pub locals: Vec<Local>,
 }
 
-/// One mark: when the message was read, and whether that was before.
+/// One mark: when the message was read, and whether it was marked already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mark {
     pub read_at: Timestamp,
@@ -27,7 +27,7 @@ pub struct Mark {
 impl Operation for MarkRead {
     const ACTOR: Kind = Kind::Agent;
     const NAME: &'static str = "mark_read";
-    /// For each id, in order; `None` for one that was passed over.
+    /// One entry for each id, in order; `None` for an id that was skipped.
     type Reply = Vec<Option<Mark>>;
 
     fn run(self, turn: &mut Turn<'_>) -> Result<Vec<Option<Mark>>> {

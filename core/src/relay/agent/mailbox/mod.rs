@@ -1,22 +1,34 @@
 //! The mailbox of one agent.
 //!
 //! A message's key is its stamp: the time it was accepted, or one microsecond after the mailbox's last stamp if that is
-//! later, so stamps are distinct and increase (decision message-stamps). The stamp orders messages, is the
-//! `timestamp` clients echo as `since`, and is the cursor of streams. It never shows in a message's id, which would
-//! tell a sender how much the recipient gets (decision ids-lead-to-actors).
+//! later. So stamps are distinct and increase (decision message-stamps). The stamp orders messages, is the `timestamp`
+//! that clients send back as `since`, and is the cursor of streams. It never appears in a message's id, since a sender
+//! could then see how many messages the recipient gets (decision ids-lead-to-actors).
+//!
+//! | Module | What |
+//! |---|---|
+//! | `append` | storing a message, which decides every send |
+//! | `shares` | the room that each class of senders may fill |
+//! | `page`, `count` | reading messages; counts of unread ones |
+//! | `marks` | read marks and deletion |
+//! | `purge` | deletion of expired messages, by timer |
+//! | `strangers` | deletion of unread messages of strangers |
+//! | `sessions` | sealed sessions of agents whose keys the server holds |
+//! | `heads` | the part of a message that filters read |
 //!
 //! | Table | What |
 //! |---|---|
-//! | `MESSAGES` | what is delivered, by local id; also remembers exact repeats (decision message-repeats) |
-//! | `READ`, `UNREAD` | what filters look at, in order; each message has its head in one of the two |
+//! | `MESSAGES` | bodies of messages, by local id; also remembers ids for exact repeats (decision message-repeats) |
+//! | `READ`, `UNREAD` | heads of messages, in order; each message has its head in one of the two |
 //! | `UNREAD_FROM`, `THREADS` | indexes (decision mailbox-pages) |
 //! | `SENDERS`, `COUNTERS` | use of the quota ([`shares`]), unread counts |
 //! | `ENDS`, `GONE` | per-minute buckets of expiry, and of ids to forget (decision timers-and-alarms) |
 //! | `SESSIONS`, `SESSION_DAYS` | sealed sessions of senders with keys of their own (decision server-side-sessions) |
-//! | `BEGINNINGS` | how sessions began that no message was opened of yet |
+//! | `BEGINNINGS` | beginnings of sessions of which no message was opened yet |
 //!
-//! A send changes five rows. What a commit costs is the pages it changes, so the numbers of the tables put rows that
-//! change together side by side: the counters follow the newest unread head, the senders the newest row of their index.
+//! A send changes five rows. The cost of a commit depends on the pages it changes, so the numbers of the tables put
+//! rows that change together side by side: the counters follow the newest unread head, the senders the newest row of
+//! their index.
 
 mod append;
 mod count;
@@ -53,28 +65,28 @@ pub use strangers::DropStrangers;
 /// Local part of a message id: 96 bits.
 pub type Local = [u8; 12];
 
-/// How long the id of a message is given again to an exact repeat, in microseconds (decision message-repeats).
+/// How long an exact repeat of a message gets the same id, in microseconds (decision message-repeats).
 pub const REPEATS: i64 = DAY;
 
-/// What the memory of an id counts against the quota, in bytes: its rows in `MESSAGES` and `GONE`. Part of what a
-/// message counts, and all that stays of it until no repeat is expected any more; else whoever sends messages that end
-/// at once could fill a mailbox without limit.
+/// Bytes that the memory of an id counts against the quota: its rows in `MESSAGES` and `GONE`. They are part of the
+/// size of a message, and stay after the message is gone until no repeat is expected any more. Otherwise a sender of
+/// messages that expire at once could fill a mailbox without limit.
 const REMEMBERED: u64 = 128;
 
-/// What filters and marks look at.
+/// The part of a message that filters and marks read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
     pub local: Local,
     pub from: Did,
     pub expires: Timestamp,
     pub read_at: Option<Timestamp>,
-    /// What counts against the quota: bytes of the texts and of the ciphertext.
+    /// Bytes that count against the quota: the texts, the ciphertext and a fixed overhead.
     pub size: u64,
     pub content_type: Option<String>,
     pub message_type: Option<String>,
     pub thread_id: Option<String>,
     pub reply_to: Option<String>,
-    /// It came into the room that is kept for first messages.
+    /// Whether the message is in the room that is kept for first messages.
     pub kept: bool,
 }
 
@@ -87,7 +99,7 @@ impl Row for Head {
     }
 }
 
-/// What is delivered.
+/// The part of a message that is delivered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Body {
     #[serde(with = "crate::engine::kv::bytes")]
@@ -95,7 +107,7 @@ pub struct Body {
     pub nonce: [u8; 24],
     /// 64 bytes of Ed25519 or 32 of HMAC.
     pub signature: Vec<u8>,
-    /// The exact text, or nothing when the sender gave none.
+    /// The exact text; `None` when the sender gave none.
     pub envelope: Option<String>,
     /// The sender's public keys at the time of sending.
     pub sender_signing: [u8; 32],
@@ -103,7 +115,7 @@ pub struct Body {
 }
 impl Row for Body {}
 
-/// A message under its local id, or what is left of it while a repeat is still expected.
+/// A message under its local id, or only its stamps after it is gone and while a repeat is still expected.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Stored {
     stamp: Timestamp,
@@ -114,16 +126,16 @@ struct Stored {
 impl Row for Stored {}
 
 impl Stored {
-    /// When nobody repeats this message any more.
+    /// The time from which no repeat of this message is expected.
     fn repeats_end(stamp: Timestamp) -> Timestamp {
         stamp.plus(REPEATS)
     }
 }
 
-/// A message that is gone, by the minute after which nobody repeats it.
+/// A message that is gone, by the minute after which no repeat is expected.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Gone {
-    /// Whose share the memory of the id counts against.
+    /// The sender, against whose share the memory of the id counts.
     from: Did,
 }
 impl Row for Gone {}
@@ -132,15 +144,16 @@ impl Row for Gone {}
 struct Sender {
     held: Amount,
     unread: u64,
-    /// What it was to the owner when its last message came: what it has here counts in the share of that class.
+    /// The sender's class when its last message came. All its messages count in the share of that class.
     class: Class,
-    /// Of what it has, what came into the room that is kept for first messages.
+    /// The part of `held` that is in the room kept for first messages.
     kept: Amount,
 }
 
 impl Row for Sender {
     const VERSION: u8 = 3;
-    /// Version 1 ended before `class`; version 2 before `kept`, and told silent senders from all others.
+    /// Version 1 ended before `class`. Version 2 ended before `kept`, and `class` said only whether the sender was
+    /// silent.
     fn upgrade(version: u8, bytes: &[u8]) -> Result<Self, StoreError> {
         let missing: &[u8] = if version == 1 { &[0; 3] } else { &[0; 2] };
         kv::appended(version, version.clamp(1, 2), bytes, missing)
@@ -159,11 +172,11 @@ struct Counters {
     messages: u64,
     bytes: u64,
     unread: u64,
-    /// The day, since 1970, that the rest counts; see [`super::activity`].
+    /// The day, since 1970, of `received` and `read`; see [`super::activity`].
     day: u32,
     received: u64,
     read: u64,
-    /// What each class of senders has here.
+    /// The room that each class of senders takes.
     shares: Shares,
 }
 
@@ -177,7 +190,7 @@ impl Row for Counters {
     }
 }
 
-/// For a mailbox from before [`Counters::shares`]: what silent senders had together was a row of its own.
+/// Called for a mailbox from before [`Counters::shares`], where the room of silent senders was a row of its own.
 pub(crate) fn begin(turn: &mut Turn<'_>) -> Result<()> {
     let Some(silent) = UNPROVED.get(turn, &())? else { return Ok(()) };
     let mut counters = COUNTERS.get(turn, &())?.unwrap_or_default();
@@ -187,7 +200,7 @@ pub(crate) fn begin(turn: &mut Turn<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Counts arrivals and first readings of today. A day that is over moves to its own row.
+/// Counts arrivals and first readings of today. The counts of a day that is over move to a row of their own.
 fn count_today(turn: &mut Turn<'_>, counters: &mut Counters, received: u64, read: u64) -> Result<()> {
     let today = activity::day_of(turn.now);
     if counters.day != today {
@@ -210,13 +223,13 @@ impl Counters {
     }
 }
 
-/// What is counted of the last day on which something arrived or was read, and which day that is.
+/// The last day on which something arrived or was read, and its counts.
 pub(super) fn today(view: &(impl Read + ?Sized)) -> Result<(u32, Counts)> {
     let counters = COUNTERS.get(view, &())?.unwrap_or_default();
     Ok((counters.day, counters.today()))
 }
 
-/// Forgets what [`today`] tells.
+/// Forgets the counts that [`today`] returns.
 pub(super) fn forget_today(turn: &mut Turn<'_>) -> Result<()> {
     match COUNTERS.get(turn, &())? {
         Some(counters) if counters.day > 0 => {
@@ -235,9 +248,9 @@ const COUNTERS: Table<(), Counters> = Table::new(35);
 const UNREAD_FROM: Table<(Did, Timestamp), ()> = Table::new(36);
 const SENDERS: Table<(Did,), Sender> = Table::new(37);
 const THREADS: Table<(Thread, Timestamp), ()> = Table::new(38);
-/// Only before [`begin`].
+/// Used only before [`begin`].
 const UNPROVED: Table<(), Amount> = Table::new(44);
-/// By the minutes in which messages end and came: the stamp to look from.
+/// By the minute in which messages expire and the minute in which they came: the stamp from which to look.
 const ENDS: Table<(Timestamp, Timestamp), Timestamp> = Table::new(39);
 const GONE: Table<(Timestamp, Local), Gone> = Table::new(40);
 
@@ -254,7 +267,7 @@ pub const ENTRIES: &[Entry] = &[
     query::<ReadSessions>(),
 ];
 
-/// Threads may have names of any length; their index has keys of one.
+/// Threads may have names of any length; the keys of their index all have one length.
 fn thread_key(thread_id: &str) -> Thread {
     let digest = hash::sha256(thread_id.as_bytes());
     let mut key = Thread::default();
@@ -267,21 +280,21 @@ fn bucket(time: Timestamp) -> Timestamp {
     Timestamp(time.0.saturating_add(MINUTE - 1).div_euclid(MINUTE).saturating_mul(MINUTE))
 }
 
-/// The message of an id, while it is there and has not expired.
+/// The message of an id, if it is there and has not expired.
 fn find(view: &(impl Read + ?Sized), local: &Local, now: Timestamp) -> Result<Option<(Timestamp, Head)>> {
     let stored = MESSAGES.get(view, &(*local,))?.filter(|stored| stored.body.is_some() && stored.expires > now);
     let Some(Stored { stamp, .. }) = stored else { return Ok(None) };
     Ok(heads::get(view, stamp)?.map(|head| (stamp, head)))
 }
 
-/// The message of an id that came at `stamp`, while it is there and has not expired.
+/// The message of an id with this stamp, if it is there and has not expired.
 pub fn item(view: &View<'_>, local: &Local, stamp: Timestamp) -> Result<Option<Item>> {
     let stored = MESSAGES.get(view, &(*local,))?.filter(|stored| stored.stamp == stamp && stored.expires > view.now);
     let Some(body) = stored.and_then(|stored| stored.body) else { return Ok(None) };
     Ok(heads::get(view, stamp)?.map(|head| Item { stamp, head, body }))
 }
 
-/// Takes a message out of the unread ones, and out of what is counted about them.
+/// Removes a message from the unread ones and from their counts.
 fn leave_unread(turn: &mut Turn<'_>, stamp: Timestamp, from: Did) -> Result<()> {
     UNREAD.delete(turn, &(stamp,));
     UNREAD_FROM.delete(turn, &(from, stamp));
@@ -295,7 +308,7 @@ fn leave_unread(turn: &mut Turn<'_>, stamp: Timestamp, from: Did) -> Result<()> 
     Ok(())
 }
 
-/// Takes a message out of the mailbox. Its id stays known as long as repeats of it are expected, see [`forget`].
+/// Removes a message from the mailbox. Its id stays known while repeats are expected, see [`forget`].
 fn remove(turn: &mut Turn<'_>, stamp: Timestamp, head: &Head) -> Result<()> {
     match head.read_at {
         None => leave_unread(turn, stamp, head.from)?,
@@ -315,19 +328,19 @@ fn remove(turn: &mut Turn<'_>, stamp: Timestamp, head: &Head) -> Result<()> {
         0
     };
     let gone = Amount::new(1, head.size.saturating_sub(kept));
-    // What stays of it stays in the room that is for all.
+    // The memory of the id moves to the common room.
     let of_kept = if head.kept { Amount::new(1, head.size) } else { Amount::default() };
     free(turn, head.from, Share { held: gone, kept: of_kept })
 }
 
-/// Forgets the id of a message that is gone: the same message would be a new one now.
+/// Forgets the id of a message that is gone: a repeat would be a new message from now on.
 fn forget(turn: &mut Turn<'_>, local: &Local, stamp: Timestamp, from: Did) -> Result<()> {
     MESSAGES.delete(turn, &(*local,));
     GONE.delete(turn, &(bucket(Stored::repeats_end(stamp)), *local));
     free(turn, from, Share { held: Amount::new(0, REMEMBERED), kept: Amount::default() })
 }
 
-/// Gives room back to the mailbox, and to what the sender and its class may have of it.
+/// Frees room in the mailbox, and in the shares of the sender and its class.
 fn free(turn: &mut Turn<'_>, from: Did, gone: Share) -> Result<()> {
     let mut counters = COUNTERS.get(turn, &())?.unwrap_or_default();
     counters.messages = counters.messages.saturating_sub(gone.held.messages);

@@ -1,7 +1,7 @@
-//! Reading messages in order (decision mailbox-pages).
+//! Reads messages in order (decision mailbox-pages).
 //!
-//! A reader walks the narrowest index that its filter has, and at most [`MAX_SCAN`] rows of it; the remaining
-//! conditions are checked on the head of each message, and only what passes is loaded.
+//! A reader walks the narrowest index that fits its filter, and at most [`MAX_SCAN`] rows of it. The other conditions
+//! are checked on the head of each message, and only matching messages are loaded.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,23 +11,23 @@ use crate::engine::kv::Direction;
 use crate::relay::directory::Did;
 use crate::{Result, Timestamp};
 
-/// Most index rows a call walks.
+/// Most index rows that a call walks.
 pub const MAX_SCAN: usize = 10_000;
-/// Index rows read at a time.
+/// Index rows that are read at a time.
 const CHUNK: usize = 128;
-/// What a thread is taken to hold when it is weighed against indexes whose size is known.
+/// The assumed number of messages in a thread, for the comparison with indexes whose size is known.
 const THREAD_GUESS: u64 = 256;
 
-/// Which messages. Absent conditions hold for all.
+/// Which messages to read. An absent condition holds for all messages.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Filter {
     /// Only messages with a later stamp.
     pub after: Option<Timestamp>,
     pub from: Option<Did>,
     pub thread_id: Option<String>,
-    /// A message without one counts as `text/plain`.
+    /// A message without a content type counts as `text/plain`.
     pub content_type: Option<String>,
-    /// A message without one counts as `text`.
+    /// A message without a message type counts as `text`.
     pub message_type: Option<String>,
     pub unread: bool,
 }
@@ -46,11 +46,11 @@ impl Filter {
     }
 }
 
-/// How much at once.
+/// How much to read at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Budget {
     pub messages: usize,
-    /// Bytes after which no further message is taken; the first is taken whatever its size.
+    /// Bytes after which no further message is taken; the first message is taken whatever its size.
     pub bytes: u64,
 }
 
@@ -66,16 +66,16 @@ pub struct Item {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReadPage {
     pub items: Vec<Item>,
-    /// There may be more after `reached`.
+    /// Whether there may be more after `reached`.
     pub has_more: bool,
-    /// Everything up to here was looked at: what to read after to go on.
+    /// Everything up to this stamp was looked at; the next page starts after it.
     pub reached: Option<Timestamp>,
-    /// The stamp of the last message that ever came: what comes later has a later one.
+    /// The stamp of the last message that ever came; later messages have later stamps.
     pub newest: Timestamp,
 }
 
 impl ReadPage {
-    /// No message.
+    /// A page without messages.
     pub fn empty(reached: Option<Timestamp>, newest: Timestamp) -> ReadPage {
         ReadPage { items: Vec::new(), has_more: false, reached, newest }
     }
@@ -110,7 +110,7 @@ fn narrowest(view: &View<'_>, filter: &Filter, counters: &Counters) -> Result<In
     Ok(best.1)
 }
 
-/// The next stamps of an index after `after`, with their heads where the index is made of them.
+/// The next stamps of an index after `after`, with the heads when the index holds them.
 fn chunk(
     view: &View<'_>,
     index: Index,
@@ -142,7 +142,7 @@ pub fn page(view: &View<'_>, filter: &Filter, budget: Budget) -> Result<ReadPage
     let index = narrowest(view, filter, &counters)?;
     let mut found = ReadPage::empty(filter.after, counters.last);
     let (mut bytes, mut walked) = (0u64, 0usize);
-    // Most pages are small: begin with what is asked for and one more.
+    // Most pages are small, so the first step reads only as many rows as were asked for, and one more.
     let mut step = budget.messages.saturating_add(1).min(CHUNK);
     loop {
         let rows = chunk(view, index, found.reached, step)?;

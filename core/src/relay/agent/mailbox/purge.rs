@@ -1,7 +1,7 @@
-//! Taking expired messages out, by timer, bucket after bucket (decision timers-and-alarms).
+//! Deletes expired messages by timer, bucket after bucket (decision timers-and-alarms).
 //!
-//! An expired message is invisible at once, since every reader compares its end with the time; this frees its room.
-//! Messages that came in one minute and end in one minute share a row, so most sends write none.
+//! An expired message is invisible at once, since every reader compares its expiry with the time. This module frees its
+//! room. Messages that came in the same minute and expire in the same minute share a row, so most sends write none.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,10 +12,10 @@ use crate::{Result, Timestamp};
 
 /// Key of the timer.
 const TIMER: &str = "purge";
-/// Messages and ids a run looks at; a message is up to seven rows, and a run changes at most 500.
+/// Messages and ids that a run looks at; a message has up to seven rows, and a run changes at most 500 rows.
 const BATCH: usize = 64;
 
-/// Remembers when to look for a message that has just got this stamp.
+/// Notes when to look for a message that just got this stamp.
 pub(super) fn note(turn: &mut Turn<'_>, stamp: Timestamp, expires: Timestamp) -> Result<()> {
     let (end, minute) = (bucket(expires), bucket(stamp));
     if ENDS.contains(turn, &(end, minute))? {
@@ -33,7 +33,7 @@ pub(super) fn schedule(turn: &mut Turn<'_>, bucket: Timestamp) -> Result<()> {
     Ok(())
 }
 
-/// Takes out what has expired, a batch at a time, and forgets ids that nobody repeats any more.
+/// Deletes expired messages, a batch at a time, and forgets ids for which no repeat is expected any more.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Purge;
 
@@ -54,12 +54,12 @@ impl Operation for Purge {
     }
 }
 
-/// Forgets at most so many ids; how many more may be looked at.
+/// Forgets at most `limit` ids that are due. Returns how many messages may still be looked at.
 fn forget_due(turn: &mut Turn<'_>, limit: usize) -> Result<usize> {
     let due = GONE.scan(turn, &GONE.between(&(), &(turn.now.plus(1),)), Direction::Ascending, limit)?;
     let left = limit - due.len();
     for ((end, local), Gone { from }) in due {
-        // The id may have been given to a later message since, which has an end of its own.
+        // The id may belong to a later message by now, which expires at its own time.
         let over = |stored: &Stored| stored.body.is_none() && Stored::repeats_end(stored.stamp) <= turn.now;
         match MESSAGES.get(turn, &(local,))?.filter(over) {
             Some(stored) => forget(turn, &local, stored.stamp, from)?,
@@ -69,7 +69,7 @@ fn forget_due(turn: &mut Turn<'_>, limit: usize) -> Result<usize> {
     Ok(left)
 }
 
-/// Takes out the expired ones of at most so many messages.
+/// Looks at no more than `left` messages and deletes the expired ones.
 fn expire(turn: &mut Turn<'_>, mut left: usize) -> Result<()> {
     let due = ENDS.between(&(), &(turn.now.plus(1),));
     for ((end, minute), from) in ENDS.scan(turn, &due, Direction::Ascending, left)? {
@@ -77,7 +77,7 @@ fn expire(turn: &mut Turn<'_>, mut left: usize) -> Result<()> {
             return Ok(());
         }
         let found = heads::all(turn, from, minute.plus(1), left)?;
-        // An empty minute counts too, since its row changes.
+        // An empty minute counts as one, since its row changes.
         let all = found.len() < left;
         left -= found.len().max(1);
         let reached = found.last().map_or(from, |(stamp, _)| stamp.plus(1));

@@ -1,5 +1,5 @@
-//! Sealed sessions of senders that have keys of their own, kept for an agent whose keys the server holds (decision
-//! server-side-sessions). The rows are sealed by the handler: no operation sees a key.
+//! Sealed sessions with senders that keep their own keys, stored for an agent whose keys the server holds
+//! (decision server-side-sessions). The handler seals the rows, so no operation sees a key.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,34 +13,35 @@ use crate::relay::agent::moderation;
 use crate::relay::directory::Did;
 use crate::{Result, Timestamp};
 
-/// Days after a session's last message until it is forgotten.
+/// Days without a message after which a session is forgotten.
 const KEEP_DAYS: i64 = 30;
-/// Beginnings kept of one sender, and as many sessions that messages were opened of; the oldest gives way. They outlive
-/// their messages, so the quota does not bound them. A client has one sending session with a peer at a time.
+/// Most beginnings kept for one sender, and most sessions of which messages were opened; the oldest is deleted first.
+/// They outlive their messages, so the quota does not bound them. A client has one sending session with a peer at a
+/// time.
 const KEPT: usize = 32;
 /// Sessions dropped in one run.
 const BATCH: usize = 200;
 const TIMER: &str = "sessions";
 
-/// Which session: the sender, and its ephemeral key or zeros when it uses none.
+/// Names a session: the sender, and its ephemeral key, or zeros when the session has none.
 pub type SessionKey = (Did, [u8; 32]);
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::relay::agent) struct Session {
     pub sealed: Vec<u8>,
-    /// Stamp of the message whose opening gave this state.
+    /// Stamp of the message whose opening led to this state.
     stamp: Timestamp,
     /// Day of the last opening.
     day: i64,
 }
 impl Row for Session {}
 
-/// How a hybrid session began, until a session row knows it.
+/// The beginning of a hybrid session, kept until the session has a row of its own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Beginning {
     pq_ciphertext: Vec<u8>,
     sender_encryption: [u8; 32],
-    /// Stamp of its message.
+    /// Stamp of the message that began the session.
     at: Timestamp,
 }
 impl Row for Beginning {}
@@ -55,7 +56,8 @@ pub(in crate::relay::agent) const SESSIONS: Table<SessionKey, Session> = Table::
 const SESSION_DAYS: Table<(i64, Did, [u8; 32]), ()> = Table::new(42);
 const BEGINNINGS: Table<SessionKey, Beginning> = Table::new(43);
 
-/// The row of a session. No ephemeral key is all zeros, a point of small order.
+/// The key of a session's row. Zeros are free for sessions without an ephemeral key: no ephemeral key is all zeros,
+/// which is a point of small order.
 pub fn key(from: Did, label: SessionLabel) -> SessionKey {
     match label {
         SessionLabel::Ephemeral(ephemeral) => (from, ephemeral),
@@ -63,8 +65,8 @@ pub fn key(from: Did, label: SessionLabel) -> SessionKey {
     }
 }
 
-/// Keeps how a session begins, from a message that is being put in for an agent whose keys the server holds. The
-/// message itself may be gone, or left unread, when a later one of its session is opened.
+/// Keeps the beginning of a session, from a message for an agent whose keys the server holds. The message itself may be
+/// gone, or left unread, when a later message of its session is opened.
 pub(super) fn begin(turn: &mut Turn<'_>, from: Did, at: Timestamp, body: &Body) -> Result<()> {
     let Some(text) = &body.envelope else { return Ok(()) };
     let Some((label, opening)) = Opening::of(&Envelope::parse(text), body.sender_encryption) else { return Ok(()) };
@@ -86,7 +88,7 @@ pub(super) fn begin(turn: &mut Turn<'_>, from: Did, at: Timestamp, body: &Body) 
     schedule(turn, at.day())
 }
 
-/// Takes a day from the calendar unless a row of the same session needs it; call it before that row changes.
+/// Removes a day from the calendar unless a row of the same session needs it. Call this before that row changes.
 fn forget_day(turn: &mut Turn<'_>, key: &SessionKey, day: i64) -> Result<()> {
     let session = SESSIONS.get(turn, key)?.map(|session| session.day);
     let beginning = BEGINNINGS.get(turn, key)?.map(|beginning| beginning.day());
@@ -104,7 +106,7 @@ fn schedule(turn: &mut Turn<'_>, day: i64) -> Result<()> {
     Ok(())
 }
 
-/// What is known of a session: its sealed row, and how it began.
+/// What is stored about a session: its sealed row, and its beginning.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KnownSession {
     pub sealed: Option<Vec<u8>>,
@@ -112,7 +114,7 @@ pub struct KnownSession {
     pub beginning: Option<(Vec<u8>, [u8; 32])>,
 }
 
-/// Reads what is known of sessions.
+/// Reads the stored sessions of these keys.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ReadSessions {
     pub keys: Vec<SessionKey>,
@@ -132,16 +134,16 @@ impl Query for ReadSessions {
     }
 }
 
-/// A session as it is after a message was opened.
+/// The state of a session after a message was opened.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredSession {
     pub key: SessionKey,
     pub sealed: Vec<u8>,
-    /// Stamp of that message.
+    /// Stamp of the message that was opened.
     pub stamp: Timestamp,
 }
 
-/// Stores sessions. Two readers may open the same messages at once: the state after the later message stays.
+/// Stores sessions. Two readers may open the same messages at the same time: the state after the later message stays.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct StoreSessions {
     pub sessions: Vec<StoredSession>,
@@ -153,7 +155,7 @@ impl Operation for StoreSessions {
     type Reply = ();
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
-        // Erased meanwhile: nothing may come back.
+        // The agent may have been erased meanwhile, and nothing of it may come back.
         if moderation::is_erased(turn)? {
             return Ok(());
         }
@@ -167,7 +169,7 @@ impl Operation for StoreSessions {
             } else if !make_room(turn, key.0, stamp)? {
                 continue;
             }
-            // The row knows what the beginning tells. Without an ephemeral key it may be of an earlier session.
+            // The row contains what the beginning tells. Without an ephemeral key the row may be of an earlier session.
             if key.1 != [0; 32]
                 && let Some(known) = BEGINNINGS.get(turn, &key)?
             {
@@ -181,7 +183,7 @@ impl Operation for StoreSessions {
     }
 }
 
-/// Makes room for one more session of a sender whose last message has that stamp. False when all that are kept are
+/// Makes room for one more session of a sender, whose last message has this stamp. False when all kept sessions are
 /// later.
 fn make_room(turn: &mut Turn<'_>, from: Did, stamp: Timestamp) -> Result<bool> {
     let all = SESSIONS.scan(turn, &SESSIONS.prefix(&(from,)), Direction::Ascending, KEPT)?;
@@ -197,12 +199,12 @@ fn make_room(turn: &mut Turn<'_>, from: Did, stamp: Timestamp) -> Result<bool> {
     Ok(true)
 }
 
-/// When sessions whose last message was on this day are forgotten.
+/// When sessions last opened on this day, and beginnings from this day, are forgotten.
 fn end_of(day: i64) -> Timestamp {
     Timestamp((day + KEEP_DAYS + 1).saturating_mul(DAY))
 }
 
-/// Forgets sessions that have been silent for 30 days.
+/// Forgets sessions of which no message was opened for 30 days, and beginnings that are as old.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct DropSessions;
 

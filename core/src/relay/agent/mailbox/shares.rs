@@ -1,26 +1,27 @@
-//! Who may fill how much of a mailbox. The reasons are in `docs/decisions/mailbox.md`.
+//! How much of a mailbox each class of senders may fill. The reasons are in `docs/decisions/mailbox.md`.
 //!
-//! Senders that the owner knows have a half for themselves and may use the rest too. Strangers share the rest, and of that
-//! those whose keys have signed nothing a tenth. In each of the three a part is kept for first messages of hybrid
-//! sessions, which come in there when everything else is full: it belongs to that kind of sender alone.
+//! Senders that the owner knows have one half for themselves and may use the other half too. Strangers share the other
+//! half; those whose keys have signed nothing may use a tenth of it. In each of the three rooms a part is kept for
+//! first messages of hybrid sessions from that class of senders. They go there when everything else is full.
 
 use serde::{Deserialize, Serialize};
 
 use crate::engine::kv::Row;
 use crate::engine::settings::Settings;
 
-/// One part in so many is kept for first messages of hybrid sessions, since losing one of those silences its whole session.
+/// One part in this many is kept for first messages of hybrid sessions, since the loss of one silences its whole
+/// session.
 pub(super) const HEADROOM: u64 = 20;
-/// One sender may fill at most one part in so many of the whole.
+/// One sender may fill at most one part in this many of the whole mailbox.
 const SENDER_SHARE: u64 = 10;
-/// Silent strangers may fill one part in so many of what strangers may.
+/// Silent strangers may fill one part in this many of the room of all strangers.
 const SILENT_SHARE: u64 = 10;
 
-/// How much: of room, or of messages in it.
+/// An amount of room, or of messages in it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Amount {
     pub messages: u64,
-    /// As messages count against the quota.
+    /// Bytes that count against the quota.
     pub bytes: u64,
 }
 impl Row for Amount {}
@@ -42,12 +43,12 @@ impl Amount {
         self.each(other, u64::saturating_sub)
     }
 
-    /// One part in so many, at least one message.
+    /// One part in `parts`, at least one message and one byte.
     fn part(self, parts: u64) -> Amount {
         self.each(self, |whole, _| (whole / parts).max(1))
     }
 
-    /// What of it is kept for first messages.
+    /// The part that is kept for first messages.
     fn headroom(self) -> Amount {
         self.each(self, |whole, _| whole.div_ceil(HEADROOM).min(whole / 2))
     }
@@ -57,11 +58,11 @@ impl Amount {
     }
 }
 
-/// What a sender is to the owner of a mailbox. The numbers are stored: a sender's row once said with one bit whether it was
-/// silent.
+/// The relation of a sender to the owner of a mailbox. The numbers are stored: in earlier rows one bit said whether the
+/// sender was silent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Class {
-    /// Pinned, allowed, written to, or in a channel by the owner's invitation.
+    /// The owner pinned or allowed it, wrote to it, or invited it into a channel that it joined.
     #[default]
     Known,
     /// Its key has signed nothing here, or another relay speaks for it.
@@ -69,11 +70,11 @@ pub(super) enum Class {
     Stranger,
 }
 
-/// What senders of a class have in the mailbox.
+/// The room that the messages of a class of senders take.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Share {
     pub held: Amount,
-    /// Of that, what came into the room that is kept for first messages.
+    /// The part of `held` that is in the room kept for first messages.
     pub kept: Amount,
 }
 
@@ -86,13 +87,13 @@ impl Share {
         Share { held: self.held.less(other.held), kept: self.kept.less(other.kept) }
     }
 
-    /// What it takes of the room that is for all messages.
+    /// The part of `held` that is in the room for all messages.
     fn common(self) -> Amount {
         self.held.less(self.kept)
     }
 }
 
-/// What each class has.
+/// The share of each class.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Shares {
     known: Share,
@@ -110,16 +111,16 @@ impl Shares {
     }
 }
 
-/// How much room there is.
+/// The sizes of the rooms.
 pub(super) struct Rooms {
     whole: Amount,
-    /// For strangers.
+    /// The room for strangers.
     rest: Amount,
-    /// Of the rest, for silent ones.
+    /// The part of `rest` for silent strangers.
     silent: Amount,
 }
 
-/// Why there is no room.
+/// The reason why there is no room, for the sender.
 pub(super) type Full = &'static str;
 
 impl Rooms {
@@ -137,15 +138,15 @@ impl Rooms {
         }
     }
 
-    /// Whether one sender may have so much.
+    /// Checks that one sender may take this much room.
     pub fn check_sender(&self, held: Amount, opens_session: bool) -> Result<(), Full> {
         let most = self.whole.part(SENDER_SHARE);
         let room = if opens_session { most } else { most.less(most.headroom()) };
         if held.fits(room) { Ok(()) } else { Err("Your share of the recipient's mailbox is full; retry later.") }
     }
 
-    /// Finds room for one more message beside `all` that is there, of which `shares` is what the classes have: whether it
-    /// takes of the room kept for first messages.
+    /// Finds room for one more message of `more`. `all` is what the mailbox holds, and `shares` what each class holds.
+    /// Returns whether the message takes room that is kept for first messages.
     pub fn admit(
         &self,
         all: Amount,
@@ -170,7 +171,7 @@ impl Rooms {
         }
         let by_strangers = silent.common().plus(strangers.common()).plus(more);
         if class != Class::Known && !by_strangers.fits(self.rest.less(kept_of_strangers)) {
-            return Err("The share of the recipient's mailbox for senders that it does not know is full.");
+            return Err("The share of the recipient's mailbox for senders that the recipient does not know is full.");
         }
         let room = self.silent.less(self.kept(Class::Silent));
         if class == Class::Silent && !silent.common().plus(more).fits(room) {
@@ -184,7 +185,8 @@ impl Rooms {
 mod tests {
     use super::*;
 
-    /// A mailbox under test: 400 messages, bytes never short. Strangers have 200, silent ones 20 of them.
+    /// A mailbox under test: 400 messages, and more bytes than the tests need. Strangers have 200 messages, silent
+    /// strangers 20 of these.
     #[derive(Default)]
     struct Mailbox {
         all: Amount,
@@ -206,7 +208,7 @@ mod tests {
             true
         }
 
-        /// Sends until nothing more comes in: how many did.
+        /// Sends until no more messages are admitted, and returns how many were.
         fn fill(&mut self, class: Class, opens_session: bool) -> u64 {
             (0..1_000).take_while(|_| self.send(class, opens_session)).count() as u64
         }
@@ -237,7 +239,7 @@ mod tests {
         let orders = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
         for order in orders.map(|order| order.map(|at: usize| ALL[at])) {
             let mut mailbox = Mailbox::default();
-            // Full by friends, so that nobody has anything left but what is kept for it.
+            // Known senders fill the mailbox, so that each class has only its kept room left.
             mailbox.fill(Class::Known, false);
             for class in order {
                 let kept = match class {

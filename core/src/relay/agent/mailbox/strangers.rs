@@ -1,4 +1,4 @@
-//! Dropping what strangers wrote and nobody read yet.
+//! Deletes unread messages of strangers when the owner asks for it.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,28 +9,28 @@ use crate::relay::agent::{consent, record};
 use crate::relay::directory::Did;
 use crate::{Result, Timestamp};
 
-/// Messages that one turn drops; each is up to eight rows.
+/// Messages that one turn deletes; each has up to eight rows.
 const BATCH: usize = 100;
 /// Senders that one turn looks at.
 const MAX_LOOKED: usize = 400;
 /// Key of the timer.
 const TIMER: &str = "drop_strangers";
 
-/// Drops the unread messages of senders that the owner does not know, some a turn. Their ids stay known for a day, so an
-/// exact repeat does not bring one back.
+/// Deletes the unread messages of senders that the owner does not know, a batch each turn. Their ids stay known for a
+/// day, so an exact repeat does not bring a message back.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct DropStrangers {
-    /// What came later stays; now when absent.
+    /// Messages that came later stay. The present time when absent.
     pub before: Option<Timestamp>,
-    /// The last sender that an earlier turn was done with.
+    /// The last sender that an earlier turn finished.
     pub after: Option<Did>,
 }
 
-/// What a turn came to.
+/// The result of a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dropped {
     pub messages: u64,
-    /// Nothing is left to be dropped by timer.
+    /// True when nothing is left for the timer to delete.
     pub complete: bool,
 }
 
@@ -68,7 +68,7 @@ fn go_on(turn: &mut Turn<'_>, before: Timestamp, after: Option<Did>, dropped: us
     Ok(Dropped { messages: dropped as u64, complete: false })
 }
 
-/// Drops at most so many unread messages of one sender: how many.
+/// Deletes at most `limit` unread messages of one sender, and returns how many.
 fn drop_of(turn: &mut Turn<'_>, from: Did, before: Timestamp, limit: usize) -> Result<usize> {
     let own = UNREAD_FROM.prefix(&(from,));
     let range = Range { end: UNREAD_FROM.prefix(&(from, before)).end, ..own };

@@ -50,7 +50,7 @@ fn head(n: i64) -> Head {
     }
 }
 
-/// A mailbox of that many messages, made once.
+/// A mailbox of [`COUNT`] messages, made once.
 fn mailbox() -> &'static MemoryStore {
     static MAILBOX: std::sync::OnceLock<MemoryStore> = std::sync::OnceLock::new();
     MAILBOX.get_or_init(fill)
@@ -98,7 +98,7 @@ fn fill() -> MemoryStore {
     store
 }
 
-/// Rows read for the page after a stamp, and the page.
+/// Returns how many rows are read for the page after a stamp, and the page.
 fn cost(rows: &MemoryStore, filter: &Filter, after: i64, messages: usize) -> (usize, ReadPage) {
     let counting = Counting { rows, read: Cell::new(0) };
     let (actor, settings) = (ActorId::new(Kind::Agent, "x"), Settings::default());
@@ -129,7 +129,7 @@ fn every_page_of_an_indexed_filter_costs_the_same_on_100_000_messages() {
         });
         let (least, most) = (costs.iter().min().unwrap(), costs.iter().max().unwrap());
         assert!(most < &(least * 2), "{name}: {costs:?}");
-        // One row of the index, one head and one body for each message, and few to spare.
+        // Each message reads one row of the index, one head and one body; a few more rows are allowed.
         assert!(*most <= 50 * 3 * 8, "{name}: {costs:?}");
     }
 }
@@ -164,7 +164,7 @@ fn buckets_end_with_the_minute_that_holds_the_end() {
     assert!(bucket(Timestamp(i64::MAX)).0 > 0);
 }
 
-/// Runs an operation on a mailbox and applies what it changes; how many rows those were.
+/// Runs an operation on a mailbox, applies its changes, and returns how many rows changed.
 fn run<O: crate::engine::actor::Operation>(rows: &mut MemoryStore, now: Timestamp, operation: &O) -> usize {
     use crate::engine::actor::host::{Space, perform};
     let (actor, settings) = (ActorId::new(Kind::Agent, "x"), Settings::default());
@@ -185,7 +185,7 @@ fn a_purge_changes_at_most_500_rows_and_goes_on_until_all_is_gone() {
     let mut rows = mailbox().clone();
     let count = |rows: &MemoryStore, range: Range| rows.scan(&range, Direction::Ascending, usize::MAX).unwrap().len();
     let mut ends = Overlay::new(&rows);
-    // A thousand of the messages, over the whole mailbox, end now; each came in a minute of its own.
+    // A thousand messages, spread over the whole mailbox, expire now; each came in a minute of its own.
     let end = bucket(Timestamp(1));
     for n in (0..1_000).map(|n| n * 97) {
         let stamp = Timestamp(n);
@@ -203,7 +203,7 @@ fn a_purge_changes_at_most_500_rows_and_goes_on_until_all_is_gone() {
     }
     let heads = count(&rows, READ.range()) + count(&rows, UNREAD.range());
     assert_eq!((runs, heads), (COUNT as usize / 64 + 1, COUNT as usize - 1_000));
-    // Their ids are kept for repeats, then forgotten, within the same bound.
+    // Their ids are kept for repeats and then forgotten, also at most 500 rows at a time.
     assert_eq!(count(&rows, MESSAGES.range()), COUNT as usize);
     let later = bucket(Timestamp(COUNT + REPEATS));
     while count(&rows, GONE.range()) > 0 {
@@ -260,7 +260,7 @@ fn the_sessions_of_one_sender_are_bounded_and_the_latest_stay() {
     let session =
         |from: u8, n: u8| StoredSession { key: ([from; 16], [n; 32]), sealed: vec![n], stamp: Timestamp(i64::from(n)) };
     run(&mut rows, Timestamp(500), &StoreSessions { sessions: vec![session(2, 1)] });
-    // In one batch and one by one, and one that is older than all that are kept.
+    // Sessions are stored in one batch, then one by one, and last one that is older than all kept ones.
     run(&mut rows, Timestamp(500), &StoreSessions { sessions: (1..=40).map(|n| session(1, n)).collect() });
     for n in (41..=100).chain([7]) {
         run(&mut rows, Timestamp(500), &StoreSessions { sessions: vec![session(1, n)] });
@@ -269,13 +269,13 @@ fn the_sessions_of_one_sender_are_bounded_and_the_latest_stay() {
     let kept: Vec<(u8, u8)> = all.iter().map(|((from, label), _)| (from[0], label[0])).collect();
     let latest: Vec<(u8, u8)> = (69..=100).map(|n| (1, n)).chain([(2, 1)]).collect();
     assert_eq!(kept, latest);
-    // The calendar has no day of a session that is gone.
+    // The calendar has no day of a session that was deleted.
     let days = rows.scan(&Range::prefix(&[42]), Direction::Ascending, 1_000).unwrap();
     assert_eq!(days.len(), latest.len());
 }
 
-/// Decision schema-versions: earlier rows of a sender knew no kept room and one bit of its class, the first ones not
-/// even that. What it has counts where it belongs with its next message.
+/// Decision schema-versions: the second version of a sender's row had no kept room and one bit for its class; the first
+/// version had neither. The sender's messages count in the right share from its next message on.
 #[test]
 fn senders_and_counters_of_earlier_versions_are_read() {
     let row = |version: u8, bytes: Vec<u8>| [vec![version], bytes].concat();

@@ -1,8 +1,10 @@
-//! Memory: what an agent keeps with the service, by namespace and key.
+//! Memory: values that an agent stores with the service, by namespace and key.
 //!
-//! A value is the JSON text that was put, kept sealed under the master key and given back to the letter. A value with a
-//! ttl is invisible at its end, since every reader compares; a timer then frees its room. Heads stand apart from the
-//! texts, so that a list of keys reads no values.
+//! A value is the JSON text that was put. It is stored sealed under the master key and returned exactly as it was put.
+//! A value with a ttl is invisible from its expiry on, since every reader compares; a timer then frees its room. Heads
+//! are stored apart from the texts, so that a list of keys reads no values.
+//!
+//! The endpoints are in `routes`.
 
 mod routes;
 
@@ -18,17 +20,17 @@ use crate::engine::kv::{Direction, Range, Read, Row, Table};
 use crate::engine::time::SECOND;
 use crate::{Error, ErrorCode, Result, Timestamp};
 
-/// Where a value is: namespace and key.
+/// The place of a value: namespace and key.
 type Place = (String, String);
 
-/// What is known of a value without its text.
+/// Everything about a value except its text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
     pub local: Local,
-    /// As it was given.
+    /// The type that was given with the value, or the inferred one.
     pub value_type: Option<String>,
     pub client_nonce: Option<String>,
-    /// Bytes of the text.
+    /// Size of the JSON text, in bytes.
     pub size: u64,
     pub created: Timestamp,
     pub updated: Timestamp,
@@ -42,11 +44,11 @@ impl Head {
     }
 }
 
-/// Sums over a namespace, or over all.
+/// Sums over a namespace, or over all namespaces.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Totals {
     pub keys: u64,
-    /// Bytes of texts.
+    /// Size of the JSON texts, in bytes.
     pub bytes: u64,
     pub updated: Timestamp,
 }
@@ -66,24 +68,24 @@ impl Totals {
 }
 
 const HEADS: Table<Place, Head> = Table::new(72);
-/// Sealed for [`purpose`]; as they are where they were put before texts were sealed.
+/// Texts sealed for [`purpose`]; those from before texts were sealed are plain.
 const TEXTS: Table<Place, String> = Table::new(73);
 const NAMESPACES: Table<(String,), Totals> = Table::new(74);
 const TOTAL: Table<(), Totals> = Table::new(75);
 const ENDS: Table<(Timestamp, String, String), ()> = Table::new(76);
-/// There while everything is being taken out.
+/// Present while everything is being deleted.
 const CLEARING: Table<(), ()> = Table::new(77);
 
-/// What a text is sealed for. Namespaces and keys have no control characters.
+/// The purpose for which a text is sealed. Namespaces and keys contain no control characters, so purposes are distinct.
 pub(super) fn purpose(namespace: &str, key: &str) -> String {
     format!("memory/1\n{namespace}\n{key}")
 }
 
-/// Texts by their places, and the place to go on after where there may be more.
+/// Texts with their places, and the place to go on after when there may be more.
 pub(super) type Behind = (Vec<(Place, String)>, Option<Place>);
 
-/// Texts after a place that are not under the master key `current`, and the last place looked at when there may be
-/// more. Looks at so many texts at most, and at [`LOOK_BYTES`].
+/// Texts after a place that are not under the master key `current`, and the last place that was looked at when there
+/// may be more. Looks at no more than `left` texts, and at about [`LOOK_BYTES`].
 pub(super) fn texts_behind(
     view: &(impl Read + ?Sized),
     after: Option<&Place>,
@@ -104,7 +106,7 @@ pub(super) fn texts_behind(
     Ok((found, last.filter(|_| *left == 0 || bytes >= LOOK_BYTES)))
 }
 
-/// Replaces a text that is still `old`; whether it was.
+/// Replaces a text if it is still `old`; true when it was.
 pub(super) fn reseal(turn: &mut Turn<'_>, place: &Place, old: &str, new: &str) -> Result<bool> {
     let still = TEXTS.get(turn, place)?.is_some_and(|text| text == old);
     if still {
@@ -122,7 +124,7 @@ pub(super) fn each_text(view: &(impl Read + ?Sized), mut see: impl FnMut(&str)) 
     Ok(())
 }
 
-/// Bytes of texts that one look reads, about.
+/// Bytes of texts that one look reads, roughly.
 const LOOK_BYTES: usize = 1024 * 1024;
 
 pub const ENTRIES: &[Entry] = &[
@@ -135,11 +137,11 @@ pub const ENTRIES: &[Entry] = &[
     query::<ReadNamespaces>(),
 ];
 
-/// Key of the timer that frees what has ended.
+/// Key of the timer that deletes expired values.
 const EXPIRE: &str = "memory";
-/// Key of the timer that takes everything out.
+/// Key of the timer that deletes everything.
 const CLEAR: &str = "clear_memory";
-/// Values that a run takes out; each is up to five rows.
+/// Values that one run deletes; each is up to five rows.
 const BATCH: usize = 100;
 
 fn take_out(turn: &mut Turn<'_>, place: &Place, head: &Head) -> Result<()> {
@@ -160,7 +162,7 @@ fn take_out(turn: &mut Turn<'_>, place: &Place, head: &Head) -> Result<()> {
     Ok(TOTAL.put(turn, &(), &total)?)
 }
 
-/// Takes out values whose end has come, and sets the timer for the next.
+/// Deletes expired values, and sets the timer for the next expiry.
 fn expire(turn: &mut Turn<'_>) -> Result<()> {
     for (end, place) in ended_places(turn, turn.now, BATCH)? {
         match HEADS.get(turn, &place)?.filter(|head| head.expires == Some(end)) {
@@ -179,8 +181,8 @@ fn ended_places(view: &(impl Read + ?Sized), now: Timestamp, limit: usize) -> Re
     Ok(rows.into_iter().map(|((end, namespace, key), ())| (end, (namespace, key))).collect())
 }
 
-/// Takes everything out, for a registration that ends or gives way to another: nothing of it is seen from here on, and
-/// the rows go by timer.
+/// Deletes everything. Called when a registration ends or gives way to another. All values are invisible from here on,
+/// and the rows are deleted by timer.
 pub(super) fn ended(turn: &mut Turn<'_>) -> Result<()> {
     if HEADS.first(turn, &HEADS.range())?.is_none() {
         return Ok(());
@@ -189,7 +191,7 @@ pub(super) fn ended(turn: &mut Turn<'_>) -> Result<()> {
     turn.schedule(CLEAR, turn.now, &Clear)
 }
 
-/// Goes on with taking everything out.
+/// Goes on with deleting everything.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Clear;
 
@@ -212,7 +214,7 @@ impl Operation for Clear {
     }
 }
 
-/// Takes out what has ended.
+/// Deletes expired values.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Expire;
 
@@ -226,18 +228,18 @@ impl Operation for Expire {
     }
 }
 
-/// Puts a value in its place. What was there gives way whole, its end too; id and time of creation stay.
+/// Puts a value in its place. An earlier value is replaced together with its expiry; its id and creation time stay.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Put {
     pub namespace: String,
     pub key: String,
-    /// JSON, sealed for [`purpose`].
+    /// JSON text, sealed for [`purpose`].
     pub text: String,
     pub value_type: Option<String>,
     pub client_nonce: Option<String>,
     /// Seconds.
     pub ttl: Option<u32>,
-    /// Bytes of the JSON.
+    /// Size of the JSON text, in bytes.
     pub size: u64,
 }
 
@@ -249,7 +251,7 @@ impl Operation for Put {
     fn run(self, turn: &mut Turn<'_>) -> Result<Head> {
         record::active(turn)?.ok_or_else(super::wire::unknown_agent)?;
         if CLEARING.contains(turn, &())? {
-            return Err(Error::unavailable("the memory of an earlier registration is being taken out"));
+            return Err(Error::unavailable("the memory of an earlier registration is being deleted"));
         }
         let now = turn.now;
         if !ended_places(turn, now, 1)?.is_empty() {
@@ -277,7 +279,7 @@ impl Operation for Put {
             return refuse("The memory of this agent has no room for the value.");
         }
         if total.keys > u64::from(turn.settings.memory_keys) {
-            return refuse("The memory of this agent has as many keys as it may have.");
+            return refuse("The memory of this agent has the largest number of keys that is allowed.");
         }
         TOTAL.put(turn, &(), &total)?;
         let mut totals = NAMESPACES.get(turn, &(place.0.clone(),))?.unwrap_or_default();
@@ -296,10 +298,10 @@ impl Operation for Put {
 }
 
 fn unknown_value() -> Error {
-    Error::not_found("Nothing is kept under this key.")
+    Error::not_found("There is no value under this key.")
 }
 
-/// The head of a value, while it can be seen.
+/// The head of a value, if the value is visible.
 fn find(view: &(impl Read + ?Sized), place: &Place, now: Timestamp) -> Result<Head> {
     if CLEARING.contains(view, &())? {
         return Err(unknown_value());
@@ -307,7 +309,7 @@ fn find(view: &(impl Read + ?Sized), place: &Place, now: Timestamp) -> Result<He
     HEADS.get(view, place)?.filter(|head| head.lives(now)).ok_or_else(unknown_value)
 }
 
-/// Takes a value out. 404 when there is none.
+/// Deletes a value. 404 when there is none.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Remove {
     pub namespace: String,
@@ -346,10 +348,10 @@ impl Query for ReadValue {
     }
 }
 
-/// Most values that have ended and wait for the timer, as far as sums leave them out: it comes at once.
+/// Most expired values that sums leave out while they wait for the timer, which runs at once.
 const MAX_ENDED: usize = 10_000;
 
-/// Sums without what has ended and is not yet taken out.
+/// Sums without expired values that are not deleted yet.
 fn seen(view: &View<'_>, namespace: Option<&str>, totals: Option<Totals>) -> Result<Totals> {
     let mut totals = totals.unwrap_or_default();
     if CLEARING.contains(view, &())? {
@@ -365,11 +367,11 @@ fn seen(view: &View<'_>, namespace: Option<&str>, totals: Option<Totals>) -> Res
     Ok(totals)
 }
 
-/// Keys of a namespace in their order.
+/// Reads keys of a namespace in their order.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ReadKeys {
     pub namespace: String,
-    /// Only keys that begin with it.
+    /// Only keys that begin with this text.
     pub prefix: String,
     /// Only keys after this one.
     pub after: Option<String>,
@@ -381,7 +383,7 @@ pub struct ReadKeys {
 pub struct KeyPage {
     pub keys: Vec<(String, Head)>,
     pub has_more: bool,
-    /// Of the whole namespace.
+    /// Sums of the whole namespace.
     pub totals: Totals,
 }
 
@@ -398,7 +400,7 @@ impl Query for ReadKeys {
         }
         let all = HEADS.prefix(&(self.namespace.clone(),));
         let key = |key: &str| HEADS.prefix(&(self.namespace.clone(), key.to_owned()));
-        // Nothing sorts between a text and what begins with it, since keys have no control characters.
+        // Keys contain no control characters, so no key sorts between a text and the keys that begin with it.
         let mut start = key(&self.prefix).start;
         if let Some(after) = &self.after {
             start = start.max(key(after).end.unwrap_or_default());
@@ -419,7 +421,7 @@ impl Query for ReadKeys {
     }
 }
 
-/// Every namespace with its sums, at most [`MAX_NAMESPACES`], and the sum over all.
+/// Reads at most [`MAX_NAMESPACES`] namespaces with their sums, and the sum over all.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ReadNamespaces;
 

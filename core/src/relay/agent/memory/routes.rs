@@ -10,9 +10,9 @@ use crate::relay::agent::authentication::Calling;
 use crate::relay::agent::{Credentials, custody, reseal, wire};
 use crate::{Error, ErrorCode, Result, engine::runtime};
 
-/// A value of the largest size that the settings allow, and what comes with it.
+/// Room for the largest value that the settings allow, and the other members of the request.
 const MAX_BODY: usize = 2 * 1024 * 1024;
-/// The key is everything after the namespace: some clients do not encode its slashes.
+/// The key is the rest of the path, since some clients do not encode its slashes.
 const VALUE: &str = "/v1/agent/memory/{namespace}/{*key}";
 
 pub const ROUTES: &[Route] = &[
@@ -21,13 +21,13 @@ pub const ROUTES: &[Route] = &[
         .max_body(MAX_BODY)
         .accepts::<ValueRequest>()
         .returns::<Stored>()
-        .summary("Keep a JSON value. What was under the key gives way, with its ttl."),
+        .summary("Store a JSON value. It replaces the earlier value of the key, and its ttl."),
     Route::get(VALUE, handler!(get)).agent().returns::<Value>().summary("A value, exactly as it was put."),
-    Route::delete(VALUE, handler!(delete)).agent().returns::<Deleted>().summary("Forget a value."),
+    Route::delete(VALUE, handler!(delete)).agent().returns::<Deleted>().summary("Delete a value."),
     Route::get("/v1/agent/memory/{namespace}", handler!(keys))
         .agent()
         .params(&[
-            Param::optional("prefix", "Only keys that begin with it."),
+            Param::optional("prefix", "Only keys that begin with this text."),
             Param::optional("after", "Only keys after this one, in the order of the list."),
             Param::optional("limit", "1 to 1000, default 100."),
         ])
@@ -44,14 +44,14 @@ const MAX_NAMESPACE: usize = 200;
 const MAX_KEY: usize = 600;
 /// Most characters of `value_type` and `client_nonce`; our choice.
 const MAX_LABEL: usize = 128;
-/// Most seconds that a ttl may have, ten years; our choice. What is to stay longer needs none.
+/// Most seconds of a ttl, ten years; our choice. A value that must stay longer needs no ttl.
 const MAX_TTL: i64 = 10 * 365 * 86_400;
 
-/// What to keep.
+/// A value to store.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "MemoryRequest")]
 pub struct ValueRequest {
-    /// Any JSON, null too. Its text counts against the limits.
+    /// Any JSON, also null. Its text counts against the limits.
     #[serde(default, deserialize_with = "given")]
     #[schemars(with = "serde_json::Value", required)]
     pub value: Option<Box<RawValue>>,
@@ -59,16 +59,16 @@ pub struct ValueRequest {
     pub value_type: Option<String>,
     /// Seconds, 1 to 315360000; without it the value stays.
     pub ttl: Option<i64>,
-    /// Up to 128 characters; given back as it is.
+    /// Up to 128 characters; returned as it was given.
     pub client_nonce: Option<String>,
 }
 
-/// `null` is a value; only an absent one is none.
+/// `null` is a value, so only an absent member is `None`.
 fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Box<RawValue>>, D::Error> {
     Box::deserialize(deserializer).map(Some)
 }
 
-/// A value that is kept now.
+/// A value that was stored.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "MemoryStored")]
 pub struct Stored {
@@ -80,7 +80,7 @@ pub struct Stored {
     pub size_bytes: u64,
     pub created_at: String,
     pub updated_at: String,
-    /// Null when it stays.
+    /// Null for a value without ttl.
     pub expires_at: Option<String>,
 }
 
@@ -93,18 +93,18 @@ pub struct Value {
     pub key: String,
     #[schemars(with = "serde_json::Value")]
     pub value: Box<RawValue>,
-    /// As it was given; else `string`, `number`, `boolean` or `json`.
+    /// The type that was given; without one, `string`, `number`, `boolean` or `json`.
     pub value_type: String,
     pub client_nonce: Option<String>,
-    /// Of the JSON text.
+    /// Size of the JSON text.
     pub size_bytes: u64,
     pub created_at: String,
     pub updated_at: String,
-    /// Null when it stays.
+    /// Null for a value without ttl.
     pub expires_at: Option<String>,
 }
 
-/// A value that is forgotten.
+/// A value that was deleted.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "MemoryDeleted")]
 pub struct Deleted {
@@ -121,9 +121,9 @@ pub struct KeyList {
     pub keys: Vec<ListedKey>,
     pub count: usize,
     pub has_more: bool,
-    /// Of the whole namespace.
+    /// Keys of the whole namespace.
     pub total_keys: u64,
-    /// Of the whole namespace.
+    /// Bytes of the whole namespace.
     pub total_bytes: u64,
 }
 
@@ -158,7 +158,7 @@ pub struct Namespace {
     pub last_updated: String,
 }
 
-/// How much may be kept: bytes of the JSON texts of all values.
+/// The quota: bytes of the JSON texts of all values.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "MemoryQuota")]
 pub struct Quota {
@@ -167,7 +167,7 @@ pub struct Quota {
     pub remaining_bytes: u64,
 }
 
-/// A part of a place, checked.
+/// A checked part of a place.
 fn part(cx: &Cx, name: &str, max: usize) -> Result<String> {
     let text = cx.path(name)?;
     if text.is_empty() || text.len() > max || text.chars().any(char::is_control) {
@@ -181,7 +181,7 @@ fn place(cx: &Cx) -> Result<(String, String)> {
     Ok((part(cx, "namespace", MAX_NAMESPACE)?, part(cx, "key", MAX_KEY)?))
 }
 
-/// The type of a value that came without one, by the first character of its JSON.
+/// The type of a value that was given without one, by the first character of its JSON.
 fn inferred(text: &str) -> &'static str {
     match text.as_bytes().first() {
         Some(b'"') => "string",
@@ -210,7 +210,7 @@ async fn put(cx: Cx) -> Result<Response> {
         let message = format!("`value` is larger than {max} bytes of JSON.");
         return Err(Error::new(ErrorCode::PayloadTooLarge, message));
     }
-    // A type that is not given is told by the value when it is shown; a given empty one is none.
+    // Without a given type, the type is inferred from the value. An empty type counts as not given.
     let value_type = request.value_type.filter(|given| !given.is_empty());
     let shown = value_type.clone().unwrap_or_else(|| inferred(value.get()).to_owned());
     let Credentials { actor, did, .. } = cx.caller.agent()?.clone();

@@ -1,5 +1,5 @@
-//! Input and output of tasks: NaCl boxes of JSON text. Clients make and open them; for agents whose keys
-//! the service holds, the service does.
+//! Input and output of tasks: NaCl boxes of JSON text. Clients make and open them; for agents whose keys the service
+//! holds, the service does it.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -13,53 +13,53 @@ use crate::relay::agent::custody::{self, HeldKeys};
 use crate::relay::agent::record::ReadKeys;
 use crate::{Error, Result, engine::runtime};
 
-/// A box, with the keys that were its author's and its reader's when it came.
+/// A box, with the keys that its author and its reader had when it came.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Boxed {
     #[serde(with = "crate::engine::kv::bytes")]
     pub ciphertext: Vec<u8>,
     pub nonce: [u8; 24],
-    /// Ed25519 over the JSON text, by the author.
+    /// The author's Ed25519 signature over the JSON text.
     #[serde(with = "crate::engine::kv::bytes::option")]
     pub signature: Option<Vec<u8>>,
     /// X25519.
     pub author_encryption: [u8; 32],
     /// Ed25519.
     pub author_signing: [u8; 32],
-    /// X25519; absent where only the author can open it.
+    /// X25519; `None` when only the author can open the box.
     pub reader_encryption: Option<[u8; 32]>,
 }
 impl Row for Boxed {}
 
 impl Boxed {
-    /// Bytes that it counts for.
+    /// Bytes that count against the room for tasks.
     pub fn size(&self) -> u64 {
         (self.ciphertext.len() + self.signature.as_ref().map_or(0, Vec::len)) as u64 + 128
     }
 }
 
-/// What a request says of an input or an output.
+/// The members of a request that give an input or an output.
 pub struct Given<'a> {
-    /// As the members are called: `input` or `output`.
+    /// The name in the members: `input` or `output`.
     pub name: &'static str,
-    /// JSON to be encrypted here.
+    /// JSON that is encrypted here.
     pub plain: Option<&'a RawValue>,
     pub ciphertext: Option<&'a str>,
     pub nonce: Option<&'a str>,
     pub signature: Option<&'a str>,
 }
 
-/// What a request was found to say.
+/// The checked input or output of a request.
 pub enum Content {
     Nothing,
     /// JSON text.
     Plain(String),
-    /// What the caller has encrypted; the reader's key is not known yet.
+    /// A box that the caller encrypted; the reader's key is not known yet.
     Boxed(Boxed),
 }
 
 impl Given<'_> {
-    /// 400 for half a box, for both forms at once, and for what does not decode.
+    /// Checks the members. 400 for half a box, for both forms at once, and for text that does not decode.
     pub fn check(&self, caller: &Credentials) -> Result<Content> {
         let name = self.name;
         match (self.plain, self.ciphertext, self.nonce) {
@@ -96,18 +96,18 @@ impl Given<'_> {
     }
 }
 
-/// The JSON text of a plain value. A string that is JSON itself is taken as it is; any other becomes a JSON string,
-/// since readers expect JSON.
+/// The JSON text of a plain value. A string that contains JSON is used as that JSON; any other string becomes a JSON
+/// string, since readers expect JSON.
 fn json_text(value: &RawValue) -> Result<String> {
     let text = value.get();
-    // Read once as a value: a raw text may be nested deeper than readers follow.
+    // Parsed once as a value, since a raw text may be nested more deeply than readers can follow.
     let parsed: serde_json::Value =
         serde_json::from_str(text).map_err(|_| Error::bad_request("Input and output must be valid JSON."))?;
     let inner = parsed.as_str().filter(|inner| serde_json::from_str::<serde_json::Value>(inner).is_ok());
     Ok(inner.unwrap_or(text).to_owned())
 }
 
-/// The private keys of a caller whose keys the service holds; 400 for one that keeps its own.
+/// The private keys of a caller whose keys the service holds; 400 when the caller keeps its own.
 pub fn held(cx: &Cx, caller: &Credentials) -> Result<HeldKeys> {
     let Some(sealed) = &caller.keys.sealed else {
         return Err(Error::bad_request(
@@ -117,7 +117,7 @@ pub fn held(cx: &Cx, caller: &Credentials) -> Result<HeldKeys> {
     HeldKeys::open(&cx.rt.environment().secrets, &caller.did, sealed)
 }
 
-/// Encrypts a JSON text from the caller for a reader, signed where `sign` says so.
+/// Encrypts a JSON text from the caller for a reader, and signs it when `sign` is true.
 pub fn seal(
     cx: &Cx,
     caller: &Credentials,
@@ -141,17 +141,17 @@ pub fn seal(
 /// An opened box.
 pub struct Opened {
     pub json: Box<RawValue>,
-    /// Whether the author signed just this; absent without a signature.
+    /// Whether the author signed exactly this text; `None` without a signature.
     pub genuine: Option<bool>,
 }
 
-/// Opens boxes with the keys that the service holds for the caller, the present ones and the earlier ones.
+/// Opens boxes with the keys that the service holds for the caller, present and earlier ones.
 pub struct Opener {
     keys: Vec<HeldKeys>,
 }
 
 impl Opener {
-    /// One without keys for a caller that keeps its own: it opens nothing.
+    /// For a caller that keeps its own keys, the opener has no keys and opens nothing.
     pub async fn of(cx: &Cx, caller: &Credentials) -> Result<Opener> {
         let mut keys = Vec::new();
         if let Some(sealed) = &caller.keys.sealed {
@@ -167,7 +167,7 @@ impl Opener {
         Ok(Opener { keys })
     }
 
-    /// The JSON in a box; `None` when none of the keys opens it. `author`: the caller made it.
+    /// The JSON in a box; `None` when none of the keys opens it. `author` says that the caller made the box.
     pub fn open(&self, boxed: &Boxed, author: bool) -> Option<Opened> {
         let peer = if author { boxed.reader_encryption? } else { boxed.author_encryption };
         let plain = self

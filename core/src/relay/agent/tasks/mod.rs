@@ -3,12 +3,12 @@
 //! | Module | What |
 //! |---|---|
 //! | [`store`] | tasks at their assignee, which decides them; timers |
-//! | [`sent`] | what the requester knows of them, by effect |
-//! | [`boxed`] | input and output: boxes, made and opened here where the service holds the keys |
+//! | [`sent`] | the requester's rows about its tasks, which follow by effects |
+//! | [`boxed`] | input and output: boxes, made and opened here when the service holds the keys |
 //! | [`routes`] | the endpoints |
 //!
-//! The id of a task leads to its assignee (decision ids-lead-to-actors); its local part is minted by the requester's
-//! side, so that what is delivered twice is one task.
+//! The id of a task leads to its assignee (decision ids-lead-to-actors). The requester's side makes the local part, so
+//! a task that is delivered twice is one task.
 
 pub mod boxed;
 pub mod routes;
@@ -36,10 +36,10 @@ pub const ENTRIES: &[Entry] = &[
     operation::<sent::Forget>(),
 ];
 
-/// How long a task is remembered after it was settled, in microseconds; our choice.
+/// How long a settled task is kept, in microseconds; our choice.
 pub const REMEMBERED: i64 = 30 * DAY;
 
-/// Where a task is.
+/// The state of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Status {
     Pending,
@@ -72,12 +72,12 @@ impl Status {
         })
     }
 
-    /// Nothing follows.
+    /// Whether no other state follows.
     pub const fn is_final(self) -> bool {
         matches!(self, Status::Completed | Status::Failed | Status::Cancelled)
     }
 
-    /// Whether a task may go from here to there (decision task-moves).
+    /// Whether a task may move from this state to `next` (decision task-moves).
     const fn leads_to(self, next: Status) -> bool {
         use Status::{Accepted, Cancelled, Completed, Failed, InProgress, Pending};
         matches!(
@@ -89,7 +89,7 @@ impl Status {
     }
 }
 
-/// How much it matters to the requester. Nothing is done about it here.
+/// How much the task matters to the requester. The service does nothing with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Priority {
     Low,
@@ -108,7 +108,7 @@ impl Priority {
         }
     }
 
-    /// `medium` is what one client calls `normal`.
+    /// Parses a priority. `medium` is one client's word for `normal`.
     pub fn parse(text: Option<&str>) -> Result<Priority> {
         match text {
             None | Some("normal" | "medium") => Ok(Priority::Normal),
@@ -120,7 +120,7 @@ impl Priority {
     }
 }
 
-/// What a task is without its input and output.
+/// A task without its input and output.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
     /// The requester.
@@ -130,22 +130,22 @@ pub struct Head {
     pub capability: Option<String>,
     pub priority: Priority,
     pub status: Status,
-    /// Distinct and increasing at one assignee.
+    /// When it was created; distinct and increasing at one assignee.
     pub created: Timestamp,
     pub updated: Timestamp,
     pub expires: Option<Timestamp>,
     /// 1 to 5.
     pub rating: Option<u8>,
     pub rating_comment: Option<String>,
-    /// The broadcast of the requester that it is part of.
+    /// The requester's broadcast that the task is part of.
     pub broadcast: Option<Local>,
-    /// Bytes that it counts for at the assignee.
+    /// Bytes that count against the room at the assignee.
     pub size: u64,
 }
 impl Row for Head {}
 
 impl Head {
-    /// The task as it is at `now`: one that was not settled in time has failed, whether or not the timer has come by.
+    /// The task at time `now`: a task that was not settled in time has failed, even before the timer has run.
     pub fn at(mut self, now: Timestamp) -> Head {
         if let Some(end) = self.expires.filter(|end| *end <= now && !self.status.is_final()) {
             self.status = Status::Failed;
@@ -154,21 +154,21 @@ impl Head {
         self
     }
 
-    /// What `caller` is in this task; 404 for a stranger (decision foreign-is-404).
+    /// The part that `caller` has in this task; 404 for a stranger (decision foreign-is-404).
     fn part(&self, caller: &Did) -> Result<Part> {
         let part = Part { requester: self.from == *caller, assignee: self.to == *caller };
         if part.requester || part.assignee { Ok(part) } else { Err(unknown_task()) }
     }
 }
 
-/// What a participant is. One agent may be both.
+/// The part of a participant. One agent may be both requester and assignee.
 #[derive(Debug, Clone, Copy)]
 struct Part {
     requester: bool,
     assignee: bool,
 }
 
-/// Whether this participant may move a task so: 403 for the wrong one of the two, 409 for a move that there is not
+/// Whether this participant may make this move: 403 for the wrong participant, 409 for a move that does not exist
 /// (decisions foreign-is-404 and task-moves).
 fn check_move(from: Status, to: Status, part: Part) -> Result<()> {
     let (may, who) = match to {
@@ -184,26 +184,26 @@ fn check_move(from: Status, to: Status, part: Part) -> Result<()> {
     Ok(())
 }
 
-/// The answer for a task that does not exist or is somebody else's.
+/// The answer for a task that does not exist or belongs to other agents.
 pub fn unknown_task() -> Error {
     Error::not_found("There is no such task.")
 }
 
-/// Key of the timer that does what [`ended`] asks for.
+/// Key of the timer that goes on with the work of [`ended`].
 pub(super) const ENDING: &str = "end_tasks";
 
-/// Ends what the agent holds of tasks and broadcasts, for a registration that ends or gives way to another: tasks that
-/// it was to do fail, and everything is forgotten: a piece at once, and more by timer.
+/// Ends the agent's tasks and broadcasts. Called when a registration ends or gives way to another. Tasks that it was
+/// asked to do fail, and everything is deleted: one batch at once, and the rest by timer.
 pub(super) fn ended(turn: &mut Turn<'_>) -> Result<()> {
-    // A burst is stamped a little ahead of the clock.
+    // Tasks that come in a burst get stamps a little ahead of the clock.
     let before = store::latest(turn)?.max(turn.now);
     End { before }.run(turn)
 }
 
-/// One piece of what [`ended`] asks for.
+/// One batch of the work of [`ended`].
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct End {
-    /// What came later belongs to the registration that followed.
+    /// Rows from after this time belong to the next registration.
     pub before: Timestamp,
 }
 
@@ -213,7 +213,7 @@ impl Operation for End {
     type Reply = ();
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
-        // Without a registration that followed, all of it goes.
+        // Without a next registration everything is deleted.
         let before = record::active(turn)?.map_or(Timestamp(i64::MAX), |_| self.before);
         let more = [store::end(turn, before)?, sent::end(turn, before)?, super::broadcasts::end(turn, before)?]
             .contains(&true);
@@ -226,7 +226,7 @@ mod tests {
     use super::*;
     use crate::ErrorCode;
 
-    /// Decision task-moves: every pair of states by every participant, against the table.
+    /// Decision task-moves: every pair of states by every participant, compared with the table.
     #[test]
     fn no_move_but_those_of_the_table() {
         let table: &[(&str, &[&str])] = &[

@@ -1,4 +1,4 @@
-//! The endpoints of tasks, with every spelling that a client reads.
+//! The endpoints of tasks, with every spelling of the members that some client reads.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -27,12 +27,12 @@ pub const ROUTES: &[Route] = &[
     Route::get("/v1/agent/tasks", handler!(list))
         .agent()
         .params(&[
-            Param::optional("role", "`assignee` (default): what the caller is asked; `requester`: what it asked."),
+            Param::optional("role", "`assignee` (default): tasks asked of the caller; `requester`: tasks it asked."),
             Param::optional("status", "Only tasks in this state."),
-            Param::optional("capability", "Only tasks for this capability, whatever the case."),
+            Param::optional("capability", "Only tasks for this capability; case does not count."),
             Param::optional(
                 "before",
-                "Only tasks created before; the `created_at` of the last one gives the next page.",
+                "Only tasks created before this time; the `created_at` of the last task gives the next page.",
             ),
             Param::optional("limit", "1 to 100, default 50."),
         ])
@@ -54,14 +54,14 @@ const MAX_EXPIRES: i64 = 30 * 86_400;
 /// Most characters of a comment to a rating; our choice.
 const MAX_COMMENT: usize = 1_024;
 
-/// A new task. Its input is a box that the caller made (`encrypted_input`, `input_nonce`) or plain (`input`), which the
-/// service encrypts for agents whose keys it holds.
+/// A new task. Its input is a box that the caller made (`encrypted_input`, `input_nonce`), or plain JSON (`input`) that
+/// the service encrypts, for agents whose keys it holds.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct TaskRequest {
     /// DID of the assignee.
     pub to: String,
     pub capability: Option<String>,
-    /// Any JSON; a text that is no JSON is taken as a JSON string.
+    /// Any JSON; a text that is not JSON is taken as a JSON string.
     #[schemars(with = "Option<serde_json::Value>")]
     pub input: Option<Box<RawValue>>,
     /// Base64 of a NaCl box of JSON text for the assignee.
@@ -72,11 +72,11 @@ pub struct TaskRequest {
     pub input_signature: Option<String>,
     /// `low`, `normal` (default; `medium` is the same), `high` or `urgent`.
     pub priority: Option<String>,
-    /// Seconds after which it has failed unless it is settled, 1 to 2592000.
+    /// Seconds after which the task fails unless it is settled, 1 to 2592000.
     pub expires_in: Option<i64>,
 }
 
-/// What becomes of a task.
+/// A change of a task.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct TaskChange {
     /// `accepted`, `in_progress`, `completed` or `failed` by the assignee, `cancelled` by the requester.
@@ -125,7 +125,7 @@ pub struct TaskInfo {
     pub expires_at: Option<String>,
     pub rating: Option<u8>,
     pub rating_comment: Option<String>,
-    /// The broadcast that it is part of.
+    /// The broadcast that the task is part of.
     pub broadcast_id: Option<String>,
 }
 
@@ -139,7 +139,7 @@ pub struct TaskList {
     pub has_more: bool,
 }
 
-/// A task with input and output. Plain forms are there for agents whose keys the service holds, null for others.
+/// A task with input and output. The plain forms are for agents whose keys the service holds, and null for others.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct TaskDetail {
     #[serde(flatten)]
@@ -162,7 +162,7 @@ pub struct TaskDetail {
     /// The same as `output`.
     #[schemars(with = "Option<serde_json::Value>")]
     pub result: Option<Box<RawValue>>,
-    /// The assignee signed just this output; null where it is not open here or not signed.
+    /// Whether the assignee signed exactly this output; null when the output is not decrypted here or not signed.
     pub output_signature_valid: Option<bool>,
 }
 
@@ -179,7 +179,7 @@ pub struct TaskUpdated {
 pub struct TaskMade {
     #[serde(flatten)]
     pub task: TaskInfo,
-    /// As in the answer of `POST /v1/agent/send`, of the assignee's keys.
+    /// As in the answer of `POST /v1/agent/send`, about the assignee's keys.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub key_changed: bool,
 }
@@ -215,7 +215,7 @@ pub fn expires_in(seconds: Option<i64>) -> Result<Option<u32>> {
     }
 }
 
-/// The local part of a new id at `to`: the same one for the same request under one `Idempotency-Key`.
+/// The local part of a new id at `to`. The same request with the same `Idempotency-Key` gets the same one.
 pub async fn new_local(cx: &Cx, caller: &Credentials, what: &str, to: &str) -> Result<Local> {
     idempotency::local(cx, |key| local_of(&[what.as_bytes(), caller.did.as_bytes(), to.as_bytes(), key])).await
 }
@@ -325,7 +325,7 @@ fn rating(request: &TaskChange) -> Result<Option<u8>> {
     }
     match (request.rating, &request.rating_comment) {
         (None, None) => Ok(None),
-        (None, Some(_)) => Err(Error::bad_request("`rating_comment` goes with `rating`.")),
+        (None, Some(_)) => Err(Error::bad_request("`rating_comment` needs `rating`.")),
         (Some(rating @ 1..=5), _) => Ok(u8::try_from(rating).ok()),
         (Some(_), _) => Err(Error::bad_request("`rating` must be from 1 to 5.")),
     }
@@ -351,11 +351,11 @@ async fn change(cx: Cx) -> Result<Response> {
         return Err(Error::bad_request("Give `status`, `rating` or both."));
     }
     if !nothing && !matches!(status, Some(Status::Completed | Status::Failed)) {
-        return Err(Error::bad_request("An output goes with the status completed or failed."));
+        return Err(Error::bad_request("An output needs the status completed or failed."));
     }
     let mut output = None;
     if !nothing {
-        // Looked at first, so that a stranger learns nothing and the box is made for the right reader.
+        // Read first, so that a stranger learns nothing and the box is made for the right reader.
         let Whole { head, .. } = runtime::query(&*cx.rt, actor.as_str(), &Look { local, caller: did }).await?;
         let requester = actor_id(&head.from);
         let reader = runtime::query(&*cx.rt, requester.as_str(), &ReadPublic).await?.ok_or_else(unknown_task)?;

@@ -1,4 +1,4 @@
-//! What a requester knows of the tasks that it asked of others: rows that follow, by effects, what the assignees decide
+//! The requester's rows about the tasks that it asked of others. They follow by effects what the assignees decide
 //! (decision one-deciding-operation).
 
 use serde::{Deserialize, Serialize};
@@ -11,17 +11,17 @@ use crate::relay::agent::mailbox::Local;
 use crate::relay::agent::{broadcasts, consent, record};
 use crate::{Result, Timestamp};
 
-/// Where a task is in [`SENT`].
+/// The creation time of a task, which gives its place in [`SENT`].
 const PLACES: Table<(Local,), Timestamp> = Table::new(67);
 /// Newest first.
 pub(super) const SENT: Table<(Desc<Timestamp>, Local), Head> = Table::new(68);
-/// Most tasks that a requester has in its list; the oldest give way, and stay what they are at their assignees.
+/// Most tasks in a requester's list. The oldest are deleted first; at their assignees they stay as they are.
 const MAX_SENT: u64 = 10_000;
 const COUNT: Table<(), u64> = Table::new(59);
-/// Rows that go at once when the agent ends.
+/// Rows that are deleted in one step when the agent ends.
 const BATCH: usize = 60;
 
-/// A task is new, or something became of it.
+/// A task is new, or has changed.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Note {
     pub local: Local,
@@ -35,7 +35,7 @@ impl Operation for Note {
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
         let Note { local, head } = self;
-        // A task of an earlier registration is none of the present one's.
+        // A task of an earlier registration does not belong to the present one.
         let agent = record::lasting(turn)?.filter(|agent| agent.created <= head.created);
         let Some(agent) = agent else { return Ok(()) };
         consent::wrote(turn, &agent, head.to)?;
@@ -58,7 +58,7 @@ impl Operation for Note {
     }
 }
 
-/// A task that was settled long ago has been forgotten.
+/// The assignee has deleted a task that was settled long ago.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Forget {
     pub local: Local,
@@ -78,7 +78,7 @@ impl Operation for Forget {
     }
 }
 
-/// Takes rows out; says whether there may be more.
+/// Deletes rows from before a time, a batch at a time; true when there may be more.
 pub(super) fn end(turn: &mut Turn<'_>, before: Timestamp) -> Result<bool> {
     let range = Range { start: SENT.prefix(&(Desc(before),)).start, ..SENT.range() };
     let rows = SENT.scan(turn, &range, Direction::Ascending, BATCH)?;

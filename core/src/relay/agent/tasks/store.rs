@@ -1,4 +1,4 @@
-//! Tasks at the assignee, which decides them.
+//! Tasks at their assignee, which decides them.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,17 +14,17 @@ use crate::relay::agent::{capabilities, consent, continuity, record, trust, wire
 use crate::relay::directory::{Did, fold};
 use crate::{Error, ErrorCode, Result, Timestamp};
 
-/// What an agent's tasks amount to, all of them or those of one requester.
+/// The tasks of an agent in numbers: all of them, or those of one requester.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Share {
     tasks: u64,
     bytes: u64,
-    /// The latest `created`; kept for all of them only.
+    /// The latest `created`; kept only for all tasks together.
     last: Timestamp,
 }
 impl Row for Share {}
 
-/// Where a task is in [`TASKS`].
+/// The creation time of a task, which gives its place in [`TASKS`].
 const PLACES: Table<(Local,), Timestamp> = Table::new(60);
 /// Newest first.
 const TASKS: Table<(Desc<Timestamp>, Local), Head> = Table::new(61);
@@ -32,17 +32,17 @@ const INPUTS: Table<(Local,), Boxed> = Table::new(62);
 const OUTPUTS: Table<(Local,), Boxed> = Table::new(63);
 const SHARES: Table<(Did,), Share> = Table::new(64);
 const TOTAL: Table<(), Share> = Table::new(65);
-/// When something becomes of a task by itself: it fails, or it is forgotten.
+/// When the timer changes a task: it fails, or it is deleted.
 const DUE: Table<(Timestamp, Local), ()> = Table::new(66);
 
-/// Most tasks on record at one assignee, and their bytes; our choice. One requester has a tenth at most, as in a
+/// Most tasks at one assignee, and most bytes of them; our choice. One requester may have a tenth of each, as in a
 /// mailbox (decision mailbox-pages).
 const MAX_TASKS: u64 = 10_000;
 const MAX_BYTES: u64 = 256 * 1024 * 1024;
 const TENTH: u64 = 10;
-/// What a task counts for beyond its input and output: its rows.
+/// Bytes that a task counts beyond its input and output, for its rows.
 const OVERHEAD: u64 = 512;
-/// Tasks that one run of a timer settles or forgets; each is up to a dozen rows.
+/// Tasks that one run of the timer settles or deletes; each is up to a dozen rows.
 const BATCH: usize = 30;
 /// Key of the timer.
 const SWEEP: &str = "tasks";
@@ -53,12 +53,12 @@ fn find(view: &(impl Read + ?Sized), local: Local) -> Result<Option<Head>> {
     Ok(TASKS.get(view, &(Desc(created), local))?)
 }
 
-/// When something becomes of it by itself.
+/// When the timer changes the task.
 fn due(head: &Head) -> Option<Timestamp> {
     if head.status.is_final() { Some(head.updated.plus(REMEMBERED)) } else { head.expires }
 }
 
-/// Stores what became of a task in place of `before`, and lets the requester know.
+/// Stores the changed task in place of `before`, and tells the requester.
 fn put(turn: &mut Turn<'_>, local: Local, before: Option<&Head>, head: &Head) -> Result<()> {
     if let Some(due) = before.and_then(due) {
         DUE.delete(turn, &(due, local));
@@ -72,16 +72,16 @@ fn put(turn: &mut Turn<'_>, local: Local, before: Option<&Head>, head: &Head) ->
         }
     }
     let ends = head.status.is_final() && before.is_none_or(|before| !before.status.is_final());
-    // What somebody took back says nothing of the assignee, nor does what an agent asked of itself.
+    // A cancelled task says nothing about the assignee, and neither does a task that an agent asked of itself.
     if ends && head.status != Status::Cancelled && head.from != head.to && record::active(turn)?.is_some() {
         trust::task_ended(turn, head.status == Status::Completed)?;
     }
     let (from, note) = (head.from, sent::Note { local, head: head.clone() });
-    // An effect never goes to the actor that has it.
+    // An actor sends no effects to itself.
     if from == head.to { note.run(turn) } else { turn.send(actor_id(&from), &note) }
 }
 
-/// Counts a change of `tasks` and `bytes`.
+/// Adds to the numbers of tasks and bytes.
 fn count(turn: &mut Turn<'_>, from: Did, tasks: i64, bytes: i64) -> Result<()> {
     let apply = |share: &mut Share| {
         share.tasks = share.tasks.saturating_add_signed(tasks);
@@ -110,7 +110,7 @@ fn forget(turn: &mut Turn<'_>, local: Local, head: &Head) -> Result<()> {
     count(turn, head.from, -1, -i64::try_from(head.size).unwrap_or(i64::MAX))
 }
 
-/// A new task, as the requester's side has made it. The same id again is the same task.
+/// A new task, made by the requester's side. A repeat with the same id is the same task.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Put {
     pub local: Local,
@@ -121,14 +121,14 @@ pub struct Put {
     pub expires_in: Option<u32>,
     pub broadcast: Option<Local>,
     pub input: Option<Boxed>,
-    /// The generation of keys that the input is for; any when absent.
+    /// The version of the keys that the input is for; any version when absent.
     pub expected_version: Option<u64>,
 }
 
 impl Operation for Put {
     const ACTOR: Kind = Kind::Agent;
     const NAME: &'static str = "put_task";
-    /// And whether the requester is to be told of a change of keys. `None` when the assignee has other keys by now.
+    /// The task, and whether to tell the requester of a change of keys. `None` when the assignee has other keys by now.
     type Reply = Option<(Head, bool)>;
 
     fn run(self, turn: &mut Turn<'_>) -> Result<Self::Reply> {
@@ -152,7 +152,7 @@ impl Operation for Put {
             share.tasks >= MAX_TASKS / part || share.bytes.saturating_add(size) > MAX_BYTES / part
         };
         if full(total, 1) || full(share, TENTH) {
-            return Err(Error::conflict("The assignee has as many tasks on record as it may have."));
+            return Err(Error::conflict("The assignee has the largest number of tasks that is allowed; retry later."));
         }
         let created = turn.now.max(total.last.plus(1));
         total.last = created;
@@ -185,24 +185,24 @@ impl Operation for Put {
 }
 
 impl Put {
-    /// Nobody reads the answer to one task of a broadcast.
+    /// Not for a task of a broadcast, whose answer nobody reads.
     fn tell(&self, turn: &mut Turn<'_>) -> Result<bool> {
         if self.broadcast.is_some() { Ok(false) } else { continuity::tell(turn, self.from, self.local) }
     }
 }
 
-/// Moves a task, rates it, or both, in this order.
+/// Moves a task, rates it, or does both, in this order.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Patch {
     pub local: Local,
     pub caller: Did,
     pub status: Option<Status>,
-    /// Only with `completed` and `failed`.
+    /// Only with `completed` or `failed`.
     pub output: Option<Boxed>,
     /// 1 to 5.
     pub rating: Option<u8>,
     pub rating_comment: Option<String>,
-    /// What a rating counts by: the caller's anchored weight now (decision anchored-weight).
+    /// The weight of a rating: the caller's anchored weight now (decision anchored-weight).
     pub anchored: f64,
 }
 
@@ -233,10 +233,10 @@ impl Operation for Patch {
                 return Err(Error::new(ErrorCode::Forbidden, "Only the requester can rate a task."));
             }
             if !matches!(head.status, Status::Completed | Status::Failed) {
-                return Err(Error::conflict("A task is rated once it is completed or failed."));
+                return Err(Error::conflict("A task can be rated only when it is completed or failed."));
             }
             if head.rating.is_some() {
-                return Err(Error::conflict("This task has been rated."));
+                return Err(Error::conflict("This task was rated before."));
             }
             head.rating = Some(rating);
             if head.from != head.to {
@@ -253,7 +253,7 @@ impl Operation for Patch {
     }
 }
 
-/// Lets tasks fail that were not settled in time, and forgets those that were settled long ago.
+/// Fails tasks that were not settled in time, and deletes those that were settled long ago.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Sweep;
 
@@ -283,12 +283,12 @@ impl Operation for Sweep {
     }
 }
 
-/// When the latest task was created, by its stamp.
+/// The creation time of the latest task.
 pub(super) fn latest(view: &(impl Read + ?Sized)) -> Result<Timestamp> {
     Ok(TOTAL.get(view, &())?.unwrap_or_default().last)
 }
 
-/// Takes tasks out, those that wait as failed; says whether there may be more.
+/// Deletes tasks from before a time, a batch at a time; those that are not settled fail. True when there may be more.
 pub(super) fn end(turn: &mut Turn<'_>, before: Timestamp) -> Result<bool> {
     let old = TASKS.prefix(&(Desc(before),)).start;
     let range = crate::engine::kv::Range { start: old, ..TASKS.range() };
@@ -303,7 +303,7 @@ pub(super) fn end(turn: &mut Turn<'_>, before: Timestamp) -> Result<bool> {
                 turn.send(actor_id(&head.from), &sent::Note { local, head: head.clone() })?;
             }
         }
-        // As it is stored, so that its row of what is due goes too.
+        // The stored row, since its due time leads to the row in `DUE`, which is deleted too.
         if let Some(stored) = find(turn, local)? {
             forget(turn, local, &stored)?;
         }
@@ -311,7 +311,7 @@ pub(super) fn end(turn: &mut Turn<'_>, before: Timestamp) -> Result<bool> {
     Ok(more)
 }
 
-/// One task with input and output, for its participants. 404 for others.
+/// Reads one task with input and output, for its participants. 404 for other agents.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Look {
     pub local: Local,
@@ -339,15 +339,15 @@ impl Query for Look {
     }
 }
 
-/// Tasks, newest first.
+/// Reads tasks, newest first.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct List {
-    /// Those that the agent asked of others, not those that it is asked.
+    /// True for the tasks that the agent asked of others, false for those that it was asked to do.
     pub requested: bool,
     pub status: Option<Status>,
-    /// Whatever the case.
+    /// The capability; case does not count.
     pub capability: Option<String>,
-    /// Only those created before.
+    /// Only tasks created before this time.
     pub before: Option<Timestamp>,
     pub limit: u32,
 }
@@ -355,7 +355,7 @@ pub struct List {
 impl Query for List {
     const ACTOR: Kind = Kind::Agent;
     const NAME: &'static str = "tasks";
-    /// There may be one more than `limit`: then there are more.
+    /// May hold one more than `limit`: then there are more.
     type Reply = Vec<(Local, Head)>;
 
     fn run(self, view: &View<'_>) -> Result<Self::Reply> {

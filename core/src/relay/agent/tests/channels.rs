@@ -67,7 +67,7 @@ fn agent_actor(agent: &Agent) -> ActorId {
     ActorId::new(Kind::Agent, actor_of(&Settings::default(), &agent.did).unwrap())
 }
 
-/// Rows of the channel's own, without those of the machinery.
+/// Rows of the channel itself, without those of the actor machinery.
 fn own_rows(world: &World, actor: &ActorId) -> Vec<(Vec<u8>, Vec<u8>)> {
     world.rt.rows(actor).into_iter().filter(|(key, _)| key[0] >= 16).collect()
 }
@@ -90,7 +90,8 @@ fn posts_are_sealed_at_rest_and_only_the_channel_has_the_key() {
             assert!(!holds(&key) && !holds(&value), "{actor} shows the text of a post");
         }
     }
-    // The rows of one channel's posts in the other: they were sealed for their own channel.
+    // Puts the rows of one channel's posts into the other channel. They cannot be opened there, since they were sealed
+    // for their own channel.
     let post = |channel: &str| own_rows(&world, &actor(channel)).into_iter().find(|(key, _)| key[0] == 20).unwrap();
     let key = |channel: &str| own_rows(&world, &actor(channel)).into_iter().find(|(key, _)| key[0] == 16).unwrap();
     assert_ne!(post(&one).1, post(&two).1);
@@ -98,7 +99,7 @@ fn posts_are_sealed_at_rest_and_only_the_channel_has_the_key() {
     assert_eq!(contents(&world, &ada, &one), [text]);
 }
 
-/// Decision master-key-file: what is sealed under the master key moves after a rotation.
+/// Decision master-key-file: the channel key moves under the new master key after a rotation.
 #[test]
 fn a_channel_key_moves_under_a_new_master_key_when_somebody_comes_by() {
     let world = World::patient();
@@ -115,7 +116,8 @@ fn a_channel_key_moves_under_a_new_master_key_when_somebody_comes_by() {
     // The task of a runtime that visits every channel.
     let visit = || crate::relay::channel::key::reseal(&*world.rt, &silent).now_or_never().unwrap().unwrap();
     assert_eq!((visit().resealed, visit().resealed), (1, 0));
-    // Without the earlier master key all three still open. (Keys of the agents have a MAC of the earlier one.)
+    // Without the earlier master key all three channels still open. (The agents' API keys have a MAC of the earlier
+    // key.)
     let did = crate::relay::agent::record::did_of(&agent_actor(&ada).name).unwrap();
     replace(KeyRing::new(master(43), Vec::new()));
     for channel in [&read, &posted, &silent] {
@@ -124,7 +126,7 @@ fn a_channel_key_moves_under_a_new_master_key_when_somebody_comes_by() {
         let opened = crate::relay::channel::key::ChannelKey::open(&*world.rt, channel, &seen.key);
         assert!(opened.now_or_never().unwrap().is_ok(), "{channel}");
     }
-    // And with nothing but another one none does.
+    // With only a different master key, none of them opens.
     replace(KeyRing::new(master(44), Vec::new()));
     let seen = crate::relay::channel::key::reseal(&*world.rt, &read).now_or_never().unwrap().unwrap();
     assert_eq!((seen.resealed, seen.unopened), (0, 1));
@@ -186,7 +188,7 @@ fn the_list_hears_of_posts_once_a_minute_and_members_see_them_at_once() {
     assert_eq!(world.rt.rows(&list), before, "nothing is told within the minute");
     world.wait(1);
     assert_eq!(counts(&listed(&world, "")[0]), (2, 50));
-    // A quiet channel tells nothing.
+    // A channel without posts tells the list nothing.
     let before = world.rt.rows(&list);
     world.wait(600);
     assert_eq!(world.rt.rows(&list), before);
@@ -196,7 +198,7 @@ fn the_list_hears_of_posts_once_a_minute_and_members_see_them_at_once() {
 fn an_agent_that_ends_leaves_every_channel_and_the_longest_member_follows_an_owner() {
     let world = World::patient();
     let (ada, bob, eve) = (world.server_agent("Ada"), world.server_agent("Bob"), world.server_agent("Eve"));
-    // More than go at once.
+    // More channels than are left in one step.
     let shared: Vec<String> = (0..70).map(|n| public(&world, &ada, &format!("room-{n}"))).collect();
     for channel in &shared {
         join(&world, &bob, channel).expect(200);
@@ -216,11 +218,11 @@ fn an_agent_that_ends_leaves_every_channel_and_the_longest_member_follows_an_own
     assert_eq!(left.iter().find(|channel| channel["id"] == shared[0]).unwrap()["member_count"], 2);
     world.wait(60);
     assert!(listed(&world, "").iter().all(|channel| channel["creator"] == ada.did));
-    // The channel that she was alone in is gone, with every row of it, and so is the invite.
+    // The channel in which she was alone is gone with all its rows, and so is the invite.
     assert_eq!(own_rows(&world, &actor(&alone)), []);
     assert_eq!(invites(&world, &eve, ""), Vec::<Value>::new());
     respond(&world, &eve, &asked, "accept").refused(404, "NOT_FOUND");
-    // The posts of an agent that is gone stay where others are.
+    // The posts of an agent that is gone stay in channels that have other members.
     deactivate(&world, &bob);
     assert_eq!(mine(&world, &eve)[0]["role"], "owner");
     assert_eq!(listed(&world, "").len(), 1);
@@ -236,7 +238,7 @@ fn an_agent_is_in_so_many_channels_and_a_channel_has_so_many_members() {
     more().refused(409, "CONFLICT");
     let other = public(&world, &bob, "other");
     join(&world, &ada, &other).refused(409, "CONFLICT");
-    // Who is in already may say so again.
+    // A member may join again.
     assert_eq!(join(&world, &ada, &one).expect(200)["already_member"], true);
     join(&world, &bob, &one).expect(200);
     join(&world, &eve, &one).refused(409, "CONFLICT");
@@ -244,7 +246,8 @@ fn an_agent_is_in_so_many_channels_and_a_channel_has_so_many_members() {
     respond(&world, &bob, &asked, "accept").refused(409, "CONFLICT");
     world.post(&format!("/v1/agent/channels/{other}/leave"), &bob.key, Value::Null).expect(200);
     respond(&world, &bob, &asked, "accept").expect(200);
-    // Two requests at once both see room; the second is out again, and a channel made that way ends.
+    // Two requests at the same time both see room. The second membership ends again, and a channel created that way
+    // ends.
     let race = Join { did: crate::relay::agent::record::did_of(&agent_actor(&ada).name).unwrap() };
     let third = public(&world, &eve, "third");
     runtime::call(&*world.rt, third.as_str(), &race).now_or_never().unwrap().unwrap();
@@ -265,7 +268,7 @@ fn when_a_channel_is_full_the_oldest_posts_give_way() {
     let long = "x".repeat(1_700);
     say(&world, &ada, &channel, &long).expect(201);
     assert_eq!(contents(&world, &ada, &channel), ["4", long.as_str()]);
-    // One that is larger than all the room stands alone.
+    // A post that is larger than all the room is kept alone.
     let longer = "y".repeat(5_000);
     say(&world, &ada, &channel, &longer).expect(201);
     assert_eq!(contents(&world, &ada, &channel), [longer]);
@@ -285,7 +288,7 @@ fn an_invite_expires_and_is_forgotten_on_both_sides_after_30_days() {
     assert_eq!(invites(&world, &bob, "status=expired").len(), 1);
     respond(&world, &bob, &asked, "accept").refused(409, "CONFLICT");
     join(&world, &bob, &channel).refused(404, "NOT_FOUND");
-    // Another may follow, and waits for its own time.
+    // A second invite may follow, and waits for its own time.
     let again = invite(&world, &ada, &channel, &bob, 168).expect(201);
     assert_ne!(again["id"], asked["id"]);
     world.wait(30 * 86_400);
@@ -306,7 +309,7 @@ fn one_agent_cannot_fill_the_invites_of_another() {
         let channel = public(&world, &eve, &format!("spam-{n}"));
         invite(&world, &eve, &channel, &bob, 8_760).expect(201);
         if n == 100 {
-            // Bob did not take the last one, so the channel has forgotten it.
+            // Bob did not accept the last invite, so the channel has forgotten it.
             assert!(own_rows(&world, &actor(&channel)).iter().all(|(key, _)| ![21, 22, 23].contains(&key[0])));
         }
     }
@@ -316,8 +319,7 @@ fn one_agent_cannot_fill_the_invites_of_another() {
     assert_eq!(invites(&world, &bob, "").len(), 101);
 }
 
-/// Decision signed-registrations: what somebody else registered under one's signing key gives way, and nothing of it
-/// stays.
+/// Decision signed-registrations: a registration of somebody else's signing key gives way, and nothing of it stays.
 #[test]
 fn a_registration_that_takes_anothers_place_inherits_no_channels_memory_or_heartbeat() {
     let world = World::patient();

@@ -48,7 +48,7 @@ fn lists_and_contacts_are_bounded_and_a_registration_that_ends_leaves_none() {
     }
     let path = format!("/v1/agent/consent/blocked/{}", bob.did);
     world.call("PUT", &path, &ada.key, Value::Null).refused(409, "CONFLICT");
-    // One that is there already may change lists.
+    // An agent that is on a list already may change to the other list.
     run(&world, &ada, &PutListed { list: List::Allowed, peer: stranger(0) }).unwrap();
     let consent = world.get("/v1/agent/consent", &ada.key).expect(200);
     assert_eq!((&consent["blocked_count"], &consent["allowed_count"]), (&json!(4_999), &json!(5_001)));
@@ -58,7 +58,7 @@ fn lists_and_contacts_are_bounded_and_a_registration_that_ends_leaves_none() {
     for n in 0..10_000 {
         run(&world, &ada, &Wrote { to: stranger(n) }).unwrap();
     }
-    // The oldest contact gave way.
+    // The oldest contact was forgotten.
     assert_eq!(write(&world, &bob, &ada), 404);
     assert_eq!(rows(&world, &ada), 1 + 10_000 + 2 * 10_000);
 
@@ -67,7 +67,8 @@ fn lists_and_contacts_are_bounded_and_a_registration_that_ends_leaves_none() {
     assert_eq!(rows(&world, &ada), 0);
 }
 
-/// Decision who-may-write: who takes a squatted DID over does not take over whom the squatter shut out or knew.
+/// Decision who-may-write: an agent that takes over a squatted DID does not inherit the squatter's block list and
+/// contacts.
 #[test]
 fn a_registration_that_replaces_another_starts_open() {
     let world = World::patient();
@@ -96,7 +97,7 @@ fn letter(to: &str, n: u64) -> Value {
         "signature": encode_base64(&[2; 64]), "content_type": "text/plain", "ttl": 3_600 })
 }
 
-/// A client whose registration proves nothing yet.
+/// A client whose registration has proved nothing yet.
 fn unproved(world: &World, seed: u8) -> (Client, Agent) {
     let client = Client::new("svc", [seed; 32], Options::default());
     let mut body = client.key_body(None, 1);
@@ -105,7 +106,7 @@ fn unproved(world: &World, seed: u8) -> (Client, Agent) {
     (client, agent)
 }
 
-/// Decision signed-registrations: senders that have signed nothing share a tenth of what strangers may have, less its
+/// Decision signed-registrations: senders that have signed nothing share a tenth of the strangers' room, less its
 /// headroom, by count and by bytes.
 #[test]
 fn silent_senders_share_a_tenth_of_the_room_for_strangers() {
@@ -127,12 +128,12 @@ fn silent_senders_share_a_tenth_of_the_room_for_strangers() {
     let carl = world.server_agent("Carl");
     (0..38).for_each(|n| drop(post(&carl, n).expect(201)));
     post(&carl, 99).refused(503, "MAILBOX_FULL");
-    // What is deleted makes room; once only.
+    // A deletion makes room, but only once.
     let path = format!("/v1/agent/messages/{}", sent[0]["id"].as_str().unwrap());
     world.call("DELETE", &path, &bob.key, Value::Null).expect(200);
     post(&ada_key, 20).expect(201);
     post(&eve, 20).refused(503, "MAILBOX_FULL");
-    // A sender that shows its key takes what it has with it, from its next message on.
+    // When a sender shows its key, its messages move to its new share with its next message.
     world.call("DELETE", &format!("/v1/agent/messages/{}", sent[1]["id"].as_str().unwrap()), &bob.key, Value::Null);
     let proof = ada.send(&world.peer(&bob.did), "2026-01-01T00:00:01.000Z", "me", Default::default()).unwrap();
     world.post("/v1/agent/send/encrypted", &ada_key.key, serde_json::to_value(&proof).unwrap()).expect(201);
@@ -140,7 +141,7 @@ fn silent_senders_share_a_tenth_of_the_room_for_strangers() {
     post(&ada_key, 21).expect(201);
     (22..34).for_each(|n| drop(post(&eve, n).expect(201)));
     post(&eve, 34).refused(503, "MAILBOX_FULL");
-    // Everything ends, and the share is whole again.
+    // All messages expire, and the whole share is free again.
     world.wait(86_400 * 2);
     for n in 100..119 {
         post(&eve, n).expect(201);
@@ -159,8 +160,8 @@ fn silent_senders_share_a_tenth_of_the_room_for_strangers() {
     assert_eq!(taken, 9_500 / (900 + 64 + 10 + 256));
 }
 
-/// Fills a mailbox of 200 messages with what strangers may have: 100, less 1 and 5 kept for first messages of silent
-/// and other strangers.
+/// Fills a mailbox of 200 messages with the messages that strangers may have: 100, less 1 and 5 that are kept for first
+/// messages of silent and other strangers.
 fn flood(world: &World, to: &Agent) -> Vec<Agent> {
     let strangers: Vec<Agent> = (0..6).map(|n| world.server_agent(&format!("Stranger{n}"))).collect();
     let mut sent = 0;
@@ -192,7 +193,7 @@ fn a_friend_gets_through_a_mailbox_that_strangers_have_filled() {
         assert_eq!(write(&world, friend, &bob), 201, "friend {n}");
     }
     world.post("/v1/agent/send", &nobody.key, json!({ "to": bob.did, "message": "x" })).refused(503, "MAILBOX_FULL");
-    // Knowing somebody helps from the next message on, and forgetting somebody too.
+    // A change of whom the owner knows takes effect with the sender's next message.
     let path = format!("/v1/agent/consent/allowed/{}", strangers[5].did);
     world.call("PUT", &path, &bob.key, Value::Null).expect(200);
     assert_eq!(write(&world, &strangers[5], &bob), 201);
@@ -227,7 +228,7 @@ fn unread_mail_of_strangers_goes_by_one_call_and_that_of_friends_stays() {
         world.call("DELETE", path, &bob.key, Value::Null).expect(200),
         json!({ "dropped": 0, "complete": true })
     );
-    // An exact repeat brings nothing back; what comes later is there until it is dropped in turn.
+    // An exact repeat brings nothing back. Later messages stay until they are dropped in turn.
     accept_from(&world, &bob, "everyone");
     world.post("/v1/agent/send/encrypted", &eve.key, letter(&bob.did, 7)).expect(201);
     world.post("/v1/agent/send/encrypted", &eve.key, letter(&bob.did, 777)).expect(201);
@@ -250,7 +251,7 @@ fn an_agent_with_its_own_keys_is_told_to_ask_for_raw_messages() {
     assert_eq!(world.messages(&own, "").len(), 1);
 }
 
-/// In memory sleeping moves the clock, so the length of a wait can be told exactly.
+/// In memory, sleeping moves the clock, so the test can measure exactly how long a request waits.
 #[test]
 fn a_wait_lasts_as_long_as_asked_and_25_seconds_at_most() {
     let world = World::new();
@@ -275,14 +276,14 @@ fn a_wait_lasts_as_long_as_asked_and_25_seconds_at_most() {
     world.send(&ada, &bob.did, "x");
     assert_eq!(waited("wait=20"), (json!(1), 0));
     assert_eq!(waited("wait=2&message_type=other"), (json!(0), 2_000_000));
-    // Streams that live shorter end a wait early.
+    // A stream with a shorter life ends the wait early.
     let world = World::with(&[("stream_seconds", "1")]);
     let bob = world.server_agent("Bob");
     world.get("/v1/agent/receive?wait=20", &bob.key).expect(200);
 }
 
-/// Decision mailbox-pages: what the 10,000 rows of a call leave unread is told by `has_more` and `next_since`, also
-/// where the page has no message.
+/// Decision mailbox-pages: when a call stops after 10,000 rows, `has_more` and `next_since` tell where to go on, also
+/// when the page has no message.
 #[test]
 fn an_empty_page_that_has_more_says_where_to_go_on() {
     let world =
@@ -300,7 +301,7 @@ fn an_empty_page_that_has_more_says_where_to_go_on() {
         let rest = world.get(&format!("{route}?message_type=rare&since={since}"), &bob.key).expect(200);
         assert_eq!((&rest["count"], &rest["has_more"]), (&json!(1), &json!(false)));
         assert_eq!((&rest["messages"][0]["message_type"], &rest["next_since"]), (&json!("rare"), &Value::Null));
-        // There is something to go on with, so nothing is waited for.
+        // There are more rows to read, so the request does not wait.
         let before = crate::engine::runtime::Runtime::now(&*world.rt);
         world.get(&format!("{route}?message_type=rare&wait=20"), &bob.key).expect(200);
         assert_eq!(crate::engine::runtime::Runtime::now(&*world.rt), before);

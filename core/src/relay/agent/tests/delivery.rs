@@ -57,7 +57,7 @@ fn fact_5_and_7_an_envelope_comes_back_byte_for_byte_and_base64_is_standard() {
     for field in ["ciphertext", "nonce", "signature"] {
         assert_eq!(message[field], posted[field]);
     }
-    // Not an envelope that opens: the message is there with empty content, and the call does not fail.
+    // The envelope cannot be opened: the message is there with empty content, and the call does not fail.
     let page = world.get("/v1/agent/receive", &bob.key).expect(200);
     assert_eq!((&page["messages"][0]["content"], &page["messages"][0]["decrypted"]), (&json!(""), &json!(false)));
     posted["envelope"] = json!({ "an": "object" });
@@ -119,7 +119,7 @@ fn stamps_are_six_digits_increase_and_since_is_read_not_compared() {
     let stamps: Vec<String> =
         world.messages(&bob, "").iter().map(|m| m["timestamp"].as_str().unwrap().to_owned()).collect();
     assert_eq!(stamps, [0, 1, 2].map(|n| format!("2026-01-01T00:00:00.00000{n}Z")));
-    // The mailbox keeps its stamps apart from the clock only as far as it must.
+    // The mailbox's stamps differ from the clock only as far as necessary.
     world.wait(1);
     world.send(&ada, &bob.did, "3");
     assert_eq!(world.messages(&bob, "")[3]["timestamp"], "2026-01-01T00:00:01.000000Z");
@@ -198,7 +198,7 @@ fn characters_are_counted_not_bytes() {
     let exact = "\u{1F600}".repeat(65_536);
     world.send(&ada, &bob.did, &exact);
     assert_eq!(world.texts(&bob), [exact]);
-    // The same as JSON escapes is 786 KB and still one body.
+    // The same text as JSON escapes is 786 KB and still one body.
     let escaped = format!("{{\"to\":\"{}\",\"message\":\"{}\"}}", bob.did, "\\ud83d\\ude00".repeat(65_536));
     world.raw("POST", "/v1/agent/send", &[("x-agent-key", &ada.key)], escaped.as_bytes()).expect(201);
     let body = json!({ "to": bob.did, "message": "x".repeat(65_537) });
@@ -279,7 +279,7 @@ fn unread_counts_follow_reading_deleting_and_expiry() {
     assert_eq!(all["by_sender"], json!([{ "from": ada.did, "count": 3 }, { "from": eve.did, "count": 1 }]));
     assert_eq!(count(&format!("?from={}", eve.did))["unread_count"], 1);
     assert_eq!(count("?from=nobody")["unread_count"], 0);
-    // Expired but not purged yet: counted no more.
+    // Messages that have expired and are not purged yet are not counted.
     world.wait(31);
     assert_eq!(count("")["unread_count"], 3);
     assert_eq!(count(&format!("?from={}", eve.did))["by_sender"], json!([]));

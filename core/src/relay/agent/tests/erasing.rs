@@ -1,4 +1,4 @@
-//! What is left of an agent that was erased (decision agent-exports).
+//! Nothing is left of an agent that was erased (decision agent-exports).
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::relay::agent::mailbox::{StoreSessions, StoredSession};
 use crate::relay::agent::moderation::{Erase, Wipe};
 use crate::relay::agent::pins::{Prints, PutPin};
 
-/// The table that says that the agent was erased.
+/// The table with the note that the agent was erased.
 const TOMBSTONE: u8 = 95;
 
 fn actor(agent: &Agent) -> ActorId {
@@ -40,7 +40,7 @@ fn patient() -> World {
     World::with(&[("admin_key", ADMIN), ("agent_burst", "1000000"), ("agent_per_second", "100000"), loopback])
 }
 
-/// Decision agent-exports: whatever tables an agent has, and however many rows; also those of later versions.
+/// Decision agent-exports: every table is emptied, whatever its number of rows, also tables of later versions.
 #[test]
 fn an_erasure_empties_every_table_there_can_be() {
     let world = patient();
@@ -57,7 +57,7 @@ fn an_erasure_empties_every_table_there_can_be() {
     assert_eq!(tables(&world, &ada), BTreeSet::from([TOMBSTONE]));
 }
 
-/// Everything that an agent can have, by its own routes and those of others.
+/// Gives an agent everything that it can have, by its own routes and those of other agents.
 fn busy(world: &World, ada: &Agent, bob: &Agent) {
     let (mut client, client_key) = world.client(9, Options::default());
     let put = |path: &str, body: Value| drop(world.call("PUT", path, &ada.key, body).expect(200));
@@ -100,8 +100,8 @@ fn busy(world: &World, ada: &Agent, bob: &Agent) {
     world.wait(61);
 }
 
-/// Decision agent-exports: nothing is left and nothing comes back, by timers, by effects of others, by requests that
-/// were under way.
+/// Decision agent-exports: nothing is left, and nothing comes back by timers, by effects of other actors, or by
+/// requests that were under way.
 #[test]
 fn nothing_of_an_erased_agent_is_left_or_comes_back() {
     let world = patient();
@@ -116,7 +116,7 @@ fn nothing_of_an_erased_agent_is_left_or_comes_back() {
     let left = BTreeSet::from([TOMBSTONE]);
     assert_eq!(tables(&world, &ada), left);
 
-    // What others do that would have told the agent.
+    // Acts of another agent that would have told this agent something.
     for (id, status) in [(&asked, "completed"), (&by_bob, "cancelled")] {
         let path = format!("/v1/agent/tasks/{}", id.as_str().unwrap());
         world.call("PATCH", &path, &bob.key, json!({ "status": status }));
@@ -127,7 +127,7 @@ fn nothing_of_an_erased_agent_is_left_or_comes_back() {
     ] {
         world.post(path, &bob.key, body).refused(404, "NOT_FOUND");
     }
-    // Requests of its own that had been let in when it was erased.
+    // Its own requests that had been admitted when it was erased.
     let did = parse_did("svc", &bob.did).unwrap();
     let prints = Prints { signing: [1; 32], encryption: [2; 32] };
     assert!(run(&world, &ada, &PutPin { peer: did, name: None, current: prints, accept: false }).is_err());
@@ -137,14 +137,14 @@ fn nothing_of_an_erased_agent_is_left_or_comes_back() {
     run(&world, &ada, &Wrote { to: did }).unwrap();
     world.wait(60);
     assert_eq!(tables(&world, &ada), left);
-    // Whatever was to happen later happens to nothing.
+    // Nothing comes back from anything that was scheduled for later.
     world.wait(40 * 86_400);
     assert_eq!(tables(&world, &ada), left);
     let timers = world.rt.rows(&actor(&ada)).into_iter().filter(|(key, _)| [2, 6, 7].contains(&key[0])).count();
     assert_eq!(timers, 0, "no timer and nothing to be sent");
 }
 
-/// Decision agent-exports: the record of an export is kept 30 days, and no row of it longer.
+/// Decision agent-exports: the record of an export is kept for 30 days, and no row of it longer.
 #[test]
 fn the_record_of_an_export_is_kept_30_days() {
     let world = patient();

@@ -3,7 +3,7 @@ use crate::crypto::encoding::encode_base64;
 use crate::crypto::{Secret, boxes, signing};
 use crate::engine::actor::{ActorId, Kind};
 
-/// The body of a registration with keys that follow from a seed.
+/// The body of a registration with keys derived from seeds.
 fn keys(signing: u8, encryption: u8, prekey: bool) -> Value {
     let seed = Secret::new([signing; 32]);
     let public = boxes::box_public_key(&Secret::new([encryption; 32]));
@@ -85,8 +85,8 @@ fn private_keys_are_nowhere_in_clear() {
     let (ada, bob) = (world.server_agent("Ada"), world.server_agent("Bob"));
     world.send(&ada, &bob.did, "secret");
     assert_eq!(world.texts(&bob), ["secret"]);
-    // Registration draws: two halves of the ML-KEM seed, then signing and encryption secrets, from a fixed generator;
-    // open what is sealed and look for its parts.
+    // The registration draws from a fixed generator: two halves of the ML-KEM seed, then signing and encryption
+    // secrets. The test opens the sealed keys and looks for their parts.
     let credentials = crate::relay::agent::Authorize {
         secret_hash: world.rt.environment().secrets.parse_key("svc", "agent", &ada.key).unwrap().secret_hash(),
     };
@@ -129,11 +129,11 @@ fn names_are_unique_whatever_their_case() {
     let world = World::new();
     let ada = world.server_agent("Ada");
     world.post("/v1/agent/register", "", json!({ "name": "aDA" })).refused(409, "CONFLICT");
-    // Its own name in another case is free for an agent, and keeps others out.
+    // An agent may write its own name in another case, and others still cannot take it.
     let renamed = world.call("PATCH", "/v1/agent/profile", &ada.key, json!({ "name": "ADA" })).expect(200);
     assert_eq!(renamed["name"], "ADA");
     world.post("/v1/agent/register", "", json!({ "name": "ada" })).refused(409, "CONFLICT");
-    // A rename frees the old name at once and takes the new one.
+    // A rename releases the old name at once and takes the new one.
     let renamed = world.call("PATCH", "/v1/agent/profile", &ada.key, json!({ "name": "Grace" })).expect(200);
     assert_eq!(renamed["name"], "Grace");
     let bob = world.server_agent("ada");
@@ -251,12 +251,12 @@ fn an_unproven_registration_gives_way_to_its_keys_holder_only() {
     world.get("/v1/agent/profile", &squatter.key).refused(401, "UNAUTHORIZED");
     world.get("/v1/agent/profile", &waiting.key).refused(401, "UNAUTHORIZED");
     world.get("/v1/agent/profile", &owner.key).expect(200);
-    // Its name is free again, and the stream it had open ends without the owner's mail.
+    // The squatter's name is free again, and the stream that it had open ends without the owner's mail.
     let bob = world.server_agent("ada");
     world.send(&bob, &owner.did, "for the owner");
     assert_eq!(listening.next(), Next::Piece("event: reconnect\ndata: {}\n\n".into()));
     assert_eq!(listening.next(), Next::End);
-    // Its key has signed: another signature does not replace it any more.
+    // The owner's key has signed, so another signature does not replace its registration any more.
     world.post("/v1/agent/register", "", keys(1, 3, true)).refused(409, "CONFLICT");
 }
 
@@ -277,7 +277,7 @@ fn a_fresh_signed_envelope_proves_a_registration() {
     let claimed = ada.key_body(None, 1);
     let fresh = ada.send(&peer, "2026-01-01T00:00:01.000Z", "new", Default::default()).unwrap();
     world.post("/v1/agent/send/encrypted", &key, serde_json::to_value(&fresh).unwrap()).expect(201);
-    // The stale one had proved nothing, or this would have been refused before as well; now it is refused.
+    // The stale envelope proved nothing, or this would have been refused before. After the fresh one it is refused.
     world.post("/v1/agent/register", "", claimed).refused(409, "CONFLICT");
 
     let other = World::new();

@@ -1,4 +1,4 @@
-//! Generations of keys, and which API keys open an agent.
+//! Generations of keys, and the API keys that open an agent.
 
 use super::*;
 use crate::crypto::encoding::encode_base64;
@@ -17,7 +17,7 @@ fn box_key(seed: u8) -> String {
     encode_base64(&boxes::box_public_key(&Secret::new([seed; 32])))
 }
 
-/// A registration, or a rotation, with keys that follow from a seed; with a prekey it proves them.
+/// A registration or a rotation with keys derived from a seed; with a prekey it counts as signed.
 fn keys(seed: u8, prekey: bool) -> Value {
     let mut body = json!({ "signing_public_key": public(seed), "encryption_public_key": box_key(seed) });
     if prekey {
@@ -28,7 +28,7 @@ fn keys(seed: u8, prekey: bool) -> Value {
     body
 }
 
-/// The rotation to the keys of `to`, signed for by those of `by`.
+/// The rotation to the keys of `to`, signed by those of `by`.
 fn proved(world: &World, did: &str, to: u8, by: u8, nonce: &str) -> Value {
     let (now, nonce) = (world.rt.now().to_string(), format!("{nonce:_<16}"));
     let seed = Secret::new([to; 32]);
@@ -72,7 +72,7 @@ impl World {
     }
 }
 
-/// The very bytes, since clients sign them too.
+/// The exact bytes are pinned, since clients sign them too.
 #[test]
 fn the_texts_that_are_signed_for_keys_are_pinned() {
     let (signing, encryption) = ([0; 32], [255; 32]);
@@ -86,7 +86,7 @@ fn the_texts_that_are_signed_for_keys_are_pinned() {
     assert_eq!(text, "svc-api-key/v2\ndep\ndid:svc:x\n2026-01-01T00:00:00Z\nn");
 }
 
-/// What was signed before texts named the relay works at every relay, so it works at none now.
+/// Texts from before texts named the deployment would work at every relay, so none is accepted now.
 #[test]
 fn what_was_signed_for_any_relay_is_refused_and_changes_nothing() {
     let world = World::new();
@@ -113,7 +113,7 @@ fn what_was_signed_for_any_relay_is_refused_and_changes_nothing() {
     assert_eq!(world.get("/v1/agent/profile", &ada.key).expect(200), before);
 }
 
-/// A relay that an owner asks for something must not be able to ask the same of another in the owner's name.
+/// A relay that gets a signed request from an owner must not be able to use it at another relay.
 #[test]
 fn what_was_signed_for_one_relay_does_nothing_at_another() {
     let (here, there) = (World::new(), World::at_another_relay());
@@ -127,17 +127,17 @@ fn what_was_signed_for_one_relay_does_nothing_at_another() {
     assert_eq!(here.get("/v1/agent/profile", &ada.key).expect(200), before);
 }
 
-/// Decision money-key-settled: the chain of proved keys, which a rotation without signature leaves where it is.
+/// Decision money-key-settled: a rotation without a signature does not extend the chain of proved keys.
 #[test]
 fn only_signed_rotations_move_the_key_that_speaks_for_the_did() {
     let world = World::new();
     let ada = register(&world, keys(1, true));
     let did = ada.did.clone();
-    // Signed for: 2 speaks for the DID, 1 does not any more.
+    // The rotation is signed: 2 speaks for the DID, and 1 does not any more.
     let rotated = world.rotate(&ada, proved(&world, &did, 2, 1, "first-nonce")).expect(200);
     assert_eq!((&rotated["rotation_proved"], &rotated["key_version"]), (&json!(true), &json!(2)));
     world.new_key(&ada, signed(&world, &did, 1, "nonce-by-1")).refused(401, "UNAUTHORIZED");
-    // A thief with the API key rotates to 3 and gets no further: 2 still speaks for the DID.
+    // A thief with the API key rotates to 3 and gains nothing by it: 2 still speaks for the DID.
     let rotated = world.rotate(&ada, keys(3, true)).expect(200);
     assert_eq!(rotated["rotation_proved"], false);
     world.new_key(&ada, signed(&world, &did, 3, "nonce-by-3")).refused(401, "UNAUTHORIZED");
@@ -148,7 +148,7 @@ fn only_signed_rotations_move_the_key_that_speaks_for_the_did() {
     let key = world.new_key(&ada, body).expect(201);
     assert!(!world.opens(&ada.key));
     let ada = Agent::of(&key);
-    // Its owner signs for new keys by 2, not by the present 4.
+    // The owner signs for new keys by 2, not by the present key 4.
     let rotated = world.rotate(&ada, proved(&world, &did, 5, 2, "owner-nonce")).expect(200);
     assert_eq!((&rotated["rotation_proved"], &rotated["key_version"]), (&json!(true), &json!(5)));
     world.new_key(&ada, signed(&world, &did, 5, "nonce-by-5")).expect(201);
@@ -182,7 +182,7 @@ fn a_rotation_signature_that_does_not_fit_changes_nothing() {
     }
     world.rotate(&ada, Value::Null).refused(400, "BAD_REQUEST");
     assert_eq!(world.get("/v1/agent/profile", &ada.key).expect(200), before);
-    // A nonce serves once, even when the keys come round again.
+    // A nonce works only once, even when the same keys come again.
     world.rotate(&ada, good.clone()).expect(200);
     world.rotate(&ada, proved(&world, &ada.did, 1, 2, "other-nonce")).expect(200);
     world.rotate(&ada, good).refused(409, "CONFLICT");
@@ -199,13 +199,14 @@ fn a_repeated_rotation_is_the_same_rotation() {
     assert_eq!(world.rotate(&ada, body).expect(200), first);
 }
 
-/// Decision signed-registrations: whoever registered another's key and rotated it away still gives way to its holder.
+/// Decision signed-registrations: a squatter that registered another's key and rotated it away still gives way to the
+/// key's holder.
 #[test]
 fn a_squatter_cannot_rotate_out_of_reach() {
     let world = World::new();
     let squatted = register(&world, keys(1, false));
     world.rotate(&squatted, keys(2, true)).expect(200);
-    // Keys of its own prove nothing about the key the DID comes from: neither a prekey nor an upload.
+    // Keys of its own prove nothing about the key the DID comes from: neither a prekey nor an upload does.
     let upload = json!({ "prekeys": [], "signed_prekey": {
         "public_key": encode_base64(&[9; 32]),
         "signature": encode_base64(&signing::sign_prekey(&Secret::new([2; 32]), &[9; 32])),
@@ -215,7 +216,7 @@ fn a_squatter_cannot_rotate_out_of_reach() {
     let owner = register(&world, keys(1, true));
     assert_eq!(owner.did, squatted.did);
     assert!(world.opens(&owner.key) && !world.opens(&squatted.key));
-    // Nothing of the squatter's counts as an earlier key.
+    // None of the squatter's keys counts as an earlier key.
     let verify = json!({
         "envelope": "{}",
         "signature": encode_base64(&signing::sign(&Secret::new([2; 32]), b"{}")),
@@ -225,7 +226,7 @@ fn a_squatter_cannot_rotate_out_of_reach() {
     world.rotate(&owner, proved(&world, &owner.did, 3, 1, "some-nonce")).expect(200);
 }
 
-/// Decision master-key-file: the pace of rotations keeps every generation that mail may be written to within reach.
+/// Decision master-key-file: the limit on rotations keeps every generation reachable for which mail may still exist.
 #[test]
 fn every_generation_of_a_week_still_opens_its_mail() {
     let world = World::patient();
@@ -321,7 +322,7 @@ fn a_signed_request_is_fresh_and_serves_once() {
     ask(&signed(&world, &ada.did, 1, "after-the-end")).refused(409, "CONFLICT");
 }
 
-/// Decision lost-agent-keys: keys beyond what is remembered end early, the newest of them last.
+/// Decision lost-agent-keys: keys beyond the limit end early, the oldest first.
 #[test]
 fn many_new_keys_in_a_row_end_the_oldest() {
     let world = World::new();

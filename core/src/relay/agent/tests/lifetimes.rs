@@ -1,7 +1,7 @@
 use super::*;
 use crate::crypto::encoding::encode_base64;
 
-/// A message that a client encrypted, told apart by its number.
+/// A message that a client encrypted; its number makes it distinct.
 fn message(to: &Agent, n: u64) -> Value {
     let mut nonce = [0; 24];
     nonce[..8].copy_from_slice(&n.to_be_bytes());
@@ -37,10 +37,10 @@ fn expired_messages_vanish_at_once_and_are_purged_with_their_minute() {
     let actor = crate::engine::actor::ActorId::new(crate::engine::actor::Kind::Agent, name);
     let count = |table: u8| world.rt.rows(&actor).iter().filter(|(key, _)| key[0] == table).count();
     let tables = [32, 33, 34, 36, 37, 38, 39, 40];
-    // Heads, bodies, the unread index and threads go with the bucket; ids stay for repeats.
+    // Heads, bodies, the unread index and threads are deleted with the bucket; ids stay for repeats.
     world.wait(120);
     assert_eq!(tables.map(count), [251, 0, 1, 1, 1, 0, 1, 250]);
-    // A day later nothing of them is left, nor of the one that lived a day.
+    // A day later nothing of them is left, and neither is the message that lived a day.
     world.wait(86_400 + 60);
     assert_eq!(tables.map(count), [0; 8]);
 }
@@ -92,7 +92,7 @@ fn an_idempotency_key_makes_a_repeated_send_one_message() {
     for unusable in ["", "\u{e9}", &"x".repeat(256)] {
         send(unusable, "x").refused(400, "BAD_REQUEST");
     }
-    // Without the header two sends of one text are two messages.
+    // Without the header, two sends of the same text are two messages.
     world.send(&ada, &bob.did, "same");
     world.send(&ada, &bob.did, "same");
     assert_eq!(world.texts(&bob).len(), 4);
@@ -109,7 +109,8 @@ fn a_full_mailbox_is_503_with_retry_after_and_no_sender_fills_it_alone() {
     let refused = post(&world, &one, &message(&bob, 99));
     assert_eq!(refused.headers["retry-after"], "60");
     refused.refused(503, "MAILBOX_FULL");
-    // Ten senders that the owner knows fill it to its headroom: ten of two hundred, and one of the silent.
+    // Ten senders that the owner knows fill the mailbox up to its headroom: ten of two hundred, and one for silent
+    // senders.
     let others: Vec<Agent> = (0..9).map(|n| world.server_agent(&format!("Other{n}"))).collect();
     for agent in others.iter().chain([&one]) {
         let path = format!("/v1/agent/consent/allowed/{}", agent.did);
@@ -131,8 +132,8 @@ fn a_full_mailbox_is_503_with_retry_after_and_no_sender_fills_it_alone() {
     id(post(&world, &last, &message(&bob, 7)));
 }
 
-/// Decision message-repeats keeps ids for a day whatever happens to the message: they count against the sender's share, or
-/// messages that end at once would fill a mailbox without limit.
+/// Decision message-repeats keeps ids for a day whatever happens to the message. They count against the sender's share;
+/// otherwise messages that expire at once would fill a mailbox without limit.
 #[test]
 fn what_is_remembered_of_messages_that_are_gone_counts_until_it_is_forgotten() {
     let world = World::with(&[("mailbox_bytes", "200000")]);
@@ -154,10 +155,10 @@ fn what_is_remembered_of_messages_that_are_gone_counts_until_it_is_forgotten() {
             world.wait(120);
         }
     }
-    // A tenth of the mailbox less its headroom, at 128 bytes an id.
+    // A tenth of the mailbox less its headroom, at 128 bytes for each id.
     assert!((100..=19_000 / 128).contains(&sent), "{sent}");
     assert!(world.messages(&bob, "unread=false").len() <= 20);
-    // Another sender has a share of its own, and a day later this one has its share again.
+    // Another sender has a share of its own, and a day later this sender has its share again.
     post(&world, &eve, &message(&bob, 5_000)).expect(201);
     world.wait(86_400 + 120);
     for n in 0..20 {
@@ -211,7 +212,7 @@ fn an_encrypted_send_over_budget_waits_and_is_never_429() {
         id(post(&world, &ada, &message(&bob, n)));
     }
     assert_eq!(crate::engine::runtime::Runtime::now(&*world.rt).since(before), 4 * crate::engine::time::SECOND);
-    // Other routes are told to slow down.
+    // Other routes answer 429.
     world.get("/v1/agent/receive/raw", &ada.key).refused(429, "RATE_LIMITED");
 }
 
@@ -265,14 +266,14 @@ fn a_send_into_a_used_mailbox_changes_five_rows() {
     let settings = crate::engine::settings::Settings::default();
     let name = crate::relay::agent::wire::actor_of(&settings, &bob.did).unwrap();
     let actor = crate::engine::actor::ActorId::new(crate::engine::actor::Kind::Agent, name);
-    // The clock begins with a minute; the first message after it finds no row of its minute yet.
+    // The clock starts at the beginning of a minute; the first message after it finds no row of its minute yet.
     for n in 0..2 {
         post(&world, &ada, &message(&bob, n)).expect(201);
     }
     let before = world.rt.rows(&actor);
     post(&world, &ada, &message(&bob, 2)).expect(201);
     let after = world.rt.rows(&actor);
-    // The message, its head and its row of the sender's index are new; the counters of mailbox and sender changed.
+    // The message, its head and its row in the sender's index are new; the counters of mailbox and sender changed.
     let changed = after.iter().filter(|row| !before.contains(row)).map(|(key, _)| key[0]);
     assert_eq!(changed.collect::<Vec<_>>(), [32, 34, 35, 36, 37]);
 }

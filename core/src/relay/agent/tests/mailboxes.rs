@@ -1,4 +1,4 @@
-//! The bounds of a page, on real requests; the cost of pages is in the tests of the mailbox itself.
+//! The limits of a page, on real requests. The tests of the mailbox itself measure the cost of pages.
 
 use super::*;
 
@@ -7,7 +7,7 @@ use super::*;
 fn a_page_ends_at_4_mib_and_says_that_there_is_more() {
     let world = World::patient();
     let (ada, bob) = (world.server_agent("Ada"), world.server_agent("Bob"));
-    // A control character is six bytes in JSON, so this is 24 MB of answer for 4 MB of text.
+    // A control character takes six bytes in JSON, so the answer is 24 MB for 4 MB of text.
     for n in 0..64 {
         world.send(&ada, &bob.did, &format!("{n:02}{}", "\u{1}".repeat(65_534)));
     }

@@ -1,4 +1,4 @@
-//! Whatever arrives, the answer is a 4xx with the error body, never a 5xx and never a panic.
+//! Whatever a client sends, the answer is a 4xx with the error body, never a 5xx and never a panic.
 
 use super::*;
 use crate::engine::http::{BodyKind, Route};
@@ -7,7 +7,7 @@ fn agent_routes() -> impl Iterator<Item = &'static Route> {
     crate::app::PROGRAM.routes().filter(|route| route.path.starts_with("/v1/agent/"))
 }
 
-/// Valid bodies, to be spoilt one member at a time.
+/// Valid bodies, which the tests spoil one member at a time.
 fn valid(path: &str, did: &str) -> Value {
     let encode = |n: usize| crate::crypto::encoding::encode_base64(&vec![3; n]);
     match path {
@@ -126,7 +126,7 @@ fn every_agent_route_wants_its_key_and_no_public_one_minds_a_bad_one() {
         let path = route.path.replace("{did}", &ada.did).replace("{id}", "x");
         for headers in [vec![], vec![("x-agent-key", "svc_agent_wrong")], vec![("x-agent-key", "")]] {
             let response = world.response(route.method.as_str(), &path, &headers, b"");
-            // The key is one of the two proofs of this one.
+            // For this route the API key is one of two ways to authenticate.
             let wanted = route.auth == crate::engine::http::Auth::Agent || route.path == "/v1/agent/api-key";
             assert_eq!(response.status == 401, wanted, "{} {path}", route.method);
         }

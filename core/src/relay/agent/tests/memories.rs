@@ -40,7 +40,7 @@ fn a_value_is_invisible_at_its_end_even_before_the_timer_and_then_frees_its_room
         "2026-01-01T00:01:00.000Z"
     );
     put(&world, &ada, "n/long", json!({ "value": "x" })).expect(200);
-    // A look at the same rows a minute later, with no timer run.
+    // Reads the same rows a minute later, when no timer has run.
     let (actor, settings) = (actor_of_agent(&ada), Settings::default());
     let store = store_of(&world, &actor);
     let at = |seconds: i64| {
@@ -55,7 +55,7 @@ fn a_value_is_invisible_at_its_end_even_before_the_timer_and_then_frees_its_room
     assert_eq!((after.keys.len(), after.totals.keys, after.totals.bytes), (1, 1, 3));
     let (namespaces, total) = ReadNamespaces.run(&at(60)).unwrap();
     assert_eq!((namespaces[0].1.bytes, total.bytes), (3, 3));
-    // Head, text, end, sums; the end goes with its value.
+    // Rows of head, text, expiry and sums; the row of the expiry is deleted with its value.
     assert_eq!(rows(&world, &ada), 7);
     world.wait(60);
     assert_eq!(rows(&world, &ada), 4);
@@ -73,7 +73,7 @@ fn another_value_takes_the_end_of_the_first_with_it() {
     assert_eq!(second["expires_at"], Value::Null);
     world.wait(60);
     assert_eq!(world.get("/v1/agent/memory/n/k", &ada.key).expect(200)["value"], 2);
-    // After its end a key is free for a new value.
+    // After the expiry of its value a key is free for a new value.
     put(&world, &ada, "n/k", json!({ "value": 3, "ttl": 10 })).expect(200);
     world.wait(10);
     world.get("/v1/agent/memory/n/k", &ada.key).refused(404, "NOT_FOUND");
@@ -87,7 +87,7 @@ fn many_values_that_end_at_once_take_nothing_that_came_after_them() {
     for n in 0..250 {
         put(&world, &ada, &format!("n/{n}"), json!({ "value": 1, "ttl": 60 })).expect(200);
     }
-    // The timer comes late: a put meets more that has ended than it takes out itself.
+    // The timer is late: a put meets more expired values than it deletes itself.
     let (actor, settings) = (actor_of_agent(&ada), Settings::default());
     let mut store = store_of(&world, &actor);
     let later = crate::engine::testing::START.plus(60 * SECOND);
@@ -133,7 +133,7 @@ fn the_quota_counts_what_lives_to_the_byte() {
     put(&world, &ada, "n/a", text(10)).refused(413, "PAYLOAD_TOO_LARGE");
     put(&world, &ada, "n/b", json!({ "value": 7, "ttl": 60 })).expect(200);
     put(&world, &ada, "m/c", json!({ "value": 7 })).refused(413, "PAYLOAD_TOO_LARGE");
-    // A refused value changed nothing, and one that gives way makes room first.
+    // A refused value changed nothing. A value that is replaced makes room first.
     let quota = || world.get("/v1/agent/memory", &ada.key).expect(200)["quota"].clone();
     assert_eq!(quota(), json!({ "used_bytes": 10, "quota_bytes": 10, "remaining_bytes": 0 }));
     put(&world, &ada, "n/b", json!({ "value": 8, "ttl": 60 })).expect(200);

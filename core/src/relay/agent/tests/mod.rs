@@ -67,7 +67,7 @@ impl World {
         World::with(&[])
     }
 
-    /// With budgets no test spends.
+    /// With budgets that no test uses up.
     fn patient() -> World {
         World::with(&[("agent_burst", "1000000"), ("agent_per_second", "100000")])
     }
@@ -76,7 +76,7 @@ impl World {
         World { rt: TestRuntime::start(settings) }
     }
 
-    /// Another relay: what was signed for [`World::new`] was not signed for it.
+    /// Another relay: signatures for [`World::new`] are not valid for it.
     fn at_another_relay() -> World {
         World { rt: TestRuntime::start_as(1, &[]) }
     }
@@ -104,7 +104,7 @@ impl World {
         let response = self.response(method, path, headers, body);
         let bytes = match response.body {
             Body::Bytes(bytes) => bytes.to_vec(),
-            // An export ends by itself; a stream of events would not.
+            // An export ends by itself; a stream of events does not.
             Body::Stream(pieces) => {
                 let pieces = pieces.collect::<Vec<Bytes>>().now_or_never();
                 pieces.unwrap_or_else(|| panic!("{path} answered with an endless stream")).concat()
@@ -128,13 +128,13 @@ impl World {
         self.call("POST", path, key, body)
     }
 
-    /// Registers an agent whose keys the server holds: its DID and key.
+    /// Registers an agent whose keys the server holds.
     fn server_agent(&self, name: &str) -> Agent {
         let made = self.post("/v1/agent/register", "", json!({ "name": name })).expect(201);
         Agent::of(&made)
     }
 
-    /// Registers a client of the public SDK's kind.
+    /// Registers a client like the one of the public SDK.
     fn client(&self, seed: u8, options: Options) -> (Client, Agent) {
         let client = Client::new("svc", [seed; 32], options);
         let made = self.post("/v1/agent/register", "", client.key_body(None, 1)).expect(201);
@@ -200,7 +200,7 @@ struct Events {
     stream: ByteStream,
 }
 
-/// What a stream has at the moment.
+/// The present state of a stream.
 #[derive(Debug, PartialEq)]
 enum Next {
     Piece(String),
@@ -217,7 +217,7 @@ impl Events {
         }
     }
 
-    /// Cursor and message of every event that is there.
+    /// Cursor and message of every event that has arrived.
     fn drain(&mut self) -> Vec<(String, Value)> {
         let mut found = Vec::new();
         while let Next::Piece(text) = self.next() {

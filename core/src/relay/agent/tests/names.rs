@@ -1,4 +1,5 @@
-//! Names: what looks alike is one, what fails keeps none, what two held before is the older one's.
+//! Names: names that look alike count as one, a failed request keeps no name, and a name that two agents held goes to
+//! the older one.
 
 use serde_json::json;
 
@@ -18,7 +19,7 @@ fn a_name_that_looks_like_a_taken_or_reserved_one_is_409_and_one_that_cannot_be_
     for alike in ["CAFE\u{301} STRASSE", "Ｃafé  Straße", "café\u{A0}straße"] {
         register(&world, alike).refused(409, "CONFLICT");
         world.call("PATCH", "/v1/agent/profile", &bob.key, json!({ "name": alike })).refused(409, "CONFLICT");
-        // The holder may write it so.
+        // The holder may write its name in this way.
         world.call("PATCH", "/v1/agent/profile", &ada.key, json!({ "name": alike })).expect(200);
     }
     for fake in ["services", "SERVICES", "servi\u{441}es", " services"] {
@@ -27,7 +28,7 @@ fn a_name_that_looks_like_a_taken_or_reserved_one_is_409_and_one_that_cannot_be_
     for bad in ["a\u{202E}b", "a\u{200B}b", "a\u{200D}b", "a\u{FEFF}", "a\u{7}b", "\u{2800}"] {
         register(&world, bad).refused(400, "BAD_REQUEST");
         world.call("PATCH", "/v1/agent/profile", &bob.key, json!({ "name": bad })).refused(400, "BAD_REQUEST");
-        // A blank that is only white space is no name; inside of one it can be seen.
+        // A name of white space only is no name; inside a name white space is visible.
         if bad != "\u{2800}" {
             let channel = json!({ "name": format!("abc{bad}d") });
             world.post("/v1/agent/channels", &bob.key, channel).refused(400, "BAD_REQUEST");
@@ -39,7 +40,7 @@ fn a_name_that_looks_like_a_taken_or_reserved_one_is_409_and_one_that_cannot_be_
     register(&world, "\u{645}\u{6CC}\u{62E}\u{648}\u{627}\u{647}\u{645}").refused(409, "CONFLICT");
 }
 
-/// Else names could be kept from others for nothing, a minute at a time.
+/// Otherwise names could be kept from others without cost, a minute at a time.
 #[test]
 fn a_registration_a_rename_and_a_username_that_fail_keep_no_name() {
     let world = World::new();
@@ -52,7 +53,7 @@ fn a_registration_a_rename_and_a_username_that_fail_keep_no_name() {
     world.post("/v1/agent/username", &ada.key, json!({ "username": "first" })).expect(201);
     world.post("/v1/agent/username", &ada.key, json!({ "username": "second" })).refused(409, "CONFLICT");
     world.post("/v1/agent/username", &owner.key, json!({ "username": "second" })).expect(201);
-    // What the agent has stays when it asks for it in vain.
+    // The agent keeps a username that it has when it asks for it again.
     world.post("/v1/agent/username", &ada.key, json!({ "username": "first" })).expect(201);
     world.get("/v1/agent/username/first", "").expect(200);
 }
@@ -62,7 +63,7 @@ fn of_two_agents_with_one_name_from_before_the_older_keeps_it_and_the_other_has_
     let world = World::new();
     let older = world.server_agent("Straße");
     let directory = ActorId::new(Kind::Directory, "0");
-    // The row as it was: under the letters in lower case.
+    // The row of an earlier version: under the letters in lower case.
     let mut batch = Batch::default();
     let (from, to) = (b"strasse".as_slice(), "straße".as_bytes());
     for (key, value) in world.rt.rows(&directory) {
@@ -79,7 +80,7 @@ fn of_two_agents_with_one_name_from_before_the_older_keeps_it_and_the_other_has_
     let mut batch = Batch::default();
     batch.put(vec![14], kv::encode_row(&2_u64).unwrap());
     world.rt.edit(&directory, batch);
-    // The first operation after the upgrade, of whomever.
+    // The first operation after the upgrade may be of any agent.
     world.server_agent("Somebody");
     world.wait(1);
     assert_eq!((name(&older), name(&younger)), (json!("Straße"), Value::Null));

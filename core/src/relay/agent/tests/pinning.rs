@@ -35,7 +35,7 @@ fn a_pin_remembers_the_first_keys_and_warns_until_somebody_decides() {
     let verified = world.get(&format!("/v1/agent/keys/verify/{encoded}"), &bob.key).expect(200);
     assert_eq!((&verified["verified"], &verified["status"]), (&json!(true), &json!("verified")));
 
-    // Ada herself registers; the same signing key, another encryption key.
+    // Ada herself registers: the same signing key, another encryption key.
     world.post("/v1/agent/register", "", ada.key_body(Some("Ada"), 1)).expect(201);
     let verified = world.get(&format!("/v1/agent/keys/verify/{encoded}"), &bob.key).expect(200);
     assert_eq!((&verified["pinned"], &verified["verified"]), (&json!(true), &json!(false)));
@@ -68,7 +68,7 @@ fn pinning_oneself_works_and_pinning_nobody_is_404() {
     world.post("/v1/agent/keys/pin", &bob.key, json!({})).refused(400, "BAD_REQUEST");
 }
 
-/// Decision bounded-commits: an operation touches few rows; the number of pins is known, not counted each time.
+/// Decision bounded-commits: an operation touches few rows. The number of pins is stored, not counted each time.
 #[test]
 fn an_agent_has_at_most_10_000_pins() {
     use crate::engine::actor::host::{Space, perform};
@@ -99,6 +99,6 @@ fn an_agent_has_at_most_10_000_pins() {
         pin(n).unwrap();
     }
     assert_eq!(pin(10_000), Err(crate::ErrorCode::Conflict));
-    // Those that are there may be looked at again.
+    // Peers that are pinned already may be pinned again.
     pin(9_999).unwrap();
 }

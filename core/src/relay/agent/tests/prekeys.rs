@@ -7,7 +7,7 @@ use crate::crypto::encoding::encode_base64;
 use crate::relay::agent::listing::SetRank;
 use crate::relay::agent::prekeys::TakePrekey;
 
-/// Prekeys with these ids; the number makes the keys.
+/// Prekeys whose ids and keys are made from these numbers.
 fn upload(numbers: std::ops::Range<u16>) -> Value {
     let key = |number: u16| {
         let mut key = [7; 32];
@@ -90,10 +90,10 @@ fn at_most_200_prekeys_wait_and_an_upload_beyond_changes_nothing() {
     }
     world.post("/v1/agent/prekeys", &ada.key, upload(200..201)).refused(409, "CONFLICT");
     world.post("/v1/agent/prekeys", &ada.key, upload(300..401)).refused(400, "BAD_REQUEST");
-    // What waits already may come again.
+    // Keys that wait already may be uploaded again.
     let again = world.post("/v1/agent/prekeys", &ada.key, upload(150..200)).expect(200);
     assert_eq!((&again["uploaded"], &again["one_time_prekeys_remaining"]), (&json!(50), &json!(200)));
-    // All of it goes with the keys it belongs to.
+    // All prekeys are dropped with the keys that they belong to.
     let rotated = world.post("/v1/agent/rotate-keys", &ada.key, Value::Null).expect(200);
     assert_eq!(rotated["one_time_prekeys_remaining"], 0);
     assert_eq!(world.bundle(&ada)["one_time_prekey"], Value::Null);
@@ -151,7 +151,7 @@ fn a_username_of_an_agent_that_ended_is_free_after_30_days() {
     claim(&bob).expect(201);
 }
 
-/// Decision one-deciding-operation: the username a quicker agent got is given up.
+/// Decision one-deciding-operation: an agent gives up a username that a quicker agent got.
 #[test]
 fn a_username_lost_to_a_quicker_agent_is_given_up() {
     let world = World::new();
@@ -163,7 +163,7 @@ fn a_username_lost_to_a_quicker_agent_is_given_up() {
     assert_eq!(world.get("/v1/agent/username/first", "").expect(200)["did"], json!(ada.did));
 }
 
-/// Decision agent-search-order: a rank reaches the search at most once an hour, the last one in the end.
+/// Decision agent-search-order: a rank reaches the search at most once an hour, and the last one always reaches it.
 #[test]
 fn the_rank_in_the_search_changes_at_most_hourly() {
     let world = World::new();
@@ -174,7 +174,7 @@ fn the_rank_in_the_search_changes_at_most_hourly() {
             found["agents"].as_array().unwrap().iter().map(|agent| agent["name"].as_str().unwrap()[5..].to_owned());
         names.collect::<String>()
     };
-    // Registered at one moment, so only their DIDs order them until the ranks do.
+    // They registered at the same time, so only their DIDs order them until they have ranks.
     let at_first = order();
     assert_eq!(at_first.len(), 3);
     world.run(&agents[2], &SetRank { rank: 2 });
@@ -189,7 +189,7 @@ fn the_rank_in_the_search_changes_at_most_hourly() {
     assert_eq!(order(), "cba");
     world.wait(1);
     assert_eq!(order(), "bca");
-    // Another change of the agent takes the rank along.
+    // Another change of the agent updates the rank too.
     world.run(&agents[0], &SetRank { rank: 9 });
     assert_eq!(order(), "abc");
     world.run(&agents[0], &SetRank { rank: 0 });

@@ -54,7 +54,7 @@ fn presence_can_be_switched_off_in_the_profile() {
     let pong = ping(&world, &ada);
     assert_eq!((&pong["pong"], &pong["status"]), (&json!(true), &json!("hidden")));
     hidden();
-    // A change of something else does not bring it back; switching it on shows nothing from before.
+    // A change of something else does not bring it back, and switching it on shows nothing from before.
     world.call("PATCH", "/v1/agent/profile", &ada.key, json!({ "metadata": {} })).expect(200);
     hidden();
     assert_eq!(change(true)["presence"], true);
@@ -65,7 +65,7 @@ fn presence_can_be_switched_off_in_the_profile() {
     hidden();
 }
 
-/// Decision counts-in-memory: `relay/info` and `agent/stats` know the sums that agents told.
+/// Decision counts-in-memory: `relay/info` and `agent/stats` show the sums that agents told.
 #[test]
 fn relay_info_and_stats_count_agents_and_the_messages_they_sent() {
     let world = World::patient();

@@ -1,4 +1,4 @@
-//! `Idempotency-Key`: a repeat is the first request again, another body is refused.
+//! `Idempotency-Key`: a repeat is answered like the first request, and another body is refused.
 
 use futures_util::FutureExt;
 use serde_json::json;
@@ -37,14 +37,14 @@ fn another_body_under_a_used_key_is_422_on_every_route_and_does_nothing() {
         let first = post(&world, &ada, path, "k", &one).expect(201);
         post(&world, &ada, path, "k", &two).refused(422, "IDEMPOTENCY_MISMATCH");
         assert_eq!(post(&world, &ada, path, "k", &one).expect(201), first, "{path}");
-        // Another agent's key, another key of the same agent: other requests.
+        // The same key of another agent, and another key of the same agent, are other requests.
         assert_ne!(post(&world, &ada, path, "l", &two).expect(201), first, "{path}");
         post(&world, &bob, path, "k", &two).expect(201);
     }
     assert_eq!(world.texts(&bob), ["one", "two", "two"]);
 }
 
-/// Else the second agent would get nothing and its sender an answer of success.
+/// Otherwise the second recipient would get nothing while the sender gets an answer of success.
 #[test]
 fn another_recipient_under_a_used_key_is_422() {
     let world = World::new();
@@ -70,7 +70,7 @@ fn a_key_lives_for_a_day_after_it_was_last_sent_and_leaves_nothing() {
         post(&world, &ada, path, "k", &two).refused(422, "IDEMPOTENCY_MISMATCH");
         post(&world, &ada, path, "k", &one).expect(201);
         world.wait(86_000);
-        // The task is on record for long; its key is not.
+        // The task stays longer than its key is remembered.
         post(&world, &ada, path, "k", &two).refused(422, "IDEMPOTENCY_MISMATCH");
         world.wait(2_000);
         assert_ne!(post(&world, &ada, path, "k", &two).expect(201), first, "{path}");
@@ -80,8 +80,8 @@ fn a_key_lives_for_a_day_after_it_was_last_sent_and_leaves_nothing() {
     assert_eq!(of_keys(), 0);
 }
 
-/// What is remembered of a body must not tell it to whoever reads the data file: the same text is found by no digest that
-/// can be computed without the master key, and a new master key forgets no key.
+/// A reader of the data file must not learn a body from its digest: nobody can compute the digest of a text without the
+/// master key. A new master key forgets no key.
 #[test]
 fn a_body_is_remembered_under_the_master_key_and_across_its_rotation() {
     use crate::crypto::Secret;
@@ -103,7 +103,7 @@ fn a_body_is_remembered_under_the_master_key_and_across_its_rotation() {
     post(&world, &ada, "/v1/agent/send", "k", &other).refused(422, "IDEMPOTENCY_MISMATCH");
 }
 
-/// Before keys were remembered with a digest, the id of a message was derived from its key.
+/// Before keys were stored with a digest, the id of a message was derived from its key.
 #[test]
 fn a_repeat_of_a_request_from_before_digests_is_the_same_message() {
     let world = World::new();
@@ -136,7 +136,7 @@ fn a_repeat_of_a_request_from_before_digests_is_the_same_message() {
         alone: false,
     };
     runtime::call(&*world.rt, to.as_str(), &append).now_or_never().unwrap().unwrap();
-    // The agent's rows as the version before had them.
+    // The agent's rows as the earlier version had them.
     let mut batch = Batch::default();
     batch.put(vec![14], kv::encode_row(&2_u64).unwrap());
     world.rt.edit(&ActorId::new(Kind::Agent, own), batch);
@@ -144,7 +144,7 @@ fn a_repeat_of_a_request_from_before_digests_is_the_same_message() {
     let repeat = post(&world, &ada, "/v1/agent/send", "old", &body).expect(201);
     assert_eq!(repeat["id"], wire::message_id(&to, &local));
     assert_eq!(world.messages(&bob, "").len(), 1);
-    // From here on the body is known.
+    // From here on the digest of the body is stored.
     let other = json!({ "to": bob.did, "message": "another" }).to_string();
     post(&world, &ada, "/v1/agent/send", "old", &other).refused(422, "IDEMPOTENCY_MISMATCH");
     world.wait(88_000);
@@ -152,7 +152,7 @@ fn a_repeat_of_a_request_from_before_digests_is_the_same_message() {
     assert_ne!(later["id"], wire::message_id(&to, &local));
 }
 
-/// A key that came with a request which could not be read is free.
+/// A key that came with a malformed request stays free.
 #[test]
 fn a_bad_request_takes_no_key() {
     let world = World::new();

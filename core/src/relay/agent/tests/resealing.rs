@@ -1,4 +1,4 @@
-//! After a rotation of the master key.
+//! Sealed values after a rotation of the master key.
 
 use super::*;
 use crate::crypto::Secret;
@@ -23,7 +23,7 @@ fn master(byte: u8) -> MasterKey {
     MasterKey::new(Secret::new([byte; 32]))
 }
 
-/// The deployment of tests begins with master key 42.
+/// The deployment of the tests starts with master key 42.
 fn rotate(world: &World) {
     world.rt.environment().secrets.replace(KeyRing::new(master(43), vec![master(42)]));
 }
@@ -57,7 +57,7 @@ fn post(world: &World, client: &mut Client, key: &Agent, to: &str, text: &str) {
     world.post("/v1/agent/send/encrypted", &key.key, serde_json::to_value(posted).unwrap()).expect(201);
 }
 
-/// Sessions with that many senders who never come back.
+/// Stores sessions with that many senders that never come back.
 fn strangers(world: &World, agent: &Agent, many: usize) {
     let ring = world.rt.environment().secrets.sealing();
     let all: Vec<_> = (0..many)
@@ -90,11 +90,11 @@ fn everything_sealed_moves_under_the_new_key_and_everything_still_opens() {
     assert_eq!(world.texts(&bob), ["one", "two"]);
     world.send(&bob, &key.did, "three");
     assert_eq!(ada.receive(&raw_of(&world.messages(&key, "")[0])).unwrap().payload.content, "three");
-    // The earlier master key has nothing to do with it any more.
+    // The earlier master key is not needed any more.
     let alone = Secrets::new(KeyRing::new(master(43), Vec::new()), String::new());
     let (keys, _) = ask(&world, &bob, &ReadKeys).unwrap();
     assert!(HeldKeys::open(&alone, &bob.did, &keys.sealed.unwrap()).is_ok());
-    // Again changes nothing.
+    // A second run changes nothing.
     let rows = world.rt.rows(&actor_of(&bob));
     assert_eq!(run(&world, &bob, usize::MAX).unwrap(), Progress { resealed: 0, unopened: 0, complete: true });
     assert_eq!(world.rt.rows(&actor_of(&bob)), rows);
@@ -110,7 +110,7 @@ fn what_changes_between_reading_and_replacing_is_never_undone() {
     rotate(&world);
     let read = look(&world, &bob);
     assert!(matches!(read[..], [(Place::Session(_), _), (Place::Present, _)]));
-    // The session goes on before what was read of it comes back under the new key.
+    // The session goes on before the values that were read come back under the new key.
     post(&world, &mut ada, &key, &bob.did, "two");
     assert_eq!(world.texts(&bob), ["one", "two"]);
     let rows = world.rt.rows(&actor_of(&bob));
@@ -139,7 +139,7 @@ fn a_stop_in_the_middle_leaves_every_value_readable_and_the_next_attempt_goes_on
     world.rt.close(true);
     assert_eq!(run(&world, &bob, usize::MAX).unwrap_err().code, ErrorCode::Unavailable);
     world.rt.close(false);
-    // The keys of the agent itself come last, and open all the while.
+    // The keys of the agent itself come last, and open at any time.
     assert!(look(&world, &bob).is_empty());
     let ring = world.rt.environment().secrets.sealing();
     let (keys, _) = ask(&world, &bob, &ReadKeys).unwrap();
@@ -151,7 +151,7 @@ fn a_stop_in_the_middle_leaves_every_value_readable_and_the_next_attempt_goes_on
     assert_eq!(count(&world, &bob), Counted { all, earlier: 0 });
 }
 
-/// On the edge nothing visits all agents.
+/// On the edge no task visits all agents.
 #[test]
 fn where_no_task_visits_all_agents_each_request_of_an_agent_moves_a_page_until_none_is_left() {
     let world = World::new();
@@ -167,7 +167,7 @@ fn where_no_task_visits_all_agents_each_request_of_an_agent_moves_a_page_until_n
         left.push(count(&world, &bob).earlier);
     }
     assert_eq!(left, [all - PAGE as u64, all - 2 * PAGE as u64, 0, 0]);
-    // From then on a request costs what it did before.
+    // From then on a request costs as much as before.
     world.rt.calls();
     world.get("/v1/agent/profile", &bob.key).expect(200);
     let asked = world.rt.calls();

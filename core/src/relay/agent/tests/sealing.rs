@@ -1,4 +1,4 @@
-//! Texts at rest: sealed when they are written, read as they are from before, moved by rotations.
+//! Texts at rest: new ones are sealed, earlier ones are read unsealed, and rotations move them.
 
 use super::*;
 use crate::crypto::Secret;
@@ -32,20 +32,20 @@ fn rotate(world: &World) {
     world.rt.environment().secrets.replace(KeyRing::new(master(43), vec![master(42)]));
 }
 
-/// All and those that are behind.
+/// The number of all sealed values, and of those that are not under the current key.
 fn counted(world: &World, agent: &Agent) -> (u64, u64) {
     let count = CountSealed { current: world.rt.environment().secrets.sealing().current().id() };
     let counted = runtime::query(&*world.rt, actor(agent).name, &count).now_or_never().unwrap().unwrap();
     (counted.all, counted.earlier)
 }
 
-/// Writes a text as an earlier version did, where a sealed one stands.
+/// Replaces a sealed text by a plain one, as an earlier version wrote it.
 fn unseal(world: &World, actor: &ActorId, table: u8, plain: &str) {
     const SEALED: &[u8] = b"\x01sealed/1:";
     let mut batch = Batch::default();
     for (key, value) in world.rt.rows(actor).into_iter().filter(|(key, _)| key[0] == table) {
         let Some(at) = value.windows(SEALED.len()).position(|window| window == SEALED) else { continue };
-        // The length of a text stands before it, in one byte as long as it is short.
+        // The length of a text comes before it, in one byte while the text is short.
         let length = value[at - 1];
         assert!(length < 128);
         let rest = &value[at + usize::from(length)..];
@@ -64,14 +64,14 @@ fn values_of_memory_are_sealed_in_their_place_and_those_from_before_are_read_and
     assert_eq!(get(&world, &ada, "notes/plan"), "canary of memory");
     let size = world.get("/v1/agent/memory/notes/plan", &ada.key).expect(200)["size_bytes"].clone();
     assert_eq!(size, "\"canary of memory\"".len());
-    // As the version before wrote it.
+    // The row as the earlier version wrote it.
     let (key, _) = world.rt.rows(&actor(&ada)).into_iter().find(|(key, _)| key[0] == 73).unwrap();
     let mut batch = Batch::default();
     batch.put(key, kv::encode_row(&"\"canary of before\"".to_owned()).unwrap());
     world.rt.edit(&actor(&ada), batch);
     assert!(is_stored(&world, "canary of before"));
     assert_eq!(counted(&world, &ada).1, 1);
-    // Where no task visits all agents, reading it seals it.
+    // Where no task visits all agents, reading the text seals it.
     assert_eq!(get(&world, &ada, "notes/plan"), "canary of before");
     assert!(!is_stored(&world, "canary"));
     assert_eq!(get(&world, &ada, "notes/plan"), "canary of before");
@@ -92,7 +92,7 @@ fn every_text_moves_under_a_new_master_key_page_by_page() {
     let invite = json!({ "did": ada.did, "message": "canary of an invite" });
     world.post(&format!("/v1/agent/channels/{channel}/invite"), &bob.key, invite).expect(201);
     assert!(!is_stored(&world, "canary"));
-    // Keys, a secret and an address of a webhook, an invite, values.
+    // Sealed are the keys, the secret and the address of a webhook, an invite, and the values.
     assert_eq!(counted(&world, &ada), (1 + 2 + 1 + 450, 0));
     rotate(&world);
     assert_eq!(counted(&world, &ada).1, 454);

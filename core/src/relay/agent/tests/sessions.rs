@@ -1,4 +1,4 @@
-//! Clients with keys of their own against agents whose keys the server holds, and against each other.
+//! Clients that keep their own keys talk with agents whose keys the server holds, and with each other.
 
 use super::*;
 use crate::crypto::client::Meta;
@@ -73,7 +73,7 @@ fn a_session_survives_its_first_message_and_the_senders_rotation_of_sessions() {
     world.call("DELETE", &path, &bob.key, Value::Null).expect(200);
     post(&world, &mut ada, &key, &bob.did, "second");
     assert_eq!(world.texts(&bob), ["second"]);
-    // 29 silent days later the session is there, 31 after the last message it is not.
+    // After 29 days without messages the session is still there; 31 days after its last message it is not.
     world.wait(29 * 86_400);
     post(&world, &mut ada, &key, &bob.did, "third");
     assert_eq!(world.texts(&bob), ["third"]);
@@ -96,7 +96,7 @@ fn a_step_far_ahead_costs_nothing() {
 
 #[test]
 fn two_clients_talk_through_the_relay_in_both_directions() {
-    // Without its double ratchet the SDK cannot answer an answer: nothing begins a second session.
+    // Without its double ratchet the SDK cannot answer an answer, since nothing begins a second session.
     for options in every_option().into_iter().filter(|options| options.double_ratchet) {
         let world = World::new();
         let (mut ada, ada_key) = world.client(1, options);
@@ -128,7 +128,7 @@ fn what_the_server_encrypts_opens_in_the_client_whatever_the_text() {
         assert_eq!((got.payload.content.as_str(), got.from.as_str()), (text, bob.did.as_str()));
         assert!(got.signature_valid);
     }
-    // The service has nothing to decrypt with here.
+    // The service has no keys here to decrypt with.
     world.get("/v1/agent/receive", &key.key).refused(400, "BAD_REQUEST");
 }
 

@@ -6,7 +6,7 @@ use crate::engine::http::{Preflight, admit, answer_admitted, preflight};
 use crate::engine::runtime::Runtime as _;
 use crate::relay::agent::waiting::Spoke;
 
-/// The body of a registration with keys that follow from a seed; without the signed prekey nothing is signed.
+/// The body of a registration with keys derived from seeds; without the signed prekey nothing is signed.
 fn body(signing: u8, encryption: u8, prekey: bool) -> Value {
     let client = Client::new("svc", [signing; 32], Options { post_quantum: false, ..Options::default() });
     let mut body = client.key_body(None, 1);
@@ -21,7 +21,7 @@ fn key(body: &Value) -> [u8; 32] {
     crate::crypto::encoding::decode_base64_array("key", body["signing_public_key"].as_str().unwrap()).unwrap()
 }
 
-/// A key that nobody holds, with the same first 16 bytes.
+/// A made-up key with the same first 16 bytes, of which nobody has the private half.
 fn made_up(body: &Value, seed: u8) -> Value {
     let mut made = key(body);
     for n in 0u16.. {
@@ -76,7 +76,7 @@ fn an_envelope_of_the_ledger_never_chooses_between_registrations_of_one_key() {
     let world = World::new();
     let owner = body(1, 2, false);
     let squatter = register(&world, made_up(&owner, 1));
-    // The thief copied the owner's signing key, and came first.
+    // The thief copied the owner's signing key, and registered first.
     let thief = register(&world, body(1, 66, false));
     let real = register(&world, owner.clone());
     spoke(&world, &real, key(&owner));
@@ -85,7 +85,7 @@ fn an_envelope_of_the_ledger_never_chooses_between_registrations_of_one_key() {
         let profile = world.get("/v1/agent/profile", &stays.key).expect(200);
         assert_eq!(profile["standing"], "silent");
     }
-    // What the owner signs with its own API key decides.
+    // A signature by the owner that comes with its own API key decides.
     let prekey = signing::sign_prekey(&client_seed(1), &[9; 32]);
     let upload = json!({ "prekeys": [], "signed_prekey": {
         "public_key": encode_base64(&[9; 32]), "signature": encode_base64(&prekey), "id": 1,
@@ -120,7 +120,7 @@ fn an_heir_stands_only_when_nothing_of_the_earlier_holder_is_left() {
     assert_eq!(shown(&world, &real.did).1, "signed");
 }
 
-/// A request of the earlier holder that was let in before the heir came, and got its body afterwards.
+/// A request of the earlier holder that was admitted before the heir came, and whose body comes afterwards.
 fn finish_late(
     world: &World,
     (method, path): (&str, &str),
@@ -164,7 +164,7 @@ fn a_request_that_was_let_in_before_the_heir_came_writes_nothing_for_it() {
         ("DELETE", "/v1/agent/deactivate", json!({})),
     ];
     for (method, path, mut body) in requests {
-        // At once, and when the check of the key is no longer fresh.
+        // The body comes at once, or when the check of the key is no longer fresh.
         for pause in [0, 30] {
             let world = World::new();
             let owner = body_of_owner();
@@ -193,7 +193,7 @@ fn body_of_owner() -> Value {
     body(1, 2, true)
 }
 
-/// The owner's registration with a proof: of [`body`] with the seeds 1 and 2.
+/// The owner's registration with a proof: [`body`] with the seeds 1 and 2.
 fn proved(world: &World, owner: &Value, did: &str) -> Value {
     let keys = crate::relay::agent::proof::Keys {
         signing: &key(owner),
@@ -210,7 +210,7 @@ fn proved(world: &World, owner: &Value, did: &str) -> Value {
 
 #[test]
 fn posts_of_a_registration_that_is_gone_are_marked_in_channels_that_it_had_left_too() {
-    // It leaves; it deactivates itself; the operator erases it.
+    // The agent leaves, deactivates itself, or is erased by the operator.
     for way in ["leave", "deactivate", "erase"] {
         let world = World::with(&[("admin_key", "erasing")]);
         let owner = body_of_owner();

@@ -63,7 +63,7 @@ fn the_last_event_id_wins_over_since_and_nothing_comes_twice() {
     assert!(stamps.is_sorted());
     let since = stamps[got.len() - 2];
     assert_eq!(world.events(&bob, &format!("since={since}"), None).drain().len(), 1);
-    // What cannot be read counts as absent, since a refused connect is repeated for ever.
+    // A cursor that cannot be parsed counts as absent, since clients repeat a refused connection for ever.
     assert_eq!(world.events(&bob, "since=nonsense", Some("nonsense")).drain().len(), 201);
 }
 
@@ -76,7 +76,7 @@ fn a_page_of_a_stream_is_bounded_in_bytes() {
     }
     let mut events = world.events(&bob, "", None);
     let Next::Piece(page) = events.next() else { panic!() };
-    // More than the setting `stream_bytes`, so that it is alone.
+    // The message is larger than the setting `stream_bytes`, so it is alone on its page.
     assert_eq!(page.matches("event: message").count(), 1);
     assert_eq!(events.drain().len(), 4);
 }
@@ -120,7 +120,7 @@ fn streams_are_served_in_opening_order() {
     hub.close(ids[1]);
     let view = View::new(&crate::app::PROGRAM, &actor, &rows, world.rt.now(), settings);
     let mut order = Vec::new();
-    // The third is still busy with an earlier page: it gets this one when it is ready.
+    // The third stream is still busy with an earlier page: it gets this one when it is ready.
     let next = hub.turn(&view, &mut |id| id != ids[2], &mut |id, _| order.push(id)).unwrap();
     assert_eq!(order, [ids[0], ids[3], ids[4]]);
     assert_eq!(next, Some(world.rt.now().plus(30 * crate::engine::time::SECOND)));
@@ -128,7 +128,7 @@ fn streams_are_served_in_opening_order() {
     hub.turn(&view, &mut |_| true, &mut |id, _| order.push(id)).unwrap();
     assert_eq!(order, [ids[2]]);
     assert_eq!(hub.state(ids[2]).unwrap().after, Some(world.rt.now()));
-    // All end at their time, whether ready or not.
+    // All end at their time, whether they are ready or not.
     let later =
         View::new(&crate::app::PROGRAM, &actor, &rows, world.rt.now().plus(30 * crate::engine::time::SECOND), settings);
     let mut last = 0;
@@ -164,7 +164,7 @@ fn a_connect_is_held_20_seconds_while_storage_is_closed() {
     let held = world.response("GET", "/v1/agent/receive/sse", &[("x-agent-key", &bob.key)], b"");
     assert_eq!(held.status, 503);
     assert_eq!(world.rt.now().since(before), 20 * crate::engine::time::SECOND);
-    // Other routes say so at once.
+    // Other routes answer that at once.
     world.get("/v1/agent/profile", &bob.key).refused(503, "UNAVAILABLE");
     assert_eq!(world.rt.now().since(before), 20 * crate::engine::time::SECOND);
 }
@@ -198,11 +198,11 @@ fn a_websocket_opens_by_header_or_first_frame() {
     let message: Value = serde_json::from_slice(lines[0]).unwrap();
     assert_eq!(message["event"], "message");
     assert_eq!(message["data"], world.messages(&bob, "")[0]);
-    // It has no end of its own.
+    // A WebSocket does not end by itself.
     world.wait(3_600);
     world.send(&ada, &bob.did, "two");
     assert!(stream.next().now_or_never().unwrap().is_some());
-    // Going on after a frame's id, or after a timestamp.
+    // A stream can go on after a frame's id, or after a timestamp.
     for since in [message["id"].as_str().unwrap(), message["data"]["timestamp"].as_str().unwrap()] {
         let frame = json!({ "api_key": bob.key, "since": since }).to_string();
         let opened = open(None, None, Some(&frame)).unwrap();

@@ -39,7 +39,7 @@ fn a_settled_task_is_forgotten_after_30_days_and_leaves_nothing_on_either_side()
     world.get(&path, &ada.key).refused(404, "NOT_FOUND");
 }
 
-/// Decision task-moves: expiry sets failed, and a broadcast is completed when all its tasks are final.
+/// Decision task-moves: an expired task has failed, and a broadcast is completed when all its tasks are final.
 #[test]
 fn a_broadcast_ends_when_the_last_task_is_out_of_time() {
     let world = World::patient();
@@ -66,7 +66,7 @@ fn one_requester_fills_a_tenth_of_an_assignee_and_no_more() {
     }
     ask(&world, &ada, &bob.did, json!({})).refused(409, "CONFLICT");
     ask(&world, &carl, &bob.did, json!({})).expect(201);
-    // What is over makes room in time.
+    // Settled tasks make room after their time.
     for task in list(&world, &ada, "requester").iter().take(1) {
         step(&world, &ada, task, "cancelled");
     }
@@ -95,7 +95,7 @@ fn an_agent_that_ends_leaves_no_rows_and_lets_every_requester_know() {
     assert_eq!(list(&world, &ada, "assignee").len(), 77);
 }
 
-/// Decision counts-in-memory: counts reach the directory once a minute, and the rank with them.
+/// Decision counts-in-memory: counts reach the directory once a minute, and the rank comes with them.
 #[test]
 fn the_search_hears_of_invocations_a_minute_later() {
     let world = World::patient();

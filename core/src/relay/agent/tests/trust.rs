@@ -1,4 +1,4 @@
-//! Attestations and trust over whole requests, and what many agents of one owner can do.
+//! Attestations and trust by whole requests, also with many agents of one owner.
 
 use serde_json::json;
 
@@ -31,8 +31,8 @@ impl World {
     }
 }
 
-/// Decision anchored-weight: a hundred fresh agents that vouch for each other do not reach `medium`, nor do their votes
-/// move any score.
+/// Decision anchored-weight: a hundred new agents that vouch for each other do not reach `medium`, and their votes do
+/// not move any score.
 #[test]
 fn a_hundred_fresh_agents_vouching_for_each_other_stay_below_medium() {
     let world = World::with(&[("agent_burst", "1000000"), ("registrations_per_hour", "1000000")]);
@@ -64,7 +64,7 @@ fn a_vote_counts_by_the_anchored_weight_of_its_time() {
     let first = world.attest(&ada, "example.org");
     world.earn(&bob, 3.0);
     let voted = world.vote(&bob, &first, "corroborate").expect(200);
-    // (1 + 0.5) / (2 + 0.5): three of anchored weight are half a vote.
+    // (1 + 0.5) / (2 + 0.5): an anchored weight of three gives half a vote.
     assert_eq!(voted["new_consensus_score"], 0.6);
     assert_eq!(world.vote(&eve, &first, "refute").expect(200)["new_consensus_score"], 0.6);
     world.earn(&eve, 100.0);
@@ -82,7 +82,7 @@ fn a_vote_counts_by_the_anchored_weight_of_its_time() {
     world.vote(&ada, &first, "corroborate").refused(403, "FORBIDDEN");
 }
 
-/// Decisions anchored-weight and one-deciding-operation: the leaderboard and the search follow by effects; an agent
+/// Decisions anchored-weight and one-deciding-operation: the leaderboard and the search follow by effects, and an agent
 /// that ends leaves both.
 #[test]
 fn the_leaderboard_follows_trust_and_forgets_agents_that_end() {
@@ -106,8 +106,8 @@ fn the_leaderboard_follows_trust_and_forgets_agents_that_end() {
     assert_eq!(world.trust(&bob)["trust_level"], Level::New.as_str());
 }
 
-/// Decision signed-registrations: an attestation of its signing key proves a registration, a signature of another key
-/// is 400.
+/// Decision signed-registrations: an attestation signed by its signing key proves a registration; a signature by
+/// another key is 400.
 #[test]
 fn a_fresh_attestation_proves_whose_key_it_is() {
     let world = World::new();

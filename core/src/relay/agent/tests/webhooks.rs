@@ -1,4 +1,4 @@
-//! Webhooks of agents on a clock that only moves when a test says so.
+//! Webhooks of agents, on a clock that moves only when a test moves it.
 
 use std::sync::{Mutex, Weak};
 use std::time::Duration;
@@ -18,7 +18,7 @@ use crate::relay::agent::wire;
 use crate::relay::webhook::{MAX_LOG, MAX_WEBHOOKS};
 use crate::{Error, Timestamp};
 
-/// What a receiver got, and when.
+/// A request that a receiver got, and its time.
 #[derive(Clone)]
 struct Got {
     at: Timestamp,
@@ -35,7 +35,7 @@ impl Got {
     }
 }
 
-/// An agent with a webhook, somebody who writes to it, and the receiver.
+/// An agent with a webhook, an agent that writes to it, and the receiver.
 struct Scene {
     world: World,
     ada: Agent,
@@ -45,7 +45,7 @@ struct Scene {
 }
 
 impl Scene {
-    /// `answer` gives the status for the attempt of that number, from 0; `None` is no answer.
+    /// `answer` gives the status for the attempt with that number, from 0; `None` means no answer.
     fn new(answer: impl Fn(usize) -> Option<u16> + Send + Sync + 'static) -> Scene {
         let world = World::patient();
         let (ada, bob) = (world.server_agent("Ada"), world.server_agent("Bob"));
@@ -67,12 +67,12 @@ impl Scene {
         self.world.send(&self.ada, &self.bob.did, text)
     }
 
-    /// Makes what is asked for now.
+    /// Makes the requests that are due now.
     fn work(&self) {
         self.world.rt.reach_out().now_or_never().expect("nothing waits in tests");
     }
 
-    /// Lets minutes go by, and makes what is asked for in each.
+    /// Lets minutes pass, and makes the requests that are due in each.
     fn minutes(&self, minutes: u64) {
         for _ in 0..minutes {
             self.world.wait(60);
@@ -97,7 +97,7 @@ impl Scene {
         ActorId::new(Kind::Agent, wire::actor_of(&Settings::default(), &self.bob.did).unwrap())
     }
 
-    /// Rows of webhooks that are stored.
+    /// Number of stored rows of webhooks.
     fn rows(&self) -> usize {
         self.world.rt.rows(&self.actor()).iter().filter(|(key, _)| (80..=84).contains(&key[0])).count()
     }
@@ -105,7 +105,7 @@ impl Scene {
 
 const URL: &str = "https://hooks.example.org/in?x=1";
 
-/// The raw message of 5.5, signed, and no plaintext.
+/// A webhook gets the raw message once, signed, without plain text.
 #[test]
 fn a_message_is_told_once_signed_and_never_in_plain() {
     let scene = Scene::new(|_| Some(204));
@@ -128,7 +128,7 @@ fn a_message_is_told_once_signed_and_never_in_plain() {
     assert_eq!((&shown["pending"], &shown["failure_count"], &shown["enabled"]), (&json!(0), &json!(0), &json!(true)));
 }
 
-/// Decision erased-agents: a suspended agent's webhooks say nothing, and go on when it is restored.
+/// Decision erased-agents: the webhooks of a suspended agent send nothing, and go on when it is restored.
 #[test]
 fn a_suspended_agent_s_webhooks_rest_until_it_is_restored() {
     let scene = Scene::new(|attempt| Some(if attempt == 0 { 500 } else { 204 }));
@@ -307,7 +307,7 @@ fn a_repeated_send_is_told_once() {
     assert_eq!(scene.got().len(), 1);
 }
 
-/// Decision bounded-commits: bounded work per turn, also when much waited.
+/// Decision bounded-commits: the work of a turn is bounded, also when many deliveries waited.
 #[test]
 fn deleting_a_webhook_sweeps_what_waited_for_it() {
     let scene = Scene::new(|_| None);
@@ -354,7 +354,7 @@ fn secrets_of_webhooks_move_under_the_new_master_key() {
     let secrets = &scene.world.rt.environment().secrets;
     secrets.replace(KeyRing::new(master(43), vec![master(42)]));
     let done = reseal(&*scene.world.rt, &scene.actor().name, 100).now_or_never().unwrap().unwrap();
-    // The private keys of the agent, the secret and the address.
+    // The private keys of the agent, and the secret and the address of the webhook.
     assert_eq!((done.resealed, done.complete), (3, true));
     secrets.replace(KeyRing::new(master(43), Vec::new()));
     scene.world.rt.advance(Duration::from_secs(1));

@@ -1,9 +1,10 @@
-//! Escrows that an agent with anchored weight paid out to another (decision anchored-weight).
+//! Counts escrows that an agent with anchored weight paid out to another agent (decision anchored-weight).
 //!
-//! The ledger keeps what the word of each such agent is worth, so an escrow between others costs one look. When one of
-//! them releases an escrow or accepts the work for it, the recipient's actor counts it. Only weight from measurements
-//! and from the operator lends any: weight from escrows lends none, or agents that one of them paid once could pay each
-//! other. What an admin or a deadline pays out says nothing of the payer's opinion, and paying makes nobody trusted.
+//! The ledger keeps the vote of each agent with anchored weight of its own, so other escrows cost one look. When such
+//! an agent releases an escrow or accepts the work for it, the recipient's actor counts it. This vote comes only from
+//! weight by measurements and by the operator. Weight from escrows does not add to it; otherwise agents that one of
+//! them paid once could pay each other. A payment by an admin or a deadline says nothing about the payer's opinion, and
+//! paying makes nobody trusted.
 //!
 //! Table number: 109. What the ledger keeps of it is in its own module.
 
@@ -16,14 +17,14 @@ use crate::relay::above::Above;
 use crate::relay::agent::{record, wire};
 use crate::{Result, Timestamp};
 
-/// What all escrows of one counterparty together come near: the first earns half of it, the second a quarter, and so
-/// on, by the counterparty's vote. Our choice: `medium` takes more than three of them.
+/// Limit that the weight from all escrows of one counterparty approaches: the first earns half of it, the second a
+/// quarter, and so on, times the counterparty's vote. Our choice: `medium` takes more than three counterparties.
 pub const ESCROWS_OF_ONE: f64 = 1.0;
 
 /// Escrows that a counterparty paid out to this agent, by its name; in agents.
 const PAID_BY: Table<(String,), u64> = Table::new(109);
 
-/// Tells the ledger what the word of this agent is worth now.
+/// Tells the ledger the present vote of this agent.
 pub(super) fn lend(turn: &mut Turn<'_>, standing: &Standing) -> Result<()> {
     let did = wire::did_text(turn.settings, &record::did_of(&turn.actor().name)?);
     (Above::of(turn.program).lent)(turn, &did, vote(standing.own()))
@@ -33,7 +34,7 @@ pub(super) fn lend(turn: &mut Turn<'_>, standing: &Standing) -> Result<()> {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct CountEscrow {
     pub from: String,
-    /// What its word was worth when it paid.
+    /// The counterparty's vote when it paid.
     pub vote: f64,
     pub opened: Timestamp,
 }
@@ -59,7 +60,7 @@ impl Operation for CountEscrow {
     }
 }
 
-/// Forgets who paid a registration that ends.
+/// Forgets the payers of a registration that ends.
 pub(super) fn forget(turn: &mut Turn<'_>) -> Result<()> {
     for (key, _) in PAID_BY.scan(turn, &PAID_BY.range(), crate::engine::kv::Direction::Ascending, usize::MAX)? {
         PAID_BY.delete(turn, &key);

@@ -1,11 +1,16 @@
-//! Trust: what an agent's past is worth to others (decision anchored-weight).
+//! Trust: how much an agent's past says to others about it (decision anchored-weight).
 //!
-//! Registration is free, so whatever agents can do among themselves a hundred agents of one person can do as well. So
-//! two things are kept apart. **Anchored weight** comes from outside: attestations that independent measurements agreed
-//! with later ([`crate::intelligence::country`] says when), what the operator endorses, and escrows that agents with
-//! such weight paid ([`escrows`]). Only it makes a level above `low`, and only whoever has it can lend weight to an
-//! attestation or a rating. What an agent did by itself (tasks, statements) moves its score within the levels `new` and
-//! `low`. `docs/trust.md` holds the formulas, made from the constants of this file.
+//! Registration is free, so a hundred agents of one person can do whatever agents do among themselves. Therefore two
+//! things are kept apart. **Anchored weight** comes from outside: from attestations that independent measurements
+//! agreed with later ([`crate::intelligence::country`] says when), from endorsements by the operator, and from escrows
+//! that agents with such weight paid ([`escrows`]). Only anchored weight makes a level above `low`, and only an agent
+//! that has it can give weight to an attestation or a rating. The agent's own acts (tasks, statements) move its score
+//! within the levels `new` and `low`. `docs/trust.md` holds the formulas, made from the constants of this file.
+//!
+//! | Module | What |
+//! |---|---|
+//! | [`escrows`] | weight from escrows that agents with anchored weight paid out |
+//! | [`routes`] | the endpoints |
 //!
 //! Table number 88.
 
@@ -28,29 +33,29 @@ pub const MEDIUM_FROM: f64 = 3.0;
 pub const HIGH_FROM: f64 = 10.0;
 /// Anchored weight of an agent whose identity the operator has verified.
 pub const VERIFIED_WEIGHT: f64 = 30.0;
-/// What a statement that measurements contradict costs, where one that they agree with earns at most 1.
+/// Cost of a statement that measurements contradict; one that they agree with earns at most 1.
 pub const WRONG_COST: f64 = 2.0;
-/// Anchored weight at which a vote counts half of what any vote can.
+/// Anchored weight at which a vote has half of the most that a vote can have.
 pub const HALF_VOTE: f64 = 3.0;
-/// Share of the score that an agent's own acts can make, 0-1.
+/// Share of the score that an agent's own acts can make, 0 to 1.
 pub const OWN_SHARE: f64 = 0.3;
-/// Observations that the prior of every share stands for, half of them good.
+/// Observations that the prior of every share stands for; half of them are good.
 pub const PRIOR: f64 = 2.0;
 
-/// How often the leaderboard is told of changes, at most, in microseconds (decision counts-in-memory).
+/// The leaderboard hears of changes at most once per this time, in microseconds (decision counts-in-memory).
 const INTERVAL: i64 = MINUTE;
-/// Key of the timer that tells it.
+/// Key of the timer that tells the leaderboard.
 const TIMER: &str = "trust";
 
 /// How much an agent is trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Level {
-    /// Nothing it did was ever settled.
+    /// Nothing that the agent did was ever settled.
     New,
     Low,
     Medium,
     High,
-    /// The operator knows who it is.
+    /// The operator has verified the agent's identity.
     Verified,
 }
 
@@ -71,7 +76,7 @@ impl Level {
         Level::ALL.into_iter().find(|level| level.as_str() == text)
     }
 
-    /// The anchored weight that an endorsement as this level gives.
+    /// The anchored weight that an endorsement at this level gives.
     pub const fn weight(self) -> f64 {
         match self {
             Level::New | Level::Low => 0.0,
@@ -82,12 +87,12 @@ impl Level {
     }
 }
 
-/// What is known of an agent's past.
+/// An agent's past in numbers.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Standing {
-    /// Sum of what statements earned that measurements agreed with later.
+    /// Weight earned by statements that measurements agreed with later.
     pub earned: f64,
-    /// Statements that measurements agreed with, whether they earned anything or not.
+    /// Statements that measurements agreed with, whether or not they earned weight.
     pub agreed: u32,
     /// Statements that measurements contradicted.
     pub wrong: u32,
@@ -95,16 +100,17 @@ pub struct Standing {
     pub made: u32,
     pub tasks_completed: u32,
     pub tasks_failed: u32,
-    /// Ratings as shares 0-1 by the anchored vote of whoever rated, summed, and those votes.
+    /// Sum of ratings, each a share 0 to 1 times the anchored vote of the agent that rated; `rating_votes` is the sum
+    /// of these votes.
     pub rated: f64,
     pub rating_votes: f64,
-    /// What the operator vouches for.
+    /// The level that the operator endorsed.
     pub endorsed: Option<Level>,
-    /// When the leaderboard was told last.
+    /// When the leaderboard last heard of the agent.
     told: Timestamp,
-    /// What escrows earned that agents with anchored weight paid out; 0 in rows of version 1.
+    /// Weight earned by escrows that agents with anchored weight paid out; 0 in rows of version 1.
     pub paid: f64,
-    /// How many those were; 0 in rows of version 1. Stays the last member.
+    /// Number of those escrows; 0 in rows of version 1. Must stay the last member.
     pub escrows: u32,
 }
 impl Row for Standing {
@@ -115,12 +121,12 @@ impl Row for Standing {
     }
 }
 
-/// Mean of a share after `good` of `all` observations, under the prior.
+/// Mean of a share after `good` of `all` observations, with the prior.
 fn share(good: f64, all: f64) -> f64 {
     (good + PRIOR / 2.0) / (all + PRIOR)
 }
 
-/// What a vote of this anchored weight counts: 0 without any, always below 1, so that no single voter decides.
+/// The vote of an agent with this anchored weight: 0 without any, always below 1, so that no single voter decides.
 pub fn vote(anchored: f64) -> f64 {
     anchored / (anchored + HALF_VOTE)
 }
@@ -131,7 +137,7 @@ impl Standing {
         self.with(self.paid)
     }
 
-    /// That part of it which no other agent gave.
+    /// The part of the anchored weight that no other agent gave.
     pub fn own(&self) -> f64 {
         self.with(0.0)
     }
@@ -170,14 +176,13 @@ impl Standing {
         share(agreed, agreed + f64::from(self.wrong))
     }
 
-    /// Neutral, for every agent: the relay takes a message or refuses it at once, which is no merit of the sender;
-    /// reading is the reader's own affair, and mail that nobody asked for could lower it. So this is the mean of the
-    /// prior.
+    /// Neutral for every agent: the mean of the prior. The relay takes a message or refuses it at once, which is no
+    /// merit of the sender. Whether it is read depends on the reader, and unwanted mail could lower the number.
     pub fn message_reliability(&self) -> f64 {
         share(0.0, 0.0)
     }
 
-    /// 0-1: at most [`OWN_SHARE`] from what the agent did by itself, the rest from its anchored weight.
+    /// 0 to 1: at most [`OWN_SHARE`] from the agent's own acts, the rest from its anchored weight.
     pub fn score(&self) -> f64 {
         let own = self.task_completion_rate()
             + self.task_quality_avg()
@@ -199,7 +204,7 @@ pub const ENTRIES: &[Entry] = &[
     operation::<escrows::CountEscrow>(),
 ];
 
-/// Changes the standing of an active agent and lets the directory know.
+/// Changes the standing of an active agent and tells the directory.
 fn change(turn: &mut Turn<'_>, apply: impl FnOnce(&mut Standing)) -> Result<()> {
     let mut standing = STANDING.get(turn, &())?.unwrap_or_default();
     let lent = standing.own();
@@ -218,7 +223,7 @@ fn change(turn: &mut Turn<'_>, apply: impl FnOnce(&mut Standing)) -> Result<()> 
     }
 }
 
-/// A task ended at this agent, which was its assignee.
+/// A task ended at this agent, its assignee.
 pub fn task_ended(turn: &mut Turn<'_>, completed: bool) -> Result<()> {
     change(turn, |standing| match completed {
         true => standing.tasks_completed += 1,
@@ -226,7 +231,7 @@ pub fn task_ended(turn: &mut Turn<'_>, completed: bool) -> Result<()> {
     })
 }
 
-/// The requester of a task rated it with 1 to 5 stars; counts by that agent's anchored weight at this time.
+/// The requester of a task rated it with 1 to 5 stars. The rating counts by that agent's anchored weight at this time.
 pub fn rated(turn: &mut Turn<'_>, stars: u8, anchored: f64) -> Result<()> {
     change(turn, |standing| {
         standing.rated += vote(anchored) * f64::from(stars.clamp(1, 5) - 1) / 4.0;
@@ -234,7 +239,7 @@ pub fn rated(turn: &mut Turn<'_>, stars: u8, anchored: f64) -> Result<()> {
     })
 }
 
-/// Forgets the past of a registration that ends or gives way to another.
+/// Forgets the past of an agent. Called when a registration ends or gives way to another.
 pub(super) fn ended(turn: &mut Turn<'_>) -> Result<()> {
     if STANDING.get(turn, &())?.is_none() {
         return Ok(());
@@ -248,7 +253,7 @@ pub(super) fn ended(turn: &mut Turn<'_>) -> Result<()> {
     turn.send(leaderboard::SHARD, &Unplace { did })
 }
 
-/// Takes a suspended agent from the leaderboard; its word is worth nothing meanwhile.
+/// Removes a suspended agent from the leaderboard. Its vote is 0 meanwhile.
 pub(super) fn hide(turn: &mut Turn<'_>) -> Result<()> {
     if STANDING.get(turn, &())?.is_none() {
         return Ok(());
@@ -258,7 +263,7 @@ pub(super) fn hide(turn: &mut Turn<'_>) -> Result<()> {
     turn.send(leaderboard::SHARD, &Unplace { did })
 }
 
-/// Puts an agent back to its place.
+/// Puts an agent back on the leaderboard.
 pub(super) fn show(turn: &mut Turn<'_>) -> Result<()> {
     if let Some(standing) = STANDING.get(turn, &())? {
         escrows::lend(turn, &standing)?;
@@ -266,7 +271,8 @@ pub(super) fn show(turn: &mut Turn<'_>) -> Result<()> {
     TellTrust.run(turn)
 }
 
-/// Whether an attestation of this time, in whole milliseconds, is of this registration and not of one before.
+/// Whether an attestation of this time (compared in whole milliseconds) is of this registration and not of an earlier
+/// one.
 fn is_of(agent: &record::Agent, at: Timestamp) -> bool {
     agent.created.millis() <= at.millis()
 }
@@ -279,7 +285,7 @@ pub struct Trusted {
     pub standing: Standing,
 }
 
-/// The past of an agent; `None` when there never was one. An agent that ended has none.
+/// Reads the past of an agent; `None` when the agent never existed. It is empty for an agent that ended.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ReadTrust;
 
@@ -317,7 +323,7 @@ impl Operation for CountAttestation {
     }
 }
 
-/// Another agent corroborated an attestation of this one.
+/// Another agent corroborated an attestation of this agent.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct CountCorroboration {
     /// When the attestation was made.
@@ -339,13 +345,13 @@ impl Operation for CountCorroboration {
     }
 }
 
-/// What measurements say of an attestation, after it was made.
+/// Measurements have confirmed or contradicted an attestation, after it was made.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Settle {
     /// When the attestation was made: one of an earlier registration says nothing about this one.
     pub at: Timestamp,
     pub agreed: bool,
-    /// Anchored weight, 0-1.
+    /// The earned anchored weight, 0 to 1.
     pub earned: f64,
 }
 
@@ -368,7 +374,7 @@ impl Operation for Settle {
     }
 }
 
-/// The operator vouches for an agent, or takes it back. 404 without an active agent.
+/// The operator endorses an agent, or takes the endorsement back. 404 without an active agent.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Endorse {
     pub level: Option<Level>,
@@ -385,7 +391,7 @@ impl Operation for Endorse {
     }
 }
 
-/// Tells the leaderboard where the agent stands now.
+/// Tells the leaderboard the present standing of the agent.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct TellTrust;
 
@@ -426,7 +432,7 @@ mod tests {
         assert_eq!(decode_row::<Standing>(&bytes).unwrap(), now);
     }
 
-    /// Decision anchored-weight: own acts, however many, stay below every level that anchored weight gives.
+    /// Decision anchored-weight: an agent's own acts, however many, stay below every level that anchored weight gives.
     #[test]
     fn no_number_of_own_acts_lifts_above_low() {
         let busy = Standing { tasks_completed: u32::MAX, made: u32::MAX, agreed: u32::MAX - 1, ..Standing::default() };
@@ -441,7 +447,7 @@ mod tests {
         assert_eq!(Standing { earned: 1e6, ..Standing::default() }.level(), Level::High, "nobody verified it");
     }
 
-    /// The sentences about trust that people read, with the constants of the code.
+    /// The page about trust that people read states the constants of the code.
     #[test]
     fn the_page_about_trust_states_the_constants_of_the_code() {
         let page = include_str!("../../../../../docs/trust.md");

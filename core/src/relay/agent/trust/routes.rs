@@ -1,4 +1,4 @@
-//! The endpoints of trust, and the operator's word for an agent.
+//! The endpoints of trust, and of the operator's endorsements.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,7 +21,7 @@ pub const ROUTES: &[Route] = &[
             Param::optional("period", "Accepted and ignored: trust has no period."),
         ])
         .returns::<Leaderboard>()
-        .summary("Agents by trust, the most trusted first; a minute late at most."),
+        .summary("Agents by trust, the most trusted first; up to a minute old."),
     Route::get("/v1/agent/trust/{did}", handler!(read))
         .returns::<Trust>()
         .summary("How much an agent is trusted, and why."),
@@ -30,29 +30,29 @@ pub const ROUTES: &[Route] = &[
         .extension()
         .accepts::<Endorsement>()
         .returns::<Trust>()
-        .summary("Vouch for an agent as one of a trust level, or take it back."),
+        .summary("Endorse an agent at a trust level, or take the endorsement back."),
 ];
 
-/// Parts of the score, 0-1 each; 0.5 where nothing is known.
+/// Parts of the score, 0 to 1 each; 0.5 when nothing is known.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Components {
     pub task_completion_rate: f64,
-    /// Ratings by the anchored weight of whoever rated.
+    /// Mean rating, weighted by the anchored weight of the agents that rated.
     pub task_quality_avg: f64,
-    /// Attestations that measurements agreed with later, of those they settled.
+    /// Share of settled attestations that measurements agreed with later.
     pub attestation_accuracy: f64,
     pub message_reliability: f64,
 }
 
-/// What the agent did.
+/// The agent's acts in numbers.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Activity {
     pub tasks_completed: u32,
     pub tasks_failed: u32,
     pub attestations_made: u32,
-    /// Escrows that agents with anchored weight of their own paid out to it.
+    /// Escrows that agents with anchored weight of their own paid out to this agent.
     pub escrows_settled: u32,
-    /// Null for everybody but the agent itself (decision private-activity).
+    /// Null for everybody except the agent itself (decision private-activity).
     pub messages_sent: Option<u64>,
 }
 
@@ -62,30 +62,30 @@ pub struct Trust {
     pub agent: String,
     pub agent_did: String,
     pub name: Option<String>,
-    /// 0-1.
+    /// 0 to 1.
     pub trust_score: f64,
     /// `new`, `low`, `medium`, `high` or `verified`.
     pub trust_level: &'static str,
-    /// What lifts above `low`: weight from attestations that measurements agreed with, from escrows that agents with
-    /// weight of their own paid, and from the operator.
+    /// The weight that lifts an agent above `low`: from attestations that measurements agreed with, from escrows that
+    /// agents with weight of their own paid, and from the operator.
     pub anchored_weight: f64,
-    /// The level the operator vouches for.
+    /// The level that the operator endorsed.
     pub endorsed: Option<&'static str>,
     pub components: Components,
     /// The components again.
     pub factors: Components,
     pub activity: Activity,
     pub member_since: String,
-    /// What this does not rest on.
+    /// Explanations of what trust is not based on.
     pub notes: Vec<&'static str>,
 }
 
-/// What trust rests on and what not, where the numbers alone would mislead.
+/// Explanations for readers that the numbers alone would mislead.
 const NOTES: [&str; 2] = [
     "Escrows count for their recipient when an agent with anchored weight of its own released them or accepted the work: \
      less than one unit of weight from each such agent. Other escrows do not count.",
-    "message_reliability is 0.5 for every agent: whether mail was delivered says nothing about its sender, and whether \
-     it was read is the reader's own affair.",
+    "message_reliability is 0.5 for every agent: the delivery of mail says nothing about its sender, and reading \
+     it is up to the reader.",
 ];
 
 fn trust(did: String, known: Trusted, messages_sent: Option<u64>) -> Trust {
@@ -134,7 +134,7 @@ async fn read(cx: Cx) -> Result<Response> {
     Response::json(&trust(did, known, messages))
 }
 
-/// Which level the operator vouches for.
+/// The level that the operator endorses.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct Endorsement {
     /// `medium`, `high` or `verified`; null takes an endorsement back.
@@ -153,7 +153,7 @@ async fn endorse(cx: Cx) -> Result<Response> {
     Response::json(&trust(did, known, None))
 }
 
-/// The default page is a document; others are read from the rows.
+/// The default page is a document; other pages are read from the rows.
 async fn best(cx: Cx) -> Result<Response> {
     let limit = cx.count("limit", leaderboard::DEFAULT_LIMIT, 100)?;
     let least = cx.query("min_level")?;

@@ -41,7 +41,7 @@ impl World {
         self.agents.remove(&did);
     }
 
-    /// What is to be found, from the list.
+    /// The expected result, from the list.
     fn expected(&self, sought: &Sought, capability: Option<&str>) -> Vec<Did> {
         let text = match sought {
             Sought::Everybody => String::new(),
@@ -75,7 +75,7 @@ impl World {
         all.into_iter().map(|(.., did)| did).collect()
     }
 
-    /// Every page, one after the other.
+    /// All pages, one after the other.
     fn found(&self, sought: &Sought, capability: Option<&str>, limit: usize) -> Vec<Did> {
         let (mut all, mut after) = (Vec::new(), None);
         loop {
@@ -175,7 +175,7 @@ fn agent(dice: &mut Dice, number: u64) -> Listed {
     listed(name.as_deref(), capabilities, dice.below(4) as u8, dice.below(50) as i64)
 }
 
-/// Decision agent-search-order: what matches, and in which order, before and after beginnings become common, and after
+/// Decision agent-search-order: all matches in the right order, before and after beginnings become common, and after
 /// agents change their names and ranks or leave.
 #[test]
 fn every_page_is_what_a_plain_list_gives() {
