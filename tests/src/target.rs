@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use heliograph_core::app::testing::TestRuntime;
+use heliograph_core::app::PROGRAM;
+use heliograph_core::relay::testing::TestRuntime;
 use heliograph_core::{engine::runtime, intelligence::fetch};
 use tempfile::TempDir;
 
@@ -123,7 +124,7 @@ impl Target {
 
     fn run(kind: Kind, dir: TempDir, all: &[(&str, &str)]) -> Target {
         let running = match kind {
-            Kind::Memory => return Target::in_memory(TestRuntime::start_as(unique(), all)),
+            Kind::Memory => return Target::in_memory(TestRuntime::start_as(&PROGRAM, unique(), all)),
             Kind::Native => Running::Process { server: process::native(&dir.path().join("data.redb"), all), dir },
             Kind::Edge => Running::Process { server: process::edge(dir.path(), all), dir },
         };

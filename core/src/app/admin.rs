@@ -1,21 +1,16 @@
 //! The operator's routes and the health checks. They are extensions of the API (decisions commands-on-servers and
 //! listed-extensions).
 //!
-//! Keys are managed in the same way on both runtimes. Only the native server can inspect and copy its data file. On the
+//! Only the native server can inspect and copy its data file. On the
 //! edge the platform keeps the data, with a point-in-time recovery of its own, and those routes answer 404.
-
-use std::borrow::Cow;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::crypto::encoding::{encode_hex, parse_actor_id};
-use crate::engine::deployment::{self, Keys, ListedKey, WhoAmI};
-use crate::engine::http::{Body, Cx, Param, Response, Route, handler};
+use crate::crypto::encoding::encode_hex;
+use crate::engine::deployment::{self, WhoAmI};
+use crate::engine::http::{Body, Cx, Response, Route, handler};
 use crate::engine::runtime::{self, FileInfo, Maintenance, Scrub};
-use crate::relay::agent;
-use crate::relay::agent::reseal::{Progress, reseal};
-use crate::relay::keys::{RevokeAccount, SignupResponse, Tier};
 use crate::{Error, ErrorCode, Result};
 
 pub const ROUTES: &[Route] = &[
@@ -25,38 +20,12 @@ pub const ROUTES: &[Route] = &[
         .effectful()
         .returns::<Health>()
         .summary("Check that a write becomes durable right now; 503 if not."),
-    Route::get("/v1/admin/keys", handler!(list_keys))
-        .admin()
-        .extension()
-        .params(&[
-            Param::optional("after", "The `next` of the page before."),
-            Param::optional("limit", "Keys per page, at most 1,000; default 100."),
-        ])
-        .returns::<KeyPage>()
-        .summary("List API keys, without their secrets."),
-    Route::post("/v1/admin/keys", handler!(create_key))
-        .admin()
-        .extension()
-        .accepts::<NewKey>()
-        .creates::<SignupResponse>()
-        .summary("Make an API key of any tier. It is shown once."),
-    Route::delete("/v1/admin/keys/{account}", handler!(revoke_key))
-        .admin()
-        .extension()
-        .returns::<Revoked>()
-        .summary("End an API key at once."),
     Route::post("/v1/admin/master-key", handler!(rotate_master))
         .admin()
         .extension()
         .bodiless()
         .creates::<MasterKeys>()
         .summary("Make a new master key and reseal all values under it, in the background; native only."),
-    Route::post("/v1/admin/agents/{did}/reseal", handler!(reseal_agent))
-        .admin()
-        .extension()
-        .bodiless()
-        .returns::<Resealed>()
-        .summary("Reseal the values of one agent under the current master key."),
     Route::get("/v1/admin/db", handler!(db_info))
         .admin()
         .extension()
@@ -91,90 +60,6 @@ async fn readyz(cx: Cx) -> Result<Response> {
     Response::json(&Health { status: "ready" })
 }
 
-/// A listed API key.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub struct KeyEntry {
-    /// Identifies the key, for revoking it.
-    pub account: String,
-    pub tier: String,
-    /// The label that was given with the key.
-    pub label: String,
-    /// ISO 8601.
-    pub created_at: String,
-    pub revoked: bool,
-}
-
-impl KeyEntry {
-    fn of(cx: &Cx, key: ListedKey) -> Result<KeyEntry> {
-        Ok(KeyEntry {
-            label: crate::relay::keys::shown_label(&*cx.rt, &key.account, &key.label)?,
-            account: key.account,
-            tier: key.tier,
-            created_at: key.created.to_string(),
-            revoked: key.revoked,
-        })
-    }
-}
-
-/// One page of keys.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub struct KeyPage {
-    pub keys: Vec<KeyEntry>,
-    /// The limit in force: the one asked for, at most 1,000.
-    pub limit: u32,
-    /// Give it as `after` to get the next page; null on the last one.
-    pub next: Option<String>,
-}
-
-async fn list_keys(cx: Cx) -> Result<Response> {
-    let limit = cx.count("limit", 100, 1_000)?;
-    let query = Keys { after: cx.query("after")?, limit };
-    let keys = runtime::query(&*cx.rt, deployment::actor().name, &query).await?;
-    let next = keys.last().filter(|_| keys.len() == limit as usize).map(|key| key.account.clone());
-    let keys = keys.into_iter().map(|key| KeyEntry::of(&cx, key)).collect::<Result<_>>()?;
-    Response::json(&KeyPage { keys, limit, next })
-}
-
-/// The key to make.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub struct NewKey {
-    pub tier: Tier,
-    /// A label for the list of keys; at most 500 characters.
-    #[serde(default)]
-    pub label: String,
-}
-
-async fn create_key(cx: Cx) -> Result<Response> {
-    let wanted: NewKey = cx.json()?;
-    if wanted.tier == Tier::Demo {
-        return Err(Error::bad_request("`tier` must not be `demo`: the demo key comes from the setting `demo_key`."));
-    }
-    if wanted.label.chars().count() > 500 {
-        return Err(Error::bad_request("`label` must be at most 500 characters."));
-    }
-    Response::created(&crate::relay::keys::create(&*cx.rt, wanted.tier, &wanted.label).await?)
-}
-
-/// A revoked key.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub struct Revoked {
-    pub account: String,
-    pub revoked: bool,
-}
-
-/// Accepts the account or the whole key, so that a leaked key can be revoked as it was found.
-async fn revoke_key(cx: Cx) -> Result<Response> {
-    let environment = cx.rt.environment();
-    let given = cx.path("account")?;
-    let key = environment.secrets.parse_key(&environment.settings.brand, crate::relay::keys::KEY_KIND, given);
-    let account = key.map_or(Cow::Borrowed(given), |key| Cow::Owned(key.actor().to_owned())).into_owned();
-    if parse_actor_id(&account).is_none() {
-        return Err(Error::not_found("There is no such key."));
-    }
-    runtime::call(&*cx.rt, account.clone(), &RevokeAccount).await?;
-    Response::json(&Revoked { account, revoked: true })
-}
-
 /// The master keys after a rotation.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct MasterKeys {
@@ -196,25 +81,6 @@ async fn rotate_master(cx: Cx) -> Result<Response> {
         key_id: encode_hex(&ring.current().id()),
         earlier_keys: u64::try_from(ring.earlier()).map_err(Error::internal)?,
     })
-}
-
-/// The result of resealing.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub struct Resealed {
-    pub resealed: u64,
-    /// Values that none of the master keys opens; they stay as they are.
-    pub unopened: u64,
-    /// False if values are left; then ask again.
-    pub complete: bool,
-}
-
-/// Pages of an agent's values that one request moves, so that it ends in time on the edge.
-const RESEAL_PAGES: usize = 20;
-
-async fn reseal_agent(cx: Cx) -> Result<Response> {
-    let actor = agent::wire::known_actor(cx.settings(), cx.path("did")?)?;
-    let Progress { resealed, unopened, complete } = reseal(&*cx.rt, &actor, RESEAL_PAGES).await?;
-    Response::json(&Resealed { resealed, unopened, complete })
 }
 
 /// The deployment and its data file.

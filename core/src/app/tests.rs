@@ -1,17 +1,25 @@
 //! Tests of the assembled program.
 
+use std::sync::Arc;
+
+use bytes::Bytes;
 use futures_util::FutureExt;
+use serde_json::{Value, json};
 
 use crate::ErrorCode;
-use crate::app::testing::TestRuntime;
+use crate::app::PROGRAM;
 use crate::engine::deployment::{Start, actor};
+use crate::engine::http::{Body, Request, serve};
 use crate::engine::runtime::{self, Runtime};
 use crate::engine::settings::Settings;
+use crate::ledger::envelope::MAX_TEXT;
+use crate::ledger::provider::answers::answer;
+use crate::relay::testing::TestRuntime;
 
 /// Decision brand-fixed: the word is inside of DIDs and signed bytes.
 #[test]
 fn the_brand_is_written_at_the_first_start_and_no_later_start_has_another() {
-    let rt = TestRuntime::start(&[("brand", "acme2")]);
+    let rt = TestRuntime::start(&PROGRAM, &[("brand", "acme2")]);
     let start = |brand: &str| {
         let start = Start { brand: brand.to_owned(), key_checks: rt.environment().secrets.key_checks() };
         runtime::call(&*rt, actor().name, &start).now_or_never().expect("nothing waits in tests")
@@ -23,4 +31,70 @@ fn the_brand_is_written_at_the_first_start_and_no_later_start_has_another() {
     for bad in ["a", "2acme", "Acme", "ac-me", "acmeacmeacmeacme2", ""] {
         assert!(settings.set("brand", bad).is_err(), "{bad}");
     }
+}
+
+/// On the edge the platform keeps the master keys.
+#[test]
+fn where_the_platform_keeps_the_keys_the_operator_is_told_how_to_change_them() {
+    let rt = TestRuntime::start(&PROGRAM, &[("admin_key", "operator-operator")]);
+    let mut headers = http::HeaderMap::new();
+    headers.insert("x-admin-key", "operator-operator".parse().unwrap());
+    let request = Request {
+        method: http::Method::POST,
+        path: "/v1/admin/master-key".to_owned(),
+        query: String::new(),
+        headers,
+        body: Bytes::new(),
+        client: None,
+        forwarded: false,
+        network: None,
+    };
+    let response = serve(rt, request).now_or_never().expect("nothing waits in tests");
+    assert_eq!(response.status, 404);
+    let Body::Bytes(body) = response.body else { panic!("a stream") };
+    assert!(String::from_utf8(body.to_vec()).unwrap().contains("HELIOGRAPH_MASTER_KEYS_EARLIER"));
+}
+
+/// The provider of the deployment asks the intelligence.
+fn ask(capability: &str, input: Option<&str>) -> String {
+    let rt: Arc<dyn Runtime> = TestRuntime::start(&PROGRAM, &[]);
+    answer(&rt, capability, input).now_or_never().expect("nothing waits in tests").unwrap()
+}
+
+/// Decision own-provider.
+#[test]
+fn what_was_never_measured_is_unknown_and_members_stand_in_the_order_of_existing_providers() {
+    let lower = ask("svc.block_check", Some(r#"{"domain":" Example.ORG ","country":" it "}"#));
+    assert_eq!(
+        lower,
+        r#"{"accessible":null,"status":"unknown","domain":"example.org","country":"IT","confidence":0.0,"samples":0}"#
+    );
+    let risk = ask("svc.risk_forecast", Some(r#"{"country":"ir"}"#));
+    let places = ["country", "max_risk", "max_risk_day", "avg_risk", "key_drivers", "confidence", "model"];
+    let found: Vec<usize> = places.iter().map(|name| risk.find(&format!("\"{name}\":")).unwrap()).collect();
+    assert!(found.is_sorted(), "{risk}");
+    let risk: Value = serde_json::from_str(&risk).unwrap();
+    assert_eq!((&risk["country"], &risk["key_drivers"], &risk["confidence"]), (&json!("IR"), &json!([]), &json!(0.0)));
+    assert!(risk["model"].as_str().is_some_and(|model| !model.is_empty()), "{risk}");
+}
+
+#[test]
+fn what_is_wrong_with_an_input_is_an_answer() {
+    let long = "x".repeat(300);
+    for (capability, input, error) in [
+        ("svc.block_check", None, "input is not JSON"),
+        ("svc.block_check", Some("[1]"), "input is not JSON"),
+        ("svc.block_check", Some(r#"{"domain":"a.org"}"#), "domain or country missing"),
+        ("svc.block_check", Some(r#"{"domain":"  ","country":"IT"}"#), "domain or country missing"),
+        ("svc.block_check", Some(r#"{"domain":"a.org","country":"ITA"}"#), "country must be two letters"),
+        ("svc.block_check", Some(r#"{"domain":"a.org","country":"1T"}"#), "country must be two letters"),
+        ("svc.block_check", Some(r#"{"domain":"a b","country":"IT"}"#), "HTTP 400 for a b in IT"),
+        ("svc.risk_forecast", Some("{}"), "country missing"),
+        ("svc.risk_forecast", Some(r#"{"country":"zz"}"#), "HTTP 404 for ZZ"),
+        ("svc.other", Some("{}"), "this provider has no such service"),
+    ] {
+        assert_eq!(ask(capability, input), json!({ "error": error }).to_string(), "{capability} {input:?}");
+    }
+    let input = json!({ "domain": long, "country": "IT" }).to_string();
+    assert!(ask("svc.block_check", Some(&input)).chars().count() <= MAX_TEXT);
 }

@@ -11,6 +11,7 @@
 //! | [`error`] | errors and their codes |
 //! | [`http`] | the route table, the router, limits, OpenAPI |
 //! | [`kv`] | the ordered key-value seam, its codec, typed tables, overlay, memory backend, conformance functions |
+//! | [`layer`] | what the engine itself brings to the program |
 //! | [`limits`] | budgets of callers |
 //! | [`moment`] | times as others write them |
 //! | [`number`] | numbers as answers show them |
@@ -33,6 +34,7 @@ pub mod documents;
 pub mod error;
 pub mod http;
 pub mod kv;
+pub mod layer;
 pub mod limits;
 pub mod moment;
 pub mod number;

@@ -1,9 +1,10 @@
-//! The program as the engine sees it: what all features bring together.
+//! The program as the engine sees it: the layers that it is made of, and what their features bring.
 //!
 //! The engine knows no feature. A feature declares its operations, routes and documents in constants beside its code;
-//! one [`Program`] gathers them, and whatever runs actors or answers requests carries it: [`Space`], [`View`], [`Turn`]
-//! and [`Environment`]. What a lower layer needs of a higher one is a port: a struct of functions that the lower layer
-//! declares and the program fills in ([`Program::port`]; decision ports).
+//! its layer lists them in a [`Layer`], and a [`Program`] is a list of layers. What runs actors or answers requests
+//! carries the program: [`Space`], [`View`], [`Turn`] and [`Environment`]. What a lower layer needs of a higher one is a
+//! port: a struct of functions that the lower layer declares and the higher one fills in ([`Program::port`]; decision
+//! layers-and-ports).
 //!
 //! [`Space`]: crate::engine::actor::host::Space
 //! [`View`]: crate::engine::actor::View
@@ -18,68 +19,77 @@ use super::actor::registry::{Entry, Operations};
 use super::actor::schema::Migration;
 use super::actor::{Kind, Turn};
 use super::documents::Family;
-use super::http::{Computes, Gate, Route, Routes};
+use super::http::{Check, Computes, Gate, Route, Routes};
 use super::runtime::Errand;
 use crate::Result;
 
-/// What features bring. Lists of lists, since each feature keeps its own; the order of routes is the order of the
-/// document that describes them.
+/// What the features of a layer bring. Lists of lists, since each feature keeps its own.
 #[derive(Clone, Copy)]
-pub struct Parts {
+pub struct Layer {
     /// What can be asked of actors.
     pub operations: &'static [&'static [Entry]],
     pub routes: &'static [&'static [Route]],
     pub documents: &'static [&'static [Family]],
-    /// In the order of their versions.
-    pub migrations: &'static [&'static [Migration]],
-    /// Which routes compute; see [`Computes`].
+    pub migrations: &'static [Migration],
+    /// Which routes compute: a method and a path each.
     pub computing: &'static [(Computes, &'static [&'static str])],
-    /// Who may call which route.
-    pub gate: &'static dyn Gate,
-    /// What actors reach out for; the first whose key fits.
+    /// How callers of some routes are checked, by what the routes want.
+    pub checks: &'static [Check],
+    /// What is done for callers once they are checked.
+    pub gate: Option<&'static dyn Gate>,
+    /// What actors reach out for.
     pub errands: &'static [Errand],
     /// Run by the actor of the deployment in the turn of each start.
-    pub started: fn(&mut Turn<'_>) -> Result<()>,
-    /// The filled-in ports of the layers.
+    pub started: Option<fn(&mut Turn<'_>) -> Result<()>>,
+    /// Ports of layers below, filled in.
     pub ports: &'static [&'static (dyn Any + Send + Sync)],
 }
 
-impl Parts {
-    /// No feature at all: what tests of single layers begin with.
-    pub const NONE: Parts = Parts {
+impl Layer {
+    /// A layer without features.
+    pub const EMPTY: Layer = Layer {
         operations: &[],
         routes: &[],
         documents: &[],
         migrations: &[],
         computing: &[],
-        gate: &super::http::Open,
+        checks: &[],
+        gate: None,
         errands: &[],
-        started: |_| Ok(()),
+        started: None,
         ports: &[],
     };
 }
 
-/// All features, with indexes over them that are made when they are first needed.
+/// Layers from the lowest to the highest, with indexes over them that are made when they are first needed.
 pub struct Program {
-    parts: Parts,
+    layers: &'static [&'static Layer],
     operations: OnceLock<Operations>,
     routes: OnceLock<Routes>,
     computing: OnceLock<BTreeMap<(&'static str, &'static str), Computes>>,
 }
 
 impl Program {
-    pub const fn new(parts: Parts) -> Self {
-        Program { parts, operations: OnceLock::new(), routes: OnceLock::new(), computing: OnceLock::new() }
+    pub const fn new(layers: &'static [&'static Layer]) -> Self {
+        Program { layers, operations: OnceLock::new(), routes: OnceLock::new(), computing: OnceLock::new() }
+    }
+
+    fn layers(&self) -> impl Iterator<Item = &'static Layer> {
+        self.layers.iter().copied()
     }
 
     /// The operations and queries of all kinds.
     pub(crate) fn operations(&'static self) -> &'static Operations {
-        self.operations.get_or_init(|| Operations::of(self.parts.operations))
+        self.operations.get_or_init(|| Operations::of(self.entries()))
     }
 
-    /// All routes, in the order of the features.
+    pub fn entries(&self) -> impl Iterator<Item = &'static Entry> {
+        self.layers().flat_map(|layer| layer.operations.iter()).flat_map(|list| list.iter())
+    }
+
+    /// All routes, in the order of the layers.
     pub fn routes(&self) -> impl Iterator<Item = &'static Route> {
-        self.parts.routes.iter().flat_map(|list| list.iter())
+        self.layers().flat_map(|layer| layer.routes.iter()).flat_map(|list| list.iter())
     }
 
     /// The routes by their paths.
@@ -89,47 +99,53 @@ impl Program {
 
     /// Whether answering a route computes.
     pub fn computes(&self, route: &Route) -> Computes {
-        let listed = || {
-            let lists = self.parts.computing.iter();
-            let all = lists.flat_map(|(computes, routes)| routes.iter().map(move |route| (route, computes)));
-            all.filter_map(|(route, computes)| Some((route.split_once(' ')?, *computes))).collect()
+        let index = || {
+            let listed = self.computing().filter_map(|(route, computes)| Some((route.split_once(' ')?, computes)));
+            listed.collect()
         };
         // A route that is on no list fails a test; until then it may compute.
-        let known = self.computing.get_or_init(listed).get(&(route.method.as_str(), route.path));
+        let known = self.computing.get_or_init(index).get(&(route.method.as_str(), route.path));
         known.copied().unwrap_or(Computes::Sometimes)
     }
 
-    /// The routes that are listed as computing or not, for the test that each is listed once.
-    pub fn computing(&self) -> &'static [(Computes, &'static [&'static str])] {
-        self.parts.computing
+    /// Every route that is listed as computing or not.
+    pub fn computing(&self) -> impl Iterator<Item = (&'static str, Computes)> {
+        let lists = self.layers().flat_map(|layer| layer.computing.iter());
+        lists.flat_map(|(computes, routes)| routes.iter().map(|route| (*route, *computes)))
     }
 
     pub fn families(&self) -> impl Iterator<Item = &'static Family> {
-        self.parts.documents.iter().flat_map(|list| list.iter())
+        self.layers().flat_map(|layer| layer.documents.iter()).flat_map(|list| list.iter())
     }
 
-    /// The migrations that concern a kind, in the order of their versions.
+    /// The migrations that concern a kind.
     pub(crate) fn migrations(&self, kind: Kind) -> impl Iterator<Item = &'static Migration> {
-        let all = self.parts.migrations.iter().flat_map(|list| list.iter());
+        let all = self.layers().flat_map(|layer| layer.migrations.iter());
         all.filter(move |migration| (migration.concerns)(kind))
     }
 
-    pub fn gate(&self) -> &'static dyn Gate {
-        self.parts.gate
+    /// How callers of routes that want this are checked.
+    pub(crate) fn checks(&self) -> impl Iterator<Item = &'static Check> {
+        self.layers().flat_map(|layer| layer.checks.iter())
     }
 
-    /// The errand of a key that an actor reached out under.
+    pub(crate) fn gates(&self) -> impl Iterator<Item = &'static dyn Gate> {
+        self.layers().filter_map(|layer| layer.gate)
+    }
+
+    /// The errand of a key that an actor reached out under: the one whose own key is the longest.
     pub(crate) fn errand(&self, key: &str) -> Option<&'static Errand> {
-        self.parts.errands.iter().find(|errand| errand.fits(key))
+        let all = self.layers().flat_map(|layer| layer.errands.iter());
+        all.filter(|errand| errand.fits(key)).max_by_key(|errand| errand.key.len())
     }
 
     /// Takes part in the start of the deployment.
     pub(crate) fn started(&self, turn: &mut Turn<'_>) -> Result<()> {
-        (self.parts.started)(turn)
+        self.layers().filter_map(|layer| layer.started).try_for_each(|started| started(turn))
     }
 
-    /// The port of this type, if the program has one.
+    /// The port of this type, if a layer fills it in.
     pub fn port<T: Any>(&self) -> Option<&'static T> {
-        self.parts.ports.iter().find_map(|port| port.downcast_ref())
+        self.layers().flat_map(|layer| layer.ports.iter()).find_map(|port| port.downcast_ref())
     }
 }

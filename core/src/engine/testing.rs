@@ -1,6 +1,10 @@
 //! What tests share: a time to begin at, and numbers that look random and are the same in every run.
 
 use crate::Timestamp;
+use crate::engine::program::Program;
+
+/// The engine by itself.
+pub static PROGRAM: Program = Program::new(&[&super::layer::LAYER]);
 
 /// 2026-01-01T00:00:00Z
 pub const START: Timestamp = Timestamp::from_seconds(1_767_225_600);

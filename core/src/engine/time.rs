@@ -87,10 +87,7 @@ impl Timestamp {
 
     /// The same time of day, so many months later; where that month is too short, on its last day.
     pub fn plus_months(self, months: i64) -> Self {
-        let date = Date::from_days(self.day());
-        let month = date.year * 12 + date.month - 1 + months;
-        let (year, month) = (month.div_euclid(12), month.rem_euclid(12) + 1);
-        let date = Date { year, month, day: date.day.min(Date::days_in(year, month)) };
+        let date = Date::from_days(self.day()).plus_months(months);
         Timestamp(date.days().saturating_mul(DAY)).plus(self.0.rem_euclid(DAY))
     }
 
@@ -183,6 +180,13 @@ impl Date {
     /// So many days later.
     pub fn plus(self, days: i64) -> Date {
         Date::from_days(self.days() + days)
+    }
+
+    /// The same day so many months later; where that month is too short, its last day.
+    pub fn plus_months(self, months: i64) -> Date {
+        let month = self.year * 12 + self.month - 1 + months;
+        let (year, month) = (month.div_euclid(12), month.rem_euclid(12) + 1);
+        Date { year, month, day: self.day.min(Date::days_in(year, month)) }
     }
 
     pub fn first_of_month(self) -> Date {

@@ -3,6 +3,7 @@
 //!
 //! | Module | What |
 //! |---|---|
+//! | [`brands`] | sites and services by the names that people write |
 //! | [`change`] | when blocking began and ended |
 //! | [`licence`] | which of several licences holds for an answer |
 //! | [`measurement`] | formats of measurement sources and their importers |
@@ -13,6 +14,7 @@
 //! | [`tracked`] | platforms that are judged as a whole |
 //! | [`verdict`] | rules, votes, verdicts: from observations to blocked / accessible / unknown |
 
+pub mod brands;
 pub mod change;
 pub mod licence;
 pub mod measurement;

@@ -1,9 +1,14 @@
 //! Samples for tests: what countries report.
 
 use crate::Timestamp;
+use crate::engine::program::Program;
 use crate::intelligence::country;
 use crate::intelligence::incidents::{Draft, IncidentType, Severity, Status, Unknown};
 use crate::intelligence::world::TargetSummary;
+
+/// The intelligence and what is below it.
+pub static PROGRAM: Program =
+    Program::new(&[&crate::engine::layer::LAYER, &crate::relay::layer::LAYER, &crate::intelligence::layer::LAYER]);
 
 /// A target that works in a country, as the country reports it.
 pub fn accessible(target: &str) -> TargetSummary {

@@ -33,6 +33,7 @@ pub mod batch;
 pub mod book;
 #[cfg(any(test, feature = "conformance"))]
 pub mod client;
+mod computing;
 pub mod envelope;
 pub mod escrow;
 pub mod form;
@@ -41,6 +42,7 @@ pub mod idempotency;
 pub mod index;
 pub mod json;
 pub mod keys;
+pub mod layer;
 pub mod lent;
 pub mod listing;
 pub mod log;
@@ -53,6 +55,7 @@ pub mod model;
 pub mod mutation;
 pub mod notify;
 pub mod pay;
+mod port;
 pub mod provider;
 pub mod reads;
 pub mod reason;
@@ -66,6 +69,8 @@ pub mod statement;
 pub mod submit;
 pub mod sweep;
 pub mod tally;
+#[cfg(any(test, feature = "conformance"))]
+pub mod testing;
 
 #[cfg(test)]
 mod tests;

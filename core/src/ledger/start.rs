@@ -103,12 +103,13 @@ mod tests {
     use futures_util::FutureExt;
 
     use super::*;
-    use crate::app::testing::TestRuntime;
+    use crate::ledger::testing::PROGRAM;
+    use crate::relay::testing::TestRuntime;
 
     /// The wish for the ledger is there as long as it was not made ready for these settings.
     #[test]
     fn a_start_asks_for_what_settings_want_of_the_ledger_until_it_is_there() {
-        let rt = TestRuntime::start(&[("first_party_services", "true")]);
+        let rt = TestRuntime::start(&PROGRAM, &[("first_party_services", "true")]);
         let ready = || {
             let rows = rt.rows(&deployment::actor());
             rows.iter().any(|(key, _)| key.starts_with(&READY.range().start))

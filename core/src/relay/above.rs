@@ -1,5 +1,5 @@
-//! What the relay needs of the features above it, which it does not know: a port that the program fills in (decision
-//! ports).
+//! What the relay needs of the features above it, which it does not know: two ports that they fill in (decision
+//! layers-and-ports).
 
 use crate::Result;
 use crate::Timestamp;
@@ -10,8 +10,8 @@ use crate::engine::settings::Settings;
 use crate::relay::directory::Did;
 use crate::relay::webhook::{Id, Record};
 
-/// The functions that features above fill in.
-pub struct Above {
+/// What the ledger fills in.
+pub struct Bookkeeping {
     /// Refuses a name of an agent that is kept for the deployment itself.
     pub check_name: fn(&Settings, &str) -> Result<()>,
     /// Whether the deployment itself is the agent of this DID.
@@ -30,6 +30,10 @@ pub struct Above {
     pub webhooks_changed: fn(&mut Turn<'_>) -> Result<()>,
     /// The webhooks of an agent ended with its registration.
     pub webhooks_ended: fn(&mut Turn<'_>) -> Result<()>,
+}
+
+/// What the intelligence fills in.
+pub struct Subscriptions {
     /// An attempt to deliver for an account was recorded; true when none follows.
     pub tried: fn(&mut Turn<'_>, &Record, bool) -> Result<()>,
     /// The queue switched a webhook of an account off.
@@ -82,18 +86,30 @@ pub struct Attested {
     pub refute: f64,
 }
 
-impl Above {
-    /// The relay by itself: nobody above listens.
-    pub const NOTHING: Above = Above {
+impl Bookkeeping {
+    /// The relay by itself: nobody keeps accounts.
+    const NOBODY: Bookkeeping = Bookkeeping {
         check_name: |_, _| Ok(()),
         is_own_agent: |_, _| Box::pin(std::future::ready(Ok(false))),
         keys_changed: |_, _| Ok(()),
         holder_changed: |_, _| Ok(()),
+        // Nobody has to hear of anything, so all was heard.
         account: |_, _| Box::pin(std::future::ready(Ok(Account { key: Some((u64::MAX, false)), wallet: None }))),
         lent: |_, _, _| Ok(()),
         events: &[],
         webhooks_changed: |_| Ok(()),
         webhooks_ended: |_| Ok(()),
+    };
+
+    /// The one of a program.
+    pub fn of(program: &Program) -> &'static Bookkeeping {
+        program.port().unwrap_or(&Bookkeeping::NOBODY)
+    }
+}
+
+impl Subscriptions {
+    /// The relay by itself: nobody subscribes to anything.
+    const NOBODY: Subscriptions = Subscriptions {
         tried: |_, _, _| Ok(()),
         given_up: |_, _| Ok(()),
         account_ended: |_| Ok(()),
@@ -102,7 +118,7 @@ impl Above {
     };
 
     /// The one of a program.
-    pub fn of(program: &Program) -> &'static Above {
-        program.port().unwrap_or(&Above::NOTHING)
+    pub fn of(program: &Program) -> &'static Subscriptions {
+        program.port().unwrap_or(&Subscriptions::NOBODY)
     }
 }

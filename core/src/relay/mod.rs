@@ -9,13 +9,18 @@
 //! | [`directory`] | search for agents by name and capability |
 //! | [`federation`] | messages from and to other relays |
 //! | [`keys`] | API keys, tiers, sign-up |
+//! | `testing` | a deployment in memory, for tests |
 //! | [`webhook`] | webhooks that report messages |
 
 pub mod above;
 pub mod agent;
 pub mod attestation;
 pub mod channel;
+mod computing;
 pub mod directory;
 pub mod federation;
 pub mod keys;
+pub mod layer;
+#[cfg(any(test, feature = "conformance"))]
+pub mod testing;
 pub mod webhook;

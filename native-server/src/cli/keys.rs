@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use heliograph_core::app::admin::{DbInfo, KeyPage, MasterKeys, NewKey, Revoked};
+use heliograph_core::app::admin::{DbInfo, MasterKeys};
 use heliograph_core::relay::agent::api_key::{NewKey as AgentKey, OperatorRequest};
 use heliograph_core::relay::keys::Tier;
+use heliograph_core::relay::keys::admin::{KeyPage, NewKey, Revoked};
 use serde_json::Value;
 
 use super::args::{Common, KeysCommand};

@@ -50,8 +50,7 @@ pub const fn query<Q: Query>() -> Entry {
 pub(crate) struct Operations(BTreeMap<(Kind, &'static str), &'static Entry>);
 
 impl Operations {
-    pub fn of(lists: &'static [&'static [Entry]]) -> Self {
-        let entries = lists.iter().flat_map(|entries| entries.iter());
+    pub fn of(entries: impl Iterator<Item = &'static Entry>) -> Self {
         Operations(small_sort::gather(entries.map(|entry| ((entry.kind, entry.name), entry))))
     }
 

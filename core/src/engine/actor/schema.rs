@@ -82,9 +82,13 @@ pub(super) fn end(turn: &mut Turn<'_>, found: Found) -> Result<()> {
 }
 
 fn migrate(turn: &mut Turn<'_>, from: u64, wanted: impl Fn(&Migration) -> bool) -> Result<()> {
-    for migration in turn.program.migrations(turn.actor().kind) {
-        if migration.to > from && wanted(migration) {
-            (migration.run)(turn)?;
+    let program = turn.program;
+    // By their versions, whatever layer they are of.
+    for version in from + 1..=VERSION {
+        for migration in program.migrations(turn.actor().kind) {
+            if migration.to == version && wanted(migration) {
+                (migration.run)(turn)?;
+            }
         }
     }
     Ok(())

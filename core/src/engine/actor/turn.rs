@@ -379,7 +379,7 @@ mod tests {
         store.apply(batch).unwrap();
         let counting = Counting(&store, RefCell::new(0));
         let (actor, settings) = (ActorId::sole(super::super::Kind::World), Settings::default());
-        let view = View::new(&crate::app::PROGRAM, &actor, &counting, Timestamp(0), &settings);
+        let view = View::new(&crate::engine::testing::PROGRAM, &actor, &counting, Timestamp(0), &settings);
         let scan = |start: &[u8]| view.scan(&Range::prefix(start), Direction::Ascending, 99).unwrap().len();
         for n in 0..100 {
             assert_eq!((view.get(&[21, n]).unwrap(), scan(&[22, n])), (None, 0));

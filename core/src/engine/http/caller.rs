@@ -1,4 +1,4 @@
-//! Who is calling. The engine says what a caller may be; the [`Gate`] of the program decides who is one.
+//! Who is calling. The engine says what a caller may be; the layers that hold keys decide who is one.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -6,7 +6,8 @@ use std::sync::Arc;
 use http::HeaderMap;
 use subtle::ConstantTimeEq;
 
-use super::{Request, Response, Route};
+use super::budget::public_budget;
+use super::{Auth, Request, Response, Route};
 use crate::engine::actor::ActorId;
 use crate::engine::limits::{Admission, Tier};
 use crate::engine::runtime::{BoxFuture, Environment, Runtime};
@@ -21,7 +22,7 @@ pub enum Caller {
         account: String,
         tier: Tier,
     },
-    /// What the gate knows of an agent that sent the right key.
+    /// What the layer that holds agents knows of one that sent the right key.
     Agent(Arc<dyn Any + Send + Sync>),
     Admin,
 }
@@ -49,16 +50,17 @@ impl Admitted {
     }
 }
 
-/// Decides who may call a route. The program has one; it knows the features that hold keys.
-pub trait Gate: Send + Sync {
+/// How callers of the routes that want this are checked.
+pub struct Check {
+    pub auth: Auth,
     /// From the head of a request alone: checks the key and draws on the budget. The refusal is a whole answer.
-    fn admit<'a>(
-        &'a self,
-        rt: &'a dyn Runtime,
-        route: &'a Route,
-        request: &'a Request,
-    ) -> BoxFuture<'a, Result<Admitted, Box<Response>>>;
+    pub admit: Admit,
+}
 
+pub type Admit = for<'a> fn(&'a dyn Runtime, &'a Route, &'a Request) -> BoxFuture<'a, Result<Admitted, Box<Response>>>;
+
+/// What a layer does for callers that were checked.
+pub trait Gate: Send + Sync {
     /// Checks again what is no longer fresh, because the body or the budget took its time.
     fn still<'a>(
         &'a self,
@@ -68,50 +70,45 @@ pub trait Gate: Send + Sync {
         admitted: Admitted,
     ) -> BoxFuture<'a, Result<Admitted, Box<Response>>>;
 
-    /// The runtime that the handler gets.
-    fn runtime(&self, admitted: &Admitted, rt: &Arc<dyn Runtime>) -> Arc<dyn Runtime>;
+    /// The runtime that the handler gets; `None` for the same.
+    fn runtime(&self, admitted: &Admitted, rt: &Arc<dyn Runtime>) -> Option<Arc<dyn Runtime>>;
 
-    /// The actor whose key these headers carry; a key that is made up names none.
+    /// The actor whose key these headers carry. A key that is made up names none.
     fn home(&self, environment: &Environment, headers: &HeaderMap) -> Option<ActorId>;
 
     /// Work for the caller once its request is answered; `None` where there is none.
     fn afterwards(&self, rt: &Arc<dyn Runtime>, caller: &Caller) -> Option<BoxFuture<'static, ()>>;
 }
 
-/// Lets everybody in as nobody in particular: for tests of routes without keys.
-pub struct Open;
-
-impl Gate for Open {
-    fn admit<'a>(
-        &'a self,
-        _: &'a dyn Runtime,
-        _: &'a Route,
-        _: &'a Request,
-    ) -> BoxFuture<'a, Result<Admitted, Box<Response>>> {
-        Box::pin(std::future::ready(Ok(Admitted::new(Caller::Public, None))))
+/// Admits a request, or refuses it with a whole answer.
+pub(super) async fn admit(rt: &dyn Runtime, route: &Route, request: &Request) -> Result<Admitted, Box<Response>> {
+    let refused = |error: Error| Box::new(Response::error(error));
+    match route.auth {
+        Auth::None | Auth::Signed | Auth::SignedOrAdmin | Auth::SignedAdmin | Auth::Token => {
+            Ok(Admitted::new(Caller::Public, public_budget(rt, route, request)?))
+        }
+        Auth::Admin => {
+            operator(rt, request).map_err(refused)?;
+            Ok(Admitted::new(Caller::Admin, None))
+        }
+        wanted => match rt.environment().program.checks().find(|check| check.auth == wanted) {
+            Some(check) => (check.admit)(rt, route, request).await,
+            None => Err(refused(Error::internal("no layer checks the key of this route"))),
+        },
     }
+}
 
-    fn still<'a>(
-        &'a self,
-        _: &'a dyn Runtime,
-        _: &'a Route,
-        _: &'a Request,
-        admitted: Admitted,
-    ) -> BoxFuture<'a, Result<Admitted, Box<Response>>> {
-        Box::pin(std::future::ready(Ok(admitted)))
+/// See [`Gate::still`].
+pub(super) async fn still(
+    rt: &dyn Runtime,
+    route: &Route,
+    request: &Request,
+    mut admitted: Admitted,
+) -> Result<Admitted, Box<Response>> {
+    for gate in rt.environment().program.gates() {
+        admitted = gate.still(rt, route, request, admitted).await?;
     }
-
-    fn runtime(&self, _: &Admitted, rt: &Arc<dyn Runtime>) -> Arc<dyn Runtime> {
-        rt.clone()
-    }
-
-    fn home(&self, _: &Environment, _: &HeaderMap) -> Option<ActorId> {
-        None
-    }
-
-    fn afterwards(&self, _: &Arc<dyn Runtime>, _: &Caller) -> Option<BoxFuture<'static, ()>> {
-        None
-    }
+    Ok(admitted)
 }
 
 /// Compares a key with the expected one in constant time. No key equals an expected one that is empty.

@@ -8,7 +8,7 @@ use matchit::Router;
 use percent_encoding::percent_decode_str;
 
 use super::budget;
-use super::caller::Admitted;
+use super::caller::{self, Admitted};
 use super::computing::{self, Computes, Who};
 use super::{Auth, Body, BodyKind, Cx, Request, Response, Route, message};
 use crate::engine::actor::ActorId;
@@ -104,7 +104,7 @@ impl Matched {
             return None;
         }
         let environment = rt.environment();
-        environment.program.gate().home(environment, headers)
+        environment.program.gates().find_map(|gate| gate.home(environment, headers))
     }
 
     fn is_open(&self) -> bool {
@@ -286,7 +286,7 @@ pub async fn serve(rt: Arc<dyn Runtime>, request: Request) -> Response {
 /// does not matter. So a shell that reads the body afterwards reads none for a caller without a key. The refusal is a
 /// whole answer.
 pub async fn admit(rt: &dyn Runtime, matched: &Matched, request: &Request) -> Result<Admitted, Box<Response>> {
-    let refusal = match rt.environment().program.gate().admit(rt, matched.route, request).await {
+    let refusal = match caller::admit(rt, matched.route, request).await {
         Ok(admitted) => return Ok(admitted),
         Err(refusal) => *refusal,
     };
@@ -318,26 +318,26 @@ fn respond(
 ) -> BoxFuture<'static, Response> {
     Box::pin(async move {
         let (head, Matched { route, computes, params }) = (request.method == Method::HEAD, matched);
-        let gate = rt.environment().program.gate();
         let brand = route.dress.map(|_| rt.environment().settings.brand.clone()).unwrap_or_default();
         let admitted = match admitted {
             Some(admitted) => Ok(admitted),
-            None => gate.admit(&*rt, route, &request).await,
+            None => caller::admit(&*rt, route, &request).await,
         };
         let admitted = match admitted {
-            Ok(admitted) => gate.still(&*rt, route, &request, admitted).await,
+            Ok(admitted) => caller::still(&*rt, route, &request, admitted).await,
             refused => refused,
         };
         let response = match admitted {
             Err(refusal) => *refusal,
             Ok(admitted) => {
-                let keyed = gate.runtime(&admitted, &rt);
+                let gates = || rt.environment().program.gates();
+                let keyed = gates().find_map(|gate| gate.runtime(&admitted, &rt)).unwrap_or_else(|| rt.clone());
                 let who = Who::new(&*rt, &request, &admitted, route, computes);
                 let Admitted { caller, budget, .. } = admitted;
-                let afterwards = gate.afterwards(&rt, &caller);
+                let afterwards: Vec<_> = gates().filter_map(|gate| gate.afterwards(&rt, &caller)).collect();
                 let handler = (route.handler)(Cx { rt: keyed, request, route, caller, path: params });
                 let mut response = computing::answer(&rt, computes, who, handler).await;
-                if let Some(work) = afterwards {
+                for work in afterwards {
                     work.await;
                 }
                 if let Some(budget) = budget.as_ref().filter(|_| !budget::has_budget_headers(&response)) {

@@ -9,12 +9,12 @@ use super::Event;
 use crate::Timestamp;
 use crate::engine::kv::Row;
 use crate::engine::time::DAY;
+use crate::facts::brands;
 use crate::facts::measurement::ImportCounts;
 use crate::facts::measurement::domain::TargetKey;
 use crate::facts::measurement::types::{CLOCK_AHEAD, Rejection};
 use crate::facts::source::Source;
 use crate::facts::starter::Platform;
-use crate::intelligence::claims;
 
 /// Most characters of a text from a source.
 const MAX_TEXT: usize = 120;
@@ -250,7 +250,7 @@ pub fn service(name: &str) -> Option<String> {
         words.pop();
     }
     let name = words.join(" ");
-    if let Some(known) = claims::brand(&name) {
+    if let Some(known) = brands::named(&name) {
         return Some(known.to_owned());
     }
     let short = name.chars().count() <= MAX_NAME.0 && words.len() <= MAX_NAME.1;

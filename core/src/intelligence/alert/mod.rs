@@ -15,6 +15,7 @@
 //! | [`secret`] | the secret of a subscription, which also names its account |
 //! | `routes` | `/api/alerts` |
 
+pub mod authentication;
 pub mod desk;
 pub mod news;
 mod routes;

@@ -9,7 +9,6 @@ use http::{HeaderMap, HeaderValue, Method};
 use serde_json::{Value, json};
 
 use super::secret;
-use crate::app::testing::TestRuntime;
 use crate::crypto::Secret;
 use crate::crypto::encoding::{decode_base64, encode_base64, encode_hex};
 use crate::crypto::hash::hmac_sha256;
@@ -23,6 +22,8 @@ use crate::engine::web::Incoming;
 use crate::engine::web::Outgoing;
 use crate::intelligence::incidents::{self, AffectedNetwork, Draft, Record, Report, Severity, Status};
 use crate::intelligence::testing;
+use crate::intelligence::testing::PROGRAM;
+use crate::relay::testing::TestRuntime;
 use crate::{Error, Timestamp};
 
 const URL: &str = "https://hooks.example.org/in";
@@ -61,7 +62,10 @@ struct Scene {
 impl Scene {
     /// `answer` gives the status for a request and the number of requests before it; `None` means no answer.
     fn new(answer: impl Fn(&Outgoing, usize) -> Option<u16> + Send + Sync + 'static) -> Scene {
-        let rt = TestRuntime::start(&[("admin_key", "operator"), ("publish_interval", "0"), ("signups_per_day", "0")]);
+        let rt = TestRuntime::start(
+            &PROGRAM,
+            &[("admin_key", "operator"), ("publish_interval", "0"), ("signups_per_day", "0")],
+        );
         let got = Arc::new(Mutex::new(Vec::<Got>::new()));
         let (told, clock): (_, Weak<TestRuntime>) = (got.clone(), Arc::downgrade(&rt));
         rt.connect(Box::new(move |request| {

@@ -1,15 +1,8 @@
 //! Which incidents bear on a claim: of the place that it names, and for as long as it says.
 
-use super::check::DOUBTFUL;
-use super::details::Fit;
-use super::gather::{Claimed, Period};
-use super::places::Area;
-use super::stance::{Kind, Stance};
-use super::when::{Span, When};
-use crate::Timestamp;
-use crate::engine::time::DAY;
+use super::*;
 use crate::facts::reported::place;
-use crate::intelligence::incidents::{Incident, IncidentType, Status};
+use crate::intelligence::incidents::{IncidentType, Status};
 
 /// A claim of a whole span is confirmed by incidents that fill this share of it. Our choice.
 const WHOLE: f64 = 0.75;
@@ -18,24 +11,22 @@ pub const SLACK: i64 = DAY;
 /// A claimed beginning or end lies less than so many days from the recorded one.
 const NEAR: i64 = 2;
 
-/// Incidents of a claim.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Bearing {
-    /// Those of the place that the claim names.
     pub fitting: Vec<Incident>,
     /// The surest one that is more than suspected, and the surest suspected one.
     pub surest: Option<Incident>,
     pub suspected: Option<Incident>,
-    /// The surest is lost connectivity that nobody is known to have ordered.
-    pub unordered: bool,
-    /// They do not last as long as the claim says.
-    pub shorter: bool,
-    /// ... or begin or end at another time than it says.
-    pub misdated: bool,
-    /// There are some of other places.
+    /// Whether they last as long as the claim says; opposed where they begin or end at another time.
+    pub lasts: Fit,
     pub elsewhere: bool,
     /// The surest of another kind than the claimed one: slowed, and not blocked.
     pub other_kind: Option<Incident>,
+}
+
+/// Whether nobody is known to have ordered the loss of connectivity that an incident is.
+pub fn is_unordered(incident: &Incident) -> bool {
+    incident.kind() == IncidentType::Disruption
 }
 
 /// Whether throttling is among these methods, and whether it is the only one.
@@ -56,14 +47,13 @@ pub fn of(incidents: &[Incident], claim: &Claimed<'_>, named: impl Fn(&Incident)
         stance.any_kind || if stance.kind == Kind::Throttling { throttled } else { !only }
     });
     let known = |one: &Incident| one.status() != Status::Suspected;
-    let ordered = |one: &Incident| one.kind() != IncidentType::Disruption;
+    let ordered = |one: &Incident| !is_unordered(one);
     let lasting = |one: &Incident| lasts(&[one], reading.when, stance, period) == Fit::Agrees;
     // Of a claim of all times the newest that can be relied on.
     let newest = period.since.is_none() && reading.when.is_none() && !stance.over;
     let surest = |among: &[&Incident], is: &dyn Fn(&Incident) -> bool| {
         let among = || among.iter().copied().filter(|one| is(one));
         let sure = among().filter(|one| newest && one.confidence() >= DOUBTFUL).max_by_key(|one| one.start());
-        // Of equal ones the first: the newest.
         let best = || among().reduce(|best, next| if next.confidence() > best.confidence() { next } else { best });
         sure.or_else(best).cloned()
     };
@@ -72,11 +62,8 @@ pub fn of(incidents: &[Incident], claim: &Claimed<'_>, named: impl Fn(&Incident)
         [&|one| known(one) && ordered(one) && lasting(one), &|one| known(one) && ordered(one), &known];
     let deciding = ranks.iter().find_map(|rank| surest(&of_kind, rank));
     let all: Vec<&Incident> = of_kind.iter().copied().filter(|one| known(one)).collect();
-    let lasts = lasts(&all, reading.when, stance, period);
     Bearing {
-        unordered: deciding.as_ref().is_some_and(|one| !ordered(one)),
-        shorter: lasts != Fit::Agrees,
-        misdated: lasts == Fit::Opposed,
+        lasts: lasts(&all, reading.when, stance, period),
         surest: deciding,
         suspected: surest(&of_kind, &|one| !known(one)),
         elsewhere: fitting.len() < incidents.len(),
@@ -121,7 +108,6 @@ fn lasts(incidents: &[&Incident], when: Option<When>, stance: Stance, period: Pe
     let ended = incidents.iter().all(|incident| incident.known_end().is_some());
     match (when.span, stance.negated) {
         (Span::During | Span::By | Span::Between, _) | (Span::Before | Span::After, false) => Fit::Agrees,
-        // "Blocked until 24 November": it ended then.
         (Span::Until, false) => Fit::of(incidents.iter().any(ends), ended),
         (Span::Since, false) => {
             let goes_on = |incident: &&Incident| incident.end().is_none_or(|end| end >= period.to);
@@ -143,8 +129,7 @@ fn lasts(incidents: &[&Incident], when: Option<When>, stance: Stance, period: Pe
     }
 }
 
-/// Whether an incident began on the days that a claim gives for its beginning, or near them. One that was there when it was
-/// first measured began at any time before: that tells only against a later beginning.
+/// Whether an incident began near the days that a claim gives; one that was there at first began at any time before.
 pub fn begins(incident: &Incident, when: When) -> Fit {
     let (first, day) = (when.first.days(), incident.start().day());
     let last = if matches!(when.span, Span::During) { when.last.days() } else { first + when.named - 1 };
@@ -155,11 +140,9 @@ pub fn begins(incident: &Incident, when: When) -> Fit {
     }
 }
 
-/// Days that an incident took, up to now where it goes on; nobody knows of one that was only said to go on at some time, or
-/// that was there when it was first measured.
+/// Days that an incident took, up to now where it goes on; unless its beginning or end is unknown.
 pub fn took(incident: &Incident, now: Timestamp) -> Option<f64> {
     let until = incident.end().unwrap_or(now).0;
-    // Microseconds of centuries need no more digits than a double has.
     let known = !incident.is_end_unknown() && !incident.is_start_unknown();
     known.then_some((until - incident.start().0).max(0) as f64 / DAY as f64)
 }

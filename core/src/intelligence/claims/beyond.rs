@@ -1,13 +1,7 @@
 //! Details of a claim that the record may bear out or speak against: on how many networks it was so, at what hours, for how
 //! long. Any other detail is left over, for nothing tells it.
 
-use super::dates;
-use super::hours::{Hours, hours};
-use super::lexicon;
-use super::relative::{is_vague, quantity, unit};
-use super::stance::Stance;
-use super::when::{Span, When};
-use super::words::{Pause, Reader, Word};
+use super::*;
 
 /// For what occasions a claim says that it was so, or during which: kinds of elections, exams, protests, one bit each.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -31,33 +25,30 @@ impl Occasions {
 /// A detail that is compared with incidents and verdicts.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Beyond {
-    /// "All Kenyan ISPs", "every provider except Liquid": verdicts of networks may tell it.
     HowMany(Share),
-    /// "At night", "on weekends", "around the clock": the schedule of an incident may tell it.
     Hours(Hours),
-    /// "Nationwide", "across Kenya": verdicts of networks may tell it.
     Nationwide,
-    /// "For an entire month": incidents with a beginning and an end may tell it.
     HowLong(Length),
-    /// "By DNS poisoning": what was measured tells it.
     Method(Methods),
-    /// "Because of exams", "during the 2023 floods": the occasion on record may tell it.
     Occasion(Occasions),
-    /// "Began on": incidents tell it.
     Beginning,
 }
 
 impl Beyond {
-    /// As the end of "the data do not tell".
     pub const fn as_str(&self) -> &'static str {
+        self.texts().0
+    }
+
+    /// The end of "the data do not tell", and the list of words that say it.
+    pub const fn texts(&self) -> (&'static str, &'static str) {
         match self {
-            Beyond::HowMany(_) => "on how many networks or services",
-            Beyond::Nationwide => "that it was so in the whole country",
-            Beyond::Hours(_) => "at what hours or on what days of the week",
-            Beyond::HowLong(_) => "for how long",
-            Beyond::Method(_) => "by which method",
-            Beyond::Occasion(_) => "for what reason or at what event",
-            Beyond::Beginning => "when it began or ended",
+            Beyond::HowMany(_) => ("on how many networks or services", "slots.shares"),
+            Beyond::Nationwide => ("that it was so in the whole country", "slots.reach"),
+            Beyond::Hours(_) => ("at what hours or on what days of the week", "slots.hours"),
+            Beyond::HowLong(_) => ("for how long", "slots.length"),
+            Beyond::Method(_) => ("by which method", "slots.methods"),
+            Beyond::Occasion(_) => ("for what reason or at what event", "slots.occasions"),
+            Beyond::Beginning => ("when it began or ended", "slots.beginning"),
         }
     }
 }
@@ -72,86 +63,73 @@ pub fn beyond(words: &[Word<'_>], days: &[When], stance: Stance) -> Vec<Beyond> 
     let nationwide = text.says("beyond.nationwide").then_some(Beyond::Nationwide);
     let share = places().find_map(|at| share(text, at));
     // "Not blocked nationwide", unlike "accessible nationwide".
-    if stance.negated && !stance.over {
+    if stance.denies() {
         let whole = share.filter(|share| matches!(share, Share::All | Share::Most)).map(Beyond::HowMany);
         return whole.into_iter().chain(nationwide).filter(|_| text.says("beyond.not")).collect();
     }
     // "From 5 August": no word but these dates a beginning.
-    let from = |at: usize| text.is(at, "from") && text.written(at + 1 + usize::from(text.is(at + 1, "the"))).is_some();
     let during = days.iter().all(|when| when.span == Span::During) && !days.is_empty();
-    let begun = during && !stance.over && places().any(|at| from(at) || text.of_list(at, "beyond.began"));
-    let hours = places().find_map(|at| hours(text, at)).map(|(_, hours)| Beyond::Hours(hours));
+    let begun = during && !stance.over && text.says("beyond.began");
     // "Lifted after three weeks": so long it was.
     let after = |at: usize| text.is(at, "after").then(|| number_of(text, at + 1)).flatten();
     let over = places().find_map(after).filter(|_| stance.over && days.is_empty());
-    let length = places().find_map(|at| duration(text, at)).or(over).map(Beyond::HowLong);
-    let method = methods(text).map(Beyond::Method);
-    let occasion = (occasions != Occasions::default()).then_some(Beyond::Occasion(occasions));
-    let found = [share.map(Beyond::HowMany), hours, length, method, nationwide, occasion];
-    found.into_iter().flatten().chain(begun.then_some(Beyond::Beginning)).collect()
+    let found = [
+        share.map(Beyond::HowMany),
+        places().find_map(|at| hours(text, at)).map(|(_, hours)| Beyond::Hours(hours)),
+        places().find_map(|at| duration(text, at)).or(over).map(Beyond::HowLong),
+        methods(text).map(Beyond::Method),
+        nationwide,
+        (occasions != Occasions::default()).then_some(Beyond::Occasion(occasions)),
+        begun.then_some(Beyond::Beginning),
+    ];
+    found.into_iter().flatten().collect()
 }
 
-/// Methods: the list of what names one, parts of the names that measurements give it, and parts of the names of others that
-/// do not speak against it; `None` where none does.
-const METHODS: [(&str, &str, Option<&str>); 10] = [
-    // Nobody measures these.
-    ("methods.keyword", "bgp", None),
-    ("methods.dns", "dns", Some("")),
-    ("methods.ip", "tcp-timeout|tcp-refused|ip_", Some("tcp|ip-")),
-    // A wrong answer leads to a page.
-    ("methods.page", "blockpage|redirect|451", Some("dns|http|dpi")),
-    ("methods.reset", "reset", Some("sni|dpi")),
-    ("methods.tls", "tls|sni", Some("dpi|tcp-reset")),
-    // Wrong answers are injected by it as well.
-    ("methods.dpi", "tls|http|tcp-reset|dpi|sni", None),
-    ("methods.timeout", "timeout", Some("sni|dpi|throttling")),
-    // Who measures HTTPS does not see what is done to HTTP.
-    ("methods.http", "http|blockpage|redirect|451", Some("dpi|tcp-reset|tls|sni")),
-    // Measurements give none of these names; beside another method they say no more than that one.
-    ("methods.other", "", None),
-];
-
 /// Parts of names that say at what a method works.
-const TOLD: &str = "dns|tcp|tls|sni|http|ip_|blockpage|redirect|451";
+const TOLD: &str = "dns/tcp/tls/sni/http/ip_/blockpage/redirect/451";
 
-/// Some of [`METHODS`], one bit each.
+/// Methods of which the lexicon says what names one ("methods.dns"), what is a part of the names that measurements give it,
+/// and of the names of others that do not speak against it. One bit each, in the order of its list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Methods(u16);
 
 impl Methods {
-    fn each(self) -> impl Iterator<Item = (&'static str, Option<&'static str>)> {
-        let claimed = METHODS.iter().enumerate().filter(move |(bit, _)| self.0 & 1 << bit != 0);
-        claimed.map(|(_, (_, parts, open))| (*parts, *open))
+    fn each(self) -> impl Iterator<Item = &'static str> {
+        let claimed = (0..).zip(&lexicon::list("methods").items).filter(move |(bit, _)| self.0 & 1 << bit != 0);
+        claimed.map(|(_, name)| *name)
     }
 
-    /// Whether each of them is among those that were measured.
     pub fn are_among(self, measured: &[&str]) -> bool {
-        self.each().all(|(parts, _)| held(measured, parts))
+        self.each().all(|name| is_held(measured, name))
     }
 
     /// Whether those that were measured speak against one of them.
     pub fn are_opposed_by(self, measured: &[&str]) -> bool {
-        let open = |open: Option<&str>| open.is_none_or(|open| held(measured, open));
-        held(measured, TOLD) && self.each().any(|(parts, against)| !held(measured, parts) && !open(against))
+        let open = |name| lexicon::value("methods.open", name).is_none_or(|open| held(measured, open));
+        held(measured, TOLD) && self.each().any(|name| !is_held(measured, name) && !open(name))
     }
 }
 
+fn is_held(measured: &[&str], method: &str) -> bool {
+    lexicon::value("methods.parts", method).is_some_and(|parts| held(measured, parts))
+}
+
 fn held(measured: &[&str], parts: &str) -> bool {
-    measured.iter().any(|name| parts.split('|').any(|part| !part.is_empty() && name.contains(part)))
+    measured.iter().any(|name| parts.split('/').any(|part| name.contains(part)))
 }
 
 /// The methods that a clause names, when it names any.
 pub fn methods(text: Reader<'_>) -> Option<Methods> {
-    let named = |at: usize, list: &str| {
+    let named = |at: usize, name: &str| {
         // "http://example.com" is an address; "not by DNS" names none that is claimed.
         let address = text.joined(at + 1) && text.pause(at + 1) == Pause::Colon;
-        !address && text.fits(at, list) && !text.fits(at, "methods.denied")
+        !address && text.fits(at, &format!("methods.{name}")) && !text.fits(at, "methods.denied")
     };
-    let says = |list: &str| (0..text.words.len()).any(|at| named(at, list));
-    let bits =
-        METHODS.iter().enumerate().filter(|(_, (list, ..))| says(list)).fold(0, |bits, (bit, _)| bits | 1 << bit);
-    let known = bits & !(1 << (METHODS.len() - 1));
-    Some(Methods(if known == 0 { bits } else { known })).filter(|_| bits != 0)
+    let says = |name: &str| (0..text.words.len()).any(|at| named(at, name));
+    let said = (0..).zip(&lexicon::list("methods").items).filter(|(_, name)| says(name));
+    // Beside another method the last ones, of which measurements have no name, say no more than that one.
+    let bits = said.fold(0, |bits, (bit, name)| if bits != 0 && *name == "other" { bits } else { bits | 1 << bit });
+    (bits != 0).then_some(Methods(bits))
 }
 
 /// Of how many networks it is said.
@@ -163,19 +141,19 @@ pub enum Share {
     One,
     /// "All mobile networks", "all three operators": so where all are, and unknown elsewhere.
     OfAKind,
-    /// "On 7 networks", "at least ten".
     Count(f64, f64),
     /// Another share, or all but some.
     Other,
 }
 
-/// Lists of words, and the share that each says.
-const HOW_MANY: [(&str, Share); 5] = [
-    ("shares.all", Share::All),
-    ("shares.most", Share::Most),
-    ("shares.some", Share::Some),
-    ("shares.one", Share::One),
-    ("shares.other", Share::Other),
+/// Patterns, and the share that each says.
+const HOW_MANY: [(&str, Share); 6] = [
+    ("shares.of_a_kind", Share::OfAKind),
+    ("shares.of_all", Share::All),
+    ("shares.of_most", Share::Most),
+    ("shares.of_some", Share::Some),
+    ("shares.of_one", Share::One),
+    ("shares.of_others", Share::Other),
 ];
 
 /// Networks that must be decided before they speak for all. Our choice.
@@ -183,20 +161,19 @@ pub const ENOUGH: usize = 3;
 
 impl Share {
     /// Whether it is so of networks of which so many are decided and so many of those blocked.
-    pub fn holds(self, blocked: usize, decided: usize) -> bool {
+    pub fn holds(self, Counted { blocked, decided }: Counted) -> bool {
         match self {
             Share::All | Share::OfAKind => decided >= ENOUGH && blocked == decided,
             Share::Most => decided >= ENOUGH && blocked * 2 > decided,
             Share::Some => blocked >= 2,
             Share::One => decided >= ENOUGH && blocked == 1,
-            // Numbers of networks are far from the 2^52 that a double holds.
             Share::Count(least, most) => (least..=most).contains(&(blocked as f64)),
             Share::Other => false,
         }
     }
 
     /// Whether so few are blocked of those that are decided, or so many, that it cannot be so.
-    pub fn is_opposed(self, blocked: usize, decided: usize) -> bool {
+    pub fn is_opposed(self, Counted { blocked, decided }: Counted) -> bool {
         match self {
             Share::All => blocked < decided,
             Share::Most => decided >= ENOUGH && blocked * 2 <= decided,
@@ -231,32 +208,18 @@ const MOST_WITHOUT_ALL: i64 = 12;
 
 /// "Two of four operators", "10 Kenyan networks", "99 percent of networks": a number at a place, of networks.
 fn counted(text: Reader<'_>, at: usize) -> Option<Share> {
-    let network = |at: usize| text.of_list(at, "shares.networks");
     let (length, number) = quantity(text, at)?;
     if text.is(at, "a|an|few|several|couple") || text.read(at, dates::year).is_some() {
         return None;
     }
-    let bounded = || {
-        let (_, least, most) = bounds(text, at, number as f64);
-        Share::Count(least, most)
-    };
-    let behind = at + length;
-    if text.is(behind, "percent|per") {
-        return (behind..behind + 6).any(network).then_some(Share::Other);
+    let (_, least, most) = bounds(text, at, number as f64);
+    let is = |list: &str| text.fits(at + length, list);
+    match number {
+        _ if is("shares.percent") => Some(Share::Other),
+        1 if is("shares.of") || is("shares.counted") && !text.was(at, 1, "least|than") => Some(Share::One),
+        _ if is("shares.of") && number > MOST_WITHOUT_ALL && !is("shares.of_so_many") => Some(Share::Other),
+        _ => (is("shares.of") || is("shares.counted")).then_some(Share::Count(least, most)),
     }
-    if text.is(behind, "of") {
-        let of_all = (1..=2).any(|on| quantity(text, behind + on).is_some());
-        return (1..=4).any(|on| network(behind + on)).then(|| match number {
-            1 => Share::One,
-            // A percentage lost its sign.
-            _ if !of_all && number > MOST_WITHOUT_ALL => Share::Other,
-            _ => bounded(),
-        });
-    }
-    let to = (behind..behind + 3).find(|at| network(*at))?;
-    let between = |at: usize| text.month(at).is_none() && (text.capital(at) || text.of_list(at, "shares.kinds"));
-    let one = number == 1 && !text.was(at, 1, "least|than");
-    (behind..to).all(between).then(|| if one { Share::One } else { bounded() })
 }
 
 /// "All Kenyan ISPs", "on a single network".
@@ -264,24 +227,8 @@ pub fn share(text: Reader<'_>, at: usize) -> Option<Share> {
     if let Some(share) = counted(text, at) {
         return Some(share);
     }
-    let (_, share) = *HOW_MANY.iter().find(|(list, _)| text.of_list(at, list))?;
-    let one = share == Share::One;
-    // "One network" is one, "one Nigerian network" too, and "one activist's network" is none.
-    let reach = if one { 1 + usize::from(text.capital(at + 1)) } else { 4 };
-    let networks = |at: usize| text.of_list(at, "shares.networks");
-    // What else is counted beside them, where the number says as little of one of them.
-    let of =
-        (1..=reach).find(|on| networks(at + on) || text.is(at + on, "companies|company|services|platforms|regions"))?;
-    let counted = networks(at + of);
-    // "Not all", "nearly all", "all major networks", "all three operators": of fewer than all.
-    let whole = matches!(share, Share::All | Share::Most);
-    let fewer = whole && text.was(at, 1, "not|nearly|almost|virtually|practically|hardly");
-    let kind = (1..of).any(|on| text.of_list(at + on, "shares.some_kinds") || quantity(text, at + on).is_some());
-    (!one || counted).then_some(match counted && !text.has("except|but|excluding|save|apart") && !fewer {
-        true if whole && kind => Share::OfAKind,
-        true => share,
-        false => Share::Other,
-    })
+    let (_, share) = *HOW_MANY.iter().find(|(list, _)| text.fits(at, list))?;
+    Some(if text.has("except|but|excluding|save|apart") { Share::Other } else { share })
 }
 
 /// Days, at least and at most, as a record may have them that bears the claim out.
@@ -291,7 +238,6 @@ pub struct Length {
     pub most: f64,
 }
 
-/// How far a length may be off that is said to be about so long, as a share of it.
 const ABOUT_SHARE: f64 = 0.25;
 /// Sources date by days: a beginning and an end are off by so many days together.
 const SLACK: f64 = 2.0;
@@ -304,7 +250,6 @@ const ROUNDED: f64 = 0.5;
 const SHORT: f64 = 3.0;
 
 impl Length {
-    /// `count` units of so many days.
     fn of(count: f64, days: f64, about: bool) -> Length {
         let rounded = if days >= 30.0 { days * ROUNDED } else { 0.0 };
         let share = if about { count * days * ABOUT_SHARE } else { 0.0 };
@@ -314,13 +259,11 @@ impl Length {
         Length { least: count * days - off, most: count * days + off }
     }
 
-    /// "An entire month": nothing less.
     fn whole(days: f64) -> Length {
         let off = if days >= 30.0 { 2.0 * SLACK } else { SLACK };
         Length { least: days - off, most: days + off }
     }
 
-    /// Whether something that took so many days took as long.
     pub fn holds(self, days: f64) -> bool {
         days >= self.least && days <= self.most
     }
@@ -328,11 +271,8 @@ impl Length {
 
 /// Days of a unit of time; hours are parts of one.
 fn days(name: &str) -> Option<f64> {
-    match name {
-        "hour" | "hours" => Some(1.0 / 24.0),
-        "minute" | "minutes" => Some(1.0 / 1_440.0),
-        name => unit(name).map(|days| days as f64),
-    }
+    let parts: Option<f64> = lexicon::value("units.parts", name).and_then(|parts| parts.parse().ok());
+    parts.map(|parts| 1.0 / parts).or(unit(name).map(|days| days as f64))
 }
 
 /// A length that begins at a place.
@@ -340,20 +280,17 @@ pub fn duration(text: Reader<'_>, at: usize) -> Option<Length> {
     if text.is(at, "entire|whole|full") || text.is(at, "all") && !text.lower(at + 1).ends_with('s') {
         return days(text.lower(at + 1)).map(Length::whole);
     }
-    let one = |name: &str| days(name).map(|days| Length::of(1.0, days, false));
-    // "A week-long blackout", "a short-lived ban"
-    if text.is(at + 1, "long|lived") && text.joined(at + 1) {
-        let short = text.is(at, "short").then_some(Length { least: 0.0, most: SHORT });
-        return short.or_else(|| one(text.lower(at)));
+    if text.fits(at, "length.short") {
+        return Some(Length { least: 0.0, most: SHORT });
     }
-    if text.is(at, "weeklong|monthlong|yearlong|daylong") {
-        return one(text.lower(at).trim_end_matches("long"));
+    // "A week-long blackout", "a monthlong one"
+    if text.fits(at, "length.long") {
+        return days(text.lower(at).trim_end_matches("long")).map(|days| Length::of(1.0, days, false));
     }
     if text.fits(at, "length.endless") {
         return Some(Length { least: f64::INFINITY, most: f64::INFINITY });
     }
     if !text.is(at, "for|lasted|lasting|lasts") {
-        // "a 10-day shutdown"
         let (length, count) = quantity(text, at)?;
         if text.is(at + length + 1, "without|offline") {
             return number_of(text, at);
@@ -364,8 +301,7 @@ pub fn duration(text: Reader<'_>, at: usize) -> Option<Length> {
     }
     let filler = |at: usize| text.of_list(at, "length.fillers") || text.is(at, "to") && text.was(at, 1, "up");
     let from = (at + 1..).find(|at| !filler(*at)).unwrap_or(at);
-    let between = text.part(at + 1..from);
-    let length = number_of(text, from)?;
+    let (between, length) = (text.part(at + 1..from), number_of(text, from)?);
     // What is a bound is not rounded.
     let bound = (length.least + length.most) / 2.0;
     Some(if between.has("less|under|fewer|up") {
@@ -380,7 +316,6 @@ pub fn duration(text: Reader<'_>, at: usize) -> Option<Length> {
     })
 }
 
-/// "Three days", "several weeks", "months".
 pub fn number_of(text: Reader<'_>, at: usize) -> Option<Length> {
     // Without a number: more than one, and fewer than make the next larger unit.
     if let Some(most) = lexicon::value("length.plurals", text.lower(at)).and_then(|most| most.parse().ok()) {
@@ -396,7 +331,7 @@ pub fn number_of(text: Reader<'_>, at: usize) -> Option<Length> {
     let all = one * count as f64;
     // "An hour", "a few hours": where it took days, it took longer.
     let most = if one < 1.0 { 1.0 } else { all * 2.5 };
-    Some(match is_vague(text, at..at + length) {
+    Some(match text.part(at..at + length).has("few|several|couple") {
         true => Length { least: all * 0.5, most },
         false => Length::of(count as f64, one, false),
     })

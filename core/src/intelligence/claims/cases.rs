@@ -8,12 +8,12 @@ use super::details::Fit;
 use super::gather::Counted;
 use super::networks::Network;
 use super::stance::Stance;
-use super::subjects::{Listed, Topic, mark_asides, named, topics};
-use super::when::{Spoken, Unread, When};
+use super::subjects::{Topic, listed, mark_asides, named, topics};
+use super::when::{Spoken, When};
 use super::words::{Reader, Word, split, stem};
 use super::{bearing, clauses, dates, details, hours, networks, places, relative, sources, stance, when};
 use crate::engine::time::Date;
-use crate::facts::tracked::Tracked;
+use crate::facts::{brands, tracked::Tracked};
 use crate::intelligence::country::State;
 use crate::{Timestamp, facts::starter};
 
@@ -25,7 +25,7 @@ fn said(text: &str, now: &str) -> Spoken {
 }
 
 fn of_topics(words: &[Word<'_>]) -> Vec<Topic> {
-    topics(Reader::of(words), &named(words, &Listed::new(&[]), |_| false))
+    topics(Reader::of(words), &named(words, &listed(&[]), |_| false))
 }
 
 fn joined<T>(parts: impl IntoIterator<Item = T>, name: impl Fn(T) -> String, by: &str) -> String {
@@ -42,15 +42,16 @@ fn yes(is: bool) -> String {
 
 /// What is claimed of, without those who report it.
 fn claimed(mut words: Vec<Word<'_>>) -> Vec<Topic> {
-    let found = named(&words, &Listed::new(&[]), |_| false);
+    let found = named(&words, &listed(&[]), |_| false);
     mark_asides(&mut words, &found);
     of_topics(&words)
 }
 
-fn is_something_else(words: &[Word<'_>]) -> bool {
-    let named = named(words, &Listed::new(&[]), |_| false);
-    let service = |at: usize| named.iter().any(|named| (named.at..named.at + named.length).contains(&at));
-    clauses::are_others(Reader::of(words), &service)
+fn is_something_else(mut words: Vec<Word<'_>>) -> bool {
+    for named in named(&words.clone(), &listed(&[]), |_| false) {
+        words.iter_mut().skip(named.at).take(named.length).for_each(|word| word.service = true);
+    }
+    clauses::are_others(Reader::of(&words))
 }
 
 fn stance(text: Reader<'_>) -> Option<String> {
@@ -79,8 +80,7 @@ fn counted(text: &str) -> Option<String> {
     let counting = super::parse(text, Timestamp::parse(FRIDAY).unwrap(), &[]).count?;
     let kind = match counting.kind {
         Kind::Number(least, most) => format!("{least}..{most}"),
-        Kind::MoreThan(other) => format!("> {}", other.code),
-        Kind::FewerThan(other) => format!("< {}", other.code),
+        Kind::Than(other, more) => format!("{} {}", if more { ">" } else { "<" }, other.code),
         Kind::Most(continent) => format!("most {}", continent.unwrap_or("of all")),
     };
     Some(format!("{} {kind}", counting.country.code))
@@ -105,8 +105,8 @@ fn compared(what: &str, with: &str, text: Reader<'_>) -> Option<String> {
         "occasion is" => yes(Occasions::of(text.words.iter().map(|word| word.lower.as_str())).are(with)),
         "by methods" => yes(beyond::methods(text)?.are_among(&measured())),
         "against methods" => yes(beyond::methods(text)?.are_opposed_by(&measured())),
-        "blocked of" => yes(share()?.holds(count(0), count(1))),
-        "against blocked of" => yes(share()?.is_opposed(count(0), count(1))),
+        "blocked of" => yes(share()?.holds(Counted { blocked: count(0), decided: count(1) })),
+        "against blocked of" => yes(share()?.is_opposed(Counted { blocked: count(0), decided: count(1) })),
         "operator is" => {
             let name = joined(text.words, |word| word.text.into(), " ");
             let (number, name) =
@@ -160,7 +160,7 @@ fn found(what: &str, sentence: &str) -> String {
         "topics" => joined(of_topics(&words), |topic| topic.name().to_owned(), ", "),
         "all names" => joined(of_topics(&words), |topic| topic.names().join(" "), ", "),
         "claimed" => joined(claimed(words), |topic| topic.name().to_owned(), ", "),
-        "something else" => yes(is_something_else(&words)),
+        "something else" => yes(is_something_else(words)),
         "way around" => yes(stance::is_way_around(text)),
         "supposed" => yes(clauses::is_ahead(text, false)),
         "country" => places::choose(&places::mentions(&words)).map_or("", |country| country.code).to_owned(),
@@ -174,8 +174,8 @@ fn found(what: &str, sentence: &str) -> String {
         "span" => joined(said(sentence, TUESDAY).days.first(), |when| format!("{} {:?}", days(when), when.span), " ")
             .to_lowercase(),
         "unread" => match said(sentence, FRIDAY).unread {
-            Some(Unread::NoSuchDate) => "no such date".to_owned(),
-            Some(Unread::OtherWeekday) => "other weekday".to_owned(),
+            Some(when::NO_SUCH_DATE) => "no such date".to_owned(),
+            Some(_) => "other weekday".to_owned(),
             None => String::new(),
         },
         "pieces" => pieces(text),
@@ -217,8 +217,8 @@ fn platforms_of_target_lists_are_named_too() {
         label: label.to_owned(),
         roles: vec![role(key)],
     };
-    let listed = [tracked("hub", "The Hub", "hub.example"), tracked("github", "Github", "github.com")];
-    let found = |text: &str| topics(Reader::of(&split(text)), &named(&split(text), &Listed::new(&listed), |_| false));
+    let platforms = [tracked("hub", "The Hub", "hub.example"), tracked("github", "Github", "github.com")];
+    let found = |text: &str| topics(Reader::of(&split(text)), &named(&split(text), &listed(&platforms), |_| false));
     let names = |text: &str| joined(found(text), |topic| topic.name().to_owned(), " ");
     assert_eq!(names("The Hub is blocked"), "hub");
     assert_eq!(names("Hub and Telegram are blocked"), "hub telegram");
@@ -241,7 +241,7 @@ fn every_row_of_a_table_is_of_a_country_or_service() {
             assert_eq!(seen.insert(name.to_lowercase(), code), None, "{name}");
         }
     }
-    for [name, domain] in starter::rows::<2>(include_str!("brands.tsv")) {
+    for (name, domain) in brands::all() {
         assert!(crate::facts::subject::Subject::parse(domain).is_ok(), "{name}");
     }
 }

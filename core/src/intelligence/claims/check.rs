@@ -1,10 +1,9 @@
-//! What the data say to a claim: the five verdicts (decision claims-contradicted).
+//! What the data say to a claim: the five verdicts (decision claims-contradicted), on each part and on the whole.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::stance::{Kind, Stance};
-use crate::intelligence::country::State;
+use super::*;
 
 /// The five verdicts, the strongest first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
@@ -36,14 +35,18 @@ const CONFIRMING: f64 = 0.8;
 pub const CONFIRMING_NETWORKS: u32 = 2;
 /// `confidence` of a claim that only a list or a suspected incident supports never exceeds this (decision confidence-of-status).
 const UNMEASURED: f64 = 0.6;
+/// Where so many days of a period were decided, one blocked day does not speak for it. Our choice.
+const CLEAR_DAYS: u32 = 3;
+/// What is less sure than this decides nothing: the opposite is as probable.
+pub const DOUBTFUL: f64 = 0.5;
+/// Most phrases that are named as not checked. Our choice.
+const MOST_UNCHECKED: usize = 10;
 
-/// The answer to a claim about one topic.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Judgement {
     pub verdict: Verdict,
     /// How sure the verdict is, 0 to 1; 0 without data.
     pub confidence: f64,
-    /// The data decide the opposite.
     pub contradicted: bool,
     pub why: Why,
 }
@@ -58,7 +61,6 @@ impl Judgement {
     }
 }
 
-/// What decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Why {
     Incident,
@@ -72,13 +74,10 @@ pub enum Why {
     Unordered,
     Shorter,
     Counted,
-    /// One blocked day among clear ones.
     Sporadic,
-    /// Blocked before the claimed days, and not measured on them.
     Before,
     Elsewhere,
     Accessible,
-    /// Blocked on some networks, accessible for most.
     Partly,
     Ended,
     /// It was over once, and nothing tells that it is so today.
@@ -87,11 +86,6 @@ pub enum Why {
     TooLittle,
     Nothing,
 }
-
-/// Where so many days of a period were decided, one blocked day does not speak for it. Our choice.
-const CLEAR_DAYS: u32 = 3;
-/// What is less sure than this decides nothing: the opposite is as probable.
-pub const DOUBTFUL: f64 = 0.5;
 
 /// What measurements, lists and incidents say about one topic in one country and period.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -110,9 +104,8 @@ pub struct Findings {
     pub decided_days: u32,
     /// Blocked by votes from before the claimed days alone.
     pub before: bool,
-    /// What is known does not last as long as the claim says.
+    /// What is known does not last as long as the claim says, or begins or ends at another time.
     pub shorter: bool,
-    /// What is known begins or ends at another time than the claim says.
     pub misdated: bool,
     /// The incident is lost connectivity that nobody is known to have ordered.
     pub unordered: bool,
@@ -123,22 +116,20 @@ pub struct Findings {
     pub only_throttled: bool,
     /// All this is of several services, which are not all that the claim speaks of.
     pub several: bool,
-    /// All this is of the one network that the claim names, and not of the country.
+    /// All this is of the one network that the claim names, of which nothing is decided while other networks are known.
     pub one_network: bool,
-    /// ... of which nothing is decided, while something is known of other networks.
     pub elsewhere_only: bool,
     /// The claim is about the present, and nothing is measured that is new enough to say how it is.
     pub outdated: bool,
-    /// Confidence of the surest incident that is of another kind than the claimed one.
+    /// Confidence of the surest incident that is of another kind than the claimed one; of the surest of the period that is
+    /// more than suspected; and of the surest suspected one.
     pub other_kind: Option<f64>,
-    /// Confidence of the surest incident of the period that is more than suspected, and of the surest suspected one.
     pub incident: Option<f64>,
     pub suspected: Option<f64>,
-    /// ... and whether that incident had ended by the time that the claim calls it over.
+    /// That incident had ended by the time that the claim calls it over.
     pub over: bool,
-    /// It ended later than the days of the claim, and by more than sources differ.
+    /// ... later than the days of the claim, and by more than sources differ; or before the end that the claim dates.
     pub late: bool,
-    /// The claim dates an end, and it had ended before that.
     pub early: bool,
     /// It went on beyond the time that is looked at, and for no more than a few days.
     pub soon_over: bool,
@@ -156,7 +147,6 @@ pub struct Findings {
     pub gone: Option<f64>,
 }
 
-/// A state that is decided.
 pub fn decided(state: State) -> Option<State> {
     Some(state).filter(|state| *state != State::Unknown)
 }
@@ -164,52 +154,48 @@ pub fn decided(state: State) -> Option<State> {
 impl Findings {
     /// Whether anything at all speaks about the period.
     pub fn is_empty(&self) -> bool {
-        self.evidence == 0
-            && self.measurements == 0
-            && self.incident.is_none()
-            && self.suspected.is_none()
-            && self.state.is_none()
-            && self.other_kind.is_none()
-            && !self.elsewhere
-            && !self.elsewhere_only
-            && !self.before
-            && self.gone.is_none()
+        let incidents = [self.incident, self.suspected, self.other_kind, self.gone];
+        let elsewhere = self.elsewhere || self.elsewhere_only || self.before;
+        let measured = self.evidence > 0 || self.measurements > 0 || self.state.is_some();
+        !elsewhere && !measured && incidents.iter().all(Option::is_none)
     }
 
     /// Measured, and not to be relied on.
-    pub fn is_doubtful(&self) -> bool {
+    fn is_doubtful(&self) -> bool {
         self.measured && self.confidence < DOUBTFUL
     }
 
     /// Decided by measurements that can be relied on.
-    pub fn is_decided(&self) -> bool {
+    fn is_decided(&self) -> bool {
         self.measured && self.state.is_some() && self.confidence >= DOUBTFUL && !self.before
     }
 
+    fn is(&self, state: State) -> bool {
+        self.state == Some(state)
+    }
+
     /// Confidence of the incident, where no verdict decides in its place.
-    pub fn deciding_incident(&self) -> Option<f64> {
+    fn deciding_incident(&self) -> Option<f64> {
         // What goes on since then must be so now, and of that a verdict of now tells more than an incident that is over.
         let outdone = |confidence: f64| self.is_decided() && (confidence < DOUBTFUL || self.lapsed && self.shorter);
         // Where nothing blocks it now, an incident that nobody saw end is no more than what was.
-        let now =
-            self.of_now && self.is_decided() && self.state == Some(State::Accessible) && self.networks_blocked == 0;
+        let now = self.of_now && self.is_decided() && self.is(State::Accessible) && self.networks_blocked == 0;
         self.incident.filter(|confidence| !now && !outdone(*confidence))
     }
 
     /// Whether it is blocked at the time when it is said to be over.
-    pub fn is_still_blocked(&self) -> bool {
+    fn is_still_blocked(&self) -> bool {
         let lone = self.settling || self.networks_blocked < CONFIRMING_NETWORKS;
         let outdone = self.measured && (self.is_doubtful() || self.dated_end && lone);
-        self.state == Some(State::Blocked) && !(outdone && self.incident.is_some())
+        self.is(State::Blocked) && !(outdone && self.incident.is_some())
     }
 
     /// One blocked day among several that were clear.
-    pub const fn is_sporadic(&self) -> bool {
+    const fn is_sporadic(&self) -> bool {
         self.blocked_days == 1 && self.decided_days >= CLEAR_DAYS
     }
 }
 
-/// Judges a claim by what was found.
 pub fn judge(stance: Stance, findings: &Findings) -> Judgement {
     if findings.is_empty() {
         return Judgement::of(Verdict::NoData, 0.0, Why::Nothing);
@@ -226,7 +212,7 @@ pub fn judge(stance: Stance, findings: &Findings) -> Judgement {
         // Over means that it had been there, and is not any more.
         (true, _) if stance.over && findings.over && !findings.is_still_blocked() => {
             let confidence = findings.incident.unwrap_or(findings.confidence);
-            let blocked = findings.state == Some(State::Blocked) && !findings.dated_end;
+            let blocked = findings.is(State::Blocked) && !findings.dated_end;
             let verdict = match confidence < DOUBTFUL || blocked {
                 _ if findings.late || findings.early => Verdict::Unconfirmed,
                 true => Verdict::Likely,
@@ -263,15 +249,11 @@ fn unsupported(negated: bool, findings: &Findings) -> Judgement {
             .against(gone >= DOUBTFUL || findings.is_decided()),
         Some(_) if findings.state.is_none() => insufficient(Why::Outdated),
         // Most of the country reaches it, and some networks block it: neither claim is simply right.
-        _ if findings.state == Some(State::Accessible) && findings.networks_blocked > 0 => {
+        _ if findings.is(State::Accessible) && findings.networks_blocked > 0 => {
             accessible(Verdict::Likely, Why::Partly)
         }
-        _ if findings.state == Some(State::Accessible) && findings.is_doubtful() => {
-            accessible(Verdict::Likely, Why::Doubtful)
-        }
-        _ if findings.state == Some(State::Accessible) => {
-            accessible(Verdict::Confirmed, Why::Accessible).against(!negated)
-        }
+        _ if findings.is(State::Accessible) && findings.is_doubtful() => accessible(Verdict::Likely, Why::Doubtful),
+        _ if findings.is(State::Accessible) => accessible(Verdict::Confirmed, Why::Accessible).against(!negated),
         _ if findings.elsewhere_only => insufficient(Why::OtherNetworks),
         _ if findings.before => insufficient(Why::Before),
         _ if findings.elsewhere => Judgement::of(Verdict::Unconfirmed, 0.0, Why::Elsewhere),
@@ -293,7 +275,7 @@ fn interference(stance: Stance, findings: &Findings) -> Option<Judgement> {
         };
     }
     let (doubtful, confidence) = (findings.is_doubtful(), findings.confidence);
-    let blocked = findings.state == Some(State::Blocked) && !findings.before;
+    let blocked = findings.is(State::Blocked) && !findings.before;
     if blocked && findings.measured && !(doubtful && findings.suspected.is_some()) {
         let measured = if stance.kind == Kind::Throttling { findings.throttled } else { !findings.only_throttled };
         let networks = if findings.one_network { 1 } else { CONFIRMING_NETWORKS };
@@ -307,7 +289,7 @@ fn interference(stance: Stance, findings: &Findings) -> Option<Judgement> {
             () => some(if sure { Verdict::Confirmed } else { Verdict::Likely }, confidence, Why::Blocked),
         };
     }
-    let reachable = findings.state == Some(State::Accessible);
+    let reachable = findings.is(State::Accessible);
     // That it was slowed speaks neither for a block nor against that it can be reached.
     if let Some(confidence) = findings.other_kind.filter(|_| !(stance.negated && reachable)) {
         return other_kind(confidence);
@@ -323,6 +305,72 @@ fn interference(stance: Stance, findings: &Findings) -> Option<Judgement> {
 pub fn together(parts: &[Judgement]) -> Option<usize> {
     let contradicted = parts.iter().position(|part| part.contradicted);
     contradicted.or_else(|| (0..parts.len()).rev().max_by_key(|at| parts.get(*at).map(|part| part.verdict)))
+}
+
+/// The verdict on what was checked of a claim, where something of it was not.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "ClaimCore")]
+pub struct Core {
+    pub verdict: Verdict,
+    /// How sure that verdict is, 0 to 1; 0 without data.
+    pub confidence: f64,
+}
+
+/// What the data say to a claim as a whole.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Conclusion {
+    pub verdict: Verdict,
+    pub confidence: f64,
+    pub contradicted: bool,
+    pub deciding: usize,
+    /// What of the claim nobody checked, in its words where they stand together.
+    pub unchecked: Vec<String>,
+    pub core: Option<Core>,
+}
+
+/// Concludes from the parts; `None` without any.
+pub fn conclude(claim: &Claim, found: &[Found<'_>]) -> Option<Conclusion> {
+    let weakest = |part: fn(&Compared) -> Judgement| {
+        let parts: Vec<Judgement> = found.iter().map(|found| part(&found.compared)).collect();
+        together(&parts).and_then(|at| Some((at, *parts.get(at)?)))
+    };
+    let (deciding, part) = weakest(|compared| compared.judgement)?;
+    // Who says that it works everywhere says no more than that it works.
+    let whole = found.iter().any(|found| found.claim.stance.denies()).then_some(Beyond::Nationwide);
+    let told: Vec<Beyond> = found.iter().flat_map(|found| &found.compared.told).copied().chain(whole).collect();
+    let names = found.iter().filter_map(|found| found.network.as_ref()?.network.name.as_deref());
+    let networks: Vec<String> = names.flat_map(|name| name.split(' ').map(str::to_lowercase)).collect();
+    let mut unchecked = slots::left_over(claim, &[], &told, &networks);
+    // Where only words are left that fill no slot of theirs, the details that nothing tells.
+    if unchecked.is_empty() {
+        let untold = found.iter().flat_map(|found| &found.compared.untold);
+        unchecked = each_once(untold.map(|detail| detail.as_str().to_owned()), PartialEq::eq);
+    }
+    // "It was not blocked in schools": a denial of less than all of it is not contradicted by the whole.
+    let partly = !unchecked.is_empty() && found.get(deciding)?.claim.stance.denies();
+    let (_, core) = weakest(|compared| compared.core)?;
+    Some(Conclusion { deciding, ..Conclusion::of(part.against(part.contradicted && !partly), core, unchecked) })
+}
+
+/// Concludes from what a table says to a count; the words that count are checked with it.
+pub fn counted(claim: &Claim, count: &Counting, part: Judgement) -> Conclusion {
+    Conclusion::of(part, part, slots::left_over(claim, &count.words, &[], &[]))
+}
+
+impl Conclusion {
+    fn of(part: Judgement, core: Judgement, mut unchecked: Vec<String>) -> Conclusion {
+        unchecked.truncate(MOST_UNCHECKED);
+        let partly = !unchecked.is_empty() && !part.contradicted;
+        let capped = partly && part.verdict <= Verdict::Unconfirmed;
+        Conclusion {
+            verdict: if capped { Verdict::Unconfirmed } else { part.verdict },
+            confidence: if capped { 0.0 } else { round(part.confidence) },
+            contradicted: part.contradicted,
+            deciding: 0,
+            core: partly.then(|| Core { verdict: core.verdict, confidence: round(core.confidence) }),
+            unchecked,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -1,12 +1,6 @@
 //! A sentence as clauses: each says something of its own about a place and a service.
 
-use std::ops::Range;
-
-use super::lexicon;
-use super::places::{is_person, mentions};
-use super::stance::{Sense, meanings};
-use super::subjects::brand;
-use super::words::{Pause, Reader, stem};
+use super::*;
 
 /// How a piece of a sentence hangs on what stands before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +19,6 @@ pub enum Link {
     Aside,
 }
 
-/// A piece: words without the one that links it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Piece {
     pub range: Range<usize>,
@@ -59,8 +52,7 @@ pub fn pieces(text: Reader<'_>) -> Vec<Piece> {
         at += length.max(1);
     }
     // ", didn't it?" only asks for assent.
-    let verb = text.of_list(from, "clauses.auxiliaries") || text.lower(from).ends_with("n't");
-    let asks = from > 0 && link == Link::And && from + 2 == end && verb && text.is(from + 1, "it|they|he|she|there");
+    let asks = from > 0 && link == Link::And && text.fits(from, "clauses.asks");
     if from < end && !asks {
         found.push(Piece { range: from..end, link });
     }
@@ -70,9 +62,7 @@ pub fn pieces(text: Reader<'_>) -> Vec<Piece> {
 /// Whether nothing but names stands from one place to another, and more of them and a date of theirs behind.
 fn dated_list(text: Reader<'_>, from: usize, and: usize) -> bool {
     let names = |at: usize| names_to(text, at).filter(|to| *to > at);
-    let dated = |to: usize| {
-        text.is(to, "on|in|since|from") && (text.figure(to + 1) || text.figure(to + 2) || text.capital(to + 1))
-    };
+    let dated = |to: usize| text.fits(to, "clauses.dated");
     text.capital(from) && names(from).is_some_and(|to| to >= and) && names(and + 1).is_some_and(dated)
 }
 
@@ -85,15 +75,9 @@ fn contrasted(text: Reader<'_>, from: usize, link: Link) -> Option<usize> {
 
 /// The word behind names or figures that begin at a place, which a preposition may precede.
 fn names_to(text: Reader<'_>, at: usize) -> Option<usize> {
-    let is_name = |at: usize| text.capital(at) || text.figure(at) || brand(text.lower(at)).is_some();
-    let first = (at..at + 3).find(|at| !text.is(*at, "in|on|from|by|the|at")).filter(|first| is_name(*first))?;
-    let mut to = first + 1;
-    while !text.ends(to) {
-        let links = usize::from(text.is(to, "and|or|nor|of"));
-        if !is_name(to + links) || text.ends(to + links) {
-            break;
-        }
-        to += links + 1;
+    let mut to = at + text.matches(at, "clauses.name")?;
+    while let Some(length) = text.matches(to, "clauses.next_name") {
+        to += length;
     }
     Some(to)
 }
@@ -104,10 +88,8 @@ fn border(text: Reader<'_>, at: usize) -> Option<(usize, Link)> {
     if let Some(length) = text.matches(at, "clauses.despite") {
         return Some((length, Link::Despite));
     }
-    // "Everything but available"
     let everything = text.is(at, "but") && text.was(at, 1, "everything");
-    let comma = text.pause(at) == Pause::Comma;
-    let which = comma && text.is(at, "which|who|whose");
+    let which = text.fits(at, "clauses.which");
     // ", which is untrue" takes back what stands before.
     let taken_back = || {
         let said = meanings(text.part(at..at + 4).words);
@@ -124,85 +106,51 @@ fn border(text: Reader<'_>, at: usize) -> Option<(usize, Link)> {
     }
     // "Not Kenya but Tanzania", "It isn't TikTok but X that Ghana blocks"
     let but = || names(at + 1).is_some_and(|end| text.is(end, "but") && names(end + 1).is_some());
-    let denied = text.is(at, "not|neither") || text.is(at, "isn't|wasn't") && text.was(at, 1, "it");
     match text.lower(at) {
         "unlike" => Some((1, Link::Unlike)),
-        // "Like Nigeria in 2021, Brazil blocked it."
-        "like" if at == 0 && ends_with_a_comma(text, 1) => Some((1, Link::Aside)),
-        "as" if at == 0 && text.is(1, "in") && ends_with_a_comma(text, 1) => Some((1, Link::Aside)),
+        _ if at == 0 && text.fits(0, "clauses.led") => Some((1, Link::Aside)),
         _ if at == 0
             && let Some(length) = comparison(text) =>
         {
             Some((length, Link::Aside))
         }
         "like" if is_compared(text, at) => Some((1, Link::Aside)),
-        "rather" | "instead" if is_verb_contrasted(text, at) => Some((2, Link::Contrast)),
-        "rather" if text.is(at + 1, "than") => names(at + 2).map(|_| (2, Link::Contrast)),
-        "instead" if text.is(at + 1, "of") => names(at + 2).map(|_| (2, Link::Contrast)),
-        _ if denied && but() => Some((1, Link::Contrast)),
+        // "Cut the internet rather than block Facebook": each verb with what it is said of.
+        "rather" | "instead" if text.fits(at, "clauses.verb_contrasted") && text.part(0..at).says("clauses.object") => {
+            Some((2, Link::Contrast))
+        }
+        "rather" | "instead" if text.is(at + 1, "than|of") => names(at + 2).map(|_| (2, Link::Contrast)),
+        _ if text.fits(at, "clauses.denied") && but() => Some((1, Link::Contrast)),
         _ if which => Some((1, Link::Aside)),
         "and" => Some((1, Link::And)),
         _ => match text.pause(at) {
             Pause::Stop => Some((0, Link::But)),
             // "And, a day later, the internet" is one piece.
-            Pause::Comma if is_set_apart(text, at) => None,
-            // "Kenya: Telegram blocked" is a clause.
-            Pause::Colon if is_heading(text, at) => None,
+            Pause::Comma if text.fits(at, "clauses.set_apart") => None,
+            Pause::Colon if text.fits(at, "clauses.heading") => None,
             Pause::Comma | Pause::Colon => Some((0, Link::And)),
             Pause::None => None,
         },
     }
 }
 
-/// "Cut the internet rather than block Facebook": each verb with what it is said of.
-fn is_verb_contrasted(text: Reader<'_>, at: usize) -> bool {
-    let named = |at: usize| text.is(at, "internet|social") || brand(text.lower(at)).is_some();
-    let verb = lexicon::list("ahead.done").has(&stem(text.lower(at + 2)));
-    let object = at + 3 + usize::from(text.is(at + 3, "the"));
-    text.is(at + 1, "than|of") && verb && named(object) && (0..at).any(named)
-}
-
 fn names_a_place(text: Reader<'_>, range: Range<usize>) -> bool {
-    !mentions(text.part(range).words).is_empty()
+    !places::mentions(text.part(range).words).is_empty()
 }
 
-/// "Just as in Senegal, ...", "Similar to Senegal, ...", "After Senegal in 2023, ...": how many words lead to the countries
-/// that a sentence begins with to compare, or to say which came first.
+/// "Just as in Senegal, ...", "After Senegal in 2023, ...": how many words lead to countries that are only compared.
 fn comparison(text: Reader<'_>) -> Option<usize> {
     let (from, end) = (text.matches(0, "clauses.comparing")?, text.words.len());
-    let to = (from + 1..end).find(|at| text.ends(*at))?;
-    let compared = names_a_place(text, from..to) && names_a_place(text, to..end);
-    (ends_with_a_comma(text, from) && compared).then_some(from)
+    let to = from + text.matches(from, "clauses.to_a_comma").filter(|to| from + to < end)?;
+    (names_a_place(text, from..to) && names_a_place(text, to..end)).then_some(from)
 }
 
-/// "Ghana, like Senegal, blocked it", "Ghana blocked it like Senegal": countries to compare with, and none of "countries
-/// like Senegal", which are meant.
+/// "Ghana, like Senegal, blocked it": countries to compare with, unlike those of "countries like Senegal".
 fn is_compared(text: Reader<'_>, at: usize) -> bool {
     let Some(to) = names_to(text, at + 1).filter(|to| text.ends(*to)) else { return false };
     let end = text.words.len();
     let apart = text.ends(at) || at > 0 && to == end;
     apart && names_a_place(text, at + 1..to) && (names_a_place(text, 0..at) || names_a_place(text, to..end))
-}
-
-/// Whether nothing but names and dates stands from a place to the first comma.
-fn ends_with_a_comma(text: Reader<'_>, from: usize) -> bool {
-    let plain = |at: usize| text.capital(at) || text.figure(at) || text.is(at, "in|and|of|the|did|does|has|had");
-    let to = (from + 1..text.words.len()).find(|at| text.ends(*at));
-    to.is_some_and(|to| (from..to).all(plain))
-}
-
-/// Whether a name alone stands between the end of a sentence, or the beginning of all, and a place.
-fn is_heading(text: Reader<'_>, at: usize) -> bool {
-    let name = |at: usize| text.capital(at) && !text.of_list(at, "clauses.elliptic");
-    let from = (0..at).rev().take(3).take_while(|at| name(*at)).find(|at| text.pause(*at) == Pause::Stop);
-    from.is_some() || at <= 3 && (0..at).all(name)
-}
-
-/// Whether a few words before a comma an "and" stands with a comma behind it.
-fn is_set_apart(text: Reader<'_>, at: usize) -> bool {
-    let between = |and: usize| (and + 2..at).all(|at| !text.ends(at) && !text.is(at, "and"));
-    let and = |back: usize| at.checked_sub(back).filter(|and| text.is(*and, "and"));
-    (1..=6).filter_map(and).any(|and| text.pause(and + 1) == Pause::Comma && between(and))
 }
 
 /// Whether a clause leaves its verb to another one ("but Russia does", "not in Sweden"); then whether it negates that.
@@ -222,15 +170,16 @@ pub enum Mood {
     Account,
 }
 
-/// Reads the mood of a clause; `good` tells that it only speaks of a service that works, `bad` that something is
-/// blocked.
+/// Reads the mood of a clause; `good` tells that it only speaks of a service that works, `bad` that one is blocked.
 pub fn mood(text: Reader<'_>, good: bool, bad: bool) -> Mood {
     if is_ahead(text, good) || bad && text.has("unless") {
         return Mood::Ahead;
     }
     // "After it deleted a tweet" says why something was blocked.
     let account = |at: usize| {
-        text.of_list(at, "clauses.accounts") && !is_where_it_was_said(text, at) && !text.part(0..at).says("clauses.why")
+        text.of_list(at, "clauses.accounts")
+            && !text.fits(at, "clauses.said_there")
+            && !text.part(0..at).says("clauses.why")
     };
     let account = |at: usize| account(at) || is_part_of_a_service(text, at);
     if bad && !good && (0..text.words.len()).any(account) { Mood::Account } else { Mood::Fact }
@@ -245,79 +194,53 @@ pub fn is_ahead(text: Reader<'_>, good: bool) -> bool {
 
 /// "A Telegram channel was blocked", "ads on X are banned": not the service, unless the channel is who says so.
 fn is_part_of_a_service(text: Reader<'_>, at: usize) -> bool {
-    let service = |at: usize| brand(text.lower(at)).is_some();
-    let of = at > 0 && text.of_list(at, "clauses.parts") && service(at - 1);
-    let cited = || is_where_it_was_said(text, at) || text.was(at, 1, "to") && text.was(at, 2, "according");
-    let on = text.of_list(at, "clauses.posted") && text.is(at + 1, "on") && service(at + 2) && !cited();
-    (of || on) && !(at + 1..at + 8).any(|at| text.of_list(at, "aside.reports"))
+    let on = || text.fits(at, "clauses.posted_on") && !text.fits(at, "clauses.cited");
+    (text.fits(at, "clauses.part_of") || on()) && !(at + 1..at + 8).any(|at| text.of_list(at, "aside.reports"))
 }
 
-/// "In a tweet", "on account of".
-fn is_where_it_was_said(text: Reader<'_>, at: usize) -> bool {
-    let before = (0..at).rev().find(|at| !text.is(*at, "a|an|the|his|her|their|its|this|several"));
-    before.is_some_and(|before| text.is(before, "in|on|via|from|by"))
-}
-
-/// Most words of an object.
 const LONGEST: usize = 5;
 
-/// Whether all that a clause says to be blocked is a road, a bill, a person; `service` tells of words that name a service.
-pub fn are_others(text: Reader<'_>, service: &dyn Fn(usize) -> bool) -> bool {
-    // Verbs whose object may be anything.
-    let is_verb = |at: usize| lexicon::list("objects.verbs").has(&stem(text.lower(at)));
-    let bad = meanings(text.words)
-        .into_iter()
-        .filter(|(_, sense)| matches!(sense, Sense::Bad(_) | Sense::Fails(_) | Sense::Forbids | Sense::Suspends));
-    // "Shut down": one verb.
-    let particle = |at: usize| text.is(at, "down|off") && at > 0 && is_verb(at - 1);
-    let mut bad = bad.map(|(at, _)| at).filter(|at| !particle(*at)).peekable();
-    bad.peek().is_some() && bad.all(|at| is_verb(at) && is_other(text, at, service))
+/// Whether all that a clause says to be blocked is a road, a bill, a person.
+pub fn are_others(text: Reader<'_>) -> bool {
+    let bad = |sense: Sense| matches!(sense, Sense::Bad(_) | Sense::Fails(_) | Sense::Forbids | Sense::Suspends);
+    let bad = meanings(text.words).into_iter().filter(|(_, sense)| bad(*sense)).map(|(at, _)| at);
+    let mut bad = bad.filter(|at| !text.fits(*at, "objects.particle")).peekable();
+    bad.peek().is_some() && bad.all(|at| text.fits(at, "objects.verb") && is_other(text, at))
 }
 
-fn is_other(text: Reader<'_>, verb: usize, service: &dyn Fn(usize) -> bool) -> bool {
-    if (1..=2).any(|back| text.was(verb, back, "is|are|was|were|been|be|being|got|gets")) {
-        return is_other_subject(text, verb, service);
-    }
-    // "Has me blocked on WhatsApp"
-    if text.was(verb, 1, "me|him|her") && text.is(verb + 1, "on") && service(verb + 2) {
-        return true;
+fn is_other(text: Reader<'_>, verb: usize) -> bool {
+    if text.fits(verb, "objects.passive") {
+        return is_other_subject(text, verb);
     }
     // "The blocking of roads", "shut down its office"
-    let first = verb + 1 + usize::from(text.is(verb + 1, "of|on|down|off"));
+    let first = verb + text.matches(verb, "objects.verb_of").unwrap_or(1);
     let ends = |at: &usize| text.ends(*at) || text.of_list(*at, "objects.behind") || *at >= first + LONGEST;
     let end = (first..).find(ends).unwrap_or(first);
-    let things = |range: Range<usize>| range.into_iter().any(|at| text.of_list(at, "objects.things"));
+    let things = |range: Range<usize>| text.part(range).says("objects.things");
     // "Exports of phones": what stands behind "of" is no object.
     let head = (first..end).find(|at| text.is(*at, "of") && things(first..*at)).unwrap_or(end);
+    let object = text.part(first..head);
     // "Telegram blocked channels", "asked Telegram to block channels", "Twitter banned Nigeria": the service did it.
-    let by_itself = verb.checked_sub(if text.was(verb, 1, "to") { 2 } else { 1 }).is_some_and(service);
-    let country = || lexicon::list("objects.verbs_of_services").has(&stem(text.lower(verb)));
-    let country = || country() && !mentions(text.part(first..head).words).is_empty();
-    let own = || (first..head).any(|at| text.of_list(at, "objects.own"));
+    let country = || text.fits(verb, "objects.verb_of_services") && names_a_place(text, first..head);
+    let by_itself = text.fits(verb, "objects.by_a_service") && (object.says("objects.own") || country());
     // "Blocked Maria on WhatsApp": her, and not the service.
-    let on_it = text.is(head, "on") && service(head + 1) && first < head;
+    let on_it = first < head && text.fits(head, "objects.on_it");
     // "Blocked him from using it" is about what he uses.
-    let kept_from = text.is(head, "from") && (head + 1..text.words.len()).any(service);
-    let online = text.part(first..head).has("internet|connectivity|access|mobile|data|web|networks");
-    (things(first..head) || by_itself && (own() || country()) || on_it)
-        && !online
-        && !kept_from
-        && !(first..head).any(service)
+    let online =
+        text.fits(head, "objects.kept_from") || object.has("internet|connectivity|access|mobile|data|web|networks");
+    text.fits(verb, "objects.has_me")
+        || (things(first..head) || by_itself || on_it) && !online && !object.says("objects.service")
 }
 
 /// "Roads were blocked", and people: "I was blocked on Twitter".
-fn is_other_subject(text: Reader<'_>, verb: usize, service: &dyn Fn(usize) -> bool) -> bool {
+fn is_other_subject(text: Reader<'_>, verb: usize) -> bool {
     let from = (0..verb).rev().find(|at| text.ends(*at)).unwrap_or(0);
     let before = text.part(from..verb);
     // "Trump was banned from Twitter", unlike "Kenyans were": one, and not many. "Bots were banned": what is on it.
     let one = text.was(verb, 1, "was|is|got|gets") && !before.says("objects.many");
-    let who = |at: usize| text.of_list(at, "objects.somebody") || is_person(text, at);
-    let on_one = text.is(verb + 1, "on|by|from") && service(verb + 2) && (one || (from..verb).any(who));
+    let somebody = || before.says("objects.somebody") || (from..verb).any(|at| places::is_person(text, at));
+    let on_one = text.fits(verb, "objects.on_a_service") && (one || somebody());
     // "Blocked by his ex on WhatsApp", "blocked on X by Mary": by a person, and on a service.
-    let behind = text.is(verb + 1, "on") && service(verb + 2);
-    let by = verb + 1 + if behind { 2 } else { 0 };
-    let on = (by + 2..by + LONGEST).find(|at| text.is(*at, "on") && service(at + 1)).or(behind.then_some(by + 3));
-    let somebody = |end: usize| (by + 1..end).any(|at| text.of_list(at, "objects.people"));
-    let by_one = text.is(by, "by") && on.is_some_and(somebody);
-    (before.says("objects.things") || on_one || by_one) && !(from..verb).any(service)
+    let by_one = text.fits(verb, "objects.by_somebody");
+    (before.says("objects.things") || on_one || by_one) && !before.says("objects.service")
 }

@@ -1,23 +1,10 @@
 //! Counts and comparisons: how many shutdowns a country had, which of two had more, which had most. The rows of the shutdown
 //! table answer them for the days that it covers.
 
-use super::beyond::bounds;
-use super::check::{Judgement, Verdict, Why};
-use super::clauses::Mood;
-use super::dates::{self, digits};
-use super::parse::Reading;
-use super::places::Mention;
-use super::relative::quantity;
-use super::subjects::Topic;
-use super::when::When;
-use super::words::{Pause, Reader};
-use crate::Result;
-use crate::engine::runtime::{self, Runtime};
+use super::*;
 use crate::facts::source::Source;
-use crate::facts::starter::Country;
 use crate::intelligence::world::{self, EventHistory};
 
-/// What a claim counts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Counting {
     pub country: &'static Country,
@@ -31,17 +18,15 @@ pub struct Counting {
 pub enum Kind {
     /// At least and at most.
     Number(f64, f64),
-    MoreThan(&'static Country),
-    FewerThan(&'static Country),
+    /// Than another country: more, or fewer.
+    Than(&'static Country, bool),
     Most(Option<&'static str>),
 }
 
 /// What the table says to it.
 pub struct Answer {
     pub judgement: Judgement,
-    /// One sentence that names the source.
     pub reason: String,
-    /// The licence of the table.
     pub licence: &'static str,
 }
 
@@ -51,7 +36,6 @@ const OFF: f64 = 0.05;
 const SURE: f64 = 0.9;
 /// The table covers a time whose end lies so many days or fewer behind its newest row. Our choice.
 const COVERED: i64 = 31;
-const CONTINENTS: [&str; 5] = ["Africa", "Asia", "Europe", "Americas", "Oceania"];
 
 /// What a claim counts or compares, when it does.
 pub fn counting(text: Reader<'_>, mentions: &[Mention], readings: &[Reading]) -> Option<Counting> {
@@ -71,13 +55,12 @@ pub fn counting(text: Reader<'_>, mentions: &[Mention], readings: &[Reading]) ->
         if let Some(length) = text.matches(at, "counts.than") {
             let of = mentions.iter().find(|mention| mention.at < at)?;
             let with = mentions.iter().find(|mention| mention.at >= at + length)?;
-            let kind = if text.is(at, "more") { Kind::MoreThan } else { Kind::FewerThan };
-            return found(kind(country(with)?), at..=at + length - 1, &[of, with]);
+            return found(Kind::Than(country(with)?, text.is(at, "more")), at..=at + length - 1, &[of, with]);
         }
         // "Most shutdowns in India are regional" compares none.
         if let Some(length) = text.matches(at, "counts.most") {
-            let continent = |name: &&&str| text.has(&name.to_lowercase());
-            let continent = CONTINENTS.iter().find(continent).copied();
+            let mut continents = Country::all().iter().map(|country| country.subregion.region);
+            let continent = continents.find(|name| text.has(&name.to_lowercase()));
             let mut counting = found(Kind::Most(continent), at..=at + length - 1, &[mentions.first()?])?;
             let world = (0..text.words.len()).filter(|at| text.of_list(*at, "counts.world"));
             counting.words.extend(world);
@@ -95,20 +78,19 @@ pub fn counting(text: Reader<'_>, mentions: &[Mention], readings: &[Reading]) ->
 fn number(text: Reader<'_>, at: usize) -> Option<(usize, usize, Kind)> {
     let (length, count) = figure(text, at)?;
     let behind = at + length;
-    let noun = (behind..behind + 4).find(|at| text.of_list(*at, "counts.nouns"));
-    let end = noun.or_else(|| Some(behind).filter(|at| text.is(*at, "times")))?;
-    if (behind..=end).any(|at| text.ends(at)) || text.of_list(behind, "counts.others") {
+    let end = behind + text.matches(behind, "counts.counted")?.saturating_sub(1);
+    if (behind..=end).any(|at| text.ends(at)) {
         return None;
     }
-    let (back, least, most) = bounds(text, at, count);
+    let (back, least, most) = beyond::bounds(text, at, count);
     Some((at - back, end, Kind::Number(least, most)))
 }
 
 /// A number of more than one that is no year: "106", "5,000", "twelve".
 fn figure(text: Reader<'_>, at: usize) -> Option<(usize, f64)> {
-    let plain = text.read(at, |word| digits(&word.lower, 6));
+    let plain = text.read(at, |word| dates::digits(&word.lower, 6));
     if let Some(thousands) = plain.filter(|_| text.lower(at).len() < 4)
-        && let Some(rest) = text.read(at + 1, |word| digits(&word.lower, 3).filter(|_| word.lower.len() == 3))
+        && let Some(rest) = text.read(at + 1, |word| dates::digits(&word.lower, 3).filter(|_| word.lower.len() == 3))
         && text.pause(at + 1) == Pause::Comma
     {
         return Some((2, (thousands * 1_000 + rest) as f64));
@@ -118,15 +100,6 @@ fn figure(text: Reader<'_>, at: usize) -> Option<(usize, f64)> {
     }
     let named = quantity(text, at).filter(|_| !text.is(at, "a|an|few|several|couple|one"));
     plain.map(|count| (1, count as f64)).or(named.map(|(length, count)| (length, count as f64)))
-}
-
-/// The country of each row of the table that began in the days.
-struct Table(Vec<String>);
-
-impl Table {
-    fn of(&self, country: &Country) -> f64 {
-        self.0.iter().filter(|code| *code == country.code).count() as f64
-    }
 }
 
 /// What the shutdown table says; `None` where it does not cover the days, or there is none.
@@ -142,36 +115,37 @@ pub async fn check(rt: &dyn Runtime, counting: &Counting) -> Result<Option<Answe
         }
         rows.retain(|(_, start)| (first..=last).contains(start));
     }
-    Ok(Some(answer(counting, &Table(rows.into_iter().map(|(country, _)| country).collect()))))
+    Ok(Some(answer(counting, rows.into_iter().map(|(country, _)| country).collect())))
 }
 
-fn answer(counting: &Counting, table: &Table) -> Answer {
+/// The answer from the country of each row of the table that began in the days.
+fn answer(counting: &Counting, table: Vec<String>) -> Answer {
     let (source, own) = (Source::AccessNow.name(), counting.country);
+    let of = |country: &Country| table.iter().filter(|code| *code == country.code).count() as f64;
     let time = match counting.when {
         Some(when) if when.is_one_day() => format!(" on {}", when.first),
         Some(when) => format!(" from {} to {}", when.first, when.last),
         None => String::new(),
     };
-    let begun = table.of(own);
+    let begun = of(own);
     let rows = |country: &Country| {
-        let count = table.of(country);
+        let count = of(country);
         format!("{count} {} of {}", if count == 1.0 { "shutdown" } else { "shutdowns" }, country.name)
     };
     let (holds, said) = match &counting.kind {
         Kind::Number(least, most) => {
             (*least <= begun * (1.0 + OFF) && *most >= begun * (1.0 - OFF), format!("{} that began{time}", rows(own)))
         }
-        Kind::MoreThan(other) | Kind::FewerThan(other) => {
-            let (theirs, more) = (table.of(other), matches!(counting.kind, Kind::MoreThan(_)));
-            let holds = if more { begun > theirs } else { begun < theirs };
+        Kind::Than(other, more) => {
+            let holds = if *more { begun > of(other) } else { begun < of(other) };
             (holds, format!("{} and {} that began{time}", rows(own), rows(other)))
         }
         Kind::Most(continent) => {
             let within = |country: &&Country| continent.is_none_or(|name| country.subregion.region == name);
-            let most = |a: &&Country, b: &&Country| table.of(a).total_cmp(&table.of(b)).then(b.code.cmp(a.code));
+            let most = |a: &&Country, b: &&Country| of(a).total_cmp(&of(b)).then(b.code.cmp(a.code));
             let first = Country::all().iter().filter(within).max_by(most).unwrap_or(own);
             let known = if first.code == own.code { String::new() } else { format!("{} and ", rows(own)) };
-            let holds = begun >= table.of(first) && begun > 0.0;
+            let holds = begun >= of(first) && begun > 0.0;
             (holds, format!("{known}{} that began{time}, the most", rows(first)))
         }
     };

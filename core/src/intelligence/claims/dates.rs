@@ -1,71 +1,49 @@
 //! Dates as people write them: days, months, years and named parts of those, of which the year may be missing; and figures
 //! that look like a date and are none.
 
-use super::lexicon;
-use super::relative::{quantity, weekday};
-use super::when::When;
-use super::words::{Reader, Word};
-use crate::engine::time::Date;
+use super::*;
 
-/// What of a year is meant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
-    /// So many years that begin with it.
-    Years(i64),
-    /// From a day of a month to one of another, in the next year where that month comes first ("winter"); a last day behind
-    /// the end of its month stands for its end.
-    Days { from: (i64, i64), to: (i64, i64) },
-}
-
-impl Part {
-    pub const fn months(from: i64, to: i64) -> Part {
-        Part::Days { from: (from, 1), to: (to, 31) }
-    }
-
-    const fn of_month(month: i64, first: i64, last: i64) -> Part {
-        Part::Days { from: (month, first), to: (month, last) }
-    }
-}
-
-/// A date as written.
+/// A date as written: so many years, or from a day of a month to one of another. That is in the next year where its month
+/// comes first ("winter"); a last day behind the end of its month stands for its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Written {
     pub year: Option<i64>,
-    pub part: Part,
+    pub from: (i64, i64),
+    pub to: (i64, i64),
+    /// How many years; none of a part of one.
+    pub years: i64,
 }
 
 impl Written {
-    pub const fn year(year: i64) -> Written {
-        Written { year: Some(year), part: Part::Years(1) }
+    pub const fn years(first: i64, years: i64) -> Written {
+        Written { year: Some(first), from: (1, 1), to: (12, 31), years }
     }
 
-    const fn month(year: Option<i64>, month: i64) -> Written {
-        Written { year, part: Part::months(month, month) }
+    pub const fn months(year: Option<i64>, (from, to): (i64, i64)) -> Written {
+        Written { year, from: (from, 1), to: (to, 31), years: 0 }
+    }
+
+    const fn days(year: Option<i64>, month: i64, (first, last): (i64, i64)) -> Written {
+        Written { year, from: (month, first), to: (month, last), years: 0 }
     }
 
     const fn day(year: Option<i64>, month: i64, day: i64) -> Written {
-        Written { year, part: Part::of_month(month, day, day) }
+        Written::days(year, month, (day, day))
     }
 
     pub fn is_day(self) -> bool {
-        matches!(self.part, Part::Days { from, to } if from == to)
+        self.from == self.to
     }
 
     pub fn in_year(self, year: i64) -> Option<When> {
-        let (first, last) = match self.part {
-            Part::Years(count) => (Date::new(year, 1, 1)?, Date::new(year + count - 1, 12, 31)?),
-            Part::Days { from, to } => {
-                let in_last = |day: i64| Date::new(year + i64::from(to.0 < from.0), to.0, day);
-                (Date::new(year, from.0, from.1)?, in_last(to.1).or(Some(in_last(1)?.last_of_month()))?)
-            }
-        };
-        Some(When::new(first, last))
+        let last_year = year + (self.years - 1).max(i64::from(self.to.0 < self.from.0));
+        let last = |day: i64| Date::new(last_year, self.to.0, day);
+        let last = last(self.to.1).or(Some(last(1)?.last_of_month()));
+        Some(When::new(Date::new(year, self.from.0, self.from.1)?, last?))
     }
 
-    /// The days it means. Without a year those of the latest one that does not lie ahead, or, of what is to come, of the
-    /// next one that does.
+    /// The days it means; without a year those of the latest one that has begun or, of what is to come, of the next to end.
     pub fn resolve(self, today: Date, ahead: bool) -> Option<When> {
-        // 29 February is not in every year.
         let mut years = (0..=8).filter_map(|by| self.in_year(if ahead { today.year + by } else { today.year - by }));
         match self.year {
             Some(year) => self.in_year(year),
@@ -73,29 +51,22 @@ impl Written {
         }
     }
 
-    /// The month that it is, or none for a year. `None` for another part, which nobody divides.
-    fn whole(self) -> Option<Option<i64>> {
-        match self.part {
-            Part::Years(1) => Some(None),
-            Part::Days { from: (month, 1), to: (last, 31) } if month == last => Some(Some(month)),
-            _ => None,
-        }
-    }
-
     /// A part of a year or a month by its name, or by its number and unit; the -1st is the last.
     fn divided_by(self, name: &str) -> Option<Written> {
-        let part = match (self.whole()?, name) {
-            (None, "1 day") => Part::of_month(1, 1, 1),
-            (None, "-1 day") => Part::of_month(12, 31, 31),
-            (None, _) => named_part("dates.of_a_year", name)?,
-            (Some(month), _) => {
+        let month = self.from.0;
+        match (self.years, name) {
+            (1, "1 day") => Some(Written::day(self.year, 1, 1)),
+            (1, "-1 day") => Some(Written::day(self.year, 12, 31)),
+            (1, _) => Some(Written::months(self.year, span("dates.of_a_year", name)?)),
+            // Nobody divides other parts.
+            (0, _) if self == Written::months(self.year, (month, month)) => {
                 let (first, last) = span("dates.of_a_month", name)?;
                 // The last days of a month differ by its length; without its year, as of the longest.
                 let length = Date::new(self.year.unwrap_or(2000), month, 1)?.last_of_month().day;
-                Part::of_month(month, if first > 0 { first } else { length + first }, last)
+                Some(Written::days(self.year, month, (if first > 0 { first } else { length + first }, last)))
             }
-        };
-        Some(Written { part, ..self })
+            _ => None,
+        }
     }
 }
 
@@ -121,40 +92,28 @@ pub fn year(word: &Word<'_>) -> Option<i64> {
     (word.lower.len() == 4).then(|| digits(&word.lower, 4))?.filter(|year| YEARS.contains(year))
 }
 
-/// Years that a claim may speak of.
 pub const YEARS: std::ops::RangeInclusive<i64> = 1990..=2099;
 
 const fn century(short: i64) -> i64 {
     if short < 90 { 2000 + short } else { 1900 + short }
 }
 
-/// Whether a year, month and day could be a date, before the calendar is asked.
+/// A date in figures, before the calendar is asked.
 fn numbers(year: i64, month: i64, day: Option<i64>) -> Option<Written> {
     let fits = YEARS.contains(&year) && (1..=12).contains(&month) && day.is_none_or(|day| (1..=31).contains(&day));
-    fits.then(|| day.map_or(Written::month(Some(year), month), |day| Written::day(Some(year), month, day)))
+    let written = day.map_or(Written::months(Some(year), (month, month)), |day| Written::day(Some(year), month, day));
+    fits.then_some(written)
 }
 
-/// Day and month in figures: day first, unless only the other order is a date.
-fn day_and_month(first: i64, second: i64, year: i64) -> Option<Written> {
-    let (day, month) = if second > 12 { (second, first) } else { (first, second) };
-    numbers(year, month, Some(day))
-}
-
-/// The two numbers that a list gives to a name.
+/// The two numbers that a list gives to a name: of a part of a year, its first and last month.
 pub fn span(list: &str, name: &str) -> Option<(i64, i64)> {
     let (first, last) = lexicon::value(list, name)?.split_once(' ')?;
     Some((first.parse().ok()?, last.parse().ok()?))
 }
 
-/// A season in the northern half of the world, or another part of a year: by its first and last month.
-pub fn named_part(list: &str, name: &str) -> Option<Part> {
-    span(list, name).map(|(from, to)| Part::months(from, to))
-}
-
 /// What stands between the two ends of a range, or the last two of a list.
 pub const BETWEEN: &str = "to|and|or|until|till|through|thru";
 
-/// A date at a place, with its number of words.
 type Read = Option<(usize, Written)>;
 
 impl Reader<'_> {
@@ -164,24 +123,11 @@ impl Reader<'_> {
         let word = self.word(at)?;
         let Some(month) = month_named(&word.lower) else {
             // "13 Janury 2021": beside a day or a year the name of a month may have a slip.
-            let before = at.checked_sub(1 + usize::from(self.was(at, 1, "of")));
-            let figure = |word: &Word<'_>| year(word).or_else(|| day(word));
-            let dated = before.is_some_and(|at| self.read(at, day).is_some()) || self.read(at + 1, figure).is_some();
-            return month_misspelt(self.lower(at)).filter(|_| dated);
+            return month_misspelt(&word.lower).filter(|_| self.fits(at, "dates.beside_a_month"));
         };
-        let doubtful = matches!(word.lower.as_str(), "may" | "march" | "mar" | "jan" | "dec");
+        let doubtful = word.is("may|march|mar|jan|dec");
         let capital = word.is_capital() && at > 0 && !self.shouting;
-        (!doubtful || capital || self.is_surely_a_month(at)).then_some(month)
-    }
-
-    fn is_surely_a_month(&self, at: usize) -> bool {
-        let day_before = |back: usize| at.checked_sub(back).is_some_and(|at| self.read(at, day).is_some());
-        let led = |back: usize| self.of_list(at.wrapping_sub(back), "dates.before_a_month");
-        self.read(at + 1, year).is_some()
-            || (self.is(at + 1, "of") && self.read(at + 2, year).is_some())
-            || (led(1) && self.read(at + 1, day).is_some())
-            || (day_before(1) && (led(2) || self.was(at, 2, "the")))
-            || (self.was(at, 1, "of") && day_before(2))
+        (!doubtful || capital || self.fits(at, "dates.surely_a_month")).then_some(month)
     }
 
     /// A year at a place, which "of" may precede: its number of words.
@@ -200,7 +146,6 @@ impl Reader<'_> {
         figure && self.month(at + 2).is_none()
     }
 
-    /// A date that begins at `at`.
     pub fn written(&self, at: usize) -> Read {
         self.named(at, "dates.parts")
             .or_else(|| self.part_of_a_year(at))
@@ -215,27 +160,26 @@ impl Reader<'_> {
     /// `Christmas Eve 2023`, `on New Year's Day`: a day that has a name, which without a year may be part of another.
     fn feast(&self, at: usize) -> Read {
         let (length, month, day) = feast(*self, at)?;
-        let (more, mut year) = self.year_of(at + length);
-        year = year.or_else(|| self.read(at.checked_sub(1)?, self::year));
-        (year.is_some() || self.was(at, 1, "on|at|over|by|until|till|since|before|after|from"))
-            .then(|| (length + more, Written::day(year, month, day)))
+        let (more, year) = self.year_of(at + length);
+        let year = year.or_else(|| self.read(at.checked_sub(1)?, self::year));
+        let known = year.is_some() || self.fits(at, "feasts.led");
+        known.then(|| (length + more, Written::day(year, month, day)))
     }
 
     fn years(&self, at: usize) -> Read {
-        // "1990s"
         let decade = |word: &Word<'_>| digits(word.lower.strip_suffix('s')?.trim_end_matches('\''), 4);
         if let Some(first) = self.read(at, decade).filter(|first| first % 10 == 0 && YEARS.contains(first)) {
-            return Some((1, Written { year: Some(first), part: Part::Years(10) }));
+            return Some((1, Written::years(first, 10)));
         }
         let year = self.read(at, year)?;
         // A part of a longer figure is no year: 13/13/2023.
         let before = at.checked_sub(1).filter(|before| self.joined(at) && self.read(*before, number).is_some());
         let of_range = before.is_none_or(|before| self.read(before, self::year).is_some());
         let alone = of_range && !self.begins_other_date(at) && feast(*self, at + 1).is_none();
-        if let Some(part) = named_part("dates.parts", self.lower(at + 1)).filter(|_| alone) {
-            return Some((2, Written { year: Some(year), part }));
+        if let Some(months) = span("dates.parts", self.lower(at + 1)).filter(|_| alone) {
+            return Some((2, Written::months(Some(year), months)));
         }
-        alone.then_some((1, Written::year(year)))
+        alone.then_some((1, Written::years(year, 1)))
     }
 
     /// `2023-11-08`, `8/11/2023`, `2023/11`, `11/2023`, `08.11.2023`, `20231108`, "on 5.6.21", "2023/24".
@@ -252,24 +196,25 @@ impl Reader<'_> {
         // Two figures after a point may be a version.
         let short = !dotted || self.was(at, 1, "on|since|from|until|by|before|after");
         let of_two = !self.joined(at) && !self.joined(at + 2) && !self.of_list(at.wrapping_sub(1), "dates.numbered");
+        // Day first, unless only the other order is a date.
+        let of = |a, b, year| if b > 12 { numbers(year, a, Some(b)) } else { numbers(year, b, Some(a)) };
         let written = match *figures?.as_slice() {
             [(all, 8)] => numbers(all / 10_000, all / 100 % 100, Some(all % 100)),
             [(year, 4), (next, 2)] if !dotted && of_two && next == (year + 1) % 100 && !(1..=12).contains(&next) => {
-                Some(Written { year: Some(year), part: Part::Years(2) })
+                Some(Written::years(year, 2))
             }
             [(year, 4), (month, ..=2)] if !dotted => numbers(year, month, None),
             [(year, 4), (month, ..=2), (day, ..=2)] => numbers(year, month, Some(day)),
             [(month, ..=2), (year, 4)] => numbers(year, month, None),
-            [(day, ..=2), (month, ..=2), (year, 4)] => day_and_month(day, month, year),
-            [(day, ..=2), (month, ..=2), (year @ 10..=40, 2)] if short => day_and_month(day, month, century(year)),
+            [(day, ..=2), (month, ..=2), (year, 4)] => of(day, month, year),
+            [(day, ..=2), (month, ..=2), (year @ 10..=40, 2)] if short => of(day, month, century(year)),
             [(day @ 1..=31, ..=2), (month @ 1..=12, ..=2)] if dotted && short => Some(Written::day(None, month, day)),
             _ => None,
         };
         Some((if dotted { 1 } else { all.len() }, written?))
     }
 
-    /// A day as a figure or in words, with its number of words: `8`, `8th`, `eighth`, `twenty-first`. One in words counts
-    /// only before "of".
+    /// A day as a figure or in words, with its number of words: `8`, `8th`, or `eighth` before "of".
     fn day(&self, at: usize) -> Option<(usize, i64)> {
         if let Some(day) = self.read(at, day) {
             return Some((1, day));
@@ -292,7 +237,6 @@ impl Reader<'_> {
         simple(at + 1).filter(|one| *one < 10).map(|one| (2, tens + one))
     }
 
-    /// `8 November 2023`, `the 8th of November`.
     fn day_of_month(&self, at: usize) -> Read {
         let (length, day) = self.day(at)?;
         let month_at = at + length + usize::from(self.is(at + length, "of"));
@@ -306,21 +250,21 @@ impl Reader<'_> {
         let month = self.month(at)?;
         let next = at + 1;
         if let (more, Some(year)) = self.year_of(next) {
-            return Some((1 + more, Written::month(Some(year), month)));
+            return Some((1 + more, Written::months(Some(year), (month, month))));
         }
         let the = usize::from(self.is(next, "the"));
         if let Some(day) = self.read(next + the, day) {
             let (more, year) = self.year_of(next + the + 1);
             return Some((2 + the + more, Written::day(year, month, day)));
         }
-        Some((1, Written::month(None, month)))
+        Some((1, Written::months(None, (month, month))))
     }
 
     /// `summer 2023`, `the autumn of 2023`, `Q4 2023`. The winter of a year begins in its December.
     fn named(&self, at: usize, list: &str) -> Read {
-        let part = named_part(list, self.lower(at))?;
+        let months = span(list, self.lower(at))?;
         let (more, year) = self.year_of(at + 1);
-        year.map(|year| (1 + more, Written { year: Some(year), part }))
+        year.map(|year| (1 + more, Written::months(Some(year), months)))
     }
 
     /// `the first half of 2023`, `the second week of November`, `late November 2023`, `the end of 2023`.
@@ -336,15 +280,10 @@ impl Reader<'_> {
             self.whole(at + 1).filter(|_| third)?
         };
         // "Until the end of 2023": its last day.
-        let last = self.is(at, "end|close") && self.was(at, 2, "until|till|by|through");
-        let part = Part::of_month(12, 31, 31);
-        match whole.part {
-            Part::Years(1) if last => Some((1 + more, Written { part, ..whole })),
-            _ => Some((1 + more, whole.divided_by(self.lower(at))?)),
-        }
+        let last = self.is(at, "end|close") && self.was(at, 2, "until|till|by|through") && whole.years == 1;
+        Some((1 + more, whole.divided_by(if last { "-1 day" } else { self.lower(at) })?))
     }
 
-    /// "of" and a month or year.
     fn whole(&self, at: usize) -> Read {
         if !self.is(at, "of|in") {
             return None;
@@ -354,28 +293,17 @@ impl Reader<'_> {
         Some((1 + the + more, whole))
     }
 
-    /// Whether the date at `at` is divided by words that are not understood: "the third term of 2023".
-    pub fn divided(&self, at: usize) -> bool {
-        let unit = at.wrapping_sub(2);
-        self.was(at, 1, "of") && self.of_list(unit, "dates.units") && !self.is(unit, "month|day")
-    }
-
-    /// Several days of one month, the ends of a range or a list: `8 to 24 November 2023`, `November 8-24`, `8, 9 and 10
-    /// November`. With the number of words.
+    /// Several days of one month: `8 to 24 November 2023`, `November 8-24`, `8, 9 and 10 November`; with their words.
     pub fn days_of_a_month(&self, at: usize) -> Option<(usize, Vec<Written>)> {
-        if let Some((next, days)) = self.days(at) {
-            let month_at = next + usize::from(self.is(next, "of"));
-            let month = self.month(month_at)?;
-            let (more, year) = self.year_of(month_at + 1);
-            let days = days.into_iter().map(|day| Written::day(year, month, day)).collect();
-            return Some((month_at + 1 + more - at, days));
-        }
-        let month = self.month(at)?;
-        let (next, days) = self.days(at + 1)?;
+        let led = self.month(at).is_some();
+        let (mut next, days) = self.days(at + usize::from(led))?;
+        let month_at = if led { at } else { next + usize::from(self.is(next, "of")) };
+        let month = self.month(month_at)?;
         // "November 8 to 24 December" is a range of two dates.
-        if self.month(next).is_some() {
+        if led && self.month(next).is_some() {
             return None;
         }
+        next = next.max(month_at + 1);
         let (more, year) = self.year_of(next);
         Some((next + more - at, days.into_iter().map(|day| Written::day(year, month, day)).collect()))
     }
@@ -400,15 +328,13 @@ impl Reader<'_> {
         }
     }
 
-    /// "January 20211": a year with a figure too many.
     pub fn is_overlong_year(&self, at: usize) -> bool {
         let text = self.lower(at);
         let long = text.len() == 5 && text.bytes().all(|byte| byte.is_ascii_digit());
         long && (text.starts_with("19") || text.starts_with("20"))
     }
 
-    /// How many words at a place are figures that look like a date and are none: `2023/25`, `13/13/2023`, `32 November`,
-    /// `1850` after "in".
+    /// How many words at a place look like a date and are none: `2023/25`, `13/13/2023`, `32 November`, `1850` after "in".
     pub fn unreadable(&self, at: usize) -> Option<usize> {
         let led = self.was(at, 1, "in|since|until|during");
         // "9Nov2023", "Nov.9"
@@ -424,17 +350,14 @@ impl Reader<'_> {
             let year = (at..at + length).any(|at| self.read(at, year).is_some());
             return (!self.of_list(at.wrapping_sub(1), "dates.numbered") && year).then_some(length);
         }
-        let short = self.read(at, |word| digits(&word.lower, 2)).is_some();
-        let month = at.checked_sub(1).is_some_and(|at| self.month(at).is_some()) || self.month(at + 1).is_some();
-        let year = self.read(at, |word| digits(&word.lower, 4)).filter(|_| self.lower(at).len() == 4);
-        let ends = self.ends(at + 1) || self.capital(at + 1);
-        let of_old = year.is_some_and(|year| (1000..2999).contains(&year)) && ends;
-        let alone = self.read(at, day).is_none() && short && month;
+        let plain = |most: usize| self.read(at, |word| digits(&word.lower, most));
+        let of_old = plain(4).is_some_and(|year| (1000..2999).contains(&year)) && self.fits(at + 1, "dates.ends");
+        // The 32nd of a month.
+        let alone = self.read(at, day).is_none() && plain(2).is_some() && self.fits(at, "dates.beside_its_month");
         (alone || of_old && led).then_some(length)
     }
 }
 
-/// Letters of the shortest name of a month that may be miswritten.
 const LONG: usize = 5;
 
 /// A month by its name or short form, in lower case.
@@ -479,17 +402,10 @@ pub fn feast(text: Reader<'_>, at: usize) -> Option<(usize, i64, i64)> {
 
 /// Whether a day begins at a place that has a name and moves, or is another one in each country.
 pub fn is_moving_feast(text: Reader<'_>, at: usize) -> bool {
-    let names = text.capital(at) && text.capital(at + 1) && !text.shouting;
-    let feastless = text.of_list(at, "feasts.none");
-    let is_weekday = |at: usize| text.read(at, weekday).is_some();
-    // "On its founding day": no number before it.
-    let counted = text.ordinal(at).is_some() || quantity(text, at).is_some() || is_weekday(at) || feastless;
-    let led = text.fits(at, "feasts.of_a_day") && !text.joined(at + 1) && !counted;
-    // "Mashujaa Day", "Black Friday"
-    let named = names && (text.is(at + 1, "day") || at > 0 && is_weekday(at + 1) && !feastless);
+    // "On its founding day", "Mashujaa Day", "Black Friday"
+    let named = text.fits(at, "feasts.of_a_day") || !text.shouting && text.fits(at, "feasts.named");
     let moving = lexicon::list("feasts.moving").items.iter().find_map(|phrase| length_of(text, at, phrase));
-    let Some(length) = moving.or((named || led).then_some(2)) else { return false };
-    !text.fits(at + length, "feasts.no_day")
+    moving.or(named.then_some(2)).is_some_and(|length| !text.fits(at + length, "feasts.no_day"))
 }
 
 /// Puts figures in place of years in words, so that whoever reads dates need not know of them.
@@ -523,7 +439,6 @@ fn year_in_words(text: Reader<'_>, at: usize) -> Option<(usize, i64)> {
     (leads && two_parts && YEARS.contains(&(century + rest))).then_some((length + more, century + rest))
 }
 
-/// "Nineteen", "twenty", "twenty-three".
 fn below_hundred(text: Reader<'_>, at: usize) -> Option<(usize, i64)> {
     let small = |at: usize| {
         let named = !text.is(at, "|a|an|few|several") && text.read(at, number).is_none();

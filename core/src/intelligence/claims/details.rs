@@ -1,23 +1,10 @@
 //! What the record says to the details of a claim: in how much of a country it was so, for how long, by which method.
 
-use super::bearing::{self, Bearing};
-use super::beyond::{Beyond, ENOUGH, Length, Share};
-use super::check::{Findings, Judgement, Verdict, Why, judge};
-use super::each_once;
-use super::gather::{Claimed, Counted};
-use super::sources::{Seen, detect};
-use super::subjects::Topic;
-use super::when::Span;
-use crate::engine::runtime::Runtime;
-use crate::engine::time::DAY;
-use crate::intelligence::country::State;
-use crate::intelligence::incidents::Incident;
-use crate::{Result, Timestamp};
+use super::*;
 
 /// Share of the networks, or of their weight, that makes a country as a whole (decision weight-of-networks).
 const NATIONAL: f64 = 0.6;
 
-/// What the data say to a detail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fit {
     Agrees,
@@ -40,9 +27,8 @@ pub struct Compared {
     pub judgement: Judgement,
     /// The same without the details that nothing tells.
     pub core: Judgement,
-    /// Details that the data bear out.
+    /// Details that the data bear out, and those for which the judgement is no surer than [`Verdict::Unconfirmed`].
     pub told: Vec<Beyond>,
-    /// ... and those for which the judgement is no surer than [`Verdict::Unconfirmed`].
     pub untold: Vec<Beyond>,
     /// What the claim says beyond what the data tell, or against it: for the reason.
     pub beyond: Option<Beyond>,
@@ -50,123 +36,129 @@ pub struct Compared {
     pub networks: Option<Counted>,
 }
 
-/// Judges what was found, with and without the details that nothing tells.
-pub async fn compared(
-    rt: &dyn Runtime,
-    claim: &Claimed<'_>,
-    (findings, seen): (&Findings, Option<&Seen>),
-    bearing: &Bearing,
-    of_country: bool,
-) -> Result<Compared> {
-    let details = &claim.reading.beyond;
-    let share = details.iter().find_map(|beyond| match beyond {
-        Beyond::HowMany(share) if of_country => Some(*share),
-        _ => None,
-    });
-    let counted = if share.is_some() { counted(rt, claim, seen).await? } else { None };
-    let surest = bearing.surest.as_ref();
-    let (fitting, deciding) = (&bearing.fitting, surest.or(bearing.suspected.as_ref()));
-    let known = Known { claim, fitting, surest, deciding, seen, of_country, counted };
-    let fits: Vec<(Beyond, Fit)> = details.iter().map(|beyond| (*beyond, known.fit(*beyond))).collect();
-    let of = |wanted: Fit| fits.iter().filter(move |(_, fit)| *fit == wanted).map(|(beyond, _)| *beyond);
-    let told: Vec<Beyond> = of(Fit::Agrees).chain(of(Fit::Opposed)).collect();
-    let mut untold: Vec<Beyond> =
-        fits.iter().filter(|(_, fit)| *fit != Fit::Agrees).map(|(beyond, _)| *beyond).collect();
-    // Lists and verdicts of days do not tell when it began or ended.
-    let dated = claim.reading.when.is_some_and(|when| matches!(when.span, Span::Since | Span::Range | Span::Until));
-    if dated && !claim.stance.negated && surest.is_none() && !untold.contains(&Beyond::Beginning) {
-        untold.push(Beyond::Beginning);
-    }
-    let mut core = judge(claim.stance, findings);
-    // "One network of four" is so, where most of the country can reach it.
-    let holds = || share.zip(counted).is_some_and(|(share, known)| share.holds(known.blocked, known.decided));
-    if core.why == Why::Partly && !claim.stance.negated && untold.is_empty() && holds() {
-        core.verdict = Verdict::Likely;
-    }
-    // The detail of which the data say the opposite, where they support the rest.
-    let interference =
-        core.verdict < Verdict::Unconfirmed || matches!(core.why, Why::Partly | Why::Doubtful | Why::Sporadic);
-    let opposed = of(Fit::Opposed).next().filter(|_| interference && !claim.stance.negated);
-    let mut judgement = core;
-    // "Not on all networks", where it is so on some.
-    let denied = claim.stance.negated && !claim.stance.over;
-    if denied && core.verdict == Verdict::Unconfirmed && of(Fit::Opposed).next().is_some() {
-        judgement.verdict = Verdict::Likely;
-    }
-    judgement.contradicted &= !denied || untold.is_empty();
-    // No surer than what is known of all that the claim says.
-    let capped = opposed.is_none() && !denied && !untold.is_empty() && judgement.verdict < Verdict::Unconfirmed;
-    if opposed.is_some() || capped {
-        (judgement.verdict, judgement.contradicted) = (Verdict::Unconfirmed, opposed.is_some());
-    }
-    let likely = judgement.verdict == Verdict::Likely;
-    Ok(Compared {
-        core: if opposed.is_some() { judgement } else { core.against(judgement.contradicted) },
-        beyond: opposed.or(untold.first().copied().filter(|_| capped || likely)),
-        networks: known.networks(share),
-        untold: if capped { untold } else { Vec::new() },
-        told,
-        judgement,
-    })
-}
-
-/// The networks that are decided at the time of a verdict.
-async fn counted(rt: &dyn Runtime, claim: &Claimed<'_>, seen: Option<&Seen>) -> Result<Option<Counted>> {
-    let (Topic::Subject(subject), Some((at, _))) = (claim.topic, seen) else { return Ok(None) };
-    let networks = detect(rt, claim.country.code, subject, *at, false).await?.networks;
-    let count = |wanted: State| networks.iter().filter(|network| network.state == wanted).count();
-    let blocked = count(State::Blocked);
-    let decided = blocked + count(State::Accessible);
-    Ok((decided > 0).then_some(Counted { blocked, decided }))
-}
-
-struct Known<'k> {
+pub struct Known<'k> {
     claim: &'k Claimed<'k>,
-    /// The incidents of the claimed place and time.
-    fitting: &'k [Incident],
-    surest: Option<&'k Incident>,
-    /// The surest, or the surest of those that are suspected.
-    deciding: Option<&'k Incident>,
+    bearing: &'k Bearing,
     seen: Option<&'k Seen>,
     of_country: bool,
+    /// On how many networks it is said to be, and of those that are decided.
+    share: Option<Share>,
     counted: Option<Counted>,
 }
 
-impl Known<'_> {
+impl<'k> Known<'k> {
+    pub async fn new(
+        claim: &'k Claimed<'k>,
+        bearing: &'k Bearing,
+        seen: Option<&'k Seen>,
+        of_country: bool,
+    ) -> Result<Known<'k>> {
+        let share = claim.reading.beyond.iter().find_map(|beyond| match beyond {
+            Beyond::HowMany(share) if of_country => Some(*share),
+            _ => None,
+        });
+        let mut known = Known { claim, bearing, seen, of_country, share, counted: None };
+        if let (Some(_), Topic::Subject(subject), Some((at, _))) = (share, claim.topic, seen) {
+            let networks = claim.detect(subject, *at, false).await?.networks;
+            let count = |wanted: State| networks.iter().filter(|network| network.state == wanted).count();
+            let blocked = count(State::Blocked);
+            let decided = blocked + count(State::Accessible);
+            known.counted = (decided > 0).then_some(Counted { blocked, decided });
+        }
+        Ok(known)
+    }
+
+    /// Judges what was found, with and without the details that nothing tells.
+    pub fn compared(&self, findings: &Findings) -> Compared {
+        let stance = self.claim.stance;
+        let fits: Vec<(Beyond, Fit)> =
+            self.claim.reading.beyond.iter().map(|beyond| (*beyond, self.fit(*beyond))).collect();
+        let of = |wanted: Fit| fits.iter().filter(move |(_, fit)| *fit == wanted).map(|(beyond, _)| *beyond);
+        let untold = fits.iter().filter(|(_, fit)| *fit != Fit::Agrees);
+        let mut untold: Vec<Beyond> = untold.map(|(beyond, _)| *beyond).collect();
+        // Lists and verdicts of days do not tell when it began or ended.
+        let dated =
+            self.claim.reading.when.is_some_and(|when| matches!(when.span, Span::Since | Span::Range | Span::Until));
+        if dated && !stance.negated && self.surest().is_none() && !untold.contains(&Beyond::Beginning) {
+            untold.push(Beyond::Beginning);
+        }
+        let mut core = judge(stance, findings);
+        // "One network of four" is so, where most of the country can reach it.
+        let holds = || self.share.zip(self.counted).is_some_and(|(share, known)| share.holds(known));
+        if core.why == Why::Partly && !stance.negated && untold.is_empty() && holds() {
+            core.verdict = Verdict::Likely;
+        }
+        // The detail of which the data say the opposite, where they support the rest.
+        let interference =
+            core.verdict < Verdict::Unconfirmed || matches!(core.why, Why::Partly | Why::Doubtful | Why::Sporadic);
+        let opposed = of(Fit::Opposed).next().filter(|_| interference && !stance.negated);
+        let mut judgement = core;
+        // "Not on all networks", where it is so on some.
+        if stance.denies() && core.verdict == Verdict::Unconfirmed && of(Fit::Opposed).next().is_some() {
+            judgement.verdict = Verdict::Likely;
+        }
+        judgement.contradicted &= !stance.denies() || untold.is_empty();
+        // No surer than what is known of all that the claim says.
+        let supported = judgement.verdict < Verdict::Unconfirmed;
+        let capped = opposed.is_none() && !stance.denies() && !untold.is_empty() && supported;
+        if opposed.is_some() || capped {
+            (judgement.verdict, judgement.contradicted) = (Verdict::Unconfirmed, opposed.is_some());
+        }
+        let likely = judgement.verdict == Verdict::Likely;
+        Compared {
+            core: if opposed.is_some() { judgement } else { core.against(judgement.contradicted) },
+            beyond: opposed.or(untold.first().copied().filter(|_| capped || likely)),
+            networks: self.networks(),
+            told: of(Fit::Agrees).chain(of(Fit::Opposed)).collect(),
+            untold: if capped { untold } else { Vec::new() },
+            judgement,
+        }
+    }
+
+    fn surest(&self) -> Option<&'k Incident> {
+        self.bearing.surest.as_ref()
+    }
+
+    /// The surest, or the surest of those that are suspected.
+    fn deciding(&self) -> Option<&'k Incident> {
+        self.surest().or(self.bearing.suspected.as_ref())
+    }
+
     fn fit(&self, beyond: Beyond) -> Fit {
         let (reading, now) = (self.claim.reading, self.claim.now);
         match beyond {
             Beyond::Beginning => {
                 let began = |one: &Incident| reading.when.map_or(Fit::Opposed, |when| bearing::begins(one, when));
-                let has = |wanted: Fit| self.fitting.iter().any(|one| began(one) == wanted);
-                Fit::of(has(Fit::Agrees), !self.fitting.is_empty() && !has(Fit::Untold))
+                let has = |wanted: Fit| self.bearing.fitting.iter().any(|one| began(one) == wanted);
+                Fit::of(has(Fit::Agrees), !self.bearing.fitting.is_empty() && !has(Fit::Untold))
             }
             Beyond::Hours(hours) => {
-                let schedule = self.deciding.and_then(|incident| incident.draft.schedule.as_deref());
+                let schedule = self.deciding().and_then(|incident| incident.draft.schedule.as_deref());
                 hours.fit(schedule, self.claim.country.code)
             }
             Beyond::HowLong(length) => {
                 // What is said of the past, and goes on, has no length yet.
                 let ended = |incident: &&Incident| incident.end().is_some() || !reading.past;
-                let took = self.surest.filter(ended).and_then(|incident| bearing::took(incident, now));
+                let took = self.surest().filter(ended).and_then(|incident| bearing::took(incident, now));
                 Fit::of(took.is_some_and(|days| length.holds(days)), self.is_of_another_length(length))
             }
             Beyond::HowMany(share) => {
-                let recorded = self.surest.map_or(0, |incident| incident.draft.networks.len());
-                let counts = matches!(share, Share::Count(..) | Share::Some) && recorded > 0;
-                let counted = self.counted.is_some_and(|known| share.holds(known.blocked, known.decided));
+                let recorded = self.surest().map_or(0, |incident| incident.draft.networks.len());
+                let recorded = Counted { blocked: recorded, decided: recorded };
+                let counts = matches!(share, Share::Count(..) | Share::Some) && recorded.blocked > 0;
+                let counted = self.counted.is_some_and(|known| share.holds(known));
                 let spread = if self.of_country { self.spread(Some(share)).0 } else { Fit::Untold };
-                let agrees = spread == Fit::Agrees || counts && share.holds(recorded, recorded) || counted;
+                let agrees = spread == Fit::Agrees || counts && share.holds(recorded) || counted;
                 Fit::of(agrees, spread == Fit::Opposed)
             }
             Beyond::Nationwide if self.of_country && reading.nationwide => self.spread(None).0,
             Beyond::Nationwide => Fit::Agrees,
             Beyond::Method(claimed) => {
-                let methods = methods(self.surest, self.seen);
+                let methods = methods(self.surest(), self.seen);
                 Fit::of(claimed.are_among(&methods), claimed.are_opposed_by(&methods))
             }
             Beyond::Occasion(claimed) => {
-                let occasion = self.surest.and_then(|incident| incident.draft.occasion.as_deref());
+                let occasion = self.surest().and_then(|incident| incident.draft.occasion.as_deref());
                 Fit::of(occasion.is_some_and(|told| claimed.are(told)), false)
             }
         }
@@ -174,8 +166,13 @@ impl Known<'_> {
 
     /// What is known of how far it reaches, with the networks that say so: over the whole country unless a share is given.
     fn spread(&self, share: Option<Share>) -> (Fit, Option<Counted>) {
-        let spreads: Vec<Spread> =
-            self.seen.and_then(of_verdict).into_iter().chain(self.deciding.and_then(of_incident)).collect();
+        let measured = self.seen.filter(|(_, found)| found.state != State::Unknown && found.basis == "measured");
+        let measured = measured.and_then(|(_, found)| {
+            of_tested(usize::try_from(found.networks_blocked).ok()?, found.networks_tested, found.blocked_weight)
+        });
+        let recorded = self.deciding().map(|incident| &incident.draft).filter(|draft| !draft.networks.is_empty());
+        let recorded = recorded.and_then(|draft| of_tested(draft.networks.len(), draft.networks_tested, draft.weight));
+        let spreads: Vec<Spread> = measured.into_iter().chain(recorded).collect();
         let with =
             |wanted: Fit| spreads.iter().find(|spread| fit(**spread, share) == wanted).map(|(counted, _)| *counted);
         // An incident that others report, and of which no networks were measured, may be of the whole country.
@@ -184,7 +181,7 @@ impl Known<'_> {
             let unmeasured = draft.networks_tested == 0 && draft.networks.len() >= ENOUGH && draft.areas.is_empty();
             bearing::is_of_all_networks(incident) || unmeasured
         };
-        let reported = share.is_none() && self.deciding.is_some_and(reported);
+        let reported = share.is_none() && self.deciding().is_some_and(reported);
         match (with(Fit::Agrees), with(Fit::Opposed)) {
             (Some(counted), _) => (Fit::Agrees, Some(counted)),
             (None, _) if reported => (Fit::Agrees, None),
@@ -194,11 +191,11 @@ impl Known<'_> {
     }
 
     /// The networks that the reason tells of.
-    fn networks(&self, share: Option<Share>) -> Option<Counted> {
+    fn networks(&self) -> Option<Counted> {
         let reading = self.claim.reading;
         let nationwide = self.of_country && reading.nationwide && reading.beyond.contains(&Beyond::Nationwide);
         let national = nationwide.then(|| self.spread(None).1).flatten();
-        self.counted.or(national).or_else(|| self.spread(Some(share?)).1)
+        self.counted.or(national).or_else(|| self.spread(Some(self.share?)).1)
     }
 
     /// Whether all that is known of it is over and took clearly longer or shorter, each by itself and all together.
@@ -207,16 +204,15 @@ impl Known<'_> {
             let end = incident.known_end().filter(|end| *end <= self.claim.now && !incident.is_start_unknown());
             end.map(|end| (incident.start(), end))
         };
-        let spans: Vec<(Timestamp, Timestamp)> = self.fitting.iter().filter_map(ended).collect();
+        let spans: Vec<(Timestamp, Timestamp)> = self.bearing.fitting.iter().filter_map(ended).collect();
         let all = spans.iter().map(|span| span.0).min().zip(spans.iter().map(|span| span.1).max());
-        // Microseconds of centuries need no more digits than a double has.
         let days = |(start, end): (Timestamp, Timestamp)| (end.0 - start.0).max(0) as f64 / DAY as f64;
         // Of what is said to have no end nobody can tell.
         let longer = |days: f64| claimed.least.is_finite() && days < claimed.least;
         // What comes and goes is shorter each time than all of it.
         let broken = |incident: &Incident| incident.draft.pattern.is_some() || incident.draft.schedule.is_some();
-        let shorter = !self.fitting.iter().any(broken) && spans.iter().all(|span| days(*span) > claimed.most);
-        spans.len() == self.fitting.len() && all.is_some_and(|all| longer(days(all)) || shorter)
+        let shorter = !self.bearing.fitting.iter().any(broken) && spans.iter().all(|span| days(*span) > claimed.most);
+        spans.len() == self.bearing.fitting.len() && all.is_some_and(|all| longer(days(all)) || shorter)
     }
 }
 
@@ -231,26 +227,16 @@ pub fn methods<'m>(incident: Option<&'m Incident>, seen: Option<&'m Seen>) -> Ve
 pub type Spread = (Counted, f64);
 
 /// Whether it is so on a share of them, or in the whole country.
-pub fn fit((Counted { blocked, decided }, weight): Spread, share: Option<Share>) -> Fit {
+pub fn fit((counted, weight): Spread, share: Option<Share>) -> Fit {
     if let Some(share) = share {
-        return Fit::of(share.holds(blocked, decided), share.is_opposed(blocked, decided));
+        return Fit::of(share.holds(counted), share.is_opposed(counted));
     }
-    // Numbers of networks are far from the 2^52 that a double holds.
-    let most = blocked as f64 >= NATIONAL * decided as f64 || weight >= NATIONAL;
-    Fit::of(decided >= ENOUGH && most, decided >= ENOUGH)
+    let most = counted.blocked as f64 >= NATIONAL * counted.decided as f64 || weight >= NATIONAL;
+    Fit::of(counted.decided >= ENOUGH && most, counted.decided >= ENOUGH)
 }
 
-/// The networks of an incident, where they were measured.
-fn of_incident(incident: &Incident) -> Option<Spread> {
-    let (draft, tested) = (&incident.draft, usize::try_from(incident.draft.networks_tested).unwrap_or(usize::MAX));
-    let blocked = draft.networks.len();
-    let counted = Counted { blocked, decided: tested.max(blocked) };
-    (blocked > 0 && tested > 0).then_some((counted, draft.weight))
-}
-
-fn of_verdict((_, detection): &Seen) -> Option<Spread> {
-    let count = |networks: u32| usize::try_from(networks).unwrap_or(usize::MAX);
-    let counted = Counted { blocked: count(detection.networks_blocked), decided: count(detection.networks_tested) };
-    let decided = detection.state != State::Unknown && detection.basis == "measured" && counted.decided > 0;
-    decided.then_some((counted, detection.blocked_weight))
+/// What was found where so many networks were tested.
+fn of_tested(blocked: usize, tested: u32, weight: f64) -> Option<Spread> {
+    let decided = usize::try_from(tested).unwrap_or(usize::MAX).max(blocked);
+    (tested > 0).then_some((Counted { blocked, decided }, weight))
 }

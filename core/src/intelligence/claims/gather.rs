@@ -1,19 +1,6 @@
 //! What measurements, lists and incidents say about a claim.
 
-use super::bearing::{self, Bearing, SLACK};
-use super::check::{Findings, Why};
-use super::details::{Compared, compared};
-use super::parse::Reading;
-use super::sources::{self, Measured, OnNetwork, Seen};
-use super::stance::Stance;
-use super::subjects::{SOCIAL_MEDIA, Topic};
-use super::when::{Span, When};
-use crate::engine::runtime::{self, Runtime};
-use crate::engine::time::DAY;
-use crate::facts::starter::Country;
-use crate::intelligence::country::Heard;
-use crate::intelligence::incidents::{self, INTERNET, Incident};
-use crate::{Result, Timestamp};
+use super::*;
 
 /// A claim that something is over is looked at so long after the day that it names, in microseconds: an end shows when
 /// enough clear votes have followed (decision one-probability).
@@ -23,14 +10,23 @@ const JUST_ENDED: i64 = 7 * DAY;
 /// An end that lies no further behind the time that is looked at contradicts nothing. Our choice.
 const SOON: i64 = 3 * DAY;
 
-/// What was found about one topic in one country.
-pub struct Found {
+/// One statement about one topic in one country.
+#[derive(Clone, Copy)]
+pub struct Claimed<'c> {
+    pub rt: &'c dyn Runtime,
     pub country: &'static Country,
-    pub topic: Topic,
+    pub topic: &'c Topic,
+    pub reading: &'c Reading,
+    pub stance: Stance,
+    pub period: Period,
+    pub now: Timestamp,
+}
+
+/// What was found about it.
+pub struct Found<'c> {
+    pub claim: Claimed<'c>,
     /// The network that it is about, when it is about one.
     pub network: Option<OnNetwork>,
-    pub stance: Stance,
-    pub when: Option<When>,
     /// The verdict that speaks for the period, with the time it is of.
     pub detection: Option<Seen>,
     /// Those of the period, newest beginning first.
@@ -40,14 +36,12 @@ pub struct Found {
     /// Where nothing is known of the period: the newest incident before it.
     pub earlier: Option<Incident>,
     pub decided_days: u32,
-    /// The claim tells of it as something that is said.
-    pub hearsay: bool,
     /// Where the verdict rests on platforms of social media.
     pub platforms: Option<Counted>,
     pub compared: Compared,
 }
 
-impl Found {
+impl Found<'_> {
     /// The incidents of an answer: of the period, and of the network when the claim is about one.
     pub fn shown(&self) -> impl Iterator<Item = &Incident> {
         if self.network.is_none() { self.incidents.iter() } else { self.bearing.fitting.iter() }
@@ -77,92 +71,74 @@ pub struct Period {
 }
 
 impl Period {
-    pub fn of(reading: &Reading, stance: Stance, now: Timestamp) -> Period {
-        let over = stance.over;
-        match reading.when {
-            Some(when) => {
-                let to = when.end().plus(-1).min(now);
-                let at = if over { when.end().plus(AFTERWARDS).min(now) } else { to };
-                // What is so by a day is so on that day.
-                let by = when.span == Span::By;
-                let from = if by { when.end().plus(-DAY).min(to) } else { when.start() };
-                let since = if over { from.plus(-JUST_ENDED) } else { from };
-                let at_end = by || matches!(when.span, Span::Since | Span::Throughout);
-                Period { from, to, at, since: Some(since), at_end, is_now: false }
-            }
+    fn of(reading: &Reading, stance: Stance, now: Timestamp) -> Period {
+        let Some(when) = reading.when else {
             // What is over began at some time; what was, without saying when, may have been at any.
-            None if over || reading.past || stance.never => {
-                Period { from: now.plus(-365 * DAY), to: now, at: now, since: None, at_end: false, is_now: false }
-            }
-            None => {
-                let from = now.plus(-DAY);
-                let is_now = reading.present;
-                Period { from, to: now, at: now, since: Some(from), at_end: is_now, is_now }
-            }
-        }
+            let any = stance.over || reading.past || stance.never;
+            let from = now.plus(if any { -365 * DAY } else { -DAY });
+            let is_now = !any && reading.present;
+            return Period { from, to: now, at: now, since: (!any).then_some(from), at_end: is_now, is_now };
+        };
+        let to = when.end().plus(-1).min(now);
+        let at = if stance.over { when.end().plus(AFTERWARDS).min(now) } else { to };
+        // What is so by a day is so on that day.
+        let by = when.span == Span::By;
+        let from = if by { when.end().plus(-DAY).min(to) } else { when.start() };
+        let since = if stance.over { from.plus(-JUST_ENDED) } else { from };
+        let at_end = by || matches!(when.span, Span::Since | Span::Throughout);
+        Period { from, to, at, since: Some(since), at_end, is_now: false }
     }
 }
 
 /// Finds what there is about one topic in one country and judges it; for each network that the claim names by itself.
-pub async fn find(
-    rt: &dyn Runtime,
+pub async fn find<'c>(
+    rt: &'c dyn Runtime,
     country: &'static Country,
-    topic: &Topic,
-    (reading, stance): (&Reading, Stance),
+    topic: &'c Topic,
+    (reading, stance): (&'c Reading, Stance),
     now: Timestamp,
-) -> Result<Vec<Found>> {
-    let claim = Claimed { country, topic, reading, stance, period: Period::of(reading, stance, now), now };
-    let incidents = sources::lately(rt, &claim).await?;
-    let seen = sources::survey(rt, &claim).await?;
+) -> Result<Vec<Found<'c>>> {
+    let claim = Claimed { rt, country, topic, reading, stance, period: Period::of(reading, stance, now), now };
+    let incidents = sources::lately(&claim).await?;
+    let seen = sources::survey(&claim).await?;
     let mut found = Vec::new();
     for mut network in sources::resolve(reading, &seen, &incidents) {
         let measured = sources::on_network(&mut network, &seen, &claim);
-        found.push(claim.judged(rt, incidents.clone(), measured, Some(network)).await?);
+        found.push(claim.judged(incidents.clone(), measured, Some(network)).await?);
     }
     if !found.is_empty() {
         return Ok(found);
     }
     if topic.name() == SOCIAL_MEDIA && incidents.is_empty() {
-        let (findings, platforms) = sources::platforms(rt, &claim).await?;
-        let judged = claim.judged(rt, incidents, (findings, None), None).await?;
+        let (findings, platforms) = sources::platforms(&claim).await?;
+        let judged = claim.judged(incidents, (findings, None), None).await?;
         return Ok(vec![Found { platforms: (platforms.decided > 0).then_some(platforms), ..judged }]);
     }
     let measured = match topic {
         Topic::Subject(subject) if subject.roles.is_empty() => (Findings::default(), None),
-        Topic::Subject(subject) => sources::measured(rt, &claim, subject).await?,
-        Topic::Internet => (sources::connectivity(rt, &claim).await?, None),
+        Topic::Subject(subject) => sources::measured(&claim, subject).await?,
+        Topic::Internet => (sources::connectivity(&claim).await?, None),
     };
-    Ok(vec![claim.judged(rt, incidents, measured, None).await?])
+    Ok(vec![claim.judged(incidents, measured, None).await?])
 }
 
-/// One statement about one topic in one country.
-pub struct Claimed<'c> {
-    pub country: &'static Country,
-    pub topic: &'c Topic,
-    pub reading: &'c Reading,
-    pub stance: Stance,
-    pub period: Period,
-    pub now: Timestamp,
-}
-
-impl Claimed<'_> {
+impl<'c> Claimed<'c> {
     async fn judged(
-        &self,
-        rt: &dyn Runtime,
+        self,
         incidents: Vec<Incident>,
         (mut findings, detection): Measured,
         network: Option<OnNetwork>,
-    ) -> Result<Found> {
+    ) -> Result<Found<'c>> {
         let named = |one: &Incident| network.as_ref().is_none_or(|network| network.is_of(one, self.period));
         // That it is over is seen by measurements anyway, and of one network a day of the country says nothing.
         let outweighed = match findings.measured && !self.stance.over && network.is_none() {
-            true => sources::outweighed(rt, self, &incidents).await?,
+            true => sources::outweighed(&self, &incidents).await?,
             false => Vec::new(),
         };
         let counts = |one: &Incident| named(one) && !self.is_gone(one) && !outweighed.contains(&one.id);
-        let mut bearing = bearing::of(&incidents, self, counts);
+        let mut bearing = bearing::of(&incidents, &self, counts);
         self.weigh_incidents(&mut findings, &bearing);
-        let gone = bearing::of(&incidents, self, |one| named(one) && self.is_gone(one));
+        let gone = bearing::of(&incidents, &self, |one| named(one) && self.is_gone(one));
         self.weigh_now(&mut findings, gone.surest.as_ref(), detection.as_ref());
         if network.is_some() {
             // Incidents of other networks tell nothing of this one.
@@ -170,26 +146,22 @@ impl Claimed<'_> {
             findings.elsewhere = false;
             self.weigh_national(&mut findings, &incidents, &mut bearing);
         }
-        findings.outdated = self.is_outdated(rt, &findings, detection.as_ref()).await?;
-        let found = (&findings, detection.as_ref());
-        let compared = compared(rt, self, found, &bearing, network.is_none()).await?;
+        findings.outdated = self.is_outdated(&findings, detection.as_ref()).await?;
+        let known = details::Known::new(&self, &bearing, detection.as_ref(), network.is_none()).await?;
+        let compared = known.compared(&findings);
         let before = Period { since: None, to: self.period.from, ..self.period };
         let earlier = match compared.judgement.why {
-            Why::Nothing => sources::incidents_of(rt, self.country.code, self.topic, before).await?,
+            Why::Nothing => sources::incidents_of(&self, before).await?,
             _ => Vec::new(),
         };
         Ok(Found {
-            country: self.country,
-            topic: self.topic.clone(),
+            claim: self,
             network,
-            stance: self.stance,
-            when: self.reading.when,
             detection,
             incidents,
             bearing,
             earlier: earlier.into_iter().max_by_key(Incident::start),
             decided_days: findings.decided_days,
-            hearsay: self.reading.hearsay,
             platforms: None,
             compared,
         })
@@ -201,28 +173,28 @@ impl Claimed<'_> {
         findings.incident = confidence(&bearing.surest);
         findings.suspected = confidence(&bearing.suspected);
         findings.other_kind = confidence(&bearing.other_kind);
-        findings.unordered = bearing.unordered;
-        let (known, suspected) = (findings.incident.is_some(), findings.suspected.is_some());
-        findings.elsewhere = bearing.elsewhere && !known && !suspected;
+        findings.unordered = bearing.surest.as_ref().is_some_and(bearing::is_unordered);
+        let known = findings.incident.is_some();
+        findings.elsewhere = bearing.elsewhere && !known && findings.suspected.is_none();
         if known {
-            (findings.shorter, findings.misdated) = (bearing.shorter, bearing.misdated);
+            (findings.shorter, findings.misdated) = (bearing.lasts != Fit::Agrees, bearing.lasts == Fit::Opposed);
         }
         let fitting = || bearing.fitting.iter();
-        let is = |span: Span| when.is_some_and(|when| when.span == span);
+        let during = when.filter(|when| when.span == Span::During);
         // Who knows only when it was last said to go on does not know that it ended.
         let over = known && fitting().all(|one| one.known_end().is_some_and(|end| end <= period.at));
         let ended_by = |at: Timestamp| fitting().all(|one| one.end().is_some_and(|end| end <= at));
         findings.over |= over;
         findings.soon_over = known && ended_by(period.at.plus(SOON));
-        findings.dated_end = over && (is(Span::During) || is(Span::By) || is(Span::Until));
+        findings.dated_end =
+            over && when.is_some_and(|when| matches!(when.span, Span::During | Span::By | Span::Until));
         findings.settling = fitting().any(|one| one.end().is_some_and(|end| end.plus(AFTERWARDS) > period.at));
-        findings.lapsed = findings.over && is(Span::Since);
+        findings.lapsed = findings.over && when.is_some_and(|when| when.span == Span::Since);
         findings.goes_on = !ended_by(period.at.plus(-JUST_ENDED));
-        let during = when.filter(|when| when.span == Span::During);
         // "Lifted on 20 January": it was lifted a week before. What is over on a day may have ended before.
         let before = |when: When| fitting().all(|one| one.end().is_some_and(|end| end.day() < when.first.days() - 1));
-        findings.early = self.reading.ends && fitting().next().is_some() && during.is_some_and(before);
-        let late = |when: When| fitting().any(|one| one.end().is_some_and(|end| end > when.end().plus(SLACK)));
+        findings.early = self.reading.ends && !bearing.fitting.is_empty() && during.is_some_and(before);
+        let late = |when: When| fitting().any(|one| one.end().is_some_and(|end| end > when.end().plus(bearing::SLACK)));
         findings.late = during.is_some_and(late);
     }
 
@@ -232,13 +204,17 @@ impl Claimed<'_> {
         self.period.is_now && !self.stance.over && ended
     }
 
+    /// Whether the claim names no time and says how it is.
+    fn is_of_now(&self) -> bool {
+        self.reading.when.is_none() && self.reading.present && !self.reading.past
+    }
+
     /// Adds what is known of now. The verdict of an earlier day says no more of it than that an incident is over.
     fn weigh_now(&self, findings: &mut Findings, gone: Option<&Incident>, seen: Option<&Seen>) {
         findings.gone = gone.map(Incident::confidence);
         findings.elsewhere &= gone.is_none();
         let earlier = seen.is_some_and(|(at, _)| *at < self.period.to);
-        let of_now = self.reading.when.is_none() && self.reading.present && !self.reading.past;
-        findings.of_now = of_now && seen.is_some() && !earlier;
+        findings.of_now = self.is_of_now() && seen.is_some() && !earlier;
         if gone.is_some() && findings.measured && earlier {
             (findings.state, findings.measured) = (None, false);
         }
@@ -250,8 +226,7 @@ impl Claimed<'_> {
             return;
         }
         let of_all = |incident: &Incident| bearing::is_of_all_networks(incident) && !self.is_gone(incident);
-        let national = bearing::of(incidents, self, of_all);
-        if let Some(one) = national.surest {
+        if let Some(one) = bearing::of(incidents, self, of_all).surest {
             findings.suspected = Some(one.confidence());
             bearing.fitting.push(one.clone());
             bearing.suspected = Some(one);
@@ -259,17 +234,15 @@ impl Claimed<'_> {
     }
 
     /// Whether the claim says how it is now, and nothing is measured that is as new as a present verdict needs.
-    async fn is_outdated(&self, rt: &dyn Runtime, findings: &Findings, seen: Option<&Seen>) -> Result<bool> {
+    async fn is_outdated(&self, findings: &Findings, seen: Option<&Seen>) -> Result<bool> {
         let until_now = self.reading.when.is_some_and(|when| when.end() > self.now && when.span != Span::During);
-        let now = until_now || self.reading.when.is_none() && self.reading.present && !self.reading.past;
-        if !(now && self.stance.over) {
+        if !self.stance.over || !(until_now || self.is_of_now()) {
             return Ok(false);
         }
         match (self.topic, seen) {
             (Topic::Internet, _) => {
-                let since = self.now.plus(-JUST_ENDED);
-                let heard = Heard { from: Some(since), at: self.now };
-                Ok(runtime::query(rt, self.country.code.to_owned(), &heard).await? == 0)
+                let heard = Heard { from: Some(self.now.plus(-JUST_ENDED)), at: self.now };
+                Ok(runtime::query(self.rt, self.country.code.to_owned(), &heard).await? == 0)
             }
             (_, Some((_, detection))) => Ok(detection.evidence_count == 0 || findings.state.is_none()),
             (_, None) => Ok(true),
@@ -279,8 +252,6 @@ impl Claimed<'_> {
 
 /// The name of a topic for people.
 pub fn label(topic: &Topic) -> String {
-    match topic.name() {
-        INTERNET => "Internet access".to_owned(),
-        name => incidents::label(name),
-    }
+    let name = topic.name();
+    if name == INTERNET { "Internet access".to_owned() } else { incidents::label(name) }
 }

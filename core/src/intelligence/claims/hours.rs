@@ -1,24 +1,19 @@
 //! At what hours and on which days of the week a claim says that it was so, against the schedule of an incident.
 
-use super::dates::span;
-use super::details::Fit;
-use super::words::{Pause, Reader};
-use crate::intelligence::incidents;
+use super::*;
 
 /// Hours of a day, from the first to the one after the last; the last lies on the next day where it is no later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Span {
-    from: i32,
-    to: i32,
+pub struct Clock {
+    from: i64,
+    to: i64,
 }
 
-/// When it is said to have been so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hours {
-    /// "Around the clock".
     All,
     /// "At night", "from 18:00 to 22:00": in local time, unless it says UTC, as the second tells.
-    Of(Span, bool),
+    Of(Clock, bool),
     Weekends,
     Weekdays,
     /// "Nightly reports", "every November": no hours that can be compared.
@@ -37,8 +32,8 @@ impl Hours {
             Hours::Weekdays => kept(weekdays),
             Hours::Weekends | Hours::Other => Fit::Untold,
             Hours::Of(claimed, utc) => {
-                let by = if utc { Some(0) } else { incidents::offset(country) };
-                match (by, Span::read(schedule)) {
+                let by = if utc { Some(0) } else { incidents::offset(country).map(i64::from) };
+                match (by, Clock::read(schedule)) {
                     (Some(by), Some(kept_hours)) => kept(claimed.overlaps(kept_hours, by)),
                     _ => Fit::Untold,
                 }
@@ -47,33 +42,31 @@ impl Hours {
     }
 }
 
-impl Span {
-    /// The hours of "weekdays 04-14 UTC".
-    fn read(schedule: &str) -> Option<Span> {
+impl Clock {
+    fn read(schedule: &str) -> Option<Clock> {
         let (from, to) = schedule.strip_suffix(" UTC")?.rsplit(' ').next()?.split_once('-')?;
-        Some(Span { from: from.parse().ok()?, to: to.parse().ok()? })
+        Some(Clock { from: from.parse().ok()?, to: to.parse().ok()? })
     }
 
     /// Its minutes in half-hour steps of a day.
-    fn steps(self, by: i32) -> impl Iterator<Item = i32> {
+    fn steps(self, by: i64) -> impl Iterator<Item = i64> {
         let length = (self.to - self.from).rem_euclid(24);
         let (first, count) = (self.from * 2 + by / 30, if length == 0 { 1 } else { length * 2 });
         (first..first + count).map(|step| step.rem_euclid(48))
     }
 
     /// Whether some time of it lies in other hours, which are those of UTC; `by` is what local time is ahead.
-    fn overlaps(self, utc: Span, by: i32) -> bool {
+    fn overlaps(self, utc: Clock, by: i64) -> bool {
         self.steps(0).any(|step| utc.steps(by).any(|other| other == step))
     }
 }
 
-/// Lists of words that say hours by themselves.
 const LISTS: [(&str, Hours); 5] = [
     ("hours.all", Hours::All),
     ("hours.weekends", Hours::Weekends),
     ("hours.weekdays", Hours::Weekdays),
     ("hours.one_day", Hours::Other),
-    ("hours.office", Hours::Of(Span { from: 7, to: 18 }, false)),
+    ("hours.office", Hours::Of(Clock { from: 7, to: 18 }, false)),
 ];
 
 /// The hours that words at a place say, with how many words they are.
@@ -87,14 +80,9 @@ pub fn hours(text: Reader<'_>, at: usize) -> Option<(usize, Hours)> {
 
 /// "At night", "in the evenings", "every morning": as most people mean them; and no "last night", which is a date.
 fn part(text: Reader<'_>, at: usize) -> Option<(usize, Hours)> {
-    let (from, to) = span("hours.parts", text.lower(at))?;
-    let span = Span { from: i32::try_from(from).ok()?, to: i32::try_from(to).ok()? };
+    let (from, to) = dates::span("hours.parts", text.lower(at))?;
     let plain = !text.capital(at) || text.shouting;
-    let several = text.lower(at).ends_with('s') || text.is(at, "nightly|overnight");
-    // "On the evening of 3 June" is of one day, whose hours no schedule tells.
-    let led = text.fits(at, "hours.led");
-    let dated = text.is(at + 1, "of");
-    (plain && (several || led) && !dated).then_some((1, Hours::Of(span, false)))
+    (plain && text.fits(at, "hours.of_each_day")).then_some((1, Hours::Of(Clock { from, to }, false)))
 }
 
 /// "At 18:00", "6pm", "from 18 to 22 o'clock", "04:00-14:00 UTC".
@@ -103,27 +91,23 @@ fn clock(text: Reader<'_>, at: usize) -> Option<(usize, Hours)> {
     let mut end = at + length;
     let link = text.is(end, "to|and|until|till") || text.joined(end);
     let second = end + usize::from(!text.joined(end));
-    let named = |at: usize| match text.lower(at) {
-        "midnight" => Some((1, 0)),
-        "noon" | "midday" => Some((1, 12)),
-        _ => None,
-    };
-    let to = link.then(|| time(text, second).or_else(|| named(second))).flatten();
+    let named = || lexicon::value("hours.named", text.lower(second)).and_then(|hour| Some((1, hour.parse().ok()?)));
+    let to = link.then(|| time(text, second).or_else(named)).flatten();
     if let Some((more, _)) = to {
         end = second + more;
     }
     let utc = text.is(end, "utc|gmt");
-    let span = Span { from, to: to.map_or((from + 1) % 24, |(_, to)| to) };
+    let span = Clock { from, to: to.map_or((from + 1) % 24, |(_, to)| to) };
     Some((end + usize::from(utc) - at, Hours::Of(span, utc)))
 }
 
-fn time(text: Reader<'_>, at: usize) -> Option<(usize, i32)> {
+fn time(text: Reader<'_>, at: usize) -> Option<(usize, i64)> {
     let lower = text.lower(at);
-    let figure = |text: &str, most: i32| text.parse::<i32>().ok().filter(|figure| text.len() <= 2 && *figure <= most);
+    let figure = |text: &str, most: i64| text.parse::<i64>().ok().filter(|figure| text.len() <= 2 && *figure <= most);
     let hour = |text: &str| figure(text, 24).map(|hour| hour % 24);
     let parts =
         |by: char| lower.split_once(by).and_then(|(h, m)| hour(h).filter(|_| m.len() == 2 && figure(m, 59).is_some()));
-    let half = |hour: i32, evening: i32| hour % 12 + evening;
+    let half = |hour: i64, evening: i64| hour % 12 + evening;
     let end = |ending: &str| lower.strip_suffix(ending).and_then(hour);
     let dotted = || parts('.').filter(|_| text.was(at, 1, "at"));
     let half_day = end("am").map(|hour| half(hour, 0)).or_else(|| end("pm").map(|hour| half(hour, 12)));

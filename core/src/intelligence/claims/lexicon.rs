@@ -1,39 +1,41 @@
 //! The words that claims are read by: lists with a name, in one table beside the code.
 //!
-//! An item of a list is a word, a phrase or a pattern. Blanks divide the elements of a pattern, each of which is one word of
-//! several (`a/b`), of a list (`@list`), any form of one (`~list`), one that ends so (`-ing`), `A` one with a capital letter,
-//! `0` a figure, `N` a number, `D` a date, `M` a month or day of the week, `_` any. `?` makes an element optional, `*` takes
-//! any number of such words, `!` forbids it there, and `<` asks for it before the place, the nearest word first. `..3` are up
-//! to three words, `^` and `$` the beginning and the end, `;` a pause or the end, and `:` none.
+//! An item of a list is a word, a phrase or a pattern. Blanks divide the elements of a pattern, each of which is one
+//! word of several (`a/b`): a word, one of a list (`@list`), any form of one (`~list`), one that ends so (`-ing`), none
+//! of these (`!a`), two at once (`a&b`), or one of a kind: `A` has a capital letter, `0` is a figure, `#` has digits
+//! alone, `N` is a number, `O` an ordinal one, `D` a date, `T` the figure of a day, `Y` of a year, `W` a day of the
+//! week, `M` that or a month, `S` a service, `B` what names one whatever its case, `J` joined to the word before, `,`,
+//! `.` or `;` behind a comma, a stop or any pause, `:` behind none, and `_` any word.
+//!
+//! `?` makes an element optional, `*` takes any number of such words, `+` one or more, `!` forbids it there, and `<`
+//! asks for it before the place, the nearest word first (`<?` and `<*` as well). `..3` are up to three words, `^` and
+//! `$` the beginning and the end, `;` is a pause or the end, and `:` none.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::OnceLock;
 
-use super::relative::{quantity, weekday};
-use super::words::{Reader, stem};
-use crate::{engine::small_sort, facts::starter};
+use super::*;
 
 const TEXT: &str = include_str!("lexicon.tsv");
 
 /// The words, phrases or patterns of one name.
-#[derive(Default)]
 pub struct List {
     pub items: Vec<&'static str>,
     words: BTreeSet<&'static str>,
 }
 
+static ALL: LazyLock<BTreeMap<&'static str, List>> = LazyLock::new(|| {
+    let one = |[name, items]: [&'static str; 2]| {
+        let items: Vec<&'static str> = items.split('|').collect();
+        (name, List { words: small_sort::gather(items.iter().flat_map(|item| item.split('/'))), items })
+    };
+    small_sort::gather(starter::rows::<2>(TEXT).map(one))
+});
+
 /// A list of the table; empty where it has none of that name.
 pub fn list(name: &str) -> &'static List {
-    static ALL: OnceLock<(BTreeMap<&'static str, List>, List)> = OnceLock::new();
-    let (all, none) = ALL.get_or_init(|| {
-        let one = |[name, items]: [&'static str; 2]| {
-            let items: Vec<&'static str> = items.split('|').collect();
-            (name, List { words: small_sort::gather(items.iter().flat_map(|item| item.split('/'))), items })
-        };
-        (small_sort::gather(starter::rows::<2>(TEXT).map(one)), List::default())
-    });
-    debug_assert!(all.contains_key(name), "no list {name}");
-    all.get(name).unwrap_or(none)
+    static NONE: List = List { items: Vec::new(), words: BTreeSet::new() };
+    debug_assert!(ALL.contains_key(name), "no list {name}");
+    ALL.get(name).unwrap_or(&NONE)
 }
 
 /// How many items stand before the first one of a list that is as asked.
@@ -72,11 +74,17 @@ fn fits(pattern: &str, text: Reader<'_>, start: usize, (at, back): (usize, usize
         (".", most) => (0..=most.trim_start_matches('.').parse().unwrap_or(0)).find_map(on),
         ("?", of) => is(of, text, at).then(|| on(1)).flatten().or_else(|| on(0)),
         ("*", of) => on(0).or_else(|| is(of, text, at).then(|| fits(pattern, text, start, (at + 1, back)))?),
+        ("+", of) => is(of, text, at).then(|| fits(&format!("*{of} {rest}"), text, start, (at + 1, back)))?,
         ("!", of) => stay(!is(of, text, at)),
         ("<", of) => {
             let before = |of: &str| start.checked_sub(back).is_some_and(|at| is(of, text, at));
-            let goes_on = of.strip_prefix('!').map_or_else(|| before(of), |of| !before(of));
-            if goes_on { fits(rest, text, start, (at, back + 1)) } else { None }
+            let further = |pattern: &str| fits(pattern, text, start, (at, back + 1));
+            match of.split_at_checked(1)? {
+                ("!", of) => (!before(of)).then(|| further(rest))?,
+                ("?", of) => before(of).then(|| further(rest)).flatten().or_else(|| on(0)),
+                ("*", of) => on(0).or_else(|| before(of).then(|| further(pattern))?),
+                _ => before(of).then(|| further(rest))?,
+            }
         }
         _ => is(first, text, at).then(|| on(1))?,
     }
@@ -85,16 +93,30 @@ fn fits(pattern: &str, text: Reader<'_>, start: usize, (at, back): (usize, usize
 /// Whether the word at a place is one of several.
 fn is(of: &str, text: Reader<'_>, at: usize) -> bool {
     let Some(word) = text.word(at) else { return false };
-    of.split('/').any(|one| match one.split_at_checked(1).unwrap_or_default() {
+    let one = |one: &str| match one.split_at_checked(1).unwrap_or_default() {
         ("@", name) => word.is_of(name),
         ("~", name) => list(name).has(&stem(&word.lower)),
         ("-", ending) => word.lower.ends_with(ending),
         ("A", "") => word.is_capital(),
         ("0", "") => word.is_figure(),
+        ("#", "") => word.text.bytes().all(|byte| byte.is_ascii_digit()),
         ("N", "") => quantity(text, at).is_some(),
         ("D", "") => text.written(at).is_some(),
+        ("T", "") => dates::day(word).is_some(),
+        ("Y", "") => dates::year(word).is_some(),
+        ("W", "") => weekday(word).is_some(),
+        ("O", "") => text.ordinal(at).is_some(),
         ("M", "") => text.month(at).is_some() || weekday(word).is_some(),
         ("_", "") => true,
+        ("S", "") => word.service,
+        ("B", "") => brands::named(&word.lower).is_some(),
+        ("J", "") => word.joined,
+        (";", "") => text.ends(at),
+        (",", "") => word.pause == Pause::Comma,
+        (".", "") => word.pause == Pause::Stop,
+        (":", "") => !text.ends(at),
+        ("!", of) => !is(of, text, at),
         _ => word.lower == one,
-    })
+    };
+    of.split('/').any(|all| all.split('&').all(one))
 }

@@ -3,8 +3,8 @@
 //! `words` splits a sentence, `clauses` cuts it, and `parse` reads each `part`: where (`places`), what (`subjects`), by whom
 //! (`networks`), when (`dates`, `relative`, `when`), whether (`stance`), and how, how long, how often and how far (`beyond`,
 //! `hours`), by the lists and patterns of the `lexicon`; `slots` tells what is left over. `gather` judges a statement by what
-//! `sources` say of it (`bearing`, `details`, `check`), `conclude` the claim as a whole, and `counts` what it counts; `reason`
-//! says why, and `route` answers.
+//! `sources` say of it (`bearing`, `details`), `check` each part and the claim as a whole, and `counts` what it counts;
+//! `reason` says why, and `route` answers.
 
 mod bearing;
 mod beyond;
@@ -12,7 +12,6 @@ mod beyond;
 mod cases;
 mod check;
 mod clauses;
-mod conclude;
 mod counts;
 mod dates;
 mod details;
@@ -39,13 +38,49 @@ mod verdicts;
 mod when;
 mod words;
 
+use std::ops::Range;
+use std::sync::LazyLock;
+
+// What the parts share: each takes it from here.
+use bearing::Bearing;
+use beyond::{Beyond, ENOUGH, Length, Share};
+use check::{Conclusion, Core, DOUBTFUL, Findings, Judgement, Verdict, Why, judge};
+use clauses::{Link, Mood};
+use counts::Counting;
+use dates::{Written, YEARS};
+use details::{Compared, Fit};
+use gather::{Claimed, Counted, Found, Period};
+use hours::{Hours, hours};
+use networks::Network;
+use parse::{Claim, Reading, Sentence};
+use part::{Draft, Part};
+use places::{Area, Mention};
+use relative::{Later, days_counted, later, quantity, unit, weekday};
+use sources::{Measured, OnNetwork, Seen};
+use stance::{Kind, Sense, Stance, meanings};
+use subjects::{Named, SOCIAL_MEDIA, Topic};
+use when::{Span, When};
+use words::{Pause, Phrases, Reader, Word, is_shouted, split, stem};
+
+use crate::engine::number::round;
+use crate::engine::runtime::{self, Runtime};
+use crate::engine::small_sort;
+use crate::engine::time::{DAY, Date};
+use crate::facts::brands;
+use crate::facts::starter::{self, Country};
+use crate::facts::subject::Subject;
+use crate::facts::tracked::Tracked;
+use crate::intelligence::country::{Detection, Heard, NetworkAnswer, State};
+use crate::intelligence::incidents::{self, INTERNET, Incident};
+use crate::intelligence::reference;
+use crate::{Error, Result, Timestamp};
+
 pub use parse::parse;
 pub use route::ROUTES;
-pub use subjects::brand;
 
 /// Codes of the countries that a text names, by name, adjective or city.
 pub fn countries_named(text: &str) -> Vec<&'static str> {
-    places::mentions(&words::split(text)).iter().map(|mention| mention.code).collect()
+    places::mentions(&split(text)).iter().map(|mention| mention.code).collect()
 }
 
 /// Items without those that are the same as an earlier one.

@@ -1,18 +1,21 @@
 //! The network that a claim is about: "blocked on AS30844", "Safaricom blocks Telegram".
 
-use super::words::{Lazy, Phrases, Reader, Word, is_shouted, split, stem};
-use super::{lexicon, places};
-use crate::engine::small_sort;
-use crate::facts::starter::{self, Country};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::*;
 
 const OPERATORS: &str = include_str!("operators.tsv");
 
-/// A network as a claim names it: by number, by name or by both.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A network as the claim names it, with what measurements know of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "ClaimNetwork")]
 pub struct Network {
+    /// `None` when only a name is known.
     pub asn: Option<u32>,
     pub name: Option<String>,
-    /// Where its operator is, when that is one country.
+    // Where its operator is, when that is one country.
+    #[serde(skip)]
     pub country: Option<&'static str>,
 }
 
@@ -66,13 +69,10 @@ pub fn called(name: &str) -> Option<String> {
     tokens(name).into_iter().find(|token| is_distinct(token))
 }
 
-fn operators() -> &'static Phrases<Option<&'static str>> {
-    static NAMES: Lazy<Option<&'static str>> = Lazy::new();
-    NAMES.get_or_init(|| {
-        let country = |code: &'static str| Country::by_code(code).map(|country| country.code);
-        Phrases::new(starter::rows::<2>(OPERATORS).map(|[name, code]| (name.to_owned(), country(code))))
-    })
-}
+static NAMES: LazyLock<Phrases<Option<&'static str>>> = LazyLock::new(|| {
+    let country = |code: &'static str| Country::by_code(code).map(|country| country.code);
+    Phrases::new(starter::rows::<2>(OPERATORS).map(|[name, code]| (name.to_owned(), country(code))))
+});
 
 /// The country of a network by the name that a table gives it, when that names one or belongs to an operator of one.
 pub fn home(name: &str) -> Option<&'static Country> {
@@ -93,7 +93,6 @@ pub fn home(name: &str) -> Option<&'static Country> {
     one(places).or_else(|| one(starter::rows::<2>(OPERATORS).filter_map(named).collect()))
 }
 
-/// A network where a sentence names it: the first word, and how many.
 type Placed = (usize, usize, Network);
 
 /// The networks that a clause names; `taken` tells of words that name something else.
@@ -103,19 +102,20 @@ pub fn named(text: Reader<'_>, taken: impl Fn(usize) -> bool) -> Vec<Network> {
 
 /// The words that name networks: the first, and how many.
 pub fn spans(text: Reader<'_>, taken: impl Fn(usize) -> bool) -> Vec<(usize, usize)> {
-    let reported = operators().all(text.words).into_iter().filter(|(at, length, _)| says(text, at + length));
+    let reported = NAMES.all(text.words).into_iter().filter(|(at, length, _)| text.fits(at + length, "networks.says"));
     let named = placed(text, taken).into_iter().map(|(at, length, _)| (at, length));
     named.chain(reported.map(|(at, length, _)| (at, length))).collect()
 }
 
 fn placed(text: Reader<'_>, taken: impl Fn(usize) -> bool) -> Vec<Placed> {
     let mut found: Vec<Placed> = (0..text.words.len()).filter_map(|at| numbered(text, at)).collect();
-    for (at, length, country) in operators().all(text.words) {
-        let (meant, to) = (text.capital(at) && !says(text, at + length) && !is_excepted(text, at), at + length);
+    for (at, length, country) in NAMES.all(text.words) {
+        let to = at + length;
+        let meant = text.capital(at) && !text.fits(to, "networks.says") && !text.fits(at, "networks.excepted");
         // Its name may be another word as well.
-        let doubtful = length == 1 && text.of_list(at, "networks.ordinary");
-        if meant && (!doubtful || text.of_list(at.wrapping_sub(1), "networks.before") || acts(text, to)) {
-            found.push((at, length, Network { asn: None, name: Some(name(text, at, length)), country }));
+        let acts = || text.fits(to, "networks.acts") || numbered(text.part(to..to + 1), 0).is_some();
+        if meant && (length > 1 || !text.fits(at, "networks.doubtful") || acts()) {
+            found.push((at, length, Network { asn: None, name: Some(text.quote(at..at + length)), country }));
         }
     }
     found.extend(stated(text, &found, taken));
@@ -123,7 +123,6 @@ fn placed(text: Reader<'_>, taken: impl Fn(usize) -> bool) -> Vec<Placed> {
     found
 }
 
-/// "AS30844", "AS 30844".
 fn numbered(text: Reader<'_>, at: usize) -> Option<Placed> {
     let number = |text: &str| text.parse::<u32>().ok().filter(|asn| *asn > 0);
     let word = text.word(at)?;
@@ -136,31 +135,6 @@ fn numbered(text: Reader<'_>, at: usize) -> Option<Placed> {
     Some((at, length, Network { asn: Some(asn), name: None, country: None }))
 }
 
-/// "Every provider except Liquid", "all networks other than Liquid".
-pub fn is_excepted(text: Reader<'_>, at: usize) -> bool {
-    text.fits(at, "networks.excepted")
-}
-
-fn name(text: Reader<'_>, at: usize, length: usize) -> String {
-    text.part(at..at + length).words.iter().map(|word| word.text).collect::<Vec<_>>().join(" ")
-}
-
-fn says(text: Reader<'_>, at: usize) -> bool {
-    text.fits(at, "networks.says")
-}
-
-/// Whether what stands behind a name is said of networks.
-fn acts(text: Reader<'_>, to: usize) -> bool {
-    let acts = |at: usize| text.of_list(at, "networks.behind") || is_state(text.lower(at));
-    acts(to) || text.is(to, "is|was|has|have|also") && acts(to + 1) || numbered(text.part(to..to + 1), 0).is_some()
-}
-
-/// "Blocked on", and not "the block on".
-fn is_state(word: &str) -> bool {
-    let noun = matches!(word, "ban" | "bans" | "block" | "blocks" | "filter" | "filters");
-    !noun && lexicon::list("networks.states").has(&stem(word))
-}
-
 /// Names that no table has and the sentence says to be networks: "blocked on Jamii in Kenya", "the ISP Jamii".
 fn stated(text: Reader<'_>, known: &[Placed], taken: impl Fn(usize) -> bool) -> Vec<Placed> {
     let free = |at: usize| {
@@ -169,17 +143,13 @@ fn stated(text: Reader<'_>, known: &[Placed], taken: impl Fn(usize) -> bool) -> 
     };
     let mut found = Vec::new();
     for at in 1..text.words.len() {
-        let isp = text.was(at, 1, "isp|operator|provider|carrier");
         // "... but not on Jamii" leaves its verb to another clause.
-        let on =
-            text.was(at, 1, "on") && !text.capital(at - 1) && (text.was(at, 2, "not") || is_state(text.before(at, 2)));
-        if !(isp || on) || text.ends(at) || !free(at) || text.of_list(at, "networks.no_networks") {
+        if !text.fits(at, "networks.stated") || !free(at) || text.of_list(at, "networks.no_networks") {
             continue;
         }
         let to = (at + 1..).find(|to| !free(*to) || text.ends(*to)).unwrap_or(at + 1);
-        let ends = text.ends(to) || text.is(to, "in|and|but|since|for|network|from|has|blocks|blocked");
-        if ends && !says(text, to) {
-            let network = Network { asn: None, name: Some(name(text, at, to - at)), country: None };
+        if text.fits(to, "networks.stated_end") && !text.fits(to, "networks.says") {
+            let network = Network { asn: None, name: Some(text.quote(at..to)), country: None };
             found.push((at, to - at, network));
         }
     }
@@ -208,8 +178,8 @@ fn joined(found: Vec<Placed>) -> Vec<Network> {
 /// Words of a clause that may be names of networks which only measurements know, in lower case.
 pub fn candidates(text: Reader<'_>, taken: impl Fn(usize) -> bool) -> Vec<String> {
     let free = |(at, word): &(usize, &Word<'_>)| {
-        let used = text.was(*at, 1, "use|uses|used|using|to");
-        word.is_capital() && !taken(*at) && !word.aside && !used && !says(text, at + 1) && !is_excepted(text, *at)
+        let name = text.fits(*at, "networks.candidate") && !text.fits(*at, "networks.excepted");
+        name && !taken(*at) && !word.aside
     };
     let free = text.words.iter().enumerate().filter(free);
     free.map(|(_, word)| word.lower.clone()).filter(|word| is_distinct(word)).collect()

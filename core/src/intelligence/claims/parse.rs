@@ -1,30 +1,10 @@
 //! A claim in its parts.
 
-use std::ops::Range;
+use super::*;
 
-use super::beyond::{Beyond, beyond};
-use super::clauses::{self, Link, Mood, Piece, mood};
-use super::counts::{Counting, counting};
-use super::dates::in_figures;
-use super::each_once;
-use super::networks::{self, Network};
-use super::part::{Draft, Part, about_internet, complete, kind_of};
-use super::places::{self, Area, Mention};
-use super::slots;
-use super::stance::{self, Stance};
-use super::subjects::{self, Listed, Named, Topic, named, topics};
-use super::when::{Span, Unread, When, only_year, when};
-use super::words::{Reader, Word, split};
-use crate::Timestamp;
-use crate::engine::time::Date;
-use crate::facts::starter::Country;
-use crate::facts::tracked::Tracked;
-
-/// What a sentence claims.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Claim {
     pub country: Option<&'static Country>,
-    /// Other countries that it names.
     pub others: Vec<&'static str>,
     /// In the order of the sentence.
     pub topics: Vec<Topic>,
@@ -32,27 +12,21 @@ pub struct Claim {
     pub when: Option<When>,
     /// `None` when nothing in it speaks of blocking or reachability.
     pub stance: Option<Stance>,
-    /// What its clauses say.
     pub readings: Vec<Reading>,
     pub text: String,
     /// Which of its words are in no slot and not harmless.
     pub left: Vec<bool>,
-    /// What it counts or compares.
     pub count: Option<Counting>,
 }
 
-/// What one clause says.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Reading {
     pub countries: Vec<&'static Country>,
-    /// Parts of a country that it names.
     pub areas: Vec<(&'static str, Area)>,
-    /// It is said of a country as a whole.
     pub nationwide: bool,
     pub topics: Vec<Topic>,
     pub when: Option<When>,
-    /// Why a date that it names cannot be.
-    pub unread: Option<Unread>,
+    pub unread: Option<&'static str>,
     pub stance: Option<Stance>,
     pub mood: Mood,
     /// It speaks of the past without saying when.
@@ -65,7 +39,6 @@ pub struct Reading {
     pub networks: Vec<Network>,
     /// Words that may name a network which measurements know.
     pub candidates: Vec<String>,
-    /// Its details, which are compared with the record.
     pub beyond: Vec<Beyond>,
     /// It is told as something that is said.
     pub hearsay: bool,
@@ -73,17 +46,22 @@ pub struct Reading {
 
 /// Reads a claim as somebody says it at `now`, where target lists name these platforms beside the project's own.
 pub fn parse(text: &str, now: Timestamp, listed: &[Tracked]) -> Claim {
-    let mut words = in_figures(split(text));
-    let (mentions, listed) = (places::mentions(&words), Listed::new(listed));
-    let taken = Marks::new(words.len(), mentions.iter().map(|mention| (mention.at, mention.length)));
-    let named = named(&words, &listed, |at| taken.has(at));
+    let mut words = dates::in_figures(split(text));
+    let (mentions, listed) = (places::mentions(&words), subjects::listed(listed));
+    let taken = marks(words.len(), mentions.iter().map(|mention| (mention.at, mention.length)));
+    let named = subjects::named(&words, &listed, taken);
     subjects::mark_asides(&mut words, &named);
-    let all = topics(Reader::of(&words), &named);
-    let sentence =
-        Sentence { words: &words, now, listed: &listed, internet: about_internet(&all), year: only_year(&words) };
+    let all = subjects::topics(Reader::of(&words), &named);
+    let sentence = Sentence {
+        words: &words,
+        now,
+        listed: &listed,
+        internet: part::about_internet(&all),
+        year: when::only_year(&words),
+    };
     let readings = sentence.readings();
     let left = slots::left(&sentence, &mentions, &named, &readings);
-    let count = counting(Reader::of(&words), &mentions, &readings);
+    let count = counts::counting(Reader::of(&words), &mentions, &readings);
     let main = readings.iter().find(|reading| reading.stance.is_some()).or(readings.first());
     let country = main.and_then(|main| main.countries.first().copied()).or_else(|| places::choose(&mentions));
     let mut others: Vec<&'static str> = mentions.iter().map(|mention| mention.code).collect();
@@ -113,80 +91,64 @@ fn said_when(main: &Reading, readings: &[Reading]) -> Option<When> {
     Some(When { span, ..When::new(first, last) })
 }
 
-/// Which words names stand on: looked up for each word, so that a sentence of many names is not searched for each.
-struct Marks(Vec<bool>);
-
-impl Marks {
-    fn new(length: usize, names: impl Iterator<Item = (usize, usize)>) -> Marks {
-        let mut marks = vec![false; length];
-        for (at, length) in names {
-            marks.iter_mut().skip(at).take(length).for_each(|mark| *mark = true);
-        }
-        Marks(marks)
-    }
-
-    fn has(&self, at: usize) -> bool {
-        self.0.get(at).copied().unwrap_or(false)
-    }
+/// Which words names stand on: marked once, so that a sentence of many names is not searched for each word.
+pub fn marks(length: usize, names: impl Iterator<Item = (usize, usize)>) -> impl Fn(usize) -> bool {
+    let mut marks = vec![false; length];
+    names.for_each(|(at, length)| marks.iter_mut().skip(at).take(length).for_each(|mark| *mark = true));
+    move |at| marks.get(at).copied().unwrap_or(false)
 }
 
 /// Words of a clause, which pieces that are said beside may interrupt.
 type Clause = (Vec<Range<usize>>, Link);
 
-/// A claim before it is read.
 pub struct Sentence<'a> {
     pub words: &'a [Word<'a>],
     pub now: Timestamp,
-    listed: &'a Listed<'a>,
+    listed: &'a Phrases<&'a Tracked>,
     internet: bool,
-    /// That of all its dates.
     pub year: Option<i64>,
 }
 
 impl<'a> Sentence<'a> {
     fn part(&self, ranges: &[Range<usize>]) -> Part<'a> {
-        let words: Vec<Word<'a>> =
-            ranges.iter().flat_map(|range| self.words.get(range.clone()).unwrap_or_default()).cloned().collect();
-        let text = Reader::of(&words);
+        let words = ranges.iter().flat_map(|range| self.words.get(range.clone()).unwrap_or_default());
+        let mut words: Vec<Word<'a>> = words.cloned().collect();
         let mentions = places::mentions(&words);
         let chosen = places::chosen(&mentions, &words);
         let countries = chosen.iter().filter_map(|mention| Country::by_code(mention.code));
         let countries = each_once(countries, |a, b| a.code == b.code);
-        let spans = || mentions.iter().map(|mention| (mention.at, mention.length));
-        let place = Marks::new(words.len(), spans());
+        let places = || mentions.iter().map(|mention| (mention.at, mention.length));
+        let named = subjects::named(&words, self.listed, marks(words.len(), places()));
+        let name = marks(words.len(), places().chain(named.iter().map(|named| (named.at, named.length))));
         // "All social media except WhatsApp": nothing is said of that one.
-        let (excepted, services): (Vec<Named>, Vec<Named>) = named(&words, self.listed, |at| place.has(at))
-            .into_iter()
-            .partition(|named| networks::is_excepted(text, named.at));
-        let excepted = excepted.iter().map(|named| (named.at, named.length));
-        let taken = Marks::new(words.len(), spans().chain(excepted));
-        let service = Marks::new(words.len(), services.iter().map(|named| (named.at, named.length)));
-        let mut topics = topics(text, &services);
+        let excepted = |named: &Named| Reader::of(&words).fits(named.at, "networks.excepted");
+        let services: Vec<Named> = named.iter().filter(|named| !excepted(named)).cloned().collect();
+        for named in &services {
+            words.iter_mut().skip(named.at).take(named.length).for_each(|word| word.service = true);
+        }
+        let text = Reader::of(&words);
+        let mut topics = subjects::topics(text, &services);
         if !self.internet && topics == [Topic::Internet] && !text.has("internet|mobile|connectivity") {
             topics.clear();
         }
-        let internet = if topics.is_empty() { self.internet } else { about_internet(&topics) };
-        let name = |at: usize| taken.has(at) || service.has(at);
-        let known = |at: usize| name(at) || subjects::is_general(text, at) || text.capital(at) || text.figure(at);
+        let internet = if topics.is_empty() { self.internet } else { part::about_internet(&topics) };
+        let known = |at: usize| name(at) || text.fits(at, "subjects.general") || text.fits(at, "clauses.known");
         let areas = countries.iter().flat_map(|country| {
             let named = places::areas(&chosen, country.code).into_iter();
             named.chain(places::capital(&words, country.code)).map(|area| (country.code, area))
         });
-        let spoken = when(&words, self.now, self.year);
+        let spoken = when::when(&words, self.now, self.year);
         let counted = |at: usize| spoken.later.as_ref().is_some_and(|(range, _)| range.contains(&at));
         let alone = |at: usize| known(at) || counted(at) || text.of_list(at, "clauses.between_names");
-        let mut said =
-            stance::read(text, internet).filter(|said| !said.bad || !clauses::are_others(text, &|at| service.has(at)));
+        let mut said = stance::read(text, internet).filter(|said| !said.bad || !clauses::are_others(text));
         // "In every African country except Ghana": of all places that are named it is not so.
-        let excepted = |mention: &Mention| {
-            networks::is_excepted(text, mention.at - usize::from(text.was(mention.at, 1, "the|in")))
-        };
+        let excepted = |mention: &Mention| text.fits(mention.at, "places.excepted");
         if let Some(said) = said.as_mut().filter(|_| !chosen.is_empty() && chosen.iter().all(excepted)) {
             said.stance.negated = !said.stance.negated;
         }
         let reading = Reading {
-            networks: networks::named(text, name),
-            candidates: networks::candidates(text, name),
+            networks: networks::named(text, &name),
+            candidates: networks::candidates(text, &name),
             areas: areas.collect(),
             nationwide: places::is_nationwide(&words, &chosen),
             unread: spoken.unread,
@@ -251,7 +213,7 @@ impl<'a> Sentence<'a> {
     }
 
     /// What a piece sets against what the clause around it names: "Nigeria, not Ghana, banned it".
-    fn contrast(&self, before: Option<&Part<'_>>, (piece, part): (&Piece, &Part<'_>)) -> Option<Range<usize>> {
+    fn contrast(&self, before: Option<&Part<'_>>, (piece, part): (&clauses::Piece, &Part<'_>)) -> Option<Range<usize>> {
         let verbless = |before: &Part<'_>| !before.has_verb();
         let not = part.text().is(0, "not");
         let interrupts = not && part.elliptic == Some(true) && before.is_some_and(verbless);
@@ -265,14 +227,14 @@ impl<'a> Sentence<'a> {
         (is && part.names()).then_some(from..piece.range.end)
     }
 
-    fn begins(&self, before: &Part<'_>, link: Link, (piece, part): (&Piece, &Part<'_>)) -> bool {
+    fn begins(&self, before: &Part<'_>, link: Link, (piece, part): (&clauses::Piece, &Part<'_>)) -> bool {
         let leaves_verb = part.leaves_verb(piece.link).is_some();
         let both = before.has_verb() && part.has_verb();
         let is_but = Reader::of(self.words).was(piece.range.start, 1, "but|yet|however");
         // "It is not blocked, it is only slow."
         let said = |part: &Part<'_>| part.said.map(|said| (said.stance.kind, said.stance.negated));
         let goes_on = part.text().is(0, "it|they") && said(part) != said(before);
-        let dated = before.is_timed() || before.has_word("was|were|had");
+        let dated = before.is_timed() || before.text().has("was|were|had");
         let places = |part: &Part<'_>| !part.reading.countries.is_empty();
         let pair = |part: &Part<'_>| places(part) && !part.reading.topics.is_empty();
         match piece.link {
@@ -308,8 +270,8 @@ impl<'a> Sentence<'a> {
         }
         self.leave_out_what_is_beside(&mut parts);
         let mut drafts: Vec<Draft> = Vec::new();
-        let verb = |part: &Part<'_>| part.said.filter(stance::Reading::has_verb);
-        let mut answer: Option<stance::Reading> = None;
+        let verb = |part: &Part<'_>| part.said.filter(stance::Said::has_verb);
+        let mut answer: Option<stance::Said> = None;
         for (link, part) in &parts {
             let last = answer.or_else(|| parts.iter().find_map(|(_, part)| verb(part)));
             if let (Some(negates), Some(repeated)) = (part.leaves_verb(*link), last) {
@@ -319,7 +281,7 @@ impl<'a> Sentence<'a> {
             answer = verb(part).or(answer);
             let draft = self.draft(*link, part, part.said.map(|said| said.stance));
             // "The ban, imposed in June 2020, is still in force" speaks of two times.
-            let goes_on = || part.denies_an_end() && part.has_word("has|have|hasn't|haven't|never");
+            let goes_on = || part.denies_an_end() && part.text().has("has|have|hasn't|haven't|never");
             let still = (part.text().says("part.still") || goes_on())
                 && draft.days.iter().all(|when| when.span == Span::During);
             let dated = still && draft.days.iter().any(|when| when.end() < self.now);
@@ -329,8 +291,8 @@ impl<'a> Sentence<'a> {
                 drafts.push(Draft { reading, days: Vec::new(), later: None, now: true, ..draft });
             }
         }
-        let now = parts.iter().any(|(_, part)| part.has_word("is|are|remains|now|still"));
-        complete(drafts, now, Date::from_days(self.now.day()))
+        let now = parts.iter().any(|(_, part)| part.text().has("is|are|remains|now|still"));
+        part::complete(drafts, now, Date::from_days(self.now.day()))
     }
 
     /// Reads a part that repeats what another one says, negated or not.
@@ -340,8 +302,9 @@ impl<'a> Sentence<'a> {
             return;
         }
         let negated = repeated.negated != negates;
-        let over = negated && part.has_word("longer|anymore|more");
-        let stance = Some(Stance { negated, over, kind: kind_of(repeated.kind, &part.reading.topics), ..repeated });
+        let over = negated && part.text().has("longer|anymore|more");
+        let stance =
+            Some(Stance { negated, over, kind: part::kind_of(repeated.kind, &part.reading.topics), ..repeated });
         // "threatened to block it, but did not"; "Blocked? Not any longer." Unlike "was blocked in May and still is".
         let answers = |draft: &Draft| {
             let was = !draft.days.is_empty() || draft.reading.past && part.is_of_now();
@@ -360,7 +323,7 @@ impl<'a> Sentence<'a> {
         let main: Vec<&'static str> =
             claimed().flat_map(|(_, part)| part.reading.countries.iter().map(|country| country.code)).collect();
         let (others, several) = (claimed().next().is_some(), parts.len() > 1);
-        let mobile = several && parts.first().is_some_and(|(_, part)| part.has_word("mobile|cellular"));
+        let mobile = several && parts.first().is_some_and(|(_, part)| part.text().has("mobile|cellular"));
         // "The government denied it, but it was blocked."
         let denied = parts.get(1).is_some_and(|(link, part)| *link == Link::But && part.has_verb());
         if denied && parts.first().is_some_and(|(_, part)| part.is_denial()) {
@@ -370,7 +333,7 @@ impl<'a> Sentence<'a> {
         parts.retain(|(link, part)| {
             let elsewhere = part.reading.countries.iter().any(|country| !main.contains(&country.code));
             let conceded = *link == Link::Despite && others && (!elsewhere || main.is_empty());
-            let around = several && *link == Link::But && part.has_word("vpn|vpns|proxy|proxies");
+            let around = several && *link == Link::But && part.text().has("vpn|vpns|proxy|proxies");
             // "Mobile internet was cut, but fixed lines worked": of those nothing is known.
             let beside = conceded || around || mobile && part.text().says("parse.fixed_lines");
             if beside {
@@ -422,14 +385,14 @@ impl<'a> Sentence<'a> {
             stance,
             mood: match subject.is_some_and(|found| text.is(found.length, "to")) {
                 true => Mood::Ahead,
-                false => mood(text, said.is_some_and(|said| said.works), said.is_some_and(|said| said.bad)),
+                false => clauses::mood(text, said.is_some_and(|said| said.works), said.is_some_and(|said| said.bad)),
             },
             past: text.has("was|were|had|did|lasted") || text.says("stance.was_done"),
             // "Lifted the ban", "came back": an end as something that happened, unlike "is accessible again".
             ends: over && text.says("stance.ended"),
             // What "has been restored" is over since some time.
             present: text.says("parse.present") || part.is_of_now() && !over,
-            beyond: detailed.map(|stance| beyond(&part.words, &part.days, stance)).unwrap_or_default(),
+            beyond: detailed.map(|stance| beyond::beyond(&part.words, &part.days, stance)).unwrap_or_default(),
             hearsay: text.says("aside.said_to"),
             ..part.reading.clone()
         }

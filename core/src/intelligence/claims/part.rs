@@ -1,28 +1,16 @@
 //! What a part of a sentence says by itself, and what it leaves to others: it is about the same place, service and time.
 
-use super::clauses::{Link, Mood};
-use super::each_once;
-use super::parse::Reading;
-use super::relative::Later;
-use super::stance::{self, Kind, Stance};
-use super::subjects::Topic;
-use super::when::{Span, Unread, When};
-use super::words::{Reader, Word};
-use crate::engine::time::Date;
-use crate::facts::starter::Country;
+use super::*;
 
-/// A part of a sentence, read by itself.
 pub struct Part<'a> {
     pub words: Vec<Word<'a>>,
-    pub said: Option<stance::Reading>,
-    /// Of a list each.
+    pub said: Option<stance::Said>,
     pub days: Vec<When>,
     pub later: Option<Later>,
     /// It leaves its verb to another clause; whether it negates that.
     pub elliptic: Option<bool>,
     /// It has names and dates, and no more.
     pub names_alone: bool,
-    /// Where, what and by whom.
     pub reading: Reading,
 }
 
@@ -35,49 +23,46 @@ impl Part<'_> {
         self.said.is_some_and(|said| said.has_verb())
     }
 
-    /// Whether it says when it was so.
     pub fn is_timed(&self) -> bool {
         !self.days.is_empty() || self.later.is_some()
     }
 
-    /// Whether both name a time, a place or a service of their own.
+    /// Whether it names a time, a place, a service and a network of its own.
+    fn own(&self) -> [bool; 4] {
+        let Reading { countries, topics, networks, .. } = &self.reading;
+        [self.is_timed(), !countries.is_empty(), !topics.is_empty(), !networks.is_empty()]
+    }
+
+    /// Whether both name one of those.
     pub fn shares(&self, other: &Part<'_>) -> bool {
-        self.is_timed() && other.is_timed()
-            || !self.reading.countries.is_empty() && !other.reading.countries.is_empty()
-            || !self.reading.topics.is_empty() && !other.reading.topics.is_empty()
-            || !self.reading.networks.is_empty() && !other.reading.networks.is_empty()
+        self.own().into_iter().zip(other.own()).any(|(own, other)| own && other)
+    }
+
+    pub fn names(&self) -> bool {
+        self.own().contains(&true)
+    }
+
+    pub fn names_a_subject(&self) -> bool {
+        self.own().into_iter().skip(1).any(|own| own)
     }
 
     /// Whether it leaves its verb to another clause, and then whether it negates that.
     pub fn leaves_verb(&self, link: Link) -> Option<bool> {
-        let (names, text) = (self.names(), self.text());
-        match self.elliptic {
-            _ if self.has_verb() => None,
-            Some(negated) => Some(negated),
-            // "... but not in the north of Finland", "..., but also in Sweden"; unlike "but not the phones in May".
-            None if link == Link::But
-                && names
-                && (self.names_a_subject() || self.names_alone)
-                && text.is(0, "not|nor|neither") =>
-            {
-                Some(true)
-            }
-            None if link == Link::But && names && self.said.is_none() && text.is(0, "in|also") => Some(false),
-            None if self.is_what_remains(link) => Some(false),
-            // "blocked Facebook on 4 February and Twitter on 5 February", "then Twitter on 5 February".
-            None if matches!(link, Link::And | Link::But)
-                && self.names_alone
-                && self.names_a_subject()
-                && (self.is_timed() || !self.reading.topics.is_empty() && !self.reading.countries.is_empty()) =>
-            {
-                Some(false)
-            }
-            None => None,
+        if self.has_verb() {
+            return None;
         }
+        let ([timed, place, topic, _], text, subject) = (self.own(), self.text(), self.names_a_subject());
+        let but = link == Link::But && self.names();
+        // "... but not in the north of Finland", "..., but also in Sweden"; unlike "but not the phones in May".
+        let not = but && (subject || self.names_alone) && text.is(0, "not|nor|neither");
+        let also = but && self.said.is_none() && text.is(0, "in|also");
+        // "blocked Facebook on 4 February and Twitter on 5 February", "then Twitter on 5 February".
+        let listed = matches!(link, Link::And | Link::But) && self.names_alone && subject && (timed || place && topic);
+        let positive = also || listed || self.is_what_remains(link);
+        self.elliptic.or(if not { Some(true) } else { positive.then_some(false) })
     }
 
-    /// Whether it is only a name, which a denial before it leaves out: "did not block WhatsApp, only Telegram", "but
-    /// Telegram".
+    /// Whether it is only a name, which a denial before it leaves out: "did not block WhatsApp, only Telegram".
     pub fn is_what_remains(&self, link: Link) -> bool {
         let but = link == Link::But && self.elliptic.is_none() && !self.text().is(0, "in|also");
         (self.begins_with_only() || but) && self.names_alone && self.names_a_subject()
@@ -87,19 +72,12 @@ impl Part<'_> {
         self.text().is(0, "only|just|merely|simply")
     }
 
-    /// Whether it denies that something is blocked.
     pub fn denies(&self) -> bool {
         self.said.is_some_and(|said| said.bad && said.stance.negated && !said.bare.negated)
     }
 
-    /// Whether it denies that something ended.
     pub fn denies_an_end(&self) -> bool {
         self.said.is_some_and(|said| said.bare.over && !said.stance.negated)
-    }
-
-    /// Whether it names a time, a place, a service or a network of its own.
-    pub fn names(&self) -> bool {
-        self.is_timed() || self.names_a_subject()
     }
 
     /// Whether it only says that something is untrue: "the government denied it".
@@ -114,18 +92,9 @@ impl Part<'_> {
         !self.names() && !shouted && self.words.iter().any(name)
     }
 
-    pub fn names_a_subject(&self) -> bool {
-        !self.reading.countries.is_empty() || !self.reading.topics.is_empty() || !self.reading.networks.is_empty()
-    }
-
     /// Whether it goes on with how it is now: "and remains blocked", "and it has never lifted the ban".
     pub fn is_of_now(&self) -> bool {
-        // "The site never came back"
         self.text().says("part.goes_on") || self.denies_an_end() && self.text().says("part.never")
-    }
-
-    pub fn has_word(&self, list: &str) -> bool {
-        self.text().has(list)
     }
 }
 
@@ -217,7 +186,6 @@ impl Draft {
         }
     }
 
-    /// One reading for each of its days.
     fn readings(self) -> impl Iterator<Item = Reading> {
         let Draft { reading, days, .. } = self;
         let times: Vec<Option<When>> = if days.is_empty() { vec![None] } else { days.into_iter().map(Some).collect() };
@@ -225,14 +193,13 @@ impl Draft {
     }
 }
 
-/// Days that are counted from those of the clause before.
 fn count_on(drafts: &mut [Draft]) {
     let mut last: Option<When> = None;
     for draft in drafts.iter_mut() {
         if let Some(later) = draft.later.filter(|_| draft.days.is_empty()) {
             let days = last.and_then(|base| later.behind(base));
             let missing = days.is_none() && later.counted;
-            draft.reading.unread = draft.reading.unread.or(missing.then_some(Unread::NoSuchDate));
+            draft.reading.unread = draft.reading.unread.or(missing.then_some(when::NO_SUCH_DATE));
             draft.days.extend(days);
         }
         last = draft.days.last().copied().or(last);
@@ -253,8 +220,7 @@ fn end_what_is_over(drafts: &mut [Draft]) {
     }
 }
 
-/// What a clause does not say itself it takes from the one before, or from the next.
-/// `now` tells that one of them speaks of the present.
+/// What a clause does not say it takes from the one before, or the next; `now` tells that one speaks of the present.
 pub fn complete(mut drafts: Vec<Draft>, now: bool, today: Date) -> Vec<Reading> {
     count_on(&mut drafts);
     end_what_is_over(&mut drafts);

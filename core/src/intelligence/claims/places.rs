@@ -1,9 +1,6 @@
 //! The country that a claim is about.
 
-use super::dates::month_named;
-use super::words::{Lazy, Phrases, Reader, Word, flag, is_shouted, stem};
-use super::{lexicon, networks, stance, subjects};
-use crate::facts::starter::{self, Country};
+use super::*;
 
 const TEXT: &str = include_str!("places.tsv");
 const FOREIGN: &str = include_str!("foreign.tsv");
@@ -16,11 +13,9 @@ enum How {
     Adjective,
 }
 
-/// A country where a sentence names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mention {
     pub code: &'static str,
-    /// Place of the first word, and how many.
     pub at: usize,
     pub length: usize,
     /// The city or region, when one was named and not the country; as [`TEXT`] writes it.
@@ -39,7 +34,6 @@ impl Mention {
     }
 }
 
-/// A part of a country.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Area {
     pub name: &'static str,
@@ -49,7 +43,6 @@ pub struct Area {
     pub seat: bool,
 }
 
-/// The areas of a country that a sentence names.
 pub fn areas(mentions: &[Mention], code: &str) -> Vec<Area> {
     mentions.iter().filter(|mention| mention.code == code).filter_map(|mention| mention.area).collect()
 }
@@ -65,67 +58,60 @@ fn place(text: &'static str) -> (&'static str, Option<Area>) {
 /// Names with the country that each stands for, how, and with which area.
 type Meaning = (&'static str, How, Option<Area>);
 
-fn names() -> &'static Phrases<Meaning> {
-    static NAMES: Lazy<Meaning> = Lazy::new();
-    NAMES.get_or_init(|| {
-        let parts = |list: &'static str| list.split('|').filter(|name| !name.is_empty());
-        let foreign = starter::rows::<2>(FOREIGN).flat_map(|[code, names]| parts(names).map(move |name| (code, name)));
-        let own = Country::all().iter().flat_map(|country| country.names().map(|name| (country.code, name)));
-        let named = foreign.chain(own).map(|(code, name)| (name.to_owned(), (code, How::Name, None)));
-        let mut phrases: Vec<(String, Meaning)> = named.collect();
-        for [code, adjectives, places] in starter::rows::<3>(TEXT) {
-            // The file has the plurals that are no mere "s".
-            let plural = |name: &str| name.ends_with(['n', 'i', 'r']).then(|| format!("{name}s"));
-            let people = parts(adjectives).map(str::to_owned).chain(parts(adjectives).filter_map(plural));
-            phrases.extend(people.map(|name| (name, (code, How::Adjective, None))));
-            let places = parts(places).map(place);
-            phrases.extend(places.map(|(name, area)| (name.to_owned(), (code, How::Place, area))));
-        }
-        Phrases::new(phrases)
-    })
-}
+static NAMES: LazyLock<Phrases<Meaning>> = LazyLock::new(|| {
+    let parts = |list: &'static str| list.split('|').filter(|name| !name.is_empty());
+    let foreign = starter::rows::<2>(FOREIGN).flat_map(|[code, names]| parts(names).map(move |name| (code, name)));
+    let own = Country::all().iter().flat_map(|country| country.names().map(|name| (country.code, name)));
+    let named = foreign.chain(own).map(|(code, name)| (name.to_owned(), (code, How::Name, None)));
+    let mut phrases: Vec<(String, Meaning)> = named.collect();
+    for [code, adjectives, places] in starter::rows::<3>(TEXT) {
+        // The file has the plurals that are no mere "s".
+        let plural = |name: &str| name.ends_with(['n', 'i', 'r']).then(|| format!("{name}s"));
+        let people = parts(adjectives).map(str::to_owned).chain(parts(adjectives).filter_map(plural));
+        phrases.extend(people.map(|name| (name, (code, How::Adjective, None))));
+        let places = parts(places).map(place);
+        phrases.extend(places.map(|(name, area)| (name.to_owned(), (code, How::Place, area))));
+    }
+    Phrases::new(phrases)
+});
 
-/// Every country that a sentence names.
 pub fn mentions(words: &[Word<'_>]) -> Vec<Mention> {
     let text = Reader::of(words);
     let located = |at: usize| text.fits(at, "places.located");
     let name = |at: usize| !is_person(text, at) && (text.capital(at) || !text.of_list(at, "places.need_capital"));
-    let named = names().all(words).into_iter().filter(|(at, length, _)| *length > 1 || name(*at));
+    let named = NAMES.all(words).into_iter().filter(|(at, length, _)| *length > 1 || name(*at));
     let mention = |(at, length, (code, how, area)): (usize, usize, Meaning)| {
         let area = area.filter(|area| located(at) || !(area.seat && governs(text, at, length)));
         // "Kenya (KE)", "Kenya 🇰🇪": the code behind the name says no more than the name. Unlike "IN INDIA IN 2023".
         let plain = || !is_shouted(words);
-        let is_code = |word: &Word<'_>| word.text == code && plain() || flag(word.text).as_deref() == Some(code);
+        let is_code = |word: &Word<'_>| word.text == code && plain() || words::flag(word.text).as_deref() == Some(code);
         let length = length + usize::from(text.word(at + length).is_some_and(is_code));
-        Mention { code, at, length, area, how, located: located(at), aside: is_aside(text, at) }
+        Mention { code, at, length, area, how, located: located(at), aside: text.fits(at, "places.aside") }
     };
     let found: Vec<Mention> = named.map(mention).collect();
     if found.is_empty() { codes(text) } else { found }
 }
 
-/// Whether the name of a seat of government stands for that government: "Tehran lifted the ban", "blocked by Minsk",
-/// "Beijing's censors". Where it does not, it is a city like others: "Tehran's internet was cut".
+/// Whether a seat of government stands for that one ("Tehran lifted the ban"), unlike in "Tehran's internet".
 fn governs(text: Reader<'_>, at: usize, length: usize) -> bool {
     if text.was(at, 1, "by") {
         return true;
     }
-    let behind = at + length;
-    let Some(verb) = (behind..behind + 4).find(|at| !text.of_list(*at, "places.helpers")) else { return false };
-    let cut_off = text.is(verb + 1, "off") && !subjects::names_connectivity(text.part(verb..text.words.len()).words);
-    !cut_off && lexicon::list("places.governing").has(&stem(text.lower(verb)))
+    let Some(length) = text.matches(at + length, "places.governs").map(|more| length + more) else { return false };
+    // "Minsk cut off the internet", and no city that is "cut off".
+    !text.is(at + length, "off") || subjects::names_connectivity(text.part(at + length - 1..text.words.len()).words)
 }
 
 /// Whether a clause speaks of a country as a whole: "nationwide", "the whole of Pakistan", "all over Iraq".
 pub fn is_nationwide(words: &[Word<'_>], mentions: &[Mention]) -> bool {
     let text = Reader::of(words);
-    const WHOLE: &str = "whole|entire|across|throughout";
-    let whole = |mention: &Mention| match text.before(mention.at, 1) {
-        "of" | "over" | "in" => text.was(mention.at, 2, "whole|all|everywhere|anywhere|entirety"),
-        _ => mention.how != How::Adjective && text.was(mention.at, 1, WHOLE),
+    let whole = |mention: &Mention| {
+        let across = || mention.how != How::Adjective && text.fits(mention.at, "places.across");
+        mention.area.is_none() && (text.fits(mention.at, "places.whole") || across())
     };
-    text.has("nationwide|countrywide|nation|national")
-        || text.has("country") && text.has(WHOLE)
-        || mentions.iter().any(|mention| mention.area.is_none() && whole(mention))
+    text.says("places.nationwide")
+        || text.has("country") && text.has("whole|entire|across|throughout")
+        || mentions.iter().any(whole)
 }
 
 /// The capital of a country where it is not named: "Myanmar's capital". Its names, of which an incident may have any.
@@ -135,31 +121,21 @@ pub fn capital(words: &[Word<'_>], code: &str) -> Vec<Area> {
     }
     let own = starter::rows::<3>(TEXT).filter(|[of, ..]| *of == code).flat_map(|[.., places]| places.split('|'));
     let seats = own.filter_map(|place| place.strip_prefix('*'));
-    // Where no name of it is known, no area is it.
     std::iter::once("capital").chain(seats).map(|name| Area { name, ..Area::default() }).collect()
 }
 
-/// Whether the name of a place at `at` is that of a person: "Jordan Henderson was", "my friend Chad", and no headline of
-/// capitals: "Jordan Blocks TikTok".
+/// Whether the name of a place is that of a person: "Jordan Henderson was", "my friend Chad"; unlike "Jordan Blocks TikTok".
 pub fn is_person(text: Reader<'_>, at: usize) -> bool {
     if !text.capital(at) || !text.of_list(at, "places.given") {
         return false;
     }
     let surname = |next: &Word<'_>| {
-        !next.joined && next.text.chars().skip(1).all(char::is_lowercase) && subjects::brand(&next.lower).is_none()
+        !next.joined && next.text.chars().skip(1).all(char::is_lowercase) && brands::named(&next.lower).is_none()
     };
     text.fits(at, "places.friend")
         || text.fits(at, "places.surname")
             && text.word(at + 1).is_some_and(surname)
             && stance::meanings(text.part(at + 1..at + 2).words).is_empty()
-}
-
-/// Whether it is otherwise in a country that is named: "Kenya's neighbour Uganda", "at the request of the United States".
-fn is_aside(text: Reader<'_>, at: usize) -> bool {
-    let the = at - usize::from(text.was(at, 1, "the"));
-    text.is(at + 1, "neighbour|neighbor|ally|rival|partner|adversary")
-        || networks::is_excepted(text, the)
-        || text.fits(the, "places.aside")
 }
 
 /// Two capital letters after "in", or in a sentence that is not all capitals: a code.
@@ -169,11 +145,11 @@ fn codes(text: Reader<'_>) -> Vec<Mention> {
         let located = text.fits(at, "places.located");
         let capitals = word.text.len() == 2 && word.text.bytes().all(|byte| byte.is_ascii_uppercase());
         let written = capitals && !shouting && (located || !word.is("tv|ip|ai|pm|am|id|it|vk|dw"));
-        let country = match flag(word.text) {
+        let country = match words::flag(word.text) {
             Some(code) => Country::by_code(&code)?,
             None => written.then(|| Country::by_code(word.text))??,
         };
-        let aside = is_aside(text, at);
+        let aside = text.fits(at, "places.aside");
         Some(Mention { code: country.code, at, length: 1, area: None, how: How::Name, located, aside })
     };
     text.words.iter().enumerate().filter_map(code).collect()
@@ -189,8 +165,7 @@ pub fn choose(mentions: &[Mention]) -> Option<&'static Country> {
 
 /// "Kenya (November 2023), Uganda (January 2021)": a date in brackets behind the first, and something behind the second.
 fn are_dated(text: Reader<'_>, a: &Mention, b: &Mention) -> bool {
-    let date =
-        |at: usize| text.figure(at) || month_named(text.lower(at)).is_some() || text.of_list(at, "places.beside");
+    let date = |at: usize| text.fits(at, "places.dated") || dates::month_named(text.lower(at)).is_some();
     text.ends(a.at + a.length) && text.ends(b.at + b.length) && (a.at + a.length..b.at).all(date)
 }
 

@@ -1,14 +1,9 @@
 //! Times that are counted: from today ("last Tuesday", "three weeks ago", "next month"), or from the days of the clause before
 //! ("five days later", "the day before").
 
-use super::dates::{Part, Written, YEARS, named_part, number};
-use super::lexicon;
-use super::when::{Span, When};
-use super::words::{Reader, Word};
-use crate::engine::time::Date;
+use super::*;
 
-/// Days since Monday of a day of the week. The short forms that are other words as well need a capital; "Sat" and "Sun"
-/// are left out, and so is "Mon", a state.
+/// Days since Monday of a day of the week. Short forms need a capital; "Sat", "Sun" and "Mon" are other words too often.
 pub fn weekday(word: &Word<'_>) -> Option<i64> {
     let name = word.lower.as_str();
     let short = word.is_capital() && word.is("tue|tues|wed|thu|thur|thurs|fri");
@@ -24,15 +19,9 @@ pub fn quantity(text: Reader<'_>, at: usize) -> Option<(usize, i64)> {
     }
     let word = text.word(at)?;
     let named = lexicon::place("numbers", |name| name == word.lower).map(|before| before + 1);
-    named.or_else(|| number(word)).map(|count| (1, count)).or_else(|| few(at))
+    named.or_else(|| dates::number(word)).map(|count| (1, count)).or_else(|| few(at))
 }
 
-/// Whether words name a number that is not exact: "a few".
-pub fn is_vague(text: Reader<'_>, mut words: std::ops::Range<usize>) -> bool {
-    words.any(|at| text.is(at, "few|several|couple"))
-}
-
-/// Days of a unit of time.
 pub fn unit(word: &str) -> Option<i64> {
     lexicon::value("units", word.trim_end_matches('s'))?.parse().ok()
 }
@@ -46,29 +35,16 @@ pub fn days_counted(text: Reader<'_>, at: usize) -> Option<(usize, i64)> {
 
 /// The calendar week, month or year that lies so many before or after the one of a day.
 pub fn period(today: Date, unit: &str, away: i64) -> Option<When> {
-    let monday = || Some(today.plus(away.checked_mul(7)? - today.weekday()));
+    let (monday, month) = (today.plus(away * 7 - today.weekday()), today.first_of_month().plus_months(away));
     Some(match unit.trim_end_matches('s') {
         "day" => When::day(today.plus(away)),
-        "week" => When::new(monday()?, monday()?.plus(6)),
-        "weekend" => When::new(monday()?.plus(5), monday()?.plus(6)),
-        "month" => {
-            let month = (today.year * 12 + today.month - 1).checked_add(away)?;
-            let first = Date::new(month.div_euclid(12), month.rem_euclid(12) + 1, 1)?;
-            When::new(first, first.last_of_month())
-        }
-        "year" => Written::year(today.year.checked_add(away)?).in_year(today.year + away)?,
+        "week" => When::new(monday, monday.plus(6)),
+        "weekend" => When::new(monday.plus(5), monday.plus(6)),
+        "month" => When::new(month, month.last_of_month()),
+        "year" => Written::years(today.year, 1).in_year(today.year + away)?,
         _ => return None,
     })
 }
-
-/// Lists of words for a day, and how far it is from today.
-const DAYS: [(&str, i64); 5] = [
-    ("days.today", 0),
-    ("days.yesterday", -1),
-    ("days.tomorrow", 1),
-    ("days.before_yesterday", -2),
-    ("days.after_tomorrow", 2),
-];
 
 /// A time that begins at `at` and is counted from today, with its number of words.
 pub fn relative(text: Reader<'_>, at: usize, today: Date, ahead: bool) -> Option<(usize, When)> {
@@ -76,16 +52,13 @@ pub fn relative(text: Reader<'_>, at: usize, today: Date, ahead: bool) -> Option
     if text.is(at, "next|following|previous|day") && later(text, at).is_some() {
         return None;
     }
-    let day = |length: usize, away: i64| (length, When::day(today.plus(away)));
-    if let Some(found) = DAYS.iter().find_map(|(list, away)| Some(day(text.matches(at, list)?, *away))) {
-        return Some(found);
-    }
-    if text.is(at, "other") && text.was(at, 1, "the") && text.is(at + 1, "day") {
-        return Some((2, around(today, -7)));
-    }
-    // A night belongs to two days.
-    if text.is(at, "last") && text.is(at + 1, "night") {
-        return Some((2, When::new(today.plus(-1), today)));
+    let days = |from: i64, to: i64| When::new(today.plus(from), today.plus(to));
+    let named = lexicon::list("days").items.iter().filter_map(|item| item.split_once(' ')).find_map(|(name, _)| {
+        let length = text.matches(at, &format!("days.{name}"))?;
+        dates::span("days", name).map(|(from, to)| (length, days(from, to)))
+    });
+    if named.is_some() {
+        return named;
     }
     if text.is(at, "this|last|past|previous|recent|next|coming|following") {
         return beside(text, at, today);
@@ -97,7 +70,7 @@ pub fn relative(text: Reader<'_>, at: usize, today: Date, ahead: bool) -> Option
         let dated = text.written(next).is_some_and(|(_, date)| date.is_day());
         let since = (today.weekday() - weekday).rem_euclid(7);
         let away = if ahead { (weekday - today.weekday()).rem_euclid(7) } else { -since };
-        (!dated && text.days_of_a_month(next).is_none()).then(|| day(1, away))
+        (!dated && text.days_of_a_month(next).is_none()).then(|| (1, days(away, away)))
     })
 }
 
@@ -121,11 +94,8 @@ fn ago(text: Reader<'_>, at: usize, today: Date) -> Option<(usize, When)> {
 
 /// What follows "this", "last" or "next".
 fn beside(text: Reader<'_>, at: usize, today: Date) -> Option<(usize, When)> {
-    let side = match text.lower(at) {
-        "this" => 0,
-        "next" | "coming" | "following" => 1,
-        _ => -1,
-    };
+    let ahead = text.is(at, "next|coming|following");
+    let side = if text.is(at, "this") { 0 } else { i64::from(ahead) * 2 - 1 };
     // "The last three days of May" are none of today's.
     let of = |at: usize| text.is(at, "of");
     if let Some((length, count)) = quantity(text, at + 1).filter(|_| side != 0) {
@@ -143,11 +113,8 @@ fn beside(text: Reader<'_>, at: usize, today: Date) -> Option<(usize, When)> {
     }
     if let Some(weekday) = text.read(at + 1, weekday) {
         let away = weekday - today.weekday();
-        let away = match side {
-            0 => away,
-            1 => (away - 1).rem_euclid(7) + 1,
-            _ => -((-away - 1).rem_euclid(7) + 1),
-        };
+        // The nearest one on that side.
+        let away = if side == 0 { away } else { side * ((side * away - 1).rem_euclid(7) + 1) };
         return Some((2, When::day(today.plus(away))));
     }
     if let Some(when) = period(today, name, side).filter(|_| unit(name).is_none() || !name.ends_with('s')) {
@@ -159,17 +126,17 @@ fn beside(text: Reader<'_>, at: usize, today: Date) -> Option<(usize, When)> {
         };
         return Some((2, when));
     }
-    let month = text.month(at + 1).map(|month| Part::months(month, month));
-    let named = Written { year: None, part: month.or_else(|| named_part("dates.seasons", name))? };
+    let month = text.month(at + 1).map(|month| (month, month));
+    let named = Written::months(None, month.or_else(|| dates::span("dates.seasons", name))?);
+    let years = |is: &dyn Fn(&When) -> bool| (0..=2).filter_map(|on| named.in_year(today.year + side * on)).find(is);
     let when = match side {
-        1 => (0..=1).filter_map(|on| named.in_year(today.year + on)).find(|when| when.first > today)?,
+        1 => years(&|when| when.first > today)?,
         0 => named.in_year(today.year)?,
-        _ => (0..=2).filter_map(|back| named.in_year(today.year - back)).find(|when| when.last < today)?,
+        _ => years(&|when| when.last < today)?,
     };
     Some((2, when))
 }
 
-/// So many days up to today, or from today on.
 fn around(today: Date, days: i64) -> When {
     if days < 0 { When::new(today.plus(days), today) } else { When::new(today.plus(1), today.plus(days)) }
 }
@@ -185,23 +152,20 @@ pub struct Later {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum By {
     Days(i64, i64),
-    Next(&'static str),
-    DayBefore,
+    /// The calendar's one that lies so many after it, or before.
+    Next(&'static str, i64),
 }
 
-/// A time that is counted from those of the clause before at a place, with its number of words. Without an article "next
-/// week" is one of today's.
+/// A time that is counted from those of the clause before, with its number of words; "next week" is one of today's.
 pub fn later(text: Reader<'_>, at: usize) -> Option<(usize, Later)> {
-    let by = if text.fits(at, "later.day_before") {
-        By::DayBefore
-    } else if text.fits(at, "later.next_day") {
-        By::Next("day")
-    } else if text.was(at, 1, "the") && text.is(at, "next|following") {
-        By::Next(["week", "month", "year"].into_iter().find(|name| text.is(at + 1, name))?)
-    } else {
-        return counted(text, at);
-    };
-    Some((2, Later { by, counted: true }))
+    let next = |name, away| Some((2, Later { by: By::Next(name, away), counted: true }));
+    let led = || text.fits(at, "later.next");
+    match () {
+        () if text.fits(at, "later.day_before") => next("day", -1),
+        () if text.fits(at, "later.next_day") => next("day", 1),
+        () if led() => next(["week", "month", "year"].into_iter().find(|name| text.is(at + 1, name))?, 1),
+        () => counted(text, at),
+    }
 }
 
 /// "Five days later", "36 hours after", "after two weeks", "a week earlier".
@@ -210,14 +174,14 @@ fn counted(text: Reader<'_>, at: usize) -> Option<(usize, Later)> {
     let (length, count) = quantity(text, at + after)?;
     let name_at = at + after + length;
     let end = name_at + 1;
-    let ahead = text.is(end, "earlier") || text.is(end, "before") && text.ends(end + 1);
-    let by = distance(if ahead { -count } else { count }, text.lower(name_at), is_vague(text, at..name_at))?;
+    let (ahead, vague) = (text.fits(end, "later.ahead"), text.part(at..name_at).has("few|several|couple"));
+    let by = distance(if ahead { -count } else { count }, text.lower(name_at), vague)?;
     if after == 1 && !ahead {
         // "After a 10-day shutdown", "after two weeks of protests" are no distance from other days.
-        let bare = !text.joined(name_at) && !text.is(end, "of|without|ago|from") && !text.joined(end);
+        let bare = !text.joined(name_at) && text.fits(end, "later.bare");
         return bare.then_some((end - at, Later { by, counted: false }));
     }
-    let behind = text.is(end, "later|afterwards|thereafter") || text.is(end, "after") && text.ends(end + 1);
+    let behind = text.fits(end, "later.behind");
     (ahead || behind).then_some((end + 1 - at, Later { by, counted: true }))
 }
 
@@ -247,8 +211,7 @@ impl Later {
         };
         match self.by {
             By::Days(least, most) => Some(When::new(first.plus(least), last.plus(most))),
-            By::Next(name) => period(last, name, 1),
-            By::DayBefore => Some(When::day(first.plus(-1))),
+            By::Next(name, away) => period(if away < 0 { first } else { last }, name, away),
         }
     }
 }

@@ -4,22 +4,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::check::Verdict;
-use super::clauses::Mood;
-use super::conclude::{self, Conclusion, Core};
-use super::counts::{self, Answer};
-use super::each_once;
-use super::gather::{self, Found};
-use super::networks::{Network, home};
-use super::parse::{Claim, Reading, parse};
-use super::reason::{missing, overall as overall_reason, reason, unchecked_too};
-use super::when::Unread;
+use super::*;
 use crate::engine::http::{Cx, Param, Response, Route, handler};
-use crate::engine::runtime::{self, Runtime};
-use crate::intelligence::country::Detection;
-use crate::intelligence::incidents::{self, EvidenceOf, IncidentBody};
-use crate::intelligence::reference::{self, ListedPlatforms, Names};
-use crate::{Error, Result, Timestamp, facts::licence};
+use crate::facts::licence;
+use crate::intelligence::incidents::{EvidenceOf, IncidentBody};
+use crate::intelligence::reference::{ListedPlatforms, Names};
 
 /// Most characters of a claim. Our choice: a long paragraph.
 const MOST_CHARACTERS: usize = 2_000;
@@ -55,13 +44,11 @@ struct Flag(bool);
 
 impl<'de> Deserialize<'de> for Flag {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> std::result::Result<Flag, D::Error> {
-        match Value::deserialize(deserializer)? {
-            Value::Bool(flag) => Ok(Flag(flag)),
-            Value::Number(number) if number.as_u64() == Some(1) => Ok(Flag(true)),
-            Value::Number(number) if number.as_u64() == Some(0) => Ok(Flag(false)),
-            Value::String(text) if matches!(text.as_str(), "true" | "1") => Ok(Flag(true)),
-            Value::String(text) if matches!(text.as_str(), "false" | "0") => Ok(Flag(false)),
-            other => Err(serde::de::Error::custom(format!("{other} is neither true nor false (1 and 0 will do)"))),
+        let value = Value::deserialize(deserializer)?;
+        match value.as_str().map_or_else(|| value.to_string(), str::to_owned).as_str() {
+            "true" | "1" => Ok(Flag(true)),
+            "false" | "0" => Ok(Flag(false)),
+            _ => Err(serde::de::Error::custom(format!("{value} is neither true nor false (1 and 0 will do)"))),
         }
     }
 }
@@ -83,30 +70,20 @@ struct ParsedBody {
     /// The claim is that it is not, or no longer, so.
     negated: bool,
     /// Networks that the claim is about; empty when it is about the whole country.
-    networks: Vec<NetworkRow>,
+    networks: Vec<Network>,
     /// Other countries that are named.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     other_countries: Vec<&'static str>,
 }
 
-/// A network as the claim names it, with what measurements know of it.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-#[schemars(rename = "ClaimNetwork")]
-struct NetworkRow {
-    /// `None` when only a name is known.
-    asn: Option<u32>,
-    name: Option<String>,
-}
-
 /// The networks of all statements, each once: as they were found, else as they were read.
-fn networks(claim: &Claim, found: &[Found]) -> Vec<NetworkRow> {
-    let row = |asn: Option<u32>, network: &Network| NetworkRow { asn, name: network.name.clone() };
-    let known = found.iter().filter_map(|found| found.network.as_ref()).map(|on| row(on.asn(), &on.network));
-    let read = claim.readings.iter().flat_map(|reading| &reading.networks).map(|network| row(network.asn, network));
-    each_once(known.chain(read), |known, row| match (row.asn, known.asn) {
+fn networks(claim: &Claim, found: &[Found<'_>]) -> Vec<Network> {
+    let known = found.iter().filter_map(|found| found.network.as_ref()).map(OnNetwork::known);
+    let read = claim.readings.iter().flat_map(|reading| &reading.networks).cloned();
+    each_once(known.chain(read), |known, read| match (read.asn, known.asn) {
         (Some(asn), Some(other)) => asn == other,
         // Read by its name, and found by its number.
-        _ => known.name == row.name,
+        _ => known.name == read.name,
     })
 }
 
@@ -117,18 +94,16 @@ struct DateRange {
 }
 
 impl ParsedBody {
-    fn new(claim: &Claim, found: &[Found]) -> Self {
+    fn new(claim: &Claim, found: &[Found<'_>]) -> Self {
         let services: Vec<String> = claim.topics.iter().map(|topic| topic.name().to_owned()).collect();
+        let (day, range) = (claim.when.filter(|when| when.is_one_day()), claim.when.filter(|when| !when.is_one_day()));
         ParsedBody {
             country: claim.country.map(|country| country.name.to_owned()),
             country_code: claim.country.map(|country| country.code.to_owned()),
             service: services.first().cloned(),
             services,
-            date: claim.when.filter(|when| when.is_one_day()).map(|when| when.first.to_string()),
-            date_range: claim
-                .when
-                .filter(|when| !when.is_one_day())
-                .map(|when| DateRange { start: when.first.to_string(), end: when.last.to_string() }),
+            date: day.map(|day| day.first.to_string()),
+            date_range: range.map(|when| DateRange { start: when.first.to_string(), end: when.last.to_string() }),
             kind: claim.stance.map(|stance| stance.kind.as_str()),
             negated: claim.stance.is_some_and(|stance| stance.negated),
             networks: networks(claim, found),
@@ -196,7 +171,7 @@ struct TopicBody {
     country_code: &'static str,
     /// The network that was looked at, when the statement is about one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    network: Option<NetworkRow>,
+    network: Option<Network>,
     /// The statement is that it is not, or no longer, so.
     negated: bool,
     verdict: Verdict,
@@ -206,17 +181,17 @@ struct TopicBody {
 }
 
 impl TopicBody {
-    fn new(found: &Found, now: Timestamp) -> TopicBody {
-        let network = found.network.as_ref();
+    fn new(found: &Found<'_>, now: Timestamp) -> TopicBody {
+        let judgement = found.compared.judgement;
         TopicBody {
-            service: found.topic.name().to_owned(),
-            country_code: found.country.code,
-            network: network.map(|on| NetworkRow { asn: on.asn(), name: on.network.name.clone() }),
-            negated: found.stance.negated,
-            verdict: found.compared.judgement.verdict,
-            confidence: crate::engine::number::round(found.compared.judgement.confidence),
-            contradicted: found.compared.judgement.contradicted,
-            reason: reason(found, now),
+            service: found.claim.topic.name().to_owned(),
+            country_code: found.claim.country.code,
+            network: found.network.as_ref().map(OnNetwork::known),
+            negated: found.claim.stance.negated,
+            verdict: judgement.verdict,
+            confidence: round(judgement.confidence),
+            contradicted: judgement.contradicted,
+            reason: reason::reason(found, now),
         }
     }
 }
@@ -266,7 +241,7 @@ async fn verify(cx: Cx) -> Result<Response> {
     let reason = match (&overall, unread) {
         (Some(whole), _) => checked.reason(whole, cx.now()),
         (None, Some(unread)) => unread.to_owned(),
-        (None, None) => missing(&claim),
+        (None, None) => reason::missing(&claim),
     };
     let citation = overall.as_ref().map(|whole| citation(&cx, text, whole.verdict));
     let whole = overall.unwrap_or_default();
@@ -314,7 +289,8 @@ async fn locate(cx: &Cx, claim: &mut Claim) -> Result<()> {
     }
     let names = runtime::query(&*cx.rt, reference::actor().name, &Names { networks }).await?;
     for reading in claim.readings.iter_mut().filter(|reading| reading.countries.is_empty()) {
-        let of = |asn: u32| names.iter().find(|(known, _)| *known == asn).and_then(|(_, entry)| home(&entry.name));
+        let of =
+            |asn: u32| names.iter().find(|(known, _)| *known == asn).and_then(|(_, entry)| networks::home(&entry.name));
         reading.countries = reading.networks.iter().filter_map(|network| of(network.asn?)).take(1).collect();
         claim.country = claim.country.or(reading.countries.first().copied());
     }
@@ -322,33 +298,33 @@ async fn locate(cx: &Cx, claim: &mut Claim) -> Result<()> {
 }
 
 /// What was checked of a claim, and why not all of it.
-pub struct Checked {
-    pub found: Vec<Found>,
+pub struct Checked<'c> {
+    pub found: Vec<Found<'c>>,
     /// What it counts, where a table answers that.
-    counted: Option<Answer>,
+    counted: Option<counts::Answer>,
     unread: Option<&'static str>,
 }
 
-impl Checked {
+impl Checked<'_> {
     pub fn conclusion(&self, claim: &Claim) -> Option<Conclusion> {
         match (&self.counted, &claim.count) {
-            (Some(answer), Some(count)) => Some(conclude::counted(claim, count, answer.judgement)),
-            _ => conclude::conclude(claim, &self.found),
+            (Some(answer), Some(count)) => Some(check::counted(claim, count, answer.judgement)),
+            _ => check::conclude(claim, &self.found),
         }
     }
 
     pub fn reason(&self, whole: &Conclusion, now: Timestamp) -> String {
         let said = match (&self.counted, self.found.get(whole.deciding)) {
             (Some(answer), _) => answer.reason.clone(),
-            (None, Some(deciding)) => overall_reason(deciding, &self.found, now),
+            (None, Some(deciding)) => reason::overall(deciding, &self.found, now),
             (None, None) => String::new(),
         };
-        unchecked_too(&said, &whole.unchecked)
+        reason::unchecked_too(&said, &whole.unchecked)
     }
 }
 
 /// One judgement per statement, country and topic; none when the claim lacks what a check needs.
-pub async fn check(rt: &dyn Runtime, claim: &Claim, now: Timestamp) -> Result<Checked> {
+pub async fn check<'c>(rt: &'c dyn Runtime, claim: &'c Claim, now: Timestamp) -> Result<Checked<'c>> {
     let mut checked = Checked { found: Vec::new(), counted: None, unread: None };
     if let Some(count) = &claim.count {
         checked.counted = counts::check(rt, count).await?;
@@ -367,7 +343,7 @@ pub async fn check(rt: &dyn Runtime, claim: &Claim, now: Timestamp) -> Result<Ch
     for reading in readings {
         let ahead = reading.when.is_some_and(|when| when.start() > now);
         let why = match reading.mood {
-            _ if reading.unread.is_some() => reading.unread.map(Unread::as_str),
+            _ if reading.unread.is_some() => reading.unread,
             Mood::Fact if ahead => Some("The claim speaks of a time that lies ahead."),
             Mood::Fact => None,
             Mood::Ahead => Some("The claim is about what may or will be, and not about what is or was."),
@@ -384,11 +360,11 @@ pub async fn check(rt: &dyn Runtime, claim: &Claim, now: Timestamp) -> Result<Ch
     Ok(checked)
 }
 
-async fn evidence(cx: &Cx, found: &[Found]) -> Result<Vec<EvidenceBody>> {
+async fn evidence(cx: &Cx, found: &[Found<'_>]) -> Result<Vec<EvidenceBody>> {
     let mut rows: Vec<EvidenceBody> = Vec::new();
     for found in found {
-        let country = found.country.name;
-        let name = gather::label(&found.topic);
+        let country = found.claim.country.name;
+        let name = gather::label(found.claim.topic);
         for incident in found.shown() {
             let ids: Vec<String> = incident.draft.evidence_ids.iter().take(MOST_EVIDENCE).cloned().collect();
             for row in runtime::query(&*cx.rt, incidents::actor().name, &EvidenceOf { ids }).await? {
@@ -439,7 +415,6 @@ fn witnesses(detection: &Detection, name: &str, country: &str, asns: Option<&[u3
     links.chain(lists).collect()
 }
 
-/// How to cite the answer.
 fn citation(cx: &Cx, claim: &str, verdict: Verdict) -> String {
     let today = cx.now().to_date_text();
     let base = cx.settings().base_url();

@@ -4,18 +4,7 @@
 //! A slot is filled by what reads it: where (`places`), what (`subjects`), by whom (`networks`), when (`when`), how and
 //! whether (`stance`). Details (`beyond`) fill their words only where the data bear them out.
 
-use super::beyond::Beyond;
-use super::clauses::{self, Link};
-use super::dates::in_figures;
-use super::hours::hours;
-use super::networks;
-use super::parse::{Claim, Reading, Sentence};
-use super::places::Mention;
-use super::relative::{quantity, unit, weekday};
-use super::stance::{self, Sense};
-use super::subjects::{self, Named, Topic};
-use super::when::{self, Span, When};
-use super::words::{Pause, Reader, Word, split};
+use super::*;
 
 /// Most harmless words inside of what is left over.
 const MOST_BETWEEN: usize = 3;
@@ -23,25 +12,17 @@ const MOST_BETWEEN: usize = 3;
 /// Which words of a claim are left over: in no slot, and not harmless.
 pub fn left(sentence: &Sentence<'_>, mentions: &[Mention], named: &[Named], readings: &[Reading]) -> Vec<bool> {
     let words = sentence.words;
-    let holds = |from: usize, length: usize, at: usize| (from..from + length).contains(&at);
-    let taken = |at: usize| {
-        mentions.iter().any(|mention| holds(mention.at, mention.length, at))
-            || named.iter().any(|named| holds(named.at, named.length, at))
-    };
-    let topics = || readings.iter().flat_map(|reading| &reading.topics);
+    let places = mentions.iter().map(|mention| (mention.at, mention.length));
+    let taken = parse::marks(words.len(), places.chain(named.iter().map(|named| (named.at, named.length))));
     // "Blocked on mobile networks" is less than blocked.
-    let of_a_service = topics().any(|topic| *topic != Topic::Internet);
+    let of_a_service = readings.iter().flat_map(|reading| &reading.topics).any(|topic| *topic != Topic::Internet);
     let mut slots = Slots { text: Reader::of(words), filled: vec![false; words.len()], of_a_service };
     slots.asides(named);
     let compared = slots.filled.clone();
-    for named in named {
-        slots.fill(named.at, named.length);
-    }
-    let mut general = subjects::general(slots.text);
-    general.retain(|(at, _)| !(of_a_service && slots.text.is(*at, "mobile|cellular|phone")));
-    for (at, length) in general.into_iter().chain(networks::spans(slots.text, taken)) {
-        slots.fill(at, length);
-    }
+    let mut names = subjects::general(slots.text);
+    names.retain(|(at, _)| !(of_a_service && slots.text.is(*at, "mobile|cellular|phone")));
+    names.extend(named.iter().map(|named| (named.at, named.length)).chain(networks::spans(slots.text, taken)));
+    names.into_iter().for_each(|(at, length)| slots.fill(at, length));
     slots.times(&when::spans(words, sentence.now, sentence.year), readings);
     slots.senses();
     slots.harmless(readings);
@@ -65,8 +46,7 @@ impl Slots<'_> {
         self.set(at, length, true);
     }
 
-    /// Countries that the readings are of, and where a service or its people come from. Others are left over, whatever they
-    /// are part of the name of, unless the claim compares with them.
+    /// Countries that the readings are of, that a service comes from, or that the claim compares with; others are left over.
     fn places(&mut self, mentions: &[Mention], readings: &[Reading], compared: &[bool]) {
         for mention in mentions {
             let checked = readings.iter().flat_map(|reading| &reading.countries).any(|c| c.code == mention.code);
@@ -77,8 +57,7 @@ impl Slots<'_> {
         }
     }
 
-    /// Times that the readings are of.
-    fn times(&mut self, times: &[(std::ops::Range<usize>, Vec<When>)], readings: &[Reading]) {
+    fn times(&mut self, times: &[(Range<usize>, Vec<When>)], readings: &[Reading]) {
         let holds = |a: &When, b: &When| a.first <= b.first && b.last <= a.last;
         // "Of June 2021 ... lifted seven months later": the first is what the second is counted from.
         let counted = times.iter().any(|(_, days)| days.is_empty());
@@ -118,34 +97,24 @@ impl Slots<'_> {
         }
     }
 
-    /// Whether somebody is named behind "for", for whom it is so.
-    fn is_whom(&self, at: usize, most: usize) -> bool {
-        (1..=most).any(|back| self.text.was(at, back, "for|within|inside|among"))
-    }
-
     fn harmless(&mut self, readings: &[Reading]) {
-        let text = self.text;
-        let over = readings.iter().any(|reading| reading.stance.is_some_and(|stance| stance.over || stance.negated));
-        let denied = readings.iter().any(|reading| reading.stance.is_some_and(|stance| stance.negated && !stance.over));
-        let excepted = denied && text.has("except");
+        let said = |is: fn(Stance) -> bool| readings.iter().any(|reading| reading.stance.is_some_and(is));
+        let (text, denied) = (self.text, said(Stance::denies));
+        let lists = [
+            Some("slots.phrases"),
+            Some(if self.of_a_service { "slots.of_a_service" } else { "slots.plain" }),
+            said(|stance| stance.negated || stance.over).then_some("slots.over"),
+            // "Did not block it, only slowed it"; "everywhere in Africa except Kenya".
+            denied.then_some("slots.denied"),
+            (denied && text.has("except")).then_some("slots.exceptions"),
+        ];
         for at in 0..text.words.len() {
-            let of = |list: &str| text.of_list(at, list);
-            let lines = self.of_a_service && text.is(at, "mobile|cellular");
-            let filled = over && text.is(at, "again")
-                // Who orders it changes nothing; for whom it was so does.
-                || of("slots.authors") && !self.is_whom(at, 3)
-                // "Did not block it, only slowed it"; "everywhere in Africa except Kenya".
-                || denied && text.is(at, "only") && text.pause(at) == Pause::Comma
-                || excepted && of("slots.exceptions")
-                || of("aside.reports")
-                || of("slots.harmless") && !lines;
-            let length = text.matches(at, "slots.phrases").unwrap_or(usize::from(filled));
-            self.fill(at, length);
+            let length = lists.iter().flatten().filter_map(|list| text.matches(at, list)).max();
+            self.fill(at, length.unwrap_or(0));
         }
     }
 
-    /// "Like Senegal in 2023, ...": whom a claim compares with is not checked, and changes nothing. "..., which was founded in
-    /// 2013, ...": nor does what is said of a service, unless it is that it was blocked.
+    /// Whom a claim compares with, and what is said of a service beside: it changes nothing, unless it tells of a block.
     fn asides(&mut self, named: &[Named]) {
         let text = self.text;
         for piece in clauses::pieces(text).into_iter().filter(|piece| piece.link == Link::Aside) {
@@ -169,25 +138,19 @@ impl Slots<'_> {
             let inner = |at: usize| near(at) && (text.capital(at) || text.is(at, "of|and|the|for|de"));
             let to = (at + 1..).find(|at| !inner(*at)).unwrap_or(at + 1);
             let end = (at + 1..=to).rev().find(|end| text.capital(end - 1)).unwrap_or(at + 1);
-            let before = at - usize::from(text.was(at, 1, "the"));
             let any = |list: &str| (at..end).any(|at| text.of_list(at, list));
             let known = text.capital(at)
-                && (any("slots.authors") && !self.is_whom(at, 2)
+                && (any("slots.authors") && text.fits(at, "slots.for_nobody")
                     || any("slots.reporters")
                     || text.fits(end, "slots.says")
-                    || text.fits(before, "slots.sourced"));
+                    || text.fits(at, "slots.sourced"));
             if known {
                 self.fill(at, end - at);
             }
             at = if text.capital(at) { end } else { at + 1 };
         }
         for (at, word) in text.words.iter().enumerate() {
-            let number =
-                |at: usize| text.word(at).is_some_and(|word| word.text.bytes().all(|byte| byte.is_ascii_digit()));
-            if word.is_of("slots.numbered") && (word.lower != "no" || word.is_capital()) && number(at + 1) {
-                self.fill(at, 2 + usize::from(text.joined(at + 2) && number(at + 2)));
-            }
-            // "TV5", "G20", "COVID-19".
+            self.fill(at, text.matches(at, "slots.number").unwrap_or(0));
             if word.is_capital() && word.text.bytes().any(|byte| byte.is_ascii_digit()) {
                 self.fill(at, 1);
             }
@@ -195,59 +158,35 @@ impl Slots<'_> {
     }
 }
 
-/// What is left over of a claim, as its words have it: behind what details fill that were borne out, and names of networks
-/// that only measurements know.
+/// What is left over of a claim, behind details that were borne out and names of networks that only measurements know.
 pub fn left_over(claim: &Claim, counted: &[usize], told: &[Beyond], networks: &[String]) -> Vec<String> {
-    let words = in_figures(split(&claim.text));
+    let words = dates::in_figures(split(&claim.text));
     let text = Reader::of(&words);
     let fills = |at: usize| counted.contains(&at) || told.iter().any(|detail| fills(*detail, text, at));
-    let is_left = |(at, word): (usize, &Word<'_>)| {
-        claim.left.get(at).copied().unwrap_or(false) && !networks.contains(&word.lower) && !fills(at)
+    let is_left = |at: usize| {
+        let named = || text.word(at).is_some_and(|word| networks.contains(&word.lower));
+        claim.left.get(at).copied().unwrap_or(false) && !named() && !fills(at)
     };
-    let left: Vec<bool> = words.iter().enumerate().map(is_left).collect();
-    let is_left = |at: usize| left.get(at).copied().unwrap_or(false);
+    let near = |at: usize| (at..at + MOST_BETWEEN).find(|next| is_left(*next));
+    let apart = |at: usize, next: usize| (at..=next).any(|at| text.ends(at));
     let (mut phrases, mut at) = (Vec::new(), 0);
-    while at < words.len() {
-        if !is_left(at) {
-            at += 1;
-            continue;
-        }
-        let mut end = at + 1;
-        while let Some(next) = (end..end + MOST_BETWEEN).find(|next| is_left(*next)) {
-            if (end..=next).any(|at| text.ends(at)) {
-                break;
-            }
-            end = next + 1;
+    while let Some(from) = (at..words.len()).find(|at| is_left(*at)) {
+        at = from + 1;
+        while let Some(next) = near(at).filter(|next| !apart(at, *next)) {
+            at = next + 1;
         }
         // Words that belong to what is behind them: "at weekends".
-        let led = at > 0 && text.of_list(at - 1, "slots.leads") && !text.ends(at);
-        let run = text.part(at - usize::from(led)..end).words;
-        phrases.push(run.iter().map(|word| word.text).collect::<Vec<_>>().join(" "));
-        at = end;
+        let led = from > 0 && text.of_list(from - 1, "slots.leads") && !text.ends(from);
+        phrases.push(text.quote(from - usize::from(led)..at));
     }
     phrases
 }
 
-/// Whether a word is of a detail.
 fn fills(detail: Beyond, text: Reader<'_>, at: usize) -> bool {
-    let of = |list: &str| text.of_list(at, list);
-    let number = |most: usize, counted: &dyn Fn(usize) -> bool| {
-        quantity(text, at).is_some() && (1..=most).any(|on| counted(at + on))
+    let hours = || {
+        let covers = |first: usize| hours(text, first).is_some_and(|(length, _)| first + length > at);
+        let only = text.is(at, "only") && (1..=3).any(|on| hours(text, at + on).is_some());
+        only || (at.saturating_sub(5)..=at).any(covers)
     };
-    match detail {
-        Beyond::Beginning => text.is(at, "began|begun|started|beginning|starting|begins|starts"),
-        Beyond::HowLong(_) => {
-            let hours = |at: usize| text.is(at, "hours|hour") || unit(text.lower(at)).is_some();
-            of("slots.length") || hours(at) || text.is(at, "minute|minutes") || number(2, &hours)
-        }
-        Beyond::HowMany(_) => of("slots.shares") || number(4, &|at| text.of_list(at, "shares.networks")),
-        Beyond::Hours(_) => {
-            let covers = |first: usize| hours(text, first).is_some_and(|(length, _)| first + length > at);
-            let only = text.is(at, "only") && (1..=3).any(|on| hours(text, at + on).is_some());
-            only || text.is(at, "every|each|during") || (at.saturating_sub(5)..=at).any(covers)
-        }
-        Beyond::Method(_) => of("slots.methods"),
-        Beyond::Nationwide => of("slots.reach"),
-        Beyond::Occasion(_) => of("slots.occasions"),
-    }
+    text.fits(at, detail.texts().1) || matches!(detail, Beyond::Hours(_)) && hours()
 }

@@ -1,9 +1,7 @@
 //! What a claim says about its subject: blocked, slowed, cut off, or reachable.
 
-use super::lexicon;
-use super::words::{Lazy, Pause, Phrases, Reader, Word, stem};
+use super::*;
 
-/// Kind of interference that a claim speaks of.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Kind {
     #[default]
@@ -14,24 +12,19 @@ pub enum Kind {
 
 impl Kind {
     pub const fn as_str(self) -> &'static str {
-        match self {
-            Kind::Block => "block",
-            Kind::Throttling => "throttling",
-            Kind::Shutdown => "shutdown",
-        }
+        self.words().0
     }
 
-    /// What was done to a service.
-    pub const fn done(self) -> &'static str {
+    /// Its name, what was done to a service, and what else it was then.
+    pub const fn words(self) -> (&'static str, &'static str, &'static str) {
         match self {
-            Kind::Block => "blocked",
-            Kind::Throttling => "throttled",
-            Kind::Shutdown => "shut down",
+            Kind::Block => ("block", "blocked", "throttling and not a block"),
+            Kind::Throttling => ("throttling", "throttled", "a block and not throttling"),
+            Kind::Shutdown => ("shutdown", "shut down", "throttling and not a shutdown"),
         }
     }
 }
 
-/// The meaning of a phrase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sense {
     /// Interference that somebody does.
@@ -63,6 +56,21 @@ pub enum Sense {
     Aside,
 }
 
+impl Sense {
+    fn is_bad(self) -> bool {
+        matches!(self, Sense::Bad(_) | Sense::Fails(_))
+    }
+
+    /// Whether it says by itself how it is.
+    fn matters(self) -> bool {
+        self.is_bad() || matches!(self, Sense::Good | Sense::Over)
+    }
+
+    fn negates(self) -> bool {
+        matches!(self, Sense::Not | Sense::Denies | Sense::Ceases)
+    }
+}
+
 /// The lists of words in any form of theirs ([`stem`]), and of phrases of them.
 const LISTS: [(&str, Sense); 17] = [
     ("sense.bad_block", Sense::Bad(Kind::Block)),
@@ -84,20 +92,14 @@ const LISTS: [(&str, Sense); 17] = [
     ("sense.spares", Sense::Spares),
 ];
 
-/// Words between a verb and its particle.
 const GAP: usize = 5;
 
-fn senses() -> &'static Phrases<Sense> {
-    static SENSES: Lazy<Sense> = Lazy::new();
-    SENSES.get_or_init(|| {
-        let stems = |text: &str| text.split(' ').map(stem).collect::<Vec<String>>().join(" ");
-        Phrases::new(
-            LISTS
-                .iter()
-                .flat_map(|(name, sense)| lexicon::list(name).items.iter().map(move |text| (stems(text), *sense))),
-        )
-    })
-}
+static SENSES: LazyLock<Phrases<Sense>> = LazyLock::new(|| {
+    let stems = |text: &str| text.split(' ').map(stem).collect::<Vec<String>>().join(" ");
+    Phrases::new(
+        LISTS.iter().flat_map(|(name, sense)| lexicon::list(name).items.iter().map(move |text| (stems(text), *sense))),
+    )
+});
 
 /// What each word or phrase of a sentence says, with its place, in order.
 pub fn meanings(words: &[Word<'_>]) -> Vec<(usize, Sense)> {
@@ -110,7 +112,7 @@ pub fn spans(words: &[Word<'_>]) -> Vec<(usize, usize, Sense)> {
     let (text, stems) = (Reader::of(words), Reader::of(&stems));
     let (mut found, mut at) = (Vec::new(), 0);
     while at < words.len() {
-        let (length, sense) = match senses().at(stems.words, at) {
+        let (length, sense) = match SENSES.at(stems.words, at) {
             Some((length, sense)) => (length, Some(sense)),
             None => (1, particle(stems, at).or_else(|| prefixed(stems, at)).or_else(|| missed(stems, at))),
         };
@@ -135,7 +137,7 @@ fn is_verdict(text: Reader<'_>, at: usize) -> bool {
 
 /// "Almost blocked" is not blocked.
 fn missed(stems: Reader<'_>, at: usize) -> Option<Sense> {
-    let next = senses().at(stems.words, at + 1).map(|(_, sense)| sense).or_else(|| particle(stems, at + 1));
+    let next = SENSES.at(stems.words, at + 1).map(|(_, sense)| sense).or_else(|| particle(stems, at + 1));
     let bad = matches!(next, Some(Sense::Bad(_) | Sense::Forbids | Sense::Suspends));
     (bad && stems.is(at, "almost|nearly")).then_some(Sense::Not)
 }
@@ -158,14 +160,13 @@ fn particle(stems: Reader<'_>, at: usize) -> Option<Sense> {
 fn prefixed(stems: Reader<'_>, at: usize) -> Option<Sense> {
     let word = stems.word(at)?;
     let rest = word.lower.strip_prefix("un").or_else(|| word.lower.strip_prefix("in"))?;
-    match senses().at(&[Word { lower: rest.to_owned(), ..word.clone() }], 0)?.1 {
+    match SENSES.at(&[Word { lower: rest.to_owned(), ..word.clone() }], 0)?.1 {
         Sense::Good => Some(Sense::Fails(Kind::Block)),
         Sense::Bad(_) | Sense::Fails(_) => Some(Sense::Good),
         _ => None,
     }
 }
 
-/// What a claim states.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stance {
     pub kind: Kind,
@@ -181,9 +182,16 @@ pub struct Stance {
     pub any_kind: bool,
 }
 
+impl Stance {
+    /// Whether it denies that something was so, and not only that it still is.
+    pub const fn denies(self) -> bool {
+        self.negated && !self.over
+    }
+}
+
 /// What the words of a clause say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Reading {
+pub struct Said {
     pub stance: Stance,
     /// The same without its negations: what "but Russia does" repeats.
     pub bare: Stance,
@@ -192,7 +200,7 @@ pub struct Reading {
     pub works: bool,
 }
 
-impl Reading {
+impl Said {
     /// Whether it has more than a negation.
     pub fn has_verb(&self) -> bool {
         self.bad || self.works || self.bare.over
@@ -205,13 +213,13 @@ pub fn is_way_around(text: Reader<'_>) -> bool {
 }
 
 /// Reads a clause; `None` when nothing in it speaks of reachability.
-pub fn read(text: Reader<'_>, internet: bool) -> Option<Reading> {
+pub fn read(text: Reader<'_>, internet: bool) -> Option<Said> {
     let senses = resolved(text);
-    let negations = |sense: Sense| matches!(sense, Sense::Not | Sense::Denies | Sense::Ceases | Sense::AnyMore);
-    let without: Vec<(usize, Sense)> = senses.iter().copied().filter(|(_, sense)| !negations(*sense)).collect();
+    let bare = |(_, sense): &(usize, Sense)| !sense.negates() && *sense != Sense::AnyMore;
+    let without: Vec<(usize, Sense)> = senses.iter().copied().filter(bare).collect();
     let mut stance = weigh(&senses, text, internet)?;
     let has = |wanted: &dyn Fn(Sense) -> bool| senses.iter().any(|(_, sense)| wanted(*sense));
-    let bad = has(&is_bad);
+    let bad = has(&Sense::is_bad);
     let works = has(&|sense| sense == Sense::Good) && !bad && !has(&|sense| sense == Sense::Over);
     let mut bare = weigh(&without, text, internet).unwrap_or(stance);
     // What works by a way around does not work without one.
@@ -220,7 +228,7 @@ pub fn read(text: Reader<'_>, internet: bool) -> Option<Reading> {
             (stance.negated, stance.over, stance.kind) = (false, false, Kind::Block);
         }
     }
-    Some(Reading { stance, bare, bad, works })
+    Some(Said { stance, bare, bad, works })
 }
 
 /// The senses of a clause, those decided that depend on what stands beside them.
@@ -229,7 +237,7 @@ fn resolved(text: Reader<'_>) -> Vec<(usize, Sense)> {
     let has_measure = text.says("measure");
     let one = |(number, (at, sense)): (usize, &(usize, Sense))| {
         let at = *at;
-        let next = found.get(number + 1).filter(|(_, sense)| is_bad(*sense) || *sense == Sense::Forbids);
+        let next = found.get(number + 1).filter(|(_, sense)| sense.is_bad() || *sense == Sense::Forbids);
         let next = next.map(|(to, _)| *to);
         let before_next = |list: &str| next.is_some_and(|to| (at + 1..to).any(|at| text.is(at, list)));
         let resolved = match sense {
@@ -243,11 +251,7 @@ fn resolved(text: Reader<'_>) -> Vec<(usize, Sense)> {
             Sense::Ceases if before_next("from") => Some(Sense::Denies),
             Sense::Good if is_without_effect(text, at) => Some(Sense::Denies),
             // "Blocked the ban", "blocked the government from banning it".
-            Sense::Bad(Kind::Block)
-                if stem(text.lower(at)) == "block" && next.is_some_and(|to| undoes(text, at, to)) =>
-            {
-                Some(Sense::Denies)
-            }
+            _ if text.fits(at, "stance.block") && next.is_some_and(|to| undoes(text, at, to)) => Some(Sense::Denies),
             // "Restored the ban"
             Sense::Restores
                 if next.is_some_and(|to| (at + 1..to).all(|at| text.of_list(at, "stance.of_a_measure")))
@@ -268,19 +272,15 @@ const MOST_OF_A_MEASURE: usize = 8;
 
 /// "The block of X does not work": of a measure by name, and not of a service that is blocked.
 fn is_without_effect(text: Reader<'_>, at: usize) -> bool {
-    let before = text.part(0..at);
-    let done = before.words.iter().any(|word| word.lower.ends_with("ed"));
-    let near = |found: usize| at - found <= MOST_OF_A_MEASURE;
-    let not = text.was(at, 1, "not|doesn't|didn't|isn't");
-    not && stem(text.lower(at)) == "work" && !done && before.find("measure").is_some_and(near)
+    let (before, near) = (text.part(0..at), |found: usize| at - found <= MOST_OF_A_MEASURE);
+    text.fits(at, "stance.not_working") && !before.says("stance.was_ended") && before.find("measure").is_some_and(near)
 }
 
 /// "Suspended the ban", "the ban was suspended"; an order to suspend a service is none of it.
 fn suspends_a_measure(text: Reader<'_>, at: usize) -> bool {
-    let passive = (1..=2).any(|back| text.was(at, back, "was|were|been|is"));
-    let before = text.part(0..at).find("measure");
+    let measure = text.part(0..at).find("measure").filter(|_| text.fits(at, "stance.passive"));
     text.part(at + 1..at + 5).says("measure")
-        || passive && before.is_some_and(|found| !text.is(found, "order|ruling|decision|suspension"))
+        || measure.is_some_and(|found| !text.is(found, "order|ruling|decision|suspension"))
 }
 
 /// Whether a verb of blocking is said of a measure, and not of a service.
@@ -294,25 +294,20 @@ fn undoes(text: Reader<'_>, verb: usize, measure: usize) -> bool {
 /// "The ban on Telegram was reinstated", unlike "after the ban Telegram was reinstated".
 fn measure_before(text: Reader<'_>, at: usize) -> bool {
     let measure = (0..at).find(|at| text.is(*at, "ban|block|restrictions|restriction"));
-    let apart = |found: usize| (1..=2).any(|back| text.was(found, back, "after|following|since"));
-    measure.is_some_and(|found| !apart(found)) && text.part(0..at).has("was|were|been")
+    measure.is_some_and(|found| text.fits(found, "stance.not_after")) && text.part(0..at).has("was|were|been")
 }
 
 /// The stance that senses add up to.
 fn weigh(senses: &[(usize, Sense)], text: Reader<'_>, internet: bool) -> Option<Stance> {
     let has = |wanted: Sense| senses.iter().any(|(_, sense)| *sense == wanted);
-    let stem = |at: usize| stem(text.lower(at));
-    let said: Vec<(Sense, bool)> = senses
-        .iter()
-        .filter(|(_, sense)| is_bad(*sense) || matches!(sense, Sense::Good | Sense::Over))
-        .map(|(at, sense)| (*sense, is_negated(senses, text, (*at, *sense))))
-        .collect();
+    let said = senses.iter().filter(|(_, sense)| sense.matters());
+    let said: Vec<(Sense, bool)> = said.map(|found| (found.1, is_negated(senses, text, *found))).collect();
     let of = |wanted: &dyn Fn(Sense) -> bool| -> Vec<bool> {
         said.iter().filter(|(sense, _)| wanted(*sense)).map(|(_, negated)| *negated).collect()
     };
-    let (over, bad, good) = (of(&|sense| sense == Sense::Over), of(&is_bad), of(&|sense| sense == Sense::Good));
-    let mut bad_places = senses.iter().filter(|(_, sense)| is_bad(*sense)).map(|(at, _)| *at);
-    let any_kind = bad_places.all(|at| lexicon::list("stance.any_kind").has(&stem(at)));
+    let (over, bad, good) = (of(&|sense| sense == Sense::Over), of(&Sense::is_bad), of(&|sense| sense == Sense::Good));
+    let mut bad_places = senses.iter().filter(|(_, sense)| sense.is_bad()).map(|(at, _)| *at);
+    let any_kind = bad_places.all(|at| text.fits(at, "stance.of_any_kind"));
     let stance = |negated: bool, is_over: bool| Stance {
         kind: kind(&said, internet, negated),
         negated,
@@ -328,29 +323,23 @@ fn weigh(senses: &[(usize, Sense)], text: Reader<'_>, internet: bool) -> Option<
         stance(bad.iter().all(|negated| *negated), has(Sense::Ceases) || has(Sense::AnyMore))
     } else if !good.is_empty() {
         stance(!good.contains(&true), text.has("again"))
-    } else if has(Sense::Spares) || senses.iter().any(|(at, _)| lexicon::list("stance.spares").has(&stem(*at))) {
+    } else if has(Sense::Spares) || senses.iter().any(|(at, _)| text.fits(*at, "stance.it_spares")) {
         stance(true, false)
     } else if has(Sense::Denies)
         || has(Sense::Ceases)
         || senses.iter().any(|(at, sense)| *sense == Sense::Not && !text.is(*at, "not"))
     {
         // "Russia stopped Telegram": a negation and nothing that says what is wrong; "hardly anyone lost it" has two.
-        let negations = |sense: Sense| matches!(sense, Sense::Not | Sense::Denies | Sense::Ceases);
-        let twice = senses.iter().filter(|(_, sense)| negations(*sense)).count() == 2 && has(Sense::Not);
+        let twice = senses.iter().filter(|(_, sense)| sense.negates()).count() == 2 && has(Sense::Not);
         stance(twice && !has(Sense::Good), false)
     } else {
         return None;
     })
 }
 
-fn is_bad(sense: Sense) -> bool {
-    matches!(sense, Sense::Bad(_) | Sense::Fails(_))
-}
-
 /// Whether an odd number of negations reaches a word.
 fn is_negated(senses: &[(usize, Sense)], text: Reader<'_>, (target, sense): (usize, Sense)) -> bool {
-    let matters = |sense: Sense| is_bad(sense) || matches!(sense, Sense::Good | Sense::Over);
-    let last = senses.iter().filter(|(_, sense)| matters(*sense)).map(|(at, _)| *at).max();
+    let last = senses.iter().filter(|(_, sense)| sense.matters()).map(|(at, _)| *at).max();
     // The nearest of what ends a negation: a sentence of many must not be read once for each two of them.
     let before = |wanted: &dyn Fn(usize, Sense) -> bool| {
         senses.iter().rev().find(|(at, sense)| *at < target && wanted(*at, *sense)).map(|(at, _)| *at)
@@ -358,28 +347,26 @@ fn is_negated(senses: &[(usize, Sense)], text: Reader<'_>, (target, sense): (usi
     // "Access to it is blocked": what is blocked, and not that it works.
     let noun = |at: usize| text.fits(at, "stance.access");
     let works = before(&|at, sense| sense == Sense::Good && !noun(at));
-    let bad = before(&|_, sense| is_bad(sense));
+    let bad = before(&|_, sense| sense.is_bad());
     let reason = (0..target).rev().find(|at| text.of_list(*at, "stance.reasons"));
     let reaches = |(at, negation): &(usize, Sense)| match negation {
-        Sense::Not | Sense::Denies | Sense::Ceases if *at < target => {
+        _ if negation.negates() && *at < target => {
             // Of what is said, and not of what people can do.
             let told = *negation == Sense::Denies && !text.of_list(*at, "stance.refusals");
             // "Instead of blocking it they slowed it": the next alone.
             let nearest = bad.is_some_and(|bad| *at < bad) && text.is(*at, "instead|rather");
             let works = works.is_some_and(|works| *at < works);
-            reason.is_none_or(|reason| reason < *at) && !nearest && (told || !is_bad(sense) || !works)
+            reason.is_none_or(|reason| reason < *at) && !nearest && (told || !sense.is_bad() || !works)
         }
         // "It blocked neither of them": right behind what it negates.
-        Sense::Not => text.is(*at, "neither") && is_bad(sense) && (target + 1..target + 3).contains(at),
+        Sense::Not => text.is(*at, "neither") && sense.is_bad() && (target + 1..target + 3).contains(at),
         // Behind everything: "reports that it is blocked are false", "access was lost".
         // ... and not what it was done for: "blocked to stop cheating".
         Sense::Denies | Sense::Ceases => last.is_some_and(|last| *at > last) && !text.was(*at, 1, "to"),
         _ => false,
     };
     // "Denied rumours", "a false claim, debunked": who says twice that it is untrue says it once.
-    let untrue = |(at, sense): &&(usize, Sense)| {
-        *sense == Sense::Denies && lexicon::list("stance.untrue").has(&stem(text.lower(*at)))
-    };
+    let untrue = |(at, sense): &&(usize, Sense)| *sense == Sense::Denies && text.fits(*at, "stance.is_untrue");
     let told = senses.iter().filter(|found| reaches(found)).filter(untrue).count();
     let mut count = senses.iter().filter(|found| reaches(found)).count() - told.saturating_sub(1);
     // "Neither blocked nor throttled" negates each of them once.

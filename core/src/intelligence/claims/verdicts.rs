@@ -7,19 +7,20 @@ use futures_util::FutureExt;
 use super::parse::{Reading, parse};
 use super::subjects::Topic;
 use super::{reason, route};
-use crate::app::testing::TestRuntime;
 use crate::engine::runtime::call;
 use crate::engine::testing::START;
 use crate::facts::reported::{Cause, EventKind, Scope};
 use crate::facts::source::Source;
 use crate::intelligence::incidents::{AffectedNetwork, Draft, Record, Report, Status, Unknown, actor};
 use crate::intelligence::testing;
+use crate::intelligence::testing::PROGRAM;
 use crate::intelligence::world::{self, EventMark, Given, GivenEvents};
+use crate::relay::testing::TestRuntime;
 use crate::{Timestamp, facts::starter};
 
 /// Incidents of national scope, unless the table says otherwise.
 fn known() -> std::sync::Arc<TestRuntime> {
-    let runtime = TestRuntime::start(&[]);
+    let runtime = TestRuntime::start(&PROGRAM, &[]);
     let mut all: BTreeMap<&str, Vec<Draft>> = BTreeMap::new();
     for [country, subject, start, end, more] in starter::rows::<5>(include_str!("known.tsv")) {
         let mut draft = Draft {

@@ -1,12 +1,6 @@
 //! The time that a claim speaks of: days and spans of days, in UTC.
 
-use std::ops::Range;
-
-use super::dates::{self, BETWEEN, Written, is_moving_feast};
-use super::relative::{Later, days_counted, later, relative, unit, weekday};
-use super::words::{Pause, Reader, Word, is_shouted};
-use crate::Timestamp;
-use crate::engine::time::{DAY, Date};
+use super::*;
 
 /// How a claim stands to its days.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,7 +38,6 @@ pub struct When {
     pub closing: i64,
 }
 
-/// Days that a span without a beginning reaches back. Our choice: a year.
 pub const OPEN: i64 = 365;
 
 impl When {
@@ -53,7 +46,6 @@ impl When {
         When { first, last, span: Span::During, named, closing: named }
     }
 
-    /// From the first day of one time to the last of another.
     pub fn range(from: When, to: When) -> When {
         When { span: Span::Range, named: from.named, closing: to.named, ..When::new(from.first, to.last) }
     }
@@ -90,39 +82,23 @@ fn midnight(date: Date) -> Timestamp {
     Timestamp(date.days().saturating_mul(DAY))
 }
 
-/// The times that a clause speaks of.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Spoken {
     /// More than one where it lists them: "in 2022 and again in 2023".
     pub days: Vec<When>,
-    /// Why a date that it names cannot be.
-    pub unread: Option<Unread>,
-    /// Words that say how long after another clause it was.
+    /// Why a date that it names cannot be, as a sentence.
+    pub unread: Option<&'static str>,
     pub later: Option<(Range<usize>, Later)>,
 }
 
-/// Why a date cannot be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unread {
-    /// The calendar does not have it, or it cannot be read.
-    NoSuchDate,
-    /// It is another day of the week than the claim says.
-    OtherWeekday,
-}
-
-impl Unread {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Unread::NoSuchDate => "The claim names a date that does not exist or cannot be read.",
-            Unread::OtherWeekday => "The claim names a date that is another day of the week than it says.",
-        }
-    }
-}
+/// The calendar does not have a date, or it cannot be read.
+pub const NO_SUCH_DATE: &str = "The claim names a date that does not exist or cannot be read.";
+/// A date is another day of the week than the claim says.
+pub const OTHER_WEEKDAY: &str = "The claim names a date that is another day of the week than it says.";
 
 struct Named {
     at: usize,
     to: usize,
-    /// `None` stands for one that cannot be.
     days: Vec<Option<When>>,
     opens: bool,
     weekday: bool,
@@ -130,8 +106,7 @@ struct Named {
     other_weekday: bool,
 }
 
-/// The days that a clause speaks of, as seen from `now`; a date without a year may be of the `year` that the rest of the
-/// sentence names.
+/// The days that a clause speaks of, as seen from `now`; `year` is the one that the rest of the sentence names.
 pub fn when(words: &[Word<'_>], now: Timestamp, year: Option<i64>) -> Spoken {
     let (mut found, background, behind) = find(words, now, year);
     let reader = Reader { words, shouting: is_shouted(words) };
@@ -145,8 +120,8 @@ pub fn when(words: &[Word<'_>], now: Timestamp, year: Option<i64>) -> Spoken {
     let mut spoken = chosen(words, &found);
     // Of a feast whose day is not known the year says too little.
     let dated = |when: &When| when.last.days() - when.first.days() < 31;
-    if !spoken.days.iter().any(dated) && (0..words.len()).any(|at| is_moving_feast(reader, at)) {
-        return Spoken { unread: Some(Unread::NoSuchDate), ..Spoken::default() };
+    if !spoken.days.iter().any(dated) && (0..words.len()).any(|at| dates::is_moving_feast(reader, at)) {
+        return Spoken { unread: Some(NO_SUCH_DATE), ..Spoken::default() };
     }
     // "It deleted a tweet on 2 June 2021; three days later it was banned."
     if let ([day], Some((at, later)), Some(named)) = (spoken.days.as_mut_slice(), &behind, found.first()) {
@@ -193,8 +168,7 @@ fn find(words: &[Word<'_>], now: Timestamp, year: Option<i64>) -> Found {
         let days = days.into_iter().map(|days| days.and_then(|days| times.seen_from_around(at, length, days)));
         let weekday = reader.read(at, weekday).is_some();
         let named = Named { at, to: at + length, days: days.collect(), opens, weekday, other_weekday };
-        // "Telegram, which had been blocked since 2018, was unblocked on 18 June 2020": what had been is background, and
-        // "now" says less than a date.
+        // What had been ("which had been blocked since 2018") is background, and "now" says less than a date.
         if reader.is(at, "now|currently") || (from..at).any(|at| reader.fits(at, "when.background")) {
             background = background.or(Some(named));
         } else {
@@ -220,8 +194,8 @@ fn is_other_weekday(reader: Reader<'_>, at: usize, length: usize, days: &[Option
 /// The times that are claimed, of those that a clause names: the first, and those that are listed with it.
 fn chosen(words: &[Word<'_>], found: &[Named]) -> Spoken {
     let none = found.iter().flat_map(|named| &named.days).any(Option::is_none);
-    let other = found.iter().any(|named| named.other_weekday).then_some(Unread::OtherWeekday);
-    let unread = none.then_some(Unread::NoSuchDate).or(other);
+    let other = found.iter().any(|named| named.other_weekday).then_some(OTHER_WEEKDAY);
+    let unread = none.then_some(NO_SUCH_DATE).or(other);
     let Some(first) = found.first().filter(|_| unread.is_none()) else { return Spoken { unread, ..Spoken::default() } };
     let (mut days, mut to) = (first.days.clone(), first.to);
     for next in found.iter().skip(1) {
@@ -239,7 +213,6 @@ fn chosen(words: &[Word<'_>], found: &[Named]) -> Spoken {
     if let ([one], Some(next)) = (days.as_mut_slice(), next) {
         let opens = one.span == Span::Since || first.opens;
         if one.span == Span::During && one.holds(next) {
-            // "In 2021 it was cut, on 13 January."
             *one = next;
         } else if opens && next.span == Span::Until && one.first <= next.last {
             // "From 8 November Kenya blocked it, until 24 November."
@@ -286,9 +259,7 @@ enum Time {
 struct Times<'a> {
     reader: Reader<'a>,
     today: Date,
-    /// The sentence speaks of what is to come.
     ahead: bool,
-    /// That of the sentence.
     year: Option<i64>,
 }
 
@@ -302,47 +273,40 @@ impl<'a> Times<'a> {
             return Some((length, self.several(&times, at, length, joined)));
         }
         let (mut length, first) = self.single(at)?;
-        if reader.divided(at) && !matches!(first, Time::Date(date) if date.is_day()) {
+        // "The third term of 2023": divided by words that are not understood.
+        if reader.fits(at, "dates.divided") && !matches!(first, Time::Date(date) if date.is_day()) {
             return Some((length, vec![None]));
         }
-        let kind = |one: Written| (one.is_day(), matches!(one.part, dates::Part::Years(_)));
-        let (mut times, mut pending, mut dash, mut ranged) = (vec![first], Vec::new(), false, false);
+        let kind = |time: Time| if let Time::Date(date) = time { Some((date.is_day(), date.years > 0)) } else { None };
+        let (mut times, mut linked, mut dash, mut ranged) = (vec![first], 1, false, false);
         let mut behind = length;
         loop {
             let next = at + behind;
-            let word = reader.is(next, BETWEEN);
+            let link = reader.joined(next) || reader.is(next, dates::BETWEEN);
             // "From 2018 to 2020 and in 2022": a range has two ends.
-            if ranged && reader.is(next, "and|or") {
+            let goes_on = !(ranged && reader.is(next, "and|or")) && times.len() < linked + MOST_LISTED;
+            let from = next + reader.matches(next, "times.between").unwrap_or(0);
+            let Some((more, time)) = goes_on.then(|| self.single(from)).flatten() else { break };
+            // "in May, June and July": those in the middle have nothing in between.
+            if !link && (kind(first).is_none() || kind(first) != kind(time)) {
                 break;
             }
-            let mut from = next + usize::from(word);
-            from += usize::from(word && reader.is(from, "on|in"));
-            from += usize::from(word && reader.is(from, "the"));
-            let Some((more, time)) = self.single(from) else { break };
             behind = from + more - at;
-            if word || reader.joined(next) {
+            times.push(time);
+            if link {
+                (length, linked) = (behind, times.len());
                 dash |= reader.joined(next);
                 ranged |= dash || !reader.is(next, "and|or");
-                times.append(&mut pending);
-                times.push(time);
-                length = behind;
-            } else if matches!((first, time), (Time::Date(a), Time::Date(b)) if kind(a) == kind(b)) {
-                // "in May, June and July": those in the middle have nothing in between.
-                pending.push(time);
-                if pending.len() > MOST_LISTED {
-                    break;
-                }
-            } else {
-                break;
             }
         }
+        times.truncate(linked);
         Some((length, self.several(&times, at, length, dash)))
     }
 
     /// Times side by side: the ends of a range, or a list.
     fn several(&self, times: &[Time], at: usize, length: usize, dash: bool) -> Vec<Option<When>> {
         let [first, .., last] = times else { return times.iter().map(|time| self.resolve(*time)).collect() };
-        let linked = |list: &str| (at..at + length).any(|at| self.reader.is(at, list));
+        let linked = |list: &str| self.reader.part(at..at + length).has(list);
         let lead = self.lead(at).1;
         if dash || linked("to|until|till|through|thru") || matches!(lead, "between" | "from") {
             let span = if lead == "between" { Span::Between } else { Span::Range };
@@ -392,7 +356,7 @@ impl<'a> Times<'a> {
             }
         });
         date.or_else(|| self.day_alone(at)).or_else(|| {
-            let (length, days) = relative(self.reader, at, self.today, self.ahead)?;
+            let (length, days) = relative::relative(self.reader, at, self.today, self.ahead)?;
             Some((length, Time::Days(days)))
         })
     }
@@ -407,8 +371,8 @@ impl<'a> Times<'a> {
             return None;
         }
         let month = |back: i64| {
-            let months = self.today.year * 12 + self.today.month - 1 - back;
-            Date::new(months.div_euclid(12), months.rem_euclid(12) + 1, day)
+            let first = self.today.first_of_month().plus_months(-back);
+            Date::new(first.year, first.month, day)
         };
         let latest = (0..4).filter_map(month).find(|date| *date <= self.today)?;
         Some((1, Time::Days(When::day(latest))))
@@ -457,7 +421,6 @@ impl<'a> Times<'a> {
             closing: 1,
             ..When::new(found.first, found.first.plus(days))
         };
-        // "from 14 January for five days"
         if reader.is(at + length, "for")
             && found.is_one_day()
             && let Some((_, days)) = counted(at + length + 1)
@@ -484,7 +447,6 @@ impl<'a> Times<'a> {
         }
     }
 
-    /// The days as the words around them mean them.
     fn seen_from_around(&self, at: usize, length: usize, found: When) -> Option<When> {
         if let Some(counted) = self.counted(at, length, found) {
             return Some(counted);
@@ -492,8 +454,7 @@ impl<'a> Times<'a> {
         let reader = self.reader;
         let (lead, word) = self.lead(at);
         // "After the 2021 coup" tells when the coup was.
-        let bare = reader.read(at, dates::year).is_some() || reader.month(at).is_some();
-        let event = reader.was(at, 1, "the") && bare && !found.is_one_day();
+        let event = reader.fits(at, "times.event") && !found.is_one_day();
         let counted = days_counted(reader, at + 1).is_some();
         let past = counted || reader.is(at, "past") && unit(reader.lower(at + 1)).is_some();
         let within = matches!(word, "in" | "within" | "during" | "since" | "of");

@@ -1,17 +1,12 @@
 //! A sentence as words, and what a reader asks at a place of it.
 
-use std::ops::Range;
-use std::sync::OnceLock;
-
-use super::lexicon;
-use crate::engine::small_sort;
+use super::*;
 
 /// One word, number or domain of a sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Word<'a> {
     /// As written, without a possessive ending.
     pub text: &'a str,
-    /// The same in lower case.
     pub lower: String,
     /// Whether a hyphen, a dash or a slash stands between this word and the one before.
     pub joined: bool,
@@ -19,6 +14,8 @@ pub struct Word<'a> {
     pub pause: Pause,
     /// Part of the name of a service of which nothing is claimed: who reports it, or a means to get around a block.
     pub aside: bool,
+    /// Part of the name of one.
+    pub service: bool,
 }
 
 /// Punctuation between two words.
@@ -34,7 +31,6 @@ pub enum Pause {
 }
 
 impl Word<'_> {
-    /// Whether it begins with a capital letter.
     pub fn is_capital(&self) -> bool {
         self.text.chars().next().is_some_and(char::is_uppercase)
     }
@@ -48,7 +44,6 @@ impl Word<'_> {
         list.split('|').any(|word| word == self.lower)
     }
 
-    /// Whether it is on a list of the lexicon.
     pub fn is_of(&self, list: &str) -> bool {
         lexicon::list(list).has(&self.lower)
     }
@@ -82,17 +77,13 @@ impl<'a> Reader<'a> {
 
     /// Whether one of some words stands at a place; an empty one is none at all.
     pub fn is(&self, at: usize, list: &str) -> bool {
-        let lower = self.lower(at);
-        list.split('|').any(|word| word == lower)
+        list.split('|').any(|word| word == self.lower(at))
     }
 
-    /// The same of the place so many words before.
     pub fn was(&self, at: usize, back: usize, list: &str) -> bool {
-        let lower = self.before(at, back);
-        list.split('|').any(|word| word == lower)
+        list.split('|').any(|word| word == self.before(at, back))
     }
 
-    /// Whether a word of a list of the lexicon stands at a place.
     pub fn of_list(&self, at: usize, list: &str) -> bool {
         self.word(at).is_some_and(|word| word.is_of(list))
     }
@@ -106,7 +97,6 @@ impl<'a> Reader<'a> {
         self.matches(at, list).is_some()
     }
 
-    /// Where a pattern of the lexicon first fits.
     pub fn find(&self, list: &str) -> Option<usize> {
         let list = lexicon::list(list);
         (0..=self.words.len()).find(|at| list.matches(*self, *at).is_some())
@@ -116,7 +106,6 @@ impl<'a> Reader<'a> {
         self.find(list).is_some()
     }
 
-    /// Whether one of some words stands anywhere.
     pub fn has(&self, list: &str) -> bool {
         self.words.iter().any(|word| word.is(list))
     }
@@ -139,12 +128,13 @@ impl<'a> Reader<'a> {
         self.word(at).is_some_and(Word::is_capital)
     }
 
-    pub fn figure(&self, at: usize) -> bool {
-        self.word(at).is_some_and(Word::is_figure)
-    }
-
     pub fn read<T>(&self, at: usize, read: impl Fn(&Word<'_>) -> Option<T>) -> Option<T> {
         self.word(at).and_then(read)
+    }
+
+    /// Some of its words as they are written.
+    pub fn quote(&self, range: Range<usize>) -> String {
+        self.part(range).words.iter().map(|word| word.text).collect::<Vec<_>>().join(" ")
     }
 
     pub fn part(&self, range: Range<usize>) -> Reader<'a> {
@@ -153,7 +143,6 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Whether a sentence has no letter in lower case.
 pub fn is_shouted(words: &[Word<'_>]) -> bool {
     !words.iter().any(|word| word.text.chars().any(char::is_lowercase))
 }
@@ -181,7 +170,7 @@ pub fn split(text: &str) -> Vec<Word<'_>> {
                 let lower = raw.to_lowercase().replace('’', "'");
                 let lower = lower.strip_prefix("un-").map_or(lower.clone(), |rest| format!("un{rest}"));
                 let pause = if ended { Pause::Stop } else { pause };
-                words.push(Word { text: raw, lower, joined, pause, aside: false });
+                words.push(Word { text: raw, lower, joined, pause, aside: false, service: false });
                 full_stop = whole.ends_with('.') && raw.len() > ABBREVIATED && !raw.contains('.');
             }
             (joined, pause) = (false, Pause::None);
@@ -202,8 +191,7 @@ pub fn split(text: &str) -> Vec<Word<'_>> {
     words
 }
 
-/// Whether a hyphen belongs to a word that began before it: to a host name, or behind a prefix; "un-blocked" is one word, and
-/// "UN-backed" two.
+/// Whether a hyphen belongs to a word that began before it: to a host name, or to "un-blocked", unlike "UN-backed".
 fn is_inside(text: &str, from: usize, at: usize) -> bool {
     let after = text.get(at + 1..).and_then(|rest| rest.chars().next());
     let goes_on = after.is_some_and(|after| after.is_alphanumeric() || after == '-');
@@ -241,17 +229,17 @@ fn is_host_part(text: &str, from: usize, to: usize) -> bool {
     let end =
         rest.find(|letter: char| !(letter.is_alphanumeric() || matches!(letter, '-' | '.'))).unwrap_or(rest.len());
     let whole = text.get(from..to + end).unwrap_or_default();
-    whole.trim_end_matches('.').rsplit_once('.').is_some_and(|(host, top)| !host.is_empty() && is_top_level(top))
+    is_host(whole.trim_end_matches('.'))
 }
 
-/// Whether a label can be the last of a host name: letters, or the ASCII form of some.
-pub fn is_top_level(label: &str) -> bool {
-    let ascii_form = label.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("xn--"));
-    ascii_form || (label.len() >= 2 && label.chars().all(char::is_alphabetic))
+/// Whether labels can be a host name, of which the last has letters or their ASCII form.
+pub fn is_host(text: &str) -> bool {
+    let Some((host, top)) = text.rsplit_once('.') else { return false };
+    let ascii_form = top.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("xn--"));
+    !host.is_empty() && (ascii_form || top.len() >= 2 && top.chars().all(char::is_alphabetic))
 }
 
-/// A verb or name without its ending: ban, bans, banned and banning are one. Not a linguist's stem, but the same for
-/// sentences and phrases.
+/// A verb or name without its ending: ban, bans, banned and banning are one. Not a linguist's stem.
 pub fn stem(word: &str) -> String {
     let long = |ending: &str| word.strip_suffix(ending).filter(|rest| rest.len() > 1);
     let mut base = if let Some(rest) = long("ies").or_else(|| long("ied")) {
@@ -290,30 +278,22 @@ impl<T: Copy> Phrases<T> {
     /// The longest phrase that begins at `at`: its number of words and its meaning.
     pub fn at(&self, words: &[Word<'_>], at: usize) -> Option<(usize, T)> {
         let rest = words.get(at..)?;
-        let first = &rest.first()?.lower;
-        let from = self.phrases.partition_point(|(phrase, _)| phrase.first() < Some(first));
-        let mut same = self.phrases.iter().skip(from).take_while(|(phrase, _)| phrase.first() == Some(first));
-        same.find(|(phrase, _)| {
-            rest.len() >= phrase.len() && phrase.iter().zip(rest).all(|(word, found)| *word == found.lower)
-        })
-        .map(|(phrase, meaning)| (phrase.len(), *meaning))
+        let first = Some(&rest.first()?.lower);
+        let from = self.phrases.partition_point(|(phrase, _)| phrase.first() < first);
+        let mut same = self.phrases.iter().skip(from).take_while(|(phrase, _)| phrase.first() == first);
+        let fits = |phrase: &[String]| phrase.iter().zip(rest).filter(|(word, found)| **word == found.lower).count();
+        let (phrase, meaning) = same.find(|(phrase, _)| fits(phrase) == phrase.len())?;
+        Some((phrase.len(), *meaning))
     }
 
     /// Every phrase in the sentence with the place of its first word and its length; none overlap.
     pub fn all(&self, words: &[Word<'_>]) -> Vec<(usize, usize, T)> {
         let (mut found, mut at) = (Vec::new(), 0);
         while at < words.len() {
-            match self.at(words, at) {
-                Some((length, meaning)) => {
-                    found.push((at, length, meaning));
-                    at += length;
-                }
-                None => at += 1,
-            }
+            let phrase = self.at(words, at);
+            found.extend(phrase.map(|(length, meaning)| (at, length, meaning)));
+            at += phrase.map_or(1, |(length, _)| length);
         }
         found
     }
 }
-
-/// Phrases made once, at first use.
-pub type Lazy<T> = OnceLock<Phrases<T>>;

@@ -6,19 +6,23 @@ use std::time::Duration;
 use futures_util::FutureExt;
 
 use super::*;
-use crate::app::testing::TestRuntime;
 use crate::engine::kv::{Row, decode_row, encode_row};
 use crate::engine::web::Incoming;
+use crate::intelligence::testing::PROGRAM;
+use crate::relay::testing::TestRuntime;
 
 type Answer = dyn Fn(&str) -> (u16, String) + Send + Sync;
 
 /// A deployment that fetches measurements since 1 May 2024, from a source with the given answers.
 fn deployment(answer: Arc<Answer>) -> (Arc<TestRuntime>, Arc<Mutex<Vec<String>>>) {
-    let rt = TestRuntime::start(&[
-        ("fetch_sources", "ooni-measurements"),
-        ("fetch_ooni_url", "https://api.ooni.example"),
-        ("fetch_since", "2024-05-01"),
-    ]);
+    let rt = TestRuntime::start(
+        &PROGRAM,
+        &[
+            ("fetch_sources", "ooni-measurements"),
+            ("fetch_ooni_url", "https://api.ooni.example"),
+            ("fetch_since", "2024-05-01"),
+        ],
+    );
     let heard: Arc<Mutex<Vec<String>>> = Arc::default();
     let told = heard.clone();
     rt.connect(Box::new(move |outgoing: &Outgoing| {
@@ -195,4 +199,10 @@ fn a_row_of_the_version_before_is_read() {
     assert_eq!((now.cursor, now.offset, now.failures), (at, 3, 2));
     assert_eq!((now.page.clone(), now.set_aside.len()), (None, 0));
     assert_eq!(decode_row::<FetchRow>(&encode_row(&now).unwrap()).unwrap(), now);
+}
+
+/// The settings name the sources in a closed list (decision closed-lists).
+#[test]
+fn the_sources_are_those_that_the_settings_take() {
+    assert_eq!(Job::ALL.map(Job::as_str), crate::engine::settings::FETCH_SOURCES);
 }

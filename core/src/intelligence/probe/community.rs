@@ -9,7 +9,7 @@ use super::record::{self, Claim, Node, NodeKey, Operate, Register};
 use super::{ID, Page, bytes_of, named, shard_of};
 use crate::crypto::encoding::encode_hex;
 use crate::crypto::hash::sha256;
-use crate::engine::http::{Auth, Cx, Limit, Param, Request, Response, Route, handler};
+use crate::engine::http::{Admitted, Auth, Caller, Cx, Limit, Param, Request, Response, Route, handler, public_budget};
 use crate::engine::runtime::{self, Runtime};
 use crate::engine::time::{DAY, HOUR};
 use crate::intelligence::country::probed::Standing;
@@ -157,7 +157,12 @@ pub fn refused() -> Error {
 }
 
 /// Checks the token of a node before the body of the request is read. The answer is 401 when it is missing or wrong.
-pub async fn admit(rt: &dyn Runtime, request: &Request) -> Result<()> {
+pub async fn admit(rt: &dyn Runtime, route: &Route, request: &Request) -> Result<Admitted, Box<Response>> {
+    check(rt, request).await.map_err(|error| Box::new(Response::error(error)))?;
+    Ok(Admitted::new(Caller::Public, public_budget(rt, route, request)?))
+}
+
+async fn check(rt: &dyn Runtime, request: &Request) -> Result<()> {
     let token =
         bearer(request).ok_or_else(|| Error::unauthorized("This route needs Authorization: Bearer <token>."))?;
     let key = node_of(token).ok_or_else(refused)?;

@@ -189,7 +189,7 @@ mod tests {
         while CHANGED.first(&store, &CHANGED.range()).unwrap().is_some() {
             let waiting = CHANGED.scan(&store, &CHANGED.range(), Direction::Ascending, 99).unwrap().len();
             let space = Space {
-                program: &crate::app::PROGRAM,
+                program: &crate::intelligence::testing::PROGRAM,
                 actor: &actor,
                 rows: &store,
                 now,

@@ -65,7 +65,7 @@ impl Market {
         let now = Timestamp(1_000_000);
         let outcome = host::perform(
             &Space {
-                program: &crate::app::PROGRAM,
+                program: &crate::ledger::testing::PROGRAM,
                 actor: &actor,
                 rows: &self.rows,
                 now,
@@ -94,8 +94,10 @@ impl Market {
     fn ask(&self, find: &Find) -> (Found, usize, usize) {
         let (actor, settings) = (Market::actor(), Settings::default());
         let counting = Counting { rows: &self.rows, gets: Cell::new(0), scanned: Cell::new(0) };
-        let found =
-            find.clone().run(&View::new(&crate::app::PROGRAM, &actor, &counting, Timestamp(0), &settings)).unwrap();
+        let found = find
+            .clone()
+            .run(&View::new(&crate::ledger::testing::PROGRAM, &actor, &counting, Timestamp(0), &settings))
+            .unwrap();
         (found, counting.gets.get(), counting.scanned.get())
     }
 

@@ -224,7 +224,7 @@ impl<S: Store + 'static> Model<S> {
             self.rng.fill_bytes(&mut seed);
             let rows = self.store.as_ref().unwrap();
             let space = host::Space {
-                program: &crate::app::PROGRAM,
+                program: &crate::ledger::testing::PROGRAM,
                 actor: &self.actor,
                 rows,
                 now: self.now,

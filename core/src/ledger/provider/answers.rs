@@ -20,7 +20,7 @@ const DRIVERS: usize = 3;
 const REPEATED: usize = 64;
 
 /// The answer to an input. A wrong input is answered too. An error is a fault of this service, which may be temporary.
-pub(super) async fn answer(rt: &Arc<dyn Runtime>, capability: &str, input: Option<&str>) -> Result<String> {
+pub async fn answer(rt: &Arc<dyn Runtime>, capability: &str, input: Option<&str>) -> Result<String> {
     let brand = &rt.environment().settings.brand;
     let service = SERVICES.iter().find(|service| service.slug(brand) == capability);
     let fields = match (input_of(input), service.map(|service| service.word)) {
@@ -134,56 +134,7 @@ fn fitted(mut fields: Fields) -> String {
 
 #[cfg(test)]
 mod tests {
-    use futures_util::FutureExt;
-
     use super::*;
-    use crate::app::testing::TestRuntime;
-
-    fn ask(capability: &str, input: Option<&str>) -> String {
-        let rt: Arc<dyn Runtime> = TestRuntime::start(&[]);
-        answer(&rt, capability, input).now_or_never().expect("nothing waits in tests").unwrap()
-    }
-
-    /// Decision own-provider.
-    #[test]
-    fn what_was_never_measured_is_unknown_and_members_stand_in_the_order_of_existing_providers() {
-        let lower = ask("svc.block_check", Some(r#"{"domain":" Example.ORG ","country":" it "}"#));
-        assert_eq!(
-            lower,
-            r#"{"accessible":null,"status":"unknown","domain":"example.org","country":"IT","confidence":0.0,"samples":0}"#
-        );
-        let risk = ask("svc.risk_forecast", Some(r#"{"country":"ir"}"#));
-        let places = ["country", "max_risk", "max_risk_day", "avg_risk", "key_drivers", "confidence", "model"];
-        let found: Vec<usize> = places.iter().map(|name| risk.find(&format!("\"{name}\":")).unwrap()).collect();
-        assert!(found.is_sorted(), "{risk}");
-        let risk: Value = serde_json::from_str(&risk).unwrap();
-        assert_eq!(
-            (&risk["country"], &risk["key_drivers"], &risk["confidence"]),
-            (&json!("IR"), &json!([]), &json!(0.0))
-        );
-        assert!(risk["model"].as_str().is_some_and(|model| !model.is_empty()), "{risk}");
-    }
-
-    #[test]
-    fn what_is_wrong_with_an_input_is_an_answer() {
-        let long = "x".repeat(300);
-        for (capability, input, error) in [
-            ("svc.block_check", None, "input is not JSON"),
-            ("svc.block_check", Some("[1]"), "input is not JSON"),
-            ("svc.block_check", Some(r#"{"domain":"a.org"}"#), "domain or country missing"),
-            ("svc.block_check", Some(r#"{"domain":"  ","country":"IT"}"#), "domain or country missing"),
-            ("svc.block_check", Some(r#"{"domain":"a.org","country":"ITA"}"#), "country must be two letters"),
-            ("svc.block_check", Some(r#"{"domain":"a.org","country":"1T"}"#), "country must be two letters"),
-            ("svc.block_check", Some(r#"{"domain":"a b","country":"IT"}"#), "HTTP 400 for a b in IT"),
-            ("svc.risk_forecast", Some("{}"), "country missing"),
-            ("svc.risk_forecast", Some(r#"{"country":"zz"}"#), "HTTP 404 for ZZ"),
-            ("svc.other", Some("{}"), "this provider has no such service"),
-        ] {
-            assert_eq!(ask(capability, input), json!({ "error": error }).to_string(), "{capability} {input:?}");
-        }
-        let input = json!({ "domain": long, "country": "IT" }).to_string();
-        assert!(ask("svc.block_check", Some(&input)).chars().count() <= MAX_TEXT);
-    }
 
     #[test]
     fn an_answer_that_is_too_long_loses_its_last_members_and_stays_json() {

@@ -17,7 +17,7 @@
 //!
 //! Table numbers: 60 and 61.
 
-mod answers;
+pub mod answers;
 mod fulfil;
 mod keys;
 mod services;

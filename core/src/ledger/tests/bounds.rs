@@ -9,13 +9,14 @@ use futures_util::FutureExt;
 use serde_json::{Value, json};
 
 use super::{Party, World, hours, minutes, refused, text, with};
-use crate::app::testing::TestRuntime;
 use crate::engine::actor::{ActorId, Kind};
 use crate::engine::kv::{Batch, Direction, MemoryStore, Pair, Range, Read, Store, StoreError};
 use crate::engine::runtime::Runtime;
 use crate::ledger::book;
 use crate::ledger::keys::Signers;
 use crate::ledger::rows::{BURNT, BURNT_UNTIL, WALLETS};
+use crate::ledger::testing::PROGRAM;
+use crate::relay::testing::TestRuntime;
 
 /// Counts the rows that scans return.
 struct Counting(MemoryStore, Cell<usize>);
@@ -147,7 +148,8 @@ fn listings_of_one_price_and_moment_page_out_exactly_once() {
 /// answers about money or a freeze are never late.
 #[test]
 fn shared_reads_are_late_by_at_most_thirty_seconds_and_a_freeze_shows_at_once() {
-    let world = World::on(TestRuntime::start_sharing(&[("admin_key", "operator"), ("pay_writes_per_minute", "0")]));
+    let world =
+        World::on(TestRuntime::start_sharing(&PROGRAM, &[("admin_key", "operator"), ("pay_writes_per_minute", "0")]));
     let (a, b) = (world.rich(1, 1_000_000), world.party(2));
     let asked = |path: &str| {
         world.rt.calls();

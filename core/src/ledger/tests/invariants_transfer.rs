@@ -6,7 +6,6 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{Party, World, hours, refused, settled, text, with};
-use crate::app::testing::TestRuntime;
 use crate::crypto::signing;
 use crate::engine::actor::{ActorId, Call, Kind, decode, host};
 use crate::engine::kv::fault::{FaultyStore, How, When};
@@ -15,6 +14,7 @@ use crate::engine::runtime::Runtime;
 use crate::ledger::book::{DAILY_CAP, PER_TX_CAP};
 use crate::ledger::rows::{EVENTS, KEYS, KeyRow, WALLETS};
 use crate::ledger::submit::{Answer, Done, Known, Submit};
+use crate::relay::testing::TestRuntime;
 
 /// One good envelope of every kind: schema, signer, members.
 pub(super) fn every_kind<'a>(world: &World, a: &'a Party, b: &'a Party) -> Vec<(&'static str, &'a Party, Value)> {
@@ -236,7 +236,7 @@ pub(super) fn perform(rt: &TestRuntime, store: &MemoryStore, submit: &Submit) ->
     let actor = ActorId::sole(Kind::Ledger);
     let settings = &rt.environment().settings;
     let space = host::Space {
-        program: &crate::app::PROGRAM,
+        program: &crate::ledger::testing::PROGRAM,
         actor: &actor,
         rows: store,
         now: rt.now(),

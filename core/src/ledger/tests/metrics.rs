@@ -22,7 +22,7 @@ impl World {
             store.apply(batch).unwrap();
         }
         let (actor, settings) = (ActorId::sole(Kind::Ledger), &self.rt.environment().settings);
-        ReadMetrics.run(&View::new(&crate::app::PROGRAM, &actor, store, self.rt.now(), settings)).unwrap()
+        ReadMetrics.run(&View::new(&crate::ledger::testing::PROGRAM, &actor, store, self.rt.now(), settings)).unwrap()
     }
 }
 

@@ -40,13 +40,14 @@ use super::client::Signer;
 use super::log::{Event, What};
 use super::rows::{Id, WALLETS, Wallet};
 use super::segment;
-use crate::app::testing::TestRuntime;
 use crate::crypto::Secret;
 use crate::crypto::client::{Client, Options};
 use crate::engine::actor::{ActorId, Kind};
 use crate::engine::http::{Body, Request, serve};
 use crate::engine::kv::{Batch, Direction, Key, MemoryStore, Row, Store, Table};
 use crate::engine::runtime::Runtime;
+use crate::ledger::testing::PROGRAM;
+use crate::relay::testing::TestRuntime;
 
 /// Settings of every deployment here.
 const SETTINGS: &[(&str, &str)] = &[("admin_key", "operator"), ("pay_writes_per_minute", "0")];
@@ -83,7 +84,7 @@ impl World {
     }
 
     fn with(settings: &[(&str, &str)]) -> World {
-        World::on(TestRuntime::start(&[SETTINGS, settings].concat()))
+        World::on(TestRuntime::start(&PROGRAM, &[SETTINGS, settings].concat()))
     }
 
     fn on(rt: Arc<TestRuntime>) -> World {

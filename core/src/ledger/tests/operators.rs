@@ -81,3 +81,22 @@ fn a_wallet_that_is_only_granted_frozen_or_capped_is_not_active() {
     world.pay(&a, &b, 1).unwrap();
     assert_eq!(active(), 2);
 }
+
+/// The settings name the roles in a closed list (decision closed-lists).
+#[test]
+fn the_roles_are_those_that_the_settings_take() {
+    for role in crate::engine::settings::ADMIN_ROLES {
+        assert_eq!(Role::parse(role).map(Role::as_str), Some(role));
+    }
+}
+
+/// The deployment's own provider has a name that nobody else may have.
+#[test]
+fn no_agent_registers_a_name_that_looks_like_the_provider() {
+    let world = World::new();
+    for fake in ["services", "SERVICES", "servi\u{441}es", " services"] {
+        let body = json!({ "name": format!("svc {fake}") });
+        assert_eq!(world.send("POST", "/v1/agent/register", None, &body).0, 409, "{fake}");
+    }
+    assert_eq!(world.send("POST", "/v1/agent/register", None, &json!({ "name": "svc server" })).0, 201);
+}

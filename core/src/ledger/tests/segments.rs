@@ -8,11 +8,12 @@ use serde_json::{Value, json};
 
 use super::log::{busy_on, read};
 use super::{Party, SETTINGS, World, hours, minutes, refused, text};
-use crate::app::testing::TestRuntime;
 use crate::engine::actor::{ActorId, Kind};
 use crate::engine::runtime::Runtime;
 use crate::ledger::rows::{EVENT_PARTS, EVENTS};
 use crate::ledger::segment::{BODIES, RUN, SEALED, SEGMENTS};
+use crate::ledger::testing::PROGRAM;
+use crate::relay::testing::TestRuntime;
 
 const DAY: u64 = 24;
 
@@ -37,7 +38,7 @@ fn grown(world: World) -> (World, Party, Party) {
 }
 
 fn edge() -> World {
-    World::on(TestRuntime::start_sharing(SETTINGS))
+    World::on(TestRuntime::start_sharing(&PROGRAM, SETTINGS))
 }
 
 impl World {

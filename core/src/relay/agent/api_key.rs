@@ -24,7 +24,7 @@ use super::{KEY_KIND, nonces, texts, wire};
 use crate::crypto::encoding::decode_base64;
 use crate::crypto::signing;
 use crate::engine::http::{Cx, Limit, Response, Route, handler};
-use crate::relay::above::Above;
+use crate::relay::above::Bookkeeping;
 use crate::{Error, Result, Timestamp, engine::runtime};
 
 pub const ROUTES: &[Route] = &[
@@ -134,7 +134,7 @@ async fn replace(cx: Cx) -> Result<Response> {
 async fn replace_for(cx: Cx) -> Result<Response> {
     let request: OperatorRequest = cx.json()?;
     let actor = wire::known_actor(cx.settings(), cx.path("did")?)?;
-    if (Above::of(cx.rt.environment().program).is_own_agent)(&*cx.rt, cx.path("did")?).await? {
+    if (Bookkeeping::of(cx.rt.environment().program).is_own_agent)(&*cx.rt, cx.path("did")?).await? {
         return Err(Error::conflict("The deployment's own provider has no API key."));
     }
     answer(&cx, actor, Claim::Operator, request.revoke).await

@@ -7,13 +7,13 @@ use http::HeaderMap;
 
 use super::keyed::{self, Keyed};
 use super::record::{Credentials, Place};
-use super::{Authorize, KEY_KIND};
+use super::{Authorize, KEY_KIND, reseal};
 use crate::engine::actor::{ActorId, Kind};
 use crate::engine::http::{
-    Admitted, Caller, Cx, Limit, Request, Response, Route, ShownKey, over_budget, spent, within,
+    Admitted, Caller, Cx, Gate, Limit, Request, Response, Route, ShownKey, over_budget, spent, within,
 };
 use crate::engine::limits::{Admission, Rate};
-use crate::engine::runtime::{self, Environment, Runtime};
+use crate::engine::runtime::{self, BoxFuture, Environment, Runtime};
 use crate::engine::time::SECOND;
 use crate::relay::agent::usage::Usage;
 use crate::{Error, ErrorCode, Result};
@@ -125,33 +125,51 @@ pub async fn admit(rt: &dyn Runtime, route: &Route, request: &Request) -> Result
     Ok(admitted(caller, key, within(budget)?))
 }
 
-/// Checks an agent key again whose check is no longer fresh, because the body or the budget took its time.
-pub async fn still(
+/// What the relay does for agents that were checked.
+pub struct Agents;
+
+impl Gate for Agents {
+    fn still<'a>(
+        &'a self,
+        rt: &'a dyn Runtime,
+        route: &'a Route,
+        request: &'a Request,
+        admitted: Admitted,
+    ) -> BoxFuture<'a, Result<Admitted, Box<Response>>> {
+        if admitted.key.is_none_or(|key| rt.now().since(key.checked) <= CHECK_HOLDS) {
+            return Box::pin(std::future::ready(Ok(admitted)));
+        }
+        Box::pin(again(rt, route, request, admitted))
+    }
+
+    /// The request's own agent does nothing for it once the key has ended.
+    fn runtime(&self, admitted: &Admitted, rt: &Arc<dyn Runtime>) -> Option<Arc<dyn Runtime>> {
+        let (agent, key) = (admitted.caller.agent().ok()?, admitted.key?);
+        Some(Keyed::over(rt.clone(), &agent.actor, key.secret_hash))
+    }
+
+    fn home(&self, environment: &Environment, headers: &HeaderMap) -> Option<ActorId> {
+        let given = headers.get("x-agent-key")?.to_str().ok()?;
+        let key = environment.secrets.parse_key(&environment.settings.brand, KEY_KIND, given)?;
+        Some(ActorId::new(Kind::Agent, key.actor()))
+    }
+
+    fn afterwards(&self, rt: &Arc<dyn Runtime>, caller: &Caller) -> Option<BoxFuture<'static, ()>> {
+        let agent = reseal::behind(&**rt, caller)?;
+        let rt = rt.clone();
+        Some(Box::pin(async move { reseal::passing_by(&*rt, &agent).await }))
+    }
+}
+
+/// Checks an agent key whose check is no longer fresh.
+async fn again(
     rt: &dyn Runtime,
     route: &Route,
     request: &Request,
     before: Admitted,
 ) -> Result<Admitted, Box<Response>> {
-    if before.key.is_none_or(|key| rt.now().since(key.checked) <= CHECK_HOLDS) {
-        return Ok(before);
-    }
     match credentials(rt, request, Duration::ZERO, route.waiting).await {
         Ok((caller, key)) => Ok(admitted(caller, key, before.budget)),
         Err(error) => Err(Box::new(Response::error(error))),
     }
-}
-
-/// The runtime for the request: its own agent does nothing for it once the key has ended.
-pub fn runtime(admitted: &Admitted, rt: &Arc<dyn Runtime>) -> Arc<dyn Runtime> {
-    match (admitted.caller.agent(), admitted.key) {
-        (Ok(agent), Some(key)) => Keyed::over(rt.clone(), &agent.actor, key.secret_hash),
-        _ => rt.clone(),
-    }
-}
-
-/// The agent whose key these headers carry. A made-up key names none.
-pub fn home(environment: &Environment, headers: &HeaderMap) -> Option<ActorId> {
-    let given = headers.get("x-agent-key")?.to_str().ok()?;
-    let key = environment.secrets.parse_key(&environment.settings.brand, KEY_KIND, given)?;
-    Some(ActorId::new(Kind::Agent, key.actor()))
 }

@@ -1,4 +1,5 @@
-//! What an operator can do to an agent: suspend, restore or erase it (decision erased-agents).
+//! What an operator can do to an agent: suspend, restore or erase it (decision erased-agents), and
+//! move what it has sealed under the current master key.
 //!
 //! To other agents and to the ledger, a suspended agent looks like a deactivated one, and its API key opens nothing.
 //! Its data stays and comes back when it is restored, with its offers paused. Of an erased agent only the fact stays
@@ -9,6 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::record::{self, AGENT, Agent};
+use super::reseal::{Progress, reseal};
 use super::standing::Standing;
 use super::{capabilities, continuity, listing, memberships, nonces, rotate, tasks, trust, waiting, wire};
 use crate::engine::actor::{Entry, Kind, Operation, Query, Turn, View, operation, query};
@@ -35,6 +37,12 @@ pub const ROUTES: &[Route] = &[
         .bodiless()
         .returns::<AgentState>()
         .summary("End a suspension; the agent is as before."),
+    Route::post("/v1/admin/agents/{did}/reseal", handler!(reseal_agent))
+        .admin()
+        .extension()
+        .bodiless()
+        .returns::<Resealed>()
+        .summary("Reseal the values of one agent under the current master key."),
     Route::delete("/v1/admin/agents/{did}", handler!(erase))
         .admin()
         .extension()
@@ -51,6 +59,25 @@ const WIPE_BYTES: usize = 4 << 20;
 const WIPE_PAGE: usize = 8;
 /// Key of the timer that deletes the rest.
 const WIPE: &str = "wipe";
+
+/// The result of resealing.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Resealed {
+    pub resealed: u64,
+    /// Values that none of the master keys opens; they stay as they are.
+    pub unopened: u64,
+    /// False if values are left; then ask again.
+    pub complete: bool,
+}
+
+/// Pages of an agent's values that one request moves, so that it ends in time on the edge.
+const RESEAL_PAGES: usize = 20;
+
+async fn reseal_agent(cx: Cx) -> Result<Response> {
+    let actor = wire::known_actor(cx.settings(), cx.path("did")?)?;
+    let Progress { resealed, unopened, complete } = reseal(&*cx.rt, &actor, RESEAL_PAGES).await?;
+    Response::json(&Resealed { resealed, unopened, complete })
+}
 
 /// Why and since when an agent is suspended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

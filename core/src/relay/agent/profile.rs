@@ -11,7 +11,7 @@ use super::usage::UsageRow;
 use super::waiting::ReadRegistration;
 use super::{record, wire};
 use crate::engine::http::{Cx, Response, Route, handler};
-use crate::relay::above::Above;
+use crate::relay::above::Bookkeeping;
 use crate::relay::agent::authentication::Calling;
 use crate::relay::agent::usage::Usage;
 use crate::relay::directory;
@@ -126,7 +126,7 @@ async fn change(cx: Cx) -> Result<Response> {
     let mut reserved = None;
     if let Some(name) = &change.name {
         directory::check_name(name)?;
-        (Above::of(cx.rt.environment().program).check_name)(cx.settings(), name)?;
+        (Bookkeeping::of(cx.rt.environment().program).check_name)(cx.settings(), name)?;
         reserved = Some(directory::reserve(&*cx.rt, name.clone(), record::did_of(&actor)?).await?);
     }
     let update = Update { name: change.name, capabilities: change.capabilities, metadata, presence: change.presence };

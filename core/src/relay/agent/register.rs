@@ -13,7 +13,7 @@ use super::{KEY_KIND, wire};
 use crate::crypto::encoding::{self, decode_base64, decode_base64_array, encode_base64};
 use crate::crypto::{boxes, kem, signing};
 use crate::engine::http::{Cx, Limit, Response, Route, handler};
-use crate::relay::above::Above;
+use crate::relay::above::Bookkeeping;
 use crate::relay::directory::{self, likeness};
 use crate::{Error, Result, engine::runtime};
 
@@ -216,7 +216,7 @@ async fn register(cx: Cx) -> Result<Response> {
     request.name = request.name.filter(|name| !name.is_empty());
     if let Some(name) = &request.name {
         directory::check_name(name)?;
-        (Above::of(cx.rt.environment().program).check_name)(cx.settings(), name)?;
+        (Bookkeeping::of(cx.rt.environment().program).check_name)(cx.settings(), name)?;
     }
     let capabilities = request.capabilities.take().unwrap_or_default();
     check_capabilities(&capabilities)?;

@@ -26,7 +26,7 @@ use crate::engine::http::{Cx, Response, Route, handler};
 use crate::engine::kv::{Direction, Read, Row, Table};
 use crate::engine::runtime::Runtime;
 use crate::engine::time::{DAY, MINUTE, SECOND};
-use crate::relay::above::{Above, Account, KeyChange};
+use crate::relay::above::{Account, Bookkeeping, KeyChange};
 use crate::relay::agent::authentication::Calling;
 use crate::{Error, ErrorCode, Result, Timestamp, engine::runtime};
 
@@ -176,7 +176,7 @@ fn tell_of_rotation(turn: &mut Turn<'_>, agent: &Agent, signer: Option<[u8; 32]>
     let did = wire::did_text(turn.settings, &record::did_of(&turn.actor().name)?);
     let (silent, shown) = (!agent.standing.has_signed(), agent.proof.is_some());
     let change = KeyChange { did, version, proved, current, active, signer, silent, shown };
-    (Above::of(turn.program).keys_changed)(turn, change)
+    (Bookkeeping::of(turn.program).keys_changed)(turn, change)
 }
 
 /// Waits until the ledger has heard of this generation of keys, or of the agent's end. An answer before that would be a
@@ -192,7 +192,7 @@ pub(super) async fn heard_by_ledger(rt: &dyn Runtime, did: &str, version: u64, a
     let (version, active) = told.map_or((version, active), |told| (told.version, told.active));
     let end = rt.now().plus(LEDGER_PATIENCE);
     loop {
-        let account = (Above::of(rt.environment().program).account)(rt, did).await?;
+        let account = (Bookkeeping::of(rt.environment().program).account)(rt, did).await?;
         let heard = |(known, stands): (u64, bool)| known > version || (known == version && stands == active);
         if account.key.is_some_and(heard) {
             return Ok(account);

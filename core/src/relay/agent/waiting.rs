@@ -17,7 +17,7 @@ use super::standing::Standing;
 use super::{continuity, listing, moderation, rotate};
 use crate::engine::actor::{Entry, Kind, Operation, Query, Turn, View, operation, query};
 use crate::engine::kv::{Direction, Read, Row, Table};
-use crate::relay::above::Above;
+use crate::relay::above::Bookkeeping;
 use crate::{Error, ErrorCode, Result, relay::directory};
 
 /// Most registrations of one DID whose keys have signed nothing, including the one that holds the DID.
@@ -198,7 +198,7 @@ fn leave(turn: &mut Turn<'_>, mut earlier: Agent, heir: &Agent) -> Result<()> {
     }
     listing::changed(turn, &earlier)?;
     let did = super::wire::did_text(turn.settings, &did_of(&turn.actor().name)?);
-    (Above::of(turn.program).holder_changed)(turn, &did)?;
+    (Bookkeeping::of(turn.program).holder_changed)(turn, &did)?;
     AGENT.delete(turn, &());
     // Streams that were opened with its API keys end.
     turn.wake();

@@ -7,7 +7,7 @@ use crate::crypto::encoding::actor_id;
 use crate::engine::actor::{Kind, Operation, Turn};
 use crate::engine::kv::{Desc, Direction, Read, Table};
 use crate::engine::time::DAY;
-use crate::relay::above::{Above, Attested};
+use crate::relay::above::{Attested, Subscriptions};
 use crate::relay::agent::mailbox::Local;
 use crate::relay::agent::trust::{CountAttestation, CountCorroboration};
 use crate::relay::agent::waiting::Sign;
@@ -49,7 +49,7 @@ pub(super) fn tell(turn: &mut Turn<'_>, local: &Local, attestation: &Attestation
         support: attestation.support(),
         refute: attestation.votes.refuted,
     };
-    (Above::of(turn.program).attested)(turn, country, attested)
+    (Subscriptions::of(turn.program).attested)(turn, country, attested)
 }
 
 /// Stores an attestation whose signature the handler has verified. A repeat of a signed attestation returns the first

@@ -19,7 +19,7 @@ impl Directory {
         let (actor, settings) = (ActorId::new(Kind::Directory, "0"), Settings::default());
         let call = Call::operation("0", operation).unwrap();
         let space = Space {
-            program: &crate::app::PROGRAM,
+            program: &crate::relay::testing::PROGRAM,
             actor: &actor,
             rows: &self.rows,
             now: self.now,
@@ -34,7 +34,7 @@ impl Directory {
     /// Runs a query.
     pub fn ask<Q: Query>(&self, query: Q) -> Q::Reply {
         let (actor, settings) = (ActorId::new(Kind::Directory, "0"), Settings::default());
-        query.run(&View::new(&crate::app::PROGRAM, &actor, &self.rows, self.now, &settings)).unwrap()
+        query.run(&View::new(&crate::relay::testing::PROGRAM, &actor, &self.rows, self.now, &settings)).unwrap()
     }
 
     pub fn reserve(&mut self, name: &str, did: u8) -> bool {

@@ -11,7 +11,6 @@ use serde_json::Value;
 use super::peers::{Ask, Heard, Learn, List, Look, Peer, PinOf, PutPeer, PutPin};
 use super::queue::{Queue, ReadDelivery, State};
 use super::{PATIENCE, PeerId, actor, key};
-use crate::app::testing::TestRuntime;
 use crate::crypto::Secret;
 use crate::crypto::sealing::{KeyRing, MasterKey};
 use crate::engine::actor::Operation;
@@ -21,6 +20,8 @@ use crate::engine::testing::START;
 use crate::engine::time::{DAY, MINUTE, SECOND};
 use crate::engine::web::Incoming;
 use crate::relay::agent::record::{Deactivate, Public};
+use crate::relay::testing::PROGRAM;
+use crate::relay::testing::TestRuntime;
 use crate::{ErrorCode, Result, Timestamp};
 
 const URL: &str = "https://relay.example.org";
@@ -40,7 +41,7 @@ struct Scene {
 impl Scene {
     /// `answer` gives the status for the attempt with that number, from 0; `None` means no answer.
     fn new(answer: impl Fn(usize) -> Option<u16> + Send + Sync + 'static) -> Scene {
-        let rt = TestRuntime::start(&[]);
+        let rt = TestRuntime::start(&PROGRAM, &[]);
         let (peer, _) = call(&rt, &PutPeer { url: URL.to_owned(), name: "far".to_owned(), key: [1; 32] }).unwrap();
         let asked = Arc::new(Mutex::new(Vec::new()));
         let (told, clock) = (asked.clone(), Arc::downgrade(&rt));

@@ -7,7 +7,7 @@ use super::Tier;
 use crate::engine::actor::{Entry, Kind, Operation, Query, Turn, View, operation, query};
 use crate::engine::deployment::{ListKey, ListedKey};
 use crate::engine::kv::{Read, Row, Table};
-use crate::relay::above::Above;
+use crate::relay::above::Subscriptions;
 use crate::{Error, Result, Timestamp};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -72,7 +72,7 @@ impl Operation for RevokeAccount {
             account.revoked = Some(turn.now);
             ACCOUNT.put(turn, &(), &account)?;
             list(turn, &account)?;
-            (Above::of(turn.program).account_ended)(turn)?;
+            (Subscriptions::of(turn.program).account_ended)(turn)?;
         }
         Ok(())
     }

@@ -5,9 +5,13 @@
 //! | Module | What |
 //! |---|---|
 //! | `account` | the actor of a key |
+//! | [`admin`] | the operator's routes about keys |
+//! | [`authentication`] | callers with a key |
 //! | `signup` | the endpoint that gives out keys |
 
 mod account;
+pub mod admin;
+pub mod authentication;
 mod signup;
 
 pub use account::{Admit, CreateAccount, ENTRIES, RevokeAccount, is_revoked, label, reseal_label};

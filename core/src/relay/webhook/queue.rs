@@ -6,7 +6,7 @@ use super::{LEASE, MAX_FAILURES, MAX_LOG, MAX_WAITING, MAX_WEBHOOKS, OVERLAP, PA
 use crate::crypto::encoding::encode_hex;
 use crate::engine::actor::{Call, Entry, Kind, Operation, Query, Turn, View, encode, operation, query};
 use crate::engine::kv::{Direction, Read, Row, StoreError, Table, appended};
-use crate::relay::above::Above;
+use crate::relay::above::{Bookkeeping, Subscriptions};
 use crate::relay::agent::{mailbox, record};
 use crate::relay::keys;
 use crate::{Error, Result, Timestamp};
@@ -253,7 +253,7 @@ pub fn ended(turn: &mut Turn<'_>) -> Result<()> {
     for (id, _) in all(turn)? {
         remove(turn, id)?;
     }
-    (Above::of(turn.program).webhooks_ended)(turn)
+    (Bookkeeping::of(turn.program).webhooks_ended)(turn)
 }
 
 /// Goes on with deliveries that waited while nothing was sent.
@@ -390,7 +390,7 @@ impl Operation for Add {
         let Add { id, url, events, sealed } = self;
         let hook = Hook::new(url, events, sealed, turn.now);
         HOOKS.put(turn, &(id,), &hook)?;
-        (Above::of(turn.program).webhooks_changed)(turn)
+        (Bookkeeping::of(turn.program).webhooks_changed)(turn)
     }
 }
 
@@ -410,7 +410,7 @@ impl Operation for Remove {
         let found = HOOKS.contains(turn, &(self.id,))?;
         if found {
             remove(turn, self.id)?;
-            (Above::of(turn.program).webhooks_changed)(turn)?;
+            (Bookkeeping::of(turn.program).webhooks_changed)(turn)?;
         }
         Ok(found)
     }
@@ -505,12 +505,12 @@ impl Operation for Record {
         if self.outcome != Outcome::Gone {
             self.log(turn, &row, next)?;
             if turn.actor().kind == Kind::Account {
-                (Above::of(turn.program).tried)(turn, &self, next.is_none())?;
+                (Subscriptions::of(turn.program).tried)(turn, &self, next.is_none())?;
             }
         }
         if hook.disabled.is_some() {
             put(turn, id, &hook)?;
-            let given_up = Above::of(turn.program).given_up;
+            let given_up = Subscriptions::of(turn.program).given_up;
             return if turn.actor().kind == Kind::Account { given_up(turn, id) } else { Ok(()) };
         }
         go_on(turn, id, hook)

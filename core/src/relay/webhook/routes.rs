@@ -11,7 +11,7 @@ use crate::crypto::encoding::encode_base64;
 use crate::engine::actor::{ActorId, Kind};
 use crate::engine::http::{Cx, Response, Route, handler};
 use crate::engine::runtime::Runtime;
-use crate::relay::above::Above;
+use crate::relay::above::Bookkeeping;
 use crate::relay::agent::authentication::Calling;
 use crate::relay::agent::{custody, wire};
 use crate::{Error, Result, engine::runtime};
@@ -193,7 +193,7 @@ async fn create(cx: Cx) -> Result<Response> {
     let mut events = events.unwrap_or_else(|| vec![DEFAULT.to_owned()]);
     events.sort_unstable();
     events.dedup();
-    let others = Above::of(cx.rt.environment().program).events;
+    let others = Bookkeeping::of(cx.rt.environment().program).events;
     let known = |event: &String| event == DEFAULT || others.contains(&event.as_str());
     if events.is_empty() || !events.iter().all(known) {
         let others = others.join(", ");

@@ -15,7 +15,7 @@ use crate::engine::web::Networks;
 use crate::engine::web::Outgoing;
 use crate::engine::web::check_url;
 use crate::facts::measurement::domain::host_of;
-use crate::relay::above::Above;
+use crate::relay::above::Subscriptions;
 use crate::relay::agent::wire::{self, RawMessage};
 use crate::relay::agent::{custody, mailbox, record, reseal};
 use crate::{Error, ErrorCode, Result, Timestamp};
@@ -168,7 +168,7 @@ pub async fn attempt(rt: &dyn Runtime, actor: &ActorId, key: &str) -> Result<()>
     let behind = rt.maintenance().is_none() && sealing::key_id(&job.sealed) != Some(current);
     if behind || custody::is_behind(rt, &job.url) {
         match actor.kind {
-            Kind::Account => (Above::of(rt.environment().program).reseal_account)(rt, &actor.name).await,
+            Kind::Account => (Subscriptions::of(rt.environment().program).reseal_account)(rt, &actor.name).await,
             _ => Box::pin(reseal::passing_by(rt, &actor.name)).await,
         }
     }

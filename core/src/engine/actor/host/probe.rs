@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::engine::actor::schema::Migration;
 use crate::engine::actor::{Entry, Kind, Operation, Query, Turn, View, operation, query};
 use crate::engine::kv::{Direction, Table};
 use crate::{Error, ErrorCode, Result, Timestamp};
@@ -117,7 +118,10 @@ impl Operation for PanicLater {
 }
 
 /// For tests of migrations: the counter of an earlier version counted in hundreds.
-pub fn migrate(turn: &mut Turn<'_>) -> Result<()> {
+pub const MIGRATION: Migration =
+    Migration { to: 2, concerns: |kind| matches!(kind, Kind::Deployment), shows: true, run: migrate };
+
+fn migrate(turn: &mut Turn<'_>) -> Result<()> {
     match COUNT.get(turn, &())? {
         Some(count) => Ok(COUNT.put(turn, &(), &(count * 100))?),
         None => Ok(()),

@@ -29,7 +29,7 @@ impl World {
     fn on<T>(&mut self, counter: &mut Counter, body: impl FnOnce(&Space<'_>) -> Outcome<T>) -> Outcome<T> {
         self.seed = self.seed.wrapping_add(1);
         let space = Space {
-            program: &crate::app::PROGRAM,
+            program: &crate::engine::testing::PROGRAM,
             actor: &counter.id,
             rows: &counter.store,
             now: self.now,
@@ -68,7 +68,9 @@ impl World {
     }
 
     fn read(&self, counter: &Counter) -> (u64, Vec<String>) {
-        ReadProbe.run(&View::new(&crate::app::PROGRAM, &counter.id, &counter.store, self.now, &self.settings)).unwrap()
+        ReadProbe
+            .run(&View::new(&crate::engine::testing::PROGRAM, &counter.id, &counter.store, self.now, &self.settings))
+            .unwrap()
     }
 }
 
@@ -130,7 +132,7 @@ fn a_failing_target_is_retried_with_growing_waits_and_parked_after_seven_days() 
     assert!((2 * SECOND..=4 * SECOND).contains(&waits[2]), "{waits:?}");
     assert!(waits.iter().all(|wait| *wait <= HOUR));
     assert!(world.now.since(sent) >= 7 * DAY);
-    let view = View::new(&crate::app::PROGRAM, &a.id, &a.store, world.now, &world.settings);
+    let view = View::new(&crate::engine::testing::PROGRAM, &a.id, &a.store, world.now, &world.settings);
     let summary = outbox_summary(&view).unwrap();
     assert_eq!((summary.waiting, summary.parked), (0, 1));
 }
@@ -240,7 +242,7 @@ fn a_query_that_comes_before_the_first_operation_sees_the_present_shape() {
     earlier(&mut a);
     let call = Call::query("a", &ReadProbe).unwrap();
     let ask = |a: &Counter| {
-        let view = View::new(&crate::app::PROGRAM, &a.id, &a.store, world.now, &world.settings);
+        let view = View::new(&crate::engine::testing::PROGRAM, &a.id, &a.store, world.now, &world.settings);
         decode::<(u64, Vec<String>)>(&answer(&view, &call).unwrap()).unwrap().0
     };
     assert_eq!((ask(&a), ask(&a)), (500, 500));
@@ -261,7 +263,7 @@ fn rows_of_a_newer_version_are_left_alone() {
     // A message to it is kept until somebody can take it, never refused for good.
     world.perform(&mut a, &Forward { to: "b".into(), count: 1, fail: None }).unwrap();
     world.carry(&mut a, &mut b);
-    let view = View::new(&crate::app::PROGRAM, &a.id, &a.store, world.now, &world.settings);
+    let view = View::new(&crate::engine::testing::PROGRAM, &a.id, &a.store, world.now, &world.settings);
     assert_eq!(outbox_summary(&view).unwrap().waiting, 1);
     assert_eq!(
         b.store.scan(&crate::engine::kv::Range::all(), crate::engine::kv::Direction::Ascending, 9).unwrap(),

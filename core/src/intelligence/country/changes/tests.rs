@@ -93,7 +93,7 @@ fn block(subject: &str, from: i64, to: i64, asns: &[u32]) -> Measured {
 
 fn drafts(measured: &[Measured], silences: &[Silence], events: &[Event]) -> Vec<Draft> {
     let (actor, store, settings) = (ActorId::new(Kind::Country, "IT"), MemoryStore::default(), Settings::default());
-    let view = View::new(&crate::app::PROGRAM, &actor, &store, NOW, &settings);
+    let view = View::new(&crate::intelligence::testing::PROGRAM, &actor, &store, NOW, &settings);
     let mut reversed: Vec<Event> = events.to_vec();
     reversed.reverse();
     let make = |events: &[Event]| -> Vec<Draft> {
@@ -326,7 +326,7 @@ fn platforms_of_target_lists_are_graded_as_platforms() {
     CATALOGUE.put(&mut space, &(), &catalogue).unwrap();
     let batch = space.into_batch();
     store.apply(batch).unwrap();
-    let view = View::new(&crate::app::PROGRAM, &actor, &store, NOW, &settings);
+    let view = View::new(&crate::intelligence::testing::PROGRAM, &actor, &store, NOW, &settings);
     let graded = |measured: &[Measured], events: &[Event]| {
         let all = combine(measured, &[], events, &catalogue.platforms);
         let draft = draft::draft(&view, &all[0]).unwrap();
@@ -437,7 +437,7 @@ fn stored_events_are_reported_once() {
     let run = |store: &mut MemoryStore, seed: u8| {
         let call = Call::operation("IT", &FindChanges).unwrap();
         let space = Space {
-            program: &crate::app::PROGRAM,
+            program: &crate::intelligence::testing::PROGRAM,
             actor: &actor,
             rows: &*store,
             now: NOW,
@@ -516,7 +516,7 @@ fn find_changes(store: &mut MemoryStore) {
     let (actor, settings) = (ActorId::new(Kind::Country, "IT"), Settings::default());
     let call = Call::operation("IT", &FindChanges).unwrap();
     let space = Space {
-        program: &crate::app::PROGRAM,
+        program: &crate::intelligence::testing::PROGRAM,
         actor: &actor,
         rows: &*store,
         now: NOW,

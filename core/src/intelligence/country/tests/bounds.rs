@@ -82,7 +82,7 @@ fn a_large_import_is_worked_off_in_turns_of_bounded_size() {
         };
         let counted = Counted { store: &store, rows: Cell::new(0) };
         let space = Space {
-            program: &crate::app::PROGRAM,
+            program: &crate::intelligence::testing::PROGRAM,
             actor: &actor,
             rows: &counted,
             now: later,

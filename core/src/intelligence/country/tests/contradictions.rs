@@ -156,7 +156,7 @@ fn questions() -> Vec<(&'static str, Value)> {
 /// Asks every route that judges sites, and checks the answers.
 fn ask_all(server: &Server, wrong: &mut Vec<String>) {
     let mut refused = Vec::new();
-    for route in crate::app::PROGRAM.routes().filter(|route| route.method == Method::GET) {
+    for route in crate::intelligence::testing::PROGRAM.routes().filter(|route| route.method == Method::GET) {
         if OTHERS.iter().any(|other| route.path.starts_with(other)) || route.streams() {
             continue;
         }

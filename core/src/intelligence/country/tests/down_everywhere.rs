@@ -7,11 +7,12 @@ use http::Method;
 use super::incidents::{add, asns, incidents, one, server};
 use super::{ADMIN, Server, rows};
 use crate::Timestamp;
-use crate::app::testing::TestRuntime;
 use crate::engine::runtime::query;
 use crate::engine::testing::Dice;
 use crate::engine::time::HOUR;
 use crate::intelligence::incidents::{Changes, Draft, actor};
+use crate::intelligence::testing::PROGRAM;
+use crate::relay::testing::TestRuntime;
 
 /// A service, whose tests have no control, and a site, whose control saw no failure.
 const TARGETS: [&str; 2] = ["web.telegram.org", "gazette.example"];
@@ -38,7 +39,7 @@ fn reported(server: &Server, country: &str) -> Vec<String> {
 
 /// Countries publish some time after an import, as they do outside of tests.
 fn unhurried() -> Server {
-    Server(TestRuntime::start(&[("admin_key", ADMIN), ("publish_interval", "10")]))
+    Server(TestRuntime::start(&PROGRAM, &[("admin_key", ADMIN), ("publish_interval", "10")]))
 }
 
 fn settle(server: &Server) {

@@ -146,7 +146,7 @@ fn documents_rest_on_tables_whose_changes_are_counted() {
     for key in keys {
         let noted = Noted { rows: &store, tables: RefCell::default() };
         Render::<1> { key: key.clone() }
-            .run(&View::new(&crate::app::PROGRAM, &actor, &noted, START, &settings))
+            .run(&View::new(&crate::intelligence::testing::PROGRAM, &actor, &noted, START, &settings))
             .unwrap();
         let tables = noted.tables.into_inner();
         assert!(tables.iter().any(|table| *table >= crate::engine::actor::FIRST_OWN_TABLE), "{key} read {tables:?}");
@@ -173,7 +173,8 @@ fn no_answer_of_a_country_rests_on_rows_whose_changes_are_not_counted() {
         let noted = Noted { rows: &store, tables: RefCell::default() };
         let subjects = vec![Subject::parse(subject).unwrap()];
         let asked = Detect { subjects, at: None, explain: false, brief };
-        let answer = asked.run(&View::new(&crate::app::PROGRAM, &italy, &noted, START, &settings)).unwrap();
+        let answer =
+            asked.run(&View::new(&crate::intelligence::testing::PROGRAM, &italy, &noted, START, &settings)).unwrap();
         assert!(answer.iter().all(|answer| answer.state == State::Blocked), "{answer:?}");
         let tables = noted.tables.into_inner();
         assert!(!tables.iter().any(|table| Kind::Country.is_derived(*table)), "{subject} read {tables:?}");
@@ -197,5 +198,5 @@ fn a_countrys_verdicts_count_for_its_documents_and_not_for_its_answers() {
     let (told_later, derived_later) = basis();
     assert_eq!(told, told_later);
     assert!(derived.is_some() && derived != derived_later);
-    assert!(documents::owner(&crate::app::PROGRAM, "data/dumps/IT").unwrap() == italy);
+    assert!(documents::owner(&crate::intelligence::testing::PROGRAM, "data/dumps/IT").unwrap() == italy);
 }

@@ -47,9 +47,10 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use serde_json::Value;
 
 use crate::Timestamp;
-use crate::app::testing::TestRuntime;
 use crate::engine::http::{Body, Request, Response, serve};
 use crate::intelligence::import::{ImportKind, Options, Summary, import};
+use crate::intelligence::testing::PROGRAM;
+use crate::relay::testing::TestRuntime;
 
 pub const ADMIN: &str = "operator-key-of-the-tests";
 
@@ -58,11 +59,10 @@ pub struct Server(pub Arc<TestRuntime>);
 
 impl Server {
     pub fn start() -> Server {
-        Server(TestRuntime::start(&[
-            ("admin_key", ADMIN),
-            ("publish_interval", "0"),
-            ("accessibility_per_minute", "1000000"),
-        ]))
+        Server(TestRuntime::start(
+            &PROGRAM,
+            &[("admin_key", ADMIN), ("publish_interval", "0"), ("accessibility_per_minute", "1000000")],
+        ))
     }
 
     pub fn request(&self, method: Method, target: &str, headers: &[(&str, &str)], body: &[u8]) -> Response {

@@ -7,10 +7,11 @@ use serde_json::Value;
 
 use super::{ADMIN, HEADER, Server, rows};
 use crate::Timestamp;
-use crate::app::testing::TestRuntime;
 use crate::engine::runtime::Runtime;
 use crate::engine::time::{DAY, HOUR};
 use crate::facts::starter::basket;
+use crate::intelligence::testing::PROGRAM;
+use crate::relay::testing::TestRuntime;
 
 /// Days in a history.
 const DAYS: i64 = 30;
@@ -81,7 +82,7 @@ fn the_days_of_an_imported_history_have_the_scores_that_their_pages_have() {
 /// One late measurement has all targets judged, so a large import must not have them judged while it goes on.
 #[test]
 fn past_days_of_an_import_in_pieces_are_judged_once_when_all_have_come() {
-    let server = Server(TestRuntime::start(&[("admin_key", ADMIN), ("publish_interval", "10")]));
+    let server = Server(TestRuntime::start(&PROGRAM, &[("admin_key", ADMIN), ("publish_interval", "10")]));
     let start = server.0.now();
     let known = || history(&server).iter().filter(|(_, score)| !score.is_null()).count();
     for back in 1..9 {

@@ -8,7 +8,6 @@ use http::{HeaderMap, HeaderValue, Method};
 use serde_json::{Value, json};
 
 use super::{ADMIN, HEADER, Server, json as read, rows};
-use crate::app::testing::TestRuntime;
 use crate::crypto::encoding::encode_hex;
 use crate::crypto::hash::hmac_sha256;
 use crate::engine::actor::ActorId;
@@ -17,6 +16,8 @@ use crate::engine::runtime::Runtime;
 use crate::engine::testing::Dice;
 use crate::intelligence::import::{ImportKind, Options};
 use crate::intelligence::probe::board;
+use crate::intelligence::testing::PROGRAM;
+use crate::relay::testing::TestRuntime;
 
 /// A node of a test, at an address of its own.
 struct Probe {
@@ -320,7 +321,7 @@ fn another_source_confirms_a_probe_or_stops_it() {
 /// these pages changes with time alone.
 #[test]
 fn shards_tell_the_board_once_a_minute() {
-    let server = Server(TestRuntime::start(&[("admin_key", ADMIN), ("publish_interval", "10")]));
+    let server = Server(TestRuntime::start(&PROGRAM, &[("admin_key", ADMIN), ("publish_interval", "10")]));
     let probe = server.probe(50, 1, false);
     let page = |path: &str| server.ok(path);
     let counts = || {

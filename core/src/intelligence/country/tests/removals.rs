@@ -6,14 +6,15 @@ use http::Method;
 use serde_json::{Value, json};
 
 use super::{ADMIN, HEADER, Server, rows};
-use crate::app::testing::TestRuntime;
 use crate::engine::actor::host::{self, Space};
 use crate::engine::actor::{ActorId, Call, Kind, View};
 use crate::engine::kv::{MemoryStore, Store};
 use crate::engine::settings::Settings;
 use crate::engine::testing::START;
 use crate::intelligence::import::{ImportKind, Importer, ListKind, Options};
+use crate::intelligence::testing::PROGRAM;
 use crate::intelligence::world::{self, StartSweep, Task};
+use crate::relay::testing::TestRuntime;
 use crate::{ErrorCode, intelligence::reference};
 
 const RECENT: &str = "2025-12-30";
@@ -84,7 +85,7 @@ fn no_import_begins_while_its_source_is_being_removed() {
     let mut store = MemoryStore::default();
     let start = StartSweep { task: Task::DropSource(1), countries: ["IT".to_owned()].into() };
     let space = Space {
-        program: &crate::app::PROGRAM,
+        program: &crate::intelligence::testing::PROGRAM,
         actor: &actor,
         rows: &store,
         now: START,
@@ -95,7 +96,7 @@ fn no_import_begins_while_its_source_is_being_removed() {
     store.apply(outcome.batch).unwrap();
     let ask = |task| {
         let query = Call::query(actor.name.clone(), &world::SourceEpoch { task }).unwrap();
-        host::answer(&View::new(&crate::app::PROGRAM, &actor, &store, START, &settings), &query)
+        host::answer(&View::new(&crate::intelligence::testing::PROGRAM, &actor, &store, START, &settings), &query)
     };
     assert_eq!(ask(Task::DropSource(1)).unwrap_err().code, ErrorCode::Conflict);
     assert!(ask(Task::DropLists).is_ok());
@@ -167,7 +168,7 @@ fn without_test_lists_the_index_speaks_of_the_basket_again() {
 #[test]
 fn recomputing_lists_an_answer_that_became_another_one() {
     let settings = [("admin_key", ADMIN), ("publish_interval", "30")];
-    let server = Server(TestRuntime::start(&settings));
+    let server = Server(TestRuntime::start(&PROGRAM, &settings));
     let import = |text: String| {
         let (status, body) = server.upload("ooni-observations", format!("{HEADER}{text}").as_bytes());
         assert_eq!(status, 200, "{body}");

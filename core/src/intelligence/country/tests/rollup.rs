@@ -208,7 +208,7 @@ fn roll_up_at(store: &mut MemoryStore, now: Timestamp) -> usize {
     let settings = Settings::default();
     let run = |store: &mut MemoryStore, work: &dyn Fn(&Space<'_>) -> crate::engine::kv::Batch| {
         let batch = work(&Space {
-            program: &crate::app::PROGRAM,
+            program: &crate::intelligence::testing::PROGRAM,
             actor: &actor,
             rows: &*store,
             now,

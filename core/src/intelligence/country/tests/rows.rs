@@ -96,7 +96,7 @@ fn apply(store: &mut MemoryStore, folds: impl Iterator<Item = Fold>) -> usize {
             let now = Timestamp(1_800_000_000_000_000);
             let outcome = host::perform(
                 &Space {
-                    program: &crate::app::PROGRAM,
+                    program: &crate::intelligence::testing::PROGRAM,
                     actor: &actor,
                     rows: &*store,
                     now,

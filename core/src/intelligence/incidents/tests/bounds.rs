@@ -19,7 +19,7 @@ fn times(incident: &Incident) -> (Status, Option<Timestamp>, Option<Timestamp>) 
 #[test]
 fn an_operators_end_closes_what_had_none_and_goes_on_is_an_operators_word_too() {
     use operate::{Deed, Field};
-    let runtime = TestRuntime::start(&[]);
+    let runtime = TestRuntime::start(&PROGRAM, &[]);
     report(&runtime, vec![seen(1, reported())]);
     let id = "KE-2025-0001";
     let last = Some(START.plus(-10 * DAY));
@@ -40,7 +40,7 @@ fn an_operators_end_closes_what_had_none_and_goes_on_is_an_operators_word_too() 
 #[test]
 fn an_operators_beginning_is_a_known_one() {
     use operate::Deed;
-    let runtime = TestRuntime::start(&[]);
+    let runtime = TestRuntime::start(&PROGRAM, &[]);
     report(&runtime, vec![seen(1, Draft { unknown: BEGINNING, ..draft(90) })]);
     let id = "KE-2025-0001";
     let unseen = find(&runtime, id).unwrap();
@@ -70,7 +70,7 @@ fn what_operators_merge_has_the_bounds_of_its_first_beginning_and_its_last_end()
             false,
         ),
     ] {
-        let runtime = TestRuntime::start(&[]);
+        let runtime = TestRuntime::start(&PROGRAM, &[]);
         let whole = Draft { status: Status::Resolved, ..reported() };
         report(&runtime, vec![seen(1, whole), seen(2, other)]);
         operate(&runtime, "KE-2025-0002", Deed::Merge("KE-2025-0001".into()));
@@ -81,7 +81,7 @@ fn what_operators_merge_has_the_bounds_of_its_first_beginning_and_its_last_end()
 
 #[test]
 fn a_beginning_that_nobody_saw_is_counted_in_no_year() {
-    let runtime = TestRuntime::start(&[]);
+    let runtime = TestRuntime::start(&PROGRAM, &[]);
     report(&runtime, vec![seen(1, draft(90)), seen(2, Draft { unknown: BEGINNING, ..draft(50) })]);
     let begun = Beginnings { country: "KE".into() };
     assert_eq!(query(&*runtime, &actor().name, &begun).now_or_never().unwrap().unwrap(), [draft(90).start]);

@@ -6,7 +6,7 @@ use super::*;
 /// part changes later. After the parts are separated it is as before.
 #[test]
 fn a_merged_incident_shows_what_all_its_parts_show() {
-    let runtime = TestRuntime::start(&[]);
+    let runtime = TestRuntime::start(&PROGRAM, &[]);
     let network = |asn: u32, blocked: u32| AffectedNetwork {
         asn,
         name: None,
@@ -85,7 +85,7 @@ fn a_merged_incident_shows_what_all_its_parts_show() {
 /// what the data show.
 #[test]
 fn what_an_operator_wrote_first_and_data_show_later_is_one_incident() {
-    let runtime = TestRuntime::start(&[]);
+    let runtime = TestRuntime::start(&PROGRAM, &[]);
     let by_hand = |draft: Draft| {
         let overrides = Overrides { title: Some("By hand".into()), ..Overrides::default() };
         let (by, reason) = ("0011aabb".into(), "reported".into());
@@ -118,7 +118,7 @@ fn what_an_operator_wrote_first_and_data_show_later_is_one_incident() {
 #[test]
 fn incidents_of_an_earlier_program_are_read() {
     use crate::engine::kv::{decode_row, encode_row};
-    let runtime = TestRuntime::start(&[]);
+    let runtime = TestRuntime::start(&PROGRAM, &[]);
     report(&runtime, vec![seen(1, draft(90))]);
     let incident = find(&runtime, "KE-2025-0001").unwrap();
     let mut old = encode_row(&incident).unwrap();
@@ -130,7 +130,7 @@ fn incidents_of_an_earlier_program_are_read() {
 /// A removed source leaves nothing in merged incidents either (decision licence-and-removal).
 #[test]
 fn a_removed_source_leaves_merged_incidents_too() {
-    let runtime = TestRuntime::start(&[]);
+    let runtime = TestRuntime::start(&PROGRAM, &[]);
     let other = Draft { sources: vec!["ioda".into()], evidence: Vec::new(), evidence_total: 0, ..draft(10) };
     report(&runtime, vec![seen(1, other.clone()), seen(2, draft(90)), seen(3, other)]);
     operate(&runtime, "KE-2025-0002", operate::Deed::Merge("KE-2025-0001".into()));
@@ -145,7 +145,7 @@ fn a_removed_source_leaves_merged_incidents_too() {
 
 #[test]
 fn data_and_operators_that_merge_both_ways_leave_no_circle() {
-    let runtime = TestRuntime::start(&[]);
+    let runtime = TestRuntime::start(&PROGRAM, &[]);
     report(&runtime, vec![seen(1, draft(90)), seen(2, draft(50))]);
     operate(&runtime, "KE-2025-0001", operate::Deed::Merge("KE-2025-0002".into()));
     report(&runtime, vec![Report { event: 2, draft: None, merged_into: Some(1) }]);
@@ -161,7 +161,7 @@ fn data_and_operators_that_merge_both_ways_leave_no_circle() {
 /// An incident that the data withdraw stays while they show a part of it. Both ids lead to that part.
 #[test]
 fn a_whole_that_the_data_withdraw_is_what_its_parts_show() {
-    let runtime = TestRuntime::start(&[]);
+    let runtime = TestRuntime::start(&PROGRAM, &[]);
     let other = Draft { subject: "part.example".into(), domains: vec!["part.example".into()], ..draft(50) };
     report(&runtime, vec![seen(1, draft(90)), seen(2, other.clone()), seen(3, draft(10))]);
     operate(&runtime, "KE-2025-0002", operate::Deed::Merge("KE-2025-0001".into()));
@@ -194,7 +194,7 @@ fn a_whole_that_the_data_withdraw_is_what_its_parts_show() {
 /// them (decision order-of-data).
 #[test]
 fn data_that_grow_toward_an_operators_incident_become_a_part_of_it() {
-    let runtime = TestRuntime::start(&[]);
+    let runtime = TestRuntime::start(&PROGRAM, &[]);
     let short = Draft { end: Some(draft(80).start), status: Status::Resolved, ..draft(90) };
     report(&runtime, vec![seen(1, short.clone())]);
     let written = Draft {

@@ -6,11 +6,12 @@ mod merging;
 use futures_util::FutureExt;
 
 use super::*;
-use crate::app::testing::TestRuntime;
 use crate::engine::runtime::{call, query};
 use crate::engine::testing::START;
 use crate::engine::time::{DAY, HOUR};
 use crate::intelligence::testing;
+use crate::intelligence::testing::PROGRAM;
+use crate::relay::testing::TestRuntime;
 
 fn draft(start_hours_ago: i64) -> Draft {
     let start = START.plus(-100 * DAY - start_hours_ago * HOUR);
@@ -58,7 +59,7 @@ const fn seen(event: u64, draft: Draft) -> Report {
 
 #[test]
 fn an_incident_keeps_its_ids_and_all_its_versions() {
-    let runtime = TestRuntime::start(&[]);
+    let runtime = TestRuntime::start(&PROGRAM, &[]);
     report(&runtime, vec![seen(7, draft(48))]);
     let first = find(&runtime, "KE-2025-0001").unwrap();
     assert_eq!((first.version, first.draft.evidence_ids.len(), first.draft.evidence.len()), (1, 2, 0));
@@ -77,7 +78,7 @@ fn an_incident_keeps_its_ids_and_all_its_versions() {
 /// Numbers are never used again, merged ids lead on, and withdrawn incidents stay in the delta (decision incident-ids).
 #[test]
 fn merged_ids_lead_on_and_withdrawn_ones_stay_in_the_delta() {
-    let runtime = TestRuntime::start(&[]);
+    let runtime = TestRuntime::start(&PROGRAM, &[]);
     report(&runtime, vec![seen(1, draft(90)), seen(2, draft(50)), seen(3, draft(10))]);
     report(
         &runtime,
@@ -102,7 +103,7 @@ fn merged_ids_lead_on_and_withdrawn_ones_stay_in_the_delta() {
 
 #[test]
 fn the_delta_in_pages_skips_nothing_and_repeats_nothing() {
-    let runtime = TestRuntime::start(&[]);
+    let runtime = TestRuntime::start(&PROGRAM, &[]);
     report(&runtime, (0..10).map(|n| seen(n, draft(n as i64))).collect());
     let (mut since, mut got) = (crate::Timestamp::MIN, Vec::new());
     loop {
@@ -121,7 +122,7 @@ fn the_delta_in_pages_skips_nothing_and_repeats_nothing() {
 /// second.
 #[test]
 fn what_the_reader_of_the_delta_has_not_seen_was_created_after_its_cursor() {
-    let runtime = TestRuntime::start(&[]);
+    let runtime = TestRuntime::start(&PROGRAM, &[]);
     report(&runtime, (0..3).map(|n| seen(n, draft(n as i64))).collect());
     let mut since = crate::Timestamp::MIN;
     for _ in 0..3 {
@@ -136,7 +137,7 @@ fn what_the_reader_of_the_delta_has_not_seen_was_created_after_its_cursor() {
 /// bounded-commits).
 #[test]
 fn a_full_message_of_reports_fits_and_a_fuller_one_is_refused() {
-    let runtime = TestRuntime::start(&[]);
+    let runtime = TestRuntime::start(&PROGRAM, &[]);
     let full = |n: usize, round: usize| {
         let row = |at: usize| EvidenceRow {
             id: EvidenceRow::id_of("ooni", &format!("{round}-{n}-{at}"), "example.org"),
@@ -157,7 +158,7 @@ fn a_full_message_of_reports_fits_and_a_fuller_one_is_refused() {
 /// A kept answer is not used after a change.
 #[test]
 fn a_list_is_never_older_than_the_last_change() {
-    let runtime = TestRuntime::start(&[]);
+    let runtime = TestRuntime::start(&PROGRAM, &[]);
     let ask = |offset: u64| {
         let select = Select { filter: Filter { min_sources: 1, ..Filter::default() }, offset, limit: 2 };
         let found = query(&*runtime, &actor().name, &select).now_or_never().unwrap().unwrap();
@@ -179,7 +180,7 @@ fn operate(runtime: &TestRuntime, id: &str, deed: operate::Deed) -> Incident {
 #[test]
 fn an_operators_word_stands_against_later_data_until_it_is_taken_back() {
     use operate::{Deed, Field};
-    let runtime = TestRuntime::start(&[]);
+    let runtime = TestRuntime::start(&PROGRAM, &[]);
     report(&runtime, vec![seen(1, draft(90)), seen(2, draft(50)), seen(3, draft(10))]);
     let patch = Overrides { severity: Some(Severity::Critical), title: Some("By hand".into()), ..Overrides::default() };
     operate(&runtime, "KE-2025-0001", Deed::Amend(Box::new(patch)));
@@ -224,7 +225,7 @@ fn a_document_about_incidents_is_as_new_as_the_last_change_of_one() {
 /// The data of a removed source is removed exactly (decision licence-and-removal).
 #[test]
 fn a_removed_source_leaves_nothing_of_what_was_measured() {
-    let runtime = TestRuntime::start(&[]);
+    let runtime = TestRuntime::start(&PROGRAM, &[]);
     let other = Draft { sources: vec!["ioda".into()], evidence: Vec::new(), evidence_total: 0, ..draft(10) };
     report(&runtime, vec![seen(1, draft(90)), seen(2, other)]);
     // More versions than one step can remove.
@@ -251,7 +252,7 @@ fn a_removed_source_leaves_nothing_of_what_was_measured() {
 /// the country and readers of the delta show it without any request.
 #[test]
 fn an_end_that_lies_ahead_resolves_the_incident_when_its_time_comes() {
-    let runtime = TestRuntime::start(&[]);
+    let runtime = TestRuntime::start(&PROGRAM, &[]);
     report(&runtime, vec![seen(1, draft(90)), seen(2, draft(50))]);
     let ahead = START.plus(3 * DAY);
     let until = |end| operate::Deed::Amend(Box::new(Overrides { end: Some(end), ..Overrides::default() }));
@@ -276,7 +277,7 @@ fn an_end_that_lies_ahead_resolves_the_incident_when_its_time_comes() {
 /// An announced incident does not go on yet. It becomes active when its time comes, without any request.
 #[test]
 fn what_is_announced_is_suspected_until_it_begins() {
-    let runtime = TestRuntime::start(&[]);
+    let runtime = TestRuntime::start(&PROGRAM, &[]);
     let (begins, ends) = (START.plus(3 * DAY), START.plus(5 * DAY));
     let announced = Draft { subject: INTERNET.into(), start: begins, end: Some(ends), ..draft(0) };
     report(&runtime, vec![seen(1, announced)]);
@@ -304,7 +305,7 @@ fn what_is_announced_is_suspected_until_it_begins() {
 
 #[test]
 fn an_operator_can_take_an_end_away() {
-    let runtime = TestRuntime::start(&[]);
+    let runtime = TestRuntime::start(&PROGRAM, &[]);
     let over = Draft { status: Status::Resolved, end: Some(START.plus(-DAY)), ..draft(90) };
     report(&runtime, vec![seen(1, over)]);
     let patch = Overrides { end: Some(model::ONGOING), ..Overrides::default() };
@@ -317,7 +318,7 @@ fn an_operator_can_take_an_end_away() {
 /// A slowed network is not shut down.
 #[test]
 fn a_slowed_network_is_not_called_shut_down() {
-    let runtime = TestRuntime::start(&[]);
+    let runtime = TestRuntime::start(&PROGRAM, &[]);
     let slowed = Draft { subject: INTERNET.into(), methods: vec!["throttling".into()], ..draft(10) };
     report(&runtime, vec![seen(1, slowed)]);
     let incident = find(&runtime, "KE-2025-0001").unwrap();
@@ -327,7 +328,7 @@ fn a_slowed_network_is_not_called_shut_down() {
 /// A report may name several services. The title names all of them, or how many more there are.
 #[test]
 fn a_title_names_every_service_or_says_how_many_more() {
-    let runtime = TestRuntime::start(&[]);
+    let runtime = TestRuntime::start(&PROGRAM, &[]);
     let of = |services: &[&str]| Draft {
         subject: services[0].into(),
         services: services.iter().map(|service| (*service).to_owned()).collect(),
@@ -358,7 +359,7 @@ fn a_title_names_every_service_or_says_how_many_more() {
 /// Figures that nobody measured are not shown as 0.
 #[test]
 fn a_report_of_what_was_not_measured_has_no_zeros() {
-    let runtime = TestRuntime::start(&[]);
+    let runtime = TestRuntime::start(&PROGRAM, &[]);
     let told = Draft { networks_tested: 0, measurements: 0, ..draft(10) };
     report(&runtime, vec![seen(1, told)]);
     let incident = find(&runtime, "KE-2025-0001").unwrap();
@@ -379,7 +380,7 @@ fn listing(runtime: &TestRuntime) -> written::Joined {
 /// service has later.
 #[test]
 fn answers_that_are_joined_from_texts_say_what_the_incidents_are() {
-    let runtime = TestRuntime::start(&[("public_url", "https://one.example")]);
+    let runtime = TestRuntime::start(&PROGRAM, &[("public_url", "https://one.example")]);
     let held = |runtime: &TestRuntime| {
         let rows = changes(runtime, crate::Timestamp::MIN, 100).incidents;
         assert_eq!(rows.len(), 3);
@@ -422,7 +423,7 @@ fn answers_that_are_joined_from_texts_say_what_the_incidents_are() {
 /// A piece of evidence names the incidents that rest on it now, not those that once did.
 #[test]
 fn evidence_names_no_incident_that_dropped_it() {
-    let runtime = TestRuntime::start(&[]);
+    let runtime = TestRuntime::start(&PROGRAM, &[]);
     report(&runtime, vec![seen(1, draft(90))]);
     let id = find(&runtime, "KE-2025-0001").unwrap().draft.evidence_ids[0].clone();
     let named = || {
@@ -443,7 +444,7 @@ fn evidence_names_no_incident_that_dropped_it() {
 #[test]
 fn lines_keep_the_strictest_licence_and_old_ones_are_read() {
     use crate::engine::kv::{decode_row, encode_row};
-    let runtime = TestRuntime::start(&[]);
+    let runtime = TestRuntime::start(&PROGRAM, &[]);
     report(&runtime, vec![seen(1, draft(90))]);
     let incident = find(&runtime, "KE-2025-0001").unwrap();
     let mut rows = draft(90).evidence;
@@ -462,7 +463,7 @@ fn lines_keep_the_strictest_licence_and_old_ones_are_read() {
 
 #[test]
 fn a_long_description_ends_in_what_a_search_finds_and_nothing_else_does() {
-    let runtime = TestRuntime::start(&[]);
+    let runtime = TestRuntime::start(&PROGRAM, &[]);
     report(&runtime, vec![seen(1, draft(90))]);
     let description = "é\"\\ \"description\":\"x\" ".repeat(50);
     let patch = Overrides { description: Some(description.clone()), ..Overrides::default() };
@@ -479,7 +480,7 @@ fn a_long_description_ends_in_what_a_search_finds_and_nothing_else_does() {
 #[test]
 fn another_way_to_write_incidents_has_another_number() {
     use sha2::{Digest, Sha256};
-    let runtime = TestRuntime::start(&[]);
+    let runtime = TestRuntime::start(&PROGRAM, &[]);
     let network = |asn: u32| AffectedNetwork {
         name: Some("One".into()),
         first: Some(START.plus(-90 * DAY)),

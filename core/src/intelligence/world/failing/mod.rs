@@ -392,7 +392,7 @@ mod tests {
     fn perform_at<O: Operation>(store: &mut MemoryStore, operation: &O, later: i64) -> usize {
         let (actor, settings, now) = (ActorId::sole(Kind::World), Settings::default(), Timestamp(NOW + later));
         let space = Space {
-            program: &crate::app::PROGRAM,
+            program: &crate::intelligence::testing::PROGRAM,
             actor: &actor,
             rows: &*store,
             now,

@@ -40,8 +40,8 @@ pub const ROUTES: &[Route] = &[
 const KEPT: i64 = 30 * DAY;
 /// Exports that an agent may begin within an hour; our choice.
 const PER_HOUR: usize = 20;
-/// Most records that are read or deleted in one step.
-const MAX_RECORDS: usize = 1_000;
+/// Records that are kept, so that all of them can be read or deleted in one step; the oldest go first. Our choice.
+const MAX_RECORDS: usize = 400;
 /// How long the export retries an unreadable page before it breaks off.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Key of the timer that deletes old records.
@@ -152,6 +152,10 @@ impl Operation for Begin {
             return Err(Error::new(ErrorCode::RateLimited, message).retry_after(wait));
         }
         EXPORTS.put(turn, &(Desc(turn.now), self.local), &Exported { parts: self.parts, finished: None })?;
+        let kept = EXPORTS.scan(turn, &EXPORTS.range(), Direction::Ascending, MAX_RECORDS + 1)?;
+        for (key, _) in kept.iter().skip(MAX_RECORDS) {
+            EXPORTS.delete(turn, key);
+        }
         DropExports.run(turn)?;
         Ok(turn.now)
     }

@@ -102,7 +102,7 @@ fn fill() -> MemoryStore {
 fn cost(rows: &MemoryStore, filter: &Filter, after: i64, messages: usize) -> (usize, ReadPage) {
     let counting = Counting { rows, read: Cell::new(0) };
     let (actor, settings) = (ActorId::new(Kind::Agent, "x"), Settings::default());
-    let view = View::new(&crate::app::PROGRAM, &actor, &counting, Timestamp(COUNT), &settings);
+    let view = View::new(&crate::relay::testing::PROGRAM, &actor, &counting, Timestamp(COUNT), &settings);
     let filter = Filter { after: Some(Timestamp(after)), ..filter.clone() };
     let found = page(&view, &filter, Budget { messages, bytes: 1 << 22 }).unwrap();
     (counting.read.get(), found)
@@ -170,7 +170,14 @@ fn run<O: crate::engine::actor::Operation>(rows: &mut MemoryStore, now: Timestam
     let (actor, settings) = (ActorId::new(Kind::Agent, "x"), Settings::default());
     let call = crate::engine::actor::Call::operation("x", operation).unwrap();
     let outcome = perform(
-        &Space { program: &crate::app::PROGRAM, actor: &actor, rows, now, seed: [0; 32], settings: &settings },
+        &Space {
+            program: &crate::relay::testing::PROGRAM,
+            actor: &actor,
+            rows,
+            now,
+            seed: [0; 32],
+            settings: &settings,
+        },
         &call,
     );
     outcome.reply.unwrap();
@@ -246,7 +253,7 @@ fn of_two_readers_of_the_same_messages_the_further_one_decides_the_session() {
         run(&mut rows, Timestamp(100), &store(stamp, sealed));
     }
     let (actor, settings) = (ActorId::new(Kind::Agent, "x"), Settings::default());
-    let view = View::new(&crate::app::PROGRAM, &actor, &rows, Timestamp(100), &settings);
+    let view = View::new(&crate::relay::testing::PROGRAM, &actor, &rows, Timestamp(100), &settings);
     let read = crate::engine::actor::Query::run(ReadSessions { keys: vec![key, ([1; 16], [3; 32])] }, &view).unwrap();
     let known = KnownSession { sealed: Some(vec![8]), beginning: None };
     assert_eq!(read, [known, KnownSession::default()]);

@@ -277,3 +277,19 @@ fn a_send_into_a_used_mailbox_changes_five_rows() {
     let changed = after.iter().filter(|row| !before.contains(row)).map(|(key, _)| key[0]);
     assert_eq!(changed.collect::<Vec<_>>(), [32, 34, 35, 36, 37]);
 }
+
+/// Otherwise a registration that ends could leave records behind.
+#[test]
+fn the_oldest_records_of_exports_give_way_to_new_ones() {
+    let world = World::patient();
+    let ada = world.server_agent("Ada");
+    for _ in 0..21 {
+        for _ in 0..20 {
+            world.post("/v1/agent/export", &ada.key, json!({ "include_memory": true })).expect(200);
+        }
+        world.wait(3_601);
+    }
+    assert_eq!(world.get("/v1/agent/exports", &ada.key).expect(200)["count"], 400);
+    world.post("/v1/agent/export", &ada.key, json!({ "include_memory": true })).expect(200);
+    assert_eq!(world.get("/v1/agent/exports", &ada.key).expect(200)["count"], 400);
+}

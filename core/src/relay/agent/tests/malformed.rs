@@ -4,7 +4,7 @@ use super::*;
 use crate::engine::http::{BodyKind, Route};
 
 fn agent_routes() -> impl Iterator<Item = &'static Route> {
-    crate::app::PROGRAM.routes().filter(|route| route.path.starts_with("/v1/agent/"))
+    crate::relay::testing::PROGRAM.routes().filter(|route| route.path.starts_with("/v1/agent/"))
 }
 
 /// Valid bodies, which the tests spoil one member at a time.

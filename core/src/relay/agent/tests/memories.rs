@@ -44,7 +44,13 @@ fn a_value_is_invisible_at_its_end_even_before_the_timer_and_then_frees_its_room
     let (actor, settings) = (actor_of_agent(&ada), Settings::default());
     let store = store_of(&world, &actor);
     let at = |seconds: i64| {
-        View::new(&crate::app::PROGRAM, &actor, &store, crate::engine::testing::START.plus(seconds * SECOND), &settings)
+        View::new(
+            &crate::relay::testing::PROGRAM,
+            &actor,
+            &store,
+            crate::engine::testing::START.plus(seconds * SECOND),
+            &settings,
+        )
     };
     let value = || ReadValue { namespace: "n".into(), key: "short".into() };
     let keys = || ReadKeys { namespace: "n".into(), prefix: String::new(), after: None, limit: 9 };
@@ -93,7 +99,7 @@ fn many_values_that_end_at_once_take_nothing_that_came_after_them() {
     let later = crate::engine::testing::START.plus(60 * SECOND);
     let run = |store: &MemoryStore, call: &Call| {
         let space = Space {
-            program: &crate::app::PROGRAM,
+            program: &crate::relay::testing::PROGRAM,
             actor: &actor,
             rows: store,
             now: later,
@@ -117,7 +123,7 @@ fn many_values_that_end_at_once_take_nothing_that_came_after_them() {
         let batch = run(&store, &Call::operation(actor.name.clone(), &Expire).unwrap());
         store.apply(batch).unwrap();
     }
-    let view = View::new(&crate::app::PROGRAM, &actor, &store, later, &settings);
+    let view = View::new(&crate::relay::testing::PROGRAM, &actor, &store, later, &settings);
     let (head, text) = ReadValue { namespace: "n".into(), key: "249".into() }.run(&view).unwrap();
     assert_eq!((head.expires, text.as_str()), (None, "\"new\""));
     let (_, total) = ReadNamespaces.run(&view).unwrap();

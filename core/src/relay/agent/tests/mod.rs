@@ -31,11 +31,12 @@ use futures_util::{FutureExt, StreamExt};
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use serde_json::{Value, json};
 
-use crate::app::testing::TestRuntime;
 use crate::crypto::client::{Client, Options, Peer, Raw};
 use crate::crypto::encoding::{decode_base64, decode_base64_array};
 use crate::engine::http::{Body, Request, Response, serve};
 use crate::engine::runtime::ByteStream;
+use crate::relay::testing::PROGRAM;
+use crate::relay::testing::TestRuntime;
 
 /// An answer, read to its end.
 struct Answer {
@@ -73,12 +74,12 @@ impl World {
     }
 
     fn with(settings: &[(&str, &str)]) -> World {
-        World { rt: TestRuntime::start(settings) }
+        World { rt: TestRuntime::start(&PROGRAM, settings) }
     }
 
     /// Another relay: signatures for [`World::new`] are not valid for it.
     fn at_another_relay() -> World {
-        World { rt: TestRuntime::start_as(1, &[]) }
+        World { rt: TestRuntime::start_as(&PROGRAM, 1, &[]) }
     }
 
     fn response(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Response {

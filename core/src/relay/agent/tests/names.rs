@@ -12,7 +12,7 @@ fn register(world: &World, name: &str) -> Answer {
 }
 
 #[test]
-fn a_name_that_looks_like_a_taken_or_reserved_one_is_409_and_one_that_cannot_be_seen_400() {
+fn a_name_that_looks_like_a_taken_one_is_409_and_one_that_cannot_be_seen_400() {
     let world = World::new();
     let ada = world.server_agent("Café Straße");
     let bob = world.server_agent("Bob");
@@ -21,9 +21,6 @@ fn a_name_that_looks_like_a_taken_or_reserved_one_is_409_and_one_that_cannot_be_
         world.call("PATCH", "/v1/agent/profile", &bob.key, json!({ "name": alike })).refused(409, "CONFLICT");
         // The holder may write its name in this way.
         world.call("PATCH", "/v1/agent/profile", &ada.key, json!({ "name": alike })).expect(200);
-    }
-    for fake in ["services", "SERVICES", "servi\u{441}es", " services"] {
-        register(&world, &format!("svc {fake}")).refused(409, "CONFLICT");
     }
     for bad in ["a\u{202E}b", "a\u{200B}b", "a\u{200D}b", "a\u{FEFF}", "a\u{7}b", "\u{2800}"] {
         register(&world, bad).refused(400, "BAD_REQUEST");

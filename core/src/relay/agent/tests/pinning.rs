@@ -84,7 +84,7 @@ fn an_agent_has_at_most_10_000_pins() {
         let current = Prints { signing: [1; 32], encryption: [2; 32] };
         let call = Call::operation("x", &PutPin { peer, name: None, current, accept: false }).unwrap();
         let space = Space {
-            program: &crate::app::PROGRAM,
+            program: &crate::relay::testing::PROGRAM,
             actor: &actor,
             rows: &rows,
             now: crate::Timestamp(1),

@@ -1,10 +1,10 @@
 use super::*;
-use crate::app::PROGRAM;
 use crate::crypto::encoding::encode_base64;
 use crate::crypto::{Secret, boxes, signing};
 use crate::engine::http::{Preflight, admit, answer_admitted, preflight};
 use crate::engine::runtime::Runtime as _;
 use crate::relay::agent::waiting::Spoke;
+use crate::relay::testing::PROGRAM;
 
 /// The body of a registration with keys derived from seeds; without the signed prekey nothing is signed.
 fn body(signing: u8, encryption: u8, prekey: bool) -> Value {

@@ -118,7 +118,7 @@ fn streams_are_served_in_opening_order() {
     let open = Open { agent: actor.name.clone(), version: 1, after: None, from: None, framing: Framing::Sse };
     let ids: Vec<_> = (0..5).map(|_| hub.open(open.clone(), world.rt.now())).collect();
     hub.close(ids[1]);
-    let view = View::new(&crate::app::PROGRAM, &actor, &rows, world.rt.now(), settings);
+    let view = View::new(&crate::relay::testing::PROGRAM, &actor, &rows, world.rt.now(), settings);
     let mut order = Vec::new();
     // The third stream is still busy with an earlier page: it gets this one when it is ready.
     let next = hub.turn(&view, &mut |id| id != ids[2], &mut |id, _| order.push(id)).unwrap();
@@ -129,8 +129,13 @@ fn streams_are_served_in_opening_order() {
     assert_eq!(order, [ids[2]]);
     assert_eq!(hub.state(ids[2]).unwrap().after, Some(world.rt.now()));
     // All end at their time, whether they are ready or not.
-    let later =
-        View::new(&crate::app::PROGRAM, &actor, &rows, world.rt.now().plus(30 * crate::engine::time::SECOND), settings);
+    let later = View::new(
+        &crate::relay::testing::PROGRAM,
+        &actor,
+        &rows,
+        world.rt.now().plus(30 * crate::engine::time::SECOND),
+        settings,
+    );
     let mut last = 0;
     let ended = hub.turn(&later, &mut |_| false, &mut |_, emission| {
         assert!(matches!(emission, Emission::Last(..)));

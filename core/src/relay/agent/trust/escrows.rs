@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::{Standing, change, is_of, vote};
 use crate::engine::actor::{Kind, Operation, Turn};
 use crate::engine::kv::Table;
-use crate::relay::above::Above;
+use crate::relay::above::Bookkeeping;
 use crate::relay::agent::{record, wire};
 use crate::{Result, Timestamp};
 
@@ -27,7 +27,7 @@ const PAID_BY: Table<(String,), u64> = Table::new(109);
 /// Tells the ledger the present vote of this agent.
 pub(super) fn lend(turn: &mut Turn<'_>, standing: &Standing) -> Result<()> {
     let did = wire::did_text(turn.settings, &record::did_of(&turn.actor().name)?);
-    (Above::of(turn.program).lent)(turn, &did, vote(standing.own()))
+    (Bookkeeping::of(turn.program).lent)(turn, &did, vote(standing.own()))
 }
 
 /// An agent with anchored weight paid this one.

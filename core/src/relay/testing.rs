@@ -16,7 +16,6 @@ use futures_util::stream::Stream;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 
-use super::PROGRAM;
 use crate::crypto::Secret;
 use crate::crypto::sealing::{KeyRing, MasterKey};
 use crate::engine::actor::host::{self, Outcome, Space, Work};
@@ -24,6 +23,7 @@ use crate::engine::actor::{ActorId, Call, Delivery, Kind, Memo, View};
 use crate::engine::deployment;
 use crate::engine::http::Ready;
 use crate::engine::kv::{Batch, MemoryStore, Store};
+use crate::engine::program::Program;
 use crate::engine::runtime::{self, Archive, BoxFuture, ByteStream, Environment, Runtime};
 use crate::engine::secrets::Secrets;
 use crate::engine::settings::Settings;
@@ -32,6 +32,9 @@ use crate::engine::web::Incoming;
 use crate::engine::web::Outgoing;
 use crate::relay::agent::stream::{Emission, Hub, Open, StreamId};
 use crate::{Error, Result, Timestamp};
+
+/// The relay and what is below it.
+pub static PROGRAM: Program = Program::new(&[&crate::engine::layer::LAYER, &crate::relay::layer::LAYER]);
 
 /// The deployment in memory.
 pub struct TestRuntime {
@@ -49,6 +52,7 @@ pub struct TestRuntime {
 pub type Web = dyn Fn(&Outgoing) -> Result<Incoming> + Send + Sync;
 
 struct State {
+    program: &'static Program,
     now: Timestamp,
     random: ChaCha20Rng,
     spaces: BTreeMap<ActorId, MemoryStore>,
@@ -88,22 +92,28 @@ impl TestRuntime {
     ///
     /// # Panics
     /// When a setting does not exist or cannot have its value.
-    pub fn start(settings: &[(&str, &str)]) -> Arc<TestRuntime> {
-        TestRuntime::start_on(Stored::default(), settings, false, 0)
+    pub fn start(program: &'static Program, settings: &[(&str, &str)]) -> Arc<TestRuntime> {
+        TestRuntime::start_on(program, Stored::default(), settings, false, 0)
     }
 
     /// A deployment that shares replies which may be late, and that has an archive, like the isolates of a Worker.
-    pub fn start_sharing(settings: &[(&str, &str)]) -> Arc<TestRuntime> {
-        TestRuntime::start_on(Stored::default(), settings, true, 0)
+    pub fn start_sharing(program: &'static Program, settings: &[(&str, &str)]) -> Arc<TestRuntime> {
+        TestRuntime::start_on(program, Stored::default(), settings, true, 0)
     }
 
     /// A fresh deployment for each number, because each number draws other random bytes. Number 0 is
     /// [`TestRuntime::start`].
-    pub fn start_as(number: u64, settings: &[(&str, &str)]) -> Arc<TestRuntime> {
-        TestRuntime::start_on(Stored::default(), settings, false, number)
+    pub fn start_as(program: &'static Program, number: u64, settings: &[(&str, &str)]) -> Arc<TestRuntime> {
+        TestRuntime::start_on(program, Stored::default(), settings, false, number)
     }
 
-    fn start_on(stored: Stored, settings: &[(&str, &str)], shares_reads: bool, number: u64) -> Arc<TestRuntime> {
+    fn start_on(
+        program: &'static Program,
+        stored: Stored,
+        settings: &[(&str, &str)],
+        shares_reads: bool,
+        number: u64,
+    ) -> Arc<TestRuntime> {
         let mut values = Settings::default();
         // First-party services would disturb tests that did not ask for them.
         values.first_party_services = false;
@@ -117,6 +127,7 @@ impl TestRuntime {
         let mut seed = [7; 32];
         seed.iter_mut().zip(number.to_le_bytes()).for_each(|(seed, byte)| *seed ^= byte);
         let mut state = State {
+            program,
             now: stored.now,
             random: ChaCha20Rng::from_seed(seed),
             spaces: stored.spaces,
@@ -130,7 +141,7 @@ impl TestRuntime {
         let call = Call::operation(deployment::actor().name, &start).unwrap();
         let reply = state.call(&values, &call).unwrap();
         let identity: deployment::Identity = crate::engine::actor::decode(&reply).unwrap();
-        let mut environment = Environment::new(&PROGRAM, values, secrets, identity.id);
+        let mut environment = Environment::new(program, values, secrets, identity.id);
         environment.shares_reads = shares_reads;
         Arc::new_cyclic(|own| TestRuntime {
             environment,
@@ -168,7 +179,7 @@ impl TestRuntime {
             spaces: std::mem::take(&mut state.spaces),
             documents: std::mem::take(&mut state.documents),
         };
-        TestRuntime::start_on(stored, settings, false, self.number)
+        TestRuntime::start_on(self.environment.program, stored, settings, false, self.number)
     }
 
     /// Moves the clock, and runs everything that falls due on the way, at its time.
@@ -253,7 +264,7 @@ impl State {
         self.random.fill_bytes(&mut seed);
         let empty = MemoryStore::default();
         let rows = self.spaces.get(actor).unwrap_or(&empty);
-        let outcome = run(&Space { program: &PROGRAM, actor, rows, now: self.now, seed, settings });
+        let outcome = run(&Space { program: self.program, actor, rows, now: self.now, seed, settings });
         // As on the edge, an actor that was only read leaves nothing behind.
         if !outcome.batch.is_empty() {
             self.spaces.entry(actor.clone()).or_default().apply(outcome.batch)?;
@@ -326,7 +337,7 @@ impl State {
         let actor = ActorId::new(Kind::Agent, agent);
         let empty = MemoryStore::default();
         let rows = self.spaces.get(&actor).unwrap_or(&empty);
-        let view = View::new(&PROGRAM, &actor, rows, self.now, settings);
+        let view = View::new(self.program, &actor, rows, self.now, settings);
         let listeners = self.hubs.get_mut(agent)?;
         let waiting = std::cell::RefCell::new(&mut listeners.waiting);
         let mut ready = |id| waiting.borrow().get(&id).is_some_and(VecDeque::is_empty);
@@ -397,8 +408,8 @@ impl Runtime for TestRuntime {
         state.calls.push((call.actor.clone(), call.name.clone()));
         let empty = MemoryStore::default();
         let rows = state.spaces.get(&call.actor).unwrap_or(&empty);
-        let view =
-            View::new(&PROGRAM, &call.actor, rows, state.now, &self.environment.settings).remembering(&self.memo);
+        let view = View::new(self.environment.program, &call.actor, rows, state.now, &self.environment.settings)
+            .remembering(&self.memo);
         let reply = state.check().and_then(|()| host::answer(&view, &call));
         Box::pin(std::future::ready(reply))
     }
@@ -407,8 +418,8 @@ impl Runtime for TestRuntime {
         let state = self.state();
         let empty = MemoryStore::default();
         let rows = state.spaces.get(&call.actor).unwrap_or(&empty);
-        let view =
-            View::new(&PROGRAM, &call.actor, rows, state.now, &self.environment.settings).remembering(&self.memo);
+        let view = View::new(self.environment.program, &call.actor, rows, state.now, &self.environment.settings)
+            .remembering(&self.memo);
         host::remembered(&view, call)
     }
 
