@@ -187,14 +187,14 @@ async fn follow_pin(cx: &Cx, caller: &str, actor: &str) -> Result<bool> {
 /// Whether keys at a peer differ from those that the calling agent pinned. It is not known here what such keys follow
 /// from.
 pub async fn are_news_to_caller(cx: &Cx, peer: Did, keys: Prints) -> Result<bool> {
-    let Some(caller) = authentication::recognized(&cx).await? else { return Ok(false) };
+    let Some(caller) = authentication::recognized(cx).await? else { return Ok(false) };
     Ok(pinned_by(cx, &caller.actor, peer).await?.is_some_and(|pinned| pinned != keys))
 }
 
 /// On a public route: whether the caller sent an agent's key, and that agent pinned keys from which the present ones do
 /// not follow.
 pub async fn is_news_to_caller(cx: &Cx, actor: &str) -> Result<bool> {
-    match authentication::recognized(&cx).await? {
+    match authentication::recognized(cx).await? {
         Some(caller) => Ok(!follow_pin(cx, &caller.actor, actor).await?),
         None => Ok(false),
     }

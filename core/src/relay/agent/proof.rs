@@ -173,7 +173,7 @@ impl Operation for Prove {
 /// The calling registration, once it holds its DID. Waits for the rows of an earlier holder to be deleted.
 pub(super) async fn settled(cx: &Cx) -> Result<Box<Credentials>> {
     runtime::retry_unavailable(&*cx.rt, PATIENCE, || async {
-        let caller = authentication::registration(&cx).await?.ok_or_else(record::gone)?;
+        let caller = authentication::registration(cx).await?.ok_or_else(record::gone)?;
         match caller.place {
             Place::Stands => Ok(Box::new(caller)),
             _ => Err(waiting::succession_under_way()),

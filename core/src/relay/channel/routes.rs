@@ -363,7 +363,7 @@ async fn list(cx: Cx) -> Result<Response> {
 /// The channels that the caller is in, the latest joined ones when there are more than `limit`. Each channel is asked
 /// for its counts, so they are exact.
 async fn mine(cx: &Cx, wanted: &Wanted, limit: u32) -> Result<Vec<ChannelInfo>> {
-    let caller = authentication::sign_in(&cx).await?;
+    let caller = authentication::sign_in(cx).await?;
     let mut own = runtime::query(&*cx.rt, caller.actor.as_str(), &ReadMemberships).await?;
     own.retain(|(_, membership)| wanted.takes(&membership.about));
     small_sort::sort_by_key(&mut own, |(_, membership)| std::cmp::Reverse(membership.joined));
