@@ -392,7 +392,7 @@ fn damaged_files_are_refused_before_anything_is_sent(client: &Client, header: &V
     let end = json!({ "end": { "actors": 1, "rows": 1 } });
     let newer = json!({ "heliograph_dump": 2, "unknown": true });
     for (lines, says) in [
-        (vec![header, &line], "not whole"),
+        (vec![header, &line], "not complete"),
         (vec![header, &line, &line, &end], "damaged"),
         (vec![&newer, &end], "version 2"),
         (vec![&line, &end], "no dump"),
