@@ -122,6 +122,13 @@ impl Error {
         Error::new(ErrorCode::Internal, message).cause(cause.to_string())
     }
 
+    /// Something that must hold does not. See [`invariant!`](crate::invariant).
+    #[cold]
+    pub fn broken(what: String) -> Self {
+        debug_assert!(false, "broken invariant: {what}");
+        Error::internal(format!("broken invariant: {what}"))
+    }
+
     /// Storage or a peer object cannot answer now.
     pub fn unavailable(cause: impl std::fmt::Display) -> Self {
         let message = "Temporarily unavailable; retry after the stated time.";
@@ -192,6 +199,17 @@ impl From<crate::engine::kv::StoreError> for Error {
     }
 }
 
+/// Holds what must be true whatever callers do. Where it is not, a test panics; in production the operation fails with
+/// `INTERNAL` and changes nothing, and the log tells what was broken. Use it where a silent default would hide the fault.
+#[macro_export]
+macro_rules! invariant {
+    ($holds:expr, $($what:tt)+) => {
+        if !$holds {
+            return Err($crate::engine::error::Error::broken(format!($($what)+)));
+        }
+    };
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -229,5 +247,15 @@ mod tests {
             crate::engine::http::Body::Stream(_) => panic!("an error is no stream"),
         }
         assert_eq!(response.cause.as_deref(), Some("disk 7 is on fire"));
+    }
+
+    #[test]
+    #[should_panic(expected = "broken invariant: 1 is not 2")]
+    fn a_broken_invariant_stops_a_test() {
+        fn check(one: u8) -> crate::Result<()> {
+            crate::invariant!(one == 2, "{one} is not 2");
+            Ok(())
+        }
+        let _ = check(1);
     }
 }

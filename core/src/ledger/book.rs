@@ -19,7 +19,7 @@ use super::{room, segment};
 use crate::engine::actor::{self, Operation, Turn};
 use crate::engine::kv::{Desc, Read, Write};
 use crate::engine::time::{DAY, MINUTE};
-use crate::{Error, Result, Timestamp};
+use crate::{Error, Result, Timestamp, invariant};
 
 /// Largest amount of one payment, in micro-credits.
 pub const MAX_AMOUNT: Micro = 1_000_000_000_000_000;
@@ -37,6 +37,13 @@ pub fn name_of<'a>(brand: &str, did: &'a str) -> Option<&'a str> {
     let name = did.strip_prefix("did:")?.strip_prefix(brand)?.strip_prefix(':')?;
     let inside = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'.' | b'_' | b'-');
     (!name.is_empty() && did.len() <= MAX_DID && name.bytes().all(inside)).then_some(name)
+}
+
+/// The name in a DID that this deployment made.
+pub fn own_name(brand: &str, did: &str) -> Result<String> {
+    let name = name_of(brand, did);
+    invariant!(name.is_some(), "{did} is no DID of {brand}");
+    Ok(name.unwrap_or_default().to_owned())
 }
 
 /// The DID of a name.

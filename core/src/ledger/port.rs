@@ -1,6 +1,6 @@
 //! What the relay needs of the ledger, filled in.
 
-use super::book::name_of;
+use super::book::own_name;
 use super::keys::{self, How, SetKey};
 use super::lent::SetLent;
 use super::listing::PauseListings;
@@ -8,7 +8,6 @@ use super::{ACTOR, notify, provider};
 use crate::Result;
 use crate::engine::actor::Turn;
 use crate::engine::runtime::{self, Runtime};
-use crate::engine::settings::Settings;
 use crate::relay::above::{Account, Bookkeeping, KeyChange};
 
 pub const BOOKKEEPING: Bookkeeping = Bookkeeping {
@@ -16,12 +15,12 @@ pub const BOOKKEEPING: Bookkeeping = Bookkeeping {
     is_own_agent: |rt, did| Box::pin(provider::is_own_agent(rt, did)),
     keys_changed,
     holder_changed: |turn, did| {
-        let name = name(turn.settings, did);
+        let name = own_name(&turn.settings.brand, did)?;
         turn.send(ACTOR, &PauseListings { name })
     },
     account: |rt, did| Box::pin(account(rt, did)),
     lent: |turn, did, vote| {
-        let name = name(turn.settings, did);
+        let name = own_name(&turn.settings.brand, did)?;
         turn.send(ACTOR, &SetLent { name, vote })
     },
     events: &notify::EVENTS,
@@ -29,20 +28,15 @@ pub const BOOKKEEPING: Bookkeeping = Bookkeeping {
     webhooks_ended: notify::ended,
 };
 
-/// The name of a DID in the ledger; empty for what is no DID.
-fn name(settings: &Settings, did: &str) -> String {
-    name_of(&settings.brand, did).unwrap_or_default().to_owned()
-}
-
 fn keys_changed(turn: &mut Turn<'_>, change: KeyChange) -> Result<()> {
     let KeyChange { did, version, proved, current, active, signer, silent, shown } = change;
-    let name = name(turn.settings, &did);
+    let name = own_name(&turn.settings.brand, &did)?;
     let how = How { signer, silent, proved: shown };
     turn.send(ACTOR, &SetKey { name, version, proved, current, active, how })
 }
 
 async fn account(rt: &dyn Runtime, did: &str) -> Result<Account> {
-    let name = name(&rt.environment().settings, did);
+    let name = own_name(&rt.environment().settings.brand, did)?;
     let known = runtime::query(rt, ACTOR, &keys::Standing { name }).await?;
     Ok(Account { key: known.key.map(|key| (key.version, key.active)), wallet: known.wallet })
 }

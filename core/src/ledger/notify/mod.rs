@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::batch::item_id;
-use super::book::{did_of, name_of};
+use super::book::{did_of, name_of, own_name};
 use super::envelope::{Content, Envelope};
 use super::receipt::{Receipt, ReceiptState};
 use super::rows::{ESCROWS, Id, Name, Outcome, id_text};
@@ -436,7 +436,7 @@ pub fn changed(turn: &mut Turn<'_>) -> Result<()> {
     }
     TOLD.put(turn, &(), &wanted)?;
     let did = wire::did_text(turn.settings, &record::did_of(&turn.actor().name)?);
-    let name = name_of(&turn.settings.brand, &did).unwrap_or_default().to_owned();
+    let name = own_name(&turn.settings.brand, &did)?;
     turn.send(ACTOR, &Want { name, events: wanted })
 }
 

@@ -8,7 +8,7 @@ use crate::engine::runtime::{self, Runtime};
 use crate::engine::settings::Settings;
 use crate::engine::time::MINUTE;
 use crate::ledger::ACTOR;
-use crate::ledger::book::{did_of, name_of};
+use crate::ledger::book::{did_of, name_of, own_name};
 use crate::ledger::json::{Json, Members};
 use crate::ledger::rows::{KeyRow, Name};
 use crate::ledger::submit::{Answer, Known, Submit};
@@ -106,7 +106,7 @@ pub(super) async fn make(rt: &dyn Runtime) -> Result<Own> {
         proof: None,
     };
     runtime::call(rt, actor.as_str(), &create).await?;
-    let name = name_of(&settings.brand, &did).unwrap_or_default().to_owned();
+    let name = own_name(&settings.brand, &did)?;
     let adopted = runtime::call(rt, ACTOR, &Adopt { name: name.clone() }).await?;
     if adopted != name {
         runtime::call(rt, actor, &Deactivate).await?;
