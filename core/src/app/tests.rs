@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use futures_util::FutureExt;
 use serde_json::{Value, json};
 
@@ -39,16 +38,8 @@ fn where_the_platform_keeps_the_keys_the_operator_is_told_how_to_change_them() {
     let rt = TestRuntime::start(&PROGRAM, &[("admin_key", "operator-operator")]);
     let mut headers = http::HeaderMap::new();
     headers.insert("x-admin-key", "operator-operator".parse().unwrap());
-    let request = Request {
-        method: http::Method::POST,
-        path: "/v1/admin/master-key".to_owned(),
-        query: String::new(),
-        headers,
-        body: Bytes::new(),
-        client: None,
-        forwarded: false,
-        network: None,
-    };
+    let path = "/v1/admin/master-key".to_owned();
+    let request = Request { method: http::Method::POST, path, headers, ..Request::default() };
     let response = serve(rt, request).now_or_never().expect("nothing waits in tests");
     assert_eq!(response.status, 404);
     let Body::Bytes(body) = response.body else { panic!("a stream") };

@@ -8,22 +8,24 @@ use crate::facts::starter::{self, Platform};
 const TABLE: &str = include_str!("starter/brands.tsv");
 
 /// Names of sites and services that are no platform, each with the domain that it stands for.
-pub fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
+pub fn sites() -> impl Iterator<Item = (&'static str, &'static str)> {
     starter::rows::<2>(TABLE).map(|[name, domain]| (name, domain))
+}
+
+/// Those, and the names of platforms, each with its slug.
+pub fn names() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let platform = |platform: &'static Platform| {
+        let names = [platform.slug, platform.label].into_iter().chain(platform.aliases());
+        names.map(|name| (name, platform.slug))
+    };
+    sites().chain(Platform::all().iter().flat_map(platform))
 }
 
 /// The domain or the slug of the platform for which a text stands that is a name and nothing else. Case, punctuation
 /// and a possessive "'s" do not count.
 pub fn named(text: &str) -> Option<&'static str> {
     static INDEX: OnceLock<BTreeMap<String, &'static str>> = OnceLock::new();
-    let index = INDEX.get_or_init(|| {
-        let platform = |platform: &'static Platform| {
-            let names = [platform.slug, platform.label].into_iter().chain(platform.aliases());
-            names.map(|name| (normal(name), platform.slug))
-        };
-        let platforms = Platform::all().iter().flat_map(platform);
-        all().map(|(name, domain)| (normal(name), domain)).chain(platforms).collect()
-    });
+    let index = INDEX.get_or_init(|| names().map(|(name, stands_for)| (normal(name), stands_for)).collect());
     index.get(&normal(text)).copied()
 }
 

@@ -114,16 +114,7 @@ mod tests {
         if let Some(tags) = tags {
             headers.insert(IF_NONE_MATCH, HeaderValue::from_static(tags));
         }
-        let request = Request {
-            method: http::Method::GET,
-            path: "/".to_owned(),
-            query: String::new(),
-            headers,
-            body: Bytes::new(),
-            client: None,
-            forwarded: false,
-            network: None,
-        };
+        let request = Request { path: "/".to_owned(), headers, ..Request::default() };
         Ready::from(document()).answer(&request, Timestamp::from_seconds(1_700_000_000 + seconds))
     }
 

@@ -84,9 +84,7 @@ impl Cx {
             .filter(|(route, _)| route.auth == Auth::None)
             .ok_or_else(|| Error::internal(format!("{path} cannot be asked for")))?;
         let (path, query) = (path.to_owned(), query.to_owned());
-        let (headers, body) = (http::HeaderMap::new(), Bytes::new());
-        let request =
-            Request { method: Method::GET, path, query, headers, body, client: None, forwarded: false, network: None };
+        let request = Request { path, query, ..Request::default() };
         Ok((route.handler)(Cx { rt, request, route, caller: Caller::Public, path: params })
             .await
             .unwrap_or_else(Response::error))

@@ -10,8 +10,8 @@ use serde::Serialize;
 use crate::engine::runtime::ByteStream;
 use crate::{Error, Result};
 
-/// A request whose body has been read within its limit.
-#[derive(Debug, Clone)]
+/// A request whose body has been read within its limit. The default asks for nothing, of nobody in particular.
+#[derive(Debug, Clone, Default)]
 pub struct Request {
     pub method: Method,
     /// The path as sent, still percent-encoded.

@@ -28,20 +28,14 @@ impl Topic {
         let platform = Platform::by_domain(own).map(|platform| platform.slug.to_owned());
         let domain = brands::named(&reference::label(own)).map(str::to_owned);
         // Only sites have names in the table of brands alone.
-        let sites = brands::all().filter(|(_, domain)| *domain == own && own.contains('.'));
+        let sites = brands::sites().filter(|(_, domain)| *domain == own && own.contains('.'));
         let names = [own.to_owned()].into_iter().chain(platform).chain(domain);
         each_once(names.chain(sites.map(|(name, _)| plain(name))), PartialEq::eq)
     }
 }
 
-static NAMES: LazyLock<Phrases<&'static str>> = LazyLock::new(|| {
-    let platform = |platform: &'static Platform| {
-        let names = [platform.slug, platform.label].into_iter().chain(platform.aliases());
-        names.map(|name| (name.to_owned(), platform.slug))
-    };
-    let sites = brands::all().map(|(name, domain)| (name.to_owned(), domain));
-    Phrases::new(sites.chain(Platform::all().iter().flat_map(platform)))
-});
+static NAMES: LazyLock<Phrases<&'static str>> =
+    LazyLock::new(|| Phrases::new(brands::names().map(|(name, stands_for)| (name.to_owned(), stands_for))));
 
 /// Phrases for connectivity as a whole, and such as hold a word for it and mean something else.
 static CONNECTIVITY: LazyLock<Phrases<bool>> = LazyLock::new(|| {

@@ -8,6 +8,7 @@ use http::HeaderMap;
 use super::keyed::{self, Keyed};
 use super::record::{Credentials, Place};
 use super::{Authorize, KEY_KIND, reseal};
+use crate::crypto::api_key::ApiKey;
 use crate::engine::actor::{ActorId, Kind};
 use crate::engine::http::{
     Admitted, Caller, Cx, Gate, Limit, Request, Response, Route, ShownKey, over_budget, spent, within,
@@ -17,6 +18,9 @@ use crate::engine::runtime::{self, BoxFuture, Environment, Runtime};
 use crate::engine::time::SECOND;
 use crate::relay::agent::usage::Usage;
 use crate::{Error, ErrorCode, Result};
+
+/// The header with the key.
+const HEADER: &str = "x-agent-key";
 
 /// Longest a patient request waits for its budget (decision patient-sends).
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -40,6 +44,12 @@ impl Calling for Caller {
     }
 }
 
+/// The agent key in these headers, if it is of the right form and one that was made here.
+fn shown(environment: &Environment, headers: &HeaderMap) -> Option<ApiKey> {
+    let given = headers.get(HEADER)?.to_str().ok()?;
+    environment.secrets.parse_key(&environment.settings.brand, KEY_KIND, given)
+}
+
 /// The agent whose valid key the request carries, if it holds its DID.
 pub async fn recognized(cx: &Cx) -> Result<Option<Credentials>> {
     Ok(registration(cx).await?.filter(|caller| caller.place == Place::Stands))
@@ -47,9 +57,7 @@ pub async fn recognized(cx: &Cx) -> Result<Option<Credentials>> {
 
 /// The registration whose valid key the request carries, whether it holds its DID or waits for it.
 pub async fn registration(cx: &Cx) -> Result<Option<Credentials>> {
-    let environment = cx.rt.environment();
-    let parse = |given| environment.secrets.parse_key(&environment.settings.brand, KEY_KIND, given);
-    let Some(key) = cx.request.header("x-agent-key").and_then(parse) else { return Ok(None) };
+    let Some(key) = shown(cx.rt.environment(), &cx.request.headers) else { return Ok(None) };
     let authorize = Authorize { secret_hash: key.secret_hash() };
     runtime::query(&*cx.rt, key.actor(), &authorize).await
 }
@@ -63,10 +71,11 @@ async fn credentials(
     waiting: bool,
 ) -> Result<(Credentials, ShownKey)> {
     let environment = rt.environment();
-    let given =
-        request.header("x-agent-key").ok_or_else(|| Error::unauthorized("This route needs the header X-Agent-Key."))?;
+    if request.header(HEADER).is_none() {
+        return Err(Error::unauthorized("This route needs the header X-Agent-Key."));
+    }
     let invalid = keyed::ended;
-    let key = environment.secrets.parse_key(&environment.settings.brand, KEY_KIND, given).ok_or_else(invalid)?;
+    let key = shown(environment, &request.headers).ok_or_else(invalid)?;
     let secret_hash = key.secret_hash();
     let authorize = Authorize { secret_hash };
     let found = runtime::retry_unavailable(rt, patience, || runtime::query(rt, key.actor(), &authorize)).await?;
@@ -149,9 +158,7 @@ impl Gate for Agents {
     }
 
     fn home(&self, environment: &Environment, headers: &HeaderMap) -> Option<ActorId> {
-        let given = headers.get("x-agent-key")?.to_str().ok()?;
-        let key = environment.secrets.parse_key(&environment.settings.brand, KEY_KIND, given)?;
-        Some(ActorId::new(Kind::Agent, key.actor()))
+        Some(ActorId::new(Kind::Agent, shown(environment, headers)?.actor()))
     }
 
     fn afterwards(&self, rt: &Arc<dyn Runtime>, caller: &Caller) -> Option<BoxFuture<'static, ()>> {
