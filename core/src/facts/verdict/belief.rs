@@ -11,6 +11,7 @@ use super::constants::{
 };
 use super::posterior::log10_odds;
 use crate::engine::time::HOUR;
+use std::sync::LazyLock;
 
 /// The votes of a network in one hour that say the same.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -137,6 +138,7 @@ impl Belief {
 }
 
 /// The effect of a time without a vote.
+#[derive(Clone, Copy)]
 pub(super) struct Wait {
     /// The share of the distance to the rate that is left.
     unlike_the_rate: f64,
@@ -146,8 +148,16 @@ pub(super) struct Wait {
     same_spell: f64,
 }
 
+/// The waits of up to [`HEARD`] hours: nearly all that are ever asked for.
+static WAITS: LazyLock<Vec<Wait>> = LazyLock::new(|| (0..=HEARD).map(Wait::computed).collect());
+
 impl Wait {
     pub(super) fn of(hours: i64) -> Wait {
+        let known = usize::try_from(hours).ok().and_then(|hours| WAITS.get(hours)).copied();
+        known.unwrap_or_else(|| Wait::computed(hours))
+    }
+
+    fn computed(hours: i64) -> Wait {
         let days = hours as f64 / 24.0;
         Wait {
             unlike_the_rate: (-(BLOCK_BEGINS + BLOCK_ENDS) * days).exp(),
@@ -163,7 +173,9 @@ impl Ballot {
         let free = self.free.clamp(FREE_LEAST, FREE_MOST);
         [0.0, FAILS_BLOCKED, FAILS_IN_PART].map(|fails: f64| {
             let fails = 1.0 - (1.0 - fails) * (1.0 - free);
-            if self.blocked { fails } else { 1.0 - fails }.powf(self.weight)
+            let likely = if self.blocked { fails } else { 1.0 - fails };
+            // Most votes weigh 1, and this is asked for every vote.
+            if self.weight == 1.0 { likely } else { likely.powf(self.weight) }
         })
     }
 }
@@ -182,16 +194,23 @@ pub struct Step {
     pub free: f64,
     /// Probability that a block spread from the other networks just before the vote.
     pub spreads: f64,
-    /// log10 of the factor by which the vote changed the odds of a block.
-    pub log10_weight: f64,
+    /// Probability of a block just before the vote.
+    pub before: f64,
     /// The belief after the vote.
     pub belief: Belief,
 }
 
+impl Step {
+    /// log10 of the factor by which the vote changed the odds of a block.
+    pub fn log10_weight(&self) -> f64 {
+        log10_odds(self.belief.blocked()) - log10_odds(self.before)
+    }
+}
+
 /// The belief about one network while its votes are read in order of time.
-struct Walk<'a> {
-    track: Track<'a>,
-    next: usize,
+struct Walk {
+    /// Votes that were read.
+    read: usize,
     belief: Belief,
     /// Hour of `belief`.
     hour: i64,
@@ -199,29 +218,89 @@ struct Walk<'a> {
     others: f64,
 }
 
-impl<'a> Walk<'a> {
-    fn next_hour(&self) -> Option<i64> {
-        self.track.get(self.next).map(|ballot| ballot.hour)
-    }
-
+impl Walk {
     /// True when the belief is at most [`HEARD`] hours old at this hour: a silent network no longer counts.
     fn is_heard(&self, hour: i64) -> bool {
         hour - self.hour <= HEARD
     }
 
     /// Reads the votes of an hour. `spreads` is the probability that a block came from the other networks just before.
-    fn take(&mut self, hour: i64, spreads: f64, mut note: impl FnMut(Step)) {
+    fn take(&mut self, track: Track<'_>, hour: i64, spreads: f64, mut note: impl FnMut(Step)) {
         self.belief = self.belief.waited(hour - self.hour).with(Belief::of(spreads));
         self.hour = hour;
         let mut spreads = spreads;
-        while let Some(ballot) = self.track.get(self.next).filter(|ballot| ballot.hour == hour) {
+        while let Some(ballot) = track.get(self.read).filter(|ballot| ballot.hour == hour) {
             let before = self.belief.blocked();
             self.belief = self.belief.after(ballot);
-            let log10_weight = log10_odds(self.belief.blocked()) - log10_odds(before);
             let Ballot { hour, blocked, free, .. } = *ballot;
-            note(Step { hour, blocked, free, spreads, log10_weight, belief: self.belief });
+            note(Step { hour, blocked, free, spreads, before, belief: self.belief });
             spreads = 0.0;
-            self.next += 1;
+            self.read += 1;
+        }
+    }
+}
+
+/// The filter over the votes of a country's networks. It keeps what it has read, so that the beliefs at many hours cost
+/// one reading when each hour only adds votes.
+#[derive(Default)]
+pub struct Filter {
+    tracks: Vec<Vec<Ballot>>,
+    walks: Vec<Walk>,
+    /// Hour of the first vote.
+    first: i64,
+    /// The hour up to which votes were read.
+    hour: i64,
+}
+
+impl Filter {
+    /// The belief about each network at the end of an hour, from its votes up to then. `note` gets each step that was
+    /// not read before, with the place of its network in `tracks`. The beliefs are those of a new filter, whatever was
+    /// asked before.
+    pub fn beliefs(&mut self, tracks: Vec<Vec<Ballot>>, hour: i64, mut note: impl FnMut(usize, Step)) -> Vec<Belief> {
+        let first = tracks.iter().filter_map(|track| track.first()).map(|ballot| ballot.hour).min().unwrap_or(hour);
+        if !self.goes_on(&tracks, first, hour) {
+            let others = tracks.len().saturating_sub(1) as f64 * RATE;
+            let walk = |_: &Vec<Ballot>| Walk { read: 0, belief: Belief::of(RATE), hour: first, others };
+            *self = Filter { walks: tracks.iter().map(walk).collect(), first, ..Filter::default() };
+        }
+        self.tracks = tracks;
+        self.hour = hour;
+        while let Some(next) = self.next_hour().filter(|next| *next <= hour) {
+            self.take(next, &mut note);
+        }
+        self.walks.iter().map(|walk| walk.belief.waited(hour - walk.hour)).collect()
+    }
+
+    /// Whether all that was read is as it was, and nothing came before it.
+    fn goes_on(&self, tracks: &[Vec<Ballot>], first: i64, hour: i64) -> bool {
+        let same = |((walk, old), new): ((&Walk, &Vec<Ballot>), &Vec<Ballot>)| {
+            old.get(..walk.read) == new.get(..walk.read) && new.get(walk.read).is_none_or(|next| next.hour > self.hour)
+        };
+        (self.walks.len(), self.first) == (tracks.len(), first)
+            && self.hour <= hour
+            && self.walks.iter().zip(&self.tracks).zip(tracks).all(same)
+    }
+
+    fn next_hour(&self) -> Option<i64> {
+        let next = |(walk, track): (&Walk, &Vec<Ballot>)| track.get(walk.read).map(|ballot| ballot.hour);
+        self.walks.iter().zip(&self.tracks).filter_map(next).min()
+    }
+
+    /// Reads the votes of an hour on all networks.
+    fn take(&mut self, next: i64, note: &mut impl FnMut(usize, Step)) {
+        // The beliefs before this hour, so that the order of the networks does not matter.
+        let sum: f64 = self.walks.iter().map(|walk| walk.belief.blocked()).sum();
+        let heard = self.walks.iter().filter(|walk| walk.is_heard(next)).count();
+        let votes = |walk: &Walk, track: &[Ballot]| track.get(walk.read).is_some_and(|ballot| ballot.hour == next);
+        let all = self.walks.iter_mut().zip(&self.tracks).enumerate();
+        for (place, (walk, track)) in all.filter(|(_, (walk, track))| votes(walk, track)) {
+            let rest = (sum - walk.belief.blocked()).max(0.0);
+            let others = heard.saturating_sub(usize::from(walk.is_heard(next))).max(1) as f64;
+            // A block that began on the others since the last vote here may have spread here. An older one counted at
+            // that vote.
+            let spreads = BLOCK_SPREADS * ((rest - walk.others) / others).clamp(0.0, 1.0);
+            walk.others = rest;
+            walk.take(track, next, spreads, |step| note(place, step));
         }
     }
 }
@@ -233,26 +312,8 @@ pub fn beliefs(tracks: &[Track<'_>], hour: i64) -> Vec<Belief> {
 }
 
 /// The same, and reports each step of each network (by its place in `tracks`) on the way.
-pub fn traced(tracks: &[Track<'_>], hour: i64, mut note: impl FnMut(usize, Step)) -> Vec<Belief> {
-    let first = tracks.iter().filter_map(|track| track.first()).map(|ballot| ballot.hour).min().unwrap_or(hour);
-    let others = tracks.len().saturating_sub(1) as f64 * RATE;
-    let mut walks: Vec<Walk<'_>> =
-        tracks.iter().map(|track| Walk { track, next: 0, belief: Belief::of(RATE), hour: first, others }).collect();
-    while let Some(next) = walks.iter().filter_map(Walk::next_hour).min().filter(|next| *next <= hour) {
-        // The beliefs before this hour, so that the order of the networks does not matter.
-        let sum: f64 = walks.iter().map(|walk| walk.belief.blocked()).sum();
-        let heard = walks.iter().filter(|walk| walk.is_heard(next)).count();
-        for (place, walk) in walks.iter_mut().enumerate().filter(|(_, walk)| walk.next_hour() == Some(next)) {
-            let rest = (sum - walk.belief.blocked()).max(0.0);
-            let others = heard.saturating_sub(usize::from(walk.is_heard(next))).max(1) as f64;
-            // A block that began on the others since the last vote here may have spread here. An older one counted at
-            // that vote.
-            let spreads = BLOCK_SPREADS * ((rest - walk.others) / others).clamp(0.0, 1.0);
-            walk.others = rest;
-            walk.take(next, spreads, |step| note(place, step));
-        }
-    }
-    walks.into_iter().map(|walk| walk.belief.waited(hour - walk.hour)).collect()
+pub fn traced(tracks: &[Track<'_>], hour: i64, note: impl FnMut(usize, Step)) -> Vec<Belief> {
+    Filter::default().beliefs(tracks.iter().map(|track| track.to_vec()).collect(), hour, note)
 }
 
 #[cfg(test)]
@@ -292,6 +353,33 @@ mod tests {
         let [with, alone] = [beliefs(&[&a, &b], 24)[1], beliefs(&[&b], 24)[0]].map(|belief| belief.blocked());
         assert!(with > alone + 0.1, "{with} {alone}");
         assert_eq!(beliefs(&[&a, &b], 24)[1], beliefs(&[&b, &a], 24)[0]);
+    }
+
+    #[test]
+    fn a_filter_that_goes_on_believes_what_a_new_one_does() {
+        let all: Vec<Vec<Ballot>> = (1..4_i64)
+            .map(|n| votes(&(0..100).map(|k| (k * (5 + n), (k / 7 + n) % 3 == 0)).collect::<Vec<_>>(), 0.05))
+            .collect();
+        let within = |first: i64, last: i64| -> Vec<Vec<Ballot>> {
+            let inside = |ballot: &&Ballot| (first..=last).contains(&ballot.hour);
+            all.iter().map(|track| track.iter().filter(inside).copied().collect()).collect()
+        };
+        let mut filter = Filter::default();
+        // The first votes drop out from hour 240 on, and the last two moments go back.
+        for hour in (0..600).step_by(12).chain([300, 100]) {
+            let tracks = within(hour - 240, hour);
+            let mut steps = 0;
+            let beliefs = filter.beliefs(tracks.clone(), hour, |_, _| steps += 1);
+            assert_eq!(beliefs, Filter::default().beliefs(tracks.clone(), hour, |_, _| {}), "hour {hour}");
+            let votes: usize = tracks.iter().map(Vec::len).sum();
+            assert!(steps < votes || hour == 0 || hour >= 240 || hour == 100, "hour {hour} read {steps} of {votes}");
+        }
+        // A vote that comes late is read, and one whose weight changed is read again.
+        let mut tracks = within(0, 48);
+        filter.beliefs(tracks.clone(), 48, |_, _| {});
+        let late = Ballot { weight: 0.5, ..tracks[0][2] };
+        tracks[0].insert(3, late);
+        assert_eq!(filter.beliefs(tracks.clone(), 48, |_, _| {}), Filter::default().beliefs(tracks, 48, |_, _| {}));
     }
 
     /// A silent network has no effect on the others, whatever was believed about it. A network that votes again is

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::belief::{self, Ballot, Belief, Step};
+use super::belief::{Ballot, Belief, Filter, Step};
 use super::constants::{
     ACCESSIBLE_PROBABILITY, BLOCKED_HOURS, BLOCKED_PROBABILITY, CLEAR_VOTES, DEFAULT_DOWN_RATE, DOWN_RATE_COUNTRIES,
     DOWN_RATE_STEP, EVIDENCE_HALF, INSTRUMENT_NETWORKS, INSTRUMENT_OTHERS_SHARE, INSTRUMENT_SESSIONS, INSTRUMENT_SHARE,
@@ -104,14 +104,14 @@ pub fn verdicts(
     ageing: Ageing,
     free: &dyn Fn(u32, i64) -> f64,
 ) -> Vec<NetworkVerdict> {
-    traced(heard, now, ageing, free, |_, _| {})
+    filtered(&mut Filter::default(), heard, (now, ageing), free, |_, _| {})
 }
 
-/// The same, and reports the effect of each vote.
-pub fn traced(
+/// The same by a filter that goes on from the moment before, and reports the effect of each vote that the filter reads.
+pub fn filtered(
+    filter: &mut Filter,
     heard: &[Heard<'_>],
-    now: Timestamp,
-    ageing: Ageing,
+    (now, ageing): (Timestamp, Ageing),
     free: &dyn Fn(u32, i64) -> f64,
     note: impl FnMut(usize, Step),
 ) -> Vec<NetworkVerdict> {
@@ -130,9 +130,7 @@ pub fn traced(
         let days = by_day(votes);
         days.flat_map(|(scale, votes)| votes.iter().map(move |vote| ballot(heard.asn, scale, vote))).collect()
     });
-    let tracks: Vec<Vec<Ballot>> = tracks.collect();
-    let tracks: Vec<&[Ballot]> = tracks.iter().map(Vec::as_slice).collect();
-    let beliefs = belief::traced(&tracks, hour, note);
+    let beliefs = filter.beliefs(tracks.collect(), hour, note);
     let judge = |((heard, votes), belief): ((&Heard<'_>, &&[HourVote]), Belief)| {
         let then = if heard.broken { Status::Unknown } else { status(votes, belief.blocked()) };
         let then = Some(then).filter(|_| !votes.is_empty());

@@ -42,7 +42,7 @@ impl Query for Course {
         let controls = Controls::between(view, *first, *last)?;
         let surroundings = Surroundings::new(*last, controls.failing(*last));
         let from = first.plus(-reach(Ageing::of(is_messaging(&self.target))));
-        let timeline = Timeline::read(view, &self.target, from, &surroundings)?;
+        let mut timeline = Timeline::read(view, &self.target, from, &surroundings)?;
         Ok(self.times.iter().map(|at| timeline.standing(*at, &controls.failing(*at))).collect())
     }
 }

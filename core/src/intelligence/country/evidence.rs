@@ -19,7 +19,7 @@ use crate::engine::time::{DAY, HOUR};
 use crate::facts::measurement::{ENTRY_LEN, Entry};
 use crate::facts::source::Source;
 use crate::facts::subject::is_messaging;
-use crate::facts::verdict::belief::{self, Step};
+use crate::facts::verdict::belief::{self, Filter, Step};
 use crate::facts::verdict::constants::{
     BROKEN_NETWORK_SHARE, DEFAULT_DOWN_RATE, PEER_NETWORKS, PEER_SESSIONS, RATE_MEASUREMENTS,
 };
@@ -489,7 +489,10 @@ fn networks(
     let (at, control) = (surroundings.at, &surroundings.control);
     let mut steps: BTreeMap<u32, Vec<Step>> = BTreeMap::new();
     let verdicts = match trace {
-        true => votes.traced(at, control, |asn, step| steps.entry(asn).or_default().push(step)),
+        true => {
+            let note = |asn, step| steps.entry(asn).or_default().push(step);
+            votes.filtered(&mut Filter::default(), at, control, note)
+        }
         false => votes.verdicts(at, control),
     };
     let network = |(voter, verdict): (&Voter, NetworkVerdict)| {

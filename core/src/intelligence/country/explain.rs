@@ -183,7 +183,7 @@ fn newest_votes(network: &Network) -> Vec<VoteUse> {
         hour: Timestamp(step.hour * HOUR).to_string(),
         failed: step.blocked,
         fails_anyhow: round(step.free),
-        log10_weight: round(step.log10_weight),
+        log10_weight: round(step.log10_weight()),
         p_blocked: round(step.belief.blocked()),
     };
     network.steps.iter().skip(newest).map(vote).collect()

@@ -215,12 +215,10 @@ fn some(view: &View<'_>, work: &mut Work) -> Result<bool> {
 fn add(view: &View<'_>, target: &String, with: &With<'_>, work: &mut Work) -> Result<()> {
     let ageing = Ageing::of(is_messaging(target));
     let from = Timestamp(i64::from(work.first) * DAY).plus(-reach(ageing));
-    let timeline = Timeline::read(view, target, from, &with.surroundings)?;
+    let mut timeline = Timeline::read(view, target, from, &with.surroundings)?;
     for ((day, tally), control) in (work.first..).zip(&mut work.tallies).zip(&with.control) {
-        let window = || timeline.days.range(counting(day, ageing)..=day).map(|(_, of)| of);
-        if window().next().is_none() {
-            continue;
-        }
+        let window = timeline.days.range(counting(day, ageing)..=day);
+        let Some(counted) = window.map(|(_, of)| of.counted).reduce(|sum, day| sum + day) else { continue };
         let verdict = timeline.verdict(day, control);
         let state = State::from(verdict.status);
         // A target that a list decides is not measured.
@@ -229,7 +227,6 @@ fn add(view: &View<'_>, target: &String, with: &With<'_>, work: &mut Work) -> Re
         {
             continue;
         }
-        let counted = window().map(|of| of.counted).sum();
         let blocked_weight = round(verdict.blocked_weight);
         tally.add(&Site { target, state, is_measured: true, counted, blocked_weight }, &with.lists);
     }

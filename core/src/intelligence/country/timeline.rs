@@ -9,6 +9,7 @@ use crate::engine::actor::View;
 use crate::engine::time::DAY;
 use crate::facts::subject::is_messaging;
 use crate::facts::verdict::Vote;
+use crate::facts::verdict::belief::Filter;
 use crate::facts::verdict::national::{self, CountryVerdict, Member};
 use crate::facts::verdict::network::NetworkVerdict;
 use crate::facts::verdict::window::Ageing;
@@ -39,6 +40,8 @@ pub struct Day {
 pub struct Timeline {
     pub days: BTreeMap<u32, DayOf>,
     votes: Votes,
+    /// Goes on from one moment to the next one, so ask for moments in order of time.
+    filter: Filter,
     /// IPv4 addresses of each voter.
     addresses: Vec<Option<u64>>,
     /// The end of the time.
@@ -67,25 +70,25 @@ impl Timeline {
         let named: Result<Vec<Named>> =
             votes.voters.iter().map(|voter| surroundings.network(view, voter.asn)).collect();
         let addresses = named?.into_iter().map(|(_, addresses)| addresses).collect();
-        Ok(Timeline { days, votes, addresses, at: surroundings.at })
+        Ok(Timeline { days, votes, filter: Filter::default(), addresses, at: surroundings.at })
     }
 
     /// The country's verdict at the end of a day. `control` is the share of failing control sites then.
-    pub fn verdict(&self, day: u32, control: &Failing) -> CountryVerdict {
+    pub fn verdict(&mut self, day: u32, control: &Failing) -> CountryVerdict {
         // Use the last instant of the day, because votes count by the hour that `now` is in.
         self.verdict_at(Timestamp::end_of_day(day).min(self.at), control).0
     }
 
     /// The verdicts on the country and its networks at a moment.
-    pub fn standing(&self, at: Timestamp, control: &Failing) -> Standing {
+    pub fn standing(&mut self, at: Timestamp, control: &Failing) -> Standing {
         let (verdict, networks) = self.verdict_at(at, control);
         let networks = self.votes.voters.iter().zip(networks).filter(|(voter, _)| voter.counts());
         let networks = networks.map(|(voter, verdict)| (voter.asn, verdict.status.into())).collect();
         Standing { status: verdict.status.into(), p_blocked: verdict.p_blocked, networks }
     }
 
-    fn verdict_at(&self, at: Timestamp, control: &Failing) -> (CountryVerdict, Vec<NetworkVerdict>) {
-        let verdicts = self.votes.verdicts(at, control);
+    fn verdict_at(&mut self, at: Timestamp, control: &Failing) -> (CountryVerdict, Vec<NetworkVerdict>) {
+        let verdicts = self.votes.filtered(&mut self.filter, at, control, |_, _| {});
         let voters = self.votes.voters.iter().zip(&self.addresses).zip(&verdicts);
         let members: Vec<Member<'_>> = voters
             .filter(|((voter, _), _)| voter.counts())

@@ -8,7 +8,7 @@ use super::instrument::{self, InstrumentFault};
 use super::noise::{Free, Own, is_failure};
 use crate::engine::actor::View;
 use crate::engine::time::{DAY, HOUR};
-use crate::facts::verdict::belief::Step;
+use crate::facts::verdict::belief::{Filter, Step};
 use crate::facts::verdict::network::{self, Heard, NetworkVerdict};
 use crate::facts::verdict::window::{self, Ageing, HourVote, Peers, Session};
 use crate::{Result, Timestamp};
@@ -101,11 +101,18 @@ impl Votes {
     /// The verdict on each voter at a moment. `control` is the share of failing control sites then. A voter without a
     /// network is judged on its own.
     pub fn verdicts(&self, now: Timestamp, control: &Failing) -> Vec<NetworkVerdict> {
-        self.traced(now, control, |_, _| {})
+        self.filtered(&mut Filter::default(), now, control, |_, _| {})
     }
 
-    /// Like [`Votes::verdicts`]. `note` gets what each vote did, with the number of the voter's network.
-    pub fn traced(&self, now: Timestamp, control: &Failing, mut note: impl FnMut(u32, Step)) -> Vec<NetworkVerdict> {
+    /// Like [`Votes::verdicts`], by a filter that goes on from the moment before. `note` gets what each vote that the
+    /// filter reads did, with the number of the voter's network.
+    pub fn filtered(
+        &self,
+        filter: &mut Filter,
+        now: Timestamp,
+        control: &Failing,
+        mut note: impl FnMut(u32, Step),
+    ) -> Vec<NetworkVerdict> {
         let free = |asn: u32, hour: i64| self.free.at(asn, hour);
         let counting: Vec<Heard<'_>> =
             self.voters.iter().filter(|voter| voter.counts()).map(|voter| voter.heard(control)).collect();
@@ -114,7 +121,7 @@ impl Votes {
                 note(heard.asn, step);
             }
         };
-        let mut judged = network::traced(&counting, now, self.ageing, &free, step).into_iter();
+        let mut judged = network::filtered(filter, &counting, (now, self.ageing), &free, step).into_iter();
         let verdict = |voter: &Voter| match voter.counts() {
             true => judged.next(),
             false => network::verdicts(&[voter.heard(control)], now, self.ageing, &free).pop(),
