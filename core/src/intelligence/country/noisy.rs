@@ -76,7 +76,7 @@ impl Operation for JudgeFailing {
         let rows = TARGETS.scan(turn, &range, Direction::Ascending, AT_ONCE)?;
         let last = rows.last().filter(|_| rows.len() == AT_ONCE).map(|((target,), _)| target.clone());
         for ((target,), row) in rows {
-            if row.last_day >= from && changes::failed_since(turn, &target, block)? {
+            if row.last_day >= from && changes::failed_since(&turn.view(), &target, block)? {
                 // The usual share of a network is that of the whole block of days.
                 let first = block.saturating_mul(BLOCK_DAYS);
                 days::queue(turn, &target, first)?;

@@ -44,11 +44,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use self::tables::{BLOCKS, CONTROL, DIRTY, FOUND, SUBJECTS, WORK, Work};
-use super::evidence::Surroundings;
+use super::evidence::{self, Surroundings};
+use super::noise::is_failure;
 use super::tables::{EVENTS, TARGETS};
-use crate::engine::actor::{Kind, Operation, Turn};
-use crate::engine::kv::{Direction, Read};
-use crate::engine::time::{HOUR, SECOND};
+use crate::engine::actor::{Kind, Operation, Turn, View};
+use crate::engine::kv::Direction;
+use crate::engine::time::{DAY, HOUR, SECOND};
+use crate::facts::change::constants::BLOCK_DAYS;
 use crate::facts::change::episodes::{Told, episodes};
 use crate::facts::change::merge::{self, Series};
 use crate::facts::change::series::bounds;
@@ -56,7 +58,7 @@ use crate::facts::starter::Platform;
 use crate::facts::subject::{Role, Subject, is_messaging};
 use crate::facts::tracked::Tracked;
 use crate::facts::verdict::window::Ageing;
-use crate::{Result, intelligence::anomaly};
+use crate::{Result, Timestamp, intelligence::anomaly};
 
 /// Blocks computed in one operation.
 const BLOCKS_AT_ONCE: usize = 60;
@@ -76,7 +78,7 @@ pub(super) fn soon(turn: &mut Turn<'_>) -> Result<()> {
     at(turn, due)
 }
 
-fn at(turn: &mut Turn<'_>, due: crate::Timestamp) -> Result<()> {
+fn at(turn: &mut Turn<'_>, due: Timestamp) -> Result<()> {
     match turn.scheduled(TIMER)? {
         Some(waiting) if waiting <= due => Ok(()),
         _ => turn.schedule(TIMER, due, &FindChanges),
@@ -107,12 +109,18 @@ pub(super) fn touched(turn: &mut Turn<'_>, target: &str) -> Result<()> {
     soon(turn)
 }
 
-/// Whether a target has a blocked vote in this block or a later one. True if that is not computed yet.
-pub(super) fn failed_since(view: &impl Read, target: &str, block: u32) -> Result<bool> {
+/// Whether a target has a blocked vote in this block or a later one; where that is not computed yet, whether a
+/// measurement failed.
+pub(super) fn failed_since(view: &View<'_>, target: &str, block: u32) -> Result<bool> {
+    let mut failed = false;
     if DIRTY.contains(view, &(target.to_owned(),))? {
+        let first = Timestamp(i64::from(block.saturating_mul(BLOCK_DAYS)) * DAY);
+        let measured = evidence::read(view, target, first, view.now.plus(DAY))?;
+        failed = measured.iter().any(|seen| is_failure(seen.session.evaluated.vote));
+    }
+    if failed {
         return Ok(true);
     }
-    let mut failed = false;
     let range = BLOCKS.between(&(target.to_owned(), block), &(target.to_owned(), u32::MAX));
     BLOCKS.visit(view, range, Direction::Ascending, |_, block| {
         // Hours are kept only if a vote is blocked.
