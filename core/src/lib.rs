@@ -15,12 +15,8 @@
 #![forbid(unsafe_code)]
 
 pub mod app;
-pub mod crypto;
-pub mod engine;
-pub mod facts;
-pub mod intelligence;
-pub mod ledger;
-pub mod relay;
+
+pub use {crypto, engine, facts, intelligence, ledger, relay};
 
 pub use engine::error::{Error, ErrorCode, Result};
 pub use engine::time::Timestamp;

@@ -16,6 +16,6 @@ pub fn sim(args: &[&str]) -> Result<()> {
 
 /// Runs `steps` random operations, and compares the ledger with its rules after each.
 fn ledger(steps: &str) -> Result<()> {
-    let test = ["test", "--locked", "--release", "--package", "heliograph-core", "--lib", "--", "ledger::tests::model"];
+    let test = ["test", "--locked", "--release", "--package", "heliograph-ledger", "--lib", "--", "tests::model"];
     run("random operations on the ledger", cargo().env("HELIOGRAPH_LEDGER_STEPS", steps).args(test))
 }

@@ -89,3 +89,28 @@ fn what_is_wrong_with_an_input_is_an_answer() {
     let input = json!({ "domain": long, "country": "IT" }).to_string();
     assert!(ask("svc.block_check", Some(&input)).chars().count() <= MAX_TEXT);
 }
+
+/// `HELIOGRAPH_UPDATE_GOLDEN=1 cargo test -p heliograph-core code_is_documented` writes the file anew.
+#[test]
+fn every_code_is_documented() {
+    let mut page = String::from(
+        "# Error codes\n\nEvery error is JSON: `error` is one of these codes, `message` is a sentence for people. \
+         The list is closed.\n\n| `error` | Status | Meaning |\n|---|---|---|\n",
+    );
+    for code in ErrorCode::ALL {
+        let status = code.status();
+        page += &format!("| `{}` | {} | {} |\n", code.as_str(), status.as_u16(), code.meaning().trim());
+    }
+    page += "\n## Reasons of the ledger\n\nUnder `/v1/pay/` a refusal has a `reason` beside these. What is refused before \
+             the ledger is asked (a body that is not JSON, a method, a parameter of a read) has its `error` in small \
+             letters there.\n\n| `reason` | Status | Meaning |\n|---|---|---|\n";
+    for reason in crate::ledger::reason::Reason::ALL {
+        let status = reason.code().status();
+        page += &format!("| `{}` | {} | {} |\n", reason.as_str(), status.as_u16(), reason.message());
+    }
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/errors.md");
+    if std::env::var_os("HELIOGRAPH_UPDATE_GOLDEN").is_some() {
+        std::fs::write(path, &page).unwrap();
+    }
+    assert!(std::fs::read_to_string(path).unwrap() == page, "docs/errors.md is stale");
+}

@@ -1,0 +1,39 @@
+//! HTTP without a framework: requests in, responses out, one table of routes.
+//!
+//! The routes of the program ([`crate::program::Program::routes`]) are the single source of routing,
+//! authentication, limits, schemas and the OpenAPI document. To add an endpoint: write an `async fn(Cx) ->
+//! Result<Response>` beside its resource, and one [`Route`] in that module's `ROUTES`.
+//!
+//! | Module | What |
+//! |---|---|
+//! | [`route`] | one row of the route table |
+//! | [`router`] | a request's way to its handler, and the answer's way back |
+//! | [`caller`] | who calls, and how that is checked |
+//! | [`budget`] | where a 429 is decided |
+//! | [`computing`] | which answers must be computed, and how many a client may ask for |
+//! | [`extract`] | what a handler reads from its request |
+//! | [`document`] | published bodies as answers |
+//! | [`message`] | requests and responses |
+//! | [`proxy`] | the client's address behind proxies |
+
+mod budget;
+mod caller;
+mod computing;
+mod document;
+mod extract;
+mod message;
+mod proxy;
+mod route;
+mod router;
+
+pub use budget::{address, budget_headers, figures, over_budget, public_budget, spent, within};
+pub use caller::{Admit, Admitted, Caller, Check, Gate, ShownKey, is_key, is_operator, operator};
+pub use computing::Computes;
+pub use document::{Ready, revalidated};
+pub use extract::{Cx, known_time};
+pub use message::{Body, Request, Response};
+pub use proxy::{Origin, Proxies, Unheard, neighbourhood};
+pub use route::handler;
+pub use route::{Auth, BodyKind, Handler, LARGEST_BODY, Limit, Param, Route, SchemaOf};
+pub use router::Routes;
+pub use router::{Matched, Preflight, admit, answer, answer_admitted, preflight, refusal, serve, too_large};

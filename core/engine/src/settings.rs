@@ -1,0 +1,524 @@
+//! Settings: the names, meanings and defaults of everything an operator may change.
+//!
+//! Shells fill them from flags, environment (`HELIOGRAPH_<NAME>`), a file and the defaults, in that order of weight;
+//! on the edge, from bindings of the same names.
+
+use std::collections::BTreeSet;
+
+use http::HeaderName;
+
+use crate::http::LARGEST_BODY;
+use crate::stream::PAGE_BYTES;
+use crate::web::Networks;
+use crypto::encoding::decode_base64_array;
+use crypto::signing;
+
+/// A quarter of it, which one address has, takes the largest body of any route.
+const LEAST_BODY_BYTES: u64 = 4 * LARGEST_BODY as u64;
+
+/// What `fetch_sources` may name. A closed list here, so that a misspelt name is refused where settings are read; the
+/// feature that fetches has a test that its sources are these.
+pub const FETCH_SOURCES: [&str; 3] = ["ooni-aggregation", "ooni-measurements", "ioda"];
+
+/// The roles that `ledger_admin_keys` may name; the ledger has a test that its roles are these.
+pub const ADMIN_ROLES: [&str; 4] = ["all", "grant", "freeze", "cap"];
+
+/// Most keys in `ledger_admin_keys`.
+pub const MAX_ADMIN_KEYS: usize = 100;
+
+/// One setting, for listings and documentation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Setting {
+    pub name: &'static str,
+    pub default: &'static str,
+    pub doc: &'static str,
+    /// Never printed or logged.
+    pub secret: bool,
+}
+
+/// How a setting is read from text and written back.
+trait Value: Sized {
+    fn parse(text: &str) -> Option<Self>;
+    fn text(&self) -> String;
+}
+
+impl Value for String {
+    fn parse(text: &str) -> Option<Self> {
+        Some(text.to_owned())
+    }
+    fn text(&self) -> String {
+        self.clone()
+    }
+}
+
+impl Value for bool {
+    fn parse(text: &str) -> Option<Self> {
+        match text {
+            "true" | "1" | "yes" | "on" => Some(true),
+            "false" | "0" | "no" | "off" => Some(false),
+            _ => None,
+        }
+    }
+    fn text(&self) -> String {
+        self.to_string()
+    }
+}
+
+macro_rules! number_values {
+    ($($int:ty),*) => {$(
+        impl Value for $int {
+            fn parse(text: &str) -> Option<Self> {
+                text.parse().ok()
+            }
+            fn text(&self) -> String {
+                self.to_string()
+            }
+        }
+    )*};
+}
+number_values!(u32, u64);
+
+macro_rules! settings {
+    ($($(#[doc = $doc:literal])+ $(#[$secret:ident])? $name:ident: $type:ty = $default:literal;)+) => {
+        /// Every setting with its present value.
+        #[derive(Clone)]
+        pub struct Settings {
+            $($(#[doc = $doc])+ pub $name: $type,)+
+            /// Names of those that somebody set, be it to the default.
+            /// Set by the runtime: sealed segments of the ledger go into an archive beside its actor.
+            pub archives_segments: bool,
+            chosen: BTreeSet<&'static str>,
+        }
+
+        /// Settings are equal when their values are, whoever chose them.
+        impl PartialEq for Settings {
+            fn eq(&self, other: &Self) -> bool {
+                true $(&& self.$name == other.$name)+
+            }
+        }
+        impl Eq for Settings {}
+
+        impl Settings {
+            pub const ALL: &'static [Setting] = &[$(Setting {
+                name: stringify!($name),
+                default: $default,
+                doc: concat!($($doc),+),
+                secret: settings!(@secret $($secret)?),
+            },)+];
+
+            /// Changes one setting; the error says what is wrong in words for the operator.
+            pub fn set(&mut self, name: &str, text: &str) -> Result<(), String> {
+                match name {
+                    $(stringify!($name) => {
+                        self.$name = <$type as Value>::parse(text.trim())
+                            .ok_or_else(|| format!("{name} must be a {}", stringify!($type)))?;
+                        self.chosen.insert(stringify!($name));
+                    })+
+                    _ => return Err(format!("there is no setting named {name}")),
+                }
+                self.check()
+            }
+
+            /// The value as text; secrets as `(set)` or `(not set)`.
+            pub fn get(&self, name: &str) -> Option<String> {
+                let setting = Settings::ALL.iter().find(|setting| setting.name == name)?;
+                let text = match name {
+                    $(stringify!($name) => self.$name.text(),)+
+                    _ => return None,
+                };
+                Some(match (setting.secret, text.is_empty()) {
+                    (false, _) => text,
+                    (true, true) => "(not set)".to_owned(),
+                    (true, false) => "(set)".to_owned(),
+                })
+            }
+        }
+
+        impl Default for Settings {
+            fn default() -> Self {
+                // Every default is a literal of its own type; a test reads each one.
+                Settings {
+                    $($name: <$type as Value>::parse($default).unwrap_or_default(),)+
+                    archives_segments: false,
+                    chosen: BTreeSet::new(),
+                }
+            }
+        }
+    };
+    (@secret) => { false };
+    (@secret secret) => { true };
+}
+
+settings! {
+    /// Word that stands for this service in DIDs, header names and schema names; fixed at first start.
+    brand: String = "svc";
+    /// One more accepted header prefix: `X-<word>-...` is read as the brand's own.
+    extra_header_prefix: String = "";
+    /// Address that links in answers begin with; empty means the listen address.
+    public_url: String = "";
+    /// Address the native server listens on.
+    listen: String = "127.0.0.1:8787";
+    /// Addresses or networks of proxies, by comma, that may say for whom they ask, in `Forwarded` or `X-Forwarded-For`; from anybody else such headers count for nothing.
+    trusted_proxies: String = "127.0.0.0/8,::1/128";
+    /// One other header that trusted proxies put the client address into, read in place of those two: `X-Real-IP`.
+    client_address_header: String = "";
+    /// The shared key for trying the service; empty switches it off.
+    demo_key: String = "svc_demo";
+    /// Operator key (`X-Admin-Key`); empty means the generated one.
+    #[secret]
+    admin_key: String = "";
+    /// Key for outcome reports (`X-Sentinel-Admin-Key`); the operator key counts as one too.
+    #[secret]
+    sentinel_admin_key: String = "";
+    /// Outcome reports per key and hour.
+    reports_per_hour: u32 = "10";
+    /// Hours within which the operator means to look at an outcome report; told to who sends one.
+    report_review_hours: u32 = "72";
+    /// Key sign-ups per client address and day.
+    signups_per_day: u32 = "1000";
+    /// Agent registrations per client address and hour.
+    registrations_per_hour: u32 = "100000";
+    /// Registrations of probes per client address and hour.
+    probes_per_hour: u32 = "1000";
+    /// Disputes of incidents per client address and hour.
+    disputes_per_hour: u32 = "20";
+    /// Requests per minute and client address on accessibility routes.
+    accessibility_per_minute: u32 = "200";
+    /// Requests per minute and client address on country and domain data; 0 means no limit.
+    data_per_minute: u32 = "0";
+    /// Requests per minute and client address on forecasts; 0 means no limit.
+    forecast_per_minute: u32 = "0";
+    /// Requests per minute and client address on incidents; 0 means no limit.
+    incidents_per_minute: u32 = "0";
+    /// Questions per minute and client address that must be computed: about the past, over all countries and not kept, exports, dumps, claims, similar incidents; 0 means no limit.
+    computing_per_minute: u32 = "0";
+    /// Native: questions that are computed at once; 0 means one less than the cores, at least one.
+    computing_threads: u32 = "0";
+    /// Questions that wait to be computed, on the edge those of an isolate that are under way; further ones are answered 503.
+    computing_queue: u32 = "64";
+    /// Reads of the ledger per minute and client address; 0 means no limit.
+    pay_reads_per_minute: u32 = "0";
+    /// Writes of the ledger per minute and client address; 0 means no limit.
+    pay_writes_per_address: u32 = "0";
+    /// Writes of the ledger per minute and signer, once the signature was verified; 0 means no limit.
+    pay_writes_per_minute: u32 = "100";
+    /// Seconds that answers about the ledger's market may be old on the edge, at most 30; wallets, transfers, escrows, hires and receipts never are.
+    pay_reads_seconds: u32 = "30";
+    /// Grants of the faucet per client address and 24 hours.
+    faucet_per_address: u32 = "1000";
+    /// Grants of the faucet per day, all together.
+    faucet_daily_total: u32 = "1000";
+    /// Bytes that the store of the ledger may take; 0 means what its place has: natively the disk, on the edge 10 GB. At 90 % new wallets and listings are refused.
+    ledger_storage_bytes: u64 = "0";
+    /// Days after which events of the ledger move into sealed segments.
+    ledger_seal_days: u32 = "30";
+    /// List the deployment's own paid services in the ledger and answer hires of them.
+    first_party_services: bool = "true";
+    /// Who sees memos, inputs and results by the id of their row: `open`, anybody; `parties`, those who prove to be one.
+    ledger_reads: String = "open";
+    /// Keys that sign admin actions of the ledger, by comma, each with its role: `<base64>:all,<base64>:grant`.
+    #[secret]
+    ledger_admin_keys: String = "";
+    /// Requests per second and agent.
+    agent_per_second: u32 = "20";
+    /// Requests an agent may make at once before the rate counts.
+    agent_burst: u32 = "200";
+    /// One-time prekeys of one agent that a client address is given in an hour; 0 means no limit.
+    prekeys_per_hour: u32 = "20";
+    /// Most messages a mailbox holds.
+    mailbox_messages: u64 = "100000";
+    /// Most bytes a mailbox holds.
+    mailbox_bytes: u64 = "1073741824";
+    /// Most channels an agent is in at once.
+    channels_per_agent: u32 = "100";
+    /// Most members of a channel.
+    channel_members: u32 = "10000";
+    /// Most posts a channel keeps; the oldest give way.
+    channel_posts: u32 = "100000";
+    /// Most bytes of posts a channel keeps; the oldest give way.
+    channel_bytes: u64 = "268435456";
+    /// Most bytes of values in the memory of an agent, as JSON text.
+    memory_bytes: u64 = "16777216";
+    /// Most bytes of one value in the memory of an agent, as JSON text; at most 1800000.
+    memory_value_bytes: u64 = "1048576";
+    /// Most keys in the memory of an agent.
+    memory_keys: u32 = "100000";
+    /// Native: a file of word vectors that joins the search for similar incidents; empty means none.
+    vectors_file: String = "";
+    /// Take no changes while the deployment is dumped or loaded: what would write is answered 503, and timers rest.
+    closed: bool = "false";
+    /// Seconds between two publications of one document.
+    publish_interval: u32 = "10";
+    /// Milliseconds a request waits for the first delivery of its effects (decision one-deciding-operation).
+    effect_wait_ms: u32 = "250";
+    /// Seconds a receive stream lives (decision stream-lifetimes).
+    stream_seconds: u32 = "30";
+    /// Streams that an agent may have open at once; with one more, its oldest ends.
+    streams_per_agent: u32 = "32";
+    /// Bytes of messages that are on their way to a stream before its client takes them, at most 262144; one message always fits.
+    stream_bytes: u64 = "65536";
+    /// Native: streams open at once, of all agents; past it a connect waits up to 20 s, then 503.
+    streams: u32 = "10000";
+    /// Native: connects that wait at once for a place among the streams; past it 503 at once.
+    streams_waiting: u32 = "1000";
+    /// Native: bytes on their way to clients that have not taken them, of all streams and large answers together; past it the slowest clients are cut.
+    streams_bytes: u64 = "33554432";
+    /// Native: connections open at once; past it 503.
+    connections: u32 = "10240";
+    /// Native: connections open at once of one client address (IPv6: of its /64); trusted proxies have no such limit.
+    connections_per_address: u32 = "1024";
+    /// Native: bytes of request bodies on their way or being worked on, of all clients together; one address has a quarter of it. Past it 503.
+    body_bytes: u64 = "33554432";
+    /// Native: most bytes of a request head, from 8192 to 1048576.
+    head_bytes: u32 = "65536";
+    /// Native: request heads at once of which only a part has arrived; one address has a quarter of it. Past it 503.
+    heads: u32 = "1024";
+    /// Native: requests at once on one HTTP/2 connection.
+    http2_streams: u32 = "100";
+    /// Native: bytes of bodies that a client may send ahead on one HTTP/2 connection, from 65535 to 16777216.
+    http2_window_bytes: u32 = "65535";
+    /// Seconds a client may take for a request head, for a piece of a body, and to take a piece of an answer (native).
+    client_seconds: u32 = "30";
+    /// Licences of sources where the operator knows better: `source=SPDX;source=SPDX`.
+    source_licences: String = "";
+    /// What is fetched by itself, by comma: ooni-aggregation, ooni-measurements, ioda. Empty: nothing.
+    fetch_sources: String = "";
+    /// Hours between two rounds of a fetch.
+    fetch_hours: u32 = "6";
+    /// Seconds between two requests of fetches.
+    fetch_pause_seconds: u32 = "5";
+    /// The day that a fetch begins with when it never ran; empty means seven days ago.
+    fetch_since: String = "";
+    /// Where OONI's interface is.
+    fetch_ooni_url: String = "https://api.ooni.org";
+    /// Where IODA's interface is.
+    fetch_ioda_url: String = "https://api.ioda.inetintel.cc.gatech.edu/v2";
+    /// Fetch over plain HTTP and from private addresses too, such as a mirror in the own network.
+    fetch_private: bool = "false";
+    /// Networks that webhooks and deliveries to peers may go to beyond the open Internet, by comma, also over plain HTTP: `127.0.0.0/8,::1/128`.
+    allow_outbound: String = "";
+    /// Messages per second that a peer may bring.
+    peer_per_second: u32 = "50";
+    /// Messages that a peer may bring at once before the rate counts.
+    peer_burst: u32 = "500";
+    /// DIDs per minute that the peers are asked for on behalf of one agent or client address.
+    peer_questions_per_minute: u32 = "60";
+    /// Memory for database pages, in bytes.
+    cache_bytes: u64 = "67108864";
+    /// Native: memory for answers that were computed lately and are kept until their rows change or the hour ends, in bytes.
+    answer_cache_bytes: u64 = "50331648";
+    /// Write one line per request to standard error.
+    access_log: bool = "false";
+}
+
+impl Settings {
+    fn check(&self) -> Result<(), String> {
+        let well_formed = |word: &str| {
+            (2..=16).contains(&word.len())
+                && word.starts_with(|c: char| c.is_ascii_lowercase())
+                && word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit())
+        };
+        if !well_formed(&self.brand) {
+            return Err("brand must be 2 to 16 of a-z and 0-9, beginning with a letter".to_owned());
+        }
+        let extra = self.extra_header_prefix.to_ascii_lowercase();
+        if !extra.is_empty() && !well_formed(&extra) {
+            return Err("extra_header_prefix must be 2 to 16 of a-z and 0-9, beginning with a letter".to_owned());
+        }
+        if self.stream_seconds == 0 || self.stream_seconds >= 60 {
+            return Err("stream_seconds must be from 1 to 59: clients give up after 60".to_owned());
+        }
+        if self.memory_bytes == 0 {
+            return Err("memory_bytes must be at least 1: clients divide by it".to_owned());
+        }
+        if self.memory_value_bytes > 1_800_000 {
+            return Err("memory_value_bytes must be at most 1800000: a value is one row".to_owned());
+        }
+        if self.channels_per_agent > 1_000 {
+            return Err("channels_per_agent must be at most 1000: they are read at once".to_owned());
+        }
+        if self.pay_reads_seconds > 30 {
+            return Err("pay_reads_seconds must be at most 30".to_owned());
+        }
+        self.check_budgets()?;
+        if self.client_seconds == 0 {
+            return Err("client_seconds must be at least 1".to_owned());
+        }
+        // A name that is written wrongly would fetch nothing and say nothing.
+        let mut jobs = self.fetch_sources.split(',').map(str::trim).filter(|name| !name.is_empty());
+        if let Some(name) = jobs.find(|name| !FETCH_SOURCES.contains(name)) {
+            let known = FETCH_SOURCES.join(", ");
+            return Err(format!("fetch_sources takes {known}, by comma, not {name:?}"));
+        }
+        if !matches!(self.ledger_reads.as_str(), "open" | "parties") {
+            return Err("ledger_reads must be open or parties".to_owned());
+        }
+        if self.admin_keys().is_none() {
+            return Err("ledger_admin_keys must be base64 keys with roles, by comma: <base64>:all".to_owned());
+        }
+        if Networks::parse(&self.allow_outbound).is_none() {
+            return Err("allow_outbound must be networks such as 127.0.0.0/8, by comma".to_owned());
+        }
+        if Networks::parse(&self.trusted_proxies).is_none() {
+            return Err("trusted_proxies must be addresses or networks such as 10.0.0.0/8, by comma".to_owned());
+        }
+        if !self.client_address_header.is_empty() && HeaderName::try_from(&self.client_address_header).is_err() {
+            return Err("client_address_header must be the name of a header".to_owned());
+        }
+        if !self.fetch_since.is_empty() && crate::Timestamp::parse(&self.fetch_since).is_none() {
+            return Err("fetch_since must be a day such as 2026-01-31".to_owned());
+        }
+        Ok(())
+    }
+
+    /// The public keys of `ledger_admin_keys`, each with the word of its role; `None` when the setting is of no such
+    /// form.
+    pub fn admin_keys(&self) -> Option<Vec<([u8; 32], &str)>> {
+        let parts = self.ledger_admin_keys.split(',').map(str::trim).filter(|part| !part.is_empty());
+        let keys = parts.map(|part| {
+            let (key, role) = part.split_once(':')?;
+            let key = decode_base64_array("key", key.trim()).ok()?;
+            signing::validate_signing_key("key", &key).ok()?;
+            ADMIN_ROLES.contains(&role.trim()).then_some((key, role.trim()))
+        });
+        keys.collect::<Option<Vec<_>>>().filter(|keys| keys.len() <= MAX_ADMIN_KEYS)
+    }
+
+    fn check_budgets(&self) -> Result<(), String> {
+        // A budget of nothing would refuse everybody; less than one body or page would refuse those.
+        let least = [
+            ("streams_per_agent", u64::from(self.streams_per_agent), 1),
+            ("streams", self.streams.into(), 1),
+            ("connections", self.connections.into(), 1),
+            ("connections_per_address", self.connections_per_address.into(), 1),
+            ("heads", self.heads.into(), 4),
+            ("http2_streams", self.http2_streams.into(), 1),
+            ("stream_bytes", self.stream_bytes, 1_024),
+            ("streams_bytes", self.streams_bytes, 1 << 20),
+            ("body_bytes", self.body_bytes, LEAST_BODY_BYTES),
+            ("head_bytes", self.head_bytes.into(), 8_192),
+            ("http2_window_bytes", self.http2_window_bytes.into(), 65_535),
+        ];
+        if let Some((name, _, least)) = least.iter().find(|(_, value, least)| value < least) {
+            return Err(format!("{name} must be at least {least}"));
+        }
+        let most = [
+            ("stream_bytes", self.stream_bytes, PAGE_BYTES),
+            ("head_bytes", self.head_bytes.into(), 1 << 20),
+            ("http2_window_bytes", self.http2_window_bytes.into(), 16 << 20),
+        ];
+        match most.iter().find(|(_, value, most)| value > most) {
+            Some((name, _, most)) => Err(format!("{name} must be at most {most}")),
+            None => Ok(()),
+        }
+    }
+
+    /// The name of a schema, which begins with the brand.
+    pub fn schema(&self, name: &str) -> String {
+        format!("{}-{name}", self.brand)
+    }
+
+    /// What links in answers begin with, without a slash at the end.
+    pub fn base_url(&self) -> String {
+        match self.public_url.trim_end_matches('/') {
+            "" => format!("http://{}", self.listen),
+            url => url.to_owned(),
+        }
+    }
+
+    /// Puts the public figures of existing deployments in force, for a server that the world can reach. Values that somebody chose stay.
+    pub fn open_to_the_world(&mut self) {
+        let Settings { chosen, .. } = self;
+        let raise = |name: &str, value: &mut u32, public: u32| {
+            if !chosen.contains(name) {
+                *value = public;
+            }
+        };
+        raise("data_per_minute", &mut self.data_per_minute, 120);
+        raise("forecast_per_minute", &mut self.forecast_per_minute, 60);
+        raise("incidents_per_minute", &mut self.incidents_per_minute, 100);
+        raise("computing_per_minute", &mut self.computing_per_minute, 60);
+        raise("pay_reads_per_minute", &mut self.pay_reads_per_minute, 600);
+        raise("pay_writes_per_address", &mut self.pay_writes_per_address, 600);
+        raise("faucet_per_address", &mut self.faucet_per_address, 3);
+        raise("signups_per_day", &mut self.signups_per_day, 20);
+        raise("probes_per_hour", &mut self.probes_per_hour, 5);
+        raise("registrations_per_hour", &mut self.registrations_per_hour, 60);
+    }
+}
+
+impl std::fmt::Debug for Settings {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut map = f.debug_map();
+        for setting in Settings::ALL {
+            map.entry(&setting.name, &self.get(setting.name).unwrap_or_default());
+        }
+        map.finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_default_is_valid_and_round_trips() {
+        let mut settings = Settings::default();
+        for setting in Settings::ALL.iter().filter(|setting| !setting.secret) {
+            assert_eq!(settings.get(setting.name).unwrap(), setting.default, "{}", setting.name);
+            settings.set(setting.name, setting.default).unwrap();
+        }
+        assert_eq!(settings, Settings::default());
+    }
+
+    #[test]
+    fn a_value_that_was_chosen_stays_when_the_world_comes_even_if_it_is_the_default() {
+        let mut settings = Settings::default();
+        settings.set("signups_per_day", "1000").unwrap();
+        settings.open_to_the_world();
+        assert_eq!((settings.signups_per_day, settings.data_per_minute), (1_000, 120));
+    }
+
+    #[test]
+    fn secrets_are_never_printed() {
+        let mut settings = Settings::default();
+        settings.set("admin_key", "hunter2").unwrap();
+        assert_eq!(settings.get("admin_key").unwrap(), "(set)");
+        assert!(!format!("{settings:?}").contains("hunter2"));
+    }
+
+    #[test]
+    fn bad_values_are_refused_with_a_reason() {
+        let mut settings = Settings::default();
+        for (name, value) in [
+            ("brand", "Svc"),
+            ("brand", "s"),
+            ("brand", "svc_x"),
+            ("signups_per_day", "-1"),
+            ("access_log", "maybe"),
+            ("stream_seconds", "60"),
+            ("client_seconds", "0"),
+            ("fetch_sources", "ioda,oony"),
+            ("fetch_since", "soon"),
+            ("allow_outbound", "127.0.0.1:80"),
+            ("allow_outbound", "10.0.0.0/33"),
+            ("streams_per_agent", "0"),
+            ("stream_bytes", "262145"),
+            ("connections", "0"),
+            ("body_bytes", "33554431"),
+            ("head_bytes", "8191"),
+            ("trusted_proxies", "10.0.0.1:443"),
+            ("trusted_proxies", "proxy.example"),
+            ("client_address_header", "no header"),
+            ("memory_bytes", "0"),
+            ("memory_value_bytes", "1800001"),
+            ("channels_per_agent", "1001"),
+            ("nonsense", "1"),
+        ] {
+            assert!(settings.clone().set(name, value).is_err(), "{name}={value}");
+        }
+        settings.set("allow_outbound", "127.0.0.0/8, ::1/128").unwrap();
+        settings.set("brand", "acme2").unwrap();
+        settings.set("fetch_sources", "ioda, ooni-aggregation").unwrap();
+    }
+}

@@ -1,0 +1,158 @@
+//! Counts and comparisons: how many shutdowns a country had, which of two had more, which had most. The rows of the shutdown
+//! table answer them for the days that it covers.
+
+use super::*;
+use crate::world::{self, EventHistory};
+use facts::source::Source;
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Counting {
+    pub country: &'static Country,
+    pub kind: Kind,
+    pub when: Option<When>,
+    /// Places of the words that say so.
+    pub words: Vec<usize>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Kind {
+    /// At least and at most.
+    Number(f64, f64),
+    /// Than another country: more, or fewer.
+    Than(&'static Country, bool),
+    Most(Option<&'static str>),
+}
+
+/// What the table says to it.
+pub struct Answer {
+    pub judgement: Judgement,
+    pub reason: String,
+    pub licence: &'static str,
+}
+
+/// A number may be off by this share of what the table has.
+const OFF: f64 = 0.05;
+/// How sure it is what a table of rows that people wrote says of their number. Our choice.
+const SURE: f64 = 0.9;
+/// The table covers a time whose end lies so many days or fewer behind its newest row. Our choice.
+const COVERED: i64 = 31;
+
+/// What a claim counts or compares, when it does.
+pub fn counting(text: Reader<'_>, mentions: &[Mention], readings: &[Reading]) -> Option<Counting> {
+    let country = |mention: &Mention| Country::by_code(mention.code);
+    let when = readings.iter().find_map(|reading| reading.when);
+    let denied = |reading: &Reading| reading.stance.is_some_and(|stance| stance.negated);
+    if readings.iter().any(|reading| reading.mood != Mood::Fact || denied(reading)) {
+        return None;
+    }
+    // "Twice" is of services too; of the internet, it is so many shutdowns.
+    let of_services = readings.iter().flat_map(|reading| &reading.topics).any(|topic| *topic != Topic::Internet);
+    let found = |kind: Kind, words: std::ops::RangeInclusive<usize>, named: &[&Mention]| {
+        let places = named.iter().flat_map(|mention| mention.at..mention.at + mention.length);
+        Some(Counting { country: country(named.first()?)?, kind, when, words: words.chain(places).collect() })
+    };
+    for at in 0..text.words.len() {
+        if let Some(length) = text.matches(at, "counts.than") {
+            let of = mentions.iter().find(|mention| mention.at < at)?;
+            let with = mentions.iter().find(|mention| mention.at >= at + length)?;
+            return found(Kind::Than(country(with)?, text.is(at, "more")), at..=at + length - 1, &[of, with]);
+        }
+        // "Most shutdowns in India are regional" compares none.
+        if let Some(length) = text.matches(at, "counts.most") {
+            let mut continents = Country::all().iter().map(|country| country.subregion.region);
+            let continent = continents.find(|name| text.has(&name.to_lowercase()));
+            let mut counting = found(Kind::Most(continent), at..=at + length - 1, &[mentions.first()?])?;
+            let world = (0..text.words.len()).filter(|at| text.of_list(*at, "counts.world"));
+            counting.words.extend(world);
+            return Some(counting);
+        }
+        if let Some((from, end, kind)) = number(text, at).filter(|(_, end, _)| !of_services || !text.is(*end, "times"))
+        {
+            return found(kind, from..=end, &[mentions.first()?]);
+        }
+    }
+    None
+}
+
+/// "106 internet shutdowns", "shut down the internet 106 times": its first and last word, and what is claimed.
+fn number(text: Reader<'_>, at: usize) -> Option<(usize, usize, Kind)> {
+    let (length, count) = figure(text, at)?;
+    let behind = at + length;
+    let end = behind + text.matches(behind, "counts.counted")?.saturating_sub(1);
+    if (behind..=end).any(|at| text.ends(at)) {
+        return None;
+    }
+    let (back, least, most) = beyond::bounds(text, at, count);
+    Some((at - back, end, Kind::Number(least, most)))
+}
+
+/// A number of more than one that is no year: "106", "5,000", "twelve".
+fn figure(text: Reader<'_>, at: usize) -> Option<(usize, f64)> {
+    let plain = text.read(at, |word| dates::digits(&word.lower, 6));
+    if let Some(thousands) = plain.filter(|_| text.lower(at).len() < 4)
+        && let Some(rest) = text.read(at + 1, |word| dates::digits(&word.lower, 3).filter(|_| word.lower.len() == 3))
+        && text.pause(at + 1) == Pause::Comma
+    {
+        return Some((2, (thousands * 1_000 + rest) as f64));
+    }
+    if text.read(at, dates::year).is_some() {
+        return None;
+    }
+    let named = quantity(text, at).filter(|_| !text.is(at, "a|an|few|several|couple|one"));
+    plain.map(|count| (1, count as f64)).or(named.map(|(length, count)| (length, count as f64)))
+}
+
+/// What the shutdown table says; `None` where it does not cover the days, or there is none.
+pub async fn check(rt: &dyn Runtime, counting: &Counting) -> Result<Option<Answer>> {
+    let history = runtime::query(rt, world::actor().name, &EventHistory { country: None }).await?;
+    let table = history.into_iter().filter(|(_, source, _)| *source == Source::AccessNow.code());
+    let mut rows: Vec<(String, i64)> = table.map(|(country, _, mark)| (country, i64::from(mark.start))).collect();
+    let starts = || rows.iter().map(|(_, start)| *start);
+    let (Some(oldest), Some(newest)) = (starts().min(), starts().max()) else { return Ok(None) };
+    if let Some((first, last)) = counting.when.map(|when| (when.first.days(), when.last.days())) {
+        if last > newest + COVERED || last < oldest {
+            return Ok(None);
+        }
+        rows.retain(|(_, start)| (first..=last).contains(start));
+    }
+    Ok(Some(answer(counting, rows.into_iter().map(|(country, _)| country).collect())))
+}
+
+/// The answer from the country of each row of the table that began in the days.
+fn answer(counting: &Counting, table: Vec<String>) -> Answer {
+    let (source, own) = (Source::AccessNow.name(), counting.country);
+    let of = |country: &Country| table.iter().filter(|code| *code == country.code).count() as f64;
+    let time = match counting.when {
+        Some(when) if when.is_one_day() => format!(" on {}", when.first),
+        Some(when) => format!(" from {} to {}", when.first, when.last),
+        None => String::new(),
+    };
+    let begun = of(own);
+    let rows = |country: &Country| {
+        let count = of(country);
+        format!("{count} {} of {}", if count == 1.0 { "shutdown" } else { "shutdowns" }, country.name)
+    };
+    let (holds, said) = match &counting.kind {
+        Kind::Number(least, most) => {
+            (*least <= begun * (1.0 + OFF) && *most >= begun * (1.0 - OFF), format!("{} that began{time}", rows(own)))
+        }
+        Kind::Than(other, more) => {
+            let holds = if *more { begun > of(other) } else { begun < of(other) };
+            (holds, format!("{} and {} that began{time}", rows(own), rows(other)))
+        }
+        Kind::Most(continent) => {
+            let within = |country: &&Country| continent.is_none_or(|name| country.subregion.region == name);
+            let most = |a: &&Country, b: &&Country| of(a).total_cmp(&of(b)).then(b.code.cmp(a.code));
+            let first = Country::all().iter().filter(within).max_by(most).unwrap_or(own);
+            let known = if first.code == own.code { String::new() } else { format!("{} and ", rows(own)) };
+            let holds = begun >= of(first) && begun > 0.0;
+            (holds, format!("{known}{} that began{time}, the most", rows(first)))
+        }
+    };
+    let verdict = if holds { Verdict::Confirmed } else { Verdict::Unconfirmed };
+    Answer {
+        judgement: Judgement { verdict, confidence: SURE, contradicted: !holds, why: Why::Counted },
+        reason: format!("{source} has {said}."),
+        licence: Source::AccessNow.licence(),
+    }
+}

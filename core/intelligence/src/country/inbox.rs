@@ -1,0 +1,148 @@
+//! Messages of other actors to a country.
+
+use serde::{Deserialize, Serialize};
+
+use super::refresh::{self, Requeue};
+use super::tables::{CATALOGUE, CONTROL_SITES, Catalogue, ControlSites, NETWORKS, OUTSIDE, PRIORS, Peers, Prior};
+use super::{changes, days, past};
+use crate::Result;
+use crate::reference::NetworkEntry;
+use engine::actor::{Kind, Operation, Turn};
+use facts::verdict::network::stepped;
+
+/// A smaller change of a prior changes no verdict that is worth computing again.
+const PRIOR_STEP: f64 = 0.02;
+
+fn requeue(turn: &mut Turn<'_>) -> Result<()> {
+    let now = turn.now;
+    turn.schedule("requeue", now, &Requeue { after: None })
+}
+
+/// Names and addresses of networks, from the reference actor.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SetNetworks {
+    pub networks: Vec<(u32, NetworkEntry)>,
+}
+
+impl Operation for SetNetworks {
+    const ACTOR: Kind = Kind::Country;
+    const NAME: &'static str = "set_networks";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        let mut changed = false;
+        for (asn, entry) in self.networks {
+            let Some(before) = NETWORKS.get(turn, &(asn,))? else { continue };
+            let mut after = before.clone();
+            after.name = (!entry.name.is_empty()).then_some(entry.name);
+            after.addresses = (entry.addresses > 0).then_some(entry.addresses);
+            if after != before {
+                NETWORKS.put(turn, &(asn,), &after)?;
+                changed = true;
+            }
+        }
+        if !changed {
+            return Ok(());
+        }
+        changes::reweigh(turn)?;
+        requeue(turn)
+    }
+}
+
+/// The sites that the index needs, from the reference actor.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SetCatalogue {
+    pub catalogue: Catalogue,
+    pub control: Vec<String>,
+}
+
+impl Operation for SetCatalogue {
+    const ACTOR: Kind = Kind::Country;
+    const NAME: &'static str = "set_catalogue";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        let control = ControlSites(self.control);
+        if CATALOGUE.get(turn, &())?.as_ref() == Some(&self.catalogue)
+            && CONTROL_SITES.get(turn, &())?.as_ref() == Some(&control)
+        {
+            return Ok(());
+        }
+        let before = CATALOGUE.get(turn, &())?.unwrap_or_default();
+        let other_controls = CONTROL_SITES.get(turn, &())?.as_ref() != Some(&control);
+        CATALOGUE.put(turn, &(), &self.catalogue)?;
+        CONTROL_SITES.put(turn, &(), &control)?;
+        if other_controls {
+            changes::all_again(turn)?;
+        }
+        if before.platforms != self.catalogue.platforms {
+            changes::regroup(turn, before.platforms.iter().chain(&self.catalogue.platforms))?;
+        }
+        if (&before.global, &before.political) != (&self.catalogue.global, &self.catalogue.political) {
+            past::sites_changed(turn)?;
+        } else if other_controls {
+            past::changed(turn)?;
+        }
+        requeue(turn)
+    }
+}
+
+/// Days on which targets worked in other countries, from the world actor (decision controls-from-peers).
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SetOutside {
+    pub days: Vec<(String, u32, Peers)>,
+}
+
+impl Operation for SetOutside {
+    const ACTOR: Kind = Kind::Country;
+    const NAME: &'static str = "set_outside";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        for (target, day, peers) in self.days {
+            match peers == Peers::default() {
+                true => OUTSIDE.delete(turn, &(target.clone(), day)),
+                false => OUTSIDE.put(turn, &(target.clone(), day), &peers)?,
+            }
+            changes::measured(turn, &target, (day, day))?;
+            days::queue(turn, &target, day.saturating_sub(1))?;
+        }
+        changes::soon(turn)?;
+        refresh::soon(turn)
+    }
+}
+
+/// Failure rates in other countries, from the world actor (decision failing-elsewhere).
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SetPriors {
+    /// (target, rate, countries)
+    pub priors: Vec<(String, f64, u32)>,
+}
+
+impl Operation for SetPriors {
+    const ACTOR: Kind = Kind::Country;
+    const NAME: &'static str = "set_priors";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        for (target, rate, countries) in self.priors {
+            let before = PRIORS.get(turn, &(target.clone(),))?;
+            if countries == 0 {
+                // Too few other countries are left.
+                if before.is_some() {
+                    PRIORS.delete(turn, &(target.clone(),));
+                    days::queue(turn, &target, 0)?;
+                }
+                continue;
+            }
+            if before.is_some_and(|before| (before.rate - rate).abs() < PRIOR_STEP) {
+                continue;
+            }
+            PRIORS.put(turn, &(target.clone(),), &Prior { rate, countries })?;
+            // Blocked votes of all days depend on the step of the rate.
+            let same = before.map_or(0.0, |before| stepped(before.rate)) == stepped(rate);
+            days::queue(turn, &target, if same { u32::MAX } else { 0 })?;
+        }
+        refresh::soon(turn)
+    }
+}

@@ -1,0 +1,185 @@
+//! What an answer about a site leads on to (decision answers-lead-on): the platform that the site belongs to, with its
+//! status, and the latest incident about either if the present status is unknown.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::detect::{Question, StatusCounts};
+use crate::country::{Detection, State, sentence};
+use crate::incidents::{self, Incident, LatestAbout};
+use crate::reference::{self, Owner};
+use crate::{Result, Timestamp};
+use engine::runtime::{self, Runtime};
+use facts::subject::Subject;
+
+/// The platform that a site belongs to, and its status in the asked country.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PlatformLead {
+    slug: String,
+    label: String,
+    /// The role of the site in the platform, such as `website`; null if a target list does not say.
+    role: Option<&'static str>,
+    /// Whether the platform is blocked when the site is.
+    essential: bool,
+    status: State,
+    confidence: f64,
+    basis: String,
+    evidence_count: u32,
+    last_checked: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stale_since: Option<String>,
+    summary: String,
+    url: String,
+}
+
+/// The platform that a site belongs to, and its status in all countries.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PlatformEverywhere {
+    slug: String,
+    label: String,
+    role: Option<&'static str>,
+    essential: bool,
+    /// The status that the page of the platform shows.
+    status: &'static str,
+    blocked_in_countries: usize,
+    accessible_in_countries: usize,
+    unknown_in_countries: usize,
+    url: String,
+}
+
+impl PlatformEverywhere {
+    pub fn new(owner: Owner, counts: &StatusCounts, base: &str) -> PlatformEverywhere {
+        let url = page(base, &owner.platform.slug);
+        PlatformEverywhere {
+            slug: owner.platform.slug,
+            label: owner.platform.label,
+            role: owner.role,
+            essential: owner.essential,
+            status: super::domain::status(counts),
+            blocked_in_countries: counts.blocked,
+            accessible_in_countries: counts.accessible,
+            unknown_in_countries: counts.unknown,
+            url,
+        }
+    }
+}
+
+fn page(base: &str, slug: &str) -> String {
+    format!("{base}/data/domain/{slug}")
+}
+
+/// An incident that an answer names.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct IncidentLead {
+    /// The readable id.
+    id: String,
+    country: String,
+    title: String,
+    status: &'static str,
+    start_time: String,
+    /// Absent while the incident goes on. In answers about the past, absent while it went on then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    end_time: Option<String>,
+    /// True if no source said when it ended. Then `endTime` is when it was last said to go on.
+    end_unknown: bool,
+    summary: String,
+    url: String,
+}
+
+impl IncidentLead {
+    fn new(incident: &Incident, at: Timestamp, base: &str) -> IncidentLead {
+        IncidentLead {
+            id: incident.id.to_string(),
+            country: incident.id.country.clone(),
+            title: incidents::title(incident),
+            status: incident.status().as_str(),
+            start_time: incident.start().to_string(),
+            end_time: incident.end().filter(|end| *end <= at).map(|end| end.to_string()),
+            end_unknown: incident.is_end_unknown(),
+            summary: incidents::sentence(incident),
+            url: format!("{base}/data/incidents/{}", incident.id),
+        }
+    }
+}
+
+/// What an answer leads on to.
+#[derive(Debug, Default)]
+pub struct Leads {
+    pub platform: Option<PlatformLead>,
+    pub latest_incident: Option<IncidentLead>,
+}
+
+impl Leads {
+    /// The summary, followed by what it leads on to in words.
+    pub fn after(&self, mut summary: String) -> String {
+        if let Some(platform) = &self.platform {
+            summary += &format!(" It is part of {}. {}", platform.label, platform.summary);
+        }
+        if let Some(incident) = &self.latest_incident {
+            summary += &format!(" The latest incident known about it is {}: {}", incident.id, incident.summary);
+        }
+        summary
+    }
+}
+
+/// An answer about one subject, and what it leads on to. `brief` leaves networks out.
+pub async fn ask(rt: &dyn Runtime, question: &Question, subject: Subject, brief: bool) -> Result<(Detection, Leads)> {
+    let (mut answers, owner) =
+        futures_util::try_join!(question.answers(rt, vec![subject.clone()], brief), reference::owner(rt, &subject))?;
+    let answer = answers.pop().ok_or_else(|| crate::Error::internal("no answer to one question"))?;
+    let base = rt.environment().settings.base_url();
+    let names = names(&subject, owner.as_ref());
+    let mut leads = Leads::default();
+    if let Some(owner) = owner {
+        let of = question.glance(rt, owner.platform.subject()).await?;
+        leads.platform = Some(platform(question, owner, of, &base));
+    }
+    if answer.state == State::Unknown {
+        leads.latest_incident = latest(rt, Some(&question.code), names, question.at).await?;
+    }
+    Ok((answer, leads))
+}
+
+fn platform(question: &Question, owner: Owner, of: Detection, base: &str) -> PlatformLead {
+    let url = page(base, &owner.platform.slug);
+    PlatformLead {
+        summary: sentence(&of, &question.name),
+        slug: owner.platform.slug,
+        label: owner.platform.label,
+        role: owner.role,
+        essential: owner.essential,
+        status: of.state,
+        confidence: of.confidence,
+        basis: of.basis,
+        evidence_count: of.evidence_count,
+        last_checked: of.last_checked.to_string(),
+        stale_since: of.stale_since.map(|since| since.to_string()),
+        url,
+    }
+}
+
+/// The names that incidents may have for a subject: its own name, its roles, and the platform that it belongs to.
+pub fn names(subject: &Subject, owner: Option<&Owner>) -> Vec<String> {
+    let roles = subject.roles.iter().filter(|role| role.essential).map(|role| role.key.clone());
+    let mut names: Vec<String> = std::iter::once(subject.name.clone()).chain(roles).collect();
+    names.extend(owner.map(|owner| owner.platform.slug.clone()));
+    names.dedup();
+    names
+}
+
+/// The incident about any of these subjects that began last, in one country or anywhere, as far as is known at a time.
+pub async fn latest(
+    rt: &dyn Runtime,
+    country: Option<&str>,
+    subjects: Vec<String>,
+    at: Option<Timestamp>,
+) -> Result<Option<IncidentLead>> {
+    let at = at.unwrap_or_else(|| rt.now());
+    let asked = LatestAbout { country: country.map(str::to_owned), subjects, until: at };
+    let found = runtime::query(rt, incidents::actor().name, &asked).await?;
+    let base = rt.environment().settings.base_url();
+    Ok(found.map(|incident| IncidentLead::new(&incident, at, &base)))
+}

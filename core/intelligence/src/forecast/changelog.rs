@@ -1,0 +1,299 @@
+//! The changelog of the served models, and the operator's endpoints for training, promoting and rolling back.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::features::FEATURES;
+use super::metrics::Figures;
+use super::model::{Model, NAME};
+use super::routes::date;
+use super::store::{Action, Change, Daily, Models, Promote, Rollback, ServedModel, Told};
+use super::training::{Begin, Step};
+use crate::analytics::tabular;
+use crate::classifier::{self, Learned};
+use crate::{Error, Result, Timestamp, world};
+use engine::http::{Cx, Param, Response, Route, handler};
+use engine::number::round;
+use engine::runtime;
+use engine::small_sort;
+
+pub const ROUTES: &[Route] = &[
+    Route::get("/v1/atlas/changelog", handler!(changelog))
+        .params(&[
+            Param::optional("kind", "Only entries of this kind: `forecast` or `classifier`."),
+            Param::optional("model", "Only entries of this model."),
+            Param::optional("limit", "Default 50, at most 200."),
+        ])
+        .returns::<ChangelogBody>()
+        .summary("Every model that was served, with its figures and caveats."),
+    Route::post("/v1/admin/forecast/train", handler!(train))
+        .admin()
+        .extension()
+        .bodiless()
+        .returns::<ToldBody>()
+        .summary("Learn a forecast model now; it is served when it is better on a temporal hold-out."),
+    Route::post("/v1/admin/forecast/promote", handler!(promote))
+        .admin()
+        .extension()
+        .accepts::<PromoteRequest>()
+        .returns::<ToldBody>()
+        .summary("Serve a kept forecast model, if it is better than the served one on days that neither has seen."),
+    Route::post("/v1/admin/forecast/calibrate", handler!(calibrate))
+        .admin()
+        .extension()
+        .bodiless()
+        .returns::<ToldBody>()
+        .summary("Judge forecasts whose week is over, and make today's anew."),
+    Route::post("/v1/admin/forecast/rollback", handler!(rollback))
+        .admin()
+        .extension()
+        .accepts::<RollbackRequest>()
+        .returns::<ToldBody>()
+        .summary("Serve an earlier forecast model again."),
+];
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct EntryBody {
+    model: &'static str,
+    version: String,
+    kind: &'static str,
+    /// The time when the model was trained; for a rollback, the time of the rollback.
+    trained_at: String,
+    change: String,
+    metrics: BTreeMap<&'static str, Option<f64>>,
+    notes: Option<String>,
+    honest_caveats: Vec<String>,
+    live_endpoint: Option<&'static str>,
+    top_features: BTreeMap<&'static str, f64>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ChangelogBody {
+    schema: &'static str,
+    source: &'static str,
+    generated_at: String,
+    merge_note: &'static str,
+    entries: Vec<EntryBody>,
+}
+
+fn metrics(model: &Model) -> BTreeMap<&'static str, Option<f64>> {
+    let Figures { auc, average_precision, brier, brier_skill, ece, .. } = &model.held_out.candidate;
+    let hard = &model.held_out.hard;
+    small_sort::gather([
+        ("auc", *auc),
+        ("average_precision", *average_precision),
+        ("brier", *brier),
+        ("brier_skill", *brier_skill),
+        ("ece", *ece),
+        ("hard_auc", hard.auc),
+        ("hard_average_precision", hard.average_precision),
+        ("hard_brier_skill", hard.brier_skill),
+        ("served_brier", model.held_out.served.as_ref().and_then(|served| served.brier)),
+        ("country_rate_brier", model.held_out.country_rate.brier),
+    ])
+}
+
+fn entry(change: Change, models: &[Model]) -> EntryBody {
+    let model = models.iter().find(|model| model.number == change.number);
+    let mut honest_caveats =
+        vec!["The hard case is a week after 30 days without a start: look at hard_brier_skill first.".to_owned()];
+    if let Some(model) = model {
+        let (from, to) = (date(model.held_out.from), date(model.held_out.to));
+        honest_caveats.push(format!("Figures are of a hold-out from {from} to {to} that training had not seen."));
+        if let Some((rate, own)) = model.held_out.better_rate() {
+            honest_caveats.push(format!(
+                "A plain rate of each country did better there: Brier score {rate:.6} against {own:.6}."
+            ));
+        }
+        if model.delay > 0 {
+            honest_caveats.push(format!("Trained and tested with a history that is {} days late.", model.delay));
+        }
+    }
+    let weights = model.and_then(|model| model.horizons.get(1)).map(|week| week.weights.as_slice()).unwrap_or_default();
+    EntryBody {
+        model: NAME,
+        version: format!("{NAME}/{}", change.number),
+        kind: "forecast",
+        trained_at: model.map_or(change.at, |model| model.trained).to_string(),
+        change: change.reason,
+        metrics: model.map(metrics).unwrap_or_default(),
+        notes: match change.action {
+            Action::Promoted => None,
+            Action::RolledBack => Some(format!("Rolled back on {} from {NAME}/{}.", change.at, change.before)),
+            Action::Withdrawn => Some(format!("Withdrawn on {}: base rates are served.", change.at)),
+        },
+        honest_caveats,
+        live_endpoint: Some("/v1/forecast/{country}/7day"),
+        top_features: small_sort::gather(
+            FEATURES.iter().zip(weights).map(|((name, _), weight)| (*name, round(*weight))),
+        ),
+    }
+}
+
+/// The entry for a change of the classifier of measured days.
+fn classified(change: classifier::Change) -> EntryBody {
+    let classifier::Change { at, number, learned } = change;
+    let mut honest_caveats = vec![
+        "Labels are what others report: what nobody reported counts as quiet.".to_owned(),
+        "It looks at one day that is over, and forecasts nothing.".to_owned(),
+    ];
+    if let Some(learned) = &learned {
+        let day = |day: u32| date(i32::try_from(day).unwrap_or(i32::MAX));
+        let (from, to) = learned.held_out;
+        honest_caveats.push(format!(
+            "Figures are of {} to {}, which training had not seen before it was accepted.",
+            day(from),
+            day(to)
+        ));
+    }
+    let Some(Learned { figures, f1, threshold, rows, positives, logistic, .. }) = learned else {
+        return EntryBody {
+            notes: Some("None is served until there is something to learn from.".to_owned()),
+            ..EntryBody::of_classifier(number, at, "Withdrawn: what it had learned from was removed.", honest_caveats)
+        };
+    };
+    let Figures { auc, average_precision, brier, brier_skill, ece, .. } = figures;
+    EntryBody {
+        metrics: small_sort::gather([
+            ("auc", auc),
+            ("average_precision", average_precision),
+            ("brier", brier),
+            ("brier_skill", brier_skill),
+            ("ece", ece),
+            ("f1", Some(f1)),
+            ("threshold", Some(threshold)),
+            ("training_samples", Some(rows as f64)),
+            ("training_positives", Some(positives as f64)),
+        ]),
+        top_features: classifier::named(logistic.weights.iter().copied()),
+        ..EntryBody::of_classifier(
+            number,
+            at,
+            "Accepted: on the newest third of the days it is better than the share of labelled days.",
+            honest_caveats,
+        )
+    }
+}
+
+impl EntryBody {
+    fn of_classifier(number: u32, at: Timestamp, change: &str, honest_caveats: Vec<String>) -> EntryBody {
+        EntryBody {
+            model: classifier::NAME,
+            version: format!("{}/{number}", classifier::NAME),
+            kind: "classifier",
+            trained_at: at.to_string(),
+            change: change.to_owned(),
+            metrics: BTreeMap::new(),
+            notes: None,
+            honest_caveats,
+            live_endpoint: Some("/v1/classifier/score/{country}"),
+            top_features: BTreeMap::new(),
+        }
+    }
+}
+
+async fn changelog(cx: Cx) -> Result<Response> {
+    let page = cx.kept(changelog_page(&cx)).await?;
+    cx.tagged(page, 60)
+}
+
+async fn changelog_page(cx: &Cx) -> Result<Response> {
+    let limit = cx.count("limit", 50, 200)? as usize;
+    let (kind, model) = (cx.query("kind")?, cx.query("model")?);
+    let (_, _, models, changes) = runtime::query(&*cx.rt, world::actor().name, &Models).await?;
+    let mut dated: Vec<(Timestamp, EntryBody)> =
+        changes.into_iter().map(|change| (change.at, entry(change, &models))).collect();
+    let classifiers = runtime::query(&*cx.rt, world::actor().name, &classifier::Changes).await?;
+    dated.extend(classifiers.into_iter().map(|change| (change.at, classified(change))));
+    // Among changes of one moment the later one stays first.
+    small_sort::sort_by(&mut dated, |a, b| b.0.cmp(&a.0));
+    let mut entries: Vec<EntryBody> = dated.into_iter().map(|(_, entry)| entry).collect();
+    entries.retain(|entry| kind.as_deref().is_none_or(|kind| kind == entry.kind));
+    entries.retain(|entry| model.as_deref().is_none_or(|model| model == entry.model));
+    entries.truncate(limit);
+    Response::json(&ChangelogBody {
+        schema: "model-changelog/v1",
+        source: "the models that this deployment learned and served",
+        generated_at: tabular::generated(cx, None).to_string(),
+        merge_note: "Newest first, the forecast and the classifier of measured days together. Figures are those of the \
+            hold-out of each model, never of its training rows. What learns nothing (anomalies, attribution, scores, topics, \
+            networks) has no versions; the methodology names its constants.",
+        entries,
+    })
+}
+
+/// The result of a training, a promotion or a rollback.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct ToldBody {
+    /// Version that is served now; null when base rates are served.
+    pub served: Option<String>,
+    /// Version that was served before.
+    pub before: Option<String>,
+    /// The reason, in a sentence.
+    pub message: String,
+}
+
+fn told(told: Told) -> ToldBody {
+    let version = |number: u32| (number > 0).then(|| format!("{NAME}/{number}"));
+    ToldBody { served: version(told.served), before: version(told.before), message: told.said }
+}
+
+/// Steps of one course, plus those of another course in case the history changes meanwhile.
+const MOST_STEPS: usize = 12;
+
+/// Each step is an operation of its own, so that none takes long. If the request ends early, a timer does the rest.
+async fn train(cx: Cx) -> Result<Response> {
+    let before = runtime::call(&*cx.rt, world::actor().name, &Begin).await?;
+    for _ in 0..MOST_STEPS {
+        if let Some(done) = runtime::call(&*cx.rt, world::actor().name, &Step).await? {
+            return Response::uncached(&told(Told { before, ..done }));
+        }
+    }
+    let said = "Learning goes on; the changelog will tell.".to_owned();
+    Response::uncached(&told(Told { served: before, before, said }))
+}
+
+/// Judges the forecasts whose week is over, and makes those of today. This also happens every day without a request.
+async fn calibrate(cx: Cx) -> Result<Response> {
+    runtime::call(&*cx.rt, world::actor().name, &Daily).await?;
+    let (served, said) = runtime::query(&*cx.rt, world::actor().name, &ServedModel).await?;
+    let (served, said) = match served {
+        Some((model, _)) => {
+            let judged = model.sets.event.judged + model.sets.quiet.judged;
+            let said = format!("Forecasts of today are made; {judged} forecasts were judged by now.");
+            (model.number, said)
+        }
+        None => (0, said),
+    };
+    Response::uncached(&told(Told { served, before: served, said }))
+}
+
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct PromoteRequest {
+    /// Number of a kept model.
+    pub number: u32,
+}
+
+async fn promote(cx: Cx) -> Result<Response> {
+    let PromoteRequest { number } = cx.json()?;
+    Response::uncached(&told(runtime::call(&*cx.rt, world::actor().name, &Promote { number }).await?))
+}
+
+#[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct RollbackRequest {
+    /// Number of the model. If absent, it is the model before the served one.
+    pub number: Option<u32>,
+    /// Shown in the changelog.
+    pub reason: String,
+}
+
+async fn rollback(cx: Cx) -> Result<Response> {
+    let RollbackRequest { number, reason } = cx.json()?;
+    if reason.trim().is_empty() {
+        return Err(Error::bad_request("`reason` is required."));
+    }
+    let asked = Rollback { number, reason };
+    Response::uncached(&told(runtime::call(&*cx.rt, world::actor().name, &asked).await?))
+}

@@ -1,0 +1,596 @@
+//! The endpoints of forecasts.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use super::batch::{self, Asked, BatchError, BatchRequest};
+use super::conformal::{Class, TARGET_MISS};
+use super::features::{FEATURES, Family};
+use super::known::NO_HISTORY;
+use super::metrics::ALERT;
+use super::model::{DAYS, Forecast, Model, in_words};
+use super::panel::Horizon;
+use super::store::{Forecasts, Served, ServedModel};
+use crate::analytics::tabular::{self, Tabular};
+use crate::country::routes::input;
+use crate::{Error, Result, Timestamp, risk, world};
+use engine::http::{Cx, Limit, Param, Response, Route, handler};
+use engine::number::round;
+use engine::runtime;
+use engine::small_sort;
+use engine::time::DAY;
+use facts::source::Source;
+use facts::starter::{self, Country};
+
+pub const ROUTES: &[Route] = &[
+    Route::get("/v1/forecast/{country}/7day", handler!(seven_days))
+        .limit(Limit::Forecast)
+        .params(&[FORMAT])
+        .returns::<ForecastBody>()
+        .summary("The risk that a shutdown begins in a country, for today and the seven days after."),
+    Route::get("/v1/forecast/high-risk", handler!(high_risk))
+        .limit(Limit::Forecast)
+        .params(&[Param::optional("threshold", "0 to 1, default 0.5."), FORMAT])
+        .returns::<HighRiskBody>()
+        .summary("Countries with a high risk of a shutdown, the highest first."),
+    Route::post("/v1/forecast/batch", handler!(many))
+        .limit(Limit::Forecast)
+        .accepts::<BatchRequest>()
+        .returns::<BatchBody<'static>>()
+        .summary("Forecasts of up to 50 countries."),
+    Route::get("/v1/forecast/{country}/multi-horizon", handler!(multi_horizon))
+        .limit(Limit::Forecast)
+        .returns::<MultiBody>()
+        .summary("The risk within 1, 7 and 30 days, with intervals."),
+];
+
+const FORMAT: Param = Param::optional("format", "`json` (default) or `csv`.");
+/// Features that are named for a day or a horizon, at most.
+const TOP: usize = 5;
+/// Days of delay of the history after which confidence is halved.
+const LATE: f64 = 365.0;
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Feature {
+    name: &'static str,
+    /// Part of the log odds, compared with the mean over all countries and days.
+    contribution: f64,
+    /// `up` or `down`.
+    direction: &'static str,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct DayFeatures {
+    day: i32,
+    features: Vec<Feature>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct DayBody {
+    /// Days from today.
+    day: i32,
+    date: String,
+    /// Probability that a shutdown begins on this date; 0.5 and above is elevated.
+    risk: f64,
+    /// Probability that a shutdown has begun by the end of this date.
+    cumulative: f64,
+    drivers: Vec<&'static str>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct SummaryBody {
+    /// Greatest risk of a single day.
+    max_risk: f64,
+    max_risk_day: usize,
+    avg_risk: f64,
+    /// Probability that a shutdown begins within the next seven days. It is learned and tested for the whole week, not
+    /// combined from days.
+    risk_7day: f64,
+    /// In words.
+    key_drivers: Vec<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct ClassBody {
+    alpha: f64,
+    /// Coverage over the served forecasts whose week is over; null while there are none.
+    empirical_coverage: Option<f64>,
+    n_observations: u64,
+}
+
+/// The state of class-wise adaptive conformal inference.
+#[derive(Debug, Serialize, JsonSchema)]
+struct AciBody {
+    alpha: f64,
+    target_coverage: f64,
+    empirical_coverage: Option<f64>,
+    n_observations: u64,
+    event: ClassBody,
+    quiet: ClassBody,
+    /// Possible outcomes of the next seven days: `event`, `quiet`, both or neither.
+    set: Vec<&'static str>,
+    set_size: usize,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ForecastBody {
+    country: String,
+    country_name: String,
+    generated_at: String,
+    forecast: Vec<DayBody>,
+    summary: SummaryBody,
+    /// 1 minus the width of the 90% interval of the seven-day risk, halved for every year that the history is late; 0
+    /// for base rates.
+    confidence: f64,
+    model_version: String,
+    /// Alpha of the class `event`; null while only base rates are served.
+    aci_alpha: Option<f64>,
+    aci: Option<AciBody>,
+    top_features_per_day: Vec<DayFeatures>,
+    /// The last day of the history that is used; null without a history.
+    history_until: Option<String>,
+    caveats: Vec<String>,
+    license: String,
+}
+
+/// Rounds to a billionth, since quiet countries have small risks, and all runtimes must give the same number.
+pub(crate) fn fine(value: f64) -> f64 {
+    (value * 1e9).round() / 1e9 + 0.0
+}
+
+/// A day since the epoch, as a date.
+pub(crate) fn date(day: i32) -> String {
+    Timestamp(i64::from(day) * DAY).to_date_text()
+}
+
+fn class(class: &Class) -> ClassBody {
+    ClassBody { alpha: fine(class.alpha), empirical_coverage: class.coverage().map(fine), n_observations: class.judged }
+}
+
+fn top(contributions: &[f64]) -> Vec<Feature> {
+    let mut named: Vec<(&'static str, f64)> =
+        FEATURES.iter().zip(contributions).map(|((name, _), value)| (*name, *value)).collect();
+    small_sort::sort_by(&mut named, |a, b| b.1.abs().total_cmp(&a.1.abs()));
+    named.truncate(TOP);
+    let feature = |(name, value): (&'static str, f64)| Feature {
+        name,
+        contribution: round(value),
+        direction: if value < 0.0 { "down" } else { "up" },
+    };
+    named.into_iter().map(feature).collect()
+}
+
+/// For a late history, a sentence about its age. It comes before all other caveats (decision what-numbers-mean).
+pub(crate) fn late(model: &Model, today: i32) -> Option<String> {
+    let days = today - model.until;
+    (model.delay > 0 && days > 0).then(|| {
+        format!(
+            "The shutdown table ends on {}, {days} days ago: what began since is not known, and confidence is lowered for \
+             it. The model was trained to forecast with a history that is {} days late.",
+            in_words(model.until),
+            model.delay
+        )
+    })
+}
+
+/// The caveats that a reader must know beside the numbers.
+fn caveats(model: &Model, forecast: &Forecast) -> Vec<String> {
+    let mut found: Vec<String> = late(model, forecast.today).into_iter().collect();
+    found.push("History tells where shutdowns begin far better than when.".to_owned());
+    let calendar = forecast.calendar;
+    match (calendar.known, calendar.learned) {
+        (false, _) => found.push("No election calendar is here: elections are not considered.".to_owned()),
+        (true, false) => found.push(
+            "No past elections are known that training could learn from: elections do not move the risk.".to_owned(),
+        ),
+        (true, true) => {}
+    }
+    if let Some(next) = calendar.next.filter(|_| !calendar.learned) {
+        found.push(format!("An election is on {}; the risk does not consider it.", date(next)));
+    }
+    if forecast.drift.is_none() {
+        found.push("Four weeks of measurements are not here: measured drift is not considered.".to_owned());
+    } else if !model.learned(Family::Measured) {
+        found.push("Measured drift is known, but training had no time with it: it does not move the risk.".to_owned());
+    }
+    if model.held_out.better_rate().is_some() {
+        found.push("On the days that it was tested on, a plain rate of each country did better.".to_owned());
+    }
+    if forecast.drivers.is_empty() {
+        found.push("Nothing raises the risk here above that of an average country.".to_owned());
+    }
+    found
+}
+
+pub(super) fn license(cx: &Cx) -> String {
+    Source::AccessNow.licence_under(cx.settings()).to_owned()
+}
+
+fn confidence(model: &Model, forecast: &Forecast) -> f64 {
+    let width = forecast.horizons.get(1).map_or(1.0, |week| week.high - week.low);
+    let late = (forecast.today - model.until).max(model.delay).max(0);
+    let late = if model.delay > 0 { late } else { 0 };
+    round((1.0 - width).clamp(0.0, 1.0) * 0.5f64.powf(f64::from(late) / LATE))
+}
+
+fn body(cx: &Cx, country: &Country, model: &Model, forecast: &Forecast) -> ForecastBody {
+    let daily: Vec<f64> = forecast.days.iter().map(|day| day.risk).collect();
+    let seasonal = Family::Exams;
+    let days = (0..).zip(forecast.days.iter().zip(risk::cumulative(&daily))).map(|(day, (of, cumulative))| {
+        let drivers =
+            forecast.drivers.iter().map(|(family, _)| *family).filter(|family| *family != seasonal || of.exams);
+        DayBody {
+            day,
+            date: date(forecast.today + day),
+            risk: fine(of.risk),
+            cumulative: fine(cumulative),
+            drivers: drivers.map(|family| family.name()).collect(),
+        }
+    });
+    let (max_risk, max_risk_day) = forecast.max_risk();
+    let set = model.sets.set(forecast.risk(1)).names();
+    let (event, quiet) = (class(&model.sets.event), class(&model.sets.quiet));
+    ForecastBody {
+        country: country.code.to_owned(),
+        country_name: country.name.to_owned(),
+        generated_at: forecast.at.to_string(),
+        summary: SummaryBody {
+            max_risk: fine(max_risk),
+            max_risk_day,
+            avg_risk: fine(forecast.days.iter().map(|day| day.risk).sum::<f64>() / f64::from(DAYS)),
+            risk_7day: fine(forecast.risk(1)),
+            key_drivers: forecast.drivers.iter().map(|(_, words)| words.clone()).collect(),
+        },
+        forecast: days.collect(),
+        confidence: confidence(model, forecast),
+        model_version: model.version(),
+        aci_alpha: Some(event.alpha),
+        aci: Some(AciBody {
+            alpha: event.alpha,
+            target_coverage: 1.0 - TARGET_MISS,
+            empirical_coverage: event.empirical_coverage,
+            n_observations: event.n_observations,
+            event,
+            quiet,
+            set_size: set.len(),
+            set,
+        }),
+        top_features_per_day: (0..)
+            .zip(&forecast.days)
+            .map(|(day, of)| DayFeatures { day, features: top(&of.contributions) })
+            .collect(),
+        history_until: Some(date(model.until)),
+        caveats: caveats(model, forecast),
+        license: license(cx),
+    }
+}
+
+/// The answer without a model: the base rate of incidents, and a caveat that it is nothing more.
+async fn base_rate(cx: &Cx, country: &Country) -> Result<ForecastBody> {
+    let (hazard, version, mut caveats) = risk::base_rate(cx, country.code).await?;
+    caveats.insert(0, no_model(cx).await?);
+    let today = i32::try_from(cx.now().day()).unwrap_or(i32::MAX);
+    let by = |days: i32| 1.0 - (1.0 - hazard).powi(days);
+    let day = |day| DayBody {
+        day,
+        date: date(today + day),
+        risk: fine(hazard),
+        cumulative: fine(by(day + 1)),
+        drivers: Vec::new(),
+    };
+    Ok(ForecastBody {
+        country: country.code.to_owned(),
+        country_name: country.name.to_owned(),
+        generated_at: tabular::generated(cx, None).to_string(),
+        forecast: (0..DAYS).map(day).collect(),
+        summary: SummaryBody {
+            max_risk: fine(hazard),
+            max_risk_day: 0,
+            avg_risk: fine(hazard),
+            risk_7day: fine(by(Horizon::WEEK.days)),
+            key_drivers: Vec::new(),
+        },
+        confidence: 0.0,
+        model_version: version.to_owned(),
+        aci_alpha: None,
+        aci: None,
+        top_features_per_day: Vec::new(),
+        history_until: None,
+        caveats,
+        license: starter::LICENCE.to_owned(),
+    })
+}
+
+/// Why no model is served, in the words of the training.
+pub(crate) async fn said(cx: &Cx) -> Result<String> {
+    Ok(runtime::query(&*cx.rt, world::actor().name, &ServedModel).await?.1)
+}
+
+/// Why base rates are served, in a sentence.
+pub(crate) async fn no_model(cx: &Cx) -> Result<String> {
+    Ok(match said(cx).await?.as_str() {
+        NO_HISTORY => "There is no shutdown history to learn from: these are base rates and nothing else.".to_owned(),
+        said => format!("No model is served, these are base rates and nothing else. {said}"),
+    })
+}
+
+async fn served(cx: &Cx, countries: Option<Vec<String>>) -> Result<Option<Served>> {
+    runtime::query(&*cx.rt, world::actor().name, &Forecasts { countries }).await
+}
+
+/// The rendered forecasts of countries, in the order given. Those that are not kept are made from one read.
+async fn rendered(cx: &Cx, countries: &[&'static Country]) -> Result<Vec<Bytes>> {
+    let name = |country: &Country| format!("/v1/forecast/{}/7day?", country.code);
+    let kept: Vec<Option<Bytes>> = countries.iter().map(|country| cx.page(&name(country))).collect();
+    let missing = countries.iter().zip(&kept).filter(|(_, page)| page.is_none());
+    let missing: Vec<String> = missing.map(|(country, _)| country.code.to_owned()).collect();
+    let found = if missing.is_empty() { None } else { served(cx, Some(missing)).await? };
+    let mut pages = Vec::new();
+    for (country, page) in countries.iter().zip(kept) {
+        if let Some(page) = page {
+            pages.push(page);
+            continue;
+        }
+        let learned = found.as_ref().and_then(|Served { model, forecasts }| {
+            let (_, forecast) = forecasts.iter().find(|(code, _)| code == country.code)?;
+            Some(body(cx, country, model, forecast))
+        });
+        let body = match learned {
+            Some(body) => body,
+            None => Box::pin(base_rate(cx, country)).await?,
+        };
+        let page = Bytes::from(serde_json::to_vec(&body).map_err(Error::internal)?);
+        cx.keep(&name(country), &page);
+        pages.push(page);
+    }
+    Ok(pages)
+}
+
+/// The data for `predict` in the detection group while a model is served.
+pub(crate) struct Ahead {
+    /// One-day hazards from tomorrow on.
+    pub daily: Vec<f64>,
+    /// For each factor: its name, its part of the log odds of the seven-day risk, and its description.
+    pub factors: Vec<(&'static str, f64, String)>,
+    pub confidence: f64,
+    pub version: String,
+    pub caveats: Vec<String>,
+    pub license: String,
+}
+
+/// The next `horizon` days (1 to 30) of a country by the served model; `None` without one. All days after the seventh
+/// have the same hazard, chosen so that 30 days together have the risk that was learned for them.
+pub(crate) async fn ahead(cx: &Cx, country: &str, horizon: u32) -> Result<Option<Ahead>> {
+    let found = served(cx, Some(vec![country.to_owned()])).await?;
+    let Some(Served { model, forecasts }) = found else { return Ok(None) };
+    let Some((_, forecast)) = forecasts.first() else { return Ok(None) };
+    let mut daily: Vec<f64> = forecast.days.iter().skip(1).map(|day| day.risk).collect();
+    let quiet: f64 = daily.iter().map(|risk| 1.0 - risk).product();
+    let rest = Horizon::MONTH.days - Horizon::WEEK.days;
+    let left = ((1.0 - forecast.risk(2)) / quiet).min(1.0);
+    daily.extend((0..rest).map(|_| 1.0 - left.powf(1.0 / f64::from(rest))));
+    daily.truncate(horizon as usize);
+    let week = forecast.horizons.get(1).map(|week| week.contributions.as_slice()).unwrap_or_default();
+    let weight = |family| {
+        let of = FEATURES.iter().zip(week).filter(|((_, of), _)| *of == family);
+        round(of.map(|(_, value)| value).sum())
+    };
+    let factors = forecast.drivers.iter().map(|(family, words)| (family.name(), weight(*family), words.clone()));
+    Ok(Some(Ahead {
+        daily,
+        factors: factors.collect(),
+        confidence: confidence(&model, forecast),
+        version: model.version(),
+        caveats: caveats(&model, forecast),
+        license: license(cx),
+    }))
+}
+
+async fn seven_days(cx: Cx) -> Result<Response> {
+    let country = input::path_country(&cx, "country")?;
+    let pages = Box::pin(rendered(&cx, &[country])).await?;
+    let page = pages.into_iter().next().ok_or_else(|| Error::internal("a forecast is gone"))?;
+    tabular::send(&cx, &DAYS_TABLE, country.code, Response::json_text(page))
+}
+
+const DAYS_TABLE: Tabular = Tabular {
+    name: "forecast",
+    list: "forecast",
+    inner: None,
+    columns: &["day", "date", "risk", "cumulative", "drivers"],
+};
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct HighRisk {
+    country: String,
+    country_name: String,
+    /// Greatest risk of a single day.
+    max_risk: f64,
+    max_risk_day: usize,
+    /// Risk of the next seven days together.
+    risk_7day: f64,
+    drivers: Vec<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct HighRiskBody {
+    /// Ordered by the greater of `max_risk` and `risk_7day`.
+    high_risk_countries: Vec<HighRisk>,
+    /// The same list.
+    countries: Vec<HighRisk>,
+    count: usize,
+    threshold: f64,
+    generated_at: String,
+    model_version: Option<String>,
+    caveats: Vec<String>,
+    license: String,
+}
+
+async fn high_risk(cx: Cx) -> Result<Response> {
+    let page = cx.kept(high_risk_page(&cx)).await?;
+    tabular::send(&cx, &HIGH_RISK_TABLE, "", page)
+}
+
+const HIGH_RISK_TABLE: Tabular = Tabular {
+    name: "high-risk",
+    list: "countries",
+    inner: None,
+    columns: &["country", "country_name", "max_risk", "max_risk_day", "risk_7day", "drivers"],
+};
+
+async fn high_risk_page(cx: &Cx) -> Result<Response> {
+    let threshold = match cx.query("threshold")? {
+        None => ALERT,
+        Some(text) => text
+            .parse()
+            .ok()
+            .filter(|least| (0.0..=1.0).contains(least))
+            .ok_or_else(|| Error::bad_request("Query parameter `threshold` must be a number from 0 to 1."))?,
+    };
+    let found = served(cx, None).await?;
+    let mut rows = Vec::new();
+    let mut caveats = Vec::new();
+    match &found {
+        None => caveats.extend([no_model(cx).await?, "Nothing is called high risk by base rates.".to_owned()]),
+        Some(Served { model, forecasts }) => {
+            let today = i32::try_from(cx.now().day()).unwrap_or(i32::MAX);
+            caveats.extend(late(model, today));
+            rows.extend(forecasts.iter().map(|(code, forecast)| {
+                let (max_risk, max_risk_day) = forecast.max_risk();
+                HighRisk {
+                    country: code.clone(),
+                    country_name: world::name(code),
+                    max_risk: fine(max_risk),
+                    max_risk_day,
+                    risk_7day: fine(forecast.risk(1)),
+                    drivers: forecast.drivers.iter().map(|(_, words)| words.clone()).collect(),
+                }
+            }));
+        }
+    }
+    let most = |row: &HighRisk| row.max_risk.max(row.risk_7day);
+    rows.retain(|row| most(row) >= threshold);
+    small_sort::sort_by(&mut rows, |a, b| most(b).total_cmp(&most(a)).then_with(|| a.country.cmp(&b.country)));
+    Response::json(&HighRiskBody {
+        count: rows.len(),
+        countries: rows.clone(),
+        high_risk_countries: rows,
+        threshold,
+        generated_at: tabular::generated(cx, None).to_string(),
+        model_version: found.map(|served| served.model.version()),
+        caveats,
+        license: license(cx),
+    })
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct BatchBody<'a> {
+    count: usize,
+    generated_at: String,
+    /// Each country once, in the order of the request.
+    #[schemars(with = "Vec<ForecastBody>")]
+    results: Vec<&'a RawValue>,
+    errors: &'a [BatchError],
+}
+
+async fn many(cx: Cx) -> Result<Response> {
+    let asked = Asked::read(&cx)?;
+    let made = async {
+        let pages = Box::pin(rendered(&cx, &asked.countries)).await?;
+        let (results, errors) = (batch::parts(&pages)?, asked.errors.as_slice());
+        Response::json(&BatchBody { count: results.len(), generated_at: cx.now().to_string(), results, errors })
+    };
+    asked.answer(&cx, made).await
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct HorizonBody {
+    probability: f64,
+    /// Interval of the fit. It covers the uncertainty of the coefficients, not what the model cannot know. Null for
+    /// base rates.
+    interval_90: Option<[f64; 2]>,
+    top_features: Vec<Feature>,
+    /// Always null: countries are never left out of training.
+    loco_auc: Option<f64>,
+    threshold: f64,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct MultiBody {
+    country: String,
+    country_name: String,
+    generated_at: String,
+    model_version: String,
+    /// `1d`, `7d` and `30d`.
+    horizons: BTreeMap<&'static str, HorizonBody>,
+    interpretation: String,
+    honest_caveats: Vec<String>,
+    license: String,
+}
+
+fn interpretation(country: &Country, week: f64, month: f64) -> String {
+    let (name, percent) = (country.name, |risk: f64| 100.0 * risk);
+    format!(
+        "{name}: a shutdown begins within 7 days with {:.1}%, within 30 with {:.1}%.",
+        percent(week),
+        percent(month)
+    )
+}
+
+async fn multi_horizon(cx: Cx) -> Result<Response> {
+    let page = cx.kept(multi_page(&cx)).await?;
+    cx.tagged(page, 60)
+}
+
+async fn multi_page(cx: &Cx) -> Result<Response> {
+    let country = input::path_country(cx, "country")?;
+    let found = served(cx, Some(vec![country.code.to_owned()])).await?;
+    let forecast = found.as_ref().and_then(|served| Some((&served.model, &served.forecasts.first()?.1)));
+    let horizon = |probability, interval_90, top_features| HorizonBody {
+        probability: fine(probability),
+        interval_90,
+        top_features,
+        loco_auc: None,
+        threshold: ALERT,
+    };
+    let body = match forecast {
+        Some((model, forecast)) => MultiBody {
+            country: country.code.to_owned(),
+            country_name: country.name.to_owned(),
+            generated_at: forecast.at.to_string(),
+            model_version: model.version(),
+            horizons: small_sort::gather(Horizon::ALL.iter().zip(&forecast.horizons).map(|(of, risk)| {
+                let interval = Some([fine(risk.low), fine(risk.high)]);
+                (of.name, horizon(risk.probability, interval, top(&risk.contributions)))
+            })),
+            interpretation: interpretation(country, forecast.risk(1), forecast.risk(2)),
+            honest_caveats: caveats(model, forecast),
+            license: license(cx),
+        },
+        None => {
+            let base = Box::pin(base_rate(cx, country)).await?;
+            // Days and weeks have the same numbers as in the seven-day forecast, to the last digit.
+            let (hazard, week) = (base.summary.max_risk, base.summary.risk_7day);
+            let within = |of: Horizon| match of {
+                Horizon::WEEK => week,
+                of => 1.0 - (1.0 - hazard).powi(of.days),
+            };
+            let of = |of: Horizon| (of.name, horizon(within(of), None, Vec::new()));
+            MultiBody {
+                country: base.country,
+                country_name: base.country_name,
+                generated_at: base.generated_at,
+                model_version: base.model_version,
+                horizons: small_sort::gather(Horizon::ALL.map(of)),
+                interpretation: interpretation(country, base.summary.risk_7day, within(Horizon::MONTH)),
+                honest_caveats: base.caveats,
+                license: base.license,
+            }
+        }
+    };
+    Response::json(&body)
+}

@@ -1,0 +1,96 @@
+//! The documents that many clients read: the first page of the list, the counts and the feeds.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::body::IncidentBody;
+use super::query::{Listed, Listing, Select};
+use super::stats::stats;
+use super::{feeds, search, written};
+use crate::{Result, Timestamp};
+use engine::actor::{Kind, Query, Turn, View};
+use engine::documents::{Family, Rendered};
+use engine::time::SECOND;
+use facts::licence;
+
+pub const LIST: &str = "data/incidents";
+pub const STATS: &str = "data/incidents/stats";
+pub const RSS: &str = "data/incidents/feed.rss";
+pub const ATOM: &str = "data/incidents/feed.atom";
+
+/// Seconds for which a reader may treat these documents as fresh.
+pub const MAX_AGE: u32 = 60;
+
+/// Rows of a page unless the request states another number.
+pub const DEFAULT_LIMIT: u32 = 50;
+
+pub const FAMILIES: &[Family] = &[
+    family(LIST, |view, _| {
+        let first = Select::default();
+        let found = Listing(first.clone()).run(view)?;
+        Ok(Rendered::json_text(list(&first, &found, view.now)?))
+    }),
+    family(STATS, |view, _| Rendered::json(&stats(view)?)),
+    family(RSS, |view, _| feeds::rss(view)),
+    family(ATOM, |view, _| feeds::atom(view)),
+    family(search::KEY, |view, _| search::render(view)),
+];
+
+const fn family(prefix: &'static str, render: fn(&View<'_>, &str) -> Result<Rendered>) -> Family {
+    Family { prefix, owner: Kind::Incidents, max_age: MAX_AGE, render }
+}
+
+/// Makes every document anew.
+pub(super) fn changed(turn: &mut Turn<'_>) -> Result<()> {
+    [LIST, STATS, RSS, ATOM].into_iter().try_for_each(|key| turn.publish(key))?;
+    search::changed(turn)
+}
+
+/// The time stated in an answer: the beginning of the present period, or the time of the newest change if that is
+/// later. So answers with the same content within a period are equal to the byte and keep their tag.
+pub(super) fn generated(now: Timestamp, changed: Option<Timestamp>) -> Timestamp {
+    let period = Timestamp(now.0 - now.0.rem_euclid(i64::from(MAX_AGE) * SECOND));
+    changed.map_or(period, |changed| changed.max(period))
+}
+
+/// `YYYY.MM.DD` of the newest change.
+pub(super) fn dataset_version(changed: Option<Timestamp>, now: Timestamp) -> String {
+    changed.unwrap_or(now).to_date_text().replace('-', ".")
+}
+
+/// `GET /data/incidents`
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ListBody {
+    pub incidents: Vec<IncidentBody>,
+    /// Number of all matching incidents.
+    pub total: u64,
+    /// Rows in this page.
+    pub count: usize,
+    pub limit: u32,
+    pub offset: u64,
+    /// Null on the last page.
+    pub next_offset: Option<u64>,
+    /// `YYYY.MM.DD` of the newest change.
+    pub dataset_version: String,
+    pub generated_at_utc: String,
+    /// Strictest licence of the rows.
+    pub license: String,
+}
+
+/// The JSON of a [`ListBody`].
+pub fn list(asked: &Select, found: &Listed, now: Timestamp) -> Result<Vec<u8>> {
+    let incidents = &found.incidents;
+    let end = asked.offset.saturating_add(incidents.count as u64);
+    let page = ListBody {
+        incidents: Vec::new(),
+        total: found.total,
+        count: incidents.count,
+        limit: asked.limit,
+        offset: asked.offset,
+        next_offset: (end < found.total && incidents.count > 0).then_some(end),
+        dataset_version: dataset_version(found.changed, now),
+        generated_at_utc: now.to_string(),
+        license: licence::effective(incidents.licences.iter().map(String::as_str)),
+    };
+    written::fill(&page, "incidents", (incidents.count > 0).then_some([&incidents.json]))
+}

@@ -1,0 +1,129 @@
+//! Checks the values in requests about incidents.
+
+use std::collections::BTreeSet;
+
+use super::list::subject_of;
+use crate::incidents::text;
+use crate::{Error, ErrorCode, Result, Timestamp};
+use engine::http::Cx;
+use engine::moment::last_moment;
+use facts::verdict::Technique;
+
+/// Reads a subject: a platform, a domain, or `internet`.
+pub async fn subject(cx: &Cx, text: &str) -> Result<String> {
+    if text.trim().eq_ignore_ascii_case(text::INTERNET) {
+        return Ok(text::INTERNET.to_owned());
+    }
+    subject_of(cx, text).await
+}
+
+/// Characters in a source's name for a service, at most.
+const MAX_NAME: usize = 200;
+
+/// Reads a subject to select by: one that [`subject`] knows, or else a name that sources use, which some incident may
+/// have.
+pub async fn service(cx: &Cx, text: &str) -> Result<String> {
+    match subject(cx, text).await {
+        Err(error) if error.code == ErrorCode::BadRequest => {
+            line("service", Some(text), MAX_NAME)?.map(|name| name.to_lowercase()).ok_or(error)
+        }
+        known => known,
+    }
+}
+
+/// Reads a domain. A service is refused.
+pub fn domain(text: &str) -> Result<String> {
+    let subject = facts::subject::Subject::parse(text)?;
+    if subject.service {
+        return Err(Error::bad_request(format!("{text:?} is a service, not a domain.")));
+    }
+    Ok(subject.name)
+}
+
+/// Reads `AS64496` or `64496`.
+pub fn asn(text: &str) -> Result<u32> {
+    let digits = text.trim().trim_start_matches(['A', 'a']).trim_start_matches(['S', 's']);
+    let number = digits.parse().ok().filter(|asn| *asn > 0 && digits.bytes().all(|byte| byte.is_ascii_digit()));
+    number.ok_or_else(|| Error::bad_request(format!("{text:?} is not an AS number such as AS64496.")))
+}
+
+/// Reads methods under the names that measurements use.
+pub fn methods(texts: &[String]) -> Result<Vec<String>> {
+    let known: BTreeSet<&str> = Technique::ALL.iter().map(|technique| technique.method()).collect();
+    let one = |text: &String| {
+        let name = text.trim().to_ascii_lowercase();
+        let all = || known.iter().copied().collect::<Vec<_>>().join(", ");
+        let unknown = || Error::bad_request(format!("{text:?} is not a method; methods are {}.", all()));
+        known.contains(name.as_str()).then_some(name).ok_or_else(unknown)
+    };
+    let mut methods = texts.iter().map(one).collect::<Result<Vec<_>>>()?;
+    sorted(&mut methods, 50, "methods")?;
+    Ok(methods)
+}
+
+/// Sorts a list and removes repetitions. A list that is too long is refused.
+pub fn sorted<T: Ord>(list: &mut Vec<T>, most: usize, name: &str) -> Result<()> {
+    list.sort();
+    list.dedup();
+    if list.len() > most {
+        return Err(Error::bad_request(format!("`{name}` takes at most {most}.")));
+    }
+    Ok(())
+}
+
+/// Reads a time in ISO 8601, from 1970 on.
+pub fn time(name: &str, text: Option<&str>) -> Result<Option<Timestamp>> {
+    moment(name, text, Timestamp::parse)
+}
+
+/// Reads an end in the same form. A bare date stands for the end of that day.
+pub fn end(text: Option<&str>) -> Result<Option<Timestamp>> {
+    moment("end", text, last_moment)
+}
+
+fn moment(name: &str, text: Option<&str>, read: fn(&str) -> Option<Timestamp>) -> Result<Option<Timestamp>> {
+    let wrong = || Error::bad_request(format!("`{name}` must be an ISO 8601 time."));
+    text.map(|text| read(text).filter(|at| at.0 >= 0).ok_or_else(wrong)).transpose()
+}
+
+/// Checks that a number is from 0 to 1.
+pub fn share(name: &str, value: Option<f64>) -> Result<Option<f64>> {
+    match value {
+        Some(value) if !(0.0..=1.0).contains(&value) => Err(Error::bad_request(format!("`{name}` must be 0 to 1."))),
+        value => Ok(value),
+    }
+}
+
+/// Reads one line of text without control characters. It is trimmed; `None` when empty.
+pub fn line(name: &str, text: Option<&str>, most: usize) -> Result<Option<String>> {
+    let text = prose(name, text, most)?;
+    match text {
+        Some(text) if text.contains(['\n', '\t']) => Err(Error::bad_request(format!("`{name}` must be one line."))),
+        text => Ok(text),
+    }
+}
+
+/// Reads text that may have several lines.
+pub fn prose(name: &str, text: Option<&str>, most: usize) -> Result<Option<String>> {
+    let Some(text) = text.map(|text| text.trim().replace("\r\n", "\n")).filter(|text| !text.is_empty()) else {
+        return Ok(None);
+    };
+    if text.chars().count() > most {
+        return Err(Error::bad_request(format!("`{name}` must be at most {most} characters.")));
+    }
+    if text.chars().any(|c| c.is_control() && c != '\n' && c != '\t') {
+        return Err(Error::bad_request(format!("`{name}` must be without control characters.")));
+    }
+    Ok(Some(text))
+}
+
+/// Reads an https address without user info.
+pub fn link(name: &str, text: Option<String>) -> Result<Option<String>> {
+    let Some(text) = line(name, text.as_deref(), 2_000)? else { return Ok(None) };
+    let host = text.strip_prefix("https://").map(|rest| rest.split(['/', '?', '#']).next().unwrap_or_default());
+    let plain = |host: &str| host.contains('.') && !host.contains(['@', '\\']);
+    if host.is_some_and(plain) && text.is_ascii() && !text.contains([' ', '"', '<', '>', '`']) {
+        return Ok(Some(text));
+    }
+    Err(Error::bad_request(format!("`{name}` must be an https address without user info.")))
+}

@@ -1,0 +1,179 @@
+//! `GET /data/incidents`
+
+use super::check;
+use crate::analytics::tabular::{csv_answer, wants_csv};
+use crate::analytics::{self, CategoriesChanged, CategoriesOf, FORMAT};
+use crate::country::routes::input;
+use crate::incidents::actor;
+use crate::incidents::documents::{self, DEFAULT_LIMIT, generated};
+use crate::incidents::model::{IncidentType, Severity, Status};
+use crate::incidents::query::{Domains, Filter, LastChange, Listing, Select};
+use crate::incidents::written::MANNER;
+use crate::{Error, Result, reference, world};
+use engine::actor::{decode, encode};
+use engine::http::{Cx, Param, Response};
+use engine::runtime;
+
+/// Rows of a page, at most.
+const MAX_LIMIT: u32 = 200;
+
+pub const PARAMS: &[Param] = &[
+    Param::optional("limit", "Default 50, at most 200."),
+    Param::optional("offset", "Default 0."),
+    Param::optional("country", "ISO 3166-1 alpha-2."),
+    Param::optional("status", "`active`, `resolved`, `suspected`, or `confirmed` for all but suspected ones."),
+    Param::optional("type", "`censorship`, `disruption` or `mixed`."),
+    Param::optional("severity", "At least `low`, `medium`, `high` or `critical`."),
+    Param::optional("topic", "A topic such as `news`, or a category code such as `NEWS`."),
+    Param::optional("citable", "`true` or `false`."),
+    Param::optional("min_sources", "At least so many independent sources."),
+    Param::optional("service", "A platform such as `telegram`, or a name as `affectedServices` has it."),
+    Param::optional("domain", "A domain; those of a platform mean the platform."),
+    Param::optional("since", "ISO 8601: still going on at that time or begun later."),
+    Param::optional("until", "ISO 8601: begun by then."),
+    FORMAT,
+];
+
+pub async fn list(cx: Cx) -> Result<Response> {
+    let asked = Select {
+        filter: filter(&cx).await?,
+        offset: cx.offset("offset")?,
+        limit: cx.count("limit", DEFAULT_LIMIT, MAX_LIMIT)?,
+    };
+    if wants_csv(&cx)? {
+        let found = runtime::query(&*cx.rt, actor().name, &asked).await?;
+        let about = asked.filter.country.as_deref().unwrap_or_default();
+        let response = csv_answer("incidents", about, super::export::csv(&found.incidents, cx.settings()));
+        return cx.tagged(response, documents::MAX_AGE);
+    }
+    if asked == Select::default() {
+        return cx.document(documents::LIST).await;
+    }
+    let changed = runtime::query(&*cx.rt, actor().name, &LastChange).await?;
+    let at = generated(cx.now(), changed);
+    let page = async {
+        let found = runtime::query(&*cx.rt, actor().name, &Listing(asked.clone())).await?;
+        Ok(Response::json_text(documents::list(&asked, &found, at)?))
+    };
+    cx.kept_by(&("incidents", MANNER, changed, at, &asked), documents::MAX_AGE, page).await
+}
+
+/// The filter of a list or an export. Unknown parameters are ignored.
+pub async fn filter(cx: &Cx) -> Result<Filter> {
+    let one_of = |name: &str, words: &str| Error::bad_request(format!("`{name}` must be one of {words}."));
+    let statuses = |text: String| match Status::parse(&text) {
+        Some(status) => Ok(vec![status]),
+        None if text.eq_ignore_ascii_case("confirmed") => Ok(vec![Status::Active, Status::Resolved]),
+        None => Err(one_of("status", "active, resolved, suspected, confirmed")),
+    };
+    // Some clients send `type` under two other names.
+    let kind = first(cx, &["type", "incident_type", "incidentType"])?;
+    let subject = match (cx.query("service")?, cx.query("domain")?) {
+        (Some(name), _) => Some(check::service(cx, &name).await?),
+        (None, Some(domain)) => Some(check::subject(cx, &domain).await?),
+        (None, None) => None,
+    };
+    let country = input::query_country(cx, "country")?.map(|country| country.code.to_owned());
+    let topics = cx.query("topic")?.map(|topic| codes(&topic));
+    let listed = match &topics {
+        Some(codes) => listed(cx, codes).await?,
+        None => Vec::new(),
+    };
+    let (since, until) = (cx.time("since")?, cx.time("until")?);
+    if since.zip(until).is_some_and(|(since, until)| since > until) {
+        return Err(Error::bad_request("Query parameter `since` must not be after `until`."));
+    }
+    Ok(Filter {
+        country,
+        status: cx.query("status")?.map(statuses).transpose()?,
+        kind: kind
+            .map(|text| IncidentType::parse(&text).ok_or_else(|| one_of("type", "censorship, disruption, mixed")))
+            .transpose()?,
+        severity: cx
+            .query("severity")?
+            .map(|text| Severity::parse(&text).ok_or_else(|| one_of("severity", "low, medium, high, critical")))
+            .transpose()?,
+        topics,
+        listed,
+        citable: cx.flag("citable")?,
+        min_sources: usize::try_from(cx.offset("min_sources")?).unwrap_or(usize::MAX),
+        subject,
+        since,
+        until,
+        begun_since: None,
+    })
+}
+
+/// Domains of incidents that imported lists put under one of these categories. The world knows the lists. The result is
+/// kept until either changes, since there are thousands of domains and categories to compare.
+async fn listed(cx: &Cx, codes: &[String]) -> Result<Vec<String>> {
+    if codes.is_empty() {
+        return Ok(Vec::new());
+    }
+    let changed = runtime::query(&*cx.rt, actor().name, &LastChange).await?;
+    let categories = runtime::query(&*cx.rt, world::actor().name, &CategoriesChanged).await?;
+    let key = encode(&("domains under", codes, changed, categories))?;
+    let pages = &cx.rt.environment().pages;
+    if let Some(known) = pages.get(&key) {
+        return decode(&known);
+    }
+    let mut domains = runtime::query(&*cx.rt, actor().name, &Domains).await?;
+    let found = runtime::query(&*cx.rt, world::actor().name, &CategoriesOf { domains: domains.clone() }).await?;
+    let mut found = found.into_iter();
+    domains.retain(|_| found.next().flatten().is_some_and(|code| codes.contains(&code)));
+    pages.put(key, encode(&domains)?.into_boxed_slice().into());
+    Ok(domains)
+}
+
+fn first(cx: &Cx, names: &[&str]) -> Result<Option<String>> {
+    for name in names {
+        if let Some(text) = cx.query(name)? {
+            return Ok(Some(text));
+        }
+    }
+    Ok(None)
+}
+
+/// A platform by its slug or any of its domains, or else the domain (decision incident-grades).
+pub async fn subject_of(cx: &Cx, text: &str) -> Result<String> {
+    let name = reference::subject(&*cx.rt, text).await?.name;
+    Ok(facts::starter::Platform::by_domain(&name).map_or(name, |platform| platform.slug.to_owned()))
+}
+
+/// Other words that clients use for topics and categories.
+const ALSO: [(&str, &str); 6] = [
+    ("health", "women-health"),
+    ("rights", "human-rights"),
+    ("messaging", "comt"),
+    ("privacy", "anon"),
+    ("search", "srch"),
+    ("social", "social-media"),
+];
+
+/// The category codes of a topic of the topic index, or of another word for it. An unknown topic has none, so it
+/// matches no incident.
+fn codes(topic: &str) -> Vec<String> {
+    let known = analytics::topic(topic).or_else(|unknown| {
+        let other = ALSO.iter().find(|(word, _)| word.eq_ignore_ascii_case(topic.trim()));
+        analytics::topic(other.ok_or(unknown)?.1)
+    });
+    known.map_or_else(|_| Vec::new(), |(_, codes)| codes.into_iter().map(str::to_owned).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ALSO, analytics, codes};
+
+    /// A topic means the same as in the topic index, in any spelling.
+    #[test]
+    fn topics_of_the_list_are_those_of_the_topic_index() {
+        for (topic, categories) in analytics::TOPICS {
+            assert_eq!(codes(topic), categories, "{topic}");
+            assert_eq!(codes(&topic.to_uppercase().replace('-', "_")), categories, "{topic}");
+        }
+        for (word, topic) in ALSO {
+            assert!(!codes(word).is_empty() && codes(word) == codes(topic), "{word}");
+        }
+        assert_eq!((codes("NEWS"), codes("p2p"), codes("weather")), (vec!["NEWS".into()], vec!["FILE".into()], vec![]));
+    }
+}

@@ -1,0 +1,186 @@
+//! The endpoints of incidents.
+//!
+//! | Module | What |
+//! |---|---|
+//! | [`admin`] | the operator's routes to create, amend, restore, merge and retract |
+//! | `check` | checks of the values in requests |
+//! | `delta` | incidents changed after a time |
+//! | `detail` | one incident, and its past versions |
+//! | [`dispute`] | disputes |
+//! | `evidence` | the evidence of an incident |
+//! | `export` | all incidents in one body |
+//! | `list` | a page of incidents |
+//! | `report` | reports to cite |
+//! | `similar` | similar incidents |
+
+pub mod admin;
+mod check;
+mod delta;
+mod detail;
+pub mod dispute;
+mod evidence;
+mod export;
+mod list;
+mod report;
+mod similar;
+
+use super::documents;
+use crate::Result;
+use crate::analytics::FORMAT;
+use engine::http::{Cx, Limit, Param, Response, Route, handler};
+
+const VERSION: Param = Param::optional("version", "A whole number from 1: that version, which never changes.");
+
+async fn stats(cx: Cx) -> Result<Response> {
+    cx.document(documents::STATS).await
+}
+
+async fn rss(cx: Cx) -> Result<Response> {
+    cx.document(documents::RSS).await
+}
+
+async fn atom(cx: Cx) -> Result<Response> {
+    cx.document(documents::ATOM).await
+}
+
+pub const ROUTES: &[Route] = &[
+    Route::get("/data/incidents", handler!(list::list))
+        .limit(Limit::Incidents)
+        .params(list::PARAMS)
+        .returns::<super::documents::ListBody>()
+        .summary("Incidents, newest first."),
+    Route::get("/data/incidents/{id}", handler!(detail::detail))
+        .limit(Limit::Incidents)
+        .params(&[
+            VERSION,
+            Param::optional("explain", "`true` adds rules, weights, votes, witnesses and the history of versions."),
+        ])
+        .returns::<detail::DetailBody>()
+        .summary("One incident by either id."),
+    Route::get("/data/incidents/{id}/evidence", handler!(evidence::list))
+        .limit(Limit::Incidents)
+        .params(&[
+            VERSION,
+            FORMAT,
+            Param::optional(
+                "limit",
+                "Rows of a page, 1 to 200; unless given, the first page has all that the incident keeps.",
+            ),
+            Param::optional("cursor", "`next_cursor` of the page before."),
+        ])
+        .returns::<evidence::EvidenceList>()
+        .summary("What an incident rests on."),
+    Route::get("/data/evidence/{id}", handler!(evidence::one))
+        .limit(Limit::Incidents)
+        .returns::<evidence::EvidencePage>()
+        .summary("One piece of evidence and the incidents that rest on it."),
+    Route::get("/data/incidents/{id}/report", handler!(report::report))
+        .limit(Limit::Incidents)
+        .params(&[Param::optional("format", "`markdown` (default), `bibtex` or `ris`."), VERSION])
+        .summary("A citable report, whatever the client accepts."),
+    Route::get("/data/incidents/stats", handler!(stats))
+        .limit(Limit::Incidents)
+        .returns::<super::stats::StatsBody>()
+        .summary("Counts of incidents and evidence."),
+    Route::get("/v1/censorship-index/incidents/stats", handler!(stats))
+        .limit(Limit::Incidents)
+        .extension()
+        .returns::<super::stats::StatsBody>()
+        .summary("Counts of incidents and evidence, under another path."),
+    Route::get("/data/incidents/delta", handler!(delta::delta))
+        .limit(Limit::Incidents)
+        .params(&[
+            Param::required("since", "ISO 8601: the `next_since` of the answer before."),
+            Param::optional("limit", "Default and most 200; `has_more` says that there are more."),
+        ])
+        .returns::<delta::DeltaBody>()
+        .summary("Incidents changed since a time, withdrawn and merged ones too."),
+    Route::get("/data/incidents/export", handler!(export::export))
+        .limit(Limit::Incidents)
+        .params(&[
+            Param::optional("format", "`json` (default), `jsonl` or `csv`."),
+            Param::optional("country", "ISO 3166-1 alpha-2. The other filters of the list hold too."),
+        ])
+        .summary("All incidents in one stream."),
+    Route::get("/data/incidents/feed.rss", handler!(rss))
+        .limit(Limit::Incidents)
+        .summary("The 50 incidents that began last, as RSS 2.0."),
+    Route::get("/data/incidents/feed.atom", handler!(atom))
+        .limit(Limit::Incidents)
+        .summary("The 50 incidents that began last, as Atom."),
+    Route::get("/v1/incidents/similar", handler!(similar::get))
+        .limit(Limit::Incidents)
+        .params(&[
+            Param::required("query", "Words, at most 2,000 characters."),
+            Param::optional("k", "Default 5, at most 50."),
+            Param::optional("country", "ISO 3166-1 alpha-2."),
+            Param::optional("incident_type", "`censorship`, `disruption` or `mixed`."),
+            Param::optional("min_confidence", "0 to 1."),
+        ])
+        .returns::<similar::SimilarBody>()
+        .summary("Incidents similar to a text."),
+    Route::post("/v1/incidents/similar", handler!(similar::post))
+        .limit(Limit::Incidents)
+        .accepts::<similar::SimilarRequest>()
+        .returns::<similar::SimilarBody>()
+        .summary("Incidents similar to a text."),
+    Route::post("/data/incidents/{id}/dispute", handler!(dispute::file))
+        .limit(Limit::Disputes)
+        .extension()
+        .max_body(16 * 1024)
+        .accepts::<dispute::NewDispute>()
+        .creates::<dispute::Received>()
+        .summary("Say what is wrong with an incident; operators read it."),
+    Route::get("/v1/admin/disputes", handler!(dispute::list))
+        .admin()
+        .extension()
+        .params(&[
+            Param::optional("status", "`open` (default) or `resolved`."),
+            Param::optional("after", "The `next` of the page before."),
+            Param::optional("limit", "At most 1,000; default 100."),
+        ])
+        .returns::<dispute::DisputePage>()
+        .summary("What readers dispute, oldest first."),
+    Route::post("/v1/admin/disputes/{id}/resolve", handler!(dispute::resolve))
+        .admin()
+        .extension()
+        .accepts::<dispute::Decision>()
+        .returns::<dispute::DisputeBody>()
+        .summary("End a dispute."),
+    Route::post("/v1/admin/incidents", handler!(admin::create))
+        .admin()
+        .extension()
+        .max_body(256 * 1024)
+        .accepts::<admin::NewIncident>()
+        .creates::<super::IncidentBody>()
+        .summary("Make an incident that no data showed."),
+    Route::patch("/v1/admin/incidents/{id}", handler!(admin::amend))
+        .admin()
+        .extension()
+        .accepts::<admin::Amendment>()
+        .returns::<super::IncidentBody>()
+        .summary("Amend an incident; stands before later data until it is taken back."),
+    Route::post("/v1/admin/incidents/{id}/restore", handler!(admin::restore))
+        .admin()
+        .extension()
+        .accepts::<admin::Restoration>()
+        .returns::<super::IncidentBody>()
+        .summary("Take amendments of an operator back."),
+    Route::post("/v1/admin/incidents/{id}/merge", handler!(admin::merge))
+        .admin()
+        .extension()
+        .accepts::<admin::Merging>()
+        .returns::<super::IncidentBody>()
+        .summary("Make an incident a part of another one; its ids lead there."),
+    Route::post("/v1/admin/incidents/{id}/retract", handler!(admin::retract))
+        .admin()
+        .extension()
+        .accepts::<admin::Retraction>()
+        .returns::<super::IncidentBody>()
+        .summary("Withdraw an incident; it stays in the delta with the reason."),
+    Route::get("/v1/admin/incidents/{id}/versions", handler!(admin::versions))
+        .admin()
+        .extension()
+        .returns::<admin::VersionsBody>()
+        .summary("Who changed an incident, when and why."),
+];
