@@ -1,25 +1,29 @@
-//! Details of a claim that the record may bear out or speak against: on how many networks it was so, at what hours, for how
-//! long. Any other detail is left over, for nothing tells it.
+//! Details of a claim that the record may bear out or speak against: on how many networks it was so, at what hours, for
+//! how long. Any other detail is left over, for nothing tells it.
+
+use serde::Deserialize;
 
 use super::*;
 
 /// For what occasions a claim says that it was so, or during which: kinds of elections, exams, protests, one bit each.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Occasions(u8);
+pub struct Occasions(u16);
 
 impl Occasions {
-    pub fn of<'w>(words: impl Iterator<Item = &'w str>) -> Occasions {
-        let kind = |word: &str| {
-            let word = word.to_lowercase();
-            lexicon::place("occasions", |names| names.split('/').any(|name| name == word)).map_or(0, |kind| 1 << kind)
-        };
-        Occasions(words.fold(0, |kinds, word| kinds | kind(word)))
+    pub fn of(text: Reader<'_>) -> Occasions {
+        Occasions(bits(text, "occasions"))
     }
 
     /// Whether the occasion that a source gives is all that is said.
     pub fn are(self, told: &str) -> bool {
-        self.0 != 0 && Occasions::of(told.split(|letter: char| !letter.is_alphabetic())).0 & self.0 == self.0
+        self.0 != 0 && Occasions::of(Reader::of(&split(told))).0 & self.0 == self.0
     }
+}
+
+/// The numbers that a list says of words, each of which is one bit.
+fn bits(text: Reader<'_>, list: &str) -> u16 {
+    let bit = |at: usize| text.take(at, list).and_then(|taken| taken.says.parse::<u16>().ok());
+    (0..text.words.len()).filter_map(bit).fold(0, |bits, bit| bits | bit)
 }
 
 /// A detail that is compared with incidents and verdicts.
@@ -55,7 +59,7 @@ impl Beyond {
 
 /// The details of a clause that says these days and stance.
 pub fn beyond(words: &[Word<'_>], days: &[When], stance: Stance) -> Vec<Beyond> {
-    let occasions = Occasions::of(words.iter().map(|word| word.lower.as_str()));
+    let occasions = Occasions::of(Reader::of(words));
     let words: Vec<Word<'_>> = words.iter().filter(|word| !word.aside).cloned().collect();
     let text = Reader::of(&words);
     let places = || 0..words.len();
@@ -88,8 +92,8 @@ pub fn beyond(words: &[Word<'_>], days: &[When], stance: Stance) -> Vec<Beyond> 
 /// Parts of names that say at what a method works.
 const TOLD: &str = "dns/tcp/tls/sni/http/ip_/blockpage/redirect/451";
 
-/// Methods of which the lexicon says what names one ("methods.dns"), what is a part of the names that measurements give it,
-/// and of the names of others that do not speak against it. One bit each, in the order of its list.
+/// Methods of which the lexicon says what names one ("methods.named"), what is a part of the names that measurements
+/// give it, and of the names of others that do not speak against it. One bit each, in the order of its list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Methods(u16);
 
@@ -105,13 +109,13 @@ impl Methods {
 
     /// Whether those that were measured speak against one of them.
     pub fn are_opposed_by(self, measured: &[&str]) -> bool {
-        let open = |name| lexicon::value("methods.open", name).is_none_or(|open| held(measured, open));
+        let open = |name| lexicon::says("methods.open", name).is_none_or(|open| held(measured, open));
         held(measured, TOLD) && self.each().any(|name| !is_held(measured, name) && !open(name))
     }
 }
 
 fn is_held(measured: &[&str], method: &str) -> bool {
-    lexicon::value("methods.parts", method).is_some_and(|parts| held(measured, parts))
+    lexicon::says("methods.parts", method).is_some_and(|parts| held(measured, parts))
 }
 
 fn held(measured: &[&str], parts: &str) -> bool {
@@ -120,20 +124,16 @@ fn held(measured: &[&str], parts: &str) -> bool {
 
 /// The methods that a clause names, when it names any.
 pub fn methods(text: Reader<'_>) -> Option<Methods> {
-    let named = |at: usize, name: &str| {
-        // "http://example.com" is an address; "not by DNS" names none that is claimed.
-        let address = text.joined(at + 1) && text.pause(at + 1) == Pause::Colon;
-        !address && text.fits(at, &format!("methods.{name}")) && !text.fits(at, "methods.denied")
-    };
-    let says = |name: &str| (0..text.words.len()).any(|at| named(at, name));
-    let said = (0..).zip(&lexicon::list("methods").items).filter(|(_, name)| says(name));
+    let bits = bits(text, "methods.named");
     // Beside another method the last ones, of which measurements have no name, say no more than that one.
-    let bits = said.fold(0, |bits, (bit, name)| if bits != 0 && *name == "other" { bits } else { bits | 1 << bit });
+    let others = 1 << (lexicon::list("methods").items.len() - 1);
+    let bits = if bits == others { bits } else { bits & !others };
     (bits != 0).then_some(Methods(bits))
 }
 
 /// Of how many networks it is said.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Share {
     All,
     Most,
@@ -145,16 +145,6 @@ pub enum Share {
     /// Another share, or all but some.
     Other,
 }
-
-/// Patterns, and the share that each says.
-const HOW_MANY: [(&str, Share); 6] = [
-    ("shares.of_a_kind", Share::OfAKind),
-    ("shares.of_all", Share::All),
-    ("shares.of_most", Share::Most),
-    ("shares.of_some", Share::Some),
-    ("shares.of_one", Share::One),
-    ("shares.of_others", Share::Other),
-];
 
 /// Networks that must be decided before they speak for all. Our choice.
 pub const ENOUGH: usize = 3;
@@ -190,45 +180,34 @@ impl Share {
 
 /// How many words before a number bound it, and what it is then, at least and at most.
 pub fn bounds(text: Reader<'_>, at: usize, number: f64) -> (usize, f64, f64) {
-    match (text.before(at, 2), text.before(at, 1)) {
-        ("at", "least") => (2, number, f64::INFINITY),
-        ("more", "than") => (2, number + 1.0, f64::INFINITY),
-        (_, "over") => (1, number + 1.0, f64::INFINITY),
-        ("fewer" | "less", "than") => (2, 0.0, number - 1.0),
-        (_, "under") => (1, 0.0, number - 1.0),
+    let said = text.take(at, "bounds").and_then(|taken| taken.says.split_once(' '));
+    let (back, says) = said.unwrap_or(("0", "just"));
+    let (least, most) = match says {
+        "least" => (number, f64::INFINITY),
+        "more" => (number + 1.0, f64::INFINITY),
+        "fewer" => (0.0, number - 1.0),
         // Who says "up to fifteen" means that it was nearly so many.
-        ("up", "to") => (2, number / 2.0, number),
-        _ if text.of_list(at.wrapping_sub(1), "numbers.about") => (1, number * 0.75, number * 1.25),
-        _ => (0, number, number),
-    }
+        "up" => (number / 2.0, number),
+        "about" => (number * 0.75, number * 1.25),
+        _ => (number, number),
+    };
+    (back.parse().unwrap_or(0), least, most)
 }
 
 /// Of a larger number "of networks", and not "of twenty networks", nobody speaks but in percent.
 const MOST_WITHOUT_ALL: i64 = 12;
 
-/// "Two of four operators", "10 Kenyan networks", "99 percent of networks": a number at a place, of networks.
-fn counted(text: Reader<'_>, at: usize) -> Option<Share> {
-    let (length, number) = quantity(text, at)?;
-    if text.is(at, "a|an|few|several|couple") || text.read(at, dates::year).is_some() {
-        return None;
-    }
-    let (_, least, most) = bounds(text, at, number as f64);
-    let is = |list: &str| text.fits(at + length, list);
-    match number {
-        _ if is("shares.percent") => Some(Share::Other),
-        1 if is("shares.of") || is("shares.counted") && !text.was(at, 1, "least|than") => Some(Share::One),
-        _ if is("shares.of") && number > MOST_WITHOUT_ALL && !is("shares.of_so_many") => Some(Share::Other),
-        _ => (is("shares.of") || is("shares.counted")).then_some(Share::Count(least, most)),
-    }
-}
-
-/// "All Kenyan ISPs", "on a single network".
+/// "All Kenyan ISPs", "on a single network", "two of four operators", "99 percent of networks".
 pub fn share(text: Reader<'_>, at: usize) -> Option<Share> {
-    if let Some(share) = counted(text, at) {
-        return Some(share);
+    let taken = text.take(at, "shares")?;
+    let number = taken.number("number");
+    let (_, least, most) = bounds(text, at, number.unwrap_or(0) as f64);
+    match taken.says {
+        "of" if number.is_some_and(|number| number > MOST_WITHOUT_ALL) => Some(Share::Other),
+        "of" | "count" => Some(Share::Count(least, most)),
+        _ if number.is_none() && text.has("except|but|excluding|save|apart") => Some(Share::Other),
+        share => lexicon::named(share),
     }
-    let (_, share) = *HOW_MANY.iter().find(|(list, _)| text.fits(at, list))?;
-    Some(if text.has("except|but|excluding|save|apart") { Share::Other } else { share })
 }
 
 /// Days, at least and at most, as a record may have them that bears the claim out.
@@ -269,46 +248,36 @@ impl Length {
     }
 }
 
-/// Days of a unit of time; hours are parts of one.
-fn days(name: &str) -> Option<f64> {
-    let parts: Option<f64> = lexicon::value("units.parts", name).and_then(|parts| parts.parse().ok());
-    parts.map(|parts| 1.0 / parts).or(unit(name).map(|days| days as f64))
-}
+/// Minutes of a day: the lexicon has units of time in minutes.
+const MINUTES: f64 = 1440.0;
 
 /// A length that begins at a place.
 pub fn duration(text: Reader<'_>, at: usize) -> Option<Length> {
-    if text.is(at, "entire|whole|full") || text.is(at, "all") && !text.lower(at + 1).ends_with('s') {
-        return days(text.lower(at + 1)).map(Length::whole);
-    }
-    if text.fits(at, "length.short") {
-        return Some(Length { least: 0.0, most: SHORT });
-    }
-    // "A week-long blackout", "a monthlong one"
-    if text.fits(at, "length.long") {
-        return days(text.lower(at).trim_end_matches("long")).map(|days| Length::of(1.0, days, false));
-    }
-    if text.fits(at, "length.endless") {
-        return Some(Length { least: f64::INFINITY, most: f64::INFINITY });
-    }
-    if !text.is(at, "for|lasted|lasting|lasts") {
-        let (length, count) = quantity(text, at)?;
-        if text.is(at + length + 1, "without|offline") {
-            return number_of(text, at);
+    let taken = text.take(at, "length")?;
+    let days = taken.number("unit").map_or(0.0, |minutes| minutes as f64 / MINUTES);
+    match taken.says {
+        "whole" => Some(Length::whole(days)),
+        "short" => Some(Length { least: 0.0, most: SHORT }),
+        "endless" => Some(Length { least: f64::INFINITY, most: f64::INFINITY }),
+        "without" => number_of(text, at),
+        "for" => bounded(text.part(at..at + taken.length), number_of(text, at + taken.length)?),
+        // "A week-long blackout", "about a 10-day one".
+        _ => {
+            let about = at > 0 && text.of_list(at - 1, "length.about");
+            Some(Length::of(taken.number("number").unwrap_or(1) as f64, days, about))
         }
-        let about = at > 0 && text.of_list(at - 1, "length.about");
-        let days = days(text.lower(at + 1)).filter(|_| text.joined(at + 1));
-        return days.map(|days| Length::of(count as f64, days, about));
     }
-    let filler = |at: usize| text.of_list(at, "length.fillers") || text.is(at, "to") && text.was(at, 1, "up");
-    let from = (at + 1..).find(|at| !filler(*at)).unwrap_or(at);
-    let (between, length) = (text.part(at + 1..from), number_of(text, from)?);
+}
+
+/// What "more than", "about" and the like make of a length.
+fn bounded(before: Reader<'_>, length: Length) -> Option<Length> {
     // What is a bound is not rounded.
     let bound = (length.least + length.most) / 2.0;
-    Some(if between.has("less|under|fewer|up") {
+    Some(if before.has("less|under|fewer|up") {
         Length { least: 0.0, most: bound + BOUND_SLACK }
-    } else if between.has("more|over|least") {
+    } else if before.has("more|over|least") {
         Length { least: bound - BOUND_SLACK, most: f64::INFINITY }
-    } else if between.says("length.about") {
+    } else if before.says("length.about") {
         let off = (bound * ABOUT_SHARE).max(length.most - bound);
         Length { least: bound - off, most: bound + off }
     } else {
@@ -316,23 +285,16 @@ pub fn duration(text: Reader<'_>, at: usize) -> Option<Length> {
     })
 }
 
-pub fn number_of(text: Reader<'_>, at: usize) -> Option<Length> {
+/// So many units of time; hours of each day are no length.
+fn number_of(text: Reader<'_>, at: usize) -> Option<Length> {
+    let taken = text.take(at, "length.number")?;
+    let (one, vague) = (taken.number("unit")? as f64 / MINUTES, taken.number("vague"));
     // Without a number: more than one, and fewer than make the next larger unit.
-    if let Some(most) = lexicon::value("length.plurals", text.lower(at)).and_then(|most| most.parse().ok()) {
-        return days(text.lower(at)).map(|one| Length { least: one * 1.5, most });
-    }
-    let (mut length, count) = quantity(text, at)?;
-    length += usize::from(text.is(at + length, "single|mere|whole|full|entire"));
-    // "Four hours a day" are hours of the day, and no length.
-    if text.fits(at + length + 1, "length.each_day") {
-        return None;
-    }
-    let one = days(text.lower(at + length))?;
+    let Some(count) = vague.or(taken.number("number")) else {
+        return Some(Length { least: one * 1.5, most: lexicon::value("length.plurals", text.lower(at))? });
+    };
     let all = one * count as f64;
     // "An hour", "a few hours": where it took days, it took longer.
     let most = if one < 1.0 { 1.0 } else { all * 2.5 };
-    Some(match text.part(at..at + length).has("few|several|couple") {
-        true => Length { least: all * 0.5, most },
-        false => Length::of(count as f64, one, false),
-    })
+    Some(if vague.is_some() { Length { least: all * 0.5, most } } else { Length::of(count as f64, one, false) })
 }

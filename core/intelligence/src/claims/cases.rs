@@ -10,8 +10,8 @@ use super::networks::Network;
 use super::stance::Stance;
 use super::subjects::{Topic, listed, mark_asides, named, topics};
 use super::when::{Spoken, When};
-use super::words::{Reader, Word, split, stem};
-use super::{bearing, clauses, dates, details, hours, networks, places, relative, sources, stance, when};
+use super::words::{Name, Reader, Word, mark, split, stem};
+use super::{bearing, clauses, dates, details, hours, lexicon, networks, places, relative, sources, stance, when};
 use crate::Timestamp;
 use crate::country::State;
 use engine::time::Date;
@@ -26,7 +26,7 @@ fn said(text: &str, now: &str) -> Spoken {
 }
 
 fn of_topics(words: &[Word<'_>]) -> Vec<Topic> {
-    topics(Reader::of(words), &named(words, &listed(&[]), |_| false))
+    topics(Reader::of(words), &named(words, &listed(&[])))
 }
 
 fn joined<T>(parts: impl IntoIterator<Item = T>, name: impl Fn(T) -> String, by: &str) -> String {
@@ -43,14 +43,15 @@ fn yes(is: bool) -> String {
 
 /// What is claimed of, without those who report it.
 fn claimed(mut words: Vec<Word<'_>>) -> Vec<Topic> {
-    let found = named(&words, &listed(&[]), |_| false);
+    let found = named(&words, &listed(&[]));
     mark_asides(&mut words, &found);
     of_topics(&words)
 }
 
 fn is_something_else(mut words: Vec<Word<'_>>) -> bool {
-    for named in named(&words.clone(), &listed(&[]), |_| false) {
-        words.iter_mut().skip(named.at).take(named.length).for_each(|word| word.service = true);
+    places::marked(&mut words);
+    for named in named(&words.clone(), &listed(&[])) {
+        mark(&mut words, (named.at, named.length), Name::Service);
     }
     clauses::are_others(Reader::of(&words))
 }
@@ -66,7 +67,9 @@ fn after_a_day(text: Reader<'_>) -> Option<String> {
     found.behind(When::day(Date::new(2021, 1, 12)?)).map(|when| days(&when))
 }
 
-fn pieces(text: Reader<'_>) -> String {
+fn pieces(mut words: Vec<Word<'_>>) -> String {
+    places::marked(&mut words);
+    let text = Reader::of(&words);
     let one =
         |piece: Piece| format!("{:?}: {}", piece.link, joined(text.part(piece.range).words, |w| w.text.into(), " "));
     joined(clauses::pieces(text), one, " | ")
@@ -95,15 +98,16 @@ fn areas(words: &[Word<'_>]) -> String {
 }
 
 /// What is asked of a text with something that it is compared with.
-fn compared(what: &str, with: &str, text: Reader<'_>) -> Option<String> {
+fn compared(what: &str, with: &'static str, text: Reader<'_>) -> Option<String> {
     let places = || 0..text.words.len();
     let numbers = || with.split(' ').filter_map(|word| word.parse::<f64>().ok()).collect::<Vec<_>>();
     let count = |number: usize| numbers()[number] as usize;
     let share = || places().find_map(|at| beyond::share(text, at));
     let measured = || with.split(' ').filter(|name| !name.is_empty()).collect::<Vec<_>>();
     Some(match what {
+        "pattern" => yes(lexicon::List::of(with).take(text, 0).is_some()),
         "lasts days" => yes(places().find_map(|at| beyond::duration(text, at))?.holds(numbers()[0])),
-        "occasion is" => yes(Occasions::of(text.words.iter().map(|word| word.lower.as_str())).are(with)),
+        "occasion is" => yes(Occasions::of(text).are(with)),
         "by methods" => yes(beyond::methods(text)?.are_among(&measured())),
         "against methods" => yes(beyond::methods(text)?.are_opposed_by(&measured())),
         "blocked of" => yes(share()?.holds(Counted { blocked: count(0), decided: count(1) })),
@@ -145,7 +149,7 @@ fn compared(what: &str, with: &str, text: Reader<'_>) -> Option<String> {
     })
 }
 
-fn found(what: &str, sentence: &str) -> String {
+fn found(what: &'static str, sentence: &str) -> String {
     let words = split(sentence);
     let text = Reader::of(&words);
     if let Some((what, with)) = what.split_once(": ") {
@@ -166,7 +170,7 @@ fn found(what: &str, sentence: &str) -> String {
         "supposed" => yes(clauses::is_ahead(text, false)),
         "country" => places::choose(&places::mentions(&words)).map_or("", |country| country.code).to_owned(),
         "areas" => areas(&words),
-        "networks" => joined(networks::named(text, |_| false), |network| network.label(), ", "),
+        "networks" => joined(networks::named(text), |network| network.label(), ", "),
         "home" => networks::home(sentence).map_or("", |country| country.code).to_owned(),
         "called" => networks::called(sentence).unwrap_or_default(),
         "stance" => stance(text).unwrap_or_default(),
@@ -179,7 +183,7 @@ fn found(what: &str, sentence: &str) -> String {
             Some(_) => "other weekday".to_owned(),
             None => String::new(),
         },
-        "pieces" => pieces(text),
+        "pieces" => pieces(words),
         "later than 12 January 2021" => after_a_day(text).unwrap_or_default(),
         "mood" => format!("{:?}", clauses::mood(text, false, true)).to_lowercase(),
         "mood of what works" => format!("{:?}", clauses::mood(text, true, false)).to_lowercase(),
@@ -219,7 +223,7 @@ fn platforms_of_target_lists_are_named_too() {
         roles: vec![role(key)],
     };
     let platforms = [tracked("hub", "The Hub", "hub.example"), tracked("github", "Github", "github.com")];
-    let found = |text: &str| topics(Reader::of(&split(text)), &named(&split(text), &listed(&platforms), |_| false));
+    let found = |text: &str| topics(Reader::of(&split(text)), &named(&split(text), &listed(&platforms)));
     let names = |text: &str| joined(found(text), |topic| topic.name().to_owned(), " ");
     assert_eq!(names("The Hub is blocked"), "hub");
     assert_eq!(names("Hub and Telegram are blocked"), "hub telegram");

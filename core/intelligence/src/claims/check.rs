@@ -29,11 +29,12 @@ impl Verdict {
     }
 }
 
-/// A block decided by measurements confirms a claim at this confidence and on at least [`CONFIRMING_NETWORKS`]; below it
-/// makes the claim likely. Our choice.
+/// A block decided by measurements confirms a claim at this confidence and on at least [`CONFIRMING_NETWORKS`]; below
+/// it makes the claim likely. Our choice.
 const CONFIRMING: f64 = 0.8;
 pub const CONFIRMING_NETWORKS: u32 = 2;
-/// `confidence` of a claim that only a list or a suspected incident supports never exceeds this (decision confidence-of-status).
+/// `confidence` of a claim that only a list or a suspected incident supports never exceeds this (decision
+/// confidence-of-status).
 const UNMEASURED: f64 = 0.6;
 /// Where so many days of a period were decided, one blocked day does not speak for it. Our choice.
 const CLEAR_DAYS: u32 = 3;
@@ -121,8 +122,8 @@ pub struct Findings {
     pub elsewhere_only: bool,
     /// The claim is about the present, and nothing is measured that is new enough to say how it is.
     pub outdated: bool,
-    /// Confidence of the surest incident that is of another kind than the claimed one; of the surest of the period that is
-    /// more than suspected; and of the surest suspected one.
+    /// Confidence of the surest incident that is of another kind than the claimed one; of the surest of the period that
+    /// is more than suspected; and of the surest suspected one.
     pub other_kind: Option<f64>,
     pub incident: Option<f64>,
     pub suspected: Option<f64>,
@@ -176,7 +177,8 @@ impl Findings {
 
     /// Confidence of the incident, where no verdict decides in its place.
     fn deciding_incident(&self) -> Option<f64> {
-        // What goes on since then must be so now, and of that a verdict of now tells more than an incident that is over.
+        // What goes on since then must be so now, and of that a verdict of now tells more than an incident that is
+        // over.
         let outdone = |confidence: f64| self.is_decided() && (confidence < DOUBTFUL || self.lapsed && self.shorter);
         // Where nothing blocks it now, an incident that nobody saw end is no more than what was.
         let now = self.of_now && self.is_decided() && self.is(State::Accessible) && self.networks_blocked == 0;
@@ -330,25 +332,25 @@ pub struct Conclusion {
 
 /// Concludes from the parts; `None` without any.
 pub fn conclude(claim: &Claim, found: &[Found<'_>]) -> Option<Conclusion> {
-    let weakest = |part: fn(&Compared) -> Judgement| {
-        let parts: Vec<Judgement> = found.iter().map(|found| part(&found.compared)).collect();
+    let weakest = |part: fn(&Found<'_>) -> Judgement| {
+        let parts: Vec<Judgement> = found.iter().map(part).collect();
         together(&parts).and_then(|at| Some((at, *parts.get(at)?)))
     };
-    let (deciding, part) = weakest(|compared| compared.judgement)?;
+    let (deciding, part) = weakest(|found| found.judgement)?;
     // Who says that it works everywhere says no more than that it works.
     let whole = found.iter().any(|found| found.claim.stance.denies()).then_some(Beyond::Nationwide);
-    let told: Vec<Beyond> = found.iter().flat_map(|found| &found.compared.told).copied().chain(whole).collect();
+    let told: Vec<Beyond> = found.iter().flat_map(|found| &found.told).copied().chain(whole).collect();
     let names = found.iter().filter_map(|found| found.network.as_ref()?.network.name.as_deref());
     let networks: Vec<String> = names.flat_map(|name| name.split(' ').map(str::to_lowercase)).collect();
     let mut unchecked = slots::left_over(claim, &[], &told, &networks);
     // Where only words are left that fill no slot of theirs, the details that nothing tells.
     if unchecked.is_empty() {
-        let untold = found.iter().flat_map(|found| &found.compared.untold);
+        let untold = found.iter().flat_map(|found| &found.untold);
         unchecked = each_once(untold.map(|detail| detail.as_str().to_owned()), PartialEq::eq);
     }
     // "It was not blocked in schools": a denial of less than all of it is not contradicted by the whole.
     let partly = !unchecked.is_empty() && found.get(deciding)?.claim.stance.denies();
-    let (_, core) = weakest(|compared| compared.core)?;
+    let (_, core) = weakest(|found| found.core)?;
     Some(Conclusion { deciding, ..Conclusion::of(part.against(part.contradicted && !partly), core, unchecked) })
 }
 
@@ -420,7 +422,8 @@ mod tests {
         found
     }
 
-    /// Decision claims-contradicted: no verdict is called "false"; what a decided verdict contradicts is unconfirmed and says so.
+    /// Decision claims-contradicted: no verdict is called "false"; what a decided verdict contradicts is unconfirmed
+    /// and says so.
     #[test]
     fn findings_make_the_verdicts_of_the_table() {
         let mut count = 0;

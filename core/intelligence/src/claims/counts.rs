@@ -1,5 +1,5 @@
-//! Counts and comparisons: how many shutdowns a country had, which of two had more, which had most. The rows of the shutdown
-//! table answer them for the days that it covers.
+//! Counts and comparisons: how many shutdowns a country had, which of two had more, which had most. The rows of the
+//! shutdown table answer them for the days that it covers.
 
 use super::*;
 use crate::world::{self, EventHistory};
@@ -23,13 +23,6 @@ pub enum Kind {
     Most(Option<&'static str>),
 }
 
-/// What the table says to it.
-pub struct Answer {
-    pub judgement: Judgement,
-    pub reason: String,
-    pub licence: &'static str,
-}
-
 /// A number may be off by this share of what the table has.
 const OFF: f64 = 0.05;
 /// How sure it is what a table of rows that people wrote says of their number. Our choice.
@@ -47,63 +40,50 @@ pub fn counting(text: Reader<'_>, mentions: &[Mention], readings: &[Reading]) ->
     }
     // "Twice" is of services too; of the internet, it is so many shutdowns.
     let of_services = readings.iter().flat_map(|reading| &reading.topics).any(|topic| *topic != Topic::Internet);
-    let found = |kind: Kind, words: std::ops::RangeInclusive<usize>, named: &[&Mention]| {
-        let places = named.iter().flat_map(|mention| mention.at..mention.at + mention.length);
-        Some(Counting { country: country(named.first()?)?, kind, when, words: words.chain(places).collect() })
-    };
     for at in 0..text.words.len() {
-        if let Some(length) = text.matches(at, "counts.than") {
-            let of = mentions.iter().find(|mention| mention.at < at)?;
-            let with = mentions.iter().find(|mention| mention.at >= at + length)?;
-            return found(Kind::Than(country(with)?, text.is(at, "more")), at..=at + length - 1, &[of, with]);
-        }
-        // "Most shutdowns in India are regional" compares none.
-        if let Some(length) = text.matches(at, "counts.most") {
-            let mut continents = Country::all().iter().map(|country| country.subregion.region);
-            let continent = continents.find(|name| text.has(&name.to_lowercase()));
-            let mut counting = found(Kind::Most(continent), at..=at + length - 1, &[mentions.first()?])?;
-            let world = (0..text.words.len()).filter(|at| text.of_list(*at, "counts.world"));
-            counting.words.extend(world);
-            return Some(counting);
-        }
-        if let Some((from, end, kind)) = number(text, at).filter(|(_, end, _)| !of_services || !text.is(*end, "times"))
-        {
-            return found(kind, from..=end, &[mentions.first()?]);
-        }
+        let Some(taken) = text.take(at, "counts") else { continue };
+        let (end, first) = (at + taken.length, mentions.first());
+        let (mut words, mut named): (Vec<usize>, Vec<&Mention>) = ((at..end).collect(), first.into_iter().collect());
+        let kind = match taken.says {
+            "than" => {
+                let of = mentions.iter().find(|mention| mention.at < at)?;
+                let with = mentions.iter().find(|mention| mention.at >= end)?;
+                named = vec![of, with];
+                Kind::Than(country(with)?, text.is(at, "more"))
+            }
+            // "Most shutdowns in India are regional" compares none.
+            "most" => {
+                let mut continents = Country::all().iter().map(|country| country.subregion.region);
+                words.extend((0..text.words.len()).filter(|at| text.of_list(*at, "counts.world")));
+                Kind::Most(continents.find(|name| text.has(&name.to_lowercase())))
+            }
+            _ if of_services && text.is(end - 1, "times") => continue,
+            _ => {
+                let (back, least, most) = beyond::bounds(text, at, taken.number("figure")? as f64);
+                words.extend(at - back..at);
+                Kind::Number(least, most)
+            }
+        };
+        words.extend(named.iter().flat_map(|mention| mention.at..mention.at + mention.length));
+        return Some(Counting { country: country(named.first()?)?, kind, when, words });
     }
     None
 }
 
-/// "106 internet shutdowns", "shut down the internet 106 times": its first and last word, and what is claimed.
-fn number(text: Reader<'_>, at: usize) -> Option<(usize, usize, Kind)> {
-    let (length, count) = figure(text, at)?;
-    let behind = at + length;
-    let end = behind + text.matches(behind, "counts.counted")?.saturating_sub(1);
-    if (behind..=end).any(|at| text.ends(at)) {
-        return None;
-    }
-    let (back, least, most) = beyond::bounds(text, at, count);
-    Some((at - back, end, Kind::Number(least, most)))
-}
-
 /// A number of more than one that is no year: "106", "5,000", "twelve".
-fn figure(text: Reader<'_>, at: usize) -> Option<(usize, f64)> {
-    let plain = text.read(at, |word| dates::digits(&word.lower, 6));
-    if let Some(thousands) = plain.filter(|_| text.lower(at).len() < 4)
-        && let Some(rest) = text.read(at + 1, |word| dates::digits(&word.lower, 3).filter(|_| word.lower.len() == 3))
-        && text.pause(at + 1) == Pause::Comma
-    {
-        return Some((2, (thousands * 1_000 + rest) as f64));
+pub fn figure(text: Reader<'_>, at: usize) -> Option<(usize, i64)> {
+    let plain = |at: usize, most: usize| text.read(at, |word| dates::digits(&word.lower, most));
+    let rest = plain(at + 1, 3).filter(|_| text.lower(at + 1).len() == 3 && text.pause(at + 1) == Pause::Comma);
+    match (plain(at, 3).zip(rest), plain(at, 6)) {
+        (Some((thousands, rest)), _) => Some((2, thousands * 1_000 + rest)),
+        _ if text.read(at, dates::year).is_some() => None,
+        (None, Some(count)) => Some((1, count)),
+        (None, None) => quantity(text, at).filter(|_| !text.is(at, "a|an|few|several|couple|one")),
     }
-    if text.read(at, dates::year).is_some() {
-        return None;
-    }
-    let named = quantity(text, at).filter(|_| !text.is(at, "a|an|few|several|couple|one"));
-    plain.map(|count| (1, count as f64)).or(named.map(|(length, count)| (length, count as f64)))
 }
 
-/// What the shutdown table says; `None` where it does not cover the days, or there is none.
-pub async fn check(rt: &dyn Runtime, counting: &Counting) -> Result<Option<Answer>> {
+/// What the shutdown table says, with its reason; `None` where it does not cover the days, or there is none.
+pub async fn check(rt: &dyn Runtime, counting: &Counting) -> Result<Option<(Judgement, String)>> {
     let history = runtime::query(rt, world::actor().name, &EventHistory { country: None }).await?;
     let table = history.into_iter().filter(|(_, source, _)| *source == Source::AccessNow.code());
     let mut rows: Vec<(String, i64)> = table.map(|(country, _, mark)| (country, i64::from(mark.start))).collect();
@@ -119,7 +99,7 @@ pub async fn check(rt: &dyn Runtime, counting: &Counting) -> Result<Option<Answe
 }
 
 /// The answer from the country of each row of the table that began in the days.
-fn answer(counting: &Counting, table: Vec<String>) -> Answer {
+fn answer(counting: &Counting, table: Vec<String>) -> (Judgement, String) {
     let (source, own) = (Source::AccessNow.name(), counting.country);
     let of = |country: &Country| table.iter().filter(|code| *code == country.code).count() as f64;
     let time = match counting.when {
@@ -150,9 +130,5 @@ fn answer(counting: &Counting, table: Vec<String>) -> Answer {
         }
     };
     let verdict = if holds { Verdict::Confirmed } else { Verdict::Unconfirmed };
-    Answer {
-        judgement: Judgement { verdict, confidence: SURE, contradicted: !holds, why: Why::Counted },
-        reason: format!("{source} has {said}."),
-        licence: Source::AccessNow.licence(),
-    }
+    (Judgement { verdict, confidence: SURE, contradicted: !holds, why: Why::Counted }, format!("{source} has {said}."))
 }

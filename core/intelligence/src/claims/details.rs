@@ -22,69 +22,34 @@ impl Fit {
     }
 }
 
-/// What a comparison with all details gives.
-pub struct Compared {
-    pub judgement: Judgement,
-    /// The same without the details that nothing tells.
-    pub core: Judgement,
-    /// Details that the data bear out, and those for which the judgement is no surer than [`Verdict::Unconfirmed`].
-    pub told: Vec<Beyond>,
-    pub untold: Vec<Beyond>,
-    /// What the claim says beyond what the data tell, or against it: for the reason.
-    pub beyond: Option<Beyond>,
-    /// Where the claim says on how many networks: of those that are decided.
-    pub networks: Option<Counted>,
-}
-
-pub struct Known<'k> {
-    claim: &'k Claimed<'k>,
-    bearing: &'k Bearing,
-    seen: Option<&'k Seen>,
-    of_country: bool,
-    /// On how many networks it is said to be, and of those that are decided.
-    share: Option<Share>,
-    counted: Option<Counted>,
-}
-
-impl<'k> Known<'k> {
-    pub async fn new(
-        claim: &'k Claimed<'k>,
-        bearing: &'k Bearing,
-        seen: Option<&'k Seen>,
-        of_country: bool,
-    ) -> Result<Known<'k>> {
-        let share = claim.reading.beyond.iter().find_map(|beyond| match beyond {
-            Beyond::HowMany(share) if of_country => Some(*share),
-            _ => None,
-        });
-        let mut known = Known { claim, bearing, seen, of_country, share, counted: None };
-        if let (Some(_), Topic::Subject(subject), Some((at, _))) = (share, claim.topic, seen) {
-            let networks = claim.detect(subject, *at, false).await?.networks;
+impl Found<'_> {
+    /// The verdicts of the networks, where the claim says on how many it was so.
+    pub async fn count_networks(&mut self) -> Result<()> {
+        if let (Some(_), Topic::Subject(subject), Some((at, _))) = (self.share(), self.claim.topic, &self.detection) {
+            let networks = self.claim.detect(subject, *at, false).await?.networks;
             let count = |wanted: State| networks.iter().filter(|network| network.state == wanted).count();
             let blocked = count(State::Blocked);
             let decided = blocked + count(State::Accessible);
-            known.counted = (decided > 0).then_some(Counted { blocked, decided });
+            self.networks = (decided > 0).then_some(Counted { blocked, decided });
         }
-        Ok(known)
+        Ok(())
     }
 
-    /// Judges what was found, with and without the details that nothing tells.
-    pub fn compared(&self, findings: &Findings) -> Compared {
-        let stance = self.claim.stance;
-        let fits: Vec<(Beyond, Fit)> =
-            self.claim.reading.beyond.iter().map(|beyond| (*beyond, self.fit(*beyond))).collect();
+    /// Compares the details of the claim, with and without those that nothing tells.
+    pub fn compare(&mut self) {
+        let (stance, reading) = (self.claim.stance, self.claim.reading);
+        let fits: Vec<(Beyond, Fit)> = reading.beyond.iter().map(|beyond| (*beyond, self.fit(*beyond))).collect();
         let of = |wanted: Fit| fits.iter().filter(move |(_, fit)| *fit == wanted).map(|(beyond, _)| *beyond);
         let untold = fits.iter().filter(|(_, fit)| *fit != Fit::Agrees);
         let mut untold: Vec<Beyond> = untold.map(|(beyond, _)| *beyond).collect();
         // Lists and verdicts of days do not tell when it began or ended.
-        let dated =
-            self.claim.reading.when.is_some_and(|when| matches!(when.span, Span::Since | Span::Range | Span::Until));
-        if dated && !stance.negated && self.surest().is_none() && !untold.contains(&Beyond::Beginning) {
+        let dated = reading.when.is_some_and(|when| matches!(when.span, Span::Since | Span::Range | Span::Until));
+        if dated && !stance.negated && self.bearing.surest.is_none() && !untold.contains(&Beyond::Beginning) {
             untold.push(Beyond::Beginning);
         }
-        let mut core = judge(stance, findings);
+        let mut core = self.judgement;
         // "One network of four" is so, where most of the country can reach it.
-        let holds = || self.share.zip(self.counted).is_some_and(|(share, known)| share.holds(known));
+        let holds = || self.share().zip(self.networks).is_some_and(|(share, known)| share.holds(known));
         if core.why == Why::Partly && !stance.negated && untold.is_empty() && holds() {
             core.verdict = Verdict::Likely;
         }
@@ -104,28 +69,30 @@ impl<'k> Known<'k> {
         if opposed.is_some() || capped {
             (judgement.verdict, judgement.contradicted) = (Verdict::Unconfirmed, opposed.is_some());
         }
-        let likely = judgement.verdict == Verdict::Likely;
-        Compared {
-            core: if opposed.is_some() { judgement } else { core.against(judgement.contradicted) },
-            beyond: opposed.or(untold.first().copied().filter(|_| capped || likely)),
-            networks: self.networks(),
-            told: of(Fit::Agrees).chain(of(Fit::Opposed)).collect(),
-            untold: if capped { untold } else { Vec::new() },
-            judgement,
-        }
+        let first = untold.first().copied().filter(|_| capped || judgement.verdict == Verdict::Likely);
+        self.core = if opposed.is_some() { judgement } else { core.against(judgement.contradicted) };
+        self.told = of(Fit::Agrees).chain(of(Fit::Opposed)).collect();
+        (self.judgement, self.beyond) = (judgement, opposed.or(first));
+        self.untold = if capped { untold } else { Vec::new() };
+        // The networks that the reason tells of.
+        let nationwide = self.network.is_none() && reading.nationwide && reading.beyond.contains(&Beyond::Nationwide);
+        let national = nationwide.then(|| self.spread(None).1).flatten();
+        self.networks = self.networks.or(national).or_else(|| self.spread(Some(self.share()?)).1);
     }
 
-    fn surest(&self) -> Option<&'k Incident> {
-        self.bearing.surest.as_ref()
+    /// On how many networks the claim says that it was so.
+    fn share(&self) -> Option<Share> {
+        let of_all = self.claim.reading.beyond.iter().filter(|_| self.network.is_none());
+        of_all.into_iter().find_map(|beyond| if let Beyond::HowMany(share) = beyond { Some(*share) } else { None })
     }
 
-    /// The surest, or the surest of those that are suspected.
-    fn deciding(&self) -> Option<&'k Incident> {
-        self.surest().or(self.bearing.suspected.as_ref())
+    /// The surest incident, or the surest of those that are suspected.
+    pub fn deciding(&self) -> Option<&Incident> {
+        self.bearing.surest.as_ref().or(self.bearing.suspected.as_ref())
     }
 
     fn fit(&self, beyond: Beyond) -> Fit {
-        let (reading, now) = (self.claim.reading, self.claim.now);
+        let (reading, surest) = (self.claim.reading, self.bearing.surest.as_ref());
         match beyond {
             Beyond::Beginning => {
                 let began = |one: &Incident| reading.when.map_or(Fit::Opposed, |when| bearing::begins(one, when));
@@ -139,34 +106,36 @@ impl<'k> Known<'k> {
             Beyond::HowLong(length) => {
                 // What is said of the past, and goes on, has no length yet.
                 let ended = |incident: &&Incident| incident.end().is_some() || !reading.past;
-                let took = self.surest().filter(ended).and_then(|incident| bearing::took(incident, now));
+                let took = surest.filter(ended).and_then(|incident| bearing::took(incident, self.claim.now));
                 Fit::of(took.is_some_and(|days| length.holds(days)), self.is_of_another_length(length))
             }
             Beyond::HowMany(share) => {
-                let recorded = self.surest().map_or(0, |incident| incident.draft.networks.len());
+                let recorded = surest.map_or(0, |incident| incident.draft.networks.len());
                 let recorded = Counted { blocked: recorded, decided: recorded };
                 let counts = matches!(share, Share::Count(..) | Share::Some) && recorded.blocked > 0;
-                let counted = self.counted.is_some_and(|known| share.holds(known));
-                let spread = if self.of_country { self.spread(Some(share)).0 } else { Fit::Untold };
+                let counted = self.networks.is_some_and(|known| share.holds(known));
+                let spread = if self.network.is_none() { self.spread(Some(share)).0 } else { Fit::Untold };
                 let agrees = spread == Fit::Agrees || counts && share.holds(recorded) || counted;
                 Fit::of(agrees, spread == Fit::Opposed)
             }
-            Beyond::Nationwide if self.of_country && reading.nationwide => self.spread(None).0,
+            Beyond::Nationwide if self.network.is_none() && reading.nationwide => self.spread(None).0,
             Beyond::Nationwide => Fit::Agrees,
             Beyond::Method(claimed) => {
-                let methods = methods(self.surest(), self.seen);
+                let methods = self.methods();
                 Fit::of(claimed.are_among(&methods), claimed.are_opposed_by(&methods))
             }
             Beyond::Occasion(claimed) => {
-                let occasion = self.surest().and_then(|incident| incident.draft.occasion.as_deref());
+                let occasion = surest.and_then(|incident| incident.draft.occasion.as_deref());
                 Fit::of(occasion.is_some_and(|told| claimed.are(told)), false)
             }
         }
     }
 
-    /// What is known of how far it reaches, with the networks that say so: over the whole country unless a share is given.
+    /// What is known of how far it reaches, with the networks that say so: over the whole country unless a share is
+    /// given.
     fn spread(&self, share: Option<Share>) -> (Fit, Option<Counted>) {
-        let measured = self.seen.filter(|(_, found)| found.state != State::Unknown && found.basis == "measured");
+        let seen = self.detection.as_ref();
+        let measured = seen.filter(|(_, found)| found.state != State::Unknown && found.basis == "measured");
         let measured = measured.and_then(|(_, found)| {
             of_tested(usize::try_from(found.networks_blocked).ok()?, found.networks_tested, found.blocked_weight)
         });
@@ -190,14 +159,6 @@ impl<'k> Known<'k> {
         }
     }
 
-    /// The networks that the reason tells of.
-    fn networks(&self) -> Option<Counted> {
-        let reading = self.claim.reading;
-        let nationwide = self.of_country && reading.nationwide && reading.beyond.contains(&Beyond::Nationwide);
-        let national = nationwide.then(|| self.spread(None).1).flatten();
-        self.counted.or(national).or_else(|| self.spread(Some(self.share?)).1)
-    }
-
     /// Whether all that is known of it is over and took clearly longer or shorter, each by itself and all together.
     fn is_of_another_length(&self, claimed: Length) -> bool {
         let ended = |incident: &Incident| {
@@ -214,13 +175,13 @@ impl<'k> Known<'k> {
         let shorter = !self.bearing.fitting.iter().any(broken) && spans.iter().all(|span| days(*span) > claimed.most);
         spans.len() == self.bearing.fitting.len() && all.is_some_and(|all| longer(days(all)) || shorter)
     }
-}
 
-/// The methods by which it was blocked, as an incident and a verdict name them.
-pub fn methods<'m>(incident: Option<&'m Incident>, seen: Option<&'m Seen>) -> Vec<&'m str> {
-    let measured = seen.into_iter().flat_map(|(_, detection)| &detection.methods);
-    let methods = incident.into_iter().flat_map(|incident| &incident.draft.methods).chain(measured);
-    each_once(methods.map(String::as_str), PartialEq::eq)
+    /// The methods by which it was blocked, as an incident and a verdict name them.
+    pub fn methods(&self) -> Vec<&str> {
+        let measured = self.detection.iter().flat_map(|(_, detection)| &detection.methods);
+        let recorded = self.bearing.surest.iter().flat_map(|incident| &incident.draft.methods);
+        each_once(recorded.chain(measured).map(String::as_str), PartialEq::eq)
+    }
 }
 
 /// Networks of which something is known, and the share of the weight of those that are decided.

@@ -38,7 +38,16 @@ pub struct Found<'c> {
     pub decided_days: u32,
     /// Where the verdict rests on platforms of social media.
     pub platforms: Option<Counted>,
-    pub compared: Compared,
+    pub judgement: Judgement,
+    /// The same without the details that nothing tells.
+    pub core: Judgement,
+    /// Details that the data bear out, and those for which the judgement is no surer than [`Verdict::Unconfirmed`].
+    pub told: Vec<Beyond>,
+    pub untold: Vec<Beyond>,
+    /// What the claim says beyond what the data tell, or against it: for the reason.
+    pub beyond: Option<Beyond>,
+    /// Where the claim says on how many networks: of those that are decided.
+    pub networks: Option<Counted>,
 }
 
 impl Found<'_> {
@@ -131,10 +140,8 @@ impl<'c> Claimed<'c> {
     ) -> Result<Found<'c>> {
         let named = |one: &Incident| network.as_ref().is_none_or(|network| network.is_of(one, self.period));
         // That it is over is seen by measurements anyway, and of one network a day of the country says nothing.
-        let outweighed = match findings.measured && !self.stance.over && network.is_none() {
-            true => sources::outweighed(&self, &incidents).await?,
-            false => Vec::new(),
-        };
+        let weighed = findings.measured && !self.stance.over && network.is_none();
+        let outweighed = sources::outweighed(&self, if weighed { &incidents } else { &[] }).await?;
         let counts = |one: &Incident| named(one) && !self.is_gone(one) && !outweighed.contains(&one.id);
         let mut bearing = bearing::of(&incidents, &self, counts);
         self.weigh_incidents(&mut findings, &bearing);
@@ -147,24 +154,30 @@ impl<'c> Claimed<'c> {
             self.weigh_national(&mut findings, &incidents, &mut bearing);
         }
         findings.outdated = self.is_outdated(&findings, detection.as_ref()).await?;
-        let known = details::Known::new(&self, &bearing, detection.as_ref(), network.is_none()).await?;
-        let compared = known.compared(&findings);
-        let before = Period { since: None, to: self.period.from, ..self.period };
-        let earlier = match compared.judgement.why {
-            Why::Nothing => sources::incidents_of(&self, before).await?,
-            _ => Vec::new(),
-        };
-        Ok(Found {
+        let judgement = judge(self.stance, &findings);
+        let mut found = Found {
             claim: self,
             network,
             detection,
             incidents,
             bearing,
-            earlier: earlier.into_iter().max_by_key(Incident::start),
+            earlier: None,
             decided_days: findings.decided_days,
             platforms: None,
-            compared,
-        })
+            judgement,
+            core: judgement,
+            told: Vec::new(),
+            untold: Vec::new(),
+            beyond: None,
+            networks: None,
+        };
+        found.count_networks().await?;
+        found.compare();
+        if found.judgement.why == Why::Nothing {
+            let before = Period { since: None, to: self.period.from, ..self.period };
+            found.earlier = sources::incidents_of(&self, before).await?.into_iter().max_by_key(Incident::start);
+        }
+        Ok(found)
     }
 
     fn weigh_incidents(&self, findings: &mut Findings, bearing: &Bearing) {
@@ -240,10 +253,7 @@ impl<'c> Claimed<'c> {
             return Ok(false);
         }
         match (self.topic, seen) {
-            (Topic::Internet, _) => {
-                let heard = Heard { from: Some(self.now.plus(-JUST_ENDED)), at: self.now };
-                Ok(runtime::query(self.rt, self.country.code.to_owned(), &heard).await? == 0)
-            }
+            (Topic::Internet, _) => Ok(self.heard(self.now.plus(-JUST_ENDED), self.now).await? == 0),
             (_, Some((_, detection))) => Ok(detection.evidence_count == 0 || findings.state.is_none()),
             (_, None) => Ok(true),
         }

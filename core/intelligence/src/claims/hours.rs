@@ -33,10 +33,8 @@ impl Hours {
             Hours::Weekends | Hours::Other => Fit::Untold,
             Hours::Of(claimed, utc) => {
                 let by = if utc { Some(0) } else { incidents::offset(country).map(i64::from) };
-                match (by, Clock::read(schedule)) {
-                    (Some(by), Some(kept_hours)) => kept(claimed.overlaps(kept_hours, by)),
-                    _ => Fit::Untold,
-                }
+                let fits = by.zip(Clock::read(schedule)).map(|(by, hours)| claimed.overlaps(hours, by));
+                fits.map_or(Fit::Untold, kept)
             }
         }
     }
@@ -61,67 +59,42 @@ impl Clock {
     }
 }
 
-const LISTS: [(&str, Hours); 5] = [
-    ("hours.all", Hours::All),
-    ("hours.weekends", Hours::Weekends),
-    ("hours.weekdays", Hours::Weekdays),
-    ("hours.one_day", Hours::Other),
-    ("hours.office", Hours::Of(Clock { from: 7, to: 18 }, false)),
-];
-
 /// The hours that words at a place say, with how many words they are.
 pub fn hours(text: Reader<'_>, at: usize) -> Option<(usize, Hours)> {
-    let of = |(list, hours): &(&str, Hours)| Some((text.matches(at, list)?, *hours));
-    // Where they are part of a name they begin with a capital.
-    let plain = || (!text.capital(at) || text.shouting).then(|| text.matches(at, "hours.often"))?;
-    let other = || text.matches(at, "hours.each").or_else(plain).map(|length| (length, Hours::Other));
-    LISTS.iter().find_map(of).or_else(|| clock(text, at)).or_else(|| part(text, at)).or_else(other)
+    let taken = text.take(at, "hours")?;
+    let hours = match taken.says {
+        "all" => Hours::All,
+        "weekends" => Hours::Weekends,
+        "weekdays" => Hours::Weekdays,
+        "other" => Hours::Other,
+        says => {
+            let times = taken.all("time");
+            let clock = times.first().map(|from| (*from, times.get(1).copied().unwrap_or((from + 1) % 24)));
+            let (from, to) = clock.or(taken.pair("part")).or(lexicon::pair(says))?;
+            Hours::Of(Clock { from, to }, taken.number("utc").is_some())
+        }
+    };
+    Some((taken.length, hours))
 }
 
-/// "At night", "in the evenings", "every morning": as most people mean them; and no "last night", which is a date.
-fn part(text: Reader<'_>, at: usize) -> Option<(usize, Hours)> {
-    let (from, to) = dates::span("hours.parts", text.lower(at))?;
-    let plain = !text.capital(at) || text.shouting;
-    (plain && text.fits(at, "hours.of_each_day")).then_some((1, Hours::Of(Clock { from, to }, false)))
-}
-
-/// "At 18:00", "6pm", "from 18 to 22 o'clock", "04:00-14:00 UTC".
-fn clock(text: Reader<'_>, at: usize) -> Option<(usize, Hours)> {
-    let (length, from) = time(text, at)?;
-    let mut end = at + length;
-    let link = text.is(end, "to|and|until|till") || text.joined(end);
-    let second = end + usize::from(!text.joined(end));
-    let named = || lexicon::value("hours.named", text.lower(second)).and_then(|hour| Some((1, hour.parse().ok()?)));
-    let to = link.then(|| time(text, second).or_else(named)).flatten();
-    if let Some((more, _)) = to {
-        end = second + more;
-    }
-    let utc = text.is(end, "utc|gmt");
-    let span = Clock { from, to: to.map_or((from + 1) % 24, |(_, to)| to) };
-    Some((end + usize::from(utc) - at, Hours::Of(span, utc)))
-}
-
-fn time(text: Reader<'_>, at: usize) -> Option<(usize, i64)> {
+/// An hour at a place, with its number of words: "18:00", "6pm", "6 p.m.", "18h30", "at 18.30".
+pub fn time(text: Reader<'_>, at: usize) -> Option<(usize, i64)> {
     let lower = text.lower(at);
-    let figure = |text: &str, most: i64| text.parse::<i64>().ok().filter(|figure| text.len() <= 2 && *figure <= most);
-    let hour = |text: &str| figure(text, 24).map(|hour| hour % 24);
-    let parts =
-        |by: char| lower.split_once(by).and_then(|(h, m)| hour(h).filter(|_| m.len() == 2 && figure(m, 59).is_some()));
-    let half = |hour: i64, evening: i64| hour % 12 + evening;
-    let end = |ending: &str| lower.strip_suffix(ending).and_then(hour);
-    let dotted = || parts('.').filter(|_| text.was(at, 1, "at"));
-    let half_day = end("am").map(|hour| half(hour, 0)).or_else(|| end("pm").map(|hour| half(hour, 12)));
-    if let Some(hour) = half_day.or_else(|| parts('h')).or_else(|| end("h")).or_else(dotted) {
-        return Some((1, hour));
-    }
-    let found = hour(lower)?;
-    let minutes = text.pause(at + 1) == Pause::Colon && text.lower(at + 1).len() == 2;
-    let minutes = usize::from(minutes && figure(text.lower(at + 1), 59).is_some());
-    match text.lower(at + 1 + minutes) {
-        "am" | "a.m" => Some((2 + minutes, half(found, 0))),
-        "pm" | "p.m" => Some((2 + minutes, half(found, 12))),
-        "o'clock" | "hrs" => Some((2 + minutes, found)),
-        "utc" | "gmt" => Some((1 + minutes, found)),
-        _ => (minutes == 1).then_some((2, found)),
-    }
+    let (hour, ending) = lower.split_at(lower.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(lower.len()));
+    let hour = dates::digits(hour, 2).filter(|hour| *hour <= 24)? % 24;
+    let minutes =
+        ending.strip_prefix(['h', '.']).filter(|rest| rest.len() == 2).and_then(|rest| dates::digits(rest, 2));
+    let minutes = minutes.is_some_and(|minutes| minutes < 60);
+    let (length, half) = match ending {
+        "am" | "pm" | "h" => (1, ending),
+        _ if minutes && (ending.starts_with('h') || text.was(at, 1, "at")) => (1, ""),
+        "" => text.take(at, "hours.time").map(|taken| (taken.length, taken.says))?,
+        _ => return None,
+    };
+    let hour = match half {
+        "am" => hour % 12,
+        "pm" => hour % 12 + 12,
+        _ => hour,
+    };
+    Some((length, hour))
 }

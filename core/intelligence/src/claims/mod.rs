@@ -1,10 +1,10 @@
 //! Claims in words: "Telegram was blocked in Kenya in November 2023". What they state, and what the data say to it.
 //!
-//! `words` splits a sentence, `clauses` cuts it, and `parse` reads each `part`: where (`places`), what (`subjects`), by whom
-//! (`networks`), when (`dates`, `relative`, `when`), whether (`stance`), and how, how long, how often and how far (`beyond`,
-//! `hours`), by the lists and patterns of the `lexicon`; `slots` tells what is left over. `gather` judges a statement by what
-//! `sources` say of it (`bearing`, `details`), `check` each part and the claim as a whole, and `counts` what it counts;
-//! `reason` says why, and `route` answers.
+//! `words` splits a sentence, `clauses` cuts it, and `parse` reads each `part`: where (`places`), what (`subjects`), by
+//! whom (`networks`), when (`dates`, `relative`, `when`), whether (`stance`), and how, how long, how often and how far
+//! (`beyond`, `hours`), by the lists and patterns of the `lexicon`; `slots` tells what is left over. `gather` judges a
+//! statement by what `sources` say of it (`bearing`, `details`), `check` each part and the claim as a whole, and
+//! `counts` what it counts; `reason` says why, and `route` answers.
 
 mod bearing;
 mod beyond;
@@ -45,22 +45,23 @@ use std::sync::LazyLock;
 use bearing::Bearing;
 use beyond::{Beyond, ENOUGH, Length, Share};
 use check::{Conclusion, Core, DOUBTFUL, Findings, Judgement, Verdict, Why, judge};
-use clauses::{Link, Mood};
+use clauses::{Link, Mood, Piece};
 use counts::Counting;
-use dates::{Written, YEARS};
-use details::{Compared, Fit};
+use dates::{Written, YEARS, quantity, weekday};
+use details::Fit;
 use gather::{Claimed, Counted, Found, Period};
 use hours::{Hours, hours};
+use lexicon::Taken;
 use networks::Network;
 use parse::{Claim, Reading, Sentence};
-use part::{Draft, Part};
-use places::{Area, Mention};
-use relative::{Later, days_counted, later, quantity, unit, weekday};
+use part::Part;
+use places::{Area, How, Mention};
+use relative::{Later, days_counted, later};
 use sources::{Measured, OnNetwork, Seen};
-use stance::{Kind, Sense, Stance, meanings};
+use stance::{Kind, Said, Sense, Stance, meanings};
 use subjects::{Named, SOCIAL_MEDIA, Topic};
 use when::{Span, When};
-use words::{Pause, Phrases, Reader, Word, is_shouted, split, stem};
+use words::{Name, Pause, Phrases, Reader, Word, split, stem};
 
 use crate::country::{Detection, Heard, NetworkAnswer, State};
 use crate::incidents::{self, INTERNET, Incident};
@@ -68,7 +69,6 @@ use crate::reference;
 use crate::{Error, Result, Timestamp};
 use engine::number::round;
 use engine::runtime::{self, Runtime};
-use engine::small_sort;
 use engine::time::{DAY, Date};
 use facts::brands;
 use facts::starter::{self, Country};

@@ -95,19 +95,13 @@ pub fn home(name: &str) -> Option<&'static Country> {
 
 type Placed = (usize, usize, Network);
 
-/// The networks that a clause names; `taken` tells of words that name something else.
-pub fn named(text: Reader<'_>, taken: impl Fn(usize) -> bool) -> Vec<Network> {
-    joined(placed(text, taken))
+/// The networks that a clause names.
+pub fn named(text: Reader<'_>) -> Vec<Network> {
+    joined(placed(text))
 }
 
-/// The words that name networks: the first, and how many.
-pub fn spans(text: Reader<'_>, taken: impl Fn(usize) -> bool) -> Vec<(usize, usize)> {
-    let reported = NAMES.all(text.words).into_iter().filter(|(at, length, _)| text.fits(at + length, "networks.says"));
-    let named = placed(text, taken).into_iter().map(|(at, length, _)| (at, length));
-    named.chain(reported.map(|(at, length, _)| (at, length))).collect()
-}
-
-fn placed(text: Reader<'_>, taken: impl Fn(usize) -> bool) -> Vec<Placed> {
+/// The same where they stand: the first word of each, and how many.
+pub fn placed(text: Reader<'_>) -> Vec<Placed> {
     let mut found: Vec<Placed> = (0..text.words.len()).filter_map(|at| numbered(text, at)).collect();
     for (at, length, country) in NAMES.all(text.words) {
         let to = at + length;
@@ -118,8 +112,8 @@ fn placed(text: Reader<'_>, taken: impl Fn(usize) -> bool) -> Vec<Placed> {
             found.push((at, length, Network { asn: None, name: Some(text.quote(at..at + length)), country }));
         }
     }
-    found.extend(stated(text, &found, taken));
-    small_sort::sort_by_key(&mut found, |(at, ..)| *at);
+    found.extend(stated(text, &found));
+    found.sort_by_key(|(at, ..)| *at);
     found
 }
 
@@ -127,7 +121,7 @@ fn numbered(text: Reader<'_>, at: usize) -> Option<Placed> {
     let number = |text: &str| text.parse::<u32>().ok().filter(|asn| *asn > 0);
     let word = text.word(at)?;
     let digits = word.lower.strip_prefix("asn").or_else(|| word.lower.strip_prefix("as"))?;
-    let apart = || matches!(word.text, "AS" | "ASN" | "asn") && !is_shouted(text.words);
+    let apart = || matches!(word.text, "AS" | "ASN" | "asn") && !word.shouted;
     let (length, asn) = match number(digits) {
         Some(asn) => (1, asn),
         None => (2, apart().then(|| number(text.lower(at + 1)))??),
@@ -136,22 +130,15 @@ fn numbered(text: Reader<'_>, at: usize) -> Option<Placed> {
 }
 
 /// Names that no table has and the sentence says to be networks: "blocked on Jamii in Kenya", "the ISP Jamii".
-fn stated(text: Reader<'_>, known: &[Placed], taken: impl Fn(usize) -> bool) -> Vec<Placed> {
-    let free = |at: usize| {
+fn stated(text: Reader<'_>, known: &[Placed]) -> Vec<Placed> {
+    let (mut found, mut at) = (Vec::new(), 0);
+    while at < text.words.len() {
         let inside = known.iter().any(|(from, length, _)| (*from..*from + *length).contains(&at));
-        text.capital(at) && !taken(at) && !inside && !text.fits(at, "networks.day")
-    };
-    let mut found = Vec::new();
-    for at in 1..text.words.len() {
         // "... but not on Jamii" leaves its verb to another clause.
-        if !text.fits(at, "networks.stated") || !free(at) || text.of_list(at, "networks.no_networks") {
-            continue;
-        }
-        let to = (at + 1..).find(|to| !free(*to) || text.ends(*to)).unwrap_or(at + 1);
-        if text.fits(to, "networks.stated_end") && !text.fits(to, "networks.says") {
-            let network = Network { asn: None, name: Some(text.quote(at..to)), country: None };
-            found.push((at, to - at, network));
-        }
+        let length = text.matches(at, "networks.stated_name").filter(|_| !inside);
+        let named = |length: usize| Network { asn: None, name: Some(text.quote(at..at + length)), country: None };
+        found.extend(length.map(|length| (at, length, named(length))));
+        at += length.unwrap_or(1);
     }
     found
 }
@@ -176,11 +163,7 @@ fn joined(found: Vec<Placed>) -> Vec<Network> {
 }
 
 /// Words of a clause that may be names of networks which only measurements know, in lower case.
-pub fn candidates(text: Reader<'_>, taken: impl Fn(usize) -> bool) -> Vec<String> {
-    let free = |(at, word): &(usize, &Word<'_>)| {
-        let name = text.fits(*at, "networks.candidate") && !text.fits(*at, "networks.excepted");
-        name && !taken(*at) && !word.aside
-    };
-    let free = text.words.iter().enumerate().filter(free);
-    free.map(|(_, word)| word.lower.clone()).filter(|word| is_distinct(word)).collect()
+pub fn candidates(text: Reader<'_>) -> Vec<String> {
+    let free = (0..text.words.len()).filter(|at| text.fits(*at, "networks.candidate"));
+    free.map(|at| text.lower(at).to_owned()).filter(|word| is_distinct(word)).collect()
 }

@@ -1,17 +1,26 @@
-//! What a part of a sentence says by itself, and what it leaves to others: it is about the same place, service and time.
+//! What a part of a sentence says by itself, and what it leaves to others: it is about the same place, service and
+//! time.
 
 use super::*;
 
+#[derive(Clone)]
 pub struct Part<'a> {
+    pub link: Link,
     pub words: Vec<Word<'a>>,
-    pub said: Option<stance::Said>,
+    pub said: Option<Said>,
+    /// Of a list each makes a reading.
     pub days: Vec<When>,
+    /// Where it names none: how long it was after those of the clause before.
     pub later: Option<Later>,
     /// It leaves its verb to another clause; whether it negates that.
     pub elliptic: Option<bool>,
     /// It has names and dates, and no more.
     pub names_alone: bool,
     pub reading: Reading,
+    /// It goes on with how it is now.
+    pub now: bool,
+    /// It leaves its verb, and so the time, to another clause.
+    pub depends: bool,
 }
 
 impl Part<'_> {
@@ -19,8 +28,13 @@ impl Part<'_> {
         Reader::of(&self.words)
     }
 
+    /// What it says by more than a negation.
+    pub fn verb(&self) -> Option<Said> {
+        self.said.filter(Said::has_verb)
+    }
+
     pub fn has_verb(&self) -> bool {
-        self.said.is_some_and(|said| said.has_verb())
+        self.verb().is_some()
     }
 
     pub fn is_timed(&self) -> bool {
@@ -34,11 +48,11 @@ impl Part<'_> {
     }
 
     /// Whether both name one of those.
-    pub fn shares(&self, other: &Part<'_>) -> bool {
+    fn shares(&self, other: &Part<'_>) -> bool {
         self.own().into_iter().zip(other.own()).any(|(own, other)| own && other)
     }
 
-    pub fn names(&self) -> bool {
+    fn names(&self) -> bool {
         self.own().contains(&true)
     }
 
@@ -47,7 +61,8 @@ impl Part<'_> {
     }
 
     /// Whether it leaves its verb to another clause, and then whether it negates that.
-    pub fn leaves_verb(&self, link: Link) -> Option<bool> {
+    pub fn leaves_verb(&self) -> Option<bool> {
+        let link = self.link;
         if self.has_verb() {
             return None;
         }
@@ -58,13 +73,13 @@ impl Part<'_> {
         let also = but && self.said.is_none() && text.is(0, "in|also");
         // "blocked Facebook on 4 February and Twitter on 5 February", "then Twitter on 5 February".
         let listed = matches!(link, Link::And | Link::But) && self.names_alone && subject && (timed || place && topic);
-        let positive = also || listed || self.is_what_remains(link);
+        let positive = also || listed || self.is_what_remains();
         self.elliptic.or(if not { Some(true) } else { positive.then_some(false) })
     }
 
     /// Whether it is only a name, which a denial before it leaves out: "did not block WhatsApp, only Telegram".
-    pub fn is_what_remains(&self, link: Link) -> bool {
-        let but = link == Link::But && self.elliptic.is_none() && !self.text().is(0, "in|also");
+    fn is_what_remains(&self) -> bool {
+        let but = self.link == Link::But && self.elliptic.is_none() && !self.text().is(0, "in|also");
         (self.begins_with_only() || but) && self.names_alone && self.names_a_subject()
     }
 
@@ -72,8 +87,56 @@ impl Part<'_> {
         self.text().is(0, "only|just|merely|simply")
     }
 
-    pub fn denies(&self) -> bool {
+    fn denies(&self) -> bool {
         self.said.is_some_and(|said| said.bad && said.stance.negated && !said.bare.negated)
+    }
+
+    /// Where what it sets against the clause around it begins: "Nigeria, not Ghana, banned it".
+    pub fn contrasted(&self, before: Option<&Part<'_>>) -> Option<usize> {
+        let not = self.text().is(0, "not");
+        let verbless = before.is_some_and(|before| !before.has_verb());
+        let is = match self.link {
+            Link::Contrast => true,
+            // "Telegram, unlike WhatsApp, was blocked"
+            Link::Unlike => verbless && before.is_some_and(Part::names),
+            Link::And | Link::But => not && self.elliptic == Some(true) && verbless,
+            Link::Despite | Link::Aside => false,
+        };
+        (is && self.names()).then_some(usize::from(not))
+    }
+
+    /// Whether the next part is a clause of its own; `but` tells that such a word leads to it.
+    pub fn is_followed_by(&self, part: &Part<'_>, but: bool) -> bool {
+        let leaves_verb = part.leaves_verb().is_some();
+        let both = self.has_verb() && part.has_verb();
+        // "It is not blocked, it is only slow."
+        let said = |part: &Part<'_>| part.said.map(|said| (said.stance.kind, said.stance.negated));
+        let goes_on = part.text().is(0, "it|they") && said(part) != said(self);
+        let dated = self.is_timed() || self.text().has("was|were|had");
+        let places = |part: &Part<'_>| !part.reading.countries.is_empty();
+        let pair = |part: &Part<'_>| places(part) && !part.reading.topics.is_empty();
+        match part.link {
+            Link::And | Link::But if part.is_what_remains() && !part.is_timed() => self.denies(),
+            // "Cut Facebook on 4 May, then Twitter on 5 May", and not "all but Twitter on 5 May".
+            Link::But if part.is_what_remains() => self.has_verb() && self.is_timed(),
+            // "It was not blocked, only slowed."
+            Link::And | Link::But if part.begins_with_only() && part.has_verb() && self.denies() => true,
+            Link::But if self.is_denial() && part.has_verb() && but => true,
+            Link::Unlike => self.has_verb() && places(part),
+            Link::Despite | Link::Contrast => true,
+            Link::But => self.has_verb() && (part.has_verb() || leaves_verb),
+            Link::And if both && (dated && part.is_of_now() || goes_on) => true,
+            Link::And | Link::Aside => match self.link {
+                Link::Unlike => part.has_verb(),
+                Link::Despite => self.has_verb() && leaves_verb || part.has_verb(),
+                _ if leaves_verb && part.elliptic.is_none() => {
+                    let verb = self.has_verb() || self.leaves_verb().is_some();
+                    let like = self.is_timed() && (!places(part) || places(self));
+                    verb && self.shares(part) && (like || pair(part) && pair(self))
+                }
+                _ => both && self.shares(part) || self.has_verb() && leaves_verb,
+            },
+        }
     }
 
     pub fn denies_an_end(&self) -> bool {
@@ -81,7 +144,7 @@ impl Part<'_> {
     }
 
     /// Whether it only says that something is untrue: "the government denied it".
-    pub fn is_denial(&self) -> bool {
+    fn is_denial(&self) -> bool {
         self.said.is_some() && !self.has_verb() && !self.names()
     }
 
@@ -113,29 +176,40 @@ pub fn about_internet(topics: &[Topic]) -> bool {
     topics.first().is_none_or(|topic| *topic == Topic::Internet)
 }
 
-/// A reading that may lack what other clauses say.
-#[derive(Clone)]
-pub struct Draft {
-    pub link: Link,
-    pub reading: Reading,
-    /// Of a list each makes a reading.
-    pub days: Vec<When>,
-    /// Where it names none: how long it was after those of the clause before.
-    pub later: Option<Later>,
-    /// It goes on with how it is now.
-    pub now: bool,
-    /// It leaves its verb, and so the time, to another clause.
-    pub depends: bool,
-    /// What follows is later: "since the shutdown in January".
-    pub since: bool,
+/// Concessions about the same place, and how people get around a block, are no claims of their own.
+pub fn leave_out_what_is_beside(parts: &mut Vec<Part<'_>>) {
+    let claimed = || parts.iter().filter(|part| part.link != Link::Despite && part.said.is_some());
+    let main: Vec<&'static str> =
+        claimed().flat_map(|part| part.reading.countries.iter().map(|country| country.code)).collect();
+    let (others, several) = (claimed().next().is_some(), parts.len() > 1);
+    let mobile = several && parts.first().is_some_and(|part| part.text().has("mobile|cellular"));
+    // "The government denied it, but it was blocked."
+    let denied = parts.get(1).is_some_and(|part| part.link == Link::But && part.has_verb());
+    if denied && parts.first().is_some_and(Part::is_denial) {
+        parts.remove(0);
+    }
+    let mut place: Vec<&'static Country> = Vec::new();
+    parts.retain(|part| {
+        let elsewhere = part.reading.countries.iter().any(|country| !main.contains(&country.code));
+        let conceded = part.link == Link::Despite && others && (!elsewhere || main.is_empty());
+        let around = several && part.link == Link::But && part.text().has("vpn|vpns|proxy|proxies");
+        // "Mobile internet was cut, but fixed lines worked": of those nothing is known.
+        let beside = conceded || around || mobile && part.text().says("parse.fixed_lines");
+        place.extend(part.reading.countries.iter().filter(|_| beside));
+        !beside
+    });
+    let first = parts.first_mut().filter(|first| main.is_empty() && first.reading.countries.is_empty());
+    if let Some(first) = first {
+        first.reading.countries = place;
+    }
 }
 
-impl Draft {
+impl Part<'_> {
     /// Takes what it does not say itself from the nearest clause that does, those before it first.
-    fn complete(&mut self, given: &[Draft], at: usize, (now, today): (bool, Date)) {
-        let nearest = |has: &dyn Fn(&Draft) -> bool| {
+    fn complete(&mut self, given: &[Part<'_>], at: usize, (now, today): (bool, Date)) {
+        let nearest = |has: &dyn Fn(&Part<'_>) -> bool| {
             let before = given.get(..at).unwrap_or_default().iter().rev();
-            before.chain(given.get(at + 1..).unwrap_or_default()).find(|draft| has(draft))
+            before.chain(given.get(at + 1..).unwrap_or_default()).find(|part| has(part))
         };
         let reading = &mut self.reading;
         let bare = reading.countries.is_empty() && reading.topics.is_empty();
@@ -160,7 +234,7 @@ impl Draft {
         {
             let since =
                 |when: &When| When { span: Span::Since, named: 1, ..When::new(when.last, today.max(when.last)) };
-            self.days = match other.since {
+            self.days = match other.text().is(0, "since|after") {
                 true => other.days.iter().map(since).collect(),
                 false => other.days.clone(),
             };
@@ -187,29 +261,29 @@ impl Draft {
     }
 
     fn readings(self) -> impl Iterator<Item = Reading> {
-        let Draft { reading, days, .. } = self;
-        let times: Vec<Option<When>> = if days.is_empty() { vec![None] } else { days.into_iter().map(Some).collect() };
-        times.into_iter().map(move |when| Reading { when, ..reading.clone() })
+        let Part { reading, days, .. } = self;
+        let none = days.is_empty().then_some(None);
+        days.into_iter().map(Some).chain(none).map(move |when| Reading { when, ..reading.clone() })
     }
 }
 
-fn count_on(drafts: &mut [Draft]) {
+fn count_on(parts: &mut [Part<'_>]) {
     let mut last: Option<When> = None;
-    for draft in drafts.iter_mut() {
-        if let Some(later) = draft.later.filter(|_| draft.days.is_empty()) {
+    for part in parts.iter_mut() {
+        if let Some(later) = part.later.filter(|_| part.days.is_empty()) {
             let days = last.and_then(|base| later.behind(base));
             let missing = days.is_none() && later.counted;
-            draft.reading.unread = draft.reading.unread.or(missing.then_some(when::NO_SUCH_DATE));
-            draft.days.extend(days);
+            part.reading.unread = part.reading.unread.or(missing.then_some(when::NO_SUCH_DATE));
+            part.days.extend(days);
         }
-        last = draft.days.last().copied().or(last);
+        last = part.days.last().copied().or(last);
     }
 }
 
 /// "Down since 13 January, it was restored on 18 January": what went on since then went on until the end that is told.
-fn end_what_is_over(drafts: &mut [Draft]) {
-    for at in 1..drafts.len() {
-        let Some([before, ending]) = drafts.get_mut(at - 1..=at) else { continue };
+fn end_what_is_over(parts: &mut [Part<'_>]) {
+    for at in 1..parts.len() {
+        let Some([before, ending]) = parts.get_mut(at - 1..=at) else { continue };
         let over = ending.reading.stance.is_some_and(|stance| stance.over);
         if let ([since], Some(end)) = (before.days.as_mut_slice(), ending.days.first().filter(|_| over))
             && since.span == Span::Since
@@ -221,14 +295,15 @@ fn end_what_is_over(drafts: &mut [Draft]) {
 }
 
 /// What a clause does not say it takes from the one before, or the next; `now` tells that one speaks of the present.
-pub fn complete(mut drafts: Vec<Draft>, now: bool, today: Date) -> Vec<Reading> {
-    count_on(&mut drafts);
-    end_what_is_over(&mut drafts);
-    let given = drafts.clone();
-    for (at, draft) in drafts.iter_mut().enumerate() {
-        draft.complete(&given, at, (now, today));
+pub fn complete(mut parts: Vec<Part<'_>>, now: bool, today: Date) -> Vec<Reading> {
+    count_on(&mut parts);
+    end_what_is_over(&mut parts);
+    let given = parts.clone();
+    for (at, part) in parts.iter_mut().enumerate() {
+        part.complete(&given, at, (now, today));
     }
     // What is unlike comes after what is claimed.
-    let (unlike, claimed): (Vec<Draft>, Vec<Draft>) = drafts.into_iter().partition(|draft| draft.link == Link::Unlike);
-    each_once(claimed.into_iter().chain(unlike).flat_map(Draft::readings), PartialEq::eq)
+    let (unlike, claimed): (Vec<Part<'_>>, Vec<Part<'_>>) =
+        parts.into_iter().partition(|part| part.link == Link::Unlike);
+    each_once(claimed.into_iter().chain(unlike).flat_map(Part::readings), PartialEq::eq)
 }

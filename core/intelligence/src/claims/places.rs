@@ -7,7 +7,7 @@ const FOREIGN: &str = include_str!("foreign.tsv");
 
 /// How a country was named: nearer to the statement first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum How {
+pub enum How {
     Name,
     Place,
     Adjective,
@@ -20,18 +20,11 @@ pub struct Mention {
     pub length: usize,
     /// The city or region, when one was named and not the country; as [`TEXT`] writes it.
     pub area: Option<Area>,
-    how: How,
+    pub how: How,
     /// After "in", "across" and the like: where it happens, not who says or does it.
     located: bool,
     /// Named as one where it is otherwise: "unlike Iran", "but not in Hong Kong".
     aside: bool,
-}
-
-impl Mention {
-    /// "Kenyan": who or what is of a country.
-    pub fn is_adjective(&self) -> bool {
-        self.how == How::Adjective
-    }
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -75,31 +68,30 @@ static NAMES: LazyLock<Phrases<Meaning>> = LazyLock::new(|| {
     Phrases::new(phrases)
 });
 
+/// The places that a sentence names, of which it marks the words.
+pub fn marked(words: &mut [Word<'_>]) -> Vec<Mention> {
+    let found = mentions(words);
+    found.iter().for_each(|mention| words::mark(words, (mention.at, mention.length), Name::Place));
+    found
+}
+
 pub fn mentions(words: &[Word<'_>]) -> Vec<Mention> {
     let text = Reader::of(words);
     let located = |at: usize| text.fits(at, "places.located");
     let name = |at: usize| !is_person(text, at) && (text.capital(at) || !text.of_list(at, "places.need_capital"));
     let named = NAMES.all(words).into_iter().filter(|(at, length, _)| *length > 1 || name(*at));
     let mention = |(at, length, (code, how, area)): (usize, usize, Meaning)| {
-        let area = area.filter(|area| located(at) || !(area.seat && governs(text, at, length)));
+        // "Tehran lifted the ban", unlike "Tehran's internet".
+        let governs = || text.was(at, 1, "by") || text.fits(at + length, "places.governs");
+        let area = area.filter(|area| located(at) || !(area.seat && governs()));
         // "Kenya (KE)", "Kenya 🇰🇪": the code behind the name says no more than the name. Unlike "IN INDIA IN 2023".
-        let plain = || !is_shouted(words);
-        let is_code = |word: &Word<'_>| word.text == code && plain() || words::flag(word.text).as_deref() == Some(code);
+        let is_code =
+            |word: &Word<'_>| word.text == code && !word.shouted || words::flag(word.text).as_deref() == Some(code);
         let length = length + usize::from(text.word(at + length).is_some_and(is_code));
         Mention { code, at, length, area, how, located: located(at), aside: text.fits(at, "places.aside") }
     };
     let found: Vec<Mention> = named.map(mention).collect();
     if found.is_empty() { codes(text) } else { found }
-}
-
-/// Whether a seat of government stands for that one ("Tehran lifted the ban"), unlike in "Tehran's internet".
-fn governs(text: Reader<'_>, at: usize, length: usize) -> bool {
-    if text.was(at, 1, "by") {
-        return true;
-    }
-    let Some(length) = text.matches(at + length, "places.governs").map(|more| length + more) else { return false };
-    // "Minsk cut off the internet", and no city that is "cut off".
-    !text.is(at + length, "off") || subjects::names_connectivity(text.part(at + length - 1..text.words.len()).words)
 }
 
 /// Whether a clause speaks of a country as a whole: "nationwide", "the whole of Pakistan", "all over Iraq".
@@ -109,9 +101,7 @@ pub fn is_nationwide(words: &[Word<'_>], mentions: &[Mention]) -> bool {
         let across = || mention.how != How::Adjective && text.fits(mention.at, "places.across");
         mention.area.is_none() && (text.fits(mention.at, "places.whole") || across())
     };
-    text.says("places.nationwide")
-        || text.has("country") && text.has("whole|entire|across|throughout")
-        || mentions.iter().any(whole)
+    text.says("places.nationwide") || mentions.iter().any(whole)
 }
 
 /// The capital of a country where it is not named: "Myanmar's capital". Its names, of which an incident may have any.
@@ -124,27 +114,24 @@ pub fn capital(words: &[Word<'_>], code: &str) -> Vec<Area> {
     std::iter::once("capital").chain(seats).map(|name| Area { name, ..Area::default() }).collect()
 }
 
-/// Whether the name of a place is that of a person: "Jordan Henderson was", "my friend Chad"; unlike "Jordan Blocks TikTok".
+/// Whether the name of a place is that of a person: "Jordan Henderson was", "my friend Chad"; unlike "Jordan Blocks
+/// TikTok".
 pub fn is_person(text: Reader<'_>, at: usize) -> bool {
-    if !text.capital(at) || !text.of_list(at, "places.given") {
-        return false;
-    }
-    let surname = |next: &Word<'_>| {
-        !next.joined && next.text.chars().skip(1).all(char::is_lowercase) && brands::named(&next.lower).is_none()
-    };
+    let small = |next: &Word<'_>| next.text.chars().skip(1).all(char::is_lowercase);
     text.fits(at, "places.friend")
-        || text.fits(at, "places.surname")
-            && text.word(at + 1).is_some_and(surname)
+        || text.fits(at, "places.with_surname")
+            && text.word(at + 1).is_some_and(small)
             && stance::meanings(text.part(at + 1..at + 2).words).is_empty()
 }
 
 /// Two capital letters after "in", or in a sentence that is not all capitals: a code.
 fn codes(text: Reader<'_>) -> Vec<Mention> {
-    let shouting = is_shouted(text.words);
+    // Part of a sentence may be in capitals alone: "blocked in Kenya, IN 2023".
+    let shouted = !text.words.iter().any(|word| word.text.contains(char::is_lowercase));
     let code = |(at, word): (usize, &Word<'_>)| {
         let located = text.fits(at, "places.located");
         let capitals = word.text.len() == 2 && word.text.bytes().all(|byte| byte.is_ascii_uppercase());
-        let written = capitals && !shouting && (located || !word.is("tv|ip|ai|pm|am|id|it|vk|dw"));
+        let written = capitals && !shouted && (located || !word.is("tv|ip|ai|pm|am|id|it|vk|dw"));
         let country = match words::flag(word.text) {
             Some(code) => Country::by_code(&code)?,
             None => written.then(|| Country::by_code(word.text))??,
@@ -163,18 +150,14 @@ pub fn choose(mentions: &[Mention]) -> Option<&'static Country> {
     mentions.iter().min_by_key(rank).and_then(|mention| Country::by_code(mention.code))
 }
 
-/// "Kenya (November 2023), Uganda (January 2021)": a date in brackets behind the first, and something behind the second.
-fn are_dated(text: Reader<'_>, a: &Mention, b: &Mention) -> bool {
-    let date = |at: usize| text.fits(at, "places.dated") || dates::month_named(text.lower(at)).is_some();
-    text.ends(a.at + a.length) && text.ends(b.at + b.length) && (a.at + a.length..b.at).all(date)
-}
-
 /// The country that a clause is about, and those that are named side by side with it: "in Turkey and Sweden".
 pub fn chosen(mentions: &[Mention], words: &[Word<'_>]) -> Vec<Mention> {
     let (text, Some(country)) = (Reader::of(words), choose(mentions)) else { return Vec::new() };
     let beside = |a: &Mention, b: &Mention| {
-        let listed = (a.at + a.length..b.at).all(|at| text.of_list(at, "places.beside"));
-        (a.how == How::Adjective) == (b.how == How::Adjective) && (listed || are_dated(text, a, b))
+        let (to, all) = (a.at + a.length, |list: &str| (a.at + a.length..b.at).all(|at| text.fits(at, list)));
+        // "Kenya (November 2023), Uganda (January 2021)": a date in brackets behind each.
+        let dated = text.ends(to) && text.ends(b.at + b.length) && all("places.dated");
+        (a.how == How::Adjective) == (b.how == How::Adjective) && (all("places.between") || dated)
     };
     let groups = mentions.chunk_by(beside);
     let chosen = groups.into_iter().find(|group| group.iter().any(|mention| mention.code == country.code));

@@ -9,6 +9,7 @@ use crate::incidents::{EvidenceOf, IncidentBody};
 use crate::reference::{ListedPlatforms, Names};
 use engine::http::{Cx, Param, Response, Route, handler};
 use facts::licence;
+use facts::source::Source;
 
 /// Most characters of a claim. Our choice: a long paragraph.
 const MOST_CHARACTERS: usize = 2_000;
@@ -96,14 +97,15 @@ struct DateRange {
 impl ParsedBody {
     fn new(claim: &Claim, found: &[Found<'_>]) -> Self {
         let services: Vec<String> = claim.topics.iter().map(|topic| topic.name().to_owned()).collect();
-        let (day, range) = (claim.when.filter(|when| when.is_one_day()), claim.when.filter(|when| !when.is_one_day()));
+        let (start, end) = claim.when.map(|when| (when.first.to_string(), when.last.to_string())).unzip();
+        let day = claim.when.is_some_and(When::is_one_day);
         ParsedBody {
             country: claim.country.map(|country| country.name.to_owned()),
             country_code: claim.country.map(|country| country.code.to_owned()),
             service: services.first().cloned(),
             services,
-            date: day.map(|day| day.first.to_string()),
-            date_range: range.map(|when| DateRange { start: when.first.to_string(), end: when.last.to_string() }),
+            date: start.clone().filter(|_| day),
+            date_range: start.zip(end).filter(|_| !day).map(|(start, end)| DateRange { start, end }),
             kind: claim.stance.map(|stance| stance.kind.as_str()),
             negated: claim.stance.is_some_and(|stance| stance.negated),
             networks: networks(claim, found),
@@ -182,7 +184,7 @@ struct TopicBody {
 
 impl TopicBody {
     fn new(found: &Found<'_>, now: Timestamp) -> TopicBody {
-        let judgement = found.compared.judgement;
+        let judgement = found.judgement;
         TopicBody {
             service: found.claim.topic.name().to_owned(),
             country_code: found.claim.country.code,
@@ -224,8 +226,10 @@ pub struct ClaimBody {
 
 async fn verify(cx: Cx) -> Result<Response> {
     let request: ClaimRequest = cx.json()?;
-    let text = request.claim.as_deref().map(str::trim).filter(|text| !text.is_empty());
-    let text = text.ok_or_else(|| Error::bad_request("`claim` is required."))?;
+    let text = request.claim.as_deref().map(str::trim).unwrap_or_default();
+    if text.is_empty() {
+        return Err(Error::bad_request("`claim` is required."));
+    }
     if text.chars().count() > MOST_CHARACTERS {
         return Err(Error::bad_request(format!("`claim` takes at most {MOST_CHARACTERS} characters.")));
     }
@@ -245,12 +249,9 @@ async fn verify(cx: Cx) -> Result<Response> {
     };
     let citation = overall.as_ref().map(|whole| citation(&cx, text, whole.verdict));
     let whole = overall.unwrap_or_default();
-    let evidence = match explain {
-        true => Some(evidence(&cx, found).await?),
-        false => None,
-    };
+    let evidence = if explain { Some(evidence(&cx, found).await?) } else { None };
     // The strictest licence of what the answer rests on.
-    let table = checked.counted.iter().map(|answer| answer.licence);
+    let table = checked.counted.iter().map(|_| Source::AccessNow.licence());
     let detections = found.iter().flat_map(|found| &found.detection).flat_map(|(_, detection)| &detection.licences);
     let incidents = found.iter().flat_map(Found::shown).map(|incident| &incident.draft.licence);
     let license = licence::effective(detections.chain(incidents).map(String::as_str).chain(table));
@@ -279,18 +280,14 @@ async fn verify(cx: Cx) -> Result<Response> {
 
 /// A claim that names a network by its number, and no country, is of the country of that network.
 async fn locate(cx: &Cx, claim: &mut Claim) -> Result<()> {
-    if claim.country.is_some() {
+    let networks = || claim.readings.iter().flat_map(|reading| &reading.networks).filter_map(|network| network.asn);
+    if claim.country.is_some() || networks().next().is_none() {
         return Ok(());
     }
-    let networks: Vec<u32> =
-        claim.readings.iter().flat_map(|reading| &reading.networks).filter_map(|network| network.asn).collect();
-    if networks.is_empty() {
-        return Ok(());
-    }
-    let names = runtime::query(&*cx.rt, reference::actor().name, &Names { networks }).await?;
+    let names = runtime::query(&*cx.rt, reference::actor().name, &Names { networks: networks().collect() }).await?;
+    let of =
+        |asn: u32| names.iter().find(|(known, _)| *known == asn).and_then(|(_, entry)| networks::home(&entry.name));
     for reading in claim.readings.iter_mut().filter(|reading| reading.countries.is_empty()) {
-        let of =
-            |asn: u32| names.iter().find(|(known, _)| *known == asn).and_then(|(_, entry)| networks::home(&entry.name));
         reading.countries = reading.networks.iter().filter_map(|network| of(network.asn?)).take(1).collect();
         claim.country = claim.country.or(reading.countries.first().copied());
     }
@@ -301,21 +298,21 @@ async fn locate(cx: &Cx, claim: &mut Claim) -> Result<()> {
 pub struct Checked<'c> {
     pub found: Vec<Found<'c>>,
     /// What it counts, where a table answers that.
-    counted: Option<counts::Answer>,
+    counted: Option<(Judgement, String)>,
     unread: Option<&'static str>,
 }
 
 impl Checked<'_> {
     pub fn conclusion(&self, claim: &Claim) -> Option<Conclusion> {
         match (&self.counted, &claim.count) {
-            (Some(answer), Some(count)) => Some(check::counted(claim, count, answer.judgement)),
+            (Some((judgement, _)), Some(count)) => Some(check::counted(claim, count, *judgement)),
             _ => check::conclude(claim, &self.found),
         }
     }
 
     pub fn reason(&self, whole: &Conclusion, now: Timestamp) -> String {
         let said = match (&self.counted, self.found.get(whole.deciding)) {
-            (Some(answer), _) => answer.reason.clone(),
+            (Some((_, reason)), _) => reason.clone(),
             (None, Some(deciding)) => reason::overall(deciding, &self.found, now),
             (None, None) => String::new(),
         };
@@ -334,21 +331,20 @@ pub async fn check<'c>(rt: &'c dyn Runtime, claim: &'c Claim, now: Timestamp) ->
     }
     let ready =
         |reading: &&Reading| reading.stance.is_some() && !reading.countries.is_empty() && !reading.topics.is_empty();
-    let readings: Vec<&Reading> = claim.readings.iter().filter(ready).collect();
-    let parts = |reading: &&Reading| reading.countries.len() * reading.topics.len() * reading.networks.len().max(1);
-    if readings.iter().map(parts).sum::<usize>() > MOST_CHECKS {
+    let readings = || claim.readings.iter().filter(ready);
+    let parts = |reading: &Reading| reading.countries.len() * reading.topics.len() * reading.networks.len().max(1);
+    if readings().map(parts).sum::<usize>() > MOST_CHECKS {
         checked.unread = Some("The claim names more services and countries than are checked at once; divide it.");
         return Ok(checked);
     }
-    for reading in readings {
+    for reading in readings() {
         let ahead = reading.when.is_some_and(|when| when.start() > now);
-        let why = match reading.mood {
-            _ if reading.unread.is_some() => reading.unread,
+        let why = reading.unread.or(match reading.mood {
             Mood::Fact if ahead => Some("The claim speaks of a time that lies ahead."),
             Mood::Fact => None,
             Mood::Ahead => Some("The claim is about what may or will be, and not about what is or was."),
             Mood::Account => Some("The claim is about somebody's account, and not about access to a service."),
-        };
+        });
         checked.unread = checked.unread.or(why);
         let (Some(stance), None) = (reading.stance, why) else { continue };
         for country in &reading.countries {
@@ -390,27 +386,27 @@ async fn evidence(cx: &Cx, found: &[Found<'_>]) -> Result<Vec<EvidenceBody>> {
 
 /// Measurements and lists behind a verdict; of some networks alone when they are given.
 fn witnesses(detection: &Detection, name: &str, country: &str, asns: Option<&[u32]>) -> Vec<EvidenceBody> {
-    let of = |asn: u32| asns.is_none_or(|asns| asns.contains(&asn));
+    let confidence = detection.confidence;
     let explained = detection.explanation.iter().flat_map(|explanation| &explanation.roles);
-    let witnesses = explained.flat_map(|role| &role.witnesses).filter(|witness| of(witness.asn));
+    let witnesses = explained.flat_map(|role| &role.witnesses);
+    let witnesses = witnesses.filter(|witness| asns.is_none_or(|asns| asns.contains(&witness.asn)));
     let links = witnesses.map(|witness| EvidenceBody {
         source: detection.sources.first().cloned().unwrap_or_default(),
         kind: "measurement".to_owned(),
         permalink: Some(witness.link.clone()),
         observed_at: witness.day.clone(),
         claim: format!("{name} blocked in {country} on AS{}", witness.asn),
-        confidence: detection.confidence,
+        confidence,
     });
     // A list speaks of the country.
-    let lists = detection.lists.iter().filter(|_| asns.is_none()).filter_map(|list| {
-        Some(EvidenceBody {
-            source: "known_list".to_owned(),
-            kind: list.kind.clone(),
-            permalink: Some(list.source.clone()?),
-            observed_at: list.date.clone(),
-            claim: format!("{name} listed as blocked in {country}"),
-            confidence: detection.confidence,
-        })
+    let lists = detection.lists.iter().filter(|list| asns.is_none() && list.source.is_some());
+    let lists = lists.map(|list| EvidenceBody {
+        source: "known_list".to_owned(),
+        kind: list.kind.clone(),
+        permalink: list.source.clone(),
+        observed_at: list.date.clone(),
+        claim: format!("{name} listed as blocked in {country}"),
+        confidence,
     });
     links.chain(lists).collect()
 }

@@ -1,5 +1,5 @@
-//! Every word of a claim is in a slot, in the table of harmless words, or left over. What is left over may change what the
-//! claim says, so nobody has checked the claim as a whole while something is.
+//! Every word of a claim is in a slot, in the table of harmless words, or left over. What is left over may change what
+//! the claim says, so nobody has checked the claim as a whole while something is.
 //!
 //! A slot is filled by what reads it: where (`places`), what (`subjects`), by whom (`networks`), when (`when`), how and
 //! whether (`stance`). Details (`beyond`) fill their words only where the data bear them out.
@@ -12,8 +12,6 @@ const MOST_BETWEEN: usize = 3;
 /// Which words of a claim are left over: in no slot, and not harmless.
 pub fn left(sentence: &Sentence<'_>, mentions: &[Mention], named: &[Named], readings: &[Reading]) -> Vec<bool> {
     let words = sentence.words;
-    let places = mentions.iter().map(|mention| (mention.at, mention.length));
-    let taken = parse::marks(words.len(), places.chain(named.iter().map(|named| (named.at, named.length))));
     // "Blocked on mobile networks" is less than blocked.
     let of_a_service = readings.iter().flat_map(|reading| &reading.topics).any(|topic| *topic != Topic::Internet);
     let mut slots = Slots { text: Reader::of(words), filled: vec![false; words.len()], of_a_service };
@@ -21,7 +19,8 @@ pub fn left(sentence: &Sentence<'_>, mentions: &[Mention], named: &[Named], read
     let compared = slots.filled.clone();
     let mut names = subjects::general(slots.text);
     names.retain(|(at, _)| !(of_a_service && slots.text.is(*at, "mobile|cellular|phone")));
-    names.extend(named.iter().map(|named| (named.at, named.length)).chain(networks::spans(slots.text, taken)));
+    names.extend(named.iter().map(|named| (named.at, named.length)));
+    names.extend(networks::placed(slots.text).iter().map(|(at, length, _)| (*at, *length)));
     names.into_iter().for_each(|(at, length)| slots.fill(at, length));
     slots.times(&when::spans(words, sentence.now, sentence.year), readings);
     slots.senses();
@@ -46,12 +45,14 @@ impl Slots<'_> {
         self.set(at, length, true);
     }
 
-    /// Countries that the readings are of, that a service comes from, or that the claim compares with; others are left over.
+    /// Countries that the readings are of, that a service comes from, or that the claim compares with; others are left
+    /// over.
     fn places(&mut self, mentions: &[Mention], readings: &[Reading], compared: &[bool]) {
         for mention in mentions {
             let checked = readings.iter().flat_map(|reading| &reading.countries).any(|c| c.code == mention.code);
             let of = mention.at + mention.length;
-            let origin = mention.is_adjective() && (of..of + 3).any(|at| self.text.of_list(at, "slots.of_an_origin"));
+            let origin =
+                mention.how == How::Adjective && (of..of + 3).any(|at| self.text.of_list(at, "slots.of_an_origin"));
             let beside = compared.get(mention.at).copied().unwrap_or(false);
             self.set(mention.at, mention.length, checked || origin || beside);
         }
@@ -102,6 +103,8 @@ impl Slots<'_> {
         let (text, denied) = (self.text, said(Stance::denies));
         let lists = [
             Some("slots.phrases"),
+            // "Law 50", "B2B"
+            Some("slots.number"),
             Some(if self.of_a_service { "slots.of_a_service" } else { "slots.plain" }),
             said(|stance| stance.negated || stance.over).then_some("slots.over"),
             // "Did not block it, only slowed it"; "everywhere in Africa except Kenya".
@@ -114,7 +117,8 @@ impl Slots<'_> {
         }
     }
 
-    /// Whom a claim compares with, and what is said of a service beside: it changes nothing, unless it tells of a block.
+    /// Whom a claim compares with, and what is said of a service beside: it changes nothing, unless it tells of a
+    /// block.
     fn asides(&mut self, named: &[Named]) {
         let text = self.text;
         for piece in clauses::pieces(text).into_iter().filter(|piece| piece.link == Link::Aside) {
@@ -129,31 +133,15 @@ impl Slots<'_> {
         }
     }
 
-    /// Names of those who order and of those who report, and names with numbers.
+    /// Names of those who order and of those who report.
     fn names(&mut self) {
-        let text = self.text;
         let mut at = 0;
-        while at < text.words.len() {
-            let near = |at: usize| !text.ends(at) && !text.joined(at);
-            let inner = |at: usize| near(at) && (text.capital(at) || text.is(at, "of|and|the|for|de"));
-            let to = (at + 1..).find(|at| !inner(*at)).unwrap_or(at + 1);
-            let end = (at + 1..=to).rev().find(|end| text.capital(end - 1)).unwrap_or(at + 1);
-            let any = |list: &str| (at..end).any(|at| text.of_list(at, list));
-            let known = text.capital(at)
-                && (any("slots.authors") && text.fits(at, "slots.for_nobody")
-                    || any("slots.reporters")
-                    || text.fits(end, "slots.says")
-                    || text.fits(at, "slots.sourced"));
-            if known {
-                self.fill(at, end - at);
+        while at < self.text.words.len() {
+            let length = self.text.matches(at, "slots.name").unwrap_or(0);
+            if self.text.fits(at, "slots.known_name") {
+                self.fill(at, length);
             }
-            at = if text.capital(at) { end } else { at + 1 };
-        }
-        for (at, word) in text.words.iter().enumerate() {
-            self.fill(at, text.matches(at, "slots.number").unwrap_or(0));
-            if word.is_capital() && word.text.bytes().any(|byte| byte.is_ascii_digit()) {
-                self.fill(at, 1);
-            }
+            at += length.max(1);
         }
     }
 }

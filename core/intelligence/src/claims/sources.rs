@@ -1,5 +1,5 @@
-//! What is asked about a claim: measurements, lists and incidents of its service by all names that it has, in its country and
-//! period.
+//! What is asked about a claim: measurements, lists and incidents of its service by all names that it has, in its
+//! country and period.
 
 use super::*;
 use crate::country::{Detect, History, HistoryDay};
@@ -8,8 +8,8 @@ use crate::incidents::{Filter, ReadableId, Select};
 /// A claim about now looks for incidents that ended so lately: that they ended is known of now. Our choice.
 const LATELY: i64 = 7 * DAY;
 const MOST_INCIDENTS: u32 = 10;
-/// Of so many of the days that an incident and a claim have in common, measurements must say the opposite: a report speaks of
-/// the others by itself. Our choice.
+/// Of so many of the days that an incident and a claim have in common, measurements must say the opposite: a report
+/// speaks of the others by itself. Our choice.
 const SHARE: f64 = 0.5;
 const MOST_DAYS: i64 = 400;
 /// So many blocked platforms make a block of social media likely, when they are half of those decided. Our choice.
@@ -50,7 +50,7 @@ pub async fn incidents_of(claim: &Claimed<'_>, period: Period) -> Result<Vec<Inc
             let several = platforms.iter().filter(|platform| names().any(|name| name == *platform)).count() > 1;
             several || names().any(|name| name.starts_with("social"))
         });
-        small_sort::sort_by_key(&mut found, |incident| std::cmp::Reverse(incident.start()));
+        found.sort_by_key(|incident| std::cmp::Reverse(incident.start()));
     }
     Ok(found)
 }
@@ -173,6 +173,11 @@ impl Claimed<'_> {
         self.days(subject, to.day() - from.day() + 1, to).await
     }
 
+    /// How many measurements of any kind arrived in a time.
+    pub async fn heard(&self, from: Timestamp, at: Timestamp) -> Result<u64> {
+        runtime::query(self.rt, self.country.code.to_owned(), &Heard { from: Some(from), at }).await
+    }
+
     /// The verdict at a time; with those of its networks unless it is to be brief.
     pub async fn detect(&self, subject: &Subject, at: Timestamp, brief: bool) -> Result<Detection> {
         let question = Detect { subjects: vec![subject.clone()], at: Some(at), explain: true, brief };
@@ -183,13 +188,12 @@ impl Claimed<'_> {
 
 /// Connectivity as a whole: measurements that arrived say that something was online, and not where or for whom.
 pub async fn connectivity(claim: &Claimed<'_>) -> Result<Findings> {
-    let heard = Heard { from: Some(claim.period.from), at: claim.period.to };
-    let heard = runtime::query(claim.rt, claim.country.code.to_owned(), &heard).await?;
-    let measurements = u32::try_from(heard).unwrap_or(u32::MAX);
+    let measurements = u32::try_from(claim.heard(claim.period.from, claim.period.to).await?).unwrap_or(u32::MAX);
     Ok(Findings { evidence: measurements, measurements, ..Findings::default() })
 }
 
-/// Days of a period whose verdicts are looked at, the last ones first. Our choice: each costs a look at all measurements.
+/// Days of a period whose verdicts are looked at, the last ones first. Our choice: each costs a look at all
+/// measurements.
 const MOST_LOOKS: usize = 8;
 
 /// Verdicts that are searched for a name which no table of ours has.

@@ -1,8 +1,11 @@
 //! What a claim says about its subject: blocked, slowed, cut off, or reachable.
 
+use serde::Deserialize;
+
 use super::*;
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Kind {
     #[default]
     Block,
@@ -12,20 +15,17 @@ pub enum Kind {
 
 impl Kind {
     pub const fn as_str(self) -> &'static str {
-        self.words().0
-    }
-
-    /// Its name, what was done to a service, and what else it was then.
-    pub const fn words(self) -> (&'static str, &'static str, &'static str) {
         match self {
-            Kind::Block => ("block", "blocked", "throttling and not a block"),
-            Kind::Throttling => ("throttling", "throttled", "a block and not throttling"),
-            Kind::Shutdown => ("shutdown", "shut down", "throttling and not a shutdown"),
+            Kind::Block => "block",
+            Kind::Throttling => "throttling",
+            Kind::Shutdown => "shutdown",
         }
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What a word or a phrase says: the lexicon has a list of them for each, "sense.bad_block" and so on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Sense {
     /// Interference that somebody does.
     Bad(Kind),
@@ -57,6 +57,14 @@ pub enum Sense {
 }
 
 impl Sense {
+    fn named(name: &str) -> Option<Sense> {
+        match name.split_once('_') {
+            Some(("bad", kind)) => lexicon::named(kind).map(Sense::Bad),
+            Some(("fails", kind)) => lexicon::named(kind).map(Sense::Fails),
+            _ => lexicon::named(name),
+        }
+    }
+
     fn is_bad(self) -> bool {
         matches!(self, Sense::Bad(_) | Sense::Fails(_))
     }
@@ -71,34 +79,11 @@ impl Sense {
     }
 }
 
-/// The lists of words in any form of theirs ([`stem`]), and of phrases of them.
-const LISTS: [(&str, Sense); 17] = [
-    ("sense.bad_block", Sense::Bad(Kind::Block)),
-    ("sense.fails_block", Sense::Fails(Kind::Block)),
-    ("sense.fails_shutdown", Sense::Fails(Kind::Shutdown)),
-    ("sense.forbids", Sense::Forbids),
-    ("sense.restores", Sense::Restores),
-    ("sense.denies", Sense::Denies),
-    ("sense.ceases", Sense::Ceases),
-    ("sense.any_more", Sense::AnyMore),
-    ("sense.bad_throttling", Sense::Bad(Kind::Throttling)),
-    ("sense.bad_shutdown", Sense::Bad(Kind::Shutdown)),
-    ("sense.good", Sense::Good),
-    ("sense.over", Sense::Over),
-    ("sense.ends", Sense::Ends),
-    ("sense.suspends", Sense::Suspends),
-    ("sense.not", Sense::Not),
-    ("sense.aside", Sense::Aside),
-    ("sense.spares", Sense::Spares),
-];
-
-const GAP: usize = 5;
-
+/// The words in any form of theirs ([`stem`]), and phrases of them.
 static SENSES: LazyLock<Phrases<Sense>> = LazyLock::new(|| {
     let stems = |text: &str| text.split(' ').map(stem).collect::<Vec<String>>().join(" ");
-    Phrases::new(
-        LISTS.iter().flat_map(|(name, sense)| lexicon::list(name).items.iter().map(move |text| (stems(text), *sense))),
-    )
+    let all = lexicon::lists("sense.").filter_map(|(name, list)| Some((Sense::named(name)?, list)));
+    Phrases::new(all.flat_map(|(sense, list)| list.items.iter().map(move |text| (stems(text), sense))))
 });
 
 /// What each word or phrase of a sentence says, with its place, in order.
@@ -114,9 +99,10 @@ pub fn spans(words: &[Word<'_>]) -> Vec<(usize, usize, Sense)> {
     while at < words.len() {
         let (length, sense) = match SENSES.at(stems.words, at) {
             Some((length, sense)) => (length, Some(sense)),
-            None => (1, particle(stems, at).or_else(|| prefixed(stems, at)).or_else(|| missed(stems, at))),
+            None => (1, particle(text, at).or_else(|| prefixed(stems, at)).or_else(|| missed(text, stems, at))),
         };
-        let sense = if is_verdict(text, at) { Some(Sense::Denies) } else { sense };
+        // "... - NOT", "..., they say. Wrong.": one word that takes back what stands before it.
+        let sense = if text.fits(at, "senses.verdict") { Some(Sense::Denies) } else { sense };
         let sense = sense.filter(|_| !text.fits(at, "senses.none"));
         found.extend(sense.map(|sense| (at, length, sense)));
         at += length;
@@ -124,36 +110,17 @@ pub fn spans(words: &[Word<'_>]) -> Vec<(usize, usize, Sense)> {
     found
 }
 
-/// "... - NOT", "..., they say. Wrong.": one word that takes back what stands before it.
-fn is_verdict(text: Reader<'_>, at: usize) -> bool {
-    let Some(word) = text.word(at).filter(|_| at > 0) else { return false };
-    let last = at + 1 == text.words.len();
-    let shouted = last && word.text == "NOT" && text.words.iter().any(|word| word.text.contains(char::is_lowercase));
-    // A short word before it takes its full stop for that of an abbreviation.
-    let begins = word.pause == Pause::Stop || word.is_capital() && word.text != word.text.to_uppercase();
-    let alone = begins && text.pause(at + 1) == Pause::Stop;
-    shouted || alone && word.is("wrong|nonsense|nope|rubbish|bogus|not")
-}
-
 /// "Almost blocked" is not blocked.
-fn missed(stems: Reader<'_>, at: usize) -> Option<Sense> {
-    let next = SENSES.at(stems.words, at + 1).map(|(_, sense)| sense).or_else(|| particle(stems, at + 1));
+fn missed(text: Reader<'_>, stems: Reader<'_>, at: usize) -> Option<Sense> {
+    let next = SENSES.at(stems.words, at + 1).map(|(_, sense)| sense).or_else(|| particle(text, at + 1));
     let bad = matches!(next, Some(Sense::Bad(_) | Sense::Forbids | Sense::Suspends));
-    (bad && stems.is(at, "almost|nearly")).then_some(Sense::Not)
+    (bad && text.is(at, "almost|nearly")).then_some(Sense::Not)
 }
 
-/// "Shut TikTok down", "switch mobile data off", "turn the internet on"; and "shut the internet", "mobile data was shut".
-fn particle(stems: Reader<'_>, at: usize) -> Option<Sense> {
-    stems.word(at).filter(|word| word.is_of("senses.verbs"))?;
-    // "Back on" is found where it stands, and "on" may belong to a date.
-    match (at + 1..=at + GAP).find(|at| stems.is(*at, "off|down|on|back")).map_or("", |at| stems.lower(at)) {
-        "on" if stems.is(at, "turn|switch|keep|kept") => return Some(Sense::Good),
-        "off" | "down" => return Some(Sense::Bad(Kind::Shutdown)),
-        _ => {}
-    }
-    let line = (at.saturating_sub(3)..=at + GAP).any(|at| stems.of_list(at, "senses.lines"));
-    let name = stems.capital(at + 1) && !stems.word(at + 1).is_some_and(|word| word.aside);
-    (stems.is(at, "shut|clos|kill") && (line || name)).then_some(Sense::Bad(Kind::Shutdown))
+/// "Shut TikTok down", "switch mobile data off", "turn the internet on"; and "shut the internet", "mobile data was
+/// shut".
+fn particle(text: Reader<'_>, at: usize) -> Option<Sense> {
+    Sense::named(text.take(at, "senses.particle")?.says)
 }
 
 /// "Unusable", "inaccessible": a syllable turns what follows it round.
@@ -242,20 +209,22 @@ fn resolved(text: Reader<'_>) -> Vec<(usize, Sense)> {
         let before_next = |list: &str| next.is_some_and(|to| (at + 1..to).any(|at| text.is(at, list)));
         let resolved = match sense {
             Sense::Ends => has_measure.then_some(Sense::Over),
-            Sense::Suspends if suspends_a_measure(text, at) => Some(Sense::Over),
+            // An order to suspend a service is none of it.
+            Sense::Suspends if text.fits(at, "stance.suspends_a_measure") => Some(Sense::Over),
             Sense::Suspends => Some(Sense::Bad(Kind::Block)),
             // "Barred the government from interfering" against "bars people from using".
             Sense::Forbids if before_next("from|to") => Some(Sense::Denies),
             Sense::Forbids => Some(Sense::Bad(Kind::Block)),
             // "A judge stopped Kenya from blocking it": it was not done, and did not end.
             Sense::Ceases if before_next("from") => Some(Sense::Denies),
-            Sense::Good if is_without_effect(text, at) => Some(Sense::Denies),
+            // "The block of X does not work": of a measure by name, and not of a service that is blocked.
+            Sense::Good if text.fits(at, "stance.without_effect") => Some(Sense::Denies),
             // "Blocked the ban", "blocked the government from banning it".
             _ if text.fits(at, "stance.block") && next.is_some_and(|to| undoes(text, at, to)) => Some(Sense::Denies),
-            // "Restored the ban"
+            // "Restored the ban", "the ban on Telegram was reinstated", unlike "after the ban Telegram was reinstated"
             Sense::Restores
                 if next.is_some_and(|to| (at + 1..to).all(|at| text.of_list(at, "stance.of_a_measure")))
-                    || measure_before(text, at) =>
+                    || text.fits(at, "stance.of_a_ban") =>
             {
                 None
             }
@@ -267,34 +236,10 @@ fn resolved(text: Reader<'_>) -> Vec<(usize, Sense)> {
     found.iter().enumerate().filter_map(one).collect()
 }
 
-/// Most words from a measure to what is said of it.
-const MOST_OF_A_MEASURE: usize = 8;
-
-/// "The block of X does not work": of a measure by name, and not of a service that is blocked.
-fn is_without_effect(text: Reader<'_>, at: usize) -> bool {
-    let (before, near) = (text.part(0..at), |found: usize| at - found <= MOST_OF_A_MEASURE);
-    text.fits(at, "stance.not_working") && !before.says("stance.was_ended") && before.find("measure").is_some_and(near)
-}
-
-/// "Suspended the ban", "the ban was suspended"; an order to suspend a service is none of it.
-fn suspends_a_measure(text: Reader<'_>, at: usize) -> bool {
-    let measure = text.part(0..at).find("measure").filter(|_| text.fits(at, "stance.passive"));
-    text.part(at + 1..at + 5).says("measure")
-        || measure.is_some_and(|found| !text.is(found, "order|ruling|decision|suspension"))
-}
-
-/// Whether a verb of blocking is said of a measure, and not of a service.
-fn undoes(text: Reader<'_>, verb: usize, measure: usize) -> bool {
-    let between = verb + 1..measure;
-    let from = text.lower(measure).ends_with("ing") && between.clone().any(|at| text.is(at, "from"));
-    let article = !between.is_empty() && between.clone().all(|at| text.of_list(at, "stance.before"));
-    from || article && text.part(measure..measure + 1).says("measure")
-}
-
-/// "The ban on Telegram was reinstated", unlike "after the ban Telegram was reinstated".
-fn measure_before(text: Reader<'_>, at: usize) -> bool {
-    let measure = (0..at).find(|at| text.is(*at, "ban|block|restrictions|restriction"));
-    measure.is_some_and(|found| text.fits(found, "stance.not_after")) && text.part(0..at).has("was|were|been")
+/// Whether a verb of blocking keeps somebody from another, or is said of a measure and not of a service.
+fn undoes(text: Reader<'_>, verb: usize, next: usize) -> bool {
+    let from = (verb + 1..next).any(|at| text.is(at, "from")) && text.lower(next).ends_with("ing");
+    from || text.matches(verb, "stance.undone_measure") == Some(next + 1 - verb)
 }
 
 /// The stance that senses add up to.

@@ -37,41 +37,23 @@ impl Topic {
 static NAMES: LazyLock<Phrases<&'static str>> =
     LazyLock::new(|| Phrases::new(brands::names().map(|(name, stands_for)| (name.to_owned(), stands_for))));
 
-/// Phrases for connectivity as a whole, and such as hold a word for it and mean something else.
-static CONNECTIVITY: LazyLock<Phrases<bool>> = LazyLock::new(|| {
-    let of = |name, about: bool| lexicon::list(name).items.iter().map(move |phrase| ((*phrase).to_owned(), about));
-    Phrases::new(of("subjects.connectivity", true).chain(of("subjects.no_connectivity", false)))
-});
-
 /// The words that name connectivity as a whole: the first, and how many.
-fn connections(words: &[Word<'_>]) -> impl Iterator<Item = (usize, usize)> {
-    let found = CONNECTIVITY.all(words).into_iter().filter(|(.., about)| *about);
-    found.map(|(at, length, _)| (at, length))
+fn connections(text: Reader<'_>) -> impl Iterator<Item = (usize, usize)> {
+    (0..text.words.len()).filter_map(move |at| Some((at, text.matches(at, "subjects.connections")?)))
 }
 
 /// Social media as a whole, as incidents call them.
 pub const SOCIAL_MEDIA: &str = "social media";
+
 /// The words that name connectivity or social media as a whole: the first, and how many.
 pub fn general(text: Reader<'_>) -> Vec<(usize, usize)> {
     let social = (0..text.words.len()).filter(|at| text.fits(*at, "subjects.general")).map(|at| (at, 1));
-    connections(text.words).chain(social).collect()
-}
-
-/// Whether words say something of social media as a whole, or of all their users, and not of what is said there.
-fn names_social_media(text: Reader<'_>) -> bool {
-    let is = |at: usize| {
-        let cut_off = || text.fits(at, "subjects.users_cut") && connections(text.words).next().is_none();
-        text.fits(at, "subjects.social_media")
-            && !text.fits(at, "networks.excepted")
-            && (!text.of_list(at + 2, "subjects.who") || cut_off())
-    };
-    (0..text.words.len()).any(is)
+    connections(text).chain(social).collect()
 }
 
 /// Whether words name connectivity as a whole, and no trouble with one service.
-pub fn names_connectivity(words: &[Word<'_>]) -> bool {
-    let one_too = |at: usize| Reader::of(words).is(at, "online|offline|outage|shutdown|blackout|networks");
-    connections(words).any(|(at, length)| length > 1 || !one_too(at))
+fn names_connectivity(text: Reader<'_>) -> bool {
+    connections(text).any(|(at, length)| length > 1 || !text.of_list(at, "subjects.of_one_too"))
 }
 
 /// Platforms of target lists by their names, which may be ordinary words: one counts only when written like a name.
@@ -90,8 +72,9 @@ pub struct Named {
 }
 
 /// Every service and domain that a sentence names, in its order; `listed` are the platforms of target lists.
-pub fn named(words: &[Word<'_>], listed: &Phrases<&Tracked>, taken: impl Fn(usize) -> bool) -> Vec<Named> {
+pub fn named(words: &[Word<'_>], listed: &Phrases<&Tracked>) -> Vec<Named> {
     let text = Reader::of(words);
+    let taken = |at: usize| text.word(at).is_some_and(|word| word.name.is_some());
     let retweet = text.pause(2) == Pause::Colon && words.first().is_some_and(|word| word.text == "RT");
     let is_brand = |(at, length, _): &(usize, usize, &str)| {
         let plain = text.of_list(*at, "subjects.need_capital") && !text.capital(*at);
@@ -109,7 +92,7 @@ pub fn named(words: &[Word<'_>], listed: &Phrases<&Tracked>, taken: impl Fn(usiz
     let all = each_once(listed.chain(brands).chain(hosts), |a, b| a.0 == b.0);
     let named = |(at, length, subject)| Some(Named { at, length, topic: Topic::Subject(subject?) });
     let mut found: Vec<Named> = all.into_iter().filter_map(named).collect();
-    small_sort::sort_by_key(&mut found, |named| named.at);
+    found.sort_by_key(|named| named.at);
     found
 }
 
@@ -121,10 +104,11 @@ pub fn topics(text: Reader<'_>, named: &[Named]) -> Vec<Topic> {
         return found;
     }
     // "Social networks" are none that carry the internet.
-    let connected =
-        connections(text.words).any(|(at, _)| !text.fits(at, "places.excepted") && !text.was(at, 1, "social"));
+    let connected = connections(text).any(|(at, _)| !text.fits(at, "places.excepted") && !text.was(at, 1, "social"));
     let social = || Topic::Subject(Subject { name: SOCIAL_MEDIA.to_owned(), service: true, roles: Vec::new() });
-    let social = names_social_media(text).then(social);
+    // Of what is said there nothing is claimed, and of its users only that they are cut off.
+    let cut_off = || text.says("subjects.users_cut") && connections(text).next().is_none();
+    let social = (text.says("subjects.social_media") || cut_off()).then(social);
     connected.then_some(Topic::Internet).into_iter().chain(social).collect()
 }
 
@@ -133,15 +117,15 @@ struct Group<'n> {
     named: &'n [Named],
     from: usize,
     to: usize,
-    /// Where nothing is claimed of them: the word from which on is said what they report. It is the first one where they are
-    /// cited, read or a means.
+    /// Where nothing is claimed of them: the word from which on is said what they report. It is the first one where
+    /// they are cited, read or a means.
     reports: Option<usize>,
     /// They stand before a colon.
     heads: bool,
 }
 
-/// Marks the names of which nothing is claimed, as long as something else is named that is: who reports a block, where it was
-/// read, and what people get around it with. "BBC reported that Telegram is blocked in Iran" is about Telegram.
+/// Marks the names of which nothing is claimed, as long as something else is named that is: who reports a block, where
+/// it was read, and what people get around it with. "BBC reported that Telegram is blocked in Iran" is about Telegram.
 pub fn mark_asides(words: &mut [Word<'_>], named: &[Named]) {
     for (at, length) in beside(Reader::of(words), named) {
         words.iter_mut().skip(at).take(length).for_each(|word| word.aside = true);
@@ -153,7 +137,7 @@ fn beside(text: Reader<'_>, named: &[Named]) -> Vec<(usize, usize)> {
     let claimed =
         |groups: &[Group<'_>], from: usize| groups.iter().any(|group| group.reports.is_none() && group.from >= from);
     // Its own name may hold a word of connectivity.
-    let connected = |from: usize, to: usize| names_connectivity(text.part(from..to).words);
+    let connected = |from: usize, to: usize| names_connectivity(text.part(from..to));
     // "Telegram: blocked in Iran, Reuters reported": what stands before a colon reports only what is named behind it.
     for at in 0..groups.len() {
         let colon = groups.get(at).filter(|group| group.heads).and_then(|group| group.reports);
@@ -203,10 +187,9 @@ impl Group<'_> {
         let behind = |verb: usize| text.fits(from, "aside.behind") && verb + 3 > text.words.len();
         let verb = text.matches(to, "aside.reporting").map(|length| to + length);
         let verb = verb.map(|verb| if behind(verb) { 0 } else { verb });
-        let colon = heads(text, self).filter(|_| verb.is_none());
+        // "Reuters: WhatsApp blocked in Uganda": a name before a colon, in the same sentence.
+        let colon = text.matches(to, "aside.heading").map(|length| to + length).filter(|_| verb.is_none());
         let tool = |named: &Named| lexicon::list("aside.tools").has(named.topic.name());
-        // "Because people use it to read the BBC": what the blocked service serves for.
-        let serves = |at: usize| text.matches(at, "aside.serves").is_some_and(|length| at + length <= from);
         let unread = || text.part(0..from).says("aside.unread");
         let cited = why
             || text.fits(to, "aside.staff")
@@ -216,7 +199,8 @@ impl Group<'_> {
             // "I read on Facebook that", "on Twitter people say"
             || text.fits(from, "aside.read_on") && !unread()
             || text.fits(from, "aside.on_it") && text.fits(to, "aside.people_say")
-            || (from.saturating_sub(6)..from).any(serves);
+            // "Because people use it to read the BBC": what the blocked service serves for.
+            || text.fits(from, "aside.serves");
         (self.reports, self.heads) = (verb.or(colon).or(cited.then_some(0)), colon.is_some());
     }
 }
@@ -228,13 +212,4 @@ fn is_told_why(text: Reader<'_>, group: &Group<'_>, other: &Group<'_>) -> bool {
     let one = (0..other.to).all(|at| text.pause(at) < Pause::Colon);
     let silent = meanings(text.part(0..why).words).iter().all(|(_, sense)| *sense == Sense::Aside);
     text.is(other.to, "is|was|got|went|has") && one && silent
-}
-
-/// "Reuters: WhatsApp blocked in Uganda": a name before a colon, in the same sentence.
-fn heads(text: Reader<'_>, group: &Group<'_>) -> Option<usize> {
-    let begins = (0..group.from).all(|at| text.capital(at) && !text.ends(at));
-    let colon = (group.to..group.to + 3).find(|at| text.ends(*at))?;
-    let named = (group.to..colon).all(|at| text.capital(at) || text.is(at, "news"));
-    let one = (colon + 1..text.words.len()).all(|at| text.pause(at) != Pause::Stop);
-    (begins && named && one && text.pause(colon) == Pause::Colon).then_some(colon)
 }

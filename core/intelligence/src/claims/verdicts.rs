@@ -11,7 +11,7 @@ use crate::Timestamp;
 use crate::incidents::{AffectedNetwork, Draft, Record, Report, Status, Unknown, actor};
 use crate::testing;
 use crate::testing::PROGRAM;
-use crate::world::{self, EventMark, Given, GivenEvents};
+use crate::world::{self, EventMark, GivenEvents, SourceTotal};
 use engine::runtime::call;
 use engine::testing::START;
 use facts::reported::{Cause, EventKind, Scope};
@@ -78,7 +78,7 @@ fn with_a_shutdown_table(runtime: &TestRuntime) {
         // What only went on in a year is not of it.
         let before = EventMark { end: Some(mark("2021-03-01").start), ..mark("2020-12-01") };
         marks.extend((0..rows / 5).map(|number| (format!("before {number}"), before)));
-        let given = Given { rows: 1, newest: START };
+        let given = SourceTotal { rows: 1, newest: START };
         let told = GivenEvents { country: country.into(), source: Source::AccessNow.code(), given, marks };
         call(runtime, &world::actor().name, &told).now_or_never().unwrap().unwrap();
     }

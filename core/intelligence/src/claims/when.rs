@@ -1,9 +1,12 @@
 //! The time that a claim speaks of: days and spans of days, in UTC.
 
+use serde::Deserialize;
+
 use super::*;
 
 /// How a claim stands to its days.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Span {
     /// At some time within them: "in 2023", "on 8 November".
     During,
@@ -69,17 +72,13 @@ impl When {
     }
 
     pub fn start(self) -> Timestamp {
-        midnight(self.first)
+        Timestamp(self.first.days().saturating_mul(DAY))
     }
 
     /// The instant after the last day.
     pub fn end(self) -> Timestamp {
-        midnight(self.last).plus(DAY)
+        Timestamp(self.last.days().saturating_mul(DAY)).plus(DAY)
     }
-}
-
-fn midnight(date: Date) -> Timestamp {
-    Timestamp(date.days().saturating_mul(DAY))
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -108,8 +107,7 @@ struct Named {
 
 /// The days that a clause speaks of, as seen from `now`; `year` is the one that the rest of the sentence names.
 pub fn when(words: &[Word<'_>], now: Timestamp, year: Option<i64>) -> Spoken {
-    let (mut found, background, behind) = find(words, now, year);
-    let reader = Reader { words, shouting: is_shouted(words) };
+    let Found { mut found, background, later } = find(words, now, year);
     if found.is_empty() {
         found.extend(background);
     }
@@ -120,74 +118,76 @@ pub fn when(words: &[Word<'_>], now: Timestamp, year: Option<i64>) -> Spoken {
     let mut spoken = chosen(words, &found);
     // Of a feast whose day is not known the year says too little.
     let dated = |when: &When| when.last.days() - when.first.days() < 31;
-    if !spoken.days.iter().any(dated) && (0..words.len()).any(|at| dates::is_moving_feast(reader, at)) {
+    if !spoken.days.iter().any(dated) && Reader::of(words).says("feasts.unknown") {
         return Spoken { unread: Some(NO_SUCH_DATE), ..Spoken::default() };
     }
     // "It deleted a tweet on 2 June 2021; three days later it was banned."
-    if let ([day], Some((at, later)), Some(named)) = (spoken.days.as_mut_slice(), &behind, found.first()) {
+    if let ([day], Some((at, later)), Some(named)) = (spoken.days.as_mut_slice(), &later, found.first()) {
         let stop = words.get(at.start).is_some_and(|word| word.pause == Pause::Stop);
         let apart = at.start > named.to && (stop || at.start > named.to + 1);
         *day = later.behind(*day).filter(|_| apart).unwrap_or(*day);
     }
-    Spoken { later: behind, ..spoken }
+    Spoken { later, ..spoken }
 }
 
 /// The words that name times, and the days of each; of days that are counted from others there are none.
 pub fn spans(words: &[Word<'_>], now: Timestamp, year: Option<i64>) -> Vec<(Range<usize>, Vec<When>)> {
-    let (found, background, behind) = find(words, now, year);
+    let Found { found, background, later } = find(words, now, year);
     let dated = found.into_iter().chain(background);
     let dated = dated.map(|named| (named.at..named.to, named.days.into_iter().flatten().collect()));
-    dated.chain(behind.map(|(range, _)| (range, Vec::new()))).collect()
+    dated.chain(later.map(|(range, _)| (range, Vec::new()))).collect()
 }
 
 /// Times of a sentence: those that it speaks of, one of what had been before, and how long after another clause it was.
-type Found = (Vec<Named>, Option<Named>, Option<(Range<usize>, Later)>);
+#[derive(Default)]
+struct Found {
+    found: Vec<Named>,
+    background: Option<Named>,
+    later: Option<(Range<usize>, Later)>,
+}
 
 fn find(words: &[Word<'_>], now: Timestamp, year: Option<i64>) -> Found {
-    let reader = Reader { words, shouting: is_shouted(words) };
-    let ahead = reader.has("will|shall|plans|going");
-    let times = Times { reader, today: Date::from_days(now.day()), ahead, year };
-    let mut found: Vec<Named> = Vec::new();
-    let (mut at, mut from, mut background, mut behind) = (0, 0, None, None);
+    let text = Reader::of(words);
+    let times = Times { text, today: Date::from_days(now.day()), ahead: text.says("when.ahead"), year };
+    let mut all = Found::default();
+    let (mut at, mut from) = (0, 0);
     while at < words.len() {
-        if let Some((length, found)) = later(reader, at) {
-            behind = behind.or(Some((at..at + length, found)));
+        if let Some((length, later)) = later(text, at) {
+            all.later = all.later.or(Some((at..at + length, later)));
             at += length;
             continue;
         }
-        let Some((length, days)) = times.at(at).or_else(|| Some((reader.unreadable(at)?, vec![None]))) else {
+        let Some((length, days)) = times.at(at).or_else(|| Some((text.unreadable(at)?, vec![None]))) else {
             at += 1;
             continue;
         };
         // "14 January 20211": a date with the figure behind it that was meant to be its year and is none.
-        let near = |at: usize| reader.pause(at) == Pause::None || reader.month(at - length).is_some();
-        let long = reader.is_overlong_year(at + length) && near(at + length);
+        let near = |at: usize| text.pause(at) == Pause::None || text.month(at - length).is_some();
+        let long = text.is_overlong_year(at + length) && near(at + length);
         let (length, days) = if long { (length + 1, vec![None]) } else { (length, days) };
-        let opens = times.lead(at).1 == "from";
-        let other_weekday = is_other_weekday(reader, at, length, &days);
+        let opens = text.fits(at, "times.from");
+        let other_weekday = is_other_weekday(text, at, length, &days);
         let days = days.into_iter().map(|days| days.and_then(|days| times.seen_from_around(at, length, days)));
-        let weekday = reader.read(at, weekday).is_some();
+        let weekday = text.read(at, weekday).is_some();
         let named = Named { at, to: at + length, days: days.collect(), opens, weekday, other_weekday };
         // What had been ("which had been blocked since 2018") is background, and "now" says less than a date.
-        if reader.is(at, "now|currently") || (from..at).any(|at| reader.fits(at, "when.background")) {
-            background = background.or(Some(named));
+        if text.is(at, "now|currently") || (from..at).any(|at| text.fits(at, "when.background")) {
+            all.background = all.background.or(Some(named));
         } else {
-            found.push(named);
+            all.found.push(named);
         }
         at += length;
         from = at;
     }
-    (found, background, behind)
+    all
 }
 
 /// "Tuesday, 13 November 2023", "13 November 2023 (Tuesday)": that was a Monday.
-fn is_other_weekday(reader: Reader<'_>, at: usize, length: usize, days: &[Option<When>]) -> bool {
+fn is_other_weekday(text: Reader<'_>, at: usize, length: usize, days: &[Option<When>]) -> bool {
     let [Some(when)] = days else { return false };
-    let dated = when.is_one_day() && reader.written(at).is_some_and(|(_, date)| date.is_day());
-    let before = at.checked_sub(1 + usize::from(reader.was(at, 1, "the")));
-    let behind = at + length + usize::from(reader.is(at + length, "a"));
-    let beside = Some(behind).filter(|_| reader.pause(at + length) == Pause::Comma);
-    let said = before.and_then(|at| reader.read(at, weekday)).or_else(|| reader.read(beside?, weekday));
+    let dated = when.is_one_day() && text.written(at).is_some_and(|(_, date)| date.is_day());
+    let before = at.checked_sub(1 + usize::from(text.was(at, 1, "the"))).and_then(|at| text.read(at, weekday));
+    let said = before.or_else(|| text.take(at + length, "when.weekday_behind")?.number("weekday"));
     dated && said.is_some_and(|said| said != when.first.weekday())
 }
 
@@ -239,64 +239,47 @@ const MOST_COUNTED: usize = 9;
 /// Dates side by side without a word between them that are read as one list. Our choice: each is looked at for each.
 const MOST_LISTED: usize = 8;
 
-/// Lists of what stands before a time, and how it is meant then.
-const SPANS: [(&str, Span); 6] = [
-    ("spans.since", Span::Since),
-    ("spans.throughout", Span::Throughout),
-    ("spans.by", Span::By),
-    ("spans.after", Span::After),
-    ("spans.before", Span::Before),
-    ("spans.until", Span::Until),
-];
-
-/// A date, or days that are counted from today.
-#[derive(Clone, Copy)]
-enum Time {
-    Date(Written),
-    Days(When),
-}
-
 struct Times<'a> {
-    reader: Reader<'a>,
+    text: Reader<'a>,
     today: Date,
     ahead: bool,
     year: Option<i64>,
 }
 
-impl<'a> Times<'a> {
-    /// The times that are named at a place, ranges too, and the number of words; without days when the calendar has none.
+impl Times<'_> {
+    /// The times that are named at a place, ranges too, and the number of words; without days when the calendar has
+    /// none.
     fn at(&self, at: usize) -> Option<(usize, Vec<Option<When>>)> {
-        let reader = self.reader;
-        if let Some((length, days)) = reader.days_of_a_month(at) {
-            let joined = (at + 1..at + length).any(|at| reader.joined(at));
-            let times: Vec<Time> = days.into_iter().map(Time::Date).collect();
-            return Some((length, self.several(&times, at, length, joined)));
+        let text = self.text;
+        if let Some((length, days)) = text.days_of_a_month(at) {
+            let joined = (at + 1..at + length).any(|at| text.joined(at));
+            return Some((length, self.several(&days, at, length, joined)));
         }
         let (mut length, first) = self.single(at)?;
         // "The third term of 2023": divided by words that are not understood.
-        if reader.fits(at, "dates.divided") && !matches!(first, Time::Date(date) if date.is_day()) {
+        if text.fits(at, "dates.divided") && (first.counted || !first.is_day()) {
             return Some((length, vec![None]));
         }
-        let kind = |time: Time| if let Time::Date(date) = time { Some((date.is_day(), date.years > 0)) } else { None };
+        let kind = |date: Written| (date.is_day(), date.years > 0);
         let (mut times, mut linked, mut dash, mut ranged) = (vec![first], 1, false, false);
         let mut behind = length;
         loop {
             let next = at + behind;
-            let link = reader.joined(next) || reader.is(next, dates::BETWEEN);
+            let link = text.joined(next) || text.fits(next, "dates.between");
             // "From 2018 to 2020 and in 2022": a range has two ends.
-            let goes_on = !(ranged && reader.is(next, "and|or")) && times.len() < linked + MOST_LISTED;
-            let from = next + reader.matches(next, "times.between").unwrap_or(0);
+            let goes_on = !(ranged && text.is(next, "and|or")) && times.len() < linked + MOST_LISTED;
+            let from = next + text.matches(next, "times.between").unwrap_or(0);
             let Some((more, time)) = goes_on.then(|| self.single(from)).flatten() else { break };
             // "in May, June and July": those in the middle have nothing in between.
-            if !link && (kind(first).is_none() || kind(first) != kind(time)) {
+            if !link && (first.counted || time.counted || kind(first) != kind(time)) {
                 break;
             }
             behind = from + more - at;
             times.push(time);
             if link {
                 (length, linked) = (behind, times.len());
-                dash |= reader.joined(next);
-                ranged |= dash || !reader.is(next, "and|or");
+                dash |= text.joined(next);
+                ranged |= dash || !text.is(next, "and|or");
             }
         }
         times.truncate(linked);
@@ -304,38 +287,37 @@ impl<'a> Times<'a> {
     }
 
     /// Times side by side: the ends of a range, or a list.
-    fn several(&self, times: &[Time], at: usize, length: usize, dash: bool) -> Vec<Option<When>> {
+    fn several(&self, times: &[Written], at: usize, length: usize, dash: bool) -> Vec<Option<When>> {
         let [first, .., last] = times else { return times.iter().map(|time| self.resolve(*time)).collect() };
-        let linked = |list: &str| self.reader.part(at..at + length).has(list);
-        let lead = self.lead(at).1;
-        if dash || linked("to|until|till|through|thru") || matches!(lead, "between" | "from") {
-            let span = if lead == "between" { Span::Between } else { Span::Range };
+        let linked = |list: &str| self.text.part(at..at + length).has(list);
+        let between = self.text.fits(at, "times.between_two");
+        if dash || linked("to|until|till|through|thru") || between || self.text.fits(at, "times.from") {
+            let span = if between { Span::Between } else { Span::Range };
             return vec![self.range(*first, *last).map(|when| When { span, ..when })];
         }
         let list = self.list(times);
         // "In May or June 2022": at some time of both.
         if linked("or") {
-            let known = || list.iter().flatten();
-            let hull = known().map(|when| when.first).min().zip(known().map(|when| when.last).max());
-            return vec![hull.map(|(first, last)| When::new(first, last)).filter(|_| list.iter().all(Option::is_some))];
+            let all: Option<Vec<When>> = list.into_iter().collect();
+            let ends = all.as_ref().map(|all| (all.iter().map(|when| when.first), all.iter().map(|when| when.last)));
+            return vec![ends.and_then(|(first, last)| Some(When::new(first.min()?, last.max()?)))];
         }
         list
     }
 
     /// The times of a list; a year that one lacks is that of the next.
-    fn list(&self, times: &[Time]) -> Vec<Option<When>> {
-        let year = times.iter().find_map(|time| if let Time::Date(date) = time { date.year } else { None });
+    fn list(&self, times: &[Written]) -> Vec<Option<When>> {
+        let year = times.iter().filter(|date| !date.counted).find_map(|date| date.year);
         let (mut list, mut next): (Vec<Option<When>>, Option<When>) = (Vec::new(), None);
-        for time in times.iter().rev() {
-            let when = match (time, next, year) {
-                (Time::Date(date), None, Some(year)) if date.year.is_none() => date.in_year(year),
-                (Time::Date(date), Some(next), _) if date.year.is_none() => {
+        for date in times.iter().rev() {
+            let when = match (date.year, next, year) {
+                (None, None, Some(year)) => date.in_year(year),
+                (None, Some(next), _) => {
                     let same = date.in_year(next.first.year);
-                    let turned =
-                        same.is_some_and(|when| when.first > next.first && when.first.month > next.first.month);
-                    if turned { date.in_year(next.first.year - 1) } else { same }
+                    let later = |when: When| when.first > next.first && when.first.month > next.first.month;
+                    if same.is_some_and(later) { date.in_year(next.first.year - 1) } else { same }
                 }
-                _ => self.resolve(*time),
+                _ => self.resolve(*date),
             };
             next = when.or(next);
             list.push(when);
@@ -344,105 +326,72 @@ impl<'a> Times<'a> {
         list
     }
 
-    fn single(&self, at: usize) -> Option<(usize, Time)> {
-        let date = self.reader.written(at).map(|(length, date)| {
+    fn single(&self, at: usize) -> Option<(usize, Written)> {
+        let date = self.text.written(at).map(|(length, date)| {
             // "In November of last year"
-            let beside =
-                |list: &str, back: i64| Some((self.reader.matches(at + length, list)?, self.today.year - back));
-            let beside = beside("times.last_year", 1).or_else(|| beside("times.this_year", 0));
-            match beside.filter(|_| date.year.is_none()) {
-                Some((more, year)) => (length + more, Time::Date(Written { year: Some(year), ..date })),
-                None => (length, Time::Date(date)),
-            }
+            let beside = self.text.take(at + length, "times.beside_year").filter(|_| date.year.is_none());
+            let year = beside.as_ref().and_then(|beside| beside.number("side")).map(|side| self.today.year + side);
+            (length + beside.map_or(0, |beside| beside.length), Written { year: date.year.or(year), ..date })
         });
-        date.or_else(|| self.day_alone(at)).or_else(|| {
-            let (length, days) = relative::relative(self.reader, at, self.today, self.ahead)?;
-            Some((length, Time::Days(days)))
-        })
+        let counted = || {
+            let (length, days) = relative::relative(self.text, at, self.today, self.ahead)?;
+            Some((length, Written::counted(days)))
+        };
+        date.or_else(|| Some((1, Written::counted(When::day(self.day_alone(at)?))))).or_else(counted)
     }
 
     /// "On the 9th", where nothing else names a month: the latest one.
-    fn day_alone(&self, at: usize) -> Option<(usize, Time)> {
-        let reader = self.reader;
-        let word = reader.word(at).filter(|_| reader.was(at, 1, "the") && reader.was(at, 2, "on"))?;
-        let ordinal = ["st", "nd", "rd", "th"].iter().any(|end| word.lower.ends_with(end));
-        let day = dates::day(word).filter(|_| ordinal && (reader.ends(at + 1) || reader.is(at + 1, "in")))?;
-        if self.year.is_some() || (0..reader.words.len()).any(|at| reader.month(at).is_some()) {
-            return None;
-        }
+    fn day_alone(&self, at: usize) -> Option<Date> {
+        let day = self.text.take(at, "times.day_alone")?.number("day")?;
+        let alone = self.year.is_none() && !self.text.says("dates.month");
         let month = |back: i64| {
             let first = self.today.first_of_month().plus_months(-back);
             Date::new(first.year, first.month, day)
         };
-        let latest = (0..4).filter_map(month).find(|date| *date <= self.today)?;
-        Some((1, Time::Days(When::day(latest))))
+        (0..4).filter(|_| alone).filter_map(month).find(|date| *date <= self.today)
     }
 
-    fn resolve(&self, time: Time) -> Option<When> {
-        match time {
-            Time::Date(date) => Written { year: date.year.or(self.year), ..date }.resolve(self.today, self.ahead),
-            Time::Days(when) => Some(when),
-        }
+    fn resolve(&self, date: Written) -> Option<When> {
+        Written { year: date.year.or(self.year), ..date }.resolve(self.today, self.ahead)
     }
 
     /// From one time to another. Where the year turns, an end without one lies in the next.
-    fn range(&self, first: Time, last: Time) -> Option<When> {
-        let times = self.list(&[first, last]);
-        let (Some(Some(from)), Some(Some(mut to))) = (times.first().copied(), times.last().copied()) else {
-            return None;
-        };
-        let back = to.last < from.first;
-        let from = match (first, last) {
-            (_, Time::Date(date)) if back && date.year.is_none() => {
-                to = date.in_year(to.first.year + 1)?;
-                from
-            }
+    fn range(&self, first: Written, last: Written) -> Option<When> {
+        let [Some(mut from), Some(mut to)] = *self.list(&[first, last]).as_slice() else { return None };
+        if to.last < from.first && last.year.is_none() {
+            to = last.in_year(to.first.year + 1)?;
+        } else if to.last < from.first && first.counted && last.counted && from.is_one_day() {
             // "From Monday to Wednesday", said on a Tuesday.
-            (Time::Days(_), Time::Days(_)) if back && from.is_one_day() => When::day(from.first.plus(-7)),
-            _ => from,
-        };
+            from = When::day(from.first.plus(-7));
+        }
         (from.first <= to.last).then(|| When::range(from, to))
     }
 
-    /// Where the word stands that says how the time at a place is meant, and the word.
-    fn lead(&self, at: usize) -> (usize, &'a str) {
-        let filler = |at: usize| self.reader.of_list(at, "times.fillers") || self.reader.read(at, weekday).is_some();
-        let lead = (1..=7).find_map(|back| at.checked_sub(back).filter(|at| !filler(*at)));
-        lead.map_or((at, ""), |lead| (lead, self.reader.lower(lead)))
-    }
-
-    /// Days that are counted from a date: "two days before polling on 14 January", "for six months from 5 June".
+    /// Days that are counted from a day: "two days before polling on 14 January", "for six months from 5 June".
     fn counted(&self, at: usize, length: usize, found: When) -> Option<When> {
-        let reader = self.reader;
-        let counted = |from: usize| days_counted(reader, from).map(|(length, days)| (from + length, days));
-        let ranged = |days: i64| When {
-            span: Span::Range,
-            named: found.named,
-            closing: 1,
-            ..When::new(found.first, found.first.plus(days))
+        let (text, day) = (self.text, Some(found.first).filter(|_| found.is_one_day())?);
+        let ranged = |days: i64| {
+            let all = When::new(day, day.plus(days));
+            Some(When { span: Span::Range, named: found.named, closing: 1, ..all })
         };
-        if reader.is(at + length, "for")
-            && found.is_one_day()
-            && let Some((_, days)) = counted(at + length + 1)
+        if text.is(at + length, "for")
+            && let Some((_, days)) = days_counted(text, at + length + 1)
         {
-            return Some(ranged(days));
+            return ranged(days);
         }
         // "The day before the election of 14 January", "on the eve of".
-        let day = |from: usize| reader.matches(from, "times.day_of").map(|_| (from + 1, 1));
         let (side, days) = (1..=MOST_COUNTED).find_map(|back| {
             let from = at.checked_sub(back)?;
-            let (side, days) = counted(from).or_else(|| day(from))?;
-            let near = side < at && (side + 1..=at).all(|at| !reader.ends(at));
-            (near && !reader.was(from, 1, "than")).then_some((side, days))
+            let (length, days) =
+                days_counted(text, from).or_else(|| text.fits(from, "times.day_of").then_some((1, 1)))?;
+            let side = from + length;
+            let near = side < at && (side + 1..=at).all(|at| !text.ends(at));
+            (near && !text.was(from, 1, "than")).then_some((side, days))
         })?;
-        let for_so_long = (2..=4).any(|back| reader.was(side, back, "for|lasting|lasted"));
-        let from = reader.is(side, "from|starting|beginning|after|following|since");
-        match reader.lower(side) {
-            _ if !found.is_one_day() => None,
-            _ if for_so_long => from.then(|| ranged(days)),
-            "of" if !reader.was(side, 1, "eve") => None,
-            "before" | "of" => Some(When::day(found.first.plus(-days))),
-            "after" => Some(When::day(found.first.plus(days))),
+        match text.take(side, "times.counted")?.says {
+            "range" => ranged(days),
+            "before" => Some(When::day(day.plus(-days))),
+            "after" => Some(When::day(day.plus(days))),
             _ => None,
         }
     }
@@ -451,28 +400,20 @@ impl<'a> Times<'a> {
         if let Some(counted) = self.counted(at, length, found) {
             return Some(counted);
         }
-        let reader = self.reader;
-        let (lead, word) = self.lead(at);
+        let text = self.text;
         // "After the 2021 coup" tells when the coup was.
-        let event = reader.fits(at, "times.event") && !found.is_one_day();
-        let counted = days_counted(reader, at + 1).is_some();
-        let past = counted || reader.is(at, "past") && unit(reader.lower(at + 1)).is_some();
-        let within = matches!(word, "in" | "within" | "during" | "since" | "of");
-        let up_to_now = reader.is(at, "last|past") && (word == "for" || past && !within);
-        let found_by = || SPANS.iter().find(|(list, _)| reader.fits(lead, list)).map(|(_, span)| *span);
-        let span = match word {
-            // "Since 8 November until 24 November".
-            "since" if found.span == Span::Range => return Some(found),
-            _ if reader.is(at + length, "onward|onwards|forward") => Span::Since,
+        let event = text.fits(at, "times.event") && !found.is_one_day();
+        let said = text.take(at, "spans").and_then(|taken| lexicon::named(taken.says));
+        let span = match said {
+            _ if text.fits(at + length, "times.onwards") => Span::Since,
             // "For the last two weeks", "over the past month": up to now, from a day that is named.
-            _ if up_to_now => {
+            _ if text.fits(at, "times.up_to_now") => {
                 return Some(When { named: 1, ..self.spanned(found, Span::Since) });
             }
-            "all" if lead + 1 < at => Span::Throughout,
-            _ => match found_by() {
-                Some(span) if !event || matches!(span, Span::Since | Span::Throughout) => span,
-                _ => return Some(found),
-            },
+            // "Since 8 November until 24 November".
+            Some(Span::Since) if found.span == Span::Range && text.fits(at, "times.since") => return Some(found),
+            Some(span) if !event || matches!(span, Span::Since | Span::Throughout) => span,
+            _ => return Some(found),
         };
         Some(self.spanned(found, span))
     }

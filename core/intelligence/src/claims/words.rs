@@ -14,8 +14,23 @@ pub struct Word<'a> {
     pub pause: Pause,
     /// Part of the name of a service of which nothing is claimed: who reports it, or a means to get around a block.
     pub aside: bool,
-    /// Part of the name of one.
-    pub service: bool,
+    /// Part of a name, and of what.
+    pub name: Option<Name>,
+    /// Nothing in the whole text is in lower case: capitals tell nothing.
+    pub shouted: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Name {
+    Place,
+    Service,
+    /// A service of which nothing is said: "except WhatsApp".
+    Excepted,
+}
+
+/// Marks the words of a name, of which the first and the number are given.
+pub fn mark(words: &mut [Word<'_>], (at, length): (usize, usize), name: Name) {
+    words.iter_mut().skip(at).take(length).for_each(|word| word.name = Some(name));
 }
 
 /// Punctuation between two words.
@@ -53,13 +68,11 @@ impl Word<'_> {
 #[derive(Clone, Copy)]
 pub struct Reader<'a> {
     pub words: &'a [Word<'a>],
-    /// Nothing in it is in lower case: capitals tell nothing.
-    pub shouting: bool,
 }
 
 impl<'a> Reader<'a> {
     pub const fn of(words: &'a [Word<'a>]) -> Reader<'a> {
-        Reader { words, shouting: false }
+        Reader { words }
     }
 
     pub fn word(&self, at: usize) -> Option<&'a Word<'a>> {
@@ -70,27 +83,27 @@ impl<'a> Reader<'a> {
         self.word(at).map_or("", |word| word.lower.as_str())
     }
 
-    /// The word so many places before; empty when there is none.
-    pub fn before(&self, at: usize, back: usize) -> &'a str {
-        at.checked_sub(back).map_or("", |at| self.lower(at))
-    }
-
     /// Whether one of some words stands at a place; an empty one is none at all.
     pub fn is(&self, at: usize, list: &str) -> bool {
         list.split('|').any(|word| word == self.lower(at))
     }
 
     pub fn was(&self, at: usize, back: usize, list: &str) -> bool {
-        list.split('|').any(|word| word == self.before(at, back))
+        at.checked_sub(back).is_some_and(|at| self.is(at, list))
     }
 
     pub fn of_list(&self, at: usize, list: &str) -> bool {
         self.word(at).is_some_and(|word| word.is_of(list))
     }
 
-    /// How many words at a place a pattern of the lexicon takes.
+    /// What a pattern of the lexicon takes at a place.
+    pub fn take(&self, at: usize, list: &str) -> Option<Taken> {
+        lexicon::list(list).take(*self, at)
+    }
+
+    /// How many words that is.
     pub fn matches(&self, at: usize, list: &str) -> Option<usize> {
-        lexicon::list(list).matches(*self, at)
+        self.take(at, list).map(|taken| taken.length)
     }
 
     pub fn fits(&self, at: usize, list: &str) -> bool {
@@ -98,8 +111,7 @@ impl<'a> Reader<'a> {
     }
 
     pub fn find(&self, list: &str) -> Option<usize> {
-        let list = lexicon::list(list);
-        (0..=self.words.len()).find(|at| list.matches(*self, *at).is_some())
+        (0..=self.words.len()).find(|at| self.fits(*at, list))
     }
 
     pub fn says(&self, list: &str) -> bool {
@@ -139,12 +151,8 @@ impl<'a> Reader<'a> {
 
     pub fn part(&self, range: Range<usize>) -> Reader<'a> {
         let to = range.end.min(self.words.len());
-        Reader { words: self.words.get(range.start.min(to)..to).unwrap_or_default(), ..*self }
+        Reader { words: self.words.get(range.start.min(to)..to).unwrap_or_default() }
     }
-}
-
-pub fn is_shouted(words: &[Word<'_>]) -> bool {
-    !words.iter().any(|word| word.text.chars().any(char::is_lowercase))
 }
 
 /// A full stop after so few letters may be that of an abbreviation.
@@ -154,7 +162,7 @@ const ABBREVIATED: usize = 3;
 pub fn split(text: &str) -> Vec<Word<'_>> {
     let mut words: Vec<Word<'_>> = Vec::new();
     let (mut start, mut joined, mut pause) = (None, false, Pause::None);
-    let (mut full_stop, mut flag) = (false, false);
+    let (mut full_stop, mut flag, shouted) = (false, false, !text.chars().any(char::is_lowercase));
     // What stands behind the text ends its last word.
     for (at, letter) in text.char_indices().chain([(text.len(), ' ')]) {
         let of_flag = is_flag_letter(letter);
@@ -170,7 +178,7 @@ pub fn split(text: &str) -> Vec<Word<'_>> {
                 let lower = raw.to_lowercase().replace('’', "'");
                 let lower = lower.strip_prefix("un-").map_or(lower.clone(), |rest| format!("un{rest}"));
                 let pause = if ended { Pause::Stop } else { pause };
-                words.push(Word { text: raw, lower, joined, pause, aside: false, service: false });
+                words.push(Word { text: raw, lower, joined, pause, aside: false, name: None, shouted });
                 full_stop = whole.ends_with('.') && raw.len() > ABBREVIATED && !raw.contains('.');
             }
             (joined, pause) = (false, Pause::None);
@@ -193,9 +201,11 @@ pub fn split(text: &str) -> Vec<Word<'_>> {
 
 /// Whether a hyphen belongs to a word that began before it: to a host name, or to "un-blocked", unlike "UN-backed".
 fn is_inside(text: &str, from: usize, at: usize) -> bool {
-    let after = text.get(at + 1..).and_then(|rest| rest.chars().next());
-    let goes_on = after.is_some_and(|after| after.is_alphanumeric() || after == '-');
-    goes_on && (is_host_part(text, from, at) || matches!(text.get(from..at), Some("un" | "Un")))
+    let (begun, rest) = (text.get(from..at).unwrap_or_default(), text.get(at..).unwrap_or_default());
+    let of_host = |letter: char| letter.is_alphanumeric() || matches!(letter, '-' | '.');
+    let host = rest.find(|letter| !of_host(letter)).and_then(|end| rest.get(..end)).unwrap_or(rest);
+    let goes_on = rest.chars().nth(1).is_some_and(|after| after.is_alphanumeric() || after == '-');
+    goes_on && (is_host(format!("{begun}{host}").trim_end_matches('.')) || matches!(begun, "un" | "Un"))
 }
 
 /// "in Iran. Telegram", "2. Kenya": behind a full stop, which "Nov. 8" and "Dr. Who" have none of.
@@ -221,15 +231,6 @@ pub fn flag(text: &str) -> Option<String> {
 fn is_short_year(text: &str) -> bool {
     let digits = text.strip_prefix(['\'', '’']);
     digits.is_some_and(|digits| digits.len() == 2 && digits.bytes().all(|byte| byte.is_ascii_digit()))
-}
-
-/// Whether the run of non-blank characters around `from..to` looks like a host name.
-fn is_host_part(text: &str, from: usize, to: usize) -> bool {
-    let rest = text.get(to..).unwrap_or_default();
-    let end =
-        rest.find(|letter: char| !(letter.is_alphanumeric() || matches!(letter, '-' | '.'))).unwrap_or(rest.len());
-    let whole = text.get(from..to + end).unwrap_or_default();
-    is_host(whole.trim_end_matches('.'))
 }
 
 /// Whether labels can be a host name, of which the last has letters or their ASCII form.
@@ -271,7 +272,7 @@ impl<T: Copy> Phrases<T> {
         let mut phrases: Vec<(Vec<String>, T)> =
             phrases.into_iter().map(|(phrase, meaning)| (as_words(&phrase), meaning)).collect();
         phrases.retain(|(words, _)| !words.is_empty());
-        small_sort::sort_by(&mut phrases, |(a, _), (b, _)| a.first().cmp(&b.first()).then(b.len().cmp(&a.len())));
+        phrases.sort_by(|(a, _), (b, _)| a.first().cmp(&b.first()).then(b.len().cmp(&a.len())));
         Phrases { phrases }
     }
 
