@@ -11,9 +11,9 @@ use heliograph_core::app::PROGRAM;
 use heliograph_core::engine::http::{Auth, Route};
 
 /// Method and path without the names of parameters, because the pages name some of them differently.
-type Place = (String, String);
+type MethodPath = (String, String);
 
-fn place(method: &str, path: &str) -> Place {
+fn place(method: &str, path: &str) -> MethodPath {
     let parts = path.split('/').map(|part| match part {
         // A parameter that takes the remaining segments too; the pages have one parameter there.
         part if part.starts_with('{') => "{}",
@@ -76,7 +76,7 @@ fn demanded() -> Option<Vec<Vec<String>>> {
     Some(rows(&file))
 }
 
-fn built() -> BTreeMap<Place, &'static Route> {
+fn built() -> BTreeMap<MethodPath, &'static Route> {
     PROGRAM.routes().map(|route| (place(route.method.as_str(), route.path), route)).collect()
 }
 
@@ -119,7 +119,7 @@ fn a_pending_route_is_in_no_router() {
 #[test]
 fn what_the_pages_do_not_ask_for_is_marked_as_an_extension() {
     let Some(demanded) = demanded() else { return };
-    let demanded: BTreeMap<Place, String> =
+    let demanded: BTreeMap<MethodPath, String> =
         demanded.into_iter().map(|row| (place(&row[0], &row[1]), row[2].clone())).collect();
     for (place, route) in built() {
         match demanded.get(&place) {

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use heliograph_tests::listening::{Connection, Crowd, Place, Relay, WebSocket, register};
+use heliograph_tests::listening::{Connection, Crowd, ListeningRequests, Relay, WebSocket, register};
 use heliograph_tests::target::{Kind, Target};
 use tokio::task::LocalSet;
 

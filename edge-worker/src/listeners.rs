@@ -17,7 +17,7 @@ use heliograph_core::engine::actor::{View, decode, encode};
 use heliograph_core::engine::runtime::ByteStream;
 use heliograph_core::relay::agent::stream::{Emission, Hub, Open, StreamId};
 use heliograph_core::relay::agent::websocket::{TRY_LATER, end_code};
-use heliograph_core::{Result, Timestamp, engine::small_sort};
+use heliograph_core::{Result, Timestamp};
 use serde::{Deserialize, Serialize};
 use worker::{WebSocket, WebSocketPair, WebSocketRequestResponsePair};
 
@@ -152,7 +152,7 @@ impl Space {
         let sockets = self.state.get_websockets();
         let mut sockets: Vec<(Kept, WebSocket)> =
             sockets.into_iter().filter_map(|socket| Some((Kept::of(&socket)?, socket))).collect();
-        small_sort::sort_by_key(&mut sockets, |(kept, _)| (kept.opened, kept.number));
+        sockets.sort_by_key(|(kept, _)| (kept.opened, kept.number));
         for (kept, socket) in sockets {
             let id = listeners.hub.open(kept.open.clone(), kept.opened);
             listeners.sinks.insert(id, Sink::Socket { socket, kept, ready: Timestamp(0), sent: 0 });

@@ -20,7 +20,7 @@ use heliograph_core::engine::runtime::BoxFuture;
 use heliograph_core::engine::time::SECOND;
 use heliograph_core::relay::agent::usage;
 use heliograph_core::relay::agent::usage::Usage;
-use heliograph_core::{Error, Result, Timestamp, engine::runtime, engine::small_sort};
+use heliograph_core::{Error, Result, Timestamp, engine::runtime};
 
 use crate::kv_documents::Documents;
 use crate::runtime::EdgeRuntime;
@@ -258,7 +258,7 @@ fn begin(
 
 /// Releases the callers whose pieces are done or put off.
 fn release_waiters(space: &Space) {
-    let mut left: BTreeSet<String> = small_sort::gather(due(space).iter().map(name));
+    let mut left: BTreeSet<String> = due(space).iter().map(name).collect();
     left.extend(space.work.busy.borrow().iter().cloned());
     let mut waiters = space.work.waiters.borrow_mut();
     let (waiting, ready): (Vec<_>, Vec<_>) = waiters.drain(..).partition(|waiter| !waiter.pieces.is_disjoint(&left));

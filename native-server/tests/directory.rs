@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use common::Bench;
 use heliograph::testing::folder;
 use heliograph_core::Timestamp;
-use heliograph_core::relay::directory::search::{Find, Found, Index, Listed, Sought};
+use heliograph_core::relay::directory::search::{AgentPage, Find, Index, ListedAgent, Sought};
 
 /// Operations in progress at once.
 const AT_ONCE: u64 = 4_000;
@@ -64,7 +64,7 @@ fn agent(dice: &mut Dice, number: u64) -> Index {
     let mut did = [0; 16];
     did.iter_mut().for_each(|byte| *byte = dice.draw() as u8);
     let capability = |n: u64| format!("capability-{}", n % 50);
-    let listed = Listed {
+    let listed = ListedAgent {
         name: name(dice, number),
         capabilities: vec![capability(dice.draw()), capability(number)],
         signing: [1; 32],
@@ -129,7 +129,7 @@ async fn a_million_agents_are_searched_within_20_ms() {
         let from = after.take().filter(|_| dice.draw().is_multiple_of(2));
         let find = Find { sought: sought(&mut dice, agents), capability, limit, after: from };
         let asked = Instant::now();
-        let page: Found = bench.query("0", &find).unwrap();
+        let page: AgentPage = bench.query("0", &find).unwrap();
         times.push(asked.elapsed());
         if asked.elapsed() > slowest.0 {
             slowest = (asked.elapsed(), format!("{find:?}"));

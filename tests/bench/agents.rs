@@ -10,7 +10,7 @@ use std::fmt::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use heliograph_tests::listening::{Account, Crowd, Place, Relay, register, request};
+use heliograph_tests::listening::{Account, Crowd, ListeningRequests, Relay, register, request};
 use heliograph_tests::process::Server;
 use serde_json::Value;
 use tokio::task::LocalSet;
@@ -95,7 +95,7 @@ struct Echo {
     host: String,
 }
 
-impl Place for Echo {
+impl ListeningRequests for Echo {
     fn listen(&self, agent: usize, _: Option<&str>) -> Vec<u8> {
         request(&self.host, "GET", &format!("/listen/{agent}"), &[], None)
     }

@@ -51,7 +51,7 @@ struct Mailbox {
 
 /// The results of one incident.
 #[derive(Debug)]
-struct Told {
+struct IncidentResults {
     name: &'static str,
     subscriptions: usize,
     /// Seconds until the first, the middle and the last delivery.
@@ -67,7 +67,7 @@ struct Told {
 #[derive(Debug)]
 pub struct Measured {
     idle: Mailbox,
-    told: Vec<Told>,
+    told: Vec<IncidentResults>,
     /// Resident bytes before, and at most.
     resident: [Option<u64>; 2],
 }
@@ -178,7 +178,7 @@ fn tell(
     came: &Came,
     (country, name): (&str, &'static str),
     subscriptions: usize,
-) -> Told {
+) -> IncidentResults {
     let client = Client::http(&server.base);
     let (done, cpu) = (AtomicBool::new(false), machine::cpu_seconds(server.id()));
     came.lock().unwrap().clear();
@@ -205,7 +205,7 @@ fn tell(
     assert_eq!(first.len(), subscriptions, "told within {} s", PATIENCE.as_secs());
     let repeated = came.values().filter(|times| times.len() > 1).count();
     let cpu = machine::cpu_seconds(server.id()).zip(cpu).map(|(now, before)| now - before);
-    Told {
+    IncidentResults {
         name,
         subscriptions,
         heard: [0, first.len() / 2, first.len() - 1].map(|at| first[at]),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use heliograph_core::facts::starter::Country;
 use heliograph_tests::client::Client;
 use heliograph_tests::process::Server;
-use heliograph_tests::questions::{Asked, Known, Question};
+use heliograph_tests::questions::{Question, QuestionRequest, WordValues};
 use serde_json::{Value, json};
 
 use crate::{load, machine};
@@ -53,7 +53,7 @@ impl Measured {
 pub fn run(
     server: &Server,
     questions: impl Iterator<Item = &'static Question>,
-    known: &Known,
+    known: &WordValues,
     window: Duration,
 ) -> Vec<Measured> {
     let client = Client::http(&server.base);
@@ -73,7 +73,7 @@ pub fn run(
 }
 
 /// The results, and the server's CPU time per answer in microseconds.
-fn timed(server: &Server, key: &str, requests: &[Asked], ends: load::Ends) -> (load::Outcome, Option<f64>) {
+fn timed(server: &Server, key: &str, requests: &[QuestionRequest], ends: load::Ends) -> (load::Outcome, Option<f64>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let plan = load::Plan::mixed(&server.base, requests, &[("x-api-key", key)]);
     let before = machine::cpu_seconds(server.id());
@@ -82,13 +82,13 @@ fn timed(server: &Server, key: &str, requests: &[Asked], ends: load::Ends) -> (l
     (outcome, cpu.map(|seconds| seconds * 1e6 / outcome.answers as f64))
 }
 
-fn one(server: &Server, key: &str, question: &Question, known: &Known, window: Duration) -> Measured {
+fn one(server: &Server, key: &str, question: &Question, known: &WordValues, window: Duration) -> Measured {
     let requests = question.requests(known);
     assert!(!requests.is_empty(), "{}: nothing to ask", question.name());
     let (first, first_cpu) = timed(server, key, &requests, load::Ends::Asked);
     let (again, again_cpu) = timed(server, key, &requests, load::Ends::After(window));
     let client = Client::http(&server.base).key(key);
-    let answer = |asked: &Asked| match asked.body.is_empty() {
+    let answer = |asked: &QuestionRequest| match asked.body.is_empty() {
         true => client.get(&asked.path),
         false => client.post(&asked.path, &serde_json::from_str::<Value>(&asked.body).unwrap()),
     };
@@ -148,7 +148,7 @@ pub fn render(all: &[Measured]) -> String {
 }
 
 /// Values for the questions, in a deployment of [`crate::large`] and [`crate::incidents`].
-pub fn known(client: &Client, countries: usize, sites: usize, asns: Vec<String>) -> Known {
+pub fn known(client: &Client, countries: usize, sites: usize, asns: Vec<String>) -> WordValues {
     let text = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<String>>();
     let numbers = |range: std::ops::RangeInclusive<usize>| range.map(|n| n.to_string()).collect::<Vec<String>>();
     let all = || Country::all().iter().take(countries);
@@ -165,7 +165,7 @@ pub fn known(client: &Client, countries: usize, sites: usize, asns: Vec<String>)
     let now = client.get("/data/incidents/stats").expect(200);
     let now = word(&now["generated_at_utc"]);
     let day = |n: usize| format!("{}T{:02}:00:00Z", now.get(..10).unwrap_or("2026-01-01"), n);
-    Known::from([
+    WordValues::from([
         ("country", all().map(|country| country.code.to_owned()).collect()),
         ("place", all().map(|country| country.name.to_owned()).collect()),
         ("site", (0..sites).map(|n| format!("site-{n}.example")).collect()),

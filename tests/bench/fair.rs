@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use heliograph_tests::client::Client;
 use heliograph_tests::process::Server;
-use heliograph_tests::questions::Asked;
+use heliograph_tests::questions::QuestionRequest;
 
 use crate::{large, load, machine, service};
 
@@ -79,7 +79,7 @@ pub fn run(folder: &Path, rows: u64, window: Duration, cores: &machine::Cores) -
 /// Questions about all countries at times of the last month that were not asked before.
 fn cold(base: &str, seed: u64) -> load::Plan {
     let start = service::now().plus(-30 * 86_400_000_000 + seed as i64 * 1_000_000);
-    let asked = (0..QUESTIONS).map(|number| Asked {
+    let asked = (0..QUESTIONS).map(|number| QuestionRequest {
         path: format!("/v1/censorship-index?as_of={}", start.plus(number * 120_000_000)),
         body: String::new(),
     });

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use heliograph_core::engine::time::Timestamp;
 use heliograph_tests::data;
 use heliograph_tests::process::built;
-use heliograph_tests::synthetic::{HEADER, Seen, Session, observation};
+use heliograph_tests::synthetic::{HEADER, Session, SiteResult, observation};
 
 use crate::{machine, service};
 
@@ -61,7 +61,7 @@ pub fn dataset(rows: usize, end: Timestamp) -> Set {
         let time = Timestamp::from_seconds(end.0 / 1_000_000 - back).to_string();
         let time = format!("{} {}", &time[..10], &time[11..19]);
         let blocked = site % 10 == 0 && network < 2;
-        let seen = if blocked { Seen::TlsReset } else { Seen::Works };
+        let seen = if blocked { SiteResult::TlsReset } else { SiteResult::Works };
         let asn = 64_496 + u32::try_from(network).unwrap();
         let session = Session { country: COUNTRIES[country], asn, host: &hosts[site], time: &time, number: row, seen };
         observation(&mut text, &session);

@@ -21,7 +21,7 @@ use heliograph_tests::client::Client;
 use heliograph_tests::process::{Server, built};
 use heliograph_tests::questions::QUESTIONS;
 use heliograph_tests::simulation::Dice;
-use heliograph_tests::synthetic::{HEADER, Seen, Session, observation};
+use heliograph_tests::synthetic::{HEADER, Session, SiteResult, observation};
 use heliograph_tests::target::ADMIN_KEY;
 
 use crate::asked::{self, Measured};
@@ -70,9 +70,9 @@ fn networks(country: usize) -> std::ops::Range<usize> {
 }
 
 /// Every fiftieth (country, site) is blocked, on half of the networks.
-fn seen(country: usize, site: usize, network: usize) -> Seen {
+fn seen(country: usize, site: usize, network: usize) -> SiteResult {
     let blocked = (country * 31 + site * 17).is_multiple_of(50) && network.is_multiple_of(2);
-    if blocked { Seen::TlsReset } else { Seen::Works }
+    if blocked { SiteResult::TlsReset } else { SiteResult::Works }
 }
 
 /// Writes the rows; returns the number of different aggregates.

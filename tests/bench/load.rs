@@ -6,7 +6,7 @@
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-use heliograph_tests::questions::Asked;
+use heliograph_tests::questions::QuestionRequest;
 use heliograph_tests::simulation::Dice;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -39,9 +39,9 @@ impl Plan {
     }
 
     /// The requests in turn: POST if there is a body, otherwise GET.
-    pub fn mixed(base: &str, all: &[Asked], headers: &[(&str, &str)]) -> Plan {
+    pub fn mixed(base: &str, all: &[QuestionRequest], headers: &[(&str, &str)]) -> Plan {
         let method = |body: &str| if body.is_empty() { "GET" } else { "POST" };
-        let one = |asked: &Asked| request(base, method(&asked.body), &asked.path, headers, &asked.body);
+        let one = |asked: &QuestionRequest| request(base, method(&asked.body), &asked.path, headers, &asked.body);
         Plan { requests: all.iter().map(one).collect(), fresh: Vec::new(), own: false, status: b"200" }
     }
 

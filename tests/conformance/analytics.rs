@@ -8,7 +8,7 @@ use heliograph_core::engine::time::{HOUR, Timestamp};
 use heliograph_core::facts::starter::basket;
 use heliograph_tests::client::Client;
 use heliograph_tests::data;
-use heliograph_tests::synthetic::{HEADER, INSIDE, Seen, Session, observation};
+use heliograph_tests::synthetic::{HEADER, INSIDE, Session, SiteResult, observation};
 use serde_json::{Value, json};
 
 use crate::index::check_caching;
@@ -63,7 +63,7 @@ fn with_three_countries(client: &Client) {
         for ((host, _), reset) in SITES.into_iter().zip(RESET[at]) {
             for (day, hour) in (9..=12).flat_map(|day| [1, 5, 9, 11].map(|hour| (day, hour))) {
                 for network in 0..5 {
-                    let seen = if network < reset { Seen::TlsReset } else { Seen::Works };
+                    let seen = if network < reset { SiteResult::TlsReset } else { SiteResult::Works };
                     number += 1;
                     let time = format!("2024-03-{day:02} {hour:02}:{:02}:{:02}", number % 60, number % 53);
                     let asn = FIRST[at] + network as u32;
@@ -517,7 +517,7 @@ pub fn recent(now: Timestamp) -> String {
     for (at, site) in basket::all().iter().filter(|site| site.category != "CTRL").take(25).enumerate() {
         for hours in [50, 40, 30, 20, 10, 4] {
             for network in 0..5_u32 {
-                let seen = if at < 3 && network < 3 { Seen::TlsReset } else { Seen::Works };
+                let seen = if at < 3 && network < 3 { SiteResult::TlsReset } else { SiteResult::Works };
                 number += 1;
                 let time = now.plus(-hours * HOUR).to_string();
                 let time = time.get(..19).unwrap().replace('T', " ");

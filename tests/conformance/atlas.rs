@@ -6,7 +6,7 @@ use std::time::Duration;
 use heliograph_core::engine::time::{DAY, HOUR};
 use heliograph_tests::client::Client;
 use heliograph_tests::data;
-use heliograph_tests::synthetic::{HEADER, Seen, Session, observation};
+use heliograph_tests::synthetic::{HEADER, Session, SiteResult, observation};
 use serde_json::{Value, json};
 
 use crate::{Suite, cases};
@@ -54,7 +54,8 @@ fn fill(client: &Client) {
                     let at = now.plus(-back * DAY - now.0.rem_euclid(DAY) + i64::from(network * 3 + 1) * HOUR);
                     let time = at.to_string().replace('T', " ");
                     let time = format!("{}:{:02}", &time[..16], number % 53);
-                    let seen = if reset(country, site, network, back) { Seen::TlsReset } else { Seen::Works };
+                    let seen =
+                        if reset(country, site, network, back) { SiteResult::TlsReset } else { SiteResult::Works };
                     observation(&mut out, &Session { country, asn: FIRST + network, host, time: &time, number, seen });
                 }
             }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use heliograph_tests::client::Client;
 use heliograph_tests::data;
-use heliograph_tests::synthetic::{HEADER, Seen, Session, observation};
+use heliograph_tests::synthetic::{HEADER, Session, SiteResult, observation};
 use serde_json::Value;
 
 use crate::{Suite, cases};
@@ -29,7 +29,8 @@ fn rows(days: std::ops::RangeInclusive<u32>, blocked: std::ops::RangeInclusive<u
         for hour in (0..24).step_by(3) {
             for asn in [64_500, 64_501, 64_502] {
                 number += 1;
-                let seen = if blocked.contains(&day) && asn != 64_502 { Seen::TlsReset } else { Seen::Works };
+                let seen =
+                    if blocked.contains(&day) && asn != 64_502 { SiteResult::TlsReset } else { SiteResult::Works };
                 let time = format!("2024-03-{day:02} {hour:02}:00:{second:02}");
                 observation(&mut out, &Session { country: COUNTRY, asn, host: SITE, time: &time, number, seen });
             }

@@ -8,7 +8,7 @@ use heliograph_core::engine::time::{DAY, HOUR};
 use heliograph_core::facts::starter::basket;
 use heliograph_tests::client::Client;
 use heliograph_tests::data;
-use heliograph_tests::synthetic::{HEADER, Seen, Session, observation};
+use heliograph_tests::synthetic::{HEADER, Session, SiteResult, observation};
 use heliograph_tests::target::{Kind, Target};
 use serde_json::{Value, json};
 
@@ -65,7 +65,7 @@ fn measurements(today: Timestamp) -> String {
                 for network in 0..NETWORKS {
                     number += 1;
                     let is_reset = network == 0 && reset(country, place, site, back);
-                    let seen = if is_reset { Seen::TlsReset } else { Seen::Works };
+                    let seen = if is_reset { SiteResult::TlsReset } else { SiteResult::Works };
                     let asn = 64_500 + network;
                     observation(&mut out, &Session { country, asn, host: of.domain, time: &time, number, seen });
                 }

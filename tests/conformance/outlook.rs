@@ -6,7 +6,7 @@ use heliograph_core::engine::time::{DAY, HOUR, Timestamp};
 use heliograph_core::facts::starter::basket;
 use heliograph_tests::client::Client;
 use heliograph_tests::data;
-use heliograph_tests::synthetic::{HEADER, Seen, Session, observation};
+use heliograph_tests::synthetic::{HEADER, Session, SiteResult, observation};
 use serde_json::{Value, json};
 
 use crate::detect::research;
@@ -47,7 +47,7 @@ fn with_scores(client: &Client) {
                 let time = format!("{} {}", &time[..10], &time[11..19]);
                 // Half of the networks block; the other half is the control.
                 let network = session % 4;
-                let seen = if at < blocked && network < 2 { Seen::TlsReset } else { Seen::Works };
+                let seen = if at < blocked && network < 2 { SiteResult::TlsReset } else { SiteResult::Works };
                 let asn = 64_500 + network;
                 observation(&mut text, &Session { country, asn, host: site.domain, time: &time, number, seen });
             }
@@ -138,7 +138,8 @@ fn a_history_that_is_imported_has_the_scores_of_the_pages_of_its_days(suite: &Su
                 let time = format!("{} {}", &time[..10], &time[11..19]);
                 let network = session % 4;
                 // Each day more sites are blocked.
-                let seen = if at as i64 + 4 * back < 20 && network < 2 { Seen::TlsReset } else { Seen::Works };
+                let seen =
+                    if at as i64 + 4 * back < 20 && network < 2 { SiteResult::TlsReset } else { SiteResult::Works };
                 let asn = 64_500 + network;
                 observation(
                     &mut text,

@@ -6,7 +6,7 @@ use heliograph_core::engine::time::{DAY, HOUR};
 use heliograph_core::facts::starter::basket;
 use heliograph_tests::client::Client;
 use heliograph_tests::data;
-use heliograph_tests::synthetic::{HEADER, Seen, Session, observation};
+use heliograph_tests::synthetic::{HEADER, Session, SiteResult, observation};
 use serde_json::{Value, json};
 
 use crate::analytics::wait;
@@ -288,7 +288,7 @@ fn with_series(client: &Client) {
                 let asn = 64_500 + session % 2;
                 observation(
                     &mut text,
-                    &Session { country, asn, host: site.domain, time: &time, number, seen: Seen::Works },
+                    &Session { country, asn, host: site.domain, time: &time, number, seen: SiteResult::Works },
                 );
             }
         }

@@ -4,7 +4,7 @@
 use heliograph_core::engine::time::{HOUR, Timestamp};
 use heliograph_tests::client::Client;
 use heliograph_tests::data;
-use heliograph_tests::synthetic::{HEADER, Seen, Session, observation};
+use heliograph_tests::synthetic::{HEADER, Session, SiteResult, observation};
 use serde_json::{Value, json};
 
 use crate::analytics::wait;
@@ -29,7 +29,7 @@ fn measurements(now: Timestamp) -> String {
     for hours in (0..80).rev().map(|n| 3 * n + 1) {
         for asn in [64_500, 64_501, 64_502] {
             number += 1;
-            let seen = if hours <= 48 { Seen::TlsReset } else { Seen::Works };
+            let seen = if hours <= 48 { SiteResult::TlsReset } else { SiteResult::Works };
             let time = now.plus(-hours * HOUR).to_string();
             let time = time.get(..19).unwrap().replace('T', " ");
             observation(&mut out, &Session { country: "NO", asn, host: "hub.example", time: &time, number, seen });

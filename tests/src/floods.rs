@@ -254,14 +254,14 @@ fn letter(to: &str, number: usize) -> serde_json::Value {
 
 /// The results of the other clients.
 #[derive(Debug, Default)]
-pub struct Seen {
+pub struct OtherClients {
     /// Times of the answers, ascending.
     pub times: Vec<Duration>,
     /// Failures, in words.
     pub failures: Vec<String>,
 }
 
-impl Seen {
+impl OtherClients {
     /// The time within which that share of the answers came.
     pub fn percentile(&self, share: f64) -> Duration {
         let at = (self.times.len().saturating_sub(1) as f64 * share) as usize;
@@ -271,8 +271,8 @@ impl Seen {
 
 /// Sends requests every few milliseconds for `longest`, like clients that have nothing to do with a flood: first
 /// `/health` on a new connection, then a message from one agent to the other on a kept connection.
-pub async fn others(host: &str, pair: &[(String, String)], longest: Duration) -> Seen {
-    let mut seen = Seen::default();
+pub async fn others(host: &str, pair: &[(String, String)], longest: Duration) -> OtherClients {
+    let mut seen = OtherClients::default();
     let (end, mut kept, mut number) = (Instant::now() + longest, Connection::default(), 1_000_000);
     while Instant::now() < end {
         number += 1;

@@ -32,7 +32,7 @@ const ERRAND_CONNECTIONS: usize = 32;
 const HEARTBEAT: Duration = Duration::from_secs(60);
 
 /// The requests of agents that listen and write.
-pub trait Place {
+pub trait ListeningRequests {
     /// The request that opens an agent's stream after the last event that it saw.
     fn listen(&self, agent: usize, last_id: Option<&str>) -> Vec<u8>;
     /// The request that sends a [`letter`].
@@ -47,7 +47,7 @@ pub struct Relay {
     pub agents: Vec<(String, String)>,
 }
 
-impl Place for Relay {
+impl ListeningRequests for Relay {
     fn listen(&self, agent: usize, last_id: Option<&str>) -> Vec<u8> {
         let mut headers = vec![("x-agent-key", self.agents[agent].1.as_str())];
         headers.extend(last_id.map(|id| ("last-event-id", id)));
@@ -154,7 +154,7 @@ pub struct Crowd {
 
 struct State {
     host: String,
-    place: Box<dyn Place>,
+    place: Box<dyn ListeningRequests>,
     messages: RefCell<Vec<Message>>,
     open: Cell<usize>,
     ended: Cell<u64>,
@@ -167,7 +167,7 @@ struct State {
 
 impl Crowd {
     /// Runs inside a `LocalSet`. Listeners connect evenly over `ramp`.
-    pub fn start(host: &str, agents: usize, place: Box<dyn Place>, ramp: Duration) -> Crowd {
+    pub fn start(host: &str, agents: usize, place: Box<dyn ListeningRequests>, ramp: Duration) -> Crowd {
         let (errand, mut errands) = unbounded_channel::<Errand>();
         let state = Rc::new(State {
             host: host.to_owned(),

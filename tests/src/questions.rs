@@ -9,8 +9,8 @@ use heliograph_core::engine::http::{Auth, Route};
 
 use crate::simulation::Dice;
 
-/// An endpoint with its request: `METHOD /path?query`, and a body for a POST. Words in braces stand for values of a
-/// [`Known`].
+/// An endpoint with its request: `METHOD /path?query`, and a body for a POST. Words in braces stand for values of
+/// [`WordValues`].
 pub struct Question {
     /// Method and path of the route table.
     pub route: &'static str,
@@ -20,11 +20,11 @@ pub struct Question {
 }
 
 /// Values for each word in braces.
-pub type Known = BTreeMap<&'static str, Vec<String>>;
+pub type WordValues = BTreeMap<&'static str, Vec<String>>;
 
 /// A request of a [`Question`].
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Asked {
+pub struct QuestionRequest {
     pub path: String,
     /// Empty for a GET.
     pub body: String,
@@ -50,7 +50,7 @@ impl Question {
     }
 
     /// Different requests in random order: all of them, or [`MOST`].
-    pub fn requests(&self, known: &Known) -> Vec<Asked> {
+    pub fn requests(&self, known: &WordValues) -> Vec<QuestionRequest> {
         let path = if self.asked.starts_with('/') { "" } else { self.route.split_once(' ').unwrap().1 };
         let path = format!("{path}{}", self.asked);
         let words: Vec<_> = known.iter().filter(|(word, _)| holds(&path, word) || holds(self.body, word)).collect();
@@ -60,7 +60,7 @@ impl Question {
         let mut order = Vec::new();
         // A value that was drawn already is drawn again, up to a limit.
         for _ in 0..all.min(MOST) * 8 {
-            let mut asked = Asked { path: path.clone(), body: self.body.to_owned() };
+            let mut asked = QuestionRequest { path: path.clone(), body: self.body.to_owned() };
             for (word, values) in &words {
                 let brackets = format!("{{{word}}}");
                 for text in [&mut asked.path, &mut asked.body] {
@@ -84,7 +84,8 @@ fn holds(text: &str, word: &str) -> bool {
     text.contains(&format!("{{{word}}}"))
 }
 
-/// All questions. A word in braces without a value in [`Known`] is sent as it is, which no endpoint answers with 200.
+/// All questions. A word in braces without a value in [`WordValues`] is sent as it is, which no endpoint answers with
+/// 200.
 pub const QUESTIONS: &[Question] = &[
     get("GET /health", ""),
     get("GET /healthz", ""),
@@ -296,7 +297,7 @@ mod tests {
 
     #[test]
     fn requests_of_a_question_differ_and_are_as_many_as_there_are() {
-        let known = Known::from([
+        let known = WordValues::from([
             ("country", ["KE", "DE", "FR"].map(str::to_owned).to_vec()),
             ("site", (0..5_000).map(|n| format!("site-{n}.example")).collect()),
         ]);

@@ -12,7 +12,7 @@ pub const PLANTED: [&str; 3] = ["203.0.113.77", "198.51.100.153", "2001:db8:dead
 
 /// What one row of the observation table shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Seen {
+pub enum SiteResult {
     /// TCP, TLS and HTTP worked.
     Works,
     /// TCP connected, the TLS handshake was reset.
@@ -36,7 +36,7 @@ pub struct Session<'a> {
     pub time: &'a str,
     /// Tells sessions of the same network and second apart.
     pub number: usize,
-    pub seen: Seen,
+    pub seen: SiteResult,
 }
 
 /// Appends the row of a session.
@@ -46,9 +46,9 @@ pub fn observation(out: &mut String, session: &Session<'_>) {
     let (day, clock) = compact.split_at(8);
     let ip = "93.184.216.34";
     let (dns_failure, answer, tcp, tls, tls_failure, valid) = match seen {
-        Seen::Works => ("", ip, "1.0", "1", "", "1.0"),
-        Seen::TlsReset => ("", ip, "1.0", "0", "connection_reset", ""),
-        Seen::NxDomain => ("dns_nxdomain_error", "", "", "", "", ""),
+        SiteResult::Works => ("", ip, "1.0", "1", "", "1.0"),
+        SiteResult::TlsReset => ("", ip, "1.0", "0", "connection_reset", ""),
+        SiteResult::NxDomain => ("dns_nxdomain_error", "", "", "", "", ""),
     };
     let endpoint = if answer.is_empty() { "," } else { "93.184.216.34,443.0" };
     let planted = PLANTED[1];
@@ -85,7 +85,7 @@ pub fn blocked_site() -> String {
         for country in [COUNTRY, HALF_BLOCKED] {
             for asn in [BLOCKING, CLEAN[0], CLEAN[1], CLEAN[2]] {
                 let reset = asn == BLOCKING || (country == HALF_BLOCKED && asn == CLEAN[0]);
-                let seen = if reset { Seen::TlsReset } else { Seen::Works };
+                let seen = if reset { SiteResult::TlsReset } else { SiteResult::Works };
                 number += 1;
                 let time = format!("2024-03-{day:02} {hour:02}:{:02}:{:02}", number % 60, number % 53);
                 observation(&mut out, &Session { country, asn, host: SITE, time: &time, number, seen });

@@ -194,14 +194,14 @@ mod tests {
     }
 
     /// A database in a git repository, and the folder for the copy.
-    struct Place(std::path::PathBuf);
+    struct TestDatabase(std::path::PathBuf);
 
-    impl Place {
-        fn new(test: &str) -> Place {
+    impl TestDatabase {
+        fn new(test: &str) -> TestDatabase {
             let folder = std::env::temp_dir().join(format!("heliograph-advisories-{test}-{}", std::process::id()));
             let _ = fs::remove_dir_all(&folder);
             fs::create_dir_all(folder.join("database")).unwrap();
-            let place = Place(folder);
+            let place = TestDatabase(folder);
             place.git(&["init", "--quiet", "--initial-branch", BRANCH]);
             place
         }
@@ -226,7 +226,7 @@ mod tests {
         }
     }
 
-    impl Drop for Place {
+    impl Drop for TestDatabase {
         fn drop(&mut self) {
             let _ = fs::remove_dir_all(&self.0);
         }
@@ -234,7 +234,7 @@ mod tests {
 
     #[test]
     fn an_advisory_about_a_version_that_is_used_fails_unless_it_is_ignored_by_name() {
-        let place = Place::new("found");
+        let place = TestDatabase::new("found");
         let events = json!([{ "introduced": "0.0.0-0" }, { "fixed": "1.0.2" }, { "introduced": "2.0.0" }]);
         place.publish(&advisory("A-1", "leaky", None, &events));
         let used = |version: &str| place.check(&[package("other", "1.0.0"), package("leaky", version)], &[]);
@@ -257,7 +257,7 @@ mod tests {
 
     #[test]
     fn a_database_that_cannot_be_reached_fails_nothing_but_is_told_and_the_last_copy_counts() {
-        let place = Place::new("unreachable");
+        let place = TestDatabase::new("unreachable");
         let gone = format!("file://{}", place.0.join("nowhere").display());
         let check = |database: &str| check_with(database, &place.0.join("copy"), &[package("leaky", "1.0.0")], &[]);
         let told = |text: &str| notices().iter().any(|notice| notice.contains(text) && notice.contains(&gone));
@@ -271,7 +271,7 @@ mod tests {
 
     #[test]
     fn a_database_that_cannot_be_understood_is_not_taken_for_an_empty_one() {
-        let place = Place::new("strange");
+        let place = TestDatabase::new("strange");
         place.publish(&json!({ "id": "A-1", "affected": [{ "package": "leaky" }] }));
         assert!(place.check(&[], &[]).is_err());
     }

@@ -213,14 +213,14 @@ mod tests {
     use std::time::SystemTime;
 
     /// A checkout with a folder beside it, and a place for a cache; removed at the end.
-    struct Place(PathBuf);
+    struct TestCheckout(PathBuf);
 
-    impl Place {
-        fn new(test: &str) -> Place {
+    impl TestCheckout {
+        fn new(test: &str) -> TestCheckout {
             let folder = std::env::temp_dir().join(format!("heliograph-cache-{test}-{}", std::process::id()));
             let _ = fs::remove_dir_all(&folder);
             fs::create_dir_all(&folder).unwrap();
-            let place = Place(folder.canonicalize().unwrap());
+            let place = TestCheckout(folder.canonicalize().unwrap());
             place.clone_of("checkout");
             place
         }
@@ -265,7 +265,7 @@ mod tests {
         }
     }
 
-    impl Drop for Place {
+    impl Drop for TestCheckout {
         fn drop(&mut self) {
             let _ = fs::remove_dir_all(&self.0);
         }
@@ -278,7 +278,7 @@ mod tests {
 
     #[test]
     fn only_files_with_another_content_are_touched_although_all_are_new_in_a_fresh_clone() {
-        let place = Place::new("content");
+        let place = TestCheckout::new("content");
         let cache = place.open().unwrap();
         assert_eq!(cache.copy(&place.checkout()), Ok(Copied { files: 5, written: 5, removed: 0 }));
         assert_eq!(mode(&fs::metadata(place.copied("run")).unwrap()), 0o755);
@@ -306,7 +306,7 @@ mod tests {
 
     #[test]
     fn files_that_vanished_go_and_what_was_built_stays() {
-        let place = Place::new("vanished");
+        let place = TestCheckout::new("vanished");
         let cache = place.open().unwrap();
         cache.copy(&place.checkout()).unwrap();
         for built in ["target/debug/program", "core/node_modules/a/index.js"] {
@@ -328,7 +328,7 @@ mod tests {
 
     #[test]
     fn a_copy_that_was_interrupted_is_completed() {
-        let place = Place::new("interrupted");
+        let place = TestCheckout::new("interrupted");
         let cache = place.open().unwrap();
         cache.copy(&place.checkout()).unwrap();
         fs::write(place.copied("Cargo.toml"), "o").unwrap();
@@ -345,7 +345,7 @@ mod tests {
 
     #[test]
     fn a_folder_that_cannot_be_written_or_is_in_use_is_refused_with_the_reason() {
-        let place = Place::new("refused");
+        let place = TestCheckout::new("refused");
         let refused = |cache: Result<Cache>| cache.err().unwrap();
         let held = place.open().unwrap();
         assert!(refused(place.open()).contains("another run uses"));
@@ -362,7 +362,7 @@ mod tests {
 
     #[test]
     fn sample_data_beside_the_checkout_lie_beside_the_copy_so_that_no_test_is_skipped() {
-        let place = Place::new("beside");
+        let place = TestCheckout::new("beside");
         let cache = place.open().unwrap();
         cache.copy(&place.checkout()).unwrap();
         let seen = place.copied("tests/../../shared/data/sample");

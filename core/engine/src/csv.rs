@@ -1,5 +1,5 @@
-//! CSV as RFC 4180 has it: what every table is written with. The `csv` crate's writer would bring a float parser with 10 KB
-//! of tables.
+//! CSV as RFC 4180 has it: what every table is written with. Tables are streamed row by row, and the `csv` crate's writer
+//! keeps a buffer of its own between rows.
 
 use std::borrow::Cow;
 

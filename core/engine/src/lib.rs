@@ -20,7 +20,6 @@
 //! | [`runtime`] | what a request handler needs from outside |
 //! | [`secrets`] | keys and tokens |
 //! | [`settings`] | every setting |
-//! | [`small_sort`] | sorting and gathering without a copy of the algorithm per type |
 //! | [`stream`] | what a runtime is told of a receive stream |
 //! | [`time`] | moments and spans |
 //! | [`web`] | what asks other hosts, and what it must not ask |
@@ -43,7 +42,6 @@ pub mod roster;
 pub mod runtime;
 pub mod secrets;
 pub mod settings;
-pub mod small_sort;
 pub mod stream;
 #[cfg(any(test, feature = "conformance"))]
 pub mod testing;

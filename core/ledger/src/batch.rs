@@ -107,7 +107,7 @@ pub fn settle(books: &mut Books<'_>, by: &Submission<'_>, batch: &envelope::Batc
     books.left(first, &mut sender, total)?;
     books.put(from, &sender)?;
     let mut sums = items.clone();
-    engine::small_sort::sort_by_key(&mut sums, |(to, _)| *to);
+    sums.sort_by_key(|(to, _)| *to);
     for of_one in sums.chunk_by(|(a, _), (b, _)| a == b) {
         let Some((to, _)) = of_one.first() else { continue };
         books.pay_in(to, first, of_one.iter().map(|(_, amount)| amount).sum())?;
@@ -190,7 +190,7 @@ pub struct Opened<'a> {
 
 /// One transfer of a batch, without its texts.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Part<'a> {
+pub struct BatchPart<'a> {
     pub index: u16,
     pub at: Timestamp,
     pub to: &'a str,
@@ -222,7 +222,7 @@ impl<'a> Opened<'a> {
 
     /// The transfers that `name` sent or received, the last one first. Balances are computed backwards, from those
     /// after the whole batch.
-    pub fn parts(&self, name: &str) -> Result<Vec<Part<'a>>> {
+    pub fn parts(&self, name: &str) -> Result<Vec<BatchPart<'a>>> {
         let event = self.event;
         let mut sender = event.change(&event.actor).ok_or_else(unreadable)?.balance_after;
         let mut after: Vec<Micro> = event.changes.iter().map(|change| change.balance_after).collect();
@@ -231,7 +231,7 @@ impl<'a> Opened<'a> {
             let to = event.changes.get(usize::from(item.to)).ok_or_else(unreadable)?;
             let recipient = after.get_mut(usize::from(item.to)).ok_or_else(unreadable)?;
             if name == event.actor || name == to.name {
-                parts.push(Part {
+                parts.push(BatchPart {
                     index: u16::try_from(index).map_err(Error::internal)?,
                     at: event.at.plus(i64::try_from(index).map_err(Error::internal)?),
                     to: &to.name,
@@ -251,7 +251,7 @@ impl<'a> Opened<'a> {
     }
 
     /// The transfer as it is shown.
-    pub fn payment(&self, part: &Part<'_>) -> Result<Payment> {
+    pub fn payment(&self, part: &BatchPart<'_>) -> Result<Payment> {
         let event = self.event;
         let detail = |name: &str| event.details.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
         let signed = event.signed.as_ref().ok_or_else(unreadable)?;

@@ -267,7 +267,7 @@ impl Envelope {
             Content::Transfer(transfer) => vec![&transfer.to],
             Content::Batch(batch) => {
                 let mut all: Vec<&str> = batch.items.iter().map(|item| item.to.as_str()).collect();
-                engine::small_sort::sort_by_key(&mut all, |to| *to);
+                all.sort_by_key(|to| *to);
                 all.dedup();
                 all
             }

@@ -25,7 +25,7 @@ const LIFE: i64 = DAY;
 
 /// The answer to an envelope.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Kept {
+pub struct KeptAnswer {
     /// SHA-256 of the envelope.
     hash: [u8; 32],
     until: Timestamp,
@@ -33,9 +33,9 @@ pub struct Kept {
     #[serde(with = "engine::kv::bytes")]
     answer: Vec<u8>,
 }
-impl Row for Kept {}
+impl Row for KeptAnswer {}
 
-pub const KEPT: Table<(Id,), Kept> = Table::new(62);
+pub const KEPT: Table<(Id,), KeptAnswer> = Table::new(62);
 pub const KEPT_UNTIL: Table<(Timestamp, Id), ()> = Table::new(63);
 
 /// The id of a key, which counts for one route and one signer.
@@ -50,7 +50,7 @@ pub fn id(route: &str, signer: &str, key: &str) -> Id {
 
 /// What is known about a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Known {
+pub enum KeyUse {
     Nothing,
     /// The same envelope had this answer.
     Answered(Box<Answer>),
@@ -59,12 +59,12 @@ pub enum Known {
 }
 
 /// Looks up a key for the envelope with that hash.
-pub fn find(books: &Books<'_>, id: Option<&Id>, hash: &[u8; 32]) -> Result<Known> {
-    let Some(id) = id else { return Ok(Known::Nothing) };
+pub fn find(books: &Books<'_>, id: Option<&Id>, hash: &[u8; 32]) -> Result<KeyUse> {
+    let Some(id) = id else { return Ok(KeyUse::Nothing) };
     Ok(match KEPT.get(books.space, &(*id,))?.filter(|kept| kept.until > books.now) {
-        None => Known::Nothing,
-        Some(kept) if kept.hash != *hash => Known::Taken,
-        Some(kept) => decode(&kept.answer).map_or(Known::Nothing, |answer| Known::Answered(Box::new(answer))),
+        None => KeyUse::Nothing,
+        Some(kept) if kept.hash != *hash => KeyUse::Taken,
+        Some(kept) => decode(&kept.answer).map_or(KeyUse::Nothing, |answer| KeyUse::Answered(Box::new(answer))),
     })
 }
 
@@ -80,7 +80,7 @@ pub fn keep(books: &mut Books<'_>, id: Option<&Id>, hash: &[u8; 32], answer: &An
     if let Some(before) = KEPT.get(books.space, &(*id,))? {
         KEPT_UNTIL.delete(books.space, &(before.until, *id));
     }
-    KEPT.put(books.space, &(*id,), &Kept { hash: *hash, until, answer: encode(answer)? })?;
+    KEPT.put(books.space, &(*id,), &KeptAnswer { hash: *hash, until, answer: encode(answer)? })?;
     Ok(KEPT_UNTIL.put(books.space, &(until, *id), &())?)
 }
 
@@ -97,26 +97,26 @@ mod tests {
         let store = MemoryStore::default();
         let mut space = Overlay::new(&store);
         let mut books = Books::open(&mut space, Timestamp::from_seconds(1_800_000_000), "svc").unwrap();
-        let (id, hash, refused) = ([1; 16], [2; 32], |reason| Answer::Refused(reason, submit::Kept::default()));
+        let (id, hash, refused) = ([1; 16], [2; 32], |reason| Answer::Refused(reason, submit::RefusalFacts::default()));
         for passing in [refused(Reason::SystemFrozen), refused(Reason::RateLimited), Answer::Reverify] {
             keep(&mut books, Some(&id), &hash, &passing).unwrap();
-            assert_eq!(find(&books, Some(&id), &hash).unwrap(), Known::Nothing);
+            assert_eq!(find(&books, Some(&id), &hash).unwrap(), KeyUse::Nothing);
         }
         let answer = refused(Reason::InsufficientBalance);
         keep(&mut books, Some(&id), &hash, &answer).unwrap();
-        assert_eq!(find(&books, None, &hash).unwrap(), Known::Nothing);
-        assert_eq!(find(&books, Some(&id), &[3; 32]).unwrap(), Known::Taken);
-        assert_eq!(find(&books, Some(&id), &hash).unwrap(), Known::Answered(Box::new(answer.clone())));
+        assert_eq!(find(&books, None, &hash).unwrap(), KeyUse::Nothing);
+        assert_eq!(find(&books, Some(&id), &[3; 32]).unwrap(), KeyUse::Taken);
+        assert_eq!(find(&books, Some(&id), &hash).unwrap(), KeyUse::Answered(Box::new(answer.clone())));
         books.now = books.now.plus(LIFE - 1);
-        assert_eq!(find(&books, Some(&id), &hash).unwrap(), Known::Answered(Box::new(answer.clone())));
+        assert_eq!(find(&books, Some(&id), &hash).unwrap(), KeyUse::Answered(Box::new(answer.clone())));
         books.now = books.now.plus(1);
         for hash in [hash, [3; 32]] {
-            assert_eq!(find(&books, Some(&id), &hash).unwrap(), Known::Nothing);
+            assert_eq!(find(&books, Some(&id), &hash).unwrap(), KeyUse::Nothing);
         }
         // An answer of another version is ignored.
-        let kept = Kept { hash, until: books.now.plus(LIFE), answer: vec![250] };
+        let kept = KeptAnswer { hash, until: books.now.plus(LIFE), answer: vec![250] };
         KEPT.put(books.space, &(id,), &kept).unwrap();
-        assert_eq!(find(&books, Some(&id), &hash).unwrap(), Known::Nothing);
+        assert_eq!(find(&books, Some(&id), &hash).unwrap(), KeyUse::Nothing);
     }
 
     #[test]

@@ -47,7 +47,7 @@ impl Json {
             Json::List(items) => Json::List(items.into_iter().map(Json::without_nulls).collect()),
             Json::Object(members) => {
                 let given = members.into_iter().filter(|(_, value)| *value != Json::Null);
-                Json::Object(engine::small_sort::gather(given.map(|(name, value)| (name, value.without_nulls()))))
+                Json::Object(given.map(|(name, value)| (name, value.without_nulls())).collect())
             }
             other => other,
         }

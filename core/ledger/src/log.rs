@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::book::{Books, read};
 use super::form::{Form, Hidden};
-use super::merkle::{self, Hash, Kept};
+use super::merkle::{self, Hash, StoredTree};
 use super::reason::Reason;
 use super::rows::{Book, ESCROWS, EVENT_PARTS, EVENTS, Entry, INDEX, Id, Micro, Name, Signed, Space, id};
 use super::segment;
@@ -140,8 +140,8 @@ impl Event {
 
 /// A part of bytes that are too long for one row.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Part(#[serde(with = "engine::kv::bytes")] pub Vec<u8>);
-impl Row for Part {}
+pub struct BytesPart(#[serde(with = "engine::kv::bytes")] pub Vec<u8>);
+impl Row for BytesPart {}
 
 /// Most signed bytes that stay in the event's own row, and most bytes of one part. Durable Objects take 2 MB a row.
 const SHORT: usize = 16 * 1024;
@@ -219,7 +219,7 @@ fn store(books: &mut Books<'_>, key: &Id, event: &Event) -> Result<()> {
     let Some(signed) = long else { return Ok(EVENTS.put(books.space, &(*key,), event)?) };
     let mut parts = 0;
     for part in signed.canonical.chunks(PART) {
-        EVENT_PARTS.put(books.space, &(*key, parts), &Part(part.to_vec()))?;
+        EVENT_PARTS.put(books.space, &(*key, parts), &BytesPart(part.to_vec()))?;
         parts += 1;
     }
     let long = Some((parts, signed.hash()));
@@ -269,7 +269,7 @@ pub fn canonical(space: &(impl Read + ?Sized), key: &Id, event: &Event) -> Resul
     let Some(signed) = &event.signed else { return Ok(Vec::new()) };
     let mut bytes = signed.canonical.clone();
     for part in 0..event.long.map_or(0, |(parts, _)| parts) {
-        let Part(part) = EVENT_PARTS.get(space, &(*key, part))?.ok_or_else(|| missing("part of an event"))?;
+        let BytesPart(part) = EVENT_PARTS.get(space, &(*key, part))?.ok_or_else(|| missing("part of an event"))?;
         bytes.extend(part);
     }
     Ok(bytes)
@@ -296,7 +296,7 @@ impl Query for ReadHead {
 
     fn run(self, view: &View<'_>) -> Result<(u64, Hash)> {
         let size = read(view)?.events;
-        Ok((size, merkle::root(&Kept(view), size)?))
+        Ok((size, merkle::root(&StoredTree(view), size)?))
     }
 }
 
@@ -370,7 +370,7 @@ impl LogQuery for Prove {
         if let Some(escrow) = event.subject.map(|id| ESCROWS.get(view, &(id,))).transpose()?.flatten() {
             parties.extend([escrow.from, escrow.to]);
         }
-        let path = merkle::inclusion(&Kept(view), event.seq, size)?;
+        let path = merkle::inclusion(&StoredTree(view), event.seq, size)?;
         Ok(Some(Proof { seq: event.seq, size, leaf, path, form, hidden, parties }))
     }
 }
@@ -395,7 +395,7 @@ impl Query for Compare {
         if self.from == 0 || self.from > to || to > size {
             return Ok(None);
         }
-        Ok(Some((to, merkle::consistency(&Kept(view), self.from, to)?)))
+        Ok(Some((to, merkle::consistency(&StoredTree(view), self.from, to)?)))
     }
 }
 

@@ -220,9 +220,9 @@ fn level(level: u32) -> u8 {
 }
 
 /// The stored tree.
-pub struct Kept<'a, R: ?Sized>(pub &'a R);
+pub struct StoredTree<'a, R: ?Sized>(pub &'a R);
 
-impl<R: Read + ?Sized> Nodes for Kept<'_, R> {
+impl<R: Read + ?Sized> Nodes for StoredTree<'_, R> {
     fn node(&self, height: u32, index: u64) -> Result<Hash> {
         let within = height % BITS;
         let first = index << within;

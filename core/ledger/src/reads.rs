@@ -86,7 +86,7 @@ impl LogQuery for History {
 
     fn run(self, view: &View<'_>) -> Result<Self::Reply> {
         let brand = &view.settings.brand;
-        let list = List { name: self.name, before: self.before, limit: self.limit as usize };
+        let list = NamePage { name: self.name, before: self.before, limit: self.limit as usize };
         let transfers = |what: What| matches!(what, What::Transfer | What::TransferFailed | What::Batch);
         let (rows, next) = list.page(view, transfers, |_, entry| {
             let Some(found) = event(view, &entry.id)? else { return Ok((Vec::new(), 0)) };
@@ -129,7 +129,7 @@ impl Query for EscrowHistory {
     type Reply = Page<Escrow>;
 
     fn run(self, view: &View<'_>) -> Result<Self::Reply> {
-        let list = List { name: self.name, before: self.before, limit: self.limit as usize };
+        let list = NamePage { name: self.name, before: self.before, limit: self.limit as usize };
         let mut found: Vec<(Timestamp, Id)> = Vec::new();
         let mut floor = None;
         if self.side != Side::To {
@@ -159,7 +159,7 @@ impl Query for EscrowHistory {
 type Timed<T> = Vec<(Timestamp, T)>;
 
 /// The part of a name's list that a question asks for.
-pub struct List {
+pub struct NamePage {
     pub name: Name,
     pub before: Option<Timestamp>,
     pub limit: usize,
@@ -168,7 +168,7 @@ pub struct List {
 /// About how many signed bytes one page reads at most.
 const READ: usize = 4 << 20;
 
-impl List {
+impl NamePage {
     /// The first and last key, by name and time, that may be on the page.
     fn range(&self) -> ((Name, Desc<Timestamp>), (Name, Desc<Timestamp>)) {
         let from = self.before.map_or(Timestamp::MAX, |before| before.plus(-1));

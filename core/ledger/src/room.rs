@@ -130,9 +130,9 @@ mod tests {
     use engine::kv::{MemoryStore, Overlay, Pair, Range, Room, Store, StoreError};
 
     /// Rows in a store whose size the test sets.
-    struct Place(MemoryStore, Option<Room>);
+    struct SizedStore(MemoryStore, Option<Room>);
 
-    impl Read for Place {
+    impl Read for SizedStore {
         fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
             self.0.get(key)
         }
@@ -146,7 +146,7 @@ mod tests {
         }
     }
 
-    impl Place {
+    impl SizedStore {
         fn note(&mut self, used: u64, at: Timestamp) {
             self.1 = Some(Room { used, free: None });
             let mut overlay = Overlay::new(self);
@@ -161,8 +161,8 @@ mod tests {
         }
     }
 
-    fn place(used: u64, free: Option<u64>) -> Place {
-        Place(MemoryStore::default(), Some(Room { used, free }))
+    fn place(used: u64, free: Option<u64>) -> SizedStore {
+        SizedStore(MemoryStore::default(), Some(Room { used, free }))
     }
 
     #[test]
@@ -172,12 +172,12 @@ mod tests {
         assert!(!full(899, None, 1_000) && full(900, None, 1_000));
         assert!(full(900, Some(u64::MAX), 1_000) && full(900, Some(100), u64::MAX) && full(2_000, None, 1_000));
         // Where the size or the limit is unknown, nothing is refused.
-        assert!(!full(u64::MAX, None, 0) && for_more(&Place(MemoryStore::default(), None), 1).is_ok());
+        assert!(!full(u64::MAX, None, 0) && for_more(&SizedStore(MemoryStore::default(), None), 1).is_ok());
     }
 
     #[test]
     fn days_are_counted_from_a_day_of_growth_and_are_null_with_a_reason_before() {
-        let mut place = Place(MemoryStore::default(), None);
+        let mut place = SizedStore(MemoryStore::default(), None);
         assert_eq!(place.days(0, 1_000), (None, Some(Unknown::Size)));
         place.note(100, Timestamp(HOUR));
         assert_eq!(place.days(1, 0), (None, Some(Unknown::Limit)));

@@ -10,7 +10,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::log::{Event, Part, What};
+use super::log::{BytesPart, Event, What};
 use super::reason::Reason;
 use crate::Timestamp;
 use crypto::hash::{sha256, sha256_of};
@@ -409,7 +409,7 @@ pub const KEYS: Table<(Name,), KeyRow> = Table::new(18);
 /// Events by id. An event that begins a transfer, batch or escrow has the id of that; every other event has its own.
 pub const EVENTS: Table<(Id,), Event> = Table::new(19);
 /// The signed bytes of an event, where they are long.
-pub const EVENT_PARTS: Table<(Id, u8), Part> = Table::new(29);
+pub const EVENT_PARTS: Table<(Id, u8), BytesPart> = Table::new(29);
 /// Events of a wallet, newest first.
 pub const INDEX: Table<(Name, Desc<Timestamp>), Entry> = Table::new(20);
 pub const ESCROWS: Table<(Id,), Escrow> = Table::new(22);

@@ -6,7 +6,7 @@ use super::batch::{Opened, item_id};
 use super::book::name_of;
 use super::log::{Event, What, event};
 use super::pay;
-use super::reads::List;
+use super::reads::NamePage;
 use super::rows::{ESCROWS, Entry, Id, Micro, Name, Space, id};
 use super::segment::open::LogQuery;
 use crate::{Error, Result, Timestamp};
@@ -51,7 +51,7 @@ impl LogQuery for ReadStatement {
     type Reply = (Vec<Line>, Option<Timestamp>);
 
     fn run(self, view: &View<'_>) -> Result<Self::Reply> {
-        let list = List { name: self.name, before: self.before, limit: self.limit as usize };
+        let list = NamePage { name: self.name, before: self.before, limit: self.limit as usize };
         let money = |what: What| what != What::TransferFailed;
         list.page(view, money, |at, entry| match entry.what {
             What::Batch => {
@@ -65,7 +65,7 @@ impl LogQuery for ReadStatement {
 }
 
 /// A line for each transfer of a batch that the wallet sent or received.
-fn of_batch(list: &List, entry: &Entry, batch: &Opened<'_>) -> Result<Vec<(Timestamp, Line)>> {
+fn of_batch(list: &NamePage, entry: &Entry, batch: &Opened<'_>) -> Result<Vec<(Timestamp, Line)>> {
     let mut lines = Vec::new();
     for part in batch.parts(&list.name)? {
         if list.before.is_some_and(|before| part.at >= before) {

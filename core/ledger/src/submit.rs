@@ -24,7 +24,7 @@ use relay::agent::waiting::Spoke;
 
 /// The row of a DID's key, as the ledger or the agent knows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Known {
+pub struct NamedKey {
     pub name: Name,
     pub row: KeyRow,
 }
@@ -73,9 +73,9 @@ pub struct Submit {
     #[serde(with = "engine::kv::bytes")]
     pub signature: Vec<u8>,
     /// The signer, and the row of the key under which the envelope was verified.
-    pub signer: Known,
+    pub signer: NamedKey,
     /// The other DIDs that it names, with the rows that their agents or the ledger gave.
-    pub others: Vec<Known>,
+    pub others: Vec<NamedKey>,
     /// Only for the faucet.
     pub claimant: Option<Claimant>,
     /// The id that its `Idempotency-Key` leads to ([`idempotency::id`]).
@@ -87,7 +87,7 @@ pub struct Submit {
 pub enum Answer {
     /// The signer's key changed meanwhile: verify again.
     Reverify,
-    Refused(Reason, Kept),
+    Refused(Reason, RefusalFacts),
     Done(Done),
     /// Refused before it was taken: nothing of it is kept or counted.
     Untaken(Reason),
@@ -95,7 +95,7 @@ pub enum Answer {
 
 /// Facts about a refused envelope besides the reason.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Kept {
+pub struct RefusalFacts {
     /// The row that was kept for it.
     pub row: Option<Id>,
     /// For a batch, the place of the transfer that led to the refusal.
@@ -119,7 +119,7 @@ pub struct Submission<'a> {
     pub common: &'a Common,
     /// Name of the signer.
     pub signer: &'a str,
-    pub others: &'a [Known],
+    pub others: &'a [NamedKey],
     pub signed: &'a Signed,
     /// Bytes that the operator allows for the whole ledger; 0 for no limit.
     pub storage: u64,
@@ -167,7 +167,7 @@ impl Submit {
 }
 
 /// Whether `name` is an active agent, by the ledger's row or else by the agent's own answer.
-fn is_active(books: &Books<'_>, told: &[Known], name: &str) -> Result<bool> {
+fn is_active(books: &Books<'_>, told: &[NamedKey], name: &str) -> Result<bool> {
     Ok(match KEYS.get(books.space, &(name.to_owned(),))? {
         Some(row) => row.active,
         None => told.iter().any(|told| told.name == name && told.row.active),
@@ -176,7 +176,7 @@ fn is_active(books: &Books<'_>, told: &[Known], name: &str) -> Result<bool> {
 
 /// Whether `name` was ever an agent. A provider can still claim work from a requester that hired and then left: the
 /// escrow for the work runs out by the rules (decision deactivated-wallets).
-fn is_registered(books: &Books<'_>, told: &[Known], name: &str) -> Result<bool> {
+fn is_registered(books: &Books<'_>, told: &[NamedKey], name: &str) -> Result<bool> {
     Ok(KEYS.contains(books.space, &(name.to_owned(),))? || told.iter().any(|told| told.name == name))
 }
 
@@ -200,8 +200,8 @@ impl Operation for Submit {
         }
         let repeat = (self.repeat.as_ref(), sha256(&self.canonical));
         let taken = match idempotency::find(&books, repeat.0, &repeat.1)? {
-            idempotency::Known::Answered(answer) => return Ok(*answer),
-            found => found == idempotency::Known::Taken,
+            idempotency::KeyUse::Answered(answer) => return Ok(*answer),
+            found => found == idempotency::KeyUse::Taken,
         };
         if let Err(refusal) = window(books.now, &envelope.common) {
             // Outside its window an envelope burns and stores nothing (decision refusal-burns-nonce).
@@ -317,7 +317,7 @@ fn refuse(
         content if reason != Reason::NonceSeen => burn(books, by, content)?,
         _ => {}
     }
-    Ok(Answer::Refused(reason, Kept { row, item }))
+    Ok(Answer::Refused(reason, RefusalFacts { row, item }))
 }
 
 /// Burns the nonce of an envelope that keeps no row when it is refused.

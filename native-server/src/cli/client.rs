@@ -23,22 +23,23 @@ use crate::store::Options;
 const MAX_ANSWER: u64 = 64 << 20;
 
 pub struct Client {
-    place: Place,
+    place: Backend,
     admin_key: String,
 }
 
-enum Place {
+/// Where the requests go: to a deployment in this process, or to a server.
+enum Backend {
     Here { runtime: tokio::runtime::Runtime, deployment: Deployment },
     There { base: String, agent: ureq::Agent },
 }
 
 /// An answer with its JSON body.
-pub struct Answer {
+pub struct JsonAnswer {
     pub status: u16,
     pub body: Value,
 }
 
-impl Answer {
+impl JsonAnswer {
     /// The body, or the error that it states.
     pub fn read<T: DeserializeOwned>(self) -> Result<T, String> {
         if self.status >= 300 {
@@ -113,7 +114,7 @@ impl Client {
             .map_err(|error| error.to_string())?;
         let deployment = runtime.block_on(Deployment::open(settings, Options { alone: true, ..options }))?;
         let admin_key = deployment.native().environment().secrets.admin_key.clone();
-        Ok(Client { place: Place::Here { runtime, deployment }, admin_key })
+        Ok(Client { place: Backend::Here { runtime, deployment }, admin_key })
     }
 
     fn there(common: &Common, url: &str) -> Result<Client, String> {
@@ -131,7 +132,7 @@ impl Client {
 
     fn at(base: String, admin_key: String) -> Client {
         let agent = ureq::Agent::config_builder().http_status_as_error(false).build().new_agent();
-        Client { place: Place::There { base, agent }, admin_key }
+        Client { place: Backend::There { base, agent }, admin_key }
     }
 
     pub fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, String> {
@@ -153,9 +154,9 @@ impl Client {
     }
 
     /// Sends a request and reads its JSON answer. `path` may have a query.
-    pub fn request(&self, method: Method, path: &str, body: Bytes) -> Result<Answer, String> {
+    pub fn request(&self, method: Method, path: &str, body: Bytes) -> Result<JsonAnswer, String> {
         match &self.place {
-            Place::Here { runtime, .. } => {
+            Backend::Here { runtime, .. } => {
                 let response = runtime.block_on(routes::serve(self.runtime()?, self.local(method, path, body)?));
                 if let Some(cause) = &response.cause {
                     eprintln!("error: {cause}");
@@ -166,7 +167,7 @@ impl Client {
                     Body::Stream(_) => Err("the answer is not JSON".to_owned()),
                 }
             }
-            Place::There { .. } => {
+            Backend::There { .. } => {
                 let mut response = self.remote(method, path, body)?;
                 let status = response.status().as_u16();
                 let bytes = response.body_mut().with_config().limit(MAX_ANSWER).read_to_vec();
@@ -194,7 +195,7 @@ impl Client {
 
     fn copy(&self, path: &str, target: &mut dyn Write) -> Result<u64, String> {
         match &self.place {
-            Place::Here { runtime, .. } => {
+            Backend::Here { runtime, .. } => {
                 let request = self.local(Method::GET, path, Bytes::new())?;
                 let rt = self.runtime()?;
                 runtime.block_on(async {
@@ -215,7 +216,7 @@ impl Client {
                     whole(bytes, stated)
                 })
             }
-            Place::There { .. } => {
+            Backend::There { .. } => {
                 let mut response = self.remote(Method::GET, path, Bytes::new())?;
                 let status = response.status().as_u16();
                 let stated = length(response.headers());
@@ -235,15 +236,15 @@ impl Client {
     /// The deployment in this process and the runtime that drives it; `None` with `--to`.
     pub fn deployment(&self) -> Option<(&tokio::runtime::Runtime, std::sync::Arc<dyn Runtime>)> {
         match &self.place {
-            Place::Here { runtime, deployment } => Some((runtime, deployment.native().clone())),
-            Place::There { .. } => None,
+            Backend::Here { runtime, deployment } => Some((runtime, deployment.native().clone())),
+            Backend::There { .. } => None,
         }
     }
 
     fn runtime(&self) -> Result<std::sync::Arc<dyn Runtime>, String> {
         match &self.place {
-            Place::Here { deployment, .. } => Ok(deployment.native().clone()),
-            Place::There { .. } => Err("this command works on a data file only".to_owned()),
+            Backend::Here { deployment, .. } => Ok(deployment.native().clone()),
+            Backend::There { .. } => Err("this command works on a data file only".to_owned()),
         }
     }
 
@@ -257,7 +258,7 @@ impl Client {
     }
 
     fn remote(&self, method: Method, path: &str, body: Bytes) -> Result<http::Response<ureq::Body>, String> {
-        let Place::There { base, agent } = &self.place else { return Err("no server was named".to_owned()) };
+        let Backend::There { base, agent } = &self.place else { return Err("no server was named".to_owned()) };
         let request = http::Request::builder().method(method).uri(format!("{base}{path}"));
         let request = match self.admin_key.as_str() {
             "" => request,
@@ -280,9 +281,9 @@ fn address(url: &str) -> Result<String, String> {
     }
 }
 
-fn answer(status: u16, bytes: &[u8]) -> Result<Answer, String> {
+fn answer(status: u16, bytes: &[u8]) -> Result<JsonAnswer, String> {
     let body = serde_json::from_slice(bytes).map_err(|_| format!("the answer ({status}) is not JSON"))?;
-    Ok(Answer { status, body })
+    Ok(JsonAnswer { status, body })
 }
 
 fn length(headers: &HeaderMap) -> Option<u64> {

@@ -33,7 +33,7 @@ pub fn run(common: &Common, command: &Evaluate) -> Result<(), String> {
         return super::world::run(common, command);
     }
     let (client, _folder) = classify::open(common)?;
-    let mut found = Found::default();
+    let mut found = EvaluationTally::default();
     for file in &command.files {
         one_file(&client, file, &mut found).map_err(|error| format!("{}: {error}", file.display()))?;
     }
@@ -64,8 +64,9 @@ pub fn run(common: &Common, command: &Evaluate) -> Result<(), String> {
 const FORM: &str = "Labels are JSON objects, one a line or in a list `labels`, with `label` (blocked, down or ok) and the raw document as \
     `measurement`.";
 
+/// The rows so far, and the results of those that were judged.
 #[derive(Default)]
-struct Found {
+struct EvaluationTally {
     rows: u64,
     skipped: BTreeMap<String, u64>,
     by_label: BTreeMap<&'static str, u64>,
@@ -106,10 +107,11 @@ fn superseded(row: &Value) -> bool {
     }
 }
 
-fn one_file(client: &Client, file: &Path, found: &mut Found) -> Result<(), String> {
+fn one_file(client: &Client, file: &Path, found: &mut EvaluationTally) -> Result<(), String> {
     let mut rows = Documents::open(file).map_err(|error| error.to_string())?;
     let mut batch = Batch::default();
-    let strange = |found: &Found| ["no_json", "no_label"].iter().filter_map(|r| found.skipped.get(*r)).sum::<u64>();
+    let strange =
+        |found: &EvaluationTally| ["no_json", "no_label"].iter().filter_map(|r| found.skipped.get(*r)).sum::<u64>();
     let (rows_before, strange_before) = (found.rows, strange(found));
     while let Some(row) = rows.next().map_err(|error| error.to_string())? {
         for row in labels(row) {
@@ -136,7 +138,7 @@ fn labels(row: Option<Value>) -> Vec<Option<Value>> {
 }
 
 /// Reads one label; `None` is a row that is not JSON.
-fn one_row(client: &Client, row: Option<Value>, batch: &mut Batch, found: &mut Found) -> Result<(), String> {
+fn one_row(client: &Client, row: Option<Value>, batch: &mut Batch, found: &mut EvaluationTally) -> Result<(), String> {
     found.rows += 1;
     let read = match row {
         None => Err("no_json"),
@@ -153,7 +155,7 @@ fn one_row(client: &Client, row: Option<Value>, batch: &mut Batch, found: &mut F
     Ok(())
 }
 
-impl Found {
+impl EvaluationTally {
     /// Counts a row that is not judged.
     fn skip(&mut self, reason: &str) {
         *self.skipped.entry(reason.to_owned()).or_default() += 1;

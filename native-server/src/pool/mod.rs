@@ -58,7 +58,7 @@ impl Shared {
     }
 
     /// Accepts work, if necessary by removing work of another asker.
-    fn let_in(self: &Arc<Self>, name: &str) -> Result<Place> {
+    fn let_in(self: &Arc<Self>, name: &str) -> Result<QueuePlace> {
         let mut state = self.state();
         let turned_out = match state.inside < self.most {
             true => None,
@@ -71,7 +71,7 @@ impl Shared {
             // Dropping it gives its place back, which takes the lock.
             drop(runnable);
         }
-        Ok(Place(self.clone()))
+        Ok(QueuePlace(self.clone()))
     }
 
     fn push(&self, runnable: Runnable<Ticket>) {
@@ -112,9 +112,9 @@ impl Shared {
 }
 
 /// Room for one piece of work until it ends or is dropped.
-struct Place(Arc<Shared>);
+struct QueuePlace(Arc<Shared>);
 
-impl Drop for Place {
+impl Drop for QueuePlace {
     fn drop(&mut self) {
         self.0.state().inside -= 1;
     }

@@ -79,14 +79,14 @@ pub struct Site {
 }
 
 /// The parts of a URL.
-struct Place {
+struct SiteUrl {
     https: bool,
     host: String,
     port: u16,
     path: String,
 }
 
-fn place(url: &str) -> Option<Place> {
+fn place(url: &str) -> Option<SiteUrl> {
     let uri: http::Uri = url.parse().ok()?;
     let https = match uri.scheme_str()? {
         "https" => true,
@@ -95,7 +95,7 @@ fn place(url: &str) -> Option<Place> {
     };
     let port = uri.port_u16().unwrap_or(if https { 443 } else { 80 });
     let path = uri.path_and_query().map_or("/", |path| path.as_str()).to_owned();
-    Some(Place { https, host: uri.host()?.to_ascii_lowercase(), port, path })
+    Some(SiteUrl { https, host: uri.host()?.to_ascii_lowercase(), port, path })
 }
 
 /// True if two hosts belong to one site, judged by their last two labels.
@@ -213,7 +213,7 @@ impl Measurer {
         Finding { latency: begin.elapsed(), ..finding }
     }
 
-    fn site(&self, place: &Place) -> Finding {
+    fn site(&self, place: &SiteUrl) -> Finding {
         let (local, public) = (self.resolve(self.local, place), self.resolve(self.public, place));
         let (addresses, public) = match (local, public) {
             (Ok(local), public) => (local, public.unwrap_or_default()),
@@ -230,7 +230,7 @@ impl Measurer {
         if poisoned { found.blocked("dns-poisoned", 0.9) } else { found }
     }
 
-    fn resolve(&self, resolver: SocketAddr, place: &Place) -> Result<Vec<Ipv4Addr>, DnsFailure> {
+    fn resolve(&self, resolver: SocketAddr, place: &SiteUrl) -> Result<Vec<Ipv4Addr>, DnsFailure> {
         match place.host.parse() {
             Ok(address) => Ok(vec![address]),
             Err(_) => dns::ask(resolver, &place.host, self.limit),
@@ -238,7 +238,7 @@ impl Measurer {
     }
 
     /// Tries the first addresses in turn until one works.
-    fn reach(&self, place: &Place, addresses: &[Ipv4Addr]) -> Finding {
+    fn reach(&self, place: &SiteUrl, addresses: &[Ipv4Addr]) -> Finding {
         let mut last = Finding::failed("dns_failure", "no address");
         for address in addresses.iter().take(ADDRESSES) {
             last = Finding { address: Some(*address), ..self.ask(place, *address) };
@@ -274,7 +274,7 @@ impl Measurer {
         Ok(StreamOwned::new(tls, socket))
     }
 
-    fn ask(&self, place: &Place, address: Ipv4Addr) -> Finding {
+    fn ask(&self, place: &SiteUrl, address: Ipv4Addr) -> Finding {
         let page = match place.https {
             false => match self.connect(address, place.port) {
                 Ok(mut socket) => self.page(&mut socket, place).map_err(lost_page),
@@ -297,7 +297,7 @@ impl Measurer {
         }
     }
 
-    fn page(&self, stream: &mut (impl Read + Write), place: &Place) -> Result<Page, Broken> {
+    fn page(&self, stream: &mut (impl Read + Write), place: &SiteUrl) -> Result<Page, Broken> {
         let request = format!(
             "GET {} HTTP/1.1\r\nHost: {}\r\nUser-Agent: Mozilla/5.0\r\nAccept: */*\r\nConnection: close\r\n\r\n",
             place.path, place.host
@@ -318,7 +318,7 @@ impl Measurer {
     }
 
     /// Judges a page.
-    fn judge(&self, place: &Place, page: &Page) -> Finding {
+    fn judge(&self, place: &SiteUrl, page: &Page) -> Finding {
         let found = Finding { status: Some(page.status), success: page.status < 400, ..Finding::default() };
         let found = Finding { confidence: 0.95, ..found };
         match page.status {
@@ -340,7 +340,7 @@ impl Measurer {
     }
 
     /// Judges a redirect to another site. It is followed once, to see whether it leads to a block page.
-    fn redirected(&self, from: &Place, page: &Page, found: Finding) -> Finding {
+    fn redirected(&self, from: &SiteUrl, page: &Page, found: Finding) -> Finding {
         let to = page.header("location").and_then(place);
         let Some(to) = to.filter(|to| !related(&to.host, &from.host)) else { return found };
         let by_address = || {
@@ -359,7 +359,7 @@ impl Measurer {
     }
 
     /// Judges a failed handshake. When another name works at the same address, the name is blocked.
-    fn lost_handshake(&self, failure: Broken, place: &Place, address: Ipv4Addr) -> Finding {
+    fn lost_handshake(&self, failure: Broken, place: &SiteUrl, address: Ipv4Addr) -> Finding {
         let (block_type, confidence) = match failure {
             Broken::Certificate => {
                 let found = Finding::failed("ssl_error", "the certificate is not one for this site");

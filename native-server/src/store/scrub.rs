@@ -10,7 +10,7 @@ use heliograph_core::engine::runtime::{Damage, Scrub};
 use heliograph_core::{Error, Result};
 use redb::ReadableDatabase;
 
-use super::pages::{Bad, Found, Reading, Walk, current_roots};
+use super::pages::{Bad, Reading, Walk, WalkResult, current_roots};
 use super::{Store, actor_of};
 use crate::clock;
 
@@ -27,11 +27,11 @@ const TRIES: usize = 3;
 /// Reads everything. `rest` gets the time that a slice took, and pauses, so that requests of clients come first.
 /// Blocks.
 pub fn scrub(store: &Store, rest: &dyn Fn(Duration)) -> Result<Scrub> {
-    let mut all = Found::default();
+    let mut all = WalkResult::default();
     walk(store, 0, rest, &mut all)?;
-    let mut own = Found::default();
+    let mut own = WalkResult::default();
     for _ in 0..TRIES {
-        own = Found::default();
+        own = WalkResult::default();
         walk(store, 1, rest, &mut own)?;
         if own.bad.is_empty() {
             break;
@@ -56,7 +56,7 @@ pub fn scrub(store: &Store, rest: &dyn Fn(Duration)) -> Result<Scrub> {
 }
 
 /// Reads everything below one of the two roots, in slices.
-fn walk(store: &Store, root: usize, rest: &dyn Fn(Duration), all: &mut Found) -> Result<()> {
+fn walk(store: &Store, root: usize, rest: &dyn Fn(Duration), all: &mut WalkResult) -> Result<()> {
     let mut from = None;
     loop {
         let began = Instant::now();
@@ -74,8 +74,9 @@ fn walk(store: &Store, root: usize, rest: &dyn Fn(Duration), all: &mut Found) ->
             all.blocks += walk.found.blocks;
             all.rows += walk.found.rows;
             // The pages above the rows are read again in every slice.
-            let known =
-                |bad: &Bad, all: &Found| all.bad.iter().any(|other| other.place == bad.place && bad.place.is_some());
+            let known = |bad: &Bad, all: &WalkResult| {
+                all.bad.iter().any(|other| other.place == bad.place && bad.place.is_some())
+            };
             for bad in walk.found.bad {
                 if !known(&bad, all) {
                     all.bad.push(bad);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use heliograph_core::facts::verdict::constants::{NATIONAL_SHARE, SEVERAL_NETWORKS, SEVERAL_SHARE};
 use heliograph_core::facts::verdict::national::network_weight;
-use heliograph_core::intelligence::country::{Standing, State};
+use heliograph_core::intelligence::country::{MomentVerdict, State};
 use serde::Serialize;
 
 use super::lived::{Answers, CHECK};
@@ -60,7 +60,7 @@ impl Judgement {
         }
     }
 
-    fn pair(&mut self, world: &World, (country, block): (usize, Option<&Block>), course: &[Standing]) {
+    fn pair(&mut self, world: &World, (country, block): (usize, Option<&Block>), course: &[MomentVerdict]) {
         let national = block.filter(|block| reaches_lines(world, block));
         for (check, standing) in course.iter().enumerate() {
             let hour = hour_of(check);
@@ -84,7 +84,7 @@ impl Judgement {
         }
     }
 
-    fn answer(&mut self, standing: &Standing, in_force: bool) {
+    fn answer(&mut self, standing: &MomentVerdict, in_force: bool) {
         let p = standing.p_blocked;
         match standing.status {
             State::Blocked => self.said.push((p, in_force)),
@@ -101,7 +101,7 @@ impl Judgement {
         self.contradictions += usize::from(contradicts);
     }
 
-    fn delays(&mut self, block: &Block, course: &[Standing]) {
+    fn delays(&mut self, block: &Block, course: &[MomentVerdict]) {
         let first = |from: usize, until: usize, blocked: bool| {
             let mut checks = course.iter().enumerate().map(|(check, standing)| (hour_of(check), standing));
             let found = checks.find(|(hour, standing)| {

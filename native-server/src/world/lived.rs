@@ -9,7 +9,7 @@ use heliograph_core::engine::actor::{self, Call};
 use heliograph_core::engine::runtime::Runtime;
 use heliograph_core::engine::settings::Settings;
 use heliograph_core::engine::time::{DAY, HOUR};
-use heliograph_core::intelligence::country::{Course, Standing};
+use heliograph_core::intelligence::country::{Course, MomentVerdict};
 use heliograph_core::intelligence::import::{Batch, ImportKind, Importer, MAX_CHUNK, Options};
 use tokio::task::JoinSet;
 
@@ -30,7 +30,7 @@ const REST: i64 = 8 * 1_000_000;
 const PATIENCE: Duration = Duration::from_secs(1_800);
 
 /// The standings of a country: by site, then by check.
-pub type Answers = Vec<Vec<Standing>>;
+pub type Answers = Vec<Vec<MomentVerdict>>;
 
 /// Imports a world into a new data file in `folder` and asks for every pair of country and site at every check; the answers
 /// are by country.

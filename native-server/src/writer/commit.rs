@@ -40,33 +40,33 @@ impl From<redb::TableError> for Fault {
 }
 
 /// An answer that waits for the commit.
-pub(super) enum Answer {
+pub(super) enum PendingReply {
     Performed { call: Call, reply: oneshot::Sender<Result<Vec<u8>>>, result: Result<Vec<u8>> },
     Probed(oneshot::Sender<Result<()>>),
     Freeze(oneshot::Sender<Result<Frozen>>),
 }
 
-impl Answer {
+impl PendingReply {
     /// Sends an answer that is complete. A snapshot can only be taken by the caller, so its sender is returned.
     pub(super) fn send(self) -> Option<oneshot::Sender<Result<Frozen>>> {
         match self {
-            Answer::Performed { reply, result, .. } => drop(reply.send(result)),
-            Answer::Probed(reply) => drop(reply.send(Ok(()))),
-            Answer::Freeze(reply) => return Some(reply),
+            PendingReply::Performed { reply, result, .. } => drop(reply.send(result)),
+            PendingReply::Probed(reply) => drop(reply.send(Ok(()))),
+            PendingReply::Freeze(reply) => return Some(reply),
         }
         None
     }
 
     pub(super) fn is_freeze(&self) -> bool {
-        matches!(self, Answer::Freeze(_))
+        matches!(self, PendingReply::Freeze(_))
     }
 
     /// Turns the answer back into its job, after a commit that failed.
     pub(super) fn into_job(self) -> Job {
         match self {
-            Answer::Performed { call, reply, .. } => Job::Perform { call, reply },
-            Answer::Probed(reply) => Job::Probe(reply),
-            Answer::Freeze(reply) => Job::Freeze(reply),
+            PendingReply::Performed { call, reply, .. } => Job::Perform { call, reply },
+            PendingReply::Probed(reply) => Job::Probe(reply),
+            PendingReply::Freeze(reply) => Job::Freeze(reply),
         }
     }
 }
@@ -184,22 +184,22 @@ impl<'t> Commit<'t> {
         self.bytes
     }
 
-    pub(super) fn job(&mut self, job: Job, answers: &mut Vec<Answer>) -> Result<(), Fault> {
+    pub(super) fn job(&mut self, job: Job, answers: &mut Vec<PendingReply>) -> Result<(), Fault> {
         match job {
             // If nobody waits any more, the job is still done, because nobody was told that it would not be.
             Job::Perform { call, reply } => {
                 let performed = self.perform(&call);
                 let fault = performed.as_ref().err().cloned();
                 let result = performed.unwrap_or_else(|fault| Err(fault.into()));
-                answers.push(Answer::Performed { call, reply, result });
+                answers.push(PendingReply::Performed { call, reply, result });
                 return fault.map_or(Ok(()), Err);
             }
             Job::Probe(reply) => {
-                answers.push(Answer::Probed(reply));
+                answers.push(PendingReply::Probed(reply));
                 self.transaction.open_table(PROBE)?.insert((), clock::now().0)?;
                 self.written = true;
             }
-            Job::Freeze(reply) => answers.push(Answer::Freeze(reply)),
+            Job::Freeze(reply) => answers.push(PendingReply::Freeze(reply)),
         }
         Ok(())
     }

@@ -38,7 +38,7 @@ use tokio::sync::oneshot;
 
 use crate::clock;
 use crate::store::{Changed, Fault, Frozen, Store};
-use commit::{Answer, Commit, Done, Penalties};
+use commit::{Commit, Done, Penalties, PendingReply};
 use pace::Pace;
 use queue::{Job, Queues, Rank};
 
@@ -230,9 +230,13 @@ impl Thread {
             Ok(done) => self.follow_up(done, answers, jobs),
             Err(Fault::Damaged(_)) => {
                 self.blame();
-                answers.into_iter().map(Answer::into_job).chain(jobs).try_for_each(|job| self.commit_alone(job))?;
+                answers
+                    .into_iter()
+                    .map(PendingReply::into_job)
+                    .chain(jobs)
+                    .try_for_each(|job| self.commit_alone(job))?;
             }
-            Err(fault) => return Err(self.refuse(fault, answers.into_iter().map(Answer::into_job).chain(jobs))),
+            Err(fault) => return Err(self.refuse(fault, answers.into_iter().map(PendingReply::into_job).chain(jobs))),
         }
         Ok(())
     }
@@ -244,9 +248,9 @@ impl Thread {
             Ok(done) => self.follow_up(done, answers, jobs),
             Err(Fault::Damaged(cause)) => {
                 let error = Error::damaged(cause);
-                answers.into_iter().map(Answer::into_job).chain(jobs).for_each(|job| job.refuse(error.clone()));
+                answers.into_iter().map(PendingReply::into_job).chain(jobs).for_each(|job| job.refuse(error.clone()));
             }
-            Err(fault) => return Err(self.refuse(fault, answers.into_iter().map(Answer::into_job).chain(jobs))),
+            Err(fault) => return Err(self.refuse(fault, answers.into_iter().map(PendingReply::into_job).chain(jobs))),
         }
         Ok(())
     }
@@ -284,7 +288,7 @@ impl Thread {
     }
 
     /// Does what is left to do when a commit is durable.
-    fn follow_up(&mut self, done: Done, answers: Vec<Answer>, jobs: VecDeque<Job>) {
+    fn follow_up(&mut self, done: Done, answers: Vec<PendingReply>, jobs: VecDeque<Job>) {
         self.next_due = done.next_due;
         self.changed.record(done.changed);
         let freezes = self.answer(answers);
@@ -305,19 +309,24 @@ impl Thread {
     /// Sends the answers that are complete, and returns the requests for a snapshot. Several answers are sent from
     /// inside the runtime: sent from here, each would wake a thread that serves clients, and on a busy core take turns
     /// with it.
-    fn answer(&self, answers: Vec<Answer>) -> Vec<oneshot::Sender<Result<Frozen>>> {
-        let (freezes, known): (Vec<_>, Vec<_>) = answers.into_iter().partition(Answer::is_freeze);
+    fn answer(&self, answers: Vec<PendingReply>) -> Vec<oneshot::Sender<Result<Frozen>>> {
+        let (freezes, known): (Vec<_>, Vec<_>) = answers.into_iter().partition(PendingReply::is_freeze);
         match &self.runtime {
             Some(runtime) if known.len() > 1 => {
                 runtime.spawn(async move { known.into_iter().for_each(|answer| drop(answer.send())) });
             }
             _ => known.into_iter().for_each(|answer| drop(answer.send())),
         }
-        freezes.into_iter().filter_map(Answer::send).collect()
+        freezes.into_iter().filter_map(PendingReply::send).collect()
     }
 
     /// Runs one transaction; with `fill` it also does bulk and follow-up work.
-    fn transact(&mut self, jobs: &mut VecDeque<Job>, answers: &mut Vec<Answer>, fill: bool) -> Result<Done, Fault> {
+    fn transact(
+        &mut self,
+        jobs: &mut VecDeque<Job>,
+        answers: &mut Vec<PendingReply>,
+        fill: bool,
+    ) -> Result<Done, Fault> {
         self.penalties.begin();
         let transaction = self.store.begin_write().map_err(|fault| match fault {
             // This is no page that a request needs: the engine itself cannot go on.
@@ -415,7 +424,7 @@ fn gaps(
     commit: &mut Commit<'_>,
     queues: &Queues,
     penalties: &mut Penalties,
-    answers: &mut Vec<Answer>,
+    answers: &mut Vec<PendingReply>,
     pace: &Pace,
     (alone, resting): (bool, bool),
 ) -> Result<bool, Fault> {

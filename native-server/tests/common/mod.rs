@@ -19,7 +19,7 @@ use heliograph_core::{ErrorCode, Result};
 
 /// What the writer has reported.
 #[derive(Default)]
-pub struct Heard {
+pub struct WriterReports {
     pub published: Mutex<Vec<Document>>,
     pub woken: Mutex<Vec<String>>,
     pub reopened: Mutex<u32>,
@@ -27,7 +27,7 @@ pub struct Heard {
     pub on_reopened: Mutex<Option<Box<dyn Fn() + Send>>>,
 }
 
-impl Listener for Heard {
+impl Listener for WriterReports {
     fn published(&self, documents: Vec<Document>) {
         self.published.lock().unwrap().extend(documents);
     }
@@ -51,7 +51,7 @@ pub struct Bench {
     pub store: Arc<Store>,
     pub writer: Arc<Writer>,
     pub thread: WriterThread,
-    pub heard: Arc<Heard>,
+    pub heard: Arc<WriterReports>,
     pub settings: Arc<Settings>,
 }
 
@@ -70,7 +70,7 @@ impl Bench {
         let mut settings = Settings::default();
         settings.publish_interval = 0;
         let settings = Arc::new(settings);
-        let heard = Arc::new(Heard::default());
+        let heard = Arc::new(WriterReports::default());
         let (writer, thread) = Writer::spawn(store.clone(), settings.clone(), heard.clone(), false).unwrap();
         Bench { store, writer: Arc::new(writer), thread, heard, settings }
     }

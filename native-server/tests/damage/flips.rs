@@ -11,7 +11,7 @@ use heliograph::testing::{Folder, folder};
 use heliograph_core::engine::runtime::Damage;
 use tokio::runtime::Runtime;
 
-use crate::place::{Place, check, pages, runtime};
+use crate::place::{TestServer, check, pages, runtime};
 use crate::world::World;
 
 const BLOCK: u64 = 4096;
@@ -68,7 +68,7 @@ fn key(path: &Path) -> PathBuf {
 fn prepare(runtime: &Arc<Runtime>) -> Files {
     let folder = folder("flips");
     let (clean, crashed) = (folder.file("clean.redb"), folder.file("crashed.redb"));
-    let place = Place::open(runtime, &clean).unwrap();
+    let place = TestServer::open(runtime, &clean).unwrap();
     let world = World::make(&place.client());
     // Waits until all due work is done.
     std::thread::sleep(std::time::Duration::from_millis(500));
@@ -114,7 +114,7 @@ fn one(files: &Files, runtime: &Arc<Runtime>, page: &Damage, when: When, numbers
     }
     counts.flips += 1;
     counts.rows += usize::from(page.table == "rows");
-    let place = match Place::open(runtime, &path) {
+    let place = match TestServer::open(runtime, &path) {
         Ok(place) => place,
         Err(error) => {
             assert!(error.contains("damaged"), "{what}: {error}");
@@ -138,7 +138,7 @@ fn one(files: &Files, runtime: &Arc<Runtime>, page: &Damage, when: When, numbers
     assert!(found.damaged > 0 || when == When::Running || refused == 0, "{what}: nothing found");
     place.close();
     // Another start on the same file gives the same results.
-    if let Ok(place) = Place::open(runtime, &path) {
+    if let Ok(place) = TestServer::open(runtime, &path) {
         let refused = files.world.questions.len();
         assert!(files.world.check_reads(&place.client(), &what) <= refused);
         place.close();

@@ -14,7 +14,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-pub struct Place {
+pub struct TestServer {
     deployment: Deployment,
     runtime: Arc<Runtime>,
     base: String,
@@ -37,8 +37,8 @@ pub fn runtime() -> Arc<Runtime> {
     Arc::new(tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap())
 }
 
-impl Place {
-    pub fn open(runtime: &Arc<Runtime>, data: &Path) -> Result<Place, String> {
+impl TestServer {
+    pub fn open(runtime: &Arc<Runtime>, data: &Path) -> Result<TestServer, String> {
         let (stop, stopped) = oneshot::channel::<()>();
         let (deployment, base, serving) = runtime.block_on(async {
             let deployment = Deployment::open(settings(), Options::new(data)).await?;
@@ -48,7 +48,7 @@ impl Place {
             let serving = tokio::spawn(heliograph::serve::run(listener, deployment.native().clone(), 1_000, shutdown));
             Ok::<_, String>((deployment, base, serving))
         })?;
-        Ok(Place { deployment, runtime: runtime.clone(), base, stop, serving })
+        Ok(TestServer { deployment, runtime: runtime.clone(), base, stop, serving })
     }
 
     pub fn client(&self) -> Client {

@@ -8,7 +8,7 @@ use heliograph::testing::folder;
 use heliograph_core::engine::runtime::Damage;
 use redb::{Database, ReadableTable, TableDefinition};
 
-use crate::place::{Place, check, pages, runtime};
+use crate::place::{TestServer, check, pages, runtime};
 use crate::world::World;
 
 const ROWS: TableDefinition<&[u8], &[u8]> = TableDefinition::new("rows");
@@ -62,13 +62,13 @@ fn some_leaf(pages: &[Damage]) -> &Damage {
 fn a_file_from_before_opens_and_is_given_checksums_after_which_a_missing_one_is_damage() {
     let (folder, runtime) = (folder("before"), runtime());
     let (now, before) = (folder.file("now.redb"), folder.file("before.redb"));
-    let place = Place::open(&runtime, &now).unwrap();
+    let place = TestServer::open(&runtime, &now).unwrap();
     let world = World::make(&place.client());
     place.close();
     earlier(&now, &before);
     assert!(std::fs::read(&before).unwrap().starts_with(b"redb"));
     // The file is served as it is, and written to.
-    let place = Place::open(&runtime, &before).unwrap();
+    let place = TestServer::open(&runtime, &before).unwrap();
     assert_eq!(world.check(&place.client(), "before"), 0);
     place.close();
     assert!(!std::fs::read(&before).unwrap().starts_with(b"redb"), "an earlier program must refuse it");
@@ -79,7 +79,7 @@ fn a_file_from_before_opens_and_is_given_checksums_after_which_a_missing_one_is_
     drop(store);
     let found = check(&before).unwrap();
     assert_eq!((found.converting, found.damaged), (false, 0));
-    let place = Place::open(&runtime, &before).unwrap();
+    let place = TestServer::open(&runtime, &before).unwrap();
     assert_eq!(world.check_reads(&place.client(), "converted"), 0);
     place.close();
     // From now on every bit is checked, and a missing checksum is damage.
@@ -88,7 +88,7 @@ fn a_file_from_before_opens_and_is_given_checksums_after_which_a_missing_one_is_
     flip(&before, hit);
     let found = check(&before).unwrap();
     assert_eq!(found.damage.iter().map(|damage| damage.page).collect::<Vec<_>>(), [hit.page]);
-    let place = Place::open(&runtime, &before).unwrap();
+    let place = TestServer::open(&runtime, &before).unwrap();
     world.check_reads(&place.client(), "a flip");
     place.close();
 }
@@ -97,7 +97,7 @@ fn a_file_from_before_opens_and_is_given_checksums_after_which_a_missing_one_is_
 fn damage_from_before_there_were_checksums_is_not_taken_for_sound() {
     let (folder, runtime) = (folder("blessed"), runtime());
     let (now, before) = (folder.file("now.redb"), folder.file("before.redb"));
-    let place = Place::open(&runtime, &now).unwrap();
+    let place = TestServer::open(&runtime, &now).unwrap();
     let world = World::make(&place.client());
     place.close();
     earlier(&now, &before);
@@ -111,7 +111,7 @@ fn damage_from_before_there_were_checksums_is_not_taken_for_sound() {
     assert_eq!(found.damage.iter().map(|damage| damage.page).collect::<Vec<_>>(), [hit.page]);
     convert(&store, &|_| {}).unwrap();
     drop(store);
-    let place = Place::open(&runtime, &before).unwrap();
+    let place = TestServer::open(&runtime, &before).unwrap();
     world.check_reads(&place.client(), "a flip from before");
     let found = place.scrub();
     assert!(!found.converting && found.damage.iter().any(|damage| damage.page == hit.page));

@@ -12,13 +12,13 @@ use hickory_proto::rr::{RData, Record};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
-pub enum Answer {
+pub enum DnsAnswer {
     Address(Ipv4Addr),
     Nxdomain,
 }
 
 /// A resolver that runs until the tests end.
-pub fn dns(answer: impl Fn(&str) -> Answer + Send + 'static) -> SocketAddr {
+pub fn dns(answer: impl Fn(&str) -> DnsAnswer + Send + 'static) -> SocketAddr {
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let address = socket.local_addr().unwrap();
     thread::spawn(move || {
@@ -28,8 +28,8 @@ pub fn dns(answer: impl Fn(&str) -> Answer + Send + 'static) -> SocketAddr {
             let name = message.queries[0].name().clone();
             message.metadata.message_type = MessageType::Response;
             match answer(&name.to_ascii()) {
-                Answer::Address(address) => message.answers.push(Record::from_rdata(name, 60, RData::A(A(address)))),
-                Answer::Nxdomain => message.metadata.response_code = ResponseCode::NXDomain,
+                DnsAnswer::Address(address) => message.answers.push(Record::from_rdata(name, 60, RData::A(A(address)))),
+                DnsAnswer::Nxdomain => message.metadata.response_code = ResponseCode::NXDomain,
             }
             socket.send_to(&message.to_vec().unwrap(), from).unwrap();
         }

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use heliograph::probe::measure::Site;
 use heliograph::probe::{Finding, Measurer};
-use loopback::{Answer, Manner, SiteServer, dns, silent};
+use loopback::{DnsAnswer, Manner, SiteServer, dns, silent};
 use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
 
@@ -31,11 +31,11 @@ pub fn measurer(local: SocketAddr, public: SocketAddr) -> Measurer {
 
 /// A resolver that answers this address for every name.
 fn knows(address: Ipv4Addr) -> SocketAddr {
-    dns(move |_| Answer::Address(address))
+    dns(move |_| DnsAnswer::Address(address))
 }
 
 fn denies() -> SocketAddr {
-    dns(|_| Answer::Nxdomain)
+    dns(|_| DnsAnswer::Nxdomain)
 }
 
 fn measure(local: SocketAddr, public: SocketAddr, url: &str) -> Finding {

@@ -12,7 +12,7 @@ use heliograph_core::crypto::encoding::encode_hex;
 use heliograph_core::crypto::hash::hmac_sha256;
 use serde_json::{Value, json};
 
-use crate::loopback::{Answer, dns};
+use crate::loopback::{DnsAnswer, dns};
 use crate::measurer;
 
 const TOKEN: &str = "pt-00112233445566ff-secret";
@@ -97,7 +97,7 @@ fn settings(server: &str, folder: &std::path::Path) -> Settings {
 }
 
 fn begin(settings: Settings) -> Result<Session, String> {
-    let nobody = || dns(|_| Answer::Nxdomain);
+    let nobody = || dns(|_| DnsAnswer::Nxdomain);
     Session::begin(settings, measurer(nobody(), nobody()))
 }
 

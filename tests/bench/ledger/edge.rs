@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use heliograph_tests::process;
-use heliograph_tests::questions::Asked;
+use heliograph_tests::questions::QuestionRequest;
 use heliograph_tests::target::ADMIN_KEY;
 
 use super::people::People;
@@ -39,7 +39,7 @@ pub fn measure(folder: &Path, seconds: f64) -> String {
     people.grant(&runtime, &base);
     eprintln!("{AGENTS} agents with credit");
     let polls = |number: usize, people: &People| {
-        let asked = |n: usize| Asked {
+        let asked = |n: usize| QuestionRequest {
             path: format!("/v1/pay/hire/incoming/{}?state=requested&limit=10", people.signers[n % AGENTS].did),
             body: String::new(),
         };

@@ -1,6 +1,6 @@
 //! Measures searches among very many offers (decision offer-index), over HTTP.
 
-use heliograph_tests::questions::Asked;
+use heliograph_tests::questions::QuestionRequest;
 use serde_json::json;
 use tokio::runtime::Runtime;
 
@@ -71,11 +71,14 @@ pub fn measure(runtime: &Runtime, base: &str, people: &mut People, offers: usize
     let mut sorts = Vec::new();
     let mut all = Vec::new();
     for (name, make) in SORTS {
-        let asked: Vec<Asked> = (0..SEARCHES / SORTS.len())
+        let asked: Vec<QuestionRequest> = (0..SEARCHES / SORTS.len())
             .map(|_| {
                 let limit = [20, 50, 200][people.draw(3)];
                 let query = make(people, &words);
-                Asked { path: format!("/v1/pay/capability/search?limit={limit}&{query}"), body: String::new() }
+                QuestionRequest {
+                    path: format!("/v1/pay/capability/search?limit={limit}&{query}"),
+                    body: String::new(),
+                }
             })
             .collect();
         let plan = Plan::mixed(base, &asked, &[]);
@@ -84,7 +87,7 @@ pub fn measure(runtime: &Runtime, base: &str, people: &mut People, offers: usize
     }
     let plan = Plan::mixed(base, &all, &[]);
     let searches = [1, 16].map(|connections| send_all(runtime, base, connections, &plan));
-    let again = |_| Asked { path: "/v1/pay/stats".to_owned(), body: String::new() };
+    let again = |_| QuestionRequest { path: "/v1/pay/stats".to_owned(), body: String::new() };
     let stats = send_all(runtime, base, 1, &Plan::mixed(base, &(0..500).map(again).collect::<Vec<_>>(), &[]));
     Market { offers, listed_per_second, searches, sorts, stats }
 }

@@ -31,7 +31,7 @@ enum Rest {
 }
 
 /// An answer whose head was read.
-pub struct Answer<'a> {
+pub struct OpenAnswer<'a> {
     connection: &'a mut Connection,
     pub status: u16,
     pub head: String,
@@ -42,7 +42,7 @@ pub struct Answer<'a> {
 impl Connection {
     /// Sends a request and reads the head of its answer. If the server has closed a kept connection meanwhile, a new
     /// one replaces it.
-    pub async fn start(&mut self, host: &str, request: &[u8]) -> Result<Answer<'_>> {
+    pub async fn start(&mut self, host: &str, request: &[u8]) -> Result<OpenAnswer<'_>> {
         let head = match self.socket.is_some() {
             true => match self.exchange(host, request).await {
                 Ok(head) => head,
@@ -62,7 +62,7 @@ impl Connection {
         let length = field("content-length").and_then(|value| value.parse().ok()).unwrap_or(0);
         let rest = if chunked { Rest::Size } else { Rest::Length(length) };
         let close = field("connection").is_some_and(|value| value.eq_ignore_ascii_case("close"));
-        Ok(Answer { status, rest, close, head, connection: self })
+        Ok(OpenAnswer { status, rest, close, head, connection: self })
     }
 
     async fn exchange(&mut self, host: &str, request: &[u8]) -> Result<String> {
@@ -120,7 +120,7 @@ impl Connection {
     }
 }
 
-impl Answer<'_> {
+impl OpenAnswer<'_> {
     /// The next piece of the body; `None` at its proper end.
     pub async fn next(&mut self) -> Result<Option<Bytes>> {
         let result = self.advance().await;

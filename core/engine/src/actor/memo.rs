@@ -9,7 +9,7 @@ use bytes::Bytes;
 
 use super::ActorId;
 use crate::Result;
-use crate::documents::kept::Kept;
+use crate::documents::kept::KeptDocuments;
 
 /// Most bytes of keys and answers that are kept, where nobody says how many.
 const MAX_BYTES: usize = 8 << 20;
@@ -22,7 +22,7 @@ pub struct Memo {
     answers: Mutex<Generations>,
     lists: Mutex<HashMap<&'static str, List>>,
     shared: Mutex<HashMap<ActorId, Shared>>,
-    documents: Kept,
+    documents: KeptDocuments,
 }
 
 /// What it depends on, and what it is.
@@ -54,7 +54,7 @@ impl Memo {
             answers: Mutex::default(),
             lists: Mutex::default(),
             shared: Mutex::default(),
-            documents: Kept::default(),
+            documents: KeptDocuments::default(),
         }
     }
 
@@ -63,7 +63,7 @@ impl Memo {
     }
 
     /// Documents rendered for readers.
-    pub fn documents(&self) -> &Kept {
+    pub fn documents(&self) -> &KeptDocuments {
         &self.documents
     }
 

@@ -14,7 +14,7 @@ mod outbox;
 pub mod registry;
 pub mod rows;
 pub mod schema;
-mod tables;
+pub mod tables;
 mod timers;
 mod turn;
 
@@ -113,18 +113,8 @@ impl Kind {
         matches!(self, Kind::Country | Kind::World | Kind::Incidents)
     }
 
-    /// Whether a table of this kind is made from its others, and no kept answer rests on it: verdicts, summaries, and what
-    /// is still to be done. Documents of a country do rest on some ([`View::basis`]); those of the world on none of what
-    /// countries tell each other through it.
-    pub const fn is_derived(self, table: u8) -> bool {
-        match self {
-            Kind::Country => matches!(table, 22..=24 | 26 | 31 | 34 | 40..=46 | 48..=55 | 57..=69 | 123 | 136),
-            Kind::World => matches!(table, 16 | 18..=20 | 22..=24 | 60..=64 | 70 | 121..=126),
-            _ => false,
-        }
-    }
-
-    /// Whether changes of derived tables are counted too, for documents that rest on them.
+    /// Whether changes of derived tables ([`Table::derived`](crate::kv::Table::derived)) are counted too, for documents
+    /// that rest on them ([`View::basis`]).
     pub const fn counts_derived(self) -> bool {
         matches!(self, Kind::Country)
     }

@@ -37,17 +37,18 @@ struct Lane {
 }
 impl Row for Lane {}
 
+/// Number and time of the last message from a source that was applied.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Seen {
+struct LastReceived {
     last: u64,
     at: Timestamp,
 }
-impl Row for Seen {}
+impl Row for LastReceived {}
 
 const MESSAGES: Table<(String, u64), Message> = Table::new(2);
 const LANES: Table<(String,), Lane> = Table::new(3);
 const BY_DUE: Table<(Timestamp, String), ()> = Table::new(4);
-const SEEN: Table<(String,), Seen> = Table::new(5);
+const SEEN: Table<(String,), LastReceived> = Table::new(5);
 const PARKED: Table<(String, u64), Message> = Table::new(11);
 
 /// A message ready to be carried to its target.
@@ -158,7 +159,7 @@ pub(super) fn is_applied(view: &impl Read, delivery: &Delivery) -> Result<bool> 
 
 /// Remembers a delivery as final at the receiver, and forgets a few sources that have long been silent.
 pub(super) fn mark_applied(turn: &mut Turn<'_>, delivery: &Delivery) -> Result<()> {
-    let seen = Seen { last: delivery.sequence, at: turn.now };
+    let seen = LastReceived { last: delivery.sequence, at: turn.now };
     SEEN.put(turn, &(delivery.source.to_string(),), &seen)?;
     // Looking at every 64th delivery keeps the cost per message constant and the table bounded by its live sources.
     if turn.random::<1>()[0] < 4 {

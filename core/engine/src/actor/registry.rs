@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{Call, Kind, Operation, Query, Turn, View, decode, encode};
 use crate::program::Program;
-use crate::{Error, Result, small_sort};
+use crate::{Error, Result};
 
 /// How to run one operation or query from its encoded arguments.
 pub struct Entry {
@@ -12,14 +12,15 @@ pub struct Entry {
     pub name: &'static str,
     pub run: Run,
     /// The reply where it is kept and still the right one; computes nothing. For queries that may take long.
-    pub kept: Option<Kept>,
+    pub kept: Option<KeptReply>,
 }
 
-pub type Kept = fn(&View<'_>, &Call) -> Option<Vec<u8>>;
+/// Looks up a reply that is kept.
+pub type KeptReply = fn(&View<'_>, &Call) -> Option<Vec<u8>>;
 
 impl Entry {
     /// The same with a look at what is kept.
-    pub const fn keeping(self, kept: Kept) -> Entry {
+    pub const fn keeping(self, kept: KeptReply) -> Entry {
         Entry { kept: Some(kept), ..self }
     }
 }
@@ -51,7 +52,7 @@ pub(crate) struct Operations(BTreeMap<(Kind, &'static str), &'static Entry>);
 
 impl Operations {
     pub fn of(entries: impl Iterator<Item = &'static Entry>) -> Self {
-        Operations(small_sort::gather(entries.map(|entry| ((entry.kind, entry.name), entry))))
+        Operations(entries.map(|entry| ((entry.kind, entry.name), entry)).collect())
     }
 
     pub fn find(&self, kind: Kind, name: &str) -> Option<&'static Entry> {

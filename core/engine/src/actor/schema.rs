@@ -33,9 +33,9 @@ pub struct Migration {
     pub run: fn(&mut Turn<'_>) -> Result<()>,
 }
 
-/// What was found at the beginning of a turn.
+/// Whether the actor had rows, and so a version, at the beginning of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum StoredSchema {
     Present,
     /// No row of its own so far.
     Nothing,
@@ -60,21 +60,21 @@ fn newer(version: u64) -> Error {
 }
 
 /// Refuses rows of a newer version, and brings older ones to the present one.
-pub(super) fn begin(turn: &mut Turn<'_>) -> Result<Found> {
+pub(super) fn begin(turn: &mut Turn<'_>) -> Result<StoredSchema> {
     match stored(turn)? {
-        None => Ok(Found::Nothing),
-        Some(VERSION) => Ok(Found::Present),
+        None => Ok(StoredSchema::Nothing),
+        Some(VERSION) => Ok(StoredSchema::Present),
         Some(version) => {
             migrate(turn, version, |_| true)?;
             SCHEMA.put(turn, &(), &VERSION)?;
-            Ok(Found::Present)
+            Ok(StoredSchema::Present)
         }
     }
 }
 
 /// Stores the version beside the first row of an actor's own, and has the actor listed.
-pub(super) fn end(turn: &mut Turn<'_>, found: Found) -> Result<()> {
-    if found == Found::Nothing && turn.touched(|table| table >= FIRST_OWN_TABLE) {
+pub(super) fn end(turn: &mut Turn<'_>, found: StoredSchema) -> Result<()> {
+    if found == StoredSchema::Nothing && turn.touched(|table| table >= FIRST_OWN_TABLE) {
         SCHEMA.put(turn, &(), &VERSION)?;
         roster::enrol(turn)?;
     }

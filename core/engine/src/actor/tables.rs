@@ -5,15 +5,27 @@ use std::sync::{Mutex, PoisonError};
 
 use super::Kind;
 
+/// Whether a table is derived, and its types.
+type Declared = (bool, &'static str);
+
 /// What was put so far, by kind and number.
-static CLAIMED: Mutex<BTreeMap<(&str, u8), &str>> = Mutex::new(BTreeMap::new());
+static CLAIMED: Mutex<BTreeMap<(&str, u8), Declared>> = Mutex::new(BTreeMap::new());
 
 /// Panics where another table of that number was put before; for debug builds, so for every test.
-pub fn claim(kind: Kind, number: u8, types: &'static str) {
+pub fn claim(kind: Kind, number: u8, derived: bool, types: &'static str) {
     let mut claimed = CLAIMED.lock().unwrap_or_else(PoisonError::into_inner);
-    let first = *claimed.entry((kind.as_str(), number)).or_insert(types);
+    let first = *claimed.entry((kind.as_str(), number)).or_insert((derived, types));
     drop(claimed);
-    assert!(first == types, "table {number} of {} is both {first} and {types}", kind.as_str());
+    let now = (derived, types);
+    assert!(first == now, "table {number} of {} is both {first:?} and {now:?}", kind.as_str());
+}
+
+/// The derived tables of a kind that were put so far in this process.
+#[cfg(any(test, feature = "conformance"))]
+pub fn derived(kind: Kind) -> Vec<u8> {
+    let claimed = CLAIMED.lock().unwrap_or_else(PoisonError::into_inner);
+    let of_kind = claimed.iter().filter(|((name, _), (derived, _))| *name == kind.as_str() && *derived);
+    of_kind.map(|((_, number), _)| *number).collect()
 }
 
 #[cfg(test)]
@@ -23,7 +35,7 @@ mod tests {
     #[test]
     #[should_panic(expected = "is both")]
     fn two_tables_of_one_number_are_noticed() {
-        claim(Kind::World, 255, "one");
-        claim(Kind::World, 255, "another");
+        claim(Kind::World, 255, false, "one");
+        claim(Kind::World, 255, false, "another");
     }
 }

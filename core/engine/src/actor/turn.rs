@@ -1,6 +1,7 @@
 //! What an operation or a query sees.
 
 use std::cell::Cell;
+use std::collections::BTreeSet;
 
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
@@ -19,6 +20,8 @@ pub struct Turn<'a> {
     pub program: &'static Program,
     actor: &'a ActorId,
     overlay: Overlay<'a>,
+    /// The derived tables of which rows were put or deleted.
+    derived: BTreeSet<u8>,
     rng: ChaCha20Rng,
     wake: bool,
     outgoing: Vec<String>,
@@ -39,6 +42,7 @@ impl<'a> Turn<'a> {
             program,
             actor,
             overlay: Overlay::new(base),
+            derived: BTreeSet::new(),
             rng: ChaCha20Rng::from_seed(seed),
             wake: false,
             outgoing: Vec::new(),
@@ -127,10 +131,10 @@ impl<'a> Turn<'a> {
     /// Counts the changes of this run, if its kind counts any, for [`View::revision`] and [`View::basis`].
     pub(super) fn revise(&mut self) -> Result<()> {
         let kind = self.actor.kind;
-        let told = |table: u8| table >= FIRST_OWN_TABLE && !kind.is_derived(table);
+        let told = |table: u8| table >= FIRST_OWN_TABLE && !self.derived.contains(&table);
         let counter = match () {
             () if kind.counts_revisions() && self.touched(told) => REVISION,
-            () if kind.counts_derived() && self.touched(|table| kind.is_derived(table)) => DERIVED,
+            () if kind.counts_derived() && self.touched(|table| self.derived.contains(&table)) => DERIVED,
             () => return Ok(()),
         };
         let count = counter.get(self, &())?.unwrap_or_default();
@@ -170,8 +174,13 @@ impl Write for Turn<'_> {
         self.overlay.delete(key);
     }
 
-    fn of_table(&self, number: u8, types: &'static str) {
-        super::tables::claim(self.actor.kind, number, types);
+    fn of_table(&mut self, number: u8, derived: bool, types: &'static str) {
+        if cfg!(debug_assertions) {
+            super::tables::claim(self.actor.kind, number, derived, types);
+        }
+        if derived {
+            self.derived.insert(number);
+        }
     }
 }
 
@@ -268,7 +277,7 @@ impl<'a> View<'a> {
         self.actor
     }
 
-    /// Another one whenever a row of the actor is that it did not make from others ([`super::Kind::is_derived`]).
+    /// Another one whenever a row of the actor is that it did not make from others ([`Table::derived`]).
     pub fn revision(&self) -> Result<u64> {
         if let Some(known) = self.revision.get() {
             return Ok(known);

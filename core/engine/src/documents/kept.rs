@@ -26,21 +26,21 @@ pub struct Basis {
 }
 
 /// One document as it is sent, and what it was made of.
-type Known = (Basis, Bytes);
+type RenderedDocument = (Basis, Bytes);
 
 /// Documents by key, bounded in bytes. One per runtime; on the edge one per object.
 #[derive(Debug, Default)]
-pub struct Kept {
+pub struct KeptDocuments {
     known: Mutex<Generations>,
     /// Those that are being rendered, with what came of it.
-    making: Mutex<HashMap<String, Arc<Mutex<Option<Known>>>>>,
+    making: Mutex<HashMap<String, Arc<Mutex<Option<RenderedDocument>>>>>,
 }
 
 /// What was asked for since the last turn, and before. What is not asked for in a whole generation is forgotten.
 #[derive(Debug, Default)]
 struct Generations {
-    young: HashMap<String, Known>,
-    old: HashMap<String, Known>,
+    young: HashMap<String, RenderedDocument>,
+    old: HashMap<String, RenderedDocument>,
     /// Of the young ones.
     bytes: usize,
 }
@@ -50,7 +50,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Kept {
+impl KeptDocuments {
     /// The document, if it was made of this.
     pub fn get(&self, key: &str, basis: &Basis) -> Option<Bytes> {
         let mut known = locked(&self.known);
@@ -97,8 +97,8 @@ impl Kept {
 }
 
 impl Generations {
-    fn add(&mut self, key: String, known: Known) {
-        let size = |key: &str, (_, document): &Known| key.len() + document.len();
+    fn add(&mut self, key: String, known: RenderedDocument) {
+        let size = |key: &str, (_, document): &RenderedDocument| key.len() + document.len();
         if self.bytes + size(&key, &known) > MAX_BYTES / 2 {
             self.old = std::mem::take(&mut self.young);
             self.bytes = 0;
@@ -126,13 +126,13 @@ mod tests {
         Basis { rows: (revision, 0), generation: 0, at: Timestamp(0) }
     }
 
-    fn bytes(all: &HashMap<String, Known>) -> usize {
+    fn bytes(all: &HashMap<String, RenderedDocument>) -> usize {
         all.iter().map(|(key, (_, document))| key.len() + document.len()).sum()
     }
 
     #[test]
     fn a_document_of_earlier_rows_time_or_generation_is_never_served() {
-        let kept = Kept::default();
+        let kept = KeptDocuments::default();
         let made =
             |basis: &Basis, text: &'static str| kept.once("a", basis, || Ok(Bytes::from_static(text.as_bytes())));
         assert_eq!(made(&basis(1), "first").unwrap(), "first");
@@ -154,7 +154,7 @@ mod tests {
     /// 32 readers at once of a document that takes 20 ms must not cost 640 ms.
     #[test]
     fn whoever_comes_while_a_document_is_made_waits_and_gets_the_same() {
-        let (kept, made, all) = (Kept::default(), AtomicUsize::new(0), Barrier::new(32));
+        let (kept, made, all) = (KeptDocuments::default(), AtomicUsize::new(0), Barrier::new(32));
         // Longer than is kept: it is shared all the same.
         let large = || {
             made.fetch_add(1, Ordering::SeqCst);
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn a_failure_or_panic_is_of_one_reader_alone() {
-        let kept = Kept::default();
+        let kept = KeptDocuments::default();
         assert!(kept.once("a", &basis(1), || Err(Error::internal("no"))).is_err());
         let panic = || kept.once("a", &basis(1), || panic!("while it is made"));
         assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(panic)).is_err());
@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn what_is_kept_is_bounded_in_bytes_and_what_is_asked_for_stays() {
-        let kept = Kept::default();
+        let kept = KeptDocuments::default();
         let put = |key: &str, revision, size| {
             kept.once(key, &basis(revision), || Ok(Bytes::from(vec![0; size]))).unwrap();
         };

@@ -41,7 +41,8 @@ impl Routes {
     }
 }
 
-enum Found {
+/// What the table of routes has for a path and a method.
+enum PathMatch {
     Route(Matched),
     /// The path exists, the method does not.
     Methods(&'static Methods),
@@ -56,8 +57,8 @@ fn trimmed(path: &str) -> &str {
     }
 }
 
-fn find(program: &'static Program, method: &Method, path: &str) -> Found {
-    let Ok(matched) = program.router().0.at(trimmed(path)) else { return Found::Nothing };
+fn find(program: &'static Program, method: &Method, path: &str) -> PathMatch {
+    let Ok(matched) = program.router().0.at(trimmed(path)) else { return PathMatch::Nothing };
     let head = method == Method::HEAD;
     let wanted = if head { &Method::GET } else { method };
     match matched.value.iter().find(|(route, _)| route.method == *wanted) {
@@ -66,19 +67,19 @@ fn find(program: &'static Program, method: &Method, path: &str) -> Found {
             for (name, value) in matched.params.iter() {
                 match percent_decode_str(value).decode_utf8() {
                     Ok(value) => params.push((name, value.into_owned())),
-                    Err(_) => return Found::Nothing,
+                    Err(_) => return PathMatch::Nothing,
                 }
             }
-            Found::Route(Matched { route, computes: *computes, params })
+            PathMatch::Route(Matched { route, computes: *computes, params })
         }
-        _ => Found::Methods(matched.value),
+        _ => PathMatch::Methods(matched.value),
     }
 }
 
 /// The route of a GET of this path, for answers made of others.
 pub(super) fn readable(program: &'static Program, path: &str) -> Option<(&'static Route, Params)> {
     match find(program, &Method::GET, path) {
-        Found::Route(Matched { route, params, .. }) if !route.effectful => Some((route, params)),
+        PathMatch::Route(Matched { route, params, .. }) if !route.effectful => Some((route, params)),
         _ => None,
     }
 }
@@ -166,14 +167,16 @@ fn finished(mut response: Response, open: bool) -> Preflight {
 /// The route, or the answer where there is none.
 fn look(program: &'static Program, method: &Method, path: &str, settings: &Settings) -> Preflight {
     match find(program, method, path) {
-        Found::Route(matched) => Preflight::Read(matched),
-        Found::Methods(methods) if method == Method::OPTIONS => finished(options(methods, settings), is_open(methods)),
-        Found::Methods(methods) => {
+        PathMatch::Route(matched) => Preflight::Read(matched),
+        PathMatch::Methods(methods) if method == Method::OPTIONS => {
+            finished(options(methods, settings), is_open(methods))
+        }
+        PathMatch::Methods(methods) => {
             let error = Error::new(ErrorCode::MethodNotAllowed, format!("{method} is not a method of this path."));
             let response = dressed(Response::error(error), methods.first().map(|(route, _)| *route), settings);
             finished(response.with(header::ALLOW, &allow(methods)), is_open(methods))
         }
-        Found::Nothing => {
+        PathMatch::Nothing => {
             let response = Response::error(Error::new(ErrorCode::NoRoute, "No route has this path."));
             finished(dressed(response, neighbour(program, path), settings), true)
         }

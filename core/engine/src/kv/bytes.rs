@@ -42,17 +42,17 @@ pub mod option {
     use super::{Deserializer, Serializer};
 
     #[derive(Serialize)]
-    struct Given<'a>(#[serde(with = "super")] &'a [u8]);
+    struct BorrowedBytes<'a>(#[serde(with = "super")] &'a [u8]);
 
     #[derive(Deserialize)]
-    struct Found(#[serde(with = "super")] Vec<u8>);
+    struct OwnedBytes(#[serde(with = "super")] Vec<u8>);
 
     pub fn serialize<S: Serializer>(bytes: &Option<Vec<u8>>, serializer: S) -> Result<S::Ok, S::Error> {
-        bytes.as_deref().map(Given).serialize(serializer)
+        bytes.as_deref().map(BorrowedBytes).serialize(serializer)
     }
 
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<u8>>, D::Error> {
-        Ok(Option::deserialize(deserializer)?.map(|Found(bytes)| bytes))
+        Ok(Option::deserialize(deserializer)?.map(|OwnedBytes(bytes)| bytes))
     }
 }
 

@@ -153,8 +153,9 @@ pub trait Write: Read {
     fn put(&mut self, key: Vec<u8>, value: Vec<u8>);
     fn delete(&mut self, key: Vec<u8>);
 
-    /// A row of the table of this number is going to be put, whose keys and values have these types.
-    fn of_table(&self, _number: u8, _types: &'static str) {}
+    /// A row of the table of this number is going to be put or deleted. `derived` is what [`Table::derived`] says, and
+    /// `types` names the types of the table's keys and values.
+    fn of_table(&mut self, _number: u8, _derived: bool, _types: &'static str) {}
 }
 
 /// A backend.

@@ -93,12 +93,19 @@ fn check_size(table: u8, bytes: usize) -> Result<(), StoreError> {
 /// Numbers below 16 belong to the actor machinery, the rest to the actor kind. A number is never reused.
 pub struct Table<K, V> {
     number: u8,
+    derived: bool,
     types: PhantomData<fn() -> (K, V)>,
 }
 
 impl<K: Key, V: Row> Table<K, V> {
     pub const fn new(number: u8) -> Self {
-        Table { number, types: PhantomData }
+        Table { number, derived: false, types: PhantomData }
+    }
+
+    /// A table that is made from others, and on which no kept answer rests: verdicts, summaries, and what is still to be
+    /// done. Its changes do not make kept answers old.
+    pub const fn derived(number: u8) -> Self {
+        Table { number, derived: true, types: PhantomData }
     }
 
     /// What tells it apart.
@@ -149,15 +156,18 @@ impl<K: Key, V: Row> Table<K, V> {
 
     pub fn put(&self, space: &mut (impl Write + ?Sized), key: &K, value: &V) -> Result<(), StoreError> {
         let bytes = self.encode(value)?;
-        if cfg!(debug_assertions) {
-            space.of_table(self.number, std::any::type_name::<(K, V)>());
-        }
+        self.name_to(space);
         space.put(self.key(key), bytes);
         Ok(())
     }
 
     pub fn delete(&self, space: &mut (impl Write + ?Sized), key: &K) {
+        self.name_to(space);
         space.delete(self.key(key));
+    }
+
+    fn name_to(&self, space: &mut (impl Write + ?Sized)) {
+        space.of_table(self.number, self.derived, std::any::type_name::<(K, V)>());
     }
 
     /// Every key of the table.

@@ -1,11 +1,11 @@
 //! Tells whether the beginning of a block was measured, or the block was already there when the data begin.
 
-use super::merge::{Found, Series};
+use super::merge::{BlockingEvent, Series};
 use super::series::Span;
 
 /// True if one of the blocked networks had a clear vote on one of the blocked series before the first blocked vote of
 /// all. Otherwise the block may have begun earlier.
-pub fn is_seen(found: &Found, series: &[Series]) -> bool {
+pub fn is_seen(found: &BlockingEvent, series: &[Series]) -> bool {
     let blocked = series.iter().filter(|series| found.targets.contains(&series.key));
     let mut spans = blocked.flat_map(Series::spans);
     let takes_part = |asn: u32| found.networks.iter().any(|network| network.asn == asn);
@@ -32,7 +32,7 @@ mod tests {
     /// An hour in the middle of a day; a block of one site begins in it on networks 1 and 2.
     const START: i64 = 24 * 20_000 + 10;
 
-    fn found() -> Found {
+    fn found() -> BlockingEvent {
         let network = |asn| Affected {
             asn,
             first: START,
@@ -43,7 +43,7 @@ mod tests {
             techniques: BTreeMap::new(),
             targets: BTreeSet::from(["a.example".to_owned()]),
         };
-        Found {
+        BlockingEvent {
             start: START,
             end: START + 90,
             declared: START + 2,
@@ -104,7 +104,7 @@ mod tests {
         assert_eq!(old.pop(), Some(0));
         let mut expected = found();
         expected.networks.iter_mut().for_each(|network| network.probability = 0.5);
-        assert_eq!(decode_row::<Found>(&old).unwrap(), expected);
+        assert_eq!(decode_row::<BlockingEvent>(&old).unwrap(), expected);
     }
 
     #[test]

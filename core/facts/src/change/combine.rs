@@ -23,7 +23,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::constants::{EVENT_HOURS, EVENT_SLACK, MERGE_GAP, SILENT_GAP, SIMILAR_END, SIMILAR_HOURS, SIMILAR_NETWORKS};
-use super::merge::Found;
+use super::merge::BlockingEvent;
 use super::series::techniques;
 use crate::reported::{Event, EventKind, Scope, UNNAMED};
 use crate::starter::Platform;
@@ -39,7 +39,7 @@ pub const INTERNET: &str = "internet";
 pub struct Measured {
     /// Platform slug, service or domain.
     pub subject: String,
-    pub found: Found,
+    pub found: BlockingEvent,
 }
 
 /// A collapse of the volume of measurements (decision silence-of-measurements).
@@ -174,12 +174,12 @@ pub fn combine<'a>(
     all
 }
 
-fn main_technique(found: &Found) -> Option<&'static str> {
+fn main_technique(found: &BlockingEvent) -> Option<&'static str> {
     let counts: Vec<_> = found.networks.iter().map(|network| techniques(&network.techniques)).collect();
     national::techniques(counts.iter()).first().map(|technique| technique.method())
 }
 
-fn asns(found: &Found) -> BTreeSet<u32> {
+fn asns(found: &BlockingEvent) -> BTreeSet<u32> {
     found.networks.iter().map(|network| network.asn).collect()
 }
 
@@ -201,20 +201,20 @@ fn alike(a: &BTreeSet<u32>, b: &BTreeSet<u32>) -> bool {
 }
 
 /// True if one event ended well before the other. An event that goes on has no end that could differ.
-fn ends_apart(a: &Found, b: &Found) -> bool {
+fn ends_apart(a: &BlockingEvent, b: &BlockingEvent) -> bool {
     let (first, last) = if a.end <= b.end { (a, b) } else { (b, a) };
     last.start > first.end + EVENT_SLACK || first.resolved.is_some() && last.end - first.end > SIMILAR_END
 }
 
 /// True if one source saw the event on one network. Such an event is only suspected, and joining a list must not change
 /// that.
-pub fn is_narrow(found: &Found) -> bool {
+pub fn is_narrow(found: &BlockingEvent) -> bool {
     found.networks.len() <= 1 && found.sources.len() <= 1
 }
 
 /// True if two events of a list end together, or both go on. An event that nobody measures any more does not go on with
 /// one that is measured.
-fn ends_with(a: &Found, b: &Found) -> bool {
+fn ends_with(a: &BlockingEvent, b: &BlockingEvent) -> bool {
     let (first, last) = if a.end <= b.end { (a, b) } else { (b, a) };
     let over = first.resolved.is_some() || last.last_vote - first.last_vote > SILENT_GAP;
     !over || last.end - first.end <= SIMILAR_END
@@ -243,10 +243,10 @@ fn unseen<'a>(
 /// if several saw it.
 fn lists<'a>(mut measured: Vec<&'a Measured>, listed: &[Tracked]) -> Vec<Combined<'a>> {
     measured.sort_by(|a, b| (a.found.start, &a.subject).cmp(&(b.found.start, &b.subject)));
-    let of = |found: &Found| (found.sources.first().copied(), is_narrow(found));
-    let mut lists: Vec<(&Found, Combined<'a>)> = Vec::new();
+    let of = |found: &BlockingEvent| (found.sources.first().copied(), is_narrow(found));
+    let mut lists: Vec<(&BlockingEvent, Combined<'a>)> = Vec::new();
     for one in measured {
-        let same = |first: &Found| of(first) == of(&one.found) && ends_with(first, &one.found);
+        let same = |first: &BlockingEvent| of(first) == of(&one.found) && ends_with(first, &one.found);
         match lists.iter_mut().find(|(first, _)| same(first)) {
             Some((_, list)) => {
                 // A platform names the list if there is one, because it says more than a domain.
@@ -268,7 +268,7 @@ fn similar(mut order: Vec<&Measured>) -> Vec<Combined<'_>> {
     order.sort_by(|a, b| (a.found.start, &a.subject).cmp(&(b.found.start, &b.subject)));
     let mut all: Vec<Combined<'_>> = Vec::new();
     // Leaders that may still take others: the index in `all`, the event, its method and its networks.
-    let mut leaders: Vec<(usize, &Found, Option<&'static str>, BTreeSet<u32>)> = Vec::new();
+    let mut leaders: Vec<(usize, &BlockingEvent, Option<&'static str>, BTreeSet<u32>)> = Vec::new();
     for one in order {
         let (method, networks) = (main_technique(&one.found), asns(&one.found));
         leaders.retain(|(_, first, ..)| one.found.start - first.start <= SIMILAR_HOURS);

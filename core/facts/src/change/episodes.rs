@@ -33,8 +33,8 @@ pub struct Episode {
 }
 
 /// The episodes of blocking by network and time. `limit` is the age limit of verdicts in hours.
-pub fn episodes(blocks: &[(u32, Block)], told: Told, limit: i64) -> Vec<Episode> {
-    let votes = ballots(blocks, told);
+pub fn episodes(blocks: &[(u32, Block)], others: OtherCountries, limit: i64) -> Vec<Episode> {
+    let votes = ballots(blocks, others);
     let tracks: Vec<&[Ballot]> = votes.values().map(Vec::as_slice).collect();
     let courses = courses(&tracks);
     let each = votes.iter().zip(courses);
@@ -43,38 +43,37 @@ pub fn episodes(blocks: &[(u32, Block)], told: Told, limit: i64) -> Vec<Episode>
 
 /// Tells whether the answers of other countries are taken into account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Told {
-    All,
-    /// The answers of other countries are left out.
-    Nothing,
+pub enum OtherCountries {
+    Counted,
+    LeftOut,
 }
 
 impl Block {
-    fn spans_of(&self, told: Told) -> &[Span] {
-        match (told, &self.untold) {
-            (Told::Nothing, Some(untold)) => untold,
+    fn spans_of(&self, others: OtherCountries) -> &[Span] {
+        match (others, &self.untold) {
+            (OtherCountries::LeftOut, Some(untold)) => untold,
             _ => &self.spans,
         }
     }
 
     /// True if the block has hours, which means that a vote in it is blocked.
-    fn fails(&self, told: Told) -> bool {
-        self.spans_of(told).iter().any(|span| !span.hours.is_empty())
+    fn fails(&self, others: OtherCountries) -> bool {
+        self.spans_of(others).iter().any(|span| !span.hours.is_empty())
     }
 }
 
 /// The votes of each network in the blocks with failures and in those next to them. Other blocks do not matter.
-fn ballots(blocks: &[(u32, Block)], told: Told) -> BTreeMap<u32, Vec<Ballot>> {
-    let failing: Vec<u32> = blocks.iter().filter(|(_, block)| block.fails(told)).map(|(number, _)| *number).collect();
+fn ballots(blocks: &[(u32, Block)], others: OtherCountries) -> BTreeMap<u32, Vec<Ballot>> {
+    let failing: Vec<u32> = blocks.iter().filter(|(_, block)| block.fails(others)).map(|(number, _)| *number).collect();
     let is_near = |number: u32| {
         let next = failing.partition_point(|failing| failing.saturating_add(1) < number);
         failing.get(next).is_some_and(|failing| *failing <= number.saturating_add(1))
     };
     let mut networks: BTreeMap<u32, Vec<Ballot>> = BTreeMap::new();
     for (_, block) in blocks.iter().filter(|(number, _)| is_near(*number)) {
-        let elsewhere = if told == Told::All { f64::from(block.elsewhere) / 100.0 } else { 0.0 };
+        let elsewhere = if others == OtherCountries::Counted { f64::from(block.elsewhere) / 100.0 } else { 0.0 };
         let site = stepped(elsewhere).clamp(0.0, FREE_MOST);
-        for span in block.spans_of(told) {
+        for span in block.spans_of(others) {
             networks.entry(span.asn).or_default().extend(of_span(span, site));
         }
     }
@@ -223,7 +222,7 @@ mod tests {
     }
 
     fn found(networks: &[Vec<(i64, bool)>]) -> Vec<Episode> {
-        episodes(&series(networks, 0), Told::All, LIMIT)
+        episodes(&series(networks, 0), OtherCountries::Counted, LIMIT)
     }
 
     fn every(step: usize, days: i64, blocked: impl Fn(i64) -> bool) -> Vec<(i64, bool)> {
@@ -281,10 +280,10 @@ mod tests {
     fn what_fails_as_often_elsewhere_is_none() {
         let fails = every(3, 60, |hour| hour % 5 < 3);
         let blocks = series(&[fails], 60);
-        assert!(!episodes(&blocks, Told::Nothing, LIMIT).is_empty());
-        assert_eq!(episodes(&blocks, Told::All, LIMIT), []);
+        assert!(!episodes(&blocks, OtherCountries::LeftOut, LIMIT).is_empty());
+        assert_eq!(episodes(&blocks, OtherCountries::Counted, LIMIT), []);
         let all = series(&[every(3, 60, |hour| hour > 600)], 60);
-        assert_eq!(episodes(&all, Told::All, LIMIT).len(), 1, "all of them failing is");
+        assert_eq!(episodes(&all, OtherCountries::Counted, LIMIT).len(), 1, "all of them failing is");
     }
 
     /// Eight votes a day on six networks for a year, of which some fail.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::beginning;
 use super::constants::{INTERMITTENT_SHARE, MERGE_GAP};
-use super::episodes::{Episode, Told, episodes};
+use super::episodes::{Episode, OtherCountries, episodes};
 use super::schedule;
 use super::series::{Block, Span};
 use crate::verdict::constants::{BLOCK_BEGINS, BLOCK_ENDS, BLOCK_SPREADS, BLOCKED_PROBABILITY, CLEAR_VOTES};
@@ -25,7 +25,7 @@ pub struct Series {
 impl Series {
     /// `limit` is the age limit of verdicts on this series, in hours.
     pub fn new(key: String, essential: bool, blocks: Vec<(u32, Block)>, limit: i64) -> Series {
-        let episodes = episodes(&blocks, Told::All, limit);
+        let episodes = episodes(&blocks, OtherCountries::Counted, limit);
         Series { key, essential, blocks, episodes }
     }
 
@@ -52,9 +52,9 @@ pub struct Affected {
     pub targets: BTreeSet<String>,
 }
 
-/// One time of blocking of a subject in a country.
+/// One time of blocking of a subject in a country, made of the episodes of its networks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Found {
+pub struct BlockingEvent {
     /// First and last blocked vote, hours since the epoch.
     pub start: i64,
     pub end: i64,
@@ -83,12 +83,12 @@ pub struct Found {
     /// The block was there when it was first measured, so it began before `start`.
     pub start_unknown: bool,
 }
-impl Row for Found {
+impl Row for BlockingEvent {
     const VERSION: u8 = 3;
 
     fn upgrade(version: u8, bytes: &[u8]) -> Result<Self, StoreError> {
         let missing: &[u8] = if version == 1 { &[0] } else { &[] };
-        let mut found: Found = appended(version, version.clamp(1, 2), bytes, missing)?;
+        let mut found: BlockingEvent = appended(version, version.clamp(1, 2), bytes, missing)?;
         // Earlier versions kept another measure in this field. Until the country computes it again, the lowest possible
         // value stands.
         found.networks.iter_mut().for_each(|network| network.probability = BLOCKED_PROBABILITY);
@@ -96,7 +96,7 @@ impl Row for Found {
     }
 }
 
-impl Found {
+impl BlockingEvent {
     /// Probability, 0-1, that at least one of the networks blocked, as if they blocked independently.
     pub fn probability(&self) -> f64 {
         1.0 - self.networks.iter().map(|network| 1.0 - network.probability).product::<f64>()
@@ -144,7 +144,7 @@ fn pieces(series: &[Series]) -> Vec<Piece<'_>> {
 
 /// The events of a subject, oldest first, without those that later votes made unlikely. Episodes of any network and
 /// series join while the gap between blocked votes stays under [`MERGE_GAP`] hours.
-fn merge(series: &[Series]) -> Vec<Found> {
+fn merge(series: &[Series]) -> Vec<BlockingEvent> {
     let pieces = pieces(series);
     let mut groups: Vec<(Vec<&Piece<'_>>, i64)> = Vec::new();
     for piece in &pieces {
@@ -161,7 +161,7 @@ fn merge(series: &[Series]) -> Vec<Found> {
 
 /// The events of a subject, each with its name. The name is the subject if an essential series is blocked (decision
 /// keys-and-roles); otherwise each blocked series has an event of its own.
-pub fn events(subject: &str, series: &[Series]) -> Vec<(String, Found)> {
+pub fn events(subject: &str, series: &[Series]) -> Vec<(String, BlockingEvent)> {
     let mut events = Vec::new();
     for found in merge(series) {
         if found.essential {
@@ -169,7 +169,7 @@ pub fn events(subject: &str, series: &[Series]) -> Vec<(String, Found)> {
             continue;
         }
         for alone in series.iter().filter(|series| found.targets.contains(&series.key)) {
-            let within = |part: &Found| (found.start..=found.end).contains(&part.start);
+            let within = |part: &BlockingEvent| (found.start..=found.end).contains(&part.start);
             let parts = merge(std::slice::from_ref(alone)).into_iter().filter(within);
             events.extend(parts.map(|part| (alone.key.clone(), part)));
         }
@@ -186,9 +186,9 @@ fn within(day: u32, start: i64, end: i64) -> bool {
     (start.div_euclid(24)..=end.div_euclid(24)).contains(&i64::from(day))
 }
 
-fn found(series: &[Series], group: &[&Piece<'_>], end: i64) -> Option<Found> {
+fn found(series: &[Series], group: &[&Piece<'_>], end: i64) -> Option<BlockingEvent> {
     let start = group.first()?.episode.start;
-    let mut found = Found {
+    let mut found = BlockingEvent {
         start,
         end,
         declared: group.iter().map(|piece| piece.episode.declared).min()?,
@@ -270,7 +270,7 @@ fn networks(group: &[&Piece<'_>]) -> Vec<Affected> {
 }
 
 /// Adds the votes of a span to an event, and returns the measurements behind them.
-fn count(found: &mut Found, span: &Span, start: i64, end: i64) -> u64 {
+fn count(found: &mut BlockingEvent, span: &Span, start: i64, end: i64) -> u64 {
     let affected = found.networks.iter_mut().find(|network| network.asn == span.asn);
     let mut measurements = 0;
     let (mut votes, mut blocked) = (0, 0);
@@ -292,7 +292,7 @@ fn count(found: &mut Found, span: &Span, start: i64, end: i64) -> u64 {
     measurements
 }
 
-fn sources(series: &[Series], found: &Found) -> BTreeSet<u8> {
+fn sources(series: &[Series], found: &BlockingEvent) -> BTreeSet<u8> {
     let mut sources = BTreeSet::new();
     for series in series.iter().filter(|series| found.targets.contains(&series.key)) {
         for span in spans_between(series, found.start, found.end) {
@@ -320,7 +320,7 @@ fn clear_after(span: &Span, end: i64) -> Vec<(i64, u32)> {
 }
 
 /// Ends an event after 96 hours of measurements without a blocked vote on the affected networks.
-fn resolve(found: &mut Found, later: &mut [(i64, u32)]) {
+fn resolve(found: &mut BlockingEvent, later: &mut [(i64, u32)]) {
     later.sort_unstable();
     let mut seen = 0;
     for (hour, clear) in later.iter() {

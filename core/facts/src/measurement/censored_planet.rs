@@ -285,7 +285,7 @@ fn satellite(value: &Value, country: [u8; 2], fingerprints: &Fingerprints) -> Re
     }
     let said =
         |rule, technique| Ok(Said { test: "satellite".to_owned(), start, judgement: Judgement { rule, technique } });
-    let answer = Answer::read(value);
+    let answer = ResolverAnswer::read(value);
     let confirmed = answer.addresses.iter().any(|address| fingerprints.confirms_answer(address, country));
     match flag(value, "anomaly") {
         None => Err(Rejection::Unusable("nothing_measured")),
@@ -307,15 +307,15 @@ fn satellite(value: &Value, country: [u8; 2], fingerprints: &Fingerprints) -> Re
 
 /// The final answer of the resolver.
 #[derive(Default)]
-struct Answer {
+struct ResolverAnswer {
     addresses: Vec<String>,
     /// -1 if the resolver did not answer.
     rcode: Option<i64>,
 }
 
-impl Answer {
-    fn read(value: &Value) -> Answer {
-        let mut answer = Answer::default();
+impl ResolverAnswer {
+    fn read(value: &Value) -> ResolverAnswer {
+        let mut answer = ResolverAnswer::default();
         match value.get("response") {
             // Newer layout: one object per try.
             Some(Value::Array(tries)) => {

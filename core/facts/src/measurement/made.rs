@@ -1,5 +1,7 @@
 //! Measurements made up for tests, in every form in which sources offer them.
 
+#![allow(clippy::unwrap_used)]
+
 use serde_json::{Value, json};
 
 use crate::measurement::fingerprints::Fingerprints;

@@ -43,7 +43,7 @@ pub fn read(
     now: Timestamp,
 ) -> Result<(ImportCounts, Vec<DayRow>), ImportError> {
     let bytes = whole(reader, limit)?;
-    let mut found = Found {
+    let mut found = AggregationReader {
         country,
         now,
         counts: ImportCounts::default(),
@@ -77,7 +77,8 @@ pub fn read(
 /// Counts of hours cannot be told from repeats of a day, so the API must be asked for days.
 const NOT_A_DAY: Rejection = Rejection::Unsupported("not_a_day");
 
-struct Found<'a> {
+/// The answer while it is read, and what came of it so far.
+struct AggregationReader<'a> {
     country: Option<&'a str>,
     now: Timestamp,
     counts: ImportCounts,
@@ -121,7 +122,7 @@ impl Counted {
     }
 }
 
-impl Found<'_> {
+impl AggregationReader<'_> {
     fn answer(&mut self, document: &Value) {
         if document.get("error").is_some_and(|error| !error.is_null()) {
             return self.counts.reject(Rejection::Refused("source_error"));

@@ -16,7 +16,7 @@ use super::input::each_line;
 use super::instrument::{Client, Standing};
 use super::json;
 use super::ooni_observations::{country, number};
-use super::ooni_scores::{Found, Scores};
+use super::ooni_scores::{Scores, SeriesJudgements};
 use super::outcome::Outcome;
 use super::services::service_of;
 use super::types::{Contribution, Form, ImportCounts, ImportError, Parsed, Rejection, Witness, identity, vote_key};
@@ -26,8 +26,8 @@ use crate::Timestamp;
 pub fn import(reader: &mut dyn BufRead, limit: u64, sink: &mut dyn FnMut(Parsed)) -> Result<ImportCounts, ImportError> {
     each_line(reader, limit, &mut |counts, line| match line.trim_ascii() {
         b"" => {}
-        text => match serde_json::from_slice::<Answer<'_>>(text) {
-            Ok(Answer { results }) => results.iter().for_each(|row| counts.take(parse(row.get().as_bytes()), sink)),
+        text => match serde_json::from_slice::<ApiAnswer<'_>>(text) {
+            Ok(ApiAnswer { results }) => results.iter().for_each(|row| counts.take(parse(row.get().as_bytes()), sink)),
             Err(_) => counts.take(parse(text), sink),
         },
     })
@@ -35,7 +35,7 @@ pub fn import(reader: &mut dyn BufRead, limit: u64, sink: &mut dyn FnMut(Parsed)
 
 /// An answer of the API on one line.
 #[derive(Deserialize)]
-struct Answer<'a> {
+struct ApiAnswer<'a> {
     #[serde(borrow)]
     results: Vec<&'a RawValue>,
 }
@@ -156,7 +156,12 @@ fn parse(line: &[u8]) -> Result<Parsed, Rejection> {
 }
 
 /// The judgements of a row about its targets. The target that it set out to measure comes first.
-fn judge(row: &Row<'_>, test: Option<Service>, input: &str, at: (Timestamp, [u8; 2])) -> Result<Found, Rejection> {
+fn judge(
+    row: &Row<'_>,
+    test: Option<Service>,
+    input: &str,
+    at: (Timestamp, [u8; 2]),
+) -> Result<SeriesJudgements, Rejection> {
     let (time, country) = at;
     let all = match &row.scores {
         // Some exports hold the scores as a string of JSON.

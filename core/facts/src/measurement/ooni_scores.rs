@@ -29,7 +29,7 @@ pub struct Scores<'a> {
 }
 
 /// The series of a measurement with the judgement about each, the main one first.
-pub type Found = Vec<(TargetKey, Judgement)>;
+pub type SeriesJudgements = Vec<(TargetKey, Judgement)>;
 
 fn judged(rule: RuleId) -> Judgement {
     Judgement { rule, technique: None }
@@ -100,7 +100,7 @@ impl Scores<'_> {
     }
 
     /// Judges a measurement of a service. `certificates` is true if the client's check of certificates can be believed.
-    pub fn service(&self, service: Service, test_name: &str, input: &str, certificates: bool) -> Found {
+    pub fn service(&self, service: Service, test_name: &str, input: &str, certificates: bool) -> SeriesJudgements {
         let main = main_series(service, test_name, input);
         match service {
             Service::Telegram => self.telegram(main),
@@ -114,7 +114,7 @@ impl Scores<'_> {
 
     /// Newer scores count endpoints and requests of the pool apart from the web site. Without these counts, only a
     /// score above 1 must include the pool, because the web site alone adds one.
-    fn telegram(&self, main: TargetKey) -> Found {
+    fn telegram(&self, main: TargetKey) -> SeriesJudgements {
         let names = ["accessible_endpoints", "unreachable_endpoints", "http_success_cnt", "http_failure_cnt"];
         let [Some(connected), Some(unreached), Some(answered), Some(failed)] = names.map(|name| self.number(name))
         else {
@@ -146,7 +146,7 @@ impl Scores<'_> {
 
     /// The score is one as soon as the web site or the registration fails. In that case the row says nothing about the
     /// single roles.
-    fn whatsapp(&self, main: TargetKey) -> Found {
+    fn whatsapp(&self, main: TargetKey) -> SeriesJudgements {
         let works = |name: &str| self.analysis(name).and_then(Value::as_bool);
         let Some(endpoints) = works("whatsapp_endpoints_accessible") else {
             let rule = if self.is_anomaly() { RuleId::FastpathAmbiguous } else { RuleId::FastpathClear };
@@ -203,7 +203,7 @@ impl Scores<'_> {
 
     /// The score is the share of all endpoints that fail, whatever their role. So it decides about each role only if
     /// all or none of them fail.
-    fn tor(&self) -> Found {
+    fn tor(&self) -> SeriesJudgements {
         let judgement = match self.score {
             score if score <= 0.0 => judged(RuleId::FastpathClear),
             score if score >= 1.0 => judged(RuleId::FastpathServiceAnomaly),

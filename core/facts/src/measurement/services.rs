@@ -80,7 +80,8 @@ pub fn judge(document: &Document) -> Vec<Contribution> {
     }
 }
 
-type Found = BTreeMap<TargetKey, Outcome>;
+/// What was found about each series.
+type SeriesOutcomes = BTreeMap<TargetKey, Outcome>;
 
 fn judged(target: TargetKey, rule: RuleId) -> Vec<Contribution> {
     vec![Contribution { target, outcome: Outcome::Judged(Judgement { rule, technique: None }) }]
@@ -96,8 +97,8 @@ fn series(service: Service, host: &str) -> Option<(TargetKey, bool)> {
 }
 
 /// The facts of all attempts by series.
-fn attempts(service: Service, keys: &Value, standing: Standing) -> Found {
-    let mut collector = Collector { service, standing, found: Found::new(), names: BTreeMap::new() };
+fn attempts(service: Service, keys: &Value, standing: Standing) -> SeriesOutcomes {
+    let mut collector = Collector { service, standing, found: SeriesOutcomes::new(), names: BTreeMap::new() };
     collector.lookups(keys);
     collector.connects(keys);
     collector.handshakes(keys);
@@ -108,7 +109,7 @@ fn attempts(service: Service, keys: &Value, standing: Standing) -> Found {
 struct Collector<'a> {
     service: Service,
     standing: Standing,
-    found: Found,
+    found: SeriesOutcomes,
     /// For each address, the name that was looked up.
     names: BTreeMap<&'a str, String>,
 }
@@ -209,7 +210,7 @@ fn shaken(keys: &Value, ip: &str, port: u16) -> bool {
 }
 
 /// Adds the test's own conclusions where the document has no attempts to judge by.
-fn conclusions(service: Service, keys: &Value, standing: Standing, found: &mut Found) {
+fn conclusions(service: Service, keys: &Value, standing: Standing, found: &mut SeriesOutcomes) {
     match service {
         Service::Telegram => {
             pool_conclusion(keys, found);
@@ -245,7 +246,7 @@ pub fn signal_failure(failure: Failure) -> Judgement {
 }
 
 /// Documents of 2019 list requests without their URLs, so the flag decides for every endpoint that was tried.
-fn pool_conclusion(keys: &Value, found: &mut Found) {
+fn pool_conclusion(keys: &Value, found: &mut SeriesOutcomes) {
     let Some(Outcome::Endpoints(pool)) = found.get_mut(&Service::Telegram.main_key()) else { return };
     let seen = pool.connect_ok | pool.connect_failed;
     if pool.http_ok | pool.http_failed != 0 {
@@ -263,7 +264,7 @@ fn pool_conclusion(keys: &Value, found: &mut Found) {
 
 /// Adds the status of a role ("ok" or "blocked"), unless attempts already decide. For endpoints that the test only
 /// connects to, a connection decides; for others it does not show what came after it.
-fn status_conclusion(keys: &Value, name: &str, target: &str, found: &mut Found) {
+fn status_conclusion(keys: &Value, name: &str, target: &str, found: &mut SeriesOutcomes) {
     let only_connects = target == "whatsapp/pool";
     let target = TargetKey::from_stored(target);
     if let Some(Outcome::Endpoints(set)) = found.get(&target)
@@ -284,7 +285,7 @@ fn status_conclusion(keys: &Value, name: &str, target: &str, found: &mut Found) 
 
 /// Adds Messenger's conclusions, unless connections decide. Its conclusion about names is weak: the test compares the
 /// networks of addresses, and the service has many networks.
-fn messenger_conclusion(keys: &Value, found: &mut Found) {
+fn messenger_conclusion(keys: &Value, found: &mut SeriesOutcomes) {
     let target = Service::FacebookMessenger.main_key();
     if let Some(Outcome::Endpoints(set)) = found.get(&target)
         && (set.connect_ok | set.connect_failed != 0)

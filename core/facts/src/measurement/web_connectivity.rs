@@ -128,7 +128,7 @@ struct Judge<'w, 'a> {
 
 /// How the addresses from the resolver compare with the control's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Answer {
+enum AddressComparison {
     Same,
     /// None is among the control's addresses or networks.
     Foreign,
@@ -194,7 +194,7 @@ impl<'a> Host<'_, '_, 'a> {
         let judgement = self.request(&ips, answer);
         let clear = judgement.rule.rule().class == Class::Clear;
         let interference = match answer {
-            Answer::Foreign if clear => Some("dns"),
+            AddressComparison::Foreign if clear => Some("dns"),
             _ if clear && !self.https() => {
                 self.handshake(&ips, answer).filter(|tls| tls.rule.rule().class == Class::Blocked).map(|_| "tls")
             }
@@ -301,23 +301,23 @@ impl<'a> Host<'_, '_, 'a> {
     }
 
     /// Compares the addresses with the control's, first by address, then by network.
-    fn answer(&self, addresses: &[(&'a str, u32)]) -> Answer {
+    fn answer(&self, addresses: &[(&'a str, u32)]) -> AddressComparison {
         let control = &self.web().control;
         if !self.first || !control.usable || control.addresses.is_empty() || addresses.is_empty() {
-            return Answer::Unknown;
+            return AddressComparison::Unknown;
         }
         if addresses.iter().any(|(ip, _)| control.addresses.contains(ip)) {
-            return Answer::Same;
+            return AddressComparison::Same;
         }
         let theirs: Vec<u32> = control.addresses.iter().map(|ip| control.asn(ip)).collect();
         let ours = addresses.iter().map(|(ip, asn)| if *asn == 0 { control.asn(ip) } else { *asn });
         let ours: Vec<u32> = ours.collect();
         if ours.iter().any(|asn| *asn != 0 && theirs.contains(asn)) {
-            Answer::Same
+            AddressComparison::Same
         } else if ours.contains(&0) || theirs.contains(&0) {
-            Answer::Unknown
+            AddressComparison::Unknown
         } else {
-            Answer::Foreign
+            AddressComparison::Foreign
         }
     }
 
@@ -333,7 +333,7 @@ impl<'a> Host<'_, '_, 'a> {
     }
 
     /// The verdict on connecting, if this layer decides.
-    fn connection(&self, ips: &[&str], answer: Answer) -> Option<Judgement> {
+    fn connection(&self, ips: &[&str], answer: AddressComparison) -> Option<Judgement> {
         let port = url_port(self.url);
         let web = self.web();
         let tried: Vec<&Connect<'a>> =
@@ -346,7 +346,7 @@ impl<'a> Host<'_, '_, 'a> {
             return Some(rule(RuleId::LocalFault));
         };
         let technique = tcp_technique(failure);
-        if answer == Answer::Foreign {
+        if answer == AddressComparison::Foreign {
             return Some(rule(RuleId::DnsForeignDead));
         }
         let each = tried.iter().map(|tcp| self.endpoint_control(tcp, web.control.tcp(tcp.ip, port)));
@@ -374,7 +374,7 @@ impl<'a> Host<'_, '_, 'a> {
     }
 
     /// The verdict on the handshake, if this layer decides.
-    fn handshake(&self, ips: &[&str], answer: Answer) -> Option<Judgement> {
+    fn handshake(&self, ips: &[&str], answer: AddressComparison) -> Option<Judgement> {
         let web = self.web();
         let mine = |tls: &&Connect<'a>| tls.host == self.host && (tls.ip.is_empty() || self.counts(tls, ips));
         let tried: Vec<&Connect<'a>> = web.handshakes.iter().filter(mine).collect();
@@ -385,12 +385,12 @@ impl<'a> Host<'_, '_, 'a> {
         let Some(failure) = first else {
             return Some(rule(RuleId::LocalFault));
         };
-        if answer == Answer::Foreign && failure == Failure::Certificate {
+        if answer == AddressComparison::Foreign && failure == Failure::Certificate {
             return Some(rule(RuleId::TlsForeignCertificate));
         }
         let each = tried.iter().map(|tls| self.endpoint_control(tls, web.control.tls(tls.ip, tls.port)));
         let control = any_works(each);
-        if answer == Answer::Foreign && control != Some(true) {
+        if answer == AddressComparison::Foreign && control != Some(true) {
             return Some(rule(RuleId::DnsForeignDead));
         }
         Some(tls_judgement(failure, control))
@@ -406,7 +406,7 @@ impl<'a> Host<'_, '_, 'a> {
     }
 
     /// The verdict on the HTTP requests.
-    fn request(&self, ips: &[&str], answer: Answer) -> Judgement {
+    fn request(&self, ips: &[&str], answer: AddressComparison) -> Judgement {
         let requests: Vec<&Request<'a>> = self.own_requests(ips).collect();
         let fine = |request: &&&Request<'a>| request.failure.is_none() && request.status > 0;
         if let Some(page) = requests.iter().rev().filter(fine).find(|request| !request.is_redirect()) {
@@ -426,7 +426,7 @@ impl<'a> Host<'_, '_, 'a> {
                 self.failed_request(failure, 0)
             }
             _ if self.https() && self.proven(&addresses) => rule(RuleId::TlsValid),
-            _ if answer == Answer::Foreign => rule(RuleId::DnsUnmatched),
+            _ if answer == AddressComparison::Foreign => rule(RuleId::DnsUnmatched),
             _ if self.web().connects.iter().any(|tcp| ips.contains(&tcp.ip) && tcp.failure.is_none()) => {
                 rule(RuleId::TcpOk)
             }
@@ -508,7 +508,7 @@ impl<'a> Host<'_, '_, 'a> {
     }
 
     /// The verdict on a page over plain HTTP.
-    fn page(&self, page: &Request<'a>, answer: Answer) -> Judgement {
+    fn page(&self, page: &Request<'a>, answer: AddressComparison) -> Judgement {
         let body = page.body();
         let found = self.judge.fingerprints.page(&body, &|name| page.header(name), self.judge.country);
         let guarded = page.guarded(&body);
@@ -538,7 +538,7 @@ impl<'a> Host<'_, '_, 'a> {
         let [length, title, headers] = self.compared(page.truncated);
         let differing = [status, length, title, headers].into_iter().filter(|one| *one == Some(false)).count();
         match (differing, answer) {
-            (0, Answer::Foreign) => rule(RuleId::DnsUnmatched),
+            (0, AddressComparison::Foreign) => rule(RuleId::DnsUnmatched),
             (0, _) => rule(RuleId::HttpAnswered),
             // One comparison differs and none agrees, so too little is known.
             (1, _) => rule(RuleId::HttpDiffUnchecked),

@@ -45,6 +45,7 @@ pub struct Belief {
 pub const CALIBRATION: &str = "simulated_worlds";
 
 /// The belief about a pair of country and site without any vote: the share of time in which a block is in force.
+/// It is the same for all pairs (decision one-base-rate).
 pub const RATE: f64 = BLOCK_BEGINS / (BLOCK_BEGINS + BLOCK_ENDS);
 
 /// Share of the time in which a block that keeps hours blocks.

@@ -14,7 +14,6 @@ use crate::measurement::ooni_document::{self, Document};
 use crate::measurement::outcome::Outcome;
 use crate::measurement::types::Rejection;
 use crate::measurement::web_connectivity;
-use engine::small_sort;
 
 /// The class of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -89,7 +88,7 @@ fn classify_document(document: &Document, fingerprints: &Fingerprints) -> Result
         let contributions = ooni_document::contributions(document, fingerprints)?;
         let mut roles: Vec<Evaluated> = contributions.iter().map(|found| found.outcome.evaluate()).collect();
         // A role that works decides, even beside roles that say nothing. So the clear roles go last.
-        small_sort::sort_by_key(&mut roles, |role| role.rule.rule().class == Class::Clear);
+        roles.sort_by_key(|role| role.rule.rule().class == Class::Clear);
         roles
     };
     Ok(decide(&found, interference))

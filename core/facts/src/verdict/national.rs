@@ -10,7 +10,6 @@ use super::network::{NetworkVerdict, Status};
 use super::reach::{Voice, reached};
 use super::technique::Technique;
 use crate::Timestamp;
-use engine::small_sort;
 
 /// How far a block reaches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -178,7 +177,7 @@ pub fn techniques<'a>(counts: impl Iterator<Item = &'a BTreeMap<Technique, u32>>
         }
     }
     let mut out: Vec<(Technique, u32)> = total.into_iter().collect();
-    small_sort::sort_by_key(&mut out, |(technique, n)| (std::cmp::Reverse(*n), *technique));
+    out.sort_by_key(|(technique, n)| (std::cmp::Reverse(*n), *technique));
     out.into_iter().map(|(technique, _)| technique).collect()
 }
 
@@ -228,7 +227,7 @@ impl Basis {
 
 /// The final answer, with the lists taken into account.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Answer {
+pub struct NationalAnswer {
     pub status: Status,
     pub basis: Basis,
     pub confidence: f64,
@@ -249,11 +248,11 @@ pub fn answer(
     last_measured: Option<Timestamp>,
     lists: &[ListEntry],
     now: Timestamp,
-) -> Answer {
+) -> NationalAnswer {
     let listed = !lists.is_empty();
     let list = lists.iter().filter(|entry| entry.speaks(now)).map(|entry| entry.date).max();
     match (measured.status, list) {
-        (Status::Unknown, Some(date)) => Answer {
+        (Status::Unknown, Some(date)) => NationalAnswer {
             status: Status::Blocked,
             basis: Basis::KnownList,
             confidence: KNOWN_LIST_CONFIDENCE,
@@ -261,7 +260,7 @@ pub fn answer(
             listed,
             last_checked: date,
         },
-        (Status::Unknown, None) => Answer {
+        (Status::Unknown, None) => NationalAnswer {
             status: Status::Unknown,
             basis: if measurements > 0 { Basis::Measured } else { Basis::Unmeasured },
             confidence: 0.0,
@@ -269,7 +268,7 @@ pub fn answer(
             listed,
             last_checked: last_measured.unwrap_or(now),
         },
-        (status, _) => Answer {
+        (status, _) => NationalAnswer {
             status,
             basis: Basis::Measured,
             confidence: measured.confidence,

@@ -12,7 +12,6 @@ use super::posterior::Beta;
 use super::technique::Technique;
 use super::window::{Ageing, HourVote, by_day, hour_after, weighted};
 use crate::Timestamp;
-use engine::small_sort;
 use engine::time::HOUR;
 
 /// The three states of every answer.
@@ -63,7 +62,7 @@ pub struct NetworkVerdict {
 
 /// A network with votes about a target.
 #[derive(Debug, Clone, Copy)]
-pub struct Heard<'a> {
+pub struct NetworkVotes<'a> {
     pub asn: u32,
     /// Oldest first. Reaches back twice the age limit or more, as far as there are votes.
     pub votes: &'a [HourVote],
@@ -86,8 +85,8 @@ pub fn counting(votes: &[HourVote], now: Timestamp, ageing: Ageing) -> &[HourVot
 }
 
 /// The hour of the newest vote of any network up to a moment.
-pub fn newest(heard: &[Heard<'_>], now: Timestamp) -> Option<i64> {
-    let last = |heard: &Heard<'_>| {
+pub fn newest(heard: &[NetworkVotes<'_>], now: Timestamp) -> Option<i64> {
+    let last = |heard: &NetworkVotes<'_>| {
         let end = heard.votes.partition_point(|vote| vote.hour <= now.hour());
         Some(heard.votes.get(end.checked_sub(1)?)?.hour)
     };
@@ -100,7 +99,7 @@ pub fn newest(heard: &[Heard<'_>], now: Timestamp) -> Option<i64> {
 /// The votes are those that counted when the newest one came. After that only time moves the beliefs. So votes that
 /// pass the age limit can take a verdict away, but cannot make one.
 pub fn verdicts(
-    heard: &[Heard<'_>],
+    heard: &[NetworkVotes<'_>],
     now: Timestamp,
     ageing: Ageing,
     free: &dyn Fn(u32, i64) -> f64,
@@ -111,7 +110,7 @@ pub fn verdicts(
 /// The same by a filter that goes on from the moment before, and reports the effect of each vote that the filter reads.
 pub fn filtered(
     filter: &mut Filter,
-    heard: &[Heard<'_>],
+    heard: &[NetworkVotes<'_>],
     (now, ageing): (Timestamp, Ageing),
     free: &dyn Fn(u32, i64) -> f64,
     note: impl FnMut(usize, Step),
@@ -132,7 +131,7 @@ pub fn filtered(
         days.flat_map(|(scale, votes)| votes.iter().map(move |vote| ballot(heard.asn, scale, vote))).collect()
     });
     let beliefs = filter.beliefs(tracks.collect(), hour, note);
-    let judge = |((heard, votes), belief): ((&Heard<'_>, &&[HourVote]), Belief)| {
+    let judge = |((heard, votes), belief): ((&NetworkVotes<'_>, &&[HourVote]), Belief)| {
         let then = if heard.broken { Status::Unknown } else { status(votes, belief.blocked()) };
         let then = Some(then).filter(|_| !votes.is_empty());
         let since = now.hour() - hour;
@@ -160,7 +159,7 @@ fn blocked_hours(votes: &[HourVote]) -> Vec<i64> {
 }
 
 fn verdict(
-    heard: &Heard<'_>,
+    heard: &NetworkVotes<'_>,
     votes: &[HourVote],
     belief: Belief,
     (now, ageing): (Timestamp, Ageing),
@@ -224,7 +223,7 @@ pub fn down_rate(other_countries: &[f64]) -> f64 {
     if rates.len() < DOWN_RATE_COUNTRIES {
         return DEFAULT_DOWN_RATE;
     }
-    small_sort::sort_by(&mut rates, f64::total_cmp);
+    rates.sort_by(f64::total_cmp);
     let middle = rates.len() / 2;
     let at = |index: usize| rates.get(index).copied().unwrap_or(DEFAULT_DOWN_RATE);
     if rates.len() % 2 == 1 { at(middle) } else { 0.5 * (at(middle.wrapping_sub(1)) + at(middle)) }
@@ -272,7 +271,7 @@ fn is_instrument_fault(version: u32, counts: &[VersionCount]) -> bool {
     let place = |count: &VersionCount| (count.asn, count.span);
     let places = |mine: bool| {
         let counts = counts.iter().filter(move |count| (count.version == version) == mine && count.sessions > 0);
-        small_sort::gather::<BTreeSet<_>, _>(counts.map(place))
+        counts.map(place).collect::<BTreeSet<_>>()
     };
     let (mine, others) = (places(true), places(false));
     let shared = |count: &&VersionCount| mine.contains(&place(count)) && others.contains(&place(count));

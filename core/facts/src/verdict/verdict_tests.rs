@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::evaluate::{Evaluated, Vote, vote_of};
 use super::national::{self, Basis, ListEntry, ListKind, Member, Scope};
-use super::network::{self, Heard, NetworkVerdict, Status, VersionCount, down_rate, instrument_faults};
+use super::network::{self, NetworkVerdict, NetworkVotes, Status, VersionCount, down_rate, instrument_faults};
 use super::posterior::{Beta, Calibration, log10_odds};
 use super::rules::RuleId;
 use super::technique::Technique;
@@ -21,7 +21,7 @@ fn now() -> Timestamp {
 
 /// The verdict on one network whose sessions fail with the rate `free` where nobody blocks.
 fn verdict(votes: &[HourVote], ageing: Ageing, free: f64) -> NetworkVerdict {
-    let heard = [Heard { asn: 1, votes, broken: false }];
+    let heard = [NetworkVotes { asn: 1, votes, broken: false }];
     network::verdicts(&heard, now(), ageing, &|_, _| free).remove(0)
 }
 
@@ -169,7 +169,7 @@ fn ratios_decide_votes() {
 fn a_broken_network_decides_nothing_and_the_down_rate_is_a_median() {
     let all = [vote(3, true), vote(2, true), vote(1, true)];
     let status = |broken| {
-        let heard = [Heard { asn: 1, votes: &all, broken }];
+        let heard = [NetworkVotes { asn: 1, votes: &all, broken }];
         network::verdicts(&heard, now(), Ageing::of(false), &|_, _| 0.03).remove(0).status
     };
     assert_eq!((status(true), status(false)), (Status::Unknown, Status::Blocked));
@@ -222,8 +222,8 @@ fn time_alone_moves_the_probability_of_a_country_only_towards_the_rate_and_block
                 (0..votes).rev().map(|n| vote(n * 5 + from, blocks != noise(&mut dice))).collect()
             })
             .collect();
-        let heard: Vec<Heard<'_>> =
-            (1..).zip(&networks).map(|(asn, votes)| Heard { asn, votes, broken: false }).collect();
+        let heard: Vec<NetworkVotes<'_>> =
+            (1..).zip(&networks).map(|(asn, votes)| NetworkVotes { asn, votes, broken: false }).collect();
         let at = |days: i64| {
             let now = now().plus(days * DAY);
             let verdicts = network::verdicts(&heard, now, Ageing::of(false), &|_, _| 0.03);

@@ -47,12 +47,12 @@ pub struct News {
 struct Payload<'a> {
     event: &'static str,
     timestamp: String,
-    incident: Told<'a>,
+    incident: NewsIncident<'a>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Told<'a> {
+struct NewsIncident<'a> {
     /// The hash id.
     id: &'a str,
     /// The readable id.
@@ -89,7 +89,7 @@ pub fn tell(turn: &mut Turn<'_>, before: Option<&Incident>, incident: &Incident)
     let payload = Payload {
         event: event.as_str(),
         timestamp: incident.updated.to_string(),
-        incident: Told {
+        incident: NewsIncident {
             id: &incident.hash,
             hash_id: incident.id.to_string(),
             country: &incident.id.country,
@@ -113,7 +113,7 @@ pub fn test(now: Timestamp, base_url: &str) -> Result<String> {
     let payload = Payload {
         event: Event::Test.as_str(),
         timestamp: now.to_string(),
-        incident: Told {
+        incident: NewsIncident {
             id: "000000000000",
             hash_id: "ZZ-2000-0000".to_owned(),
             country: "ZZ",

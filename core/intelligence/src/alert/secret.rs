@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
-use super::subscription::{Holds, Place, Reseal, ResealTexts, Sealed, Texts};
+use super::subscription::{AccountText, Holds, Reseal, ResealTexts, Sealed, Texts};
 use crate::{Error, Result};
 use crypto::encoding::{actor_id, decode_base64, encode_base64, parse_actor_id};
 use engine::actor::{ActorId, Kind};
@@ -72,8 +72,8 @@ async fn reseal_texts(rt: &dyn Runtime, account: &str) -> Result<Progress> {
     let mut values = Vec::new();
     for (place, old) in runtime::query(rt, account, &Texts { current: ring.current().id() }).await? {
         let purpose = match place {
-            Place::Url(_) => URL_PURPOSE,
-            Place::Label => keys::LABEL_PURPOSE,
+            AccountText::Url(_) => URL_PURPOSE,
+            AccountText::Label => keys::LABEL_PURPOSE,
         };
         match ring.reseal_text(&owner, purpose, &custody::nonce(rt), &old) {
             Ok(Some(new)) => values.push((place, old, new)),

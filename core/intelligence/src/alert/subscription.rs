@@ -300,7 +300,7 @@ fn hear(turn: &mut Turn<'_>, news: News, after: Option<Id>) -> Result<()> {
         after.is_none_or(|after| *id > after) && hook.disabled.is_none() && wants(subscription)
     });
     for (told, (id, hook, _)) in rest.enumerate() {
-        let subject = Subject::Told { event: news.event.as_str().to_owned(), body: news.body.clone() };
+        let subject = Subject::Event { event: news.event.as_str().to_owned(), body: news.body.clone() };
         webhook::deliver(turn, id, hook, delivery_id(&news.body, id), subject)?;
         if told + 1 == AT_ONCE {
             let key = format!("hear/{}", encode_hex(&turn.random::<8>()));
@@ -456,17 +456,17 @@ pub fn counted(view: &View<'_>, current: KeyId) -> Result<relay::agent::reseal::
 
 /// The place of a sealed text in an account.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Place {
+pub enum AccountText {
     /// The address of a subscription.
     Url(Id),
     /// The label that the holder of the key gave themselves.
     Label,
 }
 
-fn texts(view: &(impl Read + ?Sized)) -> Result<Vec<(Place, String)>> {
-    let mut all: Vec<_> = webhook::all(view)?.into_iter().map(|(id, hook)| (Place::Url(id), hook.url)).collect();
+fn texts(view: &(impl Read + ?Sized)) -> Result<Vec<(AccountText, String)>> {
+    let mut all: Vec<_> = webhook::all(view)?.into_iter().map(|(id, hook)| (AccountText::Url(id), hook.url)).collect();
     // An empty text reveals nothing, so it is not sealed.
-    all.extend(keys::label(view)?.filter(|label| !label.is_empty()).map(|label| (Place::Label, label)));
+    all.extend(keys::label(view)?.filter(|label| !label.is_empty()).map(|label| (AccountText::Label, label)));
     Ok(all)
 }
 
@@ -479,7 +479,7 @@ pub struct Texts {
 impl Query for Texts {
     const ACTOR: Kind = Kind::Account;
     const NAME: &'static str = "texts_behind";
-    type Reply = Vec<(Place, String)>;
+    type Reply = Vec<(AccountText, String)>;
 
     fn run(self, view: &View<'_>) -> Result<Self::Reply> {
         let all = texts(view)?.into_iter();
@@ -491,7 +491,7 @@ impl Query for Texts {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ResealTexts {
     /// Place, old text and new text.
-    pub values: Vec<(Place, String, String)>,
+    pub values: Vec<(AccountText, String, String)>,
 }
 
 impl Operation for ResealTexts {
@@ -504,8 +504,8 @@ impl Operation for ResealTexts {
         let mut replaced = 0;
         for (place, old, new) in self.values {
             let hit = match place {
-                Place::Url(id) => webhook::reseal_url(turn, id, &old, &new)?,
-                Place::Label => keys::reseal_label(turn, &old, new)?,
+                AccountText::Url(id) => webhook::reseal_url(turn, id, &old, &new)?,
+                AccountText::Label => keys::reseal_label(turn, &old, new)?,
             };
             replaced += u32::from(hit);
         }

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::constants as c;
 use super::facts::Isp;
-use super::reports::{Asked, NOTHING, Table, WORST_DEFAULT, World, camel};
+use super::reports::{NOTHING, ReportQuestion, Table, WORST_DEFAULT, World, camel};
 use super::store::Placed;
 use crate::{Error, Result, Timestamp, world};
 use engine::documents::Rendered;
@@ -232,7 +232,7 @@ pub fn limit(parameter: Option<&str>) -> u32 {
     parameter.and_then(|limit| limit.parse().ok()).unwrap_or(WORST_DEFAULT)
 }
 
-pub fn worst_report(asked: &Asked<'_>, world: &World) -> Result<Rendered> {
+pub fn worst_report(asked: &ReportQuestion<'_>, world: &World) -> Result<Rendered> {
     let limit = limit(asked.parameter);
     let isps = world.worst.get(..usize::try_from(limit).unwrap_or(usize::MAX)).unwrap_or(&world.worst);
     camel(asked, world.stamp(), CAVEAT, &TABLE, worst(limit, isps))

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::coblocking::{self, Pair};
 use super::constants as c;
 use super::facts::{Block, Facts, focus_shares};
-use super::reports::{Asked, CO_BLOCKING, Table, World, chosen, snake};
+use super::reports::{CO_BLOCKING, ReportQuestion, Table, World, chosen, snake};
 use super::tabular::Tabular;
 use crate::{Error, Result, Timestamp, world};
 use engine::documents::Rendered;
@@ -80,7 +80,7 @@ pub struct SummaryBody {
     sources: Vec<SourceRow>,
 }
 
-pub fn summary(asked: &Asked<'_>, world: &World) -> Result<Rendered> {
+pub fn summary(asked: &ReportQuestion<'_>, world: &World) -> Result<Rendered> {
     let facts = &world.facts;
     let sum = |of: fn(&Facts) -> u64| facts.iter().map(of).sum::<u64>();
     let mut fresh = Freshness::default();
@@ -176,7 +176,7 @@ pub struct IntentBody {
     countries: Vec<Intent>,
 }
 
-pub fn intent_profile(asked: &Asked<'_>, world: &World) -> Result<Rendered> {
+pub fn intent_profile(asked: &ReportQuestion<'_>, world: &World) -> Result<Rendered> {
     let mut countries: Vec<Intent> = chosen(asked, world).into_iter().filter(|f| f.recent > 0).map(intent).collect();
     if let Some(code) = asked.parameter.filter(|_| countries.is_empty()) {
         return Err(Error::not_found(super::reports::nothing_in_window(&format!("in {code}"))));
@@ -245,7 +245,7 @@ pub struct LeadersBody {
     leaders: Vec<Leader>,
 }
 
-pub fn category_leaders(asked: &Asked<'_>, world: &World) -> Result<Rendered> {
+pub fn category_leaders(asked: &ReportQuestion<'_>, world: &World) -> Result<Rendered> {
     let category = category(asked.parameter.unwrap_or_default())?;
     let mut leaders: Vec<Leader> = Vec::new();
     for facts in &world.facts {
@@ -306,7 +306,7 @@ pub const PAIRS: Tabular = Tabular {
     ],
 };
 
-pub fn co_blocking(asked: &Asked<'_>, world: &World) -> Result<Rendered> {
+pub fn co_blocking(asked: &ReportQuestion<'_>, world: &World) -> Result<Rendered> {
     let (mut pairs, tests) = coblocking::pairs(&world.sites);
     let (n_pairs, n_significant) = (pairs.len(), pairs.iter().filter(|pair| pair.significant).count());
     pairs.truncate(MOST_ROWS);
@@ -350,7 +350,7 @@ pub struct MostBlockedBody {
     domains: Vec<BlockedDomainRow>,
 }
 
-pub fn most_blocked(asked: &Asked<'_>, world: &World) -> Result<Rendered> {
+pub fn most_blocked(asked: &ReportQuestion<'_>, world: &World) -> Result<Rendered> {
     let filter = asked.parameter.map(category).transpose()?.map(|category| category.code);
     let mut found: BTreeMap<&str, Vec<(&str, &Block)>> = BTreeMap::new();
     for facts in &world.facts {
@@ -469,7 +469,7 @@ fn shares<'a>(facts: impl Iterator<Item = &'a Facts>) -> Vec<TechniqueShare> {
     rows
 }
 
-pub fn techniques(asked: &Asked<'_>, world: &World) -> Result<Rendered> {
+pub fn techniques(asked: &ReportQuestion<'_>, world: &World) -> Result<Rendered> {
     let facts = chosen(asked, world);
     let by_country = facts.iter().filter(|facts| !facts.techniques.is_empty()).map(|facts| CountryTechniques {
         country: facts.country.clone(),
@@ -509,7 +509,7 @@ pub struct RegionsBody {
     regions: Vec<Region>,
 }
 
-pub fn by_region(asked: &Asked<'_>, world: &World) -> Result<Rendered> {
+pub fn by_region(asked: &ReportQuestion<'_>, world: &World) -> Result<Rendered> {
     let subregions = match asked.parameter {
         None | Some("continent") => false,
         Some("subregion") => true,

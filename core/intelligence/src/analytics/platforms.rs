@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::constants::PLATFORM_PRIOR_COUNTRIES;
 use super::facts::PlatformFacts;
-use super::reports::{Asked, Table, World, camel};
+use super::reports::{ReportQuestion, Table, World, camel};
 use crate::country::{Detection, State};
 use crate::reference::{self};
 use crate::{Error, Result, Timestamp, world};
@@ -94,7 +94,7 @@ pub struct ScoresBody {
     platforms: Vec<ScoreRow>,
 }
 
-pub fn scores(asked: &Asked<'_>, world: &World) -> Result<Rendered> {
+pub fn scores(asked: &ReportQuestion<'_>, world: &World) -> Result<Rendered> {
     let mut platforms: Vec<ScoreRow> = world.platforms.iter().map(|platform| score_row(platform, world)).collect();
     platforms.sort_by(|a, b| {
         b.global_score
@@ -176,7 +176,7 @@ pub struct RiskBody {
     domains: Vec<String>,
 }
 
-pub fn risk(asked: &Asked<'_>, world: &World) -> Result<Rendered> {
+pub fn risk(asked: &ReportQuestion<'_>, world: &World) -> Result<Rendered> {
     let slug = asked.parameter.unwrap_or_default();
     let platform = world.platforms.iter().find(|platform| platform.slug == slug).ok_or_else(|| unknown(slug))?;
     let (global_score, countries_measured) = global_score(world, &platform.slug);

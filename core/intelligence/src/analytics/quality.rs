@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::constants as c;
 use super::facts::Facts;
 use super::measurement::{freshness, share};
-use super::reports::{Asked, Table, World, chosen, snake};
+use super::reports::{ReportQuestion, Table, World, chosen, snake};
 use crate::{Result, Timestamp, world};
 use engine::documents::Rendered;
 use engine::number::round;
@@ -29,7 +29,7 @@ pub struct DepthBody {
     countries: Vec<Depth>,
 }
 
-pub fn network_depth(asked: &Asked<'_>, world: &World) -> Result<Rendered> {
+pub fn network_depth(asked: &ReportQuestion<'_>, world: &World) -> Result<Rendered> {
     let mut facts: Vec<&Facts> = chosen(asked, world).into_iter().filter(|facts| facts.recent > 0).collect();
     facts.sort_by(|a, b| b.networks.cmp(&a.networks).then(b.recent.cmp(&a.recent)).then(a.country.cmp(&b.country)));
     let row = |(rank, facts): (usize, &Facts)| Depth {
@@ -91,7 +91,7 @@ pub struct QualityBody {
     category_coverage: Coverage,
 }
 
-pub fn quality(asked: &Asked<'_>, world: &World) -> Result<Rendered> {
+pub fn quality(asked: &ReportQuestion<'_>, world: &World) -> Result<Rendered> {
     let mut countries: Vec<QualityRow> = world.facts.iter().map(|facts| quality_of(facts, world.at)).collect();
     countries.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.country.cmp(&b.country)));
     (1..).zip(&mut countries).for_each(|(rank, row)| row.rank = rank);

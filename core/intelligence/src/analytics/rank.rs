@@ -13,7 +13,7 @@ use engine::kv::{Direction, Table};
 /// In the world: the rank that each country was last told.
 const TOLD: Table<(String,), u64> = Table::new(66);
 /// In a country.
-const RANK: Table<(), u64> = Table::new(52);
+const RANK: Table<(), u64> = Table::derived(52);
 
 /// Sends their new ranks to the countries whose rank changed. Ranks change only when a score does.
 pub fn tell(turn: &mut Turn<'_>, summaries: &[CountrySummary]) -> Result<()> {

@@ -69,12 +69,12 @@ fn render(view: &View<'_>, rest: &str) -> Result<Rendered> {
         generated: view.now,
         as_of: None,
     };
-    make(&Asked { name, parameter, csv }, &world)
+    make(&ReportQuestion { name, parameter, csv }, &world)
 }
 
 /// A report that somebody asks for.
 #[derive(Debug, Clone, Copy)]
-pub struct Asked<'a> {
+pub struct ReportQuestion<'a> {
     pub name: &'a str,
     pub parameter: Option<&'a str>,
     pub csv: bool,
@@ -127,7 +127,7 @@ impl Stamp {
 }
 
 /// Makes a report.
-pub fn make(asked: &Asked<'_>, world: &World) -> Result<Rendered> {
+pub fn make(asked: &ReportQuestion<'_>, world: &World) -> Result<Rendered> {
     match asked.name {
         "summary" => measurement::summary(asked, world),
         "intent-profile" => measurement::intent_profile(asked, world),
@@ -151,7 +151,7 @@ pub fn make(asked: &Asked<'_>, world: &World) -> Result<Rendered> {
 const ABOUT_COUNTRIES: [&str; 3] = ["intent-profile", "network-depth", "techniques"];
 
 /// The facts of the country that a report is about, or of all countries.
-pub fn chosen<'a>(asked: &Asked<'_>, world: &'a World) -> Vec<&'a Facts> {
+pub fn chosen<'a>(asked: &ReportQuestion<'_>, world: &'a World) -> Vec<&'a Facts> {
     let country = asked.parameter.filter(|_| ABOUT_COUNTRIES.contains(&asked.name));
     world.facts.iter().filter(|facts| country.is_none_or(|code| code == facts.country)).collect()
 }
@@ -224,7 +224,7 @@ pub fn nothing_in_window(place: &str) -> String {
 
 /// Renders a body of the measurement group with the members around it, or its table as CSV.
 pub fn snake<T: Serialize>(
-    asked: &Asked<'_>,
+    asked: &ReportQuestion<'_>,
     world: &World,
     caveat: &'static str,
     table: &Table,
@@ -238,7 +238,7 @@ pub fn snake<T: Serialize>(
 }
 
 /// Apart from the body, so that it is compiled once and not for every type of body.
-fn around_snake(asked: &Asked<'_>, world: &World, stamp: Stamp, caveat: &'static str) -> Result<Rendered> {
+fn around_snake(asked: &ReportQuestion<'_>, world: &World, stamp: Stamp, caveat: &'static str) -> Result<Rendered> {
     let Stamp { license, source_licenses, generated, as_of } = stamp;
     let facts = chosen(asked, world);
     let measurements = facts.iter().map(|facts| facts.recent).sum();
@@ -261,7 +261,7 @@ fn around_snake(asked: &Asked<'_>, world: &World, stamp: Stamp, caveat: &'static
 
 /// Renders a body in camel case with the members around it, or its table as CSV.
 pub fn camel<T: Serialize>(
-    asked: &Asked<'_>,
+    asked: &ReportQuestion<'_>,
     stamp: Stamp,
     caveat: &'static str,
     table: &Table,
@@ -297,14 +297,19 @@ fn joined(first: Result<Rendered>, second: Result<Rendered>) -> Result<Rendered>
 }
 
 /// Renders an answer that has no members around it, or its table as CSV.
-pub fn finish(asked: &Asked<'_>, table: &Table, license: &str, answer: &impl Serialize) -> Result<Rendered> {
+pub fn finish(asked: &ReportQuestion<'_>, table: &Table, license: &str, answer: &impl Serialize) -> Result<Rendered> {
     match asked.csv {
         true => tabulate(asked, table, license, serde_json::to_value(answer)),
         false => Rendered::json(answer),
     }
 }
 
-fn tabulate(asked: &Asked<'_>, table: &Table, license: &str, answer: serde_json::Result<Value>) -> Result<Rendered> {
+fn tabulate(
+    asked: &ReportQuestion<'_>,
+    table: &Table,
+    license: &str,
+    answer: serde_json::Result<Value>,
+) -> Result<Rendered> {
     let answer = answer.map_err(Error::internal)?;
     let rows = answer.get(table.list).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let parameter = asked.parameter.map(|parameter| format!("-{parameter}")).unwrap_or_default();
@@ -388,7 +393,7 @@ mod tests {
         let plain = PUBLISHED.iter().chain(&[CO_BLOCKING, WORST, "tools"]).map(|name| (*name, None));
         for (name, parameter) in plain.chain(parameters.map(|(name, parameter)| (name, Some(parameter)))) {
             for csv in [false, true] {
-                let rendered = make(&Asked { name, parameter, csv }, &world).unwrap();
+                let rendered = make(&ReportQuestion { name, parameter, csv }, &world).unwrap();
                 let text = String::from_utf8(rendered.body).unwrap();
                 assert!(csv || text.contains("CC-BY-4.0") && !text.contains("NaN"), "{name}: {text}");
             }

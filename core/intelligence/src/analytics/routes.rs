@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::facts::{Facts, Isp, Site, categorise};
-use super::reports::{self, Asked, MAX_AGE, Stamp, Table, World};
+use super::reports::{self, MAX_AGE, ReportQuestion, Stamp, Table, World};
 use super::store::{CategoriesOf, FactsAt, IspsByNumber, IspsOf, Placed};
 use super::tabular::{self, generated, wants_csv};
 use super::{constants, isps, measurement, platforms, tools, topics};
@@ -38,7 +38,7 @@ async fn report(cx: &Cx, name: &str, parameter: Option<&str>) -> Result<Response
         return cx.document(&reports::key(name, parameter, csv)).await;
     };
     let world = Box::pin(past(cx, at)).await?;
-    respond(cx, reports::make(&Asked { name, parameter, csv }, &world)?, Some(at))
+    respond(cx, reports::make(&ReportQuestion { name, parameter, csv }, &world)?, Some(at))
 }
 
 /// An answer made for this request. Clients may keep it for a while if it is about the present.
@@ -53,13 +53,14 @@ fn respond(cx: &Cx, rendered: Rendered, at: Option<Timestamp>) -> Result<Respons
     }
 }
 
-type Told = (Facts, Vec<Site>, Vec<Isp>);
+/// The facts, sites and networks of one country.
+type CountryFacts = (Facts, Vec<Site>, Vec<Isp>);
 
-async fn ask(cx: &Cx, codes: BTreeSet<String>, at: Timestamp) -> Result<Vec<Told>> {
+async fn ask(cx: &Cx, codes: BTreeSet<String>, at: Timestamp) -> Result<Vec<CountryFacts>> {
     let work =
         codes.into_iter().map(|code| async move { runtime::query(&*cx.rt, code, &FactsAt { at: Some(at) }).await });
-    let found: Vec<Result<Told>> = futures_util::stream::iter(work).buffered(AT_ONCE).collect().await;
-    let mut found = found.into_iter().collect::<Result<Vec<Told>>>()?;
+    let found: Vec<Result<CountryFacts>> = futures_util::stream::iter(work).buffered(AT_ONCE).collect().await;
+    let mut found = found.into_iter().collect::<Result<Vec<CountryFacts>>>()?;
     // After the removal of a source a country may have no data left.
     found.retain(|(facts, ..)| facts.total > 0);
     let domains: BTreeSet<&String> = found
@@ -237,7 +238,7 @@ pub async fn platform_country(cx: Cx) -> Result<Response> {
     let country = input::path_country(&cx, "country")?;
     let (mut rows, stamp) = in_country(&cx, country, std::slice::from_ref(&platform)).await?;
     let body = rows.pop().ok_or_else(|| Error::internal("no answer to one question"))?;
-    let asked = Asked { name: "platform", parameter: Some(&platform.slug), csv: false };
+    let asked = ReportQuestion { name: "platform", parameter: Some(&platform.slug), csv: false };
     let at = stamp.as_of;
     respond(&cx, reports::camel(&asked, stamp, platforms::CAVEAT, &platforms::COUNTRY_TABLE, body)?, at)
 }
@@ -246,7 +247,7 @@ pub async fn platforms_of_country(cx: Cx) -> Result<Response> {
     let country = input::path_country(&cx, "country")?;
     let all = reference::platforms(&*cx.rt).await?;
     let (rows, stamp) = in_country(&cx, country, &all).await?;
-    let asked = Asked { name: "platforms", parameter: Some(country.code), csv: wants_csv(&cx)? };
+    let asked = ReportQuestion { name: "platforms", parameter: Some(country.code), csv: wants_csv(&cx)? };
     let body = platforms::of_country(country, rows);
     let at = stamp.as_of;
     respond(&cx, reports::camel(&asked, stamp, platforms::CAVEAT, &platforms::COUNTRY_TABLE, body)?, at)
@@ -255,7 +256,7 @@ pub async fn platforms_of_country(cx: Cx) -> Result<Response> {
 /// Renders a list or a profile of networks.
 fn networks<T: Serialize>(
     cx: &Cx,
-    asked: &Asked<'_>,
+    asked: &ReportQuestion<'_>,
     sources: Vec<SourceSummary>,
     table: &Table,
     body: T,
@@ -268,7 +269,7 @@ fn networks<T: Serialize>(
 pub async fn isp_index(cx: Cx) -> Result<Response> {
     cx.required("country")?;
     let country = input::known(&cx.required("country")?)?;
-    let asked = Asked { name: "isps", parameter: Some(country.code), csv: wants_csv(&cx)? };
+    let asked = ReportQuestion { name: "isps", parameter: Some(country.code), csv: wants_csv(&cx)? };
     let at = cx.as_of()?;
     let (facts, isps) = match at {
         None => {
@@ -338,7 +339,7 @@ pub async fn isp_profile(cx: Cx) -> Result<Response> {
         body = body.of_the_past(last, cx.as_of()?.unwrap_or_else(|| cx.now()));
     }
     let label = format!("AS{asn}");
-    let asked = Asked { name: "isp", parameter: Some(&label), csv: wants_csv(&cx)? };
+    let asked = ReportQuestion { name: "isp", parameter: Some(&label), csv: wants_csv(&cx)? };
     networks(&cx, &asked, sources, &isps::PROFILE_TABLE, body)
 }
 
@@ -362,7 +363,7 @@ pub async fn isp_compare(cx: Cx) -> Result<Response> {
         return Err(Error::bad_request(format!("`asns` takes {least} to {most} different networks.")));
     }
     let (sources, found) = Box::pin(places(&cx, &asns)).await?;
-    let asked = Asked { name: "isps", parameter: None, csv: wants_csv(&cx)? };
+    let asked = ReportQuestion { name: "isps", parameter: None, csv: wants_csv(&cx)? };
     networks(&cx, &asked, sources, &isps::COMPARE_TABLE, isps::compare(&asns, &found))
 }
 

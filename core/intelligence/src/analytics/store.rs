@@ -62,8 +62,8 @@ const CATEGORIES_CHANGED: Table<(), u64> = Table::new(28);
 const PAIRS_AT: Table<(), Timestamp> = Table::new(36);
 
 // In a country actor: hashes of what was last sent to the world.
-const FACTS_TOLD: Table<(), Vec<u8>> = Table::new(50);
-const ISPS_TOLD: Table<(u32,), Vec<u8>> = Table::new(51);
+const FACTS_TOLD: Table<(), Vec<u8>> = Table::derived(50);
+const ISPS_TOLD: Table<(u32,), Vec<u8>> = Table::derived(51);
 
 /// Networks in one message.
 const ISPS_AT_ONCE: usize = 100;

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::constants::WINDOW_DAYS;
 use super::facts::{TOOLS, ToolFacts, tool_of};
-use super::reports::{Asked, NOTHING, Stamp, Table, World, caveat, finish};
+use super::reports::{NOTHING, ReportQuestion, Stamp, Table, World, caveat, finish};
 use crate::world::SourceLicense;
 use crate::{Error, Result};
 use engine::documents::Rendered;
@@ -103,7 +103,7 @@ pub struct ToolsBody {
 }
 
 /// The parameter is `country~provider`. Either part may be empty.
-pub fn accessibility(asked: &Asked<'_>, world: &World) -> Result<Rendered> {
+pub fn accessibility(asked: &ReportQuestion<'_>, world: &World) -> Result<Rendered> {
     let (country, provider) = asked.parameter.and_then(|parameter| parameter.split_once('~')).unwrap_or_default();
     let given = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     let mut by_key: BTreeMap<&str, Vec<(&str, &ToolFacts)>> = BTreeMap::new();
@@ -240,7 +240,7 @@ mod tests {
             facts: vec![facts("IR", iran), facts("NO", vec![tool("tor/bootstrap", 10, Some(0.0), &[])])],
             ..World::default()
         };
-        let rendered = accessibility(&Asked { name: "tools", parameter, csv: false }, &world).unwrap();
+        let rendered = accessibility(&ReportQuestion { name: "tools", parameter, csv: false }, &world).unwrap();
         serde_json::from_slice(&rendered.body).unwrap()
     }
 

@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::constants::TOPIC_MIN_SITES;
 use super::facts::Facts;
 use super::measurement::TESTED_ONLY;
-use super::reports::{Asked, Table, World, camel};
+use super::reports::{ReportQuestion, Table, World, camel};
 use crate::world::index::{PRIOR_BREADTH, PRIOR_SITES, level};
 use crate::{Error, Result, world};
 use engine::documents::Rendered;
@@ -85,7 +85,7 @@ pub struct TopicBody {
     countries: Vec<TopicRow>,
 }
 
-pub fn index(asked: &Asked<'_>, world: &World) -> Result<Rendered> {
+pub fn index(asked: &ReportQuestion<'_>, world: &World) -> Result<Rendered> {
     let (topic, categories) = topic(asked.parameter.unwrap_or_default())?;
     let mut countries: Vec<TopicRow> = world.facts.iter().filter_map(|facts| row(facts, &categories)).collect();
     countries.sort_by(|a, b| b.score.cmp(&a.score).then_with(|| a.code.cmp(&b.code)));

@@ -116,13 +116,13 @@ pub struct DayRow {
 impl Row for DayRow {}
 
 // In a country actor.
-const TARGET_DAYS: Table<(String, u32), TargetDays> = Table::new(61);
+const TARGET_DAYS: Table<(String, u32), TargetDays> = Table::derived(61);
 /// By day since the epoch.
-pub(super) const DAYS: Table<(u32,), DayRow> = Table::new(62);
+pub(super) const DAYS: Table<(u32,), DayRow> = Table::derived(62);
 /// Days whose networks must be counted anew.
-pub(super) const STALE: Table<(u32,), ()> = Table::new(63);
+pub(super) const STALE: Table<(u32,), ()> = Table::derived(63);
 /// Has a row once counting has begun in this country.
-const BEGUN: Table<(), ()> = Table::new(65);
+const BEGUN: Table<(), ()> = Table::derived(65);
 
 /// The day that contains a moment.
 pub fn day(at: Timestamp) -> u32 {
@@ -195,7 +195,7 @@ pub fn counted(turn: &mut Turn<'_>, target: &str, block: u32, now: Tally) -> Res
 /// Counted days of this country, oldest first.
 pub fn days(view: &impl Read, now: Timestamp) -> Result<BTreeMap<u32, DayRow>> {
     let rows = DAYS.scan(view, &DAYS.between(&(first_day(now),), &(u32::MAX,)), Direction::Ascending, usize::MAX)?;
-    Ok(engine::small_sort::gather(rows.into_iter().map(|((day,), row)| (day, row))))
+    Ok(rows.into_iter().map(|((day,), row)| (day, row)).collect())
 }
 
 /// Calls `visit` with target, day and counts for every counted day of every target, target by target.

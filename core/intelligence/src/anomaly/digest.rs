@@ -16,7 +16,6 @@ use crate::country::{latest, networks_heard, strictest, summary};
 use crate::{Result, Timestamp, world};
 use engine::actor::{Kind, Operation, Turn, encode};
 use engine::kv::{Direction, Read, Row, Table};
-use engine::small_sort;
 use engine::time::{DAY, MINUTE, SECOND};
 use sha2::{Digest as _, Sha256};
 
@@ -32,15 +31,15 @@ pub const WEEKS: usize = 4;
 
 /// Hash of the last digest that was sent, and the number of targets at that time.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-struct Told {
+struct LastDigest {
     #[serde(with = "engine::kv::bytes")]
     hash: Vec<u8>,
     targets: u32,
 }
-impl Row for Told {}
+impl Row for LastDigest {}
 
 /// In a country actor.
-const TOLD: Table<(), Told> = Table::new(64);
+const TOLD: Table<(), LastDigest> = Table::derived(64);
 
 /// Counts of a domain by week, this week first.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -115,7 +114,7 @@ impl Operation for MakeDigest {
         let told = TOLD.get(turn, &())?;
         if told.as_ref().map_or(more, |told| told.hash != hash) {
             match more {
-                true => TOLD.put(turn, &(), &Told { hash, targets })?,
+                true => TOLD.put(turn, &(), &LastDigest { hash, targets })?,
                 false => TOLD.delete(turn, &()),
             }
             turn.publish(&[PAGE, &country].concat())?;
@@ -167,9 +166,9 @@ fn domains(view: &impl Read, until: u32) -> Result<(Vec<DomainWeeks>, u32)> {
     let mut domains: Vec<DomainWeeks> =
         found.into_iter().map(|(domain, weeks)| DomainWeeks { domain, weeks }).filter(|row| votes(row) > 0).collect();
     if domains.len() > DRIFT_DOMAINS as usize {
-        small_sort::sort_by(&mut domains, |a, b| votes(b).cmp(&votes(a)).then_with(|| a.domain.cmp(&b.domain)));
+        domains.sort_by(|a, b| votes(b).cmp(&votes(a)).then_with(|| a.domain.cmp(&b.domain)));
         domains.truncate(DRIFT_DOMAINS as usize);
-        small_sort::sort_by(&mut domains, |a, b| a.domain.cmp(&b.domain));
+        domains.sort_by(|a, b| a.domain.cmp(&b.domain));
     }
     Ok((domains, targets))
 }

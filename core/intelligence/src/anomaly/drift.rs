@@ -13,7 +13,6 @@ use super::constants::{DRIFT_BLOCKED_SHARE, DRIFT_COUNTRY_VOTES, DRIFT_LEAST_VOT
 use super::store::Weeks;
 use crate::Timestamp;
 use engine::number::round;
-use engine::small_sort;
 use engine::time::DAY;
 use facts::licence;
 
@@ -145,7 +144,7 @@ pub fn leaderboard(countries: &[(String, Weeks)], now: Timestamp) -> DriftBody {
         });
     }
     let total = rows.len();
-    small_sort::sort_by(&mut rows, |a, b| {
+    rows.sort_by(|a, b| {
         b.drift.total_cmp(&a.drift).then(b.n_measurements.cmp(&a.n_measurements)).then_with(|| a.domain.cmp(&b.domain))
     });
     rows.truncate(DRIFT_LISTED as usize);

@@ -194,9 +194,7 @@ pub fn render(view: &View<'_>, code: &str) -> Result<Rendered> {
             .ok()
             .map(|looked| looked.clusters.labels.iter().filter(|label| label.is_none()).count()),
         auc_vs_labels: auc,
-        features: engine::small_sort::gather(
-            last.into_iter().flat_map(|last| FEATURES.into_iter().zip(last.point.map(round))),
-        ),
+        features: last.into_iter().flat_map(|last| FEATURES.into_iter().zip(last.point.map(round))).collect(),
         method: METHOD,
         interpretation: match last {
             Some(last) if last.noise => format!("{name}: {} is unlike the days around it.", date(last.day)),

@@ -57,7 +57,7 @@ async fn densities(cx: &Cx) -> Result<ByCountry> {
     let now = cx.now();
     let asked = incidents::Densities { began_after: now.plus(-YEAR), on_after: now.plus(-DAY) };
     let found = runtime::query(&*cx.rt, incidents::actor().name, &asked).await?;
-    Ok(engine::small_sort::gather(found.into_iter().map(|(country, began, on)| (country, (began, on)))))
+    Ok(found.into_iter().map(|(country, began, on)| (country, (began, on))).collect())
 }
 
 async fn served(cx: &Cx, country: Option<&str>) -> Result<Option<Served>> {
@@ -85,11 +85,7 @@ impl WeekRisks {
     async fn read(cx: &Cx, country: Option<&str>) -> Result<WeekRisks> {
         if let Some(Served { model, forecasts }) = served(cx, country).await? {
             let learned = forecasts.into_iter().map(|(code, forecast)| (code, forecast.risk(1)));
-            return Ok(WeekRisks {
-                version: model.version(),
-                learned: engine::small_sort::gather(learned),
-                base: None,
-            });
+            return Ok(WeekRisks { version: model.version(), learned: learned.into_iter().collect(), base: None });
         }
         let countries = runtime::query(&*cx.rt, world::actor().name, &risk::Scores).await?.len() as u64;
         let incidents = densities(cx).await?;
@@ -102,7 +98,7 @@ impl WeekRisks {
         let Some(Base { incidents, everywhere, countries }) = &self.base else {
             return self.learned.get(country).copied();
         };
-        let known = risk::Known {
+        let known = risk::RateFacts {
             about: None,
             incidents: incidents.get(country).map_or(0, |(began, _)| *began),
             incidents_everywhere: *everywhere,

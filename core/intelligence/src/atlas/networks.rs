@@ -23,7 +23,6 @@ use crate::{Error, Result, world};
 use engine::http::{Cx, Response};
 use engine::number::round;
 use engine::runtime;
-use engine::small_sort;
 use facts::licence;
 use facts::source::Source;
 
@@ -109,9 +108,9 @@ pub fn measured(rows: &[TargetSummary]) -> Networks {
             neighbours: Vec::new(),
         });
     }
-    small_sort::sort_by(&mut found.listed, |a, b| {
-        b.exposure.total_cmp(&a.exposure).then(b.decided.cmp(&a.decided)).then(a.asn.cmp(&b.asn))
-    });
+    found
+        .listed
+        .sort_by(|a, b| b.exposure.total_cmp(&a.exposure).then(b.decided.cmp(&a.decided)).then(a.asn.cmp(&b.asn)));
     found.listed.truncate(EXPOSURE_LISTED as usize);
     found.edges = join(&mut found.listed, &nodes);
     found
@@ -152,7 +151,7 @@ fn join(listed: &mut [Exposure], nodes: &BTreeMap<u32, Node<'_>>) -> u32 {
     }
     for row in listed {
         let mut neighbours = near.remove(&row.asn).unwrap_or_default();
-        small_sort::sort_by(&mut neighbours, |a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        neighbours.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
         row.neighbours = neighbours.into_iter().take(NEIGHBOURS as usize).map(|(_, asn)| asn).collect();
     }
     edges
@@ -252,9 +251,7 @@ async fn forecast_page(cx: &Cx) -> Result<Response> {
         }
     }
     let total = results.len();
-    small_sort::sort_by(&mut results, |a, b| {
-        b.risk.total_cmp(&a.risk).then(b.exposure.total_cmp(&a.exposure)).then(a.asn.cmp(&b.asn))
-    });
+    results.sort_by(|a, b| b.risk.total_cmp(&a.risk).then(b.exposure.total_cmp(&a.exposure)).then(a.asn.cmp(&b.asn)));
     results.truncate(limit);
     let interpretation = match results.first() {
         Some(first) => format!(

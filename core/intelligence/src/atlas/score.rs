@@ -16,14 +16,13 @@ use crate::forecast::Served;
 use crate::{Result, world};
 use engine::http::{Cx, Response};
 use engine::runtime;
-use engine::small_sort;
 use facts::licence;
 use facts::source::Source;
 use facts::starter::Country;
 
 /// The facts that a score is made from.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-struct Known {
+struct ScoreFacts {
     /// Incidents that began within a year, and incidents that went on within a day.
     began: u64,
     on: u64,
@@ -54,7 +53,7 @@ fn points(share: f64, most: f64) -> f64 {
 }
 
 impl Components {
-    fn of(known: &Known) -> Components {
+    fn of(known: &ScoreFacts) -> Components {
         let (week, month) = known.risks.unwrap_or_default();
         let mean_week = 1.0 - (1.0 - month).max(0.0).powf(7.0 / 30.0);
         // Maps scores from 0.5, the border, up to 1, the farthest that a day can be, to 0 to 1.
@@ -74,7 +73,7 @@ impl Components {
 }
 
 /// The grade; `None` when the missing components could change it.
-fn graded(score: f64, known: &Known) -> Option<&'static str> {
+fn graded(score: f64, known: &ScoreFacts) -> Option<&'static str> {
     let most = score + known.missing().into_iter().map(worth).sum::<f64>();
     Some(grade(score)).filter(|letter| *letter == grade(most.min(100.0)))
 }
@@ -130,7 +129,7 @@ const CAVEATS: [&str; 3] = [
     "Components in `missing` count 0 points, so the score of such a country is a lower bound.",
 ];
 
-impl Known {
+impl ScoreFacts {
     fn missing(&self) -> Vec<&'static str> {
         let mut missing = Vec::new();
         if self.anomaly.is_none() {
@@ -153,8 +152,8 @@ impl Known {
 }
 
 /// The facts of all countries or of one, by code, and the licences of the data behind them.
-async fn known(cx: &Cx, country: Option<&str>) -> Result<(BTreeMap<String, Known>, String)> {
-    let mut found: BTreeMap<String, Known> = BTreeMap::new();
+async fn known(cx: &Cx, country: Option<&str>) -> Result<(BTreeMap<String, ScoreFacts>, String)> {
+    let mut found: BTreeMap<String, ScoreFacts> = BTreeMap::new();
     let mut licences: BTreeSet<String> = BTreeSet::new();
     let wanted = |code: &str| country.is_none_or(|country| country == code);
     for (code, (began, on)) in densities(cx).await?.into_iter().filter(|(code, _)| wanted(code)) {
@@ -179,7 +178,7 @@ async fn known(cx: &Cx, country: Option<&str>) -> Result<(BTreeMap<String, Known
     Ok((found, licence::effective(licences.iter().map(String::as_str))))
 }
 
-fn interpretation(name: &str, known: &Known, parts: &Components, score: f64) -> String {
+fn interpretation(name: &str, known: &ScoreFacts, parts: &Components, score: f64) -> String {
     let named = [
         (parts.base_rate, "incidents of the last year"),
         (parts.forecast_7d, "the forecast for seven days"),
@@ -261,7 +260,7 @@ pub async fn all(cx: Cx) -> Result<Response> {
 
 async fn all_page(cx: &Cx) -> Result<Response> {
     let (found, license) = known(cx, None).await?;
-    let row = |(code, known): (String, Known)| {
+    let row = |(code, known): (String, ScoreFacts)| {
         let country = Country::by_code(&code).filter(|_| known.is_enough())?;
         let score = Components::of(&known).sum();
         let missing = known.missing();
@@ -276,7 +275,7 @@ async fn all_page(cx: &Cx) -> Result<Response> {
     };
     let n_insufficient = found.values().filter(|known| known.is_something() && !known.is_enough()).count();
     let mut results: Vec<Row> = found.into_iter().filter_map(row).collect();
-    small_sort::sort_by(&mut results, |a, b| b.score.total_cmp(&a.score).then_with(|| a.country.cmp(&b.country)));
+    results.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| a.country.cmp(&b.country)));
     let interpretation = match results.first() {
         Some(first) => format!(
             "Of {} countries enough is known; {} is the worst, with {} of 100.",
@@ -303,8 +302,8 @@ async fn all_page(cx: &Cx) -> Result<Response> {
 mod tests {
     use super::*;
 
-    fn known(began: u64, on: u64, risks: Option<(f64, f64)>, anomaly: Option<(f64, bool)>) -> Known {
-        Known { began, on, risks, anomaly }
+    fn known(began: u64, on: u64, risks: Option<(f64, f64)>, anomaly: Option<(f64, bool)>) -> ScoreFacts {
+        ScoreFacts { began, on, risks, anomaly }
     }
 
     /// Components are points that sum to the score, and the base rate gives at most 50.
@@ -349,8 +348,8 @@ mod tests {
 
     #[test]
     fn what_is_not_known_is_named_and_nothing_known_is_no_score() {
-        assert_eq!(Known::default().missing(), ["anomaly", "forecast_30d_avg", "forecast_7d"]);
-        assert!(!Known::default().is_something());
+        assert_eq!(ScoreFacts::default().missing(), ["anomaly", "forecast_30d_avg", "forecast_7d"]);
+        assert!(!ScoreFacts::default().is_something());
         let reported = known(1, 0, None, None);
         assert!(reported.is_something() && !reported.is_enough(), "one incident is no grade A");
         assert!(known(0, 0, Some((0.1, 0.2)), None).missing() == ["anomaly"]);

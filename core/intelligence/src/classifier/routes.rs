@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::constants::TOP_FEATURES;
-use super::store::{Answer, NAME, Served, State, named};
+use super::store::{NAME, Served, ServedClassifier, State, named};
 use crate::anomaly::FEATURES;
 use crate::anomaly::constants::KEPT_DAYS;
 use crate::country::routes::input;
@@ -15,7 +15,6 @@ use crate::{Result, Timestamp, world};
 use engine::http::{Cx, Limit, Response, Route, handler};
 use engine::number::round;
 use engine::runtime;
-use engine::small_sort;
 use engine::time::DAY;
 use facts::licence;
 use facts::source::Source;
@@ -116,7 +115,7 @@ async fn score(cx: Cx) -> Result<Response> {
 async fn score_page(cx: &Cx) -> Result<Response> {
     let country = input::path_country(cx, "country")?;
     let asked = Served { country: Some(country.code.to_owned()) };
-    let Answer { state, last } = runtime::query(&*cx.rt, world::actor().name, &asked).await?;
+    let ServedClassifier { state, last } = runtime::query(&*cx.rt, world::actor().name, &asked).await?;
     let found = state.served.as_ref().zip(last.as_ref());
     let probability = found.map(|(served, (_, point, _))| served.logistic.probability(point));
     let threshold = state.threshold(country.code);
@@ -128,7 +127,7 @@ async fn score_page(cx: &Cx) -> Result<Response> {
             contribution: round(part),
             direction: if part < 0.0 { "down" } else { "up" },
         }));
-        small_sort::sort_by(&mut top, |a, b| b.contribution.abs().total_cmp(&a.contribution.abs()));
+        top.sort_by(|a, b| b.contribution.abs().total_cmp(&a.contribution.abs()));
         top.truncate(TOP_FEATURES as usize);
     }
     let reason = match (&state.served, &last) {
@@ -195,7 +194,7 @@ async fn info(cx: Cx) -> Result<Response> {
 
 async fn info_page(cx: &Cx) -> Result<Response> {
     let asked = Served { country: None };
-    let Answer { state, .. } = runtime::query(&*cx.rt, world::actor().name, &asked).await?;
+    let ServedClassifier { state, .. } = runtime::query(&*cx.rt, world::actor().name, &asked).await?;
     let served = state.served.as_ref();
     let figure = |name, value: fn(&super::train::Learned) -> Option<f64>| (name, served.and_then(value).map(round));
     Response::json(&InfoBody {
@@ -204,7 +203,7 @@ async fn info_page(cx: &Cx) -> Result<Response> {
         available: served.is_some(),
         reason: served.is_none().then(|| said(&state)),
         trained_at: served.map(|_| state.trained.to_string()),
-        metrics: small_sort::gather([
+        metrics: [
             figure("auc", |served| served.figures.auc),
             figure("average_precision", |served| served.figures.average_precision),
             figure("brier", |served| served.figures.brier),
@@ -213,7 +212,9 @@ async fn info_page(cx: &Cx) -> Result<Response> {
             figure("f1", |served| Some(served.f1)),
             figure("threshold", |served| Some(served.threshold)),
             figure("base_rate", |served| served.figures.base_rate),
-        ]),
+        ]
+        .into_iter()
+        .collect(),
         training_samples: served.map_or(0, |served| served.rows),
         training_positives: served.map_or(0, |served| served.positives),
         features: FEATURES,

@@ -12,7 +12,6 @@ use crate::world::EventHistory;
 use crate::{Result, Timestamp};
 use engine::actor::{Kind, Operation, Query, Turn, View};
 use engine::kv::{Direction, Row, Table};
-use engine::small_sort;
 use engine::time::{DAY, SECOND};
 
 /// The name that stands before the number of every version.
@@ -153,7 +152,7 @@ pub struct Served {
 
 /// The answer to [`Served`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Answer {
+pub struct ServedClassifier {
     pub state: State,
     /// The newest day with features, and the licence of its measurements.
     pub last: Option<(u32, Point, String)>,
@@ -162,12 +161,12 @@ pub struct Answer {
 impl Query for Served {
     const ACTOR: Kind = Kind::World;
     const NAME: &'static str = "classifier";
-    type Reply = Answer;
+    type Reply = ServedClassifier;
 
-    fn run(self, view: &View<'_>) -> Result<Answer> {
+    fn run(self, view: &View<'_>) -> Result<ServedClassifier> {
         let days = self.country.map(|country| days_of(view, &country)).transpose()?.flatten();
         let last = days.and_then(|days| days.days.last().map(|(day, point)| (*day, *point, days.license.clone())));
-        Ok(Answer { state: STATE.get(view, &())?.unwrap_or_default(), last })
+        Ok(ServedClassifier { state: STATE.get(view, &())?.unwrap_or_default(), last })
     }
 }
 
@@ -193,7 +192,5 @@ impl Query for Changes {
 
 /// The names of the features with the numbers that belong to them.
 pub fn named(values: impl IntoIterator<Item = f64>) -> std::collections::BTreeMap<&'static str, f64> {
-    small_sort::gather(
-        crate::anomaly::FEATURES.into_iter().zip(values).map(|(name, value)| (name, engine::number::round(value))),
-    )
+    crate::anomaly::FEATURES.into_iter().zip(values).map(|(name, value)| (name, engine::number::round(value))).collect()
 }

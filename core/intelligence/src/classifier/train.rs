@@ -16,7 +16,6 @@ use crate::forecast::history::start;
 use crate::forecast::logistic::{Logistic, Sample, fit};
 use crate::forecast::metrics::{Figures, Outcome, figures};
 use crate::world::EventMark;
-use engine::small_sort;
 
 /// The days that an event labels. `None` for raw outages and for events that nobody is known to have ordered.
 pub fn labelled(source: u8, mark: &EventMark) -> Option<RangeInclusive<u32>> {
@@ -76,7 +75,7 @@ fn learn_from<'a>(days: impl Iterator<Item = &'a Day>) -> Option<Logistic> {
 /// The threshold with the best F1, and that F1.
 fn best(outcomes: &[Outcome]) -> (f64, f64) {
     let mut sorted = outcomes.to_vec();
-    small_sort::sort_by(&mut sorted, |a, b| b.probability.total_cmp(&a.probability));
+    sorted.sort_by(|a, b| b.probability.total_cmp(&a.probability));
     let all = sorted.iter().filter(|outcome| outcome.happened).count() as f64;
     let (mut hits, mut alarms, mut found) = (0.0, 0.0, (1.0, 0.0));
     for tied in sorted.chunk_by(Outcome::ties) {

@@ -13,9 +13,9 @@ use engine::kv::{Direction, Row, Table};
 use engine::runtime::{self, Runtime};
 
 /// The key is the year and the sequence of the id.
-const ACTIVE: Table<(u32, u32), Active> = Table::new(54);
+const ACTIVE: Table<(u32, u32), Active> = Table::derived(54);
 /// The outage that the world was last told.
-const TOLD: Table<(), Outage> = Table::new(55);
+const TOLD: Table<(), Outage> = Table::derived(55);
 /// Most incidents that a page lists, the newest first.
 const LISTED: u32 = 20;
 

@@ -16,7 +16,6 @@ use engine::actor::{Call, Kind, Query, View, decode, encode};
 use engine::kv::Direction;
 use engine::number::round;
 use engine::settings::Settings;
-use engine::small_sort;
 use engine::time::HOUR;
 use facts::source;
 use facts::source::Source;
@@ -31,11 +30,12 @@ use facts::verdict::posterior::Beta;
 pub const MAX_SUBJECTS: usize = 50;
 
 /// The three states as they are stored and carried.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
     Blocked,
     Accessible,
+    #[default]
     Unknown,
 }
 
@@ -117,7 +117,7 @@ pub struct RoleAnswer {
 }
 
 /// Everything that an endpoint may say about a subject. Each endpoint takes the members that its interface names.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Detection {
     pub name: String,
     pub state: State,
@@ -160,6 +160,18 @@ pub struct Detection {
 }
 
 impl Detection {
+    /// The answer about a code that no country has.
+    pub fn unmeasured(subject: &Subject, now: Timestamp) -> Detection {
+        Detection {
+            name: subject.name.clone(),
+            basis: Basis::Unmeasured.as_str().to_owned(),
+            block_type: Some("none".to_owned()),
+            licences: vec![starter::LICENCE.to_owned()],
+            last_checked: now,
+            ..Detection::default()
+        }
+    }
+
     /// The time of the newest measurement, or the date of the list that decided; `None` if the subject was never
     /// measured.
     pub fn seen(&self) -> Option<Timestamp> {
@@ -208,7 +220,7 @@ impl Query for Detect {
             let mut answer = match memo.get(&key) {
                 Some(known) => decode(&known)?,
                 None => {
-                    let Found { mut answer, named } = look(subject)?;
+                    let SubjectAnswer { mut answer, named } = look(subject)?;
                     dated(&mut answer, at, NEVER);
                     // Lists and attestations begin and end at any moment, so an answer with them depends on more than
                     // the key.
@@ -262,7 +274,7 @@ impl Detect {
 }
 
 /// An answer, and whether a list or an agent names the subject at any time, also at a time that begins within the hour.
-struct Found {
+struct SubjectAnswer {
     answer: Detection,
     named: bool,
 }
@@ -272,7 +284,13 @@ pub fn detect(view: &View<'_>, subject: &Subject, surroundings: &Surroundings, e
     Ok(find(view, subject, surroundings, explain, false)?.answer)
 }
 
-fn find(view: &View<'_>, subject: &Subject, surroundings: &Surroundings, explain: bool, brief: bool) -> Result<Found> {
+fn find(
+    view: &View<'_>,
+    subject: &Subject,
+    surroundings: &Surroundings,
+    explain: bool,
+    brief: bool,
+) -> Result<SubjectAnswer> {
     let at = surroundings.at;
     let mut judged = Vec::with_capacity(subject.roles.len());
     for role in &subject.roles {
@@ -331,7 +349,7 @@ fn find(view: &View<'_>, subject: &Subject, surroundings: &Surroundings, explain
         networks,
         attestations,
     };
-    Ok(Found { answer, named: listed || attested })
+    Ok(SubjectAnswer { answer, named: listed || attested })
 }
 
 /// The licences of the rows behind an answer: those of the measurements, and those of the list entries that decided.
@@ -341,7 +359,7 @@ fn licences<'a>(sources: &[Source], lists: impl Iterator<Item = &'a ListEntry>, 
         _ => source::blocklist_licence(settings),
     });
     let measured = sources.iter().map(|source| source.licence_under(settings));
-    let mut licences: BTreeSet<&str> = small_sort::gather(measured.chain(lists));
+    let mut licences: BTreeSet<&str> = measured.chain(lists).collect();
     if licences.is_empty() {
         licences.insert(starter::LICENCE);
     }
@@ -409,7 +427,7 @@ fn networks(view: &View<'_>, essential: &[&Judged]) -> Result<Vec<NetworkAnswer>
     }
     networks.retain(|(network, _)| network.asn != 0);
     // The sort is stable: the first of equal entries stays.
-    small_sort::sort_by_key(&mut networks, |(network, _)| (network.asn, std::cmp::Reverse(rank(network))));
+    networks.sort_by_key(|(network, _)| (network.asn, std::cmp::Reverse(rank(network))));
     networks.dedup_by_key(|(network, _)| network.asn);
     Ok(networks.into_iter().map(|(network, down_rate)| network_answer(network, down_rate)).collect())
 }

@@ -21,7 +21,6 @@ use crypto::encoding::actor_id;
 use engine::actor::{Kind, Operation, Turn, View};
 use engine::kv::{Direction, Read, Row, Table};
 use engine::number::round;
-use engine::small_sort;
 use engine::time::DAY;
 use facts::subject::Subject;
 use relay::agent::trust::Settle;
@@ -225,9 +224,7 @@ pub(super) fn evidence(
         statements: Vec::new(),
     };
     if explain {
-        small_sort::sort_by(&mut standing, |(a, one), (b, other)| {
-            other.support.total_cmp(&one.support).then(b.1.cmp(&a.1))
-        });
+        standing.sort_by(|(a, one), (b, other)| other.support.total_cmp(&one.support).then(b.1.cmp(&a.1)));
         let said = standing.into_iter().take(SHOWN).map(|(key, row)| Statement {
             id: key.2,
             agent: wire::did_text(view.settings, &row.author),

@@ -20,7 +20,7 @@ pub struct Course {
 
 /// The verdict at a moment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Standing {
+pub struct MomentVerdict {
     pub status: State,
     /// Probability that a block is in force in the country, 0-1.
     pub p_blocked: f64,
@@ -31,13 +31,13 @@ pub struct Standing {
 impl Query for Course {
     const ACTOR: Kind = Kind::Country;
     const NAME: &'static str = "course";
-    type Reply = Vec<Standing>;
+    type Reply = Vec<MomentVerdict>;
 
     fn computes(&self) -> bool {
         true
     }
 
-    fn run(self, view: &View<'_>) -> Result<Vec<Standing>> {
+    fn run(self, view: &View<'_>) -> Result<Vec<MomentVerdict>> {
         let (Some(first), Some(last)) = (self.times.first(), self.times.last()) else { return Ok(Vec::new()) };
         let controls = Controls::between(view, *first, *last)?;
         let surroundings = Surroundings::new(*last, controls.failing(*last));

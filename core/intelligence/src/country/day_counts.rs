@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::tables::{DAY_COUNTS, EPOCHS, GIVEN};
 use crate::import::removal;
-use crate::world::{self, Given, GivenEvents};
+use crate::world::{self, GivenEvents, SourceTotal};
 use crate::{Result, Timestamp};
 use engine::actor::{Kind, Operation, Query, Turn, View};
 use engine::kv::{Direction, Read};
@@ -65,7 +65,7 @@ impl Operation for AddDayCounts {
         }
         GIVEN.put(turn, &(source,), &given)?;
         let country = turn.actor().name.clone();
-        let given = Given { rows: given.rows, newest: given.newest };
+        let given = SourceTotal { rows: given.rows, newest: given.newest };
         turn.send(world::actor().name, &GivenEvents { country, source, given, marks: Vec::new() })?;
         Ok(known)
     }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::tables::{EPOCHS, EVENTS, GIVEN, GivenRow};
 use crate::import::removal;
-use crate::world::{self, EventMark, ForgetGiven, Given, GivenEvents};
+use crate::world::{self, EventMark, ForgetGiven, GivenEvents, SourceTotal};
 use crate::{Result, Timestamp, classifier};
 use engine::actor::{Kind, Operation, Query, Turn, View};
 use engine::kv::{Direction, Read};
@@ -119,7 +119,7 @@ impl Operation for AddEvents {
 
 fn tell(turn: &mut Turn<'_>, source: u8, given: &GivenRow, marks: Vec<(String, EventMark)>) -> Result<()> {
     let country = turn.actor().name.clone();
-    let given = Given { rows: given.rows, newest: given.newest };
+    let given = SourceTotal { rows: given.rows, newest: given.newest };
     turn.send(world::actor().name, &GivenEvents { country, source, given, marks })
 }
 

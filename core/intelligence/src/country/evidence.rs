@@ -16,7 +16,6 @@ use super::votes::{Voter, Votes};
 use crate::{Result, Timestamp};
 use engine::actor::{View, decode, encode};
 use engine::kv::{Direction, Key, Read, Row, Table};
-use engine::small_sort;
 use engine::time::{DAY, HOUR};
 use facts::measurement::{ENTRY_LEN, Entry};
 use facts::source::Source;
@@ -32,7 +31,7 @@ use facts::verdict::window::{Ageing, HourVote, Peers, Session};
 use facts::verdict::{RuleId, Vote};
 
 /// One stored measurement, judged.
-pub struct Seen {
+pub struct JudgedMeasurement {
     /// See [`identity`].
     pub identity: u64,
     pub source: u8,
@@ -152,7 +151,7 @@ fn count(n: usize) -> u32 {
 
 /// Every stored measurement of a series in `[from, to)`, judged, ordered by day. Of the measurements of probes, only
 /// the confirmed ones say anything ([`probed`]).
-pub fn read(view: &impl Read, key: &str, from: Timestamp, to: Timestamp) -> Result<Vec<Seen>> {
+pub fn read(view: &impl Read, key: &str, from: Timestamp, to: Timestamp) -> Result<Vec<JudgedMeasurement>> {
     read_of(view, key, from, to, &Present::maybe())
 }
 
@@ -162,11 +161,11 @@ pub(super) fn read_of(
     from: Timestamp,
     to: Timestamp,
     rolled: &Present,
-) -> Result<Vec<Seen>> {
+) -> Result<Vec<JudgedMeasurement>> {
     // Probes are compared over whole spans.
     let mut seen = read_raw(view, key, probed::begin_of_span(from), to, rolled)?;
     probed::confirm(view, &mut seen)?;
-    seen.retain(|seen: &Seen| seen.session.hour * HOUR > from.0 - HOUR);
+    seen.retain(|seen: &JudgedMeasurement| seen.session.hour * HOUR > from.0 - HOUR);
     Ok(seen)
 }
 
@@ -186,7 +185,7 @@ pub(super) fn read_raw(
     from: Timestamp,
     to: Timestamp,
     rolled: &Present,
-) -> Result<Vec<Seen>> {
+) -> Result<Vec<JudgedMeasurement>> {
     let first = u32::try_from(from.day()).unwrap_or(0);
     let last = u32::try_from(to.day()).unwrap_or(0);
     let mut seen = Vec::new();
@@ -198,7 +197,7 @@ pub(super) fn read_raw(
         })?;
     }
     let inside = |hour: i64| hour * HOUR > from.0 - HOUR && hour * HOUR < to.0;
-    seen.retain(|seen: &Seen| inside(seen.session.hour));
+    seen.retain(|seen: &JudgedMeasurement| inside(seen.session.hour));
     packed::visit_days(&ENTRIES, view, key, (first, last), |day, asn, source, records| {
         for bytes in records.chunks_exact(ENTRY_LEN) {
             let Some(entry) = bytes.try_into().ok().and_then(Entry::decode) else { continue };
@@ -213,7 +212,7 @@ pub(super) fn read_raw(
                 evaluated: entry.outcome.evaluate(),
             };
             let identity = identity(rollup::prefix(&entry.identity), day, asn);
-            seen.push(Seen { identity, source, day, primary: entry.primary, session });
+            seen.push(JudgedMeasurement { identity, source, day, primary: entry.primary, session });
         }
     })?;
     // Needed with several sources, or when measurements of rolled-up days came late.
@@ -267,7 +266,7 @@ impl Controls {
         }
         // A single failing control page says nothing about a network.
         let enough = counts.into_iter().filter(|(_, (_, all))| *all >= 5);
-        small_sort::gather(enough.map(|(asn, (failed, all))| (asn, f64::from(failed) / f64::from(all))))
+        enough.map(|(asn, (failed, all))| (asn, f64::from(failed) / f64::from(all))).collect()
     }
 }
 
@@ -356,13 +355,13 @@ pub(super) fn control_sites(view: &impl Read) -> Result<Vec<String>> {
 
 /// Successes elsewhere: on other networks of this country by the hour, in other countries by the day or by spans of
 /// hours (decision controls-from-peers). They are collected only if a failure waits for them.
-pub(super) fn peers(view: &impl Read, key: &str, seen: &[Seen], at: Timestamp) -> Result<Peers> {
+pub(super) fn peers(view: &impl Read, key: &str, seen: &[JudgedMeasurement], at: Timestamp) -> Result<Peers> {
     let unasked = peers_unasked(view, key, seen, at)?;
     peers_asked(view, key, seen, unasked)
 }
 
 /// Adds what other countries reported because this one asked.
-pub(super) fn peers_asked(view: &impl Read, key: &str, seen: &[Seen], unasked: Peers) -> Result<Peers> {
+pub(super) fn peers_asked(view: &impl Read, key: &str, seen: &[JudgedMeasurement], unasked: Peers) -> Result<Peers> {
     let mut peers = unasked;
     if let Some(days) = days_that_wait(seen) {
         outages::add_peers(view, key, days, &mut peers)?;
@@ -371,13 +370,13 @@ pub(super) fn peers_asked(view: &impl Read, key: &str, seen: &[Seen], unasked: P
 }
 
 /// First and last day of failures that wait for a control.
-fn days_that_wait(seen: &[Seen]) -> Option<(u32, u32)> {
+fn days_that_wait(seen: &[JudgedMeasurement]) -> Option<(u32, u32)> {
     let waiting = seen.iter().filter(|seen| seen.session.evaluated.vote == Vote::NeedsControl).map(|seen| seen.day);
     Some((waiting.clone().min()?, waiting.max()?))
 }
 
 /// Like [`peers`], without what other countries reported because this one asked.
-pub(super) fn peers_unasked(view: &impl Read, key: &str, seen: &[Seen], at: Timestamp) -> Result<Peers> {
+pub(super) fn peers_unasked(view: &impl Read, key: &str, seen: &[JudgedMeasurement], at: Timestamp) -> Result<Peers> {
     let Some((first, last)) = days_that_wait(seen) else { return Ok(Peers::default()) };
     let mut peers = Peers::collect(seen.iter().map(|seen| &seen.session));
     let (first, last) = (first.saturating_sub(1), last.saturating_add(1).min(day_of(at.hour())));
@@ -422,7 +421,7 @@ impl Tally {
 }
 
 /// Whether it was measured from outside the country, on no known network.
-pub(super) fn is_remote(seen: &Seen) -> bool {
+pub(super) fn is_remote(seen: &JudgedMeasurement) -> bool {
     seen.session.asn.is_none() && seen.source == Source::CensoredPlanet.code()
 }
 
@@ -517,7 +516,7 @@ fn networks(
 }
 
 /// Counts the measurements of each network.
-fn count_in(networks: &mut [Network], seen: &[Seen]) {
+fn count_in(networks: &mut [Network], seen: &[JudgedMeasurement]) {
     // Measurements are mostly ordered by network.
     for seen in seen.chunk_by(|a, b| (a.session.asn, a.source) == (b.session.asn, b.source)) {
         let Some(of) = seen.first().map(|seen| (seen.session.asn.unwrap_or(0), is_remote(seen))) else { continue };
@@ -530,7 +529,7 @@ fn count_in(networks: &mut [Network], seen: &[Seen]) {
 }
 
 /// The hour of the newest measurement before `at`, however old.
-fn newest(view: &impl Read, key: &str, at: Timestamp, recent: &[Seen]) -> Result<Option<i64>> {
+fn newest(view: &impl Read, key: &str, at: Timestamp, recent: &[JudgedMeasurement]) -> Result<Option<i64>> {
     if let Some(hour) = recent.iter().map(|seen| seen.session.hour).max() {
         return Ok(Some(hour));
     }

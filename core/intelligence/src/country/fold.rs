@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::packed::{self, CellKey, HASH_LEN, Kept, Loaded};
+use super::packed::{self, CellKey, HASH_LEN, Loaded, StoredCell};
 use super::rollup::{self, PREFIX_LEN, Prefix};
 use super::tables::{
     ENTRIES, EPOCHS, META, Meta, NETWORKS, NetworkRow, PEERS_CHANGED, ROLLED, RULES_VERSION, SOURCES, SourceRow,
@@ -215,12 +215,12 @@ fn united<'a>(
 }
 
 /// Folds one cell into the stored cell and writes the result.
-fn change(view: &impl Read, now: Timestamp, cell: &Cell, before: &Kept<'_>, out: &mut Vec<u8>) -> Result<Change> {
+fn change(view: &impl Read, now: Timestamp, cell: &Cell, before: &StoredCell<'_>, out: &mut Vec<u8>) -> Result<Change> {
     let fresh = Fresh::of(view, now, cell)?;
     let (entries, known) = united(before.entries, &fresh.entries, ENTRY_LEN, IDENTITY_LEN, join_entries);
     let (rows, repeats) =
         united(before.rows, &fresh.rows, HASH_LEN, HASH_LEN, |hash, _, out| out.extend_from_slice(hash));
-    Kept { day: cell.day, asn: cell.asn, entries: &entries, rows: &rows }.write(out);
+    StoredCell { day: cell.day, asn: cell.asn, entries: &entries, rows: &rows }.write(out);
     let new_rows = ((rows.len() - before.rows.len()) / HASH_LEN) as u64;
     let mut witnesses = None;
     if !cell.witnesses.is_empty() {
@@ -285,7 +285,7 @@ impl<'a> Unit<'a> {
                     next = kept.next().transpose()?;
                     before
                 }
-                None => Kept { day: cell.day, asn: cell.asn, entries: &[], rows: &[] },
+                None => StoredCell { day: cell.day, asn: cell.asn, entries: &[], rows: &[] },
             };
             unit.changes.push(change(view, now, cell, &before, &mut all)?);
         }
@@ -354,7 +354,7 @@ struct Totals<'a> {
     needs_peers: bool,
     peers: BTreeSet<(&'a str, u32)>,
     /// Change of the number of measurements, by day and source.
-    volumes: BTreeMap<(u32, u8), changes::Heard>,
+    volumes: BTreeMap<(u32, u8), changes::VolumeChanges>,
 }
 
 impl<'a> Totals<'a> {

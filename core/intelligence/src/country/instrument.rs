@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::evidence::Seen;
+use super::evidence::JudgedMeasurement;
 use facts::measurement::outcome::Judgement;
 use facts::measurement::types::software_of;
 use facts::verdict::constants::{INSTRUMENT_NETWORKS, INSTRUMENT_SPAN};
@@ -28,7 +28,7 @@ pub(super) fn failed(vote: Vote) -> bool {
 }
 
 /// Masks the failures of faulty versions; `None` if there are none.
-pub fn mask(seen: &mut [Seen]) -> Option<InstrumentFault> {
+pub fn mask(seen: &mut [JudgedMeasurement]) -> Option<InstrumentFault> {
     // Fewer failures cannot be a fault of the software, and most series have fewer.
     if seen.iter().filter(|seen| failed(seen.session.evaluated.vote)).count() < INSTRUMENT_NETWORKS {
         return None;
@@ -50,7 +50,7 @@ pub fn mask(seen: &mut [Seen]) -> Option<InstrumentFault> {
     Some(fault)
 }
 
-fn count(seen: &[Seen]) -> Vec<VersionCount> {
+fn count(seen: &[JudgedMeasurement]) -> Vec<VersionCount> {
     let mut counts: BTreeMap<(u32, u32, i64), (u32, u32)> = BTreeMap::new();
     for seen in seen {
         let session = &seen.session;

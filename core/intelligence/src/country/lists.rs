@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::tables::{EPOCHS, LISTED, LISTED_SINCE, LISTS, LISTS_EPOCH, TARGETS};
 use super::{days, documents, past, refresh};
 use crate::import::{ListKind, removal};
-use crate::world::{self, Given, GivenEvents, ListedIn};
+use crate::world::{self, GivenEvents, ListedIn, SourceTotal};
 use crate::{Result, Timestamp};
 use engine::actor::{Kind, Operation, Query, Turn, View};
 use engine::kv::{Direction, Read};
@@ -86,7 +86,7 @@ fn tell(turn: &mut Turn<'_>) -> Result<()> {
     let rows = lists.iter().map(|(_, row)| row.domains).sum();
     let newest = lists.iter().map(|(_, row)| row.date).max().unwrap_or_default();
     let country = turn.actor().name.clone();
-    let given = GivenEvents { country, source: LISTS_EPOCH, given: Given { rows, newest }, marks: Vec::new() };
+    let given = GivenEvents { country, source: LISTS_EPOCH, given: SourceTotal { rows, newest }, marks: Vec::new() };
     turn.send(world::actor().name, &given)
 }
 

@@ -71,7 +71,7 @@ pub use answer::{Detect, Detection, Listing, MAX_SUBJECTS, NetworkAnswer, RoleAn
 pub use attested::AttestationEvidence;
 pub use changes::{CountFailures, FailingElsewhere, SetElsewhere, SetFailing};
 pub(crate) use changes::{begin, networks_heard};
-pub use course::{Course, Standing};
+pub use course::{Course, MomentVerdict};
 pub use day_counts::{AddDayCounts, COUNTS_AT_ONCE, DayCountRows, DayCountsPreview};
 pub use days::{Days, SeriesDays, TellAllDays};
 pub use documents::FAMILIES;
@@ -97,7 +97,7 @@ pub use summary::{Heard, History, HistoryDay, LastHeard, Summary, Verdicts, stri
 pub(crate) use summary::{first_days, latest, listed, summary, verdicts_and_summary};
 pub(crate) use tables::LISTS_EPOCH;
 pub use tables::{Catalogue, MAX_WITNESSES, Peers, RULES_VERSION, WitnessRow, Witnesses};
-pub use witnesses::{Place, WitnessPage};
+pub use witnesses::{WitnessPage, WitnessPlace};
 
 use engine::actor::{Entry, operation, query};
 

@@ -4,10 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::changes::{FAILED, VOLUMES, Volumes};
-use super::evidence::{Present, Seen, Surroundings, down_rate, read_of};
+use super::evidence::{JudgedMeasurement, Present, Surroundings, down_rate, read_of};
 use crate::{Result, Timestamp};
 use engine::kv::{Direction, Read, Table};
-use engine::small_sort;
 use facts::change::constants::BLOCK_DAYS;
 use facts::change::series::block_of_hour;
 use facts::subject;
@@ -100,7 +99,7 @@ impl Own {
         Ok(())
     }
 
-    pub fn add(&mut self, seen: &[Seen]) {
+    pub fn add(&mut self, seen: &[JudgedMeasurement]) {
         for seen in seen {
             if !self.known.insert(seen.identity) {
                 continue;
@@ -169,7 +168,7 @@ impl Free {
         blocked: impl Iterator<Item = (u32, i64)>,
         surroundings: &Surroundings,
     ) -> Result<Free> {
-        let places: BTreeSet<(u32, u32)> = small_sort::gather(blocked.map(|(asn, hour)| (asn, block_of_hour(hour))));
+        let places: BTreeSet<(u32, u32)> = blocked.map(|(asn, hour)| (asn, block_of_hour(hour))).collect();
         let site = if places.is_empty() { 0.0 } else { stepped(down_rate(view, key)?).clamp(0.0, SITE_MOST) };
         let mut others = BTreeMap::new();
         for (asn, block) in places {

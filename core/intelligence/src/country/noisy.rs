@@ -32,7 +32,7 @@ struct Noisy {
 }
 impl Row for Noisy {}
 
-const NOISY: Table<(), Noisy> = Table::new(136);
+const NOISY: Table<(), Noisy> = Table::derived(136);
 
 /// Notes that networks failed more or less on a day than was known.
 pub(super) fn changed(turn: &mut Turn<'_>, day: u32) -> Result<()> {

@@ -68,14 +68,14 @@ impl Cells {
 
 /// A cell in a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Kept<'a> {
+pub struct StoredCell<'a> {
     pub day: u32,
     pub asn: u32,
     pub entries: &'a [u8],
     pub rows: &'a [u8],
 }
 
-impl Kept<'_> {
+impl StoredCell<'_> {
     pub fn place(&self) -> (u32, u32) {
         (self.day, self.asn)
     }
@@ -101,7 +101,7 @@ impl Kept<'_> {
         out.extend_from_slice(self.rows);
     }
 
-    fn read<'a>(bytes: &mut &'a [u8], block: u32) -> Option<Kept<'a>> {
+    fn read<'a>(bytes: &mut &'a [u8], block: u32) -> Option<StoredCell<'a>> {
         let (head, rest) = bytes.split_first()?;
         *bytes = rest;
         let asn = u32::try_from(read_number(bytes)?).ok()?;
@@ -113,7 +113,7 @@ impl Kept<'_> {
         let (rows, rest) = rest.split_at_checked(rows.checked_mul(HASH_LEN)?)?;
         *bytes = rest;
         let day = block.checked_mul(BLOCK_DAYS)?.checked_add(u32::from(head & (SINGLE - 1)))?;
-        Some(Kept { day, asn, entries, rows })
+        Some(StoredCell { day, asn, entries, rows })
     }
 }
 
@@ -148,13 +148,13 @@ pub struct Walk<'a> {
 }
 
 impl<'a> Iterator for Walk<'a> {
-    type Item = Result<Kept<'a>, StoreError>;
+    type Item = Result<StoredCell<'a>, StoreError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.rest.is_empty() {
             return None;
         }
-        let read = Kept::read(&mut self.rest, self.block);
+        let read = StoredCell::read(&mut self.rest, self.block);
         if read.is_none() {
             self.rest = &[];
         }
@@ -276,7 +276,7 @@ fn in_parts(block: u32, cells: &Cells) -> Result<Vec<Vec<u8>>, StoreError> {
         for (nibble, out) in (0..).zip(&mut parts) {
             let entries = take_nibble(&mut entries, ENTRY_LEN, nibble);
             let rows = take_nibble(&mut rows, HASH_LEN, nibble);
-            Kept { entries, rows, ..kept }.write(out);
+            StoredCell { entries, rows, ..kept }.write(out);
         }
     }
     Ok(parts)
@@ -304,7 +304,7 @@ fn joined<'a>(block: u32, rows: impl Iterator<Item = &'a Cells>) -> Result<Cells
     }
     let mut out = Vec::new();
     for ((day, asn), (entries, rows)) in &cells {
-        Kept { day: *day, asn: *asn, entries, rows }.write(&mut out);
+        StoredCell { day: *day, asn: *asn, entries, rows }.write(&mut out);
     }
     Ok(Cells(out))
 }

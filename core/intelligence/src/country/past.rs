@@ -54,11 +54,11 @@ struct Work {
 impl Row for Work {}
 
 /// By day since the epoch.
-const SCORES: Table<(u32,), Score> = Table::new(67);
+const SCORES: Table<(u32,), Score> = Table::derived(67);
 /// Present while nothing that the scores rest on has changed since they were computed, or since the judging that waits
 /// or is under way began.
-const CURRENT: Table<(), ()> = Table::new(68);
-const WORK: Table<(), Work> = Table::new(69);
+const CURRENT: Table<(), ()> = Table::derived(68);
+const WORK: Table<(), Work> = Table::derived(69);
 
 /// The scores that are known, by day since the epoch.
 pub fn scores(view: &impl Read) -> Result<BTreeMap<u32, Score>> {

@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::changes::Days;
-use super::evidence::{self, Present, Seen};
+use super::evidence::{self, JudgedMeasurement, Present};
 use super::fold::{Cell, Fold};
 use super::tables::{EPOCHS, TARGETS};
 use super::{changes, days, refresh};
@@ -56,7 +56,7 @@ const PROBES: u32 = 1;
 
 /// What the operator says about a probe.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Standing {
+pub enum ProbeStanding {
     /// Nothing: the probe earns its trust.
     #[default]
     Normal,
@@ -70,7 +70,7 @@ pub enum Standing {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Node {
     id: String,
-    standing: Standing,
+    standing: ProbeStanding,
     /// The block of addresses of its last submission, hashed.
     block: u64,
     first: Timestamp,
@@ -92,9 +92,9 @@ impl Node {
     /// The weight of the probe in an hour since the epoch.
     fn weight(&self, hour: i64) -> f64 {
         match self.standing {
-            Standing::Suspended => 0.0,
-            Standing::Vouched => 1.0,
-            Standing::Normal => match self.known_since {
+            ProbeStanding::Suspended => 0.0,
+            ProbeStanding::Vouched => 1.0,
+            ProbeStanding::Normal => match self.known_since {
                 Some(since) if hour >= since.hour() => confirm::weight(self.trust()),
                 _ => 0.0,
             },
@@ -144,7 +144,7 @@ fn due_of(span: i64) -> Timestamp {
     Timestamp((span + 1) * PROBE_SPAN * HOUR + LATE)
 }
 
-fn is_probe(seen: &Seen) -> bool {
+fn is_probe(seen: &JudgedMeasurement) -> bool {
     seen.source == Source::Probe.code()
 }
 
@@ -170,7 +170,7 @@ fn failed((failed, clear): (u32, u32)) -> Option<bool> {
 }
 
 impl Span {
-    fn add(&mut self, seen: &Seen) {
+    fn add(&mut self, seen: &JudgedMeasurement) {
         let Some(side) = side(seen.session.evaluated.vote) else { return };
         let counts =
             if is_probe(seen) { self.probes.entry(seen.session.vote_key).or_default() } else { &mut self.others };
@@ -187,7 +187,7 @@ impl Span {
 }
 
 /// Masks the measurements of probes that are not confirmed.
-pub(super) fn confirm(view: &impl Read, seen: &mut [Seen]) -> Result<()> {
+pub(super) fn confirm(view: &impl Read, seen: &mut [JudgedMeasurement]) -> Result<()> {
     if !seen.iter().any(is_probe) {
         return Ok(());
     }
@@ -209,7 +209,7 @@ pub(super) fn confirm(view: &impl Read, seen: &mut [Seen]) -> Result<()> {
     for seen in seen.iter_mut().filter(|seen| is_probe(seen)) {
         let session = &mut seen.session;
         let Some(own) = side(session.evaluated.vote) else { continue };
-        let suspended = nodes.get(&session.vote_key).is_none_or(|node| node.standing == Standing::Suspended);
+        let suspended = nodes.get(&session.vote_key).is_none_or(|node| node.standing == ProbeStanding::Suspended);
         let agreed = session.asn.and_then(|asn| confirmed.get(&(asn, span_of(session.hour)))) == Some(&own);
         match agreed && !suspended {
             true => session.vote_key = PROBES,
@@ -250,7 +250,7 @@ impl Operation for AddProbed {
 
     fn run(mut self, turn: &mut Turn<'_>) -> Result<()> {
         let node = self.seen(turn)?;
-        if node.standing == Standing::Suspended {
+        if node.standing == ProbeStanding::Suspended {
             return Ok(());
         }
         self.bind(turn, node.standing)?;
@@ -299,9 +299,9 @@ impl AddProbed {
 
     /// A block of addresses stands for one network. Measurements from it that name another network count as of no known
     /// network, unless the operator vouches for the probe.
-    fn bind(&mut self, turn: &mut Turn<'_>, standing: Standing) -> Result<()> {
+    fn bind(&mut self, turn: &mut Turn<'_>, standing: ProbeStanding) -> Result<()> {
         let Some(asn) = self.cells.first().map(|cell| cell.asn).filter(|asn| *asn != 0) else { return Ok(()) };
-        if standing == Standing::Vouched {
+        if standing == ProbeStanding::Vouched {
             return Ok(());
         }
         let bound = BLOCKS.get(turn, &(self.block,))?.filter(|bound| turn.now.since(bound.at) < BOUND);
@@ -483,7 +483,7 @@ fn judge_again(turn: &mut Turn<'_>, key: u32, target: &str, days: Days) -> Resul
 pub struct SetProbe {
     pub node: String,
     pub key: u32,
-    pub standing: Standing,
+    pub standing: ProbeStanding,
 }
 
 impl Operation for SetProbe {

@@ -17,7 +17,6 @@ use crate::world::{self, DAYS_AT_ONCE, NetworkDetail, NetworkSummary, NoteDays, 
 use crate::{Result, Timestamp, analytics, risk};
 use engine::actor::{Kind, Operation, Turn, View};
 use engine::kv::Direction;
-use engine::small_sort;
 use engine::time::{DAY, SECOND};
 use facts::subject::Subject;
 use facts::verdict::Vote;
@@ -104,7 +103,7 @@ impl Operation for Refresh {
 
 fn due_targets(turn: &mut Turn<'_>) -> Result<BTreeSet<String>> {
     let queued = QUEUE.scan(turn, &QUEUE.range(), Direction::Ascending, AT_ONCE)?;
-    let mut targets: BTreeSet<String> = small_sort::gather(queued.into_iter().map(|((target,), _)| target));
+    let mut targets: BTreeSet<String> = queued.into_iter().map(|((target,), _)| target).collect();
     let ageing = AGEING.between(&(), &(turn.now.plus(1),));
     let room = AT_ONCE - targets.len();
     targets.extend(AGEING.scan(turn, &ageing, Direction::Ascending, room)?.into_iter().map(|((_, target), ())| target));

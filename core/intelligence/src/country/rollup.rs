@@ -15,7 +15,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::evidence::{self, Seen};
+use super::evidence::{self, JudgedMeasurement};
 use super::packed::{self, BLOCK_DAYS, CellKey, Cells, PartKey};
 use super::tables::{ENTRIES, ROLLED, RULES_VERSION, TARGETS};
 use crate::{Result, Timestamp};
@@ -128,7 +128,7 @@ impl DayRow {
 
     /// Restores the measurements as far as a verdict needs them. Which identity of an hour belongs to which of its
     /// measurements is not known any more, and nothing needs it.
-    pub fn seen(&self, day: u32, asn: u32, source: u8, out: &mut Vec<Seen>) {
+    pub fn seen(&self, day: u32, asn: u32, source: u8, out: &mut Vec<JudgedMeasurement>) {
         let mut known = self.known.chunks_exact(KNOWN_LEN);
         for count in &self.counts {
             let Some(rule) = RuleId::from_code(count.rule) else { continue };
@@ -142,7 +142,7 @@ impl DayRow {
             for number in 0..count.measurements {
                 let identity: Prefix = known.next().and_then(|record| record.last_chunk().copied()).unwrap_or_default();
                 let identity = evidence::identity(identity, day, asn);
-                out.push(Seen { identity, source, day, primary: number < count.primary, session });
+                out.push(JudgedMeasurement { identity, source, day, primary: number < count.primary, session });
             }
         }
     }

@@ -14,7 +14,7 @@ use facts::reported::EventKind;
 use facts::source::Source;
 
 /// The newest beginning of a shutdown in any country, in the imported table.
-const NEWEST: Table<(), Timestamp> = Table::new(53);
+const NEWEST: Table<(), Timestamp> = Table::derived(53);
 /// Most rows of the table that are read for one country.
 const MOST: usize = 20_000;
 

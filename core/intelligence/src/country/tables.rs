@@ -28,17 +28,17 @@ pub const TARGETS: Table<(String,), TargetRow> = Table::new(19);
 pub const NETWORKS: Table<(u32,), NetworkRow> = Table::new(20);
 pub const SOURCES: Table<(u8,), SourceRow> = Table::new(21);
 /// Targets whose verdict must be computed again, each with the first day that may have changed.
-pub const QUEUE: Table<(String,), Since> = Table::new(22);
+pub const QUEUE: Table<(String,), Since> = Table::derived(22);
 /// The latest verdict on a target, as of its `at`.
-pub const VERDICTS: Table<(String,), VerdictRow> = Table::new(23);
+pub const VERDICTS: Table<(String,), VerdictRow> = Table::derived(23);
 /// When a verdict must be judged again because its evidence ages.
-pub const AGEING: Table<(Timestamp, String), ()> = Table::new(24);
+pub const AGEING: Table<(Timestamp, String), ()> = Table::derived(24);
 /// Entries of imported block lists of this country: the newest date by domain and kind.
 pub const LISTED: Table<(String, u8), Timestamp> = Table::new(25);
 /// Since when a list has an entry, if its row says so; the earliest day that was given.
-pub const LISTED_SINCE: Table<(String, u8), Timestamp> = Table::new(57);
+pub const LISTED_SINCE: Table<(String, u8), Timestamp> = Table::derived(57);
 /// (target, day) whose successes other countries may need as a control and do not know yet.
-pub const PEERS_CHANGED: Table<(String, u32), ()> = Table::new(26);
+pub const PEERS_CHANGED: Table<(String, u32), ()> = Table::derived(26);
 /// Successes in other countries, by (target, day).
 pub const OUTSIDE: Table<(String, u32), Peers> = Table::new(27);
 /// Failure rate of a target in other countries (decision failing-elsewhere).
@@ -49,7 +49,7 @@ pub const CATALOGUE: Table<(), Catalogue> = Table::new(29);
 pub const CONTROL_SITES: Table<(), ControlSites> = Table::new(33);
 pub const META: Table<(), Meta> = Table::new(30);
 /// The summary of this country in the open data, as of its `at`.
-pub const SUMMARY: Table<(), crate::world::CountrySummary> = Table::new(31);
+pub const SUMMARY: Table<(), crate::world::CountrySummary> = Table::derived(31);
 /// Block lists that were imported, by kind.
 pub const LISTS: Table<(u8,), ListRow> = Table::new(32);
 
@@ -69,7 +69,7 @@ pub const GIVEN: Table<(u8,), GivenRow> = Table::new(38);
 pub const DAY_COUNTS: Table<(u32, String), DayCounts> = Table::new(39);
 
 /// Present while every verdict is computed again.
-pub const RECOMPUTE: Table<(), RecomputeRow> = Table::new(34);
+pub const RECOMPUTE: Table<(), RecomputeRow> = Table::derived(34);
 
 /// Most witnesses kept per cell (decision rollup-after-400-days).
 pub const MAX_WITNESSES: usize = 3;

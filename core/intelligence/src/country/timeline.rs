@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::course::Standing;
+use super::course::MomentVerdict;
 use super::evidence::{Failing, Named, Surroundings};
 use super::votes::Votes;
 use crate::{Result, Timestamp};
@@ -80,11 +80,11 @@ impl Timeline {
     }
 
     /// The verdicts on the country and its networks at a moment.
-    pub fn standing(&mut self, at: Timestamp, control: &Failing) -> Standing {
+    pub fn standing(&mut self, at: Timestamp, control: &Failing) -> MomentVerdict {
         let (verdict, networks) = self.verdict_at(at, control);
         let networks = self.votes.voters.iter().zip(networks).filter(|(voter, _)| voter.counts());
         let networks = networks.map(|(voter, verdict)| (voter.asn, verdict.status.into())).collect();
-        Standing { status: verdict.status.into(), p_blocked: verdict.p_blocked, networks }
+        MomentVerdict { status: verdict.status.into(), p_blocked: verdict.p_blocked, networks }
     }
 
     fn verdict_at(&mut self, at: Timestamp, control: &Failing) -> (CountryVerdict, Vec<NetworkVerdict>) {

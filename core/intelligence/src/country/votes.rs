@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use super::changes::outages;
-use super::evidence::{Failing, Seen, Surroundings, is_broken, is_remote, peers, read_of};
+use super::evidence::{Failing, JudgedMeasurement, Surroundings, is_broken, is_remote, peers, read_of};
 use super::instrument::{self, InstrumentFault};
 use super::noise::{Free, Own, is_failure};
 use crate::{Result, Timestamp};
 use engine::actor::View;
 use engine::time::{DAY, HOUR};
 use facts::verdict::belief::{Filter, Step};
-use facts::verdict::network::{self, Heard, NetworkVerdict};
+use facts::verdict::network::{self, NetworkVerdict, NetworkVotes};
 use facts::verdict::window::{self, Ageing, HourVote, Peers, Session};
 
 /// A network of a series.
@@ -29,15 +29,15 @@ impl Voter {
         self.asn != 0 || self.remote
     }
 
-    fn heard(&self, control: &Failing) -> Heard<'_> {
-        Heard { asn: self.asn, votes: &self.votes, broken: is_broken(control, self.asn) }
+    fn heard(&self, control: &Failing) -> NetworkVotes<'_> {
+        NetworkVotes { asn: self.asn, votes: &self.votes, broken: is_broken(control, self.asn) }
     }
 }
 
 /// A series over some time.
 pub struct Votes {
     /// All measurements, ordered by day. Those that are left out are masked.
-    pub seen: Vec<Seen>,
+    pub seen: Vec<JudgedMeasurement>,
     pub peers: Peers,
     /// Failures that follow a software version and not a network. They are left out.
     pub instrument: Option<InstrumentFault>,
@@ -114,7 +114,7 @@ impl Votes {
         mut note: impl FnMut(u32, Step),
     ) -> Vec<NetworkVerdict> {
         let free = |asn: u32, hour: i64| self.free.at(asn, hour);
-        let counting: Vec<Heard<'_>> =
+        let counting: Vec<NetworkVotes<'_>> =
             self.voters.iter().filter(|voter| voter.counts()).map(|voter| voter.heard(control)).collect();
         let step = |place: usize, step| {
             if let Some(heard) = counting.get(place) {

@@ -15,7 +15,7 @@ use facts::source::Source;
 const LOOKED_AT: usize = 2_000;
 
 /// The place of a cell: index of its series in the question, day, network and source.
-pub type Place = (u32, u32, u32, u8);
+pub type WitnessPlace = (u32, u32, u32, u8);
 
 /// Asks for a page of witnesses.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -25,13 +25,13 @@ pub struct WitnessPage {
     /// Networks, each with the first and the last day on which it took part.
     pub networks: Vec<(u32, u32, u32)>,
     /// The last cell of the page before.
-    pub after: Option<Place>,
+    pub after: Option<WitnessPlace>,
     /// A page ends with the cell that brings it to this many rows or more.
     pub limit: u32,
 }
 
 /// A page: rows without confidence and signal, and the last cell, `None` at the end.
-pub type Witnessed = (Vec<EvidenceRow>, Option<Place>);
+pub type Witnessed = (Vec<EvidenceRow>, Option<WitnessPlace>);
 
 impl Query for WitnessPage {
     const ACTOR: Kind = Kind::Country;

@@ -10,7 +10,6 @@ use crate::Result;
 use crate::forecast::history::start;
 use crate::world::EventHistory;
 use engine::actor::{Kind, Query, View};
-use engine::small_sort;
 use engine::time::Date;
 
 /// Days before and after an election that count as around it.
@@ -35,7 +34,7 @@ pub struct Pattern {
 
 /// All elections, and the shutdowns around the past ones.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Known {
+pub struct ElectionHistory {
     /// By date.
     pub elections: Vec<Election>,
     /// The days that reported shutdowns cover, in days since the epoch; `None` without any.
@@ -44,7 +43,7 @@ pub struct Known {
     pub patterns: BTreeMap<String, Pattern>,
 }
 
-impl Known {
+impl ElectionHistory {
     pub fn pattern(&self, country: &str) -> &Pattern {
         const NOTHING: &Pattern = &Pattern { days: Vec::new(), with: 0, starts: 0 };
         self.patterns.get(country).unwrap_or(NOTHING)
@@ -83,7 +82,7 @@ fn patterns(
 ) -> BTreeMap<String, Pattern> {
     let held = elections.iter().filter(|election| !matches!(election.status, Status::Cancelled | Status::Expected));
     let days: BTreeSet<(String, i32)> =
-        small_sort::gather(held.filter_map(|election| Some((election.country.clone(), election.when.day()?))));
+        held.filter_map(|election| Some((election.country.clone(), election.when.day()?))).collect();
     let mut found: BTreeMap<String, Pattern> = BTreeMap::new();
     for (country, day) in days {
         if day - AROUND < first || day + AROUND > last {
@@ -106,21 +105,23 @@ pub struct Calendar;
 impl Query for Calendar {
     const ACTOR: Kind = Kind::World;
     const NAME: &'static str = "election_calendar";
-    type Reply = Known;
+    type Reply = ElectionHistory;
 
-    fn run(self, view: &View<'_>) -> Result<Known> {
+    fn run(self, view: &View<'_>) -> Result<ElectionHistory> {
         let elections = store::all(view)?;
         let today = i32::try_from(view.now.day()).unwrap_or(i32::MAX);
         let marks = EventHistory { country: None }.run(view)?;
         // Starts on one day at one place of a country are one start (decision forecast-panel). A shutdown that is only
         // announced has not happened.
-        let starts: BTreeSet<(i32, String, u32)> =
-            small_sort::gather(marks.into_iter().filter_map(|(country, source, mark)| {
+        let starts: BTreeSet<(i32, String, u32)> = marks
+            .into_iter()
+            .filter_map(|(country, source, mark)| {
                 let start = start(source, &mark).filter(|start| start.day <= today)?;
                 Some((start.day, country, start.place))
-            }));
+            })
+            .collect();
         let covered = covered(&starts);
         let patterns = covered.map(|covered| patterns(&elections, &starts, covered)).unwrap_or_default();
-        Ok(Known { elections, covered, patterns })
+        Ok(ElectionHistory { elections, covered, patterns })
     }
 }

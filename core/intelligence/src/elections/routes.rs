@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::calendar as shipped;
-use super::history::{AROUND, Calendar, Known};
+use super::history::{AROUND, Calendar, ElectionHistory};
 use super::model::{Election, Precision, Status};
 use crate::country::routes::input;
 use crate::incidents::{self, Beginnings};
@@ -16,7 +16,6 @@ use crate::{Error, Result, Timestamp, world};
 use engine::http::{Cx, Param, Response, Route, handler};
 use engine::number::round;
 use engine::runtime;
-use engine::small_sort;
 use engine::time::DAY;
 use facts::licence;
 use facts::source::Source;
@@ -54,7 +53,7 @@ const SEVERE_TIERS: std::ops::RangeInclusive<u8> = 1..=2;
 
 /// The facts behind an answer about elections.
 struct Facts {
-    known: Known,
+    known: ElectionHistory,
     /// By country code; only countries with a score.
     tiers: BTreeMap<String, u8>,
     today: i32,
@@ -67,7 +66,7 @@ impl Facts {
         let tier = |score: u32| world::index::level(score).1.min(MOST_TIER);
         let tiers = scores.into_iter().filter_map(|(country, score)| Some((country, tier(score.score?))));
         let today = i32::try_from(cx.now().day()).unwrap_or(i32::MAX);
-        Ok(Facts { known, tiers: small_sort::gather(tiers), today })
+        Ok(Facts { known, tiers: tiers.into_iter().collect(), today })
     }
 
     /// 1 to 4, lower is more severe; 0 without a score (decision index-with-little-data).
@@ -198,7 +197,7 @@ fn overlay(all: &Everywhere) -> (BTreeMap<&str, &Ranked>, Vec<String>) {
     caveats.push(format!(
         "A forecast speaks of the next {FORECAST_DAYS} days; of elections beyond it only says how the country stands now."
     ));
-    (small_sort::gather(all.countries.iter().map(|row| (row.country.as_str(), row))), caveats)
+    (all.countries.iter().map(|row| (row.country.as_str(), row)).collect(), caveats)
 }
 
 fn license(cx: &Cx, facts: &Facts, forecast: Option<&str>) -> String {
@@ -220,7 +219,7 @@ async fn upcoming_page(cx: &Cx) -> Result<Response> {
         coming.map(|election| row(&facts, election, forecasts.get(election.country.as_str()).copied())).collect();
     // The elections are in the order of dates, and this sort keeps that order among equal risks.
     let risk = |row: &ElectionBody| row.forecast_risk.unwrap_or(-1.0);
-    small_sort::sort_by(&mut elections, |a, b| risk(b).total_cmp(&risk(a)));
+    elections.sort_by(|a, b| risk(b).total_cmp(&risk(a)));
     Response::json(&UpcomingBody {
         days,
         count: elections.len(),

@@ -7,11 +7,10 @@ use serde::{Deserialize, Serialize};
 use super::calendar;
 use super::model::{Election, ElectionType, Status};
 use crate::import::removal;
-use crate::reference::Known;
+use crate::reference::KnownRows;
 use crate::{Result, forecast};
 use engine::actor::{Entry, Kind, Operation, Query, Turn, View, operation, query};
 use engine::kv::{Direction, Read, Table, Write};
-use engine::small_sort;
 
 pub const ENTRIES: &[Entry] = &[
     operation::<AddElections>(),
@@ -53,7 +52,7 @@ fn imported(view: &impl Read) -> Result<Vec<Election>> {
 pub(super) fn all(view: &impl Read) -> Result<Vec<Election>> {
     let mut found = imported(view)?;
     let year = |election: &Election| (election.country.clone(), election.kind, election.when.year());
-    let told: BTreeSet<_> = small_sort::gather(found.iter().map(year));
+    let told: BTreeSet<_> = found.iter().map(year).collect();
     found.extend(calendar::all().iter().filter(|election| !told.contains(&year(election))).cloned());
     found.sort_unstable();
     Ok(found)
@@ -85,9 +84,9 @@ pub struct AddElections {
 impl Operation for AddElections {
     const ACTOR: Kind = Kind::World;
     const NAME: &'static str = "add_elections";
-    type Reply = Known;
+    type Reply = KnownRows;
 
-    fn run(self, turn: &mut Turn<'_>) -> Result<Known> {
+    fn run(self, turn: &mut Turn<'_>) -> Result<KnownRows> {
         removal::check(self.epoch, REMOVALS.get(turn, &())?.unwrap_or_default())?;
         let (mut known, mut changed) = (0, false);
         for election in &self.elections {
@@ -101,7 +100,7 @@ impl Operation for AddElections {
         if changed {
             forecast::soon(turn)?;
         }
-        Ok(Known { known })
+        Ok(KnownRows { known })
     }
 }
 

@@ -104,20 +104,20 @@ fn of_what(election: &str) -> ElectionType {
 
 /// A country named in these tables, or the country that a named region belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Place {
+struct NamedCountry {
     code: &'static str,
     part: bool,
 }
 
-fn country(name: &str) -> Result<Place, Rejection> {
+fn country(name: &str) -> Result<NamedCountry, Rejection> {
     let name = name.trim();
     let plain = place::plain(name);
     if let Some((_, code)) = PARTS.iter().find(|(part, _)| *part == plain) {
-        return Ok(Place { code, part: true });
+        return Ok(NamedCountry { code, part: true });
     }
     let known = NAMES.iter().find(|(known, _)| *known == plain).map(|(_, code)| *code);
     let code = known.or_else(|| place::country(name)).or_else(|| formal(&plain));
-    code.map(|code| Place { code, part: false }).ok_or(Rejection::Refused("unknown_country"))
+    code.map(|code| NamedCountry { code, part: false }).ok_or(Rejection::Refused("unknown_country"))
 }
 
 /// The country in a formal name: the part behind words such as `Republic of` or `Kingdom of the`.
@@ -233,7 +233,7 @@ mod tests {
             ("Hellenic Republic", "GR", false),
             ("Scotland", "GB", true),
         ] {
-            assert_eq!(country(name), Ok(Place { code, part }), "{name}");
+            assert_eq!(country(name), Ok(NamedCountry { code, part }), "{name}");
         }
         for name in ["European Union", "South Yemen", "Republic of Atlantis", "Gang of France", ""] {
             assert!(country(name).is_err(), "{name}");

@@ -11,10 +11,10 @@ use engine::kv::{Row, decode_row, encode_row};
 use engine::web::Incoming;
 use relay::testing::TestRuntime;
 
-type Answer = dyn Fn(&str) -> (u16, String) + Send + Sync;
+type Responder = dyn Fn(&str) -> (u16, String) + Send + Sync;
 
 /// A deployment that fetches measurements since 1 May 2024, from a source with the given answers.
-fn deployment(answer: Arc<Answer>) -> (Arc<TestRuntime>, Arc<Mutex<Vec<String>>>) {
+fn deployment(answer: Arc<Responder>) -> (Arc<TestRuntime>, Arc<Mutex<Vec<String>>>) {
     let rt = TestRuntime::start(
         &PROGRAM,
         &[

@@ -32,25 +32,25 @@ pub struct BatchError {
 
 /// The countries that a body asks about.
 #[derive(Debug)]
-pub struct Asked {
+pub struct BatchCountries {
     /// Each country once, in the order of the body.
     pub countries: Vec<&'static Country>,
     /// Texts that name no country.
     pub errors: Vec<BatchError>,
 }
 
-impl Asked {
+impl BatchCountries {
     /// # Errors
     ///
     /// Refuses a body without countries, or with more than 50.
-    pub fn read(cx: &Cx) -> Result<Asked> {
+    pub fn read(cx: &Cx) -> Result<BatchCountries> {
         let request: BatchRequest = cx.json()?;
         let named = request.countries.filter(|named| !named.is_empty());
         let named = named.ok_or_else(|| Error::bad_request("`countries` must name at least one country."))?;
         if named.len() > MOST {
             return Err(Error::bad_request(format!("`countries` takes at most {MOST} countries.")));
         }
-        let (mut asked, mut seen) = (Asked { countries: Vec::new(), errors: Vec::new() }, BTreeSet::new());
+        let (mut asked, mut seen) = (BatchCountries { countries: Vec::new(), errors: Vec::new() }, BTreeSet::new());
         for text in named {
             match input::known(&text) {
                 Ok(country) if seen.insert(country.code) => asked.countries.push(country),

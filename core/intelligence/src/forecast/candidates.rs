@@ -12,7 +12,6 @@ use crate::risk::Scores;
 use crate::{Result, anomaly};
 use engine::actor::{Kind, Query, View};
 use engine::kv::Direction;
-use engine::small_sort;
 use facts::starter::Country;
 
 /// Asks for the seven-day forecasts that were made in the last days, newest first.
@@ -68,7 +67,7 @@ fn drifts(view: &View<'_>, today: u32) -> Result<BTreeMap<String, f64>> {
         let change = features.get(change?)?;
         (today.saturating_sub(*day) <= FRESH).then_some((country, *change))
     });
-    Ok(small_sort::gather(last))
+    Ok(last.into_iter().collect())
 }
 
 impl Query for Candidates {
@@ -79,7 +78,7 @@ impl Query for Candidates {
     fn run(self, view: &View<'_>) -> Result<Reviewed> {
         let Some(served) = (Forecasts { countries: None }).run(view)? else { return Ok(Reviewed::default()) };
         let current: BTreeMap<&str, f64> =
-            small_sort::gather(served.forecasts.iter().map(|(code, forecast)| (code.as_str(), forecast.risk(1))));
+            served.forecasts.iter().map(|(code, forecast)| (code.as_str(), forecast.risk(1))).collect();
         let today = u32::try_from(view.now.day()).unwrap_or(0);
         let Some(history) = history(view)? else { return Ok(Reviewed::default()) };
         // A report decides. Otherwise a known start is an outcome at once, and no start is one only when later starts
@@ -102,7 +101,7 @@ impl Query for Candidates {
         let volumes = Scores.run(view)?.into_iter().map(|(country, score)| (country, score.samples));
         Ok(Reviewed {
             candidates,
-            volumes: small_sort::gather(volumes.filter(|(_, samples)| *samples > 0)),
+            volumes: volumes.filter(|(_, samples)| *samples > 0).collect(),
             drifts: drifts(view, today)?,
             model: Some(served.model.version()),
         })

@@ -9,7 +9,7 @@ use super::features::FEATURES;
 use super::metrics::Figures;
 use super::model::{Model, NAME};
 use super::routes::date;
-use super::store::{Action, Change, Daily, Models, Promote, Rollback, ServedModel, Told};
+use super::store::{Action, Change, Daily, Models, Promote, Rollback, ServedModel, ServingChange};
 use super::training::{Begin, Step};
 use crate::analytics::tabular;
 use crate::classifier::{self, Learned};
@@ -17,7 +17,6 @@ use crate::{Error, Result, Timestamp, world};
 use engine::http::{Cx, Param, Response, Route, handler};
 use engine::number::round;
 use engine::runtime;
-use engine::small_sort;
 
 pub const ROUTES: &[Route] = &[
     Route::get("/v1/atlas/changelog", handler!(changelog))
@@ -81,7 +80,7 @@ pub struct ChangelogBody {
 fn metrics(model: &Model) -> BTreeMap<&'static str, Option<f64>> {
     let Figures { auc, average_precision, brier, brier_skill, ece, .. } = &model.held_out.candidate;
     let hard = &model.held_out.hard;
-    small_sort::gather([
+    [
         ("auc", *auc),
         ("average_precision", *average_precision),
         ("brier", *brier),
@@ -92,7 +91,9 @@ fn metrics(model: &Model) -> BTreeMap<&'static str, Option<f64>> {
         ("hard_brier_skill", hard.brier_skill),
         ("served_brier", model.held_out.served.as_ref().and_then(|served| served.brier)),
         ("country_rate_brier", model.held_out.country_rate.brier),
-    ])
+    ]
+    .into_iter()
+    .collect()
 }
 
 fn entry(change: Change, models: &[Model]) -> EntryBody {
@@ -126,9 +127,7 @@ fn entry(change: Change, models: &[Model]) -> EntryBody {
         },
         honest_caveats,
         live_endpoint: Some("/v1/forecast/{country}/7day"),
-        top_features: small_sort::gather(
-            FEATURES.iter().zip(weights).map(|((name, _), weight)| (*name, round(*weight))),
-        ),
+        top_features: FEATURES.iter().zip(weights).map(|((name, _), weight)| (*name, round(*weight))).collect(),
     }
 }
 
@@ -156,7 +155,7 @@ fn classified(change: classifier::Change) -> EntryBody {
     };
     let Figures { auc, average_precision, brier, brier_skill, ece, .. } = figures;
     EntryBody {
-        metrics: small_sort::gather([
+        metrics: [
             ("auc", auc),
             ("average_precision", average_precision),
             ("brier", brier),
@@ -166,7 +165,9 @@ fn classified(change: classifier::Change) -> EntryBody {
             ("threshold", Some(threshold)),
             ("training_samples", Some(rows as f64)),
             ("training_positives", Some(positives as f64)),
-        ]),
+        ]
+        .into_iter()
+        .collect(),
         top_features: classifier::named(logistic.weights.iter().copied()),
         ..EntryBody::of_classifier(
             number,
@@ -208,7 +209,7 @@ async fn changelog_page(cx: &Cx) -> Result<Response> {
     let classifiers = runtime::query(&*cx.rt, world::actor().name, &classifier::Changes).await?;
     dated.extend(classifiers.into_iter().map(|change| (change.at, classified(change))));
     // Among changes of one moment the later one stays first.
-    small_sort::sort_by(&mut dated, |a, b| b.0.cmp(&a.0));
+    dated.sort_by_key(|(date, ..)| std::cmp::Reverse(*date));
     let mut entries: Vec<EntryBody> = dated.into_iter().map(|(_, entry)| entry).collect();
     entries.retain(|entry| kind.as_deref().is_none_or(|kind| kind == entry.kind));
     entries.retain(|entry| model.as_deref().is_none_or(|model| model == entry.model));
@@ -235,7 +236,7 @@ pub struct ToldBody {
     pub message: String,
 }
 
-fn told(told: Told) -> ToldBody {
+fn told(told: ServingChange) -> ToldBody {
     let version = |number: u32| (number > 0).then(|| format!("{NAME}/{number}"));
     ToldBody { served: version(told.served), before: version(told.before), message: told.said }
 }
@@ -248,11 +249,11 @@ async fn train(cx: Cx) -> Result<Response> {
     let before = runtime::call(&*cx.rt, world::actor().name, &Begin).await?;
     for _ in 0..MOST_STEPS {
         if let Some(done) = runtime::call(&*cx.rt, world::actor().name, &Step).await? {
-            return Response::uncached(&told(Told { before, ..done }));
+            return Response::uncached(&told(ServingChange { before, ..done }));
         }
     }
     let said = "Learning goes on; the changelog will tell.".to_owned();
-    Response::uncached(&told(Told { served: before, before, said }))
+    Response::uncached(&told(ServingChange { served: before, before, said }))
 }
 
 /// Judges the forecasts whose week is over, and makes those of today. This also happens every day without a request.
@@ -267,7 +268,7 @@ async fn calibrate(cx: Cx) -> Result<Response> {
         }
         None => (0, said),
     };
-    Response::uncached(&told(Told { served, before: served, said }))
+    Response::uncached(&told(ServingChange { served, before: served, said }))
 }
 
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::world::EventMark;
-use engine::small_sort;
 use facts::reported::{Cause, EventKind, Scope};
 use facts::source::Source;
 use facts::starter::Country;
@@ -137,7 +136,7 @@ impl History {
                 of.insert(start);
             }
         }
-        let mut regions: Vec<u16> = small_sort::gather(all.iter().map(|country| country.subregion.m49));
+        let mut regions: Vec<u16> = all.iter().map(|country| country.subregion.m49).collect();
         regions.sort_unstable();
         regions.dedup();
         let region_of =

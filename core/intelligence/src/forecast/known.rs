@@ -8,7 +8,6 @@ use crate::world::{CountrySummary, EventHistory};
 use crate::{Error, Result, Timestamp, elections};
 use engine::actor::{Kind, Query, Turn, View};
 use engine::kv::{Direction, Row, Table};
-use engine::small_sort;
 use facts::source::Source;
 
 /// By country code: the last measurements by day, oldest first.
@@ -65,7 +64,7 @@ impl Query for Known {
             let start = start(source, &mark).filter(|start| start.day <= today)?;
             Some((country, source, start))
         });
-        let starts: Vec<(String, u8, Start)> = small_sort::gather(starts);
+        let starts: Vec<(String, u8, Start)> = starts.into_iter().collect();
         let listed = starts.iter().filter(|(_, source, _)| *source == Source::AccessNow.code());
         let beside = Beside {
             listed_until: listed.map(|(.., start)| start.day).max(),

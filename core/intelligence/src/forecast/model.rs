@@ -11,7 +11,6 @@ use super::panel::{Horizon, Knowledge};
 use crate::Timestamp;
 use crate::country::plain_date;
 use engine::kv::{Row, StoreError, appended};
-use engine::small_sort;
 use engine::time::DAY;
 
 /// The name that stands before the number of every version.
@@ -232,7 +231,7 @@ fn drivers(history: &History, contributions: &[f64], asked: Question) -> Vec<(Fa
     };
     let mut found: Vec<(Family, f64)> = Family::ALL.into_iter().map(|family| (family, sum(family))).collect();
     found.retain(|(_, weight)| *weight >= LEAST_DRIVER);
-    small_sort::sort_by(&mut found, |a, b| b.1.total_cmp(&a.1));
+    found.sort_by(|a, b| b.1.total_cmp(&a.1));
     found.into_iter().filter_map(|(family, _)| Some((family, words(history, family, asked)?))).collect()
 }
 

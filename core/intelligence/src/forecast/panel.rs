@@ -7,7 +7,6 @@ use serde::Serialize;
 use super::features::{FEATURES, Family, Question, features};
 use super::history::{History, in_panel};
 use super::logistic::{self, Logistic, Sample};
-use engine::small_sort;
 use engine::time::Date;
 use facts::starter::Country;
 
@@ -179,7 +178,7 @@ pub struct Penalty {
 pub fn penalties(history: &History, before: i64) -> Vec<Penalty> {
     let (until, knowledge) = (first_of_year(before) - 1, Knowledge::Days(0));
     let mut busiest: Vec<usize> = countries().collect();
-    small_sort::sort_by(&mut busiest, |a, b| history.ever(*b, until).total_cmp(&history.ever(*a, until)));
+    busiest.sort_by(|a, b| history.ever(*b, until).total_cmp(&history.ever(*a, until)));
     let mut group = vec![0; Country::all().len()];
     for (at, country) in busiest.into_iter().enumerate() {
         if let Some(group) = group.get_mut(country) {

@@ -14,7 +14,7 @@ struct File {
     labels: Vec<u8>,
     weights: Vec<f64>,
     isotonic: Steps,
-    figures: Told,
+    figures: RecordedFigures,
     conformal: Sets,
     adaptive: Adaptive,
 }
@@ -38,7 +38,7 @@ struct Steps {
 }
 
 #[derive(Deserialize)]
-struct Told {
+struct RecordedFigures {
     probabilities: Vec<f64>,
     labels: Vec<u8>,
     auc: f64,

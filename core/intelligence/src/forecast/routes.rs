@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::batch::{self, Asked, BatchError, BatchRequest};
+use super::batch::{self, BatchCountries, BatchError, BatchRequest};
 use super::conformal::{Class, TARGET_MISS};
 use super::features::{FEATURES, Family};
 use super::known::NO_HISTORY;
@@ -21,7 +21,6 @@ use crate::{Error, Result, Timestamp, risk, world};
 use engine::http::{Cx, Limit, Param, Response, Route, handler};
 use engine::number::round;
 use engine::runtime;
-use engine::small_sort;
 use engine::time::DAY;
 use facts::source::Source;
 use facts::starter::{self, Country};
@@ -154,7 +153,7 @@ fn class(class: &Class) -> ClassBody {
 fn top(contributions: &[f64]) -> Vec<Feature> {
     let mut named: Vec<(&'static str, f64)> =
         FEATURES.iter().zip(contributions).map(|((name, _), value)| (*name, *value)).collect();
-    small_sort::sort_by(&mut named, |a, b| b.1.abs().total_cmp(&a.1.abs()));
+    named.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()));
     named.truncate(TOP);
     let feature = |(name, value): (&'static str, f64)| Feature {
         name,
@@ -474,7 +473,7 @@ async fn high_risk_page(cx: &Cx) -> Result<Response> {
     }
     let most = |row: &HighRisk| row.max_risk.max(row.risk_7day);
     rows.retain(|row| most(row) >= threshold);
-    small_sort::sort_by(&mut rows, |a, b| most(b).total_cmp(&most(a)).then_with(|| a.country.cmp(&b.country)));
+    rows.sort_by(|a, b| most(b).total_cmp(&most(a)).then_with(|| a.country.cmp(&b.country)));
     Response::json(&HighRiskBody {
         count: rows.len(),
         countries: rows.clone(),
@@ -498,7 +497,7 @@ pub struct BatchBody<'a> {
 }
 
 async fn many(cx: Cx) -> Result<Response> {
-    let asked = Asked::read(&cx)?;
+    let asked = BatchCountries::read(&cx)?;
     let made = async {
         let pages = Box::pin(rendered(&cx, &asked.countries)).await?;
         let (results, errors) = (batch::parts(&pages)?, asked.errors.as_slice());
@@ -563,10 +562,14 @@ async fn multi_page(cx: &Cx) -> Result<Response> {
             country_name: country.name.to_owned(),
             generated_at: forecast.at.to_string(),
             model_version: model.version(),
-            horizons: small_sort::gather(Horizon::ALL.iter().zip(&forecast.horizons).map(|(of, risk)| {
-                let interval = Some([fine(risk.low), fine(risk.high)]);
-                (of.name, horizon(risk.probability, interval, top(&risk.contributions)))
-            })),
+            horizons: Horizon::ALL
+                .iter()
+                .zip(&forecast.horizons)
+                .map(|(of, risk)| {
+                    let interval = Some([fine(risk.low), fine(risk.high)]);
+                    (of.name, horizon(risk.probability, interval, top(&risk.contributions)))
+                })
+                .collect(),
             interpretation: interpretation(country, forecast.risk(1), forecast.risk(2)),
             honest_caveats: caveats(model, forecast),
             license: license(cx),
@@ -585,7 +588,7 @@ async fn multi_page(cx: &Cx) -> Result<Response> {
                 country_name: base.country_name,
                 generated_at: base.generated_at,
                 model_version: base.model_version,
-                horizons: small_sort::gather(Horizon::ALL.map(of)),
+                horizons: Horizon::ALL.map(of).into_iter().collect(),
                 interpretation: interpretation(country, base.summary.risk_7day, within(Horizon::MONTH)),
                 honest_caveats: base.caveats,
                 license: base.license,

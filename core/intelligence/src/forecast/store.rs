@@ -322,7 +322,7 @@ pub(super) fn issue(turn: &mut Turn<'_>, state: &State, history: &History) -> Re
 
 /// The result of a training, a promotion or a rollback, for the operator.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Told {
+pub struct ServingChange {
     /// The model that is served now; 0 for none.
     pub served: u32,
     pub before: u32,
@@ -338,9 +338,9 @@ pub struct Promote {
 impl Operation for Promote {
     const ACTOR: Kind = Kind::World;
     const NAME: &'static str = "forecast_promote";
-    type Reply = Told;
+    type Reply = ServingChange;
 
-    fn run(self, turn: &mut Turn<'_>) -> Result<Told> {
+    fn run(self, turn: &mut Turn<'_>) -> Result<ServingChange> {
         let mut state = State::of(turn)?;
         let before = state.served;
         let model = MODELS.get(turn, &(self.number,))?.filter(|_| self.number != before);
@@ -353,7 +353,7 @@ impl Operation for Promote {
         serve(turn, &mut state, model, Action::Promoted, said)?;
         issue(turn, &state, &history)?;
         state.put(turn)?;
-        Ok(Told { served: state.served, before, said: state.said })
+        Ok(ServingChange { served: state.served, before, said: state.said })
     }
 }
 
@@ -368,9 +368,9 @@ pub struct Rollback {
 impl Operation for Rollback {
     const ACTOR: Kind = Kind::World;
     const NAME: &'static str = "forecast_rollback";
-    type Reply = Told;
+    type Reply = ServingChange;
 
-    fn run(self, turn: &mut Turn<'_>) -> Result<Told> {
+    fn run(self, turn: &mut Turn<'_>) -> Result<ServingChange> {
         let mut state = State::of(turn)?;
         let before = state.served;
         let kept = MODELS.scan(turn, &MODELS.range(), Direction::Descending, usize::MAX)?;
@@ -387,7 +387,7 @@ impl Operation for Rollback {
             issue(turn, &state, &history)?;
         }
         state.put(turn)?;
-        Ok(Told { served: number, before, said: state.said })
+        Ok(ServingChange { served: number, before, said: state.said })
     }
 }
 

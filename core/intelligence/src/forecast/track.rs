@@ -13,7 +13,6 @@ use super::store::{CALIBRATION, Calibrated, ISSUED, Issued, State};
 use crate::Result;
 use engine::actor::{Kind, Query, View};
 use engine::kv::Direction;
-use engine::small_sort;
 use facts::starter::Country;
 
 /// Asks for the outcomes of the forecasts of the last days.
@@ -108,7 +107,7 @@ impl Query for Track {
         let range = ISSUED.between(&(u32::try_from(first).unwrap_or(0),), &(u32::try_from(today + 1).unwrap_or(0),));
         let rows = ISSUED.scan(view, &range, Direction::Ascending, usize::MAX)?;
         let days = rows.into_iter().filter_map(|((day,), issued)| Some((i32::try_from(day).ok()?, issued)));
-        let window = Window { history: &history, days: small_sort::gather(days) };
+        let window = Window { history: &history, days: days.into_iter().collect() };
         let model = State::of(view)?.model(view)?;
         let delay = model.as_ref().map_or(0, |model| model.delay);
         let constant = model.map_or(0.0, |model| model.positives as f64 / model.rows.max(1) as f64);
@@ -142,7 +141,7 @@ impl Query for Track {
         for (name, outcomes) in [("country_rate", rates), ("constant", constants)] {
             found.baselines.push((name.to_owned(), figures(&outcomes), Confusion::of(&outcomes)));
         }
-        small_sort::sort_by(&mut found.listed, |a, b| b.day.cmp(&a.day).then_with(|| a.country.cmp(&b.country)));
+        found.listed.sort_by(|a, b| b.day.cmp(&a.day).then_with(|| a.country.cmp(&b.country)));
         found.listed.truncate(self.listed as usize);
         Ok(found)
     }

@@ -8,7 +8,7 @@ use super::history::History;
 use super::known::{history, learnable};
 use super::learning::{Course, identity};
 use super::model::Model;
-use super::store::{State, Told, issue, promote};
+use super::store::{ServingChange, State, issue, promote};
 use crate::Result;
 use engine::actor::{Kind, Operation, Turn};
 use engine::kv::Table;
@@ -72,12 +72,12 @@ pub struct Step;
 impl Operation for Step {
     const ACTOR: Kind = Kind::World;
     const NAME: &'static str = "forecast_step";
-    type Reply = Option<Told>;
+    type Reply = Option<ServingChange>;
 
-    fn run(self, turn: &mut Turn<'_>) -> Result<Option<Told>> {
+    fn run(self, turn: &mut Turn<'_>) -> Result<Option<ServingChange>> {
         let mut state = State::of(turn)?;
         let before = state.served;
-        let told = |state: State| Ok(Some(Told { served: state.served, before, said: state.said }));
+        let told = |state: State| Ok(Some(ServingChange { served: state.served, before, said: state.said }));
         let Some(mut course) = COURSE.get(turn, &())? else { return told(state) };
         let Some(history) = history(&turn.view())? else {
             end(turn)?;

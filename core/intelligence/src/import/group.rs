@@ -5,24 +5,23 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use crate::country::{
     BLOCK_DAYS, Cell, Fold, MAX_COST, MAX_WITNESSES, Prefix, WitnessRow, Witnesses, needs_peers, prefix,
 };
-use engine::small_sort;
 use engine::time::HOUR;
 use facts::measurement::{ENTRY_LEN, Entry, Parsed, TargetKey, Witness};
 use facts::source::Source;
 use facts::verdict::Vote;
 
 /// Number of the target, day, number of the network.
-type Place = (u32, u32, u32);
+type CellPlace = (u32, u32, u32);
 
 /// The measurements of one country. The lists are flat because most cells hold one measurement: 60 bytes of memory
 /// each.
 #[derive(Default)]
 struct Country {
     /// Encoded entries begin with their identity, so they sort in the order in which they are stored.
-    entries: Vec<(Place, [u8; ENTRY_LEN])>,
+    entries: Vec<(CellPlace, [u8; ENTRY_LEN])>,
     /// Hashes of rows, each with the first bytes of the identity of its measurement.
-    rows: Vec<(Place, [u8; 4], Prefix)>,
-    witnesses: HashMap<Place, Witnesses>,
+    rows: Vec<(CellPlace, [u8; 4], Prefix)>,
+    witnesses: HashMap<CellPlace, Witnesses>,
 }
 
 /// Numbers the names of targets.
@@ -101,7 +100,7 @@ impl Groups {
     /// Adds the measurements of other chunks.
     pub fn join(&mut self, other: Groups) {
         let numbers: Vec<u32> = other.targets.names.iter().map(|name| self.targets.number(name)).collect();
-        let here = |(target, day, asn): Place| (renumbered(&numbers, target), day, asn);
+        let here = |(target, day, asn): CellPlace| (renumbered(&numbers, target), day, asn);
         for (code, more) in other.countries {
             let country = self.countries.entry(code).or_default();
             country.entries.extend(more.entries.into_iter().map(|(place, entry)| (here(place), entry)));
@@ -117,7 +116,7 @@ impl Groups {
     pub fn sorted(self) -> Sorted {
         let mut order: Vec<u32> = (0..).take(self.targets.names.len()).collect();
         let name = |number: &u32| self.targets.names.get(*number as usize);
-        small_sort::sort_by(&mut order, |a, b| name(a).cmp(&name(b)));
+        order.sort_by(|a, b| name(a).cmp(&name(b)));
         let mut ranks = vec![0; order.len()];
         for (rank, number) in (0..).zip(&order) {
             if let Some(place) = ranks.get_mut(*number as usize) {

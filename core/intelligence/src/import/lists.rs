@@ -8,7 +8,7 @@ use super::measurements::refuse;
 use super::{CountryResult, ImportKind, Importer, ListKind, Options, Summary};
 use crate::country::{AddListed, ListedPreview};
 use crate::elections::{self, AddElections, Election};
-use crate::reference::{self, AddFingerprints, AddList, AddNetworks, AddTargets, Known, NetworkEntry, TargetList};
+use crate::reference::{self, AddFingerprints, AddList, AddNetworks, AddTargets, KnownRows, NetworkEntry, TargetList};
 use crate::{ErrorCode, Result, Timestamp, world};
 use engine::runtime::{self, Runtime};
 use facts::measurement::{ImportCounts, asn, blocklist, test_list};
@@ -161,7 +161,7 @@ fn parts(networks: Vec<(u32, NetworkEntry)>) -> Vec<Vec<(u32, NetworkEntry)>> {
 }
 
 /// Sends rows to the reference actor. Returns how many of them it already had.
-async fn keep<O: engine::actor::Operation<Reply = Known>>(rt: &dyn Runtime, operation: &O) -> Result<u64> {
+async fn keep<O: engine::actor::Operation<Reply = KnownRows>>(rt: &dyn Runtime, operation: &O) -> Result<u64> {
     Ok(runtime::call(rt, reference::actor().name, operation).await?.known)
 }
 

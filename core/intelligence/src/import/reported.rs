@@ -21,7 +21,7 @@ use facts::source::Source;
 const AT_ONCE: usize = 6;
 
 /// The answer of a country to one part.
-struct Told {
+struct AddedCounts {
     new: u64,
     known: u64,
     /// Rows that were already known.
@@ -51,13 +51,13 @@ pub(super) async fn store_events(
         parts.into_iter().map(move |part| (country.clone(), part))
     });
     let dry_run = importer.options.dry_run;
-    let send = |country: String, add: AddEvents| -> BoxFuture<'_, Result<Told>> {
+    let send = |country: String, add: AddEvents| -> BoxFuture<'_, Result<AddedCounts>> {
         Box::pin(async move {
             let EventsReport { new, replaced, known, repeats } = match dry_run {
                 true => runtime::query(rt, country, &EventsPreview(add)).await?,
                 false => runtime::call(rt, country, &add).await?,
             };
-            Ok(Told { new, known: replaced + known, repeats })
+            Ok(AddedCounts { new, known: replaced + known, repeats })
         })
     };
     spread(importer, counts, parts.collect(), &send).await
@@ -79,14 +79,14 @@ pub(super) async fn store_counts(
         parts.into_iter().map(move |part| (country.clone(), part))
     });
     let dry_run = importer.options.dry_run;
-    let send = |country: String, add: AddDayCounts| -> BoxFuture<'_, Result<Told>> {
+    let send = |country: String, add: AddDayCounts| -> BoxFuture<'_, Result<AddedCounts>> {
         Box::pin(async move {
             let days = add.days.len() as u64;
             let known = match dry_run {
                 true => runtime::query(rt, country, &DayCountsPreview(add)).await?,
                 false => runtime::call(rt, country, &add).await?,
             };
-            Ok(Told { new: days - known.min(days), known, repeats: known })
+            Ok(AddedCounts { new: days - known.min(days), known, repeats: known })
         })
     };
     spread(importer, counts, parts.collect(), &send).await
@@ -98,7 +98,7 @@ async fn spread<'r, O: Operation>(
     importer: &Importer,
     mut counts: ImportCounts,
     parts: Vec<(String, O)>,
-    send: &impl Fn(String, O) -> BoxFuture<'r, Result<Told>>,
+    send: &impl Fn(String, O) -> BoxFuture<'r, Result<AddedCounts>>,
 ) -> Result<Summary> {
     let mut summary = Summary::new(importer);
     let work = parts.into_iter().map(|(country, part)| {

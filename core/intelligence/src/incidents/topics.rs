@@ -24,7 +24,6 @@ use engine::documents::{Family, Rendered};
 use engine::http::{Cx, Limit, Response, Route, handler};
 use engine::number::round;
 use engine::runtime;
-use engine::small_sort;
 use facts::licence;
 
 /// Names of the documents.
@@ -231,7 +230,7 @@ impl Read {
         };
         let mut marked: Vec<(String, f64)> = self.frequencies(|of| of == topic).into_iter().map(share).collect();
         marked.retain(|(_, more)| *more > 0.0);
-        small_sort::sort_by(&mut marked, |a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+        marked.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
         marked.truncate(TERMS);
         marked.into_iter().map(|(word, _)| word).collect()
     }
@@ -317,7 +316,7 @@ fn render_info(view: &View<'_>) -> Result<Rendered> {
         n_incidents: read.topics.len(),
         coherence: (!known.is_empty()).then(|| round(known.iter().sum::<f64>() / known.len() as f64)),
         coherence_measure: "normalised pointwise mutual information of the pairs of marking words over incidents, -1 to 1",
-        coherence_by_topic: small_sort::gather(names.zip(coherence.into_iter().map(|value| value.map(round)))),
+        coherence_by_topic: names.zip(coherence.into_iter().map(|value| value.map(round))).collect(),
         interpretation: read.interpretation(),
         honest_caveats: CAVEATS.to_vec(),
         generated_at: view.now.to_string(),
@@ -384,7 +383,7 @@ fn render_country(view: &View<'_>, code: &str) -> Result<Rendered> {
             n_incidents,
         })
         .collect();
-    small_sort::sort_by(&mut topics, |a, b| b.share.total_cmp(&a.share));
+    topics.sort_by(|a, b| b.share.total_cmp(&a.share));
     let interpretation = match topics.first() {
         Some(first) => format!("{:.0}% of {all} incidents are about {}.", 100.0 * first.share, first.label),
         None => NONE_HERE.to_owned(),
@@ -458,7 +457,7 @@ async fn incident_page(cx: &Cx) -> Result<Response> {
         .filter(|(at, (_, share))| *share > 0.0 && *at != first)
         .map(|(topic_id, (topic, share))| Other { topic_id, label: topic.label, probability: round(share) })
         .collect();
-    small_sort::sort_by(&mut named, |a, b| b.probability.total_cmp(&a.probability));
+    named.sort_by(|a, b| b.probability.total_cmp(&a.probability));
     let (label, share) =
         (TOPICS.get(first).map_or("", |topic| topic.label), shares.get(first).copied().unwrap_or_default());
     Response::json(&IncidentTopic {

@@ -93,8 +93,8 @@ impl Written {
     }
 
     /// The part that answers show.
-    pub fn seen(&self) -> Seen<'_> {
-        Seen {
+    pub fn seen(&self) -> ShownIncident<'_> {
+        ShownIncident {
             json: self.json().as_bytes(),
             licence: self.licence(),
             shown: self.is_shown(),
@@ -120,7 +120,7 @@ struct Whole<'a> {
 
 /// The part of an incident that answers show.
 #[derive(Debug, Clone, Copy)]
-pub struct Seen<'a> {
+pub struct ShownIncident<'a> {
     /// The JSON of its [`IncidentBody`].
     json: &'a [u8],
     pub licence: &'a str,
@@ -130,7 +130,7 @@ pub struct Seen<'a> {
     pub description: &'a str,
 }
 
-impl<'a> Seen<'a> {
+impl<'a> ShownIncident<'a> {
     /// Its JSON with at most `most` characters of the description.
     pub fn json_with_description_of(&self, most: usize) -> Result<Cow<'a, [u8]>> {
         let whole = || Ok(Cow::Borrowed(self.json));
@@ -171,13 +171,13 @@ pub(super) fn read(view: &View<'_>, keys: impl IntoIterator<Item = IdKey>) -> Re
 }
 
 /// Calls `visit` with the written form of an incident, if it exists.
-pub(super) fn show(view: &View<'_>, key: &IdKey, visit: impl FnOnce(Seen<'_>) -> Result<()>) -> Result<()> {
+pub(super) fn show(view: &View<'_>, key: &IdKey, visit: impl FnOnce(ShownIncident<'_>) -> Result<()>) -> Result<()> {
     let row = WRITTEN.stored(view, key)?;
     let by = manner(view.settings);
     match row.as_deref().and_then(beginning::<Written, Whole<'_>>).filter(|whole| whole.head.by == by) {
         Some(Whole { head, merged, retracted, summary, description, .. }) => {
             let shown = !merged && !retracted;
-            visit(Seen { json: head.json, licence: head.licence, shown, summary, description })
+            visit(ShownIncident { json: head.json, licence: head.licence, shown, summary, description })
         }
         None => match INCIDENTS.get(view, key)? {
             Some(incident) => visit(Written::new(view.settings, &incident)?.seen()),

@@ -7,7 +7,7 @@ use super::board::{self, Foremost, Latest};
 use super::query::{Check, Find};
 use super::record::{self, Claim, Node, NodeKey, Operate, Register};
 use super::{ID, Page, bytes_of, named, shard_of};
-use crate::country::probed::Standing;
+use crate::country::probed::ProbeStanding;
 use crate::{Error, Result, Timestamp};
 use crypto::encoding::encode_hex;
 use crypto::hash::sha256;
@@ -267,7 +267,7 @@ fn called(node: &Node) -> Option<String> {
 
 /// `operator` for a node that the operator vouches for.
 pub fn kind(node: &Node) -> &'static str {
-    if node.standing == Standing::Vouched { "operator" } else { "community" }
+    if node.standing == ProbeStanding::Vouched { "operator" } else { "community" }
 }
 
 /// Rounds to three decimal places.
@@ -436,9 +436,9 @@ async fn operate(cx: Cx) -> Result<Response> {
     let request: NodeChange = cx.json()?;
     let standing = match request.standing.as_deref() {
         None => None,
-        Some("normal") => Some(Standing::Normal),
-        Some("vouched") => Some(Standing::Vouched),
-        Some("suspended") => Some(Standing::Suspended),
+        Some("normal") => Some(ProbeStanding::Normal),
+        Some("vouched") => Some(ProbeStanding::Vouched),
+        Some("suspended") => Some(ProbeStanding::Suspended),
         Some(_) => return Err(Error::bad_request("`standing` must be normal, vouched or suspended.")),
     };
     let id = cx.path("nodeId")?;

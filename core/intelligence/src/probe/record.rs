@@ -9,7 +9,7 @@ use super::wire::Reading;
 use super::{
     ADVISORY, ALIAS, DOMAINS_PER_NODE, ID, Page, ROWS_PER_DAY, SHARDS, board, bytes_of, named, shard_of_bytes, vote_key,
 };
-use crate::country::probed::{AddProbed, SetProbe, Standing};
+use crate::country::probed::{AddProbed, ProbeStanding, SetProbe};
 use crate::import::group::Groups;
 use crate::{Error, Result, Timestamp};
 use engine::actor::{Kind, Operation, Turn};
@@ -32,7 +32,7 @@ pub struct Node {
     pub label: Option<String>,
     /// Number of the network that the node states.
     pub asn: Option<u32>,
-    pub standing: Standing,
+    pub standing: ProbeStanding,
     pub registered: Timestamp,
     pub last_seen: Option<Timestamp>,
     /// Rows that were taken, and how many of them say that a site is blocked.
@@ -70,7 +70,7 @@ impl Node {
     }
 
     pub fn is_suspended(&self) -> bool {
-        self.standing == Standing::Suspended
+        self.standing == ProbeStanding::Suspended
     }
 
     /// The name of the node on a public page.
@@ -209,7 +209,7 @@ impl Operation for Register {
             version: self.version,
             label: self.label,
             asn: self.asn,
-            standing: Standing::Normal,
+            standing: ProbeStanding::Normal,
             registered: turn.now,
             last_seen: None,
             total: 0,
@@ -374,7 +374,7 @@ fn tell(turn: &mut Turn<'_>, key: &NodeKey, node: &Node, block: u64, taken: &[Re
         DAYS.put(turn, &place, &row)?;
     }
     let known = starter::Country::by_code(&node.country);
-    let Some(country) = known.filter(|_| node.standing != Standing::Suspended) else { return Ok(()) };
+    let Some(country) = known.filter(|_| node.standing != ProbeStanding::Suspended) else { return Ok(()) };
     let id = named(ID, key);
     let mut groups = Groups::default();
     for parsed in taken.iter().filter_map(|reading| reading.parsed(&id, country.code, node.asn)) {
@@ -428,7 +428,7 @@ impl Operation for SetTrust {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Operate {
     pub key: NodeKey,
-    pub standing: Option<Standing>,
+    pub standing: Option<ProbeStanding>,
     pub asn: Option<u32>,
 }
 
@@ -550,7 +550,7 @@ fn silent(turn: &mut Turn<'_>, after: Option<NodeKey>) -> Result<Option<NodeKey>
     let last = rows.last().map(|((key,), _)| *key).filter(|_| rows.len() == AT_ONCE);
     for ((key,), node) in rows {
         let (since, patience) = node.last_seen.map_or((node.registered, UNUSED_FOR), |seen| (seen, SILENT_FOR));
-        if node.standing != Standing::Normal || turn.now.since(since) <= patience {
+        if node.standing != ProbeStanding::Normal || turn.now.since(since) <= patience {
             continue;
         }
         NODES.delete(turn, &(key,));

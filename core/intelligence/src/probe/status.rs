@@ -12,13 +12,12 @@ use super::query::{DomainDays, DomainNow};
 use super::record::{Day, HISTORY_DAYS, Latest, Node, NodeKey};
 use super::wire::{Status, entity};
 use super::{Page, shards};
-use crate::country::probed::Standing;
+use crate::country::probed::ProbeStanding;
 use crate::{Error, Result, Timestamp};
 use engine::actor::{Kind, View};
 use engine::documents::{Family, Rendered};
 use engine::http::{Cx, Limit, Param, Response, Route, handler};
 use engine::runtime;
-use engine::small_sort;
 use engine::time::DAY;
 use facts::measurement::TargetKey;
 use facts::starter;
@@ -99,7 +98,7 @@ fn region(node: &Node) -> Option<&'static str> {
 fn network(view: &View<'_>) -> Result<ProbeNetwork> {
     let now = view.now;
     let mut found = Overview::of(view, now.plus(-SHOWN))?;
-    small_sort::sort_by_key(&mut found.nodes, |(key, node)| node.shown(key, Page::Network));
+    found.nodes.sort_by_key(|(key, node)| node.shown(key, Page::Network));
     let active: Vec<&Node> = found.nodes.iter().map(|(_, node)| node).filter(|node| is_active(node, now)).collect();
     let shown = |(key, node): &(NodeKey, Node)| NetworkNode {
         id: node.shown(key, Page::Network),
@@ -163,7 +162,7 @@ fn stats(view: &View<'_>) -> Result<ProbeStats> {
     let now = view.now;
     let Overview { total, nodes, readings, day, domains } = Overview::of(view, now.plus(-SHOWN))?;
     let [sni, dns, tcp, tls, http, cert] = day.found;
-    let own = nodes.iter().filter(|(_, node)| node.standing == Standing::Vouched).count();
+    let own = nodes.iter().filter(|(_, node)| node.standing == ProbeStanding::Vouched).count();
     let countries: BTreeSet<&str> = nodes.iter().map(|(_, node)| node.country.as_str()).collect();
     Ok(ProbeStats {
         total_probes: readings,
@@ -268,7 +267,7 @@ async fn domain(cx: Cx) -> Result<Response> {
     let ask = DomainNow { domain: domain.clone() };
     let mut found = try_join_all(shards().map(|shard| runtime::query(&*cx.rt, shard, &ask))).await?.concat();
     found.retain(|(_, node, _)| !node.is_suspended());
-    small_sort::sort_by_key(&mut found, |(key, node, _)| node.shown(key, Page::Domain));
+    found.sort_by_key(|(key, node, _)| node.shown(key, Page::Domain));
     let oldest = now.hour() - 24;
     let hours = || found.iter().flat_map(|(.., latest)| &latest.hours).filter(|(hour, ..)| *hour > oldest);
     let mut attribution = Attribution { geographic_consensus: consensus(&found), ..Attribution::default() };

@@ -6,7 +6,7 @@ use std::io::BufRead;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Known, actor};
+use super::{KnownRows, actor};
 use crate::{Error, Result};
 use engine::actor::{Kind, Operation, Query, Turn, View};
 use engine::kv::{Direction, Row, Table};
@@ -155,9 +155,9 @@ pub struct AddFingerprints {
 impl Operation for AddFingerprints {
     const ACTOR: Kind = Kind::Reference;
     const NAME: &'static str = "add_fingerprints";
-    type Reply = Known;
+    type Reply = KnownRows;
 
-    fn run(self, turn: &mut Turn<'_>) -> Result<Known> {
+    fn run(self, turn: &mut Turn<'_>) -> Result<KnownRows> {
         let mut known = 0;
         for number in 0..SHARDS {
             let number = u8::try_from(number).unwrap_or(0);
@@ -170,7 +170,7 @@ impl Operation for AddFingerprints {
                 LINES.put(turn, &(number,), &after)?;
             }
         }
-        Ok(Known { known })
+        Ok(KnownRows { known })
     }
 }
 

@@ -88,7 +88,7 @@ const MAX_SITES: usize = 30_000;
 
 /// How many of the given rows were stored before.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Known {
+pub struct KnownRows {
     pub known: u64,
 }
 
@@ -104,9 +104,9 @@ pub struct AddNetworks {
 impl Operation for AddNetworks {
     const ACTOR: Kind = Kind::Reference;
     const NAME: &'static str = "add_networks";
-    type Reply = Known;
+    type Reply = KnownRows;
 
-    fn run(self, turn: &mut Turn<'_>) -> Result<Known> {
+    fn run(self, turn: &mut Turn<'_>) -> Result<KnownRows> {
         Reference::Networks.check(turn, self.epoch)?;
         let mut blocks: BTreeMap<u32, Vec<(u32, NetworkEntry)>> = BTreeMap::new();
         for (asn, entry) in self.networks {
@@ -128,7 +128,7 @@ impl Operation for AddNetworks {
         if changed {
             inform::all(turn)?;
         }
-        Ok(Known { known })
+        Ok(KnownRows { known })
     }
 }
 
@@ -151,9 +151,9 @@ pub struct AddList {
 impl Operation for AddList {
     const ACTOR: Kind = Kind::Reference;
     const NAME: &'static str = "add_list";
-    type Reply = Known;
+    type Reply = KnownRows;
 
-    fn run(self, turn: &mut Turn<'_>) -> Result<Known> {
+    fn run(self, turn: &mut Turn<'_>) -> Result<KnownRows> {
         Reference::TestLists.check(turn, self.epoch)?;
         let before = LISTS.get(turn, &(self.list.clone(),))?.unwrap_or_default();
         let mut after = before.clone();
@@ -172,7 +172,7 @@ impl Operation for AddList {
             LISTS.put(turn, &(self.list,), &after)?;
             inform::all(turn)?;
         }
-        Ok(Known { known })
+        Ok(KnownRows { known })
     }
 }
 

@@ -10,7 +10,7 @@ use std::io::BufRead;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Known, Reference, actor, inform};
+use super::{KnownRows, Reference, actor, inform};
 use crate::analytics::SetPlatforms;
 use crate::{Error, Result, world};
 use engine::actor::{Kind, Operation, Query, Turn, View};
@@ -167,9 +167,9 @@ pub struct AddTargets {
 impl Operation for AddTargets {
     const ACTOR: Kind = Kind::Reference;
     const NAME: &'static str = "add_targets";
-    type Reply = Known;
+    type Reply = KnownRows;
 
-    fn run(self, turn: &mut Turn<'_>) -> Result<Known> {
+    fn run(self, turn: &mut Turn<'_>) -> Result<KnownRows> {
         Reference::Targets.check(turn, self.epoch)?;
         let given = self.list.len();
         let mut list = TARGETS.get(turn, &())?.unwrap_or_default();
@@ -184,7 +184,7 @@ impl Operation for AddTargets {
             TARGETS.put(turn, &(), &list)?;
             changed(turn, list.platforms())?;
         }
-        Ok(Known { known: (given - new) as u64 })
+        Ok(KnownRows { known: (given - new) as u64 })
     }
 }
 

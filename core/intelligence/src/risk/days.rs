@@ -19,7 +19,7 @@ pub struct Day(pub Option<u32>);
 impl Row for Day {}
 
 /// By day since the epoch. A day without a row has the score of the day before it.
-const DAYS: Table<(u32,), Day> = Table::new(60);
+const DAYS: Table<(u32,), Day> = Table::derived(60);
 
 /// The day on which an imported list changed the sites that the score covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

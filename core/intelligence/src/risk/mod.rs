@@ -18,7 +18,7 @@ pub(crate) mod scores;
 
 pub use days::{Look, Looked};
 pub(crate) use level::{RISKS, word};
-pub(crate) use rate::{Known, MODEL, cumulative, estimate};
+pub(crate) use rate::{MODEL, RateFacts, cumulative, estimate};
 pub use routes::ROUTES;
 pub(crate) use routes::base_rate;
 pub use scores::{AnyScore, Scores};

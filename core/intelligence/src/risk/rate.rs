@@ -44,7 +44,7 @@ const MEASURED: f64 = 0.1;
 
 /// The facts that an estimate rests on.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Known {
+pub struct RateFacts {
     /// The target, when the question names one.
     pub about: Option<String>,
     /// Incidents that began in the country within the window; only those about the target when the question names one.
@@ -79,7 +79,7 @@ pub struct Risk {
 }
 
 /// The risk of each of the next `days` days.
-pub fn estimate(known: &Known, days: u32) -> Risk {
+pub fn estimate(known: &RateFacts, days: u32) -> Risk {
     let everywhere = (known.incidents_everywhere as f64 + JEFFREYS) / (known.countries.max(1) as f64 * WINDOW);
     let own = (known.incidents as f64 + everywhere * PRIOR_DAYS) / (WINDOW + PRIOR_DAYS);
     let shift = (TREND_WEIGHT * known.trend.unwrap_or(0.0)).clamp(-TREND_LIMIT, TREND_LIMIT);
@@ -133,7 +133,7 @@ pub fn cumulative(daily: &[f64]) -> Vec<f64> {
 mod tests {
     use super::*;
 
-    const KNOWN: Known = Known {
+    const KNOWN: RateFacts = RateFacts {
         about: None,
         incidents: 0,
         incidents_everywhere: 100,
@@ -149,7 +149,7 @@ mod tests {
     fn a_rate_is_shrunk_towards_all_countries_by_hand() {
         let quiet = estimate(&KNOWN, 7);
         assert!((quiet.daily[0] - 0.000_917_39).abs() < 1e-8, "{}", quiet.daily[0]);
-        let busy = estimate(&Known { incidents: 10, ..KNOWN }, 7);
+        let busy = estimate(&RateFacts { incidents: 10, ..KNOWN }, 7);
         assert!((busy.daily[0] - 0.018_999_8).abs() < 1e-6, "{}", busy.daily[0]);
         let week = cumulative(&busy.daily);
         assert!((week[6] - (1.0 - (-0.019_182_6f64 * 7.0).exp())).abs() < 1e-5);
@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn the_trend_moves_the_rate_a_little_and_only_so_far() {
-        let at = |trend| estimate(&Known { incidents: 3, trend, ..KNOWN }, 1).daily[0];
+        let at = |trend| estimate(&RateFacts { incidents: 3, trend, ..KNOWN }, 1).daily[0];
         assert!(at(Some(-0.1)) < at(None) && at(None) < at(Some(0.1)));
         assert_eq!(at(Some(0.25)), at(Some(0.9)), "at most half a unit of log rate");
         assert_eq!(at(Some(0.0)), at(None));
@@ -167,9 +167,9 @@ mod tests {
 
     #[test]
     fn confidence_is_low_and_zero_where_nothing_is_measured() {
-        let confidence = |measured, scored| estimate(&Known { measured, scored, ..KNOWN }, 1).confidence;
+        let confidence = |measured, scored| estimate(&RateFacts { measured, scored, ..KNOWN }, 1).confidence;
         assert_eq!((confidence(false, false), confidence(true, false), confidence(true, true)), (0.0, 0.1, 0.3));
-        let nothing = Known { incidents_everywhere: 0, countries: 0, ..KNOWN };
+        let nothing = RateFacts { incidents_everywhere: 0, countries: 0, ..KNOWN };
         let risk = estimate(&nothing, 1).daily[0];
         assert!(risk > 0.0 && risk < 0.01, "{risk}");
     }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::days::{KEPT, Look, Looked};
 use super::level::{self, LEVELS, RISKS};
-use super::rate::{self, Known, MODEL, Risk};
+use super::rate::{self, MODEL, RateFacts, Risk};
 use super::scores::{Score, Scores};
 use crate::analytics::FORMAT;
 use crate::country::routes::input;
@@ -17,7 +17,6 @@ use crate::{Error, Result, Timestamp, reference, world};
 use engine::deployment::{self, WhoAmI};
 use engine::http::{Cx, Limit, Param, Response, Route, handler};
 use engine::runtime;
-use engine::small_sort;
 use engine::time::DAY;
 use facts::licence;
 use facts::starter::Platform;
@@ -246,7 +245,7 @@ async fn estimate(
     horizon: u32,
 ) -> Result<Risk> {
     let subject = subject.map(incident_subject);
-    let known = Known {
+    let known = RateFacts {
         incidents: begun(cx, Some(country), subject.as_deref()).await?,
         incidents_everywhere: begun(cx, None, subject.as_deref()).await?,
         about: subject,
@@ -460,7 +459,7 @@ async fn scores_page(cx: &Cx) -> Result<Response> {
     let mut found: Vec<(u32, String, Score)> =
         all.into_iter().filter_map(|(country, row)| Some((row.score?, country, row))).collect();
     found.retain(|(.., row)| row.confidence >= least);
-    small_sort::sort_by(&mut found, |a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+    found.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
     found.truncate(limit);
     let license = licence::effective(found.iter().map(|(.., row)| row.license.as_str()));
     let rows = (1..).zip(found).map(|(rank, (score, country, row))| ScoreRow {

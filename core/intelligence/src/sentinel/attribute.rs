@@ -285,9 +285,8 @@ async fn page(cx: &Cx) -> Result<Response> {
     };
     let reason = doubt(compared.as_ref(), (before, after), table, eligible);
     let weighted = compared.iter().flat_map(|of| of.donors.iter().zip(&of.control.weights));
-    let donor_weights: BTreeMap<String, f64> = engine::small_sort::gather(
-        weighted.map(|(code, weight)| (code.clone(), round(*weight))).filter(|(_, w)| *w > 0.0),
-    );
+    let donor_weights: BTreeMap<String, f64> =
+        weighted.map(|(code, weight)| (code.clone(), round(*weight))).filter(|(_, w)| *w > 0.0).collect();
     let of = |value: fn(&Control) -> f64| compared.as_ref().map(|compared| round(value(&compared.control)));
     let p_value = compared.as_ref().and_then(|compared| compared.p_value);
     let settings = cx.settings();

@@ -12,7 +12,6 @@ use crate::{Error, Result, Timestamp, world};
 use engine::http::{Cx, Response};
 use engine::number::round;
 use engine::runtime;
-use engine::small_sort;
 use engine::time::DAY;
 
 const DEFAULT_LIMIT: u32 = 50;
@@ -183,7 +182,7 @@ fn ranked(known: &Reviewed, rank: Rank, limit: usize) -> Vec<ItemBody> {
     let mut items: Vec<(f64, ItemBody)> =
         known.candidates.iter().map(|candidate| item(candidate, known, rank)).collect();
     // Among equal keys the newer row comes first, then the order is by country.
-    small_sort::sort_by(&mut items, |(a, left), (b, right)| {
+    items.sort_by(|(a, left), (b, right)| {
         b.total_cmp(a).then_with(|| right.eval_date.cmp(&left.eval_date)).then_with(|| left.country.cmp(&right.country))
     });
     items.truncate(limit);

@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 
 use super::served::{self, Feature, THRESHOLD, Week, ask};
 use crate::country::routes::input;
-use crate::forecast::batch::{self, Asked, BatchError};
+use crate::forecast::batch::{self, BatchCountries, BatchError};
 use crate::risk::word;
 use crate::{Error, Result};
 use engine::http::{Body, Cx, Response};
@@ -123,14 +123,15 @@ struct Incident {
     license: String,
 }
 
+/// An incident that resembles the forecast, as the search gives it.
 #[derive(Debug, Deserialize)]
-struct Found {
+struct SimilarIncident {
     incident: Incident,
 }
 
 #[derive(Debug, Deserialize)]
-struct FoundList {
-    results: Vec<Found>,
+struct SimilarList {
+    results: Vec<SimilarIncident>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -159,7 +160,7 @@ async fn similar(cx: &Cx, week: &Week) -> Result<Option<(Incident, &'static str)
     let words = format!("internet shutdown {} {}", week.country_name, week.summary.key_drivers.join(" "));
     let words = utf8_percent_encode(&words, NON_ALPHANUMERIC);
     let query = format!("query={words}&k=1&country={}", week.country);
-    let found: FoundList = ask(cx, "/v1/incidents/similar", &query).await?;
+    let found: SimilarList = ask(cx, "/v1/incidents/similar", &query).await?;
     if let Some(found) = found.results.into_iter().next() {
         return Ok(Some((found.incident, "semantic")));
     }
@@ -288,27 +289,27 @@ pub struct BatchBody<'a> {
 
 /// The members of a rendered risk that hints are made from.
 #[derive(Debug, Deserialize)]
-struct Told {
+struct RenderedRisk {
     country: String,
-    honest_forecast: ToldForecast,
-    trust: ToldTrust,
+    honest_forecast: RenderedForecast,
+    trust: RenderedTrust,
 }
 
 #[derive(Debug, Deserialize)]
-struct ToldForecast {
+struct RenderedForecast {
     probability: f64,
     risk_band: String,
 }
 
 #[derive(Debug, Deserialize)]
-struct ToldTrust {
+struct RenderedTrust {
     conformal_coverage: Option<f64>,
 }
 
 /// Suggests further requests to the reader of these answers.
 fn next(countries: &[&RawValue]) -> Result<Vec<NextBody>> {
     let told = countries.iter().map(|risk| serde_json::from_str(risk.get()).map_err(Error::internal));
-    let told: Vec<Told> = told.collect::<Result<_>>()?;
+    let told: Vec<RenderedRisk> = told.collect::<Result<_>>()?;
     let mut next = Vec::new();
     let elevated = told.iter().filter(|of| of.honest_forecast.probability >= 0.25);
     next.extend(elevated.take(3).map(|of| NextBody {
@@ -328,7 +329,7 @@ fn next(countries: &[&RawValue]) -> Result<Vec<NextBody>> {
 }
 
 pub async fn batch(cx: Cx) -> Result<Response> {
-    let asked = Asked::read(&cx)?;
+    let asked = BatchCountries::read(&cx)?;
     let made = async {
         let mut pages = Vec::new();
         for country in &asked.countries {

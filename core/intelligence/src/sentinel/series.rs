@@ -10,7 +10,6 @@ use crate::risk::Scores;
 use crate::world::{EventHistory, index};
 use crate::{Result, anomaly};
 use engine::actor::{Kind, Query, View};
-use engine::small_sort;
 use facts::source::Source;
 
 /// Measurements that a day needs for a share.
@@ -50,7 +49,7 @@ impl Query for Shares {
         let share = |(day, (_, anomalies, all)): (u32, (bool, u64, u64))| {
             (all >= LEAST).then(|| (day, anomalies.min(all) as f64 / all as f64))
         };
-        Ok(small_sort::gather(days.into_iter().filter_map(share)))
+        Ok(days.into_iter().filter_map(share).collect())
     }
 }
 
@@ -93,7 +92,7 @@ impl Donors {
             licenses.insert(days.license);
             let days = days.days.into_iter().filter(|(day, _)| compared(*day));
             let shares = days.filter_map(|(day, features)| Some((day, *features.get(share?)?)));
-            found.insert(country.clone(), small_sort::gather(shares));
+            found.insert(country.clone(), shares.into_iter().collect());
         }
         Ok((found, licenses))
     }
@@ -111,13 +110,13 @@ impl Query for Donors {
             let day = start(*source, mark)?.day;
             (self.day - QUIET_DAYS..=self.last).contains(&day).then(|| country.clone())
         };
-        let shut: BTreeSet<String> = small_sort::gather(marks.iter().filter_map(begun));
+        let shut: BTreeSet<String> = marks.iter().filter_map(begun).collect();
         let mut rows = Scores.run(view)?;
         rows.retain(|(country, score)| {
             let free = score.score.is_some_and(|score| index::level(score).0 == "free");
             free && *country != self.country && !shut.contains(country)
         });
-        small_sort::sort_by(&mut rows, |a, b| b.1.samples.cmp(&a.1.samples).then_with(|| a.0.cmp(&b.0)));
+        rows.sort_by(|a, b| b.1.samples.cmp(&a.1.samples).then_with(|| a.0.cmp(&b.0)));
         let codes: Vec<String> = rows.into_iter().map(|(country, _)| country).collect();
         let (measured, licenses) = self.measured(view, &codes)?;
         Ok(DonorList { codes, table, measured, licenses })

@@ -9,7 +9,7 @@ use engine::actor::{Kind, Operation, Query, Turn, View};
 use engine::kv::{Direction, Table};
 
 /// By (series, country).
-const CHRONICLE: Table<(String, String), Days> = Table::new(70);
+const CHRONICLE: Table<(String, String), Days> = Table::derived(70);
 
 /// A country reports the days of series whose days may have changed.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -15,7 +15,6 @@ use engine::actor::{Kind, View};
 use engine::csv;
 use engine::documents::{Family, Rendered};
 use engine::settings::Settings;
-use engine::small_sort;
 use facts::licence;
 use facts::source::Source;
 use facts::source::{TEST_LIST_LICENCE, licence_of};
@@ -214,7 +213,7 @@ fn share(part: u32, whole: u32) -> f64 {
 fn rows(summaries: &[CountrySummary]) -> Vec<IndexRow> {
     let mut scored: Vec<(u32, &CountrySummary)> =
         summaries.iter().filter_map(|summary| Some((summary.index.score?, summary))).collect();
-    small_sort::sort_by(&mut scored, |a, b| b.0.cmp(&a.0).then_with(|| a.1.country.cmp(&b.1.country)));
+    scored.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.country.cmp(&b.1.country)));
     (1..)
         .zip(scored)
         .map(|(rank, (score, summary))| {
@@ -462,7 +461,7 @@ pub fn overview(
     }
     // Countries with measurements come first, the highest anomaly rate leading.
     let rate = |row: &OverviewRow| row.ooni.as_ref().map_or(-1.0, |ooni| ooni.anomaly_rate);
-    small_sort::sort_by(&mut rows, |a, b| rate(b).total_cmp(&rate(a)));
+    rows.sort_by(|a, b| rate(b).total_cmp(&rate(a)));
     let source_licenses = source_licenses(summaries.iter(), &[], settings);
     OverviewBody {
         timestamp: now.to_string(),

@@ -13,11 +13,11 @@ use engine::time::SECOND;
 use facts::change::constants::{PROFILE_DAYS, SILENCE_EXPECTED};
 
 /// Measurements by hour; the key is source, day and country.
-const VOLUMES: Table<(u8, u32, String), Hours> = Table::new(60);
+const VOLUMES: Table<(u8, u32, String), Hours> = Table::derived(60);
 /// Silences that countries asked about; the key is country, source and first hour.
-const ASKED: Table<AskKey, Asked> = Table::new(61);
+const ASKED: Table<AskKey, SilenceQuestion> = Table::derived(61);
 /// Questions whose answer may have changed.
-const TO_ANSWER: Table<AskKey, ()> = Table::new(62);
+const TO_ANSWER: Table<AskKey, ()> = Table::derived(62);
 
 type AskKey = (String, u8, i64);
 
@@ -46,12 +46,13 @@ pub struct Elsewhere {
     pub newest: i64,
 }
 
+/// The end of a silence that a country asked about, and the last answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-struct Asked {
+struct SilenceQuestion {
     end: i64,
     answer: Option<Elsewhere>,
 }
-impl Row for Asked {}
+impl Row for SilenceQuestion {}
 
 /// A country reports its measurements by (source, day, hour).
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -139,7 +140,7 @@ impl Operation for AskElsewhere {
             TO_ANSWER.delete(turn, &key);
             return Ok(());
         };
-        ASKED.put(turn, &key, &Asked { end, answer: None })?;
+        ASKED.put(turn, &key, &SilenceQuestion { end, answer: None })?;
         TO_ANSWER.put(turn, &key, &())?;
         soon(turn)
     }
@@ -172,7 +173,7 @@ impl Operation for Answer {
             if asked.answer == Some(elsewhere) {
                 continue;
             }
-            ASKED.put(turn, key, &Asked { answer: Some(elsewhere), ..asked })?;
+            ASKED.put(turn, key, &SilenceQuestion { answer: Some(elsewhere), ..asked })?;
             turn.send(country, &SetElsewhere { source, start, elsewhere })?;
         }
         if open.len() == AT_ONCE {

@@ -11,7 +11,6 @@ use crate::country::{Peers, SetOutside, SetPriors};
 use crate::{Result, Timestamp};
 use engine::actor::{Kind, Operation, Turn};
 use engine::kv::{Direction, Row, Table};
-use engine::small_sort;
 use engine::time::{HOUR, SECOND};
 use facts::verdict::constants::{DOWN_RATE_COUNTRIES, PEER_NETWORKS, PEER_SESSIONS};
 use facts::verdict::network::down_rate_but;
@@ -24,20 +23,21 @@ const PRIORS_AT_ONCE: usize = 20;
 /// The first change is sent after so many publish intervals.
 const INTERVALS: i64 = 6;
 
+/// The successes in one country, and whether it was told of those in the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-struct Told {
+struct CountryPeers {
     peers: Peers,
     told: bool,
 }
 
 /// Successes of one target on one day, by country.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Day(BTreeMap<String, Told>);
+struct Day(BTreeMap<String, CountryPeers>);
 impl Row for Day {}
 
-const DAYS: Table<(String, u32), Day> = Table::new(18);
-const CHANGED: Table<(String,), ()> = Table::new(19);
-const PRIORS_SENT: Table<(), Timestamp> = Table::new(20);
+const DAYS: Table<(String, u32), Day> = Table::derived(18);
+const CHANGED: Table<(String,), ()> = Table::derived(19);
+const PRIORS_SENT: Table<(), Timestamp> = Table::derived(20);
 
 /// A country reports on how many sessions and networks targets worked, by day.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -59,10 +59,10 @@ impl Operation for PeerDays {
             let mut row = DAYS.get(turn, &key)?.unwrap_or_default();
             let told = row.0.get(&self.country).is_some_and(|known| known.told);
             match peers {
-                Some(peers) => row.0.insert(self.country.clone(), Told { peers, told }),
+                Some(peers) => row.0.insert(self.country.clone(), CountryPeers { peers, told }),
                 None => row.0.remove(&self.country),
             };
-            let sum = |from: &mut dyn Iterator<Item = &Told>| {
+            let sum = |from: &mut dyn Iterator<Item = &CountryPeers>| {
                 from.fold(Peers::default(), |sum, told| Peers {
                     sessions: sum.sessions.saturating_add(told.peers.sessions),
                     networks: sum.networks.saturating_add(told.peers.networks),
@@ -128,7 +128,7 @@ impl Operation for SendPriors {
             let rates: Vec<(String, f64)> =
                 rows.into_iter().filter_map(|((_, country), row)| Some((country, row.failure_rate?))).collect();
             let mut sorted: Vec<f64> = rates.iter().map(|(_, rate)| *rate).collect();
-            small_sort::sort_by(&mut sorted, f64::total_cmp);
+            sorted.sort_by(f64::total_cmp);
             let others = rates.len().saturating_sub(1);
             for (country, own) in rates {
                 let prior = match others < DOWN_RATE_COUNTRIES {

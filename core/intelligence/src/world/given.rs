@@ -20,7 +20,7 @@ use facts::source::Source;
 /// Short forms of all events; the key is (country, source code, event id).
 const MARKS: Table<(String, u8, String), EventMark> = Table::new(50);
 /// What a source gave a country; the key is (source code, country). Block lists are stored under [`LISTS_EPOCH`].
-const GIVEN: Table<(u8, String), Given> = Table::new(51);
+const GIVEN: Table<(u8, String), SourceTotal> = Table::new(51);
 /// The last import, by name of the source.
 const IMPORTS: Table<(String,), ImportRow> = Table::new(52);
 
@@ -89,18 +89,18 @@ fn place(areas: &[String]) -> u32 {
 
 /// How many rows a source gave a country, and the time of the newest.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Given {
+pub struct SourceTotal {
     pub rows: u64,
     pub newest: Timestamp,
 }
-impl Row for Given {}
+impl Row for SourceTotal {}
 
 /// A country reports what a source of events or counts gave it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct GivenEvents {
     pub country: String,
     pub source: u8,
-    pub given: Given,
+    pub given: SourceTotal,
     /// New and changed events.
     pub marks: Vec<(String, EventMark)>,
 }

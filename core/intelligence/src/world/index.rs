@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 
 use super::TargetSummary;
 use crate::country::State;
-use engine::small_sort;
 use facts::reported::Scope;
 use facts::starter::{self, categories::Focus};
 
@@ -91,8 +90,8 @@ impl<'a> Lists<'a> {
     pub fn new(global: &'a [String], political: &'a [String]) -> Lists<'a> {
         let is_imported = !global.is_empty();
         let breadth = match is_imported {
-            true => small_sort::gather(global.iter().map(String::as_str)),
-            false => small_sort::gather(starter::basket::all().iter().map(|site| site.domain)),
+            true => global.iter().map(String::as_str).collect(),
+            false => starter::basket::all().iter().map(|site| site.domain).collect(),
         };
         Lists { breadth, is_imported, political }
     }

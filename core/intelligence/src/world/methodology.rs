@@ -13,7 +13,6 @@ use super::index::{
 };
 use crate::{Timestamp, analytics, anomaly, atlas, classifier, forecast};
 use engine::settings::Settings;
-use engine::small_sort;
 use engine::time::{DAY, HOUR};
 use facts::change;
 use facts::source::Source;
@@ -275,23 +274,23 @@ pub fn methodology(
         source_licenses,
         methodology: Method {
             overview: OVERVIEW,
-            data_sources: small_sort::gather(sources()),
+            data_sources: sources().collect(),
             data_sources_list: sources().map(|(_, source)| source).collect(),
             model: model(served),
             scoring: scoring(summaries),
             constants: constants(),
             changes: change::constants::TABLE.iter().map(|constant| (constant.name, constant.value)).collect(),
-            analytics: small_sort::gather(analytics::constants::TABLE.iter().copied()),
-            anomaly: small_sort::gather(anomaly::constants::TABLE.iter().copied()),
-            day_classifier: small_sort::gather(classifier::constants::TABLE.iter().copied()),
-            atlas: small_sort::gather(atlas::constants::TABLE.iter().copied()),
+            analytics: analytics::constants::TABLE.iter().copied().collect(),
+            anomaly: anomaly::constants::TABLE.iter().copied().collect(),
+            day_classifier: classifier::constants::TABLE.iter().copied().collect(),
+            atlas: atlas::constants::TABLE.iter().copied().collect(),
             focus_groups: BTreeMap::from([
                 ("political_speech", categories::POLITICAL_SPEECH.to_vec()),
                 ("regulated_morality", categories::REGULATED_MORALITY.to_vec()),
                 ("circumvention_tooling", categories::CIRCUMVENTION_TOOLING.to_vec()),
             ]),
             topics: analytics::TOPICS.iter().map(|(topic, codes)| (*topic, codes.to_vec())).collect(),
-            figures: small_sort::gather(FIGURES),
+            figures: FIGURES.into_iter().collect(),
             rules: RULES.iter().map(rule).collect(),
             techniques: Technique::ALL.iter().map(|technique| technique_body(*technique)).collect(),
             limitations: LIMITATIONS.to_vec(),
@@ -410,9 +409,9 @@ fn model(served: Option<&forecast::model::Model>) -> Model {
 fn scoring(summaries: &[CountrySummary]) -> Scoring {
     Scoring {
         scale: "0 to 100, 100 is total blocking",
-        levels: small_sort::gather(LEVELS.iter().map(|(from, name, _)| (*name, *from))),
-        risk_tiers: small_sort::gather(LEVELS.iter().map(|(_, name, tier)| (*name, *tier))),
-        weights: small_sort::gather(WEIGHTS),
+        levels: LEVELS.iter().map(|(from, name, _)| (*name, *from)).collect(),
+        risk_tiers: LEVELS.iter().map(|(_, name, tier)| (*name, *tier)).collect(),
+        weights: WEIGHTS.into_iter().collect(),
         missing_components: missing_components(summaries),
         shutdown_days: LOAD_DAYS,
         shutdown_half_life_days: LOAD_HALF_DAYS,
@@ -438,7 +437,7 @@ fn scoring(summaries: &[CountrySummary]) -> Scoring {
 fn constants() -> BTreeMap<&'static str, f64> {
     let hours = |micros: i64| micros as f64 / HOUR as f64;
     let days = |micros: i64| micros as f64 / DAY as f64;
-    small_sort::gather([
+    [
         ("vote_blocked_at_log10_lr", c::BLOCKED_AT),
         ("vote_clear_at_log10_lr", c::CLEAR_AT),
         ("blocked_probability", c::BLOCKED_PROBABILITY),
@@ -504,7 +503,9 @@ fn constants() -> BTreeMap<&'static str, f64> {
         ("probe_full_trust", c::PROBE_FULL_TRUST),
         ("probe_fresh_days", days(c::PROBE_FRESH)),
         ("probe_fresh_measured_days", f64::from(c::PROBE_FRESH_DAYS)),
-    ])
+    ]
+    .into_iter()
+    .collect()
 }
 
 fn rule(rule: &facts::verdict::Rule) -> RuleBody {

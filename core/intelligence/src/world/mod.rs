@@ -39,8 +39,8 @@ pub use elsewhere::{AskElsewhere, Elsewhere, VolumeDays};
 pub use exchange::{DAYS_AT_ONCE, PeerDays, SendPriors};
 pub use failing::{Compare, FailingBlocks};
 pub use given::{
-    EventHistory, EventMark, ForgetGiven, ForgetImports, Given, GivenEvents, ImportRow, NoteImport, SourceRows,
-    SourceState,
+    EventHistory, EventMark, ForgetGiven, ForgetImports, GivenEvents, ImportRow, NoteImport, SourceRows, SourceState,
+    SourceTotal,
 };
 pub use methodology::{Methodology, methodology};
 pub use outages::{Outage, SetOutage};
@@ -288,7 +288,7 @@ pub(crate) fn stale_since(newest: Option<Timestamp>, recent: u64, at: Timestamp)
 }
 
 /// By (series, country).
-const TARGETS: Table<(String, String), Latest> = Table::new(16);
+const TARGETS: Table<(String, String), Latest> = Table::derived(16);
 const COUNTRIES: Table<(String,), CountrySummary> = Table::new(17);
 
 /// Domains on lists that set a status; the key is (domain, country).

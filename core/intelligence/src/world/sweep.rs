@@ -62,12 +62,12 @@ pub struct Sweep {
 }
 impl Row for Sweep {}
 
-const SWEEPS: Table<(u16,), Sweep> = Table::new(22);
+const SWEEPS: Table<(u16,), Sweep> = Table::derived(22);
 /// How often a sweep of each task was started. An import carries the number from its beginning, so that a removal can
 /// refuse it.
-const EPOCHS: Table<(u16,), u64> = Table::new(24);
+const EPOCHS: Table<(u16,), u64> = Table::derived(24);
 /// Countries that are not informed yet.
-const WAITING: Table<(u16, String), ()> = Table::new(23);
+const WAITING: Table<(u16, String), ()> = Table::derived(23);
 
 /// Starts a sweep. If one is under way, it goes on and is the answer.
 #[derive(Debug, Clone, Serialize, Deserialize)]

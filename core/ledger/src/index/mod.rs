@@ -70,26 +70,27 @@ impl Offer {
         slug
     }
 
-    fn place(&self) -> Place {
-        Place { price: self.price, listed: self.listed }
+    fn place(&self) -> OfferPlace {
+        OfferPlace { price: self.price, listed: self.listed }
     }
 }
 
 /// The place of an offer in the order: cheapest first, then oldest. No two were listed at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Place {
+pub struct OfferPlace {
     pub price: Micro,
     pub listed: Timestamp,
 }
 
+/// An offer, and the listing that it is of.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Known {
+struct StoredOffer {
     id: Id,
     offer: Offer,
 }
-impl Row for Known {}
+impl Row for StoredOffer {}
 
-const KNOWN: Table<(u64,), Known> = Table::new(16);
+const KNOWN: Table<(u64,), StoredOffer> = Table::new(16);
 /// A listing keeps its number.
 const NUMBERS: Table<(Id,), u64> = Table::new(17);
 /// The number after the last one.
@@ -140,20 +141,20 @@ impl Operation for List {
             Some(known) => close(turn, number, &known.offer),
             None => postings::mark(turn, number, &self.offer.texts, true)?,
         }
-        let Place { price, listed } = self.offer.place();
+        let OfferPlace { price, listed } = self.offer.place();
         prices::set(turn, number, self.offer.open.then_some(price))?;
         if self.offer.open {
             let whose = Whose(Some(self.id));
             BY_PRICE.put(turn, &(price, listed, number), &whose)?;
             BY_SLUG.put(turn, &(self.offer.slug().clone(), price, listed, number), &whose)?;
         }
-        Ok(KNOWN.put(turn, &(number,), &Known { id: self.id, offer: self.offer })?)
+        Ok(KNOWN.put(turn, &(number,), &StoredOffer { id: self.id, offer: self.offer })?)
     }
 }
 
 /// Removes an offer from the orders by price and by slug.
 fn close(space: &mut dyn Write, number: u64, offer: &Offer) {
-    let Place { price, listed } = offer.place();
+    let OfferPlace { price, listed } = offer.place();
     BY_PRICE.delete(space, &(price, listed, number));
     BY_SLUG.delete(space, &(offer.slug().clone(), price, listed, number));
 }
@@ -188,26 +189,26 @@ pub struct Find {
     pub slug: Option<String>,
     pub max_price: Option<Micro>,
     /// Go on after this place.
-    pub after: Option<Place>,
+    pub after: Option<OfferPlace>,
     pub limit: usize,
 }
 
 /// The answer to [`Find`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Found {
+pub struct OfferPage {
     pub ids: Vec<Id>,
     /// The search stopped at [`CANDIDATES`], or when it had read as many texts as it may. More offers may fit.
     pub truncated: bool,
     /// The place to go on from; `None` at the end.
-    pub next: Option<Place>,
+    pub next: Option<OfferPlace>,
 }
 
 impl Query for Find {
     const ACTOR: Kind = Kind::Market;
     const NAME: &'static str = "find";
-    type Reply = Found;
+    type Reply = OfferPage;
 
-    fn run(self, view: &View<'_>) -> Result<Found> {
+    fn run(self, view: &View<'_>) -> Result<OfferPage> {
         if self.text.is_some() && self.slug_has_few(view)? {
             return self.in_order(view, None);
         }
@@ -242,9 +243,9 @@ impl Find {
     }
 
     /// Searches the cheapest among `numbers`.
-    fn among(&self, view: &View<'_>, numbers: &Numbers) -> Result<Found> {
+    fn among(&self, view: &View<'_>, numbers: &Numbers) -> Result<OfferPage> {
         let (cheapest, more) = self.cheapest(view, numbers)?;
-        let (mut found, mut last, mut looked) = (Found::default(), None, None);
+        let (mut found, mut last, mut looked) = (OfferPage::default(), None, None);
         for (_, number) in cheapest {
             let Some(known) = KNOWN.get(view, &(number,))? else { continue };
             looked = Some(known.offer.place());
@@ -287,22 +288,22 @@ impl Find {
     }
 
     /// Goes through the offers from the cheapest on, and skips those that are not among `numbers`.
-    fn in_order(&self, view: &View<'_>, numbers: Option<&Numbers>) -> Result<Found> {
-        let mut walk = Walk { find: self, view, numbers, found: Found::default(), looked: 0, read: 0, last: None };
+    fn in_order(&self, view: &View<'_>, numbers: Option<&Numbers>) -> Result<OfferPage> {
+        let mut walk = Walk { find: self, view, numbers, found: OfferPage::default(), looked: 0, read: 0, last: None };
         match &self.slug {
             Some(slug) => {
                 let prefix = BY_SLUG.prefix(&(slug.clone(),));
-                let from = |place: Place| BY_SLUG.prefix(&(slug.clone(), place.price, place.listed));
+                let from = |place: OfferPlace| BY_SLUG.prefix(&(slug.clone(), place.price, place.listed));
                 let range = self.rest(prefix, from);
                 BY_SLUG.visit(view, range, Direction::Ascending, |(_, price, listed, number), whose| {
-                    walk.step(Place { price, listed }, number, whose)
+                    walk.step(OfferPlace { price, listed }, number, whose)
                 })?;
             }
             None => {
-                let from = |place: Place| BY_PRICE.prefix(&(place.price, place.listed));
+                let from = |place: OfferPlace| BY_PRICE.prefix(&(place.price, place.listed));
                 let range = self.rest(BY_PRICE.range(), from);
                 BY_PRICE.visit(view, range, Direction::Ascending, |(price, listed, number), whose| {
-                    walk.step(Place { price, listed }, number, whose)
+                    walk.step(OfferPlace { price, listed }, number, whose)
                 })?;
             }
         }
@@ -310,7 +311,7 @@ impl Find {
     }
 
     /// The part of a range after the place to go on from.
-    fn rest(&self, range: Range, of: impl FnOnce(Place) -> Range) -> Range {
+    fn rest(&self, range: Range, of: impl FnOnce(OfferPlace) -> Range) -> Range {
         match self.after.map(of) {
             Some(Range { end: Some(start), .. }) => Range { start, ..range },
             _ => range,
@@ -323,17 +324,17 @@ struct Walk<'a> {
     find: &'a Find,
     view: &'a View<'a>,
     numbers: Option<&'a Numbers>,
-    found: Found,
+    found: OfferPage,
     looked: usize,
     /// Number of offers whose texts were read.
     read: usize,
     /// Place of the last offer that was found.
-    last: Option<Place>,
+    last: Option<OfferPlace>,
 }
 
 impl Walk<'_> {
     /// Looks at the next offer. Returns false to stop.
-    fn step(&mut self, place: Place, number: u64, whose: Whose) -> Result<bool, StoreError> {
+    fn step(&mut self, place: OfferPlace, number: u64, whose: Whose) -> Result<bool, StoreError> {
         if self.find.max_price.is_some_and(|max| place.price > max) {
             return Ok(false);
         }

@@ -91,7 +91,7 @@ impl Market {
         self.offers.insert(id, offer);
     }
 
-    fn ask(&self, find: &Find) -> (Found, usize, usize) {
+    fn ask(&self, find: &Find) -> (OfferPage, usize, usize) {
         let (actor, settings) = (Market::actor(), Settings::default());
         let counting = Counting { rows: &self.rows, gets: Cell::new(0), scanned: Cell::new(0) };
         let found =

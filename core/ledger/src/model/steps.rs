@@ -9,7 +9,7 @@ use crate::keys::{How, OpenWallet, SetKey};
 use crate::listing::LISTINGS;
 use crate::pay::Claimant;
 use crate::rows::{Id, KEYS, Signed, id_text};
-use crate::submit::{Known, Submit};
+use crate::submit::{NamedKey, Submit};
 use engine::kv::Store;
 use engine::time::{HOUR, MINUTE};
 
@@ -49,13 +49,13 @@ impl<S: Store + 'static> Model<S> {
 
     /// Verifies an envelope, and sends it now or later.
     fn submit(&mut self, by: usize, other: Option<usize>, schema: &str, members: Value) {
-        let signer = Known { name: self.name(by), row: self.known(by) };
+        let signer = NamedKey { name: self.name(by), row: self.known(by) };
         if signer.row.in_force().is_none() {
             *self.refused.entry("pubkey_not_found").or_default() += 1;
             return;
         }
         let envelope = self.agents[by].envelope(schema, self.now, members);
-        let others = other.map(|other| Known { name: self.name(other), row: self.known(other) });
+        let others = other.map(|other| NamedKey { name: self.name(other), row: self.known(other) });
         let submit = Submit {
             canonical: envelope.to_string().into_bytes(),
             signature: vec![0; 64],

@@ -36,7 +36,7 @@ use engine::actor::{ActorId, Kind, Operation, Query, Turn, View};
 use engine::kv::{Direction, Read, Row, Table};
 use engine::runtime::{self, Runtime};
 use engine::time::{DAY, HOUR, SECOND};
-use relay::agent::mailbox::{Append, Appended, Asked, Body, Origin};
+use relay::agent::mailbox::{Append, Appended, Body, Origin, RecipientFacts};
 use relay::agent::record::{self, ReadPublic};
 use relay::agent::{custody, wire};
 use relay::webhook;
@@ -128,7 +128,7 @@ impl Operation for Want {
 }
 
 /// A notice to send: the event, the row that it is about, and the recipient.
-struct Told {
+struct EventNotice {
     event: &'static str,
     of: Id,
     to: Name,
@@ -150,7 +150,7 @@ fn wants(turn: &Turn<'_>, name: &str, event: &str) -> Result<bool> {
     Ok(WANTED.get(turn, &(name.to_owned(),))?.is_some_and(|events| events.has(event)))
 }
 
-fn send(turn: &mut Turn<'_>, told: Told) -> Result<()> {
+fn send(turn: &mut Turn<'_>, told: EventNotice) -> Result<()> {
     if !wants(turn, &told.to, told.event)? {
         return Ok(());
     }
@@ -164,7 +164,7 @@ fn send(turn: &mut Turn<'_>, told: Told) -> Result<()> {
     turn.send(actor_id(&bytes), &Tell { id, event: told.event.to_owned(), body })
 }
 
-fn told(turn: &Turn<'_>, envelope: &Envelope, done: &Done) -> Result<Vec<Told>> {
+fn told(turn: &Turn<'_>, envelope: &Envelope, done: &Done) -> Result<Vec<EventNotice>> {
     let brand = &turn.settings.brand;
     let told = match (&envelope.content, done) {
         (Content::Transfer(transfer), Done::Transfer(id, row)) if matches!(row.outcome, Outcome::Settled { .. }) => {
@@ -183,7 +183,7 @@ fn told(turn: &Turn<'_>, envelope: &Envelope, done: &Done) -> Result<Vec<Told>> 
                 "escrow_id": id_text(&hire.escrow), "price_micro": hire.price, "state": hire.state.as_str(),
                 "delivery_deadline_at": hire.deadline.to_micros_text() });
             let to = hire.provider.clone();
-            Some(Told { event: "hire.created", of: *id, to, at: hire.created, subject: ("hire", subject) })
+            Some(EventNotice { event: "hire.created", of: *id, to, at: hire.created, subject: ("hire", subject) })
         }
         (Content::Claim(_), Done::Receipt(id, receipt)) => {
             let Some(escrow_id) = receipt.escrow else { return Ok(Vec::new()) };
@@ -192,13 +192,13 @@ fn told(turn: &Turn<'_>, envelope: &Envelope, done: &Done) -> Result<Vec<Told>> 
             let mut subject = receipt_subject(brand, id, receipt);
             subject["hire_id"] = json!(id_text(&hire));
             let (to, at) = (receipt.from.clone(), receipt.claimed);
-            Some(Told { event: "hire.claimed", of: *id, to, at, subject: ("receipt", subject) })
+            Some(EventNotice { event: "hire.claimed", of: *id, to, at, subject: ("receipt", subject) })
         }
         (Content::Acceptance(_), Done::Receipt(id, receipt)) if receipt.state == ReceiptState::Disputed => {
             let subject = receipt_subject(brand, id, receipt);
             let at = receipt.answer.as_ref().map_or(receipt.claimed, |answer| answer.at);
             let to = receipt.to.clone();
-            Some(Told { event: "receipt.disputed", of: *id, to, at, subject: ("receipt", subject) })
+            Some(EventNotice { event: "receipt.disputed", of: *id, to, at, subject: ("receipt", subject) })
         }
         _ => None,
     };
@@ -213,7 +213,7 @@ fn transfer_settled(
     [from, to]: [&str; 2],
     amount: i64,
     at: Timestamp,
-) -> Result<Option<Told>> {
+) -> Result<Option<EventNotice>> {
     let event = "transfer.settled";
     let name = name_of(&turn.settings.brand, to).unwrap_or_default();
     if !wants(turn, name, event)? {
@@ -221,7 +221,7 @@ fn transfer_settled(
     }
     let subject = json!({ "id": id_text(id), "from_did": from, "to_did": to, "amount_micro": amount, "status": "settled",
         "settled_at": at.to_micros_text() });
-    Ok(Some(Told { event, of: *id, to: name.to_owned(), at, subject: ("transfer", subject) }))
+    Ok(Some(EventNotice { event, of: *id, to: name.to_owned(), at, subject: ("transfer", subject) }))
 }
 
 /// A receipt without its texts. A client reads those by the receipt's id.
@@ -250,7 +250,7 @@ impl Operation for Tell {
         if record::active(turn)?.is_none() {
             return Ok(());
         }
-        let subject = webhook::Subject::Told { event: self.event.clone(), body: self.body.clone() };
+        let subject = webhook::Subject::Event { event: self.event.clone(), body: self.body.clone() };
         webhook::enqueue_as(turn, self.id, &subject)?;
         if !BY_MAIL.get(turn, &())?.unwrap_or_default().has(&self.event) {
             return Ok(());
@@ -392,7 +392,7 @@ async fn append(rt: &dyn Runtime, actor: &str, id: NoticeId, text: &str) -> Resu
         origin: Origin::Proved,
         proves: None,
         // The message goes to whoever holds the DID here.
-        asked: Some(Asked { pinned: None }),
+        asked: Some(RecipientFacts { pinned: None }),
         alone: true,
     }))
 }

@@ -6,7 +6,7 @@ use crate::ACTOR;
 use crate::book::{did_of, name_of, own_name};
 use crate::json::{Json, Members};
 use crate::rows::{KeyRow, Name};
-use crate::submit::{Answer, Known, Submit};
+use crate::submit::{Answer, NamedKey, Submit};
 use crate::{Error, ErrorCode, Result};
 use crypto::encoding::{self, encode_hex};
 use crypto::{sealing, signing};
@@ -151,7 +151,7 @@ impl Own {
         let canonical = Json::Object(all).canonical().ok_or_else(|| Error::internal("an envelope without a form"))?;
         let signature = signing::sign(&self.held.signing, &canonical).to_vec();
         let row = KeyRow::of(self.version, Some(self.signing), true);
-        let signer = Known { name: self.name.clone(), row };
+        let signer = NamedKey { name: self.name.clone(), row };
         let submit = Submit { canonical, signature, signer, others: Vec::new(), claimant: None, repeat: None };
         runtime::call(rt, ACTOR, &submit).await
     }

@@ -15,7 +15,7 @@ use crate::pay::Claimant;
 use crate::reason::Tally;
 use crate::reason::{Reason, Refusal, Ruled, ensure};
 use crate::rows::{Id, KeyRow, Name, id_text};
-use crate::submit::{Answer, Done, Kept, Known, Prepare, Submit};
+use crate::submit::{Answer, Done, NamedKey, Prepare, RefusalFacts, Submit};
 use crate::{Error, Result};
 use crypto::encoding::{actor_id, decode_base64, encode_hex, parse_did};
 use crypto::hash::sha256;
@@ -118,7 +118,7 @@ pub fn failed(
     cx: &Cx,
     kind: &str,
     refusal: impl Into<Refusal>,
-    kept: Kept,
+    kept: RefusalFacts,
     hash: Option<&[u8; 32]>,
 ) -> Result<Response> {
     respond(refusal.into(), |reason| Refused {
@@ -228,12 +228,12 @@ impl Act {
     }
 
     /// Lets the ledger decide, and counts a refusal.
-    pub async fn submit(self, cx: &Cx, claimant: Option<Claimant>) -> Ruled<Result<Done, (Reason, Kept)>> {
+    pub async fn submit(self, cx: &Cx, claimant: Option<Claimant>) -> Ruled<Result<Done, (Reason, RefusalFacts)>> {
         let decided = self.decide(cx, claimant).await;
         counted(cx, decided)
     }
 
-    async fn decide(self, cx: &Cx, claimant: Option<Claimant>) -> Ruled<Result<Done, (Reason, Kept)>> {
+    async fn decide(self, cx: &Cx, claimant: Option<Claimant>) -> Ruled<Result<Done, (Reason, RefusalFacts)>> {
         let brand = &cx.settings().brand;
         let unknown = self.unknown_signer();
         let Some(name) = name_of(brand, self.envelope.signer()).map(str::to_owned) else {
@@ -277,12 +277,12 @@ impl Act {
                 // A name with a wallet can be paid, so its agent is asked only if it has none.
                 let enough = has_wallet && matches!(self.envelope.content, Content::Transfer(_) | Content::Batch(_));
                 let row = if enough { row } else { known(cx, &name, row).await? };
-                others.extend(row.map(|row| Known { name, row }));
+                others.extend(row.map(|row| NamedKey { name, row }));
             }
             let submit = Submit {
                 canonical: self.canonical.clone(),
                 signature,
-                signer: Known { name: name.clone(), row },
+                signer: NamedKey { name: name.clone(), row },
                 others,
                 claimant: claimant.clone(),
                 repeat,
@@ -308,7 +308,7 @@ impl Act {
     ) -> Option<Submit> {
         let known = |name: &Name| {
             let row = Signers::of(cx.rt.environment()).get(name)?;
-            Some(Known { name: name.clone(), row })
+            Some(NamedKey { name: name.clone(), row })
         };
         let (signer, others) = names.split_first().filter(|_| claimant.is_none())?;
         let signer = known(signer)?;
@@ -343,7 +343,7 @@ impl Act {
 }
 
 /// The outcome of an envelope; `None`: it must be verified again.
-fn decided(answer: Answer) -> Option<Ruled<Result<Done, (Reason, Kept)>>> {
+fn decided(answer: Answer) -> Option<Ruled<Result<Done, (Reason, RefusalFacts)>>> {
     match answer {
         Answer::Reverify => None,
         Answer::Untaken(reason) => Some(Err(reason.into())),

@@ -10,7 +10,7 @@ use crate::batch::{Settled, item_id};
 use crate::envelope::{Content, malformed_item};
 use crate::reason::Reason;
 use crate::rows::{Micro, id_text};
-use crate::submit::{Done, Kept};
+use crate::submit::{Done, RefusalFacts};
 use crate::{Error, Result};
 use crypto::encoding::encode_hex;
 use engine::http::{Auth, Cx, Limit, Response, Route, handler};
@@ -57,14 +57,20 @@ async fn batch(cx: Cx) -> Result<Response> {
     let Some(act) = read else {
         // The sender of a thousand items wants to know which one is wrong (decision batch-contract).
         let item = act::members(&cx).and_then(|members| malformed_item(members.get("envelope")?));
-        return failed(&cx, "batch-receipt", Reason::InvalidEnvelope, Kept { item, ..Kept::default() }, None);
+        return failed(
+            &cx,
+            "batch-receipt",
+            Reason::InvalidEnvelope,
+            RefusalFacts { item, ..RefusalFacts::default() },
+            None,
+        );
     };
     let hash = act.hash;
     match act.submit(&cx, None).await {
         Ok(Ok(Done::Batch(settled))) => Response::json(&receipt(&cx, &settled)),
         Ok(Ok(_)) => Err(Error::internal("a batch became something else")),
         Ok(Err((reason, kept))) => failed(&cx, "batch-receipt", reason, kept, Some(&hash)),
-        Err(refusal) => failed(&cx, "batch-receipt", refusal, Kept::default(), Some(&hash)),
+        Err(refusal) => failed(&cx, "batch-receipt", refusal, RefusalFacts::default(), Some(&hash)),
     }
 }
 

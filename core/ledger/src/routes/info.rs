@@ -125,7 +125,7 @@ fn endpoints(cx: &Cx) -> Vec<Endpoint> {
         routes.filter(|route| route.path.starts_with("/v1/pay/") && !route.path.starts_with(SESSIONS)).collect();
     let known = |route: &Route| ORDER.iter().position(|(method, path)| route.method == *method && route.path == *path);
     let mut ordered: Vec<&Route> = ours;
-    engine::small_sort::sort_by_key(&mut ordered, |route| (known(route).unwrap_or(usize::MAX), route.extension));
+    ordered.sort_by_key(|route| (known(route).unwrap_or(usize::MAX), route.extension));
     let entry = |route: &Route| Endpoint { method: route.method.to_string(), path: route.path, summary: route.summary };
     ordered.into_iter().map(entry).collect()
 }

@@ -195,7 +195,7 @@ async fn listings_of(cx: Cx) -> Result<Response> {
         rows = runtime::late(&*cx.rt, ACTOR, &ListingsOf { name }).await?.value;
     }
     rows.retain(|(_, listing)| before.is_none_or(|before| listing.listed < before));
-    engine::small_sort::sort_by_key(&mut rows, |(_, listing)| Reverse(listing.listed));
+    rows.sort_by_key(|(_, listing)| Reverse(listing.listed));
     let more = rows.len() > limit;
     rows.truncate(limit);
     let next = rows.last().map(|(_, listing)| listing.listed).filter(|_| more);

@@ -18,7 +18,7 @@ use crate::reason::Reason;
 use crate::reason::Tally;
 use crate::rows::{Id, Micro, Outcome, Payment, id_text, parse_id};
 use crate::segment::open::ask;
-use crate::submit::{Done, Kept};
+use crate::submit::{Done, RefusalFacts};
 use crate::{Error, Result};
 use crypto::encoding::{encode_base64, encode_hex};
 use engine::http::{Auth, Cx, Limit, Param, Response, Route, handler};
@@ -249,7 +249,7 @@ fn body(cx: &Cx, id: &Id, payment: Payment, texts: Texts<'_>) -> TransferBody {
 async fn transfer(cx: Cx) -> Result<Response> {
     let read = act::members(&cx)
         .and_then(|members| Act::read(&cx, members, |content| matches!(content, Content::Transfer(_))));
-    let Some(act) = read else { return failed(&cx, "receipt", Reason::InvalidEnvelope, Kept::default(), None) };
+    let Some(act) = read else { return failed(&cx, "receipt", Reason::InvalidEnvelope, RefusalFacts::default(), None) };
     let hash = act.hash;
     match act.submit(&cx, None).await {
         Ok(Ok(Done::Transfer(id, row))) => {
@@ -270,7 +270,7 @@ async fn transfer(cx: Cx) -> Result<Response> {
         }
         Ok(Ok(_)) => Err(Error::internal("a transfer became something else")),
         Ok(Err((reason, kept))) => failed(&cx, "receipt", reason, kept, Some(&hash)),
-        Err(refusal) => failed(&cx, "receipt", refusal, Kept::default(), Some(&hash)),
+        Err(refusal) => failed(&cx, "receipt", refusal, RefusalFacts::default(), Some(&hash)),
     }
 }
 

@@ -7,14 +7,13 @@ use super::act::{self, schema};
 use super::market::{ListingBody, listing_body};
 use crate::ACTOR;
 use crate::book::name_of;
-use crate::index::{self, Find, Offer, Place};
+use crate::index::{self, Find, Offer, OfferPlace};
 use crate::listing::Listing;
 use crate::market::{ListingsOf, ReadListings};
 use crate::rows::{Id, Micro, Name};
 use crate::{Error, Result, Timestamp};
 use engine::http::{Cx, Response};
 use engine::runtime;
-use engine::small_sort;
 use relay::directory::fold;
 
 #[derive(Serialize, JsonSchema)]
@@ -22,7 +21,7 @@ pub struct SearchAnswer {
     schema: String,
     capabilities: Vec<ListingBody>,
     /// The search as it was read.
-    query: Asked,
+    query: SearchTerms,
     /// The search stopped at its limit, so there may be more offers; `next_cursor` goes on from there.
     truncated: bool,
     /// The `before` of the next page; null at the end.
@@ -30,7 +29,8 @@ pub struct SearchAnswer {
 }
 
 #[derive(Serialize, JsonSchema)]
-pub struct Asked {
+#[schemars(rename = "Asked")]
+pub struct SearchTerms {
     q: Option<String>,
     capability: Option<String>,
     max_price_micro: Option<Micro>,
@@ -39,23 +39,23 @@ pub struct Asked {
 }
 
 /// Writes a cursor: the price, a point, and the time of listing in microseconds.
-fn write(place: &Place) -> String {
+fn write(place: &OfferPlace) -> String {
     format!("{}.{}", place.price, place.listed.0)
 }
 
-fn read(text: &str) -> Result<Place> {
+fn read(text: &str) -> Result<OfferPlace> {
     let place = text.split_once('.').and_then(|(price, listed)| {
-        Some(Place { price: price.parse().ok()?, listed: Timestamp(listed.parse().ok()?) })
+        Some(OfferPlace { price: price.parse().ok()?, listed: Timestamp(listed.parse().ok()?) })
     });
     place.ok_or_else(|| Error::bad_request("Query parameter `before` must be the `next_cursor` of a search."))
 }
 
 /// Listings, whether there may be more, and where to go on.
-type Page = (Vec<(Id, Listing)>, bool, Option<Place>);
+type Page = (Vec<(Id, Listing)>, bool, Option<OfferPlace>);
 
 pub async fn search(cx: Cx) -> Result<Response> {
     let max_price = cx.query("max_price_micro")?.map(|_| cx.offset("max_price_micro")).transpose()?;
-    let asked = Asked {
+    let asked = SearchTerms {
         q: cx.query("q")?,
         capability: cx.query("capability")?,
         max_price_micro: max_price,
@@ -94,9 +94,9 @@ async fn of_all(cx: &Cx, find: &Find) -> Result<Page> {
 /// Searches the offers of one provider. It has few, and the ledger knows them all.
 async fn of_one(cx: &Cx, find: &Find, name: Name) -> Result<Page> {
     let rows = runtime::late(&*cx.rt, ACTOR, &ListingsOf { name }).await?.value;
-    let place = |listing: &Listing| Place { price: listing.price, listed: listing.listed };
+    let place = |listing: &Listing| OfferPlace { price: listing.price, listed: listing.listed };
     let mut fitting: Vec<_> = rows.into_iter().filter(|(_, listing)| find.fits(&Offer::of(listing))).collect();
-    small_sort::sort_by_key(&mut fitting, |(_, listing)| place(listing));
+    fitting.sort_by_key(|(_, listing)| place(listing));
     let more = fitting.len() > find.limit;
     fitting.truncate(find.limit);
     let next = fitting.last().map(|(_, listing)| place(listing)).filter(|_| more);
@@ -110,7 +110,7 @@ mod tests {
     /// Decision unique-event-times: clients put cursors into addresses as they are.
     #[test]
     fn a_cursor_needs_no_encoding_and_nothing_else_is_one() {
-        let place = Place { price: 100_000_000_000, listed: Timestamp(1_767_225_600_000_001) };
+        let place = OfferPlace { price: 100_000_000_000, listed: Timestamp(1_767_225_600_000_001) };
         assert_eq!(write(&place), "100000000000.1767225600000001");
         assert_eq!(read(&write(&place)).unwrap(), place);
         for bad in ["", "1", "1.", ".1", "x.1", "1.x", "-1.2", "1.2.3", "2026-01-01T00:00:00.000000Z"] {

@@ -29,14 +29,14 @@ const AT_ONCE: usize = 64;
 const PARALLEL: usize = 6;
 
 /// The last wish: the first segment that it was about, and its time.
-const ASKED: Table<(), Asked> = Table::new(71);
+const ASKED: Table<(), LastWish> = Table::new(71);
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Asked {
+struct LastWish {
     first: u64,
     at: Timestamp,
 }
-impl Row for Asked {}
+impl Row for LastWish {}
 
 /// The name of a segment in an archive.
 fn name(first: u64, hash: &Hash) -> String {
@@ -66,7 +66,7 @@ pub fn wish(turn: &mut Turn<'_>) -> Result<Option<Timestamp>> {
     if let Some(again) = asked.filter(|again| *again > turn.now) {
         return Ok(Some(again));
     }
-    ASKED.put(turn, &(), &Asked { first, at: turn.now })?;
+    ASKED.put(turn, &(), &LastWish { first, at: turn.now })?;
     turn.reach_out(WISH.to_owned());
     Ok(Some(turn.now.plus(wait)))
 }

@@ -22,7 +22,7 @@ use flate2::write::{DeflateDecoder, DeflateEncoder};
 use serde::{Deserialize, Serialize};
 
 use super::book::Books;
-use super::log::Part;
+use super::log::BytesPart;
 use super::merkle::{self, Hash};
 use super::rows::{Book, EVENT_PARTS, EVENTS, Id};
 use crate::{Error, Result, Timestamp};
@@ -47,7 +47,7 @@ pub const SEALED: Table<(Id,), u64> = Table::new(68);
 /// Segments by the place of their first event.
 pub const SEGMENTS: Table<(u64,), Segment> = Table::new(69);
 /// Packed rows of the segments that lie here, in parts.
-pub const BODIES: Table<(u64, u8), Part> = Table::new(70);
+pub const BODIES: Table<(u64, u8), BytesPart> = Table::new(70);
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Segment {
@@ -173,18 +173,18 @@ fn holder(space: &(impl Read + ?Sized), seq: u64) -> Result<Option<(u64, Segment
 /// The packed rows of a segment, if they are stored here.
 fn body(space: &(impl Read + ?Sized), first: u64) -> Result<Option<Vec<u8>>, StoreError> {
     let parts = BODIES.scan(space, &BODIES.prefix(&(first,)), Direction::Ascending, usize::from(u8::MAX))?;
-    let bytes: Vec<Vec<u8>> = parts.into_iter().map(|(_, Part(bytes))| bytes).collect();
+    let bytes: Vec<Vec<u8>> = parts.into_iter().map(|(_, BytesPart(bytes))| bytes).collect();
     Ok((!bytes.is_empty()).then(|| bytes.concat()))
 }
 
 /// Splits packed rows into the parts that are stored here.
-fn parts(body: &[u8]) -> impl Iterator<Item = (u8, Part)> + '_ {
-    (0..).zip(body.chunks(PART).map(|bytes| Part(bytes.to_vec())))
+fn parts(body: &[u8]) -> impl Iterator<Item = (u8, BytesPart)> + '_ {
+    (0..).zip(body.chunks(PART).map(|bytes| BytesPart(bytes.to_vec())))
 }
 
 /// The rows of [`BODIES`] that a segment takes.
 fn stored(first: u64, body: &[u8]) -> Result<Vec<Pair>> {
-    let row = |(part, row): (u8, Part)| Ok((BODIES.prefix(&(first, part)).start, encode_row(&row)?));
+    let row = |(part, row): (u8, BytesPart)| Ok((BODIES.prefix(&(first, part)).start, encode_row(&row)?));
     parts(body).map(row).collect()
 }
 

@@ -52,7 +52,7 @@ struct Fetched {
 
 /// The outcome of a question.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub enum Found<T> {
+pub enum LogReply<T> {
     Answer(T),
     /// These segments are needed first: where they begin, and the SHA-256 of their packed rows.
     Fetch(Vec<(u64, Hash)>),
@@ -61,14 +61,14 @@ pub enum Found<T> {
 impl<Q: LogQuery> Query for Open<Q> {
     const ACTOR: Kind = Kind::Ledger;
     const NAME: &'static str = Q::NAME;
-    type Reply = Found<Q::Reply>;
+    type Reply = LogReply<Q::Reply>;
 
     fn run(self, view: &View<'_>) -> Result<Self::Reply> {
         let rows = Unsealed::new(view, self.segments);
         let answer = self.question.run(&view.over(&rows));
         // Without these segments the answer may be wrong.
         let wanted = rows.wanted();
-        if wanted.is_empty() { answer.map(Found::Answer) } else { Ok(Found::Fetch(wanted)) }
+        if wanted.is_empty() { answer.map(LogReply::Answer) } else { Ok(LogReply::Fetch(wanted)) }
     }
 }
 
@@ -77,8 +77,8 @@ pub async fn ask<Q: LogQuery>(rt: &dyn Runtime, question: Q) -> Result<Q::Reply>
     let mut open = Open { question, segments: Vec::new() };
     for _ in 0..ROUNDS {
         let wanted = match runtime::query(rt, ACTOR, &open).await? {
-            Found::Answer(answer) => return Ok(answer),
-            Found::Fetch(wanted) => wanted,
+            LogReply::Answer(answer) => return Ok(answer),
+            LogReply::Fetch(wanted) => wanted,
         };
         let fetched = stream::iter(wanted).map(|(first, hash)| fetch(rt, first, hash)).buffered(PARALLEL);
         open.segments.extend(fetched.try_collect::<Vec<_>>().await?);

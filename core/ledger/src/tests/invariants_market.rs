@@ -8,7 +8,7 @@ use crate::hire::HIRES;
 use crate::listing::LISTINGS;
 use crate::reason::Reason;
 use crate::rows::ESCROWS;
-use crate::submit::{Answer, Kept};
+use crate::submit::{Answer, RefusalFacts};
 use engine::kv::Overlay;
 use engine::runtime::Runtime;
 
@@ -123,7 +123,7 @@ fn m8_a_provider_that_ended_is_not_hired_whatever_its_listing_says() {
     let (mut active, batch) = (store.clone(), space.into_batch());
     engine::kv::Store::apply(&mut active, batch).unwrap();
     let (answer, _) = perform(&world.rt, &active, &submit);
-    assert_eq!(answer, Answer::Refused(Reason::RecipientInvalidDid, Kept::default()));
+    assert_eq!(answer, Answer::Refused(Reason::RecipientInvalidDid, RefusalFacts::default()));
 }
 
 #[test]

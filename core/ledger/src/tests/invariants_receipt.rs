@@ -10,7 +10,7 @@ use crate::hire::{HIRES, HireState};
 use crate::reason::Reason;
 use crate::receipt::{RECEIPTS, RECEIPTS_FROM, RECEIPTS_OF, RECEIPTS_TO};
 use crate::rows::DUE;
-use crate::submit::{Answer, Kept};
+use crate::submit::{Answer, RefusalFacts};
 use engine::runtime::Runtime;
 
 /// A requester with 1,000 micro-credits, a provider, an escrow of 100 between them for a day.
@@ -274,7 +274,7 @@ fn r17_who_loses_the_race_for_a_receipt_is_told_that_it_is_not_pending() {
     let late = submission(&world, &a, None, "work-acceptance", members("dispute"));
     answer(&world, &a, &receipt, json!({})).unwrap();
     let (lost, _) = perform(&world.rt, &world.store(), &late);
-    assert_eq!(lost, Answer::Refused(Reason::ReceiptNotPending, Kept::default()));
+    assert_eq!(lost, Answer::Refused(Reason::ReceiptNotPending, RefusalFacts::default()));
     // An answer that loses against the deadline is refused too.
     let escrow = world.open(&a, &b, 10, hours(24)).unwrap();
     let receipt = world.claim(&b, &a, &escrow, minutes(5), true).unwrap();

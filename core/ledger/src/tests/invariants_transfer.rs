@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{Party, World, hours, refused, settled, text, with};
 use crate::book::{DAILY_CAP, PER_TX_CAP};
 use crate::rows::{EVENTS, KEYS, KeyRow, WALLETS};
-use crate::submit::{Answer, Done, Known, Submit};
+use crate::submit::{Answer, Done, NamedKey, Submit};
 use crypto::signing;
 use engine::actor::{ActorId, Call, Kind, decode, host};
 use engine::kv::fault::{FaultyStore, How, When};
@@ -218,7 +218,7 @@ pub(super) fn submission(world: &World, by: &Party, other: Option<&Party>, schem
     let known = |party: &Party| {
         let row = KEYS.get(&world.store(), &(party.name(),)).unwrap();
         let first = KeyRow::of(1, Some(signing::signing_public_key(&party.signer.seed)), true);
-        Known { name: party.name(), row: row.unwrap_or(first) }
+        NamedKey { name: party.name(), row: row.unwrap_or(first) }
     };
     let envelope = world.body(by, schema, members)["envelope"].clone();
     Submit {

@@ -2,7 +2,8 @@
 //! tree is that of RFC 9162, and with a tree built by the definition.
 
 use crate::merkle::{
-    Frontier, Hash, Kept, append, consistency, inclusion, is_consistent, is_included, leaf, leaf_hash, node_hash, root,
+    Frontier, Hash, StoredTree, append, consistency, inclusion, is_consistent, is_included, leaf, leaf_hash, node_hash,
+    root,
 };
 use crypto::encoding::encode_hex;
 use crypto::hash::sha256_of;
@@ -79,7 +80,7 @@ fn roots_are_those_of_the_published_vectors() {
     assert_eq!(encode_hex(&frontier.root()), encode_hex(&sha256_of(&[])));
     for (size, expected) in ROOTS.iter().enumerate() {
         frontier.push(published()[size]);
-        assert_eq!(encode_hex(&root(&Kept(&store), size as u64 + 1).unwrap()), *expected);
+        assert_eq!(encode_hex(&root(&StoredTree(&store), size as u64 + 1).unwrap()), *expected);
         assert_eq!(encode_hex(&frontier.root()), *expected);
     }
 }
@@ -87,7 +88,7 @@ fn roots_are_those_of_the_published_vectors() {
 #[test]
 fn paths_are_those_of_the_published_vectors() {
     let store = tree(&published());
-    let nodes = Kept(&store);
+    let nodes = StoredTree(&store);
     for (seq, size, path) in [
         (0, 1, vec![]),
         (0, 8, vec![A, B, C]),
@@ -106,7 +107,7 @@ fn paths_are_those_of_the_published_vectors() {
 fn inclusion_and_consistency_hold_for_all_sizes_to_130_and_for_nothing_else() {
     let leaves: Vec<Hash> = (0..130_u8).map(|n| leaf_hash(&[n])).collect();
     let store = tree(&leaves);
-    let nodes = Kept(&store);
+    let nodes = StoredTree(&store);
     let roots: Vec<Hash> = (0..=leaves.len()).map(|size| defined(&leaves[..size])).collect();
     let wrong = leaf_hash(b"wrong");
     for size in 1..=130_u64 {
@@ -164,5 +165,5 @@ fn an_append_writes_one_small_row() {
     }
     let mut frontier = Frontier::default();
     (0..4_200_u64).for_each(|seq| frontier.push(leaf_hash(&seq.to_be_bytes())));
-    assert_eq!(root(&Kept(&store), 4_200).unwrap(), frontier.root());
+    assert_eq!(root(&StoredTree(&store), 4_200).unwrap(), frontier.root());
 }

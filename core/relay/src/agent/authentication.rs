@@ -6,7 +6,7 @@ use std::time::Duration;
 use http::HeaderMap;
 
 use super::keyed::{self, Keyed};
-use super::record::{Credentials, Place};
+use super::record::{Credentials, RegistrationPlace};
 use super::{Authorize, KEY_KIND, reseal};
 use crate::agent::usage::Usage;
 use crate::{Error, ErrorCode, Result};
@@ -50,7 +50,7 @@ fn shown(environment: &Environment, headers: &HeaderMap) -> Option<ApiKey> {
 
 /// The agent whose valid key the request carries, if it holds its DID.
 pub async fn recognized(cx: &Cx) -> Result<Option<Credentials>> {
-    Ok(registration(cx).await?.filter(|caller| caller.place == Place::Stands))
+    Ok(registration(cx).await?.filter(|caller| caller.place == RegistrationPlace::Stands))
 }
 
 /// The registration whose valid key the request carries, whether it holds its DID or waits for it.
@@ -78,7 +78,7 @@ async fn credentials(
     let authorize = Authorize { secret_hash };
     let found = runtime::retry_unavailable(rt, patience, || runtime::query(rt, key.actor(), &authorize)).await?;
     let credentials = found.ok_or_else(invalid)?.admitted(waiting)?;
-    if credentials.place == Place::Stands {
+    if credentials.place == RegistrationPlace::Stands {
         Usage::of(environment).seen(key.actor(), rt.now());
     }
     Ok((credentials, ShownKey { secret_hash, checked: rt.now() }))

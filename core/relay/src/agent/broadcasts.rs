@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 use super::consent::ReadPeer;
 use super::mailbox::Local;
-use super::tasks::boxed::{self, Boxed, Content, Given};
+use super::tasks::boxed::{self, Boxed, Content, ContentMembers};
 use super::tasks::routes::{expires_in, new_local};
 use super::tasks::store::Put;
 use super::tasks::{Head, Priority, Status};
@@ -385,7 +385,7 @@ fn info(actor: &str, local: &Local, broadcast: Broadcast) -> BroadcastInfo {
 }
 
 /// The agents that have the capability and take tasks from the caller, without the caller, the most trusted first.
-async fn capable(cx: &Cx, own: Did, capability: &str, least: u8, max: u32) -> Result<Vec<(Did, search::Listed)>> {
+async fn capable(cx: &Cx, own: Did, capability: &str, least: u8, max: u32) -> Result<Vec<(Did, search::ListedAgent)>> {
     let capability = Some(capability.to_owned());
     let find = search::Find { sought: Sought::Everybody, capability, limit: max as usize + 1, after: None };
     let mut found = runtime::query(&*cx.rt, search::shard(&own), &find).await?.agents;
@@ -406,7 +406,7 @@ async fn create(cx: Cx) -> Result<Response> {
     let request: BroadcastRequest = cx.json()?;
     let caller = cx.caller.agent()?;
     let capability = capabilities::check_name("capability", &request.capability)?;
-    let given = Given {
+    let given = ContentMembers {
         name: "input",
         plain: request.input.as_deref(),
         ciphertext: request.encrypted_input.as_deref(),

@@ -12,14 +12,13 @@ use super::mailbox::Local;
 use super::register::{MAX_CAPABILITIES, MAX_CAPABILITY};
 use super::{custody, listing, record, wire};
 use crate::agent::authentication::Calling;
-use crate::directory::capabilities::{self as index, Counts, Find, Found, Listed};
+use crate::directory::capabilities::{self as index, CapabilityHit, Counts, Find, ListedCapability};
 use crate::directory::{Did, fold, likeness, search};
 use crate::{Error, Result, Timestamp};
 use engine::actor::{Entry, Kind, Operation, Query, Turn, View, operation, query};
 use engine::http::{Cx, Param, Response, Route, handler};
 use engine::kv::{Direction, Read, Row, Table};
 use engine::runtime;
-use engine::small_sort;
 use engine::time::MINUTE;
 
 pub const ROUTES: &[Route] = &[
@@ -117,7 +116,7 @@ pub(super) fn tell(turn: &mut Turn<'_>, rank: u8) -> Result<Vec<String>> {
         capability.told = told;
         CAPABILITIES.put(turn, &(local,), &capability)?;
         let Capability { name, description, version, created, counts, .. } = capability;
-        let listed = Listed { name, description, version, rank, since: created, counts };
+        let listed = ListedCapability { name, description, version, rank, since: created, counts };
         turn.send(search::shard(&did), &index::List { did, local, listed })?;
     }
     Ok(names)
@@ -414,7 +413,7 @@ async fn register(cx: Cx) -> Result<Response> {
 
 async fn list(cx: Cx) -> Result<Response> {
     let mut own = runtime::query(&*cx.rt, cx.caller.agent()?.actor.as_str(), &ReadOwn).await?;
-    small_sort::sort_by_key(&mut own, |(local, capability)| (capability.created, *local));
+    own.sort_by_key(|(local, capability)| (capability.created, *local));
     let shown = own.into_iter().map(|(local, capability)| info(&cx, &local, capability));
     let capabilities: Vec<CapabilityInfo> = shown.collect::<Result<_>>()?;
     Response::json(&CapabilityList { count: capabilities.len(), capabilities })
@@ -424,7 +423,7 @@ async fn find(cx: Cx) -> Result<Response> {
     let text = cx.query("q")?.or(cx.query("query")?).filter(|text| !text.trim().is_empty());
     let find = Find { text, name: cx.query("name")?, limit: cx.count("limit", 50, 100)? };
     let found = runtime::query(&*cx.rt, search::shard(&Did::default()), &find).await?;
-    let shown = |Found { did, agent_name, local, listed }: Found| CapabilityResult {
+    let shown = |CapabilityHit { did, agent_name, local, listed }: CapabilityHit| CapabilityResult {
         id: wire::message_id(&crypto::encoding::actor_id(&did), &local),
         name: listed.name,
         description: listed.description,

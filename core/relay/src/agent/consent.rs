@@ -105,28 +105,28 @@ impl Senders {
 
 /// The two lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum List {
+pub enum SenderList {
     Blocked,
     Allowed,
 }
 
-impl List {
+impl SenderList {
     fn as_str(self) -> &'static str {
         match self {
-            List::Blocked => "blocked",
-            List::Allowed => "allowed",
+            SenderList::Blocked => "blocked",
+            SenderList::Allowed => "allowed",
         }
     }
 
-    fn other(self) -> List {
+    fn other(self) -> SenderList {
         match self {
-            List::Blocked => List::Allowed,
-            List::Allowed => List::Blocked,
+            SenderList::Blocked => SenderList::Allowed,
+            SenderList::Allowed => SenderList::Blocked,
         }
     }
 
     fn key(self, peer: Did) -> (bool, Did) {
-        (self == List::Allowed, peer)
+        (self == SenderList::Allowed, peer)
     }
 }
 
@@ -141,10 +141,10 @@ pub struct Consent {
 impl Row for Consent {}
 
 impl Consent {
-    fn count(&mut self, list: List) -> &mut u64 {
+    fn count(&mut self, list: SenderList) -> &mut u64 {
         match list {
-            List::Blocked => &mut self.blocked,
-            List::Allowed => &mut self.allowed,
+            SenderList::Blocked => &mut self.blocked,
+            SenderList::Allowed => &mut self.allowed,
         }
     }
 }
@@ -184,17 +184,17 @@ pub(crate) fn admits(
     if record::did_of(&actor.name)? == from {
         return Ok(true);
     }
-    if consent.blocked > 0 && is_listed(view, agent, List::Blocked, from)? {
+    if consent.blocked > 0 && is_listed(view, agent, SenderList::Blocked, from)? {
         return Ok(false);
     }
     match consent.senders {
         Senders::Everyone => Ok(true),
-        Senders::Listed => is_listed(view, agent, List::Allowed, from),
+        Senders::Listed => is_listed(view, agent, SenderList::Allowed, from),
         Senders::Known => knows(view, actor, agent, from, keys),
     }
 }
 
-fn is_listed(view: &(impl Read + ?Sized), agent: &Agent, list: List, peer: Did) -> Result<bool> {
+fn is_listed(view: &(impl Read + ?Sized), agent: &Agent, list: SenderList, peer: Did) -> Result<bool> {
     Ok(since(agent, LISTS.get(view, &list.key(peer))?).is_some())
 }
 
@@ -211,7 +211,7 @@ pub(crate) fn knows(
         return Ok(true);
     }
     let Some(consent) = CONSENT.get(view, &())? else { return Ok(false) };
-    Ok((consent.allowed > 0 && is_listed(view, agent, List::Allowed, peer)?)
+    Ok((consent.allowed > 0 && is_listed(view, agent, SenderList::Allowed, peer)?)
         || (consent.contacts > 0 && since(agent, CONTACTS.get(view, &(peer,))?).is_some()))
 }
 
@@ -322,7 +322,7 @@ impl Operation for SetSenders {
 /// Puts an agent on a list, and takes it off the other.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct PutListed {
-    pub list: List,
+    pub list: SenderList,
     pub peer: Did,
 }
 
@@ -360,7 +360,7 @@ impl Operation for PutListed {
 /// Takes an agent off a list.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RemoveListed {
-    pub list: List,
+    pub list: SenderList,
     pub peer: Did,
 }
 
@@ -399,7 +399,7 @@ impl Query for ReadConsent {
 /// The agents on a list, in the order of their ids.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ReadList {
-    pub list: List,
+    pub list: SenderList,
     pub after: Option<Did>,
     pub limit: u32,
 }
@@ -412,7 +412,7 @@ impl Query for ReadList {
 
     fn run(self, view: &View<'_>) -> Result<Self::Reply> {
         let Some(agent) = AGENT.get(view, &())? else { return Ok(Vec::new()) };
-        let mut range: Range = LISTS.prefix(&(self.list == List::Allowed,));
+        let mut range: Range = LISTS.prefix(&(self.list == SenderList::Allowed,));
         if let Some(after) = self.after {
             range = LISTS.after(range, &self.list.key(after));
         }
@@ -449,7 +449,7 @@ impl Query for ReadPeer {
     fn run(self, view: &View<'_>) -> Result<Option<Public>> {
         let Some(agent) = record::active(view)? else { return Ok(None) };
         let admitted = admits(view, view.actor(), &agent, self.by, Some(self.keys))?;
-        if admitted { record::public(view, agent, record::Place::Stands).map(Some) } else { Ok(None) }
+        if admitted { record::public(view, agent, record::RegistrationPlace::Stands).map(Some) } else { Ok(None) }
     }
 }
 
@@ -520,9 +520,9 @@ fn info(consent: &Consent) -> Result<Response> {
     })
 }
 
-fn list_of(cx: &Cx) -> Result<List> {
+fn list_of(cx: &Cx) -> Result<SenderList> {
     let name = cx.path("list")?;
-    let found = [List::Blocked, List::Allowed].into_iter().find(|list| list.as_str() == name);
+    let found = [SenderList::Blocked, SenderList::Allowed].into_iter().find(|list| list.as_str() == name);
     found.ok_or_else(|| Error::not_found("There is no such list: the lists are `blocked` and `allowed`."))
 }
 

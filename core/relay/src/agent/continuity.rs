@@ -33,17 +33,17 @@ impl Row for Break {}
 
 /// A sender that was told of a break.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-struct Told {
+struct LastNotice {
     /// The version of that break.
     version: u64,
     /// The message with which it was told. A repeat of that message is told again, since its sender may not have
     /// received the answer.
     with: Local,
 }
-impl Row for Told {}
+impl Row for LastNotice {}
 
 const BREAK: Table<(), Break> = Table::new(140);
-const TOLD: Table<(Did,), Told> = Table::new(141);
+const TOLD: Table<(Did,), LastNotice> = Table::new(141);
 const TOLD_COUNT: Table<(), u64> = Table::new(142);
 /// The keys of the last registration that ended.
 const LEFT: Table<(), Prints> = Table::new(143);
@@ -139,7 +139,7 @@ pub(super) fn tell(turn: &mut Turn<'_>, from: Did, with: Local) -> Result<bool> 
             None => TOLD_COUNT.put(turn, &(), &(count + 1))?,
         }
     }
-    TOLD.put(turn, &(from,), &Told { version, with })?;
+    TOLD.put(turn, &(from,), &LastNotice { version, with })?;
     Ok(true)
 }
 

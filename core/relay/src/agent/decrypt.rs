@@ -15,7 +15,6 @@ use crypto::envelope::Envelope;
 use crypto::session::{self, Incoming, Opened, Opening, RecipientKeys, SenderKeys, SessionRow};
 use crypto::signing;
 use engine::runtime::{self, Runtime};
-use engine::small_sort;
 
 /// A message that the service decrypted, or tried to.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -89,7 +88,7 @@ impl<'a> Opener<'a> {
         for sealed in generations.flatten() {
             opener.held.push(HeldKeys::open(secrets, &agent.did, &sealed)?);
         }
-        let keys: BTreeSet<SessionKey> = small_sort::gather(items.iter().filter_map(session_of));
+        let keys: BTreeSet<SessionKey> = items.iter().filter_map(session_of).collect();
         if !keys.is_empty() {
             let keys: Vec<SessionKey> = keys.into_iter().collect();
             let known = runtime::query(rt, agent.actor.as_str(), &ReadSessions { keys: keys.clone() }).await?;

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::record::{self, Agent};
 use super::{capabilities, stats};
 use crate::directory::fold;
-use crate::directory::search::{self, Listed};
+use crate::directory::search::{self, ListedAgent};
 use crate::{Result, Timestamp};
 use engine::actor::{Entry, Kind, Operation, Turn, operation};
 use engine::kv::{Row, Table};
@@ -56,7 +56,7 @@ pub(super) fn changed(turn: &mut Turn<'_>, agent: &Agent) -> Result<()> {
         }
     }
     stats::tell(turn, agent, Some(&names))?;
-    let listed = Listed {
+    let listed = ListedAgent {
         name: agent.name.clone(),
         capabilities: names,
         signing: agent.keys.signing,

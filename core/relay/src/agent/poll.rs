@@ -35,7 +35,7 @@ const MAX_AGENTS: usize = 10_000;
 pub struct Polls(Mutex<BTreeMap<String, Vec<Timestamp>>>);
 
 /// The place of one request; dropping it frees the place.
-struct Place<'a> {
+struct PollSlot<'a> {
     polls: &'a Polls,
     agent: &'a str,
     until: Timestamp,
@@ -51,7 +51,7 @@ impl Polls {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn enter<'a>(&'a self, agent: &'a str, now: Timestamp, until: Timestamp) -> Option<Place<'a>> {
+    fn enter<'a>(&'a self, agent: &'a str, now: Timestamp, until: Timestamp) -> Option<PollSlot<'a>> {
         let mut agents = self.lock();
         if agents.len() >= MAX_AGENTS {
             agents.retain(|_, waiting| waiting.iter().any(|until| *until > now));
@@ -65,11 +65,11 @@ impl Polls {
             return None;
         }
         waiting.push(until);
-        Some(Place { polls: self, agent, until })
+        Some(PollSlot { polls: self, agent, until })
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for PollSlot<'_> {
     fn drop(&mut self) {
         let mut agents = self.polls.lock();
         let Some(waiting) = agents.get_mut(self.agent) else { return };

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::identity::Prekey;
-use super::record::{self, AGENT, Place, Public, SignedPrekey};
+use super::record::{self, AGENT, Public, RegistrationPlace, SignedPrekey};
 use super::{continuity, proof, waiting, wire};
 use crate::agent::authentication::Calling;
 use crate::{Error, Result};
@@ -182,7 +182,7 @@ impl Operation for TakePrekey {
     fn run(self, turn: &mut Turn<'_>) -> Result<Self::Reply> {
         let Some(agent) = record::active(turn)? else { return Ok(None) };
         let taken = take(turn)?;
-        Ok(Some((record::public(&turn.view(), agent, Place::Stands)?, taken)))
+        Ok(Some((record::public(&turn.view(), agent, RegistrationPlace::Stands)?, taken)))
     }
 }
 
@@ -215,7 +215,7 @@ impl Query for ReadBundle {
 
     fn run(self, view: &View<'_>) -> Result<Self::Reply> {
         let Some(agent) = record::active(view)? else { return Ok(None) };
-        Ok(Some((record::public(view, agent, Place::Stands)?, stock(view)?.waiting > 0)))
+        Ok(Some((record::public(view, agent, RegistrationPlace::Stands)?, stock(view)?.waiting > 0)))
     }
 }
 
@@ -337,7 +337,7 @@ async fn upload(cx: Cx) -> Result<Response> {
     };
     let signed_prekey_updated = signed.is_some();
     let mut standing = None;
-    if caller.place == Place::Waits {
+    if caller.place == RegistrationPlace::Waits {
         if !signed_prekey_updated {
             return Err(waiting::waits());
         }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::identity::Identity;
-use super::record::{Credentials, Deactivate, Own, Place, ReadProfile, Update};
+use super::record::{Credentials, Deactivate, Own, ReadProfile, RegistrationPlace, Update};
 use super::register::{check_capabilities, check_metadata};
 use super::usage::UsageRow;
 use super::waiting::ReadRegistration;
@@ -82,7 +82,7 @@ pub struct Deactivated {
 }
 
 fn profile(cx: &Cx, caller: &Credentials, own: Own) -> Result<Response> {
-    let waiting = caller.place != Place::Stands;
+    let waiting = caller.place != RegistrationPlace::Stands;
     // The counters under the DID belong to the registration that holds it.
     let pending =
         if waiting { UsageRow::default() } else { Usage::of(cx.rt.environment()).pending(&caller.actor).usage };
@@ -104,7 +104,7 @@ fn profile(cx: &Cx, caller: &Credentials, own: Own) -> Result<Response> {
 pub(super) async fn of(cx: &Cx, caller: &Credentials) -> Result<Response> {
     let actor = caller.actor.as_str();
     let own = match caller.place {
-        Place::Stands => runtime::query(&*cx.rt, actor, &ReadProfile).await?,
+        RegistrationPlace::Stands => runtime::query(&*cx.rt, actor, &ReadProfile).await?,
         _ => {
             let read = ReadRegistration { version: caller.keys.version };
             runtime::query(&*cx.rt, actor, &read).await?.map(Own::waiting)

@@ -23,7 +23,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::nonces::{self, Nonce};
-use super::record::{self, AGENT, Credentials, Place};
+use super::record::{self, AGENT, Credentials, RegistrationPlace};
 use super::standing::Standing;
 use super::{profile, rotate, texts, waiting};
 use crate::agent::authentication::{self, Calling};
@@ -176,7 +176,7 @@ pub(super) async fn settled(cx: &Cx) -> Result<Box<Credentials>> {
     runtime::retry_unavailable(&*cx.rt, PATIENCE, || async {
         let caller = authentication::registration(cx).await?.ok_or_else(record::gone)?;
         match caller.place {
-            Place::Stands => Ok(Box::new(caller)),
+            RegistrationPlace::Stands => Ok(Box::new(caller)),
             _ => Err(waiting::succession_under_way()),
         }
     })

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::mailbox::{Budget, Filter, Page, ReadPage};
-use super::record::Place;
+use super::record::RegistrationPlace;
 use super::stream::{CONNECT_PATIENCE, Framing, Open, cursor};
 use super::wire::{self, RawMessage};
 use super::{decrypt, poll, websocket};
@@ -98,7 +98,7 @@ fn limit(cx: &Cx) -> Result<u32> {
 /// Reads the messages that the query asks for, and waits for them when the client wants that.
 async fn read(cx: &Cx, limit: u32) -> Result<ReadPage> {
     // A registration that waits has no messages: others see the keys of the registration that holds the DID.
-    if cx.caller.agent()?.place != Place::Stands {
+    if cx.caller.agent()?.place != RegistrationPlace::Stands {
         return Ok(ReadPage::empty(None, Timestamp::MIN));
     }
     let from = match cx.query("from")? {

@@ -134,24 +134,24 @@ pub struct Credentials {
     pub newest_key: bool,
     /// Changes whenever open streams must end: see [`epoch`].
     pub epoch: u64,
-    pub place: Place,
+    pub place: RegistrationPlace,
 }
 
 impl Credentials {
     /// Admits a caller that holds its DID. One that waits for the DID is admitted only when `waiting` allows it.
     pub(crate) fn admitted(self, waiting: bool) -> Result<Credentials> {
         match self.place {
-            Place::Stands => Ok(self),
-            Place::Waits if waiting => Ok(self),
-            Place::Waits => Err(waiting::waits()),
-            Place::Succeeds => Err(waiting::succession_under_way()),
+            RegistrationPlace::Stands => Ok(self),
+            RegistrationPlace::Waits if waiting => Ok(self),
+            RegistrationPlace::Waits => Err(waiting::waits()),
+            RegistrationPlace::Succeeds => Err(waiting::succession_under_way()),
         }
     }
 }
 
 /// The place of a registration among those of its DID.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Place {
+pub enum RegistrationPlace {
     /// It holds the DID.
     Stands,
     /// Another registration holds the DID.
@@ -166,7 +166,7 @@ pub(super) fn credentials(
     agent: Agent,
     newest_key: bool,
     epoch: u64,
-    place: Place,
+    place: RegistrationPlace,
 ) -> Result<Credentials> {
     let actor = view.actor().name.clone();
     let did = encoding::did(&view.settings.brand, &did_of(&actor)?);
@@ -178,8 +178,8 @@ pub(super) fn credentials(
 
 /// The standing of the present signing key. A key from a rotation that the key before it did not sign proves nothing
 /// about the DID.
-fn shown_standing(view: &(impl Read + ?Sized), agent: &Agent, place: Place) -> Result<Standing> {
-    let speaks = place != Place::Stands || rotate::proved_key(view, agent)? == agent.keys.signing;
+fn shown_standing(view: &(impl Read + ?Sized), agent: &Agent, place: RegistrationPlace) -> Result<Standing> {
+    let speaks = place != RegistrationPlace::Stands || rotate::proved_key(view, agent)? == agent.keys.signing;
     Ok(if speaks { agent.standing } else { agent.standing.min(Standing::Signed) })
 }
 
@@ -204,7 +204,7 @@ impl Query for Authorize {
             let newest_key = bool::from(agent.api_key_hash.ct_eq(&self.secret_hash));
             if newest_key || access::is_former_key(view, view.now, &self.secret_hash)? {
                 let epoch = epoch(view, &agent)?;
-                return credentials(view, agent, newest_key, epoch, Place::Stands).map(Some);
+                return credentials(view, agent, newest_key, epoch, RegistrationPlace::Stands).map(Some);
             }
         }
         waiting::authorize(view, &self.secret_hash)
@@ -240,7 +240,7 @@ pub struct Public {
     pub proof: Option<Proof>,
 }
 
-pub(super) fn public(view: &View<'_>, agent: Agent, place: Place) -> Result<Public> {
+pub(super) fn public(view: &View<'_>, agent: Agent, place: RegistrationPlace) -> Result<Public> {
     let active = agent.is_active();
     let standing = shown_standing(view, &agent, place)?;
     let Keys { version, signing, encryption, mlkem, .. } = agent.keys;
@@ -271,7 +271,7 @@ impl Query for ReadPublic {
     type Reply = Option<Public>;
 
     fn run(self, view: &View<'_>) -> Result<Option<Public>> {
-        AGENT.get(view, &())?.map(|agent| public(view, agent, Place::Stands)).transpose()
+        AGENT.get(view, &())?.map(|agent| public(view, agent, RegistrationPlace::Stands)).transpose()
     }
 }
 
@@ -296,7 +296,7 @@ impl Own {
 
 fn own(view: &View<'_>, agent: Agent) -> Result<Own> {
     Ok(Own {
-        public: public(view, agent, Place::Stands)?,
+        public: public(view, agent, RegistrationPlace::Stands)?,
         usage: USAGE.get(view, &())?.unwrap_or_default(),
         username: username::of(view)?,
         stock: prekeys::stock(view)?,

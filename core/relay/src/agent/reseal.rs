@@ -35,7 +35,7 @@ pub const ENTRIES: &[Entry] = &[query::<SealedValues>(), query::<CountSealed>(),
 
 /// The places of sealed values, in the order in which they move.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Place {
+pub enum SealedPlace {
     /// A text of the memory: namespace and key. Texts from before texts were sealed move too.
     Memory(String, String),
     /// The text of an invite that the agent received.
@@ -51,16 +51,16 @@ pub enum Place {
     Webhook(webhook::Id),
 }
 
-impl Place {
+impl SealedPlace {
     /// Whether the value at this place is a text, sealed or not.
     fn is_text(&self) -> bool {
-        matches!(self, Place::Memory(..) | Place::Invite(..) | Place::WebhookUrl(_))
+        matches!(self, SealedPlace::Memory(..) | SealedPlace::Invite(..) | SealedPlace::WebhookUrl(_))
     }
 
     /// The owner that the value is sealed for, at the agent `did`.
     fn owner(&self, did: &str) -> String {
         match self {
-            Place::Invite(channel, _) => actor_id(channel),
+            SealedPlace::Invite(channel, _) => actor_id(channel),
             _ => did.to_owned(),
         }
     }
@@ -68,12 +68,12 @@ impl Place {
     /// The purpose that the value is sealed for.
     fn purpose(&self) -> String {
         match self {
-            Place::Memory(namespace, key) => memory::purpose(namespace, key),
-            Place::Invite(..) => invites::PURPOSE.to_owned(),
-            Place::WebhookUrl(_) => webhook::URL_PURPOSE.to_owned(),
-            Place::Session(key) => decrypt::purpose(key),
-            Place::Earlier(_) | Place::Present => custody::PURPOSE.to_owned(),
-            Place::Webhook(_) => webhook::PURPOSE.to_owned(),
+            SealedPlace::Memory(namespace, key) => memory::purpose(namespace, key),
+            SealedPlace::Invite(..) => invites::PURPOSE.to_owned(),
+            SealedPlace::WebhookUrl(_) => webhook::URL_PURPOSE.to_owned(),
+            SealedPlace::Session(key) => decrypt::purpose(key),
+            SealedPlace::Earlier(_) | SealedPlace::Present => custody::PURPOSE.to_owned(),
+            SealedPlace::Webhook(_) => webhook::PURPOSE.to_owned(),
         }
     }
 }
@@ -83,15 +83,15 @@ impl Place {
 pub struct SealedValues {
     pub current: KeyId,
     /// The place up to which an earlier page has looked.
-    pub after: Option<Place>,
+    pub after: Option<SealedPlace>,
 }
 
 /// The result of one look.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Page {
-    pub values: Vec<(Place, Vec<u8>)>,
+    pub values: Vec<(SealedPlace, Vec<u8>)>,
     /// The place up to which this page has looked; `None` when it reached the end.
-    pub next: Option<Place>,
+    pub next: Option<SealedPlace>,
 }
 
 impl Query for SealedValues {
@@ -105,60 +105,60 @@ impl Query for SealedValues {
         if next.is_some() {
             return Ok(Page { values, next });
         }
-        let mut found = |place: Place, sealed: Vec<u8>| {
+        let mut found = |place: SealedPlace, sealed: Vec<u8>| {
             if sealing::key_id(&sealed) != Some(self.current) {
                 values.push((place, sealed));
             }
         };
-        if !matches!(self.after, Some(Place::Earlier(_) | Place::Present)) {
+        if !matches!(self.after, Some(SealedPlace::Earlier(_) | SealedPlace::Present)) {
             let range = match &self.after {
-                Some(Place::Session(key)) => SESSIONS.after(SESSIONS.range(), key),
+                Some(SealedPlace::Session(key)) => SESSIONS.after(SESSIONS.range(), key),
                 _ => SESSIONS.range(),
             };
             let rows = SESSIONS.scan(view, &range, Direction::Ascending, left)?;
             left -= rows.len();
-            let last = rows.last().map(|(key, _)| Place::Session(*key));
-            rows.into_iter().for_each(|(key, session)| found(Place::Session(key), session.sealed));
+            let last = rows.last().map(|(key, _)| SealedPlace::Session(*key));
+            rows.into_iter().for_each(|(key, session)| found(SealedPlace::Session(key), session.sealed));
             if left == 0 {
                 return Ok(Page { values, next: last });
             }
         }
-        if self.after != Some(Place::Present) {
+        if self.after != Some(SealedPlace::Present) {
             let range = match &self.after {
-                Some(Place::Earlier(version)) => EARLIER.after(EARLIER.range(), &(*version,)),
+                Some(SealedPlace::Earlier(version)) => EARLIER.after(EARLIER.range(), &(*version,)),
                 _ => EARLIER.range(),
             };
             let rows = EARLIER.scan(view, &range, Direction::Ascending, left)?;
             left -= rows.len();
-            let last = rows.last().map(|((version,), _)| Place::Earlier(*version));
+            let last = rows.last().map(|((version,), _)| SealedPlace::Earlier(*version));
             for ((version,), earlier) in rows {
-                earlier.keys.sealed.into_iter().for_each(|sealed| found(Place::Earlier(version), sealed));
+                earlier.keys.sealed.into_iter().for_each(|sealed| found(SealedPlace::Earlier(version), sealed));
             }
             if left == 0 {
                 return Ok(Page { values, next: last });
             }
             // There are few webhook secrets and present keys, so they come with the last page.
-            webhook::sealed(view)?.into_iter().for_each(|(id, sealed)| found(Place::Webhook(id), sealed));
+            webhook::sealed(view)?.into_iter().for_each(|(id, sealed)| found(SealedPlace::Webhook(id), sealed));
             let present = AGENT.get(view, &())?.and_then(|agent| agent.keys.sealed);
-            present.into_iter().for_each(|sealed| found(Place::Present, sealed));
+            present.into_iter().for_each(|sealed| found(SealedPlace::Present, sealed));
         }
         Ok(Page { values, next: None })
     }
 }
 
 /// Sealed texts with their places, and the place to go on after when there may be more.
-type Texts = (Vec<(Place, Vec<u8>)>, Option<Place>);
+type Texts = (Vec<(SealedPlace, Vec<u8>)>, Option<SealedPlace>);
 
 impl SealedValues {
     /// Texts that must move, and the last place that was looked at when there may be more.
     fn texts(&self, view: &View<'_>, left: &mut usize) -> Result<Texts> {
         let after = match &self.after {
             None => None,
-            Some(Place::Memory(namespace, key)) => Some((namespace.clone(), key.clone())),
+            Some(SealedPlace::Memory(namespace, key)) => Some((namespace.clone(), key.clone())),
             Some(_) => return Ok((Vec::new(), None)),
         };
         let (texts, last) = memory::texts_behind(view, after.as_ref(), self.current, left)?;
-        let place = |(namespace, key)| Place::Memory(namespace, key);
+        let place = |(namespace, key)| SealedPlace::Memory(namespace, key);
         let mut found: Vec<_> = texts.into_iter().map(|(at, text)| (place(at), text.into_bytes())).collect();
         if last.is_some() {
             return Ok((found, last.map(place)));
@@ -166,10 +166,10 @@ impl SealedValues {
         // There are few texts of invites and webhooks, so they come with the last page of texts.
         let behind = |text: &String| sealing::text_key_id(text) != Some(self.current);
         for ((channel, local), text) in memberships::texts(view)? {
-            found.extend(behind(&text).then(|| (Place::Invite(channel, local), text.into_bytes())));
+            found.extend(behind(&text).then(|| (SealedPlace::Invite(channel, local), text.into_bytes())));
         }
         for (id, hook) in webhook::all(view)? {
-            found.extend(behind(&hook.url).then(|| (Place::WebhookUrl(id), hook.url.into_bytes())));
+            found.extend(behind(&hook.url).then(|| (SealedPlace::WebhookUrl(id), hook.url.into_bytes())));
         }
         Ok((found, None))
     }
@@ -224,7 +224,7 @@ impl Query for CountSealed {
 /// One value, sealed again under the current key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resealed {
-    pub place: Place,
+    pub place: SealedPlace,
     /// The bytes that were read there.
     pub old: Vec<u8>,
     pub new: Vec<u8>,
@@ -252,7 +252,7 @@ impl Operation for Reseal {
             }
             let still = |sealed: &Option<Vec<u8>>| sealed.as_deref() == Some(&old[..]);
             let hit = match place {
-                Place::Session(key) => match SESSIONS.get(turn, &key)? {
+                SealedPlace::Session(key) => match SESSIONS.get(turn, &key)? {
                     Some(mut session) if session.sealed == old => {
                         session.sealed = new;
                         SESSIONS.put(turn, &key, &session)?;
@@ -260,7 +260,7 @@ impl Operation for Reseal {
                     }
                     _ => false,
                 },
-                Place::Earlier(version) => match EARLIER.get(turn, &(version,))? {
+                SealedPlace::Earlier(version) => match EARLIER.get(turn, &(version,))? {
                     Some(mut earlier) if still(&earlier.keys.sealed) => {
                         earlier.keys.sealed = Some(new);
                         EARLIER.put(turn, &(version,), &earlier)?;
@@ -268,9 +268,9 @@ impl Operation for Reseal {
                     }
                     _ => false,
                 },
-                Place::Webhook(id) => webhook::reseal(turn, id, &old, new)?,
-                Place::Memory(..) | Place::Invite(..) | Place::WebhookUrl(_) => false,
-                Place::Present => match AGENT.get(turn, &())? {
+                SealedPlace::Webhook(id) => webhook::reseal(turn, id, &old, new)?,
+                SealedPlace::Memory(..) | SealedPlace::Invite(..) | SealedPlace::WebhookUrl(_) => false,
+                SealedPlace::Present => match AGENT.get(turn, &())? {
                     Some(mut agent) if still(&agent.keys.sealed) => {
                         agent.keys.sealed = Some(new);
                         AGENT.put(turn, &(), &agent)?;
@@ -285,19 +285,19 @@ impl Operation for Reseal {
     }
 }
 
-fn replace_text(turn: &mut Turn<'_>, place: Place, old: &[u8], new: &[u8]) -> Result<bool> {
+fn replace_text(turn: &mut Turn<'_>, place: SealedPlace, old: &[u8], new: &[u8]) -> Result<bool> {
     let text = |bytes| std::str::from_utf8(bytes).map_err(Error::internal);
     let (old, new) = (text(old)?, text(new)?);
     match place {
-        Place::Memory(namespace, key) => memory::reseal(turn, &(namespace, key), old, new),
-        Place::Invite(channel, local) => memberships::reseal(turn, channel, local, old, new),
-        Place::WebhookUrl(id) => webhook::reseal_url(turn, id, old, new),
+        SealedPlace::Memory(namespace, key) => memory::reseal(turn, &(namespace, key), old, new),
+        SealedPlace::Invite(channel, local) => memberships::reseal(turn, channel, local, old, new),
+        SealedPlace::WebhookUrl(id) => webhook::reseal_url(turn, id, old, new),
         _ => Ok(false),
     }
 }
 
 /// The new value of a place under the current key; `None` when the old value is under that key already.
-fn renewed(rt: &dyn Runtime, ring: &KeyRing, did: &str, place: &Place, old: &[u8]) -> Result<Option<Vec<u8>>> {
+fn renewed(rt: &dyn Runtime, ring: &KeyRing, did: &str, place: &SealedPlace, old: &[u8]) -> Result<Option<Vec<u8>>> {
     let (owner, purpose, nonce) = (place.owner(did), place.purpose(), custody::nonce(rt));
     if place.is_text() {
         let stored = std::str::from_utf8(old).map_err(Error::internal)?;

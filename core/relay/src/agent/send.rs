@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use super::continuity;
 use super::custody::{self, HeldKeys};
-use super::mailbox::{Append, Appended, Asked, Body, Local, Origin, append_error};
-use super::record::{Credentials, Place, ReadPublic};
+use super::mailbox::{Append, Appended, Body, Local, Origin, RecipientFacts, append_error};
+use super::record::{Credentials, ReadPublic, RegistrationPlace};
 use super::{idempotency, record, waiting, wire};
 use crate::agent::authentication::Calling;
 use crate::agent::usage::Usage;
@@ -205,7 +205,7 @@ async fn hand_over(cx: &Cx, actor: &str, append: &mut Append) -> Result<Appended
         return Ok(outcome);
     }
     check_here(&*cx.rt, actor, &cx.caller.agent()?.actor).await?;
-    append.asked = Some(Asked { pinned: continuity::pinned(cx, record::did_of(actor)?).await? });
+    append.asked = Some(RecipientFacts { pinned: continuity::pinned(cx, record::did_of(actor)?).await? });
     runtime::call(&*cx.rt, actor, append).await
 }
 
@@ -308,7 +308,7 @@ async fn send_encrypted(cx: Cx) -> Result<Response> {
         sender_encryption: caller.keys.encryption,
     };
     let proves = proves(caller, &request, &envelope, &body, cx.now()).then_some(caller.keys.version);
-    if caller.place != Place::Stands && proves.is_none() {
+    if caller.place != RegistrationPlace::Stands && proves.is_none() {
         return Err(waiting::waits());
     }
     let local = local_of(&[b"message", &from, &nonce, &body.signature]);

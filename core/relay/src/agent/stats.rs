@@ -11,20 +11,19 @@ use crate::directory::fold;
 use crate::directory::stats::{self, Tell, hour_of};
 use engine::actor::Turn;
 use engine::kv::{Row, Table};
-use engine::small_sort;
 
 /// The values that were told last. Only the difference is sent, so telling twice changes nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Told {
+struct LastStats {
     counted: bool,
     hour: Option<u32>,
     messages: u64,
     /// Folded names, in order.
     capabilities: BTreeSet<String>,
 }
-impl Row for Told {}
+impl Row for LastStats {}
 
-const TOLD: Table<(), Told> = Table::new(92);
+const TOLD: Table<(), LastStats> = Table::new(92);
 
 /// Called for an agent that was registered before the directory counted agents.
 pub(crate) fn begin(turn: &mut Turn<'_>) -> Result<()> {
@@ -38,13 +37,13 @@ pub(super) fn tell(turn: &mut Turn<'_>, agent: &Agent, capabilities: Option<&[St
     let told = TOLD.get(turn, &())?.unwrap_or_default();
     let usage = USAGE.get(turn, &())?.unwrap_or_default();
     let counted = agent.is_active();
-    let mut now = Told {
+    let mut now = LastStats {
         counted,
         hour: usage.last_seen.filter(|_| counted).map(hour_of),
         messages: usage.messages.max(told.messages),
         capabilities: match capabilities {
             _ if !counted => BTreeSet::new(),
-            Some(names) => small_sort::gather(names.iter().map(|name| fold(name))),
+            Some(names) => names.iter().map(|name| fold(name)).collect(),
             None => told.capabilities.clone(),
         },
     };

@@ -32,7 +32,9 @@ pub const ROUTES: &[Route] = &[
         .agent()
         .returns::<Released>()
         .summary("Give the username up; it is free at once."),
-    Route::get("/v1/agent/username/{name}", handler!(read)).returns::<Found>().summary("The holder of a username."),
+    Route::get("/v1/agent/username/{name}", handler!(read))
+        .returns::<UsernameHolder>()
+        .summary("The holder of a username."),
 ];
 
 /// The character before a username where names are stored.
@@ -156,7 +158,8 @@ pub struct Released {
 
 /// The agent that has a username.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Found {
+#[schemars(rename = "Found")]
+pub struct UsernameHolder {
     pub username: String,
     pub did: String,
     /// The agent's name.
@@ -206,5 +209,5 @@ async fn read(cx: Cx) -> Result<Response> {
         last_seen = usage.last_seen.map(|seen| seen.to_string());
     }
     let did = wire::did_text(cx.settings(), &did);
-    Response::json(&Found { username, did, display_name: own.public.name, last_seen })
+    Response::json(&UsernameHolder { username, did, display_name: own.public.name, last_seen })
 }

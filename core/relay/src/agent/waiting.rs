@@ -12,7 +12,7 @@
 use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq;
 
-use super::record::{self, AGENT, Agent, Credentials, Keys, Place, Public, did_of};
+use super::record::{self, AGENT, Agent, Credentials, Keys, Public, RegistrationPlace, did_of};
 use super::standing::Standing;
 use super::{continuity, listing, moderation, rotate};
 use crate::above::Bookkeeping;
@@ -90,7 +90,7 @@ pub(super) fn authorize(view: &View<'_>, secret_hash: &[u8; 32]) -> Result<Optio
         }
     }
     let Some(agent) = found else { return Ok(None) };
-    let place = if is_succeeding(view)? { Place::Succeeds } else { Place::Waits };
+    let place = if is_succeeding(view)? { RegistrationPlace::Succeeds } else { RegistrationPlace::Waits };
     let epoch = agent.keys.version;
     Ok(Some(record::credentials(view, agent, true, epoch, place)?))
 }
@@ -330,10 +330,10 @@ impl Query for ReadRegistration {
     fn run(self, view: &View<'_>) -> Result<Option<Public>> {
         let holder = AGENT.get(view, &())?.filter(|agent| agent.keys.version == self.version);
         if let Some(agent) = holder {
-            return record::public(view, agent, Place::Stands).map(Some);
+            return record::public(view, agent, RegistrationPlace::Stands).map(Some);
         }
         let waiting = WAITING.get(view, &(self.version,))?;
-        waiting.map(|agent| record::public(view, agent, Place::Waits)).transpose()
+        waiting.map(|agent| record::public(view, agent, RegistrationPlace::Waits)).transpose()
     }
 }
 

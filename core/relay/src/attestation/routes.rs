@@ -25,7 +25,6 @@ use engine::http::{Cx, Param, Response, Route, handler};
 use engine::number::round;
 use engine::runtime;
 use engine::settings::Settings;
-use engine::small_sort;
 use engine::time::SECOND;
 use facts::starter::Country;
 use facts::subject::Subject;
@@ -473,7 +472,7 @@ async fn list(cx: Cx) -> Result<Response> {
         let page = runtime::query(&*cx.rt, actor.as_str(), &find).await?;
         found.extend(page.into_iter().map(|(local, attestation)| (actor, local, attestation)));
     }
-    small_sort::sort_by_key(&mut found, |(_, local, attestation)| (Reverse(attestation.created), *local));
+    found.sort_by_key(|(_, local, attestation)| (Reverse(attestation.created), *local));
     found.truncate(limit as usize);
     let items = found.into_iter().map(|(actor, local, attestation)| item(cx.settings(), actor, &local, attestation));
     let attestations = items.collect::<Result<Vec<Item>>>()?;
@@ -502,7 +501,7 @@ async fn consensus(cx: Cx) -> Result<Response> {
     for actor in &actors {
         groups.extend(runtime::query(&*cx.rt, actor.as_str(), &asked).await?);
     }
-    small_sort::sort_by_key(&mut groups, |group| Reverse(group.attestations));
+    groups.sort_by_key(|group| Reverse(group.attestations));
     groups.truncate(MAX_GROUPS);
     let shown = |group: Agreement| Consensus {
         avg_consensus: round(group.consensus / f64::from(group.attestations.max(1))),

@@ -14,7 +14,6 @@ use crate::directory::fold;
 use crate::{Result, Timestamp};
 use engine::actor::{Kind, Operation, Query, Turn, View};
 use engine::kv::{Desc, Direction, Read, Row, Table};
-use engine::small_sort;
 use engine::time::MINUTE;
 
 /// The actor that holds the list.
@@ -39,7 +38,7 @@ pub(super) fn changed(turn: &mut Turn<'_>, about: &About, counts: &mut Counts) -
 }
 
 fn tell(turn: &mut Turn<'_>, about: &About, activity: Activity) -> Result<()> {
-    let list = List { id: id_of(&turn.actor().name)?, listed: Listed { about: about.clone(), activity } };
+    let list = List { id: id_of(&turn.actor().name)?, listed: ListedChannel { about: about.clone(), activity } };
     turn.send(SHARD, &list)
 }
 
@@ -74,15 +73,15 @@ impl Operation for Touch {
 
 /// A public channel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Listed {
+pub struct ListedChannel {
     pub about: About,
     pub activity: Activity,
 }
-impl Row for Listed {}
+impl Row for ListedChannel {}
 
 /// The place of a channel in the order.
 const PLACES: Table<(ChannelId,), Timestamp> = Table::new(42);
-const BY_ACTIVITY: Table<(Desc<Timestamp>, ChannelId), Listed> = Table::new(43);
+const BY_ACTIVITY: Table<(Desc<Timestamp>, ChannelId), ListedChannel> = Table::new(43);
 /// Topics, written by [`fold`].
 const BY_TOPIC: Table<(String, Desc<Timestamp>, ChannelId), ()> = Table::new(44);
 const BY_NAME: Table<(String, ChannelId), ()> = Table::new(45);
@@ -90,7 +89,7 @@ const BY_NAME: Table<(String, ChannelId), ()> = Table::new(45);
 fn remove(turn: &mut Turn<'_>, id: ChannelId) -> Result<()> {
     let Some(last) = PLACES.get(turn, &(id,))? else { return Ok(()) };
     let place = (Desc(last), id);
-    if let Some(Listed { about, .. }) = BY_ACTIVITY.get(turn, &place)? {
+    if let Some(ListedChannel { about, .. }) = BY_ACTIVITY.get(turn, &place)? {
         BY_NAME.delete(turn, &(about.name, id));
         if let Some(topic) = about.topic {
             BY_TOPIC.delete(turn, &(fold(&topic), Desc(last), id));
@@ -105,7 +104,7 @@ fn remove(turn: &mut Turn<'_>, id: ChannelId) -> Result<()> {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct List {
     pub id: ChannelId,
-    pub listed: Listed,
+    pub listed: ListedChannel,
 }
 
 impl Operation for List {
@@ -187,7 +186,7 @@ const MAX_NAMES: usize = 200;
 impl Query for Find {
     const ACTOR: Kind = Kind::Directory;
     const NAME: &'static str = "find_channels";
-    type Reply = Vec<(ChannelId, Listed)>;
+    type Reply = Vec<(ChannelId, ListedChannel)>;
 
     fn run(self, view: &View<'_>) -> Result<Self::Reply> {
         let limit = self.limit as usize;
@@ -210,10 +209,10 @@ impl Query for Find {
 }
 
 impl Find {
-    fn search(&self, view: &View<'_>, text: &str, limit: usize) -> Result<Vec<(ChannelId, Listed)>> {
+    fn search(&self, view: &View<'_>, text: &str, limit: usize) -> Result<Vec<(ChannelId, ListedChannel)>> {
         let mut found = named(view, text)?;
         found.retain(|(_, listed)| self.wanted.has_topic(&listed.about));
-        small_sort::sort_by_key(&mut found, |(_, listed)| (listed.about.name != text, Reverse(listed.activity.last)));
+        found.sort_by_key(|(_, listed)| (listed.about.name != text, Reverse(listed.activity.last)));
         found.truncate(limit);
         let mut looked = 0;
         if found.len() < limit {
@@ -230,7 +229,7 @@ impl Find {
 }
 
 /// Channels whose name begins with a text.
-fn named(view: &(impl Read + ?Sized), text: &str) -> Result<Vec<(ChannelId, Listed)>> {
+fn named(view: &(impl Read + ?Sized), text: &str) -> Result<Vec<(ChannelId, ListedChannel)>> {
     let mut from = BY_NAME.range();
     from.start = BY_NAME.prefix(&(text.to_owned(),)).start;
     let mut found = Vec::new();

@@ -248,7 +248,7 @@ impl Operation for Sweep {
 
 /// A channel as one of its members sees it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Seen {
+pub struct MemberView {
     pub about: About,
     pub activity: Activity,
     pub role: Role,
@@ -265,12 +265,12 @@ pub struct Look {
 impl Query for Look {
     const ACTOR: Kind = Kind::Channel;
     const NAME: &'static str = "look";
-    type Reply = Seen;
+    type Reply = MemberView;
 
-    fn run(self, view: &View<'_>) -> Result<Seen> {
+    fn run(self, view: &View<'_>) -> Result<MemberView> {
         let channel = channel(view)?;
         let role = member(view, &channel, &self.did, view.now)?;
-        Ok(Seen { activity: counts(view)?.activity, about: channel.about, role, key: channel.key })
+        Ok(MemberView { activity: counts(view)?.activity, about: channel.about, role, key: channel.key })
     }
 }
 

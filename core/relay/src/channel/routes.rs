@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::invites::{self, Invite, Respond, StoredInvite, Waiting, unknown_invite};
 use super::key::{self, ChannelKey};
-use super::listing::{self, Find, Listed, Wanted};
+use super::listing::{self, Find, ListedChannel, Wanted};
 use super::posts::{Post, ReadPosts, StoredPost};
-use super::record::{Admission, Create, Join, Leave, Look, Seen};
+use super::record::{Admission, Create, Join, Leave, Look, MemberView};
 use super::{About, Activity, ChannelId, Role, unknown_channel};
 use crate::agent::authentication::{self, Calling};
 use crate::agent::mailbox::Local;
@@ -23,7 +23,6 @@ use engine::http::{Cx, Param, Response, Route, handler};
 use engine::runtime;
 use engine::secrets::Secrets;
 use engine::settings::Settings;
-use engine::small_sort;
 
 pub const ROUTES: &[Route] = &[
     Route::post("/v1/agent/channels", handler!(create))
@@ -354,7 +353,7 @@ async fn list(cx: Cx) -> Result<Response> {
         Some(true) => mine(&cx, &wanted, limit).await?,
         _ => {
             let found = runtime::query(&*cx.rt, listing::SHARD, &Find { wanted, limit }).await?;
-            let shown = |(id, Listed { about, activity })| info(cx.settings(), &id, about, activity, None);
+            let shown = |(id, ListedChannel { about, activity })| info(cx.settings(), &id, about, activity, None);
             found.into_iter().map(shown).collect()
         }
     };
@@ -368,12 +367,12 @@ async fn mine(cx: &Cx, wanted: &Wanted, limit: u32) -> Result<Vec<ChannelInfo>> 
     let caller = authentication::sign_in(cx).await?;
     let mut own = runtime::query(&*cx.rt, caller.actor.as_str(), &ReadMemberships).await?;
     own.retain(|(_, membership)| wanted.takes(&membership.about));
-    small_sort::sort_by_key(&mut own, |(_, membership)| std::cmp::Reverse(membership.joined));
+    own.sort_by_key(|(_, membership)| std::cmp::Reverse(membership.joined));
     own.truncate(limit as usize);
     let look = Look { did: did_of(&caller.actor)? };
     let (rt, look) = (&*cx.rt, &look);
     let work = own.into_iter().map(|(id, _)| async move { (id, runtime::query(rt, actor_id(&id), look).await) });
-    let answers: Vec<(ChannelId, Result<Seen>)> = stream::iter(work).buffered(AT_ONCE).collect().await;
+    let answers: Vec<(ChannelId, Result<MemberView>)> = stream::iter(work).buffered(AT_ONCE).collect().await;
     let mut found = Vec::new();
     for (id, answer) in answers {
         match answer {
@@ -383,8 +382,9 @@ async fn mine(cx: &Cx, wanted: &Wanted, limit: u32) -> Result<Vec<ChannelInfo>> 
             Err(error) => return Err(error),
         }
     }
-    small_sort::sort_by_key(&mut found, |(_, seen)| std::cmp::Reverse(seen.activity.last));
-    let shown = |(id, seen): (ChannelId, Seen)| info(cx.settings(), &id, seen.about, seen.activity, Some(seen.role));
+    found.sort_by_key(|(_, seen)| std::cmp::Reverse(seen.activity.last));
+    let shown =
+        |(id, seen): (ChannelId, MemberView)| info(cx.settings(), &id, seen.about, seen.activity, Some(seen.role));
     Ok(found.into_iter().map(shown).collect())
 }
 
@@ -513,7 +513,7 @@ async fn received(cx: Cx) -> Result<Response> {
     let limit = cx.count("limit", 100, MAX_INVITES as u32)?;
     let caller = cx.caller.agent()?;
     let mut all = runtime::query(&*cx.rt, caller.actor.as_str(), &ReadInvites).await?;
-    small_sort::sort_by_key(&mut all, |(_, received)| std::cmp::Reverse(received.invite.created));
+    all.sort_by_key(|(_, received)| std::cmp::Reverse(received.invite.created));
     let shown = all.into_iter().map(|((channel, local), ReceivedInvite { channel_name, invite })| {
         invite_info(&cx, &actor_id(&channel), &local, channel_name, invite)
     });

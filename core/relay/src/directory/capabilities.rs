@@ -13,7 +13,6 @@ use crate::agent::mailbox::Local;
 use crate::{Result, Timestamp};
 use engine::actor::{Entry, Kind, Operation, Query, Turn, View, operation, query};
 use engine::kv::{Direction, Range, Row, Table};
-use engine::small_sort;
 
 /// Most rows that one search goes through.
 const LOOKED: usize = 2_000;
@@ -51,7 +50,7 @@ impl Counts {
 
 /// A capability as a search shows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Listed {
+pub struct ListedCapability {
     pub name: String,
     pub description: Option<String>,
     pub version: String,
@@ -60,7 +59,7 @@ pub struct Listed {
     pub since: Timestamp,
     pub counts: Counts,
 }
-impl Row for Listed {}
+impl Row for ListedCapability {}
 
 /// The words of a folded text. They are separated by characters that are neither letters nor digits.
 fn words(text: &str) -> impl Iterator<Item = String> + '_ {
@@ -68,7 +67,7 @@ fn words(text: &str) -> impl Iterator<Item = String> + '_ {
     parts.map(|word| word.chars().take(MAX_WORD).collect())
 }
 
-impl Listed {
+impl ListedCapability {
     /// The texts by which it is found: its words, its whole name after a blank, and the empty text, which finds all.
     fn texts(&self) -> Vec<String> {
         let mut texts = vec![String::new(), whole(&fold(&self.name))];
@@ -91,13 +90,13 @@ fn whole(name: &str) -> String {
     format!(" {name}")
 }
 
-const LISTED: Table<(Did, Local), Listed> = Table::new(34);
+const LISTED: Table<(Did, Local), ListedCapability> = Table::new(34);
 /// By text, then 255 less the rank, then age.
 const TEXTS: Table<(String, u8, Timestamp, Did, Local), ()> = Table::new(35);
 
 pub const ENTRIES: &[Entry] = &[operation::<List>(), operation::<Unlist>(), query::<Find>()];
 
-fn remove(turn: &mut Turn<'_>, did: Did, local: Local, listed: &Listed) {
+fn remove(turn: &mut Turn<'_>, did: Did, local: Local, listed: &ListedCapability) {
     let (behind, since) = listed.standing();
     for text in listed.texts() {
         TEXTS.delete(turn, &(text, behind, since, did, local));
@@ -110,7 +109,7 @@ fn remove(turn: &mut Turn<'_>, did: Did, local: Local, listed: &Listed) {
 pub struct List {
     pub did: Did,
     pub local: Local,
-    pub listed: Listed,
+    pub listed: ListedCapability,
 }
 
 impl Operation for List {
@@ -164,19 +163,19 @@ pub struct Find {
 
 /// A capability that was found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Found {
+pub struct CapabilityHit {
     pub did: Did,
     pub agent_name: Option<String>,
     pub local: Local,
-    pub listed: Listed,
+    pub listed: ListedCapability,
 }
 
 impl Query for Find {
     const ACTOR: Kind = Kind::Directory;
     const NAME: &'static str = "find_capabilities";
-    type Reply = Vec<Found>;
+    type Reply = Vec<CapabilityHit>;
 
-    fn run(self, view: &View<'_>) -> Result<Vec<Found>> {
+    fn run(self, view: &View<'_>) -> Result<Vec<CapabilityHit>> {
         let text = fold(self.text.as_deref().unwrap_or_default().trim());
         let name = self.name.as_deref().map(|name| fold(name.trim()));
         let wanted: Vec<String> = words(&text).collect();
@@ -191,7 +190,7 @@ impl Query for Find {
         // Rows of the word itself come first in the range, then rows of longer words.
         let start = TEXTS.prefix(&(longest.clone(),));
         let range = if exact { start } else { Range { start: start.start, ..TEXTS.range() } };
-        let mut found: Vec<(u8, Did, Local, Listed)> = Vec::new();
+        let mut found: Vec<(u8, Did, Local, ListedCapability)> = Vec::new();
         for ((word, _, _, did, local), ()) in TEXTS.scan(view, &range, Direction::Ascending, LOOKED)? {
             if !word.starts_with(&longest) {
                 break;
@@ -202,7 +201,7 @@ impl Query for Find {
             let Some(listed) = LISTED.get(view, &(did, local))? else { continue };
             found.extend(class(&listed, &text, &wanted).map(|class| (class, did, local, listed)));
         }
-        small_sort::sort_by_key(&mut found, |(class, did, local, listed)| {
+        found.sort_by_key(|(class, did, local, listed)| {
             let (behind, since) = listed.standing();
             (*class, behind, Reverse(listed.counts.hundredths()), since, *did, *local)
         });
@@ -211,14 +210,14 @@ impl Query for Find {
         for (_, did, local, listed) in found {
             // The agent's name comes from the search for agents, in the same actor.
             let agent_name = search::name_of(view, did)?;
-            answer.push(Found { did, agent_name, local, listed });
+            answer.push(CapabilityHit { did, agent_name, local, listed });
         }
         Ok(answer)
     }
 }
 
 /// The class of a match, the best first; `None` when the capability does not match.
-fn class(listed: &Listed, text: &str, wanted: &[String]) -> Option<u8> {
+fn class(listed: &ListedCapability, text: &str, wanted: &[String]) -> Option<u8> {
     let name = fold(&listed.name);
     if text.is_empty() || name == *text {
         return Some(0);
@@ -243,7 +242,7 @@ mod tests {
     fn list(directory: &mut Directory, did: u8, name: &str, description: &str, rank: u8, ratings: &[u8]) {
         let mut counts = Counts::default();
         ratings.iter().for_each(|rating| counts.rate(*rating));
-        let listed = Listed {
+        let listed = ListedCapability {
             name: name.into(),
             description: Some(description.into()),
             version: "1.0.0".into(),
@@ -296,7 +295,7 @@ mod tests {
             let [a, b, ..] = n.to_le_bytes();
             let mut did = [0; 16];
             (did[0], did[1]) = (a, b);
-            let listed = Listed {
+            let listed = ListedCapability {
                 name: "chat".into(),
                 description: None,
                 version: "1.0.0".into(),

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::search::{self, Find, Place, Sought};
+use super::search::{self, Find, MatchPlace, Sought};
 use super::{Did, fold};
 use crate::agent::wire;
 use crate::{Error, Result};
@@ -51,11 +51,11 @@ pub struct DiscoveredAgent {
     pub created_at: String,
 }
 
-fn write(place: &Place) -> Result<String> {
+fn write(place: &MatchPlace) -> Result<String> {
     Ok(URL_SAFE_NO_PAD.encode(actor::encode(place)?))
 }
 
-fn read(text: &str) -> Result<Place> {
+fn read(text: &str) -> Result<MatchPlace> {
     let bytes = URL_SAFE_NO_PAD.decode(text).ok();
     bytes
         .and_then(|bytes| actor::decode(&bytes).ok())
@@ -80,7 +80,7 @@ async fn discover(cx: Cx) -> Result<Response> {
         after: cx.query("cursor")?.map(|text| read(&text)).transpose()?,
     };
     let found = runtime::query(&*cx.rt, search::shard(&Did::default()), &find).await?;
-    let agent = |(did, listed): (Did, search::Listed)| DiscoveredAgent {
+    let agent = |(did, listed): (Did, search::ListedAgent)| DiscoveredAgent {
         did: wire::did_text(cx.settings(), &did),
         name: listed.name,
         capabilities: listed.capabilities,

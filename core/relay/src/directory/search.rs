@@ -17,7 +17,6 @@ use crate::{Result, Timestamp};
 use crypto::encoding;
 use engine::actor::{Entry, Kind, Operation, Query, Turn, View, operation, query};
 use engine::kv::{Direction, Read, Row, Table};
-use engine::small_sort;
 
 /// Most agents that may share a beginning before it becomes common.
 const FEW: usize = 128;
@@ -50,7 +49,7 @@ mod classes {
 
 /// An agent as the search shows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Listed {
+pub struct ListedAgent {
     pub name: Option<String>,
     pub capabilities: Vec<String>,
     /// Ed25519.
@@ -61,20 +60,20 @@ pub struct Listed {
     pub rank: u8,
     pub registered: Timestamp,
 }
-impl Row for Listed {}
+impl Row for ListedAgent {}
 
 /// The order of agents that match equally well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-struct Standing {
+struct SearchOrder {
     /// 255 less the rank.
     behind: u8,
     registered: Timestamp,
 }
-impl Row for Standing {}
+impl Row for SearchOrder {}
 
-impl Listed {
-    fn standing(&self) -> Standing {
-        Standing { behind: u8::MAX - self.rank, registered: self.registered }
+impl ListedAgent {
+    fn standing(&self) -> SearchOrder {
+        SearchOrder { behind: u8::MAX - self.rank, registered: self.registered }
     }
 
     /// All texts by which it can be found, folded, with their kinds.
@@ -109,9 +108,9 @@ fn beginnings(kind: u8, text: &str) -> impl Iterator<Item = &str> {
     ends.filter(move |end| !whole || *end == text.len()).filter_map(|end| text.get(..end))
 }
 
-const LISTED: Table<(Did,), Listed> = Table::new(18);
-const ALPHABETICAL: Table<(u8, String, Did), Standing> = Table::new(19);
-/// For each common beginning, the agents in the order of [`Standing`].
+const LISTED: Table<(Did,), ListedAgent> = Table::new(18);
+const ALPHABETICAL: Table<(u8, String, Did), SearchOrder> = Table::new(19);
+/// For each common beginning, the agents in the order of [`SearchOrder`].
 const RANKED: Table<(u8, String, u8, Timestamp, Did), ()> = Table::new(20);
 const COMMON: Table<(u8, String), ()> = Table::new(21);
 
@@ -145,11 +144,11 @@ fn is_common(view: &(impl Read + ?Sized), kind: u8, beginning: &str) -> Result<b
     Ok(COMMON.contains(view, &(kind, beginning.to_owned()))?)
 }
 
-fn ranked_key(kind: u8, beginning: &str, standing: Standing, did: Did) -> (u8, String, u8, Timestamp, Did) {
+fn ranked_key(kind: u8, beginning: &str, standing: SearchOrder, did: Did) -> (u8, String, u8, Timestamp, Did) {
     (kind, beginning.to_owned(), standing.behind, standing.registered, did)
 }
 
-fn insert(turn: &mut Turn<'_>, kind: u8, text: &str, standing: Standing, did: Did, steps: &mut usize) -> Result<()> {
+fn insert(turn: &mut Turn<'_>, kind: u8, text: &str, standing: SearchOrder, did: Did, steps: &mut usize) -> Result<()> {
     ALPHABETICAL.put(turn, &(kind, text.to_owned(), did), &standing)?;
     for beginning in beginnings(kind, text) {
         if is_common(turn, kind, beginning)? {
@@ -173,7 +172,7 @@ fn insert(turn: &mut Turn<'_>, kind: u8, text: &str, standing: Standing, did: Di
 }
 
 /// The agents that share a beginning that is not common. An agent may be there more than once.
-fn sharing(view: &(impl Read + ?Sized), kind: u8, beginning: &str) -> Result<Vec<(Standing, Did)>> {
+fn sharing(view: &(impl Read + ?Sized), kind: u8, beginning: &str) -> Result<Vec<(SearchOrder, Did)>> {
     let range = match kind {
         kinds::CAPABILITY => ALPHABETICAL.prefix(&(kind, beginning.to_owned())),
         _ => beginning_with(kind, beginning),
@@ -182,7 +181,7 @@ fn sharing(view: &(impl Read + ?Sized), kind: u8, beginning: &str) -> Result<Vec
     Ok(rows.into_iter().map(|((_, _, did), standing)| (standing, did)).collect())
 }
 
-fn remove(turn: &mut Turn<'_>, kind: u8, text: &str, standing: Standing, did: Did) -> Result<()> {
+fn remove(turn: &mut Turn<'_>, kind: u8, text: &str, standing: SearchOrder, did: Did) -> Result<()> {
     ALPHABETICAL.delete(turn, &(kind, text.to_owned(), did));
     for beginning in beginnings(kind, text) {
         if !is_common(turn, kind, beginning)? {
@@ -197,7 +196,7 @@ fn remove(turn: &mut Turn<'_>, kind: u8, text: &str, standing: Standing, did: Di
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Index {
     pub did: Did,
-    pub listed: Listed,
+    pub listed: ListedAgent,
 }
 
 impl Operation for Index {
@@ -266,9 +265,9 @@ pub enum Sought {
 
 /// A place in the order of all matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Place {
+pub struct MatchPlace {
     class: u8,
-    standing: Standing,
+    standing: SearchOrder,
     did: Did,
 }
 
@@ -281,23 +280,23 @@ pub struct Find {
     /// At least 1.
     pub limit: usize,
     /// Only matches after this place.
-    pub after: Option<Place>,
+    pub after: Option<MatchPlace>,
 }
 
-/// A page.
+/// A page of matches.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Found {
-    pub agents: Vec<(Did, Listed)>,
+pub struct AgentPage {
+    pub agents: Vec<(Did, ListedAgent)>,
     /// The place to go on after; `None` at the end.
-    pub next: Option<Place>,
+    pub next: Option<MatchPlace>,
 }
 
 impl Query for Find {
     const ACTOR: Kind = Kind::Directory;
     const NAME: &'static str = "find";
-    type Reply = Found;
+    type Reply = AgentPage;
 
-    fn run(self, view: &View<'_>) -> Result<Found> {
+    fn run(self, view: &View<'_>) -> Result<AgentPage> {
         Search::of(self).run(view)
     }
 }
@@ -310,10 +309,10 @@ struct Search {
     /// The classes with the kind of text to look for in each.
     stages: Vec<(u8, u8)>,
     exact: Option<Did>,
-    after: Option<Place>,
+    after: Option<MatchPlace>,
     limit: usize,
     visits: usize,
-    found: Vec<(Place, Listed)>,
+    found: Vec<(MatchPlace, ListedAgent)>,
 }
 
 impl Search {
@@ -333,7 +332,7 @@ impl Search {
         Search { text, capability, stages, exact, after: find.after, limit, visits: VISITS, found: Vec::new() }
     }
 
-    fn run(mut self, view: &View<'_>) -> Result<Found> {
+    fn run(mut self, view: &View<'_>) -> Result<AgentPage> {
         if self.stages.len() == 2 {
             let holder = NAMES.get(view, &(self.text.clone(),))?.filter(|name| name.hold == Hold::Held);
             self.exact = holder.map(|name| name.did);
@@ -342,7 +341,7 @@ impl Search {
             && let Some(listed) = LISTED.get(view, &(did,))?
             && self.has_capability(view, listed.standing(), did)?
         {
-            let place = Place { class: classes::EXACT, standing: listed.standing(), did };
+            let place = MatchPlace { class: classes::EXACT, standing: listed.standing(), did };
             self.found.extend((self.after.is_none_or(|after| after < place)).then_some((place, listed)));
         }
         let mut stopped = None;
@@ -357,10 +356,10 @@ impl Search {
         let more = self.found.len() > self.limit;
         self.found.truncate(self.limit);
         let next = if more { self.found.last().map(|(place, _)| *place) } else { stopped };
-        Ok(Found { agents: self.found.into_iter().map(|(place, listed)| (place.did, listed)).collect(), next })
+        Ok(AgentPage { agents: self.found.into_iter().map(|(place, listed)| (place.did, listed)).collect(), next })
     }
 
-    fn has_capability(&self, view: &View<'_>, standing: Standing, did: Did) -> Result<bool> {
+    fn has_capability(&self, view: &View<'_>, standing: SearchOrder, did: Did) -> Result<bool> {
         let Some(capability) = &self.capability else { return Ok(true) };
         Ok(match is_common(view, kinds::CAPABILITY, capability)? {
             true => RANKED.contains(view, &ranked_key(kinds::CAPABILITY, capability, standing, did))?,
@@ -369,7 +368,7 @@ impl Search {
     }
 
     /// The class in which an agent matches; `None` when it does not match or is the exact match.
-    fn class(&self, did: &Did, listed: &Listed) -> Option<u8> {
+    fn class(&self, did: &Did, listed: &ListedAgent) -> Option<u8> {
         if self.exact.as_ref() == Some(did) {
             return None;
         }
@@ -398,30 +397,30 @@ impl Search {
         for (standing, did) in sharing(view, kinds::CAPABILITY, &capability)? {
             let Some(listed) = LISTED.get(view, &(did,))? else { continue };
             let Some(class) = self.class(&did, &listed) else { continue };
-            let place = Place { class, standing, did };
+            let place = MatchPlace { class, standing, did };
             if self.after.is_none_or(|after| after < place) {
                 rows.push((place, listed));
             }
         }
-        small_sort::sort_by_key(&mut rows, |(place, _)| *place);
+        rows.sort_by_key(|(place, _)| *place);
         self.found.extend(rows);
         Ok(true)
     }
 
     /// Adds the agents of one class, until there is one more than asked for. Returns the place where it stopped early,
     /// if it did.
-    fn stage(&mut self, view: &View<'_>, class: u8, kind: u8) -> Result<Option<Place>> {
+    fn stage(&mut self, view: &View<'_>, class: u8, kind: u8) -> Result<Option<MatchPlace>> {
         if self.after.is_some_and(|after| after.class > class) {
             return Ok(None);
         }
         let after = self.after.filter(|after| after.class == class);
         if !is_common(view, kind, &self.text)? {
-            let mut places: Vec<Place> = sharing(view, kind, &self.text)?
+            let mut places: Vec<MatchPlace> = sharing(view, kind, &self.text)?
                 .into_iter()
-                .map(|(standing, did)| Place { class, standing, did })
+                .map(|(standing, did)| MatchPlace { class, standing, did })
                 .filter(|place| after.is_none_or(|after| after < *place))
                 .collect();
-            small_sort::sort_by_key(&mut places, |place| *place);
+            places.sort_by_key(|place| *place);
             places.dedup();
             for place in places {
                 if !self.take(view, place, kind)? {
@@ -431,7 +430,7 @@ impl Search {
             return Ok(None);
         }
         let mut range = RANKED.prefix(&(kind, self.text.clone()));
-        if let Some(Place { standing, did, .. }) = after {
+        if let Some(MatchPlace { standing, did, .. }) = after {
             range = RANKED.after(range, &ranked_key(kind, &self.text, standing, did));
         }
         let mut stopped = None;
@@ -441,7 +440,7 @@ impl Search {
             let full = rows.len() == page;
             let Some((last, ())) = rows.last().cloned() else { break };
             for ((_, _, behind, registered, did), ()) in rows {
-                let place = Place { class, standing: Standing { behind, registered }, did };
+                let place = MatchPlace { class, standing: SearchOrder { behind, registered }, did };
                 if !self.take(view, place, kind)? {
                     break 'pages;
                 }
@@ -460,7 +459,7 @@ impl Search {
     }
 
     /// Adds one agent if it matches; false when there are more than asked for.
-    fn take(&mut self, view: &View<'_>, place: Place, kind: u8) -> Result<bool> {
+    fn take(&mut self, view: &View<'_>, place: MatchPlace, kind: u8) -> Result<bool> {
         if self.exact == Some(place.did) || !self.has_capability(view, place.standing, place.did)? {
             return Ok(true);
         }

@@ -159,7 +159,7 @@ fn from_before(names: &[(&str, u8, Hold)]) -> Directory {
         if *hold != Hold::Held {
             continue;
         }
-        let listed = search::Listed {
+        let listed = search::ListedAgent {
             name: Some((*name).to_owned()),
             capabilities: Vec::new(),
             signing: [0; 32],

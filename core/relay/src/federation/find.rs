@@ -12,7 +12,7 @@ use futures_util::stream::{self, StreamExt};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::peers::{Ask, Heard, Learn, List, Look, Looked, Meet, Peer, Pin, is_key_of};
+use super::peers::{Ask, DidHolder, Learn, List, Look, Looked, Meet, Peer, Pin, is_key_of};
 use super::{ANSWERS_HOLD, MAX_PEERS, PeerId, SILENCE_HOLDS, actor};
 use crate::agent::proof::{self, Proof};
 use crate::agent::record::{self, Public, ReadPublic, SignedPrekey};
@@ -47,7 +47,7 @@ const QUESTIONS: Rate = Rate::per_minute(20 * 60).burst(100);
 
 /// An agent of a peer.
 #[derive(Debug, Clone)]
-pub struct Found {
+pub struct PeerAgent {
     pub peer: PeerId,
     /// The beginning of the addresses of its relay.
     pub url: String,
@@ -69,7 +69,7 @@ enum Said {
 ///
 /// `client` is the agent or address that pays for the question from its budget. A request that comes while another asks
 /// waits for that answer.
-pub async fn find(rt: &dyn Runtime, did: &Did, client: &str) -> Result<Option<Found>> {
+pub async fn find(rt: &dyn Runtime, did: &Did, client: &str) -> Result<Option<PeerAgent>> {
     let mut looked = look(rt, did).await?;
     while looked.answer.is_none() && !looked.peers.is_empty() {
         if !looked.asking {
@@ -83,18 +83,18 @@ pub async fn find(rt: &dyn Runtime, did: &Did, client: &str) -> Result<Option<Fo
         looked = look(rt, did).await?;
     }
     match looked.answer {
-        Some(Heard::Contested) => {
+        Some(DidHolder::Contested) => {
             let message = "Several relays have this DID with different keys, and its owner proved none of them.";
             Err(Error::conflict(message))
         }
-        Some(Heard::At(peer, public)) => Ok(found(looked.peers, peer, *public)),
-        Some(Heard::Nobody) | None => Ok(None),
+        Some(DidHolder::At(peer, public)) => Ok(found(looked.peers, peer, *public)),
+        Some(DidHolder::Nobody) | None => Ok(None),
     }
 }
 
 /// The agent at a peer that proved to be the owner of a DID, when the agent here with that DID proved nothing. Peers
 /// have a quarter of a second to answer. After that, and when the budget is used up, the agent here counts.
-pub async fn proved_elsewhere(rt: &dyn Runtime, did: &Did, client: &str) -> Result<Option<Found>> {
+pub async fn proved_elsewhere(rt: &dyn Runtime, did: &Did, client: &str) -> Result<Option<PeerAgent>> {
     if is_alone(rt).await? {
         return Ok(None);
     }
@@ -110,7 +110,7 @@ pub async fn proved_elsewhere(rt: &dyn Runtime, did: &Did, client: &str) -> Resu
             }
         }
         match looked.answer {
-            Some(Heard::At(peer, public)) if public.standing == Standing::Proved => {
+            Some(DidHolder::At(peer, public)) if public.standing == Standing::Proved => {
                 return Ok(found(looked.peers, peer, *public));
             }
             Some(_) => return Ok(None),
@@ -121,7 +121,7 @@ pub async fn proved_elsewhere(rt: &dyn Runtime, did: &Did, client: &str) -> Resu
 }
 
 /// The agent at a peer that proved the keys of this DID, when the agent here did not.
-pub async fn instead_of(rt: &dyn Runtime, did: &Did, here: &Public, client: &str) -> Result<Option<Found>> {
+pub async fn instead_of(rt: &dyn Runtime, did: &Did, here: &Public, client: &str) -> Result<Option<PeerAgent>> {
     match here.standing {
         Standing::Proved => Ok(None),
         Standing::Silent | Standing::Signed => Box::pin(proved_elsewhere(rt, did, client)).await,
@@ -155,9 +155,9 @@ pub async fn check_here(rt: &dyn Runtime, actor_name: &str, client: &str) -> Res
     }
 }
 
-fn found(peers: Vec<(PeerId, Peer)>, id: PeerId, public: Public) -> Option<Found> {
+fn found(peers: Vec<(PeerId, Peer)>, id: PeerId, public: Public) -> Option<PeerAgent> {
     let (peer, row) = peers.into_iter().find(|(peer, _)| *peer == id)?;
-    Some(Found { peer, url: row.url, public })
+    Some(PeerAgent { peer, url: row.url, public })
 }
 
 async fn look(rt: &dyn Runtime, did: &Did) -> Result<Looked> {
@@ -170,11 +170,11 @@ async fn begin(rt: &dyn Runtime, did: &Did, at_most: Duration) -> Result<bool> {
 }
 
 /// Asks the peers, and stores the result.
-async fn ask(rt: &dyn Runtime, did: &Did, looked: &Looked, timeout: Duration) -> Result<Heard> {
+async fn ask(rt: &dyn Runtime, did: &Did, looked: &Looked, timeout: Duration) -> Result<DidHolder> {
     let answers = answers(rt, did, &looked.peers, timeout).await;
     let silent = answers.iter().any(|(_, said)| matches!(said, Said::Nothing));
     let heard = believe(did, answers, looked.pin.as_ref());
-    let holds = if silent && !matches!(heard, Heard::At(..)) { SILENCE_HOLDS } else { ANSWERS_HOLD };
+    let holds = if silent && !matches!(heard, DidHolder::At(..)) { SILENCE_HOLDS } else { ANSWERS_HOLD };
     let learn = Learn { did: *did, until: rt.now().plus(holds), heard };
     runtime::call(rt, actor().name, &learn).await?;
     Ok(learn.heard)
@@ -190,7 +190,7 @@ async fn answers(rt: &dyn Runtime, did: &Did, peers: &[(PeerId, Peer)], timeout:
 }
 
 /// Decides which answer counts, among those with a key that may speak for the DID.
-fn believe(did: &Did, answers: Vec<(PeerId, Said)>, pin: Option<&Pin>) -> Heard {
+fn believe(did: &Did, answers: Vec<(PeerId, Said)>, pin: Option<&Pin>) -> DidHolder {
     let home = pin.filter(|pin| pin.strong).map(|pin| pin.peer);
     let is_away = answers.iter().any(|(id, said)| home == Some(*id) && matches!(said, Said::Nothing));
     let mut claims: Vec<(PeerId, Box<Public>)> = Vec::new();
@@ -202,7 +202,7 @@ fn believe(did: &Did, answers: Vec<(PeerId, Said)>, pin: Option<&Pin>) -> Heard 
     }
     let at = |claims: &[(PeerId, Box<Public>)], is: &dyn Fn(&PeerId, &Public) -> bool| {
         let found = claims.iter().find(|(id, public)| is(id, public));
-        found.map(|(id, public)| Heard::At(*id, public.clone()))
+        found.map(|(id, public)| DidHolder::At(*id, public.clone()))
     };
     // After a rotation the key no longer gives the DID, and only the operator's pin says which key is right.
     let named = pin.is_some_and(|pin| pin.strong && did_bytes(&pin.signing) != *did);
@@ -211,16 +211,16 @@ fn believe(did: &Did, answers: Vec<(PeerId, Said)>, pin: Option<&Pin>) -> Heard 
         return proved;
     }
     if is_away {
-        return Heard::Nobody;
+        return DidHolder::Nobody;
     }
     if let Some(at_home) = at(&claims, &|id, _| home == Some(*id)) {
         return at_home;
     }
     let keys = |public: &Public| (public.signing, public.encryption, public.mlkem.clone());
     match claims.first() {
-        None => Heard::Nobody,
-        Some((_, first)) if claims.iter().any(|(_, other)| keys(other) != keys(first)) => Heard::Contested,
-        Some((id, first)) => Heard::At(*id, first.clone()),
+        None => DidHolder::Nobody,
+        Some((_, first)) if claims.iter().any(|(_, other)| keys(other) != keys(first)) => DidHolder::Contested,
+        Some((id, first)) => DidHolder::At(*id, first.clone()),
     }
 }
 
@@ -313,7 +313,7 @@ async fn meet(rt: &dyn Runtime, id: &PeerId, peer: &Peer, timeout: Duration) -> 
 
 /// The members of an identity that are read.
 #[derive(Deserialize)]
-struct Told {
+struct PeerIdentity {
     did: String,
     name: Option<String>,
     signing_public_key: String,
@@ -325,20 +325,20 @@ struct Told {
     metadata: Option<Box<RawValue>>,
     status: String,
     created_at: Option<String>,
-    proof: Option<ToldProof>,
+    proof: Option<PeerProof>,
 }
 
 #[derive(Deserialize)]
-struct ToldProof {
+struct PeerProof {
     timestamp: String,
     nonce: String,
     signature: String,
 }
 
-impl ToldProof {
+impl PeerProof {
     /// The proof, if the members have the right form.
     fn proof(self) -> Option<Proof> {
-        let ToldProof { timestamp, nonce, signature } = self;
+        let PeerProof { timestamp, nonce, signature } = self;
         Timestamp::parse(&timestamp)?;
         nonces::check("nonce", &nonce).ok()?;
         let signature = decode_base64("signature", &signature).ok()?;
@@ -348,7 +348,7 @@ impl ToldProof {
 
 /// The identity in an answer; `None` when the answer is not one that a relay gives for an active agent.
 fn read(did: &str, body: &[u8]) -> Option<Public> {
-    let told: Told = serde_json::from_slice(body).ok()?;
+    let told: PeerIdentity = serde_json::from_slice(body).ok()?;
     let signing: [u8; 32] = decode_base64_array("key", &told.signing_public_key).ok()?;
     let encryption: [u8; 32] = decode_base64_array("key", &told.encryption_public_key).ok()?;
     signing::validate_signing_key("key", &signing).ok()?;
@@ -382,6 +382,6 @@ fn read(did: &str, body: &[u8]) -> Option<Public> {
         mlkem,
         signed_prekey: told.signed_prekey.and_then(prekey),
         standing: Standing::Silent,
-        proof: told.proof.and_then(ToldProof::proof),
+        proof: told.proof.and_then(PeerProof::proof),
     })
 }

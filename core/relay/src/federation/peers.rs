@@ -16,7 +16,6 @@ use crate::{Error, Result, Timestamp};
 use crypto::encoding::did_bytes;
 use engine::actor::{Kind, Operation, Query, Turn, View};
 use engine::kv::{self, Direction, Read, Row, StoreError, Table};
-use engine::small_sort;
 
 /// Most answers that are kept; the one that ends first is dropped first.
 const MAX_ANSWERS: u64 = 20_000;
@@ -63,7 +62,7 @@ impl Row for Pin {}
 
 /// The peers' answer about a DID.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Answer {
+struct PeerAnswer {
     until: Timestamp,
     found: Option<(PeerId, Public)>,
     /// True while the peers are being asked, at most until `until`.
@@ -71,7 +70,7 @@ struct Answer {
     /// Whether several peers have it, with different keys, and nothing tells which of them is right.
     contested: bool,
 }
-impl Row for Answer {
+impl Row for PeerAnswer {
     const VERSION: u8 = 3;
 
     /// Earlier versions did not have proofs. Their answers are dropped, since they held only for minutes.
@@ -81,13 +80,13 @@ impl Row for Answer {
         }
         // The other members are not read.
         let until = kv::decode_row::<Timestamp>(&[&[Timestamp::VERSION], bytes].concat())?;
-        Ok(Answer { until, found: None, asking: false, contested: false })
+        Ok(PeerAnswer { until, found: None, asking: false, contested: false })
     }
 }
 
 const PEERS: Table<(PeerId,), Peer> = Table::new(17);
 const PINS: Table<(Did,), Pin> = Table::new(18);
-const ANSWERS: Table<(Did,), Answer> = Table::new(19);
+const ANSWERS: Table<(Did,), PeerAnswer> = Table::new(19);
 const ANSWERS_BY_END: Table<(Timestamp, Did), ()> = Table::new(20);
 const ANSWERS_COUNT: Table<(), u64> = Table::new(21);
 
@@ -110,7 +109,7 @@ fn all(view: &(impl Read + ?Sized)) -> Result<Vec<(PeerId, Peer)>> {
         }
         Ok(true)
     })?;
-    small_sort::sort_by_key(&mut peers, |(id, peer)| (peer.added, *id));
+    peers.sort_by_key(|(id, peer)| (peer.added, *id));
     Ok(peers)
 }
 
@@ -271,7 +270,7 @@ pub struct Look {
 
 /// The result of all peers' answers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Heard {
+pub enum DidHolder {
     /// No peer has it.
     Nobody,
     At(PeerId, Box<Public>),
@@ -279,12 +278,12 @@ pub enum Heard {
     Contested,
 }
 
-impl Heard {
-    fn of(answer: Answer) -> Heard {
+impl DidHolder {
+    fn of(answer: PeerAnswer) -> DidHolder {
         match answer.found {
-            Some((peer, public)) => Heard::At(peer, Box::new(public)),
-            None if answer.contested => Heard::Contested,
-            None => Heard::Nobody,
+            Some((peer, public)) => DidHolder::At(peer, Box::new(public)),
+            None if answer.contested => DidHolder::Contested,
+            None => DidHolder::Nobody,
         }
     }
 }
@@ -293,7 +292,7 @@ impl Heard {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Looked {
     /// An answer that still holds.
-    pub answer: Option<Heard>,
+    pub answer: Option<DidHolder>,
     pub peers: Vec<(PeerId, Peer)>,
     pub pin: Option<Pin>,
     /// Whether another request is asking the peers now.
@@ -308,7 +307,7 @@ impl Query for Look {
     fn run(self, view: &View<'_>) -> Result<Looked> {
         let answer = ANSWERS.get(view, &(self.did,))?.filter(|answer| answer.until > view.now);
         let asking = answer.as_ref().is_some_and(|answer| answer.asking);
-        let answer = answer.filter(|answer| !answer.asking).map(Heard::of);
+        let answer = answer.filter(|answer| !answer.asking).map(DidHolder::of);
         Ok(Looked { answer, peers: all(view)?, pin: PINS.get(view, &(self.did,))?, asking })
     }
 }
@@ -347,7 +346,7 @@ impl Operation for Ask {
         if ANSWERS.get(turn, &(self.did,))?.is_some_and(|answer| answer.until > turn.now) {
             return Ok(false);
         }
-        keep(turn, self.did, &Answer { until: self.until, found: None, asking: true, contested: false })?;
+        keep(turn, self.did, &PeerAnswer { until: self.until, found: None, asking: true, contested: false })?;
         Ok(true)
     }
 }
@@ -357,7 +356,7 @@ impl Operation for Ask {
 pub struct Learn {
     pub did: Did,
     pub until: Timestamp,
-    pub heard: Heard,
+    pub heard: DidHolder,
 }
 
 impl Operation for Learn {
@@ -367,23 +366,23 @@ impl Operation for Learn {
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
         let Learn { did, until, heard } = self;
-        let contested = heard == Heard::Contested;
+        let contested = heard == DidHolder::Contested;
         let found = match heard {
-            Heard::At(peer, public) => Some((peer, *public)),
-            Heard::Nobody | Heard::Contested => None,
+            DidHolder::At(peer, public) => Some((peer, *public)),
+            DidHolder::Nobody | DidHolder::Contested => None,
         };
         if let Some((peer, public)) = &found {
             // A proof for that very deployment comes from the agent itself.
             let strong = public.standing == Standing::Proved;
             PutPin { did, peer: *peer, signing: public.signing, strong }.run(turn)?;
         }
-        keep(turn, did, &Answer { until, found, asking: false, contested })
+        keep(turn, did, &PeerAnswer { until, found, asking: false, contested })
     }
 }
 
 /// Stores an answer in place of an earlier one. Drops a few answers that are over, and the one that ends next when
 /// there are too many.
-fn keep(turn: &mut Turn<'_>, did: Did, answer: &Answer) -> Result<()> {
+fn keep(turn: &mut Turn<'_>, did: Did, answer: &PeerAnswer) -> Result<()> {
     if let Some(earlier) = ANSWERS.get(turn, &(did,))? {
         drop_answer(turn, earlier.until, did)?;
     }

@@ -3,12 +3,12 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::find::{Found, find, instead_of};
+use super::find::{PeerAgent, find, instead_of};
 use super::queue::{Delivery, Queue, ReadDelivery, State};
 use super::wire::{DeliverRequest, delivery_id};
 use crate::agent::authentication::Calling;
 use crate::agent::continuity;
-use crate::agent::mailbox::{Appended, Asked, Body, Origin, append_error};
+use crate::agent::mailbox::{Appended, Body, Origin, RecipientFacts, append_error};
 use crate::agent::pins::Prints;
 use crate::agent::record::{self, ReadPublic};
 use crate::agent::send::{Labels, local_of};
@@ -129,7 +129,7 @@ async fn route(cx: Cx) -> Result<Response> {
         sender_encryption: caller.keys.encryption,
     };
     let mut append = labels.append(local, from, body, Origin::of(caller.standing));
-    append.asked = Some(Asked { pinned: continuity::pinned(&cx, to).await? });
+    append.asked = Some(RecipientFacts { pinned: continuity::pinned(&cx, to).await? });
     let (stamp, stored, key_changed) = match runtime::call(&*cx.rt, actor.as_str(), &append).await? {
         Appended::Stored { stamp, key_changed, .. } => (stamp, true, key_changed),
         Appended::Repeated { stamp, key_changed, .. } => (stamp, false, key_changed),
@@ -163,7 +163,7 @@ struct Outgoing {
     to: crate::directory::Did,
 }
 
-async fn elsewhere(cx: &Cx, outgoing: Outgoing, found: Found) -> Result<Response> {
+async fn elsewhere(cx: &Cx, outgoing: Outgoing, found: PeerAgent) -> Result<Response> {
     let Outgoing { request, labels, signature, envelope, to } = outgoing;
     let caller = cx.caller.agent()?;
     let keys = Prints::of(&found.public.signing, &found.public.encryption);

@@ -8,7 +8,7 @@ use futures_util::FutureExt;
 use http::{HeaderMap, HeaderValue, Method};
 use serde_json::Value;
 
-use super::peers::{Ask, Heard, Learn, List, Look, Peer, PinOf, PutPeer, PutPin};
+use super::peers::{Ask, DidHolder, Learn, List, Look, Peer, PinOf, PutPeer, PutPin};
 use super::queue::{Queue, ReadDelivery, State};
 use super::{PATIENCE, PeerId, actor, key};
 use crate::agent::record::{Deactivate, Public};
@@ -219,11 +219,11 @@ fn answers_are_bounded_and_end() {
     let look = |number| now(runtime::query(&*scene.rt, actor().name, &Look { did: did(number) })).unwrap();
     for number in 0..20_010 {
         let until = START.plus(5 * MINUTE + i64::from(number));
-        call(&scene.rt, &Learn { did: did(number), until, heard: Heard::Nobody }).unwrap();
+        call(&scene.rt, &Learn { did: did(number), until, heard: DidHolder::Nobody }).unwrap();
     }
     assert_eq!(
         (look(0).answer, look(9).answer, look(10).answer),
-        (None, None, Some(Heard::Nobody)),
+        (None, None, Some(DidHolder::Nobody)),
         "the first to end went"
     );
     let rows = scene.rt.rows(&actor()).len();
@@ -233,7 +233,7 @@ fn answers_are_bounded_and_end() {
     // Each new answer drops some that are over.
     for number in 0..10_000 {
         let until = scene.rt.now().plus(5 * MINUTE);
-        call(&scene.rt, &Learn { did: did(50_000 + number), until, heard: Heard::Nobody }).unwrap();
+        call(&scene.rt, &Learn { did: did(50_000 + number), until, heard: DidHolder::Nobody }).unwrap();
     }
     assert!(scene.rt.rows(&actor()).len() < 20_100);
 }
@@ -250,7 +250,7 @@ fn one_request_asks_the_peers_until_it_tells_or_its_time_is_over() {
     scene.rt.advance(Duration::from_secs(8));
     assert_eq!((look().answer, look().asking), (None, false), "it never told");
     assert!(ask());
-    let heard = Heard::At(scene.peer, Box::new(public([7; 32])));
+    let heard = DidHolder::At(scene.peer, Box::new(public([7; 32])));
     call(&scene.rt, &Learn { did, until: scene.rt.now().plus(MINUTE), heard: heard.clone() }).unwrap();
     assert_eq!((look().answer, look().asking), (Some(heard), false));
     assert!(!ask(), "it is known");
@@ -270,7 +270,7 @@ fn a_pin_gives_way_only_to_a_stronger_one_or_when_its_peer_is_gone() {
     let held =
         || now(runtime::query(&*scene.rt, actor().name, &PinOf { did })).unwrap().map(|pin| (pin.peer, pin.signing[0]));
     let learn = |peer| {
-        let heard = Heard::At(peer, Box::new(public([7; 32])));
+        let heard = DidHolder::At(peer, Box::new(public([7; 32])));
         call(&scene.rt, &Learn { did, until: START.plus(DAY), heard }).unwrap()
     };
     learn(first);

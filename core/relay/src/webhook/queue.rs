@@ -72,7 +72,7 @@ pub enum Subject {
     /// A message came. It is read when it is delivered; a message that is gone by then is not delivered.
     Message { local: mailbox::Local, stamp: Timestamp },
     /// The name of the event, and the whole body as it was when the event happened.
-    Told { event: String, body: String },
+    Event { event: String, body: String },
 }
 
 impl Subject {
@@ -80,7 +80,7 @@ impl Subject {
     pub fn event(&self) -> &str {
         match self {
             Subject::Message { .. } => "message",
-            Subject::Told { event, .. } => event,
+            Subject::Event { event, .. } => event,
         }
     }
 }

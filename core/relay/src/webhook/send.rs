@@ -77,7 +77,7 @@ fn body(view: &View<'_>, subject: &Subject) -> Result<Option<String>> {
     let actor = &view.actor().name;
     let (local, stamp) = match subject {
         Subject::Message { local, stamp } => (local, *stamp),
-        Subject::Told { body, .. } => return Ok(Some(body.clone())),
+        Subject::Event { body, .. } => return Ok(Some(body.clone())),
     };
     let Some(item) = mailbox::item(view, local, stamp)? else { return Ok(None) };
     let to = wire::did_text(view.settings, &record::did_of(actor)?);

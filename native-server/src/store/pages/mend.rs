@@ -13,7 +13,7 @@ use std::ops::ControlFlow;
 
 use redb::StorageBackend;
 
-use super::tree::{Found, Reading, Slot, Walk};
+use super::tree::{Reading, Slot, Walk, WalkResult};
 use super::{Pages, Shared, checksum_of_mended, locked};
 
 /// Mends the file; `false` when it has no state that can be mended.
@@ -53,7 +53,7 @@ pub fn mend(pages: &std::sync::Arc<Pages>) -> io::Result<bool> {
     Ok(true)
 }
 
-fn walk(pages: &Pages, engine: &[u8; super::ENGINE], slot: Slot) -> io::Result<Option<(Found, [u128; 2])>> {
+fn walk(pages: &Pages, engine: &[u8; super::ENGINE], slot: Slot) -> io::Result<Option<(WalkResult, [u128; 2])>> {
     let mut walk = Walk::new(pages, engine, Reading { mend: true, ..Reading::default() });
     let mut sums = [0; 2];
     for ((root, prefix), sum) in slot.roots.into_iter().zip(["", "system "]).zip(&mut sums) {

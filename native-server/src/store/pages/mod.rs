@@ -38,7 +38,7 @@ pub use layout::BLOCK;
 use layout::{ENGINE, ENGINE_MAGIC, Head, Layout};
 pub use mend::mend;
 use sums::{Sums, checksum, checksum_of_mended};
-pub use tree::{Bad, Found, Reading, Walk, current_roots};
+pub use tree::{Bad, Reading, Walk, WalkResult, current_roots};
 
 /// The file, as the engine sees it.
 #[derive(Debug)]

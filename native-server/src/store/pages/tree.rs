@@ -232,7 +232,7 @@ pub struct Bad {
 
 /// The results of a walk.
 #[derive(Debug, Default)]
-pub struct Found {
+pub struct WalkResult {
     pub blocks: u64,
     pub rows: u64,
     pub bad: Vec<Bad>,
@@ -263,7 +263,7 @@ pub struct Walk<'a> {
     pages: &'a Pages,
     engine: &'a [u8; ENGINE],
     reading: Reading,
-    pub found: Found,
+    pub found: WalkResult,
     /// Where to continue, if the walk stopped at its time.
     pub next: Option<(String, Vec<u8>)>,
 }
@@ -284,7 +284,7 @@ type Step = io::Result<ControlFlow<(), u128>>;
 
 impl<'a> Walk<'a> {
     pub fn new(pages: &'a Pages, engine: &'a [u8; ENGINE], reading: Reading) -> Walk<'a> {
-        Walk { pages, engine, reading, found: Found::default(), next: None }
+        Walk { pages, engine, reading, found: WalkResult::default(), next: None }
     }
 
     /// Walks over all tables below this root; names of the engine's own tables get the prefix `system `. Returns the

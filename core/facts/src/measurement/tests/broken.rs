@@ -1,9 +1,9 @@
 //! Inputs with something broken in them. Each fault damages only the row or field that holds it, and is counted.
 
 use super::LIMIT;
-use crate::measurement::made::{Head, page, vote};
 use crate::Timestamp;
 use crate::measurement::fingerprints::Fingerprints;
+use crate::measurement::made::{Head, page, vote};
 use crate::measurement::types::ImportCounts;
 use crate::measurement::{blocklist, json, ooni_document, ooni_observations, test_list};
 use crate::verdict::evaluate::Vote;

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::measurement::made::{ADDRESS, Head, SITE, about, page, read, scores, signal, signal_rows, vote};
 use crate::measurement::failure::Failure;
 use crate::measurement::fingerprints::{Fingerprints, Pattern, Place, Scope};
+use crate::measurement::made::{ADDRESS, Head, SITE, about, page, read, scores, signal, signal_rows, vote};
 use crate::verdict::RuleId;
 use crate::verdict::classify::{Label, classify_value};
 use crate::verdict::evaluate::{Evaluated, Vote};

@@ -6,8 +6,8 @@
 
 use serde_json::{Value, json};
 
-use crate::measurement::made::{ADDRESS, Head, SITE, read, scores, signal, signal_rows};
 use crate::measurement::fingerprints::Fingerprints;
+use crate::measurement::made::{ADDRESS, Head, SITE, read, scores, signal, signal_rows};
 use crate::verdict::evaluate::Vote;
 
 /// One measurement in every form.
@@ -526,7 +526,8 @@ fn one_measurement_of_tools_gives_one_vote_in_every_form_that_lists_them() {
         let head = Head::new("tor", None);
         let scored = scores(f64::from(failing.is_some()), json!({}));
         for role in ["tor/or_port", "tor/directory", "tor/obfs4"] {
-            let document = crate::measurement::made::vote("document", &head.document(&json!({ "targets": targets })), role);
+            let document =
+                crate::measurement::made::vote("document", &head.document(&json!({ "targets": targets })), role);
             assert!(document.is_some());
             let listed = head.listed(&scored, failing.is_some(), false, false).to_string();
             assert_eq!(crate::measurement::made::vote("listed", &listed, role), document, "{role}");

@@ -9,7 +9,7 @@ use crate::measurement::fingerprints::Fingerprints;
 use crate::measurement::ooni_observations;
 use crate::measurement::outcome::Entry;
 use crate::measurement::types::Parsed;
-use crate::verdict::network::{self, Heard, NetworkVerdict, Status};
+use crate::verdict::network::{self, NetworkVerdict, NetworkVotes, Status};
 use crate::verdict::window::{Ageing, HourVote, Peers, Session, votes};
 use engine::testing::Dice;
 
@@ -65,7 +65,8 @@ fn verdicts(sessions: &[Session], now: &str) -> BTreeMap<u32, NetworkVerdict> {
     let now = Timestamp::parse(now).unwrap();
     let votes: Vec<(u32, Vec<HourVote>)> =
         networks.into_iter().map(|(asn, sessions)| (asn, votes(&sessions, &peers))).collect();
-    let heard: Vec<Heard<'_>> = votes.iter().map(|(asn, votes)| Heard { asn: *asn, votes, broken: false }).collect();
+    let heard: Vec<NetworkVotes<'_>> =
+        votes.iter().map(|(asn, votes)| NetworkVotes { asn: *asn, votes, broken: false }).collect();
     let verdicts = network::verdicts(&heard, now, Ageing::of(true), &|_, _| 0.0);
     heard.iter().map(|heard| heard.asn).zip(verdicts).collect()
 }

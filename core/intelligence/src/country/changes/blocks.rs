@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::evidence::{self, Present, Seen, Surroundings};
+use super::super::evidence::{self, JudgedMeasurement, Present, Surroundings};
 use super::super::fold::needs_peers;
 use super::super::noise::{Free, Own, is_failure};
 use super::super::tables::{ENTRIES, ROLLED};
@@ -122,7 +122,7 @@ fn compute(
     // Mask by block, so that a later computation finds the same faults.
     instrument::mask(&mut own);
     let Broken(broken) = control(turn, *block)?;
-    let votes = |own: &[Seen], peers: &Peers| networks(own, peers, &broken);
+    let votes = |own: &[JudgedMeasurement], peers: &Peers| networks(own, peers, &broken);
     // Whether to ask the other countries must not depend on their answer.
     let told = outages::row(turn, target, *block)? != SpansElsewhere::default();
     let untold = told.then(|| votes(&own, &unasked));
@@ -133,15 +133,16 @@ fn compute(
         tally.note(seen.day, seen.primary, peers.vote(&seen.session), seen.session.evaluated.technique);
     }
     let heard = votes(&own, &peers);
-    let blocked: BTreeSet<(u32, i64)> = heard.iter().chain(untold.iter().flatten()).flat_map(Heard::blocked).collect();
+    let blocked: BTreeSet<(u32, i64)> =
+        heard.iter().chain(untold.iter().flatten()).flat_map(BlockVotes::blocked).collect();
     if !blocked.is_empty() {
         noise.add_siblings(turn, target, (from, to), &Present::maybe())?;
     }
     let free = Free::of(turn, target, &noise, blocked.into_iter(), surroundings)?;
-    let spans = |heard: Vec<Heard>| -> Vec<Span> {
+    let spans = |heard: Vec<BlockVotes>| -> Vec<Span> {
         heard
             .into_iter()
-            .map(|Heard { asn, votes, sources }| span(asn, &votes, |hour| free.on_network(asn, hour), sources))
+            .map(|BlockVotes { asn, votes, sources }| span(asn, &votes, |hour| free.on_network(asn, hour), sources))
             .collect()
     };
     let (spans, untold) = (spans(heard), untold.map(spans));
@@ -150,7 +151,7 @@ fn compute(
 }
 
 /// The part of one network in a block.
-struct Heard {
+struct BlockVotes {
     asn: u32,
     /// Oldest first.
     votes: Vec<HourVote>,
@@ -158,7 +159,7 @@ struct Heard {
     sources: BTreeSet<u8>,
 }
 
-impl Heard {
+impl BlockVotes {
     /// The network and hour of each blocked vote.
     fn blocked(&self) -> impl Iterator<Item = (u32, i64)> {
         self.votes.iter().filter(|vote| vote.blocked).map(|vote| (self.asn, vote.hour))
@@ -166,7 +167,7 @@ impl Heard {
 }
 
 /// The networks that were measured in a block and decide something.
-fn networks(own: &[Seen], peers: &Peers, broken: &[u32]) -> Vec<Heard> {
+fn networks(own: &[JudgedMeasurement], peers: &Peers, broken: &[u32]) -> Vec<BlockVotes> {
     let mut networks: BTreeMap<u32, (Vec<Session>, BTreeSet<u8>)> = BTreeMap::new();
     for seen in own {
         let session = seen.session;
@@ -177,7 +178,7 @@ fn networks(own: &[Seen], peers: &Peers, broken: &[u32]) -> Vec<Heard> {
             network.1.insert(seen.source);
         }
     }
-    let heard = |(asn, (sessions, sources)): (u32, (Vec<Session>, _))| Heard {
+    let heard = |(asn, (sessions, sources)): (u32, (Vec<Session>, _))| BlockVotes {
         asn,
         votes: window::votes(&sessions, peers),
         sources,

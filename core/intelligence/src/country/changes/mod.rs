@@ -34,7 +34,7 @@ pub(super) use draft::witness;
 pub use silences::SetElsewhere;
 pub(super) use silences::last_heard;
 pub(crate) use silences::networks_heard;
-pub(super) use silences::{Heard, forget, heard, heard_from, heard_until};
+pub(super) use silences::{VolumeChanges, forget, heard, heard_from, heard_until};
 #[cfg(test)]
 pub(super) use tables::FOUND as FOUND_ROWS;
 pub(super) use tables::{Days, FAILED, VOLUMES, Volumes};
@@ -52,7 +52,7 @@ use engine::actor::{Kind, Operation, Turn, View};
 use engine::kv::Direction;
 use engine::time::{DAY, HOUR, SECOND};
 use facts::change::constants::BLOCK_DAYS;
-use facts::change::episodes::{Told, episodes};
+use facts::change::episodes::{OtherCountries, episodes};
 use facts::change::merge::{self, Series};
 use facts::change::series::bounds;
 use facts::starter::Platform;
@@ -370,7 +370,7 @@ fn find(turn: &mut Turn<'_>, subject: &str, roles: &[Role], news: &mut compared:
     for role in roles {
         let blocks = blocks::load(turn, &role.key)?;
         let limit = Ageing::of(is_messaging(&role.key)).limit / HOUR;
-        compared::ask(turn, &role.key, &episodes(&blocks, Told::Nothing, limit), news)?;
+        compared::ask(turn, &role.key, &episodes(&blocks, OtherCountries::LeftOut, limit), news)?;
         if !blocks.is_empty() {
             series.push(Series::new(role.key.clone(), role.essential, blocks, limit));
         }

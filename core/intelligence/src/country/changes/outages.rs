@@ -2,7 +2,7 @@
 //! was down, and no network blocked it. Where it worked in some, their successes are a control for failures without one
 //! (decision controls-from-peers).
 
-use super::super::evidence::Seen;
+use super::super::evidence::JudgedMeasurement;
 use super::super::instrument::failed;
 use super::tables::{ELSEWHERE, SpansElsewhere};
 use crate::Result;
@@ -18,7 +18,7 @@ pub fn row(view: &impl Read, key: &str, block: u32) -> Result<SpansElsewhere> {
 }
 
 /// Masks failures in spans in which the target was down. They say nothing about the network.
-pub fn mask(view: &impl Read, key: &str, seen: &mut [Seen]) -> Result<()> {
+pub fn mask(view: &impl Read, key: &str, seen: &mut [JudgedMeasurement]) -> Result<()> {
     let mut known: Option<(u32, u128)> = None;
     for seen in seen.iter_mut().filter(|seen| failed(seen.session.evaluated.vote)) {
         let block = block_of(seen.day);
@@ -51,7 +51,7 @@ pub fn add_peers(view: &impl Read, key: &str, (first, last): (u32, u32), peers: 
 }
 
 /// Whether so many failures lack a control that they might be a block.
-pub fn lack_control(seen: &[Seen], peers: &Peers) -> bool {
+pub fn lack_control(seen: &[JudgedMeasurement], peers: &Peers) -> bool {
     /// Fewer failures never make a block (decision incident-dates).
     const LEAST: usize = 3;
     let waiting = seen.iter().map(|seen| &seen.session).filter(|session| session.evaluated.vote == Vote::NeedsControl);
@@ -59,7 +59,7 @@ pub fn lack_control(seen: &[Seen], peers: &Peers) -> bool {
 }
 
 /// Measurements of a block by span: how many failed, and how many say anything.
-pub fn spells(seen: &[Seen]) -> Vec<Spell> {
+pub fn spells(seen: &[JudgedMeasurement]) -> Vec<Spell> {
     let mut spells: Vec<Spell> = Vec::new();
     for seen in seen.iter().filter(|seen| seen.session.evaluated.vote != Vote::Masked) {
         let lost = u32::from(seen.session.evaluated.vote != Vote::Clear);

@@ -75,7 +75,7 @@ pub fn run(turn: &mut Turn<'_>) -> Result<(bool, Option<Timestamp>)> {
         .into_iter()
         .map(|((number,), row)| (number, row))
         .collect();
-    let places: Vec<Place> = found.iter().map(Place::of).collect();
+    let places: Vec<EventIdentity> = found.iter().map(EventIdentity::of).collect();
     let matched = matched(&places, &known);
     let mut sending = Sending { reports: Vec::new(), look_again: None, full: false };
     let mut numbers = Vec::with_capacity(found.len());
@@ -99,16 +99,16 @@ pub fn run(turn: &mut Turn<'_>) -> Result<(bool, Option<Timestamp>)> {
 }
 
 /// What distinguishes one event from another.
-struct Place {
+struct EventIdentity {
     subjects: BTreeSet<String>,
     start: i64,
     end: i64,
 }
 
-impl Place {
-    fn of(one: &Combined<'_>) -> Place {
+impl EventIdentity {
+    fn of(one: &Combined<'_>) -> EventIdentity {
         let (start, end) = one.hours();
-        Place { subjects: one.subjects(), start, end }
+        EventIdentity { subjects: one.subjects(), start, end }
     }
 
     /// Whether a reported event is the same event: about the same subject and at the same time.
@@ -120,7 +120,7 @@ impl Place {
 
 /// The number of each event that was reported before. Of those that fit, a shown event is taken before a withdrawn one,
 /// then one with the same beginning before others, then the lowest number.
-fn matched(places: &[Place], known: &BTreeMap<u64, Reported>) -> Vec<Option<u64>> {
+fn matched(places: &[EventIdentity], known: &BTreeMap<u64, Reported>) -> Vec<Option<u64>> {
     let mut about: BTreeMap<&str, Vec<(u64, &Reported)>> = BTreeMap::new();
     for (number, row) in known {
         for subject in &row.subjects {
@@ -163,7 +163,7 @@ impl Sending {
     fn found(
         &mut self,
         turn: &mut Turn<'_>,
-        (one, place): (&Combined<'_>, &Place),
+        (one, place): (&Combined<'_>, &EventIdentity),
         number: Option<u64>,
         before: Option<&Reported>,
     ) -> Result<Option<u64>> {

@@ -33,10 +33,10 @@ const SEARCH_INTERVALS: i64 = 360;
 const LISTEN: i64 = 6 * HOUR;
 
 /// Changes of the numbers of measurements and of failed measurements, by network and hour.
-pub type Heard = [BTreeMap<u32, [i64; 24]>; 2];
+pub type VolumeChanges = [BTreeMap<u32, [i64; 24]>; 2];
 
 /// Adds to the counts of a day and source.
-pub fn heard(turn: &mut Turn<'_>, (day, source): (u32, u8), more: &Heard) -> Result<()> {
+pub fn heard(turn: &mut Turn<'_>, (day, source): (u32, u8), more: &VolumeChanges) -> Result<()> {
     for (table, more) in [&VOLUMES, &FAILED].into_iter().zip(more) {
         if !more.is_empty() {
             let mut volumes = table.get(turn, &(day, source))?.unwrap_or_default();

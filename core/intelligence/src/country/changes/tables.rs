@@ -8,27 +8,27 @@ use crate::Timestamp;
 use crate::world::Elsewhere;
 use engine::kv::{Row, Table};
 use facts::change::combine::Silence;
-use facts::change::merge::Found;
+use facts::change::merge::BlockingEvent;
 use facts::change::series::Block;
 use facts::change::volume::Day;
 
 /// Days of a target on which measurements changed.
-pub const DIRTY: Table<(String,), Days> = Table::new(40);
+pub const DIRTY: Table<(String,), Days> = Table::derived(40);
 /// A target in blocks of 30 days.
-pub const BLOCKS: Table<(String, u32), Block> = Table::new(41);
+pub const BLOCKS: Table<(String, u32), Block> = Table::derived(41);
 /// Spans of a block in which a target was down, or worked, in other countries.
 pub const ELSEWHERE: Table<(String, u32), SpansElsewhere> = Table::new(56);
 /// What the country asked the world about a target in a block, and what the world asked it.
-pub const COMPARED: Table<(String, u32), Compared> = Table::new(123);
+pub const COMPARED: Table<(String, u32), Compared> = Table::derived(123);
 /// Networks that decide nothing in a block (decision failing-elsewhere).
-pub const CONTROL: Table<(u32,), Broken> = Table::new(42);
+pub const CONTROL: Table<(u32,), Broken> = Table::derived(42);
 /// Subjects whose series changed.
-pub const SUBJECTS: Table<(String,), ()> = Table::new(43);
+pub const SUBJECTS: Table<(String,), ()> = Table::derived(43);
 /// Events found by measuring, by subject and start (hours since the epoch).
-pub const FOUND: Table<(String, i64), Found> = Table::new(44);
+pub const FOUND: Table<(String, i64), BlockingEvent> = Table::derived(44);
 /// What was reported, by event number.
-pub const REPORTED: Table<(u64,), Reported> = Table::new(45);
-pub const WORK: Table<(), Work> = Table::new(46);
+pub const REPORTED: Table<(u64,), Reported> = Table::derived(45);
+pub const WORK: Table<(), Work> = Table::derived(46);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Days {
@@ -113,9 +113,9 @@ pub const VOLUMES: Table<(u32, u8), Volumes> = Table::new(47);
 /// The failed measurements among them, in the same form.
 pub const FAILED: Table<(u32, u8), Volumes> = Table::new(124);
 /// Silences, by source and start (hours since the epoch).
-pub const SILENCES: Table<(u8, i64), SilenceRow> = Table::new(48);
+pub const SILENCES: Table<(u8, i64), SilenceRow> = Table::derived(48);
 /// Days whose volume changed.
-pub const VOLUME_DAYS: Table<(u32,), ()> = Table::new(49);
+pub const VOLUME_DAYS: Table<(u32,), ()> = Table::derived(49);
 
 /// Counts by hour of each network with measurements, ordered by network (0 = withheld). All share one row, because they
 /// are always read together and a fold meets most networks of a country on every day.

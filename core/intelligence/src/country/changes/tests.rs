@@ -14,7 +14,7 @@ use engine::kv::{MemoryStore, Overlay, Store};
 use engine::settings::Settings;
 use engine::time::{DAY, HOUR};
 use facts::change::combine::{INTERNET, Measured, Silence, combine};
-use facts::change::merge::{Affected, Found};
+use facts::change::merge::{Affected, BlockingEvent};
 use facts::reported::{self, Cause, Event, EventKind, Scope};
 use facts::source::Source;
 use facts::tracked::Tracked;
@@ -70,7 +70,7 @@ fn block(subject: &str, from: i64, to: i64, asns: &[u32]) -> Measured {
         techniques: BTreeMap::from([(facts::verdict::Technique::TlsReset.code(), 9)]),
         targets: BTreeSet::from([subject.to_owned()]),
     });
-    let found = Found {
+    let found = BlockingEvent {
         start: START + from,
         end: START + to,
         declared: START + from + 2,

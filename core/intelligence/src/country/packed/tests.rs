@@ -29,7 +29,7 @@ fn add(store: &mut MemoryStore, more: &Model) {
         cell.1 = unite(&cell.1, rows, HASH_LEN, HASH_LEN, |a, _, out| out.extend(a)).0;
         let mut now = Vec::new();
         for ((day, asn), (entries, rows)) in &cells {
-            Kept { day: *day, asn: *asn, entries, rows }.write(&mut now);
+            StoredCell { day: *day, asn: *asn, entries, rows }.write(&mut now);
         }
         let rows = known.rows(TARGET, 1, now).unwrap();
         write(store, |space| rows.iter().for_each(|(key, cells)| TABLE.put(space, key, cells).unwrap()));

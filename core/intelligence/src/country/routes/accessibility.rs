@@ -6,19 +6,16 @@ use futures_util::StreamExt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::detect::{Question, StatusCounts, license};
+use super::answer::{AnswerBody, Question, StatusCounts, license};
 use super::input;
-use super::leads::{self, IncidentLead, Leads, PlatformLead};
+use super::leads::{self, Leads};
 use crate::analytics::tabular::{self, Tabular};
-use crate::country::{
-    Detection, Explanation, ListedBlock, ListedBlocks, ListedHere, Listing, State, Summary, Verdicts, sentence,
-};
+use crate::country::{Detection, ListedBlock, ListedBlocks, ListedHere, State, Summary, Verdicts};
 use crate::world::{self, CountrySummary, Glance, SurveyOf, Surveyed, TargetSummary};
 use crate::{Error, Result, Timestamp, country, reference};
 use engine::http::{Cx, Response};
 use engine::number::round;
 use engine::runtime;
-use engine::small_sort;
 use facts::starter::Country;
 use facts::subject::Subject;
 use facts::subject::is_role;
@@ -26,90 +23,34 @@ use facts::subject::is_role;
 /// Countries asked at one time.
 pub const AT_ONCE: usize = 6;
 
+/// A check: an answer, and whether the domain can be reached.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CheckBody {
     /// The domain as asked.
     domain: String,
-    country: String,
-    country_name: String,
-    status: State,
+    #[serde(flatten)]
+    answer: AnswerBody,
     accessible: Option<bool>,
     /// 1 reachable, 0 blocked, null unknown.
     accessibility_score: Option<f64>,
-    blocking_method: Option<String>,
-    methods: Vec<String>,
-    technique: Option<String>,
-    confidence: f64,
-    evidence_strength: f64,
-    evidence_count: u32,
     samples: u32,
-    basis: String,
-    sources: Vec<String>,
-    license: String,
-    listed: bool,
-    lists: Vec<Listing>,
-    scope: Option<String>,
-    networks_blocked: u32,
-    networks_tested: u32,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<String>,
-    /// Time of the newest counted measurement, or of the list.
-    last_checked: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    stale_since: Option<String>,
     /// Time of this answer.
     checked_at: String,
-    /// The platform that the domain belongs to. Only in a check of one domain.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    platform: Option<PlatformLead>,
-    /// The latest incident about the domain or its platform in this country, if the status is unknown. Only in a check
-    /// of one domain.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    latest_incident: Option<IncidentLead>,
-    summary: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    explanation: Option<Explanation>,
-    #[serde(rename = "as_of", skip_serializing_if = "Option::is_none")]
-    as_of: Option<String>,
 }
 
-fn body(question: &Question, domain: String, answer: Detection, leads: Leads, now: Timestamp) -> CheckBody {
+fn body(question: &Question, domain: String, mut detection: Detection, leads: Leads, now: Timestamp) -> CheckBody {
     CheckBody {
-        summary: leads.after(sentence(&answer, &question.name)),
-        platform: leads.platform,
-        latest_incident: leads.latest_incident,
         domain,
-        country: question.code.clone(),
-        country_name: question.name.clone(),
-        status: answer.state,
-        accessible: match answer.state {
+        answer: AnswerBody::new(question, &mut detection, leads),
+        accessible: match detection.state {
             State::Blocked => Some(false),
             State::Accessible => Some(true),
             State::Unknown => None,
         },
-        accessibility_score: answer.state.score(),
-        blocking_method: answer.methods.first().cloned(),
-        methods: answer.methods,
-        technique: answer.technique,
-        confidence: answer.confidence,
-        evidence_strength: answer.evidence_strength,
-        evidence_count: answer.evidence_count,
-        samples: answer.evidence_count,
-        basis: answer.basis,
-        sources: answer.sources,
-        license: license(&answer.licences),
-        listed: answer.listed,
-        lists: answer.lists,
-        scope: answer.scope,
-        networks_blocked: answer.networks_blocked,
-        networks_tested: answer.networks_tested,
-        reason: answer.reason,
-        last_checked: answer.last_checked.to_string(),
-        stale_since: answer.stale_since.map(|since| since.to_string()),
+        accessibility_score: detection.state.score(),
+        samples: detection.evidence_count,
         checked_at: now.to_string(),
-        explanation: answer.explanation,
-        as_of: question.at.map(|at| at.to_string()),
     }
 }
 
@@ -253,9 +194,7 @@ pub(in crate::country) fn summary_body(
     let accessible = checked.iter().filter(|row| row.state == State::Accessible).count();
     let decided = blocked.len() + accessible;
     let blocked_count = blocked.len();
-    small_sort::sort_by(&mut blocked, |a, b| {
-        b.blocked_weight.total_cmp(&a.blocked_weight).then(b.evidence.cmp(&a.evidence))
-    });
+    blocked.sort_by(|a, b| b.blocked_weight.total_cmp(&a.blocked_weight).then(b.evidence.cmp(&a.evidence)));
     SummaryBody {
         country: country.code.to_owned(),
         country_name: country.name.to_owned(),
@@ -326,7 +265,7 @@ pub struct ServiceBody {
 }
 
 /// What the world knows about a subject.
-pub struct Known {
+pub struct SubjectFacts {
     /// Countries with a list or a starter fact that names it.
     listed: BTreeSet<String>,
     /// Ordered by country, then by role.
@@ -334,7 +273,7 @@ pub struct Known {
 }
 
 /// What the world knows about a subject in one country.
-pub struct KnownIn<'a> {
+pub struct SubjectFactsIn<'a> {
     pub code: &'a str,
     /// Whether a list or a fact names the subject in this country.
     pub listed: bool,
@@ -342,32 +281,32 @@ pub struct KnownIn<'a> {
     pub seen: &'a [Glance],
 }
 
-impl Known {
+impl SubjectFacts {
     /// Countries that have measured the subject, or have a list or a fact about it, ordered by code.
-    pub fn countries(&self) -> Vec<KnownIn<'_>> {
+    pub fn countries(&self) -> Vec<SubjectFactsIn<'_>> {
         let mut found = Vec::with_capacity(self.seen.len() + self.listed.len());
         let mut listed = self.listed.iter().map(String::as_str).peekable();
         for seen in self.seen.chunk_by(|a, b| a.country == b.country) {
             let code = seen.first().map_or("", |glance| glance.country.as_str());
             while let Some(code) = listed.next_if(|listed| *listed < code) {
-                found.push(KnownIn { code, listed: true, seen: &[] });
+                found.push(SubjectFactsIn { code, listed: true, seen: &[] });
             }
             let listed = listed.next_if_eq(&code).is_some();
-            found.push(KnownIn { code, listed, seen });
+            found.push(SubjectFactsIn { code, listed, seen });
         }
-        found.extend(listed.map(|code| KnownIn { code, listed: true, seen: &[] }));
+        found.extend(listed.map(|code| SubjectFactsIn { code, listed: true, seen: &[] }));
         found
     }
 }
 
-pub async fn known_of(cx: &Cx, subject: &Subject) -> Result<Known> {
+pub async fn known_of(cx: &Cx, subject: &Subject) -> Result<SubjectFacts> {
     let targets: Vec<String> = subject.roles.iter().map(|role| role.key.clone()).collect();
     let Surveyed { listed, mut seen } = runtime::query(&*cx.rt, world::actor().name, &SurveyOf { targets }).await?;
     if subject.roles.len() > 1 {
-        small_sort::sort_by(&mut seen, |a, b| a.country.cmp(&b.country));
+        seen.sort_by(|a, b| a.country.cmp(&b.country));
     }
     let documented = subject.named().flat_map(facts::starter::known_blocks::countries).map(str::to_owned);
-    Ok(Known { listed: small_sort::gather(listed.into_iter().chain(documented)), seen })
+    Ok(SubjectFacts { listed: listed.into_iter().chain(documented).collect(), seen })
 }
 
 /// Asks several countries about one subject. `briefly` leaves networks out.
@@ -447,7 +386,7 @@ async fn service_page(cx: &Cx) -> Result<Response> {
             checked_at: now.clone(),
         })
         .collect();
-    small_sort::sort_by_key(&mut countries, |row| (row.status != State::Blocked, row.country.clone()));
+    countries.sort_by_key(|row| (row.status != State::Blocked, row.country.clone()));
     Response::json(&ServiceBody {
         label,
         domains: keys().filter(|key| !key.contains('/')).collect(),
@@ -480,7 +419,7 @@ mod tests {
         };
         let seen = vec![glance(0, "BR"), glance(0, "KE"), glance(1, "KE"), glance(1, "NO")];
         let listed: BTreeSet<String> = ["AE", "KE", "LT", "ZW"].map(str::to_owned).into();
-        let known = Known { listed, seen };
+        let known = SubjectFacts { listed, seen };
         let found: Vec<(&str, bool, usize)> =
             known.countries().iter().map(|known| (known.code, known.listed, known.seen.len())).collect();
         let expected =

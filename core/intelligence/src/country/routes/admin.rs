@@ -48,22 +48,22 @@ fn body(name: &str, sweep: Sweep) -> SweepBody {
 }
 
 /// What must be removed with a source.
-enum Part {
+enum Removal {
     Everywhere(Task),
     Reference(Reference),
     Elections,
 }
 
-fn part(name: &str) -> Result<Part> {
+fn part(name: &str) -> Result<Removal> {
     if let Some(source) = Source::by_id(name) {
-        return Ok(Part::Everywhere(Task::DropSource(source.code())));
+        return Ok(Removal::Everywhere(Task::DropSource(source.code())));
     }
     match name {
-        "blocklist" => Ok(Part::Everywhere(Task::DropLists)),
-        "asn" => Ok(Part::Reference(Reference::Networks)),
-        "test-list" => Ok(Part::Reference(Reference::TestLists)),
-        "targets" => Ok(Part::Reference(Reference::Targets)),
-        "elections" => Ok(Part::Elections),
+        "blocklist" => Ok(Removal::Everywhere(Task::DropLists)),
+        "asn" => Ok(Removal::Reference(Reference::Networks)),
+        "test-list" => Ok(Removal::Reference(Reference::TestLists)),
+        "targets" => Ok(Removal::Reference(Reference::Targets)),
+        "elections" => Ok(Removal::Elections),
         "fingerprints" => Err(Error::bad_request(
             "Fingerprints have judged measurements during their import, and this cannot be undone. Remove the source \
              `ooni`, and import its measurements again.",
@@ -90,18 +90,18 @@ pub async fn drop_source(cx: Cx) -> Result<Response> {
     let part = part(name)?;
     runtime::call(&*cx.rt, world::actor().name, &ForgetImports { source: name.to_owned() }).await?;
     match part {
-        Part::Everywhere(task) => {
+        Removal::Everywhere(task) => {
             // An import may be about to add a country that has no data yet, and some countries may have block lists
             // only.
             let all = starter::Country::all().iter().map(|country| country.code.to_owned()).collect();
             start(&cx, name, task, all).await
         }
-        Part::Reference(what) => {
+        Removal::Reference(what) => {
             let drop = DropReference { what, goes_on: false };
             runtime::call(&*cx.rt, reference::actor().name, &drop).await?;
             Response::json(&body(name, Sweep { started: cx.now(), ..Sweep::default() }))
         }
-        Part::Elections => {
+        Removal::Elections => {
             let handled = runtime::call(&*cx.rt, world::actor().name, &DropElections).await?;
             Response::json(&body(name, Sweep { started: cx.now(), handled, ..Sweep::default() }))
         }
@@ -111,8 +111,8 @@ pub async fn drop_source(cx: Cx) -> Result<Response> {
 pub async fn dropped(cx: Cx) -> Result<Response> {
     let name = cx.path("name")?;
     match part(name)? {
-        Part::Everywhere(task) => state(&cx, name, task).await,
-        Part::Reference(_) | Part::Elections => Err(Error::not_found("This source is removed at once.")),
+        Removal::Everywhere(task) => state(&cx, name, task).await,
+        Removal::Reference(_) | Removal::Elections => Err(Error::not_found("This source is removed at once.")),
     }
 }
 

@@ -19,7 +19,6 @@ use crate::{Result, Timestamp, country};
 use engine::http::{Cx, Response};
 use engine::number::round;
 use engine::runtime;
-use engine::small_sort;
 use facts::starter::Country;
 
 /// Countries that are or were measured: those that the world knows, and those that it will hear of within the publish
@@ -192,7 +191,7 @@ fn threat_level(rate: f64) -> &'static str {
 }
 
 /// A network's name, and what is known about each domain there.
-type Found<'a> = (Option<String>, Vec<(&'a str, &'a NetworkSummary)>);
+type NetworkDomains<'a> = (Option<String>, Vec<(&'a str, &'a NetworkSummary)>);
 
 /// Most blocked domains named per network.
 const TOP: usize = 10;
@@ -226,7 +225,7 @@ pub(in crate::country) fn isps_body(
     now: Timestamp,
     at: Option<Timestamp>,
 ) -> IspsBody {
-    let mut networks: BTreeMap<u32, Found<'_>> = BTreeMap::new();
+    let mut networks: BTreeMap<u32, NetworkDomains<'_>> = BTreeMap::new();
     for row in rows {
         for network in &row.networks {
             let entry = networks.entry(network.asn).or_default();
@@ -235,9 +234,7 @@ pub(in crate::country) fn isps_body(
         }
     }
     let mut isps: Vec<IspRow> = networks.into_iter().map(|(asn, found)| isp(asn, found)).collect();
-    small_sort::sort_by(&mut isps, |a, b| {
-        b.block_rate.total_cmp(&a.block_rate).then(b.measurements.cmp(&a.measurements))
-    });
+    isps.sort_by(|a, b| b.block_rate.total_cmp(&a.block_rate).then(b.measurements.cmp(&a.measurements)));
     let count = |level: &str| isps.iter().filter(|isp| isp.threat_level == level).count();
     let said = isps.iter().filter(|isp| isp.threat_level != UNKNOWN_LEVEL);
     let average = said.clone().map(|isp| isp.block_rate).sum::<f64>() / said.count().max(1) as f64;
@@ -269,7 +266,7 @@ pub(in crate::country) fn isps_body(
     }
 }
 
-fn isp(asn: u32, (name, domains): Found<'_>) -> IspRow {
+fn isp(asn: u32, (name, domains): NetworkDomains<'_>) -> IspRow {
     let rate = block_rate(domains.iter().map(|(_, network)| *network));
     let is_named = |target: &str, network: &NetworkSummary| {
         network.state == country::State::Blocked && !facts::subject::is_role(target)
@@ -283,9 +280,7 @@ fn isp(asn: u32, (name, domains): Found<'_>) -> IspRow {
             measurements: network.measurements,
         })
         .collect();
-    small_sort::sort_by(&mut top, |a, b| {
-        b.block_rate.total_cmp(&a.block_rate).then(b.measurements.cmp(&a.measurements))
-    });
+    top.sort_by(|a, b| b.block_rate.total_cmp(&a.block_rate).then(b.measurements.cmp(&a.measurements)));
     top.truncate(TOP);
     IspRow {
         asn: format!("AS{asn}"),

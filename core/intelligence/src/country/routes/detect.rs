@@ -3,17 +3,13 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::answer::{AnswerBody, Question, StatusCounts, license};
 use super::input;
-use super::leads::{self, IncidentLead, Leads, PlatformLead};
-use crate::country::{
-    AttestationEvidence, Detect, Detection, Explanation, Listing, NetworkAnswer, RoleAnswer, State, sentence,
-};
-use crate::{Result, Timestamp, reference};
+use super::leads::{self, Leads};
+use crate::country::{AttestationEvidence, Detection, NetworkAnswer, RoleAnswer, State};
+use crate::{Result, reference};
 use engine::http::{Caller, Cx, Response};
 use engine::number::round;
-use engine::runtime::{self, Runtime};
-use facts::licence;
-use facts::subject::Subject;
 use facts::verdict::constants::INTERVAL;
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -77,149 +73,33 @@ impl From<&NetworkAnswer> for IspBody {
     }
 }
 
+/// A detection: an answer, and what it rests on.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DetectBody {
-    pub country: String,
-    pub country_name: String,
     /// The target as asked.
-    pub target: String,
+    target: String,
     /// The domain or service that was looked up.
-    pub normalized_target: String,
-    pub status: State,
-    pub blocked: bool,
-    pub confidence: f64,
-    pub evidence_strength: f64,
-    pub basis: String,
-    pub evidence_count: u32,
-    pub blocking_method: Option<String>,
-    pub methods: Vec<String>,
-    pub technique: Option<String>,
+    normalized_target: String,
+    #[serde(flatten)]
+    answer: AnswerBody,
+    blocked: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub block_type: Option<String>,
-    pub sources: Vec<String>,
-    pub license: String,
-    pub last_checked: String,
-    /// When the newest measurement became too old to count.
+    block_type: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub stale_since: Option<String>,
-    pub listed: bool,
-    pub lists: Vec<Listing>,
-    pub scope: Option<String>,
+    pattern: Option<&'static str>,
+    blocked_weight: f64,
+    p_blocked: f64,
+    roles: Vec<RoleAnswer>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub pattern: Option<&'static str>,
+    isps: Option<Vec<IspBody>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-    pub networks_blocked: u32,
-    pub networks_tested: u32,
-    pub blocked_weight: f64,
-    pub p_blocked: f64,
-    pub roles: Vec<RoleAnswer>,
-    /// The platform that the target belongs to.
+    isp_count: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub platform: Option<PlatformLead>,
-    /// The latest incident about the target or its platform in this country, if the status is unknown.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub latest_incident: Option<IncidentLead>,
-    /// The answer in one sentence, followed by sentences about the platform and the latest incident if there are any.
-    pub summary: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub isps: Option<Vec<IspBody>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub isp_count: Option<usize>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub isps_omitted: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub explanation: Option<Explanation>,
+    isps_omitted: Option<&'static str>,
     /// What agents attest. It decides nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub attestations: Option<AttestationEvidence>,
-    #[serde(rename = "as_of", skip_serializing_if = "Option::is_none")]
-    pub as_of: Option<String>,
-}
-
-/// The answer about a code that no country has.
-pub fn unmeasured(subject: &Subject, now: Timestamp) -> Detection {
-    Detection {
-        name: subject.name.clone(),
-        state: State::Unknown,
-        basis: "unmeasured".to_owned(),
-        confidence: 0.0,
-        evidence_strength: 0.0,
-        evidence_count: 0,
-        counted: 0,
-        of_week: 0,
-        methods: Vec::new(),
-        technique: None,
-        block_type: Some("none".to_owned()),
-        sources: Vec::new(),
-        licences: vec![facts::starter::LICENCE.to_owned()],
-        last_checked: now,
-        stale_since: None,
-        listed: false,
-        lists: Vec::new(),
-        scope: None,
-        intermittent: false,
-        networks_blocked: 0,
-        networks_tested: 0,
-        blocked_weight: 0.0,
-        p_blocked: 0.0,
-        reason: None,
-        networks: Vec::new(),
-        roles: Vec::new(),
-        explanation: None,
-        failure_rate: None,
-        weights_known: false,
-        attestations: None,
-    }
-}
-
-/// A question about subjects in one country.
-pub struct Question {
-    /// Upper-case code, and name for display.
-    pub code: String,
-    pub name: String,
-    exists: bool,
-    pub at: Option<Timestamp>,
-    pub explain: bool,
-}
-
-impl Question {
-    pub fn new(country: &str, at: Option<Timestamp>, explain: bool) -> Result<Question> {
-        Ok(match input::country(country)? {
-            Ok(country) => {
-                Question { code: country.code.to_owned(), name: country.name.to_owned(), exists: true, at, explain }
-            }
-            Err(code) => Question { name: code.clone(), code, exists: false, at, explain },
-        })
-    }
-
-    /// One answer per subject, in order, without networks.
-    pub async fn ask_briefly(&self, rt: &dyn Runtime, subjects: Vec<Subject>) -> Result<Vec<Detection>> {
-        self.answers(rt, subjects, true).await
-    }
-
-    /// One answer about one subject, without networks and explanation.
-    pub async fn glance(&self, rt: &dyn Runtime, subject: Subject) -> Result<Detection> {
-        let brief = Question { code: self.code.clone(), name: self.name.clone(), explain: false, ..*self };
-        let answer = brief.answers(rt, vec![subject], true).await?.pop();
-        answer.ok_or_else(|| crate::Error::internal("no answer to one question"))
-    }
-
-    /// One answer per subject, in order. `brief` leaves networks out.
-    pub async fn answers(&self, rt: &dyn Runtime, subjects: Vec<Subject>, brief: bool) -> Result<Vec<Detection>> {
-        if !self.exists {
-            let now = self.at.unwrap_or_else(|| rt.now());
-            return Ok(subjects.iter().map(|subject| unmeasured(subject, now)).collect());
-        }
-        let detect = Detect { subjects, at: self.at, explain: self.explain, brief };
-        runtime::query(rt, self.code.clone(), &detect).await
-    }
-}
-
-/// The licence of an answer that rests on answers with these licences; our own if there are none.
-pub fn license(licences: &[String]) -> String {
-    licence::effective(licences.iter().map(String::as_str))
+    attestations: Option<AttestationEvidence>,
 }
 
 fn may_see_networks(caller: &Caller) -> bool {
@@ -230,45 +110,21 @@ fn may_see_networks(caller: &Caller) -> bool {
     }
 }
 
-fn body(question: &Question, target: String, answer: Detection, leads: Leads) -> DetectBody {
+fn body(question: &Question, target: String, mut detection: Detection, leads: Leads) -> DetectBody {
     DetectBody {
-        summary: leads.after(sentence(&answer, &question.name)),
-        platform: leads.platform,
-        latest_incident: leads.latest_incident,
-        country: question.code.clone(),
-        country_name: question.name.clone(),
         target,
-        normalized_target: answer.name,
-        status: answer.state,
-        blocked: answer.state == State::Blocked,
-        confidence: answer.confidence,
-        evidence_strength: answer.evidence_strength,
-        basis: answer.basis,
-        evidence_count: answer.evidence_count,
-        blocking_method: answer.methods.first().cloned(),
-        methods: answer.methods,
-        technique: answer.technique,
-        block_type: answer.block_type,
-        license: license(&answer.licences),
-        sources: answer.sources,
-        last_checked: answer.last_checked.to_string(),
-        stale_since: answer.stale_since.map(|since| since.to_string()),
-        listed: answer.listed,
-        lists: answer.lists,
-        scope: answer.scope,
-        pattern: answer.intermittent.then_some("intermittent"),
-        reason: answer.reason,
-        networks_blocked: answer.networks_blocked,
-        networks_tested: answer.networks_tested,
-        blocked_weight: answer.blocked_weight,
-        p_blocked: answer.p_blocked,
-        roles: answer.roles,
+        answer: AnswerBody::new(question, &mut detection, leads),
+        normalized_target: detection.name,
+        blocked: detection.state == State::Blocked,
+        block_type: detection.block_type,
+        pattern: detection.intermittent.then_some("intermittent"),
+        blocked_weight: detection.blocked_weight,
+        p_blocked: detection.p_blocked,
+        roles: detection.roles,
         isps: None,
         isp_count: None,
         isps_omitted: None,
-        explanation: answer.explanation,
-        attestations: answer.attestations,
-        as_of: question.at.map(|at| at.to_string()),
+        attestations: detection.attestations,
     }
 }
 
@@ -292,7 +148,7 @@ pub async fn detect(cx: Cx) -> Result<Response> {
     }
     if !may_see_networks(&cx.caller) {
         // The explanation names networks too.
-        for role in body.explanation.iter_mut().flat_map(|explanation| &mut explanation.roles) {
+        for role in body.answer.explanation.iter_mut().flat_map(|explanation| &mut explanation.roles) {
             role.networks.clear();
             role.witnesses.clear();
         }
@@ -307,27 +163,6 @@ pub struct BatchRequest {
     /// At most 50; duplicates are answered once.
     targets: Option<Vec<String>>,
     as_of: Option<String>,
-}
-
-#[derive(Debug, Default, Serialize, JsonSchema)]
-pub struct StatusCounts {
-    pub blocked: usize,
-    pub accessible: usize,
-    pub unknown: usize,
-}
-
-impl StatusCounts {
-    pub fn count<'a>(answers: impl Iterator<Item = &'a Detection>) -> StatusCounts {
-        let mut counts = StatusCounts::default();
-        for answer in answers {
-            match answer.state {
-                State::Blocked => counts.blocked += 1,
-                State::Accessible => counts.accessible += 1,
-                State::Unknown => counts.unknown += 1,
-            }
-        }
-        counts
-    }
 }
 
 #[derive(Debug, Serialize, JsonSchema)]

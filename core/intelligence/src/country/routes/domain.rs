@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::accessibility::{KnownIn, ask_all, known_of};
-use super::detect::{Question, StatusCounts, license};
+use super::accessibility::{SubjectFactsIn, ask_all, known_of};
+use super::answer::{Question, StatusCounts, license};
 use super::leads::{self, IncidentLead, PlatformEverywhere};
 use crate::analytics::tabular::{self, Tabular};
 use crate::country::{Detection, Explanation, NetworkAnswer, State, sentence};
@@ -282,7 +282,7 @@ pub(super) async fn survey(cx: &Cx, subject: &Subject, at: Option<Timestamp>) ->
     }
     let mut survey = Survey { countries: Vec::with_capacity(known.len()), ..Survey::default() };
     let mut sources: BTreeSet<Source> = BTreeSet::new();
-    for KnownIn { code, listed, seen } in known {
+    for SubjectFactsIn { code, listed, seen } in known {
         let essential = |glance: &&Glance| subject.roles.get(glance.series).is_some_and(|role| role.essential);
         let seen = || seen.iter().filter(essential);
         let suspect = listed || seen().any(|glance| glance.state == State::Blocked);

@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::accessibility::{AT_ONCE, ask_all};
-use super::detect::{StatusCounts, license};
+use super::answer::{StatusCounts, license};
 use super::domain::{Freshness, Survey, status, subject, survey};
 use super::input;
 use crate::analytics::tabular::{self, MAX_AGE};

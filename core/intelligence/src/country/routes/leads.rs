@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::detect::{Question, StatusCounts};
+use super::answer::{Question, StatusCounts};
 use crate::country::{Detection, State, sentence};
 use crate::incidents::{self, Incident, LatestAbout};
 use crate::reference::{self, Owner};

@@ -2,6 +2,7 @@
 //!
 //! | Module | What |
 //! |---|---|
+//! | `answer` | a question about subjects, and what every answer to it says |
 //! | `detect` | is a target blocked in a country |
 //! | `accessibility` | can a domain or service be reached, by country and everywhere |
 //! | `data` | the index, the overview and the data of a country |
@@ -15,6 +16,7 @@
 
 mod accessibility;
 mod admin;
+mod answer;
 mod classify;
 mod data;
 mod detect;

@@ -18,7 +18,7 @@ use engine::runtime::query;
 use engine::testing::Dice;
 use engine::testing::real_data;
 use engine::time::{DAY, HOUR};
-use facts::change::merge::Found;
+use facts::change::merge::BlockingEvent;
 
 pub(super) fn incidents(server: &Server, country: &str) -> Vec<Incident> {
     let filter = Filter { country: Some(country.to_owned()), ..Filter::default() };
@@ -77,7 +77,7 @@ fn grade_kenya(server: &Server) -> Incident {
 }
 
 /// The events that the country found, before they become reports.
-fn found(server: &Server, country: &str) -> Vec<Found> {
+fn found(server: &Server, country: &str) -> Vec<BlockingEvent> {
     let range = FOUND_ROWS.range();
     let rows = server.0.rows(&ActorId::new(Kind::Country, country)).into_iter();
     rows.filter(|(key, _)| range.contains(key)).map(|(_, value)| decode_row(&value).unwrap()).collect()

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::detail::asked;
 use crate::analytics::tabular::{Tabular, as_csv, wants_csv};
-use crate::country::{Place, WitnessPage};
+use crate::country::{WitnessPage, WitnessPlace};
 use crate::incidents::actor;
 use crate::incidents::model::{EvidenceRow, Incident};
 use crate::incidents::query::{EvidenceById, EvidenceOf};
@@ -120,7 +120,7 @@ const TABLE: Tabular = Tabular {
 /// The beginning of a page: a row among those that the incident keeps, or a cell of its country to continue after.
 enum Cursor {
     Kept(usize),
-    After(Option<Place>),
+    After(Option<WitnessPlace>),
 }
 
 impl Cursor {
@@ -192,7 +192,7 @@ async fn measured(
     cx: &Cx,
     incident: &Incident,
     kept: &[EvidenceRow],
-    after: Option<Place>,
+    after: Option<WitnessPlace>,
     limit: u32,
 ) -> Result<(Vec<EvidenceRow>, Option<Cursor>)> {
     let draft = &incident.draft;

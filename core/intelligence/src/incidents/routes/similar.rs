@@ -12,7 +12,7 @@ use crate::incidents::model::IncidentType;
 use crate::incidents::query::{Count, LastChange};
 use crate::incidents::search;
 use crate::incidents::search::Shared;
-use crate::incidents::search::hits::{Found, HitBody, Results, Why};
+use crate::incidents::search::hits::{HitBody, Results, SearchHit, Why};
 use crate::incidents::search::index::{Entry, Index, MAX_DOCUMENTS};
 use crate::incidents::search::rank::{Hit, Method, search};
 use crate::incidents::written::{self, MANNER};
@@ -174,7 +174,7 @@ async fn found(cx: &Cx, document: &Ready, query: String, k: u32, filters: Filter
 }
 
 /// A found entry, with the reasons why it was found.
-fn result(index: &Index, hit: &Hit, known: &[(u32, u16)], entry: &Entry) -> Found {
+fn result(index: &Index, hit: &Hit, known: &[(u32, u16)], entry: &Entry) -> SearchHit {
     let rank = |method| hit.ranks.iter().find(|(known, _)| *known == method).map(|(_, rank)| *rank);
     let why = Why {
         terms: index.shared(entry, known).into_iter().map(str::to_owned).collect(),
@@ -183,5 +183,5 @@ fn result(index: &Index, hit: &Hit, known: &[(u32, u16)], entry: &Entry) -> Foun
         lsa_rank: rank(Method::Lsa),
         vector_rank: rank(Method::Vectors),
     };
-    Found { id: entry.id.clone(), score: engine::number::round(f64::from(hit.score)), why }
+    SearchHit { id: entry.id.clone(), score: engine::number::round(f64::from(hit.score)), why }
 }

@@ -41,12 +41,12 @@ pub struct HitBody {
 /// and shows only a part of each.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Results {
-    pub hits: Vec<Found>,
+    pub hits: Vec<SearchHit>,
 }
 
 /// A found incident.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Found {
+pub struct SearchHit {
     pub id: String,
     /// 0 to 1.
     pub score: f64,
@@ -60,7 +60,7 @@ impl Query for Results {
 
     fn run(self, view: &View<'_>) -> Result<Joined> {
         let mut results = Joined::default();
-        for Found { id, score, why } in self.hits {
+        for SearchHit { id, score, why } in self.hits {
             let Some(id) = ReadableId::parse(&id) else { continue };
             written::show(view, &key(&id), |incident| {
                 if !incident.shown {

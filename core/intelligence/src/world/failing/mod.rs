@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use self::countries::Countries;
-use self::rates::{Rates, Told};
+use self::rates::{FailuresElsewhere, Rates};
 use super::TARGETS;
 use crate::country::{CountFailures, FailingElsewhere, SetFailing, needs_peers};
 use crate::{Result, Timestamp};
@@ -28,20 +28,20 @@ use engine::time::{HOUR, SECOND};
 use facts::change::series::Failures;
 
 /// Failures by target, block of days and country.
-const FAILING: Table<(String, u32, String), Failing> = Table::new(63);
+const FAILING: Table<(String, u32, String), Failing> = Table::derived(63);
 /// The (target, block of days) about which countries may have to be told.
-const TO_TELL: Table<(String, u32), ()> = Table::new(64);
+const TO_TELL: Table<(String, u32), ()> = Table::derived(64);
 /// Countries that asked about a target in a block of days.
-const ASKING: Table<(String, u32, String), Asking> = Table::new(126);
+const ASKING: Table<(String, u32, String), Asking> = Table::derived(126);
 /// The (target, block of days) about which any country asked, with the countries that count.
-const COMPARISONS: Table<(String, u32), Comparison> = Table::new(121);
+const COMPARISONS: Table<(String, u32), Comparison> = Table::derived(121);
 /// The (target, block of days) which other countries may have to count.
-const TO_COUNT: Table<(String, u32), ()> = Table::new(122);
+const TO_COUNT: Table<(String, u32), ()> = Table::derived(122);
 
 /// The (target, block of days) about which a country asked, by the time when the answer is due.
-const TO_ANSWER: Table<(Timestamp, String, u32), ()> = Table::new(125);
+const TO_ANSWER: Table<(Timestamp, String, u32), ()> = Table::derived(125);
 /// Targets that a country measures and did not measure before.
-const NEWLY_MEASURED: Table<(String,), ()> = Table::new(124);
+const NEWLY_MEASURED: Table<(String,), ()> = Table::derived(124);
 
 /// Newly measured targets in one operation. Countries may have asked about each in many blocks of days.
 const NEW_AT_ONCE: usize = 2;
@@ -63,7 +63,7 @@ const ANSWERS_AT_ONCE: usize = 200;
 struct Failing {
     failures: Failures,
     /// What the country was last told about the others.
-    told: Told,
+    told: FailuresElsewhere,
     /// The beginning of the comparison in which it was told. Once no country asks any more, the countries forget.
     since: Timestamp,
 }
@@ -356,10 +356,10 @@ fn tell(turn: &mut Turn<'_>, key: &(String, u32)) -> Result<()> {
         }
         // A target that is always counted is never forgotten.
         let remembers = needs_peers(target) || row.since == comparison.since;
-        if told == if remembers { row.told } else { Told::default() } && !answers {
+        if told == if remembers { row.told } else { FailuresElsewhere::default() } && !answers {
             continue;
         }
-        let Told { percent, out, works } = told;
+        let FailuresElsewhere { percent, out, works } = told;
         let country = key.2.clone();
         if !row.failures.spells.is_empty() {
             FAILING.put(turn, &key, &Failing { told, since: comparison.since, ..row })?;
@@ -459,7 +459,7 @@ mod tests {
             most = most.max(perform(&mut store, &TellFailing));
         }
         let row = FAILING.get(&store, &(target(3), 600, code(9))).unwrap().unwrap();
-        assert_eq!(row.told, Told { percent: 5, out: 1 << 4, works: 0 });
+        assert_eq!(row.told, FailuresElsewhere { percent: 5, out: 1 << 4, works: 0 });
         while TO_ANSWER.first(&store, &TO_ANSWER.range()).unwrap().is_some() {
             most = most.max(perform_at(&mut store, &AnswerDue, HOUR));
         }

@@ -10,7 +10,7 @@ use facts::verdict::network::{down_rate, down_rate_but};
 
 /// What a country is told about a target in the other countries.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Told {
+pub struct FailuresElsewhere {
     /// Share of failures, percent.
     pub percent: u8,
     /// Spans in which the target was down, one bit each.
@@ -58,8 +58,8 @@ impl Rates {
     }
 
     /// What a country with these failures is told about the others.
-    pub fn others(&self, own: &Failures) -> Told {
-        Told { percent: self.percent(own), out: self.out(own), works: 0 }
+    pub fn others(&self, own: &Failures) -> FailuresElsewhere {
+        FailuresElsewhere { percent: self.percent(own), out: self.out(own), works: 0 }
     }
 
     /// The median failure rate of the other countries with enough measurements, in percent; 0 if they are too few. It

@@ -22,7 +22,7 @@ use engine::runtime;
 
 /// A part that is being sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Part {
+enum ExportPart {
     Head,
     Messages(Option<String>),
     Channels,
@@ -44,7 +44,7 @@ pub(super) struct Export {
     cx: Cx,
     local: Local,
     began: Timestamp,
-    parts: VecDeque<Part>,
+    parts: VecDeque<ExportPart>,
     /// Whether the list under way has been started.
     continued: bool,
     stats: ExportStats,
@@ -64,7 +64,7 @@ struct Page {
 /// The members of an item that tell where to go on after it.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Place {
+struct ItemPlace {
     id: String,
     created_at: String,
     namespace: String,
@@ -97,7 +97,7 @@ fn raw(bytes: &Bytes) -> Result<Box<RawValue>> {
     serde_json::from_slice(bytes).map_err(Error::internal)
 }
 
-fn place(item: &RawValue) -> Result<Place> {
+fn place(item: &RawValue) -> Result<ItemPlace> {
     serde_json::from_str(item.get()).map_err(Error::internal)
 }
 
@@ -107,26 +107,26 @@ fn encoded(text: &str) -> String {
 
 impl Export {
     pub(super) fn new(cx: Cx, local: Local, began: Timestamp, parts: Parts) -> Export {
-        let mut queue = VecDeque::from([Part::Head, Part::Capabilities]);
+        let mut queue = VecDeque::from([ExportPart::Head, ExportPart::Capabilities]);
         if parts.messages {
-            queue.push_back(Part::Messages(None));
+            queue.push_back(ExportPart::Messages(None));
         }
         if parts.channels {
-            queue.push_back(Part::Channels);
+            queue.push_back(ExportPart::Channels);
         }
         if parts.tasks {
-            queue.push_back(Part::Tasks("assignee", None));
+            queue.push_back(ExportPart::Tasks("assignee", None));
         }
         if parts.attestations {
-            queue.push_back(Part::Attestations(attestation::shards().collect(), None));
+            queue.push_back(ExportPart::Attestations(attestation::shards().collect(), None));
         }
         if parts.memory {
-            queue.push_back(Part::Memory(None, None));
+            queue.push_back(ExportPart::Memory(None, None));
         }
         if parts.trust {
-            queue.push_back(Part::Trust);
+            queue.push_back(ExportPart::Trust);
         }
-        queue.push_back(Part::Tail);
+        queue.push_back(ExportPart::Tail);
         Export { cx, local, began, parts: queue, continued: false, stats: ExportStats::default() }
     }
 
@@ -156,11 +156,11 @@ impl Export {
         public.filter(|public| public.active).map(|_| ()).ok_or_else(record::gone)
     }
 
-    async fn piece(&self, part: Part) -> Result<Made> {
+    async fn piece(&self, part: ExportPart) -> Result<Made> {
         let actor = self.cx.caller.agent()?.actor.as_str();
         self.still_there(actor).await?;
         match part {
-            Part::Head => {
+            ExportPart::Head => {
                 let identity = raw(&self.cx.ask("/v1/agent/profile", "").await?)?;
                 let head = Head {
                     export_id: wire::message_id(actor, &self.local),
@@ -172,22 +172,22 @@ impl Export {
                 text.pop();
                 Ok(Made { text, rest: None, list_ends: true, stats: self.stats.clone() })
             }
-            Part::Messages(since) => self.messages(since).await,
-            Part::Channels => self.channels(actor).await,
-            Part::Tasks(role, before) => self.tasks(role, before).await,
-            Part::Attestations(shards, before) => self.attestations(actor, shards, before).await,
-            Part::Capabilities => {
+            ExportPart::Messages(since) => self.messages(since).await,
+            ExportPart::Channels => self.channels(actor).await,
+            ExportPart::Tasks(role, before) => self.tasks(role, before).await,
+            ExportPart::Attestations(shards, before) => self.attestations(actor, shards, before).await,
+            ExportPart::Capabilities => {
                 let page = self.page("/v1/agent/capabilities", "").await?;
                 self.list("capabilities", page.items, None, |stats| &mut stats.capabilities)
             }
-            Part::Memory(namespaces, after) => self.memory(namespaces, after).await,
-            Part::Trust => {
+            ExportPart::Memory(namespaces, after) => self.memory(namespaces, after).await,
+            ExportPart::Trust => {
                 let did = &self.cx.caller.agent()?.did;
                 let trust = raw(&self.cx.ask(&format!("/v1/agent/trust/{did}"), "").await?)?;
                 let text = format!(",\"trust\":{}", trust.get());
                 Ok(Made { text, rest: None, list_ends: true, stats: self.stats.clone() })
             }
-            Part::Tail => {
+            ExportPart::Tail => {
                 let finish = Finish { began: self.began, local: self.local, stats: self.stats.clone() };
                 runtime::call(&*self.cx.rt, actor, &finish).await?;
                 let text = serde_json::to_string(&self.stats).map_err(Error::internal)?;
@@ -202,7 +202,7 @@ impl Export {
     }
 
     /// The text of some items of a list. The list opens before its first items and closes when nothing is left.
-    fn list(&self, name: &str, items: Vec<Box<RawValue>>, rest: Option<Part>, count: Count) -> Result<Made> {
+    fn list(&self, name: &str, items: Vec<Box<RawValue>>, rest: Option<ExportPart>, count: Count) -> Result<Made> {
         let mut text = if self.continued { String::new() } else { format!(",\"{name}\":[") };
         let mut stats = self.stats.clone();
         let before = count(&mut stats).unwrap_or_default();
@@ -226,7 +226,7 @@ impl Export {
         let path = if held { "/v1/agent/receive" } else { "/v1/agent/receive/raw" };
         let since = since.map(|since| format!("&since={since}")).unwrap_or_default();
         let page = self.page(path, &format!("unread=false&limit=100{since}")).await?;
-        let rest = page.next_since.filter(|_| page.has_more).map(|since| Part::Messages(Some(since)));
+        let rest = page.next_since.filter(|_| page.has_more).map(|since| ExportPart::Messages(Some(since)));
         self.list("messages", page.items, rest, |stats| &mut stats.messages)
     }
 
@@ -277,8 +277,8 @@ impl Export {
             }
         }
         let rest = match last.filter(|_| page.has_more) {
-            Some(last) => Some(Part::Tasks(role, Some(last.created_at))),
-            None if role == "assignee" => Some(Part::Tasks("requester", None)),
+            Some(last) => Some(ExportPart::Tasks(role, Some(last.created_at))),
+            None if role == "assignee" => Some(ExportPart::Tasks("requester", None)),
             None => None,
         };
         self.list("tasks", items, rest, |stats| &mut stats.tasks)
@@ -293,7 +293,7 @@ impl Export {
         if next.is_none() {
             shards.pop_front();
         }
-        let rest = (!shards.is_empty()).then_some(Part::Attestations(shards, next));
+        let rest = (!shards.is_empty()).then_some(ExportPart::Attestations(shards, next));
         self.list("attestations", items, rest, |stats| &mut stats.attestations)
     }
 
@@ -314,21 +314,21 @@ impl Export {
         let page = self.page(&format!("/v1/agent/memory/{namespace}"), &format!("limit=1{query}")).await?;
         let Some(key) = page.items.first().map(|item| place(item)).transpose()?.map(|place| place.key) else {
             namespaces.pop_front();
-            return self.list("memory", Vec::new(), Some(Part::Memory(Some(namespaces), None)), count);
+            return self.list("memory", Vec::new(), Some(ExportPart::Memory(Some(namespaces), None)), count);
         };
         let items = match self.cx.ask(&format!("/v1/agent/memory/{namespace}/{}", encoded(&key)), "").await {
             Ok(value) => vec![raw(&value)?],
             Err(error) if error.code == ErrorCode::NotFound => Vec::new(),
             Err(error) => return Err(error),
         };
-        self.list("memory", items, Some(Part::Memory(Some(namespaces), Some(key))), count)
+        self.list("memory", items, Some(ExportPart::Memory(Some(namespaces), Some(key))), count)
     }
 }
 
 /// A piece of the export, and how to go on.
 struct Made {
     text: String,
-    rest: Option<Part>,
+    rest: Option<ExportPart>,
     list_ends: bool,
     stats: ExportStats,
 }

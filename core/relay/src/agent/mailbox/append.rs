@@ -44,7 +44,7 @@ pub struct Append {
     /// The version of the sender's keys that this message proved to be its own.
     pub proves: Option<u64>,
     /// The answer to [`Appended::Ask`], when the recipient asked.
-    pub asked: Option<Asked>,
+    pub asked: Option<RecipientFacts>,
     /// True when this relay has no peers, so the owner of the recipient's DID cannot be at one.
     pub alone: bool,
 }
@@ -52,7 +52,7 @@ pub struct Append {
 /// Facts that take more reads, so they are looked up only when they can matter: that the recipient's owner is at no
 /// peer, and the keys that the sender pinned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Asked {
+pub struct RecipientFacts {
     /// The keys of the recipient that the sender pinned.
     pub pinned: Option<Prints>,
 }
@@ -88,7 +88,7 @@ pub enum Appended {
     Repeated { stamp: Timestamp, expires: Timestamp, key_changed: bool },
     /// The recipient has other keys now, so the handler must encrypt again (decision one-deciding-operation).
     KeysChanged,
-    /// The handler must look up [`Asked`] first: the recipient proved nothing, or its keys have changed.
+    /// The handler must look up [`RecipientFacts`] first: the recipient proved nothing, or its keys have changed.
     Ask,
 }
 

@@ -10,7 +10,6 @@ use crate::directory::Did;
 use crate::{Result, Timestamp};
 use engine::actor::{Kind, Query, View};
 use engine::kv::Direction;
-use engine::small_sort;
 
 /// Senders that are listed; the messages of further senders are only in the total.
 const MAX_SENDERS: usize = 1_000;
@@ -65,7 +64,7 @@ impl Query for UnreadCount {
         let senders = SENDERS.scan(view, &SENDERS.range(), Direction::Ascending, MAX_SCAN)?;
         let counts = senders.into_iter().map(|((from,), sender)| (from, less(&from, sender.unread)));
         let mut by_sender: Vec<(Did, u64)> = counts.filter(|(_, count)| *count > 0).collect();
-        small_sort::sort_by_key(&mut by_sender, |(from, count)| (std::cmp::Reverse(*count), *from));
+        by_sender.sort_by_key(|(from, count)| (std::cmp::Reverse(*count), *from));
         by_sender.truncate(MAX_SENDERS);
         Ok(Unread { total, by_sender })
     }

@@ -50,7 +50,7 @@ use engine::actor::{Entry, Turn, View, operation, query};
 use engine::kv::{self, Read, Row, StoreError, Table};
 use engine::time::{DAY, MINUTE};
 
-pub use append::{Append, Appended, Asked, Origin, append_error};
+pub use append::{Append, Appended, Origin, RecipientFacts, append_error};
 pub use count::{Unread, UnreadCount};
 pub use marks::{Delete, MAX_MARKS, Mark, MarkRead};
 pub use page::{Budget, Filter, Item, Page, ReadPage, page};

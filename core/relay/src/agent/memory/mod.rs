@@ -21,7 +21,7 @@ use engine::kv::{Direction, Range, Read, Row, Table};
 use engine::time::SECOND;
 
 /// The place of a value: namespace and key.
-type Place = (String, String);
+type ValuePlace = (String, String);
 
 /// Everything about a value except its text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -67,9 +67,9 @@ impl Totals {
     }
 }
 
-const HEADS: Table<Place, Head> = Table::new(72);
+const HEADS: Table<ValuePlace, Head> = Table::new(72);
 /// Texts sealed for [`purpose`]; those from before texts were sealed are plain.
-const TEXTS: Table<Place, String> = Table::new(73);
+const TEXTS: Table<ValuePlace, String> = Table::new(73);
 const NAMESPACES: Table<(String,), Totals> = Table::new(74);
 const TOTAL: Table<(), Totals> = Table::new(75);
 const ENDS: Table<(Timestamp, String, String), ()> = Table::new(76);
@@ -82,13 +82,13 @@ pub(super) fn purpose(namespace: &str, key: &str) -> String {
 }
 
 /// Texts with their places, and the place to go on after when there may be more.
-pub(super) type Behind = (Vec<(Place, String)>, Option<Place>);
+pub(super) type Behind = (Vec<(ValuePlace, String)>, Option<ValuePlace>);
 
 /// Texts after a place that are not under the master key `current`, and the last place that was looked at when there
 /// may be more. Looks at no more than `left` texts, and at about [`LOOK_BYTES`].
 pub(super) fn texts_behind(
     view: &(impl Read + ?Sized),
-    after: Option<&Place>,
+    after: Option<&ValuePlace>,
     current: KeyId,
     left: &mut usize,
 ) -> Result<Behind> {
@@ -107,7 +107,7 @@ pub(super) fn texts_behind(
 }
 
 /// Replaces a text if it is still `old`; true when it was.
-pub(super) fn reseal(turn: &mut Turn<'_>, place: &Place, old: &str, new: &str) -> Result<bool> {
+pub(super) fn reseal(turn: &mut Turn<'_>, place: &ValuePlace, old: &str, new: &str) -> Result<bool> {
     let still = TEXTS.get(turn, place)?.is_some_and(|text| text == old);
     if still {
         TEXTS.put(turn, place, &new.to_owned())?;
@@ -144,7 +144,7 @@ const CLEAR: &str = "clear_memory";
 /// Values that one run deletes; each is up to five rows.
 const BATCH: usize = 100;
 
-fn take_out(turn: &mut Turn<'_>, place: &Place, head: &Head) -> Result<()> {
+fn take_out(turn: &mut Turn<'_>, place: &ValuePlace, head: &Head) -> Result<()> {
     HEADS.delete(turn, place);
     TEXTS.delete(turn, place);
     if let Some(end) = head.expires {
@@ -176,7 +176,7 @@ fn expire(turn: &mut Turn<'_>) -> Result<()> {
     }
 }
 
-fn ended_places(view: &(impl Read + ?Sized), now: Timestamp, limit: usize) -> Result<Vec<(Timestamp, Place)>> {
+fn ended_places(view: &(impl Read + ?Sized), now: Timestamp, limit: usize) -> Result<Vec<(Timestamp, ValuePlace)>> {
     let rows = ENDS.scan(view, &ENDS.between(&(), &(now.plus(1),)), Direction::Ascending, limit)?;
     Ok(rows.into_iter().map(|((end, namespace, key), ())| (end, (namespace, key))).collect())
 }
@@ -302,7 +302,7 @@ fn unknown_value() -> Error {
 }
 
 /// The head of a value, if the value is visible.
-fn find(view: &(impl Read + ?Sized), place: &Place, now: Timestamp) -> Result<Head> {
+fn find(view: &(impl Read + ?Sized), place: &ValuePlace, now: Timestamp) -> Result<Head> {
     if CLEARING.contains(view, &())? {
         return Err(unknown_value());
     }

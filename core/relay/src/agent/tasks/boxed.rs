@@ -40,7 +40,7 @@ impl Boxed {
 }
 
 /// The members of a request that give an input or an output.
-pub struct Given<'a> {
+pub struct ContentMembers<'a> {
     /// The name in the members: `input` or `output`.
     pub name: &'static str,
     /// JSON that is encrypted here.
@@ -59,7 +59,7 @@ pub enum Content {
     Boxed(Boxed),
 }
 
-impl Given<'_> {
+impl ContentMembers<'_> {
     /// Checks the members. 400 for half a box, for both forms at once, and for text that does not decode.
     pub fn check(&self, caller: &Credentials) -> Result<Content> {
         let name = self.name;

@@ -155,22 +155,22 @@ impl Head {
     }
 
     /// The part that `caller` has in this task; 404 for a stranger (decision foreign-is-404).
-    fn part(&self, caller: &Did) -> Result<Part> {
-        let part = Part { requester: self.from == *caller, assignee: self.to == *caller };
+    fn part(&self, caller: &Did) -> Result<TaskRoles> {
+        let part = TaskRoles { requester: self.from == *caller, assignee: self.to == *caller };
         if part.requester || part.assignee { Ok(part) } else { Err(unknown_task()) }
     }
 }
 
 /// The part of a participant. One agent may be both requester and assignee.
 #[derive(Debug, Clone, Copy)]
-struct Part {
+struct TaskRoles {
     requester: bool,
     assignee: bool,
 }
 
 /// Whether this participant may make this move: 403 for the wrong participant, 409 for a move that does not exist
 /// (decisions foreign-is-404 and task-moves).
-fn check_move(from: Status, to: Status, part: Part) -> Result<()> {
+fn check_move(from: Status, to: Status, part: TaskRoles) -> Result<()> {
     let (may, who) = match to {
         Status::Cancelled => (part.requester, "Only the requester can cancel a task."),
         _ => (part.assignee, "Only the assignee can do this to a task; the requester can cancel it."),
@@ -235,7 +235,7 @@ mod tests {
             ("in_progress", &["completed", "failed", "cancelled"]),
         ];
         let (requester, assignee) =
-            (Part { requester: true, assignee: false }, Part { requester: false, assignee: true });
+            (TaskRoles { requester: true, assignee: false }, TaskRoles { requester: false, assignee: true });
         for from in Status::ALL {
             let moves = table.iter().find(|(name, _)| *name == from.as_str()).map_or(&[][..], |(_, moves)| moves);
             for to in Status::ALL {

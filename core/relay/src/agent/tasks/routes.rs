@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::boxed::{self, Boxed, Content, Given, Opener};
+use super::boxed::{self, Boxed, Content, ContentMembers, Opener};
 use super::store::{List, Look, Patch, Put, Whole};
 use super::{Head, Priority, Status, unknown_task};
 use crate::agent::authentication::Calling;
@@ -224,7 +224,7 @@ pub async fn new_local(cx: &Cx, caller: &Credentials, what: &str, to: &str) -> R
 async fn create(cx: Cx) -> Result<Response> {
     let request: TaskRequest = cx.json()?;
     let caller = cx.caller.agent()?;
-    let given = Given {
+    let given = ContentMembers {
         name: "input",
         plain: request.input.as_deref(),
         ciphertext: request.encrypted_input.as_deref(),
@@ -339,7 +339,7 @@ async fn change(cx: Cx) -> Result<Response> {
     let did = record::did_of(&caller.actor)?;
     let status = request.status.as_deref().map(Status::parse).transpose()?;
     let rating = rating(&request)?;
-    let given = Given {
+    let given = ContentMembers {
         name: "output",
         plain: request.output.as_deref().or(request.result.as_deref()),
         ciphertext: request.encrypted_output.as_deref(),

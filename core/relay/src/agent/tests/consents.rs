@@ -1,5 +1,5 @@
 use super::*;
-use crate::agent::consent::{List, PutListed, Wrote};
+use crate::agent::consent::{PutListed, SenderList, Wrote};
 use crypto::encoding::{actor_id, encode_base64, parse_did};
 use engine::actor::{ActorId, Kind};
 
@@ -43,13 +43,13 @@ fn lists_and_contacts_are_bounded_and_a_registration_that_ends_leaves_none() {
     world.send(&ada, &bob.did, "the first contact");
     world.wait(1);
     for n in 0..10_000 {
-        let list = if n % 2 == 0 { List::Blocked } else { List::Allowed };
+        let list = if n % 2 == 0 { SenderList::Blocked } else { SenderList::Allowed };
         run(&world, &ada, &PutListed { list, peer: stranger(n) }).unwrap();
     }
     let path = format!("/v1/agent/consent/blocked/{}", bob.did);
     world.call("PUT", &path, &ada.key, Value::Null).refused(409, "CONFLICT");
     // An agent that is on a list already may change to the other list.
-    run(&world, &ada, &PutListed { list: List::Allowed, peer: stranger(0) }).unwrap();
+    run(&world, &ada, &PutListed { list: SenderList::Allowed, peer: stranger(0) }).unwrap();
     let consent = world.get("/v1/agent/consent", &ada.key).expect(200);
     assert_eq!((&consent["blocked_count"], &consent["allowed_count"]), (&json!(4_999), &json!(5_001)));
 
@@ -78,7 +78,7 @@ fn a_registration_that_replaces_another_starts_open() {
     block(&world, &squatter, &bob.did);
     let more: Vec<_> = (0..200).map(stranger).collect();
     for peer in &more {
-        run(&world, &squatter, &PutListed { list: List::Blocked, peer: *peer }).unwrap();
+        run(&world, &squatter, &PutListed { list: SenderList::Blocked, peer: *peer }).unwrap();
     }
     assert_eq!(write(&world, &bob, &squatter), 404);
     world.wait(1);

@@ -4,7 +4,7 @@ use super::*;
 use crate::agent::custody::HeldKeys;
 use crate::agent::mailbox::{StoreSessions, StoredSession};
 use crate::agent::record::{EARLIER, EarlierKeys, ReadKeys};
-use crate::agent::reseal::{CountSealed, Counted, PAGE, Place, Progress, Reseal, Resealed, SealedValues, reseal};
+use crate::agent::reseal::{CountSealed, Counted, PAGE, Progress, Reseal, Resealed, SealedPlace, SealedValues, reseal};
 use crate::{ErrorCode, Timestamp};
 use crypto::Secret;
 use crypto::client::Meta;
@@ -46,7 +46,7 @@ fn count(world: &World, agent: &Agent) -> Counted {
     ask(world, agent, &CountSealed { current: world.rt.environment().secrets.sealing().current().id() })
 }
 
-fn look(world: &World, agent: &Agent) -> Vec<(Place, Vec<u8>)> {
+fn look(world: &World, agent: &Agent) -> Vec<(SealedPlace, Vec<u8>)> {
     ask(world, agent, &SealedValues { current: master(43).id(), after: None }).values
 }
 
@@ -107,18 +107,18 @@ fn what_changes_between_reading_and_replacing_is_never_undone() {
     assert_eq!(world.texts(&bob), ["one"]);
     rotate(&world);
     let read = look(&world, &bob);
-    assert!(matches!(read[..], [(Place::Session(_), _), (Place::Present, _)]));
+    assert!(matches!(read[..], [(SealedPlace::Session(_), _), (SealedPlace::Present, _)]));
     // The session goes on before the values that were read come back under the new key.
     post(&world, &mut ada, &key, &bob.did, "two");
     assert_eq!(world.texts(&bob), ["one", "two"]);
     let rows = world.rt.rows(&actor_of(&bob));
-    let late = |(place, old): (Place, Vec<u8>)| Resealed { place, old, new: b"stale".to_vec() };
+    let late = |(place, old): (SealedPlace, Vec<u8>)| Resealed { place, old, new: b"stale".to_vec() };
     let values: Vec<_> = read.into_iter().map(late).collect();
     let of_session = values[..1].to_vec();
     assert_eq!(call(&world, &bob, &Reseal { values: of_session }), 0);
     // The caller's own request has moved the present keys already.
     assert_eq!(call(&world, &bob, &Reseal { values }), 0);
-    let missing = Resealed { place: Place::Earlier(9), old: Vec::new(), new: b"stale".to_vec() };
+    let missing = Resealed { place: SealedPlace::Earlier(9), old: Vec::new(), new: b"stale".to_vec() };
     assert_eq!(call(&world, &bob, &Reseal { values: vec![missing] }), 0);
     assert_eq!(world.rt.rows(&actor_of(&bob)), rows);
     post(&world, &mut ada, &key, &bob.did, "three");
@@ -225,10 +225,10 @@ fn earlier_generations_of_an_agents_keys_are_found_page_by_page_and_replaced() {
             next => after = next,
         }
     }
-    let wanted = (0..total).filter(|version| version % 10 > 1).map(Place::Earlier);
+    let wanted = (0..total).filter(|version| version % 10 > 1).map(SealedPlace::Earlier);
     assert!(found.iter().map(|(place, _)| place.clone()).eq(wanted));
     let (place, old) = found.swap_remove(5);
-    let Place::Earlier(version) = place else { panic!("{place:?}") };
+    let SealedPlace::Earlier(version) = place else { panic!("{place:?}") };
     let values = vec![Resealed { place, old, new: seal(&new, version) }];
     let call = Call::operation(actor.name.clone(), &Reseal { values }).unwrap();
     let space = Space {

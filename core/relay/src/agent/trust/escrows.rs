@@ -10,7 +10,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Standing, change, is_of, vote};
+use super::{TrustRecord, change, is_of, vote};
 use crate::above::Bookkeeping;
 use crate::agent::{record, wire};
 use crate::{Result, Timestamp};
@@ -25,7 +25,7 @@ pub const ESCROWS_OF_ONE: f64 = 1.0;
 const PAID_BY: Table<(String,), u64> = Table::new(109);
 
 /// Tells the ledger the present vote of this agent.
-pub(super) fn lend(turn: &mut Turn<'_>, standing: &Standing) -> Result<()> {
+pub(super) fn lend(turn: &mut Turn<'_>, standing: &TrustRecord) -> Result<()> {
     let did = wire::did_text(turn.settings, &record::did_of(&turn.actor().name)?);
     (Bookkeeping::of(turn.program).lent)(turn, &did, vote(standing.own()))
 }

@@ -89,7 +89,7 @@ impl Level {
 
 /// An agent's past in numbers.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Standing {
+pub struct TrustRecord {
     /// Weight earned by statements that measurements agreed with later.
     pub earned: f64,
     /// Statements that measurements agreed with, whether or not they earned weight.
@@ -113,7 +113,7 @@ pub struct Standing {
     /// Number of those escrows; 0 in rows of version 1. Must stay the last member.
     pub escrows: u32,
 }
-impl Row for Standing {
+impl Row for TrustRecord {
     const VERSION: u8 = 2;
 
     fn upgrade(version: u8, bytes: &[u8]) -> Result<Self, StoreError> {
@@ -131,7 +131,7 @@ pub fn vote(anchored: f64) -> f64 {
     anchored / (anchored + HALF_VOTE)
 }
 
-impl Standing {
+impl TrustRecord {
     /// Anchored weight, 0 or more.
     pub fn anchored(&self) -> f64 {
         self.with(self.paid)
@@ -192,7 +192,7 @@ impl Standing {
     }
 }
 
-const STANDING: Table<(), Standing> = Table::new(88);
+const STANDING: Table<(), TrustRecord> = Table::new(88);
 
 pub const ENTRIES: &[Entry] = &[
     query::<ReadTrust>(),
@@ -205,7 +205,7 @@ pub const ENTRIES: &[Entry] = &[
 ];
 
 /// Changes the standing of an active agent and tells the directory.
-fn change(turn: &mut Turn<'_>, apply: impl FnOnce(&mut Standing)) -> Result<()> {
+fn change(turn: &mut Turn<'_>, apply: impl FnOnce(&mut TrustRecord)) -> Result<()> {
     let mut standing = STANDING.get(turn, &())?.unwrap_or_default();
     let lent = standing.own();
     apply(&mut standing);
@@ -245,7 +245,7 @@ pub(super) fn ended(turn: &mut Turn<'_>) -> Result<()> {
         return Ok(());
     }
     STANDING.delete(turn, &());
-    escrows::lend(turn, &Standing::default())?;
+    escrows::lend(turn, &TrustRecord::default())?;
     escrows::forget(turn)?;
     turn.cancel(TIMER)?;
     listing::set_rank(turn, 0)?;
@@ -258,7 +258,7 @@ pub(super) fn hide(turn: &mut Turn<'_>) -> Result<()> {
     if STANDING.get(turn, &())?.is_none() {
         return Ok(());
     }
-    escrows::lend(turn, &Standing::default())?;
+    escrows::lend(turn, &TrustRecord::default())?;
     let did = record::did_of(&turn.actor().name)?;
     turn.send(leaderboard::SHARD, &Unplace { did })
 }
@@ -282,7 +282,7 @@ fn is_of(agent: &record::Agent, at: Timestamp) -> bool {
 pub struct Trusted {
     pub name: Option<String>,
     pub created: Timestamp,
-    pub standing: Standing,
+    pub standing: TrustRecord,
 }
 
 /// Reads the past of an agent; `None` when the agent never existed. It is empty for an agent that ended.
@@ -425,26 +425,27 @@ mod tests {
 
     #[test]
     fn a_standing_of_version_1_is_read_without_escrows() {
-        let now = Standing { earned: 1.5, agreed: 3, told: Timestamp(7), ..Standing::default() };
+        let now = TrustRecord { earned: 1.5, agreed: 3, told: Timestamp(7), ..TrustRecord::default() };
         let mut bytes = encode_row(&now).unwrap();
         bytes.truncate(bytes.len() - 9);
         bytes[0] = 1;
-        assert_eq!(decode_row::<Standing>(&bytes).unwrap(), now);
+        assert_eq!(decode_row::<TrustRecord>(&bytes).unwrap(), now);
     }
 
     /// Decision anchored-weight: an agent's own acts, however many, stay below every level that anchored weight gives.
     #[test]
     fn no_number_of_own_acts_lifts_above_low() {
-        let busy = Standing { tasks_completed: u32::MAX, made: u32::MAX, agreed: u32::MAX - 1, ..Standing::default() };
-        let busy = Standing { tasks_failed: 0, ..busy };
+        let busy =
+            TrustRecord { tasks_completed: u32::MAX, made: u32::MAX, agreed: u32::MAX - 1, ..TrustRecord::default() };
+        let busy = TrustRecord { tasks_failed: 0, ..busy };
         assert_eq!(vote(busy.anchored()), 0.0);
-        let most = Standing { agreed: 1_000_000, tasks_completed: 1_000_000, rated: 1e6, rating_votes: 1e6, ..busy };
+        let most = TrustRecord { agreed: 1_000_000, tasks_completed: 1_000_000, rated: 1e6, rating_votes: 1e6, ..busy };
         assert_eq!(most.level(), Level::Low);
-        let medium = Standing { earned: MEDIUM_FROM, ..Standing::default() };
+        let medium = TrustRecord { earned: MEDIUM_FROM, ..TrustRecord::default() };
         assert_eq!(medium.level(), Level::Medium);
         assert!(medium.score() > most.score(), "{} {}", medium.score(), most.score());
-        assert_eq!(Standing { wrong: 1, ..medium }.level(), Level::Low);
-        assert_eq!(Standing { earned: 1e6, ..Standing::default() }.level(), Level::High, "nobody verified it");
+        assert_eq!(TrustRecord { wrong: 1, ..medium }.level(), Level::Low);
+        assert_eq!(TrustRecord { earned: 1e6, ..TrustRecord::default() }.level(), Level::High, "nobody verified it");
     }
 
     /// The page about trust that people read states the constants of the code.

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Endorse, Level, ReadTrust, Standing, Trusted};
+use super::{Endorse, Level, ReadTrust, TrustRecord, Trusted};
 use crate::agent::authentication;
 use crate::agent::record::ReadProfile;
 use crate::agent::usage::Usage;
@@ -99,7 +99,7 @@ fn trust(did: String, known: Trusted, messages_sent: Option<u64>) -> Trust {
     };
     let (trust_score, trust_level) = (round(standing.score()), standing.level().as_str());
     let anchored_weight = round(standing.anchored());
-    let Standing { tasks_completed, tasks_failed, made, endorsed, escrows, .. } = standing;
+    let TrustRecord { tasks_completed, tasks_failed, made, endorsed, escrows, .. } = standing;
     Trust {
         agent: did.clone(),
         agent_did: did,

@@ -4,8 +4,8 @@ use super::super::tests::Directory;
 use super::*;
 use engine::testing::Dice;
 
-fn listed(name: Option<&str>, capabilities: &[&str], rank: u8, second: i64) -> Listed {
-    Listed {
+fn listed(name: Option<&str>, capabilities: &[&str], rank: u8, second: i64) -> ListedAgent {
+    ListedAgent {
         name: name.map(str::to_owned),
         capabilities: capabilities.iter().map(|name| (*name).to_owned()).collect(),
         signing: [1; 32],
@@ -23,7 +23,7 @@ fn did(number: u64) -> Did {
 /// A directory, and the same agents in a plain list.
 struct World {
     directory: Directory,
-    agents: BTreeMap<Did, Listed>,
+    agents: BTreeMap<Did, ListedAgent>,
 }
 
 impl World {
@@ -31,7 +31,7 @@ impl World {
         World { directory: Directory::new(), agents: BTreeMap::new() }
     }
 
-    fn put(&mut self, did: Did, listed: Listed) {
+    fn put(&mut self, did: Did, listed: ListedAgent) {
         self.directory.run(&Index { did, listed: listed.clone() }).unwrap();
         self.agents.insert(did, listed);
     }
@@ -47,10 +47,10 @@ impl World {
             Sought::Everybody => String::new(),
             Sought::Name(text) | Sought::Did(text) => fold(text),
         };
-        let has = |listed: &Listed| {
+        let has = |listed: &ListedAgent| {
             capability.is_none_or(|wanted| listed.capabilities.iter().any(|name| fold(name) == fold(wanted)))
         };
-        let class = |did: &Did, listed: &Listed| match sought {
+        let class = |did: &Did, listed: &ListedAgent| match sought {
             Sought::Everybody => Some(1),
             Sought::Did(exact) if base58(did) == *exact => Some(0),
             Sought::Did(_) => fold(&base58(did)).starts_with(&text).then_some(1),
@@ -165,7 +165,7 @@ fn name(dice: &mut Dice, number: u64) -> Option<String> {
     }
 }
 
-fn agent(dice: &mut Dice, number: u64) -> Listed {
+fn agent(dice: &mut Dice, number: u64) -> ListedAgent {
     let capabilities: &[&str] = match dice.below(20) {
         0 => &["rare", "chat"],
         1..=12 => &["chat"],
