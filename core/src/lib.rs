@@ -1,7 +1,8 @@
 //! All logic of Heliograph: censorship intelligence and the agent relay.
 //!
 //! The crate has no runtime, no clock, no randomness and no I/O of its own: `native-server` and `edge-worker` bring
-//! those and stay thin. A layer imports from those above it in this table:
+//! those and stay thin. Each layer is a package that depends only on the layers
+//! below it, which come earlier in this table (`tests/tree/layers.rs` has the list):
 //!
 //! | Layer | What |
 //! |---|---|

@@ -84,7 +84,19 @@ fn every_page_that_is_named_is_there() {
         for word in text.split(|letter: char| letter.is_whitespace() || "()[]`\"'<>,;".contains(letter)) {
             let word = word.trim_end_matches(['.', ':']);
             let path = word.split('#').next().unwrap_or_default();
-            let of_tree = ["docs/", "core/", "native-server/src/", "edge-worker/src/", "xtask/src/"];
+            let of_tree = [
+                "docs/",
+                "core/",
+                "native-server/src/",
+                "edge-worker/src/",
+                "xtask/src/",
+                "crypto/",
+                "engine/",
+                "facts/",
+                "relay/",
+                "ledger/",
+                "intelligence/",
+            ];
             let is_path =
                 of_tree.iter().any(|folder| path.starts_with(folder)) && !path.contains(['{', '*', '$', '\\']);
             if is_path && !root().join(path).exists() {

@@ -111,8 +111,9 @@ impl std::fmt::Debug for ApiKey {
     }
 }
 
-/// Compares a key that the operator set, of any form, with the caller's key. Takes constant time for all lengths.
-pub fn operator_key_matches(configured: &str, sent: &str) -> bool {
+/// Compares the caller's key with one that was configured, of any form, in constant time for all lengths. No key equals
+/// a configured one that is empty.
+pub fn is_key(sent: &str, configured: &str) -> bool {
     let matches = hash::sha256(configured.as_bytes()).ct_eq(&hash::sha256(sent.as_bytes()));
     !configured.is_empty() && bool::from(matches)
 }
@@ -291,9 +292,9 @@ mod tests {
 
     #[test]
     fn operator_keys_of_any_form_compare_and_an_empty_one_never_matches() {
-        assert!(operator_key_matches("demo", "demo"));
-        assert!(!operator_key_matches("demo", "demo "));
-        assert!(!operator_key_matches("", ""));
+        assert!(is_key("demo", "demo"));
+        assert!(!is_key("demo ", "demo"));
+        assert!(!is_key("", ""));
     }
 
     proptest! {

@@ -1,7 +1,7 @@
 //! Wire formats of agent messages, signatures, sealing of server-held keys and the form of API keys.
 //!
 //! Everything here is a pure function: randomness, time and keys are arguments, and nothing is stored. The primitives
-//! come from the pinned crates; this module only combines them for the wire.
+//! come from the pinned crates; this package only combines them for the wire.
 //!
 //! | Module | What |
 //! |---|---|

@@ -340,8 +340,3 @@ fn burn(books: &mut Books<'_>, by: &Submission<'_>, content: &Content) -> Result
         false => books.burn(&id, by.burnt_until()),
     }
 }
-
-/// The name of the DID that must have signed; `None` for a DID of another brand.
-pub fn signer_name(brand: &str, envelope: &Envelope) -> Option<Name> {
-    name_of(brand, envelope.signer()).map(str::to_owned)
-}

@@ -1,4 +1,5 @@
-//! No two tables of a kind of actor share a number: rows of one would be read as rows of the other.
+//! What is declared of the tables of a kind of actor. No two share a number, because rows of one would be read as rows of
+//! the other; and for tests, which of them are derived.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};

@@ -20,7 +20,7 @@ pub struct Turn<'a> {
     pub program: &'static Program,
     actor: &'a ActorId,
     overlay: Overlay<'a>,
-    /// The derived tables of which rows were put or deleted.
+    /// The derived tables of which rows were put or deleted through their `Table`.
     derived: BTreeSet<u8>,
     rng: ChaCha20Rng,
     wake: bool,
@@ -184,10 +184,10 @@ impl Write for Turn<'_> {
     }
 }
 
-/// How often the actor's own rows were changed, but for those it derived, where its kind counts that ([`super::Kind::counts_revisions`]).
+/// Count of the changes of rows that are not derived, where the kind counts them ([`super::Kind::counts_revisions`]).
 const REVISION: Table<(), u64> = Table::new(13);
 
-/// How often only rows were changed that it derived, where documents rest on them ([`super::Kind::counts_derived`]).
+/// Count of the changes of derived rows alone, where the kind counts them ([`super::Kind::counts_derived`]).
 const DERIVED: Table<(), u64> = Table::new(15);
 
 /// One run of a query: the actor's rows as of a snapshot.

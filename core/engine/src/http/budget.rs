@@ -1,4 +1,5 @@
-//! The budgets that requests draw on, and what an answer says of them. A 429 is decided here.
+//! The budgets of routes and callers that requests draw on, and what an answer says of them. Most 429 are decided here;
+//! features with limits of their own answer `ErrorCode::RateLimited` themselves.
 
 use std::net::IpAddr;
 

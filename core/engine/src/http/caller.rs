@@ -3,8 +3,8 @@
 use std::any::Any;
 use std::sync::Arc;
 
+use crypto::api_key::is_key;
 use http::HeaderMap;
-use subtle::ConstantTimeEq;
 
 use super::budget::public_budget;
 use super::{Auth, Request, Response, Route};
@@ -61,14 +61,14 @@ pub type Admit = for<'a> fn(&'a dyn Runtime, &'a Route, &'a Request) -> BoxFutur
 
 /// What a layer does for callers that were checked.
 pub trait Gate: Send + Sync {
-    /// Checks again what is no longer fresh, because the body or the budget took its time.
+    /// Checks again what is no longer fresh, because the body or the budget took its time; `None` where it is fresh.
     fn still<'a>(
         &'a self,
         rt: &'a dyn Runtime,
         route: &'a Route,
         request: &'a Request,
-        admitted: Admitted,
-    ) -> BoxFuture<'a, Result<Admitted, Box<Response>>>;
+        admitted: &Admitted,
+    ) -> Option<BoxFuture<'a, Result<Admitted, Box<Response>>>>;
 
     /// The runtime that the handler gets; `None` for the same.
     fn runtime(&self, admitted: &Admitted, rt: &Arc<dyn Runtime>) -> Option<Arc<dyn Runtime>>;
@@ -106,14 +106,11 @@ pub(super) async fn still(
     mut admitted: Admitted,
 ) -> Result<Admitted, Box<Response>> {
     for gate in rt.environment().program.gates() {
-        admitted = gate.still(rt, route, request, admitted).await?;
+        if let Some(again) = gate.still(rt, route, request, &admitted) {
+            admitted = again.await?;
+        }
     }
     Ok(admitted)
-}
-
-/// Compares a key with the expected one in constant time. No key equals an expected one that is empty.
-pub fn is_key(given: &str, expected: &str) -> bool {
-    !expected.is_empty() && bool::from(given.as_bytes().ct_eq(expected.as_bytes()))
 }
 
 /// Whether the operator asks, on a route that anybody may ask.

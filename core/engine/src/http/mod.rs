@@ -9,7 +9,7 @@
 //! | [`route`] | one row of the route table |
 //! | [`router`] | a request's way to its handler, and the answer's way back |
 //! | [`caller`] | who calls, and how that is checked |
-//! | [`budget`] | where a 429 is decided |
+//! | [`budget`] | budgets of routes and callers: where most 429 are decided |
 //! | [`computing`] | which answers must be computed, and how many a client may ask for |
 //! | [`extract`] | what a handler reads from its request |
 //! | [`document`] | published bodies as answers |
@@ -27,7 +27,7 @@ mod route;
 mod router;
 
 pub use budget::{address, budget_headers, figures, over_budget, public_budget, spent, within};
-pub use caller::{Admit, Admitted, Caller, Check, Gate, ShownKey, is_key, is_operator, operator};
+pub use caller::{Admit, Admitted, Caller, Check, Gate, ShownKey, is_operator, operator};
 pub use computing::Computes;
 pub use document::{Ready, revalidated};
 pub use extract::{Cx, known_time};

@@ -14,6 +14,7 @@ pub mod fault;
 pub mod float;
 pub mod fraction;
 mod head;
+#[cfg(any(test, feature = "conformance"))]
 mod memory;
 pub mod moment;
 mod overlay;
@@ -22,6 +23,7 @@ mod table;
 pub use batch::{Batch, Change};
 pub use codec::{Desc, Key, KeyPart};
 pub use head::Head;
+#[cfg(any(test, feature = "conformance"))]
 pub use memory::MemoryStore;
 pub use overlay::{Overlay, Patched};
 pub use table::{Row, Table, appended, beginning, decode_row, encode_row};

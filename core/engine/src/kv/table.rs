@@ -102,8 +102,9 @@ impl<K: Key, V: Row> Table<K, V> {
         Table { number, derived: false, types: PhantomData }
     }
 
-    /// A table that is made from others, and on which no kept answer rests: verdicts, summaries, and what is still to be
-    /// done. Its changes do not make kept answers old.
+    /// A table that is made from others: verdicts, summaries, and what is still to be done. Its changes do not raise
+    /// `View::revision`, so no answer that is kept under a revision may read it. Documents of a country may, because they
+    /// are kept under `View::basis`.
     pub const fn derived(number: u8) -> Self {
         Table { number, derived: true, types: PhantomData }
     }

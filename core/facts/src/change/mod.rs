@@ -1,4 +1,4 @@
-//! When blocking began and ended: from votes to events. Pure functions; [`intelligence::country`] calls them and
+//! When blocking began and ended: from votes to events. Pure functions; `intelligence::country` calls them and
 //! stores the results.
 //!
 //! | Module | What |

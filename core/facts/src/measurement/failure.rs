@@ -91,11 +91,6 @@ impl Failure {
             Failure::Local
         }
     }
-
-    /// True for failures that only name resolution can have.
-    pub const fn is_dns(self) -> bool {
-        matches!(self, Failure::Nxdomain | Failure::NoAnswer | Failure::DnsServer | Failure::DnsBogon)
-    }
 }
 
 /// Words for faults of the probe's host and its own network.

@@ -57,11 +57,6 @@ pub struct Signature {
 }
 
 impl Signature {
-    /// True if a match in a measurement from this country confirms a block.
-    pub fn confirms_in(&self, country: &str) -> bool {
-        self.countries.contains(&country)
-    }
-
     fn from_row(row: [&'static str; 9]) -> Option<Signature> {
         let [id, countries, location, pattern_type, pattern, scope, entity, source, confirmed_on] = row;
         Some(Signature {
@@ -116,7 +111,7 @@ mod tests {
     #[test]
     fn a_signature_confirms_only_in_its_countries_and_never_matches_ordinary_text() {
         let dot = all().iter().find(|s| s.id == "in-dot").unwrap();
-        assert!(dot.confirms_in("IN") && !dot.confirms_in("IT"));
+        assert!(dot.countries.contains(&"IN") && !dot.countries.contains(&"IT"));
         for s in all() {
             assert!(!s.countries.is_empty(), "{}", s.id);
             // A short or purely alphabetic pattern would match pages that write about censorship.

@@ -2,7 +2,8 @@
 
 use super::secret;
 use crate::{Error, Result};
-use engine::http::{Admitted, Caller, Request, Response, is_key, within};
+use crypto::api_key::is_key;
+use engine::http::{Admitted, Caller, Request, Response, within};
 use engine::limits::{Rate, Tier};
 use engine::runtime::Runtime;
 use engine::settings::Settings;

@@ -298,11 +298,6 @@ impl History {
         days.get(days.partition_point(|day| *day < from)).copied().filter(|day| *day <= to)
     }
 
-    /// Whether any election before a day is known. Without one no model can have learned the effect of elections.
-    pub fn any_election_before(&self, day: i32) -> bool {
-        self.elections.iter().any(|days| days.first().is_some_and(|first| *first < day))
-    }
-
     /// Whether any election is known.
     pub fn any_election(&self) -> bool {
         self.elections.iter().any(|days| !days.is_empty())

@@ -141,12 +141,11 @@ impl Gate for Agents {
         rt: &'a dyn Runtime,
         route: &'a Route,
         request: &'a Request,
-        admitted: Admitted,
-    ) -> BoxFuture<'a, Result<Admitted, Box<Response>>> {
-        if admitted.key.is_none_or(|key| rt.now().since(key.checked) <= CHECK_HOLDS) {
-            return Box::pin(std::future::ready(Ok(admitted)));
-        }
-        Box::pin(again(rt, route, request, admitted))
+        admitted: &Admitted,
+    ) -> Option<BoxFuture<'a, Result<Admitted, Box<Response>>>> {
+        let is_old = admitted.key.is_some_and(|key| rt.now().since(key.checked) > CHECK_HOLDS);
+        let budget = admitted.budget;
+        is_old.then(|| Box::pin(again(rt, route, request, budget)) as BoxFuture<'a, _>)
     }
 
     /// The request's own agent does nothing for it once the key has ended.
@@ -171,10 +170,10 @@ async fn again(
     rt: &dyn Runtime,
     route: &Route,
     request: &Request,
-    before: Admitted,
+    budget: Option<Admission>,
 ) -> Result<Admitted, Box<Response>> {
     match credentials(rt, request, Duration::ZERO, route.waiting).await {
-        Ok((caller, key)) => Ok(admitted(caller, key, before.budget)),
+        Ok((caller, key)) => Ok(admitted(caller, key, budget)),
         Err(error) => Err(Box::new(Response::error(error))),
     }
 }

@@ -29,7 +29,7 @@
 //! 135 [`memberships`], 56 and 57 [`capabilities`], 59 to 68 [`tasks`], 69 to 71 [`broadcasts`], 72 to 77 [`memory`],
 //! 79 [`presence`], 80 to 84 [`crate::webhook`], 88 and 109 [`trust`], 92 [`stats`], 93 [`activity`], 94
 //! [`export`], 95 [`moderation`], 96 to 99 [`consent`], 100 and 104 [`rotate`], 101 [`access`], 102 [`username`], 103
-//! [`listing`], 106 to 108 [`ledger::notify`], 112 to 116 [`crate::federation`], 130, 131 and 133
+//! [`listing`], 106 to 108 `ledger::notify`, 112 to 116 [`crate::federation`], 130, 131 and 133
 //! [`waiting`], 132 [`nonces`], 140 to 143 [`continuity`], 150 to 153 [`idempotency`].
 //!
 //! An agent's actor is named by [`crypto::encoding::actor_id`] of the 16 bytes in its DID.

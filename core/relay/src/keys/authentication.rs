@@ -4,7 +4,8 @@ use super::account::Admit;
 use super::{KEY_KIND, Tier};
 use crate::Error;
 use crate::Result;
-use engine::http::{Admitted, Caller, Request, Response, address, is_key, within};
+use crypto::api_key::is_key;
+use engine::http::{Admitted, Caller, Request, Response, address, within};
 use engine::runtime::{self, Runtime};
 
 /// Admits the holder of an API key, of the shared demo key or of the operator's.

@@ -18,7 +18,7 @@
 //! |---|---|
 //! | `queue` | the rows, and the operations that change them, for actors of any kind |
 //! | `send` | one attempt: payload, signatures, the request |
-//! | [`routes`] | webhooks of agents; those of keys are in [`intelligence::alert`] |
+//! | [`routes`] | webhooks of agents; those of keys are in `intelligence::alert` |
 //!
 //! Table numbers: 80 to 84, in every actor that has webhooks.
 

@@ -55,11 +55,13 @@ pub struct AnswerBody {
 }
 
 impl AnswerBody {
-    /// Takes lists and texts out of the detection; its other members stay.
+    /// Takes its lists and texts out of the detection. What only one endpoint shows stays in it.
     pub fn new(question: &Question, detection: &mut Detection, leads: Leads) -> AnswerBody {
         use std::mem::take;
+        // The sentence reads members that are taken below.
+        let summary = leads.after(sentence(detection, &question.name));
         AnswerBody {
-            summary: leads.after(sentence(detection, &question.name)),
+            summary,
             platform: leads.platform,
             latest_incident: leads.latest_incident,
             country: question.code.clone(),

@@ -2,7 +2,7 @@
 //!
 //! Registration is free, so a hundred agents of one person can do whatever agents do among themselves. Therefore two
 //! things are kept apart. **Anchored weight** comes from outside: from attestations that independent measurements
-//! agreed with later ([`intelligence::country`] says when), from endorsements by the operator, and from escrows
+//! agreed with later (`intelligence::country` says when), from endorsements by the operator, and from escrows
 //! that agents with such weight paid ([`escrows`]). Only anchored weight makes a level above `low`, and only an agent
 //! that has it can give weight to an attestation or a rating. The agent's own acts (tasks, statements) move its score
 //! within the levels `new` and `low`. `docs/trust.md` holds the formulas, made from the constants of this file.
