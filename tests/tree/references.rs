@@ -84,21 +84,12 @@ fn every_page_that_is_named_is_there() {
         for word in text.split(|letter: char| letter.is_whitespace() || "()[]`\"'<>,;".contains(letter)) {
             let word = word.trim_end_matches(['.', ':']);
             let path = word.split('#').next().unwrap_or_default();
-            let of_tree = [
-                "docs/",
-                "core/",
-                "native-server/src/",
-                "edge-worker/src/",
-                "xtask/src/",
-                "crypto/",
-                "engine/",
-                "facts/",
-                "relay/",
-                "ledger/",
-                "intelligence/",
-            ];
+            let of_tree = ["docs/", "core/", "native-server/src/", "edge-worker/src/", "xtask/src/"];
+            // A file of a layer is named by its whole path too.
+            let layers = ["crypto/", "engine/", "facts/", "relay/", "ledger/", "intelligence/"];
+            let begins = |folders: &[&str]| folders.iter().any(|folder| path.starts_with(folder));
             let is_path =
-                of_tree.iter().any(|folder| path.starts_with(folder)) && !path.contains(['{', '*', '$', '\\']);
+                (begins(&of_tree) || begins(&layers) && path.ends_with(".rs")) && !path.contains(['{', '*', '$', '\\']);
             if is_path && !root().join(path).exists() {
                 lost.push(format!("{}: {path}", shown(&file)));
             }
