@@ -21,6 +21,7 @@
 //! | [`secrets`] | keys and tokens |
 //! | [`settings`] | every setting |
 //! | [`stream`] | what a runtime is told of a receive stream |
+//! | `testing` | what tests share, and the real data |
 //! | [`time`] | moments and spans |
 //! | [`web`] | what asks other hosts, and what it must not ask |
 

@@ -20,6 +20,7 @@
 //! | [`risk`] | threat levels and scores |
 //! | [`sentinel`] | present risks with their evidence, a queue for reviewers, effects of events |
 //! | [`world`] | the actor that sums up all countries |
+//! | [`layer`], `port`, `computing` | what the intelligence brings to the program, and which of its routes compute |
 
 pub mod alert;
 pub mod analytics;

@@ -22,6 +22,8 @@
 //! | [`provider`], [`start`] | the deployment's own services; making the ledger ready at a start |
 //! | [`notify`], [`metrics`] | notices to the parties; numbers for the operator |
 //! | [`reads`], [`routes`] | questions; endpoints |
+//! | [`segment`] | packed runs of old events |
+//! | [`layer`], `port`, `computing` | what the ledger brings to the program, and which of its routes compute |
 //! | `client`, `model`, `mutation` | for tests: a client, a model of the rules about money, wrong bodies |
 //!
 //! All money is in one actor. A transfer changes two wallets, an escrow changes three rows and a clock. In one actor

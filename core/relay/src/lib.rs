@@ -11,6 +11,7 @@
 //! | [`keys`] | API keys, tiers, sign-up |
 //! | `testing` | a deployment in memory, for tests |
 //! | [`webhook`] | webhooks that report messages |
+//! | [`layer`], `computing` | what the relay brings to the program, and which of its routes compute |
 
 pub mod above;
 pub mod agent;

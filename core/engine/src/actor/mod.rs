@@ -7,6 +7,17 @@
 //!
 //! [`host`] turns calls into outcomes without knowing where the rows are kept; a runtime reads the space, applies the
 //! outcome's batch atomically and moves the messages.
+//!
+//! | Module | What |
+//! |---|---|
+//! | `turn` | what an operation or a query sees: [`Turn`], [`View`] |
+//! | [`host`] | runs the calls of an actor, the same for every runtime |
+//! | [`registry`] | every operation and query by kind and name |
+//! | `outbox`, `timers` | messages to other actors, and what an actor wants to do later, as rows |
+//! | [`memo`] | answers that were computed lately |
+//! | [`schema`] | which shape an actor's rows have, and how older ones get the present one |
+//! | [`rows`] | all rows of an actor, for `dump` and `load` |
+//! | [`tables`] | the numbers of tables, and which tables are derived |
 
 pub mod host;
 pub mod memo;

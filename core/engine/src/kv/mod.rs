@@ -3,6 +3,14 @@
 //! A backend implements [`Read`] and [`Store`]: memory (here), redb (`native-server`), SQLite in a Durable Object
 //! (`edge-worker`). All three pass the functions of [`conformance`]. Above the seam stand the order-preserving key
 //! [`codec`], typed [`Table`]s, and the [`Overlay`] that collects an operation's writes until it has succeeded.
+//!
+//! | Module | What |
+//! |---|---|
+//! | [`codec`] | keys as tuples, whose bytes have the order of the tuples |
+//! | `table`, `head` | typed tables; rows at the head of a group of rows |
+//! | `batch`, `overlay` | changes that are applied together; changes that are not applied yet |
+//! | [`bytes`], [`float`], [`fraction`], [`moment`] | how byte strings, numbers and times are stored |
+//! | `memory`, `fault`, `conformance` | for tests: a store in memory, one that fails, what every backend must do |
 
 mod batch;
 pub mod bytes;

@@ -157,17 +157,17 @@ impl<K: Key, V: Row> Table<K, V> {
 
     pub fn put(&self, space: &mut (impl Write + ?Sized), key: &K, value: &V) -> Result<(), StoreError> {
         let bytes = self.encode(value)?;
-        self.name_to(space);
+        self.declare_to(space);
         space.put(self.key(key), bytes);
         Ok(())
     }
 
     pub fn delete(&self, space: &mut (impl Write + ?Sized), key: &K) {
-        self.name_to(space);
+        self.declare_to(space);
         space.delete(self.key(key));
     }
 
-    fn name_to(&self, space: &mut (impl Write + ?Sized)) {
+    fn declare_to(&self, space: &mut (impl Write + ?Sized)) {
         space.of_table(self.number, self.derived, std::any::type_name::<(K, V)>());
     }
 

@@ -19,6 +19,7 @@
 //! | [`ooni_document`], [`web_connectivity`], [`web_document`], [`services`] | raw OONI documents |
 //! | [`ooni_observations`], [`ooni_fastpath`], [`ooni_scores`] | OONI tables and the lists of its API |
 //! | [`ooni_aggregation`] | OONI's counts of days, which never vote |
+//! | [`day_counts`] | counts of a day that others published |
 //! | [`censored_planet`] | Hyperquack and Satellite |
 //! | [`fingerprints`], [`test_list`], [`blocklist`], [`asn`] | reference lists |
 //! | `made` | measurements made up for tests |

@@ -3,7 +3,7 @@
 //! | Module | What |
 //! |---|---|
 //! | [`constants`] | all numbers of the method; the methodology endpoint prints them |
-//! | [`rules`] | the rule list with stable ids and likelihood ratios |
+//! | [`rules`] | the rule list with stable ids and likelihood ratios; which rules say down and not blocked |
 //! | [`technique`] | the taxonomy of techniques and its wire names |
 //! | [`evaluate`] | from the merged outcome of one measurement to its rule and vote |
 //! | [`classify`](mod@classify) | the class of one raw document: accessible, blocked, down or unknown |

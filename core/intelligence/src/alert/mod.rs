@@ -13,6 +13,7 @@
 //! | [`desk`] | passing news on to the keys that want it; public numbers |
 //! | [`subscription`] | the subscriptions of one key, their deliveries |
 //! | [`secret`] | the secret of a subscription, which also names its account |
+//! | [`authentication`] | who may ask for alerts |
 //! | `routes` | `/api/alerts` |
 
 pub mod authentication;

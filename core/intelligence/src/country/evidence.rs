@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::changes::outages;
+use super::changes::down_elsewhere;
 use super::distinct::Distinct;
 use super::instrument::InstrumentFault;
 use super::noise::Noise;
@@ -364,7 +364,7 @@ pub(super) fn peers(view: &impl Read, key: &str, seen: &[JudgedMeasurement], at:
 pub(super) fn peers_asked(view: &impl Read, key: &str, seen: &[JudgedMeasurement], unasked: Peers) -> Result<Peers> {
     let mut peers = unasked;
     if let Some(days) = days_that_wait(seen) {
-        outages::add_peers(view, key, days, &mut peers)?;
+        down_elsewhere::add_peers(view, key, days, &mut peers)?;
     }
     Ok(peers)
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::changes::outages;
+use super::changes::down_elsewhere;
 use super::evidence::{Failing, JudgedMeasurement, Surroundings, is_broken, is_remote, peers, read_of};
 use super::instrument::{self, InstrumentFault};
 use super::noise::{Free, Own, is_failure};
@@ -65,7 +65,7 @@ impl Votes {
             own.add(&seen);
         }
         let instrument = instrument::mask(&mut seen);
-        outages::mask(view, key, &mut seen)?;
+        down_elsewhere::mask(view, key, &mut seen)?;
         let peers = peers(view, key, &seen, at)?;
         let mut sessions: BTreeMap<(u32, bool), Vec<Session>> = BTreeMap::new();
         for seen in &seen {

@@ -15,7 +15,8 @@ use engine::settings::Settings;
 use engine::time::MINUTE;
 use relay::agent::create::Create;
 use relay::agent::custody::HeldKeys;
-use relay::agent::record::{Deactivate, ReadKeys, Update};
+use relay::agent::deactivate::Deactivate;
+use relay::agent::record::{ReadKeys, Update};
 use relay::agent::{reseal, wire};
 use relay::directory::{self, Did, Reserve, likeness};
 

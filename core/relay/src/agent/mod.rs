@@ -2,7 +2,9 @@
 //!
 //! | Module | What |
 //! |---|---|
-//! | [`record`] | the agent's own row, and the operations that change it |
+//! | [`record`], [`create`] | the agent's own row, and the operations that change it; registering |
+//! | [`deactivate`] | what ends when an agent is deactivated |
+//! | [`authentication`], [`keyed`] | the check of an agent key, and of the same key in each later step of a request |
 //! | [`mailbox`] | messages: append, page, read marks, expiry, sessions |
 //! | [`stream`] | live delivery without I/O; [`websocket`] opens it for WebSockets |
 //! | [`rotate`], [`access`], [`api_key`] | generations of keys; the API keys that open the agent |
@@ -23,7 +25,7 @@
 //! | [`usage`], [`activity`], [`stats`] | counters that decide nothing; [`analytics`] shows them |
 //! | [`moderation`] | what an operator can do to an agent |
 //! | [`export`] | everything that is stored for an agent |
-//! | [`wire`] | message ids and raw messages |
+//! | [`wire`], [`texts`] | message ids and raw messages; texts that holders of keys sign |
 //!
 //! Table numbers: 16 to 23 [`record`], 24 to 31 [`pins`], 32 to 47 [`mailbox`], 48 to 51 [`prekeys`], 52, 53, 134 and
 //! 135 [`memberships`], 56 and 57 [`capabilities`], 59 to 68 [`tasks`], 69 to 71 [`broadcasts`], 72 to 77 [`memory`],
@@ -45,6 +47,7 @@ pub mod consent;
 pub mod continuity;
 pub mod create;
 pub mod custody;
+pub mod deactivate;
 pub mod decrypt;
 pub mod did_document;
 pub mod export;

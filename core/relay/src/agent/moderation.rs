@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::record::{self, AGENT, Agent};
 use super::reseal::{Progress, reseal};
 use super::standing::Standing;
-use super::{capabilities, continuity, listing, memberships, nonces, rotate, tasks, trust, waiting, wire};
+use super::{capabilities, continuity, deactivate, listing, memberships, nonces, rotate, tasks, trust, waiting, wire};
 use crate::{Error, Result, Timestamp, webhook};
 use engine::actor::{Entry, Kind, Operation, Query, Turn, View, operation, query};
 use engine::http::{Cx, Response, Route, handler};
@@ -224,7 +224,7 @@ impl Operation for Erase {
         }
         let agent = AGENT.get(turn, &())?.ok_or_else(wire::unknown_agent)?;
         if agent.deactivated.is_none() {
-            record::end(turn, Agent { suspended: None, ..agent.clone() })?;
+            deactivate::end(turn, Agent { suspended: None, ..agent.clone() })?;
         }
         let now = turn.now;
         // An unproved registration does not take the DID with it: the DID is free once the rows are gone.

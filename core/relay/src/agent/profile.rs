@@ -4,8 +4,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use super::deactivate::Deactivate;
 use super::identity::Identity;
-use super::record::{Credentials, Deactivate, Own, ReadProfile, RegistrationPlace, Update};
+use super::record::{Credentials, Own, ReadProfile, RegistrationPlace, Update};
 use super::register::{check_capabilities, check_metadata};
 use super::usage::UsageRow;
 use super::waiting::ReadRegistration;

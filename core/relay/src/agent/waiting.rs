@@ -14,7 +14,7 @@ use subtle::ConstantTimeEq;
 
 use super::record::{self, AGENT, Agent, Credentials, Keys, Public, RegistrationPlace, did_of};
 use super::standing::Standing;
-use super::{continuity, listing, moderation, rotate};
+use super::{continuity, deactivate, listing, moderation, rotate};
 use crate::above::Bookkeeping;
 use crate::{Error, ErrorCode, Result, directory};
 use engine::actor::{Entry, Kind, Operation, Query, Turn, View, operation, query};
@@ -190,7 +190,7 @@ pub(super) fn succeed(turn: &mut Turn<'_>, mut heir: Agent, keep: impl Fn(&Agent
 
 /// Ends at once everything that `earlier` has in other actors.
 fn leave(turn: &mut Turn<'_>, mut earlier: Agent, heir: &Agent) -> Result<()> {
-    record::displaced(turn)?;
+    deactivate::displaced(turn)?;
     continuity::left(turn, &earlier)?;
     if earlier.deactivated.is_none() {
         release(turn, earlier.name.take(), [heir].into_iter())?;

@@ -9,7 +9,7 @@ use super::super::tables::{ENTRIES, ROLLED};
 use super::super::{instrument, packed};
 use super::compared::{self, News};
 use super::tables::{BLOCKS, Broken, COMPARED, CONTROL, DIRTY, Days, ELSEWHERE, SpansElsewhere};
-use super::{Spread, outages, spread_timer};
+use super::{Spread, down_elsewhere, spread_timer};
 use crate::Result;
 use crate::anomaly::{self, Tally};
 use engine::actor::{Turn, View};
@@ -124,11 +124,11 @@ fn compute(
     let Broken(broken) = control(turn, *block)?;
     let votes = |own: &[JudgedMeasurement], peers: &Peers| networks(own, peers, &broken);
     // Whether to ask the other countries must not depend on their answer.
-    let told = outages::row(turn, target, *block)? != SpansElsewhere::default();
+    let told = down_elsewhere::row(turn, target, *block)? != SpansElsewhere::default();
     let untold = told.then(|| votes(&own, &unasked));
-    let lacks_control = !needs_peers(target) && outages::lack_control(&own, &unasked);
-    let spells = outages::spells(&own);
-    outages::mask(turn, target, &mut own)?;
+    let lacks_control = !needs_peers(target) && down_elsewhere::lack_control(&own, &unasked);
+    let spells = down_elsewhere::spells(&own);
+    down_elsewhere::mask(turn, target, &mut own)?;
     for seen in &own {
         tally.note(seen.day, seen.primary, peers.vote(&seen.session), seen.session.evaluated.technique);
     }

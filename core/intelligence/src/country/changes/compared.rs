@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::super::fold::needs_peers;
 use super::super::{days, refresh};
 use super::tables::{BLOCKS, COMPARED, Compared, ELSEWHERE, SpansElsewhere};
-use super::{at, blocks, combine_again, measured, outages, soon};
+use super::{at, blocks, combine_again, down_elsewhere, measured, soon};
 use crate::world::{self, Compare, FailingBlocks};
 use crate::{Result, Timestamp};
 use engine::actor::{Kind, Operation, Turn};
@@ -248,7 +248,7 @@ impl Operation for SetFailing {
 /// Stores how a target fares elsewhere. Returns whether that changed.
 fn set(turn: &mut Turn<'_>, key: &BlockKey, percent: u8, spans: SpansElsewhere) -> Result<bool> {
     let Some(row) = BLOCKS.get(turn, key)? else { return Ok(false) };
-    let known = outages::row(turn, &key.0, key.1)?;
+    let known = down_elsewhere::row(turn, &key.0, key.1)?;
     if (row.elsewhere, known) == (percent, spans) {
         return Ok(false);
     }

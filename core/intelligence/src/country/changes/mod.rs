@@ -12,7 +12,7 @@
 //! | Module | What |
 //! |---|---|
 //! | `tables` | what is stored |
-//! | `outages` | spans in which a target was down in other countries |
+//! | `down_elsewhere` | spans in which a target was down in other countries |
 //! | `draft`, `lasting` | making an incident's draft; how long reported incidents last |
 //!
 //! Everything before the numbers depends only on what is stored, not on the order in which it came (decision
@@ -20,9 +20,9 @@
 
 mod blocks;
 mod compared;
+pub(super) mod down_elsewhere;
 mod draft;
 mod lasting;
-pub(super) mod outages;
 mod reports;
 mod silences;
 mod tables;
