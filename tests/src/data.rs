@@ -4,11 +4,11 @@
 //! that `HELIOGRAPH_TEST_DATA` names. A test whose file is absent says so and ends.
 
 use std::io::{Read, Write};
-use std::path::PathBuf;
 
 use flate2::Compression;
 use flate2::read::MultiGzDecoder;
 use flate2::write::GzEncoder;
+use heliograph_core::engine::testing::real_data;
 use heliograph_core::facts::measurement::ImportCounts;
 
 use crate::client::Client;
@@ -16,19 +16,11 @@ use crate::client::Client;
 /// Bytes of a chunk, safely below the endpoint's 4 MiB (decision repeatable-import-chunks).
 pub const CHUNK: usize = 3 << 20;
 
-/// The folder of the real data, if there is any.
-pub fn folder() -> PathBuf {
-    std::env::var_os("HELIOGRAPH_TEST_DATA")
-        .map_or_else(|| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/data")), PathBuf::from)
-}
+pub use heliograph_core::engine::testing::real_data_folder as folder;
 
 /// A decompressed file of the real data. `None`, with a message, on a machine without it.
 pub fn real(path: &str) -> Option<Vec<u8>> {
-    let file = folder().join(path);
-    let Ok(bytes) = std::fs::read(&file) else {
-        eprintln!("skipped: there is no {}", file.display());
-        return None;
-    };
+    let bytes = real_data(path)?;
     Some(if path.ends_with(".gz") { inflate(&bytes) } else { bytes })
 }
 
