@@ -23,13 +23,15 @@ impl<K: KeyPart, V: Row> Head<K, V> {
         self.rows.contains(view, key)
     }
 
+    // Writes go past `Table`, which would declare these types for a number that the other table declares.
+
     pub fn put(&self, space: &mut (impl Write + ?Sized), key: &(K,), value: &V) -> Result<(), StoreError> {
         space.put(self.rows.key(key), self.rows.encode(value)?);
         Ok(())
     }
 
     pub fn delete(&self, space: &mut (impl Write + ?Sized), key: &(K,)) {
-        self.rows.delete(space, key);
+        space.delete(self.rows.key(key));
     }
 
     /// Whether this is the key of a row here.
