@@ -2,13 +2,11 @@
 
 use heliograph_core::Error;
 use heliograph_core::app::PROGRAM;
-use heliograph_core::engine::http::{self as routes, Origin, Preflight};
+use heliograph_core::engine::http::{self as routes, Matched, Preflight};
 use heliograph_core::engine::settings::Settings;
-use worker::{
-    Context, Env, Headers, Method, Request, Response, Result, ScheduleContext, ScheduledEvent, console_log, event,
-};
+use worker::{Context, Env, Method, Request, Response, Result, ScheduleContext, ScheduledEvent, console_log, event};
 
-use crate::errand::{self, ADDRESS, CLIENT, PASSED_ON};
+use crate::errand::{self, CLIENT, ERRAND, HEAD};
 use crate::runtime::EdgeRuntime;
 use crate::shell::{self, Head};
 use crate::{environment, sockets, work};
@@ -74,38 +72,36 @@ async fn answer(mut request: Request, env: Env, head: Head, settings: &Settings)
     if sockets::is_upgrade(&head) {
         return sockets::connect(env, runtime, &head).await;
     }
-    let origin = head.origin(&runtime.environment().proxies);
     let route = format!("{} {}", head.method, head.path);
-    if let Some(actor) = matched.home(&head.headers, &*runtime) {
-        // The object checks the key, and only then reads the body: until then the body waits in transit.
-        let forwarded = forward(&head, &request, &origin)?;
-        let answered = match errand::object(&env, &actor) {
-            Ok(object) => object.fetch_with_request(forwarded).await.map_err(Error::unavailable),
-            Err(error) => Err(error),
-        };
-        return answered.or_else(|error| shell::response(shell::logged(&route, routes::refusal(error))));
-    }
-    let answered = shell::answer(runtime, matched, head.bodiless(&origin), &mut request).await;
-    shell::response(shell::logged(&route, answered))
+    let origin = head.origin(&runtime.environment().proxies);
+    let mut asked = head.bodiless(&origin);
+    asked.key = matched.home(&asked.headers, &*runtime);
+    let answered = match &asked.key {
+        Some(key) => {
+            // The object looks whether the key stands, and only then reads the body: until then the body waits in
+            // transit.
+            let object = errand::object(&env, &key.actor);
+            match object.and_then(|object| Ok((object, hand_on(&matched, &asked, &request)?))) {
+                Ok((object, handed)) => object.fetch_with_request(handed).await.map_err(Error::unavailable),
+                Err(error) => Err(error),
+            }
+        }
+        None => {
+            let answered = shell::answer(runtime, matched, asked, &mut request).await;
+            return shell::response(shell::logged(&route, answered));
+        }
+    };
+    answered.or_else(|error| shell::response(shell::logged(&route, routes::refusal(error))))
 }
 
-/// The same request for the object of its caller. Headers that only describe the connection are left out.
-fn forward(head: &Head, request: &Request, origin: &Origin) -> Result<Request> {
-    const CONNECTION: [&str; 6] = ["host", "connection", "content-length", "transfer-encoding", "upgrade", ADDRESS];
-    let headers = Headers::new();
-    for (name, value) in head.headers.iter().filter(|(name, _)| !CONNECTION.contains(&name.as_str())) {
-        headers.append(name.as_str(), value.to_str().map_err(|error| error.to_string())?)?;
-    }
-    let passed_on = if origin.forwarded { PASSED_ON } else { "" };
-    headers.set(ADDRESS, &format!("{}{passed_on}", origin.client))?;
-    let query = if head.query.is_empty() { String::new() } else { format!("?{}", head.query) };
+/// The same request for the object of its caller.
+fn hand_on(matched: &Matched, asked: &routes::Request, request: &Request) -> heliograph_core::Result<Request> {
     // The platform gives a body, even one of 0 bytes, to every request with a length, but accepts none for these
     // methods.
-    let body = match head.method {
+    let body = match asked.method {
         http::Method::GET | http::Method::HEAD => None,
         _ => request.inner().body().map(Into::into),
     };
-    let url = format!("https://{CLIENT}{}{query}", head.path);
-    errand::request(&url, Method::from(head.method.to_string()), headers, body)
-        .map_err(|error| worker::Error::RustError(error.to_string()))
+    let headers = errand::header(HEAD, &matched.hand_on(asked)?)?;
+    errand::request(&format!("https://{ERRAND}{CLIENT}"), Method::from(asked.method.to_string()), headers, body)
 }

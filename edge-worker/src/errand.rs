@@ -1,8 +1,9 @@
 //! Errands: the requests that one part of the Worker makes to an object, and their encoding.
 //!
-//! An errand is a POST to a host name that no client's request can have: requests of clients are forwarded under
-//! [`CLIENT`], and the Worker itself writes both names. Bodies are postcard.
+//! An errand is a POST to a host name that no client can ask for, because the Worker itself writes it. Bodies are
+//! postcard, but for [`CLIENT`].
 
+use heliograph_core::crypto::encoding::{decode_base64, encode_base64};
 use heliograph_core::engine::actor::{ActorId, Call, Delivery, Receipt, decode, encode};
 use heliograph_core::{Error, Result};
 use serde::de::DeserializeOwned;
@@ -12,8 +13,9 @@ use worker::{Env, Headers, Method, Request, RequestInit, Response, Stub};
 
 /// Host name of errands; the path names the errand.
 pub const ERRAND: &str = "errand";
-/// Host name under which requests of clients are forwarded; path and query are the client's.
-pub const CLIENT: &str = "client";
+
+/// Answers a request of a client, whose head is in [`HEAD`]. Method and body are the client's.
+pub const CLIENT: &str = "/client";
 
 pub const CALL: &str = "/call";
 pub const QUERY: &str = "/query";
@@ -24,11 +26,9 @@ pub const REACH: &str = "/reach";
 /// Opens a WebSocket for the stream described in [`OPEN`].
 pub const SOCKET: &str = "/socket";
 
-/// Header with the client's address of a forwarded request, followed by [`PASSED_ON`] if a proxy passed it on.
-pub const ADDRESS: &str = "x-heliograph-client-address";
-/// Follows an [`ADDRESS`] that a proxy named.
-pub const PASSED_ON: &str = " passed on";
-/// Header with the encoded stream to open, in hexadecimal.
+/// Header with the head of a client's request (`Matched::hand_on`), in base64.
+pub const HEAD: &str = "x-heliograph-head";
+/// Header with the encoded stream to open, in base64.
 pub const OPEN: &str = "x-heliograph-open";
 
 /// Prefix of the names of objects that make requests to other hosts; no kind of actor has this name.
@@ -100,6 +100,19 @@ pub fn request(url: &str, method: Method, headers: Headers, body: Option<JsValue
     let mut init = RequestInit::new();
     init.with_method(method).with_headers(headers).with_body(body);
     Request::new_with_init(url, &init).map_err(Error::internal)
+}
+
+/// Headers with these bytes in one of them.
+pub fn header(name: &str, bytes: &[u8]) -> Result<Headers> {
+    let headers = Headers::new();
+    headers.set(name, &encode_base64(bytes)).map_err(Error::internal)?;
+    Ok(headers)
+}
+
+/// The bytes that [`header`] wrote.
+pub fn bytes_in(request: &Request, name: &'static str) -> Result<Vec<u8>> {
+    let text = request.headers().get(name).map_err(Error::internal)?.unwrap_or_default();
+    decode_base64(name, &text).map_err(Error::internal)
 }
 
 /// The answer to an errand.

@@ -13,7 +13,7 @@
 //! | [`web`] | requests to other hosts |
 //! | [`kv_documents`] | published documents in Workers KV |
 //! | [`kv_segments`] | sealed segments of the ledger's log in Workers KV |
-//! | [`shell`], [`clock`], [`hex`] | requests and responses; time and randomness; bytes as text |
+//! | [`shell`], [`clock`] | requests and responses; time and randomness |
 //!
 //! `guard.mjs` beside this crate is the Worker's main module. It limits the time of every request, because a panic
 //! inside wasm leaves its request without an answer. The feature `probe` adds routes for tests of the runtime itself;
@@ -26,7 +26,6 @@ mod clock;
 mod entry;
 mod environment;
 mod errand;
-mod hex;
 mod kv_documents;
 mod kv_segments;
 mod listeners;

@@ -13,6 +13,7 @@ use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 use futures_util::Stream;
+use heliograph_core::crypto::encoding::{decode_base64, encode_base64};
 use heliograph_core::engine::actor::{View, decode, encode};
 use heliograph_core::engine::runtime::ByteStream;
 use heliograph_core::relay::agent::stream::{Emission, Hub, Open, StreamId};
@@ -21,8 +22,8 @@ use heliograph_core::{Result, Timestamp};
 use serde::{Deserialize, Serialize};
 use worker::{WebSocket, WebSocketPair, WebSocketRequestResponsePair};
 
+use crate::clock;
 use crate::space::Space;
-use crate::{clock, hex};
 
 /// Pause between two pages on one socket, in microseconds. The platform buffers the bytes for a socket and does not say
 /// how many, so a long backlog must not be written at once.
@@ -67,12 +68,12 @@ struct Kept {
 
 impl Kept {
     fn attach(&self, socket: &WebSocket) -> Result<()> {
-        socket.serialize_attachment(hex::text(&encode(self)?)).map_err(heliograph_core::Error::internal)
+        socket.serialize_attachment(encode_base64(&encode(self)?)).map_err(heliograph_core::Error::internal)
     }
 
     fn of(socket: &WebSocket) -> Option<Kept> {
         let text: String = socket.deserialize_attachment().ok()??;
-        decode(&hex::bytes(&text)?).ok()
+        decode(&decode_base64("attachment", &text).ok()?).ok()
     }
 }
 

@@ -7,18 +7,18 @@ use std::rc::Rc;
 use heliograph_core::Error;
 use heliograph_core::app::PROGRAM;
 use heliograph_core::engine::actor::{ActorId, Call, Delivery, Kind, decode};
-use heliograph_core::engine::http::{self as routes, Preflight};
+use heliograph_core::engine::http as routes;
 use heliograph_core::engine::runtime;
 use heliograph_core::relay::agent::stream::Open;
 use worker::{
     DurableObject, Env, Request, Response, Result, State, Url, WebSocket, WebSocketIncomingMessage, durable_object,
 };
 
-use crate::errand::{self, CALL, CLIENT, DELIVER, ERRAND, OPEN, PROBE, QUERY, REACH, SOCKET};
+use crate::errand::{self, CALL, CLIENT, DELIVER, ERRAND, HEAD, OPEN, PROBE, QUERY, REACH, SOCKET};
 use crate::runtime::EdgeRuntime;
 use crate::space::Space;
 use crate::sqlite::Sqlite;
-use crate::{environment, hex, shell, sockets, work};
+use crate::{environment, shell, sockets, work};
 
 #[durable_object]
 pub struct Actor {
@@ -43,7 +43,7 @@ impl DurableObject for Actor {
         space.settle().await;
         let url = request.url()?;
         match (url.host_str(), url.path()) {
-            (Some(CLIENT), _) => client(&space, request).await,
+            (Some(ERRAND), CLIENT) => client(&space, request).await,
             (Some(ERRAND), SOCKET) => socket(&space, &request),
             (Some(ERRAND), path) => {
                 let body = request.bytes().await?;
@@ -145,22 +145,17 @@ fn own_call(space: &Space, body: &[u8]) -> heliograph_core::Result<Call> {
     }
 }
 
-/// A whole request of the agent of this object, which the Worker forwarded (decision hops-of-a-route).
+/// A whole request of the agent of this object, which the Worker handed on (decision hops-of-a-route).
 async fn client(space: &Rc<Space>, mut request: Request) -> Result<Response> {
     let environment = match environment::started(&space.env).await {
         Ok(environment) => environment,
         Err(error) => return shell::response(shell::logged("start", routes::refusal(error))),
     };
-    let head = shell::head(&request)?;
-    let route = format!("{} {}", head.method, head.path);
-    let response = match routes::preflight(&PROGRAM, &head.method, &head.path, &head.headers, &environment.settings) {
-        // The Worker has checked the head before.
-        Preflight::Answer(response) => *response,
-        Preflight::Read(matched) => {
-            let runtime = EdgeRuntime::shared(space.env.clone(), environment, Some(space.clone()));
-            shell::answer(runtime, matched, head.forwarded(), &mut request).await
-        }
-    };
+    let head = errand::bytes_in(&request, HEAD).and_then(|head| routes::handed_on(&PROGRAM, &head));
+    let (matched, asked) = head.map_err(|error| worker::Error::RustError(error.to_string()))?;
+    let route = format!("{} {}", asked.method, asked.path);
+    let runtime = EdgeRuntime::shared(space.env.clone(), environment, Some(space.clone()));
+    let response = shell::answer(runtime, matched, asked, &mut request).await;
     if space.actor().kind == Kind::Agent {
         work::usage_changed(space);
     }
@@ -169,7 +164,8 @@ async fn client(space: &Rc<Space>, mut request: Request) -> Result<Response> {
 
 /// Opens a WebSocket for a client whose key the Worker has checked.
 fn socket(space: &Rc<Space>, request: &Request) -> Result<Response> {
-    let text = request.headers().get(OPEN)?.unwrap_or_default();
-    let open: Open = hex::bytes(&text).and_then(|bytes| decode(&bytes).ok()).ok_or("no stream to open")?;
+    let open: Open = errand::bytes_in(request, OPEN)
+        .and_then(|bytes| decode(&bytes))
+        .map_err(|error| worker::Error::RustError(error.to_string()))?;
     Response::from_websocket(space.socket(open)?)
 }

@@ -13,7 +13,6 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use worker::{Headers, ResponseBuilder, Result, js_sys};
 
 use crate::clock;
-use crate::errand::{ADDRESS, PASSED_ON};
 
 /// A request without its body.
 pub struct Head {
@@ -64,19 +63,7 @@ impl Head {
         let network = self.network.filter(|_| self.platform() == Some(origin.client));
         let Head { method, path, query, headers, .. } = self;
         let (client, forwarded) = (Some(origin.client), origin.forwarded);
-        Request { method, path, query, headers, body: Bytes::new(), client, forwarded, network }
-    }
-
-    /// The same for a request that the Worker forwarded to an object.
-    pub fn forwarded(mut self) -> Request {
-        let address = self.headers.remove(ADDRESS);
-        let text = address.as_ref().and_then(|value| value.to_str().ok()).unwrap_or_default();
-        let (client, forwarded) = match text.strip_suffix(PASSED_ON) {
-            Some(text) => (text.parse().ok(), true),
-            None => (text.parse().ok(), false),
-        };
-        let Head { method, path, query, headers, network } = self;
-        Request { method, path, query, headers, body: Bytes::new(), client, forwarded, network }
+        Request { method, path, query, headers, body: Bytes::new(), client, forwarded, network, key: None }
     }
 }
 

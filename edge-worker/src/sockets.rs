@@ -15,11 +15,11 @@ use heliograph_core::relay::agent::stream::Open;
 use heliograph_core::relay::agent::websocket::{self, FIRST_FRAME, REFUSED};
 use heliograph_core::{Error, Result};
 use percent_encoding::percent_decode_str;
-use worker::{Env, Headers, Method, Response, WebSocket, WebSocketPair, WebsocketEvent};
+use worker::{Env, Method, Response, WebSocket, WebSocketPair, WebsocketEvent};
 
 use crate::errand::{self, ERRAND, OPEN, SOCKET};
 use crate::shell::Head;
-use crate::{clock, hex, shell};
+use crate::{clock, shell};
 
 /// True if this request opens a WebSocket on this route.
 pub fn is_upgrade(head: &Head) -> bool {
@@ -74,9 +74,8 @@ pub fn answer_close(socket: &WebSocket, code: usize) {
 
 /// Opens the stream at its agent's object.
 async fn at_object(env: &Env, open: &Open) -> Result<Response> {
-    let headers = Headers::new();
+    let headers = errand::header(OPEN, &encode(open)?)?;
     headers.set("upgrade", "websocket").map_err(Error::internal)?;
-    headers.set(OPEN, &hex::text(&encode(open)?)).map_err(Error::internal)?;
     let request = errand::request(&format!("https://{ERRAND}{SOCKET}"), Method::Get, headers, None)?;
     let object = errand::object(env, &ActorId::new(Kind::Agent, open.agent.as_str()))?;
     object.fetch_with_request(request).await.map_err(Error::unavailable)

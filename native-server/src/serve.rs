@@ -145,7 +145,7 @@ fn bodiless(head: http::request::Parts, origin: &Origin) -> Request {
         body: Bytes::new(),
         client: Some(origin.client),
         forwarded: origin.forwarded,
-        network: None,
+        ..Request::default()
     }
 }
 

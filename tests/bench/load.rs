@@ -56,6 +56,12 @@ impl Plan {
         Plan { requests, fresh: Vec::new(), own: false, status: b"200" }
     }
 
+    /// Each key with its body, as POST; expects 201.
+    pub fn posts_of(base: &str, path: &str, all: impl Iterator<Item = (String, String)>) -> Plan {
+        let requests = all.map(|(key, body)| request(base, "POST", path, &[("x-agent-key", &key)], &body)).collect();
+        Plan { requests, fresh: Vec::new(), own: false, status: b"201" }
+    }
+
     /// The same plan with another expected status than 200.
     pub fn expecting(self, status: &'static [u8]) -> Plan {
         Plan { status, ..self }
@@ -154,7 +160,8 @@ pub async fn paced(base: &str, connections: usize, rate: f64, plan: &Plan) -> Ou
     outcome(connections, latencies, start.elapsed().as_secs_f64())
 }
 
-fn outcome(connections: usize, mut latencies: Vec<u32>, seconds: f64) -> Outcome {
+/// The outcome of a run in which these times passed, in microseconds.
+pub fn outcome(connections: usize, mut latencies: Vec<u32>, seconds: f64) -> Outcome {
     latencies.sort_unstable();
     assert!(!latencies.is_empty(), "no answer");
     let answers = latencies.len();

@@ -14,6 +14,7 @@
 //! | `alerts` | alerts to 10,000 subscriptions |
 //! | `asked` | every question of a list on 32 connections |
 //! | `bare` | the baselines: bare axum servers |
+//! | `compare` | durable writes and kept answers beside other servers |
 //! | `disk` | the fdatasync rate of the disk |
 //! | `edge` | start time and size of the Worker |
 //! | `fair` | cheap requests beside costly ones |
@@ -26,6 +27,7 @@
 //! | `machine` | the machine and its cores |
 //! | `mailbox` | pages of a full mailbox |
 //! | `overload` | memory during floods |
+//! | `peers` | other servers |
 //! | `probes` | submissions of the probe network |
 //! | `races` | attackers of an identity |
 //! | `report` | the table of results |
@@ -35,6 +37,7 @@ mod agents;
 mod alerts;
 mod asked;
 mod bare;
+mod compare;
 mod disk;
 mod edge;
 mod fair;
@@ -47,6 +50,7 @@ mod load;
 mod machine;
 mod mailbox;
 mod overload;
+mod peers;
 mod probes;
 mod races;
 mod report;
@@ -79,6 +83,9 @@ fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
     if args.iter().any(|arg| arg == "--bare-handler") {
         return bare::serve();
+    }
+    if args.iter().any(|arg| arg == "--compare") {
+        return measure_compared(&args);
     }
     if args.iter().any(|arg| arg == "--large") {
         return measure_large(&args);
@@ -139,7 +146,8 @@ fn main() {
 }
 
 /// The headings of the other benches' results.
-const HEADINGS: [&str; 14] = [
+const HEADINGS: [&str; 15] = [
+    compare::HEADING,
     agents::HEADING,
     alerts::HEADING,
     fair::HEADING,
@@ -207,6 +215,21 @@ fn measure_overload(args: &[String]) {
     println!("{text}");
     if window == overload::WINDOW {
         write_part(overload::HEADING, &text);
+    }
+}
+
+fn measure_compared(args: &[String]) {
+    let full = compare::Plan::full();
+    let mut plan = if args.iter().any(|arg| arg == "--quick") { compare::Plan::quick() } else { full.clone() };
+    plan.agents = given(args, "--agents").map_or(plan.agents, |number| number.parse().unwrap());
+    plan.older = given(args, "--older").map(std::path::PathBuf::from);
+    let cores = machine::pin_generator();
+    let folder = tempfile::TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let measured = compare::run(folder.path(), &plan, &cores);
+    let text = compare::render(&measured, &machine::describe(&cores));
+    println!("{text}");
+    if (compare::Plan { older: None, ..plan }) == full {
+        write_part(compare::HEADING, &text);
     }
 }
 

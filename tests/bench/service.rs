@@ -41,7 +41,7 @@ fn settled(client: &Client) -> String {
 }
 
 pub struct Service {
-    _server: Server,
+    server: Server,
     pub base: String,
     tag: String,
     api_key: String,
@@ -67,15 +67,21 @@ impl Service {
         let agents = agents(&client, AGENTS);
         let tag = settled(&client);
         let api_key = text(&key["api_key"]);
-        Service {
-            base: server.base.clone(),
-            _server: server,
-            tag,
-            api_key,
-            agents,
-            busy: real.is_some(),
-            cells: set.cells,
-        }
+        Service { base: server.base.clone(), server, tag, api_key, agents, busy: real.is_some(), cells: set.cells }
+    }
+
+    /// Process id of the server.
+    pub fn id(&self) -> u32 {
+        self.server.id()
+    }
+
+    /// Paths of documents of many sizes.
+    pub fn documents(&self) -> Vec<String> {
+        let mut countries: Vec<&String> = self.cells.iter().map(|(country, _)| country).collect();
+        countries.sort_unstable();
+        countries.dedup();
+        let countries = countries.into_iter().map(|country| format!("/data/country/{country}"));
+        [LOOKUP, "/data/platforms.json", "/data/incidents"].into_iter().map(str::to_owned).chain(countries).collect()
     }
 
     pub fn lookup(&self) -> Plan {
@@ -123,7 +129,12 @@ pub fn sends(base: &str, agents: &[(String, String)]) -> Plan {
 
 /// The command that runs the server on this data file.
 pub fn command(data: &Path, cores: &Cores) -> Command {
-    let mut command = cores.server(&built("heliograph"));
+    command_of(&built("heliograph"), data, cores)
+}
+
+/// The same with another build of the program.
+pub fn command_of(program: &Path, data: &Path, cores: &Cores) -> Command {
+    let mut command = cores.server(program);
     command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(data);
     for (name, value) in [
         ("ADMIN_KEY", ADMIN_KEY),

@@ -21,16 +21,7 @@ fn request(method: Method, path: &str, key: Option<&str>, body: &Value) -> Reque
     headers.insert("content-type", HeaderValue::from_static("application/json"));
     let (path, query) = path.split_once('?').unwrap_or((path, ""));
     let body = if body.is_null() { String::new() } else { body.to_string() };
-    Request {
-        method,
-        path: path.to_owned(),
-        query: query.to_owned(),
-        headers,
-        body: body.into(),
-        client: None,
-        forwarded: false,
-        network: None,
-    }
+    Request { method, path: path.to_owned(), query: query.to_owned(), headers, body: body.into(), ..Request::default() }
 }
 
 /// Runs `scenario` for every requested seed; returns the number of seeds.

@@ -251,7 +251,7 @@ impl Client {
             body: Bytes::copy_from_slice(body),
             client: Some(origin.client),
             forwarded: origin.forwarded,
-            network: None,
+            ..core_http::Request::default()
         };
         core_http::serve(runtime, request).await
     }

@@ -35,7 +35,7 @@ const LIMIT: u64 = 24_000_000_000;
 /// The folder, locked for this run.
 pub struct Cache {
     folder: PathBuf,
-    _lock: File,
+    lock: File,
 }
 
 /// The changes that a copy made.
@@ -44,6 +44,14 @@ pub struct Copied {
     pub files: usize,
     pub written: usize,
     pub removed: usize,
+}
+
+impl Drop for Cache {
+    /// Closing the file would not do: a program that another thread is just starting has the lock too, until it runs.
+    fn drop(&mut self) {
+        // When the process ends, the lock ends anyway.
+        let _ = self.lock.unlock();
+    }
 }
 
 impl Cache {
@@ -65,7 +73,7 @@ impl Cache {
         // Tests with a file in the folder of the sources: an old lock file may be writable when the folder is not.
         let probe = folder.join("source/.writable");
         fs::write(&probe, "").and_then(|()| fs::remove_file(&probe)).map_err(failed)?;
-        Ok(Cache { folder, _lock: lock })
+        Ok(Cache { folder, lock })
     }
 
     /// The top folder of the copied sources.

@@ -10,6 +10,7 @@
 //! | `cache` | the build folder in the user's cache |
 //! | `check` | formatting, lints and policies |
 //! | `ci` | everything that a change must pass |
+//! | `compare` | the benchmark beside other servers |
 //! | `edge` | tasks for the Worker |
 //! | `licences` | the dependency policy |
 //! | `packages` | the packages in `Cargo.lock` |
@@ -27,6 +28,7 @@ mod bench;
 mod cache;
 mod check;
 mod ci;
+mod compare;
 mod edge;
 mod licences;
 mod packages;
@@ -56,6 +58,11 @@ cargo xtask <task>
                         10,000 listeners, a full mailbox, 10,000 alerts, probes, the daily forecasts, the credit ledger
                         natively, with two million transfers, and under workerd, floods with limited memory, cheap
                         questions beside costly ones, owners against attackers, and 2,000 flips in a data file
+  compare [--quick] [--older PROGRAM] [--agents N]
+                        durable writes and kept answers beside Redis, PostgreSQL and nginx, which are unpacked from
+                        Debian's packages where they are not installed; on a machine that does nothing else, because a
+                        run counts only if the rate of fdatasync stays within 1.3 times; --older lets an earlier build
+                        of the program take part
   edge build            bundle the Worker into build/ and print its size
   edge size             size of the present bundle; fails above the limit
   edge start            time to the first answer, beside that of a bare JavaScript Worker
@@ -84,6 +91,7 @@ fn dispatch(args: &[&str]) -> Result<()> {
         ["test", filter @ ..] => test::test(filter),
         ["sim", rest @ ..] => sim::sim(rest),
         ["bench", rest @ ..] => bench::bench(rest),
+        ["compare", rest @ ..] => compare::compare(rest),
         ["edge", "build"] => edge::build::build(),
         ["edge", "start"] => edge::start::start(),
         ["edge", "steps", options @ ..] => edge::steps::steps(options),

@@ -7,8 +7,9 @@ use serde_json::{Value, json};
 
 use crate::ErrorCode;
 use crate::app::PROGRAM;
+use crate::engine::actor::{ActorId, Kind};
 use crate::engine::deployment::{Start, actor};
-use crate::engine::http::{Body, Request, serve};
+use crate::engine::http::{Body, MadeKey, Preflight, Request, handed_on, preflight, serve};
 use crate::engine::runtime::{self, Runtime};
 use crate::engine::settings::Settings;
 use crate::ledger::envelope::MAX_TEXT;
@@ -44,6 +45,40 @@ fn where_the_platform_keeps_the_keys_the_operator_is_told_how_to_change_them() {
     assert_eq!(response.status, 404);
     let Body::Bytes(body) = response.body else { panic!("a stream") };
     assert!(String::from_utf8(body.to_vec()).unwrap().contains("HELIOGRAPH_MASTER_KEYS_EARLIER"));
+}
+
+/// The Worker hands requests on to objects.
+#[test]
+fn a_request_of_any_route_that_is_handed_on_arrives_with_its_route_its_parameters_and_its_key() {
+    let key = MadeKey { actor: ActorId::new(Kind::Agent, "abc"), secret_hash: [7; 32] };
+    let mut headers = http::HeaderMap::new();
+    headers.append("accept", "one".parse().unwrap());
+    headers.append("accept", http::HeaderValue::from_bytes(b"two \xff").unwrap());
+    for route in PROGRAM.routes() {
+        // Each parameter has the text of another path, which must not be taken for one.
+        let filled =
+            |part: &str| if part.starts_with('{') { "a%2F%7Bthing%7D%C3%A4".to_owned() } else { part.to_owned() };
+        let path = route.path.split('/').map(filled).collect::<Vec<_>>().join("/");
+        let request = Request {
+            method: route.method.clone(),
+            path,
+            query: "q=%20".to_owned(),
+            headers: headers.clone(),
+            client: Some([192, 0, 2, 1].into()),
+            forwarded: true,
+            network: Some(64_500),
+            key: Some(key.clone()),
+            ..Request::default()
+        };
+        let found = preflight(&PROGRAM, &request.method, &request.path, &request.headers, &Settings::default());
+        let Preflight::Read(matched) = found else { panic!("{} is answered at once", route.path) };
+        let (there, arrived) = handed_on(&PROGRAM, &matched.hand_on(&request).unwrap()).unwrap();
+        assert_eq!((there.path(), there.max_body()), (route.path, route.max_body));
+        let expected = route.path.matches('{').map(|_| "a/{thing}ä");
+        assert_eq!(there.values().collect::<Vec<_>>(), expected.collect::<Vec<_>>(), "{}", route.path);
+        assert_eq!(format!("{arrived:?}"), format!("{request:?}"));
+    }
+    assert!(handed_on(&PROGRAM, b"no request").is_err());
 }
 
 /// The provider of the deployment asks the intelligence.

@@ -254,7 +254,7 @@ impl Client {
         let key = HeaderValue::from_str(&self.admin_key).map_err(|_| "the operator key cannot stand in a header")?;
         headers.insert("x-admin-key", key);
         let (path, query) = (path.to_owned(), query.to_owned());
-        Ok(routes::Request { method, path, query, headers, body, client: None, forwarded: false, network: None })
+        Ok(routes::Request { method, path, query, headers, body, ..routes::Request::default() })
     }
 
     fn remote(&self, method: Method, path: &str, body: Bytes) -> Result<http::Response<ureq::Body>, String> {

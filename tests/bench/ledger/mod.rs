@@ -14,13 +14,11 @@
 //! | `grown` | a ledger with two million transfers |
 //! | `market` | searches among very many offers |
 //! | `people` | agents with keys and credit |
-//! | `postgres` | PostgreSQL for comparison |
 
 mod edge;
 mod grown;
 mod market;
-mod people;
-mod postgres;
+pub mod people;
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -33,6 +31,7 @@ use self::market::Market;
 use self::people::{People, send_all};
 use crate::load::Outcome;
 use crate::machine::{self, Cores};
+use crate::peers::postgres;
 use crate::{disk, service};
 
 pub use edge::{HEADING as EDGE_HEADING, SECONDS as EDGE_SECONDS, measure as measure_edge};

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crypto::api_key::is_key;
 use http::HeaderMap;
+use serde::{Deserialize, Serialize};
 
 use super::budget::public_budget;
 use super::{Auth, Request, Response, Route};
@@ -33,6 +34,13 @@ pub struct Admitted {
     pub budget: Option<Admission>,
     /// The agent key that the caller showed.
     pub key: Option<ShownKey>,
+}
+
+/// A key that was made here, as its code shows. Whether it still stands only its actor knows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MadeKey {
+    pub actor: ActorId,
+    pub secret_hash: [u8; 32],
 }
 
 /// An agent key that was right.
@@ -73,8 +81,8 @@ pub trait Gate: Send + Sync {
     /// The runtime that the handler gets; `None` for the same.
     fn runtime(&self, admitted: &Admitted, rt: &Arc<dyn Runtime>) -> Option<Arc<dyn Runtime>>;
 
-    /// The actor whose key these headers carry. A key that is made up names none.
-    fn home(&self, environment: &Environment, headers: &HeaderMap) -> Option<ActorId>;
+    /// The key in these headers; `None` for one that is made up.
+    fn made_key(&self, environment: &Environment, headers: &HeaderMap) -> Option<MadeKey>;
 
     /// Work for the caller once its request is answered; `None` where there is none.
     fn afterwards(&self, rt: &Arc<dyn Runtime>, caller: &Caller) -> Option<BoxFuture<'static, ()>>;

@@ -70,6 +70,7 @@ impl Cx {
             client: self.request.client,
             forwarded: self.request.forwarded,
             network: self.request.network,
+            key: None,
         };
         let cx = Cx { rt: self.rt.clone(), request, route, caller: self.caller.clone(), path: params };
         match (route.handler)(cx).await?.body {

@@ -7,6 +7,7 @@ use http::header::{self, CONTENT_TYPE, HeaderValue, IntoHeaderName, RETRY_AFTER,
 use http::{HeaderMap, Method, StatusCode};
 use serde::Serialize;
 
+use super::MadeKey;
 use crate::runtime::ByteStream;
 use crate::{Error, Result};
 
@@ -26,6 +27,8 @@ pub struct Request {
     pub forwarded: bool,
     /// The number of the network that the client is in, where the platform knows it.
     pub network: Option<u32>,
+    /// The agent key in the headers, if it was checked before the request was handed on ([`super::handed_on`]).
+    pub key: Option<MadeKey>,
 }
 
 impl Request {

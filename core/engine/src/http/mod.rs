@@ -12,6 +12,7 @@
 //! | [`budget`] | budgets of routes and callers: where most 429 are decided |
 //! | [`computing`] | which answers must be computed, and how many a client may ask for |
 //! | [`extract`] | what a handler reads from its request |
+//! | [`handed_on`] | a request that another part of the deployment goes on with |
 //! | [`document`] | published bodies as answers |
 //! | [`message`] | requests and responses |
 //! | [`proxy`] | the client's address behind proxies |
@@ -21,16 +22,18 @@ mod caller;
 mod computing;
 mod document;
 mod extract;
+mod handed_on;
 mod message;
 mod proxy;
 mod route;
 mod router;
 
 pub use budget::{address, budget_headers, figures, over_budget, public_budget, spent, within};
-pub use caller::{Admit, Admitted, Caller, Check, Gate, ShownKey, is_operator, operator};
+pub use caller::{Admit, Admitted, Caller, Check, Gate, MadeKey, ShownKey, is_operator, operator};
 pub use computing::Computes;
 pub use document::{Ready, revalidated};
 pub use extract::{Cx, known_time};
+pub use handed_on::handed_on;
 pub use message::{Body, Request, Response};
 pub use proxy::{Origin, Proxies, Unheard, neighbourhood};
 pub use route::handler;

@@ -10,8 +10,7 @@ use percent_encoding::percent_decode_str;
 use super::budget;
 use super::caller::{self, Admitted};
 use super::computing::{self, Computes, Who};
-use super::{Auth, Body, BodyKind, Cx, Request, Response, Route, message};
-use crate::actor::ActorId;
+use super::{Auth, Body, BodyKind, Cx, MadeKey, Request, Response, Route, message};
 use crate::program::Program;
 use crate::runtime::{BoxFuture, Runtime};
 use crate::settings::Settings;
@@ -76,6 +75,17 @@ fn find(program: &'static Program, method: &Method, path: &str) -> PathMatch {
     }
 }
 
+/// The route of this method whose path in the table is `path`, with these values of its parameters.
+pub(super) fn named(program: &'static Program, method: &Method, path: &str, values: Vec<String>) -> Option<Matched> {
+    // A path of the table matches itself.
+    let PathMatch::Route(mut matched) = find(program, method, path) else { return None };
+    if matched.route.path != path || matched.params.len() != values.len() {
+        return None;
+    }
+    matched.params.iter_mut().zip(values).for_each(|((_, value), given)| *value = given);
+    Some(matched)
+}
+
 /// The route of a GET of this path, for answers made of others.
 pub(super) fn readable(program: &'static Program, path: &str) -> Option<(&'static Route, Params)> {
     match find(program, &Method::GET, path) {
@@ -97,15 +107,24 @@ impl Matched {
         self.route.max_body
     }
 
-    /// The actor a request belongs to, when it should be handled where that actor lives: the caller's own object on
-    /// the edge, so that a route of an agent costs one hop (decision hops-of-a-route). Decided from the head alone; a
-    /// made-up key names no object.
-    pub fn home(&self, headers: &HeaderMap, rt: &dyn Runtime) -> Option<ActorId> {
+    /// The key whose actor should handle the request: the caller's own object on the edge, so that a route of an agent
+    /// costs one hop (decision hops-of-a-route). Decided from the head alone; a made-up key names no object.
+    pub fn home(&self, headers: &HeaderMap, rt: &dyn Runtime) -> Option<MadeKey> {
         if self.route.auth != Auth::Agent {
             return None;
         }
         let environment = rt.environment();
-        environment.program.gates().find_map(|gate| gate.home(environment, headers))
+        environment.program.gates().find_map(|gate| gate.made_key(environment, headers))
+    }
+
+    /// The path of the route in the table of routes.
+    pub fn path(&self) -> &'static str {
+        self.route.path
+    }
+
+    /// The values of the path parameters.
+    pub fn values(&self) -> impl Iterator<Item = &str> {
+        self.params.iter().map(|(_, value)| value.as_str())
     }
 
     fn is_open(&self) -> bool {

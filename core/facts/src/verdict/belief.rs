@@ -44,8 +44,7 @@ pub struct Belief {
 /// The source of the rates behind the probabilities: they were chosen by tables of simulated worlds.
 pub const CALIBRATION: &str = "simulated_worlds";
 
-/// The belief about a pair of country and site without any vote: the share of time in which a block is in force.
-/// It is the same for all pairs (decision one-base-rate).
+/// The belief about a network without any vote: the share of time in which a block is in force.
 pub const RATE: f64 = BLOCK_BEGINS / (BLOCK_BEGINS + BLOCK_ENDS);
 
 /// Share of the time in which a block that keeps hours blocks.
@@ -84,15 +83,20 @@ impl Belief {
         }
     }
 
-    /// The belief after so many hours without a vote.
+    /// The belief after so many hours without a vote, which move it towards [`RATE`].
     pub fn waited(self, hours: i64) -> Belief {
         self.through(&Wait::of(hours))
+    }
+
+    /// The belief after so many hours that move it towards another rate, 0-1 (decision rate-of-a-kind).
+    pub fn waited_towards(self, rate: f64, hours: i64) -> Belief {
+        if rate == RATE { self.waited(hours) } else { self.through(&Wait::towards(rate, hours)) }
     }
 
     /// The belief after a time without a vote. Linear in the probabilities of the states.
     pub(super) fn through(self, wait: &Wait) -> Belief {
         let before = self.blocked();
-        let total = RATE + (before - RATE) * wait.unlike_the_rate;
+        let total = wait.rate + (before - wait.rate) * wait.unlike_the_rate;
         // A block that goes on keeps its hours.
         let on = (before * wait.goes_on).min(total);
         let kept = if before > 0.0 { on / before } else { 0.0 };
@@ -141,6 +145,8 @@ impl Belief {
 /// The effect of a time without a vote.
 #[derive(Clone, Copy)]
 pub(super) struct Wait {
+    /// The belief after a very long time.
+    rate: f64,
     /// The share of the distance to the rate that is left.
     unlike_the_rate: f64,
     /// Probability that a block was in force all the time.
@@ -150,19 +156,22 @@ pub(super) struct Wait {
 }
 
 /// The waits of up to [`HEARD`] hours: nearly all that are ever asked for.
-static WAITS: LazyLock<Vec<Wait>> = LazyLock::new(|| (0..=HEARD).map(Wait::computed).collect());
+static WAITS: LazyLock<Vec<Wait>> = LazyLock::new(|| (0..=HEARD).map(|hours| Wait::towards(RATE, hours)).collect());
 
 impl Wait {
     pub(super) fn of(hours: i64) -> Wait {
         let known = usize::try_from(hours).ok().and_then(|hours| WAITS.get(hours)).copied();
-        known.unwrap_or_else(|| Wait::computed(hours))
+        known.unwrap_or_else(|| Wait::towards(RATE, hours))
     }
 
-    fn computed(hours: i64) -> Wait {
+    /// Blocks begin and end faster or slower than at [`RATE`], so that the distance to the rate shrinks as fast.
+    fn towards(rate: f64, hours: i64) -> Wait {
         let days = hours as f64 / 24.0;
+        let begins_or_ends = BLOCK_BEGINS + BLOCK_ENDS;
         Wait {
-            unlike_the_rate: (-(BLOCK_BEGINS + BLOCK_ENDS) * days).exp(),
-            goes_on: (-BLOCK_ENDS * days).exp(),
+            rate,
+            unlike_the_rate: (-begins_or_ends * days).exp(),
+            goes_on: (-begins_or_ends * (1.0 - rate) * days).exp(),
             same_spell: (-(1.0 / SPELL_HOURS + 1.0 / PAUSE_HOURS) * hours as f64).exp(),
         }
     }
@@ -339,6 +348,27 @@ mod tests {
                 before = now;
             }
         }
+    }
+
+    #[test]
+    fn time_moves_a_belief_to_the_rate_that_it_is_given() {
+        for rate in [RATE, 2.0 * RATE, 8.0 * RATE] {
+            for start in [0.0, 0.3, 1.0] {
+                let mut before = start;
+                for days in 1..200 {
+                    let now = Belief::of(start).waited_towards(rate, 24 * days);
+                    assert!(
+                        (now.blocked() - rate).abs() <= (before - rate).abs() + 1e-12,
+                        "{rate} from {start}, day {days}"
+                    );
+                    assert!([now.always, now.in_part, now.now, now.paused].iter().all(|part| *part >= 0.0));
+                    before = now.blocked();
+                }
+                assert!((before - rate).abs() < 1e-6);
+            }
+        }
+        let [usual, same] = [Belief::of(0.9).waited(100), Belief::of(0.9).waited_towards(RATE + 1e-15, 100)];
+        assert!((usual.always - same.always).abs() < 1e-12 && (usual.now - same.now).abs() < 1e-12);
     }
 
     #[test]

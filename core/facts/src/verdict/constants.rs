@@ -63,6 +63,11 @@ constants! {
     SPELL_HOURS: f64 = 5.0;
     /// A block that keeps hours of the week pauses for so many hours on end, in the mean of nights and weekends.
     PAUSE_HOURS: f64 = 12.0;
+    /// The rate at which blocks are in force elsewhere counts as much as so many sites of a kind in the country (decision
+    /// rate-of-a-kind). Our choice.
+    KIND_SITES: f64 = 20.0;
+    /// The rate of a kind is the usual one, doubled at most so often (decision rate-of-a-kind). Our choice.
+    KIND_DOUBLINGS: u8 = 3;
     /// The lowest rate at which sessions are taken to fail where nobody blocks.
     FREE_LEAST: f64 = 0.02;
     /// The highest rate at which sessions are taken to fail where nobody blocks.

@@ -135,7 +135,12 @@ pub fn filtered(
         let then = if heard.broken { Status::Unknown } else { status(votes, belief.blocked()) };
         let then = Some(then).filter(|_| !votes.is_empty());
         let since = now.hour() - hour;
-        let verdict = verdict(heard, counting(heard.votes, now, ageing), belief.waited(since), (now, ageing));
+        let verdict = verdict(
+            heard,
+            counting(heard.votes, now, ageing),
+            belief.waited_towards(ageing.rate, since),
+            (now, ageing),
+        );
         NetworkVerdict { then, p_blocked_then: belief.blocked(), ..verdict }
     };
     heard.iter().zip(&votes).zip(beliefs).map(judge).collect()

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::belief::RATE;
 use super::constants::{
     AGE_LIMIT, AGE_LIMIT_MESSAGING, HALF_LIFE, HALF_LIFE_MESSAGING, NETWORK_DAY_VOTES, PEER_NETWORKS, PEER_SESSIONS,
     PEER_WINDOW,
@@ -42,19 +43,21 @@ pub struct HourVote {
     pub rules: BTreeMap<RuleId, u32>,
 }
 
-/// Age limit and half-life of votes; they differ for messaging services (decision age-limit).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What time does to the votes on a series: age limit and half-life, which differ for messaging services (decision
+/// age-limit), and the probability of a block that beliefs move towards (decision rate-of-a-kind).
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ageing {
     pub limit: i64,
     pub half_life: i64,
+    pub rate: f64,
 }
 
 impl Ageing {
     pub const fn of(messaging: bool) -> Ageing {
         if messaging {
-            Ageing { limit: AGE_LIMIT_MESSAGING, half_life: HALF_LIFE_MESSAGING }
+            Ageing { limit: AGE_LIMIT_MESSAGING, half_life: HALF_LIFE_MESSAGING, rate: RATE }
         } else {
-            Ageing { limit: AGE_LIMIT, half_life: HALF_LIFE }
+            Ageing { limit: AGE_LIMIT, half_life: HALF_LIFE, rate: RATE }
         }
     }
 }

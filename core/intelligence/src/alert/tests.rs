@@ -87,12 +87,10 @@ impl Scene {
         let request = Request {
             method: Method::from_bytes(method.as_bytes()).unwrap(),
             path: path.to_owned(),
-            query: String::new(),
             headers,
             body: if body.is_null() { Bytes::new() } else { Bytes::from(body.to_string()) },
             client: Some([127, 0, 0, 1].into()),
-            forwarded: false,
-            network: None,
+            ..Request::default()
         };
         let response = serve(self.rt.clone(), request).now_or_never().expect("the runtime of tests never waits");
         let Body::Bytes(bytes) = &response.body else { panic!("{path} answered with a stream") };

@@ -9,6 +9,7 @@ use super::attested::{self, AttestationEvidence};
 use super::distinct::Distinct;
 use super::evidence::{self, Judged, Network, Present, Surroundings};
 use super::explain::{self, Explanation};
+use super::kinds;
 use super::tables::{LISTED, LISTED_SINCE};
 use crate::import::ListKind;
 use crate::{Result, Timestamp};
@@ -220,7 +221,7 @@ impl Query for Detect {
             let mut answer = match memo.get(&key) {
                 Some(known) => decode(&known)?,
                 None => {
-                    let SubjectAnswer { mut answer, named } = look(subject)?;
+                    let SubjectAnswer { mut answer, named, .. } = look(subject)?;
                     dated(&mut answer, at, NEVER);
                     // Lists and attestations begin and end at any moment, so an answer with them depends on more than
                     // the key.
@@ -273,15 +274,28 @@ impl Detect {
     }
 }
 
-/// An answer, and whether a list or an agent names the subject at any time, also at a time that begins within the hour.
+/// An answer. `named` is true if a list or an agent names the subject at any time, also at a time that begins within the
+/// hour.
 struct SubjectAnswer {
     answer: Detection,
     named: bool,
+    /// See [`kinds::blocked_then`]; of the first series.
+    blocked_then: Option<f64>,
 }
 
 /// Answers about one subject.
 pub fn detect(view: &View<'_>, subject: &Subject, surroundings: &Surroundings, explain: bool) -> Result<Detection> {
     Ok(find(view, subject, surroundings, explain, false)?.answer)
+}
+
+/// The answer about one series, and [`kinds::blocked_then`].
+pub(super) fn detect_series(
+    view: &View<'_>,
+    key: &str,
+    surroundings: &Surroundings,
+) -> Result<(Detection, Option<f64>)> {
+    let found = find(view, &Subject::series(key), surroundings, false, false)?;
+    Ok((found.answer, found.blocked_then))
 }
 
 fn find(
@@ -349,7 +363,8 @@ fn find(
         networks,
         attestations,
     };
-    Ok(SubjectAnswer { answer, named: listed || attested })
+    let blocked_then = judged.first().and_then(|(_, judged)| kinds::blocked_then(judged));
+    Ok(SubjectAnswer { answer, named: listed || attested, blocked_then })
 }
 
 /// The licences of the rows behind an answer: those of the measurements, and those of the list entries that decided.

@@ -40,7 +40,7 @@ impl Query for Course {
     fn run(self, view: &View<'_>) -> Result<Vec<MomentVerdict>> {
         let (Some(first), Some(last)) = (self.times.first(), self.times.last()) else { return Ok(Vec::new()) };
         let controls = Controls::between(view, *first, *last)?;
-        let surroundings = Surroundings::new(*last, controls.failing(*last));
+        let surroundings = Surroundings::new(view, *last, controls.failing(*last))?;
         let from = first.plus(-reach(Ageing::of(is_messaging(&self.target))));
         let mut timeline = Timeline::read(view, &self.target, from, &surroundings)?;
         Ok(self.times.iter().map(|at| timeline.standing(*at, &controls.failing(*at))).collect())

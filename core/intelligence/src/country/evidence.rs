@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::changes::down_elsewhere;
 use super::distinct::Distinct;
 use super::instrument::InstrumentFault;
+use super::kinds::Rates;
 use super::noise::Noise;
 use super::packed;
 use super::probed;
@@ -20,8 +21,7 @@ use engine::time::{DAY, HOUR};
 use facts::measurement::{ENTRY_LEN, Entry};
 use facts::source::Source;
 use facts::starter;
-use facts::subject::is_messaging;
-use facts::verdict::belief::{self, Filter, Step};
+use facts::verdict::belief::{Filter, Step};
 use facts::verdict::constants::{
     BROKEN_NETWORK_SHARE, DEFAULT_DOWN_RATE, PEER_NETWORKS, PEER_SESSIONS, RATE_MEASUREMENTS,
 };
@@ -108,6 +108,7 @@ pub(super) type Failing = BTreeMap<u32, f64>;
 pub struct Surroundings {
     pub at: Timestamp,
     pub(super) control: Failing,
+    pub(super) rates: Rates,
     networks: Arc<Networks>,
     pub(super) listed: Present,
     pub(super) attested: Present,
@@ -271,21 +272,22 @@ impl Controls {
 }
 
 impl Surroundings {
-    pub(super) fn new(at: Timestamp, control: Failing) -> Surroundings {
-        Surroundings {
+    pub(super) fn new(view: &impl Read, at: Timestamp, control: Failing) -> Result<Surroundings> {
+        Ok(Surroundings {
             at,
             control,
+            rates: Rates::read(view)?,
             networks: Arc::default(),
             listed: Present::default(),
             attested: Present::default(),
             rolled: Present::default(),
             noise: Mutex::default(),
-        }
+        })
     }
 
     pub fn at(view: &impl Read, at: Timestamp) -> Result<Surroundings> {
         let controls = Controls::read(view, at.plus(-CONTROLLED), at)?;
-        Ok(Surroundings::new(at, controls.failing(at)))
+        Surroundings::new(view, at, controls.failing(at))
     }
 
     /// Like [`Surroundings::at`], but uses what was kept from an earlier question in this hour. For a site with few
@@ -298,7 +300,7 @@ impl Surroundings {
         let networks = memo.shared(view.actor(), revision);
         let key = encode(&("surroundings", &view.actor().name, revision, at.hour(), whole))?;
         if let Some(control) = memo.get(&key) {
-            return Ok(Surroundings { networks, ..Surroundings::new(at, decode(&control)?) });
+            return Ok(Surroundings { networks, ..Surroundings::new(view, at, decode(&control)?)? });
         }
         let surroundings = Surroundings { networks, ..Surroundings::at(view, at)? };
         memo.put(key, encode(&surroundings.control)?.into_boxed_slice().into());
@@ -443,7 +445,7 @@ fn members<'n>(networks: &'n [Network]) -> Vec<Member<'n>> {
 /// Judges one series. `trace` keeps its votes and what each vote did.
 pub fn judge(view: &View<'_>, key: &str, surroundings: &Surroundings, trace: bool) -> Result<Judged> {
     let at = surroundings.at;
-    let ageing = Ageing::of(is_messaging(key));
+    let ageing = surroundings.rates.ageing(view, key)?;
     let votes = Votes::counting(view, key, ageing, surroundings)?;
     let mut networks = networks(view, &votes, ageing, (surroundings, trace))?;
     // The verdict includes networks whose votes count only because the newest vote came before they passed the age
@@ -452,7 +454,7 @@ pub fn judge(view: &View<'_>, key: &str, surroundings: &Surroundings, trace: boo
     let mut seen = votes.seen;
     let newest = newest(view, key, at, &seen)?;
     if networks.is_empty() && newest.is_some() {
-        verdict.p_blocked = belief::RATE;
+        verdict.p_blocked = ageing.rate;
     }
     seen.retain(|seen| seen.session.hour * HOUR >= at.plus(-ageing.limit).0);
     count_in(&mut networks, &seen);

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::answer::{Detection, State};
 use super::evidence::{self, Judged, Network};
 use super::instrument::InstrumentFault;
+use super::kinds;
 use super::tables::{RULES_VERSION, WITNESSES, WitnessRow};
 use crate::{Result, Timestamp};
 use engine::actor::View;
@@ -86,6 +87,11 @@ pub struct RoleExplanation {
     pub status: State,
     /// Probability that the country is blocked: that the blocking networks reach the threshold of a national block.
     pub p_blocked: f64,
+    /// The kind of site: `platform`, `political` or `other`.
+    pub kind: String,
+    /// The probability of a block that time without votes moves each network towards: the usual rate, or a higher one
+    /// where much of this kind is blocked in the country.
+    pub rate: f64,
     pub rules: Vec<RuleUse>,
     pub networks: Vec<NetworkUse>,
     pub witnesses: Vec<WitnessLink>,
@@ -170,6 +176,8 @@ fn role(view: &View<'_>, essential: bool, judged: &Judged) -> Result<RoleExplana
         essential,
         status: judged.verdict.status.into(),
         p_blocked: round(judged.verdict.p_blocked),
+        kind: kinds::kind(view, &judged.key)?.as_str().to_owned(),
+        rate: round(judged.ageing.rate),
         rules: rules.collect(),
         networks,
         witnesses: witnesses(view, judged)?,

@@ -6,6 +6,7 @@
 //! | `fold` | storing measurements, idempotent in any order |
 //! | `lists`, `listed` | block lists about the country; what they say is blocked |
 //! | `noise`, `noisy` | how often sessions fail where nobody blocks; new verdicts when that changed |
+//! | `kinds` | how much of each kind of site is blocked, towards which beliefs move |
 //! | `votes` | from entries to the votes and verdicts of networks |
 //! | `evidence`, `timeline` | a judged series at any time, and at the end of each of many days |
 //! | `answer`, `explain` | the answer to a question, and its explanation |
@@ -47,6 +48,7 @@ mod explain;
 mod fold;
 mod inbox;
 mod instrument;
+mod kinds;
 mod listed;
 mod lists;
 mod noise;

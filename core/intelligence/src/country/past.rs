@@ -184,7 +184,7 @@ fn some(view: &View<'_>, work: &mut Work) -> Result<bool> {
     let last = work.first + u32::try_from(work.tallies.len()).unwrap_or(0);
     let controls = Controls::between(view, Timestamp::end_of_day(work.first), view.now)?;
     let with = With {
-        surroundings: Surroundings::new(view.now, controls.failing(view.now)),
+        surroundings: Surroundings::new(view, view.now, controls.failing(view.now))?,
         lists: Lists::new(&catalogue.global, &catalogue.political),
         control: (work.first..last).map(|day| controls.failing(Timestamp::end_of_day(day))).collect(),
     };

@@ -12,13 +12,12 @@ use super::tables::{
     AGEING, META, Meta, PEERS_CHANGED, Peers, QUEUE, RECOMPUTE, RULES_VERSION, RecomputeRow, SOURCES, SUMMARY, Since,
     TARGETS, VERDICTS, VerdictRow,
 };
-use super::{attested, changes, days, documents, past, summary};
+use super::{attested, changes, days, documents, kinds, past, summary};
 use crate::world::{self, DAYS_AT_ONCE, NetworkDetail, NetworkSummary, NoteDays, PeerDays, Summarize, TargetSummary};
 use crate::{Result, Timestamp, analytics, risk};
 use engine::actor::{Kind, Operation, Turn, View};
 use engine::kv::Direction;
 use engine::time::{DAY, SECOND};
-use facts::subject::Subject;
 use facts::verdict::Vote;
 
 /// Targets judged in one operation. It bounds how long the operation holds the writer.
@@ -53,7 +52,12 @@ impl Operation for Refresh {
             past::changed_from(turn, from)?;
         }
         let reported = report_peers(turn)?;
-        let more = judged < targets.len() || targets.len() >= AT_ONCE || reported;
+        let mut more = judged < targets.len() || targets.len() >= AT_ONCE || reported;
+        let mut verdicts = Vec::new();
+        if !more {
+            verdicts = summary::verdict_rows(&turn.view())?;
+            more = kinds::count(turn, &verdicts)?;
+        }
         if !more {
             end_recompute(turn)?;
         }
@@ -64,7 +68,8 @@ impl Operation for Refresh {
         if nothing {
             analytics::tell_nothing(turn)?;
         } else if !more {
-            let rows = summary::latest(&turn.view())?;
+            let rows: Vec<TargetSummary> =
+                verdicts.into_iter().map(|(target, row)| row.summary.named(target)).collect();
             let now = summary::country(&turn.view(), &rows, turn.now)?;
             analytics::tell(turn, &rows, &now)?;
             let before = SUMMARY.get(turn, &())?;
@@ -165,14 +170,14 @@ fn again(
     let looked = before.as_ref().and_then(|before| u32::try_from(before.at.day()).ok()).unwrap_or(0);
     let since = queued.map_or(looked, |day| day.min(looked));
     let days = days::since(&turn.view(), target, since, surroundings)?;
-    let detection = answer::detect(&turn.view(), &Subject::series(target), surroundings, false)?;
+    let (detection, blocked_then) = answer::detect_series(&turn.view(), target, surroundings)?;
     // The target is judged daily while any evidence is young enough to age. Older evidence cannot change the answer any
     // more.
     let ages = detection.evidence_count > 0;
     attested::agree(turn, target, &detection)?;
     let summary = target_summary(detection);
     let (target, row) = summary.clone().split();
-    let row = VerdictRow { at: turn.now, ages, summary: row };
+    let row = VerdictRow { at: turn.now, ages, summary: row, blocked_then };
     let same = before.as_ref().is_some_and(|before| before.summary == row.summary);
     count_recomputed(turn, before.as_ref().map(|before| &before.summary), &summary)?;
     VERDICTS.put(turn, &key, &row)?;

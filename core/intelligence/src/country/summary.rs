@@ -9,7 +9,7 @@ use super::changes;
 use super::distinct::Distinct;
 use super::evidence::Surroundings;
 use super::refresh::target_summary;
-use super::tables::{CATALOGUE, NETWORKS, SOURCES, SUMMARY, TARGETS, VERDICTS};
+use super::tables::{CATALOGUE, NETWORKS, SOURCES, SUMMARY, TARGETS, VERDICTS, VerdictRow};
 use crate::world::index::{self, Inputs};
 use crate::world::{CountrySummary, SourceSummary, TargetSummary, block_rate};
 use crate::{Result, Timestamp};
@@ -25,9 +25,14 @@ use facts::verdict::window::Ageing;
 
 /// The latest verdict of every target.
 pub fn latest(view: &View<'_>) -> Result<Vec<TargetSummary>> {
+    Ok(verdict_rows(view)?.into_iter().map(|(target, row)| row.summary.named(target)).collect())
+}
+
+/// The row of every target's latest verdict.
+pub(super) fn verdict_rows(view: &View<'_>) -> Result<Vec<(String, VerdictRow)>> {
     let mut rows = Vec::new();
     VERDICTS.visit(view, VERDICTS.range(), Direction::Ascending, |(target,), row| {
-        rows.push(row.summary.named(target));
+        rows.push((target, row));
         Ok(true)
     })?;
     Ok(rows)

@@ -255,9 +255,15 @@ pub struct VerdictRow {
     pub ages: bool,
     /// Stored without the target's name.
     pub summary: crate::world::TargetSummary,
+    /// See [`super::kinds::blocked_then`]; none in rows of version 5. Must stay the last member.
+    pub blocked_then: Option<f64>,
 }
 impl Row for VerdictRow {
-    const VERSION: u8 = 5;
+    const VERSION: u8 = 6;
+
+    fn upgrade(version: u8, bytes: &[u8]) -> Result<Self, engine::kv::StoreError> {
+        engine::kv::appended(version, 5, bytes, &[0])
+    }
 }
 
 impl VerdictRow {

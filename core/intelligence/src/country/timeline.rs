@@ -57,7 +57,7 @@ pub fn reach(ageing: Ageing) -> i64 {
 impl Timeline {
     /// Reads the time `[from, at)`. A verdict also needs the time before it, as far as [`reach`] says.
     pub fn read(view: &View<'_>, key: &str, from: Timestamp, surroundings: &Surroundings) -> Result<Timeline> {
-        let votes = Votes::read(view, key, from, Ageing::of(is_messaging(key)), surroundings)?;
+        let votes = Votes::read(view, key, from, surroundings.rates.ageing(view, key)?, surroundings)?;
         let mut days: BTreeMap<u32, DayOf> = BTreeMap::new();
         for seen in &votes.seen {
             let vote = votes.peers.vote(&seen.session);

@@ -142,7 +142,8 @@ struct ForecastPart {
 struct CalibrationBody {
     /// The data that the probabilities were calibrated on.
     source: &'static str,
-    /// Probability of a block on a network before any vote.
+    /// Probability of a block on a network before any vote. Time without votes moves the probability towards it, or
+    /// towards up to eight times as much where many sites of that kind are blocked in the country.
     prior: f64,
 }
 
@@ -454,6 +455,8 @@ fn constants() -> BTreeMap<&'static str, f64> {
         ("fails_in_part", c::FAILS_IN_PART),
         ("spell_hours", c::SPELL_HOURS),
         ("pause_hours", c::PAUSE_HOURS),
+        ("kind_sites", c::KIND_SITES),
+        ("kind_doublings", f64::from(c::KIND_DOUBLINGS)),
         ("free_least", c::FREE_LEAST),
         ("free_most", c::FREE_MOST),
         ("site_most", c::SITE_MOST),

@@ -234,12 +234,9 @@ fn overload_is_503_with_retry_after() {
         let request = engine::http::Request {
             method,
             path: path.to_owned(),
-            query: String::new(),
             headers: http::HeaderMap::new(),
             body: body.to_owned().into(),
-            client: None,
-            forwarded: false,
-            network: None,
+            ..engine::http::Request::default()
         };
         let response = engine::http::serve(world.rt.clone(), request).now_or_never().unwrap();
         (response.status.as_u16(), response.headers.get("retry-after").map(|value| value.to_str().unwrap().to_owned()))

@@ -135,8 +135,7 @@ impl World {
             headers,
             body,
             client,
-            forwarded: false,
-            network: None,
+            ..Request::default()
         };
         let response = serve(self.rt.clone(), request).now_or_never().expect("the runtime of tests never waits");
         let Body::Bytes(bytes) = &response.body else { panic!("{path} answered with a stream") };

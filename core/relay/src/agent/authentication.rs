@@ -12,7 +12,9 @@ use crate::agent::usage::Usage;
 use crate::{Error, ErrorCode, Result};
 use crypto::api_key::ApiKey;
 use engine::actor::{ActorId, Kind};
-use engine::http::{Admitted, Caller, Cx, Gate, Limit, Request, Response, Route, ShownKey, over_budget, spent, within};
+use engine::http::{
+    Admitted, Caller, Cx, Gate, Limit, MadeKey, Request, Response, Route, ShownKey, over_budget, spent, within,
+};
 use engine::limits::{Admission, Rate};
 use engine::runtime::{self, BoxFuture, Environment, Runtime};
 use engine::time::SECOND;
@@ -73,13 +75,14 @@ async fn credentials(
         return Err(Error::unauthorized("This route needs the header X-Agent-Key."));
     }
     let invalid = keyed::ended;
-    let key = shown(environment, &request.headers).ok_or_else(invalid)?;
-    let secret_hash = key.secret_hash();
+    let made = request.key.clone().or_else(|| Agents.made_key(environment, &request.headers)).ok_or_else(invalid)?;
+    let MadeKey { actor, secret_hash } = made;
+    let actor = actor.name;
     let authorize = Authorize { secret_hash };
-    let found = runtime::retry_unavailable(rt, patience, || runtime::query(rt, key.actor(), &authorize)).await?;
+    let found = runtime::retry_unavailable(rt, patience, || runtime::query(rt, actor.as_str(), &authorize)).await?;
     let credentials = found.ok_or_else(invalid)?.admitted(waiting)?;
     if credentials.place == RegistrationPlace::Stands {
-        Usage::of(environment).seen(key.actor(), rt.now());
+        Usage::of(environment).seen(&actor, rt.now());
     }
     Ok((credentials, ShownKey { secret_hash, checked: rt.now() }))
 }
@@ -154,8 +157,9 @@ impl Gate for Agents {
         Some(Keyed::over(rt.clone(), &agent.actor, key.secret_hash))
     }
 
-    fn home(&self, environment: &Environment, headers: &HeaderMap) -> Option<ActorId> {
-        Some(ActorId::new(Kind::Agent, shown(environment, headers)?.actor()))
+    fn made_key(&self, environment: &Environment, headers: &HeaderMap) -> Option<MadeKey> {
+        let key = shown(environment, headers)?;
+        Some(MadeKey { actor: ActorId::new(Kind::Agent, key.actor()), secret_hash: key.secret_hash() })
     }
 
     fn afterwards(&self, rt: &Arc<dyn Runtime>, caller: &Caller) -> Option<BoxFuture<'static, ()>> {

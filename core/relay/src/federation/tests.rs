@@ -89,16 +89,7 @@ fn register(rt: &Arc<TestRuntime>) -> String {
     let mut headers = HeaderMap::new();
     headers.insert("content-type", HeaderValue::from_static("application/json"));
     let (path, body) = ("/v1/agent/register".to_owned(), Bytes::from_static(b"{}"));
-    let request = Request {
-        method: Method::POST,
-        path,
-        query: String::new(),
-        headers,
-        body,
-        client: None,
-        forwarded: false,
-        network: None,
-    };
+    let request = Request { method: Method::POST, path, headers, body, ..Request::default() };
     let response = now(serve(rt.clone(), request));
     let Body::Bytes(body) = response.body else { panic!("an answer is no stream") };
     let body: Value = serde_json::from_slice(&body).unwrap();

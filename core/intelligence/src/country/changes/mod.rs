@@ -307,7 +307,7 @@ fn series(turn: &mut Turn<'_>) -> Result<bool> {
     let controls = super::evidence::control_sites(turn)?;
     let listed = super::listed(turn)?;
     // Only the noise of these surroundings is used. It is kept from one target to the next.
-    let surroundings = Surroundings::new(turn.now, Default::default());
+    let surroundings = Surroundings::new(turn, turn.now, Default::default())?;
     let mut room = BLOCKS_AT_ONCE;
     let mut news = compared::News::default();
     let mut done = !more;

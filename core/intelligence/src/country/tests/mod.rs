@@ -6,7 +6,7 @@
 //! | `counts`, `days`, `histories`, `past` | numbers, days and histories |
 //! | `incidents`, `beginnings`, `lasting`, `few_hours`, `down_everywhere`, `reported` | incidents and events |
 //! | `kenya`, `faults` | real data, and inputs that were once judged wrongly |
-//! | `ageing`, `contradictions` | time alone, and probabilities |
+//! | `ageing`, `kinds`, `contradictions` | time alone, and probabilities |
 //! | `attested`, `probes` | agents and volunteers |
 //! | `rows`, `rollup`, `removals`, `sweeps` | stored rows |
 //! | `kept`, `bounds`, `one_more` | kept answers, and the cost of work |
@@ -27,6 +27,7 @@ mod histories;
 mod incidents;
 mod kenya;
 mod kept;
+mod kinds;
 mod lasting;
 mod leads;
 mod one_more;
@@ -78,9 +79,7 @@ impl Server {
             query: query.to_owned(),
             headers: map,
             body: body.to_vec().into(),
-            client: None,
-            forwarded: false,
-            network: None,
+            ..Request::default()
         };
         serve(self.0.clone(), request).now_or_never().expect("nothing waits in memory")
     }

@@ -37,12 +37,10 @@ impl Server {
         let request = Request {
             method: if path.starts_with("/v1/admin/") { Method::PATCH } else { Method::POST },
             path: path.to_owned(),
-            query: String::new(),
             headers: map,
             body: body.to_string().into_bytes().into(),
             client: Some(address),
-            forwarded: false,
-            network: None,
+            ..Request::default()
         };
         let (status, body) = read(serve(self.0.clone(), request).now_or_never().expect("nothing waits in memory"));
         (status.as_u16(), body)
@@ -393,12 +391,11 @@ fn the_network_that_the_platform_knows_counts() {
         let request = Request {
             method: Method::POST,
             path: "/v1/community/register".to_owned(),
-            query: String::new(),
             headers,
             body: json!({ "country": "NO", "asn": 50 }).to_string().into_bytes().into(),
             client: Some([192, 0, 2, 1].into()),
-            forwarded: false,
             network: asn,
+            ..Request::default()
         };
         read(serve(server.0.clone(), request).now_or_never().expect("nothing waits in memory")).1["asn"].clone()
     };

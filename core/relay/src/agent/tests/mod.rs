@@ -95,8 +95,7 @@ impl World {
             headers: map,
             body: Bytes::copy_from_slice(body),
             client: Some([127, 0, 0, 1].into()),
-            forwarded: false,
-            network: None,
+            ..Request::default()
         };
         serve(self.rt.clone(), request).now_or_never().expect("the runtime of tests never waits")
     }

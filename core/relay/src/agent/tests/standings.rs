@@ -133,12 +133,9 @@ fn finish_late(
     let mut request = Request {
         method: method.parse().unwrap(),
         path: path.to_owned(),
-        query: String::new(),
         headers,
         body: Bytes::new(),
-        client: None,
-        forwarded: false,
-        network: None,
+        ..Request::default()
     };
     let settings = &world.rt.environment().settings;
     let Preflight::Read(matched) = preflight(&PROGRAM, &request.method, path, &request.headers, settings) else {

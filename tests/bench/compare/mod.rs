@@ -1,0 +1,141 @@
+//! `cargo xtask compare`: durable writes and kept answers beside the servers that people know for them (decision
+//! fair-comparison).
+//!
+//! In each round the program and each peer do the same work in turn, on the same disk and the same core, with as many
+//! clients, and an answer means that the write is on disk. The rate of fdatasync is measured before, between and after.
+//! A ratio is one of medians over the rounds; the worst round stands beside it. The run is quiet if all rates of
+//! fdatasync differ by less than 1.3 times. A peer that is not there is named with the reason.
+//!
+//! `--quick` makes a short run; only a full run is written. `--older PROGRAM` lets an earlier build of the program do
+//! the sends too. `--agents N` draws the recipients of the scattered sends from so many agents.
+//!
+//! | Module | What |
+//! |---|---|
+//! | `generator` | `wrk`, or the generator of this bench |
+//! | `table` | the table of a run |
+//! | `usage` | CPU and bytes written by a server |
+//! | `work` | the works, each done by every contender |
+
+mod generator;
+mod table;
+mod usage;
+mod work;
+
+pub use table::render;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::disk;
+use crate::machine::Cores;
+
+pub const HEADING: &str = "\n## Compared\n";
+
+/// The size of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    pub rounds: usize,
+    pub window: Duration,
+    /// Signed transfers in a round.
+    pub transfers: usize,
+    /// Agents whose mailboxes get the scattered sends, and the sends of a round.
+    pub agents: usize,
+    pub scattered: usize,
+    /// An earlier build of the program.
+    pub older: Option<PathBuf>,
+}
+
+impl Plan {
+    pub fn full() -> Plan {
+        Plan {
+            rounds: 5,
+            window: Duration::from_secs(4),
+            transfers: 12_000,
+            agents: 100_000,
+            scattered: 20_000,
+            older: None,
+        }
+    }
+
+    pub fn quick() -> Plan {
+        let window = Duration::from_millis(500);
+        Plan { rounds: 2, window, transfers: 1_000, agents: 500, scattered: 1_000, older: None }
+    }
+}
+
+/// What a contender did in a round.
+#[derive(Debug, Clone, Copy)]
+pub struct Sample {
+    /// Per second.
+    pub rate: f64,
+    /// Microseconds.
+    pub p99: Option<u32>,
+    /// Microseconds of CPU, and bytes that the server gave to the disk, each of one operation.
+    pub cpu: Option<f64>,
+    pub written: Option<f64>,
+}
+
+/// A contender's rounds, or the reason why there are none.
+pub struct Contender {
+    pub name: &'static str,
+    pub samples: Result<Vec<Sample>, String>,
+}
+
+/// The ratio that a peer sets.
+#[derive(Debug, Clone, Copy)]
+pub struct Bar {
+    pub peer: &'static str,
+    pub least: f64,
+    pub aim: f64,
+}
+
+/// One work, done by all of its contenders; the first is this program.
+pub struct Work {
+    pub what: String,
+    pub bars: &'static [Bar],
+    pub contenders: Vec<Contender>,
+}
+
+/// The results of a run.
+pub struct Measured {
+    pub works: Vec<Work>,
+    /// Rates of fdatasync, in the order of time.
+    pub probes: Vec<f64>,
+    /// What was compared with what.
+    pub notes: Vec<String>,
+}
+
+impl Measured {
+    /// The highest rate of fdatasync by the lowest.
+    pub fn unrest(&self) -> f64 {
+        let most = self.probes.iter().copied().fold(0.0, f64::max);
+        most / self.probes.iter().copied().fold(f64::INFINITY, f64::min)
+    }
+}
+
+/// Rates of fdatasync may differ by so much in a quiet run.
+const QUIET: f64 = 1.3;
+
+pub fn run(folder: &Path, plan: &Plan, cores: &Cores) -> Measured {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let mut stage = work::Stage::set(&runtime, folder, plan, cores);
+    let mut measured = Measured { works: stage.works(), probes: Vec::new(), notes: stage.notes() };
+    let probe = || disk::probe(folder, plan.window / 4).rate;
+    measured.probes.push(probe());
+    for round in 0..plan.rounds {
+        eprintln!("round {} of {}", round + 1, plan.rounds);
+        for at in 0..measured.works.len() {
+            for contender in 0..measured.works[at].contenders.len() {
+                let sample = stage.perform(at, contender, plan);
+                if let Ok(samples) = &mut measured.works[at].contenders[contender].samples {
+                    match sample {
+                        Ok(sample) => samples.push(sample),
+                        Err(why) => measured.works[at].contenders[contender].samples = Err(why),
+                    }
+                }
+            }
+            measured.probes.push(probe());
+        }
+    }
+    measured
+}

@@ -1,0 +1,59 @@
+//! `cargo xtask compare`: the benchmark beside other servers.
+//!
+//! Programs that are not installed are unpacked from Debian's packages into `target/peers`; nothing is installed. Where
+//! there is no `apt-get`, the table names what is missing.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::project::{cargo, root};
+use crate::run::{Result, notice, run, tool};
+
+/// A program, and the packages that it comes from with the libraries that a small system lacks.
+const PEERS: [(&str, &[&str]); 4] = [
+    ("redis-server", &["redis-server", "redis-tools", "libjemalloc2", "liblzf1"]),
+    ("nginx", &["nginx"]),
+    ("wrk", &["wrk", "libluajit-5.1-2"]),
+    ("pgbench", &["postgresql-15", "postgresql-client-15", "libpq5"]),
+];
+
+pub fn compare(args: &[&str]) -> Result<()> {
+    let peers = root().join("target/peers");
+    for (program, packages) in PEERS {
+        if !is_there(program, &peers)
+            && let Err(error) = unpack(packages, &peers)
+        {
+            notice(&format!("{program} takes no part: {error}"));
+        }
+    }
+    run("build", cargo().args(["build", "--locked", "--release", "--package", "heliograph"]))?;
+    let bench = ["bench", "--locked", "--package", "heliograph-tests", "--bench", "bench", "--", "--compare"];
+    run("compare", cargo().env("HELIOGRAPH_PEERS", &peers).args(bench).args(args))
+}
+
+/// Whether a program is installed or was unpacked. PostgreSQL's are outside of `PATH` on Debian.
+fn is_there(program: &str, peers: &Path) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    folders.push("/usr/sbin".into());
+    folders.extend(["usr/bin", "usr/sbin"].map(|folder| peers.join(folder)));
+    for root in [Path::new("/"), peers] {
+        let versions = std::fs::read_dir(root.join("usr/lib/postgresql")).into_iter().flatten().flatten();
+        folders.extend(versions.map(|version| version.path().join("bin")));
+    }
+    folders.iter().any(|folder| folder.join(program).exists())
+}
+
+fn unpack(packages: &[&str], peers: &Path) -> Result<()> {
+    let downloads = peers.join("packages");
+    std::fs::create_dir_all(&downloads).map_err(|error| error.to_string())?;
+    tool(
+        "apt-get download",
+        Command::new("apt-get").args(["download", "--quiet"]).args(packages).current_dir(&downloads),
+    )?;
+    let files = std::fs::read_dir(&downloads).map_err(|error| error.to_string())?;
+    for file in files.flatten() {
+        tool("unpack", Command::new("dpkg-deb").arg("--extract").arg(file.path()).arg(peers))?;
+    }
+    Ok(())
+}
