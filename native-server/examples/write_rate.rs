@@ -75,7 +75,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let seconds = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(3);
     let folder = folder("write-rate");
     let store = Arc::new(Store::open(Options::new(folder.file("d.redb")))?);
-    let (writer, _thread) = Writer::spawn(store, Arc::new(Settings::default()), Arc::new(Nobody), false)?;
+    let (writer, _thread) = Writer::spawn(store, Arc::new(Settings::default()), Arc::new(Nobody), (None, false))?;
     let writer = Arc::new(writer);
     for round in 1..=3 {
         let before = raw(&folder.file("raw"), seconds.min(2))?;

@@ -31,12 +31,21 @@ impl Maintenance for Native {
         let (store, settings) = (self.store.clone(), self.environment().settings.clone());
         let current = self.environment().secrets.sealing().current().id();
         let resealing = self.rotation.is_running();
-        Box::pin(async move { Ok(FileInfo { resealing, ..info(&store, &settings, current)? }) })
+        Box::pin(async move {
+            self.writer.settle().await?;
+            Ok(FileInfo { resealing, ..info(&store, &settings, current)? })
+        })
     }
 
     fn actors(&self, after: Option<ActorId>, limit: usize) -> BoxFuture<'_, Result<Vec<ActorId>>> {
         let store = self.store.clone();
-        Box::pin(async move { actors(&store, after.as_ref(), limit) })
+        Box::pin(async move {
+            // Whoever lists all actors gets those that are there at the beginning.
+            if after.is_none() {
+                self.writer.settle().await?;
+            }
+            actors(&store, after.as_ref(), limit)
+        })
     }
 
     fn scrub(&self) -> BoxFuture<'_, Result<Scrub>> {

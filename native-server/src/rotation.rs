@@ -131,6 +131,7 @@ async fn finish(native: &Arc<Native>) {
 async fn visit(native: &Arc<Native>) -> Result<Progress> {
     let mut total = Progress { complete: true, ..Progress::default() };
     let mut after = None;
+    native.writer.settle().await?;
     loop {
         let store = native.store.clone();
         let look = tokio::task::spawn_blocking(move || holders(&store, after.as_ref()));

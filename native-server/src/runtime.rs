@@ -74,7 +74,6 @@ impl Native {
 pub fn answer(store: &Store, settings: &Settings, memo: &Memo, call: &Call) -> Result<Vec<u8>> {
     let run = || {
         store.read_actor(&call.actor, |rows| {
-            let rows: &dyn Read = rows;
             host::answer(&View::new(&PROGRAM, &call.actor, rows, clock::now(), settings).remembering(memo), call)
         })
     };
@@ -144,7 +143,14 @@ impl Runtime for Native {
     }
 
     fn probe(&self) -> BoxFuture<'_, Result<()>> {
-        Box::pin(self.writer.probe())
+        Box::pin(async move {
+            self.writer.probe().await?;
+            // The journal may still take writes that the tree no longer gets.
+            match self.store.condition().failing() {
+                None => Ok(()),
+                Some(_) => Err(self.store.condition().refusal()),
+            }
+        })
     }
 
     fn fetch(&self, outgoing: Outgoing) -> BoxFuture<'_, Result<Incoming>> {

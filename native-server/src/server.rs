@@ -22,7 +22,7 @@ use crate::keyfile::{self, KeyFile};
 use crate::pool::Pool;
 use crate::queue::Queue;
 use crate::runtime::{Documents, Native, News};
-use crate::store::{Options, Store};
+use crate::store::{Front, OpenError, Options, Store};
 use crate::streams::Streams;
 use crate::writer::{Writer, WriterThread};
 use crate::{fetch, outgoing, rotation, scrub};
@@ -61,9 +61,19 @@ impl Deployment {
         let mut options = options;
         let alone = options.alone;
         options.cache_bytes = usize::try_from(settings.cache_bytes).unwrap_or(usize::MAX);
+        let journal =
+            (!alone && !options.looking).then(|| usize::try_from(settings.journal_bytes).unwrap_or(usize::MAX));
+        options.journal = journal;
         // The key file is made first: the server refuses to start on data without keys.
         let keys = keyfile::load_or_create(&options.path, fresh)?;
         let store = Arc::new(Store::open(options).map_err(|error| error.to_string())?);
+        let front = match journal {
+            Some(bytes) => {
+                let front = Front::open(store.clone(), bytes);
+                Some(front.map_err(|error| OpenError::of_journal(error, store.path()).to_string())?)
+            }
+            None => None,
+        };
         let secrets = secrets(&keys, &settings);
 
         let documents = Arc::new(Documents::default());
@@ -71,7 +81,7 @@ impl Deployment {
         let streams = Streams::new(store.clone(), settings.clone(), Queue::new(settings.streams_bytes));
         let (outgoing, asked) = unbounded_channel();
         let news = News { store: store.clone(), documents: documents.clone(), streams: streams.clone(), outgoing };
-        let (writer, thread) = Writer::spawn(store.clone(), Arc::new(settings.clone()), Arc::new(news), alone)
+        let (writer, thread) = Writer::spawn(store.clone(), Arc::new(settings.clone()), Arc::new(news), (front, alone))
             .map_err(|error| format!("cannot start the writer: {error}"))?;
 
         let start = Start { brand: settings.brand.clone(), key_checks: secrets.key_checks() };

@@ -81,7 +81,7 @@ async fn effects_are_applied_when_the_answer_arrives() {
     bench.call("a", &Forward { to: "b".into(), count: 3, fail: None }).await.unwrap();
     assert_eq!(bench.counter("b"), (3, vec!["a:0".into(), "a:1".into(), "a:2".into()]));
     assert_eq!(bench.store.earliest().unwrap(), None, "nothing is left to do");
-    assert!(bench.heard.woken.lock().unwrap().contains(&"deployment/b".to_owned()));
+    until("the news", || bench.heard.woken.lock().unwrap().contains(&"deployment/b".to_owned())).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -305,6 +305,8 @@ settings! {
     peer_questions_per_minute: u32 = "60";
     /// Memory for database pages, in bytes.
     cache_bytes: u64 = "67108864";
+    /// Native: memory for rows that are in the journal and not in the data file yet, in bytes. Twice as much may be in use.
+    journal_bytes: u64 = "16777216";
     /// Native: memory for answers that were computed lately and are kept until their rows change or the hour ends, in bytes.
     answer_cache_bytes: u64 = "50331648";
     /// Write one line per request to standard error.

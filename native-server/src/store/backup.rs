@@ -27,7 +27,7 @@ const FEW: usize = 2_000;
 /// Memory for pages of the copy, in bytes.
 const CACHE: usize = 16 << 20;
 
-type Keys = BTreeSet<Vec<u8>>;
+pub(crate) type Keys = BTreeSet<Vec<u8>>;
 
 /// Keys of rows that changed while a backup runs.
 #[derive(Default)]
@@ -54,13 +54,9 @@ impl Changed {
         }
     }
 
-    /// The writer calls this between two commits.
-    pub(crate) fn freeze(&self, store: &Store) -> Result<Frozen> {
-        let guard = store.lock();
-        let opened = guard.as_ref().ok_or_else(|| store.condition.refusal())?;
-        let snapshot = opened.database.begin_read().map_err(|error| store.refused(error))?;
-        let keys = self.lock().as_mut().map(std::mem::take).unwrap_or_default();
-        Ok(Frozen { snapshot, keys })
+    /// Takes the keys that were noted. The writer calls this between two commits.
+    pub(crate) fn take(&self) -> Keys {
+        self.lock().as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     fn start(&self) -> Result<Recording<'_>> {
@@ -70,6 +66,26 @@ impl Changed {
         }
         *keys = Some(Keys::new());
         Ok(Recording(self))
+    }
+}
+
+impl Store {
+    /// A snapshot with the keys that changed since the last one; `whole` says whether the tree has everything.
+    pub(crate) fn freeze(&self, whole: bool, keys: Keys) -> Result<Frozen> {
+        self.settled(whole)?;
+        let guard = self.lock();
+        let opened = guard.as_ref().ok_or_else(|| self.condition.refusal())?;
+        let snapshot = opened.database.begin_read().map_err(|error| self.refused(error))?;
+        Ok(Frozen { snapshot, keys })
+    }
+
+    /// An error if the tree does not have everything.
+    pub(crate) fn settled(&self, whole: bool) -> Result<()> {
+        match (whole, self.condition.failing()) {
+            (true, _) => Ok(()),
+            (false, Some(_)) => Err(self.condition.refusal()),
+            (false, None) => Err(Error::damaged("rows that the tree does not take")),
+        }
     }
 }
 

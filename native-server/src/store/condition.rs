@@ -80,6 +80,18 @@ impl Fault {
     }
 }
 
+impl From<redb::StorageError> for Fault {
+    fn from(error: redb::StorageError) -> Self {
+        Fault::of(error)
+    }
+}
+
+impl From<redb::TableError> for Fault {
+    fn from(error: redb::TableError) -> Self {
+        Fault::of(error)
+    }
+}
+
 impl From<Fault> for Error {
     fn from(fault: Fault) -> Error {
         match fault {

@@ -43,7 +43,7 @@ impl Faults {
     /// A wrapper for [`super::Options::wrap`].
     pub fn wrap(faults: &Arc<Faults>) -> super::WrapBackend {
         let faults = faults.clone();
-        Box::new(move |inner| {
+        Box::new(move |_, inner| {
             if faults.heal_on_open.load(Ordering::SeqCst) {
                 Faults::set(&faults.writes, false);
                 Faults::set(&faults.syncs, false);

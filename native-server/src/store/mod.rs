@@ -16,12 +16,19 @@
 //! | `backup` | a consistent copy of a file in use |
 //! | `condition` | whether the file accepts writes, and errors of the engine |
 //! | [`fault`] | injects faults for tests |
+//! | `folding` | writes commits into the tree |
+//! | `front` | the journal, the rows in memory behind it, and the thread that folds them into the tree |
+//! | `journal` | the files of the journal |
 //! | `open` | opens the data file |
 //! | `overlay` | a view of the file that writes nothing to it |
 //! | `pages` | the file under the engine, with a checksum for every block |
+//! | `recent` | rows that are in the journal and not in the tree yet |
+//! | `replay` | commits that are only in journals, when a file is opened |
 //! | `rows` | the rows of one actor in the table of all rows |
 //! | `scrub` | compares the whole file with its checksums |
 //! | `space` | one actor's rows as a key-value backend |
+//! | `tree` | a snapshot of the tree, and its tables as spaces |
+//! | `view` | what a reader sees |
 
 mod backup;
 mod condition;
@@ -29,34 +36,51 @@ mod condition;
 #[cfg(unix)]
 mod damaged;
 pub mod fault;
+mod folding;
+mod front;
+mod journal;
 mod open;
 mod overlay;
 mod pages;
+mod recent;
+mod replay;
 mod rows;
 mod scrub;
 mod space;
+mod tree;
+mod view;
 
 use std::path::{Path, PathBuf};
-use std::sync::{PoisonError, RwLock, RwLockReadGuard};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
+use std::time::{Duration, Instant};
 
 use heliograph_core::engine::actor::{ActorId, Kind};
 use heliograph_core::engine::documents::Document;
-use heliograph_core::engine::kv::{Range, Room};
-use heliograph_core::{Error, ErrorCode, Result, Timestamp, engine::actor};
+use heliograph_core::engine::kv::{Range, Read, Room};
+use heliograph_core::{Error, Result, Timestamp};
 use redb::backends::FileBackend;
-use redb::{ReadTransaction, ReadableDatabase, ReadableTable, StorageBackend, TableDefinition, WriteTransaction};
+use redb::{ReadTransaction, ReadableDatabase, StorageBackend, TableDefinition, WriteTransaction};
 
 pub use backup::{Changed, Frozen, backup};
 pub(crate) use condition::refused;
 pub use condition::{Condition, Fault};
+use folding::Folded;
+pub use front::Front;
+use journal::{FileId, Folder};
 pub use open::OpenError;
 use open::Opened;
+pub use recent::ChangedRows;
+use recent::Generation;
+use replay::Known;
+pub use replay::ReplayError;
 pub use rows::{Rows, actor_of, apply, code, prefix};
 #[doc(hidden)]
 pub use scrub::pages_in_use;
 pub use scrub::{convert, scrub};
 pub use space::ActorSpace;
+use tree::Tree;
+pub(crate) use tree::{DOCUMENTS_SPACE, DUE_SPACE, PROBE_SPACE, TIMERS_SPACE, timer_key, timer_of};
+pub use view::View;
 
 pub(crate) const ROWS: TableDefinition<&[u8], &[u8]> = TableDefinition::new("rows");
 pub(crate) const TIMERS: TableDefinition<(i64, &str), ()> = TableDefinition::new("timers");
@@ -68,8 +92,8 @@ pub(crate) const PROBE: TableDefinition<(), i64> = TableDefinition::new("probe")
 /// bounded-commits).
 pub const SNAPSHOT_LIMIT: Duration = Duration::from_secs(1);
 
-/// Puts a layer between redb and the file; tests inject faults there.
-pub type WrapBackend = Box<dyn Fn(FileBackend) -> Box<dyn StorageBackend> + Send + Sync>;
+/// Puts a layer between the program and a file that it opens, the data file or a journal; tests inject faults there.
+pub type WrapBackend = Box<dyn Fn(&Path, FileBackend) -> Box<dyn StorageBackend> + Send + Sync>;
 
 /// How to open the file, and open it again after a fault.
 pub struct Options {
@@ -83,6 +107,9 @@ pub struct Options {
     pub alone: bool,
     /// Only read: the file is opened for reading, and what is written stays in memory.
     pub looking: bool,
+    /// Memory for the rows of a journal before they are folded into the tree, in bytes; without it every commit goes
+    /// straight into the tree.
+    pub journal: Option<usize>,
     pub wrap: Option<WrapBackend>,
 }
 
@@ -94,6 +121,7 @@ impl Options {
             must_exist: false,
             alone: false,
             looking: false,
+            journal: None,
             wrap: None,
         }
     }
@@ -104,13 +132,28 @@ pub struct Store {
     options: Options,
     /// `None` while the file is closed after a fault. Readers hold the lock for one synchronous call.
     opened: RwLock<Option<Opened>>,
+    /// What readers see where a journal stands in front of the tree.
+    shared: RwLock<Option<Shared>>,
     condition: Condition,
+    /// Held by whoever closes the file and opens it again.
+    reopening: Mutex<()>,
+}
+
+/// The parts of every [`View`].
+struct Shared {
+    /// `None` while the file is closed after a fault.
+    tree: Option<Arc<Tree>>,
+    /// The younger one first.
+    generations: [Option<Arc<Generation>>; 2],
+    seen: u64,
 }
 
 impl Store {
     pub fn open(options: Options) -> Result<Self, OpenError> {
         let opened = open::open(&options)?;
-        Ok(Store { options, opened: RwLock::new(Some(opened)), condition: Condition::default() })
+        let (opened, shared) = (RwLock::new(Some(opened)), RwLock::default());
+        let (condition, reopening) = (Condition::default(), Mutex::default());
+        Ok(Store { options, opened, shared, condition, reopening })
     }
 
     pub fn path(&self) -> &Path {
@@ -142,13 +185,91 @@ impl Store {
         }
     }
 
+    /// What a reader sees now: everything committed before.
+    pub fn view(&self) -> Result<View> {
+        match &*self.shared.read().unwrap_or_else(PoisonError::into_inner) {
+            Some(Shared { tree, generations, seen }) => {
+                let tree = tree.clone().ok_or_else(|| self.condition.refusal())?;
+                Ok(View { tree, generations: generations.clone(), seen: *seen })
+            }
+            None => Ok(View { tree: self.tree()?, generations: [None, None], seen: 0 }),
+        }
+    }
+
+    /// A snapshot of the tree.
+    fn tree(&self) -> Result<Arc<Tree>> {
+        let guard = self.lock();
+        let opened = guard.as_ref().ok_or_else(|| self.condition.refusal())?;
+        let snapshot = opened.database.begin_read().map_err(|error| self.refused(error))?;
+        Ok(Arc::new(Tree::of(&snapshot).map_err(|error| self.refused(error))?))
+    }
+
+    fn share(&self, change: impl FnOnce(&mut Shared)) {
+        if let Some(shared) = &mut *self.shared.write().unwrap_or_else(PoisonError::into_inner) {
+            change(shared);
+        }
+    }
+
+    /// From now on readers see this, and what is added to it.
+    fn publish(&self, view: View) {
+        let View { tree, generations, seen } = view;
+        let shared = Some(Shared { tree: Some(tree), generations, seen });
+        *self.shared.write().unwrap_or_else(PoisonError::into_inner) = shared;
+    }
+
+    /// From now on readers see commits up to this one.
+    fn see(&self, commit: u64) {
+        self.share(|shared| shared.seen = commit);
+    }
+
+    /// A younger generation begins.
+    fn turn(&self, younger: Arc<Generation>, older: Arc<Generation>) {
+        self.share(|shared| shared.generations = [Some(younger), Some(older)]);
+    }
+
+    /// The tree has what was folded; if that was `all` of the older generation, that one is not needed any more.
+    fn folded_to(&self, all: bool) -> Result<(), Fault> {
+        let tree = self.tree().map_err(|error| Fault::System(error.to_string()))?;
+        self.share(|shared| {
+            shared.tree = Some(tree);
+            if all {
+                shared.generations[1] = None;
+            }
+        });
+        Ok(())
+    }
+
+    /// Which commits are in the tree.
+    fn folded(&self) -> Result<Known, Fault> {
+        let guard = self.lock();
+        replay::folded(&guard.as_ref().ok_or(Fault::Earlier)?.database)
+    }
+
+    /// Gives the data file an id, so that it can have journals; `second` as in [`Folded::second`].
+    fn found(&self, second: bool) -> Result<Folded, Fault> {
+        let mut file = FileId::default();
+        getrandom::fill(&mut file).map_err(|error| Fault::System(error.to_string()))?;
+        let folded = Folded { file, commit: 0, generation: 0, second };
+        let transaction = self.begin_write()?;
+        folding::fold(&transaction, &Generation::default(), folded)?;
+        transaction.commit().map_err(Fault::of)?;
+        Ok(folded)
+    }
+
+    fn folder(&self) -> Folder<'_> {
+        Folder::of(&self.options.path, self.options.wrap.as_ref())
+    }
+
+    /// Closes the file and opens it again. Readers are refused meanwhile.
+    pub(crate) fn reopen_tree(&self) -> Result<(), OpenError> {
+        let _alone = self.reopening.lock().unwrap_or_else(PoisonError::into_inner);
+        self.close();
+        self.reopen()
+    }
+
     /// Runs `body` on the rows of one actor.
-    pub fn read_actor<T>(&self, actor: &ActorId, body: impl FnOnce(&Rows<'_, Table>) -> Result<T>) -> Result<T> {
-        self.read(|snapshot| {
-            let table = snapshot.open_table(ROWS).map_err(refused)?;
-            let prefix = prefix(actor);
-            body(&Rows::new(&table, &prefix).of_file(self.path()))
-        })
+    pub fn read_actor<T>(&self, actor: &ActorId, body: impl FnOnce(&dyn Read) -> Result<T>) -> Result<T> {
+        self.view()?.actor(actor, self.path(), None, body)
     }
 
     pub fn is_open(&self) -> bool {
@@ -181,6 +302,14 @@ impl Store {
 
     /// Closes the file: waits for reads in progress, and refuses later ones until [`Store::reopen`].
     pub(crate) fn close(&self) {
+        let mut last = None;
+        self.share(|shared| last = shared.tree.take());
+        // A snapshot that is still read would keep the file locked.
+        let until = Instant::now() + 2 * SNAPSHOT_LIMIT;
+        while last.as_ref().is_some_and(|tree| Arc::strong_count(tree) > 1) && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        drop(last);
         let mut guard = self.opened.write().unwrap_or_else(PoisonError::into_inner);
         *guard = None;
     }
@@ -189,31 +318,19 @@ impl Store {
     pub(crate) fn reopen(&self) -> Result<(), OpenError> {
         let opened = open::open(&self.options)?;
         *self.opened.write().unwrap_or_else(PoisonError::into_inner) = Some(opened);
+        let tree = self.tree().map_err(|error| OpenError::Failed(self.options.path.clone(), error.to_string()))?;
+        self.share(|shared| shared.tree = Some(tree));
         Ok(())
     }
 
-    /// Every stored document that can be read, for the snapshot in memory. A request for another document reads it from
-    /// its owner's rows.
+    /// See [`View::documents`].
     pub fn documents(&self) -> Result<Vec<Document>> {
-        self.read(|snapshot| {
-            let mut found = Vec::new();
-            match documents(snapshot, &mut found) {
-                Err(error) if error.code == ErrorCode::Damaged => {
-                    eprintln!("error: some documents are damaged: {error}")
-                }
-                done => done?,
-            }
-            Ok(found)
-        })
+        self.view()?.documents()
     }
 
-    /// The earliest work of any actor.
+    /// See [`View::earliest`].
     pub fn earliest(&self) -> Result<Option<Timestamp>> {
-        self.read(|snapshot| {
-            let table = snapshot.open_table(TIMERS).map_err(refused)?;
-            let first = table.first().map_err(refused)?;
-            Ok(first.map(|(key, _)| Timestamp(key.value().0)))
-        })
+        self.view()?.earliest()
     }
 
     /// The engine's own check of the whole file; nothing else may use the file meanwhile. `Ok(false)`: something was
@@ -223,15 +340,6 @@ impl Store {
         let mut database = opened.ok_or("closed")?.database;
         database.check_integrity().map_err(|error| Fault::of(error).reason().to_owned())
     }
-}
-
-fn documents(snapshot: &ReadTransaction, found: &mut Vec<Document>) -> Result<()> {
-    let table = snapshot.open_table(DOCUMENTS).map_err(refused)?;
-    for row in table.range::<&str>(..).map_err(refused)? {
-        let (_, value) = row.map_err(refused)?;
-        found.push(actor::decode(value.value())?);
-    }
-    Ok(())
 }
 
 /// Actors of these kinds, kind after kind in the order of their names, at most `limit`. Of the first kind only actors

@@ -11,6 +11,7 @@ use redb::{Database, DatabaseError, ReadableDatabase, StorageBackend, StorageErr
 
 use super::overlay::Overlay;
 use super::pages::{Pages, Shared, mend};
+use super::replay::{ReplayError, replay};
 use super::{DOCUMENTS, DUE, Fault, Options, PROBE, ROWS, TIMERS};
 
 /// The reason why the file could not be opened.
@@ -21,6 +22,8 @@ pub enum OpenError {
     Missing(PathBuf),
     /// The file is so damaged that nothing can be read.
     Damaged(PathBuf, String),
+    /// What stands in a journal cannot be put into the file: the journal, and the reason.
+    Journal(PathBuf, String),
     Failed(PathBuf, String),
 }
 
@@ -39,6 +42,12 @@ impl std::fmt::Display for OpenError {
                 "{} is damaged where everything else hangs on it ({cause}): put a backup in its place",
                 path.display()
             ),
+            OpenError::Journal(path, cause) => write!(
+                f,
+                "the changes in {} cannot be read: {cause}. Put back the data file and the journal that belong \
+                 together, or move the journal away to start without its changes",
+                path.display()
+            ),
             OpenError::Failed(path, cause) => write!(f, "cannot open {}: {cause}", path.display()),
         }
     }
@@ -47,10 +56,19 @@ impl std::fmt::Display for OpenError {
 impl std::error::Error for OpenError {}
 
 impl OpenError {
+    /// The journals of the data file at `path` cannot be read.
+    pub fn of_journal(error: ReplayError, path: &Path) -> OpenError {
+        match error {
+            ReplayError::Foreign(journal, why) => OpenError::Journal(journal, why),
+            ReplayError::Damaged(journal, place) => OpenError::Journal(journal, format!("it is damaged, {place}")),
+            ReplayError::Failed(cause) => OpenError::Failed(path.to_owned(), cause),
+        }
+    }
+
     /// The reason without the path.
     pub(crate) fn reason(&self) -> String {
         match self {
-            OpenError::Damaged(_, cause) | OpenError::Failed(_, cause) => cause.clone(),
+            OpenError::Damaged(_, cause) | OpenError::Failed(_, cause) | OpenError::Journal(_, cause) => cause.clone(),
             OpenError::InUse(_) => "another process has the data file open".to_owned(),
             OpenError::Missing(_) => "there is no data file".to_owned(),
         }
@@ -83,11 +101,17 @@ pub(super) fn open(options: &Options) -> Result<Opened, OpenError> {
         }
         done => done,
     };
-    opened.map_err(|refusal| match refusal {
+    let mut opened = opened.map_err(|refusal| match refusal {
         Refusal::InUse => OpenError::InUse(options.path.clone()),
         Refusal::Damaged(cause) => OpenError::Damaged(options.path.clone(), cause),
         Refusal::Failed(cause) => fail(cause),
-    })
+    })?;
+    // A server puts the commits of its journals into the tree while it runs.
+    if options.journal.is_none() {
+        let replayed = replay(&opened.database, options);
+        opened.unclean |= replayed.map_err(|error| OpenError::of_journal(error, &options.path))?;
+    }
+    Ok(opened)
 }
 
 enum Refusal {
@@ -142,12 +166,12 @@ fn backend(options: &Options) -> std::io::Result<Box<dyn StorageBackend>> {
     let file = FileBackend::new(how.open(&options.path)?).map_err(std::io::Error::other)?;
     Ok(match &options.wrap {
         None => Box::new(file),
-        Some(wrap) => wrap(file),
+        Some(wrap) => wrap(&options.path, file),
     })
 }
 
 /// Only the owner may read new files.
-fn owned_by_one(how: &mut OpenOptions) {
+pub(super) fn owned_by_one(how: &mut OpenOptions) {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(how, 0o600);
     #[cfg(not(unix))]

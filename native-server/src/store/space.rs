@@ -6,7 +6,7 @@ use heliograph_core::engine::actor::ActorId;
 use heliograph_core::engine::kv::{Batch, Direction, Pair, Range, Read, Store as Seam, StoreError};
 use heliograph_core::{Error, ErrorCode};
 
-use super::{ROWS, Rows, Store, apply, prefix};
+use super::{ROWS, Store, apply, prefix};
 
 /// The key space of one actor; each batch is committed durably by itself. The server never writes this way: its writer
 /// puts many batches into one commit.
@@ -20,7 +20,7 @@ impl ActorSpace {
         ActorSpace { store, actor }
     }
 
-    fn read<T>(&self, body: impl FnOnce(&Rows<'_, super::Table>) -> Result<T, StoreError>) -> Result<T, StoreError> {
+    fn read<T>(&self, body: impl FnOnce(&dyn Read) -> Result<T, StoreError>) -> Result<T, StoreError> {
         self.store.read_actor(&self.actor, |rows| Ok(body(rows)?)).map_err(back)
     }
 }

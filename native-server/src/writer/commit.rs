@@ -1,64 +1,50 @@
 //! One write transaction: operations, the delivery of their effects, due work, and the table of due times.
 
 use std::any::Any;
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
 use std::time::Instant;
 
 use heliograph_core::app::PROGRAM;
 use heliograph_core::engine::actor::host::{self, Due, Outcome, Space, Work};
 use heliograph_core::engine::actor::{ActorId, Call, Delivery, Receipt};
 use heliograph_core::engine::documents::Document;
-use heliograph_core::engine::kv::{Batch, Patched, Read};
+use heliograph_core::engine::kv::Read;
 use heliograph_core::engine::settings::Settings;
 use heliograph_core::engine::time::{MINUTE, SECOND};
 use heliograph_core::{Error, Result, Timestamp, engine::actor};
-use redb::{ReadableTable, Table, WriteTransaction};
 use tokio::sync::oneshot;
 
+use super::base::Base;
 use super::queue::Job;
 use crate::clock;
-use crate::store::{DOCUMENTS, DUE, Fault, Frozen, PROBE, ROWS, Rows, TIMERS, apply, prefix};
+use crate::store::{ChangedRows, Fault, Frozen};
 
 /// Most deliveries that one operation may cause inside its own commit; the rest is due work of later commits.
 const CASCADE: usize = 64;
-
-/// Most bytes of changed rows that wait to be written to the table.
-const UNAPPLIED: usize = 1 << 20;
-
-impl From<redb::StorageError> for Fault {
-    fn from(error: redb::StorageError) -> Self {
-        Fault::of(error)
-    }
-}
-
-impl From<redb::TableError> for Fault {
-    fn from(error: redb::TableError) -> Self {
-        Fault::of(error)
-    }
-}
 
 /// An answer that waits for the commit.
 pub(super) enum PendingReply {
     Performed { call: Call, reply: oneshot::Sender<Result<Vec<u8>>>, result: Result<Vec<u8>> },
     Probed(oneshot::Sender<Result<()>>),
     Freeze(oneshot::Sender<Result<Frozen>>),
+    Settled(oneshot::Sender<Result<()>>),
 }
 
 impl PendingReply {
-    /// Sends an answer that is complete. A snapshot can only be taken by the caller, so its sender is returned.
-    pub(super) fn send(self) -> Option<oneshot::Sender<Result<Frozen>>> {
+    /// Sends an answer that is complete.
+    pub(super) fn send(self) {
         match self {
             PendingReply::Performed { reply, result, .. } => drop(reply.send(result)),
             PendingReply::Probed(reply) => drop(reply.send(Ok(()))),
-            PendingReply::Freeze(reply) => return Some(reply),
+            // Only the tree can answer these.
+            PendingReply::Freeze(_) | PendingReply::Settled(_) => {}
         }
-        None
     }
 
-    pub(super) fn is_freeze(&self) -> bool {
-        matches!(self, PendingReply::Freeze(_))
+    /// Whether everything so far must be in the tree before this is answered.
+    pub(super) fn wants_the_tree(&self) -> bool {
+        matches!(self, PendingReply::Freeze(_) | PendingReply::Settled(_))
     }
 
     /// Turns the answer back into its job, after a commit that failed.
@@ -67,6 +53,7 @@ impl PendingReply {
             PendingReply::Performed { call, reply, .. } => Job::Perform { call, reply },
             PendingReply::Probed(reply) => Job::Probe(reply),
             PendingReply::Freeze(reply) => Job::Freeze(reply),
+            PendingReply::Settled(reply) => Job::Settle(reply),
         }
     }
 }
@@ -133,19 +120,9 @@ impl Penalties {
 }
 
 pub(super) struct Commit<'t> {
-    rows: Table<'t, &'static [u8], &'static [u8]>,
-    timers: Table<'t, (i64, &'static str), ()>,
-    due: Table<'t, &'static str, i64>,
-    documents: Table<'t, &'static str, &'static [u8]>,
-    /// Changes that are not in `rows` yet, by the prefix of their actor. A row that many operations change, such as the
-    /// state of the ledger, is written once, not once for each.
-    unapplied: BTreeMap<Vec<u8>, Batch>,
-    unapplied_bytes: usize,
-    transaction: &'t WriteTransaction,
+    base: Base<'t>,
     settings: &'t Settings,
-    file: &'t Path,
     seeds: &'t mut Seeds,
-    record: bool,
     /// The next due times of the actors that this transaction touched.
     dues: HashMap<ActorId, Option<Timestamp>>,
     done: Done,
@@ -154,29 +131,8 @@ pub(super) struct Commit<'t> {
 }
 
 impl<'t> Commit<'t> {
-    pub(super) fn open(
-        transaction: &'t WriteTransaction,
-        (settings, file): (&'t Settings, &'t Path),
-        seeds: &'t mut Seeds,
-        record: bool,
-    ) -> Result<Self, Fault> {
-        Ok(Commit {
-            rows: transaction.open_table(ROWS)?,
-            timers: transaction.open_table(TIMERS)?,
-            due: transaction.open_table(DUE)?,
-            documents: transaction.open_table(DOCUMENTS)?,
-            unapplied: BTreeMap::new(),
-            unapplied_bytes: 0,
-            transaction,
-            settings,
-            file,
-            seeds,
-            record,
-            dues: HashMap::new(),
-            done: Done::default(),
-            bytes: 0,
-            written: false,
-        })
+    pub(super) fn open(base: Base<'t>, settings: &'t Settings, seeds: &'t mut Seeds) -> Self {
+        Commit { base, settings, seeds, dues: HashMap::new(), done: Done::default(), bytes: 0, written: false }
     }
 
     /// Bytes of rows changed so far.
@@ -196,10 +152,11 @@ impl<'t> Commit<'t> {
             }
             Job::Probe(reply) => {
                 answers.push(PendingReply::Probed(reply));
-                self.transaction.open_table(PROBE)?.insert((), clock::now().0)?;
+                self.base.probe(clock::now())?;
                 self.written = true;
             }
             Job::Freeze(reply) => answers.push(PendingReply::Freeze(reply)),
+            Job::Settle(reply) => answers.push(PendingReply::Settled(reply)),
         }
         Ok(())
     }
@@ -229,13 +186,8 @@ impl<'t> Commit<'t> {
         };
         if !outcome.batch.is_empty() {
             self.written = true;
-            let bytes = outcome.batch.bytes();
-            self.bytes += bytes;
-            self.unapplied_bytes += bytes;
-            self.unapplied.entry(prefix(actor)).or_default().extend(outcome.batch);
-            if self.unapplied_bytes > UNAPPLIED {
-                self.apply()?;
-            }
+            self.bytes += outcome.batch.bytes();
+            self.base.change(actor, outcome.batch)?;
         }
         match outcome.due {
             Due::Unchanged => {}
@@ -251,26 +203,7 @@ impl<'t> Commit<'t> {
 
     /// Reads the rows of an actor, including the changes of the steps so far.
     fn read<T>(&self, actor: &ActorId, body: impl FnOnce(&dyn Read) -> T) -> T {
-        let prefix = prefix(actor);
-        let rows = Rows::new(&self.rows, &prefix).of_file(self.file);
-        match self.unapplied.get(&prefix) {
-            Some(changes) => body(&Patched { base: &rows, changes }),
-            None => body(&rows),
-        }
-    }
-
-    /// Writes the changes of the steps so far to the table.
-    fn apply(&mut self) -> Result<(), Fault> {
-        self.unapplied_bytes = 0;
-        let (record, changed) = (self.record, &mut self.done.changed);
-        for (prefix, batch) in std::mem::take(&mut self.unapplied) {
-            apply(&mut self.rows, &prefix, batch, |key| {
-                if record {
-                    changed.push(key.to_vec());
-                }
-            })?;
-        }
-        Ok(())
+        self.base.read(actor, body)
     }
 
     /// True if an actor that this transaction touched has work that is due now.
@@ -327,13 +260,13 @@ impl<'t> Commit<'t> {
         }
         self.flush(penalties)?;
         let now = clock::now();
-        let Some((due, name)) = self.earliest()? else { return Ok(false) };
+        let Some((due, name)) = self.base.earliest()? else { return Ok(false) };
         if due > now {
             return Ok(false);
         }
         let Some(actor) = ActorId::parse(&name) else {
             // The server never wrote such a name. Without this the row would be found again and again.
-            self.timers.remove((due.0, name.as_str()))?;
+            self.base.remove_timer(due.0, &name)?;
             self.written = true;
             return Ok(true);
         };
@@ -409,16 +342,11 @@ impl<'t> Commit<'t> {
                     Ok(bytes) => bytes,
                     Err(error) => return Ok(Err(error)),
                 };
-                self.documents.insert(key.as_str(), bytes.as_slice())?;
+                self.base.put_document(&key, bytes)?;
                 self.done.published.push(document);
                 Ok(Ok(()))
             }
         }
-    }
-
-    fn earliest(&self) -> Result<Option<(Timestamp, String)>, Fault> {
-        let first = self.timers.first()?;
-        Ok(first.map(|(key, _)| (Timestamp(key.value().0), key.value().1.to_owned())))
     }
 
     /// Writes the due times of the actors touched so far.
@@ -429,37 +357,25 @@ impl<'t> Commit<'t> {
                 None => next,
             };
             let name = actor.to_string();
-            let before = self.due.get(name.as_str())?.map(|due| due.value());
-            if before == next.map(|next| next.0) {
-                continue;
-            }
-            self.written = true;
-            if let Some(before) = before {
-                self.timers.remove((before, name.as_str()))?;
-            }
-            match next {
-                Some(next) => {
-                    self.timers.insert((next.0, name.as_str()), ())?;
-                    self.due.insert(name.as_str(), next.0)?;
-                }
-                None => drop(self.due.remove(name.as_str())?),
-            }
+            self.written |= self.base.set_due(&name, next.map(|next| next.0))?;
         }
         Ok(())
     }
 
-    /// Closes the tables. The second part is true if there is anything to commit.
-    pub(super) fn finish(mut self, penalties: &Penalties) -> Result<(Done, bool), Fault> {
-        self.apply()?;
+    /// Ends the steps. The second part is true if there is anything to commit; the third has the changes where they are
+    /// not in a transaction.
+    pub(super) fn finish(mut self, penalties: &Penalties) -> Result<(Done, bool, ChangedRows), Fault> {
         self.flush(penalties)?;
         // A closed deployment leaves due work to the next start.
-        let earliest = match self.earliest() {
+        let earliest = match self.base.earliest() {
             // The due work is unknown, but that is no reason to lose the changes of clients.
             Err(Fault::Damaged(_)) => None,
             earliest => earliest?,
         };
         self.done.next_due = earliest.map(|(due, _)| due).filter(|_| !self.settings.closed);
-        Ok((self.done, self.written))
+        let (changes, keys) = self.base.finish()?;
+        self.done.changed = keys;
+        Ok((self.done, self.written, changes))
     }
 }
 

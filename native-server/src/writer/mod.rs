@@ -14,15 +14,19 @@
 //!
 //! | Module | What |
 //! |---|---|
-//! | `commit` | one write transaction |
+//! | `base` | where a commit goes: into the tree, or into the journal |
+//! | `commit` | one commit |
 //! | `pace` | how much time follow-up work gets |
 //! | `queue` | the three queues to the writer |
+//! | `timers` | the first timers of the deployment |
 
+mod base;
 mod commit;
 mod pace;
 mod queue;
+mod timers;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -37,10 +41,12 @@ use heliograph_core::{Error, Result, Timestamp};
 use tokio::sync::oneshot;
 
 use crate::clock;
-use crate::store::{Changed, Fault, Frozen, Store};
+use crate::store::{Changed, Fault, Front, Frozen, Store};
+use base::Base;
 use commit::{Commit, Done, Penalties, PendingReply};
 use pace::Pace;
 use queue::{Job, Queues, Rank};
+use timers::Timers;
 
 /// Most interactive operations in one commit.
 const MAX_OPERATIONS: usize = 1_024;
@@ -83,12 +89,13 @@ pub struct WriterThread {
 }
 
 impl Writer {
-    /// Starts the thread; `alone` as in [`Options`](crate::store::Options::alone).
+    /// Starts the thread. Commits go through the journal of `front` if there is one; `alone` as in
+    /// [`Options`](crate::store::Options::alone).
     pub fn spawn(
         store: Arc<Store>,
         settings: Arc<Settings>,
         listener: Arc<dyn Listener>,
-        alone: bool,
+        (front, alone): (Option<Front>, bool),
     ) -> std::io::Result<(Writer, WriterThread)> {
         let queues = Arc::new(Queues::default());
         let changed = Arc::new(Changed::default());
@@ -97,6 +104,8 @@ impl Writer {
             settings,
             listener,
             queues: queues.clone(),
+            front,
+            timers: Timers::default(),
             alone,
             changed: changed.clone(),
             next_due: Some(Timestamp::MIN),
@@ -131,6 +140,13 @@ impl Writer {
     pub async fn freeze(&self) -> Result<Frozen> {
         let (reply, answer) = oneshot::channel();
         self.queues.push(Job::Freeze(reply), Rank::Interactive);
+        answer.await.unwrap_or_else(|_| Err(undecided()))
+    }
+
+    /// Waits until the tree has every commit so far.
+    pub async fn settle(&self) -> Result<()> {
+        let (reply, answer) = oneshot::channel();
+        self.queues.push(Job::Settle(reply), Rank::Interactive);
         answer.await.unwrap_or_else(|_| Err(undecided()))
     }
 
@@ -182,6 +198,10 @@ struct Thread {
     settings: Arc<Settings>,
     listener: Arc<dyn Listener>,
     queues: Arc<Queues>,
+    /// `None` where commits go straight into the tree.
+    front: Option<Front>,
+    /// Known only where a journal stands in front of the tree.
+    timers: Timers,
     alone: bool,
     changed: Arc<Changed>,
     /// The earliest due time of any actor. Only this thread sleeps until it.
@@ -207,10 +227,13 @@ impl Thread {
                 true => self.next_due.map(|due| clock::now().until(due)),
                 false => Some(rest),
             };
+            let folds = self.front.as_ref().and_then(Front::rests_in);
+            let timeout = [timeout, folds].into_iter().flatten().min();
             let next = self.queues.next(MAX_OPERATIONS, timeout, !rest.is_zero(), self.crowd);
             if next.finished {
-                return;
+                return self.front.map_or((), Front::end);
             }
+            self.front.iter_mut().for_each(Front::rest);
             self.crowd = next.interactive.len() > 1;
             // A panic here is a fault of redb or of this file. Panics of operations are caught one by one.
             let turn = catch_unwind(AssertUnwindSafe(|| self.commit(next.interactive)));
@@ -300,61 +323,65 @@ impl Thread {
         }
         done.outgoing.into_iter().for_each(|(actor, key)| self.listener.reach_out(actor, key));
         done.wakes.iter().for_each(|actor| self.listener.wake(actor));
-        for freeze in freezes {
-            let frozen = self.changed.freeze(&self.store);
-            drop(freeze.send(frozen));
+        freezes.into_iter().for_each(|pending| self.settle(pending));
+    }
+
+    /// Answers a request that wants everything so far in the tree.
+    fn settle(&mut self, pending: PendingReply) {
+        // What a backup will copy again is what changed up to here.
+        let keys = match &pending {
+            PendingReply::Freeze(_) => self.changed.take(),
+            _ => BTreeSet::new(),
+        };
+        let store = self.store.clone();
+        let answer = move |whole: bool| match pending {
+            PendingReply::Freeze(reply) => drop(reply.send(store.freeze(whole, keys))),
+            PendingReply::Settled(reply) => drop(reply.send(store.settled(whole))),
+            _ => {}
+        };
+        match &mut self.front {
+            None => answer(true),
+            Some(front) => {
+                // Whoever is not answered learns that the writer gave up.
+                if let Err(fault) = front.fold(Box::new(answer)) {
+                    eprintln!("error: the tree does not get what is in the journal: {}", fault.reason());
+                }
+            }
         }
     }
 
-    /// Sends the answers that are complete, and returns the requests for a snapshot. Several answers are sent from
+    /// Sends the answers that are complete, and returns those that want everything in the tree. Several answers are sent from
     /// inside the runtime: sent from here, each would wake a thread that serves clients, and on a busy core take turns
     /// with it.
-    fn answer(&self, answers: Vec<PendingReply>) -> Vec<oneshot::Sender<Result<Frozen>>> {
-        let (freezes, known): (Vec<_>, Vec<_>) = answers.into_iter().partition(PendingReply::is_freeze);
+    fn answer(&self, answers: Vec<PendingReply>) -> Vec<PendingReply> {
+        let (freezes, known): (Vec<_>, Vec<_>) = answers.into_iter().partition(PendingReply::wants_the_tree);
         match &self.runtime {
             Some(runtime) if known.len() > 1 => {
-                runtime.spawn(async move { known.into_iter().for_each(|answer| drop(answer.send())) });
+                runtime.spawn(async move { known.into_iter().for_each(PendingReply::send) });
             }
-            _ => known.into_iter().for_each(|answer| drop(answer.send())),
+            _ => known.into_iter().for_each(PendingReply::send),
         }
-        freezes.into_iter().filter_map(PendingReply::send).collect()
+        freezes
     }
 
-    /// Runs one transaction; with `fill` it also does bulk and follow-up work.
+    /// Makes one commit; with `fill` it also does bulk and follow-up work.
     fn transact(
         &mut self,
         jobs: &mut VecDeque<Job>,
         answers: &mut Vec<PendingReply>,
         fill: bool,
     ) -> Result<Done, Fault> {
+        let (started, served) = (Instant::now(), !jobs.is_empty());
         self.penalties.begin();
-        let transaction = self.store.begin_write().map_err(|fault| match fault {
-            // This is no page that a request needs: the engine itself cannot go on.
-            Fault::Damaged(cause) => Fault::Engine(cause),
-            other => other,
-        })?;
-        let mut commit = {
-            let given = (&*self.settings, self.store.path());
-            Commit::open(&transaction, given, &mut self.seeds, self.changed.is_recording())?
+        let made = match self.front {
+            Some(_) => self.journal(jobs, answers, fill),
+            None => self.write_tree(jobs, answers, fill),
         };
-        let started = Instant::now();
-        let served = !jobs.is_empty();
-        while let Some(job) = jobs.pop_front() {
-            commit.job(job, answers)?;
-            if commit.bytes() > MAX_BYTES || started.elapsed() > MAX_TIME {
-                break;
-            }
+        if made.is_err() {
+            // They know changes that are gone.
+            self.timers = Timers::default();
         }
-        let rests = self.rests_until.is_some_and(|until| Instant::now() < until);
-        let followed = match fill {
-            true => gaps(&mut commit, &self.queues, &mut self.penalties, answers, &self.pace, (self.alone, rests))?,
-            false => false,
-        };
-        let (done, written) = commit.finish(&self.penalties)?;
-        match written {
-            true => transaction.commit().map_err(Fault::of)?,
-            false => transaction.abort().map_err(Fault::of)?,
-        }
+        let Made { done, written, followed } = made?;
         if written {
             self.pace.committed(started, Instant::now(), served, followed);
         }
@@ -364,25 +391,74 @@ impl Thread {
         Ok(done)
     }
 
+    /// Makes a commit in the tree.
+    fn write_tree(
+        &mut self,
+        jobs: &mut VecDeque<Job>,
+        answers: &mut Vec<PendingReply>,
+        fill: bool,
+    ) -> Result<Made, Fault> {
+        let transaction = self.store.begin_write().map_err(|fault| match fault {
+            // This is no page that a request needs: the engine itself cannot go on.
+            Fault::Damaged(cause) => Fault::Engine(cause),
+            other => other,
+        })?;
+        let base = Base::tree(&transaction, self.store.path(), self.changed.is_recording())?;
+        let mut commit = Commit::open(base, &self.settings, &mut self.seeds);
+        let filling = Filling { queues: &self.queues, pace: &self.pace, alone: self.alone, until: self.rests_until };
+        let followed = steps(&mut commit, jobs, answers, fill.then_some(filling), &mut self.penalties)?;
+        let (done, written, _) = commit.finish(&self.penalties)?;
+        match written {
+            true => transaction.commit().map_err(Fault::of)?,
+            false => transaction.abort().map_err(Fault::of)?,
+        }
+        Ok(Made { done, written, followed })
+    }
+
+    /// Makes a commit in the journal.
+    fn journal(
+        &mut self,
+        jobs: &mut VecDeque<Job>,
+        answers: &mut Vec<PendingReply>,
+        fill: bool,
+    ) -> Result<Made, Fault> {
+        let view = self.store.view().map_err(|_| Fault::Earlier)?;
+        let base = Base::journal(view, self.store.path(), &mut self.timers, self.changed.is_recording());
+        let mut commit = Commit::open(base, &self.settings, &mut self.seeds);
+        let filling = Filling { queues: &self.queues, pace: &self.pace, alone: self.alone, until: self.rests_until };
+        let followed = steps(&mut commit, jobs, answers, fill.then_some(filling), &mut self.penalties)?;
+        let (done, written, changes) = commit.finish(&self.penalties)?;
+        match &mut self.front {
+            Some(front) if written => front.commit(changes)?,
+            _ => {}
+        }
+        Ok(Made { done, written, followed })
+    }
+
     /// Opens the file again, and returns when a write has succeeded or the server stops.
     fn recover(&mut self, fault: &Fault) {
         self.tell(fault);
+        self.timers = Timers::default();
         let mut pause = Duration::ZERO;
+        // After a fault of the journal the tree is as good as before, and one that takes no fold is opened again there.
+        let of_tree = self.front.as_ref().is_none_or(Front::is_sound);
         loop {
-            self.store.close();
-            while let Err(error) = self.store.reopen() {
-                pause = longer(pause);
-                self.tell(&Fault::System(error.reason()));
-                if self.refuse_for(pause) {
-                    return;
+            if of_tree {
+                while let Err(error) = self.store.reopen_tree() {
+                    pause = longer(pause);
+                    self.tell(&Fault::System(error.reason()));
+                    if self.refuse_for(pause) {
+                        return;
+                    }
                 }
+                // From here on reads are served, but writes only after the probe.
+                self.listener.reopened();
             }
-            // From here on reads are served, but writes only after the probe.
-            self.listener.reopened();
             if self.refuse_for(pause) {
                 return;
             }
-            match self.probe() {
+            let healed = self.front.as_mut().map_or(Ok(()), Front::heal);
+            match healed.and_then(|()| self.probe()) {
                 // Writing works; the probe does not ask whether this row can be written.
                 Ok(()) | Err(Fault::Damaged(_)) => break,
                 Err(fault) => self.tell(&fault),
@@ -417,6 +493,44 @@ impl Thread {
             debug_assert!(next.interactive.is_empty());
         }
     }
+}
+
+/// What became of a commit.
+struct Made {
+    done: Done,
+    /// Whether anything changed.
+    written: bool,
+    /// Whether any follow-up work was done.
+    followed: bool,
+}
+
+/// What fills a commit after the operations of clients.
+struct Filling<'a> {
+    queues: &'a Queues,
+    pace: &'a Pace,
+    alone: bool,
+    /// The end of the rest of due work that met damage.
+    until: Option<Instant>,
+}
+
+/// The steps of a commit: the operations of clients, then bulk and follow-up work. True if any follow-up work was done.
+fn steps(
+    commit: &mut Commit<'_>,
+    jobs: &mut VecDeque<Job>,
+    answers: &mut Vec<PendingReply>,
+    filling: Option<Filling<'_>>,
+    penalties: &mut Penalties,
+) -> Result<bool, Fault> {
+    let started = Instant::now();
+    while let Some(job) = jobs.pop_front() {
+        commit.job(job, answers)?;
+        if commit.bytes() > MAX_BYTES || started.elapsed() > MAX_TIME {
+            break;
+        }
+    }
+    let Some(Filling { queues, pace, alone, until }) = filling else { return Ok(false) };
+    let rests = until.is_some_and(|until| Instant::now() < until);
+    gaps(commit, queues, penalties, answers, pace, (alone, rests))
 }
 
 /// Fills a commit with bulk jobs, and with follow-up work unless that rests. True if any follow-up work was done.

@@ -22,6 +22,8 @@ pub(super) enum Job {
     Probe(oneshot::Sender<Result<()>>),
     /// Asks for a snapshot between two commits, with the keys changed since the last one.
     Freeze(oneshot::Sender<Result<Frozen>>),
+    /// Wants everything so far in the tree.
+    Settle(oneshot::Sender<Result<()>>),
 }
 
 impl Job {
@@ -31,6 +33,7 @@ impl Job {
             Job::Perform { reply, .. } => drop(reply.send(Err(error))),
             Job::Probe(reply) => drop(reply.send(Err(error))),
             Job::Freeze(reply) => drop(reply.send(Err(error))),
+            Job::Settle(reply) => drop(reply.send(Err(error))),
         }
     }
 }

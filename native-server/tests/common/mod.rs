@@ -1,6 +1,8 @@
 //! A store with its writer, and the counter actors of the core's probe.
 #![allow(dead_code)]
 
+#[cfg(unix)]
+pub mod disk;
 pub mod server;
 
 use std::path::{Path, PathBuf};
@@ -9,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use heliograph::runtime::answer;
 use heliograph::store::fault::Faults;
-use heliograph::store::{Options, Store};
+use heliograph::store::{Front, OpenError, Options, Store, WrapBackend};
 use heliograph::writer::{Listener, Writer, WriterThread};
 use heliograph_core::engine::actor::host::probe::{Add, Read};
 use heliograph_core::engine::actor::{ActorId, Call, Memo, Operation, Query, decode};
@@ -46,6 +48,9 @@ impl Listener for WriterReports {
     }
 }
 
+/// Memory for rows of the journal: little, so that much is folded.
+pub const JOURNAL: usize = 1 << 16;
+
 /// An open data file with its store and writer.
 pub struct Bench {
     pub store: Arc<Store>,
@@ -56,23 +61,36 @@ pub struct Bench {
 }
 
 impl Bench {
+    /// With a journal, as a server has it.
     pub fn open(path: &Path) -> Bench {
-        Bench::with(Options::new(path))
+        Bench::with(Options { journal: Some(JOURNAL), ..Options::new(path) }).unwrap()
     }
 
     pub fn faulty(path: &Path, faults: &Arc<Faults>) -> Bench {
-        // The cache is small, so that reads after a fault cannot all come from memory.
-        Bench::with(Options { cache_bytes: 1 << 20, wrap: Some(Faults::wrap(faults)), ..Options::new(path) })
+        Bench::wrapped(path, Some(JOURNAL), Faults::wrap(faults)).unwrap()
     }
 
-    fn with(options: Options) -> Bench {
-        let store = Arc::new(Store::open(options).unwrap());
+    /// Without a journal, as a command alone has it.
+    pub fn faulty_tree(path: &Path, faults: &Arc<Faults>) -> Bench {
+        Bench::wrapped(path, None, Faults::wrap(faults)).unwrap()
+    }
+
+    pub fn wrapped(path: &Path, journal: Option<usize>, wrap: WrapBackend) -> Result<Bench, String> {
+        // The cache is small, so that reads after a fault cannot all come from memory.
+        Bench::with(Options { cache_bytes: 1 << 20, journal, wrap: Some(wrap), ..Options::new(path) })
+    }
+
+    pub fn with(options: Options) -> Result<Bench, String> {
+        let journal = options.journal;
+        let store = Arc::new(Store::open(options).map_err(|error| error.to_string())?);
+        let front = journal.map(|bytes| Front::open(store.clone(), bytes)).transpose();
+        let front = front.map_err(|error| OpenError::of_journal(error, store.path()).to_string())?;
         let mut settings = Settings::default();
         settings.publish_interval = 0;
         let settings = Arc::new(settings);
         let heard = Arc::new(WriterReports::default());
-        let (writer, thread) = Writer::spawn(store.clone(), settings.clone(), heard.clone(), false).unwrap();
-        Bench { store, writer: Arc::new(writer), thread, heard, settings }
+        let (writer, thread) = Writer::spawn(store.clone(), settings.clone(), heard.clone(), (front, false)).unwrap();
+        Ok(Bench { store, writer: Arc::new(writer), thread, heard, settings })
     }
 
     /// Ends the writer and closes the file, then opens it again.

@@ -56,9 +56,23 @@ struct Files {
     crashed: PathBuf,
 }
 
+/// Copies a data file with its keys and its journals.
 fn copy(from: &Path, to: &Path) {
+    for (_, old) in journals(to) {
+        std::fs::remove_file(old).unwrap();
+    }
+    for (number, journal) in journals(from) {
+        std::fs::copy(journal, format!("{}{number}", to.display())).unwrap();
+    }
     std::fs::copy(from, to).unwrap();
     std::fs::copy(key(from), key(to)).unwrap();
+}
+
+/// The journals of a data file, with what their names have after its name.
+fn journals(data: &Path) -> Vec<(String, PathBuf)> {
+    let all = std::fs::read_dir(data.parent().unwrap()).unwrap().map(|entry| entry.unwrap().path());
+    let after = |path: &Path| path.to_str()?.strip_prefix(data.to_str()?).map(str::to_owned);
+    all.filter_map(|path| Some((after(&path).filter(|name| name.starts_with(".journal-"))?, path))).collect()
 }
 
 fn key(path: &Path) -> PathBuf {
@@ -70,8 +84,8 @@ fn prepare(runtime: &Arc<Runtime>) -> Files {
     let (clean, crashed) = (folder.file("clean.redb"), folder.file("crashed.redb"));
     let place = TestServer::open(runtime, &clean).unwrap();
     let world = World::make(&place.client());
-    // Waits until all due work is done.
-    std::thread::sleep(std::time::Duration::from_millis(500));
+    // Waits until all due work is done, and in the data file.
+    std::thread::sleep(std::time::Duration::from_millis(2_500));
     copy(&clean, &crashed);
     place.close();
     Files { folder, world, clean, crashed }

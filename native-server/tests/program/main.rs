@@ -554,7 +554,7 @@ fn sealed_in_file(path: &Path) -> (u64, u64, bool) {
 /// How many rows of these agents name the current master key, and how many an earlier one. It counts them independently
 /// of the code under test.
 fn rows_by_key(path: &Path, agents: &[&Agent]) -> (usize, usize) {
-    use heliograph_core::engine::kv::{Direction, Range, Read as _};
+    use heliograph_core::engine::kv::{Direction, Range};
     let ring = keyfile::load_or_create(path, false).unwrap();
     let store = heliograph::store::Store::open(heliograph::store::Options::new(path)).unwrap();
     let (mut current, mut earlier) = (0, 0);

@@ -1,0 +1,116 @@
+//! Writes commits into the tree.
+
+use heliograph_core::engine::kv::{Batch, Change};
+use redb::{Table, WriteTransaction};
+
+use super::journal::FileId;
+use super::recent::{ChangedRow, Generation};
+use super::replay::FOLDED;
+use super::tree::{DOCUMENTS_SPACE, DUE_SPACE, PROBE_SPACE, TIMERS_SPACE, number_of, timer_of};
+use super::{DOCUMENTS, DUE, Fault, PROBE, ROWS, Store, TIMERS, apply};
+
+/// Which commits are in the tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Folded {
+    /// Of which data file it is.
+    pub file: FileId,
+    /// Number of the last commit.
+    pub commit: u64,
+    /// The last generation whose journal is no longer needed.
+    pub generation: u64,
+    /// Whether this stands in the second place for it, because the first one is damaged. Not stored.
+    pub second: bool,
+}
+
+impl Folded {
+    pub fn encode(&self) -> Vec<u8> {
+        [self.file.as_slice(), &self.commit.to_le_bytes(), &self.generation.to_le_bytes()].concat()
+    }
+
+    pub fn decode(bytes: &[u8]) -> Option<Folded> {
+        let (file, rest) = bytes.split_first_chunk()?;
+        let (commit, rest) = rest.split_first_chunk()?;
+        let generation = rest.try_into().ok()?;
+        let [commit, generation] = [*commit, generation].map(u64::from_le_bytes);
+        Some(Folded { file: *file, commit, generation, second: false })
+    }
+}
+
+/// The tables of a transaction, under the spaces of a commit.
+pub struct Tables<'t> {
+    rows: Table<'t, &'static [u8], &'static [u8]>,
+    timers: Table<'t, (i64, &'static str), ()>,
+    due: Table<'t, &'static str, i64>,
+    documents: Table<'t, &'static str, &'static [u8]>,
+    probe: Table<'t, (), i64>,
+}
+
+impl<'t> Tables<'t> {
+    pub fn open(transaction: &'t WriteTransaction) -> Result<Self, Fault> {
+        Ok(Tables {
+            rows: transaction.open_table(ROWS)?,
+            timers: transaction.open_table(TIMERS)?,
+            due: transaction.open_table(DUE)?,
+            documents: transaction.open_table(DOCUMENTS)?,
+            probe: transaction.open_table(PROBE)?,
+        })
+    }
+
+    /// Puts the changes of a space.
+    pub fn put(&mut self, space: &[u8], batch: Batch) -> Result<(), Fault> {
+        if space.first() != Some(&0) {
+            return Ok(apply(&mut self.rows, space, batch, |_| {})?);
+        }
+        batch.into_iter().try_for_each(|(key, change)| self.put_row(space, &key, change))
+    }
+
+    fn put_row(&mut self, space: &[u8], key: &[u8], change: Change) -> Result<(), Fault> {
+        let unreadable = || Fault::Damaged("a journal with a row of no table".to_owned());
+        let name = || std::str::from_utf8(key).map_err(|_| unreadable());
+        match (space, change) {
+            (TIMERS_SPACE, Change::Put(_)) => drop(self.timers.insert(timer_of(key).ok_or_else(unreadable)?, ())?),
+            (TIMERS_SPACE, Change::Delete) => drop(self.timers.remove(timer_of(key).ok_or_else(unreadable)?)?),
+            (DUE_SPACE, Change::Put(due)) => drop(self.due.insert(name()?, number_of(&due).ok_or_else(unreadable)?)?),
+            (DUE_SPACE, Change::Delete) => drop(self.due.remove(name()?)?),
+            (DOCUMENTS_SPACE, Change::Put(bytes)) => drop(self.documents.insert(name()?, bytes.as_slice())?),
+            (DOCUMENTS_SPACE, Change::Delete) => drop(self.documents.remove(name()?)?),
+            (PROBE_SPACE, Change::Put(at)) => drop(self.probe.insert((), number_of(&at).ok_or_else(unreadable)?)?),
+            _ => return Err(unreadable()),
+        }
+        Ok(())
+    }
+}
+
+/// Puts the newest rows of a generation into a transaction, space after space in the order of the tree.
+pub fn fold(transaction: &WriteTransaction, generation: &Generation, folded: Folded) -> Result<(), Fault> {
+    let mut tables = Tables::open(transaction)?;
+    for (space, changes) in generation.spaces() {
+        let mut batch = Batch::default();
+        changes.each(|key, value| match value {
+            Some(value) => batch.put(key.to_vec(), value.to_vec()),
+            None => batch.delete(key.to_vec()),
+        });
+        tables.put(&space, batch)?;
+    }
+    let [first, second] = FOLDED;
+    transaction.open_table(if folded.second { second } else { first })?.insert((), folded.encode().as_slice())?;
+    Ok(())
+}
+
+/// Puts some rows into the tree, in a transaction of their own.
+pub fn put(store: &Store, rows: &[ChangedRow]) -> Result<(), Fault> {
+    let mut transaction = store.begin_write()?;
+    transaction.set_quick_repair(true);
+    {
+        let mut tables = Tables::open(&transaction)?;
+        for (space, key, value) in rows {
+            let mut batch = Batch::default();
+            match value {
+                Some(value) => batch.put(key.clone(), value.clone()),
+                None => batch.delete(key.clone()),
+            }
+            tables.put(space, batch)?;
+        }
+    }
+    transaction.commit().map_err(Fault::of)
+}

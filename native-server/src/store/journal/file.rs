@@ -1,0 +1,158 @@
+//! Appending to a journal, and reading one.
+
+use std::io;
+
+use redb::StorageBackend;
+
+use super::super::recent::ChangedRows;
+use super::record::{self, HEAD, Header, RecordHead, SECTOR, Sum};
+
+/// Bytes that are read or filled at a time.
+const CHUNK: usize = 1 << 20;
+
+/// A journal that is open for appending.
+#[derive(Debug)]
+pub struct Journal {
+    file: Box<dyn StorageBackend>,
+    generation: u64,
+    /// Where the next record begins.
+    end: u64,
+    /// Number of the last commit in it, or of the one before its first.
+    last: u64,
+    before: Sum,
+    /// Bytes that were filled when it was made. Growing beyond them works and is slow.
+    filled: u64,
+}
+
+impl Journal {
+    /// Fills a new file with zeros, so that appends change neither its length nor where it lies on the disk.
+    pub fn fill(file: &dyn StorageBackend, bytes: u64) -> io::Result<()> {
+        file.set_len(bytes)?;
+        let zeros = vec![0; CHUNK];
+        for at in (0..bytes).step_by(CHUNK) {
+            let part = usize::try_from(bytes - at).unwrap_or(CHUNK).min(CHUNK);
+            file.write(at, zeros.get(..part).unwrap_or_default())?;
+        }
+        file.sync_data()
+    }
+
+    /// Begins a journal in a file that is filled, or that was one before. Durable when it returns.
+    pub fn begin(file: Box<dyn StorageBackend>, header: Header) -> io::Result<Journal> {
+        file.write(0, &header.encode())?;
+        file.sync_data()?;
+        let filled = file.len()?;
+        let Header { generation, first, .. } = header;
+        Ok(Journal { file, generation, end: SECTOR as u64, last: first - 1, before: header.sum(), filled })
+    }
+
+    /// Appends a commit; durable when it returns. After an error nothing more may be appended.
+    pub fn append(&mut self, changed: &ChangedRows) -> io::Result<()> {
+        let commit = self.last + 1;
+        let (bytes, sum) = record::encode(self.generation, (commit, self.last), self.before, changed)
+            .ok_or_else(|| io::Error::other("a commit is too large for the journal"))?;
+        let end = self.end + bytes.len() as u64;
+        if end > self.filled {
+            // Somewhat more than is needed, so that not every append changes the length.
+            self.filled = (end + CHUNK as u64).next_multiple_of(CHUNK as u64);
+            self.file.set_len(self.filled)?;
+        }
+        self.file.write(self.end, &bytes)?;
+        self.file.sync_data()?;
+        (self.end, self.last, self.before) = (end, commit, sum);
+        Ok(())
+    }
+}
+
+/// Why a journal cannot be read.
+#[derive(Debug)]
+pub enum JournalError {
+    Io(io::Error),
+    /// A commit that was durable is not there as it was written: its number, and the byte where it should begin.
+    Damaged {
+        commit: u64,
+        at: u64,
+    },
+}
+
+impl From<io::Error> for JournalError {
+    fn from(error: io::Error) -> JournalError {
+        JournalError::Io(error)
+    }
+}
+
+/// Commits with their numbers.
+pub type Commits = Vec<(u64, ChangedRows)>;
+
+/// Reads a journal up to its end or to the commit before `until`, the first one of the generation after it. `None` if
+/// it has no whole header, so that nothing was ever durable in it.
+pub fn read(file: &dyn StorageBackend, until: Option<u64>) -> Result<Option<Commits>, JournalError> {
+    let length = file.len()?;
+    let Some(header) = header_of(file)? else { return Ok(None) };
+    let mut commits = Commits::new();
+    let (mut at, mut before) = (SECTOR as u64, header.sum());
+    for commit in header.first.. {
+        if until.is_some_and(|until| commit >= until) {
+            break;
+        }
+        let found = record_at(file, length, at)?
+            .filter(|(head, _)| (head.generation, head.commit, head.before) == (header.generation, commit, before));
+        let Some((head, rows)) = found else {
+            let later = until.is_some() || is_later(file, length, &header, (at, commit))?;
+            if later {
+                return Err(JournalError::Damaged { commit, at });
+            }
+            break;
+        };
+        let rows = record::decode_rows(&rows).ok_or(JournalError::Damaged { commit, at })?;
+        commits.push((commit, rows));
+        (at, before) = (at + head.size() as u64, head.sum);
+    }
+    Ok(Some(commits))
+}
+
+/// The header of a journal, if it has a whole one.
+pub fn header_of(file: &dyn StorageBackend) -> io::Result<Option<Header>> {
+    if file.len()? < SECTOR as u64 {
+        return Ok(None);
+    }
+    let mut bytes = [0; SECTOR];
+    file.read(0, &mut bytes)?;
+    Ok(Header::decode(&bytes))
+}
+
+/// The record that begins at a place, if it is whole.
+fn record_at(file: &dyn StorageBackend, length: u64, at: u64) -> io::Result<Option<(RecordHead, Vec<u8>)>> {
+    let mut bytes = [0; HEAD];
+    if at + HEAD as u64 > length {
+        return Ok(None);
+    }
+    file.read(at, &mut bytes)?;
+    let head = RecordHead::decode(&bytes).filter(|head| head.commit > 0 && at + head.size() as u64 <= length);
+    let Some(head) = head else { return Ok(None) };
+    let mut rows = vec![0; head.length as usize];
+    file.read(at + HEAD as u64, &mut rows)?;
+    Ok(head.is_whole(&rows).then_some((head, rows)))
+}
+
+/// Whether a whole record of this generation stands behind a place, and says that the commit that should be there was
+/// durable before it.
+fn is_later(file: &dyn StorageBackend, length: u64, header: &Header, (at, commit): (u64, u64)) -> io::Result<bool> {
+    let mut chunk = vec![0; CHUNK];
+    let mut from = at + SECTOR as u64;
+    while from + SECTOR as u64 <= length {
+        let part = usize::try_from(length - from).unwrap_or(CHUNK).min(CHUNK);
+        let part = part - part % SECTOR;
+        let bytes = chunk.get_mut(..part).unwrap_or_default();
+        file.read(from, bytes)?;
+        for (place, sector) in (from..).step_by(SECTOR).zip(bytes.chunks_exact(SECTOR)) {
+            let is_one = |head: RecordHead| {
+                head.generation == header.generation && head.commit > commit && head.durable >= commit
+            };
+            if RecordHead::decode(sector).is_some_and(is_one) && record_at(file, length, place)?.is_some() {
+                return Ok(true);
+            }
+        }
+        from += part as u64;
+    }
+    Ok(false)
+}

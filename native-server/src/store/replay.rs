@@ -1,0 +1,174 @@
+//! Commits that are only in journals, when a data file is opened.
+
+use std::io;
+use std::path::PathBuf;
+
+use redb::{Database, ReadableDatabase, TableDefinition, TableError};
+
+use super::folding::{self, Folded};
+use super::journal::{Folder, Header, JournalError, header_of, read};
+use super::recent::Generation;
+use super::{Fault, Options};
+
+/// Which commits are in the tree, and of which data file it is. Absent in a file that never had a journal, and in a
+/// copy that a backup made. The second place is for a file that is damaged at the first.
+pub const FOLDED: [TableDefinition<(), &[u8]>; 2] =
+    [TableDefinition::new("journal"), TableDefinition::new("journal again")];
+
+/// What a data file says about its commits.
+#[derive(Debug, Clone, Copy)]
+pub enum Known {
+    Folded(Folded),
+    /// It never had a journal.
+    Never,
+    /// It is damaged there.
+    Damaged,
+}
+
+/// Why the journals of a data file cannot be read.
+#[derive(Debug)]
+pub enum ReplayError {
+    /// This journal belongs to another data file, or to another state of this one.
+    Foreign(PathBuf, String),
+    /// A commit that was durable is not there as it was written.
+    Damaged(PathBuf, String),
+    Failed(String),
+}
+
+impl From<Fault> for ReplayError {
+    fn from(fault: Fault) -> ReplayError {
+        ReplayError::Failed(fault.reason().to_owned())
+    }
+}
+
+impl From<io::Error> for ReplayError {
+    fn from(error: io::Error) -> ReplayError {
+        ReplayError::Failed(error.to_string())
+    }
+}
+
+/// The commits of all journals that are not in the tree.
+pub struct Loaded {
+    pub generation: Generation,
+    /// Which commits are in the tree when it has these too.
+    pub folded: Folded,
+    /// Generations whose journals hold them.
+    pub journals: Vec<u64>,
+    /// Generations whose journals hold nothing that is not in the tree.
+    pub needless: Vec<u64>,
+}
+
+impl Loaded {
+    /// Reads the journals of a data file.
+    pub fn read(folder: &Folder<'_>, known: Known) -> Result<Option<Loaded>, ReplayError> {
+        let generations = folder.generations()?;
+        if generations.is_empty() {
+            return Ok(None);
+        }
+        let foreign = |generation: u64, why: String| ReplayError::Foreign(folder.journal(generation), why);
+        let mut before = match known {
+            Known::Folded(folded) => Some(folded),
+            Known::Never | Known::Damaged => None,
+        };
+        let (mut journals, mut needless, mut firsts) = (Vec::new(), Vec::new(), Vec::new());
+        for generation in generations {
+            let header = header_of(&*folder.open(generation)?)?;
+            // Without a header of its own, the program ended while it began this journal.
+            let Some(header) = header.filter(|header| header.generation == generation) else {
+                needless.push(generation);
+                continue;
+            };
+            if let (Known::Damaged, None) = (known, before) {
+                // The tree has at least the commits before the first journal. The others may be put into it again.
+                let Header { file, generation, first } = header;
+                before = Some(Folded { file, commit: first - 1, generation: generation - 1, second: true });
+            }
+            match before.filter(|before| before.file == header.file) {
+                None => return Err(foreign(generation, "it belongs to another data file".to_owned())),
+                Some(before) if generation <= before.generation => needless.push(generation),
+                Some(_) => {
+                    journals.push(generation);
+                    firsts.push(header.first);
+                }
+            }
+        }
+        let Some(before) = before else { return Ok(None) };
+        let (all, mut folded) = (Generation::default(), before);
+        for (at, (generation, first)) in journals.iter().zip(&firsts).enumerate() {
+            if *first != folded.commit + 1 {
+                let why = format!("it begins with commit {first}, but the data before it ends with {}", folded.commit);
+                return Err(foreign(*generation, why));
+            }
+            let read = read(&*folder.open(*generation)?, firsts.get(at + 1).copied());
+            let read = read.map_err(|error| match error {
+                JournalError::Io(error) => ReplayError::Failed(error.to_string()),
+                JournalError::Damaged { commit, at } => {
+                    ReplayError::Damaged(folder.journal(*generation), format!("commit {commit} at byte {at}"))
+                }
+            })?;
+            for (commit, changed) in read.into_iter().flatten() {
+                all.add(commit, changed);
+                folded.commit = commit;
+            }
+            folded.generation = *generation;
+        }
+        if !journals.is_empty() {
+            let only = folded.commit - before.commit;
+            eprintln!("the data file was not closed cleanly; commits that are only in its journal: {only}");
+        }
+        Ok(Some(Loaded { generation: all, folded, journals, needless }))
+    }
+}
+
+/// Which commits are in the tree.
+pub fn folded(database: &Database) -> Result<Known, Fault> {
+    let snapshot = database.begin_read().map_err(Fault::of)?;
+    let place = |definition| match snapshot.open_table(definition) {
+        Ok(table) => Ok(table.get(()).map_err(Fault::of)?.and_then(|row| Folded::decode(row.value()))),
+        Err(TableError::TableDoesNotExist(_)) => Ok(None),
+        Err(error) => Err(Fault::of(error)),
+    };
+    let [first, second] = FOLDED;
+    match place(first) {
+        Err(Fault::Damaged(_)) => match place(second) {
+            Ok(None) | Err(Fault::Damaged(_)) => Ok(Known::Damaged),
+            Ok(Some(folded)) => Ok(Known::Folded(Folded { second: true, ..folded })),
+            Err(fault) => Err(fault),
+        },
+        found => Ok(found?.map_or(Known::Never, Known::Folded)),
+    }
+}
+
+/// For a command alone: puts the commits of all journals into the tree, and removes the journals. Whoever only looks
+/// gets them in memory. True if a server did not stop cleanly.
+pub fn replay(database: &Database, options: &Options) -> Result<bool, ReplayError> {
+    let folder = Folder::of(&options.path, options.wrap.as_ref());
+    let known = folded(database)?;
+    let loaded = Loaded::read(&folder, known)?;
+    let before = match (known, &loaded) {
+        (Known::Folded(before), _) => before,
+        (_, Some(loaded)) => loaded.folded,
+        (_, None) => return Ok(false),
+    };
+    let (nothing, mut now) = (Generation::default(), before);
+    let generation = loaded.as_ref().map_or(&nothing, |loaded| {
+        now = loaded.folded;
+        &loaded.generation
+    });
+    let live = loaded.as_ref().is_some_and(|loaded| !loaded.journals.is_empty());
+    if options.looking && generation.is_empty() {
+        return Ok(live);
+    }
+    // What a command alone writes is in no journal. It counts as a commit, so that a journal from before it is never
+    // put into the tree after it.
+    now.commit += 1;
+    let mut transaction = database.begin_write().map_err(Fault::of)?;
+    transaction.set_quick_repair(true);
+    folding::fold(&transaction, generation, now)?;
+    transaction.commit().map_err(Fault::of)?;
+    if !options.looking {
+        folder.generations()?.into_iter().try_for_each(|generation| folder.remove(generation))?;
+        folder.remove_spare()?;
+    }
+    Ok(live)
+}
