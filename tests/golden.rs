@@ -89,6 +89,21 @@ fn the_route_table_is_the_golden_one() {
     compare("routes.tsv", "path\tmethod\tauth\textension", rows.collect());
 }
 
+/// The page that names the routes whose answers may be late on the edge.
+const LATE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/decisions/kept-answers.md");
+
+/// Decision late-answers.
+#[test]
+fn the_routes_whose_answers_may_be_late_are_those_that_the_decision_names() {
+    let page = std::fs::read_to_string(LATE).unwrap();
+    let part = page.split("### ").find(|part| part.starts_with("late-answers")).unwrap();
+    let named: Vec<&str> = part.lines().filter_map(|line| line.strip_prefix("- `")?.strip_suffix('`')).collect();
+    let mut late: Vec<&str> = PROGRAM.routes().filter(|route| route.late).map(|route| route.path).collect();
+    late.sort_unstable();
+    assert_eq!(named, late);
+    assert!(PROGRAM.routes().filter(|route| route.late).all(|route| route.method == "GET" && !route.effectful));
+}
+
 /// Decision listed-extensions.
 #[test]
 fn every_demanded_route_is_built_or_pending() {

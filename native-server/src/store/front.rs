@@ -329,8 +329,16 @@ impl Front {
     }
 }
 
+/// How much the folding thread gives way to threads that serve clients. Not more, because it holds locks of the engine
+/// that readers wait for.
+#[cfg(target_os = "linux")]
+const NICE: i32 = 10;
+
 /// The work of the folding thread.
 fn run(store: &Store, folds: &Folds) {
+    // Elsewhere this would be about the whole process.
+    #[cfg(target_os = "linux")]
+    let _ = rustix::process::nice(NICE);
     let (mut pause, mut failing) = (Duration::ZERO, false);
     loop {
         let mut state = folds.lock();

@@ -86,7 +86,7 @@ pub fn revalidated(request: &Request, mut response: Response, etag: &str, max_ag
 }
 
 /// Whether a list of entity tags names this one, by weak comparison.
-fn holds(tags: &str, etag: &str) -> bool {
+pub(super) fn holds(tags: &str, etag: &str) -> bool {
     let etag = etag.trim_start_matches("W/");
     let opaque = |tag: &str| tag.trim().trim_start_matches("W/") == etag;
     tags.trim() == "*" || tags.split(',').any(opaque)

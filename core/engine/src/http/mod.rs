@@ -13,6 +13,7 @@
 //! | [`computing`] | which answers must be computed, and how many a client may ask for |
 //! | [`extract`] | what a handler reads from its request |
 //! | [`handed_on`] | a request that another part of the deployment goes on with |
+//! | `late` | whole answers that may be late |
 //! | [`document`] | published bodies as answers |
 //! | [`message`] | requests and responses |
 //! | [`proxy`] | the client's address behind proxies |
@@ -23,6 +24,7 @@ mod computing;
 mod document;
 mod extract;
 mod handed_on;
+mod late;
 mod message;
 mod proxy;
 mod route;

@@ -126,6 +126,8 @@ pub struct Route {
     pub dress: Option<fn(&mut Response, &str)>,
     /// A registration that waits for its DID may call it too (decision signed-registrations).
     pub waiting: bool,
+    /// Where many readers ask, an answer may be as old as the publish interval (decision late-answers).
+    pub late: bool,
     /// Status of success, for the documentation.
     pub success: u16,
 }
@@ -154,6 +156,7 @@ impl Route {
             response: None,
             dress: None,
             waiting: false,
+            late: false,
             success: 200,
         }
     }
@@ -211,12 +214,18 @@ impl Route {
         self
     }
 
-    /// Has every answer go through `dress`.
+    /// Its answers may be late where many readers ask.
+    pub const fn late(mut self) -> Self {
+        self.late = true;
+        self
+    }
+
     pub const fn waiting(mut self) -> Self {
         self.waiting = true;
         self
     }
 
+    /// Has every answer go through `dress`.
     pub const fn dressed(mut self, dress: fn(&mut Response, &str)) -> Self {
         self.dress = Some(dress);
         self

@@ -10,6 +10,7 @@ use percent_encoding::percent_decode_str;
 use super::budget;
 use super::caller::{self, Admitted};
 use super::computing::{self, Computes, Who};
+use super::late;
 use super::{Auth, Body, BodyKind, Cx, MadeKey, Request, Response, Route, message};
 use crate::program::Program;
 use crate::runtime::{BoxFuture, Runtime};
@@ -356,9 +357,14 @@ fn respond(
                 let keyed = gates().find_map(|gate| gate.runtime(&admitted, &rt)).unwrap_or_else(|| rt.clone());
                 let who = Who::new(&*rt, &request, &admitted, route, computes);
                 let Admitted { caller, budget, .. } = admitted;
+                let late = late::Name::of(&*rt, route, &request, &caller).map(|name| (name, late::tags(&request)));
                 let afterwards: Vec<_> = gates().filter_map(|gate| gate.afterwards(&rt, &caller)).collect();
                 let handler = (route.handler)(Cx { rt: keyed, request, route, caller, path: params });
-                let mut response = computing::answer(&rt, computes, who, handler).await;
+                let made = computing::answer(&rt, computes, who, handler);
+                let mut response = match late {
+                    Some((name, tags)) => name.answer(&*rt, tags, made).await,
+                    None => made.await,
+                };
                 for work in afterwards {
                     work.await;
                 }

@@ -48,38 +48,47 @@ const COUNTRY: Param = Param::optional("country", "ISO 3166-1 alpha-2.");
 
 pub const ROUTES: &[Route] = &[
     Route::get("/v1/measurement/summary", handler!(routes::summary))
+        .late()
         .params(&[FORMAT, AS_OF])
         .returns::<Answer<measurement::SummaryBody>>()
         .summary("The global state in one call."),
     Route::get("/v1/measurement/intent-profile", handler!(routes::intent_profile))
+        .late()
         .params(&[COUNTRY, FORMAT, AS_OF])
         .returns::<Answer<measurement::IntentBody>>()
         .summary("What kinds of sites countries block."),
     Route::get("/v1/measurement/category-leaders", handler!(routes::category_leaders))
+        .late()
         .params(&[Param::required("category", "A content category code such as NEWS."), FORMAT, AS_OF])
         .returns::<Answer<measurement::LeadersBody>>()
         .summary("Countries by nationally blocked domains of a category."),
     Route::get("/v1/measurement/co-blocking", handler!(routes::co_blocking))
+        .late()
         .params(&[FORMAT, AS_OF])
         .returns::<Answer<measurement::CoBlockingBody>>()
         .summary("Pairs of countries that block the same domains, with the overlap that chance leads to."),
     Route::get("/v1/measurement/most-blocked-domains", handler!(routes::most_blocked))
+        .late()
         .params(&[Param::optional("category", "Only domains of this category."), FORMAT, AS_OF])
         .returns::<Answer<measurement::MostBlockedBody>>()
         .summary("Domains by the number of countries that block them."),
     Route::get("/v1/measurement/network-depth", handler!(routes::network_depth))
+        .late()
         .params(&[COUNTRY, FORMAT, AS_OF])
         .returns::<Answer<quality::DepthBody>>()
         .summary("Measured networks by country."),
     Route::get("/v1/measurement/quality", handler!(routes::quality))
+        .late()
         .params(&[FORMAT, AS_OF])
         .returns::<Answer<quality::QualityBody>>()
         .summary("How far the data of each country can be trusted."),
     Route::get("/v1/measurement/techniques", handler!(routes::techniques))
+        .late()
         .params(&[COUNTRY, Param::optional("country_code", "The same."), FORMAT, AS_OF])
         .returns::<Answer<measurement::TechniquesBody>>()
         .summary("Shares of blocking techniques."),
     Route::get("/v1/measurement/by-region", handler!(routes::by_region))
+        .late()
         .params(&[Param::optional("level", "`continent` (default) or `subregion`."), FORMAT, AS_OF])
         .returns::<Answer<measurement::RegionsBody>>()
         .summary("Blocking by region of the world."),
@@ -87,38 +96,47 @@ pub const ROUTES: &[Route] = &[
         .returns::<routes::InfoBody>()
         .summary("Definitions, numbers and caveats of this group."),
     Route::get("/v1/platforms/scores", handler!(routes::platform_scores))
+        .late()
         .params(&[FORMAT, AS_OF])
         .returns::<CamelAnswer<platforms::ScoresBody>>()
         .summary("Platforms by global risk."),
     Route::get("/v1/platform/{platform}/risk", handler!(routes::platform_risk))
+        .late()
         .params(&[FORMAT, AS_OF])
         .returns::<CamelAnswer<platforms::RiskBody>>()
         .summary("Where a platform is blocked."),
     Route::get("/v1/platform/{platform}/risk/{country}", handler!(routes::platform_country))
+        .late()
         .params(&[AS_OF])
         .returns::<CamelAnswer<platforms::CountryRiskBody>>()
         .summary("The risk of a platform in a country."),
     Route::get("/v1/platforms/country/{country}", handler!(routes::platforms_of_country))
+        .late()
         .params(&[FORMAT, AS_OF])
         .returns::<CamelAnswer<platforms::CountryBody>>()
         .summary("Platforms by risk in a country."),
     Route::get("/v1/isp/index", handler!(routes::isp_index))
+        .late()
         .params(&[Param::required("country", "ISO 3166-1 alpha-2."), FORMAT, AS_OF])
         .returns::<CamelAnswer<isps::IspIndex>>()
         .summary("Networks of a country by score."),
     Route::get("/v1/isp/{asn}/profile", handler!(routes::isp_profile))
+        .late()
         .params(&[FORMAT, AS_OF])
         .returns::<CamelAnswer<isps::IspProfile>>()
         .summary("What a network blocks."),
     Route::get("/v1/isp/worst", handler!(routes::isp_worst))
+        .late()
         .params(&[Param::optional("limit", "Default 20, at most 500."), FORMAT, AS_OF])
         .returns::<CamelAnswer<isps::WorstBody>>()
         .summary("Networks of the world by score."),
     Route::get("/v1/isp/compare", handler!(routes::isp_compare))
+        .late()
         .params(&[Param::required("asns", "2 to 10 networks, comma-separated, with or without `AS`."), FORMAT, AS_OF])
         .returns::<CamelAnswer<isps::Comparison>>()
         .summary("Networks side by side."),
     Route::get("/v1/topic-censorship-index", handler!(routes::topic_index))
+        .late()
         .params(&[Param::required("topic", "A topic such as news or lgbtq, or a category code."), FORMAT, AS_OF])
         .returns::<CamelAnswer<topics::TopicBody>>()
         .summary("The index over the sites of one topic."),
@@ -133,6 +151,7 @@ pub const ROUTES: &[Route] = &[
         .extension()
         .summary("Aggregates of a country and month as CSV or JSON lines, its checksum, or the codebook."),
     Route::get("/v1/vpn-accessibility", handler!(routes::vpn_accessibility))
+        .late()
         .params(&[
             Param::optional("country", "Where the test ran."),
             Param::optional("provider", "A provider or tool."),

@@ -34,6 +34,7 @@ pub const ROUTES: &[Route] = &[
         .returns::<ThreatBody>()
         .summary("How much is blocked in a country, the trend, and what to do."),
     Route::get("/data/country/{code}/history", handler!(super::history::history))
+        .late()
         .extension()
         .limit(Limit::Data)
         .params(&[Param::optional("days", "Default 30, at most 60."), FORMAT])

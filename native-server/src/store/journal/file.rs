@@ -20,7 +20,7 @@ pub struct Journal {
     /// Number of the last commit in it, or of the one before its first.
     last: u64,
     before: Sum,
-    /// Bytes that were filled when it was made. Growing beyond them works and is slow.
+    /// Bytes that were filled with zeros.
     filled: u64,
 }
 
@@ -28,11 +28,7 @@ impl Journal {
     /// Fills a new file with zeros, so that appends change neither its length nor where it lies on the disk.
     pub fn fill(file: &dyn StorageBackend, bytes: u64) -> io::Result<()> {
         file.set_len(bytes)?;
-        let zeros = vec![0; CHUNK];
-        for at in (0..bytes).step_by(CHUNK) {
-            let part = usize::try_from(bytes - at).unwrap_or(CHUNK).min(CHUNK);
-            file.write(at, zeros.get(..part).unwrap_or_default())?;
-        }
+        zeros(file, 0, bytes)?;
         file.sync_data()
     }
 
@@ -52,15 +48,27 @@ impl Journal {
             .ok_or_else(|| io::Error::other("a commit is too large for the journal"))?;
         let end = self.end + bytes.len() as u64;
         if end > self.filled {
-            // Somewhat more than is needed, so that not every append changes the length.
-            self.filled = (end + CHUNK as u64).next_multiple_of(CHUNK as u64);
-            self.file.set_len(self.filled)?;
+            // Each time twice as much, so that this is seldom.
+            let more = (2 * self.filled).max(end).next_multiple_of(CHUNK as u64);
+            self.file.set_len(more)?;
+            zeros(&*self.file, self.filled, more)?;
+            self.filled = more;
         }
         self.file.write(self.end, &bytes)?;
         self.file.sync_data()?;
         (self.end, self.last, self.before) = (end, commit, sum);
         Ok(())
     }
+}
+
+/// Writes zeros from one place to another.
+fn zeros(file: &dyn StorageBackend, from: u64, to: u64) -> io::Result<()> {
+    let zeros = vec![0; CHUNK];
+    for at in (from..to).step_by(CHUNK) {
+        let part = usize::try_from(to - at).unwrap_or(CHUNK).min(CHUNK);
+        file.write(at, zeros.get(..part).unwrap_or_default())?;
+    }
+    Ok(())
 }
 
 /// Why a journal cannot be read.

@@ -79,24 +79,32 @@ pub const ROUTES: &[Route] = &[
         .returns::<accessibility::ServiceBody>()
         .summary("Where a service is blocked."),
     Route::get("/data/censorship-index.json", handler!(data::index_json))
+        .late()
         .params(&[AS_OF])
         .returns::<crate::world::IndexBody>()
         .summary("The censorship index."),
-    Route::get("/data/censorship-index.csv", handler!(data::index_csv)).params(&[AS_OF]).summary("The index as CSV."),
+    Route::get("/data/censorship-index.csv", handler!(data::index_csv))
+        .late()
+        .params(&[AS_OF])
+        .summary("The index as CSV."),
     Route::get("/v1/censorship-index", handler!(data::overview))
+        .late()
         .params(&[FORMAT, AS_OF])
         .returns::<crate::world::OverviewBody>()
         .summary("All countries at a glance."),
     Route::get("/v1/censorship-index/{code}", handler!(data::country_overview))
+        .late()
         .params(&[AS_OF])
         .returns::<super::documents::CountryOverview>()
         .summary("One country at a glance."),
     Route::get("/data/country/{code}", handler!(data::country))
+        .late()
         .limit(Limit::Data)
         .params(&[AS_OF])
         .returns::<super::documents::CountryBody>()
         .summary("Country data."),
     Route::get("/data/country/{code}/isps", handler!(data::isps))
+        .late()
         .limit(Limit::Data)
         .params(&[FORMAT, AS_OF])
         .returns::<data::IspsBody>()
@@ -117,9 +125,11 @@ pub const ROUTES: &[Route] = &[
         .returns::<history::HistoryBody>()
         .summary("Blocking of a domain or service by day."),
     Route::get("/data/methodology", handler!(data::methodology))
+        .late()
         .returns::<crate::world::Methodology>()
         .summary("How answers are computed, with every number that the code uses."),
     Route::get("/data/sources", handler!(sources::sources))
+        .late()
         .extension()
         .returns::<sources::SourcesBody>()
         .summary("Every source: licence, freshness, counts, the last import and its errors."),

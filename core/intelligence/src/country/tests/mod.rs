@@ -9,7 +9,7 @@
 //! | `ageing`, `kinds`, `contradictions` | time alone, and probabilities |
 //! | `attested`, `probes` | agents and volunteers |
 //! | `rows`, `rollup`, `removals`, `sweeps` | stored rows |
-//! | `kept`, `bounds`, `one_more` | kept answers, and the cost of work |
+//! | `kept`, `late`, `bounds`, `one_more` | kept answers, and the cost of work |
 
 mod ageing;
 mod attested;
@@ -29,6 +29,7 @@ mod kenya;
 mod kept;
 mod kinds;
 mod lasting;
+mod late;
 mod leads;
 mod one_more;
 mod pages;

@@ -45,11 +45,13 @@ async fn atom(cx: Cx) -> Result<Response> {
 
 pub const ROUTES: &[Route] = &[
     Route::get("/data/incidents", handler!(list::list))
+        .late()
         .limit(Limit::Incidents)
         .params(list::PARAMS)
         .returns::<super::documents::ListBody>()
         .summary("Incidents, newest first."),
     Route::get("/data/incidents/{id}", handler!(detail::detail))
+        .late()
         .limit(Limit::Incidents)
         .params(&[
             VERSION,
@@ -75,14 +77,17 @@ pub const ROUTES: &[Route] = &[
         .returns::<evidence::EvidencePage>()
         .summary("One piece of evidence and the incidents that rest on it."),
     Route::get("/data/incidents/{id}/report", handler!(report::report))
+        .late()
         .limit(Limit::Incidents)
         .params(&[Param::optional("format", "`markdown` (default), `bibtex` or `ris`."), VERSION])
         .summary("A citable report, whatever the client accepts."),
     Route::get("/data/incidents/stats", handler!(stats))
+        .late()
         .limit(Limit::Incidents)
         .returns::<super::stats::StatsBody>()
         .summary("Counts of incidents and evidence."),
     Route::get("/v1/censorship-index/incidents/stats", handler!(stats))
+        .late()
         .limit(Limit::Incidents)
         .extension()
         .returns::<super::stats::StatsBody>()
@@ -103,9 +108,11 @@ pub const ROUTES: &[Route] = &[
         ])
         .summary("All incidents in one stream."),
     Route::get("/data/incidents/feed.rss", handler!(rss))
+        .late()
         .limit(Limit::Incidents)
         .summary("The 50 incidents that began last, as RSS 2.0."),
     Route::get("/data/incidents/feed.atom", handler!(atom))
+        .late()
         .limit(Limit::Incidents)
         .summary("The 50 incidents that began last, as Atom."),
     Route::get("/v1/incidents/similar", handler!(similar::get))
