@@ -48,7 +48,7 @@ pub struct Plan {
 impl Plan {
     pub fn full() -> Plan {
         Plan {
-            rounds: 5,
+            rounds: 3,
             window: Duration::from_secs(4),
             transfers: 12_000,
             agents: 100_000,
