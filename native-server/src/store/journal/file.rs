@@ -7,7 +7,7 @@ use redb::StorageBackend;
 use super::super::recent::ChangedRows;
 use super::record::{self, HEAD, Header, RecordHead, SECTOR, Sum};
 
-/// Bytes that are read or filled at a time.
+/// Bytes that are read at a time, and by which a journal grows.
 const CHUNK: usize = 1 << 20;
 
 /// A journal that is open for appending.
@@ -61,12 +61,15 @@ impl Journal {
     }
 }
 
+/// Bytes of zeros that are written at a time. Linux keeps what was written at once in one piece, and a later change of
+/// some bytes makes all of the piece count as changed.
+const PAGE: usize = 4_096;
+
 /// Writes zeros from one place to another.
 fn zeros(file: &dyn StorageBackend, from: u64, to: u64) -> io::Result<()> {
-    let zeros = vec![0; CHUNK];
-    for at in (from..to).step_by(CHUNK) {
-        let part = usize::try_from(to - at).unwrap_or(CHUNK).min(CHUNK);
-        file.write(at, zeros.get(..part).unwrap_or_default())?;
+    for at in (from..to).step_by(PAGE) {
+        let part = usize::try_from(to - at).unwrap_or(PAGE).min(PAGE);
+        file.write(at, [0; PAGE].get(..part).unwrap_or_default())?;
     }
     Ok(())
 }
