@@ -11,7 +11,7 @@ use super::log::{Event, Note, What, canonical, event};
 use super::pay::keeps_failure;
 use super::reason::{Reason, Refusal, Ruled, ensure};
 use super::rows::{Id, Micro, Outcome, Payment, Space, Wallet, id};
-use super::submit::{Done, Submission};
+use super::submit::{Submission, SubmissionResult};
 use crate::{Error, Result, Timestamp};
 use engine::kv::Read;
 
@@ -79,7 +79,11 @@ fn at<T>(index: usize, ruled: Ruled<T>) -> Result<T, RefusedAt> {
 }
 
 /// Settles all transfers of a batch, in the order of checks of a transfer.
-pub fn settle(books: &mut Books<'_>, by: &Submission<'_>, batch: &envelope::Batch) -> Result<Done, RefusedAt> {
+pub fn settle(
+    books: &mut Books<'_>,
+    by: &Submission<'_>,
+    batch: &envelope::Batch,
+) -> Result<SubmissionResult, RefusedAt> {
     let from = by.signer;
     let mut items = Vec::with_capacity(batch.items.len());
     let mut total: Micro = 0;
@@ -124,7 +128,7 @@ pub fn settle(books: &mut Books<'_>, by: &Submission<'_>, batch: &envelope::Batc
     books.counts(first)?.transfers += items.len() as u64;
     let (batch_id, hash) = (batch.batch_id.clone(), event.hash());
     let count = u16::try_from(items.len()).map_err(Error::internal)?;
-    Ok(Done::Batch(Settled { id, batch_id, count, total, at: first, hash, sender: sender.balance }))
+    Ok(SubmissionResult::Batch(Settled { id, batch_id, count, total, at: first, hash, sender: sender.balance }))
 }
 
 /// Keeps one event for a refused batch (decision money-model), and burns its id. The signed bytes may be megabytes, so

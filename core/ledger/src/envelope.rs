@@ -84,7 +84,7 @@ pub fn malformed_item(batch: &Json) -> Option<u16> {
 
 /// `<brand>-escrow-open/v1`
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Open {
+pub struct EscrowOpening {
     pub from: String,
     pub to: String,
     pub amount: i64,
@@ -167,7 +167,7 @@ pub struct Faucet {
 
 /// `<brand>-pay-history-read/v1`: proof that the reader is this DID (decision ledger-texts-for-parties).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Read {
+pub struct HistoryRead {
     pub did: String,
 }
 
@@ -176,14 +176,14 @@ pub struct Read {
 pub enum Content {
     Transfer(Transfer),
     Batch(Batch),
-    Open(Open),
+    Open(EscrowOpening),
     Close(Close),
     List(List),
     Hire(Hire),
     Claim(Claim),
     Acceptance(Acceptance),
     Faucet(Faucet),
-    Read(Read),
+    Read(HistoryRead),
 }
 
 /// An envelope as it was signed.
@@ -405,8 +405,8 @@ impl Fields {
         })
     }
 
-    fn open(&mut self) -> Option<Open> {
-        Some(Open {
+    fn open(&mut self) -> Option<EscrowOpening> {
+        Some(EscrowOpening {
             from: self.did("from_did")?,
             to: self.did("to_did")?,
             amount: self.integer("amount_micro")?,
@@ -508,8 +508,8 @@ impl Fields {
         Some(Faucet { did: self.did("did")?, nonce: self.nonce("nonce")? })
     }
 
-    fn read(&mut self) -> Option<Read> {
+    fn read(&mut self) -> Option<HistoryRead> {
         self.nonce("nonce")?;
-        Some(Read { did: self.did("did")? })
+        Some(HistoryRead { did: self.did("did")? })
     }
 }

@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::book::{self, Books, minus, name_of, plus};
-use super::envelope::{Close, Open, SKEW};
+use super::envelope::{Close, EscrowOpening, SKEW};
 use super::hire::{self, HireState};
 use super::log::{Note, What};
 use super::reason::{Reason, Ruled, ensure};
@@ -15,7 +15,7 @@ use super::receipt::{self, ReceiptState};
 use super::rows::{
     Closed, DUE, ESCROWS, ESCROWS_TO, Escrow, EscrowState, HELD, Id, Micro, Ref, Signed, Space, Wallet, id, parse_id,
 };
-use super::submit::{Done, Submission};
+use super::submit::{Submission, SubmissionResult};
 use crate::{Result, Timestamp};
 use engine::kv::{Desc, Direction};
 use engine::time::DAY;
@@ -52,7 +52,7 @@ impl Escrow {
     }
 }
 
-pub fn open(books: &mut Books<'_>, by: &Submission<'_>, open: &Open) -> Ruled<Done> {
+pub fn open(books: &mut Books<'_>, by: &Submission<'_>, open: &EscrowOpening) -> Ruled<SubmissionResult> {
     let amount = book::amount(open.amount)?;
     let to = name_of(by.brand, &open.to).filter(|to| *to != by.signer).ok_or(Reason::RecipientInvalidDid)?;
     ensure(by.knows(books, to)?, Reason::RecipientInvalidDid)?;
@@ -78,7 +78,7 @@ pub fn open(books: &mut Books<'_>, by: &Submission<'_>, open: &Open) -> Ruled<Do
         closed: None,
     };
     lock(books, id, sender, &escrow)?;
-    Ok(Done::Escrow(Box::new(stand(books, id, escrow)?)))
+    Ok(SubmissionResult::Escrow(Box::new(stand(books, id, escrow)?)))
 }
 
 /// Sets the money of a new escrow aside.
@@ -98,7 +98,7 @@ pub fn lock(books: &mut Books<'_>, id: Id, mut sender: Wallet, escrow: &Escrow) 
 }
 
 /// Releases or refunds an escrow for its sender.
-pub fn close(books: &mut Books<'_>, by: &Submission<'_>, close: &Close) -> Ruled<Done> {
+pub fn close(books: &mut Books<'_>, by: &Submission<'_>, close: &Close) -> Ruled<SubmissionResult> {
     let id = parse_id(&close.escrow).ok_or(Reason::EscrowNotFound)?;
     let escrow = up_to_date(books, &id)?.ok_or(Reason::EscrowNotFound)?;
     ensure(escrow.from == by.signer, Reason::EscrowSignerNotAuthorized)?;
@@ -120,7 +120,7 @@ pub fn close(books: &mut Books<'_>, by: &Submission<'_>, close: &Close) -> Ruled
     let (actor, signed) = (by.signer.to_owned(), Some(by.signed.clone()));
     let end = End { state, actor, reason: close.reason.clone(), signed, cause: None, due: None };
     let escrow = finish(books, &id, escrow, end)?;
-    Ok(Done::Escrow(Box::new(stand(books, id, escrow)?)))
+    Ok(SubmissionResult::Escrow(Box::new(stand(books, id, escrow)?)))
 }
 
 /// Releases or refunds an escrow for an admin, whatever holds it.

@@ -11,7 +11,7 @@ use super::listing::{self, LISTINGS, Listing};
 use super::provider;
 use super::reason::{Reason, Ruled, ensure};
 use super::rows::{ESCROWS, Escrow, EscrowState, Id, Micro, Name, Signed, Space, id, id_text, parse_id};
-use super::submit::{Done, Submission};
+use super::submit::{Submission, SubmissionResult};
 use super::tally::{self, Ending, Top};
 use crate::{Result, Timestamp};
 use engine::kv::{Desc, Row, StoreError, Table, appended};
@@ -109,7 +109,7 @@ pub struct Recent(pub VecDeque<Id>);
 impl Row for Recent {}
 
 /// Makes a hire, in the order of checks that clients see (decision reason-order).
-pub fn hire(books: &mut Books<'_>, by: &Submission<'_>, wanted: &envelope::Hire) -> Ruled<Done> {
+pub fn hire(books: &mut Books<'_>, by: &Submission<'_>, wanted: &envelope::Hire) -> Ruled<SubmissionResult> {
     let listing_id = parse_id(&wanted.capability_id).ok_or(Reason::CapabilityNotFound)?;
     let before = LISTINGS.get(books.space, &(listing_id,))?.ok_or(Reason::CapabilityNotFound)?;
     ensure(before.active, Reason::CapabilityInactive)?;
@@ -162,7 +162,7 @@ pub fn hire(books: &mut Books<'_>, by: &Submission<'_>, wanted: &envelope::Hire)
         own: provider::is_own(books.space, &before.provider)?,
     };
     begin(books, &hire_id, &hire, &listing_id, &before)?;
-    Ok(Done::Hire(hire_id, Box::new(hire)))
+    Ok(SubmissionResult::Hire(hire_id, Box::new(hire)))
 }
 
 /// Writes a new hire, its index rows and counts.

@@ -80,7 +80,7 @@ mod tests;
 use engine::{Error, ErrorCode, Result, Timestamp};
 
 use engine::actor::{Entry, operation, query};
-use segment::open::Open;
+use segment::open::AskLog;
 
 /// The name of the one ledger.
 pub const ACTOR: &str = "main";
@@ -99,9 +99,9 @@ pub const ENTRIES: &[Entry] = &[
     operation::<admin::SetAdminKey>(),
     operation::<admin::SyncAdminKeys>(),
     operation::<admin::Direct>(),
-    query::<Open<reads::ReadTransfer>>(),
+    query::<AskLog<reads::ReadTransfer>>(),
     query::<reads::ReadEscrow>(),
-    query::<Open<reads::History>>(),
+    query::<AskLog<reads::History>>(),
     query::<reads::EscrowHistory>(),
     query::<reads::ReadHealth>(),
     query::<market::ReadListing>(),
@@ -126,13 +126,13 @@ pub const ENTRIES: &[Entry] = &[
     query::<notify::ReadNotice>(),
     query::<notify::ReadNotices>(),
     query::<log::ReadHead>(),
-    query::<Open<log::Prove>>(),
+    query::<AskLog<log::Prove>>(),
     query::<log::Compare>(),
-    query::<Open<log::Export>>(),
+    query::<AskLog<log::Export>>(),
     query::<log::Balances>(),
-    query::<Open<statement::ReadStatement>>(),
+    query::<AskLog<statement::ReadStatement>>(),
     query::<segment::keep::Waiting>(),
     query::<segment::keep::ReadBody>(),
-    operation::<segment::keep::Kept>(),
+    operation::<segment::keep::DeleteArchivedSegments>(),
     query::<segment::keep::Elsewhere>(),
 ];

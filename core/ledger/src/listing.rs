@@ -8,7 +8,7 @@ use super::envelope::List;
 use super::index::{self, Forget, Offer};
 use super::reason::{Reason, Ruled, ensure};
 use super::rows::{Id, Micro, Name, Ref, Signed, Space, id};
-use super::submit::{Done, Submission};
+use super::submit::{Submission, SubmissionResult};
 use super::sweep;
 use super::tally::{self, Top};
 use crate::{Result, Timestamp};
@@ -91,7 +91,7 @@ pub fn put(books: &mut Books<'_>, id: &Id, before: Option<&Listing>, listing: &L
 }
 
 /// Makes a listing, or changes the one with the same slug.
-pub fn list(books: &mut Books<'_>, by: &Submission<'_>, list: &List) -> Ruled<Done> {
+pub fn list(books: &mut Books<'_>, by: &Submission<'_>, list: &List) -> Ruled<SubmissionResult> {
     let price = Micro::try_from(list.price).map_err(|_| Reason::AmountOutOfRange)?;
     ensure(price <= MAX_PRICE, Reason::AmountOutOfRange)?;
     let nonce = id(Space::Listing, by.signer, &list.nonce);
@@ -147,7 +147,7 @@ pub fn list(books: &mut Books<'_>, by: &Submission<'_>, list: &List) -> Ruled<Do
     }
     put(books, &id, old, &listing)?;
     books.burn(&nonce, by.burnt_until())?;
-    Ok(Done::Listing(id, Box::new(listing), created))
+    Ok(SubmissionResult::Listing(id, Box::new(listing), created))
 }
 
 /// Pauses all listings of an agent (decision deactivated-wallets).

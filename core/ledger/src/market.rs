@@ -156,7 +156,7 @@ impl Query for ReadReceipt {
 
 /// The receipts that a list shows.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub enum Whose {
+pub enum ReceiptFilter {
     Escrow(Id),
     Name(Name, Side),
 }
@@ -164,7 +164,7 @@ pub enum Whose {
 /// Reads the receipts of an escrow, or of a DID.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ReceiptsOf {
-    pub whose: Whose,
+    pub whose: ReceiptFilter,
     pub before: Option<Timestamp>,
     pub limit: u32,
 }
@@ -179,12 +179,12 @@ impl Query for ReceiptsOf {
         let end = Desc(Timestamp(i64::MIN));
         let (limit, mut found) = (self.limit as usize, Vec::new());
         match self.whose {
-            Whose::Escrow(id) => {
+            ReceiptFilter::Escrow(id) => {
                 let range = RECEIPTS_OF.between(&(id, from), &(id, end));
                 let rows = RECEIPTS_OF.scan(view, &range, Direction::Ascending, limit + 1)?;
                 found.extend(rows.into_iter().map(|((_, Desc(at)), Ref(id))| (at, id)));
             }
-            Whose::Name(name, side) => {
+            ReceiptFilter::Name(name, side) => {
                 let tables = [(Side::To, &RECEIPTS_FROM), (Side::From, &RECEIPTS_TO)];
                 for (_, table) in tables.into_iter().filter(|(without, _)| *without != side) {
                     let range = table.between(&(name.clone(), from), &(name.clone(), end));

@@ -8,7 +8,7 @@ use super::reason::{Reason, Ruled, ensure};
 use super::rows::{
     Book, FAILURES, FAUCET, FAUCET_BY_ADDRESS, FAUCET_UNTIL, Grant, Id, Micro, Outcome, Payment, Space, id,
 };
-use super::submit::{Done, Submission};
+use super::submit::{Submission, SubmissionResult};
 use crate::{Error, Result, Timestamp};
 use engine::kv::{Direction, Read};
 use engine::time::DAY;
@@ -19,7 +19,7 @@ pub const GRANT: Micro = 10_000_000;
 /// (decision ledger-room).
 pub const MAX_FAILURES: u64 = 1_000;
 
-pub fn transfer(books: &mut Books<'_>, by: &Submission<'_>, transfer: &Transfer) -> Ruled<Done> {
+pub fn transfer(books: &mut Books<'_>, by: &Submission<'_>, transfer: &Transfer) -> Ruled<SubmissionResult> {
     let amount = amount(transfer.amount)?;
     let from = by.signer;
     let to = name_of(by.brand, &transfer.to).filter(|to| *to != from).ok_or(Reason::RecipientInvalidDid)?;
@@ -36,7 +36,7 @@ pub fn transfer(books: &mut Books<'_>, by: &Submission<'_>, transfer: &Transfer)
     books.pay_in(to, at, amount)?;
     let event = books.log(at, What::Transfer, from, Note::of(&id, Some(by.signed)))?;
     books.counts(at)?.transfers += 1;
-    Ok(Done::Transfer(id, Box::new(shown(by.brand, &event, by.common.clone(), transfer.clone())?)))
+    Ok(SubmissionResult::Transfer(id, Box::new(shown(by.brand, &event, by.common.clone(), transfer.clone())?)))
 }
 
 /// A transfer as it is shown.
@@ -125,7 +125,12 @@ pub struct Claimant {
 }
 
 /// Gives a grant of the faucet, once per DID (decision faucet-addresses).
-pub fn faucet(books: &mut Books<'_>, by: &Submission<'_>, faucet: &Faucet, claimant: &Claimant) -> Ruled<Done> {
+pub fn faucet(
+    books: &mut Books<'_>,
+    by: &Submission<'_>,
+    faucet: &Faucet,
+    claimant: &Claimant,
+) -> Ruled<SubmissionResult> {
     let today = books.now.day();
     if books.book.faucet_day != today {
         books.book.faucet_day = today;
@@ -157,7 +162,7 @@ pub fn faucet(books: &mut Books<'_>, by: &Submission<'_>, faucet: &Faucet, claim
         FAUCET_UNTIL.put(books.space, &(at.plus(DAY + 1), address), &())?;
     }
     books.book.faucet_grants += 1;
-    Ok(Done::Grant { balance: wallet.balance, at })
+    Ok(SubmissionResult::Grant { balance: wallet.balance, at })
 }
 
 /// Grants of the faucet on the day of `now`; `None` while it is switched off.

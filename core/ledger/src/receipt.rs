@@ -15,7 +15,7 @@ use super::reason::{Reason, Ruled, ensure};
 use super::rows::{
     ByTime, DUE, ESCROWS, Escrow, EscrowState, Id, Micro, Name, Ref, Signed, Space, id, id_text, parse_id,
 };
-use super::submit::{Done, Submission};
+use super::submit::{Submission, SubmissionResult};
 use crate::{Result, Timestamp};
 use crypto::encoding::decode_hex_array;
 use engine::kv::{Desc, Read, Row, Table};
@@ -111,7 +111,7 @@ pub fn paid(books: &mut Books<'_>, escrow: &Id) -> Result<()> {
 
 /// Files a claim, in the order of checks that clients see (decisions one-claim-at-a-time, deadline-skew and
 /// reason-order).
-pub fn claim(books: &mut Books<'_>, by: &Submission<'_>, claim: &Claim) -> Ruled<Done> {
+pub fn claim(books: &mut Books<'_>, by: &Submission<'_>, claim: &Claim) -> Ruled<SubmissionResult> {
     let from = name_of(by.brand, &claim.requester).ok_or(Reason::RequesterPubkeyNotFound)?;
     ensure(by.is_registered(books, from)?, Reason::RequesterPubkeyNotFound)?;
     let span = claim.deadline.since(by.common.issued);
@@ -170,7 +170,7 @@ pub fn claim(books: &mut Books<'_>, by: &Submission<'_>, claim: &Claim) -> Ruled
             claimed(books, &hire_id, id, at)?;
         }
     }
-    Ok(Done::Receipt(id, Box::new(receipt)))
+    Ok(SubmissionResult::Receipt(id, Box::new(receipt)))
 }
 
 /// The open escrow that a claim is on.
@@ -194,7 +194,7 @@ fn claimed(books: &mut Books<'_>, hire_id: &Id, receipt: Id, at: Timestamp) -> R
 }
 
 /// Accepts or disputes claimed work.
-pub fn accept(books: &mut Books<'_>, by: &Submission<'_>, acceptance: &Acceptance) -> Ruled<Done> {
+pub fn accept(books: &mut Books<'_>, by: &Submission<'_>, acceptance: &Acceptance) -> Ruled<SubmissionResult> {
     let id = parse_id(&acceptance.receipt).ok_or(Reason::ReceiptNotFound)?;
     let receipt = up_to_date(books, &id)?.ok_or(Reason::ReceiptNotFound)?;
     ensure(receipt.state == ReceiptState::Pending, Reason::ReceiptNotPending)?;
@@ -216,7 +216,7 @@ pub fn accept(books: &mut Books<'_>, by: &Submission<'_>, acceptance: &Acceptanc
         let what = if acceptance.accept { What::Accept } else { What::Dispute };
         books.log(at, what, by.signer, Note::of(&id, Some(by.signed)))?;
     }
-    Ok(Done::Receipt(id, Box::new(receipt)))
+    Ok(SubmissionResult::Receipt(id, Box::new(receipt)))
 }
 
 /// The receipt, after doing what is due.

@@ -88,7 +88,7 @@ pub enum Answer {
     /// The signer's key changed meanwhile: verify again.
     Reverify,
     Refused(Reason, RefusalFacts),
-    Done(Done),
+    Done(SubmissionResult),
     /// Refused before it was taken: nothing of it is kept or counted.
     Untaken(Reason),
 }
@@ -103,7 +103,7 @@ pub struct RefusalFacts {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Done {
+pub enum SubmissionResult {
     Transfer(Id, Box<Payment>),
     Escrow(Box<escrow::Stand>),
     Listing(Id, Box<listing::Listing>, bool),
@@ -256,9 +256,9 @@ fn tell_agent(turn: &mut Turn<'_>, name: &str, signing: [u8; 32]) -> Result<()> 
 fn effects(turn: &mut Turn<'_>, envelope: &Envelope, answer: &Answer) -> Result<()> {
     notify::tell(turn, envelope, answer)?;
     match (answer, &envelope.content) {
-        (Answer::Done(Done::Hire(id, hire)), _) => provider::hired(turn, id, hire),
-        (Answer::Done(Done::Escrow(stand)), Content::Close(_)) => paid(turn, &stand.escrow),
-        (Answer::Done(Done::Receipt(_, receipt)), Content::Acceptance(_)) => {
+        (Answer::Done(SubmissionResult::Hire(id, hire)), _) => provider::hired(turn, id, hire),
+        (Answer::Done(SubmissionResult::Escrow(stand)), Content::Close(_)) => paid(turn, &stand.escrow),
+        (Answer::Done(SubmissionResult::Receipt(_, receipt)), Content::Acceptance(_)) => {
             let escrow = receipt.escrow.filter(|_| receipt.state == ReceiptState::Accepted);
             match escrow.map(|id| ESCROWS.get(turn, &(id,))).transpose()?.flatten() {
                 Some(escrow) => paid(turn, &escrow),

@@ -11,7 +11,7 @@ use heliograph_core::Timestamp;
 use heliograph_core::engine::runtime;
 use heliograph_core::facts::reported;
 use heliograph_core::facts::source::Source;
-use heliograph_core::intelligence::forecast::Known;
+use heliograph_core::intelligence::forecast::ReadStarts;
 use heliograph_core::intelligence::forecast::backtest::{Backtest, Part, backtest, complete_until};
 use heliograph_core::intelligence::forecast::history::{Beside, History, Start, start};
 use heliograph_core::intelligence::forecast::metrics::Figures;
@@ -78,7 +78,7 @@ fn of_data(common: &Common) -> Result<(Vec<(String, Start)>, Beside), String> {
     let client = Client::open(&Common { to: None, ..common.clone() }, false)?;
     let (tokio, rt) = client.deployment().ok_or("this needs the data file")?;
     tokio
-        .block_on(runtime::query(&*rt, world::actor().name, &Known))
+        .block_on(runtime::query(&*rt, world::actor().name, &ReadStarts))
         .map_err(|error| error.into_details().message.into_owned())
 }
 

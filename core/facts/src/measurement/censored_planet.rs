@@ -137,7 +137,7 @@ fn judge(service: &str, stage: Stage, class: Class) -> Judgement {
 }
 
 /// The parts of a usable line.
-struct Said {
+struct UsableLine {
     /// `hyperquack-http`, `satellite`.
     test: String,
     start: Timestamp,
@@ -190,7 +190,7 @@ fn parse(line: &[u8], fingerprints: &Fingerprints) -> Result<Parsed, Rejection> 
     })
 }
 
-fn hyperquack(value: &Value, country: [u8; 2], fingerprints: &Fingerprints) -> Result<Said, Rejection> {
+fn hyperquack(value: &Value, country: [u8; 2], fingerprints: &Fingerprints) -> Result<UsableLine, Rejection> {
     let service = text_of(value, "service");
     if flag(value, "controls_failed") == Some(true) {
         return Err(Rejection::Unusable("controls_failed"));
@@ -198,7 +198,7 @@ fn hyperquack(value: &Value, country: [u8; 2], fingerprints: &Fingerprints) -> R
     let responses = || value.get("response").and_then(Value::as_array).into_iter().flatten();
     let start = responses().map(|response| text_of(response, "start_time")).find(|time| !time.is_empty());
     let start = go_time(start.unwrap_or_else(|| text_of(value, "tag"))).ok_or(Rejection::Refused("bad_time"))?;
-    let said = |judgement| Said { test: format!("hyperquack-{service}"), start, judgement };
+    let said = |judgement| UsableLine { test: format!("hyperquack-{service}"), start, judgement };
     if let Some((stage, class)) = text_of(value, "outcome").split_once('/') {
         let stage = Stage::parse(stage).ok_or(Rejection::Unusable("unknown_outcome"))?;
         return Ok(said(judge(service, stage, Class::parse(class))));
@@ -267,7 +267,7 @@ fn exchange(test: &Value, country: [u8; 2], fingerprints: &Fingerprints) -> (Sta
     (Stage::Content, class)
 }
 
-fn satellite(value: &Value, country: [u8; 2], fingerprints: &Fingerprints) -> Result<Said, Rejection> {
+fn satellite(value: &Value, country: [u8; 2], fingerprints: &Fingerprints) -> Result<UsableLine, Rejection> {
     let start = go_time(text_of(value, "start_time")).ok_or(Rejection::Refused("bad_time"))?;
     if flag(value, "excluded") == Some(true) {
         return Err(Rejection::Unusable("excluded"));
@@ -283,8 +283,9 @@ fn satellite(value: &Value, country: [u8; 2], fingerprints: &Fingerprints) -> Re
     if flag(value, "in_control_group") == Some(false) || flag(confidence, "untagged_controls") == Some(true) {
         return Err(Rejection::Unusable("no_control"));
     }
-    let said =
-        |rule, technique| Ok(Said { test: "satellite".to_owned(), start, judgement: Judgement { rule, technique } });
+    let said = |rule, technique| {
+        Ok(UsableLine { test: "satellite".to_owned(), start, judgement: Judgement { rule, technique } })
+    };
     let answer = ResolverAnswer::read(value);
     let confirmed = answer.addresses.iter().any(|address| fingerprints.confirms_answer(address, country));
     match flag(value, "anomaly") {

@@ -4,7 +4,7 @@
 //! The parts of a row overlap (a failed measurement may be anomalous too): 1,343 of 2,379 recorded rows do not add up.
 //! So nothing is derived from differences, and a row is refused only if a part is larger than the whole. One thing
 //! changed over the years: whether `anomaly_count` includes the confirmed measurements. The stored count always
-//! includes them; the rows of an answer show which way it counts ([`Counted`]).
+//! includes them; the rows of an answer show which way it counts ([`ConfirmedCounting`]).
 
 use std::collections::BTreeMap;
 use std::io::BufRead;
@@ -49,7 +49,7 @@ pub fn read(
         counts: ImportCounts::default(),
         days: BTreeMap::new(),
         hourly: false,
-        counted: Counted::default(),
+        counted: ConfirmedCounting::default(),
     };
     if json::begins(strip_bom(&bytes)) {
         for document in documents(&mut bytes.as_slice(), u64::MAX)? {
@@ -85,19 +85,19 @@ struct AggregationReader<'a> {
     /// True if a row began at another time than midnight.
     hourly: bool,
     days: BTreeMap<(String, u32, String), DayCounts>,
-    counted: Counted,
+    counted: ConfirmedCounting,
 }
 
 /// How an answer counts. Both fields count the rows in which only that way adds up to the whole, with or without the
 /// failures.
 #[derive(Default)]
-struct Counted {
+struct ConfirmedCounting {
     /// `anomaly_count` includes the confirmed measurements.
     within: u64,
     beside: u64,
 }
 
-impl Counted {
+impl ConfirmedCounting {
     fn hear(&mut self, counts: &DayCounts) {
         let DayCounts { measurements, anomalies, confirmed, failures, ok } = *counts;
         if confirmed == 0 {

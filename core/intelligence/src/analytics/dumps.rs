@@ -306,7 +306,7 @@ pub async fn file(cx: Cx) -> Result<Response> {
 }
 
 /// The part of a file that is not yet sent.
-enum Rest {
+enum UnsentPart {
     Page(DumpPage),
     After(String),
     Nothing,
@@ -319,20 +319,20 @@ fn pieces(
 ) -> Result<impl futures_util::Stream<Item = Bytes> + use<>> {
     let header = file.header()?;
     let version = first.version.clone();
-    let rows = stream::unfold(Rest::Page(first), move |rest| {
+    let rows = stream::unfold(UnsentPart::Page(first), move |rest| {
         let (rt, version) = (rt.clone(), version.clone());
         async move {
             let page = match rest {
-                Rest::Nothing => return None,
-                Rest::Page(page) => page,
+                UnsentPart::Nothing => return None,
+                UnsentPart::Page(page) => page,
                 // A file that ends early does not match its checksum, and neither does a file whose data changed
                 // meanwhile.
-                Rest::After(target) => {
+                UnsentPart::After(target) => {
                     page(&*rt, &file, Some(target)).await.ok().filter(|page| page.version == version)?
                 }
             };
             let lines = file.lines(&page.rows).ok()?;
-            Some((lines, page.next.map_or(Rest::Nothing, Rest::After)))
+            Some((lines, page.next.map_or(UnsentPart::Nothing, UnsentPart::After)))
         }
     });
     Ok(futures_util::StreamExt::chain(stream::iter([header]), rows))

@@ -9,7 +9,7 @@ use super::constants::{DRIFT_DOMAINS, WEEK_DAYS};
 use super::counts::{self, DAYS, STALE, day, first_day};
 use super::dbscan::Point;
 use super::features::features;
-use super::page::{self, Judged};
+use super::page::{self, DayJudgement};
 use super::{PAGE, store::SetDigest};
 use crate::atlas::networks::{self, Networks};
 use crate::country::{latest, networks_heard, strictest, summary};
@@ -58,7 +58,7 @@ pub struct Digest {
     pub license: String,
     /// Days with features, oldest first.
     pub days: Vec<(u32, Point)>,
-    pub judged: Option<Judged>,
+    pub judged: Option<DayJudgement>,
     pub domains: Vec<DomainWeeks>,
     pub networks: Networks,
 }

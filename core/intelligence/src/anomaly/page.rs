@@ -19,7 +19,7 @@ use engine::time::DAY;
 
 /// The judgement of the last day of a window, compared with the other days of the window.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Judged {
+pub struct DayJudgement {
     /// The newest complete day with features, in days since the epoch.
     pub day: u32,
     /// d / (d + eps), where d is the distance to the nearest core: above 0.5 for noise, at most 0.5 otherwise. 0 to 1.
@@ -30,12 +30,12 @@ pub struct Judged {
 }
 
 /// A window with its clusters.
-struct Looked {
+struct ClusteredWindow {
     days: Vec<u32>,
     eps: f64,
     clusters: Clusters,
     reach: Vec<Option<f64>>,
-    last: Judged,
+    last: DayJudgement,
 }
 
 /// The reason why a window cannot be judged.
@@ -50,7 +50,7 @@ fn score(distance: f64, eps: f64) -> f64 {
     distance / (distance + eps)
 }
 
-fn look(days: &BTreeMap<u32, DayRow>, now: Timestamp) -> Result<Looked, Thin> {
+fn look(days: &BTreeMap<u32, DayRow>, now: Timestamp) -> Result<ClusteredWindow, Thin> {
     let window = window(days, day(now).saturating_sub(1));
     let points: Vec<Point> = window.iter().map(|(_, point)| *point).collect();
     let Some((last, point)) = window.last().filter(|_| window.len() >= LEAST_DAYS as usize) else {
@@ -66,18 +66,18 @@ fn look(days: &BTreeMap<u32, DayRow>, now: Timestamp) -> Result<Looked, Thin> {
     let score = score(distance, eps);
     // A core may be far from every other core. It is not noise, so its score must not exceed 0.5.
     let score = if noise { score } else { score.min(0.5) };
-    let last = Judged { day: *last, score, noise, point: *point };
-    Ok(Looked { days: window.into_iter().map(|(day, _)| day).collect(), eps, clusters, reach, last })
+    let last = DayJudgement { day: *last, score, noise, point: *point };
+    Ok(ClusteredWindow { days: window.into_iter().map(|(day, _)| day).collect(), eps, clusters, reach, last })
 }
 
 /// The judgement of a country's last day, where its window can be judged.
-pub fn judge(days: &BTreeMap<u32, DayRow>, now: Timestamp) -> Option<Judged> {
+pub fn judge(days: &BTreeMap<u32, DayRow>, now: Timestamp) -> Option<DayJudgement> {
     look(days, now).ok().map(|looked| looked.last)
 }
 
 /// How well the distances separate days with a reported shutdown or block from other days (AUC); `None` with too few of
 /// either.
-fn auc(looked: &Looked, ordered: impl Fn(u32) -> bool) -> Option<f64> {
+fn auc(looked: &ClusteredWindow, ordered: impl Fn(u32) -> bool) -> Option<f64> {
     let outcome = |(day, reach): (&u32, &Option<f64>)| {
         Some(Outcome { probability: score((*reach)?, looked.eps), happened: ordered(*day) })
     };

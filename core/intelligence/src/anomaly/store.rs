@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::dbscan::Point;
 use super::digest::{Digest, DomainWeeks};
-use super::page::Judged;
+use super::page::DayJudgement;
 use super::{DRIFT, drift};
 use crate::atlas::networks::Networks;
 use crate::risk::Scores;
@@ -30,7 +30,7 @@ pub struct Days {
     pub license: String,
     /// Oldest first.
     pub days: Vec<(u32, Point)>,
-    pub judged: Option<Judged>,
+    pub judged: Option<DayJudgement>,
 }
 impl Row for Days {}
 
@@ -128,7 +128,7 @@ impl Query for Anomalies {
     const ACTOR: Kind = Kind::World;
     const NAME: &'static str = "anomalies";
     /// By country code: the licence, and the judgement.
-    type Reply = Vec<(String, String, Option<Judged>)>;
+    type Reply = Vec<(String, String, Option<DayJudgement>)>;
 
     fn run(self, view: &View<'_>) -> Result<Self::Reply> {
         let rows = match self.country {

@@ -151,7 +151,7 @@ pub const ENOUGH: usize = 3;
 
 impl Share {
     /// Whether it is so of networks of which so many are decided and so many of those blocked.
-    pub fn holds(self, Counted { blocked, decided }: Counted) -> bool {
+    pub fn holds(self, BlockedOfDecided { blocked, decided }: BlockedOfDecided) -> bool {
         match self {
             Share::All | Share::OfAKind => decided >= ENOUGH && blocked == decided,
             Share::Most => decided >= ENOUGH && blocked * 2 > decided,
@@ -163,7 +163,7 @@ impl Share {
     }
 
     /// Whether so few are blocked of those that are decided, or so many, that it cannot be so.
-    pub fn is_opposed(self, Counted { blocked, decided }: Counted) -> bool {
+    pub fn is_opposed(self, BlockedOfDecided { blocked, decided }: BlockedOfDecided) -> bool {
         match self {
             Share::All => blocked < decided,
             Share::Most => decided >= ENOUGH && blocked * 2 <= decided,

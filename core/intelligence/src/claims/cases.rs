@@ -5,11 +5,11 @@ use super::check::{Findings, judge};
 use super::clauses::Piece;
 use super::counts::Kind;
 use super::details::Fit;
-use super::gather::Counted;
+use super::gather::BlockedOfDecided;
 use super::networks::Network;
 use super::stance::Stance;
 use super::subjects::{Topic, listed, mark_asides, named, topics};
-use super::when::{Spoken, When};
+use super::when::{ClauseDays, When};
 use super::words::{Name, Reader, Word, mark, split, stem};
 use super::{bearing, clauses, dates, details, hours, lexicon, networks, places, relative, sources, stance, when};
 use crate::Timestamp;
@@ -21,7 +21,7 @@ use facts::{brands, tracked::Tracked};
 const FRIDAY: &str = "2026-11-20T09:00:00Z";
 const TUESDAY: &str = "2026-11-24T09:00:00Z";
 
-fn said(text: &str, now: &str) -> Spoken {
+fn said(text: &str, now: &str) -> ClauseDays {
     when::when(&split(text), Timestamp::parse(now).unwrap(), None)
 }
 
@@ -110,8 +110,8 @@ fn compared(what: &str, with: &'static str, text: Reader<'_>) -> Option<String> 
         "occasion is" => yes(Occasions::of(text).are(with)),
         "by methods" => yes(beyond::methods(text)?.are_among(&measured())),
         "against methods" => yes(beyond::methods(text)?.are_opposed_by(&measured())),
-        "blocked of" => yes(share()?.holds(Counted { blocked: count(0), decided: count(1) })),
-        "against blocked of" => yes(share()?.is_opposed(Counted { blocked: count(0), decided: count(1) })),
+        "blocked of" => yes(share()?.holds(BlockedOfDecided { blocked: count(0), decided: count(1) })),
+        "against blocked of" => yes(share()?.is_opposed(BlockedOfDecided { blocked: count(0), decided: count(1) })),
         "operator is" => {
             let name = joined(text.words, |word| word.text.into(), " ");
             let (number, name) =
@@ -132,7 +132,7 @@ fn compared(what: &str, with: &'static str, text: Reader<'_>) -> Option<String> 
             yes(bearing::fits(&areas, &places::areas(&mentions, code), places::is_nationwide(text.words, &mentions)))
         }
         "networks and weight" => {
-            let spread = (Counted { blocked: count(0), decided: count(1) }, numbers()[2]);
+            let spread = (BlockedOfDecided { blocked: count(0), decided: count(1) }, numbers()[2]);
             format!("{:?}", details::fit(spread, share())).to_lowercase()
         }
         "platforms of" => {

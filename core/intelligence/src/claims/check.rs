@@ -331,8 +331,8 @@ pub struct Conclusion {
 }
 
 /// Concludes from the parts; `None` without any.
-pub fn conclude(claim: &Claim, found: &[Found<'_>]) -> Option<Conclusion> {
-    let weakest = |part: fn(&Found<'_>) -> Judgement| {
+pub fn conclude(claim: &Claim, found: &[CheckedClaim<'_>]) -> Option<Conclusion> {
+    let weakest = |part: fn(&CheckedClaim<'_>) -> Judgement| {
         let parts: Vec<Judgement> = found.iter().map(part).collect();
         together(&parts).and_then(|at| Some((at, *parts.get(at)?)))
     };

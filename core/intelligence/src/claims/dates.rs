@@ -36,7 +36,7 @@ impl Written {
     }
 
     /// From what a pattern kept: a day, or a month, a year or a part of one.
-    fn of(taken: &Taken) -> Option<Written> {
+    fn of(taken: &PatternMatch) -> Option<Written> {
         let (year, month, day) = (taken.number("year"), taken.number("month"), taken.number("day"));
         let part = taken.pair("part").or(lexicon::pair(taken.says));
         Some(match (month.zip(day).or(taken.pair("date")), month, part) {

@@ -22,7 +22,7 @@ impl Fit {
     }
 }
 
-impl Found<'_> {
+impl CheckedClaim<'_> {
     /// The verdicts of the networks, where the claim says on how many it was so.
     pub async fn count_networks(&mut self) -> Result<()> {
         if let (Some(_), Topic::Subject(subject), Some((at, _))) = (self.share(), self.claim.topic, &self.detection) {
@@ -30,7 +30,7 @@ impl Found<'_> {
             let count = |wanted: State| networks.iter().filter(|network| network.state == wanted).count();
             let blocked = count(State::Blocked);
             let decided = blocked + count(State::Accessible);
-            self.networks = (decided > 0).then_some(Counted { blocked, decided });
+            self.networks = (decided > 0).then_some(BlockedOfDecided { blocked, decided });
         }
         Ok(())
     }
@@ -111,7 +111,7 @@ impl Found<'_> {
             }
             Beyond::HowMany(share) => {
                 let recorded = surest.map_or(0, |incident| incident.draft.networks.len());
-                let recorded = Counted { blocked: recorded, decided: recorded };
+                let recorded = BlockedOfDecided { blocked: recorded, decided: recorded };
                 let counts = matches!(share, Share::Count(..) | Share::Some) && recorded.blocked > 0;
                 let counted = self.networks.is_some_and(|known| share.holds(known));
                 let spread = if self.network.is_none() { self.spread(Some(share)).0 } else { Fit::Untold };
@@ -133,7 +133,7 @@ impl Found<'_> {
 
     /// What is known of how far it reaches, with the networks that say so: over the whole country unless a share is
     /// given.
-    fn spread(&self, share: Option<Share>) -> (Fit, Option<Counted>) {
+    fn spread(&self, share: Option<Share>) -> (Fit, Option<BlockedOfDecided>) {
         let seen = self.detection.as_ref();
         let measured = seen.filter(|(_, found)| found.state != State::Unknown && found.basis == "measured");
         let measured = measured.and_then(|(_, found)| {
@@ -185,7 +185,7 @@ impl Found<'_> {
 }
 
 /// Networks of which something is known, and the share of the weight of those that are decided.
-pub type Spread = (Counted, f64);
+pub type Spread = (BlockedOfDecided, f64);
 
 /// Whether it is so on a share of them, or in the whole country.
 pub fn fit((counted, weight): Spread, share: Option<Share>) -> Fit {
@@ -199,5 +199,5 @@ pub fn fit((counted, weight): Spread, share: Option<Share>) -> Fit {
 /// What was found where so many networks were tested.
 fn of_tested(blocked: usize, tested: u32, weight: f64) -> Option<Spread> {
     let decided = usize::try_from(tested).unwrap_or(usize::MAX).max(blocked);
-    (tested > 0).then_some((Counted { blocked, decided }, weight))
+    (tested > 0).then_some((BlockedOfDecided { blocked, decided }, weight))
 }

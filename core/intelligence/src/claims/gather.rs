@@ -23,12 +23,12 @@ pub struct Claimed<'c> {
 }
 
 /// What was found about it.
-pub struct Found<'c> {
+pub struct CheckedClaim<'c> {
     pub claim: Claimed<'c>,
     /// The network that it is about, when it is about one.
     pub network: Option<OnNetwork>,
     /// The verdict that speaks for the period, with the time it is of.
-    pub detection: Option<Seen>,
+    pub detection: Option<DatedDetection>,
     /// Those of the period, newest beginning first.
     pub incidents: Vec<Incident>,
     /// Which of them bear on the claim, and how.
@@ -37,7 +37,7 @@ pub struct Found<'c> {
     pub earlier: Option<Incident>,
     pub decided_days: u32,
     /// Where the verdict rests on platforms of social media.
-    pub platforms: Option<Counted>,
+    pub platforms: Option<BlockedOfDecided>,
     pub judgement: Judgement,
     /// The same without the details that nothing tells.
     pub core: Judgement,
@@ -47,10 +47,10 @@ pub struct Found<'c> {
     /// What the claim says beyond what the data tell, or against it: for the reason.
     pub beyond: Option<Beyond>,
     /// Where the claim says on how many networks: of those that are decided.
-    pub networks: Option<Counted>,
+    pub networks: Option<BlockedOfDecided>,
 }
 
-impl Found<'_> {
+impl CheckedClaim<'_> {
     /// The incidents of an answer: of the period, and of the network when the claim is about one.
     pub fn shown(&self) -> impl Iterator<Item = &Incident> {
         if self.network.is_none() { self.incidents.iter() } else { self.bearing.fitting.iter() }
@@ -59,7 +59,7 @@ impl Found<'_> {
 
 /// How many of those that are decided are blocked.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counted {
+pub struct BlockedOfDecided {
     pub blocked: usize,
     pub decided: usize,
 }
@@ -106,7 +106,7 @@ pub async fn find<'c>(
     topic: &'c Topic,
     (reading, stance): (&'c Reading, Stance),
     now: Timestamp,
-) -> Result<Vec<Found<'c>>> {
+) -> Result<Vec<CheckedClaim<'c>>> {
     let claim = Claimed { rt, country, topic, reading, stance, period: Period::of(reading, stance, now), now };
     let incidents = sources::lately(&claim).await?;
     let seen = sources::survey(&claim).await?;
@@ -121,7 +121,7 @@ pub async fn find<'c>(
     if topic.name() == SOCIAL_MEDIA && incidents.is_empty() {
         let (findings, platforms) = sources::platforms(&claim).await?;
         let judged = claim.judged(incidents, (findings, None), None).await?;
-        return Ok(vec![Found { platforms: (platforms.decided > 0).then_some(platforms), ..judged }]);
+        return Ok(vec![CheckedClaim { platforms: (platforms.decided > 0).then_some(platforms), ..judged }]);
     }
     let measured = match topic {
         Topic::Subject(subject) if subject.roles.is_empty() => (Findings::default(), None),
@@ -137,7 +137,7 @@ impl<'c> Claimed<'c> {
         incidents: Vec<Incident>,
         (mut findings, detection): Measured,
         network: Option<OnNetwork>,
-    ) -> Result<Found<'c>> {
+    ) -> Result<CheckedClaim<'c>> {
         let named = |one: &Incident| network.as_ref().is_none_or(|network| network.is_of(one, self.period));
         // That it is over is seen by measurements anyway, and of one network a day of the country says nothing.
         let weighed = findings.measured && !self.stance.over && network.is_none();
@@ -155,7 +155,7 @@ impl<'c> Claimed<'c> {
         }
         findings.outdated = self.is_outdated(&findings, detection.as_ref()).await?;
         let judgement = judge(self.stance, &findings);
-        let mut found = Found {
+        let mut found = CheckedClaim {
             claim: self,
             network,
             detection,
@@ -223,7 +223,7 @@ impl<'c> Claimed<'c> {
     }
 
     /// Adds what is known of now. The verdict of an earlier day says no more of it than that an incident is over.
-    fn weigh_now(&self, findings: &mut Findings, gone: Option<&Incident>, seen: Option<&Seen>) {
+    fn weigh_now(&self, findings: &mut Findings, gone: Option<&Incident>, seen: Option<&DatedDetection>) {
         findings.gone = gone.map(Incident::confidence);
         findings.elsewhere &= gone.is_none();
         let earlier = seen.is_some_and(|(at, _)| *at < self.period.to);
@@ -247,7 +247,7 @@ impl<'c> Claimed<'c> {
     }
 
     /// Whether the claim says how it is now, and nothing is measured that is as new as a present verdict needs.
-    async fn is_outdated(&self, findings: &Findings, seen: Option<&Seen>) -> Result<bool> {
+    async fn is_outdated(&self, findings: &Findings, seen: Option<&DatedDetection>) -> Result<bool> {
         let until_now = self.reading.when.is_some_and(|when| when.end() > self.now && when.span != Span::During);
         if !self.stance.over || !(until_now || self.is_of_now()) {
             return Ok(false);

@@ -62,7 +62,7 @@ pub fn value<T: FromStr>(list: &str, word: &str) -> Option<T> {
 
 /// What a pattern took at a place.
 #[derive(Debug, Clone, Default)]
-pub struct Taken {
+pub struct PatternMatch {
     pub length: usize,
     /// What the list says of this pattern.
     pub says: &'static str,
@@ -70,7 +70,7 @@ pub struct Taken {
     kept: Vec<(&'static str, i64, &'static str)>,
 }
 
-impl Taken {
+impl PatternMatch {
     pub fn all(&self, name: &str) -> Vec<i64> {
         self.kept.iter().rev().filter(|(kept, ..)| *kept == name).map(|(_, number, _)| *number).collect()
     }
@@ -121,10 +121,10 @@ impl List {
     }
 
     /// What the first pattern takes that fits at a place.
-    pub fn take(&self, text: Reader<'_>, at: usize) -> Option<Taken> {
+    pub fn take(&self, text: Reader<'_>, at: usize) -> Option<PatternMatch> {
         let one = |(pattern, says)| {
-            let taken = Match { text, start: at }.fits(Rest { pattern, then: None }, (at, 1))?;
-            Some(Taken { length: taken.length - at, says, ..taken })
+            let taken = Match { text, start: at }.fits(PatternRest { pattern, then: None }, (at, 1))?;
+            Some(PatternMatch { length: taken.length - at, says, ..taken })
         };
         self.may_fit(text, at).then(|| self.pairs().find_map(one))?
     }
@@ -132,9 +132,9 @@ impl List {
 
 /// What is left of a pattern, and then of the one that it is a part of.
 #[derive(Clone, Copy)]
-struct Rest<'r> {
+struct PatternRest<'r> {
     pattern: &'static str,
-    then: Option<&'r Rest<'r>>,
+    then: Option<&'r PatternRest<'r>>,
 }
 
 /// A text and the place where a pattern begins.
@@ -152,17 +152,17 @@ type Place = (usize, usize);
 
 impl Match<'_> {
     /// Takes the rest of a pattern; the length of what is taken ends at its last place.
-    fn fits(&self, rest: Rest<'_>, (at, back): Place) -> Option<Taken> {
+    fn fits(&self, rest: PatternRest<'_>, (at, back): Place) -> Option<PatternMatch> {
         let (first, pattern) = rest.pattern.split_once(' ').unwrap_or((rest.pattern, ""));
-        let behind = Rest { pattern, ..rest };
+        let behind = PatternRest { pattern, ..rest };
         let on = |more: usize| self.fits(behind, (at + more, back));
         let only = |goes_on: bool| if goes_on { on(0) } else { None };
-        let here = |of: &'static str| self.element(of, Rest { pattern: "", then: None }, (at, back)).is_some();
+        let here = |of: &'static str| self.element(of, PatternRest { pattern: "", then: None }, (at, back)).is_some();
         let (text, mut letters) = (self.text, first.chars());
         match (letters.next(), letters.as_str()) {
             (None, _) => match rest.then {
                 Some(then) => self.fits(*then, (at, back)),
-                None => Some(Taken { length: at, ..Taken::default() }),
+                None => Some(PatternMatch { length: at, ..PatternMatch::default() }),
             },
             (Some('^'), _) => only(at == 0),
             (Some('$'), _) => only(at >= text.words.len()),
@@ -180,10 +180,10 @@ impl Match<'_> {
     }
 
     /// A word, the patterns of a list, or what is kept, with the rest behind it.
-    fn element(&self, of: &'static str, rest: Rest<'_>, (at, back): Place) -> Option<Taken> {
+    fn element(&self, of: &'static str, rest: PatternRest<'_>, (at, back): Place) -> Option<PatternMatch> {
         let inside = |open: char, close: char| of.strip_prefix(open).and_then(|of| of.strip_suffix(close));
         if let Some(name) = inside('(', ')') {
-            let part = |pattern: &&'static str| self.fits(Rest { pattern, then: Some(&rest) }, (at, back));
+            let part = |pattern: &&'static str| self.fits(PatternRest { pattern, then: Some(&rest) }, (at, back));
             let list = list(name);
             return list.may_fit(self.text, at).then(|| list.items.iter().find_map(part))?;
         }
@@ -198,14 +198,14 @@ impl Match<'_> {
 
     /// Patterns of a list, as few as there can be before the rest. What one of them took stays so: a long text must not
     /// be read in many ways.
-    fn several(&self, of: &'static str, rest: Rest<'_>, (mut at, back): Place) -> Option<Taken> {
+    fn several(&self, of: &'static str, rest: PatternRest<'_>, (mut at, back): Place) -> Option<PatternMatch> {
         let mut kept = Vec::new();
         for _ in 0..MOST_ROUNDS {
             if let Some(mut taken) = self.fits(rest, (at, back)) {
                 taken.kept.extend(kept.into_iter().rev().flatten());
                 return Some(taken);
             }
-            let one = self.element(of, Rest { pattern: "", then: None }, (at, back))?;
+            let one = self.element(of, PatternRest { pattern: "", then: None }, (at, back))?;
             at = one.length;
             kept.push(one.kept);
         }
@@ -213,7 +213,7 @@ impl Match<'_> {
     }
 
     /// An element that asks for a word before the place.
-    fn before(&self, of: &'static str, behind: Rest<'_>, (at, back): Place) -> Option<Taken> {
+    fn before(&self, of: &'static str, behind: PatternRest<'_>, (at, back): Place) -> Option<PatternMatch> {
         let plain = of.trim_start_matches(['!', '?', '*']);
         let is_so = |back: usize| self.start.checked_sub(back).is_some_and(|at| is(plain, self.text, at));
         let (is, further) = (is_so(back), || self.fits(behind, (at, back + 1)));

@@ -7,7 +7,7 @@ use super::*;
 pub struct Part<'a> {
     pub link: Link,
     pub words: Vec<Word<'a>>,
-    pub said: Option<Said>,
+    pub said: Option<ClauseStance>,
     /// Of a list each makes a reading.
     pub days: Vec<When>,
     /// Where it names none: how long it was after those of the clause before.
@@ -29,8 +29,8 @@ impl Part<'_> {
     }
 
     /// What it says by more than a negation.
-    pub fn verb(&self) -> Option<Said> {
-        self.said.filter(Said::has_verb)
+    pub fn verb(&self) -> Option<ClauseStance> {
+        self.said.filter(ClauseStance::has_verb)
     }
 
     pub fn has_verb(&self) -> bool {

@@ -43,7 +43,7 @@ pub fn missing(claim: &Claim) -> String {
 }
 
 /// Why a claim got the verdict of one of its parts, and what is known of the others when that one is undecided.
-pub fn overall(deciding: &Found<'_>, all: &[Found<'_>], now: Timestamp) -> String {
+pub fn overall(deciding: &CheckedClaim<'_>, all: &[CheckedClaim<'_>], now: Timestamp) -> String {
     let said = reason(deciding, now);
     if deciding.judgement.verdict < Verdict::InsufficientData {
         return said;
@@ -67,7 +67,7 @@ pub fn unchecked_too(said: &str, unchecked: &[String]) -> String {
 }
 
 /// What every sentence names: the topic, the country with the network ("Kenya on AS33771 (Safaricom)"), and the days.
-fn names(found: &Found<'_>, now: Timestamp) -> [(&'static str, String); 3] {
+fn names(found: &CheckedClaim<'_>, now: Timestamp) -> [(&'static str, String); 3] {
     let on = found.network.as_ref().map(|on| format!(" on {}", on.known().label())).unwrap_or_default();
     let when = found.claim.reading.when.map_or(String::new(), |when| {
         let last = plain_date(when.end().plus(-1).min(now));
@@ -78,9 +78,9 @@ fn names(found: &Found<'_>, now: Timestamp) -> [(&'static str, String); 3] {
     [("name", gather::label(found.claim.topic)), ("place", place), ("when", when)]
 }
 
-pub fn reason(found: &Found<'_>, now: Timestamp) -> String {
+pub fn reason(found: &CheckedClaim<'_>, now: Timestamp) -> String {
     let mut said = decided(found, now);
-    if let Some(Counted { blocked, decided }) = found.networks {
+    if let Some(BlockedOfDecided { blocked, decided }) = found.networks {
         let networks = if decided == 1 { "network" } else { "networks" }.to_owned();
         let block = if found.judgement.why == Why::Incident { "blocked" } else { "block" }.to_owned();
         let (blocked, decided) = (("blocked", blocked.to_string()), ("decided", decided.to_string()));
@@ -95,12 +95,12 @@ pub fn reason(found: &Found<'_>, now: Timestamp) -> String {
 }
 
 /// A detail that the record does not bear out, with what is known of it.
-fn unchecked(found: &Found<'_>, beyond: Beyond, now: Timestamp) -> Option<String> {
+fn unchecked(found: &CheckedClaim<'_>, beyond: Beyond, now: Timestamp) -> Option<String> {
     let surest = found.bearing.surest.as_ref();
     let took = surest.and_then(|incident| bearing::took(incident, now)).filter(|_| !found.claim.stance.over);
     Some(match beyond {
         Beyond::HowLong(_) if let Some(took) = took => known("detail.length", took.round()),
-        Beyond::HowMany(_) | Beyond::Nationwide if let Some(Counted { decided, .. }) = found.networks => {
+        Beyond::HowMany(_) | Beyond::Nationwide if let Some(BlockedOfDecided { decided, .. }) = found.networks => {
             return (decided < ENOUGH).then(|| known("detail.few", beyond.as_str()));
         }
         Beyond::Hours(_) if let Some(kept) = surest.and_then(|incident| incident.draft.schedule.as_deref()) => {
@@ -121,7 +121,7 @@ fn unchecked(found: &Found<'_>, beyond: Beyond, now: Timestamp) -> Option<String
     })
 }
 
-fn decided(found: &Found<'_>, now: Timestamp) -> String {
+fn decided(found: &CheckedClaim<'_>, now: Timestamp) -> String {
     let (why, names) = (found.judgement.why, names(found, now));
     let [_, (_, place), _] = &names;
     let detection = found.detection.as_ref().map(|(_, detection)| detection);
@@ -134,7 +134,9 @@ fn decided(found: &Found<'_>, now: Timestamp) -> String {
         }
     };
     match why {
-        Why::Blocked | Why::Accessible | Why::TooLittle if let Some(Counted { blocked, decided }) = found.platforms => {
+        Why::Blocked | Why::Accessible | Why::TooLittle
+            if let Some(BlockedOfDecided { blocked, decided }) = found.platforms =>
+        {
             told("platforms", &[("blocked", blocked.to_string()), ("decided", decided.to_string())])
         }
         Why::Incident | Why::Suspected | Why::Doubtful | Why::Unordered | Why::Shorter => recorded(found, &measured()),
@@ -165,21 +167,21 @@ fn decided(found: &Found<'_>, now: Timestamp) -> String {
 }
 
 /// Makes a text of the table with what every sentence names.
-type Told<'t> = dyn Fn(&str, &Names<'_>) -> String + 't;
+type TextMaker<'t> = dyn Fn(&str, &Names<'_>) -> String + 't;
 
-fn last_measured(days: i64, last: Timestamp, told: &Told<'_>) -> String {
+fn last_measured(days: i64, last: Timestamp, told: &TextMaker<'_>) -> String {
     let unit = if days == 1 { "day" } else { "days" }.to_owned();
     told("last_measured", &[("day", plain_date(last)), ("days", days.max(0).to_string()), ("unit", unit)])
 }
 
-fn on_network(answer: &NetworkAnswer, told: &Told<'_>) -> String {
+fn on_network(answer: &NetworkAnswer, told: &TextMaker<'_>) -> String {
     let state = if answer.state == State::Blocked { "blocked" } else { "accessible" }.to_owned();
     let (blocked, all) = (("blocked", answer.blocked_votes.to_string()), ("all", answer.votes.to_string()));
     told("network", &[("state", state), blocked, all, ("day", plain_date(answer.last_checked))])
 }
 
 /// What rests on an incident, or on measurements as doubtful as these.
-fn recorded(found: &Found<'_>, measured: &str) -> String {
+fn recorded(found: &CheckedClaim<'_>, measured: &str) -> String {
     let doubtful = found.judgement.why == Why::Doubtful && found.bearing.surest.is_none();
     let said = if doubtful { measured.to_owned() } else { deciding(found) };
     let national = || found.bearing.suspected.as_ref().is_some_and(bearing::is_of_all_networks);
@@ -196,7 +198,7 @@ fn recorded(found: &Found<'_>, measured: &str) -> String {
 }
 
 /// Nothing counts; what is too old to count is said.
-fn nothing(found: &Found<'_>, told: &Told<'_>) -> String {
+fn nothing(found: &CheckedClaim<'_>, told: &TextMaker<'_>) -> String {
     if let Some((_, detection)) = &found.detection {
         if found.claim.reading.when.is_none() && detection.stale_since.is_some() {
             return sentence(detection, found.claim.country.name);
@@ -209,7 +211,7 @@ fn nothing(found: &Found<'_>, told: &Told<'_>) -> String {
 }
 
 /// The incident whose confidence the answer gives. One that goes by another name is said to include the topic.
-fn deciding(found: &Found<'_>) -> String {
+fn deciding(found: &CheckedClaim<'_>) -> String {
     let Some(incident) = found.deciding() else { return String::new() };
     let (draft, said) = (&incident.draft, incidents::sentence(incident));
     let named = found.claim.topic.names().iter().any(|name| draft.subject == *name || draft.services.contains(name));

@@ -78,7 +78,7 @@ struct ParsedBody {
 }
 
 /// The networks of all statements, each once: as they were found, else as they were read.
-fn networks(claim: &Claim, found: &[Found<'_>]) -> Vec<Network> {
+fn networks(claim: &Claim, found: &[CheckedClaim<'_>]) -> Vec<Network> {
     let known = found.iter().filter_map(|found| found.network.as_ref()).map(OnNetwork::known);
     let read = claim.readings.iter().flat_map(|reading| &reading.networks).cloned();
     each_once(known.chain(read), |known, read| match (read.asn, known.asn) {
@@ -95,7 +95,7 @@ struct DateRange {
 }
 
 impl ParsedBody {
-    fn new(claim: &Claim, found: &[Found<'_>]) -> Self {
+    fn new(claim: &Claim, found: &[CheckedClaim<'_>]) -> Self {
         let services: Vec<String> = claim.topics.iter().map(|topic| topic.name().to_owned()).collect();
         let (start, end) = claim.when.map(|when| (when.first.to_string(), when.last.to_string())).unzip();
         let day = claim.when.is_some_and(When::is_one_day);
@@ -183,7 +183,7 @@ struct TopicBody {
 }
 
 impl TopicBody {
-    fn new(found: &Found<'_>, now: Timestamp) -> TopicBody {
+    fn new(found: &CheckedClaim<'_>, now: Timestamp) -> TopicBody {
         let judgement = found.judgement;
         TopicBody {
             service: found.claim.topic.name().to_owned(),
@@ -253,7 +253,7 @@ async fn verify(cx: Cx) -> Result<Response> {
     // The strictest licence of what the answer rests on.
     let table = checked.counted.iter().map(|_| Source::AccessNow.licence());
     let detections = found.iter().flat_map(|found| &found.detection).flat_map(|(_, detection)| &detection.licences);
-    let incidents = found.iter().flat_map(Found::shown).map(|incident| &incident.draft.licence);
+    let incidents = found.iter().flat_map(CheckedClaim::shown).map(|incident| &incident.draft.licence);
     let license = licence::effective(detections.chain(incidents).map(String::as_str).chain(table));
     let settings = cx.settings();
     Response::json(&ClaimBody {
@@ -266,7 +266,7 @@ async fn verify(cx: Cx) -> Result<Response> {
         core: whole.core,
         parsed: ParsedBody::new(&claim, found),
         topics: found.iter().map(|found| TopicBody::new(found, cx.now())).collect(),
-        incidents: each_once(found.iter().flat_map(Found::shown), |a, b| a.id == b.id)
+        incidents: each_once(found.iter().flat_map(CheckedClaim::shown), |a, b| a.id == b.id)
             .into_iter()
             .map(|incident| IncidentBody::new(incident, settings))
             .map(IncidentRow::new)
@@ -296,7 +296,7 @@ async fn locate(cx: &Cx, claim: &mut Claim) -> Result<()> {
 
 /// What was checked of a claim, and why not all of it.
 pub struct Checked<'c> {
-    pub found: Vec<Found<'c>>,
+    pub found: Vec<CheckedClaim<'c>>,
     /// What it counts, where a table answers that.
     counted: Option<(Judgement, String)>,
     unread: Option<&'static str>,
@@ -356,7 +356,7 @@ pub async fn check<'c>(rt: &'c dyn Runtime, claim: &'c Claim, now: Timestamp) ->
     Ok(checked)
 }
 
-async fn evidence(cx: &Cx, found: &[Found<'_>]) -> Result<Vec<EvidenceBody>> {
+async fn evidence(cx: &Cx, found: &[CheckedClaim<'_>]) -> Result<Vec<EvidenceBody>> {
     let mut rows: Vec<EvidenceBody> = Vec::new();
     for found in found {
         let country = found.claim.country.name;

@@ -10,7 +10,7 @@ use super::*;
 const MOST_BETWEEN: usize = 3;
 
 /// Which words of a claim are left over: in no slot, and not harmless.
-pub fn left(sentence: &Sentence<'_>, mentions: &[Mention], named: &[Named], readings: &[Reading]) -> Vec<bool> {
+pub fn left(sentence: &Sentence<'_>, mentions: &[Mention], named: &[NamedTopic], readings: &[Reading]) -> Vec<bool> {
     let words = sentence.words;
     // "Blocked on mobile networks" is less than blocked.
     let of_a_service = readings.iter().flat_map(|reading| &reading.topics).any(|topic| *topic != Topic::Internet);
@@ -119,7 +119,7 @@ impl Slots<'_> {
 
     /// Whom a claim compares with, and what is said of a service beside: it changes nothing, unless it tells of a
     /// block.
-    fn asides(&mut self, named: &[Named]) {
+    fn asides(&mut self, named: &[NamedTopic]) {
         let text = self.text;
         for piece in clauses::pieces(text).into_iter().filter(|piece| piece.link == Link::Aside) {
             let start = piece.range.start;

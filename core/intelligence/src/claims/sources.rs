@@ -81,7 +81,7 @@ async fn are_clear(claim: &Claimed<'_>, subject: &Subject, (from, to): (i64, i64
 }
 
 /// What measurements of each platform say of social media as a whole, where no incident does.
-pub async fn platforms(claim: &Claimed<'_>) -> Result<(Findings, Counted)> {
+pub async fn platforms(claim: &Claimed<'_>) -> Result<(Findings, BlockedOfDecided)> {
     let mut found = Vec::new();
     for subject in lexicon::list("subjects.social").items.iter().filter_map(|name| Subject::parse(name).ok()) {
         found.push(measured(claim, &subject).await?.0);
@@ -89,7 +89,7 @@ pub async fn platforms(claim: &Claimed<'_>) -> Result<(Findings, Counted)> {
     Ok(together(&found))
 }
 
-pub fn together(found: &[Findings]) -> (Findings, Counted) {
+pub fn together(found: &[Findings]) -> (Findings, BlockedOfDecided) {
     let of = |wanted| found.iter().filter(move |one| one.measured && !one.before && one.state == Some(wanted));
     let blocked = of(State::Blocked).count();
     let decided = blocked + of(State::Accessible).count();
@@ -112,10 +112,10 @@ pub fn together(found: &[Findings]) -> (Findings, Counted) {
         over: of(State::Accessible).filter(|one| one.over).count() >= BLOCKED,
         ..Findings::default()
     };
-    (findings, Counted { blocked, decided })
+    (findings, BlockedOfDecided { blocked, decided })
 }
 
-pub type Measured = (Findings, Option<Seen>);
+pub type Measured = (Findings, Option<DatedDetection>);
 
 pub async fn measured(claim: &Claimed<'_>, subject: &Subject) -> Result<Measured> {
     let (period, over) = (claim.period, claim.stance.over);
@@ -175,7 +175,7 @@ impl Claimed<'_> {
 
     /// How many measurements of any kind arrived in a time.
     pub async fn heard(&self, from: Timestamp, at: Timestamp) -> Result<u64> {
-        runtime::query(self.rt, self.country.code.to_owned(), &Heard { from: Some(from), at }).await
+        runtime::query(self.rt, self.country.code.to_owned(), &CountMeasurements { from: Some(from), at }).await
     }
 
     /// The verdict at a time; with those of its networks unless it is to be brief.
@@ -200,7 +200,7 @@ const MOST_LOOKS: usize = 8;
 const LOOKS_FOR_NAMES: usize = 2;
 
 /// The verdicts of a service and all its networks at some time.
-pub type Seen = (Timestamp, Detection);
+pub type DatedDetection = (Timestamp, Detection);
 
 /// A network that a claim is about, as the data know it.
 #[derive(Debug, Clone)]
@@ -212,7 +212,7 @@ pub struct OnNetwork {
 }
 
 impl OnNetwork {
-    fn new(network: Network, seen: &[Seen], incidents: &[Incident]) -> OnNetwork {
+    fn new(network: Network, seen: &[DatedDetection], incidents: &[Incident]) -> OnNetwork {
         let known: Vec<(u32, Option<&str>)> = named(seen, incidents).collect();
         let same = known.iter().filter(|(asn, name)| network.is(*asn, *name));
         let mut asns: Vec<u32> = network.asn.into_iter().chain(same.map(|(asn, _)| *asn)).collect();
@@ -247,7 +247,7 @@ impl OnNetwork {
 }
 
 /// Networks that were measured or reported, with their names.
-fn named<'n>(seen: &'n [Seen], incidents: &'n [Incident]) -> impl Iterator<Item = (u32, Option<&'n str>)> {
+fn named<'n>(seen: &'n [DatedDetection], incidents: &'n [Incident]) -> impl Iterator<Item = (u32, Option<&'n str>)> {
     let measured = seen.iter().flat_map(|(_, detection)| &detection.networks);
     let reported = incidents.iter().flat_map(|incident| &incident.draft.networks);
     let measured = measured.map(|answer| (answer.asn, answer.name.as_deref()));
@@ -255,7 +255,7 @@ fn named<'n>(seen: &'n [Seen], incidents: &'n [Incident]) -> impl Iterator<Item 
 }
 
 /// Verdicts of a topic and its networks in a period, those of its end first; nothing of connectivity as a whole.
-pub async fn survey(claim: &Claimed<'_>) -> Result<Vec<Seen>> {
+pub async fn survey(claim: &Claimed<'_>) -> Result<Vec<DatedDetection>> {
     let (reading, mut seen) = (claim.reading, Vec::new());
     let names = !reading.networks.is_empty() || !reading.candidates.is_empty();
     let Topic::Subject(subject) = claim.topic else { return Ok(seen) };
@@ -287,7 +287,7 @@ async fn times(claim: &Claimed<'_>, subject: &Subject) -> Result<Vec<Timestamp>>
 }
 
 /// The networks that a claim is about: those that it names, else those that it calls as only measurements do.
-pub fn resolve(reading: &Reading, seen: &[Seen], incidents: &[Incident]) -> Vec<OnNetwork> {
+pub fn resolve(reading: &Reading, seen: &[DatedDetection], incidents: &[Incident]) -> Vec<OnNetwork> {
     let mut networks = reading.networks.clone();
     if networks.is_empty() && !reading.candidates.is_empty() {
         for name in named(seen, incidents).filter_map(|(_, name)| name) {
@@ -302,7 +302,7 @@ pub fn resolve(reading: &Reading, seen: &[Seen], incidents: &[Incident]) -> Vec<
 }
 
 /// The verdict of a network for a period: that of its last blocked day, else of its end; and the answer that it is in.
-pub fn on_network(on: &mut OnNetwork, seen: &[Seen], claim: &Claimed<'_>) -> Measured {
+pub fn on_network(on: &mut OnNetwork, seen: &[DatedDetection], claim: &Claimed<'_>) -> Measured {
     let when = claim.reading.when;
     let at_end = claim.stance.over || claim.period.at_end;
     let fresh = |answer: &NetworkAnswer| when.is_none_or(|when| at_end || answer.last_checked >= when.start());
@@ -310,7 +310,7 @@ pub fn on_network(on: &mut OnNetwork, seen: &[Seen], claim: &Claimed<'_>) -> Mea
         let own = detection.networks.iter().filter(|answer| on.asns.contains(&answer.asn) && fresh(answer));
         own.max_by_key(|answer| (answer.state != State::Unknown, answer.votes)).cloned()
     };
-    let found: Vec<(&Seen, NetworkAnswer)> =
+    let found: Vec<(&DatedDetection, NetworkAnswer)> =
         seen.iter().filter_map(|seen| Some((seen, of(&seen.1)?))).take(if at_end { 1 } else { seen.len() }).collect();
     let state = |wanted: State| found.iter().find(|(_, answer)| answer.state == wanted);
     let elsewhere = seen.iter().any(|(_, detection)| detection.evidence_count > 0 || detection.state != State::Unknown);

@@ -158,7 +158,7 @@ impl Stance {
 
 /// What the words of a clause say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Said {
+pub struct ClauseStance {
     pub stance: Stance,
     /// The same without its negations: what "but Russia does" repeats.
     pub bare: Stance,
@@ -167,7 +167,7 @@ pub struct Said {
     pub works: bool,
 }
 
-impl Said {
+impl ClauseStance {
     /// Whether it has more than a negation.
     pub fn has_verb(&self) -> bool {
         self.bad || self.works || self.bare.over
@@ -180,7 +180,7 @@ pub fn is_way_around(text: Reader<'_>) -> bool {
 }
 
 /// Reads a clause; `None` when nothing in it speaks of reachability.
-pub fn read(text: Reader<'_>, internet: bool) -> Option<Said> {
+pub fn read(text: Reader<'_>, internet: bool) -> Option<ClauseStance> {
     let senses = resolved(text);
     let bare = |(_, sense): &(usize, Sense)| !sense.negates() && *sense != Sense::AnyMore;
     let without: Vec<(usize, Sense)> = senses.iter().copied().filter(bare).collect();
@@ -195,7 +195,7 @@ pub fn read(text: Reader<'_>, internet: bool) -> Option<Said> {
             (stance.negated, stance.over, stance.kind) = (false, false, Kind::Block);
         }
     }
-    Some(Said { stance, bare, bad, works })
+    Some(ClauseStance { stance, bare, bad, works })
 }
 
 /// The senses of a clause, those decided that depend on what stands beside them.

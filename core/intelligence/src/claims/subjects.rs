@@ -64,7 +64,7 @@ pub fn listed(platforms: &[Tracked]) -> Phrases<&Tracked> {
 
 /// A service or domain where a sentence names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Named {
+pub struct NamedTopic {
     /// Place of the first word, and how many.
     pub at: usize,
     pub length: usize,
@@ -72,7 +72,7 @@ pub struct Named {
 }
 
 /// Every service and domain that a sentence names, in its order; `listed` are the platforms of target lists.
-pub fn named(words: &[Word<'_>], listed: &Phrases<&Tracked>) -> Vec<Named> {
+pub fn named(words: &[Word<'_>], listed: &Phrases<&Tracked>) -> Vec<NamedTopic> {
     let text = Reader::of(words);
     let taken = |at: usize| text.word(at).is_some_and(|word| word.name.is_some());
     let retweet = text.pause(2) == Pause::Colon && words.first().is_some_and(|word| word.text == "RT");
@@ -90,14 +90,14 @@ pub fn named(words: &[Word<'_>], listed: &Phrases<&Tracked>) -> Vec<Named> {
     let brands = brands.map(|(at, length, name)| (at, length, Subject::parse(name).ok()));
     let hosts = words.iter().enumerate().filter(is_host).map(|(at, word)| (at, 1, Subject::parse(&word.lower).ok()));
     let all = each_once(listed.chain(brands).chain(hosts), |a, b| a.0 == b.0);
-    let named = |(at, length, subject)| Some(Named { at, length, topic: Topic::Subject(subject?) });
-    let mut found: Vec<Named> = all.into_iter().filter_map(named).collect();
+    let named = |(at, length, subject)| Some(NamedTopic { at, length, topic: Topic::Subject(subject?) });
+    let mut found: Vec<NamedTopic> = all.into_iter().filter_map(named).collect();
     found.sort_by_key(|named| named.at);
     found
 }
 
 /// What a sentence is about that names these services, each once. Connectivity counts when nothing else is named.
-pub fn topics(text: Reader<'_>, named: &[Named]) -> Vec<Topic> {
+pub fn topics(text: Reader<'_>, named: &[NamedTopic]) -> Vec<Topic> {
     let claimed = named.iter().filter(|named| !text.word(named.at).is_some_and(|word| word.aside));
     let found = each_once(claimed.map(|named| named.topic.clone()), PartialEq::eq);
     if !found.is_empty() {
@@ -114,7 +114,7 @@ pub fn topics(text: Reader<'_>, named: &[Named]) -> Vec<Topic> {
 
 /// Names side by side.
 struct Group<'n> {
-    named: &'n [Named],
+    named: &'n [NamedTopic],
     from: usize,
     to: usize,
     /// Where nothing is claimed of them: the word from which on is said what they report. It is the first one where
@@ -126,13 +126,13 @@ struct Group<'n> {
 
 /// Marks the names of which nothing is claimed, as long as something else is named that is: who reports a block, where
 /// it was read, and what people get around it with. "BBC reported that Telegram is blocked in Iran" is about Telegram.
-pub fn mark_asides(words: &mut [Word<'_>], named: &[Named]) {
+pub fn mark_asides(words: &mut [Word<'_>], named: &[NamedTopic]) {
     for (at, length) in beside(Reader::of(words), named) {
         words.iter_mut().skip(at).take(length).for_each(|word| word.aside = true);
     }
 }
 
-fn beside(text: Reader<'_>, named: &[Named]) -> Vec<(usize, usize)> {
+fn beside(text: Reader<'_>, named: &[NamedTopic]) -> Vec<(usize, usize)> {
     let (mut groups, end) = (groups(text, named), text.words.len());
     let claimed =
         |groups: &[Group<'_>], from: usize| groups.iter().any(|group| group.reports.is_none() && group.from >= from);
@@ -154,8 +154,8 @@ fn beside(text: Reader<'_>, named: &[Named]) -> Vec<(usize, usize)> {
     beside.map(|named| (named.at, named.length)).collect()
 }
 
-fn groups<'n>(text: Reader<'_>, named: &'n [Named]) -> Vec<Group<'n>> {
-    let joins = |a: &Named, b: &Named| {
+fn groups<'n>(text: Reader<'_>, named: &'n [NamedTopic]) -> Vec<Group<'n>> {
+    let joins = |a: &NamedTopic, b: &NamedTopic| {
         let to = a.at + a.length;
         // What is cited ends with a comma: "According to the BBC, Signal is blocked".
         let most = if text.fits(a.at, "aside.cited") { Pause::None } else { Pause::Comma };
@@ -167,7 +167,7 @@ fn groups<'n>(text: Reader<'_>, named: &'n [Named]) -> Vec<Group<'n>> {
         let listed = (first..last).any(|at| text.is(at, "and|or"));
         members.chunks(if listed { members.len() } else { 1 })
     });
-    let group = |named: &'n [Named]| {
+    let group = |named: &'n [NamedTopic]| {
         let to = named.last().map_or(0, |last| last.at + last.length);
         Group { named, from: named.first().map_or(0, |first| first.at), to, reports: None, heads: false }
     };
@@ -189,7 +189,7 @@ impl Group<'_> {
         let verb = verb.map(|verb| if behind(verb) { 0 } else { verb });
         // "Reuters: WhatsApp blocked in Uganda": a name before a colon, in the same sentence.
         let colon = text.matches(to, "aside.heading").map(|length| to + length).filter(|_| verb.is_none());
-        let tool = |named: &Named| lexicon::list("aside.tools").has(named.topic.name());
+        let tool = |named: &NamedTopic| lexicon::list("aside.tools").has(named.topic.name());
         let unread = || text.part(0..from).says("aside.unread");
         let cited = why
             || text.fits(to, "aside.staff")

@@ -82,7 +82,7 @@ impl When {
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Spoken {
+pub struct ClauseDays {
     /// More than one where it lists them: "in 2022 and again in 2023".
     pub days: Vec<When>,
     /// Why a date that it names cannot be, as a sentence.
@@ -95,7 +95,7 @@ pub const NO_SUCH_DATE: &str = "The claim names a date that does not exist or ca
 /// A date is another day of the week than the claim says.
 pub const OTHER_WEEKDAY: &str = "The claim names a date that is another day of the week than it says.";
 
-struct Named {
+struct NamedDays {
     at: usize,
     to: usize,
     days: Vec<Option<When>>,
@@ -106,8 +106,8 @@ struct Named {
 }
 
 /// The days that a clause speaks of, as seen from `now`; `year` is the one that the rest of the sentence names.
-pub fn when(words: &[Word<'_>], now: Timestamp, year: Option<i64>) -> Spoken {
-    let Found { mut found, background, later } = find(words, now, year);
+pub fn when(words: &[Word<'_>], now: Timestamp, year: Option<i64>) -> ClauseDays {
+    let SentenceTimes { mut found, background, later } = find(words, now, year);
     if found.is_empty() {
         found.extend(background);
     }
@@ -119,7 +119,7 @@ pub fn when(words: &[Word<'_>], now: Timestamp, year: Option<i64>) -> Spoken {
     // Of a feast whose day is not known the year says too little.
     let dated = |when: &When| when.last.days() - when.first.days() < 31;
     if !spoken.days.iter().any(dated) && Reader::of(words).says("feasts.unknown") {
-        return Spoken { unread: Some(NO_SUCH_DATE), ..Spoken::default() };
+        return ClauseDays { unread: Some(NO_SUCH_DATE), ..ClauseDays::default() };
     }
     // "It deleted a tweet on 2 June 2021; three days later it was banned."
     if let ([day], Some((at, later)), Some(named)) = (spoken.days.as_mut_slice(), &later, found.first()) {
@@ -127,12 +127,12 @@ pub fn when(words: &[Word<'_>], now: Timestamp, year: Option<i64>) -> Spoken {
         let apart = at.start > named.to && (stop || at.start > named.to + 1);
         *day = later.behind(*day).filter(|_| apart).unwrap_or(*day);
     }
-    Spoken { later, ..spoken }
+    ClauseDays { later, ..spoken }
 }
 
 /// The words that name times, and the days of each; of days that are counted from others there are none.
 pub fn spans(words: &[Word<'_>], now: Timestamp, year: Option<i64>) -> Vec<(Range<usize>, Vec<When>)> {
-    let Found { found, background, later } = find(words, now, year);
+    let SentenceTimes { found, background, later } = find(words, now, year);
     let dated = found.into_iter().chain(background);
     let dated = dated.map(|named| (named.at..named.to, named.days.into_iter().flatten().collect()));
     dated.chain(later.map(|(range, _)| (range, Vec::new()))).collect()
@@ -140,16 +140,16 @@ pub fn spans(words: &[Word<'_>], now: Timestamp, year: Option<i64>) -> Vec<(Rang
 
 /// Times of a sentence: those that it speaks of, one of what had been before, and how long after another clause it was.
 #[derive(Default)]
-struct Found {
-    found: Vec<Named>,
-    background: Option<Named>,
+struct SentenceTimes {
+    found: Vec<NamedDays>,
+    background: Option<NamedDays>,
     later: Option<(Range<usize>, Later)>,
 }
 
-fn find(words: &[Word<'_>], now: Timestamp, year: Option<i64>) -> Found {
+fn find(words: &[Word<'_>], now: Timestamp, year: Option<i64>) -> SentenceTimes {
     let text = Reader::of(words);
     let times = Times { text, today: Date::from_days(now.day()), ahead: text.says("when.ahead"), year };
-    let mut all = Found::default();
+    let mut all = SentenceTimes::default();
     let (mut at, mut from) = (0, 0);
     while at < words.len() {
         if let Some((length, later)) = later(text, at) {
@@ -169,7 +169,7 @@ fn find(words: &[Word<'_>], now: Timestamp, year: Option<i64>) -> Found {
         let other_weekday = is_other_weekday(text, at, length, &days);
         let days = days.into_iter().map(|days| days.and_then(|days| times.seen_from_around(at, length, days)));
         let weekday = text.read(at, weekday).is_some();
-        let named = Named { at, to: at + length, days: days.collect(), opens, weekday, other_weekday };
+        let named = NamedDays { at, to: at + length, days: days.collect(), opens, weekday, other_weekday };
         // What had been ("which had been blocked since 2018") is background, and "now" says less than a date.
         if text.is(at, "now|currently") || (from..at).any(|at| text.fits(at, "when.background")) {
             all.background = all.background.or(Some(named));
@@ -192,11 +192,13 @@ fn is_other_weekday(text: Reader<'_>, at: usize, length: usize, days: &[Option<W
 }
 
 /// The times that are claimed, of those that a clause names: the first, and those that are listed with it.
-fn chosen(words: &[Word<'_>], found: &[Named]) -> Spoken {
+fn chosen(words: &[Word<'_>], found: &[NamedDays]) -> ClauseDays {
     let none = found.iter().flat_map(|named| &named.days).any(Option::is_none);
     let other = found.iter().any(|named| named.other_weekday).then_some(OTHER_WEEKDAY);
     let unread = none.then_some(NO_SUCH_DATE).or(other);
-    let Some(first) = found.first().filter(|_| unread.is_none()) else { return Spoken { unread, ..Spoken::default() } };
+    let Some(first) = found.first().filter(|_| unread.is_none()) else {
+        return ClauseDays { unread, ..ClauseDays::default() };
+    };
     let (mut days, mut to) = (first.days.clone(), first.to);
     for next in found.iter().skip(1) {
         let between = words.get(to..next.at).unwrap_or_default();
@@ -223,7 +225,7 @@ fn chosen(words: &[Word<'_>], found: &[Named]) -> Spoken {
     let all = days.clone();
     days.retain(|when| !(when.span == Span::During && all.iter().any(|other| when.holds(*other))));
     days.dedup();
-    Spoken { days, unread, later: None }
+    ClauseDays { days, unread, later: None }
 }
 
 /// The year that a sentence names, when all its dates are of one.

@@ -97,7 +97,7 @@ impl<'a> Reader<'a> {
     }
 
     /// What a pattern of the lexicon takes at a place.
-    pub fn take(&self, at: usize, list: &str) -> Option<Taken> {
+    pub fn take(&self, at: usize, list: &str) -> Option<PatternMatch> {
         lexicon::list(list).take(*self, at)
     }
 

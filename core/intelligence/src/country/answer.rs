@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::attested::{self, AttestationEvidence};
 use super::distinct::Distinct;
-use super::evidence::{self, Judged, Network, Present, Surroundings};
+use super::evidence::{self, JudgedSeries, Network, Present, Surroundings};
 use super::explain::{self, Explanation};
 use super::kinds;
 use super::tables::{LISTED, LISTED_SINCE};
@@ -312,7 +312,8 @@ fn find(
     }
     let (lists, listed) = lists(view, subject, at, &surroundings.listed)?;
     let (attestations, attested) = attested::evidence(view, subject, surroundings, explain)?;
-    let essential: Vec<&Judged> = judged.iter().filter(|(essential, _)| *essential).map(|(_, judged)| judged).collect();
+    let essential: Vec<&JudgedSeries> =
+        judged.iter().filter(|(essential, _)| *essential).map(|(_, judged)| judged).collect();
     let verdict = combine(&essential);
     let newest = judged.iter().filter_map(|(_, judged)| judged.newest).max().map(|hour| Timestamp(hour * HOUR));
     let measurements = distinct(&judged);
@@ -381,7 +382,7 @@ fn licences<'a>(sources: &[Source], lists: impl Iterator<Item = &'a ListEntry>, 
     licences.into_iter().map(str::to_owned).collect()
 }
 
-fn role_answer(essential: bool, judged: &Judged) -> RoleAnswer {
+fn role_answer(essential: bool, judged: &JudgedSeries) -> RoleAnswer {
     RoleAnswer {
         key: judged.key.clone(),
         essential,
@@ -395,8 +396,8 @@ fn role_answer(essential: bool, judged: &Judged) -> RoleAnswer {
 
 /// A service is blocked if an essential role is blocked, and accessible if one is accessible and none is blocked. The
 /// numbers are those of the role that decides.
-fn combine(essential: &[&Judged]) -> CountryVerdict {
-    let rank = |judged: &&&Judged| {
+fn combine(essential: &[&JudgedSeries]) -> CountryVerdict {
+    let rank = |judged: &&&JudgedSeries| {
         let status = match judged.verdict.status {
             Status::Blocked => 2,
             Status::Accessible => 1,
@@ -404,23 +405,25 @@ fn combine(essential: &[&Judged]) -> CountryVerdict {
         };
         (status, judged.verdict.evidence_count)
     };
-    let strongest =
-        |a: &&&Judged, b: &&&Judged| rank(a).cmp(&rank(b)).then(a.verdict.confidence.total_cmp(&b.verdict.confidence));
+    let strongest = |a: &&&JudgedSeries, b: &&&JudgedSeries| {
+        rank(a).cmp(&rank(b)).then(a.verdict.confidence.total_cmp(&b.verdict.confidence))
+    };
     essential.iter().max_by(strongest).map_or_else(|| national::verdict(&[]), |judged| judged.verdict.clone())
 }
 
-fn blocked_networks<'a>(essential: &'a [&'a Judged]) -> impl Iterator<Item = &'a Network> {
+fn blocked_networks<'a>(essential: &'a [&'a JudgedSeries]) -> impl Iterator<Item = &'a Network> {
     let networks = essential.iter().flat_map(|judged| &judged.networks);
     networks.filter(|network| (network.asn != 0 || network.remote) && network.verdict.status == Status::Blocked)
 }
 
-fn sum(judged: &[(bool, Judged)], of: fn(&Judged) -> u32) -> u32 {
+fn sum(judged: &[(bool, JudgedSeries)], of: fn(&JudgedSeries) -> u32) -> u32 {
     judged.iter().map(|(_, judged)| of(judged)).sum()
 }
 
 /// How many different measurements the roles rest on. One test may measure several roles.
-fn distinct(judged: &[(bool, Judged)]) -> u32 {
-    let measured: Vec<&Judged> = judged.iter().map(|(_, judged)| judged).filter(|judged| judged.evidence > 0).collect();
+fn distinct(judged: &[(bool, JudgedSeries)]) -> u32 {
+    let measured: Vec<&JudgedSeries> =
+        judged.iter().map(|(_, judged)| judged).filter(|judged| judged.evidence > 0).collect();
     if let [one] = measured.as_slice() {
         return one.evidence;
     }
@@ -430,7 +433,7 @@ fn distinct(judged: &[(bool, Judged)]) -> u32 {
 }
 
 /// Each network once: with the role that says most about it, or the first of equal roles.
-fn networks(view: &View<'_>, essential: &[&Judged]) -> Result<Vec<NetworkAnswer>> {
+fn networks(view: &View<'_>, essential: &[&JudgedSeries]) -> Result<Vec<NetworkAnswer>> {
     let rank = |network: &Network| {
         let status = network.verdict.status;
         (status == Status::Blocked, status == Status::Accessible, network.verdict.votes)

@@ -98,10 +98,10 @@ impl Query for Dump {
 }
 
 /// A row with its voters.
-type Counted = (DumpRow, BTreeSet<(i64, u32)>);
+type RowWithVoters = (DumpRow, BTreeSet<(i64, u32)>);
 
 fn of_target(view: &View<'_>, target: &str, from: Timestamp, to: Timestamp) -> Result<Vec<DumpRow>> {
-    let mut rows: BTreeMap<(u32, u8), Counted> = BTreeMap::new();
+    let mut rows: BTreeMap<(u32, u8), RowWithVoters> = BTreeMap::new();
     for seen in evidence::read(view, target, from, to)? {
         let session = &seen.session;
         let (row, voters) = rows.entry((session.asn.unwrap_or(0), seen.source)).or_default();
@@ -117,7 +117,7 @@ fn of_target(view: &View<'_>, target: &str, from: Timestamp, to: Timestamp) -> R
         *count += 1;
         *row.rules.entry(session.evaluated.rule.rule().name.to_owned()).or_default() += 1;
     }
-    let named = |((asn, source), (row, voters)): ((u32, u8), Counted)| {
+    let named = |((asn, source), (row, voters)): ((u32, u8), RowWithVoters)| {
         let source = Source::from_code(source)?;
         Some(DumpRow {
             target: target.to_owned(),

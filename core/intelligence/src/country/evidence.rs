@@ -71,7 +71,7 @@ pub struct Network {
 }
 
 /// A series judged at a time.
-pub struct Judged {
+pub struct JudgedSeries {
     pub key: String,
     pub ageing: Ageing,
     pub verdict: CountryVerdict,
@@ -96,10 +96,10 @@ pub struct Judged {
 }
 
 /// Name and addresses of a network.
-pub(super) type Named = (Option<Arc<str>>, Option<u64>);
+pub(super) type NameAndAddresses = (Option<Arc<str>>, Option<u64>);
 
 /// Networks that were looked up, by number, because many targets need the same ones.
-type Networks = Mutex<BTreeMap<u32, Named>>;
+type Networks = Mutex<BTreeMap<u32, NameAndAddresses>>;
 
 /// Share of failing control sites by network (decision failing-elsewhere).
 pub(super) type Failing = BTreeMap<u32, f64>;
@@ -329,13 +329,13 @@ impl Surroundings {
     }
 
     /// Name and addresses of a network.
-    pub(super) fn network(&self, view: &impl Read, asn: u32) -> Result<Named> {
+    pub(super) fn network(&self, view: &impl Read, asn: u32) -> Result<NameAndAddresses> {
         let networks = || self.networks.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = networks().get(&asn) {
             return Ok(known.clone());
         }
         let NetworkRow { name, addresses, .. } = NETWORKS.get(view, &(asn,))?.unwrap_or_default();
-        let named: Named = (name.map(Arc::from), addresses);
+        let named: NameAndAddresses = (name.map(Arc::from), addresses);
         networks().insert(asn, named.clone());
         Ok(named)
     }
@@ -443,7 +443,7 @@ fn members<'n>(networks: &'n [Network]) -> Vec<Member<'n>> {
 }
 
 /// Judges one series. `trace` keeps its votes and what each vote did.
-pub fn judge(view: &View<'_>, key: &str, surroundings: &Surroundings, trace: bool) -> Result<Judged> {
+pub fn judge(view: &View<'_>, key: &str, surroundings: &Surroundings, trace: bool) -> Result<JudgedSeries> {
     let at = surroundings.at;
     let ageing = surroundings.rates.ageing(view, key)?;
     let votes = Votes::counting(view, key, ageing, surroundings)?;
@@ -465,7 +465,7 @@ pub fn judge(view: &View<'_>, key: &str, surroundings: &Surroundings, trace: boo
     identities.iter().for_each(|identity| distinct.insert(*identity));
     let week = at.plus(-WEEK);
     let of_week = seen.iter().filter(|seen| seen.primary && seen.session.hour * HOUR >= week.0).count();
-    Ok(Judged {
+    Ok(JudgedSeries {
         key: key.to_owned(),
         ageing,
         verdict,
@@ -552,7 +552,7 @@ fn newest(view: &impl Read, key: &str, at: Timestamp, recent: &[JudgedMeasuremen
 }
 
 /// The rules behind the votes of a series that count, with the number of measurements.
-pub fn rules(judged: &Judged) -> BTreeMap<RuleId, u32> {
+pub fn rules(judged: &JudgedSeries) -> BTreeMap<RuleId, u32> {
     let mut rules = BTreeMap::new();
     for network in &judged.networks {
         for (rule, count) in network.votes.iter().flat_map(|vote| &vote.rules) {

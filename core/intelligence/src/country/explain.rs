@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::answer::{Detection, State};
-use super::evidence::{self, Judged, Network};
+use super::evidence::{self, JudgedSeries, Network};
 use super::instrument::InstrumentFault;
 use super::kinds;
 use super::tables::{RULES_VERSION, WITNESSES, WitnessRow};
@@ -111,7 +111,7 @@ pub struct Explanation {
     pub not_known: Vec<String>,
 }
 
-pub(super) fn explain(view: &View<'_>, judged: &[(bool, Judged)]) -> Result<Explanation> {
+pub(super) fn explain(view: &View<'_>, judged: &[(bool, JudgedSeries)]) -> Result<Explanation> {
     let mut roles = Vec::with_capacity(judged.len());
     let mut not_known = Vec::new();
     for (essential, judged) in judged {
@@ -142,7 +142,7 @@ pub(super) fn explain(view: &View<'_>, judged: &[(bool, Judged)]) -> Result<Expl
     })
 }
 
-fn role(view: &View<'_>, essential: bool, judged: &Judged) -> Result<RoleExplanation> {
+fn role(view: &View<'_>, essential: bool, judged: &JudgedSeries) -> Result<RoleExplanation> {
     let rules = evidence::rules(judged).into_iter().map(|(rule, count)| {
         let rule = rule.rule();
         RuleUse {
@@ -198,7 +198,7 @@ fn newest_votes(network: &Network) -> Vec<VoteUse> {
 }
 
 /// Measurements on the days of blocked votes, the newest of each network first.
-fn witnesses(view: &View<'_>, judged: &Judged) -> Result<Vec<WitnessLink>> {
+fn witnesses(view: &View<'_>, judged: &JudgedSeries) -> Result<Vec<WitnessLink>> {
     let mut found = Vec::new();
     for network in judged.networks.iter().filter(|network| network.asn != 0) {
         let mut days: Vec<u32> = network

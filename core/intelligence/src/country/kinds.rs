@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::evidence::Judged;
+use super::evidence::JudgedSeries;
 use super::refresh;
 use super::tables::{CATALOGUE, VerdictRow};
 use crate::Result;
@@ -88,7 +88,7 @@ pub fn kind(view: &impl Read, key: &str) -> Result<SiteKind> {
 
 /// The share of networks that blocked a series when its newest vote came, among those that had a verdict then; `None`
 /// if none had. Rates are counted from it, because no rate has an effect on it.
-pub fn blocked_then(judged: &Judged) -> Option<f64> {
+pub fn blocked_then(judged: &JudgedSeries) -> Option<f64> {
     let counts = |network: &&super::evidence::Network| network.asn != 0 || network.remote;
     let then = || judged.networks.iter().filter(counts).filter_map(|network| network.verdict.then);
     let blocked = then().filter(|status| *status == Status::Blocked).count();

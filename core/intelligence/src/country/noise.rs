@@ -79,12 +79,12 @@ impl Noise {
 /// The measurements of a series and of series that belong to it, by network. They say nothing about other sites. A
 /// measurement counts once for its network, even if it is about several series.
 #[derive(Debug, Default)]
-pub struct Own {
+pub struct OwnMeasurements {
     networks: BTreeMap<u32, Hours>,
     known: BTreeSet<u64>,
 }
 
-impl Own {
+impl OwnMeasurements {
     /// Adds the other sites of the platform. They are blocked together, so they say nothing about other sites either.
     pub fn add_siblings(
         &mut self,
@@ -164,7 +164,7 @@ impl Free {
     pub fn of(
         view: &impl Read,
         key: &str,
-        own: &Own,
+        own: &OwnMeasurements,
         blocked: impl Iterator<Item = (u32, i64)>,
         surroundings: &Surroundings,
     ) -> Result<Free> {

@@ -171,7 +171,7 @@ fn begin(turn: &mut Turn<'_>) -> Result<Option<Work>> {
 }
 
 /// What all targets of one operation are judged with.
-struct With<'a> {
+struct JudgingInputs<'a> {
     surroundings: Surroundings,
     lists: Lists<'a>,
     /// Failing control sites by network, for each day from the first on.
@@ -183,7 +183,7 @@ fn some(view: &View<'_>, work: &mut Work) -> Result<bool> {
     let catalogue = CATALOGUE.get(view, &())?.unwrap_or_default();
     let last = work.first + u32::try_from(work.tallies.len()).unwrap_or(0);
     let controls = Controls::between(view, Timestamp::end_of_day(work.first), view.now)?;
-    let with = With {
+    let with = JudgingInputs {
         surroundings: Surroundings::new(view, view.now, controls.failing(view.now))?,
         lists: Lists::new(&catalogue.global, &catalogue.political),
         control: (work.first..last).map(|day| controls.failing(Timestamp::end_of_day(day))).collect(),
@@ -212,7 +212,7 @@ fn some(view: &View<'_>, work: &mut Work) -> Result<bool> {
 }
 
 /// Adds a target to the tally of each day on which its measurements count.
-fn add(view: &View<'_>, target: &String, with: &With<'_>, work: &mut Work) -> Result<()> {
+fn add(view: &View<'_>, target: &String, with: &JudgingInputs<'_>, work: &mut Work) -> Result<()> {
     let ageing = Ageing::of(is_messaging(target));
     let from = Timestamp(i64::from(work.first) * DAY).plus(-reach(ageing));
     let mut timeline = Timeline::read(view, target, from, &with.surroundings)?;

@@ -47,7 +47,7 @@ impl Operation for Refresh {
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
         let targets = due_targets(turn)?;
-        let Again { judged, changed, series, from } = judge(turn, &targets)?;
+        let RejudgedTargets { judged, changed, series, from } = judge(turn, &targets)?;
         if let Some(from) = from {
             past::changed_from(turn, from)?;
         }
@@ -117,7 +117,7 @@ fn due_targets(turn: &mut Turn<'_>) -> Result<BTreeSet<String>> {
 
 /// The result of judging targets again.
 #[derive(Default)]
-struct Again {
+struct RejudgedTargets {
     /// How many targets were judged.
     judged: usize,
     /// Summaries that changed.
@@ -129,9 +129,9 @@ struct Again {
 }
 
 /// Judges targets. If that were many days, the remaining targets stay queued.
-fn judge(turn: &mut Turn<'_>, targets: &BTreeSet<String>) -> Result<Again> {
+fn judge(turn: &mut Turn<'_>, targets: &BTreeSet<String>) -> Result<RejudgedTargets> {
     let surroundings = Surroundings::at(turn, turn.now)?;
-    let (mut done, mut days_in_all) = (Again::default(), 0);
+    let (mut done, mut days_in_all) = (RejudgedTargets::default(), 0);
     for target in targets {
         if days_in_all > DAYS_IN_ALL {
             break;

@@ -299,13 +299,13 @@ impl Query for History {
 
 /// Asks for the number of measurements in a period, which shows whether anything was online there.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Heard {
+pub struct CountMeasurements {
     /// Beginning of the period. The time in which a measurement counts at the end is always included.
     pub from: Option<Timestamp>,
     pub at: Timestamp,
 }
 
-impl Query for Heard {
+impl Query for CountMeasurements {
     const ACTOR: Kind = Kind::Country;
     const NAME: &'static str = "heard";
     type Reply = u64;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::course::MomentVerdict;
-use super::evidence::{Failing, Named, Surroundings};
+use super::evidence::{Failing, NameAndAddresses, Surroundings};
 use super::votes::Votes;
 use crate::{Result, Timestamp};
 use engine::actor::View;
@@ -67,7 +67,7 @@ impl Timeline {
             day.votes += u32::from(matches!(vote, Vote::Blocked | Vote::Clear));
             day.blocked += u32::from(vote == Vote::Blocked);
         }
-        let named: Result<Vec<Named>> =
+        let named: Result<Vec<NameAndAddresses>> =
             votes.voters.iter().map(|voter| surroundings.network(view, voter.asn)).collect();
         let addresses = named?.into_iter().map(|(_, addresses)| addresses).collect();
         Ok(Timeline { days, votes, filter: Filter::default(), addresses, at: surroundings.at })

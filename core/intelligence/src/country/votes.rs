@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::changes::down_elsewhere;
 use super::evidence::{Failing, JudgedMeasurement, Surroundings, is_broken, is_remote, peers, read_of};
 use super::instrument::{self, InstrumentFault};
-use super::noise::{Free, Own, is_failure};
+use super::noise::{Free, OwnMeasurements, is_failure};
 use crate::{Result, Timestamp};
 use engine::actor::View;
 use engine::time::{DAY, HOUR};
@@ -59,7 +59,7 @@ impl Votes {
     ) -> Result<Votes> {
         let at = surroundings.at;
         let mut seen = read_of(view, key, from, at, &surroundings.rolled)?;
-        let mut own = Own::default();
+        let mut own = OwnMeasurements::default();
         // Count before anything is masked, as the counts of networks do.
         if seen.iter().any(|seen| is_failure(seen.session.evaluated.vote)) {
             own.add(&seen);

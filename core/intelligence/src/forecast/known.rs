@@ -49,9 +49,9 @@ pub fn source_dropped(turn: &mut Turn<'_>) -> Result<()> {
 
 /// Asks for the starts of every country, and the data in addition to them.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Known;
+pub struct ReadStarts;
 
-impl Query for Known {
+impl Query for ReadStarts {
     const ACTOR: Kind = Kind::World;
     const NAME: &'static str = "forecast_known";
     type Reply = (Vec<(String, Start)>, Beside);
@@ -82,7 +82,7 @@ impl Query for Known {
 
 /// The history up to now; `None` while there is none to learn from.
 pub fn history(view: &View<'_>) -> Result<Option<History>> {
-    let (starts, beside) = Known.run(view)?;
+    let (starts, beside) = ReadStarts.run(view)?;
     Ok(History::new(starts, day(view.now)).map(|history| history.with(beside)))
 }
 
@@ -104,7 +104,7 @@ pub const NO_HISTORY: &str = "There is no shutdown history.";
 
 /// Why no model has learned from the history, where training gave no reason.
 pub fn unlearned(view: &View<'_>) -> Result<&'static str> {
-    let (starts, _) = Known.run(view)?;
+    let (starts, _) = ReadStarts.run(view)?;
     Ok(match (starts.is_empty(), History::new(starts, day(view.now)).is_some()) {
         (true, _) => NO_HISTORY,
         (_, false) => "The shutdown history that is here is too small to learn from: no year of it has 30 starts.",

@@ -48,7 +48,7 @@ mod work;
 
 pub use candidates::{Candidate, Candidates, Reviewed};
 pub use changelog::{PromoteRequest, ROUTES as CHANGELOG_ROUTES, RollbackRequest, ToldBody};
-pub use known::Known;
+pub use known::ReadStarts;
 pub(crate) use known::{NO_HISTORY, note, source_dropped};
 pub use record::ROUTES as RECORD_ROUTES;
 pub use reporting::ROUTES as REPORTING_ROUTES;

@@ -12,7 +12,7 @@ use super::reporting::outcome;
 use super::reports::ForecastId;
 use super::routes::{date, fine, license};
 use super::store::{Calibrated, ClassDay, ServedModel};
-use super::track::{Calibrations, Judged, Track, Tracked};
+use super::track::{Calibrations, JudgedForecast, Track, Tracked};
 use crate::analytics::tabular::{self, Tabular};
 use crate::incidents::{self, Filter, Select};
 use crate::{Result, Timestamp, world};
@@ -416,7 +416,7 @@ const TRACK_TABLE: Tabular = Tabular {
 };
 
 /// Published incidents of some countries as (country, day on which it began, id).
-async fn incidents(cx: &Cx, listed: &[Judged]) -> Result<Vec<(String, i64, String)>> {
+async fn incidents(cx: &Cx, listed: &[JudgedForecast]) -> Result<Vec<(String, i64, String)>> {
     let with_start = || listed.iter().filter(|row| row.start.is_some());
     let countries: BTreeSet<&str> = with_start().map(|row| row.country.as_str()).collect();
     let since = with_start().map(|row| row.day).min().unwrap_or_default();
@@ -436,7 +436,7 @@ async fn incidents(cx: &Cx, listed: &[Judged]) -> Result<Vec<(String, i64, Strin
     Ok(found)
 }
 
-fn prediction(row: Judged, incidents: &[(String, i64, String)]) -> PredictionBody {
+fn prediction(row: JudgedForecast, incidents: &[(String, i64, String)]) -> PredictionBody {
     let week = i64::from(row.day) + 1..=i64::from(row.day) + 7;
     let incident = incidents.iter().find(|(country, day, _)| *country == row.country && week.contains(day));
     let id = ForecastId { country: row.country.clone(), day: u32::try_from(row.day).unwrap_or_default() };

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::conformal::{Class, Set};
 use super::history::History;
-use super::known::{Known, NO_HISTORY, day, history, learnable, unlearned};
+use super::known::{NO_HISTORY, ReadStarts, day, history, learnable, unlearned};
 use super::learning::{FRESH_DAYS, compare, delay, identity};
 use super::model::{Forecast, Model, forecast};
 use super::panel::{Horizon, label};
@@ -29,7 +29,7 @@ pub const ENTRIES: &[Entry] = &[
     query::<Forecasts>(),
     query::<Models>(),
     query::<ServedModel>(),
-    query::<Known>(),
+    query::<ReadStarts>(),
     query::<Track>(),
     query::<Calibrations>(),
     query::<Reports>(),

@@ -45,12 +45,12 @@ pub struct Tracked {
     pub starts: u64,
     pub leads: Vec<i32>,
     /// Alerts and missed events, newest first.
-    pub listed: Vec<Judged>,
+    pub listed: Vec<JudgedForecast>,
 }
 
 /// A forecast that was an alert, or that should have been one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Judged {
+pub struct JudgedForecast {
     pub country: String,
     /// The day on which it was made.
     pub day: i32,
@@ -163,7 +163,7 @@ impl Tracked {
         }
         let start = window.start(country, day);
         let lead = start.and_then(|start| window.lead(country, start));
-        self.listed.push(Judged { country: code.to_owned(), day, probability, happened, start, lead });
+        self.listed.push(JudgedForecast { country: code.to_owned(), day, probability, happened, start, lead });
     }
 
     /// Counts the starts of a country for which a forecast was served, each day once.

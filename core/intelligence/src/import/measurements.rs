@@ -43,7 +43,7 @@ const EARLIEST: Timestamp = Timestamp::from_seconds(1_325_376_000);
 
 /// Counts of measurements that could be read but cannot be used, by reason.
 #[derive(Default)]
-struct Left {
+struct UnusableCounts {
     elsewhere: u64,
     unknown: u64,
     ahead: u64,
@@ -120,7 +120,7 @@ pub(super) fn parse(
 ) -> Result<Batch> {
     let only = options.country.as_deref();
     let mut groups = Groups::default();
-    let mut left = Left::default();
+    let mut left = UnusableCounts::default();
     let mut sink = |parsed: Parsed| {
         if facts::starter::Country::by_code(parsed.country_code()).is_none() {
             left.unknown += 1;

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::model::Status;
 use super::query::lines;
-use super::shown::Shown;
+use super::shown::ShownIncidents;
 use super::tables::{CLOCK, Clock};
 use crate::{Result, Timestamp};
 use engine::actor::{Kind, Query, View, encode};
@@ -73,7 +73,7 @@ impl Query for Densities {
     type Reply = Vec<(String, u64, u64)>;
 
     fn run(self, view: &View<'_>) -> Result<Self::Reply> {
-        let shown = Shown::now(view)?;
+        let shown = ShownIncidents::now(view)?;
         let mut found = Vec::new();
         for (country, briefs) in shown.by_country() {
             let (mut begun, mut going_on) = (0, 0);

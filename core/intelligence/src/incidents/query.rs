@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::documents::DEFAULT_LIMIT;
 use super::model::{EvidenceRow, Incident, IncidentType, ReadableId, Severity, Status};
-use super::shown::{Brief, Shown, Traits};
+use super::shown::{Brief, ShownIncidents, Traits};
 use super::tables::{
     BY_COUNTRY, BY_HASH, BY_START, BY_UPDATED, CLOCK, Clock, EVIDENCE, Evidence, INCIDENTS, IdKey, IdRow, Line,
     VERSIONS, key,
@@ -207,7 +207,7 @@ impl Query for Domains {
     type Reply = Vec<String>;
 
     fn run(self, view: &View<'_>) -> Result<Vec<String>> {
-        Ok(Shown::now(view)?.domains().cloned().collect())
+        Ok(ShownIncidents::now(view)?.domains().cloned().collect())
     }
 }
 
@@ -221,7 +221,7 @@ impl Query for Count {
     type Reply = u64;
 
     fn run(self, view: &View<'_>) -> Result<u64> {
-        Ok(Shown::now(view)?.len() as u64)
+        Ok(ShownIncidents::now(view)?.len() as u64)
     }
 }
 
@@ -274,7 +274,7 @@ impl Select {
     /// incident.
     fn keys(&self, view: &View<'_>) -> Result<(Vec<IdKey>, u64, Option<Timestamp>)> {
         let changed = CLOCK.get(view, &())?.map(|Clock(at)| at);
-        let shown = Shown::now(view)?;
+        let shown = ShownIncidents::now(view)?;
         let offset = usize::try_from(self.offset).unwrap_or(usize::MAX);
         let (page, total) = shown.select(&self.filter, offset, self.limit as usize);
         Ok((page.into_iter().map(Brief::key).collect(), total, changed))
@@ -296,7 +296,7 @@ impl Query for LatestAbout {
     type Reply = Option<Incident>;
 
     fn run(self, view: &View<'_>) -> Result<Option<Incident>> {
-        let shown = Shown::now(view)?;
+        let shown = ShownIncidents::now(view)?;
         let mut filter = Filter { country: self.country, until: Some(self.until), ..Filter::default() };
         let mut found: Vec<Brief> = Vec::new();
         for subject in self.subjects {

@@ -71,7 +71,7 @@ enum Word {
 
 /// All shown incidents, the one that began last first. The position in this order is the place of an incident.
 #[derive(Debug, Default)]
-pub struct Shown {
+pub struct ShownIncidents {
     briefs: Vec<Brief>,
     /// For each incident, its index in `traits`. A filter checks each of the traits once, and then two bytes per
     /// incident.
@@ -82,18 +82,18 @@ pub struct Shown {
     by_word: BTreeMap<Word, Vec<u32>>,
 }
 
-impl Shown {
+impl ShownIncidents {
     /// The shown incidents as of the last change.
-    pub fn now(view: &View<'_>) -> Result<Arc<Shown>> {
+    pub fn now(view: &View<'_>) -> Result<Arc<ShownIncidents>> {
         let changed = CLOCK.get(view, &())?.map(|Clock(at)| at);
         match view.memo() {
-            Some(memo) => memo.list("shown incidents", encode(&changed)?, || Shown::read(view)),
-            None => Shown::read(view).map(Arc::new),
+            Some(memo) => memo.list("shown incidents", encode(&changed)?, || ShownIncidents::read(view)),
+            None => ShownIncidents::read(view).map(Arc::new),
         }
     }
 
-    fn read(view: &View<'_>) -> Result<Shown> {
-        let mut shown = Shown::default();
+    fn read(view: &View<'_>) -> Result<ShownIncidents> {
+        let mut shown = ShownIncidents::default();
         let mut numbers: BTreeMap<Traits, u16> = BTreeMap::new();
         lines(view, None, |key, (start, line)| {
             shown.add(&mut numbers, key, start, line);
@@ -261,14 +261,14 @@ mod tests {
         (0..12).rev().map(|n| ((country(n).to_owned(), 2025, n), Timestamp(i64::from(n / 2)), line(n))).collect()
     }
 
-    fn shown() -> Shown {
-        let (mut shown, mut numbers) = (Shown::default(), BTreeMap::new());
+    fn shown() -> ShownIncidents {
+        let (mut shown, mut numbers) = (ShownIncidents::default(), BTreeMap::new());
         known().into_iter().for_each(|(key, start, line)| shown.add(&mut numbers, key, start, line));
         shown
     }
 
     /// Compares every page with what the filter says of each incident.
-    fn check(shown: &Shown, filter: &Filter) {
+    fn check(shown: &ShownIncidents, filter: &Filter) {
         let of_country = |key: &IdKey| filter.country.as_ref().is_none_or(|country| *country == key.0);
         let expected: Vec<u32> = known()
             .iter()

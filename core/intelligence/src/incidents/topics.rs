@@ -166,26 +166,26 @@ const CAVEATS: [&str; 3] = [
 const NONE_HERE: &str = "No incident of this country is known.";
 
 /// The incidents that were considered: their words, their topics, and the licence.
-struct Read {
+struct ConsideredIncidents {
     words: Vec<BTreeSet<String>>,
     topics: Vec<usize>,
     license: String,
 }
 
-fn read(view: &View<'_>) -> Result<Read> {
+fn read(view: &View<'_>) -> Result<ConsideredIncidents> {
     let incidents = shown(view, MOST)?;
     let words = |incident: &Incident| {
         let text = search::text(&IncidentBody::new(incident, view.settings)).text;
         search::tokens(&text).into_iter().filter(|word| !word.bytes().any(|byte| byte.is_ascii_digit())).collect()
     };
-    Ok(Read {
+    Ok(ConsideredIncidents {
         words: incidents.iter().map(words).collect(),
         topics: incidents.iter().map(|incident| greatest(&shares_of(incident))).collect(),
         license: licence::effective(incidents.iter().map(|incident| incident.draft.licence.as_str())),
     })
 }
 
-impl Read {
+impl ConsideredIncidents {
     fn interpretation(&self) -> String {
         let most = (0..TOPICS.len()).max_by_key(|topic| (self.count(*topic), std::cmp::Reverse(*topic)));
         match most.and_then(|topic| Some((TOPICS.get(topic)?, self.count(topic)))) {
@@ -512,7 +512,7 @@ mod tests {
     /// Words that never occur together give -1.
     #[test]
     fn words_mark_the_topic_they_are_more_common_in_and_cohere_by_hand() {
-        let read = Read {
+        let read = ConsideredIncidents {
             words: vec![
                 set(&["vpn", "tor", "all"]),
                 set(&["vpn", "tor", "all"]),

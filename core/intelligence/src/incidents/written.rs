@@ -52,7 +52,7 @@ struct Head {
 /// The same in a stored row of [`WRITTEN`], at whose beginning it stands. A page of a list reads 200 of them and
 /// nothing else.
 #[derive(Deserialize)]
-struct Stored<'a> {
+struct StoredHead<'a> {
     by: &'a str,
     licence: &'a str,
     json: &'a [u8],
@@ -106,9 +106,9 @@ impl Written {
 
 /// A whole stored row of [`WRITTEN`], borrowed from the stored bytes.
 #[derive(Deserialize)]
-struct Whole<'a> {
+struct WrittenRow<'a> {
     #[serde(borrow)]
-    head: Stored<'a>,
+    head: StoredHead<'a>,
     _id: ReadableId,
     _created: Timestamp,
     _updated: Timestamp,
@@ -174,8 +174,8 @@ pub(super) fn read(view: &View<'_>, keys: impl IntoIterator<Item = IdKey>) -> Re
 pub(super) fn show(view: &View<'_>, key: &IdKey, visit: impl FnOnce(ShownIncident<'_>) -> Result<()>) -> Result<()> {
     let row = WRITTEN.stored(view, key)?;
     let by = manner(view.settings);
-    match row.as_deref().and_then(beginning::<Written, Whole<'_>>).filter(|whole| whole.head.by == by) {
-        Some(Whole { head, merged, retracted, summary, description, .. }) => {
+    match row.as_deref().and_then(beginning::<Written, WrittenRow<'_>>).filter(|whole| whole.head.by == by) {
+        Some(WrittenRow { head, merged, retracted, summary, description, .. }) => {
             let shown = !merged && !retracted;
             visit(ShownIncident { json: head.json, licence: head.licence, shown, summary, description })
         }
@@ -219,7 +219,7 @@ pub(super) fn join(view: &View<'_>, keys: impl ExactSizeIterator<Item = IdKey>) 
     let number = keys.len();
     for key in keys {
         let row = WRITTEN.stored(view, &key)?;
-        match row.as_deref().and_then(beginning::<Written, Stored<'_>>).filter(|head| head.by == by) {
+        match row.as_deref().and_then(beginning::<Written, StoredHead<'_>>).filter(|head| head.by == by) {
             Some(head) => {
                 if joined.count == 0 {
                     // Incidents are about equally long.

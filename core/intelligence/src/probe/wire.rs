@@ -240,9 +240,9 @@ impl Reading {
     }
 }
 
-type Judged = (Status, RuleId, Option<Technique>, Option<usize>);
+type RowJudgement = (Status, RuleId, Option<Technique>, Option<usize>);
 
-fn judge(row: &ResultRow, https: bool) -> Judged {
+fn judge(row: &ResultRow, https: bool) -> RowJudgement {
     let (sni, dns) = (row.sni_blocked == Some(true), row.dns_poisoned == Some(true));
     if row.is_blocked == Some(true) || sni || dns {
         return blocked(row, https, sni, dns);
@@ -256,7 +256,7 @@ fn judge(row: &ResultRow, https: bool) -> Judged {
     (Status::Accessible, rule, None, None)
 }
 
-fn blocked(row: &ResultRow, https: bool, sni: bool, dns: bool) -> Judged {
+fn blocked(row: &ResultRow, https: bool, sni: bool, dns: bool) -> RowJudgement {
     let said = row.block_type.as_deref().and_then(method);
     let place =
         if sni { method("sni-filtering") } else { said.or_else(|| dns.then(|| method("dns-poison")).flatten()) };

@@ -67,11 +67,11 @@ pub fn forget(turn: &mut Turn<'_>) -> Result<()> {
 
 /// Asks for the summary of a country and its scores of the last days.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Look;
+pub struct ReadRecentScores;
 
-/// The answer to [`Look`].
+/// The answer to [`ReadRecentScores`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Looked {
+pub struct RecentScores {
     pub summary: CountrySummary,
     /// Scores of 0-100, oldest day first, today's last; `None` for a day without a known score. [`KEPT`] entries.
     pub days: Vec<Option<u32>>,
@@ -80,12 +80,12 @@ pub struct Looked {
     pub trend_delta: Option<f64>,
 }
 
-impl Query for Look {
+impl Query for ReadRecentScores {
     const ACTOR: Kind = Kind::Country;
     const NAME: &'static str = "look";
-    type Reply = Looked;
+    type Reply = RecentScores;
 
-    fn run(self, view: &View<'_>) -> Result<Looked> {
+    fn run(self, view: &View<'_>) -> Result<RecentScores> {
         let today = day(view.now);
         let rows = DAYS.scan(view, &DAYS.range(), Direction::Ascending, 2 * KEPT as usize)?;
         let past = past::scores(view)?;
@@ -100,6 +100,6 @@ impl Query for Look {
             OTHER_SITES.get(view, &())?.map(|OtherSites(day)| day).filter(|day| first.is_some_and(|f| f < *day));
         let alike = other.map_or(days.len(), |day| (today.saturating_sub(day) as usize).saturating_add(1));
         let trend_delta = level::trend_delta(days.get(days.len().saturating_sub(alike)..).unwrap_or_default());
-        Ok(Looked { summary: summary(view, None)?, days, trend_delta })
+        Ok(RecentScores { summary: summary(view, None)?, days, trend_delta })
     }
 }

@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::days::{KEPT, Look, Looked};
+use super::days::{KEPT, ReadRecentScores, RecentScores};
 use super::level;
 use crate::analytics::tabular::{self, Tabular};
 use crate::country::routes::input;
@@ -68,7 +68,8 @@ pub async fn history(cx: Cx) -> Result<Response> {
 }
 
 async fn page(cx: &Cx, country: &'static Country, days: u32) -> Result<Response> {
-    let Looked { summary, days: scores, trend_delta } = runtime::query(&*cx.rt, country.code, &Look).await?;
+    let RecentScores { summary, days: scores, trend_delta } =
+        runtime::query(&*cx.rt, country.code, &ReadRecentScores).await?;
     let now = cx.now();
     let midnight = Timestamp(now.day() * DAY);
     let filter = Filter {

@@ -16,7 +16,7 @@ mod rate;
 mod routes;
 pub(crate) mod scores;
 
-pub use days::{Look, Looked};
+pub use days::{ReadRecentScores, RecentScores};
 pub(crate) use level::{RISKS, word};
 pub(crate) use rate::{MODEL, RateFacts, cumulative, estimate};
 pub use routes::ROUTES;
@@ -25,4 +25,4 @@ pub use scores::{AnyScore, Scores};
 
 use engine::actor::{Entry, query};
 
-pub const ENTRIES: &[Entry] = &[query::<Look>(), query::<Scores>(), query::<AnyScore>()];
+pub const ENTRIES: &[Entry] = &[query::<ReadRecentScores>(), query::<Scores>(), query::<AnyScore>()];

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::days::{KEPT, Look, Looked};
+use super::days::{KEPT, ReadRecentScores, RecentScores};
 use super::level::{self, LEVELS, RISKS};
 use super::rate::{self, MODEL, RateFacts, Risk};
 use super::scores::{Score, Scores};
@@ -170,7 +170,7 @@ async fn predict(cx: Cx) -> Result<Response> {
     };
     let horizon = horizon(request.horizon);
     let country = input::known(asked)?;
-    let looked = runtime::query(&*cx.rt, country.code, &Look).await?;
+    let looked = runtime::query(&*cx.rt, country.code, &ReadRecentScores).await?;
     let current = match &subject {
         Some(subject) => {
             let detect = Detect { subjects: vec![subject.clone()], at: None, explain: false, brief: true };
@@ -210,7 +210,7 @@ async fn learned_or_base(
     cx: &Cx,
     country: &str,
     subject: Option<&Subject>,
-    looked: &Looked,
+    looked: &RecentScores,
     trend: Option<f64>,
     horizon: u32,
 ) -> Result<(Risk, String, String)> {
@@ -241,7 +241,7 @@ async fn estimate(
     cx: &Cx,
     country: &str,
     subject: Option<&Subject>,
-    looked: &Looked,
+    looked: &RecentScores,
     trend: Option<f64>,
     horizon: u32,
 ) -> Result<Risk> {
@@ -261,7 +261,7 @@ async fn estimate(
 /// The base rate that is served for a country while no forecast is learned: the risk of one day, the version of the
 /// base rate, and its caveats.
 pub(crate) async fn base_rate(cx: &Cx, country: &str) -> Result<(f64, &'static str, Vec<String>)> {
-    let looked = runtime::query(&*cx.rt, country.to_owned(), &Look).await?;
+    let looked = runtime::query(&*cx.rt, country.to_owned(), &ReadRecentScores).await?;
     let trend = looked.trend_delta;
     let risk = estimate(cx, country, None, &looked, trend, 1).await?;
     Ok((risk.daily.first().copied().unwrap_or_default(), MODEL.version, risk.caveats))
@@ -336,7 +336,8 @@ async fn threat_level(cx: Cx) -> Result<Response> {
 async fn threat_page(cx: &Cx) -> Result<Response> {
     let country = input::path_country(cx, "country")?;
     let with_history = cx.flag("includeHistory")?.unwrap_or(false);
-    let Looked { summary, days, trend_delta: delta } = runtime::query(&*cx.rt, country.code, &Look).await?;
+    let RecentScores { summary, days, trend_delta: delta } =
+        runtime::query(&*cx.rt, country.code, &ReadRecentScores).await?;
     let active =
         Filter { country: Some(country.code.to_owned()), status: Some(vec![Status::Active]), ..Filter::default() };
     let active = count(cx, active).await?;

@@ -54,7 +54,7 @@ type Moves<'a> = BTreeMap<&'a str, (i64, i64)>;
 
 /// An escrow while it is open.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Open {
+struct OpenEscrow {
     from: String,
     to: String,
     amount: i64,
@@ -69,7 +69,7 @@ pub struct Auditor {
     frontier: Frontier,
     last: Option<Timestamp>,
     wallets: BTreeMap<String, Money>,
-    escrows: BTreeMap<String, Open>,
+    escrows: BTreeMap<String, OpenEscrow>,
     admin_keys: BTreeMap<String, (String, bool)>,
     supply: Micro,
     /// The used nonces: of each, eight bytes of a hash of its kind, its signer and itself.
@@ -268,7 +268,7 @@ impl Auditor {
                 self.granted(&mut add, form()?.text("did")?, amount)?;
             }
             What::EscrowOpen | What::Hire => {
-                let open = Open::read(what, form()?, at)?;
+                let open = OpenEscrow::read(what, form()?, at)?;
                 add(&open.from, -open.amount, open.amount);
                 let known = self.escrows.insert(event.text("id")?.to_owned(), open);
                 check(known.is_none(), || "its escrow was opened before".to_owned())?;

@@ -2,7 +2,7 @@
 //! window, and signed by somebody who may sign it. The end of an escrow also needs the claim, the answer or the
 //! deadline that led to it.
 
-use super::{Auditor, Checked, Fields, Open, check, signer};
+use super::{Auditor, Checked, Fields, OpenEscrow, check, signer};
 use crate::Timestamp;
 use crate::batch::batch_id;
 use crate::book::name_of;
@@ -28,9 +28,9 @@ pub(super) struct Work {
     answer: Option<bool>,
 }
 
-impl Open {
+impl OpenEscrow {
     /// The escrow that an opening or a hire at this time sets up.
-    pub(super) fn read(what: What, form: &Fields<'_>, at: Timestamp) -> Checked<Open> {
+    pub(super) fn read(what: What, form: &Fields<'_>, at: Timestamp) -> Checked<OpenEscrow> {
         let [from, to, amount] = match what {
             What::Hire => ["requester_did", "provider_did", "price_micro"],
             _ => ["from_did", "to_did", "amount_micro"],
@@ -42,7 +42,7 @@ impl Open {
             _ => moment(form, "deadline_at")?,
         };
         let (from, to) = (form.text(from)?.to_owned(), form.text(to)?.to_owned());
-        Ok(Open { from, to, amount, deadline, works: Vec::new() })
+        Ok(OpenEscrow { from, to, amount, deadline, works: Vec::new() })
     }
 
     fn work(&mut self, receipt: &str) -> Checked<&mut Work> {
@@ -155,7 +155,7 @@ impl Auditor {
         check(event.text("id")? == id_text(&named), || "its id does not follow from its envelope".to_owned())
     }
 
-    fn open(&mut self, escrow: &str) -> Checked<&mut Open> {
+    fn open(&mut self, escrow: &str) -> Checked<&mut OpenEscrow> {
         self.escrows.get_mut(escrow).ok_or_else(|| "no such escrow is open".to_owned())
     }
 
@@ -177,7 +177,7 @@ impl Auditor {
         check(is_same(form.text("receipt_id")?, receipt), || "its answer is about another receipt".to_owned())?;
         check(says_yes(form)? == accepts, || "its signer said the opposite".to_owned())?;
         // An escrow that was closed by hand is no longer open, and the answer changes nothing.
-        let work = |open: &Open| open.works.iter().any(|work| work.receipt == receipt);
+        let work = |open: &OpenEscrow| open.works.iter().any(|work| work.receipt == receipt);
         let Some(open) = self.escrows.values_mut().find(|open| work(open)) else { return Ok(()) };
         check(signer(form)? == open.from, || "only the requester may answer".to_owned())?;
         let work = open.work(receipt)?;

@@ -96,15 +96,15 @@ const NUMBERS: Table<(Id,), u64> = Table::new(17);
 /// The number after the last one.
 const NEXT: Table<(), u64> = Table::new(18);
 // Open offers only.
-const BY_PRICE: Table<(Micro, Timestamp, u64), Whose> = Table::new(19);
-const BY_SLUG: Table<(String, Micro, Timestamp, u64), Whose> = Table::new(20);
+const BY_PRICE: Table<(Micro, Timestamp, u64), IndexedListing> = Table::new(19);
+const BY_SLUG: Table<(String, Micro, Timestamp, u64), IndexedListing> = Table::new(20);
 
 /// The listing at this place, so that a search without a text reads no row of [`KNOWN`]. `None` in rows of the first
 /// version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-struct Whose(Option<Id>);
+struct IndexedListing(Option<Id>);
 
-impl Row for Whose {
+impl Row for IndexedListing {
     const VERSION: u8 = 2;
 
     fn upgrade(version: u8, bytes: &[u8]) -> Result<Self, StoreError> {
@@ -144,7 +144,7 @@ impl Operation for List {
         let OfferPlace { price, listed } = self.offer.place();
         prices::set(turn, number, self.offer.open.then_some(price))?;
         if self.offer.open {
-            let whose = Whose(Some(self.id));
+            let whose = IndexedListing(Some(self.id));
             BY_PRICE.put(turn, &(price, listed, number), &whose)?;
             BY_SLUG.put(turn, &(self.offer.slug().clone(), price, listed, number), &whose)?;
         }
@@ -334,7 +334,7 @@ struct Walk<'a> {
 
 impl Walk<'_> {
     /// Looks at the next offer. Returns false to stop.
-    fn step(&mut self, place: OfferPlace, number: u64, whose: Whose) -> Result<bool, StoreError> {
+    fn step(&mut self, place: OfferPlace, number: u64, whose: IndexedListing) -> Result<bool, StoreError> {
         if self.find.max_price.is_some_and(|max| place.price > max) {
             return Ok(false);
         }
@@ -353,10 +353,10 @@ impl Walk<'_> {
     }
 
     /// The listing of that number, if it fits the search.
-    fn fitting(&mut self, number: u64, whose: Whose) -> Result<Option<Id>, StoreError> {
+    fn fitting(&mut self, number: u64, whose: IndexedListing) -> Result<Option<Id>, StoreError> {
         match whose {
             // The offers of these rows are open, of the slug and in the range, and the price was checked before.
-            Whose(Some(id)) if self.find.text.is_none() => Ok(Some(id)),
+            IndexedListing(Some(id)) if self.find.text.is_none() => Ok(Some(id)),
             _ if self.numbers.is_some_and(|numbers| !numbers.has(number)) => Ok(None),
             _ => {
                 self.read += 1;

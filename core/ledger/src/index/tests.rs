@@ -250,7 +250,7 @@ fn the_longest_texts_fit_one_operation() {
 
 #[test]
 fn rows_of_the_first_version_say_not_whose_they_are() {
-    assert_eq!(decode_row::<Whose>(&encode_row(&()).unwrap()), Ok(Whose(None)));
-    let now = Whose(Some([7; 16]));
-    assert_eq!(decode_row::<Whose>(&encode_row(&now).unwrap()), Ok(now));
+    assert_eq!(decode_row::<IndexedListing>(&encode_row(&()).unwrap()), Ok(IndexedListing(None)));
+    let now = IndexedListing(Some([7; 16]));
+    assert_eq!(decode_row::<IndexedListing>(&encode_row(&now).unwrap()), Ok(now));
 }

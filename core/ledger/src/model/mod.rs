@@ -28,7 +28,7 @@ use super::pay::GRANT;
 use super::receipt::{RECEIPTS, ReceiptState};
 use super::rows::{DUE, ESCROWS, EscrowState, HELD, Id, KEYS, KeyRow, Name, Role, WALLETS, Wallet};
 use super::segment;
-use super::submit::{Answer, Done, Submit};
+use super::submit::{Answer, SubmissionResult, Submit};
 use super::sweep::{Sweep, Swept};
 use crate::Timestamp;
 use crypto::Secret;
@@ -300,15 +300,15 @@ impl<S: Store + 'static> Model<S> {
     }
 
     /// Follows what an envelope did. Each thing is done once, however often its envelope is sent.
-    fn follow_done(&mut self, done: Done, by: usize, other: Option<usize>, envelope: &Envelope) {
+    fn follow_done(&mut self, done: SubmissionResult, by: usize, other: Option<usize>, envelope: &Envelope) {
         assert!(!self.frozen, "something was done in a freeze");
         match done {
-            Done::Transfer(id, row) => {
+            SubmissionResult::Transfer(id, row) => {
                 assert!(self.settled.insert(id), "settled twice");
                 let to = other.unwrap();
                 self.pay(by, to, row.at, row.amount);
             }
-            Done::Batch(settled) => {
+            SubmissionResult::Batch(settled) => {
                 assert!(self.settled.insert(settled.id), "settled twice");
                 let Content::Batch(batch) = &envelope.content else { panic!("no batch") };
                 for item in &batch.items {
@@ -316,19 +316,21 @@ impl<S: Store + 'static> Model<S> {
                     self.pay(by, to, settled.at, item.amount);
                 }
             }
-            Done::Escrow(stand) if stand.escrow.closed.is_none() => {
+            SubmissionResult::Escrow(stand) if stand.escrow.closed.is_none() => {
                 self.lock(stand.id, by, other.unwrap(), stand.escrow.amount, stand.escrow.opened);
             }
-            Done::Hire(_, hire) => self.lock(hire.escrow, by, other.unwrap(), hire.price, hire.created),
-            Done::Grant { .. } => {
+            SubmissionResult::Hire(_, hire) => self.lock(hire.escrow, by, other.unwrap(), hire.price, hire.created),
+            SubmissionResult::Grant { .. } => {
                 assert!(self.granted.insert(by), "granted twice");
                 assert!(!self.faucet_disabled && !self.money[by].frozen);
                 self.money[by].balance += GRANT;
                 self.supply += GRANT;
             }
-            Done::Receipt(id, receipt) if receipt.answer.is_none() => self.receipts.push((id, other.unwrap())),
-            Done::Listing(id, ..) if !self.listings.contains(&(id, by)) => self.listings.push((id, by)),
-            Done::Escrow(_) | Done::Receipt(..) | Done::Listing(..) => {}
+            SubmissionResult::Receipt(id, receipt) if receipt.answer.is_none() => {
+                self.receipts.push((id, other.unwrap()))
+            }
+            SubmissionResult::Listing(id, ..) if !self.listings.contains(&(id, by)) => self.listings.push((id, by)),
+            SubmissionResult::Escrow(_) | SubmissionResult::Receipt(..) | SubmissionResult::Listing(..) => {}
         }
     }
 

@@ -26,7 +26,7 @@ use super::book::{did_of, name_of, own_name};
 use super::envelope::{Content, Envelope};
 use super::receipt::{Receipt, ReceiptState};
 use super::rows::{ESCROWS, Id, Name, Outcome, id_text};
-use super::submit::{Answer, Done};
+use super::submit::{Answer, SubmissionResult};
 use super::{ACTOR, provider};
 use crate::{Error, ErrorCode, Result, Timestamp};
 use crypto::encoding::{actor_id, decode_base64, decode_hex_array, encode_hex, parse_did};
@@ -164,20 +164,22 @@ fn send(turn: &mut Turn<'_>, told: EventNotice) -> Result<()> {
     turn.send(actor_id(&bytes), &Tell { id, event: told.event.to_owned(), body })
 }
 
-fn told(turn: &Turn<'_>, envelope: &Envelope, done: &Done) -> Result<Vec<EventNotice>> {
+fn told(turn: &Turn<'_>, envelope: &Envelope, done: &SubmissionResult) -> Result<Vec<EventNotice>> {
     let brand = &turn.settings.brand;
     let told = match (&envelope.content, done) {
-        (Content::Transfer(transfer), Done::Transfer(id, row)) if matches!(row.outcome, Outcome::Settled { .. }) => {
+        (Content::Transfer(transfer), SubmissionResult::Transfer(id, row))
+            if matches!(row.outcome, Outcome::Settled { .. }) =>
+        {
             transfer_settled(turn, id, [&transfer.from, &transfer.to], transfer.amount, row.at)?
         }
-        (Content::Batch(batch), Done::Batch(settled)) => {
+        (Content::Batch(batch), SubmissionResult::Batch(settled)) => {
             let told = (0..).zip(&batch.items).map(|(index, item)| {
                 let (id, at) = (item_id(&settled.id, index), settled.at.plus(i64::from(index)));
                 transfer_settled(turn, &id, [&batch.from, &item.to], item.amount, at)
             });
             return told.filter_map(Result::transpose).collect();
         }
-        (Content::Hire(asked), Done::Hire(id, hire)) => {
+        (Content::Hire(asked), SubmissionResult::Hire(id, hire)) => {
             let subject = json!({ "id": id_text(id), "capability_id": id_text(&hire.listing),
                 "capability": asked.capability, "requester_did": asked.requester, "provider_did": asked.provider,
                 "escrow_id": id_text(&hire.escrow), "price_micro": hire.price, "state": hire.state.as_str(),
@@ -185,7 +187,7 @@ fn told(turn: &Turn<'_>, envelope: &Envelope, done: &Done) -> Result<Vec<EventNo
             let to = hire.provider.clone();
             Some(EventNotice { event: "hire.created", of: *id, to, at: hire.created, subject: ("hire", subject) })
         }
-        (Content::Claim(_), Done::Receipt(id, receipt)) => {
+        (Content::Claim(_), SubmissionResult::Receipt(id, receipt)) => {
             let Some(escrow_id) = receipt.escrow else { return Ok(Vec::new()) };
             let escrow = ESCROWS.get(turn, &(escrow_id,))?;
             let Some(hire) = escrow.and_then(|escrow| escrow.hire) else { return Ok(Vec::new()) };
@@ -194,7 +196,7 @@ fn told(turn: &Turn<'_>, envelope: &Envelope, done: &Done) -> Result<Vec<EventNo
             let (to, at) = (receipt.from.clone(), receipt.claimed);
             Some(EventNotice { event: "hire.claimed", of: *id, to, at, subject: ("receipt", subject) })
         }
-        (Content::Acceptance(_), Done::Receipt(id, receipt)) if receipt.state == ReceiptState::Disputed => {
+        (Content::Acceptance(_), SubmissionResult::Receipt(id, receipt)) if receipt.state == ReceiptState::Disputed => {
             let subject = receipt_subject(brand, id, receipt);
             let at = receipt.answer.as_ref().map_or(receipt.claimed, |answer| answer.at);
             let to = receipt.to.clone();

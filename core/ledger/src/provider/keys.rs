@@ -24,7 +24,7 @@ use relay::directory::{self, Did, Reserve, likeness};
 const LIFE: i64 = 10 * MINUTE;
 
 /// The provider with its keys open. Never stored, never logged.
-pub struct Own {
+pub struct ProviderKeys {
     pub name: Name,
     pub did: String,
     /// Name of the agent's actor.
@@ -62,12 +62,12 @@ pub(super) fn nonce(rt: &dyn Runtime) -> String {
 }
 
 /// The provider; `None` before there is one.
-pub async fn own(rt: &dyn Runtime) -> Result<Option<Own>> {
+pub async fn own(rt: &dyn Runtime) -> Result<Option<ProviderKeys>> {
     let Some(name) = runtime::query(rt, ACTOR, &ReadOwn).await? else { return Ok(None) };
     open(rt, name).await.map(Some)
 }
 
-async fn open(rt: &dyn Runtime, name: Name) -> Result<Own> {
+async fn open(rt: &dyn Runtime, name: Name) -> Result<ProviderKeys> {
     let environment = rt.environment();
     let gone = || Error::internal("the provider's agent is gone");
     let did = did_of(&environment.settings.brand, &name);
@@ -81,11 +81,19 @@ async fn open(rt: &dyn Runtime, name: Name) -> Result<Own> {
     if rt.maintenance().is_none() && sealing::key_id(sealed) != Some(current) {
         let _ = Box::pin(reseal::reseal(rt, &actor, 1)).await;
     }
-    Ok(Own { name, did, actor, version: keys.version, signing: keys.signing, encryption: keys.encryption, held })
+    Ok(ProviderKeys {
+        name,
+        did,
+        actor,
+        version: keys.version,
+        signing: keys.signing,
+        encryption: keys.encryption,
+        held,
+    })
 }
 
 /// Makes the provider's agent. Of several that were made at once one becomes the provider, and the others end.
-pub(super) async fn make(rt: &dyn Runtime) -> Result<Own> {
+pub(super) async fn make(rt: &dyn Runtime) -> Result<ProviderKeys> {
     let settings = &rt.environment().settings;
     let held = HeldKeys::generate(rt);
     let public = held.public();
@@ -115,7 +123,7 @@ pub(super) async fn make(rt: &dyn Runtime) -> Result<Own> {
     open(rt, adopted).await
 }
 
-impl Own {
+impl ProviderKeys {
     fn id(&self) -> Result<Did> {
         relay::agent::record::did_of(&self.actor)
     }

@@ -35,7 +35,7 @@ use engine::kv::{Direction, Read, Row, Table};
 use engine::time::SECOND;
 
 pub use fulfil::fulfil;
-pub use keys::{Own, agent_name, check_free, is_own_agent, own};
+pub use keys::{ProviderKeys, agent_name, check_free, is_own_agent, own};
 pub use services::{SERVICES, Service, list};
 
 /// Version of [`SERVICES`]. When it changes, they are listed anew at the next start.

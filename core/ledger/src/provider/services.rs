@@ -1,6 +1,6 @@
 //! The services of the provider, and their listings.
 
-use super::keys::{self, Own};
+use super::keys::{self, ProviderKeys};
 use super::own;
 use crate::ACTOR;
 use crate::json::Json;
@@ -74,7 +74,7 @@ impl Service {
             && (input_schema.as_deref(), output_schema.as_deref()) == (Some(self.input), Some(self.output))
     }
 
-    async fn list(&self, rt: &dyn Runtime, own: &Own, active: bool) -> Result<()> {
+    async fn list(&self, rt: &dyn Runtime, own: &ProviderKeys, active: bool) -> Result<()> {
         let brand = &rt.environment().settings.brand;
         let slug = self.slug(brand);
         let text = |text: &str| Json::Text(text.to_owned());

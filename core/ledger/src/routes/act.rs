@@ -15,7 +15,7 @@ use crate::pay::Claimant;
 use crate::reason::Tally;
 use crate::reason::{Reason, Refusal, Ruled, ensure};
 use crate::rows::{Id, KeyRow, Name, id_text};
-use crate::submit::{Answer, Done, NamedKey, Prepare, RefusalFacts, Submit};
+use crate::submit::{Answer, NamedKey, Prepare, RefusalFacts, SubmissionResult, Submit};
 use crate::{Error, Result};
 use crypto::encoding::{actor_id, decode_base64, encode_hex, parse_did};
 use crypto::hash::sha256;
@@ -228,12 +228,20 @@ impl Act {
     }
 
     /// Lets the ledger decide, and counts a refusal.
-    pub async fn submit(self, cx: &Cx, claimant: Option<Claimant>) -> Ruled<Result<Done, (Reason, RefusalFacts)>> {
+    pub async fn submit(
+        self,
+        cx: &Cx,
+        claimant: Option<Claimant>,
+    ) -> Ruled<Result<SubmissionResult, (Reason, RefusalFacts)>> {
         let decided = self.decide(cx, claimant).await;
         counted(cx, decided)
     }
 
-    async fn decide(self, cx: &Cx, claimant: Option<Claimant>) -> Ruled<Result<Done, (Reason, RefusalFacts)>> {
+    async fn decide(
+        self,
+        cx: &Cx,
+        claimant: Option<Claimant>,
+    ) -> Ruled<Result<SubmissionResult, (Reason, RefusalFacts)>> {
         let brand = &cx.settings().brand;
         let unknown = self.unknown_signer();
         let Some(name) = name_of(brand, self.envelope.signer()).map(str::to_owned) else {
@@ -343,7 +351,7 @@ impl Act {
 }
 
 /// The outcome of an envelope; `None`: it must be verified again.
-fn decided(answer: Answer) -> Option<Ruled<Result<Done, (Reason, RefusalFacts)>>> {
+fn decided(answer: Answer) -> Option<Ruled<Result<SubmissionResult, (Reason, RefusalFacts)>>> {
     match answer {
         Answer::Reverify => None,
         Answer::Untaken(reason) => Some(Err(reason.into())),

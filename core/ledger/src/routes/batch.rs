@@ -10,7 +10,7 @@ use crate::batch::{Settled, item_id};
 use crate::envelope::{Content, malformed_item};
 use crate::reason::Reason;
 use crate::rows::{Micro, id_text};
-use crate::submit::{Done, RefusalFacts};
+use crate::submit::{RefusalFacts, SubmissionResult};
 use crate::{Error, Result};
 use crypto::encoding::encode_hex;
 use engine::http::{Auth, Cx, Limit, Response, Route, handler};
@@ -67,7 +67,7 @@ async fn batch(cx: Cx) -> Result<Response> {
     };
     let hash = act.hash;
     match act.submit(&cx, None).await {
-        Ok(Ok(Done::Batch(settled))) => Response::json(&receipt(&cx, &settled)),
+        Ok(Ok(SubmissionResult::Batch(settled))) => Response::json(&receipt(&cx, &settled)),
         Ok(Ok(_)) => Err(Error::internal("a batch became something else")),
         Ok(Err((reason, kept))) => failed(&cx, "batch-receipt", reason, kept, Some(&hash)),
         Err(refusal) => failed(&cx, "batch-receipt", refusal, RefusalFacts::default(), Some(&hash)),

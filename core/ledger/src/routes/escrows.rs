@@ -14,7 +14,7 @@ use crate::json::Members;
 use crate::reads::{EscrowHistory, ReadEscrow, Side};
 use crate::reason::{Reason, Ruled};
 use crate::rows::{Escrow, EscrowState, Id, Micro, id_text, parse_id};
-use crate::submit::Done;
+use crate::submit::SubmissionResult;
 use crate::sweep::Sweep;
 use crate::{Error, Result, Timestamp};
 use crypto::encoding::{encode_base64, encode_hex};
@@ -159,7 +159,7 @@ fn envelope(cx: &Cx, members: Option<Members>, fits: impl Fn(&Content) -> bool) 
 /// Lets the ledger decide about an escrow.
 async fn decide(cx: &Cx, act: Act) -> Ruled<Stand> {
     match act.submit(cx, None).await? {
-        Ok(Done::Escrow(stand)) => Ok(*stand),
+        Ok(SubmissionResult::Escrow(stand)) => Ok(*stand),
         Ok(_) => Err(Error::internal("an escrow became something else").into()),
         Err((reason, _)) => Err(reason.into()),
     }

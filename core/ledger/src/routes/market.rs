@@ -16,7 +16,7 @@ use crate::listing::Listing;
 use crate::market::{HiresOf, ListingsOf, ReadHire, ReadListing};
 use crate::reason::{Reason, Ruled};
 use crate::rows::{Id, Micro, id_text, parse_id};
-use crate::submit::Done;
+use crate::submit::SubmissionResult;
 use crate::tally::rating;
 use crate::{Error, Result, Timestamp};
 use crypto::encoding::encode_hex;
@@ -131,7 +131,7 @@ pub fn listing_body(cx: &Cx, id: &Id, listing: &Listing) -> ListingBody {
 }
 
 /// Lets the ledger decide about an envelope of a fitting kind.
-pub async fn decided(cx: &Cx, fits: impl Fn(&Content) -> bool) -> Ruled<Done> {
+pub async fn decided(cx: &Cx, fits: impl Fn(&Content) -> bool) -> Ruled<SubmissionResult> {
     let act = act::members(cx).and_then(|members| Act::read(cx, members, fits)).ok_or(Reason::InvalidEnvelope)?;
     match act.submit(cx, None).await? {
         Ok(done) => Ok(done),
@@ -152,7 +152,7 @@ pub struct Listed {
 
 async fn list(cx: Cx) -> Result<Response> {
     match decided(&cx, |content| matches!(content, Content::List(_))).await {
-        Ok(Done::Listing(id, listing, created)) => Response::json(&Listed {
+        Ok(SubmissionResult::Listing(id, listing, created)) => Response::json(&Listed {
             ok: true,
             schema: schema(&cx, "capability"),
             capability_id: id_text(&id),
@@ -272,7 +272,7 @@ pub struct Hired {
 
 async fn hire(cx: Cx) -> Result<Response> {
     match decided(&cx, |content| matches!(content, Content::Hire(_))).await {
-        Ok(Done::Hire(id, hire)) => {
+        Ok(SubmissionResult::Hire(id, hire)) => {
             let body = hire_body(&cx, &id, &hire, Texts::Signed, false)?;
             Response::json(&Hired {
                 ok: true,

@@ -18,7 +18,7 @@ use crate::reason::Reason;
 use crate::reason::Tally;
 use crate::rows::{Id, Micro, Outcome, Payment, id_text, parse_id};
 use crate::segment::open::ask;
-use crate::submit::{Done, RefusalFacts};
+use crate::submit::{RefusalFacts, SubmissionResult};
 use crate::{Error, Result};
 use crypto::encoding::{encode_base64, encode_hex};
 use engine::http::{Auth, Cx, Limit, Param, Response, Route, handler};
@@ -252,7 +252,7 @@ async fn transfer(cx: Cx) -> Result<Response> {
     let Some(act) = read else { return failed(&cx, "receipt", Reason::InvalidEnvelope, RefusalFacts::default(), None) };
     let hash = act.hash;
     match act.submit(&cx, None).await {
-        Ok(Ok(Done::Transfer(id, row))) => {
+        Ok(Ok(SubmissionResult::Transfer(id, row))) => {
             let Outcome::Settled { sender, recipient } = row.outcome else {
                 return Err(Error::internal("a refused transfer was called done"));
             };
@@ -363,7 +363,7 @@ async fn faucet(cx: Cx) -> Result<Response> {
     let Some(act) = read else { return refused(&cx, Reason::InvalidEnvelope.into()) };
     let did = act.envelope.signer().to_owned();
     match act.submit(&cx, Some(claimant(&cx))).await {
-        Ok(Ok(Done::Grant { balance, at })) => Response::json(&Granted {
+        Ok(Ok(SubmissionResult::Grant { balance, at })) => Response::json(&Granted {
             ok: true,
             schema: schema(&cx, "faucet"),
             did,

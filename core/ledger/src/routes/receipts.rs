@@ -11,12 +11,12 @@ use crate::ACTOR;
 use crate::book::name_of;
 use crate::envelope::{Acceptance, Content};
 use crate::idempotency::MAX_KEY;
-use crate::market::{ReadReceipt, ReceiptsOf, Whose};
+use crate::market::{ReadReceipt, ReceiptFilter, ReceiptsOf};
 use crate::reads::{ReadEscrow, Side};
 use crate::reason::{Reason, Ruled, ensure};
 use crate::receipt::{Receipt, ReceiptState};
 use crate::rows::{Id, Micro, id_text, parse_id};
-use crate::submit::{Done, Prepare};
+use crate::submit::{Prepare, SubmissionResult};
 use crate::sweep::Sweep;
 use crate::{Error, Result, Timestamp};
 use crypto::encoding::{encode_base64, encode_hex};
@@ -157,7 +157,7 @@ pub struct Claimed {
 
 async fn claim(cx: Cx) -> Result<Response> {
     match market::decided(&cx, |content| matches!(content, Content::Claim(_))).await {
-        Ok(Done::Receipt(id, row)) => {
+        Ok(SubmissionResult::Receipt(id, row)) => {
             let receipt = body(&cx, &id, &row, Texts::Signed);
             Response::json(&Claimed {
                 ok: true,
@@ -212,7 +212,7 @@ async fn accepted(cx: &Cx) -> Ruled<(Id, Receipt)> {
         act::counted(cx, may)?;
     }
     match act.submit(cx, None).await? {
-        Ok(Done::Receipt(id, receipt)) => Ok((id, *receipt)),
+        Ok(SubmissionResult::Receipt(id, receipt)) => Ok((id, *receipt)),
         Ok(_) => Err(Error::internal("an acceptance became something else").into()),
         Err((reason, _)) => Err(reason.into()),
     }
@@ -258,7 +258,7 @@ pub struct ReceiptsAnswer {
     next_cursor: Option<String>,
 }
 
-async fn list(cx: &Cx, whose: Option<Whose>) -> Result<Response> {
+async fn list(cx: &Cx, whose: Option<ReceiptFilter>) -> Result<Response> {
     let (limit, before) = (act::page_size(cx, 50, 200)?, cx.time("before")?);
     let (mut receipts, mut next) = (Vec::new(), None);
     if let Some(whose) = whose {
@@ -276,7 +276,7 @@ async fn of_escrow(cx: Cx) -> Result<Response> {
     if runtime::query(&*cx.rt, ACTOR, &ReadEscrow { id }).await?.is_none() {
         return unknown();
     }
-    list(&cx, Some(Whose::Escrow(id))).await
+    list(&cx, Some(ReceiptFilter::Escrow(id))).await
 }
 
 async fn of_did(cx: Cx) -> Result<Response> {
@@ -286,7 +286,7 @@ async fn of_did(cx: Cx) -> Result<Response> {
         Some("to") => Side::To,
         Some(_) => return Err(Error::bad_request("Query parameter `role` must be from, to or any.")),
     };
-    let whose = path_name(&cx)?.map(|name| Whose::Name(name, side));
+    let whose = path_name(&cx)?.map(|name| ReceiptFilter::Name(name, side));
     list(&cx, whose).await
 }
 

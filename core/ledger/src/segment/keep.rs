@@ -81,7 +81,7 @@ pub async fn run(rt: &dyn Runtime) -> Result<()> {
     if kept.is_empty() {
         return Ok(());
     }
-    runtime::call(rt, ACTOR, &Kept(kept)).await
+    runtime::call(rt, ACTOR, &DeleteArchivedSegments(kept)).await
 }
 
 /// Returns the segment if the archive has it; otherwise puts it there.
@@ -134,9 +134,9 @@ impl Query for ReadBody {
 
 /// These segments are in the archive, so their rows here are deleted.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Kept(pub Vec<u64>);
+pub struct DeleteArchivedSegments(pub Vec<u64>);
 
-impl Operation for Kept {
+impl Operation for DeleteArchivedSegments {
     const ACTOR: Kind = Kind::Ledger;
     const NAME: &'static str = "segments_kept";
     type Reply = ();

@@ -38,7 +38,7 @@ pub trait LogQuery: Serialize + DeserializeOwned {
 
 /// A question with the segments that were fetched for it: where they begin, and their packed rows.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Open<Q> {
+pub struct AskLog<Q> {
     question: Q,
     segments: Vec<Fetched>,
 }
@@ -58,7 +58,7 @@ pub enum LogReply<T> {
     Fetch(Vec<(u64, Hash)>),
 }
 
-impl<Q: LogQuery> Query for Open<Q> {
+impl<Q: LogQuery> Query for AskLog<Q> {
     const ACTOR: Kind = Kind::Ledger;
     const NAME: &'static str = Q::NAME;
     type Reply = LogReply<Q::Reply>;
@@ -74,7 +74,7 @@ impl<Q: LogQuery> Query for Open<Q> {
 
 /// Asks the ledger, and fetches the segments that the question needs from an archive.
 pub async fn ask<Q: LogQuery>(rt: &dyn Runtime, question: Q) -> Result<Q::Reply> {
-    let mut open = Open { question, segments: Vec::new() };
+    let mut open = AskLog { question, segments: Vec::new() };
     for _ in 0..ROUNDS {
         let wanted = match runtime::query(rt, ACTOR, &open).await? {
             LogReply::Answer(answer) => return Ok(answer),

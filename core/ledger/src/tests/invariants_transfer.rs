@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{Party, World, hours, refused, settled, text, with};
 use crate::book::{DAILY_CAP, PER_TX_CAP};
 use crate::rows::{EVENTS, KEYS, KeyRow, WALLETS};
-use crate::submit::{Answer, Done, NamedKey, Submit};
+use crate::submit::{Answer, NamedKey, SubmissionResult, Submit};
 use crypto::signing;
 use engine::actor::{ActorId, Call, Kind, decode, host};
 use engine::kv::fault::{FaultyStore, How, When};
@@ -255,7 +255,7 @@ fn t10_a_write_that_fails_leaves_neither_balance_nor_row_and_one_that_is_not_ack
     let submit = submission(&world, &a, None, "credit-transfer", world.transfer_of(&a, &b, 300));
     let store = world.store();
     let (answer, batch) = perform(&world.rt, &store, &submit);
-    let Answer::Done(Done::Transfer(id, _)) = answer else { panic!("{answer:?}") };
+    let Answer::Done(SubmissionResult::Transfer(id, _)) = answer else { panic!("{answer:?}") };
     let state = |store: &FaultyStore<MemoryStore>| {
         let balance = |party: &Party| WALLETS.get(store, &(party.name(),)).unwrap().unwrap().balance;
         (balance(&a), balance(&b), EVENTS.contains(store, &(id,)).unwrap())

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::evidence::{self, JudgedMeasurement, Present, Surroundings};
 use super::super::fold::needs_peers;
-use super::super::noise::{Free, Own, is_failure};
+use super::super::noise::{Free, OwnMeasurements, is_failure};
 use super::super::tables::{ENTRIES, ROLLED};
 use super::super::{instrument, packed};
 use super::compared::{self, News};
@@ -110,7 +110,7 @@ fn compute(
     if !all.iter().any(|seen| inside(seen.session.hour)) {
         return Ok(None);
     }
-    let mut noise = Own::default();
+    let mut noise = OwnMeasurements::default();
     // Count before anything is masked, as the counts of networks do.
     if all.iter().any(|seen| is_failure(seen.session.evaluated.vote)) {
         noise.add(&all);

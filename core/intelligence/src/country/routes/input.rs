@@ -47,17 +47,17 @@ pub fn time(value: Option<&str>) -> Result<Option<Timestamp>> {
 }
 
 /// A target of a batch, with the different words in which it was asked for.
-pub type Named = (Vec<String>, Subject);
+pub type NamedSubject = (Vec<String>, Subject);
 
 /// The targets of a batch, each once. At most 50 may be asked for.
-pub async fn subjects(cx: &Cx, texts: &[String], field: &str) -> Result<Vec<Named>> {
+pub async fn subjects(cx: &Cx, texts: &[String], field: &str) -> Result<Vec<NamedSubject>> {
     if texts.is_empty() {
         return Err(Error::bad_request(format!("`{field}` must have at least one entry.")));
     }
     if texts.len() > crate::country::MAX_SUBJECTS {
         return Err(Error::bad_request(format!("`{field}` takes at most {} entries.", crate::country::MAX_SUBJECTS)));
     }
-    let mut subjects: Vec<Named> = Vec::with_capacity(texts.len());
+    let mut subjects: Vec<NamedSubject> = Vec::with_capacity(texts.len());
     for text in texts {
         let subject = reference::subject(&*cx.rt, text).await?;
         let name = text.trim().to_owned();

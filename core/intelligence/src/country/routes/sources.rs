@@ -124,7 +124,7 @@ fn freshness(newest: Option<Timestamp>, now: Timestamp) -> &'static str {
 }
 
 /// What a row of the list says in addition to the state of the source.
-struct Named<'a> {
+struct SourceDescription<'a> {
     id: &'a str,
     name: &'a str,
     kind: &'a str,
@@ -133,7 +133,7 @@ struct Named<'a> {
     kinds: Vec<String>,
 }
 
-fn body(named: Named<'_>, rows: SourceRows, import: Option<&ImportRow>, cx: &Cx) -> SourceBody {
+fn body(named: SourceDescription<'_>, rows: SourceRows, import: Option<&ImportRow>, cx: &Cx) -> SourceBody {
     let settings: &Settings = &cx.rt.environment().settings;
     SourceBody {
         id: named.id.to_owned(),
@@ -199,8 +199,14 @@ pub async fn sources(cx: Cx) -> Result<Response> {
     let mut sources = Vec::new();
     for source in Source::ALL {
         let (id, licence) = (source.id(), source.licence());
-        let named =
-            Named { id, name: source.name(), kind: source.kind(), licence, url: source.url(), kinds: kinds(source) };
+        let named = SourceDescription {
+            id,
+            name: source.name(),
+            kind: source.kind(),
+            licence,
+            url: source.url(),
+            kinds: kinds(source),
+        };
         let body = body(named, rows.remove(id).unwrap_or_default(), imports.get(id), &cx);
         sources.push(SourceBody { fetch: fetching(source, &fetches, &enabled), ..body });
     }
@@ -212,12 +218,12 @@ pub async fn sources(cx: Cx) -> Result<Response> {
         let found = import.map(|row| row.counts.accepted + row.counts.duplicate).unwrap_or_default();
         let last = SourceRows { rows: found, countries: 0, newest: import.map(|row| row.ended) };
         let rows = rows.remove(id).unwrap_or(last);
-        let named = Named { id, name, kind: what, licence, url: None, kinds: vec![id.to_owned()] };
+        let named = SourceDescription { id, name, kind: what, licence, url: None, kinds: vec![id.to_owned()] };
         sources.push(body(named, rows, import, &cx));
     }
     for table in starter::sources() {
         let rows = SourceRows { rows: table.rows as u64, countries: 0, newest: Some(table.newest) };
-        let named = Named {
+        let named = SourceDescription {
             id: table.id,
             name: table.description,
             kind: "facts inside the binary",

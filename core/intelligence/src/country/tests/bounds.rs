@@ -20,12 +20,12 @@ const SITES: u32 = 2_000;
 const MOST_READ: usize = 3 * SITES as usize;
 
 /// Counts the rows that are read.
-struct Counted<'a> {
+struct CountingStore<'a> {
     store: &'a MemoryStore,
     rows: Cell<usize>,
 }
 
-impl Read for Counted<'_> {
+impl Read for CountingStore<'_> {
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
         self.rows.set(self.rows.get() + 1);
         self.store.get(key)
@@ -80,7 +80,7 @@ fn a_large_import_is_worked_off_in_turns_of_bounded_size() {
         }) else {
             break;
         };
-        let counted = Counted { store: &store, rows: Cell::new(0) };
+        let counted = CountingStore { store: &store, rows: Cell::new(0) };
         let space = Space {
             program: &crate::testing::PROGRAM,
             actor: &actor,

@@ -96,12 +96,12 @@ fn no_kept_answer_is_served_after_its_rows_changed() {
 }
 
 /// Notes which tables are read.
-struct Noted<'a> {
+struct NotingStore<'a> {
     rows: &'a MemoryStore,
     tables: RefCell<BTreeSet<u8>>,
 }
 
-impl Read for Noted<'_> {
+impl Read for NotingStore<'_> {
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
         self.tables.borrow_mut().extend(key.first());
         self.rows.get(key)
@@ -144,7 +144,7 @@ fn documents_rest_on_tables_whose_changes_are_counted() {
     let (actor, settings) = (world::actor(), Settings::default());
     let store = copy(&server, &actor);
     for key in keys {
-        let noted = Noted { rows: &store, tables: RefCell::default() };
+        let noted = NotingStore { rows: &store, tables: RefCell::default() };
         Render::<1> { key: key.clone() }
             .run(&View::new(&crate::testing::PROGRAM, &actor, &noted, START, &settings))
             .unwrap();
@@ -171,7 +171,7 @@ fn no_answer_of_a_country_rests_on_rows_whose_changes_are_not_counted() {
     let (italy, settings) = (ActorId::new(Kind::Country, "IT"), Settings::default());
     let store = copy(&server, &italy);
     for (subject, brief) in [("a.example", false), ("a.example", true), ("youtube", false), ("youtube", true)] {
-        let noted = Noted { rows: &store, tables: RefCell::default() };
+        let noted = NotingStore { rows: &store, tables: RefCell::default() };
         let subjects = vec![Subject::parse(subject).unwrap()];
         let asked = Detect { subjects, at: None, explain: false, brief };
         let answer = asked.run(&View::new(&crate::testing::PROGRAM, &italy, &noted, START, &settings)).unwrap();
