@@ -16,7 +16,7 @@ use futures_util::Stream;
 use heliograph_core::crypto::encoding::{decode_base64, encode_base64};
 use heliograph_core::engine::actor::{View, decode, encode};
 use heliograph_core::engine::runtime::ByteStream;
-use heliograph_core::relay::agent::stream::{Emission, Hub, Open, StreamId};
+use heliograph_core::relay::agent::stream::{Emission, Hub, OpenStream, StreamId};
 use heliograph_core::relay::agent::websocket::{TRY_LATER, end_code};
 use heliograph_core::{Result, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -49,7 +49,7 @@ enum Sink {
     Events(Rc<RefCell<Slot>>),
     Socket {
         socket: WebSocket,
-        kept: Kept,
+        kept: SocketAttachment,
         /// When the socket may get the next page.
         ready: Timestamp,
         /// Bytes that the socket was sent.
@@ -59,19 +59,19 @@ enum Sink {
 
 /// The attachment of a socket.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Kept {
+struct SocketAttachment {
     opened: Timestamp,
     /// Tells sockets apart.
     number: u64,
-    open: Open,
+    open: OpenStream,
 }
 
-impl Kept {
+impl SocketAttachment {
     fn attach(&self, socket: &WebSocket) -> Result<()> {
         socket.serialize_attachment(encode_base64(&encode(self)?)).map_err(heliograph_core::Error::internal)
     }
 
-    fn of(socket: &WebSocket) -> Option<Kept> {
+    fn of(socket: &WebSocket) -> Option<SocketAttachment> {
         let text: String = socket.deserialize_attachment().ok()??;
         decode(&decode_base64("attachment", &text).ok()?).ok()
     }
@@ -107,21 +107,22 @@ impl Slot {
 
 impl Space {
     /// Opens a stream of server-sent events.
-    pub fn events(self: &Rc<Self>, open: Open) -> ByteStream {
+    pub fn events(self: &Rc<Self>, open: OpenStream) -> ByteStream {
         let slot = Rc::new(RefCell::new(Slot::default()));
         let id = self.listen(open, clock::now(), |_| Sink::Events(slot.clone()));
         Box::pin(Events { space: Rc::downgrade(self), id, slot })
     }
 
     /// Accepts a WebSocket and returns the client's end.
-    pub fn socket(self: &Rc<Self>, open: Open) -> worker::Result<WebSocket> {
+    pub fn socket(self: &Rc<Self>, open: OpenStream) -> worker::Result<WebSocket> {
         let pair = WebSocketPair::new()?;
         self.state.accept_web_socket(&pair.server);
         // Answered by the platform, without waking a sleeping object.
         self.state.set_websocket_auto_response(&WebSocketRequestResponsePair::new("ping", "pong")?);
         let [a, b, c, d, e, f, g, h, ..] = clock::random();
         let opened = clock::now();
-        let kept = Kept { opened, number: u64::from_be_bytes([a, b, c, d, e, f, g, h]), open: open.clone() };
+        let kept =
+            SocketAttachment { opened, number: u64::from_be_bytes([a, b, c, d, e, f, g, h]), open: open.clone() };
         kept.attach(&pair.server).map_err(|error| worker::Error::RustError(error.to_string()))?;
         // The new socket is already among those of the state, so a hub that is built again finds it there.
         let restored = self.restore();
@@ -131,7 +132,7 @@ impl Space {
         Ok(pair.client)
     }
 
-    fn listen(self: &Rc<Self>, open: Open, now: Timestamp, sink: impl FnOnce(StreamId) -> Sink) -> StreamId {
+    fn listen(self: &Rc<Self>, open: OpenStream, now: Timestamp, sink: impl FnOnce(StreamId) -> Sink) -> StreamId {
         self.restore();
         let id = {
             let mut listeners = self.listeners.borrow_mut();
@@ -151,8 +152,8 @@ impl Space {
             return false;
         }
         let sockets = self.state.get_websockets();
-        let mut sockets: Vec<(Kept, WebSocket)> =
-            sockets.into_iter().filter_map(|socket| Some((Kept::of(&socket)?, socket))).collect();
+        let mut sockets: Vec<(SocketAttachment, WebSocket)> =
+            sockets.into_iter().filter_map(|socket| Some((SocketAttachment::of(&socket)?, socket))).collect();
         sockets.sort_by_key(|(kept, _)| (kept.opened, kept.number));
         for (kept, socket) in sockets {
             let id = listeners.hub.open(kept.open.clone(), kept.opened);
@@ -165,7 +166,7 @@ impl Space {
 
     /// Forgets a socket whose client left.
     pub fn socket_closed(self: &Rc<Self>, socket: &WebSocket) {
-        let Some(gone) = Kept::of(socket) else { return };
+        let Some(gone) = SocketAttachment::of(socket) else { return };
         let mut listeners = self.listeners.borrow_mut();
         let same = |sink: &Sink| matches!(sink, Sink::Socket { kept, .. } if kept.number == gone.number);
         let id = listeners.sinks.iter().find(|(_, sink)| same(sink)).map(|(id, _)| *id);

@@ -9,7 +9,7 @@ use heliograph_core::app::PROGRAM;
 use heliograph_core::engine::actor::{ActorId, Call, Delivery, Kind, decode};
 use heliograph_core::engine::http as routes;
 use heliograph_core::engine::runtime;
-use heliograph_core::relay::agent::stream::Open;
+use heliograph_core::relay::agent::stream::OpenStream;
 use worker::{
     DurableObject, Env, Request, Response, Result, State, Url, WebSocket, WebSocketIncomingMessage, durable_object,
 };
@@ -164,7 +164,7 @@ async fn client(space: &Rc<Space>, mut request: Request) -> Result<Response> {
 
 /// Opens a WebSocket for a client whose key the Worker has checked.
 fn socket(space: &Rc<Space>, request: &Request) -> Result<Response> {
-    let open: Open = errand::bytes_in(request, OPEN)
+    let open: OpenStream = errand::bytes_in(request, OPEN)
         .and_then(|bytes| decode(&bytes))
         .map_err(|error| worker::Error::RustError(error.to_string()))?;
     Response::from_websocket(space.socket(open)?)

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use heliograph_core::engine::actor::ActorId;
-use heliograph_core::engine::actor::host::probe::{Add, Forward, Later, Panic, Read};
+use heliograph_core::engine::actor::host::probe::{Add, Forward, Later, Panic, ReadCounter};
 use heliograph_core::engine::kv::conformance;
 use heliograph_core::engine::web::Networks;
 use heliograph_core::engine::web::Outgoing;
@@ -88,7 +88,9 @@ async fn count(request: &Request, env: Env, name: &str, operation: &str) -> Resu
             runtime::call(&*runtime, name, &later).await.map(|()| "scheduled".to_owned())
         }
         "panic" => runtime::call(&*runtime, name, &Panic).await.map(|()| "survived".to_owned()),
-        "read" => runtime::query(&*runtime, name, &Read).await.map(|(count, log)| json!([count, log]).to_string()),
+        "read" => {
+            runtime::query(&*runtime, name, &ReadCounter).await.map(|(count, log)| json!([count, log]).to_string())
+        }
         _ => return Response::error("no such operation", 404),
     };
     match done {

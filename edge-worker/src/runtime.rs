@@ -12,7 +12,7 @@ use heliograph_core::engine::http::Ready;
 use heliograph_core::engine::runtime::{Archive, BoxFuture, ByteStream, Environment, Runtime};
 use heliograph_core::engine::web::Incoming;
 use heliograph_core::engine::web::Outgoing;
-use heliograph_core::relay::agent::stream::Open;
+use heliograph_core::relay::agent::stream::OpenStream;
 use heliograph_core::{Error, Result, Timestamp, engine::deployment};
 use worker::Env;
 
@@ -122,7 +122,7 @@ impl Runtime for EdgeRuntime {
     }
 
     /// The router runs routes that open streams in the agent's own object.
-    fn stream(&self, open: Open) -> BoxFuture<'_, Result<ByteStream>> {
+    fn stream(&self, open: OpenStream) -> BoxFuture<'_, Result<ByteStream>> {
         let stream = match &self.home {
             Some(space) if space.actor().name == open.agent => Ok(space.events(open)),
             _ => Err(Error::internal("a stream was asked for outside its agent's object")),

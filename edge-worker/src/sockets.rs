@@ -11,7 +11,7 @@ use futures_util::StreamExt;
 use futures_util::future::{self, Either};
 use heliograph_core::engine::actor::{ActorId, Kind, encode};
 use heliograph_core::engine::runtime::Runtime;
-use heliograph_core::relay::agent::stream::Open;
+use heliograph_core::relay::agent::stream::OpenStream;
 use heliograph_core::relay::agent::websocket::{self, FIRST_FRAME, REFUSED};
 use heliograph_core::{Error, Result};
 use percent_encoding::percent_decode_str;
@@ -73,7 +73,7 @@ pub fn answer_close(socket: &WebSocket, code: usize) {
 }
 
 /// Opens the stream at its agent's object.
-async fn at_object(env: &Env, open: &Open) -> Result<Response> {
+async fn at_object(env: &Env, open: &OpenStream) -> Result<Response> {
     let headers = errand::header(OPEN, &encode(open)?)?;
     headers.set("upgrade", "websocket").map_err(Error::internal)?;
     let request = errand::request(&format!("https://{ERRAND}{SOCKET}"), Method::Get, headers, None)?;

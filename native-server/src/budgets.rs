@@ -16,11 +16,11 @@ const PART: u64 = 4;
 pub struct Budget {
     most: u64,
     most_per_address: u64,
-    held: Mutex<Held>,
+    held: Mutex<BudgetUse>,
 }
 
 #[derive(Debug, Default)]
-struct Held {
+struct BudgetUse {
     all: u64,
     /// Has only addresses that hold something.
     by_address: HashMap<IpAddr, u64, FnvBuildHasher>,
@@ -39,7 +39,7 @@ impl Budget {
         Arc::new(Budget { most, most_per_address, held: Mutex::default() })
     }
 
-    fn held(&self) -> MutexGuard<'_, Held> {
+    fn held(&self) -> MutexGuard<'_, BudgetUse> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -21,7 +21,7 @@ const TAIL: f64 = 0.025;
 
 /// The classifier's answer about one labelled measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Said {
+pub enum ClassifierAnswer {
     Blocked,
     /// Accessible or down.
     NotBlocked,
@@ -33,7 +33,7 @@ pub enum Said {
 pub struct Case {
     /// The label: true if the site was really blocked.
     pub blocked: bool,
-    pub said: Said,
+    pub said: ClassifierAnswer,
     /// The classifier's probability of blocking, 0-1.
     pub probability: f64,
 }
@@ -112,10 +112,10 @@ pub fn evaluate(cases: &[Case]) -> Evaluation {
     let brier = mean(cases.iter().map(|case| (case.probability - truth(case)).powi(2)).sum());
     let base = blocked as f64 / n.max(1) as f64;
     let spread = base * (1.0 - base);
-    let sensitivity = Share::new(count(&|case| case.blocked && case.said == Said::Blocked), blocked);
-    let clear = count(&|case| !case.blocked && case.said == Said::NotBlocked);
-    let specificity = Share::new(clear, count(&|case| !case.blocked && case.said != Said::Unknown));
-    let abstention = Share::new(count(&|case| case.said == Said::Unknown), n);
+    let sensitivity = Share::new(count(&|case| case.blocked && case.said == ClassifierAnswer::Blocked), blocked);
+    let clear = count(&|case| !case.blocked && case.said == ClassifierAnswer::NotBlocked);
+    let specificity = Share::new(clear, count(&|case| !case.blocked && case.said != ClassifierAnswer::Unknown));
+    let abstention = Share::new(count(&|case| case.said == ClassifierAnswer::Unknown), n);
     let reliability = bins(cases);
     let ece = gap(&reliability);
     let decided = abstention.point.is_some_and(|share| share < MOST_ABSTENTION);
@@ -167,7 +167,7 @@ fn gap(bins: &[Bin]) -> Option<f64> {
 pub fn calibration_error(said: &[(f64, bool)]) -> Option<f64> {
     let case = |(probability, blocked): &(f64, bool)| Case {
         blocked: *blocked,
-        said: Said::Blocked,
+        said: ClassifierAnswer::Blocked,
         probability: *probability,
     };
     gap(&bins(&said.iter().map(case).collect::<Vec<_>>()))
@@ -202,7 +202,7 @@ fn bins(cases: &[Case]) -> Vec<Bin> {
 mod tests {
     use super::*;
 
-    fn case(blocked: bool, said: Said, probability: f64) -> Case {
+    fn case(blocked: bool, said: ClassifierAnswer, probability: f64) -> Case {
         Case { blocked, said, probability }
     }
 
@@ -211,10 +211,10 @@ mod tests {
     #[test]
     fn scores_are_those_of_a_sum_by_hand() {
         let cases = [
-            case(true, Said::Blocked, 0.9),
-            case(true, Said::Blocked, 0.8),
-            case(false, Said::Unknown, 0.6),
-            case(false, Said::NotBlocked, 0.3),
+            case(true, ClassifierAnswer::Blocked, 0.9),
+            case(true, ClassifierAnswer::Blocked, 0.8),
+            case(false, ClassifierAnswer::Unknown, 0.6),
+            case(false, ClassifierAnswer::NotBlocked, 0.3),
         ];
         let found = evaluate(&cases);
         let close = |a: Option<f64>, b: f64| assert!((a.unwrap() - b).abs() < 1e-12, "{a:?} {b}");
@@ -244,10 +244,10 @@ mod tests {
 
     fn many(blocked_hit: usize, blocked_unknown: usize, clear: usize, wrong: usize) -> Vec<Case> {
         [
-            vec![case(true, Said::Blocked, 0.99); blocked_hit],
-            vec![case(true, Said::Unknown, 0.1); blocked_unknown],
-            vec![case(false, Said::NotBlocked, 0.005); clear],
-            vec![case(false, Said::Blocked, 0.99); wrong],
+            vec![case(true, ClassifierAnswer::Blocked, 0.99); blocked_hit],
+            vec![case(true, ClassifierAnswer::Unknown, 0.1); blocked_unknown],
+            vec![case(false, ClassifierAnswer::NotBlocked, 0.005); clear],
+            vec![case(false, ClassifierAnswer::Blocked, 0.99); wrong],
         ]
         .concat()
     }
@@ -272,7 +272,7 @@ mod tests {
         assert_eq!(bar(&evaluate(&many(50, 0, 199, 1)), "specificity"), Some(true));
         // Always right when it answers, and silent for a fifth.
         let mut silent = many(50, 0, 150, 0);
-        silent.extend(vec![case(false, Said::Unknown, 0.08); 50]);
+        silent.extend(vec![case(false, ClassifierAnswer::Unknown, 0.08); 50]);
         let silent = evaluate(&silent);
         assert_eq!(silent.abstention.point, Some(0.2));
         assert!(silent.bars.iter().all(|bar| bar.met == Some(false)), "whatever the probabilities were: {silent:?}");
@@ -293,7 +293,7 @@ mod tests {
     /// By hand: twenty cases of 0.5, of which ten are blocked, are calibrated in any order of the file.
     #[test]
     fn ties_are_not_torn_apart_by_their_truth() {
-        let cases: Vec<Case> = (0..20).map(|n| case(n < 10, Said::Unknown, 0.5)).collect();
+        let cases: Vec<Case> = (0..20).map(|n| case(n < 10, ClassifierAnswer::Unknown, 0.5)).collect();
         assert!(evaluate(&cases).ece.unwrap() < 1e-12);
         assert_eq!(evaluate(&[]).ece, None);
         assert_eq!(evaluate(&[]).result, "insufficient labels");

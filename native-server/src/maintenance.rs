@@ -12,7 +12,7 @@ use heliograph_core::engine::actor::{ActorId, Kind, Query, View, outbox_summary}
 use heliograph_core::engine::kv::{Range, Read};
 use heliograph_core::engine::runtime::{BoxFuture, FileCopy, FileInfo, Maintenance, Runtime, Scrub};
 use heliograph_core::engine::settings::Settings;
-use heliograph_core::relay::agent::reseal::{CountSealed, Counted};
+use heliograph_core::relay::agent::reseal::{CountSealed, SealedCounts};
 use heliograph_core::{Error, Result, Timestamp, intelligence::alert, relay::channel, relay::federation};
 use redb::ReadableTableMetadata;
 use tokio::io::AsyncReadExt;
@@ -143,7 +143,7 @@ fn info(store: &Store, settings: &Settings, current: KeyId) -> Result<FileInfo> 
                     Kind::Channel => channel::key::counted(&view, current)?,
                     Kind::Relay => federation::key::counted(&view, current)?,
                     Kind::Account => alert::subscription::counted(&view, current)?,
-                    _ => Counted::default(),
+                    _ => SealedCounts::default(),
                 };
                 info.sealed_values += sealed.all;
                 info.sealed_under_earlier_keys += sealed.earlier;

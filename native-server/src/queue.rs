@@ -39,7 +39,7 @@ struct Holder {
 
 /// A place in the queue; released when it is dropped.
 #[derive(Debug)]
-pub struct Held {
+pub struct HeldBytes {
     queue: Arc<Queue>,
     number: u64,
 }
@@ -65,13 +65,13 @@ impl Queue {
     }
 
     /// Counts the bytes that a client is given; `cut` ends its connection.
-    pub fn hold(self: &Arc<Self>, bytes: usize, cut: Arc<Notify>) -> Held {
+    pub fn hold(self: &Arc<Self>, bytes: usize, cut: Arc<Notify>) -> HeldBytes {
         let mut state = self.state();
         let number = state.next;
         state.next += 1;
         state.bytes += bytes;
         state.holders.insert(number, Holder { since: Instant::now(), bytes, cut });
-        Held { queue: self.clone(), number }
+        HeldBytes { queue: self.clone(), number }
     }
 
     /// Cuts every client that has held the same data for longer than `age`.
@@ -100,7 +100,7 @@ impl State {
     }
 }
 
-impl Drop for Held {
+impl Drop for HeldBytes {
     fn drop(&mut self) {
         let mut state = self.queue.state();
         if let Some(holder) = state.holders.remove(&self.number) {

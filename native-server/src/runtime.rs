@@ -16,7 +16,7 @@ use heliograph_core::engine::runtime::{BoxFuture, ByteStream, Environment, Maint
 use heliograph_core::engine::settings::Settings;
 use heliograph_core::engine::web::Incoming;
 use heliograph_core::engine::web::Outgoing;
-use heliograph_core::relay::agent::stream::Open;
+use heliograph_core::relay::agent::stream::OpenStream;
 use heliograph_core::{Error, Result, Timestamp};
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -113,7 +113,7 @@ impl Runtime for Native {
         Box::pin(std::future::ready(Ok(self.documents.get(key))))
     }
 
-    fn stream(&self, open: Open) -> BoxFuture<'_, Result<ByteStream>> {
+    fn stream(&self, open: OpenStream) -> BoxFuture<'_, Result<ByteStream>> {
         Box::pin(async move {
             let stream = self.streams.open(open, connection::cut()).await?;
             Ok(Box::pin(stream) as ByteStream)

@@ -10,7 +10,7 @@ use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade};
 use bytes::Bytes;
 use futures_util::stream::SplitSink;
 use futures_util::{SinkExt, Stream, StreamExt};
-use heliograph_core::relay::agent::stream::Open;
+use heliograph_core::relay::agent::stream::OpenStream;
 use heliograph_core::relay::agent::websocket::{FIRST_FRAME, MAX_FIRST_FRAME, PATH, close_code, end_code, open};
 use heliograph_core::{Error, Result};
 use http::{HeaderMap, Method};
@@ -56,7 +56,7 @@ pub async fn accept(
     Ok(upgrade.on_upgrade(move |socket| run(native, socket, opened, since)))
 }
 
-async fn run(native: Arc<Native>, mut socket: WebSocket, opened: Option<Open>, since: Option<String>) {
+async fn run(native: Arc<Native>, mut socket: WebSocket, opened: Option<OpenStream>, since: Option<String>) {
     let opened = match opened {
         Some(opened) => Ok(opened),
         None => match first_frame(&mut socket).await {

@@ -11,7 +11,7 @@ use common::{Bench, add, until};
 use heliograph::store::fault::Faults;
 use heliograph::testing::folder;
 use heliograph_core::ErrorCode;
-use heliograph_core::engine::actor::host::probe::Read;
+use heliograph_core::engine::actor::host::probe::ReadCounter;
 
 /// Waits until a write succeeds; it counts in the actor `after`.
 async fn resumed(bench: &Bench) {
@@ -73,7 +73,7 @@ async fn reads_answer_503_until_the_file_is_open_again() {
     Faults::set(&faults.syncs, true);
     assert!(bench.call("actor-1", &*PLAIN).await.is_err());
     until("the file to be closed", || !bench.store.is_open()).await;
-    let refused = bench.query("actor-5", &Read).unwrap_err();
+    let refused = bench.query("actor-5", &ReadCounter).unwrap_err();
     assert_eq!((refused.code, refused.retry_after), (ErrorCode::Unavailable, Some(1)));
     // Writing still fails after the disk can be synced again, so the file stays closed.
     Faults::set(&faults.syncs, false);
@@ -102,7 +102,7 @@ async fn after_reopening_reads_are_served_while_writes_wait_for_the_probe() {
     until("some openings", || *bench.heard.reopened.lock().unwrap() >= 3).await;
     let (mut reads, mut writes) = (0, 0);
     for _ in 0..100 {
-        reads += u32::from(bench.query("actor-3", &Read).is_ok_and(|(count, _)| count == 1));
+        reads += u32::from(bench.query("actor-3", &ReadCounter).is_ok_and(|(count, _)| count == 1));
         writes += u32::from(bench.call("actor-3", &*PLAIN).await.is_ok());
         tokio::time::sleep(Duration::from_millis(5)).await;
     }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use common::disk::{Disk, FOUND, Found};
+use common::disk::{Disk, FOUND, SurvivingWrites};
 use common::{Bench, JOURNAL, add, until};
 use heliograph::store::Options;
 use heliograph::store::fault::Faults;
@@ -122,7 +122,7 @@ async fn a_second_loss_of_power_while_it_recovers_loses_nothing_either() {
         let (acknowledged, open) = work(&bench, &disk, 300).await;
         assert!(disk.is_dead());
         for second in (1..60).step_by(4) {
-            for found in [Found::Nothing, Found::All, Found::Half] {
+            for found in [SurvivingWrites::Nothing, SurvivingWrites::All, SurvivingWrites::Half] {
                 let image = heliograph::testing::folder("image");
                 disk.copy(folder.path(), image.path(), found);
                 let again = Arc::new(Disk::default());
@@ -192,7 +192,7 @@ async fn killed(folder: &heliograph::testing::Folder) -> (heliograph::testing::F
         bench.call(&name(n), &add(&n.to_string())).await.unwrap();
     }
     let image = heliograph::testing::folder("killed");
-    disk.copy(folder.path(), image.path(), Found::All);
+    disk.copy(folder.path(), image.path(), SurvivingWrites::All);
     let journal = journals(image.path()).into_values().next_back().unwrap();
     (image, journal)
 }

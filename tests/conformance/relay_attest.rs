@@ -36,16 +36,16 @@ cases![
 const PATH: &str = "/v1/agent/attestations";
 
 /// An agent with its own keys.
-struct Own {
+struct SigningAgent {
     agent: Agent,
     seed: Secret<32>,
 }
 
-impl Own {
-    fn new(suite: &Suite) -> Own {
+impl SigningAgent {
+    fn new(suite: &Suite) -> SigningAgent {
         let sdk = Sdk::new("svc", seed(), Options::default());
         let agent = Agent::register(&suite.client(), &sdk.key_body(None, 1));
-        Own { agent, seed: sdk.keys.signing.clone() }
+        SigningAgent { agent, seed: sdk.keys.signing.clone() }
     }
 
     fn sign(&self, parts: &[&str]) -> String {
@@ -93,7 +93,7 @@ fn verifies(item: &Value, data: &str) -> bool {
 }
 
 fn a_signature_covers_the_raw_text_of_the_claim_which_comes_back_to_the_letter(suite: &Suite) {
-    let own = Own::new(suite);
+    let own = SigningAgent::new(suite);
     // An order of keys, numbers and characters that a serializer would change.
     let data = r#"{"z":1.0,"a":{"é":"\u00e9 💡","n":1e2},"big":12345678901234567890123}"#;
     let at = "2026-01-01T00:00:00.1Z";
@@ -110,14 +110,14 @@ fn a_signature_covers_the_raw_text_of_the_claim_which_comes_back_to_the_letter(s
 }
 
 fn a_wrong_signature_is_400(suite: &Suite) {
-    let own = Own::new(suite);
+    let own = SigningAgent::new(suite);
     let at = "2026-01-01T00:00:00.000Z";
     let good = own.sign(&["shutdown", r#"{"a":1}"#, at]);
     own.attest("shutdown", r#"{"a": 1}"#, at, &good).expect_error(400, "BAD_REQUEST");
     own.attest("shutdown", r#"{"a":1}"#, "2026-01-01T00:00:00Z", &good).expect_error(400, "BAD_REQUEST");
     own.attest("throttling", r#"{"a":1}"#, at, &good).expect_error(400, "BAD_REQUEST");
     own.attest("shutdown", r#"{"a":1}"#, at, "AAAA").expect_error(400, "BAD_REQUEST");
-    Own::new(suite).attest("shutdown", r#"{"a":1}"#, at, &good).expect_error(400, "BAD_REQUEST");
+    SigningAgent::new(suite).attest("shutdown", r#"{"a":1}"#, at, &good).expect_error(400, "BAD_REQUEST");
     let no_time = json!({ "claim_type": "shutdown", "claim_data": { "a": 1 }, "signature": good });
     own.agent.client.post(PATH, &no_time).expect_error(400, "BAD_REQUEST");
     own.attest("shutdown", r#"{"a":1}"#, at, &good).expect(201);
@@ -128,14 +128,14 @@ fn conflict_29_the_service_signs_for_agents_whose_keys_it_holds_and_takes_unsign
     let made = attest(&server, &claim("shutdown", &domain(), Some("ke")));
     assert!(verifies(&made, r#"{"n":1}"#), "{made}");
     assert_eq!((text(&made, "country"), &made["confidence"]), ("KE", &json!(1.0)));
-    let own = Own::new(suite);
+    let own = SigningAgent::new(suite);
     let made = attest(&own.agent, &claim("shutdown", &domain(), None));
     assert_eq!(made["signature"], Value::Null);
     assert!(made["timestamp"].is_string());
 }
 
 fn a_repeat_of_a_signed_attestation_is_the_same_one(suite: &Suite) {
-    let own = Own::new(suite);
+    let own = SigningAgent::new(suite);
     let at = "2026-01-02T00:00:00.000Z";
     let signature = own.sign(&["throttling", "{}", at]);
     let [one, two] = [(); 2].map(|()| own.attest("throttling", "{}", at, &signature).expect(201));
@@ -272,7 +272,7 @@ fn conflict_30_one_vote_per_agent_and_none_of_its_own(suite: &Suite) {
 
 fn a_vote_needs_a_signature_over_id_and_word(suite: &Suite) {
     let author = Agent::server_side(&suite.client());
-    let own = Own::new(suite);
+    let own = SigningAgent::new(suite);
     let id = text(&attest(&author, &claim("shutdown", &domain(), None)), "id").to_owned();
     let path = format!("{PATH}/{id}/corroborate");
     let post =

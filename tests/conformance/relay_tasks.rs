@@ -38,21 +38,21 @@ pub fn agents<const N: usize>(suite: &Suite) -> [Agent; N] {
 }
 
 /// An agent with its own keys.
-struct Own {
+struct SealingAgent {
     agent: Agent,
     signing: Secret<32>,
     encryption: Secret<32>,
 }
 
-impl Own {
+impl SealingAgent {
     #[track_caller]
-    fn new(suite: &Suite) -> Own {
+    fn new(suite: &Suite) -> SealingAgent {
         let (signing, encryption) = (Secret::new(seed()), Secret::new(seed()));
         let body = json!({
             "signing_public_key": base64(&signing::signing_public_key(&signing)),
             "encryption_public_key": base64(&boxes::box_public_key(&encryption)),
         });
-        Own { agent: Agent::register(&suite.client(), &body), signing, encryption }
+        SealingAgent { agent: Agent::register(&suite.client(), &body), signing, encryption }
     }
 
     fn seal(&self, peer: &Value, plain: &str) -> (String, String) {
@@ -148,7 +148,7 @@ fn a_task_between_agents_of_the_service_is_read_by_both_and_by_nobody_else(suite
 
 fn input_that_is_no_json_is_wrapped_for_an_agent_with_its_own_keys(suite: &Suite) {
     let [ada] = agents(suite);
-    let bob = Own::new(suite);
+    let bob = SealingAgent::new(suite);
     let from = identity(suite, &ada.did);
     for (input, boxed) in [
         (json!("plain words"), r#""plain words""#),
@@ -166,7 +166,7 @@ fn input_that_is_no_json_is_wrapped_for_an_agent_with_its_own_keys(suite: &Suite
 }
 
 fn conflict_33_and_36_boxes_of_clients_come_back_to_the_letter(suite: &Suite) {
-    let (ada, bob) = (Own::new(suite), Own::new(suite));
+    let (ada, bob) = (SealingAgent::new(suite), SealingAgent::new(suite));
     let [carl] = agents(suite);
     let (to, from) = (identity(suite, &bob.agent.did), identity(suite, &ada.agent.did));
     let (sealed, nonce) = ada.seal(&to, r#"{"n":1}"#);
@@ -369,7 +369,7 @@ fn a_broadcast_reaches_who_has_the_capability_and_hears_of_the_end(suite: &Suite
     let name = word();
     let [ada, bob] = agents(suite);
     let carl = Agent::register(&client, &json!({ "name": format!("Carl {name}"), "capabilities": [name] }));
-    let dora = Own::new(suite);
+    let dora = SealingAgent::new(suite);
     offer(&bob, &name);
     offer(&dora.agent, &name);
     let made = broadcast(&ada, json!({ "capability": name, "input": "all of you", "priority": "urgent" }));
@@ -417,7 +417,7 @@ fn a_broadcast_reaches_who_has_the_capability_and_hears_of_the_end(suite: &Suite
 }
 
 fn conflict_38_a_broadcast_takes_a_box_that_only_its_sender_opens(suite: &Suite) {
-    let ada = Own::new(suite);
+    let ada = SealingAgent::new(suite);
     let [bob] = agents(suite);
     let name = word();
     offer(&bob, &name);

@@ -17,16 +17,16 @@ cases![
 
 /// The expected answer.
 #[derive(Debug, Clone, Copy)]
-enum Wanted {
+enum ExpectedAnswer {
     Missing,
     /// 200, and the member at this JSON pointer has this value.
     Says(&'static str, &'static str),
 }
 
-use Wanted::{Missing, Says};
+use ExpectedAnswer::{Missing, Says};
 
 /// Route, its unknown parameter, a request, and the expected answer.
-const TRIED: &[(&str, &str, &str, Wanted)] = &[
+const TRIED: &[(&str, &str, &str, ExpectedAnswer)] = &[
     ("/data/country/{code}", "code", "/data/country/ZZ", Missing),
     ("/data/country/{code}/isps", "code", "/data/country/ZZ/isps", Missing),
     ("/data/country/{code}/history", "code", "/data/country/ZZ/history", Missing),
@@ -89,8 +89,8 @@ const TRIED: &[(&str, &str, &str, Wanted)] = &[
     ("/v1/vpn-accessibility", "country", "/v1/vpn-accessibility?country=ZZ", Missing),
 ];
 
-const UNSURE: Wanted = Says("/evidence_class", "\"insufficient\"");
-const UNKNOWN: Wanted = Says("/status", "\"unknown\"");
+const UNSURE: ExpectedAnswer = Says("/evidence_class", "\"insufficient\"");
+const UNKNOWN: ExpectedAnswer = Says("/status", "\"unknown\"");
 
 fn client(suite: &Suite) -> Client {
     research(&suite.client())

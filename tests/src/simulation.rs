@@ -414,7 +414,7 @@ impl Runtime for Simulation {
         Box::pin(async move { Ok(self.state().documents.get(key).cloned()) })
     }
 
-    fn stream(&self, _open: heliograph_core::relay::agent::stream::Open) -> BoxFuture<'_, Result<ByteStream>> {
+    fn stream(&self, _open: heliograph_core::relay::agent::stream::OpenStream) -> BoxFuture<'_, Result<ByteStream>> {
         Box::pin(async { Err(Error::unavailable("streams are simulated through their hub")) })
     }
 

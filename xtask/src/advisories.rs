@@ -97,7 +97,7 @@ struct Advisory {
 
 #[derive(Deserialize)]
 struct Affected {
-    package: Named,
+    package: AdvisoryPackage,
     #[serde(default)]
     ranges: Vec<Range>,
     #[serde(default)]
@@ -107,7 +107,7 @@ struct Affected {
 }
 
 #[derive(Deserialize)]
-struct Named {
+struct AdvisoryPackage {
     name: String,
 }
 

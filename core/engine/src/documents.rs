@@ -358,7 +358,7 @@ pub mod probe {
         owner: Kind::Deployment,
         max_age: 10,
         render: |view, _| {
-            let (count, _) = crate::actor::host::probe::Read.run(view)?;
+            let (count, _) = crate::actor::host::probe::ReadCounter.run(view)?;
             Rendered::json(&serde_json::json!({ "count": count }))
         },
     }];

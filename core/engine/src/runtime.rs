@@ -21,7 +21,7 @@ use crate::http::{Proxies, Ready};
 use crate::limits::Buckets;
 use crate::program::Program;
 use crate::settings::Settings;
-use crate::stream::Open;
+use crate::stream::OpenStream;
 use crate::time::SECOND;
 use crate::{Error, Result, Timestamp};
 
@@ -88,7 +88,7 @@ pub trait Runtime: MaybeSend + MaybeSync {
     fn document<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Arc<Ready>>>>;
 
     /// Opens a receive stream on an agent.
-    fn stream(&self, open: Open) -> BoxFuture<'_, Result<ByteStream>>;
+    fn stream(&self, open: OpenStream) -> BoxFuture<'_, Result<ByteStream>>;
 
     fn sleep(&self, duration: Duration) -> BoxFuture<'_, ()>;
 

@@ -19,7 +19,7 @@ pub enum Framing {
 /// A request to open a receive stream, and its state. A stream that is opened again from the state of its hub goes on
 /// where it was; a hibernated WebSocket wakes up in this way.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Open {
+pub struct OpenStream {
     /// The agent actor's name.
     pub agent: String,
     /// The epoch of the caller's credentials at the opening. The stream ends when the epoch changes, because the

@@ -16,7 +16,7 @@ use futures_util::stream::Stream;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 
-use crate::agent::stream::{Emission, Hub, Open, StreamId};
+use crate::agent::stream::{Emission, Hub, OpenStream, StreamId};
 use crate::{Error, Result, Timestamp};
 use crypto::Secret;
 use crypto::sealing::{KeyRing, MasterKey};
@@ -68,15 +68,15 @@ struct State {
 }
 
 /// The state that a deployment begins with.
-struct Stored {
+struct InitialState {
     now: Timestamp,
     spaces: BTreeMap<ActorId, MemoryStore>,
     documents: BTreeMap<String, Arc<Ready>>,
 }
 
-impl Default for Stored {
+impl Default for InitialState {
     fn default() -> Self {
-        Stored { now: START, spaces: BTreeMap::new(), documents: BTreeMap::new() }
+        InitialState { now: START, spaces: BTreeMap::new(), documents: BTreeMap::new() }
     }
 }
 
@@ -93,23 +93,23 @@ impl TestRuntime {
     /// # Panics
     /// When a setting does not exist or cannot have its value.
     pub fn start(program: &'static Program, settings: &[(&str, &str)]) -> Arc<TestRuntime> {
-        TestRuntime::start_on(program, Stored::default(), settings, false, 0)
+        TestRuntime::start_on(program, InitialState::default(), settings, false, 0)
     }
 
     /// A deployment that shares replies which may be late, and that has an archive, like the isolates of a Worker.
     pub fn start_sharing(program: &'static Program, settings: &[(&str, &str)]) -> Arc<TestRuntime> {
-        TestRuntime::start_on(program, Stored::default(), settings, true, 0)
+        TestRuntime::start_on(program, InitialState::default(), settings, true, 0)
     }
 
     /// A fresh deployment for each number, because each number draws other random bytes. Number 0 is
     /// [`TestRuntime::start`].
     pub fn start_as(program: &'static Program, number: u64, settings: &[(&str, &str)]) -> Arc<TestRuntime> {
-        TestRuntime::start_on(program, Stored::default(), settings, false, number)
+        TestRuntime::start_on(program, InitialState::default(), settings, false, number)
     }
 
     fn start_on(
         program: &'static Program,
-        stored: Stored,
+        stored: InitialState,
         settings: &[(&str, &str)],
         shares_reads: bool,
         number: u64,
@@ -174,7 +174,7 @@ impl TestRuntime {
     /// When a setting does not exist, or the deployment refuses to start.
     pub fn restarted(&self, settings: &[(&str, &str)]) -> Arc<TestRuntime> {
         let mut state = self.state();
-        let stored = Stored {
+        let stored = InitialState {
             now: state.now,
             spaces: std::mem::take(&mut state.spaces),
             documents: std::mem::take(&mut state.documents),
@@ -427,7 +427,7 @@ impl Runtime for TestRuntime {
         Box::pin(std::future::ready(Ok(self.state().documents.get(key).cloned())))
     }
 
-    fn stream(&self, open: Open) -> BoxFuture<'_, Result<ByteStream>> {
+    fn stream(&self, open: OpenStream) -> BoxFuture<'_, Result<ByteStream>> {
         let mut state = self.state();
         let result = state.check().map(|()| {
             let (now, agent) = (state.now, open.agent.clone());

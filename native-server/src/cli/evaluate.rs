@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::args::{Common, Evaluate};
 use super::classify::{self, Batch, Documents};
 use super::client::Client;
-use crate::evaluate::{Case, Evaluation, Said, Share, evaluate};
+use crate::evaluate::{Case, ClassifierAnswer, Evaluation, Share, evaluate};
 
 /// The output of `--json`.
 #[derive(Debug, Serialize)]
@@ -170,9 +170,9 @@ impl EvaluationTally {
             _ => "ok",
         };
         let said = match text("label") {
-            Some("blocked") => Said::Blocked,
-            Some("accessible" | "down") => Said::NotBlocked,
-            _ => Said::Unknown,
+            Some("blocked") => ClassifierAnswer::Blocked,
+            Some("accessible" | "down") => ClassifierAnswer::NotBlocked,
+            _ => ClassifierAnswer::Unknown,
         };
         let Some(probability) = result.get("probability").and_then(Value::as_f64) else {
             self.skip(text("reason").unwrap_or("not_judged"));

@@ -9,7 +9,7 @@ use heliograph_core::engine::runtime::ByteStream;
 use hyper::body::{Body, Frame, SizeHint};
 
 use super::marks::Turn;
-use crate::queue::Held;
+use crate::queue::HeldBytes;
 
 /// Bytes that are handed to the HTTP library at a time. The library copies them into a buffer that never shrinks while
 /// the connection lives. So a large answer is sent in pieces, each once the piece before is sent.
@@ -30,11 +30,11 @@ pub struct Answer {
     paced: bool,
     turn: Turn,
     /// For a large answer, its place in the queue of data that clients have not read.
-    _held: Option<Held>,
+    _held: Option<HeldBytes>,
 }
 
 impl Answer {
-    pub fn new(content: Content, paced: bool, turn: Turn, held: Option<Held>) -> Answer {
+    pub fn new(content: Content, paced: bool, turn: Turn, held: Option<HeldBytes>) -> Answer {
         Answer { content, rest: Bytes::new(), paced, turn, _held: held }
     }
 

@@ -9,7 +9,7 @@ use heliograph_core::engine::kv::{Batch, Change};
 use super::folding::{self, Folded};
 use super::journal::{FileId, Header, Journal};
 use super::recent::{ChangedRows, Generation};
-use super::replay::{Known, Loaded, ReplayError};
+use super::replay::{FoldedState, Loaded, ReplayError};
 use super::view::View;
 use super::{Fault, Store};
 
@@ -103,10 +103,10 @@ impl Front {
         let known = store.folded()?;
         let loaded = Loaded::read(&folder, known)?;
         let before = match (known, &loaded) {
-            (Known::Folded(before), _) => before,
+            (FoldedState::Folded(before), _) => before,
             (_, Some(loaded)) => loaded.folded,
-            (Known::Never, None) => store.found(false)?,
-            (Known::Damaged, None) => store.found(true)?,
+            (FoldedState::Never, None) => store.found(false)?,
+            (FoldedState::Damaged, None) => store.found(true)?,
         };
         let folded = loaded.as_ref().map_or(before, |loaded| loaded.folded);
         let seen = folder.generations()?.into_iter().max().unwrap_or(0);

@@ -71,7 +71,7 @@ pub use open::OpenError;
 use open::Opened;
 pub use recent::ChangedRows;
 use recent::Generation;
-use replay::Known;
+use replay::FoldedState;
 pub use replay::ReplayError;
 pub use rows::{Rows, actor_of, apply, code, prefix};
 #[doc(hidden)]
@@ -240,7 +240,7 @@ impl Store {
     }
 
     /// Which commits are in the tree.
-    fn folded(&self) -> Result<Known, Fault> {
+    fn folded(&self) -> Result<FoldedState, Fault> {
         let guard = self.lock();
         replay::folded(&guard.as_ref().ok_or(Fault::Earlier)?.database)
     }

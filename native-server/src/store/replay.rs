@@ -17,7 +17,7 @@ pub const FOLDED: [TableDefinition<(), &[u8]>; 2] =
 
 /// What a data file says about its commits.
 #[derive(Debug, Clone, Copy)]
-pub enum Known {
+pub enum FoldedState {
     Folded(Folded),
     /// It never had a journal.
     Never,
@@ -60,15 +60,15 @@ pub struct Loaded {
 
 impl Loaded {
     /// Reads the journals of a data file.
-    pub fn read(folder: &Folder<'_>, known: Known) -> Result<Option<Loaded>, ReplayError> {
+    pub fn read(folder: &Folder<'_>, known: FoldedState) -> Result<Option<Loaded>, ReplayError> {
         let generations = folder.generations()?;
         if generations.is_empty() {
             return Ok(None);
         }
         let foreign = |generation: u64, why: String| ReplayError::Foreign(folder.journal(generation), why);
         let mut before = match known {
-            Known::Folded(folded) => Some(folded),
-            Known::Never | Known::Damaged => None,
+            FoldedState::Folded(folded) => Some(folded),
+            FoldedState::Never | FoldedState::Damaged => None,
         };
         let (mut journals, mut needless, mut firsts) = (Vec::new(), Vec::new(), Vec::new());
         for generation in generations {
@@ -78,7 +78,7 @@ impl Loaded {
                 needless.push(generation);
                 continue;
             };
-            if let (Known::Damaged, None) = (known, before) {
+            if let (FoldedState::Damaged, None) = (known, before) {
                 // The tree has at least the commits before the first journal. The others may be put into it again.
                 let Header { file, generation, first } = header;
                 before = Some(Folded { file, commit: first - 1, generation: generation - 1, second: true });
@@ -121,7 +121,7 @@ impl Loaded {
 }
 
 /// Which commits are in the tree.
-pub fn folded(database: &Database) -> Result<Known, Fault> {
+pub fn folded(database: &Database) -> Result<FoldedState, Fault> {
     let snapshot = database.begin_read().map_err(Fault::of)?;
     let place = |definition| match snapshot.open_table(definition) {
         Ok(table) => Ok(table.get(()).map_err(Fault::of)?.and_then(|row| Folded::decode(row.value()))),
@@ -131,11 +131,11 @@ pub fn folded(database: &Database) -> Result<Known, Fault> {
     let [first, second] = FOLDED;
     match place(first) {
         Err(Fault::Damaged(_)) => match place(second) {
-            Ok(None) | Err(Fault::Damaged(_)) => Ok(Known::Damaged),
-            Ok(Some(folded)) => Ok(Known::Folded(Folded { second: true, ..folded })),
+            Ok(None) | Err(Fault::Damaged(_)) => Ok(FoldedState::Damaged),
+            Ok(Some(folded)) => Ok(FoldedState::Folded(Folded { second: true, ..folded })),
             Err(fault) => Err(fault),
         },
-        found => Ok(found?.map_or(Known::Never, Known::Folded)),
+        found => Ok(found?.map_or(FoldedState::Never, FoldedState::Folded)),
     }
 }
 
@@ -146,7 +146,7 @@ pub fn replay(database: &Database, options: &Options) -> Result<bool, ReplayErro
     let known = folded(database)?;
     let loaded = Loaded::read(&folder, known)?;
     let before = match (known, &loaded) {
-        (Known::Folded(before), _) => before,
+        (FoldedState::Folded(before), _) => before,
         (_, Some(loaded)) => loaded.folded,
         (_, None) => return Ok(false),
     };

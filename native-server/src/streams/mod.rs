@@ -14,7 +14,7 @@ use std::time::Duration;
 use heliograph_core::app::PROGRAM;
 use heliograph_core::engine::actor::{ActorId, Kind, View};
 use heliograph_core::engine::settings::Settings;
-use heliograph_core::relay::agent::stream::{CONNECT_PATIENCE, Emission, Hub, Open, StreamId};
+use heliograph_core::relay::agent::stream::{CONNECT_PATIENCE, Emission, Hub, OpenStream, StreamId};
 use heliograph_core::{Error, Result, Timestamp};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
@@ -46,7 +46,7 @@ struct Agent {
     id: ActorId,
     /// Notified when there is something to do: an opening, a new message, a client that read its page or left.
     changed: Arc<Notify>,
-    openings: Mutex<Vec<(Open, Inlet)>>,
+    openings: Mutex<Vec<(OpenStream, Inlet)>>,
 }
 
 impl Streams {
@@ -90,7 +90,7 @@ impl Streams {
 
     /// Opens a stream. Refused while the data file is closed after a fault; the caller tries again after a while. `cut`
     /// ends the client's connection when it reads nothing.
-    pub async fn open(self: &Arc<Self>, open: Open, cut: Arc<Notify>) -> Result<Outlet> {
+    pub async fn open(self: &Arc<Self>, open: OpenStream, cut: Arc<Notify>) -> Result<Outlet> {
         let place = self.place().await?;
         if !self.store.is_open() {
             return Err(Error::unavailable("a stream was asked for while the data file is closed"));

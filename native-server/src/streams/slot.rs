@@ -12,10 +12,10 @@ use futures_util::Stream;
 use heliograph_core::relay::agent::stream::End;
 use tokio::sync::{Notify, OwnedSemaphorePermit};
 
-use crate::queue::Held;
+use crate::queue::HeldBytes;
 
 struct Slot {
-    page: Option<(Bytes, Held)>,
+    page: Option<(Bytes, HeldBytes)>,
     last: Option<Bytes>,
     /// Nothing comes after `page` and `last`; the reason, if the task gave one.
     ended: Option<Option<End>>,
@@ -46,7 +46,7 @@ pub struct Outlet {
     slot: Shared,
     task: Arc<Notify>,
     /// The place of the last page in the queue, until the client asks for the next one.
-    held: Option<Held>,
+    held: Option<HeldBytes>,
     /// Its place among all streams.
     _place: OwnedSemaphorePermit,
 }
@@ -70,7 +70,7 @@ impl Inlet {
         lock(&self.slot).gone
     }
 
-    pub(super) fn put(&self, page: Bytes, held: Held) {
+    pub(super) fn put(&self, page: Bytes, held: HeldBytes) {
         let mut slot = lock(&self.slot);
         slot.page = Some((page, held));
         slot.wanting = false;

@@ -60,7 +60,7 @@ impl PendingReply {
 
 /// The work that is left to do after the commit.
 #[derive(Default)]
-pub(super) struct Done {
+pub(super) struct AfterCommit {
     pub published: Vec<Document>,
     pub wakes: HashSet<ActorId>,
     pub outgoing: Vec<(ActorId, String)>,
@@ -125,14 +125,14 @@ pub(super) struct Commit<'t> {
     seeds: &'t mut Seeds,
     /// The next due times of the actors that this transaction touched.
     dues: HashMap<ActorId, Option<Timestamp>>,
-    done: Done,
+    done: AfterCommit,
     bytes: usize,
     written: bool,
 }
 
 impl<'t> Commit<'t> {
     pub(super) fn open(base: Base<'t>, settings: &'t Settings, seeds: &'t mut Seeds) -> Self {
-        Commit { base, settings, seeds, dues: HashMap::new(), done: Done::default(), bytes: 0, written: false }
+        Commit { base, settings, seeds, dues: HashMap::new(), done: AfterCommit::default(), bytes: 0, written: false }
     }
 
     /// Bytes of rows changed so far.
@@ -364,7 +364,7 @@ impl<'t> Commit<'t> {
 
     /// Ends the steps. The second part is true if there is anything to commit; the third has the changes where they are
     /// not in a transaction.
-    pub(super) fn finish(mut self, penalties: &Penalties) -> Result<(Done, bool, ChangedRows), Fault> {
+    pub(super) fn finish(mut self, penalties: &Penalties) -> Result<(AfterCommit, bool, ChangedRows), Fault> {
         self.flush(penalties)?;
         // A closed deployment leaves due work to the next start.
         let earliest = match self.base.earliest() {

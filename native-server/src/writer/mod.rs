@@ -43,7 +43,7 @@ use tokio::sync::oneshot;
 use crate::clock;
 use crate::store::{Changed, Fault, Front, Frozen, Store};
 use base::Base;
-use commit::{Commit, Done, Penalties, PendingReply};
+use commit::{AfterCommit, Commit, Penalties, PendingReply};
 use pace::Pace;
 use queue::{Job, Queues, Rank};
 use timers::Timers;
@@ -311,7 +311,7 @@ impl Thread {
     }
 
     /// Does what is left to do when a commit is durable.
-    fn follow_up(&mut self, done: Done, answers: Vec<PendingReply>, jobs: VecDeque<Job>) {
+    fn follow_up(&mut self, done: AfterCommit, answers: Vec<PendingReply>, jobs: VecDeque<Job>) {
         self.next_due = done.next_due;
         self.changed.record(done.changed);
         let freezes = self.answer(answers);
@@ -370,7 +370,7 @@ impl Thread {
         jobs: &mut VecDeque<Job>,
         answers: &mut Vec<PendingReply>,
         fill: bool,
-    ) -> Result<Done, Fault> {
+    ) -> Result<AfterCommit, Fault> {
         let (started, served) = (Instant::now(), !jobs.is_empty());
         self.penalties.begin();
         let made = match self.front {
@@ -381,7 +381,7 @@ impl Thread {
             // They know changes that are gone.
             self.timers = Timers::default();
         }
-        let Made { done, written, followed } = made?;
+        let CommitResult { done, written, followed } = made?;
         if written {
             self.pace.committed(started, Instant::now(), served, followed);
         }
@@ -397,7 +397,7 @@ impl Thread {
         jobs: &mut VecDeque<Job>,
         answers: &mut Vec<PendingReply>,
         fill: bool,
-    ) -> Result<Made, Fault> {
+    ) -> Result<CommitResult, Fault> {
         let transaction = self.store.begin_write().map_err(|fault| match fault {
             // This is no page that a request needs: the engine itself cannot go on.
             Fault::Damaged(cause) => Fault::Engine(cause),
@@ -412,7 +412,7 @@ impl Thread {
             true => transaction.commit().map_err(Fault::of)?,
             false => transaction.abort().map_err(Fault::of)?,
         }
-        Ok(Made { done, written, followed })
+        Ok(CommitResult { done, written, followed })
     }
 
     /// Makes a commit in the journal.
@@ -421,7 +421,7 @@ impl Thread {
         jobs: &mut VecDeque<Job>,
         answers: &mut Vec<PendingReply>,
         fill: bool,
-    ) -> Result<Made, Fault> {
+    ) -> Result<CommitResult, Fault> {
         let view = self.store.view().map_err(|_| Fault::Earlier)?;
         let base = Base::journal(view, self.store.path(), &mut self.timers, self.changed.is_recording());
         let mut commit = Commit::open(base, &self.settings, &mut self.seeds);
@@ -432,7 +432,7 @@ impl Thread {
             Some(front) if written => front.commit(changes)?,
             _ => {}
         }
-        Ok(Made { done, written, followed })
+        Ok(CommitResult { done, written, followed })
     }
 
     /// Opens the file again, and returns when a write has succeeded or the server stops.
@@ -496,8 +496,8 @@ impl Thread {
 }
 
 /// What became of a commit.
-struct Made {
-    done: Done,
+struct CommitResult {
+    done: AfterCommit,
     /// Whether anything changed.
     written: bool,
     /// Whether any follow-up work was done.

@@ -29,7 +29,7 @@ struct Content {
 
 /// What of the writes since the last sync is found after the power came back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Found {
+pub enum SurvivingWrites {
     Nothing,
     All,
     /// All but the last write, and the first sector of that one.
@@ -38,7 +38,8 @@ pub enum Found {
     Half,
 }
 
-pub const FOUND: [Found; 4] = [Found::Nothing, Found::All, Found::Head, Found::Half];
+pub const FOUND: [SurvivingWrites; 4] =
+    [SurvivingWrites::Nothing, SurvivingWrites::All, SurvivingWrites::Head, SurvivingWrites::Half];
 
 #[derive(Debug, Default)]
 pub struct Disk {
@@ -76,7 +77,7 @@ impl Disk {
     }
 
     /// Copies the files of `from` to `to` as they are found.
-    pub fn copy(&self, from: &Path, to: &Path, found: Found) {
+    pub fn copy(&self, from: &Path, to: &Path, found: SurvivingWrites) {
         let files = self.files.lock().unwrap();
         for entry in std::fs::read_dir(from).unwrap() {
             let entry = entry.unwrap();
@@ -105,7 +106,7 @@ impl Disk {
 }
 
 impl Content {
-    fn found(&self, found: Found) -> Vec<u8> {
+    fn found(&self, found: SurvivingWrites) -> Vec<u8> {
         let mut bytes = self.durable.clone();
         let mut apply = |change: &Change, sectors: usize| match change {
             Change::Length(length) => bytes.resize(usize::try_from(*length).unwrap(), 0),
@@ -123,13 +124,13 @@ impl Content {
             Change::Write(_, data) => data.len().div_ceil(SECTOR),
         };
         let (last, before) = match (found, self.pending.split_last()) {
-            (Found::Nothing, _) | (_, None) => return bytes,
+            (SurvivingWrites::Nothing, _) | (_, None) => return bytes,
             (_, Some(parts)) => parts,
         };
         before.iter().for_each(|change| apply(change, usize::MAX));
         match found {
-            Found::Head => apply(last, 1),
-            Found::Half => apply(last, sectors(last) / 2),
+            SurvivingWrites::Head => apply(last, 1),
+            SurvivingWrites::Half => apply(last, sectors(last) / 2),
             _ => apply(last, usize::MAX),
         }
         bytes
@@ -179,7 +180,7 @@ impl StorageBackend for Recorded {
         }
         let mut files = self.disk.files.lock().unwrap();
         let content = files.entry(self.file).or_default();
-        content.durable = content.found(Found::All);
+        content.durable = content.found(SurvivingWrites::All);
         content.pending.clear();
         Ok(())
     }

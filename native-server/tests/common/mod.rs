@@ -13,7 +13,7 @@ use heliograph::runtime::answer;
 use heliograph::store::fault::Faults;
 use heliograph::store::{Front, OpenError, Options, Store, WrapBackend};
 use heliograph::writer::{Listener, Writer, WriterThread};
-use heliograph_core::engine::actor::host::probe::{Add, Read};
+use heliograph_core::engine::actor::host::probe::{Add, ReadCounter};
 use heliograph_core::engine::actor::{ActorId, Call, Memo, Operation, Query, decode};
 use heliograph_core::engine::documents::Document;
 use heliograph_core::engine::settings::Settings;
@@ -115,7 +115,7 @@ impl Bench {
 
     /// Count and log of a counter.
     pub fn counter(&self, name: &str) -> (u64, Vec<String>) {
-        self.query(name, &Read).unwrap()
+        self.query(name, &ReadCounter).unwrap()
     }
 
     pub fn count(&self, name: &str) -> u64 {

@@ -18,7 +18,7 @@ pub struct Connection {
 
 /// How the end of an answer is found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Rest {
+enum RemainingBody {
     Length(usize),
     /// The line with the size of the next chunk.
     Size,
@@ -35,7 +35,7 @@ pub struct OpenAnswer<'a> {
     connection: &'a mut Connection,
     pub status: u16,
     pub head: String,
-    rest: Rest,
+    rest: RemainingBody,
     close: bool,
 }
 
@@ -60,7 +60,7 @@ impl Connection {
         let status = head.get(9..12).and_then(|text| text.parse().ok()).ok_or(ErrorKind::InvalidData)?;
         let chunked = field("transfer-encoding").is_some_and(|value| value.eq_ignore_ascii_case("chunked"));
         let length = field("content-length").and_then(|value| value.parse().ok()).unwrap_or(0);
-        let rest = if chunked { Rest::Size } else { Rest::Length(length) };
+        let rest = if chunked { RemainingBody::Size } else { RemainingBody::Length(length) };
         let close = field("connection").is_some_and(|value| value.eq_ignore_ascii_case("close"));
         Ok(OpenAnswer { status, rest, close, head, connection: self })
     }
@@ -124,7 +124,7 @@ impl OpenAnswer<'_> {
     /// The next piece of the body; `None` at its proper end.
     pub async fn next(&mut self) -> Result<Option<Bytes>> {
         let result = self.advance().await;
-        if result.is_err() || (self.rest == Rest::Done && self.close) {
+        if result.is_err() || (self.rest == RemainingBody::Done && self.close) {
             self.connection.socket = None;
         }
         result
@@ -133,28 +133,28 @@ impl OpenAnswer<'_> {
     async fn advance(&mut self) -> Result<Option<Bytes>> {
         loop {
             match self.rest {
-                Rest::Length(0) | Rest::Done => {
-                    self.rest = Rest::Done;
+                RemainingBody::Length(0) | RemainingBody::Done => {
+                    self.rest = RemainingBody::Done;
                     return Ok(None);
                 }
-                Rest::Length(left) => {
+                RemainingBody::Length(left) => {
                     let piece = self.connection.some(left).await?;
-                    self.rest = Rest::Length(left - piece.len());
+                    self.rest = RemainingBody::Length(left - piece.len());
                     return Ok(Some(piece));
                 }
-                Rest::Size => {
+                RemainingBody::Size => {
                     let size = self.size().await?;
-                    self.rest = if size == 0 { Rest::Gap { last: true } } else { Rest::Chunk(size) };
+                    self.rest = if size == 0 { RemainingBody::Gap { last: true } } else { RemainingBody::Chunk(size) };
                 }
-                Rest::Chunk(0) => self.rest = Rest::Gap { last: false },
-                Rest::Chunk(left) => {
+                RemainingBody::Chunk(0) => self.rest = RemainingBody::Gap { last: false },
+                RemainingBody::Chunk(left) => {
                     let piece = self.connection.some(left).await?;
-                    self.rest = Rest::Chunk(left - piece.len());
+                    self.rest = RemainingBody::Chunk(left - piece.len());
                     return Ok(Some(piece));
                 }
-                Rest::Gap { last } => {
+                RemainingBody::Gap { last } => {
                     self.connection.take(2).await?;
-                    self.rest = if last { Rest::Done } else { Rest::Size };
+                    self.rest = if last { RemainingBody::Done } else { RemainingBody::Size };
                 }
             }
         }

@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[derive(Debug, PartialEq, Serialize, Deserialize)]
-    struct Whole {
+    struct CopiedBytes {
         #[serde(with = "super")]
         bytes: Vec<u8>,
         #[serde(with = "super::option")]
@@ -82,11 +82,11 @@ mod tests {
         for length in [0, 1, 127, 128, 1_184] {
             let bytes: Vec<u8> = (0..length).map(|n| n as u8).collect();
             let derived = Derived { bytes: bytes.clone(), given: Some(bytes.clone()), absent: None };
-            let whole = Whole { bytes: bytes.clone(), given: Some(bytes), absent: None };
+            let whole = CopiedBytes { bytes: bytes.clone(), given: Some(bytes), absent: None };
             let text = postcard::to_allocvec(&whole).unwrap();
             assert_eq!(text, postcard::to_allocvec(&derived).unwrap());
-            assert_eq!(postcard::from_bytes::<Whole>(&text).unwrap(), whole);
+            assert_eq!(postcard::from_bytes::<CopiedBytes>(&text).unwrap(), whole);
         }
-        assert!(postcard::from_bytes::<Whole>(&[200, 1, 7]).is_err());
+        assert!(postcard::from_bytes::<CopiedBytes>(&[200, 1, 7]).is_err());
     }
 }

@@ -7,7 +7,7 @@ use super::desk::{AlertStats, DOCUMENT};
 use super::news::{Event, test};
 use super::secret;
 use super::subscription::{
-    Alter, ReadLog, ReadOne, Replay, Rotate, Subscribe, Subscription, Subscriptions, Unsubscribe, Whole,
+    Alter, ReadLog, ReadOne, Replay, Rotate, Subscribe, Subscription, SubscriptionWithHook, Subscriptions, Unsubscribe,
 };
 use crate::incidents::Severity;
 use crate::{Error, ErrorCode, Result};
@@ -167,7 +167,7 @@ pub struct TestResult {
     pub event: &'static str,
 }
 
-fn body(cx: &Cx, account: &str, (id, hook, subscription): Whole) -> Result<SubscriptionBody> {
+fn body(cx: &Cx, account: &str, (id, hook, subscription): SubscriptionWithHook) -> Result<SubscriptionBody> {
     let Subscription { country, least, tried, failed, .. } = subscription;
     let Hook { url, created, disabled, failures, waiting, .. } = hook;
     Ok(SubscriptionBody {

@@ -72,14 +72,14 @@ const SUBSCRIPTIONS: Table<(Id,), Subscription> = Table::new(90);
 const COUNTS: Table<(), Counts> = Table::new(91);
 
 /// A subscription with its webhook.
-pub type Whole = (Id, Hook, Subscription);
+pub type SubscriptionWithHook = (Id, Hook, Subscription);
 
-fn whole(view: &(impl Read + ?Sized), id: Id) -> Result<Option<Whole>> {
+fn whole(view: &(impl Read + ?Sized), id: Id) -> Result<Option<SubscriptionWithHook>> {
     let Some(subscription) = SUBSCRIPTIONS.get(view, &(id,))? else { return Ok(None) };
     Ok(webhook::read(view, id)?.map(|hook| (id, hook, subscription)))
 }
 
-fn all(view: &(impl Read + ?Sized)) -> Result<Vec<Whole>> {
+fn all(view: &(impl Read + ?Sized)) -> Result<Vec<SubscriptionWithHook>> {
     let mut found = Vec::new();
     for ((id,), subscription) in SUBSCRIPTIONS.scan(view, &SUBSCRIPTIONS.range(), Direction::Ascending, usize::MAX)? {
         if let Some(hook) = webhook::read(view, id)? {
@@ -173,9 +173,9 @@ pub struct Alter {
 impl Operation for Alter {
     const ACTOR: Kind = Kind::Account;
     const NAME: &'static str = "alter_subscription";
-    type Reply = Whole;
+    type Reply = SubscriptionWithHook;
 
-    fn run(self, turn: &mut Turn<'_>) -> Result<Whole> {
+    fn run(self, turn: &mut Turn<'_>) -> Result<SubscriptionWithHook> {
         let (id, mut hook, mut subscription) = whole(turn, self.id)?.ok_or_else(unknown)?;
         match self.enabled {
             Some(true) if hook.disabled.is_some() => {
@@ -365,9 +365,9 @@ pub struct Subscriptions;
 impl Query for Subscriptions {
     const ACTOR: Kind = Kind::Account;
     const NAME: &'static str = "subscriptions";
-    type Reply = Vec<Whole>;
+    type Reply = Vec<SubscriptionWithHook>;
 
-    fn run(self, view: &View<'_>) -> Result<Vec<Whole>> {
+    fn run(self, view: &View<'_>) -> Result<Vec<SubscriptionWithHook>> {
         let mut all = all(view)?;
         all.sort_by_key(|(id, hook, _)| (hook.created, *id));
         Ok(all)
@@ -383,9 +383,9 @@ pub struct ReadOne {
 impl Query for ReadOne {
     const ACTOR: Kind = Kind::Account;
     const NAME: &'static str = "subscription";
-    type Reply = Option<Whole>;
+    type Reply = Option<SubscriptionWithHook>;
 
-    fn run(self, view: &View<'_>) -> Result<Option<Whole>> {
+    fn run(self, view: &View<'_>) -> Result<Option<SubscriptionWithHook>> {
         whole(view, self.id)
     }
 }
@@ -447,11 +447,11 @@ impl Query for Sealed {
 }
 
 /// Counts the sealed values of a key, for the operator.
-pub fn counted(view: &View<'_>, current: KeyId) -> Result<relay::agent::reseal::Counted> {
+pub fn counted(view: &View<'_>, current: KeyId) -> Result<relay::agent::reseal::SealedCounts> {
     let mut keys: Vec<_> = webhook::sealed(view)?.iter().map(|(_, sealed)| sealing::key_id(sealed)).collect();
     keys.extend(texts(view)?.iter().map(|(_, text)| sealing::text_key_id(text)));
     let earlier = keys.iter().filter(|key| **key != Some(current)).count();
-    Ok(relay::agent::reseal::Counted { all: keys.len() as u64, earlier: earlier as u64 })
+    Ok(relay::agent::reseal::SealedCounts { all: keys.len() as u64, earlier: earlier as u64 })
 }
 
 /// The place of a sealed text in an account.

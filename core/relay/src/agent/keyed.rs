@@ -26,7 +26,7 @@ pub const ENTRIES: &[Entry] = &[
         kind: Kind::Agent,
         name: OPERATION,
         run: registry::Run::Operation(|arguments, turn| {
-            let under = Under::read(arguments, &turn.view())?;
+            let under = KeyedCall::read(arguments, &turn.view())?;
             registry::operate(Kind::Agent, &under.name, &under.arguments, turn)
         }),
         kept: None,
@@ -35,7 +35,7 @@ pub const ENTRIES: &[Entry] = &[
         kind: Kind::Agent,
         name: QUERY,
         run: registry::Run::Query(|arguments, view| {
-            let under = Under::read(arguments, view)?;
+            let under = KeyedCall::read(arguments, view)?;
             registry::ask(Kind::Agent, &under.name, &under.arguments, view)
         }),
         kept: None,
@@ -44,16 +44,16 @@ pub const ENTRIES: &[Entry] = &[
 
 /// An operation or query of an agent under an API key.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Under {
+struct KeyedCall {
     secret_hash: [u8; 32],
     name: String,
     arguments: Vec<u8>,
 }
 
-impl Under {
+impl KeyedCall {
     /// The operation or query, if the key still opens the agent.
-    fn read(arguments: &[u8], view: &View<'_>) -> Result<Under> {
-        let under: Under = decode(arguments)?;
+    fn read(arguments: &[u8], view: &View<'_>) -> Result<KeyedCall> {
+        let under: KeyedCall = decode(arguments)?;
         match record::is_key(view, &under.secret_hash)? {
             true => Ok(under),
             false => Err(ended()),
@@ -87,7 +87,7 @@ impl Keyed {
             return Ok(call);
         }
         let Call { actor, name: inner, arguments } = call;
-        let under = Under { secret_hash: self.secret_hash, name: inner, arguments };
+        let under = KeyedCall { secret_hash: self.secret_hash, name: inner, arguments };
         Ok(Call { actor, name: name.to_owned(), arguments: encode(&under)? })
     }
 }
@@ -119,8 +119,8 @@ impl Runtime for Keyed {
         self.inner.document(key)
     }
 
-    /// A stream ends by itself when the key ends: [`super::stream::Open::version`].
-    fn stream(&self, open: super::stream::Open) -> BoxFuture<'_, Result<ByteStream>> {
+    /// A stream ends by itself when the key ends: [`super::stream::OpenStream::version`].
+    fn stream(&self, open: super::stream::OpenStream) -> BoxFuture<'_, Result<ByteStream>> {
         self.inner.stream(open)
     }
 

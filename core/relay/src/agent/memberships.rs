@@ -16,8 +16,8 @@ use engine::actor::{Entry, Kind, Operation, Query, Turn, View, operation, query}
 use engine::kv::{Direction, Row, Table};
 
 pub const ENTRIES: &[Entry] = &[
-    operation::<Joined>(),
-    operation::<Left>(),
+    operation::<AddMembership>(),
+    operation::<ForgetMembership>(),
     operation::<Invited>(),
     operation::<Settled>(),
     operation::<LeaveMore>(),
@@ -123,13 +123,13 @@ impl Query for HasRoom {
 
 /// A channel has taken the agent in. The agent refuses when it has no room or is gone; the channel then removes it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Joined {
+pub struct AddMembership {
     pub channel: ChannelId,
     pub about: About,
     pub joined: Timestamp,
 }
 
-impl Operation for Joined {
+impl Operation for AddMembership {
     const ACTOR: Kind = Kind::Agent;
     const NAME: &'static str = "joined_channel";
     type Reply = ();
@@ -146,12 +146,12 @@ impl Operation for Joined {
 
 /// The agent is no longer in a channel.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Left {
+pub struct ForgetMembership {
     pub channel: ChannelId,
     pub joined: Timestamp,
 }
 
-impl Operation for Left {
+impl Operation for ForgetMembership {
     const ACTOR: Kind = Kind::Agent;
     const NAME: &'static str = "left_channel";
     type Reply = ();

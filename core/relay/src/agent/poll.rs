@@ -14,7 +14,7 @@ use futures_util::StreamExt;
 use futures_util::future::{Either, select};
 
 use super::mailbox::{Page, ReadPage};
-use super::stream::{Framing, Open, RECONNECT};
+use super::stream::{Framing, OpenStream, RECONNECT};
 use super::wire;
 use crate::agent::authentication::Calling;
 use crate::{Result, Timestamp};
@@ -90,7 +90,7 @@ pub(super) async fn wait(cx: &Cx, ask: &Page, empty: ReadPage, seconds: u64) -> 
     let until = now.plus(i64::try_from(seconds).unwrap_or(0).saturating_mul(SECOND));
     let polls = Polls::of(cx.rt.environment());
     let Some(_place) = polls.enter(&caller.actor, now, until) else { return Ok(empty) };
-    let open = Open {
+    let open = OpenStream {
         agent: caller.actor.clone(),
         version: caller.epoch,
         after: Some(empty.newest),

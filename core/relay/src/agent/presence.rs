@@ -6,7 +6,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::record::{self, AGENT, Own, Public, ReadProfile, ReadPublic};
+use super::record::{self, AGENT, OwnProfile, Public, ReadProfile, ReadPublic};
 use super::wire;
 use crate::agent::authentication::Calling;
 use crate::agent::usage::Usage;
@@ -134,7 +134,8 @@ pub struct Presence {
 async fn ping(cx: Cx) -> Result<Response> {
     let caller = cx.caller.agent()?;
     let profile = runtime::query(&*cx.rt, caller.actor.as_str(), &ReadProfile).await?;
-    let Own { public: Public { name, created, .. }, usage: stored, .. } = profile.ok_or_else(wire::unknown_agent)?;
+    let OwnProfile { public: Public { name, created, .. }, usage: stored, .. } =
+        profile.ok_or_else(wire::unknown_agent)?;
     let (now, shown) = runtime::call(&*cx.rt, caller.actor.as_str(), &Ping).await?;
     let up = now.since(created).max(0);
     Response::json(&Pong {

@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 
 use super::deactivate::Deactivate;
 use super::identity::Identity;
-use super::record::{Credentials, Own, ReadProfile, RegistrationPlace, Update};
+use super::record::{Credentials, OwnProfile, ReadProfile, RegistrationPlace, Update};
 use super::register::{check_capabilities, check_metadata};
 use super::usage::UsageRow;
 use super::waiting::ReadRegistration;
@@ -82,7 +82,7 @@ pub struct Deactivated {
     pub balance_micro: u64,
 }
 
-fn profile(cx: &Cx, caller: &Credentials, own: Own) -> Result<Response> {
+fn profile(cx: &Cx, caller: &Credentials, own: OwnProfile) -> Result<Response> {
     let waiting = caller.place != RegistrationPlace::Stands;
     // The counters under the DID belong to the registration that holds it.
     let pending =
@@ -108,7 +108,7 @@ pub(super) async fn of(cx: &Cx, caller: &Credentials) -> Result<Response> {
         RegistrationPlace::Stands => runtime::query(&*cx.rt, actor, &ReadProfile).await?,
         _ => {
             let read = ReadRegistration { version: caller.keys.version };
-            runtime::query(&*cx.rt, actor, &read).await?.map(Own::waiting)
+            runtime::query(&*cx.rt, actor, &read).await?.map(OwnProfile::waiting)
         }
     };
     profile(cx, caller, own.ok_or_else(wire::unknown_agent)?)

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use super::mailbox::{Budget, Filter, Page, ReadPage};
 use super::record::RegistrationPlace;
-use super::stream::{CONNECT_PATIENCE, Framing, Open, cursor};
+use super::stream::{CONNECT_PATIENCE, Framing, OpenStream, cursor};
 use super::wire::{self, RawMessage};
 use super::{decrypt, poll, websocket};
 use crate::agent::authentication::Calling;
@@ -172,7 +172,7 @@ async fn events(cx: Cx) -> Result<Response> {
     let caller = cx.caller.agent()?;
     let last = cx.request.header("last-event-id").and_then(cursor);
     let since = cx.query("since").ok().flatten();
-    let open = Open {
+    let open = OpenStream {
         agent: caller.actor.clone(),
         version: caller.epoch,
         after: last.or_else(|| since.as_deref().and_then(cursor)),

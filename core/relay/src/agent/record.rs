@@ -277,7 +277,7 @@ impl Query for ReadPublic {
 
 /// The data that only the agent itself may see.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Own {
+pub struct OwnProfile {
     pub public: Public,
     /// The stored part of its usage.
     pub usage: UsageRow,
@@ -287,15 +287,21 @@ pub struct Own {
     pub presence: bool,
 }
 
-impl Own {
+impl OwnProfile {
     /// The data of a registration that waits for its DID.
-    pub(super) fn waiting(public: Public) -> Own {
-        Own { public, usage: UsageRow::default(), username: None, stock: prekeys::Stock::default(), presence: true }
+    pub(super) fn waiting(public: Public) -> OwnProfile {
+        OwnProfile {
+            public,
+            usage: UsageRow::default(),
+            username: None,
+            stock: prekeys::Stock::default(),
+            presence: true,
+        }
     }
 }
 
-fn own(view: &View<'_>, agent: Agent) -> Result<Own> {
-    Ok(Own {
+fn own(view: &View<'_>, agent: Agent) -> Result<OwnProfile> {
+    Ok(OwnProfile {
         public: public(view, agent, RegistrationPlace::Stands)?,
         usage: USAGE.get(view, &())?.unwrap_or_default(),
         username: username::of(view)?,
@@ -311,9 +317,9 @@ pub struct ReadProfile;
 impl Query for ReadProfile {
     const ACTOR: Kind = Kind::Agent;
     const NAME: &'static str = "profile";
-    type Reply = Option<Own>;
+    type Reply = Option<OwnProfile>;
 
-    fn run(self, view: &View<'_>) -> Result<Option<Own>> {
+    fn run(self, view: &View<'_>) -> Result<Option<OwnProfile>> {
         AGENT.get(view, &())?.map(|agent| own(view, agent)).transpose()
     }
 }
@@ -364,9 +370,9 @@ pub struct Update {
 impl Operation for Update {
     const ACTOR: Kind = Kind::Agent;
     const NAME: &'static str = "update";
-    type Reply = Own;
+    type Reply = OwnProfile;
 
-    fn run(self, turn: &mut Turn<'_>) -> Result<Own> {
+    fn run(self, turn: &mut Turn<'_>) -> Result<OwnProfile> {
         let mut agent = active(turn)?.ok_or_else(gone)?;
         let did = did_of(&turn.actor().name)?;
         if let Some(name) = self.name.filter(|name| agent.name.as_ref() != Some(name)) {

@@ -183,7 +183,7 @@ pub struct CountSealed {
 
 /// The numbers of sealed values.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counted {
+pub struct SealedCounts {
     pub all: u64,
     /// Values under another key than the current one.
     pub earlier: u64,
@@ -192,10 +192,10 @@ pub struct Counted {
 impl Query for CountSealed {
     const ACTOR: Kind = Kind::Agent;
     const NAME: &'static str = "count_sealed";
-    type Reply = Counted;
+    type Reply = SealedCounts;
 
-    fn run(self, view: &View<'_>) -> Result<Counted> {
-        let mut counted = Counted::default();
+    fn run(self, view: &View<'_>) -> Result<SealedCounts> {
+        let mut counted = SealedCounts::default();
         let mut count = |sealed: &[u8]| {
             counted.all += 1;
             counted.earlier += u64::from(sealing::key_id(sealed) != Some(self.current));

@@ -17,7 +17,7 @@ use crypto::encoding;
 use engine::actor::View;
 use engine::time::SECOND;
 
-pub use engine::stream::{Framing, Open, PAGE_BYTES};
+pub use engine::stream::{Framing, OpenStream, PAGE_BYTES};
 
 /// Most messages on a page.
 pub const PAGE_MESSAGES: usize = 64;
@@ -64,7 +64,7 @@ pub enum End {
 #[derive(Debug, Clone)]
 struct Stream {
     id: StreamId,
-    open: Open,
+    open: OpenStream,
     opened: Timestamp,
 }
 
@@ -84,7 +84,7 @@ pub struct Hub {
 
 impl Hub {
     /// Adds a stream. Call [`Hub::turn`] next, in the same turn, so that no message is missed.
-    pub fn open(&mut self, open: Open, now: Timestamp) -> StreamId {
+    pub fn open(&mut self, open: OpenStream, now: Timestamp) -> StreamId {
         let id = StreamId(self.next);
         self.next += 1;
         self.streams.push(Stream { id, open, opened: now });
@@ -105,7 +105,7 @@ impl Hub {
     }
 
     /// The request that opens this stream again where it is now.
-    pub fn state(&self, id: StreamId) -> Option<&Open> {
+    pub fn state(&self, id: StreamId) -> Option<&OpenStream> {
         self.streams.iter().find(|stream| stream.id == id).map(|stream| &stream.open)
     }
 

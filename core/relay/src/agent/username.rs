@@ -41,13 +41,13 @@ pub const ROUTES: &[Route] = &[
 const MARK: char = '\u{1}';
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Held {
+struct UsernameRow {
     username: String,
     claimed: Timestamp,
 }
-impl Row for Held {}
+impl Row for UsernameRow {}
 
-const USERNAME: Table<(), Held> = Table::new(102);
+const USERNAME: Table<(), UsernameRow> = Table::new(102);
 
 pub const ENTRIES: &[Entry] = &[operation::<SetUsername>(), operation::<LoseUsername>()];
 
@@ -71,7 +71,7 @@ fn check(username: &str) -> Result<()> {
 
 /// Releases the username, at once or at a later time.
 pub(super) fn ended(turn: &mut Turn<'_>, free_at: Option<Timestamp>) -> Result<()> {
-    let Some(Held { username, .. }) = USERNAME.get(turn, &())? else { return Ok(()) };
+    let Some(UsernameRow { username, .. }) = USERNAME.get(turn, &())? else { return Ok(()) };
     USERNAME.delete(turn, &());
     let (name, did) = (kept_as(&username), record::did_of(&turn.actor().name)?);
     turn.send(directory::shard(&name), &directory::Release { name, did, free_at })
@@ -107,7 +107,7 @@ impl Operation for SetUsername {
             let did = record::did_of(&turn.actor().name)?;
             let confirm = directory::Confirm { name: kept_as(&username), did };
             turn.send_or(directory::shard(&confirm.name), &confirm, &LoseUsername { username: username.clone() })?;
-            USERNAME.put(turn, &(), &Held { username, claimed: turn.now })?;
+            USERNAME.put(turn, &(), &UsernameRow { username, claimed: turn.now })?;
         }
         Ok((held.map(|held| held.username), turn.now))
     }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::stream::{CONNECT_PATIENCE, End, Framing, Open, cursor};
+use super::stream::{CONNECT_PATIENCE, End, Framing, OpenStream, cursor};
 use super::{Authorize, KEY_KIND};
 use crate::agent::usage::Usage;
 use crate::{Error, ErrorCode, Result};
@@ -57,7 +57,7 @@ pub async fn open(
     header: Option<&str>,
     since: Option<&str>,
     first_frame: Option<&str>,
-) -> Result<Open> {
+) -> Result<OpenStream> {
     let frame: Option<FirstFrame> = match (header, first_frame) {
         (None, Some(text)) if text.len() <= MAX_FIRST_FRAME => {
             let read = serde_json::from_str(text);
@@ -75,7 +75,7 @@ pub async fn open(
         runtime::retry_unavailable(rt, CONNECT_PATIENCE, attempt).await?.ok_or_else(refuse)?.admitted(false)?;
     Usage::of(environment).seen(&caller.actor, rt.now());
     let since = since.or(frame.as_ref().and_then(|frame| frame.since.as_deref()));
-    Ok(Open {
+    Ok(OpenStream {
         agent: caller.actor,
         version: caller.epoch,
         after: since.and_then(cursor),

@@ -47,7 +47,7 @@ pub const ENTRIES: &[Entry] = &[
     operation::<record::Expire>(),
     operation::<displaced::Displace>(),
     entry::<query::Find>(),
-    entry::<query::Look>(),
+    entry::<query::ReadAttestation>(),
     entry::<query::Agreements>(),
 ];
 

@@ -19,7 +19,7 @@ const MAX_SHOWN: usize = 100;
 
 /// Which attestations to find. An absent condition holds for all.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Wanted {
+pub struct AttestationFilter {
     /// Country code in upper case.
     pub country: Option<String>,
     pub domain: Option<String>,
@@ -33,7 +33,7 @@ pub struct Wanted {
     pub before: Option<Timestamp>,
 }
 
-impl Wanted {
+impl AttestationFilter {
     fn takes(&self, attestation: &Attestation) -> bool {
         let same = |wanted: &Option<String>, is: Option<&String>| wanted.is_none() || wanted.as_ref() == is;
         same(&self.country, attestation.country.as_ref())
@@ -78,7 +78,7 @@ impl Wanted {
 /// Finds the newest attestations, newest first.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Find {
-    pub wanted: Wanted,
+    pub wanted: AttestationFilter,
     pub limit: u32,
 }
 
@@ -99,11 +99,11 @@ impl Query for Find {
 
 /// Reads one attestation with the first votes on it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Look {
+pub struct ReadAttestation {
     pub local: Local,
 }
 
-impl Query for Look {
+impl Query for ReadAttestation {
     const ACTOR: Kind = Kind::Attestation;
     const NAME: &'static str = "look";
     type Reply = Option<(Attestation, Vec<(Did, Vote)>)>;
@@ -131,7 +131,7 @@ pub struct Agreement {
 /// Groups attestations by type, domain and country, among the 10,000 newest of the narrowest index.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Agreements {
-    pub wanted: Wanted,
+    pub wanted: AttestationFilter,
 }
 
 impl Query for Agreements {

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::query::{Agreement, Agreements, Find, Look, Wanted};
+use super::query::{Agreement, Agreements, AttestationFilter, Find, ReadAttestation};
 use super::record::{Attest, CastVote};
 use super::{Attestation, MAX_DATA, MAX_LIFE, Measurable, Vote, is_shard, shard, shards, unknown, vote_word};
 use crate::agent::Credentials;
@@ -395,7 +395,8 @@ fn parse_id(id: &str) -> Result<(String, Local)> {
 
 async fn look(cx: Cx) -> Result<Response> {
     let (actor, local) = parse_id(cx.path("id")?)?;
-    let (found, votes) = runtime::query(&*cx.rt, actor.as_str(), &Look { local }).await?.ok_or_else(unknown)?;
+    let (found, votes) =
+        runtime::query(&*cx.rt, actor.as_str(), &ReadAttestation { local }).await?.ok_or_else(unknown)?;
     Response::json(&detail(&cx, &actor, &local, found, votes)?)
 }
 
@@ -440,7 +441,7 @@ async fn corroborate(cx: Cx) -> Result<Response> {
 }
 
 /// The conditions of a query string, and the shards to ask.
-fn wanted(cx: &Cx) -> Result<(Wanted, Vec<String>)> {
+fn wanted(cx: &Cx) -> Result<(AttestationFilter, Vec<String>)> {
     let country = country(cx.query("country")?.as_deref())?;
     let claim_type = match cx.query("type")? {
         Some(kind) => Some(kind),
@@ -448,7 +449,7 @@ fn wanted(cx: &Cx) -> Result<(Wanted, Vec<String>)> {
     };
     let actors = if country.is_some() { vec![shard(country.as_deref())] } else { shards().collect() };
     let domain = domain(cx.query("domain")?.as_deref())?;
-    Ok((Wanted { country, domain, claim_type, ..Wanted::default() }, actors))
+    Ok((AttestationFilter { country, domain, claim_type, ..AttestationFilter::default() }, actors))
 }
 
 async fn list(cx: Cx) -> Result<Response> {
@@ -483,7 +484,7 @@ async fn list(cx: Cx) -> Result<Response> {
 const EXPORTED: u32 = 50;
 
 /// The newest matching attestations of a shard, and the `before` of the next page.
-pub async fn shown(cx: &Cx, shard: &str, wanted: Wanted) -> Result<(Vec<Box<RawValue>>, Option<Timestamp>)> {
+pub async fn shown(cx: &Cx, shard: &str, wanted: AttestationFilter) -> Result<(Vec<Box<RawValue>>, Option<Timestamp>)> {
     let page = runtime::query(&*cx.rt, shard, &Find { wanted, limit: EXPORTED }).await?;
     let next = page.last().filter(|_| page.len() == EXPORTED as usize).map(|(_, last)| last.created);
     let shown = |(local, attestation)| {

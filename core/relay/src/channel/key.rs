@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::invites::{self, ResealTexts, TextsBehind};
 use super::record::CHANNEL;
 use crate::agent::custody;
-use crate::agent::reseal::{Counted, Progress};
+use crate::agent::reseal::{Progress, SealedCounts};
 use crate::{Error, Result};
 use crypto::Secret;
 use crypto::sealing::{self, KeyId, KeyRing, MasterKey};
@@ -73,10 +73,10 @@ impl Query for ReadKey {
 }
 
 /// Counts the sealed key of a channel and its sealed texts, for the operator.
-pub fn counted(view: &View<'_>, current: KeyId) -> Result<Counted> {
-    let Some(channel) = CHANNEL.get(view, &())? else { return Ok(Counted::default()) };
+pub fn counted(view: &View<'_>, current: KeyId) -> Result<SealedCounts> {
+    let Some(channel) = CHANNEL.get(view, &())? else { return Ok(SealedCounts::default()) };
     let (texts, behind) = invites::count_texts(view, current)?;
-    Ok(Counted { all: 1 + texts, earlier: u64::from(sealing::key_id(&channel.key) != Some(current)) + behind })
+    Ok(SealedCounts { all: 1 + texts, earlier: u64::from(sealing::key_id(&channel.key) != Some(current)) + behind })
 }
 
 /// Replaces the sealed key if it is still `old`.

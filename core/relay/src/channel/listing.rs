@@ -142,17 +142,17 @@ impl Operation for Unlist {
 
 /// Which channels to find. An absent condition holds for all channels.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Wanted {
+pub struct ChannelFilter {
     /// The exact topic; case does not count.
     pub topic: Option<String>,
     /// A text within name, topic or description; case does not count.
     pub text: Option<String>,
 }
 
-impl Wanted {
+impl ChannelFilter {
     /// A filter with both words folded.
-    pub fn folded(topic: Option<&str>, text: Option<&str>) -> Wanted {
-        Wanted { topic: topic.map(fold), text: text.map(|text| fold(text.trim())) }
+    pub fn folded(topic: Option<&str>, text: Option<&str>) -> ChannelFilter {
+        ChannelFilter { topic: topic.map(fold), text: text.map(|text| fold(text.trim())) }
     }
 
     fn has_topic(&self, about: &About) -> bool {
@@ -174,7 +174,7 @@ impl Wanted {
 /// whose name begins with it, then those that contain it anywhere, among the [`MAX_LOOKED`] most recently active ones.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Find {
-    pub wanted: Wanted,
+    pub wanted: ChannelFilter,
     pub limit: u32,
 }
 

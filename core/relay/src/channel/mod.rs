@@ -41,7 +41,7 @@ pub const ENTRIES: &[Entry] = &[
     operation::<record::Join>(),
     operation::<record::Leave>(),
     operation::<record::Sweep>(),
-    query::<record::Look>(),
+    query::<record::ReadChannel>(),
     operation::<posts::Post>(),
     query::<posts::ReadPosts>(),
     operation::<invites::Invite>(),

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::invites::{self, Status};
 use super::{About, Activity, Role, id_of, listing, posts, unknown_channel};
-use crate::agent::memberships::{Joined, Left};
+use crate::agent::memberships::{AddMembership, ForgetMembership};
 use crate::directory::Did;
 use crate::{Error, ErrorCode, Result, Timestamp};
 use crypto::encoding::actor_id;
@@ -119,7 +119,7 @@ fn admit(turn: &mut Turn<'_>, channel: &Channel, mut counts: Counts, did: Did, r
     SENIORITY.put(turn, &(joined, did), &())?;
     counts.activity.members += 1;
     put_counts(turn, &channel.about, counts)?;
-    let tell = Joined { channel: id_of(&turn.actor().name)?, about: channel.about.clone(), joined };
+    let tell = AddMembership { channel: id_of(&turn.actor().name)?, about: channel.about.clone(), joined };
     turn.send_or(actor_id(&did), &tell, &Leave { did, joined: Some(joined), displaced: None })
 }
 
@@ -198,7 +198,7 @@ impl Operation for Leave {
         MEMBERS.delete(turn, &(self.did,));
         SENIORITY.delete(turn, &(leaving.joined, self.did));
         if self.joined.is_none() {
-            let left = Left { channel: id_of(&turn.actor().name)?, joined: leaving.joined };
+            let left = ForgetMembership { channel: id_of(&turn.actor().name)?, joined: leaving.joined };
             turn.send(actor_id(&self.did), &left)?;
         }
         let Some(((joined, heir), ())) = SENIORITY.first(turn, &SENIORITY.range())? else { return end(turn, &channel) };
@@ -258,11 +258,11 @@ pub struct MemberView {
 
 /// Reads a channel for a member. Other agents get the answers of decision foreign-is-404.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Look {
+pub struct ReadChannel {
     pub did: Did,
 }
 
-impl Query for Look {
+impl Query for ReadChannel {
     const ACTOR: Kind = Kind::Channel;
     const NAME: &'static str = "look";
     type Reply = MemberView;

@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::invites::{self, Invite, Respond, StoredInvite, Waiting, unknown_invite};
 use super::key::{self, ChannelKey};
-use super::listing::{self, Find, ListedChannel, Wanted};
+use super::listing::{self, ChannelFilter, Find, ListedChannel};
 use super::posts::{Post, ReadPosts, StoredPost};
-use super::record::{Admission, Create, Join, Leave, Look, MemberView};
+use super::record::{Admission, Create, Join, Leave, MemberView, ReadChannel};
 use super::{About, Activity, ChannelId, Role, unknown_channel};
 use crate::agent::authentication::{self, Calling};
 use crate::agent::mailbox::Local;
@@ -317,7 +317,7 @@ async fn needs_room(cx: &Cx) -> Result<()> {
 
 /// The role of the caller, if it is a member of this channel already.
 async fn own_role(cx: &Cx, actor: &str) -> Result<Option<Role>> {
-    match runtime::query(&*cx.rt, actor, &Look { did: own_did(cx)? }).await {
+    match runtime::query(&*cx.rt, actor, &ReadChannel { did: own_did(cx)? }).await {
         Ok(seen) => Ok(Some(seen.role)),
         Err(error) if matches!(error.code, ErrorCode::NotFound | ErrorCode::Forbidden) => Ok(None),
         Err(error) => Err(error),
@@ -347,7 +347,7 @@ async fn create(cx: Cx) -> Result<Response> {
 }
 
 async fn list(cx: Cx) -> Result<Response> {
-    let wanted = Wanted::folded(cx.query("topic")?.as_deref(), cx.query("q")?.as_deref());
+    let wanted = ChannelFilter::folded(cx.query("topic")?.as_deref(), cx.query("q")?.as_deref());
     let limit = cx.count("limit", 20, 100)?;
     let channels = match cx.flag("mine")? {
         Some(true) => mine(&cx, &wanted, limit).await?,
@@ -363,13 +363,13 @@ async fn list(cx: Cx) -> Result<Response> {
 
 /// The channels that the caller is in, the latest joined ones when there are more than `limit`. Each channel is asked
 /// for its counts, so they are exact.
-async fn mine(cx: &Cx, wanted: &Wanted, limit: u32) -> Result<Vec<ChannelInfo>> {
+async fn mine(cx: &Cx, wanted: &ChannelFilter, limit: u32) -> Result<Vec<ChannelInfo>> {
     let caller = authentication::sign_in(cx).await?;
     let mut own = runtime::query(&*cx.rt, caller.actor.as_str(), &ReadMemberships).await?;
     own.retain(|(_, membership)| wanted.takes(&membership.about));
     own.sort_by_key(|(_, membership)| std::cmp::Reverse(membership.joined));
     own.truncate(limit as usize);
-    let look = Look { did: did_of(&caller.actor)? };
+    let look = ReadChannel { did: did_of(&caller.actor)? };
     let (rt, look) = (&*cx.rt, &look);
     let work = own.into_iter().map(|(id, _)| async move { (id, runtime::query(rt, actor_id(&id), look).await) });
     let answers: Vec<(ChannelId, Result<MemberView>)> = stream::iter(work).buffered(AT_ONCE).collect().await;
@@ -434,7 +434,7 @@ async fn post(cx: Cx) -> Result<Response> {
     }
     let reply_to = short("reply_to", request.reply_to, MAX_TEXT)?;
     let from = own_did(&cx)?;
-    let seen = runtime::query(&*cx.rt, actor, &Look { did: from }).await?;
+    let seen = runtime::query(&*cx.rt, actor, &ReadChannel { did: from }).await?;
     let key = ChannelKey::open(&*cx.rt, actor, &seen.key).await?;
     let local = custody::local(&*cx.rt);
     let sealed = key.seal(&*cx.rt, &wire::message_id(actor, &local), &request.message)?;
@@ -474,7 +474,7 @@ async fn invite(cx: Cx) -> Result<Response> {
     let hours = hours.ok_or_else(|| Error::bad_request("`expires_hours` must be from 1 to 8760."))?;
     let inviter = own_did(&cx)?;
     // The channel is checked first, so that a caller that may not invite learns nothing about the invited agent.
-    runtime::query(&*cx.rt, actor, &Look { did: inviter }).await?;
+    runtime::query(&*cx.rt, actor, &ReadChannel { did: inviter }).await?;
     let invitee = wire::known_actor(cx.settings(), &invited)?;
     consent::peer(&cx, &invitee).await?;
     let ask = Invite {

@@ -12,7 +12,7 @@ use futures_util::stream::{self, StreamExt};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::peers::{Ask, DidHolder, Learn, List, Look, Looked, Meet, Peer, Pin, is_key_of};
+use super::peers::{Ask, DidFacts, DidHolder, Learn, List, LookUpDid, Meet, Peer, Pin, is_key_of};
 use super::{ANSWERS_HOLD, MAX_PEERS, PeerId, SILENCE_HOLDS, actor};
 use crate::agent::proof::{self, Proof};
 use crate::agent::record::{self, Public, ReadPublic, SignedPrekey};
@@ -55,7 +55,7 @@ pub struct PeerAgent {
 }
 
 /// The answer of a peer about a DID.
-enum Said {
+enum PeerReply {
     /// The peer has it, with these keys.
     Has(Box<Public>),
     /// The peer does not have it, or its answer cannot be true.
@@ -160,8 +160,8 @@ fn found(peers: Vec<(PeerId, Peer)>, id: PeerId, public: Public) -> Option<PeerA
     Some(PeerAgent { peer, url: row.url, public })
 }
 
-async fn look(rt: &dyn Runtime, did: &Did) -> Result<Looked> {
-    runtime::query(rt, actor().name, &Look { did: *did }).await
+async fn look(rt: &dyn Runtime, did: &Did) -> Result<DidFacts> {
+    runtime::query(rt, actor().name, &LookUpDid { did: *did }).await
 }
 
 /// Takes over the question for this request; false while another request asks, or when it was just answered.
@@ -170,9 +170,9 @@ async fn begin(rt: &dyn Runtime, did: &Did, at_most: Duration) -> Result<bool> {
 }
 
 /// Asks the peers, and stores the result.
-async fn ask(rt: &dyn Runtime, did: &Did, looked: &Looked, timeout: Duration) -> Result<DidHolder> {
+async fn ask(rt: &dyn Runtime, did: &Did, looked: &DidFacts, timeout: Duration) -> Result<DidHolder> {
     let answers = answers(rt, did, &looked.peers, timeout).await;
-    let silent = answers.iter().any(|(_, said)| matches!(said, Said::Nothing));
+    let silent = answers.iter().any(|(_, said)| matches!(said, PeerReply::Nothing));
     let heard = believe(did, answers, looked.pin.as_ref());
     let holds = if silent && !matches!(heard, DidHolder::At(..)) { SILENCE_HOLDS } else { ANSWERS_HOLD };
     let learn = Learn { did: *did, until: rt.now().plus(holds), heard };
@@ -181,8 +181,8 @@ async fn ask(rt: &dyn Runtime, did: &Did, looked: &Looked, timeout: Duration) ->
 }
 
 /// Asks all peers at the same time; returns the answers in the order of the peers.
-async fn answers(rt: &dyn Runtime, did: &Did, peers: &[(PeerId, Peer)], timeout: Duration) -> Vec<(PeerId, Said)> {
-    let mut work: Vec<BoxFuture<'_, (PeerId, Said)>> = Vec::with_capacity(peers.len());
+async fn answers(rt: &dyn Runtime, did: &Did, peers: &[(PeerId, Peer)], timeout: Duration) -> Vec<(PeerId, PeerReply)> {
+    let mut work: Vec<BoxFuture<'_, (PeerId, PeerReply)>> = Vec::with_capacity(peers.len());
     for (id, peer) in peers {
         work.push(Box::pin(async move { (*id, said(rt, did, id, peer, timeout).await) }));
     }
@@ -190,13 +190,13 @@ async fn answers(rt: &dyn Runtime, did: &Did, peers: &[(PeerId, Peer)], timeout:
 }
 
 /// Decides which answer counts, among those with a key that may speak for the DID.
-fn believe(did: &Did, answers: Vec<(PeerId, Said)>, pin: Option<&Pin>) -> DidHolder {
+fn believe(did: &Did, answers: Vec<(PeerId, PeerReply)>, pin: Option<&Pin>) -> DidHolder {
     let home = pin.filter(|pin| pin.strong).map(|pin| pin.peer);
-    let is_away = answers.iter().any(|(id, said)| home == Some(*id) && matches!(said, Said::Nothing));
+    let is_away = answers.iter().any(|(id, said)| home == Some(*id) && matches!(said, PeerReply::Nothing));
     let mut claims: Vec<(PeerId, Box<Public>)> = Vec::new();
     for (id, said) in answers {
         match said {
-            Said::Has(public) if is_key_of(did, &public.signing, &id, pin) => claims.push((id, public)),
+            PeerReply::Has(public) if is_key_of(did, &public.signing, &id, pin) => claims.push((id, public)),
             _ => {}
         }
     }
@@ -248,16 +248,16 @@ async fn get(rt: &dyn Runtime, peer: &Peer, path: &str, timeout: Duration) -> Op
     rt.fetch(Outgoing { url, headers, body: None, timeout, max_bytes: MAX_ANSWER, beyond }).await.ok()
 }
 
-async fn said(rt: &dyn Runtime, did: &Did, id: &PeerId, peer: &Peer, timeout: Duration) -> Said {
+async fn said(rt: &dyn Runtime, did: &Did, id: &PeerId, peer: &Peer, timeout: Duration) -> PeerReply {
     let did_text = wire::did_text(&rt.environment().settings, did);
     let answer = get(rt, peer, &format!("/v1/agent/identity/{did_text}?local=true"), timeout).await;
     match answer {
         Some(answer) if answer.status == 200 => match read(&did_text, &answer.body) {
-            Some(public) => Said::Has(Box::new(weighed(rt, id, peer, public, timeout).await)),
-            None => Said::Not,
+            Some(public) => PeerReply::Has(Box::new(weighed(rt, id, peer, public, timeout).await)),
+            None => PeerReply::Not,
         },
-        Some(answer) if answer.status == 404 => Said::Not,
-        _ => Said::Nothing,
+        Some(answer) if answer.status == 404 => PeerReply::Not,
+        _ => PeerReply::Nothing,
     }
 }
 

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::actor;
 use crate::agent::custody;
-use crate::agent::reseal::{Counted, Progress};
+use crate::agent::reseal::{Progress, SealedCounts};
 use crate::{Error, Result, Timestamp};
 use crypto::sealing::{self, KeyId};
 use crypto::{Secret, signing};
@@ -89,9 +89,9 @@ pub async fn own(rt: &dyn Runtime, replace: bool) -> Result<OwnKey> {
 }
 
 /// Counts the sealed key, for the operator.
-pub fn counted(view: &View<'_>, current: KeyId) -> Result<Counted> {
-    let Some(key) = KEY.get(view, &())? else { return Ok(Counted::default()) };
-    Ok(Counted { all: 1, earlier: u64::from(sealing::key_id(&key.sealed) != Some(current)) })
+pub fn counted(view: &View<'_>, current: KeyId) -> Result<SealedCounts> {
+    let Some(key) = KEY.get(view, &())? else { return Ok(SealedCounts::default()) };
+    Ok(SealedCounts { all: 1, earlier: u64::from(sealing::key_id(&key.sealed) != Some(current)) })
 }
 
 /// Replaces the sealed key if it is still `old`.

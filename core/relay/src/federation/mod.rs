@@ -69,7 +69,7 @@ pub const ENTRIES: &[Entry] = &[
     operation::<peers::Count>(),
     query::<peers::List>(),
     query::<peers::PeerOf>(),
-    query::<peers::Look>(),
+    query::<peers::LookUpDid>(),
     query::<peers::PinOf>(),
     query::<peers::Link>(),
     operation::<key::PutKey>(),

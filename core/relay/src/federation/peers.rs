@@ -264,7 +264,7 @@ impl Query for Link {
 
 /// Reads what is known of a DID that no agent here has, and the peers to ask.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Look {
+pub struct LookUpDid {
     pub did: Did,
 }
 
@@ -288,9 +288,9 @@ impl DidHolder {
     }
 }
 
-/// The reply to [`Look`].
+/// The reply to [`LookUpDid`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Looked {
+pub struct DidFacts {
     /// An answer that still holds.
     pub answer: Option<DidHolder>,
     pub peers: Vec<(PeerId, Peer)>,
@@ -299,16 +299,16 @@ pub struct Looked {
     pub asking: bool,
 }
 
-impl Query for Look {
+impl Query for LookUpDid {
     const ACTOR: Kind = Kind::Relay;
     const NAME: &'static str = "look";
-    type Reply = Looked;
+    type Reply = DidFacts;
 
-    fn run(self, view: &View<'_>) -> Result<Looked> {
+    fn run(self, view: &View<'_>) -> Result<DidFacts> {
         let answer = ANSWERS.get(view, &(self.did,))?.filter(|answer| answer.until > view.now);
         let asking = answer.as_ref().is_some_and(|answer| answer.asking);
         let answer = answer.filter(|answer| !answer.asking).map(DidHolder::of);
-        Ok(Looked { answer, peers: all(view)?, pin: PINS.get(view, &(self.did,))?, asking })
+        Ok(DidFacts { answer, peers: all(view)?, pin: PINS.get(view, &(self.did,))?, asking })
     }
 }
 

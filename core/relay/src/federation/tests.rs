@@ -8,7 +8,7 @@ use futures_util::FutureExt;
 use http::{HeaderMap, HeaderValue, Method};
 use serde_json::Value;
 
-use super::peers::{Ask, DidHolder, Learn, List, Look, Peer, PinOf, PutPeer, PutPin};
+use super::peers::{Ask, DidHolder, Learn, List, LookUpDid, Peer, PinOf, PutPeer, PutPin};
 use super::queue::{Queue, ReadDelivery, State};
 use super::{PATIENCE, PeerId, actor, key};
 use crate::agent::deactivate::Deactivate;
@@ -208,7 +208,7 @@ fn answers_are_bounded_and_end() {
         did[..4].copy_from_slice(&number.to_be_bytes());
         did
     };
-    let look = |number| now(runtime::query(&*scene.rt, actor().name, &Look { did: did(number) })).unwrap();
+    let look = |number| now(runtime::query(&*scene.rt, actor().name, &LookUpDid { did: did(number) })).unwrap();
     for number in 0..20_010 {
         let until = START.plus(5 * MINUTE + i64::from(number));
         call(&scene.rt, &Learn { did: did(number), until, heard: DidHolder::Nobody }).unwrap();
@@ -234,7 +234,7 @@ fn answers_are_bounded_and_end() {
 fn one_request_asks_the_peers_until_it_tells_or_its_time_is_over() {
     let scene = Scene::new(|_| None);
     let did = [5; 16];
-    let look = || now(runtime::query(&*scene.rt, actor().name, &Look { did })).unwrap();
+    let look = || now(runtime::query(&*scene.rt, actor().name, &LookUpDid { did })).unwrap();
     let ask = || call(&scene.rt, &Ask { did, until: scene.rt.now().plus(7 * SECOND) }).unwrap();
     assert!(ask());
     assert!(!ask(), "somebody does");

@@ -26,7 +26,7 @@ pub fn checksum_of_mended(block: u64, bytes: &[u8]) -> u64 {
 }
 
 #[derive(Debug)]
-struct Kept {
+struct CachedSums {
     sums: Vec<u64>,
     /// Checksums of this block that the file does not have yet.
     changed: Range<usize>,
@@ -36,7 +36,7 @@ struct Kept {
 /// Checksums by the block that holds them. Changed ones are written to the file when it is synced.
 #[derive(Debug, Default)]
 pub struct Sums {
-    kept: HashMap<u64, Kept>,
+    kept: HashMap<u64, CachedSums>,
     /// Positions of the blocks that changed.
     changed: Vec<u64>,
     clock: u64,
@@ -64,7 +64,7 @@ impl Sums {
         Ok(())
     }
 
-    fn load(&mut self, file: &dyn StorageBackend, place: u64) -> io::Result<&mut Kept> {
+    fn load(&mut self, file: &dyn StorageBackend, place: u64) -> io::Result<&mut CachedSums> {
         self.clock += 1;
         let clock = self.clock;
         if !self.kept.contains_key(&place) {
@@ -74,7 +74,7 @@ impl Sums {
             let mut bytes = vec![0; BLOCK as usize];
             file.read(place * BLOCK, &mut bytes)?;
             let words = bytes.chunks_exact(8).map(|word| word.try_into().map_or(0, u64::from_le_bytes));
-            self.kept.insert(place, Kept { sums: words.collect(), changed: 0..0, used: clock });
+            self.kept.insert(place, CachedSums { sums: words.collect(), changed: 0..0, used: clock });
         }
         let kept = self.kept.get_mut(&place).ok_or(io::ErrorKind::NotFound)?;
         kept.used = clock;

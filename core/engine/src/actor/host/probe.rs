@@ -16,7 +16,7 @@ pub const ENTRIES: &[Entry] = &[
     operation::<Later>(),
     operation::<Panic>(),
     operation::<PanicLater>(),
-    query::<Read>(),
+    query::<ReadCounter>(),
 ];
 
 /// Adds to the counter and appends `note` to the log; fails afterwards when told to.
@@ -130,9 +130,9 @@ fn migrate(turn: &mut Turn<'_>) -> Result<()> {
 
 /// The counter and the log.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Read;
+pub struct ReadCounter;
 
-impl Query for Read {
+impl Query for ReadCounter {
     const ACTOR: Kind = Kind::Deployment;
     const NAME: &'static str = "probe_read";
     type Reply = (u64, Vec<String>);

@@ -1,4 +1,4 @@
-use super::probe::{Add, Forward, Later, Panic, Read as ReadProbe};
+use super::probe::{Add, Forward, Later, Panic, ReadCounter};
 use super::*;
 use crate::ErrorCode;
 use crate::actor::{Kind, Operation, Query, decode, outbox_summary};
@@ -68,7 +68,7 @@ impl World {
     }
 
     fn read(&self, counter: &Counter) -> (u64, Vec<String>) {
-        ReadProbe
+        ReadCounter
             .run(&View::new(&crate::testing::PROGRAM, &counter.id, &counter.store, self.now, &self.settings))
             .unwrap()
     }
@@ -240,7 +240,7 @@ fn rows_of_an_earlier_version_are_brought_to_the_present_one_exactly_once() {
 fn a_query_that_comes_before_the_first_operation_sees_the_present_shape() {
     let (world, mut a, _) = World::new();
     earlier(&mut a);
-    let call = Call::query("a", &ReadProbe).unwrap();
+    let call = Call::query("a", &ReadCounter).unwrap();
     let ask = |a: &Counter| {
         let view = View::new(&crate::testing::PROGRAM, &a.id, &a.store, world.now, &world.settings);
         decode::<(u64, Vec<String>)>(&answer(&view, &call).unwrap()).unwrap().0

@@ -13,7 +13,7 @@ use crate::agent::mailbox::Local;
 use crate::agent::memberships::{Membership, ReadMemberships};
 use crate::agent::record::{self, ReadPublic};
 use crate::agent::wire;
-use crate::attestation::{self, query::Wanted};
+use crate::attestation::{self, query::AttestationFilter};
 use crate::channel::ChannelId;
 use crate::{Error, ErrorCode, Result, Timestamp};
 use crypto::encoding::actor_id;
@@ -135,7 +135,7 @@ impl Export {
         let part = self.parts.pop_front()?;
         let this = &*self;
         let made = runtime::retry_unavailable(&*this.cx.rt, PATIENCE, || this.piece(part.clone())).await;
-        let Made { text, rest, list_ends, stats } = match made {
+        let ExportPiece { text, rest, list_ends, stats } = match made {
             Ok(made) => made,
             Err(_) => {
                 self.parts.clear();
@@ -156,7 +156,7 @@ impl Export {
         public.filter(|public| public.active).map(|_| ()).ok_or_else(record::gone)
     }
 
-    async fn piece(&self, part: ExportPart) -> Result<Made> {
+    async fn piece(&self, part: ExportPart) -> Result<ExportPiece> {
         let actor = self.cx.caller.agent()?.actor.as_str();
         self.still_there(actor).await?;
         match part {
@@ -170,7 +170,7 @@ impl Export {
                 };
                 let mut text = serde_json::to_string(&head).map_err(Error::internal)?;
                 text.pop();
-                Ok(Made { text, rest: None, list_ends: true, stats: self.stats.clone() })
+                Ok(ExportPiece { text, rest: None, list_ends: true, stats: self.stats.clone() })
             }
             ExportPart::Messages(since) => self.messages(since).await,
             ExportPart::Channels => self.channels(actor).await,
@@ -185,14 +185,14 @@ impl Export {
                 let did = &self.cx.caller.agent()?.did;
                 let trust = raw(&self.cx.ask(&format!("/v1/agent/trust/{did}"), "").await?)?;
                 let text = format!(",\"trust\":{}", trust.get());
-                Ok(Made { text, rest: None, list_ends: true, stats: self.stats.clone() })
+                Ok(ExportPiece { text, rest: None, list_ends: true, stats: self.stats.clone() })
             }
             ExportPart::Tail => {
                 let finish = Finish { began: self.began, local: self.local, stats: self.stats.clone() };
                 runtime::call(&*self.cx.rt, actor, &finish).await?;
                 let text = serde_json::to_string(&self.stats).map_err(Error::internal)?;
                 let text = format!(",\"stats\":{text}}}");
-                Ok(Made { text, rest: None, list_ends: true, stats: self.stats.clone() })
+                Ok(ExportPiece { text, rest: None, list_ends: true, stats: self.stats.clone() })
             }
         }
     }
@@ -202,7 +202,13 @@ impl Export {
     }
 
     /// The text of some items of a list. The list opens before its first items and closes when nothing is left.
-    fn list(&self, name: &str, items: Vec<Box<RawValue>>, rest: Option<ExportPart>, count: Count) -> Result<Made> {
+    fn list(
+        &self,
+        name: &str,
+        items: Vec<Box<RawValue>>,
+        rest: Option<ExportPart>,
+        count: Count,
+    ) -> Result<ExportPiece> {
         let mut text = if self.continued { String::new() } else { format!(",\"{name}\":[") };
         let mut stats = self.stats.clone();
         let before = count(&mut stats).unwrap_or_default();
@@ -217,11 +223,11 @@ impl Export {
         if list_ends {
             text.push(']');
         }
-        Ok(Made { text, rest, list_ends, stats })
+        Ok(ExportPiece { text, rest, list_ends, stats })
     }
 
     /// Messages as the agent reads them: decrypted when the service holds its keys, otherwise as they were sent.
-    async fn messages(&self, since: Option<String>) -> Result<Made> {
+    async fn messages(&self, since: Option<String>) -> Result<ExportPiece> {
         let held = self.cx.caller.agent()?.keys.sealed.is_some();
         let path = if held { "/v1/agent/receive" } else { "/v1/agent/receive/raw" };
         let since = since.map(|since| format!("&since={since}")).unwrap_or_default();
@@ -230,7 +236,7 @@ impl Export {
         self.list("messages", page.items, rest, |stats| &mut stats.messages)
     }
 
-    async fn channels(&self, actor: &str) -> Result<Made> {
+    async fn channels(&self, actor: &str) -> Result<ExportPiece> {
         let own = record::did_of(actor)?;
         let all = runtime::query(&*self.cx.rt, actor, &ReadMemberships).await?;
         let settings = self.cx.settings();
@@ -254,12 +260,12 @@ impl Export {
         let first = self.list("channels", made, None, |stats| &mut stats.channels)?;
         let second = self.list("memberships", memberships, None, |stats| &mut stats.memberships)?;
         let stats = ExportStats { channels: first.stats.channels, ..second.stats };
-        Ok(Made { text: first.text + &second.text, stats, ..second })
+        Ok(ExportPiece { text: first.text + &second.text, stats, ..second })
     }
 
     /// Tasks that others asked of this agent, with input and output. Then the tasks that it asked of others; these are
     /// stored with the others, so they look as in the agent's list.
-    async fn tasks(&self, role: &'static str, before: Option<String>) -> Result<Made> {
+    async fn tasks(&self, role: &'static str, before: Option<String>) -> Result<ExportPiece> {
         let before = before.map(|before| format!("&before={before}")).unwrap_or_default();
         let page = self.page("/v1/agent/tasks", &format!("role={role}&limit=25{before}")).await?;
         let last = page.items.last().map(|item| place(item)).transpose()?;
@@ -284,11 +290,16 @@ impl Export {
         self.list("tasks", items, rest, |stats| &mut stats.tasks)
     }
 
-    async fn attestations(&self, actor: &str, mut shards: VecDeque<String>, before: Option<Timestamp>) -> Result<Made> {
+    async fn attestations(
+        &self,
+        actor: &str,
+        mut shards: VecDeque<String>,
+        before: Option<Timestamp>,
+    ) -> Result<ExportPiece> {
         let Some(shard) = shards.front() else {
             return self.list("attestations", Vec::new(), None, |stats| &mut stats.attestations);
         };
-        let wanted = Wanted { agent: Some(record::did_of(actor)?), before, ..Wanted::default() };
+        let wanted = AttestationFilter { agent: Some(record::did_of(actor)?), before, ..AttestationFilter::default() };
         let (items, next) = attestation::routes::shown(&self.cx, shard, wanted).await?;
         if next.is_none() {
             shards.pop_front();
@@ -298,7 +309,7 @@ impl Export {
     }
 
     /// Reads one namespace after the other, one value at a time: a value can be 1 MiB.
-    async fn memory(&self, namespaces: Option<VecDeque<String>>, after: Option<String>) -> Result<Made> {
+    async fn memory(&self, namespaces: Option<VecDeque<String>>, after: Option<String>) -> Result<ExportPiece> {
         let mut namespaces = match namespaces {
             Some(namespaces) => namespaces,
             None => {
@@ -326,7 +337,7 @@ impl Export {
 }
 
 /// A piece of the export, and how to go on.
-struct Made {
+struct ExportPiece {
     text: String,
     rest: Option<ExportPart>,
     list_ends: bool,

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::shares::{Amount, Class, Rooms, Share};
 use super::{
-    Body, COUNTERS, Counters, Head, Local, MESSAGES, SENDERS, Stored, THREADS, UNREAD, UNREAD_FROM, count_today,
+    Body, COUNTERS, Counters, Head, Local, MESSAGES, MessageRow, SENDERS, THREADS, UNREAD, UNREAD_FROM, count_today,
     forget, heads, purge, remove, sessions, thread_key,
 };
 use crate::agent::consent::{self, Wrote};
@@ -122,9 +122,9 @@ impl Append {
     /// The answer when the id is taken: the same message is still visible, or repeats of it are expected. Otherwise
     /// the id is freed.
     fn repeat(&self, turn: &mut Turn<'_>) -> Result<Option<Appended>> {
-        let Some(Stored { stamp, expires, body }) = MESSAGES.get(turn, &(self.local,))? else { return Ok(None) };
+        let Some(MessageRow { stamp, expires, body }) = MESSAGES.get(turn, &(self.local,))? else { return Ok(None) };
         let visible = body.is_some() && expires > turn.now;
-        if visible || Stored::repeats_end(stamp) > turn.now {
+        if visible || MessageRow::repeats_end(stamp) > turn.now {
             return Ok(Some(Appended::Repeated { stamp, expires, key_changed: self.tell(turn)? }));
         }
         match heads::get(turn, stamp)?.filter(|_| body.is_some()) {
@@ -238,7 +238,7 @@ impl Operation for Append {
         if let Some(thread_id) = &self.thread_id {
             THREADS.put(turn, &(thread_key(thread_id), stamp), &())?;
         }
-        MESSAGES.put(turn, &(self.local,), &Stored { stamp, expires, body: Some(self.body) })?;
+        MESSAGES.put(turn, &(self.local,), &MessageRow { stamp, expires, body: Some(self.body) })?;
         purge::note(turn, stamp, expires)?;
         webhook::enqueue(turn, webhook::Subject::Message { local: self.local, stamp })?;
         if let Some(version) = self.proves {

@@ -117,15 +117,15 @@ impl Row for Body {}
 
 /// A message under its local id, or only its stamps after it is gone and while a repeat is still expected.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Stored {
+struct MessageRow {
     stamp: Timestamp,
     expires: Timestamp,
     /// `None` once the message is gone.
     body: Option<Body>,
 }
-impl Row for Stored {}
+impl Row for MessageRow {}
 
-impl Stored {
+impl MessageRow {
     /// The time from which no repeat of this message is expected.
     fn repeats_end(stamp: Timestamp) -> Timestamp {
         stamp.plus(REPEATS)
@@ -134,11 +134,11 @@ impl Stored {
 
 /// A message that is gone, by the minute after which no repeat is expected.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Gone {
+struct GoneMessageRow {
     /// The sender, against whose share the memory of the id counts.
     from: Did,
 }
-impl Row for Gone {}
+impl Row for GoneMessageRow {}
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Sender {
@@ -241,7 +241,7 @@ pub(super) fn forget_today(turn: &mut Turn<'_>) -> Result<()> {
 
 type Thread = [u8; 16];
 
-const MESSAGES: Table<(Local,), Stored> = Table::new(32);
+const MESSAGES: Table<(Local,), MessageRow> = Table::new(32);
 const READ: Table<(Timestamp,), Head> = Table::new(33);
 const UNREAD: Table<(Timestamp,), Head> = Table::new(34);
 const COUNTERS: Table<(), Counters> = Table::new(35);
@@ -252,7 +252,7 @@ const THREADS: Table<(Thread, Timestamp), ()> = Table::new(38);
 const UNPROVED: Table<(), Amount> = Table::new(44);
 /// By the minute in which messages expire and the minute in which they came: the stamp from which to look.
 const ENDS: Table<(Timestamp, Timestamp), Timestamp> = Table::new(39);
-const GONE: Table<(Timestamp, Local), Gone> = Table::new(40);
+const GONE: Table<(Timestamp, Local), GoneMessageRow> = Table::new(40);
 
 pub const ENTRIES: &[Entry] = &[
     operation::<Append>(),
@@ -283,7 +283,7 @@ fn bucket(time: Timestamp) -> Timestamp {
 /// The message of an id, if it is there and has not expired.
 fn find(view: &(impl Read + ?Sized), local: &Local, now: Timestamp) -> Result<Option<(Timestamp, Head)>> {
     let stored = MESSAGES.get(view, &(*local,))?.filter(|stored| stored.body.is_some() && stored.expires > now);
-    let Some(Stored { stamp, .. }) = stored else { return Ok(None) };
+    let Some(MessageRow { stamp, .. }) = stored else { return Ok(None) };
     Ok(heads::get(view, stamp)?.map(|head| (stamp, head)))
 }
 
@@ -317,10 +317,10 @@ fn remove(turn: &mut Turn<'_>, stamp: Timestamp, head: &Head) -> Result<()> {
     if let Some(thread_id) = &head.thread_id {
         THREADS.delete(turn, &(thread_key(thread_id), stamp));
     }
-    let repeats_end = Stored::repeats_end(stamp);
+    let repeats_end = MessageRow::repeats_end(stamp);
     let kept = if repeats_end > turn.now {
-        MESSAGES.put(turn, &(head.local,), &Stored { stamp, expires: head.expires, body: None })?;
-        GONE.put(turn, &(bucket(repeats_end), head.local), &Gone { from: head.from })?;
+        MESSAGES.put(turn, &(head.local,), &MessageRow { stamp, expires: head.expires, body: None })?;
+        GONE.put(turn, &(bucket(repeats_end), head.local), &GoneMessageRow { from: head.from })?;
         purge::schedule(turn, bucket(repeats_end))?;
         REMEMBERED
     } else {
@@ -336,7 +336,7 @@ fn remove(turn: &mut Turn<'_>, stamp: Timestamp, head: &Head) -> Result<()> {
 /// Forgets the id of a message that is gone: a repeat would be a new message from now on.
 fn forget(turn: &mut Turn<'_>, local: &Local, stamp: Timestamp, from: Did) -> Result<()> {
     MESSAGES.delete(turn, &(*local,));
-    GONE.delete(turn, &(bucket(Stored::repeats_end(stamp)), *local));
+    GONE.delete(turn, &(bucket(MessageRow::repeats_end(stamp)), *local));
     free(turn, from, Share { held: Amount::new(0, REMEMBERED), kept: Amount::default() })
 }
 

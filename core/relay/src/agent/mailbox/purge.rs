@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{ENDS, GONE, Gone, MESSAGES, Stored, bucket, forget, heads, remove};
+use super::{ENDS, GONE, GoneMessageRow, MESSAGES, MessageRow, bucket, forget, heads, remove};
 use crate::{Result, Timestamp};
 use engine::actor::{Kind, Operation, Turn};
 use engine::kv::Direction;
@@ -58,9 +58,9 @@ impl Operation for Purge {
 fn forget_due(turn: &mut Turn<'_>, limit: usize) -> Result<usize> {
     let due = GONE.scan(turn, &GONE.between(&(), &(turn.now.plus(1),)), Direction::Ascending, limit)?;
     let left = limit - due.len();
-    for ((end, local), Gone { from }) in due {
+    for ((end, local), GoneMessageRow { from }) in due {
         // The id may belong to a later message by now, which expires at its own time.
-        let over = |stored: &Stored| stored.body.is_none() && Stored::repeats_end(stored.stamp) <= turn.now;
+        let over = |stored: &MessageRow| stored.body.is_none() && MessageRow::repeats_end(stored.stamp) <= turn.now;
         match MESSAGES.get(turn, &(local,))?.filter(over) {
             Some(stored) => forget(turn, &local, stored.stamp, from)?,
             None => GONE.delete(turn, &(end, local)),

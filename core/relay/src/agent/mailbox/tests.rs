@@ -77,7 +77,7 @@ fn fill() -> MemoryStore {
             unread_from[usize::from(head.from[0])] += 1;
         }
         THREADS.put(&mut rows, &(thread_key(head.thread_id.as_ref().unwrap()), stamp), &()).unwrap();
-        let stored = Stored { stamp, expires: head.expires, body: Some(body.clone()) };
+        let stored = MessageRow { stamp, expires: head.expires, body: Some(body.clone()) };
         MESSAGES.put(&mut rows, &(head.local,), &stored).unwrap();
     }
     for (from, unread) in unread_from.into_iter().enumerate() {
@@ -347,7 +347,7 @@ fn stored_shapes_are_pinned() {
     };
     let expected = format!("01020102{}0104010165{}{}", "03".repeat(24), "05".repeat(32), "06".repeat(32));
     assert_eq!(hex(encode_row(&body).unwrap()), expected);
-    let stored = |body| hex(encode_row(&Stored { stamp: Timestamp(1), expires: Timestamp(-1), body }).unwrap());
+    let stored = |body| hex(encode_row(&MessageRow { stamp: Timestamp(1), expires: Timestamp(-1), body }).unwrap());
     assert_eq!(stored(None), "01020100");
     assert_eq!(stored(Some(body)), format!("01020101{}", &expected[2..]));
 }

@@ -21,7 +21,7 @@ pub const ROUTES: &[Route] = &[
         .agent()
         .max_body(MAX_BODY)
         .accepts::<ValueRequest>()
-        .returns::<Stored>()
+        .returns::<StoredValue>()
         .summary("Store a JSON value. It replaces the earlier value of the key, and its ttl."),
     Route::get(VALUE, handler!(get)).agent().returns::<Value>().summary("A value, exactly as it was put."),
     Route::delete(VALUE, handler!(delete)).agent().returns::<Deleted>().summary("Delete a value."),
@@ -72,7 +72,7 @@ fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Box<RawVal
 /// A value that was stored.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "MemoryStored")]
-pub struct Stored {
+pub struct StoredValue {
     pub stored: bool,
     pub id: String,
     pub namespace: String,
@@ -220,7 +220,7 @@ async fn put(cx: Cx) -> Result<Response> {
     let text = custody::seal_text(&*cx.rt, &did, &purpose(&namespace, &key), value.get())?;
     let put = Put { namespace: namespace.clone(), key: key.clone(), text, value_type, client_nonce, ttl, size };
     let head = runtime::call(&*cx.rt, actor.as_str(), &put).await?;
-    Response::json(&Stored {
+    Response::json(&StoredValue {
         stored: true,
         id: wire::message_id(&actor, &head.local),
         namespace,

@@ -30,7 +30,7 @@ pub const ENTRIES: &[Entry] = &[
     operation::<store::Patch>(),
     operation::<store::Sweep>(),
     operation::<End>(),
-    query::<store::Look>(),
+    query::<store::ReadFullTask>(),
     query::<store::List>(),
     operation::<sent::Note>(),
     operation::<sent::Forget>(),

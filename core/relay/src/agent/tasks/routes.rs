@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::boxed::{self, Boxed, Content, ContentMembers, Opener};
-use super::store::{List, Look, Patch, Put, Whole};
+use super::store::{FullTask, List, Patch, Put, ReadFullTask};
 use super::{Head, Priority, Status, unknown_task};
 use crate::agent::authentication::Calling;
 use crate::agent::mailbox::Local;
@@ -295,7 +295,7 @@ async fn read(cx: Cx) -> Result<Response> {
     let (actor, local) = task_id(&cx)?;
     let caller = cx.caller.agent()?;
     let did = record::did_of(&caller.actor)?;
-    let Whole { head, input, output } = runtime::query(&*cx.rt, actor, &Look { local, caller: did }).await?;
+    let FullTask { head, input, output } = runtime::query(&*cx.rt, actor, &ReadFullTask { local, caller: did }).await?;
     let opener = Opener::of(&cx, caller).await?;
     let opened_input = input.as_ref().and_then(|boxed| opener.open(boxed, head.from == did));
     let opened = output.as_ref().and_then(|boxed| opener.open(boxed, head.to == did));
@@ -357,7 +357,8 @@ async fn change(cx: Cx) -> Result<Response> {
     let mut output = None;
     if !nothing {
         // Read first, so that a stranger learns nothing and the box is made for the right reader.
-        let Whole { head, .. } = runtime::query(&*cx.rt, actor.as_str(), &Look { local, caller: did }).await?;
+        let FullTask { head, .. } =
+            runtime::query(&*cx.rt, actor.as_str(), &ReadFullTask { local, caller: did }).await?;
         let requester = actor_id(&head.from);
         let reader = runtime::query(&*cx.rt, requester.as_str(), &ReadPublic).await?.ok_or_else(unknown_task)?;
         continuity::check_pin(&cx, &requester).await?;

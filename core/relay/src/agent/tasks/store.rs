@@ -313,29 +313,29 @@ pub(super) fn end(turn: &mut Turn<'_>, before: Timestamp) -> Result<bool> {
 
 /// Reads one task with input and output, for its participants. 404 for other agents.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Look {
+pub struct ReadFullTask {
     pub local: Local,
     pub caller: Did,
 }
 
 /// A whole task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Whole {
+pub struct FullTask {
     pub head: Head,
     pub input: Option<Boxed>,
     pub output: Option<Boxed>,
 }
 
-impl Query for Look {
+impl Query for ReadFullTask {
     const ACTOR: Kind = Kind::Agent;
     const NAME: &'static str = "task";
-    type Reply = Whole;
+    type Reply = FullTask;
 
-    fn run(self, view: &View<'_>) -> Result<Whole> {
+    fn run(self, view: &View<'_>) -> Result<FullTask> {
         let head = find(view, self.local)?.ok_or_else(unknown_task)?.at(view.now);
         head.part(&self.caller)?;
         let input = INPUTS.get(view, &(self.local,))?;
-        Ok(Whole { head, input, output: OUTPUTS.get(view, &(self.local,))? })
+        Ok(FullTask { head, input, output: OUTPUTS.get(view, &(self.local,))? })
     }
 }
 

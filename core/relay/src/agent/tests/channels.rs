@@ -121,7 +121,7 @@ fn a_channel_key_moves_under_a_new_master_key_when_somebody_comes_by() {
     let did = crate::agent::record::did_of(&agent_actor(&ada).name).unwrap();
     replace(KeyRing::new(master(43), Vec::new()));
     for channel in [&read, &posted, &silent] {
-        let look = crate::channel::record::Look { did };
+        let look = crate::channel::record::ReadChannel { did };
         let seen = runtime::query(&*world.rt, channel.as_str(), &look).now_or_never().unwrap().unwrap();
         let opened = crate::channel::key::ChannelKey::open(&*world.rt, channel, &seen.key);
         assert!(opened.now_or_never().unwrap().is_ok(), "{channel}");

@@ -3,7 +3,7 @@
 use super::*;
 use crate::agent::custody::HeldKeys;
 use crate::agent::record::Authorize;
-use crate::agent::stream::{Framing, Open};
+use crate::agent::stream::{Framing, OpenStream};
 use crate::agent::{api_key, proof, rotate};
 use crypto::encoding::encode_base64;
 use crypto::{Secret, boxes, signing};
@@ -258,7 +258,7 @@ fn the_old_key_dies_after_ten_minutes_and_what_it_opened_ends() {
     world.new_key(&ada, Value::Null).refused(401, "UNAUTHORIZED");
     world.wait(599);
     assert!(world.opens(&ada.key) && world.opens(&new.key));
-    let socket = Open {
+    let socket = OpenStream {
         agent: crate::agent::wire::actor_of(&world.rt.environment().settings, &ada.did).unwrap(),
         version: 1,
         after: None,

@@ -4,7 +4,9 @@ use super::*;
 use crate::agent::custody::HeldKeys;
 use crate::agent::mailbox::{StoreSessions, StoredSession};
 use crate::agent::record::{EARLIER, EarlierKeys, ReadKeys};
-use crate::agent::reseal::{CountSealed, Counted, PAGE, Progress, Reseal, Resealed, SealedPlace, SealedValues, reseal};
+use crate::agent::reseal::{
+    CountSealed, PAGE, Progress, Reseal, Resealed, SealedCounts, SealedPlace, SealedValues, reseal,
+};
 use crate::{ErrorCode, Timestamp};
 use crypto::Secret;
 use crypto::client::Meta;
@@ -42,7 +44,7 @@ fn call<O: Operation>(world: &World, agent: &Agent, operation: &O) -> O::Reply {
     runtime::call(&*world.rt, actor_of(agent).name, operation).now_or_never().unwrap().unwrap()
 }
 
-fn count(world: &World, agent: &Agent) -> Counted {
+fn count(world: &World, agent: &Agent) -> SealedCounts {
     ask(world, agent, &CountSealed { current: world.rt.environment().secrets.sealing().current().id() })
 }
 
@@ -81,9 +83,9 @@ fn everything_sealed_moves_under_the_new_key_and_everything_still_opens() {
     post(&world, &mut ada, &key, &bob.did, "one");
     assert_eq!(world.texts(&bob), ["one"]);
     rotate(&world);
-    assert_eq!(count(&world, &bob), Counted { all: 2, earlier: 2 });
+    assert_eq!(count(&world, &bob), SealedCounts { all: 2, earlier: 2 });
     assert_eq!(run(&world, &bob, usize::MAX).unwrap(), Progress { resealed: 2, unopened: 0, complete: true });
-    assert_eq!(count(&world, &bob), Counted { all: 2, earlier: 0 });
+    assert_eq!(count(&world, &bob), SealedCounts { all: 2, earlier: 0 });
     post(&world, &mut ada, &key, &bob.did, "two");
     assert_eq!(world.texts(&bob), ["one", "two"]);
     world.send(&bob, &key.did, "three");
@@ -133,7 +135,7 @@ fn a_stop_in_the_middle_leaves_every_value_readable_and_the_next_attempt_goes_on
     rotate(&world);
     let all = 2 * PAGE as u64 + 51;
     assert_eq!(run(&world, &bob, 1).unwrap(), Progress { resealed: PAGE as u64, unopened: 0, complete: false });
-    assert_eq!(count(&world, &bob), Counted { all, earlier: all - PAGE as u64 });
+    assert_eq!(count(&world, &bob), SealedCounts { all, earlier: all - PAGE as u64 });
     world.rt.close(true);
     assert_eq!(run(&world, &bob, usize::MAX).unwrap_err().code, ErrorCode::Unavailable);
     world.rt.close(false);
@@ -146,7 +148,7 @@ fn a_stop_in_the_middle_leaves_every_value_readable_and_the_next_attempt_goes_on
     assert!(ring.earlier() == 1);
     let rest = Progress { resealed: all - PAGE as u64, unopened: 0, complete: true };
     assert_eq!(run(&world, &bob, usize::MAX).unwrap(), rest);
-    assert_eq!(count(&world, &bob), Counted { all, earlier: 0 });
+    assert_eq!(count(&world, &bob), SealedCounts { all, earlier: 0 });
 }
 
 /// On the edge no task visits all agents.
@@ -157,7 +159,7 @@ fn where_no_task_visits_all_agents_each_request_of_an_agent_moves_a_page_until_n
     strangers(&world, &bob, 2 * PAGE + 50);
     let all = 2 * PAGE as u64 + 51;
     world.get("/v1/agent/profile", &bob.key).expect(200);
-    assert_eq!(count(&world, &bob), Counted { all, earlier: 0 });
+    assert_eq!(count(&world, &bob), SealedCounts { all, earlier: 0 });
     rotate(&world);
     let mut left = Vec::new();
     for _ in 0..4 {
@@ -184,7 +186,7 @@ fn a_value_that_no_key_opens_stays_and_holds_nothing_up() {
     }
     rotate(&world);
     assert_eq!(run(&world, &bob, usize::MAX).unwrap(), Progress { resealed: 4, unopened: 2, complete: true });
-    assert_eq!(count(&world, &bob), Counted { all: 6, earlier: 2 });
+    assert_eq!(count(&world, &bob), SealedCounts { all: 6, earlier: 2 });
 }
 
 #[test]

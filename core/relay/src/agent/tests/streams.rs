@@ -1,5 +1,5 @@
 use super::*;
-use crate::agent::stream::{Framing, Open};
+use crate::agent::stream::{Framing, OpenStream};
 use crate::agent::websocket;
 use engine::runtime::Runtime;
 
@@ -115,7 +115,7 @@ fn streams_are_served_in_opening_order() {
     let mut rows = MemoryStore::default();
     rows.apply(batch).unwrap();
     let mut hub = Hub::default();
-    let open = Open { agent: actor.name.clone(), version: 1, after: None, from: None, framing: Framing::Sse };
+    let open = OpenStream { agent: actor.name.clone(), version: 1, after: None, from: None, framing: Framing::Sse };
     let ids: Vec<_> = (0..5).map(|_| hub.open(open.clone(), world.rt.now())).collect();
     hub.close(ids[1]);
     let view = View::new(&crate::testing::PROGRAM, &actor, &rows, world.rt.now(), settings);
