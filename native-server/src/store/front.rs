@@ -75,8 +75,8 @@ struct Fold {
 }
 
 impl Fold {
-    fn new(generation: Arc<Generation>, folded: Folded, journals: Vec<u64>) -> Fold {
-        Fold { generation, folded, journals, waiting: Mutex::default() }
+    fn new(generation: Arc<Generation>, folded: Folded, journals: Vec<u64>, waiting: Vec<WhenFolded>) -> Arc<Fold> {
+        Arc::new(Fold { generation, folded, journals, waiting: Mutex::new(waiting) })
     }
 
     /// Tells those who wait whether the tree has everything.
@@ -130,7 +130,7 @@ impl Front {
         let older = loaded.map(|Loaded { generation, folded, journals, needless, .. }| {
             let generation = Arc::new(generation);
             let journals = [needless, journals].concat();
-            folds.lock().job = Some(Arc::new(Fold::new(generation.clone(), folded, journals)));
+            folds.lock().job = Some(Fold::new(generation.clone(), folded, journals, Vec::new()));
             generation
         });
         let tree = store.tree().map_err(|error| ReplayError::Failed(error.to_string()))?;
@@ -216,8 +216,7 @@ impl Front {
         self.begin().map_err(|error| Fault::System(error.to_string()))?;
         let older = std::mem::take(&mut self.active);
         self.store.turn(self.active.clone(), older.clone());
-        let fold = Fold { waiting: Mutex::new(waiting), ..Fold::new(older, folded, vec![folded.generation]) };
-        self.folds.lock().job = Some(Arc::new(fold));
+        self.folds.lock().job = Some(Fold::new(older, folded, vec![folded.generation], waiting));
         self.folds.news.notify_all();
         Ok(())
     }

@@ -54,6 +54,23 @@ pub(crate) fn fault(error: StorageError) -> StoreError {
     }
 }
 
+/// At most `limit` pairs of a range, for spaces whose rows are visited in place.
+pub(super) fn collect(
+    rows: &impl Read,
+    range: &Range,
+    direction: Direction,
+    limit: usize,
+) -> Result<Vec<Pair>, StoreError> {
+    let mut found = Vec::new();
+    if limit > 0 {
+        rows.visit(range, direction, limit, &mut |key, value| {
+            found.push((key.to_vec(), value.to_vec()));
+            Ok(found.len() < limit)
+        })?;
+    }
+    Ok(found)
+}
+
 /// One actor's rows in a snapshot, or in the open write transaction.
 pub struct Rows<'a, T> {
     table: &'a T,
@@ -87,14 +104,7 @@ impl<T: ReadableTable<&'static [u8], &'static [u8]>> Read for Rows<'_, T> {
     }
 
     fn scan(&self, range: &Range, direction: Direction, limit: usize) -> Result<Vec<Pair>, StoreError> {
-        let mut found = Vec::new();
-        if limit > 0 {
-            self.visit(range, direction, limit, &mut |key, value| {
-                found.push((key.to_vec(), value.to_vec()));
-                Ok(found.len() < limit)
-            })?;
-        }
-        Ok(found)
+        collect(self, range, direction, limit)
     }
 
     /// Nothing is copied: the visited rows are in the page cache.

@@ -6,7 +6,7 @@
 use heliograph_core::engine::kv::{Direction, Pair, Range, Read, StoreError, Visit};
 use redb::{ReadOnlyTable, ReadTransaction, ReadableTable, TableError};
 
-use super::rows::fault;
+use super::rows::{collect, fault};
 use super::{DOCUMENTS, DUE, ROWS, TIMERS, Table};
 
 /// Spaces of the tables that are no actor's.
@@ -68,14 +68,7 @@ macro_rules! spaces {
             }
 
             fn scan(&self, range: &Range, direction: Direction, limit: usize) -> Result<Vec<Pair>, StoreError> {
-                let mut found = Vec::new();
-                if limit > 0 {
-                    self.visit(range, direction, limit, &mut |key, value| {
-                        found.push((key.to_vec(), value.to_vec()));
-                        Ok(found.len() < limit)
-                    })?;
-                }
-                Ok(found)
+                collect(self, range, direction, limit)
             }
 
             fn visit(

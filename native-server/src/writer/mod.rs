@@ -41,7 +41,7 @@ use heliograph_core::{Error, Result, Timestamp};
 use tokio::sync::oneshot;
 
 use crate::clock;
-use crate::store::{Changed, Fault, Front, Frozen, Store};
+use crate::store::{Changed, ChangedRows, Fault, Front, Frozen, Store};
 use base::Base;
 use commit::{AfterCommit, Commit, Penalties, PendingReply};
 use pace::Pace;
@@ -373,15 +373,10 @@ impl Thread {
     ) -> Result<AfterCommit, Fault> {
         let (started, served) = (Instant::now(), !jobs.is_empty());
         self.penalties.begin();
-        let made = match self.front {
-            Some(_) => self.journal(jobs, answers, fill),
-            None => self.write_tree(jobs, answers, fill),
+        let CommitResult { done, written, followed, .. } = match self.front {
+            Some(_) => self.journal(jobs, answers, fill)?,
+            None => self.write_tree(jobs, answers, fill)?,
         };
-        if made.is_err() {
-            // They know changes that are gone.
-            self.timers = Timers::default();
-        }
-        let CommitResult { done, written, followed } = made?;
         if written {
             self.pace.committed(started, Instant::now(), served, followed);
         }
@@ -403,16 +398,14 @@ impl Thread {
             Fault::Damaged(cause) => Fault::Engine(cause),
             other => other,
         })?;
-        let base = Base::tree(&transaction, self.store.path(), self.changed.is_recording())?;
-        let mut commit = Commit::open(base, &self.settings, &mut self.seeds);
-        let filling = Filling { queues: &self.queues, pace: &self.pace, alone: self.alone, until: self.rests_until };
-        let followed = steps(&mut commit, jobs, answers, fill.then_some(filling), &mut self.penalties)?;
-        let (done, written, _) = commit.finish(&self.penalties)?;
-        match written {
+        let store = self.store.clone();
+        let base = Base::tree(&transaction, store.path(), self.changed.is_recording())?;
+        let made = self.steps(base, jobs, answers, fill)?;
+        match made.written {
             true => transaction.commit().map_err(Fault::of)?,
             false => transaction.abort().map_err(Fault::of)?,
         }
-        Ok(CommitResult { done, written, followed })
+        Ok(made)
     }
 
     /// Makes a commit in the journal.
@@ -422,23 +415,47 @@ impl Thread {
         answers: &mut Vec<PendingReply>,
         fill: bool,
     ) -> Result<CommitResult, Fault> {
-        let view = self.store.view().map_err(|_| Fault::Earlier)?;
-        let base = Base::journal(view, self.store.path(), &mut self.timers, self.changed.is_recording());
-        let mut commit = Commit::open(base, &self.settings, &mut self.seeds);
-        let filling = Filling { queues: &self.queues, pace: &self.pace, alone: self.alone, until: self.rests_until };
-        let followed = steps(&mut commit, jobs, answers, fill.then_some(filling), &mut self.penalties)?;
-        let (done, written, changes) = commit.finish(&self.penalties)?;
-        match &mut self.front {
-            Some(front) if written => front.commit(changes)?,
-            _ => {}
+        let store = self.store.clone();
+        let view = store.view().map_err(|_| Fault::Earlier)?;
+        // After a fault they would know changes that are gone.
+        let mut timers = std::mem::take(&mut self.timers);
+        let base = Base::journal(view, store.path(), &mut timers, self.changed.is_recording());
+        let mut made = self.steps(base, jobs, answers, fill)?;
+        if let Some(front) = self.front.as_mut().filter(|_| made.written) {
+            front.commit(std::mem::take(&mut made.changes))?;
         }
-        Ok(CommitResult { done, written, followed })
+        self.timers = timers;
+        Ok(made)
+    }
+
+    /// The steps of a commit: the operations of clients, then bulk and follow-up work.
+    fn steps(
+        &mut self,
+        base: Base<'_>,
+        jobs: &mut VecDeque<Job>,
+        answers: &mut Vec<PendingReply>,
+        fill: bool,
+    ) -> Result<CommitResult, Fault> {
+        let mut commit = Commit::open(base, &self.settings, &mut self.seeds);
+        let started = Instant::now();
+        while let Some(job) = jobs.pop_front() {
+            commit.job(job, answers)?;
+            if commit.bytes() > MAX_BYTES || started.elapsed() > MAX_TIME {
+                break;
+            }
+        }
+        let rests = self.rests_until.is_some_and(|until| Instant::now() < until);
+        let followed = match fill {
+            true => gaps(&mut commit, &self.queues, &mut self.penalties, answers, &self.pace, (self.alone, rests))?,
+            false => false,
+        };
+        let (done, written, changes) = commit.finish(&self.penalties)?;
+        Ok(CommitResult { done, written, changes, followed })
     }
 
     /// Opens the file again, and returns when a write has succeeded or the server stops.
     fn recover(&mut self, fault: &Fault) {
         self.tell(fault);
-        self.timers = Timers::default();
         let mut pause = Duration::ZERO;
         // After a fault of the journal the tree is as good as before, and one that takes no fold is opened again there.
         let of_tree = self.front.as_ref().is_none_or(Front::is_sound);
@@ -500,37 +517,10 @@ struct CommitResult {
     done: AfterCommit,
     /// Whether anything changed.
     written: bool,
+    /// What changed, where that is in no transaction.
+    changes: ChangedRows,
     /// Whether any follow-up work was done.
     followed: bool,
-}
-
-/// What fills a commit after the operations of clients.
-struct Filling<'a> {
-    queues: &'a Queues,
-    pace: &'a Pace,
-    alone: bool,
-    /// The end of the rest of due work that met damage.
-    until: Option<Instant>,
-}
-
-/// The steps of a commit: the operations of clients, then bulk and follow-up work. True if any follow-up work was done.
-fn steps(
-    commit: &mut Commit<'_>,
-    jobs: &mut VecDeque<Job>,
-    answers: &mut Vec<PendingReply>,
-    filling: Option<Filling<'_>>,
-    penalties: &mut Penalties,
-) -> Result<bool, Fault> {
-    let started = Instant::now();
-    while let Some(job) = jobs.pop_front() {
-        commit.job(job, answers)?;
-        if commit.bytes() > MAX_BYTES || started.elapsed() > MAX_TIME {
-            break;
-        }
-    }
-    let Some(Filling { queues, pace, alone, until }) = filling else { return Ok(false) };
-    let rests = until.is_some_and(|until| Instant::now() < until);
-    gaps(commit, queues, penalties, answers, pace, (alone, rests))
 }
 
 /// Fills a commit with bulk jobs, and with follow-up work unless that rests. True if any follow-up work was done.

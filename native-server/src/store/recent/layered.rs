@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use heliograph_core::engine::kv::{Direction, Pair, Range, Read, Room, StoreError, Visit};
 
+use super::super::rows::collect;
 use super::changes::{Changes, Value};
 
 /// Changed rows that are fetched at a time, at least and at most. Nothing may be locked while rows are visited.
@@ -101,14 +102,7 @@ impl<R: Read> Read for Layered<'_, R> {
     }
 
     fn scan(&self, range: &Range, direction: Direction, limit: usize) -> Result<Vec<Pair>, StoreError> {
-        let mut found = Vec::new();
-        if limit > 0 {
-            self.visit(range, direction, limit, &mut |key, value| {
-                found.push((key.to_vec(), value.to_vec()));
-                Ok(found.len() < limit)
-            })?;
-        }
-        Ok(found)
+        collect(self, range, direction, limit)
     }
 
     fn visit(&self, range: &Range, direction: Direction, page: usize, visit: &mut Visit<'_>) -> Result<(), StoreError> {
