@@ -22,8 +22,15 @@ pub fn test(filter: &[&str]) -> Result<()> {
     });
     units?;
     bundles.map_err(|_| "building the bundles panicked")??;
-    let mut programs = tests(PROGRAMS);
-    run("tests of programs", programs.env("HELIOGRAPH_TEST_TARGETS", "memory,native,edge").arg("--").args(filter))
+    // The task runner's tests start workerd and wait for its timers most of the time, so they cost the other ones little.
+    std::thread::scope(|scope| {
+        let runner =
+            scope.spawn(|| run("tests of the task runner and of workerd", runner_tests().arg("--").args(filter)));
+        let mut programs = tests(PROGRAMS);
+        let programs = programs.env("HELIOGRAPH_TEST_TARGETS", "memory,native,edge").arg("--").args(filter);
+        let result = run("tests of programs", programs);
+        result.and(runner.join().map_err(|_| "testing the task runner panicked")?)
+    })
 }
 
 /// Runs the tests together with the programs that they start: Cargo builds the programs of a package with its tests.
@@ -33,8 +40,17 @@ fn programs() -> Result<()> {
     run("build", tests(&[]).arg("--no-run"))
 }
 
+/// The tests of everything but the Worker, which compiles for wasm32 alone, and this program.
 fn tests(targets: &[&str]) -> Command {
     let mut command = cargo();
-    command.args(["test", "--locked", "--workspace", "--exclude", "heliograph-edge"]).args(targets);
+    command
+        .args(["test", "--locked", "--workspace", "--exclude", "heliograph-edge", "--exclude", "xtask"])
+        .args(targets);
+    command
+}
+
+fn runner_tests() -> Command {
+    let mut command = cargo();
+    command.args(["test", "--locked", "--package", "xtask"]);
     command
 }
