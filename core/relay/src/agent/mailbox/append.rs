@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::shares::{Amount, Class, Rooms, Share};
 use super::{
-    Body, COUNTERS, Counters, Head, Local, MESSAGES, MessageRow, SENDERS, THREADS, UNREAD, UNREAD_FROM, count_today,
-    forget, heads, purge, remove, sessions, thread_key,
+    BESIDE, Body, COUNTERS, Counters, Head, Local, MESSAGES, Message, MessageRow, SENDERS, Sender, THREADS, UNREAD,
+    count_today, forget, purge, remove, sessions, stored, thread_key, unread,
 };
 use crate::agent::consent::{self, Wrote};
 use crate::agent::continuity;
@@ -122,13 +122,14 @@ impl Append {
     /// The answer when the id is taken: the same message is still visible, or repeats of it are expected. Otherwise
     /// the id is freed.
     fn repeat(&self, turn: &mut Turn<'_>) -> Result<Option<Appended>> {
-        let Some(MessageRow { stamp, expires, body }) = MESSAGES.get(turn, &(self.local,))? else { return Ok(None) };
-        let visible = body.is_some() && expires > turn.now;
-        if visible || MessageRow::repeats_end(stamp) > turn.now {
+        let Some(MessageRow { stamp, expires, .. }) = MESSAGES.get(turn, &(self.local,))? else { return Ok(None) };
+        let expected = MessageRow::repeats_end(stamp) > turn.now;
+        let found = if expected { None } else { stored::get(turn, stamp)? };
+        if expected || (found.is_some() && expires > turn.now) {
             return Ok(Some(Appended::Repeated { stamp, expires, key_changed: self.tell(turn)? }));
         }
-        match heads::get(turn, stamp)?.filter(|_| body.is_some()) {
-            Some(head) => remove(turn, stamp, &head)?,
+        match found {
+            Some(message) => remove(turn, stamp, &message)?,
             None => forget(turn, &self.local, stamp, self.from)?,
         }
         Ok(None)
@@ -143,8 +144,8 @@ impl Append {
     }
 
     /// Finds room for the message, notes in its head whether that is kept room, and adds it to the counters. Refuses
-    /// the message when there is no room.
-    fn occupy(&self, turn: &mut Turn<'_>, head: &mut Head, class: Class) -> Result<Counters> {
+    /// the message when there is no room. The caller stores what this returns.
+    fn occupy(&self, turn: &mut Turn<'_>, head: &mut Head, class: Class) -> Result<(Counters, Sender)> {
         let refuse = |message: &'static str| Error::new(ErrorCode::MailboxFull, message).retry_after(FULL_RETRY);
         let mut counters = COUNTERS.get(turn, &())?.unwrap_or_default();
         let known = SENDERS.get(turn, &(self.from,))?;
@@ -165,14 +166,12 @@ impl Append {
         head.kept = rooms.admit(all, counters.shares, class, more, self.opens_session).map_err(refuse)?;
         let share = Share { held: more, kept: if head.kept { more } else { Amount::default() } };
         (sender.held, sender.kept) = (sender.held.plus(share.held), sender.kept.plus(share.kept));
-        sender.unread += 1;
-        SENDERS.put(turn, &(self.from,), &sender)?;
         let all = counters.shares.of(class);
         *all = all.plus(share);
         counters.messages += 1;
         counters.bytes += head.size;
         counters.unread += 1;
-        Ok(counters)
+        Ok((counters, sender))
     }
 
     /// Whether to tell the sender that the recipient has other keys now.
@@ -222,23 +221,25 @@ impl Operation for Append {
         let key_changed = self.tell(turn)?;
         let mut head = self.head();
         let class = self.class(turn, &recipient, keys)?;
-        let mut counters = self.occupy(turn, &mut head, class)?;
+        let (mut counters, mut sender) = self.occupy(turn, &mut head, class)?;
         let stamp = turn.now.max(counters.last.plus(1));
         counters.last = stamp;
         count_today(turn, &mut counters, 1, 0)?;
         COUNTERS.put(turn, &(), &counters)?;
+        unread::add(turn, self.from, &mut sender, stamp)?;
+        SENDERS.put(turn, &(self.from,), &sender)?;
 
         let expires = stamp.plus(i64::from(self.ttl) * SECOND);
         head.expires = expires;
         if self.opens_session && recipient.keys.sealed.is_some() {
             sessions::begin(turn, self.from, stamp, &self.body)?;
         }
-        UNREAD.put(turn, &(stamp,), &head)?;
-        UNREAD_FROM.put(turn, &(self.from, stamp), &())?;
         if let Some(thread_id) = &self.thread_id {
             THREADS.put(turn, &(thread_key(thread_id), stamp), &())?;
         }
-        MESSAGES.put(turn, &(self.local,), &MessageRow { stamp, expires, body: Some(self.body) })?;
+        let (beside, apart) = if head.size <= BESIDE { (Some(self.body), None) } else { (None, Some(self.body)) };
+        UNREAD.put(turn, &(stamp,), &Message { head, body: beside })?;
+        MESSAGES.put(turn, &(self.local,), &MessageRow { stamp, expires, body: apart })?;
         purge::note(turn, stamp, expires)?;
         webhook::enqueue(turn, webhook::Subject::Message { local: self.local, stamp })?;
         if let Some(version) = self.proves {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::page::MAX_SCAN;
-use super::{COUNTERS, ENDS, SENDERS, bucket, heads};
+use super::{COUNTERS, ENDS, Message, SENDERS, bucket, stored};
 use crate::directory::Did;
 use crate::{Result, Timestamp};
 use engine::actor::{Kind, Query, View};
@@ -34,9 +34,9 @@ fn expired(view: &View<'_>) -> Result<BTreeMap<Did, u64>> {
     let (mut found, mut left) = (BTreeMap::new(), MAX_SCAN);
     let range = ENDS.between(&(Timestamp::MIN,), &(until,));
     for ((end, minute), from) in ENDS.scan(view, &range, Direction::Ascending, MAX_SCAN)? {
-        let unread = heads::unread(view, from, minute.plus(1), left)?;
+        let unread = stored::unread(view, from, minute.plus(1), left)?;
         left -= unread.len();
-        for (_, head) in unread {
+        for (_, Message { head, .. }) in unread {
             // Messages that came in the same minute may expire in different minutes; each is found in its own bucket.
             if bucket(head.expires) == end && head.expires <= view.now {
                 *found.entry(head.from).or_insert(0) += 1;

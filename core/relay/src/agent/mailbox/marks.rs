@@ -39,16 +39,16 @@ impl Operation for MarkRead {
 }
 
 fn mark(turn: &mut Turn<'_>, local: &Local) -> Result<Option<Mark>> {
-    let Some((stamp, mut head)) = find(turn, local, turn.now)? else { return Ok(None) };
-    if let Some(read_at) = head.read_at {
+    let Some((stamp, mut message)) = find(turn, local, turn.now)? else { return Ok(None) };
+    if let Some(read_at) = message.head.read_at {
         return Ok(Some(Mark { read_at, already: true }));
     }
-    leave_unread(turn, stamp, head.from)?;
+    leave_unread(turn, stamp, message.head.from)?;
     let mut counters = COUNTERS.get(turn, &())?.unwrap_or_default();
     count_today(turn, &mut counters, 0, 1)?;
     COUNTERS.put(turn, &(), &counters)?;
-    head.read_at = Some(turn.now);
-    READ.put(turn, &(stamp,), &head)?;
+    message.head.read_at = Some(turn.now);
+    READ.put(turn, &(stamp,), &message)?;
     Ok(Some(Mark { read_at: turn.now, already: false }))
 }
 
@@ -66,10 +66,10 @@ impl Operation for Delete {
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
         let unknown = || Error::not_found("There is no such message.");
-        let (stamp, head) = find(turn, &self.local, turn.now)?.ok_or_else(unknown)?;
-        if head.from != self.by && record::did_of(&turn.actor().name)? != self.by {
+        let (stamp, message) = find(turn, &self.local, turn.now)?.ok_or_else(unknown)?;
+        if message.head.from != self.by && record::did_of(&turn.actor().name)? != self.by {
             return Err(unknown());
         }
-        remove(turn, stamp, &head)
+        remove(turn, stamp, &message)
     }
 }

@@ -14,31 +14,32 @@
 //! | `purge` | deletion of expired messages, by timer |
 //! | `strangers` | deletion of unread messages of strangers |
 //! | `sessions` | sealed sessions of agents whose keys the server holds |
-//! | `heads` | the part of a message that filters read |
+//! | `stored` | messages by their stamps |
+//! | `unread` | the unread messages of each sender |
 //!
 //! | Table | What |
 //! |---|---|
-//! | `MESSAGES` | bodies of messages, by local id; also remembers ids for exact repeats (decision message-repeats) |
-//! | `READ`, `UNREAD` | heads of messages, in order; each message has its head in one of the two |
+//! | `MESSAGES` | the stamps of ids, also for exact repeats (decision message-repeats); bodies that are large |
+//! | `READ`, `UNREAD` | messages in order, each in one of the two; bodies stand here unless they are large |
 //! | `UNREAD_FROM`, `THREADS` | indexes (decision mailbox-pages) |
 //! | `SENDERS`, `COUNTERS` | use of the quota ([`shares`]), unread counts |
 //! | `ENDS`, `GONE` | per-minute buckets of expiry, and of ids to forget (decision timers-and-alarms) |
 //! | `SESSIONS`, `SESSION_DAYS` | sealed sessions of senders with keys of their own (decision server-side-sessions) |
 //! | `BEGINNINGS` | beginnings of sessions of which no message was opened yet |
 //!
-//! A send changes five rows. The cost of a commit depends on the pages it changes, so the numbers of the tables put
-//! rows that change together side by side: the counters follow the newest unread head, the senders the newest row of
-//! their index.
+//! A send changes four rows (decision rows-of-a-message). The cost of a commit depends on the pages it changes, so the
+//! numbers of the tables put rows that change together side by side: the counters follow the newest unread message.
 
 mod append;
 mod count;
-mod heads;
 mod marks;
 mod page;
 mod purge;
 mod sessions;
 mod shares;
+mod stored;
 mod strangers;
+mod unread;
 
 use serde::{Deserialize, Serialize};
 
@@ -61,6 +62,7 @@ pub use sessions::{
 };
 use shares::{Amount, Class, Share, Shares};
 pub use strangers::DropStrangers;
+use unread::UnreadBlock;
 
 /// Local part of a message id: 96 bits.
 pub type Local = [u8; 12];
@@ -90,14 +92,27 @@ pub struct Head {
     pub kept: bool,
 }
 
-impl Row for Head {
-    const VERSION: u8 = 2;
+/// A message in `UNREAD` or `READ`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Message {
+    head: Head,
+    /// `None` if it is in `MESSAGES`: the body is larger than [`BESIDE`], or the message is from before version 3.
+    body: Option<Body>,
+}
 
-    /// Version 1 ended before `kept`.
+impl Row for Message {
+    const VERSION: u8 = 3;
+
+    /// Version 1 ended before `kept`, version 2 before `body`.
     fn upgrade(version: u8, bytes: &[u8]) -> Result<Self, StoreError> {
-        kv::appended(version, 1, bytes, &[0])
+        let missing: &[u8] = if version == 1 { &[0; 2] } else { &[0; 1] };
+        kv::appended(version, version.clamp(1, 2), bytes, missing)
     }
 }
+
+/// Largest size of a message whose body stands beside its head. Larger bodies would make it costly to look through
+/// heads, and to move a message when it is read.
+const BESIDE: u64 = 2_304;
 
 /// The part of a message that is delivered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -115,12 +130,12 @@ pub struct Body {
 }
 impl Row for Body {}
 
-/// A message under its local id, or only its stamps after it is gone and while a repeat is still expected.
+/// The stamps of a message under its local id. They stay after it is gone, while a repeat is still expected.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct MessageRow {
     stamp: Timestamp,
     expires: Timestamp,
-    /// `None` once the message is gone.
+    /// `None` if the body stands beside its head, or the message is gone.
     body: Option<Body>,
 }
 impl Row for MessageRow {}
@@ -143,20 +158,27 @@ impl Row for GoneMessageRow {}
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Sender {
     held: Amount,
+    /// Its unread messages; see [`unread`].
     unread: u64,
     /// The sender's class when its last message came. All its messages count in the share of that class.
     class: Class,
     /// The part of `held` that is in the room kept for first messages.
     kept: Amount,
+    /// The stamps of its newest unread messages, ascending.
+    newest: Vec<Timestamp>,
 }
 
 impl Row for Sender {
-    const VERSION: u8 = 3;
+    const VERSION: u8 = 4;
     /// Version 1 ended before `class`. Version 2 ended before `kept`, and `class` said only whether the sender was
-    /// silent.
+    /// silent. Version 3 ended before `newest`.
     fn upgrade(version: u8, bytes: &[u8]) -> Result<Self, StoreError> {
-        let missing: &[u8] = if version == 1 { &[0; 3] } else { &[0; 2] };
-        kv::appended(version, version.clamp(1, 2), bytes, missing)
+        let missing: &[u8] = match version {
+            1 => &[0; 4],
+            2 => &[0; 3],
+            _ => &[0; 1],
+        };
+        kv::appended(version, version.clamp(1, 3), bytes, missing)
     }
 }
 
@@ -242,10 +264,10 @@ pub(super) fn forget_today(turn: &mut Turn<'_>) -> Result<()> {
 type Thread = [u8; 16];
 
 const MESSAGES: Table<(Local,), MessageRow> = Table::new(32);
-const READ: Table<(Timestamp,), Head> = Table::new(33);
-const UNREAD: Table<(Timestamp,), Head> = Table::new(34);
+const READ: Table<(Timestamp,), Message> = Table::new(33);
+const UNREAD: Table<(Timestamp,), Message> = Table::new(34);
 const COUNTERS: Table<(), Counters> = Table::new(35);
-const UNREAD_FROM: Table<(Did, Timestamp), ()> = Table::new(36);
+const UNREAD_FROM: Table<(Did, Timestamp), UnreadBlock> = Table::new(36);
 const SENDERS: Table<(Did,), Sender> = Table::new(37);
 const THREADS: Table<(Thread, Timestamp), ()> = Table::new(38);
 /// Used only before [`begin`].
@@ -281,35 +303,36 @@ fn bucket(time: Timestamp) -> Timestamp {
 }
 
 /// The message of an id, if it is there and has not expired.
-fn find(view: &(impl Read + ?Sized), local: &Local, now: Timestamp) -> Result<Option<(Timestamp, Head)>> {
-    let stored = MESSAGES.get(view, &(*local,))?.filter(|stored| stored.body.is_some() && stored.expires > now);
+fn find(view: &(impl Read + ?Sized), local: &Local, now: Timestamp) -> Result<Option<(Timestamp, Message)>> {
+    let stored = MESSAGES.get(view, &(*local,))?.filter(|stored| stored.expires > now);
     let Some(MessageRow { stamp, .. }) = stored else { return Ok(None) };
-    Ok(heads::get(view, stamp)?.map(|head| (stamp, head)))
+    Ok(stored::get(view, stamp)?.map(|message| (stamp, message)))
 }
 
 /// The message of an id with this stamp, if it is there and has not expired.
 pub fn item(view: &View<'_>, local: &Local, stamp: Timestamp) -> Result<Option<Item>> {
     let stored = MESSAGES.get(view, &(*local,))?.filter(|stored| stored.stamp == stamp && stored.expires > view.now);
-    let Some(body) = stored.and_then(|stored| stored.body) else { return Ok(None) };
-    Ok(heads::get(view, stamp)?.map(|head| Item { stamp, head, body }))
+    let Some(stored) = stored else { return Ok(None) };
+    let Some(Message { head, body }) = stored::get(view, stamp)? else { return Ok(None) };
+    Ok(body.or(stored.body).map(|body| Item { stamp, head, body }))
 }
 
 /// Removes a message from the unread ones and from their counts.
 fn leave_unread(turn: &mut Turn<'_>, stamp: Timestamp, from: Did) -> Result<()> {
     UNREAD.delete(turn, &(stamp,));
-    UNREAD_FROM.delete(turn, &(from, stamp));
     let mut counters = COUNTERS.get(turn, &())?.unwrap_or_default();
     counters.unread = counters.unread.saturating_sub(1);
     COUNTERS.put(turn, &(), &counters)?;
     if let Some(mut sender) = SENDERS.get(turn, &(from,))? {
-        sender.unread = sender.unread.saturating_sub(1);
+        unread::remove(turn, from, &mut sender, stamp)?;
         SENDERS.put(turn, &(from,), &sender)?;
     }
     Ok(())
 }
 
 /// Removes a message from the mailbox. Its id stays known while repeats are expected, see [`forget`].
-fn remove(turn: &mut Turn<'_>, stamp: Timestamp, head: &Head) -> Result<()> {
+fn remove(turn: &mut Turn<'_>, stamp: Timestamp, message: &Message) -> Result<()> {
+    let head = &message.head;
     match head.read_at {
         None => leave_unread(turn, stamp, head.from)?,
         Some(_) => READ.delete(turn, &(stamp,)),
@@ -319,7 +342,9 @@ fn remove(turn: &mut Turn<'_>, stamp: Timestamp, head: &Head) -> Result<()> {
     }
     let repeats_end = MessageRow::repeats_end(stamp);
     let kept = if repeats_end > turn.now {
-        MESSAGES.put(turn, &(head.local,), &MessageRow { stamp, expires: head.expires, body: None })?;
+        if message.body.is_none() {
+            MESSAGES.put(turn, &(head.local,), &MessageRow { stamp, expires: head.expires, body: None })?;
+        }
         GONE.put(turn, &(bucket(repeats_end), head.local), &GoneMessageRow { from: head.from })?;
         purge::schedule(turn, bucket(repeats_end))?;
         REMEMBERED
@@ -357,5 +382,7 @@ fn free(turn: &mut Turn<'_>, from: Did, gone: Share) -> Result<()> {
     Ok(COUNTERS.put(turn, &(), &counters)?)
 }
 
+#[cfg(test)]
+pub(in crate::agent) mod earlier;
 #[cfg(test)]
 mod tests;

@@ -1,11 +1,11 @@
 //! Reads messages in order (decision mailbox-pages).
 //!
 //! A reader walks the narrowest index that fits its filter, and at most [`MAX_SCAN`] rows of it. The other conditions
-//! are checked on the head of each message, and only matching messages are loaded.
+//! are checked on the head of each message, and large bodies are loaded only for messages that match.
 
 use serde::{Deserialize, Serialize};
 
-use super::{Body, COUNTERS, Counters, Head, MESSAGES, SENDERS, THREADS, UNREAD_FROM, heads, thread_key};
+use super::{Body, COUNTERS, Counters, Head, Message, SENDERS, THREADS, stored, thread_key, unread};
 use crate::directory::Did;
 use crate::{Result, Timestamp};
 use engine::actor::{Kind, Query, View};
@@ -110,24 +110,22 @@ fn narrowest(view: &View<'_>, filter: &Filter, counters: &Counters) -> Result<In
     Ok(best.1)
 }
 
-/// The next stamps of an index after `after`, with the heads when the index holds them.
+/// The next stamps of an index after `after`, with the messages when the index holds them.
 fn chunk(
     view: &View<'_>,
     index: Index,
     after: Option<Timestamp>,
     limit: usize,
-) -> Result<Vec<(Timestamp, Option<Head>)>> {
+) -> Result<Vec<(Timestamp, Option<Message>)>> {
     let start = after.map_or(Timestamp(i64::MIN), |after| after.plus(1));
     let end = Timestamp(i64::MAX);
     let ascending = Direction::Ascending;
-    let known = |(stamp, head)| (stamp, Some(head));
+    let known = |(stamp, message)| (stamp, Some(message));
     Ok(match index {
-        Index::All => heads::all(view, start, end, limit)?.into_iter().map(known).collect(),
-        Index::Unread => heads::unread(view, start, end, limit)?.into_iter().map(known).collect(),
+        Index::All => stored::all(view, start, end, limit)?.into_iter().map(known).collect(),
+        Index::Unread => stored::unread(view, start, end, limit)?.into_iter().map(known).collect(),
         Index::UnreadFrom(from) => {
-            let within = UNREAD_FROM.between(&(from, start), &(from, end));
-            let rows = UNREAD_FROM.scan(view, &within, ascending, limit)?;
-            rows.into_iter().map(|((_, stamp), ())| (stamp, None)).collect()
+            unread::scan(view, from, (start, end), limit)?.into_iter().map(|stamp| (stamp, None)).collect()
         }
         Index::Thread(thread) => {
             let rows = THREADS.scan(view, &THREADS.between(&(thread, start), &(thread, end)), ascending, limit)?;
@@ -147,21 +145,21 @@ pub fn page(view: &View<'_>, filter: &Filter, budget: Budget) -> Result<ReadPage
     loop {
         let rows = chunk(view, index, found.reached, step)?;
         let ended = rows.len() < step;
-        for (stamp, head) in rows {
+        for (stamp, message) in rows {
             walked += 1;
-            let head = match head {
-                Some(head) => Some(head),
-                None => heads::get(view, stamp)?,
+            let message = match message {
+                Some(message) => Some(message),
+                None => stored::get(view, stamp)?,
             };
-            if let Some(head) = head.filter(|head| filter.takes(head, view.now)) {
+            if let Some(mut message) = message.filter(|message| filter.takes(&message.head, view.now)) {
                 let full = found.items.len() >= budget.messages;
-                if full || (!found.items.is_empty() && bytes + head.size > budget.bytes) {
+                if full || (!found.items.is_empty() && bytes + message.head.size > budget.bytes) {
                     found.has_more = true;
                     return Ok(found);
                 }
-                if let Some(body) = MESSAGES.get(view, &(head.local,))?.and_then(|stored| stored.body) {
-                    bytes += head.size;
-                    found.items.push(Item { stamp, head, body });
+                if let Some(body) = stored::body(view, &mut message)? {
+                    bytes += message.head.size;
+                    found.items.push(Item { stamp, head: message.head, body });
                 }
             }
             found.reached = Some(stamp);

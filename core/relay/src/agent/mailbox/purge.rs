@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{ENDS, GONE, GoneMessageRow, MESSAGES, MessageRow, bucket, forget, heads, remove};
+use super::{ENDS, GONE, GoneMessageRow, MESSAGES, MessageRow, bucket, forget, remove, stored};
 use crate::{Result, Timestamp};
 use engine::actor::{Kind, Operation, Turn};
 use engine::kv::Direction;
@@ -60,10 +60,10 @@ fn forget_due(turn: &mut Turn<'_>, limit: usize) -> Result<usize> {
     let left = limit - due.len();
     for ((end, local), GoneMessageRow { from }) in due {
         // The id may belong to a later message by now, which expires at its own time.
-        let over = |stored: &MessageRow| stored.body.is_none() && MessageRow::repeats_end(stored.stamp) <= turn.now;
+        let over = |stored: &MessageRow| MessageRow::repeats_end(stored.stamp) <= turn.now;
         match MESSAGES.get(turn, &(local,))?.filter(over) {
-            Some(stored) => forget(turn, &local, stored.stamp, from)?,
-            None => GONE.delete(turn, &(end, local)),
+            Some(MessageRow { stamp, .. }) if stored::get(turn, stamp)?.is_none() => forget(turn, &local, stamp, from)?,
+            _ => GONE.delete(turn, &(end, local)),
         }
     }
     Ok(left)
@@ -76,14 +76,14 @@ fn expire(turn: &mut Turn<'_>, mut left: usize) -> Result<()> {
         if left == 0 {
             return Ok(());
         }
-        let found = heads::all(turn, from, minute.plus(1), left)?;
+        let found = stored::all(turn, from, minute.plus(1), left)?;
         // An empty minute counts as one, since its row changes.
         let all = found.len() < left;
         left -= found.len().max(1);
         let reached = found.last().map_or(from, |(stamp, _)| stamp.plus(1));
-        for (stamp, head) in found {
-            if head.expires <= turn.now {
-                remove(turn, stamp, &head)?;
+        for (stamp, message) in found {
+            if message.head.expires <= turn.now {
+                remove(turn, stamp, &message)?;
             }
         }
         match all {

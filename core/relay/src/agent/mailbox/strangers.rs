@@ -2,12 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{SENDERS, UNREAD_FROM, heads, remove};
+use super::{SENDERS, remove, stored, unread};
 use crate::agent::{consent, record};
 use crate::directory::Did;
 use crate::{Result, Timestamp};
 use engine::actor::{Kind, Operation, Turn};
-use engine::kv::{Direction, Range};
+use engine::kv::Direction;
 
 /// Messages that one turn deletes; each has up to eight rows.
 const BATCH: usize = 100;
@@ -70,13 +70,11 @@ fn go_on(turn: &mut Turn<'_>, before: Timestamp, after: Option<Did>, dropped: us
 
 /// Deletes at most `limit` unread messages of one sender, and returns how many.
 fn drop_of(turn: &mut Turn<'_>, from: Did, before: Timestamp, limit: usize) -> Result<usize> {
-    let own = UNREAD_FROM.prefix(&(from,));
-    let range = Range { end: UNREAD_FROM.prefix(&(from, before)).end, ..own };
-    let rows = UNREAD_FROM.scan(turn, &range, Direction::Ascending, limit)?;
-    for ((_, stamp), ()) in &rows {
-        if let Some(head) = heads::get(turn, *stamp)? {
-            remove(turn, *stamp, &head)?;
+    let stamps = unread::scan(turn, from, (Timestamp::MIN, before.plus(1)), limit)?;
+    for stamp in &stamps {
+        if let Some(message) = stored::get(turn, *stamp)? {
+            remove(turn, *stamp, &message)?;
         }
     }
-    Ok(rows.len())
+    Ok(stamps.len())
 }

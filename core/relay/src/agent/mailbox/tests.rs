@@ -70,14 +70,16 @@ fn fill() -> MemoryStore {
     let mut unread_from = [0u64; SENDERS_IN_TURN as usize];
     for n in 0..COUNT {
         let (head, stamp) = (head(n), Timestamp(n));
-        let heads = if head.read_at.is_none() { UNREAD } else { READ };
-        heads.put(&mut rows, &(stamp,), &head).unwrap();
+        let messages = if head.read_at.is_none() { UNREAD } else { READ };
+        // Some bodies stand beside their heads, some do not.
+        let (beside, apart) = if n % 3 == 0 { (Some(body.clone()), None) } else { (None, Some(body.clone())) };
+        messages.put(&mut rows, &(stamp,), &Message { head: head.clone(), body: beside }).unwrap();
         if head.read_at.is_none() {
-            UNREAD_FROM.put(&mut rows, &(head.from, stamp), &()).unwrap();
+            UNREAD_FROM.put(&mut rows, &(head.from, stamp), &UnreadBlock::default()).unwrap();
             unread_from[usize::from(head.from[0])] += 1;
         }
         THREADS.put(&mut rows, &(thread_key(head.thread_id.as_ref().unwrap()), stamp), &()).unwrap();
-        let stored = MessageRow { stamp, expires: head.expires, body: Some(body.clone()) };
+        let stored = MessageRow { stamp, expires: head.expires, body: apart };
         MESSAGES.put(&mut rows, &(head.local,), &stored).unwrap();
     }
     for (from, unread) in unread_from.into_iter().enumerate() {
@@ -189,9 +191,10 @@ fn a_purge_changes_at_most_500_rows_and_goes_on_until_all_is_gone() {
     let end = bucket(Timestamp(1));
     for n in (0..1_000).map(|n| n * 97) {
         let stamp = Timestamp(n);
-        let head = Head { expires: end, ..heads::get(&ends, stamp).unwrap().unwrap() };
-        let heads = if head.read_at.is_none() { UNREAD } else { READ };
-        heads.put(&mut ends, &(stamp,), &head).unwrap();
+        let mut message = stored::get(&ends, stamp).unwrap().unwrap();
+        message.head.expires = end;
+        let messages = if message.head.read_at.is_none() { UNREAD } else { READ };
+        messages.put(&mut ends, &(stamp,), &message).unwrap();
     }
     ENDS.put(&mut ends, &(end, bucket(Timestamp(COUNT))), &Timestamp(0)).unwrap();
     let batch = ends.into_batch();
@@ -219,11 +222,12 @@ fn a_purge_of_messages_that_came_in_minutes_of_their_own_changes_at_most_500_row
     for n in 0..200 {
         let stamp = Timestamp(n * MINUTE);
         let head = Head { expires: stamp.plus(1), read_at: None, from: [n as u8; 16], ..head(n) };
-        UNREAD.put(&mut space, &(stamp,), &head).unwrap();
+        let from = head.from;
+        UNREAD.put(&mut space, &(stamp,), &Message { head, body: None }).unwrap();
         SENDERS
-            .put(&mut space, &(head.from,), &Sender { held: Amount::new(2, 1_000), unread: 2, ..Sender::default() })
+            .put(&mut space, &(from,), &Sender { held: Amount::new(2, 1_000), unread: 2, ..Sender::default() })
             .unwrap();
-        ENDS.put(&mut space, &(bucket(head.expires), bucket(stamp)), &stamp).unwrap();
+        ENDS.put(&mut space, &(bucket(stamp.plus(1)), bucket(stamp)), &stamp).unwrap();
     }
     let batch = space.into_batch();
     rows.apply(batch).unwrap();
@@ -282,15 +286,19 @@ fn senders_and_counters_of_earlier_versions_are_read() {
     let first = row(1, postcard::to_allocvec(&(300_u64, 70_000_u64, 2_u64)).unwrap());
     let read: Sender = kv::decode_row(&first).unwrap();
     let held = Amount::new(300, 70_000);
-    assert_eq!(read, Sender { held, unread: 2, class: Class::Known, kept: Amount::default() });
+    assert_eq!(read, Sender { held, unread: 2, class: Class::Known, ..Sender::default() });
     for (silent, class) in [(false, Class::Known), (true, Class::Silent)] {
         let second = row(2, postcard::to_allocvec(&(300_u64, 70_000_u64, 2_u64, silent)).unwrap());
         let read: Sender = kv::decode_row(&second).unwrap();
-        assert_eq!(read, Sender { held, unread: 2, class, kept: Amount::default() });
+        assert_eq!(read, Sender { held, unread: 2, class, ..Sender::default() });
     }
-    let now = Sender { class: Class::Stranger, kept: Amount::new(1, 2), ..read };
+    let third = row(3, postcard::to_allocvec(&(300_u64, 70_000_u64, 2_u64, Class::Stranger, 1_u64, 2_u64)).unwrap());
+    let third: Sender = kv::decode_row(&third).unwrap();
+    let kept = Amount::new(1, 2);
+    assert_eq!(third, Sender { held, unread: 2, class: Class::Stranger, kept, ..Sender::default() });
+    let now = Sender { newest: vec![Timestamp(5)], ..third };
     assert_eq!(kv::decode_row::<Sender>(&kv::encode_row(&now).unwrap()).unwrap(), now);
-    for broken in [&first[..2], &[4, 1, 1, 1], &[]] {
+    for broken in [&first[..2], &[5, 1, 1, 1], &[]] {
         assert!(kv::decode_row::<Sender>(broken).is_err());
     }
     let counters = postcard::to_allocvec(&(Timestamp(9), 300_u64, 70_000_u64, 2_u64)).unwrap();
@@ -332,11 +340,14 @@ fn stored_shapes_are_pinned() {
         kept: false,
     };
     let expected = format!("{}{}0201040301016300010174{}", "aa".repeat(12), "bb".repeat(16), "00");
-    assert_eq!(hex(encode_row(&head).unwrap()), format!("02{expected}00"));
-    let mut first = encode_row(&head).unwrap();
-    first[0] = 1;
-    first.pop();
-    assert_eq!(kv::decode_row::<Head>(&first).unwrap(), head);
+    let message = Message { head, body: None };
+    let mut bytes = encode_row(&message).unwrap();
+    assert_eq!(hex(bytes.clone()), format!("03{expected}0000"));
+    for version in [2, 1] {
+        bytes.pop();
+        bytes[0] = version;
+        assert_eq!(kv::decode_row::<Message>(&bytes).unwrap(), message);
+    }
     let body = Body {
         ciphertext: vec![1, 2],
         nonce: [3; 24],
@@ -350,4 +361,9 @@ fn stored_shapes_are_pinned() {
     let stored = |body| hex(encode_row(&MessageRow { stamp: Timestamp(1), expires: Timestamp(-1), body }).unwrap());
     assert_eq!(stored(None), "01020100");
     assert_eq!(stored(Some(body)), format!("01020101{}", &expected[2..]));
+    let block: UnreadBlock = kv::decode_row(&[1]).unwrap();
+    assert_eq!(
+        (hex(encode_row(&block).unwrap()), kv::decode_row::<UnreadBlock>(&[1, 0]).is_err()),
+        ("0200".into(), true)
+    );
 }

@@ -3,6 +3,7 @@
 mod channels;
 mod consents;
 mod delivery;
+mod earlier_rows;
 mod erasing;
 mod identities;
 mod keys;
