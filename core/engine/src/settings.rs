@@ -303,10 +303,10 @@ settings! {
     peer_burst: u32 = "500";
     /// DIDs per minute that the peers are asked for on behalf of one agent or client address.
     peer_questions_per_minute: u32 = "60";
-    /// Memory for database pages, in bytes.
+    /// Memory for pages and rows of the data file, in bytes.
     cache_bytes: u64 = "67108864";
     /// Native: memory for rows that are in the journal and not in the data file yet, in bytes. Twice as much may be in use.
-    journal_bytes: u64 = "16777216";
+    journal_bytes: u64 = "8388608";
     /// Native: memory for answers that were computed lately and are kept until their rows change or the hour ends, in bytes.
     answer_cache_bytes: u64 = "50331648";
     /// Write one line per request to standard error.

@@ -107,10 +107,12 @@ fn days_left(space: &(impl Read + ?Sized), now: Timestamp, used: u64, limit: u64
 
 /// Notes the size in the first operation of an hour.
 pub fn note(space: &mut dyn Write, now: Timestamp) -> Result<()> {
-    let (hour, Some(room)) = (hour(now), space.room()) else { return Ok(()) };
+    let hour = hour(now);
+    // Looking at the storage costs more than looking at a row.
     if SIZES.contains(space, &(hour,))? {
         return Ok(());
     }
+    let Some(room) = space.room() else { return Ok(()) };
     SIZES.put(space, &(hour,), &Size { used: room.used, at: now })?;
     let old = SIZES.between(&(), &(hour.saturating_sub(KEPT),));
     for (key, _) in SIZES.scan(space, &old, Direction::Ascending, OLD_AT_ONCE)? {

@@ -133,7 +133,7 @@ impl Front {
             folds.lock().job = Some(Fold::new(generation.clone(), folded, journals, Vec::new()));
             generation
         });
-        let tree = store.tree().map_err(|error| ReplayError::Failed(error.to_string()))?;
+        let tree = store.tree_to_share().map_err(|error| ReplayError::Failed(error.to_string()))?;
         store.publish(View { tree, generations: [Some(active), older], seen: folded.commit });
         let thread = std::thread::Builder::new().name("fold".into()).spawn(move || run(&store, &folds));
         front.thread = Some(thread.map_err(ReplayError::from)?);

@@ -19,6 +19,7 @@
 //! | `folding` | writes commits into the tree |
 //! | `front` | the journal, the rows in memory behind it, and the thread that folds them into the tree |
 //! | `journal` | the files of the journal |
+//! | `known` | rows of a snapshot that were looked up lately |
 //! | `open` | opens the data file |
 //! | `overlay` | a view of the file that writes nothing to it |
 //! | `pages` | the file under the engine, with a checksum for every block |
@@ -39,6 +40,7 @@ pub mod fault;
 mod folding;
 mod front;
 mod journal;
+mod known;
 mod open;
 mod overlay;
 mod pages;
@@ -67,6 +69,7 @@ pub use condition::{Condition, Fault};
 use folding::Folded;
 pub use front::Front;
 use journal::{FileId, Folder};
+use known::KnownRows;
 pub use open::OpenError;
 use open::Opened;
 pub use recent::ChangedRows;
@@ -92,13 +95,16 @@ pub(crate) const PROBE: TableDefinition<(), i64> = TableDefinition::new("probe")
 /// bounded-commits).
 pub const SNAPSHOT_LIMIT: Duration = Duration::from_secs(1);
 
+/// One part in this many of the cache is for rows that were looked up lately.
+const KNOWN_PART: usize = 8;
+
 /// Puts a layer between the program and a file that it opens, the data file or a journal; tests inject faults there.
 pub type WrapBackend = Box<dyn Fn(&Path, FileBackend) -> Box<dyn StorageBackend> + Send + Sync>;
 
 /// How to open the file, and open it again after a fault.
 pub struct Options {
     pub path: PathBuf,
-    /// Memory for pages, in bytes.
+    /// Memory for pages, and for rows that were looked up lately, in bytes.
     pub cache_bytes: usize,
     /// Fail when the file does not exist.
     pub must_exist: bool,
@@ -192,16 +198,22 @@ impl Store {
                 let tree = tree.clone().ok_or_else(|| self.condition.refusal())?;
                 Ok(View { tree, generations: generations.clone(), seen: *seen })
             }
-            None => Ok(View { tree: self.tree()?, generations: [None, None], seen: 0 }),
+            None => Ok(View { tree: Arc::new(self.snapshot()?), generations: [None, None], seen: 0 }),
         }
     }
 
+    /// A snapshot of the tree for many requests.
+    fn tree_to_share(&self) -> Result<Arc<Tree>> {
+        let known = Some(KnownRows::new(self.options.cache_bytes / KNOWN_PART));
+        Ok(Arc::new(Tree { known, ..self.snapshot()? }))
+    }
+
     /// A snapshot of the tree.
-    fn tree(&self) -> Result<Arc<Tree>> {
+    fn snapshot(&self) -> Result<Tree> {
         let guard = self.lock();
         let opened = guard.as_ref().ok_or_else(|| self.condition.refusal())?;
         let snapshot = opened.database.begin_read().map_err(|error| self.refused(error))?;
-        Ok(Arc::new(Tree::of(&snapshot).map_err(|error| self.refused(error))?))
+        Tree::of(&snapshot).map_err(|error| self.refused(error))
     }
 
     fn share(&self, change: impl FnOnce(&mut Shared)) {
@@ -229,9 +241,12 @@ impl Store {
 
     /// The tree has what was folded; if that was `all` of the older generation, that one is not needed any more.
     fn folded_to(&self, all: bool) -> Result<(), Fault> {
-        let tree = self.tree().map_err(|error| Fault::System(error.to_string()))?;
+        let mut tree = self.snapshot().map_err(|error| Fault::System(error.to_string()))?;
+        if all && let Ok(View { tree: before, generations: [_, Some(folded)], .. }) = self.view() {
+            tree.known = before.known.as_ref().map(|known| known.after(&folded));
+        }
         self.share(|shared| {
-            shared.tree = Some(tree);
+            shared.tree = Some(Arc::new(tree));
             if all {
                 shared.generations[1] = None;
             }
@@ -318,7 +333,8 @@ impl Store {
     pub(crate) fn reopen(&self) -> Result<(), OpenError> {
         let opened = open::open(&self.options)?;
         *self.opened.write().unwrap_or_else(PoisonError::into_inner) = Some(opened);
-        let tree = self.tree().map_err(|error| OpenError::Failed(self.options.path.clone(), error.to_string()))?;
+        let tree =
+            self.tree_to_share().map_err(|error| OpenError::Failed(self.options.path.clone(), error.to_string()))?;
         self.share(|shared| shared.tree = Some(tree));
         Ok(())
     }
@@ -373,11 +389,12 @@ pub fn actors_of(
     })
 }
 
-/// The space that a file takes of its disk, and the free space there. Free space inside the file counts as taken,
-/// because the disk does not get it back.
+/// The space that a data file and its journals take of their disk, and the free space there. Free space inside the file
+/// counts as taken, because the disk does not get it back.
 fn room(file: &Path) -> Option<Room> {
     let metadata = std::fs::metadata(file).ok()?;
-    Some(Room { used: on_disk(&metadata), free: free(file) })
+    let journals = Folder::of(file, None).bytes().ok()?;
+    Some(Room { used: on_disk(&metadata).saturating_add(journals), free: free(file) })
 }
 
 /// The file grows in large steps before they are written, so its length is more than it takes.

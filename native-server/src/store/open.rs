@@ -133,7 +133,7 @@ impl From<redb::Error> for Refusal {
 fn attempt(options: &Options, pages: &Arc<Pages>) -> Result<Opened, Refusal> {
     let unclean = Arc::new(AtomicBool::new(false));
     let mut builder = Database::builder();
-    builder.set_cache_size(options.cache_bytes);
+    builder.set_cache_size(options.cache_bytes - options.cache_bytes / super::KNOWN_PART);
     builder.set_repair_callback({
         let (pages, unclean) = (pages.clone(), unclean.clone());
         move |session| {

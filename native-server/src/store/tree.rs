@@ -6,6 +6,7 @@
 use heliograph_core::engine::kv::{Direction, Pair, Range, Read, StoreError, Visit};
 use redb::{ReadOnlyTable, ReadTransaction, ReadableTable, TableError};
 
+use super::known::KnownRows;
 use super::rows::{collect, fault};
 use super::{DOCUMENTS, DUE, ROWS, TIMERS, Table};
 
@@ -21,6 +22,8 @@ pub struct Tree {
     pub timers: ReadOnlyTable<(i64, &'static str), ()>,
     pub due: ReadOnlyTable<&'static str, i64>,
     pub documents: ReadOnlyTable<&'static str, &'static [u8]>,
+    /// Kept only for a snapshot that many requests read.
+    pub known: Option<KnownRows>,
 }
 
 impl Tree {
@@ -30,6 +33,7 @@ impl Tree {
             timers: snapshot.open_table(TIMERS)?,
             due: snapshot.open_table(DUE)?,
             documents: snapshot.open_table(DOCUMENTS)?,
+            known: None,
         })
     }
 }

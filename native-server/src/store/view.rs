@@ -8,6 +8,7 @@ use heliograph_core::engine::documents::Document;
 use heliograph_core::engine::kv::{Batch, Direction, Patched, Range, Read};
 use heliograph_core::{Error, ErrorCode, Result, Timestamp};
 
+use super::known::Remembered;
 use super::recent::{Changes, Generation, Layered};
 use super::rows::{Rows, prefix};
 use super::tree::{
@@ -58,7 +59,10 @@ impl View {
     ) -> T {
         let prefix = prefix(actor);
         let rows = Rows::new(&self.tree.rows, &prefix).of_file(file);
-        self.under(&rows, &prefix, pending, body)
+        match &self.tree.known {
+            Some(known) => self.under(&Remembered { rows, space: &prefix, known }, &prefix, pending, body),
+            None => self.under(&rows, &prefix, pending, body),
+        }
     }
 
     /// Keys of the first timers from a key on, at most `limit`.

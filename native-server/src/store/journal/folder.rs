@@ -1,6 +1,6 @@
 //! The journals beside a data file: their names, and making, reusing and removing them.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{DirEntry, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -49,16 +49,31 @@ impl<'a> Folder<'a> {
         self.data.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
     }
 
+    /// Calls `visit` with each file, and its name after [`INFIX`].
+    fn each(&self, mut visit: impl FnMut(&DirEntry, &str)) -> io::Result<()> {
+        let prefix = format!("{}{INFIX}", self.data.file_name().unwrap_or_default().to_string_lossy());
+        for entry in self.directory().read_dir()? {
+            let entry = entry?;
+            if let Some(name) = entry.file_name().to_str().and_then(|name| name.strip_prefix(&prefix)) {
+                visit(&entry, name);
+            }
+        }
+        Ok(())
+    }
+
     /// Generations that have a file, in their order.
     pub fn generations(&self) -> io::Result<Vec<u64>> {
-        let prefix = format!("{}{INFIX}", self.data.file_name().unwrap_or_default().to_string_lossy());
         let mut found = Vec::new();
-        for entry in self.directory().read_dir()? {
-            let name = entry?.file_name();
-            found.extend(name.to_str().and_then(|name| name.strip_prefix(&prefix)?.parse::<u64>().ok()));
-        }
+        self.each(|_, name| found.extend(name.parse::<u64>()))?;
         found.sort_unstable();
         Ok(found)
+    }
+
+    /// Bytes of all files, also of the spare one.
+    pub fn bytes(&self) -> io::Result<u64> {
+        let mut bytes = 0;
+        self.each(|entry, _| bytes += entry.metadata().map_or(0, |metadata| metadata.len()))?;
+        Ok(bytes)
     }
 
     /// Makes a new name or the end of one durable.
