@@ -67,6 +67,12 @@ impl Plan {
         Plan { status, ..self }
     }
 
+    /// Each key with its GET of a path; a connection repeats its own.
+    pub fn own_gets(base: &str, path: &str, keys: impl Iterator<Item = String>) -> Plan {
+        let requests = keys.map(|key| request(base, "GET", path, &[("x-agent-key", &key)], "")).collect();
+        Plan { requests, fresh: Vec::new(), own: true, status: b"200" }
+    }
+
     /// One request per connection, with random digits in place of every run of `~`; expects 201.
     pub fn own_posts(base: &str, path: &str, all: impl Iterator<Item = (String, String)>) -> Plan {
         let requests: Vec<_> =
@@ -125,16 +131,51 @@ pub async fn run_until(base: &str, connections: usize, ends: Ends, plan: &Plan, 
         connection(address, plan, number, random, &sent, more)
     });
     let latencies = futures_util::future::join_all(clients).await.concat();
-    outcome(connections, latencies, start.elapsed().as_secs_f64())
+    outcome(connections, plain(latencies), start.elapsed().as_secs_f64())
 }
+
+/// Like [`run`], and asks `is_special` every [`LOOK`] whether the server is in a special state. Also returns the p99 of
+/// the requests while it was and of those while it was not, if there were enough of both.
+pub async fn run_watching(
+    base: &str,
+    connections: usize,
+    window: Duration,
+    plan: &Plan,
+    seed: u64,
+    is_special: impl Fn() -> bool,
+) -> (Outcome, Option<(u32, u32)>) {
+    let address = base.trim_start_matches("http://");
+    let (start, sent, special) = (Instant::now(), Cell::new(0), Cell::new(false));
+    let clients = (0..connections).map(|number| {
+        let random = Dice::new(seed * 1_000 + number as u64 + 1);
+        connection_with(address, plan, number, random, (&sent, &special), || start.elapsed() < window, Duration::ZERO)
+    });
+    let watch = async {
+        while start.elapsed() < window {
+            special.set(is_special());
+            tokio::time::sleep(LOOK).await;
+        }
+    };
+    let (latencies, ()) = tokio::join!(futures_util::future::join_all(clients), watch);
+    let (latencies, seconds) = (latencies.concat(), start.elapsed().as_secs_f64());
+    let (during, between): (Vec<_>, Vec<_>) = latencies.iter().partition(|(_, special)| *special);
+    let enough = during.len().min(between.len()) >= 1_000;
+    let p99 = |latencies| outcome(connections, plain(latencies), seconds).p99;
+    let both = enough.then(|| (p99(during), p99(between)));
+    (outcome(connections, plain(latencies), seconds), both)
+}
+
+/// The time between two looks at the server.
+const LOOK: Duration = Duration::from_millis(2);
 
 /// One connection that asks for `window` with a pause after each answer, like a client that asks for little.
 pub async fn steady(base: &str, window: Duration, pause: Duration, plan: &Plan, seed: u64) -> Outcome {
     let address = base.trim_start_matches("http://");
     let (start, sent) = (Instant::now(), Cell::new(0));
     let random = Dice::new(seed);
-    let latencies = connection_with(address, plan, 0, random, &sent, || start.elapsed() < window, pause).await;
-    outcome(1, latencies, start.elapsed().as_secs_f64())
+    let counts = (&sent, &Cell::new(false));
+    let latencies = connection_with(address, plan, 0, random, counts, || start.elapsed() < window, pause).await;
+    outcome(1, plain(latencies), start.elapsed().as_secs_f64())
 }
 
 /// Sends each request once, at a fixed rate, whether or not the earlier ones were answered. Times count from when a
@@ -177,8 +218,15 @@ async fn connection(
     random: Dice,
     sent: &Cell<usize>,
     more: impl Fn() -> bool,
-) -> Vec<u32> {
-    connection_with(address, plan, number, random, sent, more, Duration::ZERO).await
+) -> Vec<Latency> {
+    connection_with(address, plan, number, random, (sent, &Cell::new(false)), more, Duration::ZERO).await
+}
+
+/// The time of a request in microseconds, and whether the server was in a special state at its beginning or end.
+type Latency = (u32, bool);
+
+fn plain(latencies: Vec<Latency>) -> Vec<u32> {
+    latencies.into_iter().map(|(micros, _)| micros).collect()
 }
 
 async fn connection_with(
@@ -186,10 +234,10 @@ async fn connection_with(
     plan: &Plan,
     number: usize,
     mut random: Dice,
-    sent: &Cell<usize>,
+    (sent, special): (&Cell<usize>, &Cell<bool>),
     more: impl Fn() -> bool,
     pause: Duration,
-) -> Vec<u32> {
+) -> Vec<Latency> {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut stream = TcpStream::connect(address).await.unwrap();
     stream.set_nodelay(true).unwrap();
@@ -207,10 +255,11 @@ async fn connection_with(
         } else {
             &plan.requests[next % plan.requests.len()]
         };
-        let before = Instant::now();
+        let (before, was_special) = (Instant::now(), special.get());
         stream.write_all(request).await.unwrap();
         read_answer(&mut stream, &mut answer, plan.status).await;
-        latencies.push(u32::try_from(before.elapsed().as_micros()).unwrap_or(u32::MAX));
+        let micros = u32::try_from(before.elapsed().as_micros()).unwrap_or(u32::MAX);
+        latencies.push((micros, was_special || special.get()));
         if !pause.is_zero() {
             tokio::time::sleep(pause).await;
         }

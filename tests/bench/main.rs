@@ -146,8 +146,10 @@ fn main() {
 }
 
 /// The headings of the other benches' results.
-const HEADINGS: [&str; 15] = [
+const HEADINGS: [&str; 17] = [
     compare::HEADING,
+    compare::EDGE_HEADING,
+    compare::grown::HEADING,
     agents::HEADING,
     alerts::HEADING,
     fair::HEADING,
@@ -225,11 +227,22 @@ fn measure_compared(args: &[String]) {
     plan.older = given(args, "--older").map(std::path::PathBuf::from);
     let cores = machine::pin_generator();
     let folder = tempfile::TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-    let measured = compare::run(folder.path(), &plan, &cores);
-    let text = compare::render(&measured, &machine::describe(&cores));
+    let chosen = |option: &str| args.iter().any(|arg| arg == option);
+    let (edge, grown) = (chosen("--edge"), chosen("--grown"));
+    if grown {
+        plan.agents = given(args, "--agents").map_or(compare::grown::AGENTS, |number| number.parse().unwrap());
+        plan.messages = given(args, "--messages").map_or(plan.messages, |number| number.parse().unwrap());
+    }
+    let full = if grown { compare::Plan { agents: compare::grown::AGENTS, ..full } } else { full };
+    let (measured, heading, command) = match (edge, grown) {
+        (true, _) => (compare::run_edge(folder.path(), &plan, &cores), compare::EDGE_HEADING, "compare --edge"),
+        (_, true) => (compare::run_grown(folder.path(), &plan, &cores), compare::grown::HEADING, "compare --grown"),
+        _ => (compare::run(folder.path(), &plan, &cores), compare::HEADING, "compare"),
+    };
+    let text = compare::render((heading, command), &measured, &machine::describe(&cores));
     println!("{text}");
     if (compare::Plan { older: None, ..plan }) == full {
-        write_part(compare::HEADING, &text);
+        write_part(heading, &text);
     }
 }
 

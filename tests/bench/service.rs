@@ -117,15 +117,32 @@ pub fn agents(client: &Client, number: usize) -> Vec<(String, String)> {
 
 /// Each agent writes to its neighbour; nonce and signature differ from message to message.
 pub fn sends(base: &str, agents: &[(String, String)]) -> Plan {
+    let neighbours = agents.iter().cycle().skip(1).map(|(to, _)| to.clone());
+    sends_to(base, neighbours.zip(agents.iter().map(|(_, key)| key.clone())))
+}
+
+/// Recipients, each with the key of a sender; nonce and signature differ from message to message.
+pub fn sends_to(base: &str, all: impl Iterator<Item = (String, String)>) -> Plan {
     let ciphertext = STANDARD.encode([0xa5; CIPHERTEXT]);
-    let all = agents.iter().zip(agents.iter().cycle().skip(1)).map(|((_, key), (to, _))| {
+    let all = all.map(|(to, key)| {
         // 24 bytes are 32 digits. 64 bytes are 86 digits and padding; the last digit has two meaningful bits.
         let (nonce, signature) = ("~".repeat(32), format!("{}A==", "~".repeat(85)));
         let body = json!({ "to": to, "ciphertext": ciphertext, "nonce": nonce, "signature": signature });
-        (key.clone(), body.to_string())
+        (key, body.to_string())
     });
     Plan::own_posts(base, "/v1/agent/send/encrypted", all)
 }
+
+/// Settings under which no budget stops a bench.
+pub const GENEROUS: [(&str, &str); 7] = [
+    ("ADMIN_KEY", ADMIN_KEY),
+    ("ACCESS_LOG", "false"),
+    ("AGENT_PER_SECOND", "10000000"),
+    ("AGENT_BURST", "100000000"),
+    ("MAILBOX_MESSAGES", "100000000"),
+    ("MAILBOX_BYTES", "1000000000000"),
+    ("REGISTRATIONS_PER_HOUR", "1000000"),
+];
 
 /// The command that runs the server on this data file.
 pub fn command(data: &Path, cores: &Cores) -> Command {
@@ -136,15 +153,7 @@ pub fn command(data: &Path, cores: &Cores) -> Command {
 pub fn command_of(program: &Path, data: &Path, cores: &Cores) -> Command {
     let mut command = cores.server(program);
     command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(data);
-    for (name, value) in [
-        ("ADMIN_KEY", ADMIN_KEY),
-        ("ACCESS_LOG", "false"),
-        ("AGENT_PER_SECOND", "10000000"),
-        ("AGENT_BURST", "100000000"),
-        ("MAILBOX_MESSAGES", "100000000"),
-        ("MAILBOX_BYTES", "1000000000000"),
-        ("REGISTRATIONS_PER_HOUR", "1000000"),
-    ] {
+    for (name, value) in GENEROUS {
         command.env(format!("HELIOGRAPH_{name}"), value);
     }
     command

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use heliograph_tests::client::Client;
 use heliograph_tests::data;
 use heliograph_tests::synthetic::{HEADER, Session, SiteResult, observation};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{Suite, cases};
 
@@ -15,6 +15,7 @@ cases![
     kenya_2023_is_one_incident,
     a_report_speaks_up_to_the_last_day_of_its_table_and_no_further,
     a_beginning_that_nobody_saw_is_unknown_until_earlier_data_come,
+    where_many_sites_are_blocked_the_explanation_tells_the_rate_that_time_leads_to,
 ];
 
 const SITE: &str = "gazette.example";
@@ -143,4 +144,31 @@ fn a_beginning_that_nobody_saw_is_unknown_until_earlier_data_come(suite: &Suite)
     assert!(seen(&later), "{later:#?}");
     assert_eq!(later[0]["hashId"], found[0]["hashId"]);
     assert!(!later[0]["summary"].as_str().unwrap().contains("before"), "{later:#?}");
+}
+
+/// Decision rate-of-a-kind: without new votes a belief moves towards the rate of its kind of site in the country.
+fn where_many_sites_are_blocked_the_explanation_tells_the_rate_that_time_leads_to(suite: &Suite) {
+    let client = suite.fresh(&[]).client();
+    let site = |n: usize| format!("site{n}.example");
+    let mut rows = HEADER.to_owned();
+    // Forty sites; in one country every second one is blocked, in the other none.
+    for (number, (n, hour)) in (0..40).flat_map(|n| (0..12).map(move |hour| (n, hour))).enumerate() {
+        for (country, asn) in ["IT", "FR"].into_iter().flat_map(|country| [64_500, 64_501].map(|asn| (country, asn))) {
+            let seen = if country == "IT" && n % 2 == 0 { SiteResult::TlsReset } else { SiteResult::Works };
+            let (host, time) = (site(n), format!("2024-03-20 {hour:02}:00:01"));
+            observation(&mut rows, &Session { country, asn, host: &host, time: &time, number, seen });
+        }
+    }
+    data::import(&client.admin(), "ooni-observations", "", rows.as_bytes());
+    let role = |country: &str, n: usize, day: &str| {
+        let body = json!({ "country": country, "target": site(n), "as_of": day, "explain": true });
+        client.post("/hydra/v1/detect", &body).expect(200)["explanation"]["roles"][0].clone()
+    };
+    let (rate, usual) = (role("IT", 0, "2024-03-21T00:00:00Z"), role("FR", 0, "2024-03-21T00:00:00Z"));
+    assert_eq!((&rate["kind"], &usual["kind"]), (&json!("other"), &json!("other")), "{rate} {usual}");
+    let of = |role: &Value| role["rate"].as_f64().unwrap();
+    assert!(of(&rate) > 3.0 * of(&usual), "{rate} {usual}");
+    // Weeks later a site that was free is likelier to be blocked where half of its kind is.
+    let later = |country: &str| role(country, 1, "2024-04-05T00:00:00Z")["networks"][0]["p_blocked"].as_f64().unwrap();
+    assert!(later("IT") > 1.5 * later("FR"), "{} {}", later("IT"), later("FR"));
 }

@@ -164,8 +164,10 @@ fn relay_5_8_nothing_is_held_without_the_parameter(suite: &Suite) {
     let [reader] = agents(suite);
     for route in BOTH {
         for query in ["", "?unread=true&limit=50", "?wait=0", "?wait="] {
-            let (page, time) = timed(&reader, &format!("{route}{query}"));
-            assert!(page["count"] == 0 && time < Duration::from_millis(900), "{query}: {time:?}");
+            // A request that is held takes at least a second every time; one that is not may meet a busy machine.
+            let (pages, times): (Vec<_>, Vec<_>) = (0..3).map(|_| timed(&reader, &format!("{route}{query}"))).unzip();
+            assert!(pages.iter().all(|page| page["count"] == 0), "{query}: {pages:?}");
+            assert!(times.iter().any(|time| *time < Duration::from_millis(900)), "{query}: {times:?}");
         }
     }
 }

@@ -1,11 +1,12 @@
 //! `cargo xtask compare`: the benchmark beside other servers.
 //!
 //! Programs that are not installed are unpacked from Debian's packages into `target/peers`; nothing is installed. Where
-//! there is no `apt-get`, the table names what is missing.
+//! there is no `apt-get`, the table names what is missing. The comparison of the Worker needs none of them.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::edge;
 use crate::project::{cargo, root};
 use crate::run::{Result, notice, run, tool};
 
@@ -18,9 +19,15 @@ const PEERS: [(&str, &[&str]); 4] = [
 ];
 
 pub fn compare(args: &[&str]) -> Result<()> {
+    let of_edge = args.contains(&"--edge");
+    if of_edge {
+        edge::build::ensure(edge::build::Bundle::Worker)?;
+        run("build", cargo().args(["build", "--locked", "--release", "--package", "xtask"]))?;
+    }
     let peers = root().join("target/peers");
     for (program, packages) in PEERS {
-        if !is_there(program, &peers)
+        if !of_edge
+            && !is_there(program, &peers)
             && let Err(error) = unpack(packages, &peers)
         {
             notice(&format!("{program} takes no part: {error}"));

@@ -58,11 +58,12 @@ cargo xtask <task>
                         10,000 listeners, a full mailbox, 10,000 alerts, probes, the daily forecasts, the credit ledger
                         natively, with two million transfers, and under workerd, floods with limited memory, cheap
                         questions beside costly ones, owners against attackers, and 2,000 flips in a data file
-  compare [--quick] [--older PROGRAM] [--agents N]
+  compare [--edge | --grown] [--quick] [--older PROGRAM] [--agents N] [--messages N]
                         durable writes and kept answers beside Redis, PostgreSQL and nginx, which are unpacked from
                         Debian's packages where they are not installed; on a machine that does nothing else, because a
                         run counts only if the rate of fdatasync stays within 1.3 times; --older lets an earlier build
-                        of the program take part
+                        of the program take part; --edge compares the Worker with a plain one in JavaScript, and
+                        --grown a file with ten million messages with an almost empty one
   edge build            bundle the Worker into build/ and print its size
   edge size             size of the present bundle; fails above the limit
   edge start            time to the first answer, beside that of a bare JavaScript Worker
@@ -70,6 +71,7 @@ cargo xtask <task>
   edge serve [--listen 127.0.0.1:8788] [--state DIR]
                         run the bundle under workerd; prints `listening on http://<addr>` when it answers
                         (--probe: the bundle with routes that test the runtime)
+  edge plain            run the smallest JavaScript Worker under workerd, to compare with
   edge dry-run          package for deployment with wrangler, without deploying
 ";
 
@@ -97,6 +99,7 @@ fn dispatch(args: &[&str]) -> Result<()> {
         ["edge", "steps", options @ ..] => edge::steps::steps(options),
         ["edge", "size"] => edge::size::size(),
         ["edge", "serve", options @ ..] => edge::serve::serve(options),
+        ["edge", "plain"] => edge::plain::plain(),
         ["edge", "dry-run"] => edge::dry_run::dry_run(),
         ["help" | "--help" | "-h"] | [] => {
             print!("{HELP}");

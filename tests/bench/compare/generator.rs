@@ -40,7 +40,7 @@ impl Generator {
         match self {
             Generator::Own => {
                 let outcome = runtime.block_on(load::run(&base, connections, window, &Plan::get(&base, path, &[]), 1));
-                Ok(Sample { rate: outcome.rate, p99: Some(outcome.p99), cpu: None, written: None })
+                Ok(Sample { rate: outcome.rate, p99: Some(outcome.p99), cpu: None, written: None, folds: None })
             }
             Generator::Wrk(program) => {
                 let mut command = Command::new(program);
@@ -62,7 +62,7 @@ fn read(report: &str) -> Result<Sample, String> {
     }
     let rate = line("Requests/sec:").and_then(|text| text.parse().ok());
     let rate = rate.ok_or_else(|| format!("wrk said no rate: {report}"))?;
-    Ok(Sample { rate, p99: line("99%").and_then(micros), cpu: None, written: None })
+    Ok(Sample { rate, p99: line("99%").and_then(micros), cpu: None, written: None, folds: None })
 }
 
 /// Parses `987.00us`, `1.23ms` or `1.23s`.

@@ -6,21 +6,29 @@
 //! A ratio is one of medians over the rounds; the worst round stands beside it. The run is quiet if all rates of
 //! fdatasync differ by less than 1.3 times. A peer that is not there is named with the reason.
 //!
+//! In place of that, `--edge` compares the Worker with the smallest one in JavaScript, and `--grown` a file with ten
+//! million messages (or `--messages N`) with an almost empty one.
+//!
 //! `--quick` makes a short run; only a full run is written. `--older PROGRAM` lets an earlier build of the program do
 //! the sends too. `--agents N` draws the recipients of the scattered sends from so many agents.
 //!
 //! | Module | What |
 //! |---|---|
+//! | `edge` | the works of the Worker |
 //! | `generator` | `wrk`, or the generator of this bench |
+//! | `grown` | the works on a file that has grown for years |
 //! | `table` | the table of a run |
 //! | `usage` | CPU and bytes written by a server |
 //! | `work` | the works, each done by every contender |
 
+mod edge;
 mod generator;
+pub mod grown;
 mod table;
 mod usage;
 mod work;
 
+pub use edge::HEADING as EDGE_HEADING;
 pub use table::render;
 
 use std::path::{Path, PathBuf};
@@ -41,6 +49,8 @@ pub struct Plan {
     /// Agents whose mailboxes get the scattered sends, and the sends of a round.
     pub agents: usize,
     pub scattered: usize,
+    /// Messages in the grown file.
+    pub messages: usize,
     /// An earlier build of the program.
     pub older: Option<PathBuf>,
 }
@@ -53,13 +63,14 @@ impl Plan {
             transfers: 12_000,
             agents: 100_000,
             scattered: 20_000,
+            messages: grown::MESSAGES,
             older: None,
         }
     }
 
     pub fn quick() -> Plan {
         let window = Duration::from_millis(500);
-        Plan { rounds: 2, window, transfers: 1_000, agents: 500, scattered: 1_000, older: None }
+        Plan { rounds: 2, window, transfers: 1_000, agents: 500, scattered: 1_000, messages: 20_000, older: None }
     }
 }
 
@@ -73,6 +84,8 @@ pub struct Sample {
     /// Microseconds of CPU, and bytes that the server gave to the disk, each of one operation.
     pub cpu: Option<f64>,
     pub written: Option<f64>,
+    /// The p99 of writes while the journal was put into the tree, and meanwhile, in microseconds.
+    pub folds: Option<(u32, u32)>,
 }
 
 /// A contender's rounds, or the reason why there are none.
@@ -119,14 +132,39 @@ const QUIET: f64 = 1.3;
 pub fn run(folder: &Path, plan: &Plan, cores: &Cores) -> Measured {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let mut stage = work::Stage::set(&runtime, folder, plan, cores);
-    let mut measured = Measured { works: stage.works(), probes: Vec::new(), notes: stage.notes() };
+    let measured = Measured { works: stage.works(), probes: Vec::new(), notes: stage.notes() };
+    rounds(folder, plan, measured, |work, contender| stage.perform(work, contender, plan))
+}
+
+/// `cargo xtask compare --edge`.
+pub fn run_edge(folder: &Path, plan: &Plan, cores: &Cores) -> Measured {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let mut stage = edge::Stage::set(&runtime, folder, cores);
+    let measured = Measured { works: stage.works(), probes: Vec::new(), notes: stage.notes() };
+    rounds(folder, plan, measured, |work, contender| stage.perform(work, contender, plan))
+}
+
+/// `cargo xtask compare --grown`.
+pub fn run_grown(folder: &Path, plan: &Plan, cores: &Cores) -> Measured {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let mut stage = grown::Stage::set(&runtime, folder, plan, cores);
+    let measured = Measured { works: stage.works(), probes: Vec::new(), notes: stage.notes() };
+    rounds(folder, plan, measured, |work, contender| stage.perform(work, contender, plan))
+}
+
+fn rounds(
+    folder: &Path,
+    plan: &Plan,
+    mut measured: Measured,
+    mut perform: impl FnMut(usize, usize) -> Result<Sample, String>,
+) -> Measured {
     let probe = || disk::probe(folder, plan.window / 4).rate;
     measured.probes.push(probe());
     for round in 0..plan.rounds {
         eprintln!("round {} of {}", round + 1, plan.rounds);
         for at in 0..measured.works.len() {
             for contender in 0..measured.works[at].contenders.len() {
-                let sample = stage.perform(at, contender, plan);
+                let sample = perform(at, contender);
                 if let Ok(samples) = &mut measured.works[at].contenders[contender].samples {
                     match sample {
                         Ok(sample) => samples.push(sample),

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Contender, HEADING, Measured, QUIET, Sample, Work};
+use super::{Contender, Measured, QUIET, Sample, Work};
 
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_unstable_by(f64::total_cmp);
@@ -14,8 +14,8 @@ fn rates(samples: &[Sample]) -> Vec<f64> {
 }
 
 /// The whole part of the results.
-pub fn render(measured: &Measured, machine: &[String]) -> String {
-    let mut out = format!("{HEADING}\nWritten by `cargo xtask compare`.\n\n");
+pub fn render((heading, command): (&str, &str), measured: &Measured, machine: &[String]) -> String {
+    let mut out = format!("{heading}\nWritten by `cargo xtask {command}`.\n\n");
     machine.iter().chain(&measured.notes).for_each(|line| writeln!(out, "- {line}").unwrap());
     let unrest = measured.unrest();
     let verdict = if unrest < QUIET { "quiet" } else { "**not quiet**" };
@@ -29,8 +29,42 @@ pub fn render(measured: &Measured, machine: &[String]) -> String {
     )
     .unwrap();
     ratios(&mut out, &measured.works);
+    folds(&mut out, &measured.works);
     details(&mut out, &measured.works);
     out
+}
+
+/// The most that the p99 of sends may grow while the journal is put into the tree, and the aim.
+const FOLD: (f64, f64) = (3.0, 2.0);
+
+fn folds(out: &mut String, works: &[Work]) {
+    let all = || works.iter().flat_map(|work| work.contenders.iter().map(move |contender| (work, contender)));
+    if !all().any(|(_, contender)| contender.samples.iter().flatten().any(|sample| sample.folds.is_some())) {
+        return;
+    }
+    out.push_str(
+        "\nThe p99 of sends while the journal was put into the tree, and meanwhile.\n\n\
+         | Work | Contender | During, ms | Between, ms | Median of ratios | Worst round | Bar | Aim | Met |\n\
+         |---|---|---|---|---|---|---|---|---|\n",
+    );
+    for (work, Contender { name, samples }) in all() {
+        let folds: Vec<(u32, u32)> = samples.iter().flatten().filter_map(|sample| sample.folds).collect();
+        if folds.is_empty() {
+            continue;
+        }
+        let of = |part: fn(&(u32, u32)) -> u32| median(folds.iter().map(|both| f64::from(part(both)) / 1e3).collect());
+        let ratios: Vec<f64> = folds.iter().map(|(during, between)| f64::from(*during) / f64::from(*between)).collect();
+        let worst = ratios.iter().copied().fold(0.0, f64::max);
+        let (ratio, (bar, aim)) = (median(ratios), FOLD);
+        let met = if ratio <= bar { "yes" } else { "**no**" };
+        let (during, between) = (of(|both| both.0), of(|both| both.1));
+        writeln!(
+            out,
+            "| {} | {name} | {during:.2} | {between:.2} | {ratio:.2} | {worst:.2} | {bar} | {aim} | {met} |",
+            work.what
+        )
+        .unwrap();
+    }
 }
 
 fn ratios(out: &mut String, works: &[Work]) {

@@ -1,4 +1,4 @@
-//! CPU and bytes written by a server and its children; Linux only.
+//! What the system knows of a server: CPU, bytes written, and whether it folds. Linux only.
 
 /// What a server used so far.
 #[derive(Debug, Clone, Copy, Default)]
@@ -44,4 +44,18 @@ fn one(process: u32) -> Option<Usage> {
     let io = std::fs::read_to_string(format!("/proc/{process}/io")).ok()?;
     let written = io.lines().find_map(|line| line.strip_prefix("write_bytes:"))?.trim().parse().ok()?;
     Some(Usage { cpu: ticks / 100.0, written })
+}
+
+/// Tells whether a server is putting its journal into its tree: whether the thread that does it runs, or waits for the
+/// disk. `None` if there is no such thread.
+pub fn folding(process: u32) -> Option<impl Fn() -> bool> {
+    let mut threads = std::fs::read_dir(format!("/proc/{process}/task")).ok()?.flatten();
+    let is_fold = |entry: &std::fs::DirEntry| {
+        std::fs::read_to_string(entry.path().join("comm")).is_ok_and(|name| name.trim() == "fold")
+    };
+    let stat = threads.find(is_fold)?.path().join("stat");
+    Some(move || {
+        let text = std::fs::read_to_string(&stat).unwrap_or_default();
+        text.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with(['R', 'D']))
+    })
 }

@@ -12,7 +12,7 @@ use serde_json::json;
 use tokio::runtime::Runtime;
 
 use super::generator::Generator;
-use super::usage::Usage;
+use super::usage::{Usage, folding};
 use super::{Bar, Contender, Plan, Sample, Work};
 use crate::ledger::people::{People, send_all};
 use crate::load::{self, Outcome};
@@ -22,7 +22,7 @@ use crate::service::{self, Service};
 
 /// Bytes of a message's ciphertext, and of a row of the peers.
 const BODY: usize = 1_024;
-const OURS: &str = "Heliograph";
+pub const OURS: &str = "Heliograph";
 const OLDER: &str = "earlier build";
 const REDIS: &str = "Redis";
 const POSTGRES: &str = "PostgreSQL";
@@ -46,7 +46,7 @@ enum Kind {
     Read(usize),
 }
 
-const CONNECTIONS: usize = 64;
+pub const CONNECTIONS: usize = 64;
 const PAYERS: usize = 16;
 
 const WRITERS: &[&str] = &[OURS, OLDER, REDIS, POSTGRES, DISK];
@@ -69,9 +69,9 @@ struct Document {
 }
 
 /// A build of the program with agents, to send messages to.
-struct Relay {
-    server: Server,
-    senders: Vec<(String, String)>,
+pub struct Relay {
+    pub server: Server,
+    pub senders: Vec<(String, String)>,
     /// DIDs of the agents with scattered mailboxes.
     recipients: Vec<String>,
 }
@@ -79,20 +79,38 @@ struct Relay {
 impl Relay {
     fn start(program: &Path, runtime: &Runtime, folder: &Path, plan: &Plan, cores: &Cores) -> Relay {
         let server = Server::start(service::command_of(program, &folder.join("relay.redb"), cores));
-        let client = Client::http(&server.base);
-        let senders = service::agents(&client, CONNECTIONS);
-        let recipients = People::register(runtime, &server.base, plan.agents).signers;
-        let recipients = recipients.into_iter().map(|signer| signer.did).collect();
-        Relay { server, senders, recipients }
+        Relay::of(server, runtime, plan.agents).0
     }
 
-    fn write(&self, runtime: &Runtime, connections: usize, window: Duration, seed: u64) -> Outcome {
-        let plan = service::sends(&self.server.base, &self.senders);
-        runtime.block_on(load::run(&self.server.base, connections, window, &plan, seed))
+    /// The present build with so many recipients, who can also pay.
+    pub fn start_with(agents: usize, runtime: &Runtime, folder: &Path, cores: &Cores) -> (Relay, People) {
+        let server = Server::start(service::command(&folder.join("relay.redb"), cores));
+        Relay::of(server, runtime, agents)
+    }
+
+    fn of(server: Server, runtime: &Runtime, agents: usize) -> (Relay, People) {
+        let client = Client::http(&server.base);
+        let senders = service::agents(&client, CONNECTIONS);
+        let people = People::register(runtime, &server.base, agents);
+        let recipients = people.signers.iter().map(|signer| signer.did.clone()).collect();
+        (Relay { server, senders, recipients }, people)
+    }
+
+    pub fn write(&self, runtime: &Runtime, connections: usize, window: Duration, seed: u64) -> Sample {
+        let base = &self.server.base;
+        let plan = service::sends(base, &self.senders);
+        match folding(self.server.id()) {
+            None => sampled(runtime.block_on(load::run(base, connections, window, &plan, seed))),
+            Some(folds) => {
+                let run = load::run_watching(base, connections, window, &plan, seed, folds);
+                let (outcome, folds) = runtime.block_on(run);
+                Sample { folds, ..sampled(outcome) }
+            }
+        }
     }
 
     /// Sends `number` messages, each to an agent that is drawn.
-    fn scatter(&self, runtime: &Runtime, number: usize, seed: u64) -> Outcome {
+    pub fn scatter(&self, runtime: &Runtime, number: usize, seed: u64) -> Outcome {
         let mut dice = Dice::new(seed);
         let ciphertext = STANDARD.encode([0xa5; BODY]);
         let mut bytes =
@@ -219,9 +237,9 @@ impl<'r> Stage<'r> {
         let before = process.and_then(Usage::of);
         let begun = std::time::Instant::now();
         let sample = match (kind, name) {
-            (Kind::Write(connections), OURS) => sampled(self.relay.write(self.runtime, connections, window, self.seed)),
+            (Kind::Write(connections), OURS) => self.relay.write(self.runtime, connections, window, self.seed),
             (Kind::Write(connections), OLDER) => {
-                sampled(self.older.as_ref().map_err(String::clone)?.write(self.runtime, connections, window, self.seed))
+                self.older.as_ref().map_err(String::clone)?.write(self.runtime, connections, window, self.seed)
             }
             (Kind::Write(connections), REDIS) => {
                 let commands = redis::Commands::appends(connections, &[b'x'; BODY]);
@@ -289,12 +307,12 @@ impl<'r> Stage<'r> {
     }
 }
 
-fn sampled(outcome: Outcome) -> Sample {
+pub fn sampled(outcome: Outcome) -> Sample {
     Sample { p99: Some(outcome.p99), ..plain(outcome.rate) }
 }
 
 fn plain(rate: f64) -> Sample {
-    Sample { rate, p99: None, cpu: None, written: None }
+    Sample { rate, p99: None, cpu: None, written: None, folds: None }
 }
 
 /// The kept answers whose sizes are closest to 1.4 and 25 KB.

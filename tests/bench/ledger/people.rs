@@ -14,6 +14,8 @@ use crate::service::now;
 
 /// The grant of each agent, in micro-credits.
 const GRANT: u64 = 10_000_000;
+/// Agents that are registered at a time, because their keys take memory.
+const STEP: usize = 20_000;
 /// Connections for the preparation.
 pub const FILLERS: usize = 64;
 
@@ -36,11 +38,15 @@ impl People {
             seed[..8].copy_from_slice(&number.to_be_bytes());
             Sdk::new("svc", seed, Options::default())
         };
-        let all: Vec<Sdk> = (0..number as u64).map(sdk).collect();
-        let bodies = all.iter().map(|sdk| sdk.key_body(None, 1).to_string());
-        let plan = Plan::posts(base, "/v1/agent/register", &[], bodies).expecting(b"201");
-        send_all(runtime, base, FILLERS, &plan);
-        let signers = all.iter().map(|sdk| Signer::new("svc", sdk.keys.signing.clone())).collect();
+        let mut signers = Vec::with_capacity(number);
+        while signers.len() < number {
+            let next = (number - signers.len()).min(STEP);
+            let all: Vec<Sdk> = (signers.len()..signers.len() + next).map(|n| sdk(n as u64)).collect();
+            let bodies = all.iter().map(|sdk| sdk.key_body(None, 1).to_string());
+            let plan = Plan::posts(base, "/v1/agent/register", &[], bodies).expecting(b"201");
+            send_all(runtime, base, FILLERS, &plan);
+            signers.extend(all.iter().map(|sdk| Signer::new("svc", sdk.keys.signing.clone())));
+        }
         People { signers, dice: Dice::new(8) }
     }
 

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`build`] | makes the bundle |
 //! | [`dry_run`] | packages the Worker as for a deployment |
+//! | [`plain`] | runs the smallest Worker, to compare with |
 //! | [`serve`] | runs the bundle under workerd |
 //! | [`size`] | size of the bundle |
 //! | [`start`] | time until the first answer |
@@ -14,6 +15,7 @@
 
 pub mod build;
 pub mod dry_run;
+pub mod plain;
 pub mod serve;
 pub mod size;
 pub mod start;

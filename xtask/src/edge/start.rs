@@ -10,10 +10,11 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::edge::build::{self, Bundle};
+use crate::edge::plain;
 use crate::edge::serve::{self, Options};
 use crate::edge::size;
 use crate::edge::state::State;
-use crate::edge::workerd::{Process, configure_bare};
+use crate::edge::workerd::Process;
 use crate::run::Result;
 
 const ROUNDS: usize = 9;
@@ -47,9 +48,7 @@ pub fn start() -> Result<()> {
 
 fn bare_once() -> Result<f64> {
     let state = State::open(None)?;
-    configure_bare(&state)?;
-    let process = Process::start(&state.path("run"), &[])?;
-    let ports = process.ports(PATIENCE)?.ok_or("workerd ended by itself")?;
+    let (process, ports) = plain::start(&state)?;
     first_answer(&process, ports.http)
 }
 

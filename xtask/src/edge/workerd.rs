@@ -44,28 +44,6 @@ pub fn configure(
     write(&run.join("config.capnp"), config(state, settings, listen, bindings, options.steps)?)
 }
 
-/// The same for a Worker of one line of JavaScript, for comparison. Its second socket only completes the pair.
-pub fn configure_bare(state: &State) -> Result<()> {
-    let run = state.path("run");
-    write(&run.join("bare.mjs"), "export default { fetch: () => new Response('ok') };\n")?;
-    write(
-        &run.join("config.capnp"),
-        r#"using Workerd = import "/workerd/workerd.capnp";
-const config :Workerd.Config = (
-  services = [(name = "main", worker = .main)],
-  sockets = [
-    (name = "http", address = "127.0.0.1:0", http = (), service = "main"),
-    (name = "cron", address = "127.0.0.1:0", http = (), service = "main"),
-  ],
-);
-const main :Workerd.Worker = (
-  modules = [(name = "bare.mjs", esModule = embed "bare.mjs")],
-  compatibilityDate = "2026-04-01",
-);
-"#,
-    )
-}
-
 fn config(
     state: &State,
     settings: &WranglerToml,
@@ -148,7 +126,8 @@ fn networks(bindings: &[(String, String)]) -> String {
     allowed.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ")
 }
 
-fn disk(path: &Path) -> Result<String> {
+/// A folder that workerd may write, in its form.
+pub fn disk(path: &Path) -> Result<String> {
     let text = path.to_str().filter(|text| !text.contains(['"', '\\']));
     let text = text.ok_or_else(|| format!("{} cannot be written into the configuration", path.display()))?;
     Ok(format!("(path = \"{text}\", writable = true)"))

@@ -1,0 +1,106 @@
+//! The program on a file that has grown for years, beside the same program on an almost empty file: sends to few and to
+//! very many mailboxes, reading, and paying.
+
+use std::path::Path;
+
+use tokio::runtime::Runtime;
+
+use super::work::{CONNECTIONS, OURS, Relay, sampled};
+use super::{Bar, Contender, Plan, Sample, Work};
+use crate::ledger::people::{People, send_all};
+use crate::load;
+use crate::machine::Cores;
+
+pub const HEADING: &str = "\n## Compared with an empty file\n";
+
+/// The size of the grown file.
+pub const MESSAGES: usize = 10_000_000;
+pub const AGENTS: usize = 1_000_000;
+/// Agents of the almost empty file.
+const FEW: usize = 10_000;
+/// Messages that are made at a time.
+const STEP: usize = 20_000;
+/// Agents with credit.
+const PAYERS: usize = 2_000;
+const PAYING: usize = 16;
+
+const EMPTY: &str = "empty file";
+const SEND: &[Bar] = &[Bar { peer: EMPTY, least: 0.8, aim: 0.95 }];
+const SCATTER: &[Bar] = &[Bar { peer: EMPTY, least: 0.4, aim: 0.6 }];
+const WORKS: [(&str, &[Bar]); 4] = [
+    ("durable send of 1 KB, 64 recipients", SEND),
+    ("durable send of 1 KB, all recipients", SCATTER),
+    ("receive 20 messages", &[]),
+    ("signed transfer", &[]),
+];
+
+struct Side {
+    relay: Relay,
+    payers: People,
+    paid: usize,
+}
+
+pub struct Stage<'r> {
+    runtime: &'r Runtime,
+    sides: [Side; 2],
+    size: String,
+    seed: u64,
+}
+
+impl<'r> Stage<'r> {
+    pub fn set(runtime: &'r Runtime, folder: &Path, plan: &Plan, cores: &Cores) -> Stage<'r> {
+        let side = |name: &str, agents: usize| {
+            let own = folder.join(name);
+            std::fs::create_dir(&own).unwrap();
+            let (relay, mut payers) = Relay::start_with(agents, runtime, &own, cores);
+            payers.signers.truncate(PAYERS);
+            payers.grant(runtime, &relay.server.base);
+            Side { relay, payers, paid: 0 }
+        };
+        let sides = [side("grown", plan.agents), side("empty", FEW.min(plan.agents))];
+        for step in 0..plan.messages / STEP {
+            let outcome = sides[0].relay.scatter(runtime, STEP, 1_000_000 + 2 * step as u64);
+            if step % 10 == 0 {
+                eprintln!("{} messages, {:.0} a second", (step + 1) * STEP, outcome.rate);
+            }
+        }
+        let file = std::fs::metadata(folder.join("grown/relay.redb")).map_or(0, |file| file.len());
+        let size = format!(
+            "the grown file has {} agents, {} messages and {:.1} GB",
+            plan.agents,
+            plan.messages,
+            file as f64 / 1e9
+        );
+        Stage { runtime, sides, size, seed: 0 }
+    }
+
+    pub fn works(&self) -> Vec<Work> {
+        let contenders = || [OURS, EMPTY].map(|name| Contender { name, samples: Ok(Vec::new()) }).into();
+        WORKS.map(|(what, bars)| Work { what: what.to_owned(), bars, contenders: contenders() }).into()
+    }
+
+    pub fn notes(&self) -> Vec<String> {
+        vec![self.size.clone(), format!("the almost empty one has {FEW} agents")]
+    }
+
+    pub fn perform(&mut self, work: usize, contender: usize, plan: &Plan) -> Result<Sample, String> {
+        self.seed += 1;
+        let (runtime, seed) = (self.runtime, self.seed);
+        let Side { relay, payers, paid } = &mut self.sides[contender];
+        let base = relay.server.base.clone();
+        Ok(match work {
+            0 => relay.write(runtime, CONNECTIONS, plan.window, seed),
+            1 => sampled(relay.scatter(runtime, plan.scattered, seed)),
+            2 => {
+                let all = relay.senders.iter().map(|(_, key)| key.clone());
+                let asked = load::Plan::own_gets(&base, "/v1/agent/receive/raw?limit=20", all);
+                sampled(runtime.block_on(load::run(&base, CONNECTIONS, plan.window, &asked, seed)))
+            }
+            _ => {
+                let transfers = payers.transfers(&base, *paid, plan.transfers);
+                *paid += plan.transfers;
+                sampled(send_all(runtime, &base, PAYING, &transfers))
+            }
+        })
+    }
+}
