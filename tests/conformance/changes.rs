@@ -3,11 +3,13 @@
 
 use std::time::{Duration, Instant};
 
+use heliograph_core::engine::time::DAY;
 use heliograph_tests::client::Client;
 use heliograph_tests::data;
 use heliograph_tests::synthetic::{HEADER, Session, SiteResult, observation};
 use serde_json::{Value, json};
 
+use crate::detect::research;
 use crate::{Suite, cases};
 
 cases![
@@ -148,27 +150,43 @@ fn a_beginning_that_nobody_saw_is_unknown_until_earlier_data_come(suite: &Suite)
 
 /// Decision rate-of-a-kind: without new votes a belief moves towards the rate of its kind of site in the country.
 fn where_many_sites_are_blocked_the_explanation_tells_the_rate_that_time_leads_to(suite: &Suite) {
-    let client = suite.fresh(&[]).client();
+    let target = suite.fresh(&[]);
+    let client = target.client();
     let site = |n: usize| format!("site{n}.example");
-    let mut rows = HEADER.to_owned();
-    // Forty sites; in one country every second one is blocked, in the other none.
-    for (number, (n, hour)) in (0..40).flat_map(|n| (0..12).map(move |hour| (n, hour))).enumerate() {
-        for (country, asn) in ["IT", "FR"].into_iter().flat_map(|country| [64_500, 64_501].map(|asn| (country, asn))) {
-            let seen = if country == "IT" && n % 2 == 0 { SiteResult::TlsReset } else { SiteResult::Works };
-            let (host, time) = (site(n), format!("2024-03-20 {hour:02}:00:01"));
-            observation(&mut rows, &Session { country, asn, host: &host, time: &time, number, seen });
+    // Older measurements are only counts.
+    let day = |ago: i64| client.now().plus(-ago * DAY).to_string()[..10].to_owned();
+    let (measured, after, later) = (day(14), format!("{}T00:00:00Z", day(13)), format!("{}T00:00:00Z", day(0)));
+    let mut rows =
+        "test_name,report_id,input,measurement_uid,measurement_start_time,probe_cc,probe_asn,hostname,ip,port,\
+                    tcp_success,tls_success,tls_failure,tls_is_certificate_valid,http_request_url,http_failure,\
+                    probe_analysis\n"
+            .to_owned();
+    // Forty sites on two networks; in one country every second site is blocked, in the other none.
+    for (n, hour) in (0..40).flat_map(|n| (0..12).map(move |hour| (n, hour))) {
+        for (country, asn) in [("IT", 64_500), ("IT", 64_501), ("FR", 64_502), ("FR", 64_503)] {
+            let (host, time) = (site(n), format!("{measured}T{hour:02}:00:00Z"));
+            let seen = match country == "IT" && n % 2 == 0 {
+                true => format!("0,connection_reset,,https://{host}/,connection_reset,http-failure"),
+                false => format!("1,,1,https://{host}/,,false"),
+            };
+            rows.push_str(&format!(
+                "web_connectivity,{country}{asn}{host}{hour},https://{host}/,{time}-{asn}-{n},{time},{country},{asn},{host},\
+                 192.0.2.7,443,1,{seen}\n"
+            ));
         }
     }
     data::import(&client.admin(), "ooni-observations", "", rows.as_bytes());
+    let asker = research(&client);
     let role = |country: &str, n: usize, day: &str| {
         let body = json!({ "country": country, "target": site(n), "as_of": day, "explain": true });
-        client.post("/hydra/v1/detect", &body).expect(200)["explanation"]["roles"][0].clone()
+        asker.post("/hydra/v1/detect", &body).expect(200)["explanation"]["roles"][0].clone()
     };
-    let (rate, usual) = (role("IT", 0, "2024-03-21T00:00:00Z"), role("FR", 0, "2024-03-21T00:00:00Z"));
-    assert_eq!((&rate["kind"], &usual["kind"]), (&json!("other"), &json!("other")), "{rate} {usual}");
-    let of = |role: &Value| role["rate"].as_f64().unwrap();
-    assert!(of(&rate) > 3.0 * of(&usual), "{rate} {usual}");
+    let rate = |role: &Value| role["rate"].as_f64().unwrap();
+    let usual = role("FR", 0, &after);
+    // The rates follow an import shortly after it.
+    let higher = client.until(|| Some(role("IT", 0, &after)).filter(|role| rate(role) > 2.0 * rate(&usual)));
+    assert_eq!((&higher["kind"], &usual["kind"]), (&json!("other"), &json!("other")), "{higher} {usual}");
     // Weeks later a site that was free is likelier to be blocked where half of its kind is.
-    let later = |country: &str| role(country, 1, "2024-04-05T00:00:00Z")["networks"][0]["p_blocked"].as_f64().unwrap();
+    let later = |country: &str| role(country, 1, &later)["networks"][0]["p_blocked"].as_f64().unwrap();
     assert!(later("IT") > 1.5 * later("FR"), "{} {}", later("IT"), later("FR"));
 }

@@ -102,6 +102,7 @@ mod sweeps;
 mod targets;
 mod unknowns;
 mod websockets;
+mod welcome;
 mod wire;
 
 /// One test: its name and its function.
@@ -210,6 +211,7 @@ const MODULES: &[(&str, &[Case])] = &[
     ("targets", targets::CASES),
     ("unknowns", unknowns::CASES),
     ("websockets", websockets::CASES),
+    ("welcome", welcome::CASES),
     ("wire", wire::CASES),
 ];
 

@@ -4,7 +4,8 @@ use std::io::Write;
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use heliograph_tests::relay::{Agent, encode, text};
+use heliograph_core::crypto::client::Options;
+use heliograph_tests::relay::{Agent, SdkAgent, encode, text};
 use heliograph_tests::target::Kind;
 use serde_json::{Value, json};
 
@@ -23,6 +24,8 @@ cases![
     relay_5_8_the_end_of_the_key_ends_the_wait_without_mail,
     relay_5_8_places_to_wait_are_bounded_and_a_client_that_leaves_frees_its_own,
     a_bad_wait_is_400,
+    one_message_is_read_by_its_recipient_alone,
+    where_the_operator_wants_it_what_is_delivered_is_marked_as_read,
 ];
 
 const BOTH: [&str; 2] = ["/v1/agent/receive", "/v1/agent/receive/raw"];
@@ -292,4 +295,47 @@ fn a_bad_wait_is_400(suite: &Suite) {
             reader.client.get(&format!("{route}?wait={wait}")).expect_error(400, "BAD_REQUEST");
         }
     }
+}
+
+fn one_message_is_read_by_its_recipient_alone(suite: &Suite) {
+    let [a, b, c] = agents(suite);
+    let id = send(&a, &b, json!({ "thread_id": "t" }));
+    let path = format!("/v1/agent/messages/{}", encode(&id));
+    let message = b.client.get(&path).expect(200);
+    assert_eq!((text(&message, "content"), &message["decrypted"]), ("x", &json!(true)), "{message}");
+    assert_eq!((&message["signature_valid"], &message["read_at"]), (&json!(true), &Value::Null), "{message}");
+    // Everything else is as `receive/raw` has it.
+    let raw = &b.client.get("/v1/agent/receive/raw").expect(200)["messages"][0];
+    for (name, value) in raw.as_object().unwrap() {
+        assert_eq!(message[name], *value, "{name}");
+    }
+    b.mark_read(&id);
+    assert!(b.client.get(&path).expect(200)["read_at"].is_string());
+    for other in [&a, &c] {
+        other.client.get(&path).expect_error(404, "NOT_FOUND");
+    }
+    for id in ["x".to_owned(), format!("{id}0"), encode("\u{0}")] {
+        b.client.get(&format!("/v1/agent/messages/{id}")).expect_error(404, "NOT_FOUND");
+    }
+    b.client.send("DELETE", &path, None, b"").expect(200);
+    b.client.get(&path).expect_error(404, "NOT_FOUND");
+    // An agent that keeps its own keys gets it as it was sent, without what only it can know.
+    let keeper = SdkAgent::new(&suite.client(), Options::default());
+    let id = send(&a, &keeper.agent, json!({}));
+    let message = keeper.agent.client.get(&format!("/v1/agent/messages/{}", encode(&id))).expect(200);
+    assert!(message["ciphertext"].is_string() && message.get("content").is_none(), "{message}");
+}
+
+fn where_the_operator_wants_it_what_is_delivered_is_marked_as_read(suite: &Suite) {
+    let target = suite.fresh(&[("receive_marks_read", "true")]);
+    let client = target.client();
+    let (a, b) = (Agent::server_side(&client), Agent::server_side(&client));
+    for route in BOTH {
+        let all: Vec<String> = (0..3).map(|_| send(&a, &b, json!({}))).collect();
+        assert_eq!(ids(&b.items(&format!("{route}?limit=2"))), all[..2]);
+        assert_eq!(ids(&b.items(route)), all[2..], "what was delivered is not delivered again");
+        assert!(b.items(route).is_empty());
+    }
+    assert_eq!(b.items("/v1/agent/receive/raw?unread=false").len(), 6, "they are still there");
+    assert_eq!(b.client.get("/v1/agent/messages/unread-count").expect(200)["unread_count"], 0);
 }

@@ -6,12 +6,17 @@
 //! bytes of HMAC-SHA256 under a deployment secret over everything before it, so that an invented key is refused before
 //! any storage is touched. Numbers are big-endian base62 (`0-9A-Za-z`), padded with `0`. The last part has a fixed
 //! length and is split off from the end, because `_` and `-` occur inside actor ids.
+//!
+//! Some clients take nothing but 64 lower-case hex digits for an agent's key (decision hex-agent-keys): the 16 bytes of
+//! the actor id, 10 of the secret, and 6 of HMAC-SHA256 under the same deployment secret over the 52 digits before. No
+//! text of the other form is made of hex digits alone, so the two never have the same MAC.
 
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
+use super::encoding::{actor_id, decode_hex_array, encode_hex, parse_actor_id};
 use super::{CryptoError, Secret, hash};
 
 const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
@@ -22,6 +27,23 @@ const TAIL_CHARS: usize = SECRET_CHARS + CRC_CHARS + MAC_CHARS;
 const ACTOR_MAX: usize = 22;
 /// Longest accepted text. A longer one is refused before anything is computed.
 const TEXT_MAX: usize = 160;
+
+/// Digits of a key in hex: of all, of those before the MAC, and of the actor id.
+const HEX_CHARS: usize = 64;
+const HEX_BEFORE_MAC: usize = 52;
+const HEX_ACTOR_CHARS: usize = 32;
+const HEX_SECRET_BYTES: usize = 10;
+/// Only agents have keys in hex.
+const HEX_KIND: &str = "agent";
+
+/// The form of a new key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyForm {
+    /// With brand and kind in front.
+    Prefixed,
+    /// 64 lower-case hex digits; only for agents.
+    Hex,
+}
 
 /// A parsed or generated key. `Debug` shows everything but the secret part.
 #[derive(Clone)]
@@ -60,9 +82,37 @@ impl ApiKey {
         Ok(ApiKey { text, kind: kind.to_owned(), actor: actor.to_owned() })
     }
 
-    /// Reads a key of this brand and checks CRC and MAC, without any storage. `mac_keys` are the current and earlier
-    /// deployment secrets. Every failure is the same [`CryptoError::ApiKey`].
+    /// Generates an agent's key in hex from 32 random bytes. `actor` is [`actor_id`] of 16 bytes.
+    pub fn generate_hex(actor: &str, mac_key: &Secret<32>, randomness: &Secret<32>) -> Result<ApiKey, CryptoError> {
+        let id = parse_actor_id(actor).ok_or(CryptoError::ApiKey)?;
+        let mut secret = Zeroizing::new([0; HEX_SECRET_BYTES]);
+        ChaCha20Rng::from_seed(*randomness.expose()).fill_bytes(&mut *secret);
+        let mut text = Zeroizing::new(String::with_capacity(HEX_CHARS));
+        text.push_str(&encode_hex(&id));
+        text.push_str(&Zeroizing::new(encode_hex(&*secret)));
+        let mac = hex_mac(mac_key, text.as_bytes());
+        text.push_str(&encode_hex(&mac));
+        Ok(ApiKey { text, kind: HEX_KIND.to_owned(), actor: actor.to_owned() })
+    }
+
+    fn parse_hex(text: &str, mac_keys: &[Secret<32>]) -> Result<ApiKey, CryptoError> {
+        let (before_mac, mac) = text.split_at_checked(HEX_BEFORE_MAC).ok_or(CryptoError::ApiKey)?;
+        let mac: [u8; 6] = decode_hex_array("key", mac)?;
+        let known = |key: &Secret<32>| bool::from(hex_mac(key, before_mac.as_bytes()).ct_eq(&mac));
+        if !mac_keys.iter().any(known) {
+            return Err(CryptoError::ApiKey);
+        }
+        let actor = before_mac.get(..HEX_ACTOR_CHARS).ok_or(CryptoError::ApiKey)?;
+        let actor = actor_id(&decode_hex_array("key", actor)?);
+        Ok(ApiKey { text: Zeroizing::new(text.to_owned()), kind: HEX_KIND.to_owned(), actor })
+    }
+
+    /// Reads a key of this brand, or one in hex, and checks CRC and MAC, without any storage. `mac_keys` are the current
+    /// and earlier deployment secrets. Every failure is the same [`CryptoError::ApiKey`].
     pub fn parse(brand: &str, text: &str, mac_keys: &[Secret<32>]) -> Result<ApiKey, CryptoError> {
+        if is_hex(text) {
+            return ApiKey::parse_hex(text, mac_keys).map_err(|_| CryptoError::ApiKey);
+        }
         let (kind, actor) = split(brand, text).ok_or(CryptoError::ApiKey)?;
         let (before_mac, mac) = text.split_at_checked(text.len() - MAC_CHARS).ok_or(CryptoError::ApiKey)?;
         let (before_crc, crc) = before_mac.split_at_checked(before_mac.len() - CRC_CHARS).ok_or(CryptoError::ApiKey)?;
@@ -92,8 +142,13 @@ impl ApiKey {
         &self.actor
     }
 
-    /// SHA-256 of the secret part; only this is stored. The secret has 190 random bits, so no slow hash is needed.
+    /// SHA-256 of the secret part; only this is stored. The secret has 190 random bits, so no slow hash is needed. A key
+    /// in hex has 80, and the hash is of these and of the MAC, which nobody can make who does not have the deployment
+    /// secret.
     pub fn secret_hash(&self) -> [u8; 32] {
+        if is_hex(&self.text) {
+            return hash::sha256(self.text.as_bytes().get(HEX_ACTOR_CHARS..).unwrap_or_default());
+        }
         let start = self.text.len().saturating_sub(TAIL_CHARS);
         let secret = self.text.as_bytes().get(start..start + SECRET_CHARS).unwrap_or_default();
         hash::sha256(secret)
@@ -130,6 +185,18 @@ fn split<'a>(brand: &str, text: &'a str) -> Option<(&'a str, &'a str)> {
     let head = head.strip_suffix('_')?.strip_prefix(brand)?.strip_prefix('_')?;
     let (kind, actor) = head.split_once('_')?;
     (is_word(kind) && is_actor(actor)).then_some((kind, actor))
+}
+
+/// Whether a text has the form of a key in hex. One with a prefix has a `_`.
+fn is_hex(text: &str) -> bool {
+    text.len() == HEX_CHARS && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+/// 48 bits of HMAC-SHA256.
+fn hex_mac(key: &Secret<32>, data: &[u8]) -> [u8; 6] {
+    let mut mac = [0; 6];
+    mac.iter_mut().zip(hash::hmac_sha256(key.expose(), data)).for_each(|(to, from)| *to = from);
+    mac
 }
 
 fn is_word(text: &str) -> bool {
@@ -254,6 +321,31 @@ mod tests {
         push_base62(&mut text, u64::from(crc), CRC_CHARS);
         text.push_str("00000000000");
         assert_eq!(parse(&text).unwrap_err(), CryptoError::ApiKey);
+    }
+
+    /// Decision hex-agent-keys.
+    #[test]
+    fn a_key_in_hex_names_its_actor_and_every_changed_digit_is_refused_without_storage() {
+        let make = |seed: u8| ApiKey::generate_hex(ACTOR, &MAC_KEY, &Secret::new([seed; 32])).unwrap();
+        let (made, text) = (make(3), make(3).expose().to_owned());
+        // The MAC recomputed with Python's hmac.
+        assert_eq!(text, "000102030405060708090a0bffed0e0f385553aa23a24b14d8bbf72ae95e9223");
+        let read = parse(&text).unwrap();
+        assert_eq!((read.kind(), read.actor(), text.len()), ("agent", ACTOR, 64));
+        assert!(read.matches(&made.secret_hash()) && !read.matches(&make(4).secret_hash()));
+        for index in 0..text.len() {
+            for other in ["0", "f", "F", "_"].into_iter().filter(|other| *other != &text[index..=index]) {
+                let mut changed = text.clone();
+                changed.replace_range(index..=index, other);
+                assert!(parse(&changed).is_err(), "{changed}");
+            }
+        }
+        assert!(parse(&text[1..]).is_err() && parse(&text.to_uppercase()).is_err());
+        assert!(ApiKey::parse("svc", &text, &[Secret::new([0x12; 32])]).is_err());
+        assert!(ApiKey::parse("other", &text, &[Secret::new([0x12; 32]), MAC_KEY]).is_ok());
+        for actor in ["", "a", "AAECAwQFBgcICQoL_-0OD", "AAECAwQFBgcICQoL_-0ODx"] {
+            assert!(ApiKey::generate_hex(actor, &MAC_KEY, &Secret::new([3; 32])).is_err(), "{actor}");
+        }
     }
 
     #[test]

@@ -4,8 +4,9 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use sha2::{Digest, Sha256};
 
+use crate::settings::Settings;
 use crate::{Error, Result};
-use crypto::api_key::ApiKey;
+use crypto::api_key::{ApiKey, KeyForm};
 use crypto::encoding::{actor_id, encode_hex};
 use crypto::hash::hmac_sha256;
 use crypto::sealing::{KeyRing, SubKey};
@@ -73,6 +74,18 @@ impl Secrets {
         let keys = self.keys();
         let mac_key = keys.mac_keys.first().ok_or(CryptoError::ApiKey).map_err(Error::internal)?;
         ApiKey::generate(brand, kind, actor, mac_key, &Secret::new(seed)).map_err(Error::internal)
+    }
+
+    /// Makes a key for an agent, in the form that the settings name. `seed` must be fresh.
+    pub fn new_agent_key(&self, settings: &Settings, kind: &str, actor: &str, seed: [u8; 32]) -> Result<ApiKey> {
+        match settings.agent_key_form() {
+            KeyForm::Prefixed => self.new_key(&settings.brand, kind, actor, seed),
+            KeyForm::Hex => {
+                let keys = self.keys();
+                let mac_key = keys.mac_keys.first().ok_or(CryptoError::ApiKey).map_err(Error::internal)?;
+                ApiKey::generate_hex(actor, mac_key, &Secret::new(seed)).map_err(Error::internal)
+            }
+        }
     }
 
     /// A fresh actor name from random bytes.

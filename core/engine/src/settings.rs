@@ -10,6 +10,7 @@ use http::HeaderName;
 use crate::http::LARGEST_BODY;
 use crate::stream::PAGE_BYTES;
 use crate::web::Networks;
+use crypto::api_key::KeyForm;
 use crypto::encoding::decode_base64_array;
 use crypto::signing;
 
@@ -176,6 +177,10 @@ settings! {
     report_review_hours: u32 = "72";
     /// Key sign-ups per client address and day.
     signups_per_day: u32 = "1000";
+    /// Form of new API keys of agents: `prefixed`, or `hex` for clients that take only 64 lower-case hex digits.
+    agent_key_format: String = "prefixed";
+    /// Mark messages as read when `/v1/agent/receive` or `/receive/raw` delivers them.
+    receive_marks_read: bool = "false";
     /// Agent registrations per client address and hour.
     registrations_per_hour: u32 = "100000";
     /// Registrations of probes per client address and hour.
@@ -303,6 +308,8 @@ settings! {
     peer_burst: u32 = "500";
     /// DIDs per minute that the peers are asked for on behalf of one agent or client address.
     peer_questions_per_minute: u32 = "60";
+    /// Where to report vulnerabilities, for `/.well-known/security.txt`: a `mailto:` or `https:` address.
+    security_contact: String = "";
     /// Memory for pages and rows of the data file, in bytes.
     cache_bytes: u64 = "67108864";
     /// Native: memory for rows that are in the journal and not in the data file yet, in bytes. Twice as much may be in use.
@@ -351,6 +358,14 @@ impl Settings {
         if let Some(name) = jobs.find(|name| !FETCH_SOURCES.contains(name)) {
             let known = FETCH_SOURCES.join(", ");
             return Err(format!("fetch_sources takes {known}, by comma, not {name:?}"));
+        }
+        let contact = &self.security_contact;
+        let is_contact = contact.starts_with("mailto:") || contact.starts_with("https://");
+        if !contact.is_empty() && (!is_contact || contact.chars().any(|c| c.is_control() || c.is_whitespace())) {
+            return Err("security_contact must be a mailto: or https: address".to_owned());
+        }
+        if !matches!(self.agent_key_format.as_str(), "prefixed" | "hex") {
+            return Err("agent_key_format must be prefixed or hex".to_owned());
         }
         if !matches!(self.ledger_reads.as_str(), "open" | "parties") {
             return Err("ledger_reads must be open or parties".to_owned());
@@ -413,6 +428,11 @@ impl Settings {
             Some((name, _, most)) => Err(format!("{name} must be at most {most}")),
             None => Ok(()),
         }
+    }
+
+    /// The form of new keys of agents.
+    pub fn agent_key_form(&self) -> KeyForm {
+        if self.agent_key_format == "hex" { KeyForm::Hex } else { KeyForm::Prefixed }
     }
 
     /// The name of a schema, which begins with the brand.

@@ -10,9 +10,14 @@ const ALWAYS: &[&str] = &["GET /v1/admin/db", "GET /v1/admin/dump", "POST /v1/ad
 
 /// Read few rows, or write. Lists among them come in pages, and a search reads what it shows.
 const NEVER: &[&str] = &[
+    "GET /",
+    "GET /.well-known/security.txt",
+    "GET /favicon.ico",
     "GET /healthz",
+    "GET /llms.txt",
     "GET /openapi.json",
     "GET /readyz",
+    "GET /robots.txt",
     "GET /v1/admin/db/backup",
     "GET /v1/admin/dump/header",
     "POST /v1/admin/load/check",

@@ -6,6 +6,7 @@
 //! | [`computing`] | which routes compute |
 //! | [`openapi`] | the document of the interface |
 //! | [`admin`] | the operator's routes and the health checks |
+//! | [`welcome`] | what clients look for at the root |
 //! | [`dump`] | a whole deployment as one stream, and its way back |
 
 pub mod admin;
@@ -13,6 +14,7 @@ mod computing;
 pub mod dump;
 pub mod openapi;
 mod program;
+pub mod welcome;
 
 #[cfg(test)]
 mod tests;

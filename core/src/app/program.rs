@@ -1,6 +1,6 @@
 //! Heliograph, assembled.
 
-use super::{admin, computing, dump, openapi};
+use super::{admin, computing, dump, openapi, welcome};
 use crate::engine::program::{Layer, Program};
 use crate::{engine, intelligence, ledger, relay};
 
@@ -14,8 +14,11 @@ pub static PROGRAM: Program = Program::new(&[
 ]);
 
 /// What belongs to no feature.
-const APP: Layer =
-    Layer { routes: &[admin::ROUTES, dump::ROUTES, openapi::ROUTES], computing: computing::LISTS, ..Layer::EMPTY };
+const APP: Layer = Layer {
+    routes: &[admin::ROUTES, dump::ROUTES, openapi::ROUTES, welcome::ROUTES],
+    computing: computing::LISTS,
+    ..Layer::EMPTY
+};
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;

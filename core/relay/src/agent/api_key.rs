@@ -1,4 +1,4 @@
-//! `POST /v1/agent/api-key`: a new API key for an agent whose key is lost or leaked (decision lost-agent-keys).
+//! `POST /v1/agent/api-key` and `/rotate-api-key`: a new API key for an agent whose key is lost or leaked (decision lost-agent-keys).
 //!
 //! The holder of the newest API key gets another one. So does a caller that signs, with Ed25519, the lines
 //!
@@ -35,6 +35,13 @@ pub const ROUTES: &[Route] = &[
         .accepts::<NewKeyRequest>()
         .creates::<NewKey>()
         .summary("A new API key, by the newest one in X-Agent-Key or by a signature. It is shown once."),
+    Route::post("/v1/agent/rotate-api-key", handler!(rotate))
+        .agent()
+        .waiting()
+        .extension()
+        .accepts::<RotateKeyRequest>()
+        .creates::<NewKey>()
+        .summary("A new API key in place of the one in X-Agent-Key, which must be the newest. It is shown once."),
     Route::post("/v1/admin/agents/{did}/api-key", handler!(replace_for))
         .admin()
         .extension()
@@ -55,6 +62,13 @@ pub struct NewKeyRequest {
     /// Base64, Ed25519 over the lines `<brand>-api-key/v2`, `deployment_id` of `/health`, DID, timestamp and nonce,
     /// joined by one line feed.
     pub signature: Option<String>,
+    /// End the earlier keys at once, not after ten minutes.
+    pub revoke: Option<bool>,
+}
+
+/// The body of a rotation; may be absent.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct RotateKeyRequest {
     /// End the earlier keys at once, not after ten minutes.
     pub revoke: Option<bool>,
 }
@@ -121,15 +135,23 @@ async fn replace(cx: Cx) -> Result<Response> {
     // Some clients send a key with every call, so a signature takes precedence over the key.
     let (actor, claim) = match &request.signature {
         Some(signature) => by_signature(&cx, &request, signature).await?,
-        None => {
-            let environment = cx.rt.environment();
-            let given = cx.request.header("x-agent-key").ok_or_else(refused)?;
-            let key = environment.secrets.parse_key(&environment.settings.brand, KEY_KIND, given);
-            let key = key.ok_or_else(refused)?;
-            (key.actor().to_owned(), Claim::Key(key.secret_hash()))
-        }
+        None => by_key(&cx)?,
     };
     answer(&cx, actor, claim, request.revoke).await
+}
+
+/// The actor and the claim of a request with an API key.
+fn by_key(cx: &Cx) -> Result<(String, Claim)> {
+    let environment = cx.rt.environment();
+    let given = cx.request.header("x-agent-key").ok_or_else(refused)?;
+    let key = environment.secrets.parse_key(&environment.settings.brand, KEY_KIND, given).ok_or_else(refused)?;
+    Ok((key.actor().to_owned(), Claim::Key(key.secret_hash())))
+}
+
+async fn rotate(cx: Cx) -> Result<Response> {
+    let RotateKeyRequest { revoke } = cx.json()?;
+    let (actor, claim) = by_key(&cx)?;
+    answer(&cx, actor, claim, revoke).await
 }
 
 async fn replace_for(cx: Cx) -> Result<Response> {
@@ -144,7 +166,7 @@ async fn replace_for(cx: Cx) -> Result<Response> {
 async fn answer(cx: &Cx, actor: String, claim: Claim, revoke: Option<bool>) -> Result<Response> {
     let environment = cx.rt.environment();
     let did = wire::did_text(cx.settings(), &super::record::did_of(&actor)?);
-    let key = environment.secrets.new_key(&environment.settings.brand, KEY_KIND, &actor, cx.rt.random())?;
+    let key = environment.secrets.new_agent_key(&environment.settings, KEY_KIND, &actor, cx.rt.random())?;
     let replace = ReplaceKey { secret_hash: key.secret_hash(), revoke: revoke.unwrap_or(false), claim };
     let until = runtime::call(&*cx.rt, actor, &replace).await?;
     Response::created(&NewKey {

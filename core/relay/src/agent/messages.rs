@@ -1,10 +1,11 @@
-//! Read marks, unread counts and deletion.
+//! Single messages: reading one, read marks, unread counts and deletion.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::mailbox::{Delete, Local, MAX_MARKS, MarkRead, UnreadCount};
-use super::{record, wire};
+use super::mailbox::{Delete, Local, MAX_MARKS, MarkRead, ReadMessage, UnreadCount};
+use super::wire::RawMessage;
+use super::{decrypt, record, wire};
 use crate::agent::authentication::Calling;
 use crate::{Error, Result};
 use crypto::encoding;
@@ -12,6 +13,11 @@ use engine::http::{Cx, Param, Response, Route, handler};
 use engine::runtime;
 
 pub const ROUTES: &[Route] = &[
+    Route::get("/v1/agent/messages/{id}", handler!(one))
+        .agent()
+        .extension()
+        .returns::<OneMessage>()
+        .summary("One message of the calling agent's mailbox. Marks nothing read."),
     Route::post("/v1/agent/messages/{id}/read", handler!(read))
         .agent()
         .returns::<Read>()
@@ -31,6 +37,25 @@ pub const ROUTES: &[Route] = &[
         .returns::<Deleted>()
         .summary("Delete a message that the calling agent received or sent."),
 ];
+
+/// A message as it was sent; for an agent whose keys the service holds, with what the service decrypted.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct OneMessage {
+    #[serde(flatten)]
+    pub raw: RawMessage,
+    /// When it was marked as read; null if it was not.
+    pub read_at: Option<String>,
+    /// The text; absent for an agent that keeps its own keys.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub content: Option<String>,
+    /// Whether the service could decrypt it; absent for an agent that keeps its own keys.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decrypted: Option<bool>,
+    /// Whether the sender signed the envelope and the envelope describes this very message; absent for an agent that
+    /// keeps its own keys.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signature_valid: Option<bool>,
+}
 
 /// A read mark.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -88,6 +113,33 @@ fn unknown() -> Error {
 /// The local part of a message id in the mailbox of `actor`.
 fn own(actor: &str, id: &str) -> Option<Local> {
     wire::parse_message_id(id).filter(|(owner, _)| owner == actor).map(|(_, local)| local)
+}
+
+async fn one(cx: Cx) -> Result<Response> {
+    let caller = cx.caller.agent()?;
+    let local = own(&caller.actor, cx.path("id")?).ok_or_else(unknown)?;
+    let item = runtime::query(&*cx.rt, caller.actor.as_str(), &ReadMessage { local }).await?.ok_or_else(unknown)?;
+    let opened = if caller.client_side {
+        None
+    } else {
+        let mut opener = decrypt::Opener::new(&*cx.rt, caller, std::slice::from_ref(&item)).await?;
+        let opened = opener.open(&item)?;
+        opener.finish().await?;
+        Some(opened)
+    };
+    let read_at = item.head.read_at.map(|at| at.to_string());
+    let raw = wire::raw_message(cx.settings(), &caller.actor, &caller.did, item);
+    let (decrypted, signature_valid) = match &opened {
+        Some(opened) => (Some(opened.decrypted), Some(opened.signature_valid)),
+        None => (None, None),
+    };
+    Response::json(&OneMessage {
+        raw,
+        read_at,
+        content: opened.map(|opened| opened.content),
+        decrypted,
+        signature_valid,
+    })
 }
 
 async fn read(cx: Cx) -> Result<Response> {

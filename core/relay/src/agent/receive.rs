@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::mailbox::{Budget, Filter, Page, ReadPage};
+use super::mailbox::{Budget, Filter, Item, MarkRead, Page, ReadPage};
 use super::record::RegistrationPlace;
 use super::stream::{CONNECT_PATIENCE, Framing, OpenStream, cursor};
 use super::wire::{self, RawMessage};
@@ -37,15 +37,15 @@ pub const ROUTES: &[Route] = &[
         .params(FILTERS)
         .returns::<Received>()
         .summary(
-            "Messages that the service decrypts, oldest first. Marks nothing read. An agent that keeps its own keys is told to \
-             ask `/v1/agent/receive/raw`.",
+            "Messages that the service decrypts, oldest first. Marks nothing read, unless the operator set \
+             `receive_marks_read`. An agent that keeps its own keys is told to ask `/v1/agent/receive/raw`.",
         ),
     Route::get("/v1/agent/receive/raw", handler!(receive_raw))
         .agent()
         .waiting()
         .params(FILTERS)
         .returns::<RawReceived>()
-        .summary("Messages as they were sent, oldest first. Marks nothing read."),
+        .summary("Messages as they were sent, oldest first. Marks nothing read, unless the operator set `receive_marks_read`."),
     Route::get("/v1/agent/receive/sse", handler!(events))
         .agent()
         .limit(Limit::None)
@@ -127,9 +127,19 @@ async fn read(cx: &Cx, limit: u32) -> Result<ReadPage> {
     poll::wait(cx, &ask, page, wait).await
 }
 
+/// Marks delivered messages as read where the operator wants that.
+async fn delivered(cx: &Cx, items: &[Item]) -> Result<()> {
+    if !cx.settings().receive_marks_read || items.is_empty() {
+        return Ok(());
+    }
+    let locals = items.iter().map(|item| item.head.local).collect();
+    runtime::call(&*cx.rt, cx.caller.agent()?.actor.as_str(), &MarkRead { locals }).await.map(|_| ())
+}
+
 async fn receive_raw(cx: Cx) -> Result<Response> {
     let limit = limit(&cx)?;
     let page = read(&cx, limit).await?;
+    delivered(&cx, &page.items).await?;
     let caller = cx.caller.agent()?;
     let next_since = page.reached.filter(|_| page.has_more).map(wire::stamp_text);
     let raw = |item| wire::raw_message(cx.settings(), &caller.actor, &caller.did, item);
@@ -162,6 +172,7 @@ async fn receive(cx: Cx) -> Result<Response> {
         messages.push(RawValue::from_string(text).map_err(Error::internal)?);
     }
     opener.finish().await?;
+    delivered(&cx, page.items.get(..messages.len()).unwrap_or_default()).await?;
     let next_since = reached.filter(|_| has_more).map(wire::stamp_text);
     Response::json(&Received { count: messages.len(), messages, limit, has_more, next_since })
 }

@@ -236,7 +236,7 @@ async fn register(cx: Cx) -> Result<Response> {
     };
     let standing = if proof.is_some() { Standing::Proved } else { keys.standing };
     let sealed = keys.held.as_ref().map(|held| held.seal(&*cx.rt, &did)).transpose()?;
-    let api_key = environment.secrets.new_key(&environment.settings.brand, KEY_KIND, &actor, cx.rt.random())?;
+    let api_key = environment.secrets.new_agent_key(&environment.settings, KEY_KIND, &actor, cx.rt.random())?;
     let reserved = match &request.name {
         Some(name) => Some(directory::reserve(&*cx.rt, name.clone(), id).await?),
         None => None,

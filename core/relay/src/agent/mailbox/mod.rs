@@ -54,7 +54,7 @@ use engine::time::{DAY, MINUTE};
 pub use append::{Append, Appended, Origin, RecipientFacts, append_error};
 pub use count::{Unread, UnreadCount};
 pub use marks::{Delete, MAX_MARKS, Mark, MarkRead};
-pub use page::{Budget, Filter, Item, Page, ReadPage, page};
+pub use page::{Budget, Filter, Item, Page, ReadMessage, ReadPage, page};
 pub use purge::Purge;
 pub(super) use sessions::SESSIONS;
 pub use sessions::{
@@ -285,6 +285,7 @@ pub const ENTRIES: &[Entry] = &[
     operation::<DropSessions>(),
     operation::<DropStrangers>(),
     query::<Page>(),
+    query::<ReadMessage>(),
     query::<UnreadCount>(),
     query::<ReadSessions>(),
 ];

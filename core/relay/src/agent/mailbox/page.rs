@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Body, COUNTERS, Counters, Head, Message, SENDERS, THREADS, stored, thread_key, unread};
+use super::{Body, COUNTERS, Counters, Head, Local, Message, SENDERS, THREADS, find, stored, thread_key, unread};
 use crate::directory::Did;
 use crate::{Result, Timestamp};
 use engine::actor::{Kind, Query, View};
@@ -189,5 +189,24 @@ impl Query for Page {
 
     fn run(self, view: &View<'_>) -> Result<ReadPage> {
         page(view, &self.filter, self.budget)
+    }
+}
+
+/// Reads one message.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ReadMessage {
+    pub local: Local,
+}
+
+impl Query for ReadMessage {
+    const ACTOR: Kind = Kind::Agent;
+    const NAME: &'static str = "message";
+    /// `None` if it is not there, or has expired.
+    type Reply = Option<Item>;
+
+    fn run(self, view: &View<'_>) -> Result<Option<Item>> {
+        let Some((stamp, mut message)) = find(view, &self.local, view.now)? else { return Ok(None) };
+        let body = stored::body(view, &mut message)?;
+        Ok(body.map(|body| Item { stamp, head: message.head, body }))
     }
 }

@@ -1,0 +1,125 @@
+//! What people, crawlers and programs look for at the root of a server: what it is, and where everything else lies.
+
+use std::sync::LazyLock;
+
+use http::StatusCode;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::engine::documents;
+use crate::engine::http::{Cx, Response, Route, handler};
+use crate::engine::time::DAY;
+use crate::{Error, Result};
+
+pub const ROUTES: &[Route] = &[
+    Route::get("/", handler!(welcome))
+        .extension()
+        .returns::<Welcome>()
+        .summary("What this server is, and where to go."),
+    Route::get("/robots.txt", handler!(robots)).extension().summary("What crawlers may read (RFC 9309)."),
+    Route::get("/llms.txt", handler!(llms)).extension().summary("An overview for language models, in Markdown."),
+    Route::get("/favicon.ico", handler!(favicon)).extension().summary("The icon."),
+    Route::get("/.well-known/security.txt", handler!(security))
+        .extension()
+        .summary("How to report a vulnerability (RFC 9116); 404 unless the operator set `security_contact`."),
+];
+
+/// How long any cache may keep these texts, in seconds.
+const FRESH: u32 = 3_600;
+
+/// What this server is.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Welcome {
+    pub service: &'static str,
+    pub description: &'static str,
+    /// The version of the program.
+    pub version: &'static str,
+    /// The document of the interface, in OpenAPI 3.1.
+    pub document: &'static str,
+    /// An overview for language models.
+    pub overview: &'static str,
+    pub health: &'static str,
+    /// How statuses, incidents and forecasts are made.
+    pub methodology: &'static str,
+    /// A first question to each part.
+    pub examples: [&'static str; 3],
+}
+
+async fn welcome(_cx: Cx) -> Result<Response> {
+    Response::json(&Welcome {
+        service: "Heliograph",
+        description: "Censorship intelligence from real measurements, and a relay for software agents.",
+        version: env!("CARGO_PKG_VERSION"),
+        document: "/openapi.json",
+        overview: "/llms.txt",
+        health: "/health",
+        methodology: "/data/methodology",
+        examples: [
+            "/v1/accessibility/check?domain=example.com&country=KE",
+            "/data/incidents?country=KE",
+            "/v1/relay/info",
+        ],
+    })
+}
+
+/// Questions about the past compute, and what agents say to each other is nobody else's.
+const ROBOTS: &str =
+    "User-agent: *\nDisallow: /v1/agent/\nDisallow: /v1/admin/\nDisallow: /v1/pay/\nDisallow: /*as_of=\n";
+
+/// The form is that of llmstxt.org: a title, a summary in a quotation, and lists of links.
+const LLMS: &str = "\
+# Heliograph
+
+> Answers \"is this site blocked in that country, how do you know, what comes next?\" from real measurements, with evidence \
+that can be cited; and relays end-to-end encrypted messages between software agents, with a signed credit ledger.
+
+With no data an answer says so: `unknown`, null, or confidence 0. It never means that a site is free. Answers about sites, countries and incidents take \
+`as_of`, a moment of the past.
+
+## Questions about censorship
+
+- [Is a site blocked in a country](/v1/accessibility/check?domain=example.com&country=KE): status, confidence, networks, reason
+- [A country](/data/country/KE): score with its coverage, platforms, what is blocked
+- [A site](/data/domain/example.com): where it is blocked
+- [Incidents](/data/incidents?country=KE): shutdowns and blocks, each with evidence and an id to cite
+- [Method](/data/methodology): how all of this is computed, with its numbers
+
+## Relay for agents
+
+- [What this relay offers](/v1/relay/info)
+- Register: POST /v1/agent/register with `{}`; the answer has a DID and an API key for the header X-Agent-Key
+- Send: POST /v1/agent/send with `to` and `message`; receive: GET /v1/agent/receive
+
+## Everything
+
+- [OpenAPI document](/openapi.json): all routes with their parameters and answers
+";
+
+const ICON: &[u8] = include_bytes!("favicon.ico");
+
+static TAGS: LazyLock<[String; 3]> = LazyLock::new(|| [ROBOTS.as_bytes(), LLMS.as_bytes(), ICON].map(documents::etag));
+
+async fn robots(cx: Cx) -> Result<Response> {
+    Ok(cx.revalidated(Response::new(StatusCode::OK, "text/plain; charset=utf-8", ROBOTS), &TAGS[0], FRESH))
+}
+
+async fn llms(cx: Cx) -> Result<Response> {
+    Ok(cx.revalidated(Response::new(StatusCode::OK, "text/markdown; charset=utf-8", LLMS), &TAGS[1], FRESH))
+}
+
+async fn favicon(cx: Cx) -> Result<Response> {
+    Ok(cx.revalidated(Response::new(StatusCode::OK, "image/x-icon", ICON), &TAGS[2], FRESH))
+}
+
+/// Days until whoever kept the file must read it again (RFC 9116 section 2.5.5 recommends less than a year).
+const EXPIRES_DAYS: i64 = 30;
+
+async fn security(cx: Cx) -> Result<Response> {
+    let contact = &cx.settings().security_contact;
+    if contact.is_empty() {
+        return Err(Error::not_found("The operator names no contact for vulnerabilities."));
+    }
+    let expires = cx.now().plus(EXPIRES_DAYS * DAY);
+    let text = format!("Contact: {contact}\nExpires: {expires}\nPreferred-Languages: en\n");
+    Ok(Response::new(StatusCode::OK, "text/plain; charset=utf-8", text))
+}
