@@ -42,8 +42,10 @@ const agent = async (name) => {
   return { did, act };
 };
 
-const alice = await agent('alice');
-const bob = await agent('bob');
+// A name belongs to one agent, so each run takes others.
+const run = randomUUID().slice(0, 8);
+const alice = await agent(`alice-${run}`);
+const bob = await agent(`bob-${run}`);
 await alice.act('faucet', 'pay-faucet', { did: alice.did, nonce: randomUUID() });
 
 const paid = await alice.act('transfer', 'credit-transfer', {

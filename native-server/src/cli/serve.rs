@@ -63,7 +63,7 @@ fn hints(base: &str, demo_key: &str) -> String {
     }
     text.push_str(&format!(
         "  curl '{base}/v1/accessibility/check?domain=youtube.com&country=CN'\n  \
-         curl {base}/v1/agent/register {JSON} -d '{{\"name\":\"first-agent\"}}'\n"
+         curl {base}/v1/agent/register {JSON} -d '{{}}'\n"
     ));
     text
 }

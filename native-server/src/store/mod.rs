@@ -204,8 +204,11 @@ impl Store {
 
     /// A snapshot of the tree for many requests.
     fn tree_to_share(&self) -> Result<Arc<Tree>> {
-        let known = Some(KnownRows::new(self.options.cache_bytes / KNOWN_PART));
-        Ok(Arc::new(Tree { known, ..self.snapshot()? }))
+        Ok(Arc::new(Tree { known: Some(self.nothing_known()), ..self.snapshot()? }))
+    }
+
+    fn nothing_known(&self) -> KnownRows {
+        KnownRows::new(self.options.cache_bytes / KNOWN_PART)
     }
 
     /// A snapshot of the tree.
@@ -242,9 +245,12 @@ impl Store {
     /// The tree has what was folded; if that was `all` of the older generation, that one is not needed any more.
     fn folded_to(&self, all: bool) -> Result<(), Fault> {
         let mut tree = self.snapshot().map_err(|error| Fault::System(error.to_string()))?;
-        if all && let Ok(View { tree: before, generations: [_, Some(folded)], .. }) = self.view() {
-            tree.known = before.known.as_ref().map(|known| known.after(&folded));
-        }
+        tree.known = Some(match self.view() {
+            Ok(View { tree: before, generations: [_, Some(folded)], .. }) if all => {
+                before.known.as_ref().map_or_else(|| self.nothing_known(), |known| known.after(&folded))
+            }
+            _ => self.nothing_known(),
+        });
         self.share(|shared| {
             shared.tree = Some(Arc::new(tree));
             if all {
