@@ -42,7 +42,7 @@ const KINDS: [(Kind, &[Bar]); 8] = [
     (Kind::Read("/data/censorship-index.json"), BAR),
     (Kind::Read("/data/incidents"), BAR),
     (Kind::Read("/data/incidents?country=KE"), BAR),
-    (Kind::Read("/v1/isp/index"), BAR),
+    (Kind::Read("/v1/isp/index?country=KE"), BAR),
 ];
 
 pub struct Stage<'r> {
@@ -137,7 +137,11 @@ impl<'r> Stage<'r> {
 fn name(kind: Kind) -> String {
     match kind {
         Kind::Send { connections, objects } => {
-            format!("durable send of 1 KB, {connections} connections, {objects} mailboxes")
+            let plural =
+                |number: usize, one: &str, more: &str| format!("{number} {}", if number == 1 { one } else { more });
+            let (from, to) =
+                (plural(connections, "connection", "connections"), plural(objects, "mailbox", "mailboxes"));
+            format!("durable send of 1 KB, {from}, {to}")
         }
         Kind::Read(path) => format!("`{path}`, {CONNECTIONS} connections"),
     }
