@@ -71,20 +71,19 @@ impl Secrets {
 
     /// Makes a key that belongs to the actor of that name. `seed` must be fresh.
     pub fn new_key(&self, brand: &str, kind: &str, actor: &str, seed: [u8; 32]) -> Result<ApiKey> {
-        let keys = self.keys();
-        let mac_key = keys.mac_keys.first().ok_or(CryptoError::ApiKey).map_err(Error::internal)?;
-        ApiKey::generate(brand, kind, actor, mac_key, &Secret::new(seed)).map_err(Error::internal)
+        self.made(|mac_key| ApiKey::generate(brand, kind, actor, mac_key, &Secret::new(seed)))
+    }
+
+    /// Makes a key under the current MAC key.
+    fn made(&self, make: impl FnOnce(&Secret<32>) -> std::result::Result<ApiKey, CryptoError>) -> Result<ApiKey> {
+        self.keys().mac_keys.first().ok_or(CryptoError::ApiKey).and_then(make).map_err(Error::internal)
     }
 
     /// Makes a key for an agent, in the form that the settings name. `seed` must be fresh.
     pub fn new_agent_key(&self, settings: &Settings, kind: &str, actor: &str, seed: [u8; 32]) -> Result<ApiKey> {
         match settings.agent_key_form() {
             KeyForm::Prefixed => self.new_key(&settings.brand, kind, actor, seed),
-            KeyForm::Hex => {
-                let keys = self.keys();
-                let mac_key = keys.mac_keys.first().ok_or(CryptoError::ApiKey).map_err(Error::internal)?;
-                ApiKey::generate_hex(actor, mac_key, &Secret::new(seed)).map_err(Error::internal)
-            }
+            KeyForm::Hex => self.made(|mac_key| ApiKey::generate_hex(actor, mac_key, &Secret::new(seed))),
         }
     }
 

@@ -26,9 +26,9 @@ pub(in crate::agent) fn downgrade(rows: &[(Vec<u8>, Vec<u8>)]) -> Batch {
             36 => {
                 let block: UnreadBlock = decode_row(value).unwrap();
                 let from = &key[..17];
-                let first = i64::from_be_bytes(key[17..].try_into().unwrap());
-                for stamp in std::iter::once(first).chain(block.more().iter().map(|stamp| stamp.0 ^ i64::MIN)) {
-                    batch.put([from, &stamp.to_be_bytes()].concat(), vec![1]);
+                let first = Timestamp(i64::from_be_bytes(key[17..].try_into().unwrap()) ^ i64::MIN);
+                for stamp in block.stamps(first) {
+                    batch.put([from, &(stamp.0 ^ i64::MIN).to_be_bytes()].concat(), vec![1]);
                 }
             }
             37 => {

@@ -312,10 +312,10 @@ fn find(view: &(impl Read + ?Sized), local: &Local, now: Timestamp) -> Result<Op
 
 /// The message of an id with this stamp, if it is there and has not expired.
 pub fn item(view: &View<'_>, local: &Local, stamp: Timestamp) -> Result<Option<Item>> {
-    let stored = MESSAGES.get(view, &(*local,))?.filter(|stored| stored.stamp == stamp && stored.expires > view.now);
-    let Some(stored) = stored else { return Ok(None) };
-    let Some(Message { head, body }) = stored::get(view, stamp)? else { return Ok(None) };
-    Ok(body.or(stored.body).map(|body| Item { stamp, head, body }))
+    match find(view, local, view.now)? {
+        Some((found, message)) if found == stamp => stored::item(view, stamp, message),
+        _ => Ok(None),
+    }
 }
 
 /// Removes a message from the unread ones and from their counts.

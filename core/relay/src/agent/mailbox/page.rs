@@ -151,15 +151,15 @@ pub fn page(view: &View<'_>, filter: &Filter, budget: Budget) -> Result<ReadPage
                 Some(message) => Some(message),
                 None => stored::get(view, stamp)?,
             };
-            if let Some(mut message) = message.filter(|message| filter.takes(&message.head, view.now)) {
+            if let Some(message) = message.filter(|message| filter.takes(&message.head, view.now)) {
                 let full = found.items.len() >= budget.messages;
                 if full || (!found.items.is_empty() && bytes + message.head.size > budget.bytes) {
                     found.has_more = true;
                     return Ok(found);
                 }
-                if let Some(body) = stored::body(view, &mut message)? {
-                    bytes += message.head.size;
-                    found.items.push(Item { stamp, head: message.head, body });
+                if let Some(item) = stored::item(view, stamp, message)? {
+                    bytes += item.head.size;
+                    found.items.push(item);
                 }
             }
             found.reached = Some(stamp);
@@ -205,8 +205,7 @@ impl Query for ReadMessage {
     type Reply = Option<Item>;
 
     fn run(self, view: &View<'_>) -> Result<Option<Item>> {
-        let Some((stamp, mut message)) = find(view, &self.local, view.now)? else { return Ok(None) };
-        let body = stored::body(view, &mut message)?;
-        Ok(body.map(|body| Item { stamp, head: message.head, body }))
+        let Some((stamp, message)) = find(view, &self.local, view.now)? else { return Ok(None) };
+        stored::item(view, stamp, message)
     }
 }

@@ -1,8 +1,8 @@
 //! Messages as they are stored: in `UNREAD` until a message is marked as read, then in `READ`.
 
-use super::{Body, MESSAGES, Message, READ, UNREAD};
+use super::{Item, MESSAGES, Message, READ, UNREAD};
 use crate::{Result, Timestamp};
-use engine::kv::{Direction, Read};
+use engine::kv::{Direction, Read, Table};
 
 /// The message with a stamp, with its body if that stands beside its head.
 pub(super) fn get(view: &(impl Read + ?Sized), stamp: Timestamp) -> Result<Option<Message>> {
@@ -12,12 +12,26 @@ pub(super) fn get(view: &(impl Read + ?Sized), stamp: Timestamp) -> Result<Optio
     }
 }
 
-/// The body of a message, wherever it stands.
-pub(super) fn body(view: &(impl Read + ?Sized), message: &mut Message) -> Result<Option<Body>> {
-    match message.body.take() {
-        Some(body) => Ok(Some(body)),
-        None => Ok(MESSAGES.get(view, &(message.head.local,))?.and_then(|stored| stored.body)),
-    }
+/// The message with its body, wherever that stands; `None` if it is gone.
+pub(super) fn item(view: &(impl Read + ?Sized), stamp: Timestamp, message: Message) -> Result<Option<Item>> {
+    let Message { head, body } = message;
+    let body = match body {
+        Some(body) => Some(body),
+        None => MESSAGES.get(view, &(head.local,))?.and_then(|stored| stored.body),
+    };
+    Ok(body.map(|body| Item { stamp, head, body }))
+}
+
+/// Rows of a table from `start` on and before `end`, at most `limit`.
+fn scan(
+    table: &Table<(Timestamp,), Message>,
+    view: &(impl Read + ?Sized),
+    start: Timestamp,
+    end: Timestamp,
+    limit: usize,
+) -> Result<Vec<(Timestamp, Message)>> {
+    let rows = table.scan(view, &table.between(&(start,), &(end,)), Direction::Ascending, limit)?;
+    Ok(rows.into_iter().map(|((stamp,), message)| (stamp, message)).collect())
 }
 
 /// Unread messages from `start` on and before `end`, at most `limit`.
@@ -27,8 +41,7 @@ pub(super) fn unread(
     end: Timestamp,
     limit: usize,
 ) -> Result<Vec<(Timestamp, Message)>> {
-    let rows = UNREAD.scan(view, &UNREAD.between(&(start,), &(end,)), Direction::Ascending, limit)?;
-    Ok(rows.into_iter().map(|((stamp,), message)| (stamp, message)).collect())
+    scan(&UNREAD, view, start, end, limit)
 }
 
 /// All messages from `start` on and before `end`, in order, at most `limit`.
@@ -38,8 +51,7 @@ pub(super) fn all(
     end: Timestamp,
     limit: usize,
 ) -> Result<Vec<(Timestamp, Message)>> {
-    let read = READ.scan(view, &READ.between(&(start,), &(end,)), Direction::Ascending, limit)?;
-    let mut found: Vec<_> = read.into_iter().map(|((stamp,), message)| (stamp, message)).collect();
+    let mut found = scan(&READ, view, start, end, limit)?;
     let end = found.last().filter(|_| found.len() == limit).map_or(end, |(stamp, _)| *stamp);
     let unread = unread(view, start, end, limit)?;
     if !unread.is_empty() {

@@ -15,10 +15,10 @@ const BLOCK: usize = 16;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct UnreadBlock(Vec<Timestamp>);
 
-#[cfg(test)]
 impl UnreadBlock {
-    pub fn more(&self) -> &[Timestamp] {
-        &self.0
+    /// All stamps of a block that begins with `first`.
+    pub fn stamps(self, first: Timestamp) -> impl Iterator<Item = Timestamp> {
+        std::iter::once(first).chain(self.0)
     }
 }
 
@@ -72,7 +72,7 @@ pub(super) fn remove(space: &mut impl Write, from: Did, sender: &mut Sender, sta
 fn block_at(view: &(impl Read + ?Sized), from: Did, stamp: Timestamp) -> Result<Option<(Timestamp, Vec<Timestamp>)>> {
     let range = Range { end: UNREAD_FROM.prefix(&(from, stamp)).end, ..UNREAD_FROM.prefix(&(from,)) };
     let block = UNREAD_FROM.last(view, &range)?;
-    Ok(block.map(|((_, first), UnreadBlock(more))| (first, std::iter::once(first).chain(more).collect())))
+    Ok(block.map(|((_, first), block)| (first, block.stamps(first).collect())))
 }
 
 /// Stamps of the unread messages of a sender from `start` on and before `end`, ascending, at most `limit`.
@@ -91,8 +91,8 @@ pub(super) fn scan(
         view,
         UNREAD_FROM.between(&(from, after), &(from, end)),
         Direction::Ascending,
-        |(_, first), UnreadBlock(more)| {
-            found.extend(std::iter::once(first).chain(more).filter(takes));
+        |(_, first), block| {
+            found.extend(block.stamps(first).filter(takes));
             Ok(found.len() < limit)
         },
     )?;
