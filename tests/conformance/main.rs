@@ -68,6 +68,7 @@ mod probes;
 mod rates;
 mod recorded;
 mod registration;
+mod relay_api_keys;
 mod relay_attest;
 mod relay_capabilities;
 mod relay_channels;
@@ -193,6 +194,7 @@ const MODULES: &[(&str, &[Case])] = &[
     ("relay_lists", relay_lists::CASES),
     ("relay_moving", relay_moving::CASES),
     ("relay_proofs", relay_proofs::CASES),
+    ("relay_api_keys", relay_api_keys::CASES),
     ("relay_identity", relay_identity::CASES),
     ("relay_invites", relay_invites::CASES),
     ("relay_key_changes", relay_key_changes::CASES),

@@ -1,7 +1,7 @@
 //! `cargo xtask compare`: the benchmark beside other servers.
 //!
 //! Programs that are not installed are unpacked from Debian's packages into `target/peers`; nothing is installed. Where
-//! there is no `apt-get`, the table names what is missing. The comparison of the Worker needs none of them.
+//! there is no `apt-get`, the table names what is missing. Comparisons with itself and of the Worker need none of them.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -19,23 +19,29 @@ const PEERS: [(&str, &[&str]); 4] = [
 ];
 
 pub fn compare(args: &[&str]) -> Result<()> {
-    let of_edge = args.contains(&"--edge");
-    if of_edge {
-        edge::build::ensure(edge::build::Bundle::Worker)?;
-        run("build", cargo().args(["build", "--locked", "--release", "--package", "xtask"]))?;
-    }
     let peers = root().join("target/peers");
+    let beside = if args.contains(&"--edge") {
+        edge::build::ensure(edge::build::Bundle::Worker)?;
+        "xtask"
+    } else {
+        "heliograph"
+    };
+    if !args.contains(&"--edge") && !args.contains(&"--grown") {
+        find_or_unpack(&peers);
+    }
+    run("build", cargo().args(["build", "--locked", "--release", "--package", beside]))?;
+    let bench = ["bench", "--locked", "--package", "heliograph-tests", "--bench", "bench", "--", "--compare"];
+    run("compare", cargo().env("HELIOGRAPH_PEERS", &peers).args(bench).args(args))
+}
+
+fn find_or_unpack(peers: &Path) {
     for (program, packages) in PEERS {
-        if !of_edge
-            && !is_there(program, &peers)
-            && let Err(error) = unpack(packages, &peers)
+        if !is_there(program, peers)
+            && let Err(error) = unpack(packages, peers)
         {
             notice(&format!("{program} takes no part: {error}"));
         }
     }
-    run("build", cargo().args(["build", "--locked", "--release", "--package", "heliograph"]))?;
-    let bench = ["bench", "--locked", "--package", "heliograph-tests", "--bench", "bench", "--", "--compare"];
-    run("compare", cargo().env("HELIOGRAPH_PEERS", &peers).args(bench).args(args))
 }
 
 /// Whether a program is installed or was unpacked. PostgreSQL's are outside of `PATH` on Debian.

@@ -10,7 +10,7 @@ use heliograph_tests::questions::QuestionRequest;
 use tokio::runtime::Runtime;
 
 use super::work::{OURS, sampled};
-use super::{Bar, Contender, Plan, Sample, Work};
+use super::{Bar, Plan, Sample, Stage, Work};
 use crate::imports::dataset;
 use crate::load;
 use crate::machine::Cores;
@@ -45,7 +45,7 @@ const KINDS: [(Kind, &[Bar]); 8] = [
     (Kind::Read("/v1/isp/index?country=KE"), BAR),
 ];
 
-pub struct Stage<'r> {
+pub struct Workers<'r> {
     runtime: &'r Runtime,
     ours: Server,
     plain: Server,
@@ -54,8 +54,8 @@ pub struct Stage<'r> {
     seed: u64,
 }
 
-impl<'r> Stage<'r> {
-    pub fn set(runtime: &'r Runtime, folder: &Path, cores: &Cores) -> Stage<'r> {
+impl<'r> Workers<'r> {
+    pub fn set(runtime: &'r Runtime, folder: &Path, cores: &Cores) -> Workers<'r> {
         let state = folder.join("edge");
         std::fs::create_dir(&state).unwrap();
         let mut ours = cores.server(&built("xtask"));
@@ -79,20 +79,16 @@ impl<'r> Stage<'r> {
                 assert_eq!(kept.status, 200, "{path}");
             }
         }
-        Stage { runtime, ours, plain, agents, seed: 0 }
+        Workers { runtime, ours, plain, agents, seed: 0 }
+    }
+}
+
+impl Stage for Workers<'_> {
+    fn works(&self) -> Vec<Work> {
+        KINDS.into_iter().map(|(kind, bars)| Work::new(name(kind), bars, &[OURS, PLAIN])).collect()
     }
 
-    pub fn works(&self) -> Vec<Work> {
-        let contender = |name| Contender { name, samples: Ok(Vec::new()) };
-        let work = |(kind, bars): (Kind, &'static [Bar])| Work {
-            what: name(kind),
-            bars,
-            contenders: [OURS, PLAIN].map(contender).into(),
-        };
-        KINDS.into_iter().map(work).collect()
-    }
-
-    pub fn notes(&self) -> Vec<String> {
+    fn notes(&self) -> Vec<String> {
         let mut notes = vec![
             "durable send: `POST /v1/agent/send/encrypted` with 1 KB; the plain object makes one INSERT of as many \
              bytes. Public answers: the plain Worker has the same bytes in memory"
@@ -113,7 +109,7 @@ impl<'r> Stage<'r> {
         notes
     }
 
-    pub fn perform(&mut self, work: usize, contender: usize, plan: &Plan) -> Result<Sample, String> {
+    fn perform(&mut self, work: usize, contender: usize, plan: &Plan) -> Result<Sample, String> {
         self.seed += 1;
         let (kind, _) = KINDS[work];
         let base = if contender == 0 { &self.ours.base } else { &self.plain.base };

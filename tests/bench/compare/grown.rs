@@ -6,7 +6,7 @@ use std::path::Path;
 use tokio::runtime::Runtime;
 
 use super::work::{CONNECTIONS, OURS, Relay, sampled};
-use super::{Bar, Contender, Plan, Sample, Work};
+use super::{Bar, Plan, Sample, Stage, Work};
 use crate::ledger::people::{People, send_all};
 use crate::load;
 use crate::machine::Cores;
@@ -40,15 +40,15 @@ struct Side {
     paid: usize,
 }
 
-pub struct Stage<'r> {
+pub struct Files<'r> {
     runtime: &'r Runtime,
     sides: [Side; 2],
     size: String,
     seed: u64,
 }
 
-impl<'r> Stage<'r> {
-    pub fn set(runtime: &'r Runtime, folder: &Path, plan: &Plan, cores: &Cores) -> Stage<'r> {
+impl<'r> Files<'r> {
+    pub fn set(runtime: &'r Runtime, folder: &Path, plan: &Plan, cores: &Cores) -> Files<'r> {
         let side = |name: &str, agents: usize| {
             let own = folder.join(name);
             std::fs::create_dir(&own).unwrap();
@@ -71,19 +71,20 @@ impl<'r> Stage<'r> {
             plan.messages,
             file as f64 / 1e9
         );
-        Stage { runtime, sides, size, seed: 0 }
+        Files { runtime, sides, size, seed: 0 }
+    }
+}
+
+impl Stage for Files<'_> {
+    fn works(&self) -> Vec<Work> {
+        WORKS.map(|(what, bars)| Work::new(what.to_owned(), bars, &[OURS, EMPTY])).into()
     }
 
-    pub fn works(&self) -> Vec<Work> {
-        let contenders = || [OURS, EMPTY].map(|name| Contender { name, samples: Ok(Vec::new()) }).into();
-        WORKS.map(|(what, bars)| Work { what: what.to_owned(), bars, contenders: contenders() }).into()
-    }
-
-    pub fn notes(&self) -> Vec<String> {
+    fn notes(&self) -> Vec<String> {
         vec![self.size.clone(), format!("the almost empty one has {FEW} agents")]
     }
 
-    pub fn perform(&mut self, work: usize, contender: usize, plan: &Plan) -> Result<Sample, String> {
+    fn perform(&mut self, work: usize, contender: usize, plan: &Plan) -> Result<Sample, String> {
         self.seed += 1;
         let (runtime, seed) = (self.runtime, self.seed);
         let Side { relay, payers, paid } = &mut self.sides[contender];

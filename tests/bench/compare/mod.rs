@@ -109,6 +109,13 @@ pub struct Work {
     pub contenders: Vec<Contender>,
 }
 
+impl Work {
+    fn new(what: String, bars: &'static [Bar], contenders: &[&'static str]) -> Work {
+        let contenders = contenders.iter().map(|name| Contender { name, samples: Ok(Vec::new()) }).collect();
+        Work { what, bars, contenders }
+    }
+}
+
 /// The results of a run.
 pub struct Measured {
     pub works: Vec<Work>,
@@ -129,42 +136,43 @@ impl Measured {
 /// Rates of fdatasync may differ by so much in a quiet run.
 const QUIET: f64 = 1.3;
 
+/// Everything that takes part in a comparison.
+trait Stage {
+    fn works(&self) -> Vec<Work>;
+    /// What is compared with what.
+    fn notes(&self) -> Vec<String>;
+    /// Lets a contender do a work for one round.
+    fn perform(&mut self, work: usize, contender: usize, plan: &Plan) -> Result<Sample, String>;
+}
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
+}
+
+/// `cargo xtask compare`.
 pub fn run(folder: &Path, plan: &Plan, cores: &Cores) -> Measured {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let mut stage = work::Stage::set(&runtime, folder, plan, cores);
-    let measured = Measured { works: stage.works(), probes: Vec::new(), notes: stage.notes() };
-    rounds(folder, plan, measured, |work, contender| stage.perform(work, contender, plan))
+    rounds(folder, plan, &mut work::Peers::set(&runtime(), folder, plan, cores))
 }
 
 /// `cargo xtask compare --edge`.
 pub fn run_edge(folder: &Path, plan: &Plan, cores: &Cores) -> Measured {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let mut stage = edge::Stage::set(&runtime, folder, cores);
-    let measured = Measured { works: stage.works(), probes: Vec::new(), notes: stage.notes() };
-    rounds(folder, plan, measured, |work, contender| stage.perform(work, contender, plan))
+    rounds(folder, plan, &mut edge::Workers::set(&runtime(), folder, cores))
 }
 
 /// `cargo xtask compare --grown`.
 pub fn run_grown(folder: &Path, plan: &Plan, cores: &Cores) -> Measured {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let mut stage = grown::Stage::set(&runtime, folder, plan, cores);
-    let measured = Measured { works: stage.works(), probes: Vec::new(), notes: stage.notes() };
-    rounds(folder, plan, measured, |work, contender| stage.perform(work, contender, plan))
+    rounds(folder, plan, &mut grown::Files::set(&runtime(), folder, plan, cores))
 }
 
-fn rounds(
-    folder: &Path,
-    plan: &Plan,
-    mut measured: Measured,
-    mut perform: impl FnMut(usize, usize) -> Result<Sample, String>,
-) -> Measured {
+fn rounds(folder: &Path, plan: &Plan, stage: &mut impl Stage) -> Measured {
+    let mut measured = Measured { works: stage.works(), probes: Vec::new(), notes: stage.notes() };
     let probe = || disk::probe(folder, plan.window / 4).rate;
     measured.probes.push(probe());
     for round in 0..plan.rounds {
         eprintln!("round {} of {}", round + 1, plan.rounds);
         for at in 0..measured.works.len() {
             for contender in 0..measured.works[at].contenders.len() {
-                let sample = perform(at, contender);
+                let sample = stage.perform(at, contender, plan);
                 if let Ok(samples) = &mut measured.works[at].contenders[contender].samples {
                     match sample {
                         Ok(sample) => samples.push(sample),

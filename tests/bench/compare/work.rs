@@ -13,7 +13,7 @@ use tokio::runtime::Runtime;
 
 use super::generator::Generator;
 use super::usage::{Usage, folding};
-use super::{Bar, Contender, Plan, Sample, Work};
+use super::{Bar, Plan, Sample, Stage, Work};
 use crate::ledger::people::{People, send_all};
 use crate::load::{self, Outcome};
 use crate::machine::Cores;
@@ -128,7 +128,7 @@ impl Relay {
 }
 
 /// Everything that is compared.
-pub struct Stage<'r> {
+pub struct Peers<'r> {
     runtime: &'r Runtime,
     folder: std::path::PathBuf,
     relay: Relay,
@@ -147,8 +147,8 @@ pub struct Stage<'r> {
 
 const INSERT: &str = "CREATE TABLE messages (id bigserial PRIMARY KEY, recipient integer, body text)";
 
-impl<'r> Stage<'r> {
-    pub fn set(runtime: &'r Runtime, folder: &Path, plan: &Plan, cores: &Cores) -> Stage<'r> {
+impl<'r> Peers<'r> {
+    pub fn set(runtime: &'r Runtime, folder: &Path, plan: &Plan, cores: &Cores) -> Peers<'r> {
         let own = |name: &str| {
             let own = folder.join(name);
             std::fs::create_dir(&own).unwrap();
@@ -173,7 +173,7 @@ impl<'r> Stage<'r> {
             postgres.sql(INSERT)?;
             Ok(postgres)
         });
-        Stage {
+        Peers {
             runtime,
             folder: folder.to_owned(),
             relay,
@@ -191,15 +191,6 @@ impl<'r> Stage<'r> {
         }
     }
 
-    pub fn works(&self) -> Vec<Work> {
-        let work = |(kind, bars, names): (Kind, &'static [Bar], &'static [&'static str])| Work {
-            what: self.name(kind),
-            bars,
-            contenders: names.iter().map(|name| Contender { name, samples: Ok(Vec::new()) }).collect(),
-        };
-        KINDS.into_iter().map(work).collect()
-    }
-
     fn name(&self, kind: Kind) -> String {
         let plural = |number: usize| if number == 1 { "connection" } else { "connections" };
         match kind {
@@ -215,7 +206,35 @@ impl<'r> Stage<'r> {
         }
     }
 
-    pub fn notes(&self) -> Vec<String> {
+    fn redis(&self) -> Result<&Peer, String> {
+        self.redis.as_ref().map_err(String::clone)
+    }
+
+    fn postgres(&self) -> Result<&Postgres, String> {
+        self.postgres.as_ref().map_err(String::clone)
+    }
+
+    /// The process whose CPU and writes count.
+    fn process(&self, name: &str, kind: Kind) -> Result<Option<u32>, String> {
+        Ok(match (name, kind) {
+            (OURS, Kind::Read(_)) => Some(self.service.id()),
+            (OURS, Kind::Pay(_)) => Some(self.ledger.id()),
+            (OURS, _) => Some(self.relay.server.id()),
+            (OLDER, _) => Some(self.older.as_ref().map_err(String::clone)?.server.id()),
+            (REDIS, _) => Some(self.redis()?.id()),
+            (POSTGRES, _) => self.postgres()?.id(),
+            (NGINX, _) => Some(self.nginx.as_ref().map_err(String::clone)?.id()),
+            _ => None,
+        })
+    }
+}
+
+impl Stage for Peers<'_> {
+    fn works(&self) -> Vec<Work> {
+        KINDS.into_iter().map(|(kind, bars, names)| Work::new(self.name(kind), bars, names)).collect()
+    }
+
+    fn notes(&self) -> Vec<String> {
         vec![
             "durable write: `POST /v1/agent/send/encrypted` by as many agents as connections; Redis `XADD` with \
              `appendfsync always`; PostgreSQL `INSERT` into a table with one index, by `pgbench -M prepared`"
@@ -227,8 +246,7 @@ impl<'r> Stage<'r> {
         ]
     }
 
-    /// Lets a contender do a work for one round.
-    pub fn perform(&mut self, work: usize, contender: usize, plan: &Plan) -> Result<Sample, String> {
+    fn perform(&mut self, work: usize, contender: usize, plan: &Plan) -> Result<Sample, String> {
         self.seed += 1;
         let (kind, _, names) = KINDS[work];
         let name = names[contender];
@@ -282,28 +300,6 @@ impl<'r> Stage<'r> {
         let operations = sample.rate * begun.elapsed().as_secs_f64();
         let used = process.and_then(Usage::of).zip(before).map(|(now, before)| now.since(before, operations));
         Ok(Sample { cpu: used.map(|(cpu, _)| cpu), written: used.map(|(_, written)| written), ..sample })
-    }
-
-    fn redis(&self) -> Result<&Peer, String> {
-        self.redis.as_ref().map_err(String::clone)
-    }
-
-    fn postgres(&self) -> Result<&Postgres, String> {
-        self.postgres.as_ref().map_err(String::clone)
-    }
-
-    /// The process whose CPU and writes count.
-    fn process(&self, name: &str, kind: Kind) -> Result<Option<u32>, String> {
-        Ok(match (name, kind) {
-            (OURS, Kind::Read(_)) => Some(self.service.id()),
-            (OURS, Kind::Pay(_)) => Some(self.ledger.id()),
-            (OURS, _) => Some(self.relay.server.id()),
-            (OLDER, _) => Some(self.older.as_ref().map_err(String::clone)?.server.id()),
-            (REDIS, _) => Some(self.redis()?.id()),
-            (POSTGRES, _) => self.postgres()?.id(),
-            (NGINX, _) => Some(self.nginx.as_ref().map_err(String::clone)?.id()),
-            _ => None,
-        })
     }
 }
 
