@@ -68,7 +68,7 @@ fn bytes_that_are_no_http_end_the_connection(suite: &Suite) {
         b"GET / HTTP/9.9\r\n\r\n",
         b"GET / HTTP/1.1\r\nbad header\r\n\r\n",
         b"GET /\xff\xfe HTTP/1.1\r\nhost: x\r\n\r\n",
-        b"GET / HTTP/1.1\r\nhost: x\r\nx-agent-key: \xff\xfe\r\n\r\n",
+        b"GET /v1/agent/profile HTTP/1.1\r\nhost: x\r\nx-agent-key: \xff\xfe\r\n\r\n",
         b"G\0T / HTTP/1.1\r\nhost: x\r\n\r\n",
         long.as_bytes(),
         many.as_bytes(),
