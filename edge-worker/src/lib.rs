@@ -13,6 +13,7 @@
 //! | [`web`] | requests to other hosts |
 //! | [`kv_documents`] | published documents in Workers KV |
 //! | [`kv_segments`] | sealed segments of the ledger's log in Workers KV |
+//! | [`place_cache`] | answers that all isolates of one place share |
 //! | [`shell`], [`clock`] | requests and responses; time and randomness |
 //!
 //! `guard.mjs` beside this crate is the Worker's main module. It limits the time of every request, because a panic
@@ -30,6 +31,7 @@ mod kv_documents;
 mod kv_segments;
 mod listeners;
 mod object;
+mod place_cache;
 #[cfg(feature = "probe")]
 mod probe;
 mod runtime;

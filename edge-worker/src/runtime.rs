@@ -9,7 +9,7 @@ use heliograph_core::engine::actor::Call;
 use heliograph_core::engine::apart::{self, Asker};
 use heliograph_core::engine::documents::Recent;
 use heliograph_core::engine::http::Ready;
-use heliograph_core::engine::runtime::{Archive, BoxFuture, ByteStream, Environment, Runtime};
+use heliograph_core::engine::runtime::{Archive, BoxFuture, ByteStream, Environment, Runtime, SharedAnswers};
 use heliograph_core::engine::web::Incoming;
 use heliograph_core::engine::web::Outgoing;
 use heliograph_core::relay::agent::stream::OpenStream;
@@ -17,6 +17,7 @@ use heliograph_core::{Error, Result, Timestamp, engine::deployment};
 use worker::Env;
 
 use crate::kv_documents::Documents;
+use crate::place_cache::PlaceCache;
 use crate::space::Space;
 use crate::work::Connection;
 use crate::{clock, errand, web};
@@ -55,6 +56,7 @@ impl Drop for Place {
 pub struct EdgeRuntime {
     env: Env,
     environment: Arc<Environment>,
+    place_cache: PlaceCache,
     /// The object that this runs in; `None` in the Worker's isolate.
     home: Option<Rc<Space>>,
 }
@@ -63,7 +65,8 @@ impl EdgeRuntime {
     /// The router needs a shared pointer; nothing here crosses threads.
     #[allow(clippy::arc_with_non_send_sync)]
     pub fn shared(env: Env, environment: Arc<Environment>, home: Option<Rc<Space>>) -> Arc<dyn Runtime> {
-        Arc::new(EdgeRuntime { env, environment, home })
+        let place_cache = PlaceCache(environment.clone());
+        Arc::new(EdgeRuntime { env, environment, place_cache, home })
     }
 
     pub fn env(&self) -> &Env {
@@ -147,6 +150,10 @@ impl Runtime for EdgeRuntime {
 
     fn archive(&self) -> Option<&dyn Archive> {
         Some(self)
+    }
+
+    fn shared_answers(&self) -> Option<&dyn SharedAnswers> {
+        Some(&self.place_cache)
     }
 
     fn now(&self) -> Timestamp {

@@ -1,5 +1,6 @@
 //! Converts requests and responses between the platform's types and the core's.
 
+use std::cell::RefCell;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,8 +10,10 @@ use futures_util::{StreamExt, future};
 use heliograph_core::Error;
 use heliograph_core::engine::http::{self as routes, Body, Matched, Origin, Proxies, Request, Response};
 use heliograph_core::engine::runtime::Runtime;
+use heliograph_core::engine::time::SECOND;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
-use worker::{Headers, ResponseBuilder, Result, js_sys};
+use worker::js_sys::{self, Array};
+use worker::{Headers, ResponseBuilder, Result, web_sys};
 
 use crate::clock;
 
@@ -25,18 +28,34 @@ pub struct Head {
     pub network: Option<u32>,
 }
 
+/// Reads the head in few calls, since each one out of wasm costs as much as parsing a header.
 pub fn head(request: &worker::Request) -> Result<Head> {
-    let url = request.url()?;
+    let url = request.inner().url();
+    let (path, query) = path_and_query(&url);
+    let method = Method::from_bytes(request.inner().method().as_bytes()).map_err(|error| error.to_string())?;
+    // Only what probes submit is about the network that it comes from.
+    let network = if method == Method::POST { request.cf().and_then(worker::Cf::asn) } else { None };
+    Ok(Head { method, path: path.to_owned(), query: query.to_owned(), headers: headers(request), network })
+}
+
+/// The platform writes addresses in one form, so the parts need not be parsed.
+fn path_and_query(url: &str) -> (&str, &str) {
+    let after_scheme = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let whole = after_scheme.find('/').and_then(|at| after_scheme.get(at..)).unwrap_or("/");
+    let whole = whole.split_once('#').map_or(whole, |(whole, _)| whole);
+    whole.split_once('?').unwrap_or((whole, ""))
+}
+
+/// All headers as one text of lines `name,value`: a name has no comma, and no value has a line break.
+fn headers(request: &worker::Request) -> HeaderMap {
+    let text = String::from(Array::from(&request.inner().headers()).join("\n"));
     let mut headers = HeaderMap::new();
-    for (name, value) in request.headers().entries() {
-        if let (Ok(name), Ok(value)) = (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_str(&value)) {
+    for (name, value) in text.lines().filter_map(|line| line.split_once(',')) {
+        if let (Ok(name), Ok(value)) = (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_str(value)) {
             headers.append(name, value);
         }
     }
-    let method = Method::from_bytes(request.inner().method().as_bytes()).map_err(|error| error.to_string())?;
-    let (path, query) = (url.path().to_owned(), url.query().unwrap_or_default().to_owned());
-    let network = request.cf().and_then(worker::Cf::asn);
-    Ok(Head { method, path, query, headers, network })
+    headers
 }
 
 impl Head {
@@ -148,13 +167,36 @@ async fn body(request: &mut worker::Request, asked: &Request, limit: usize) -> R
     Ok(whole.freeze())
 }
 
-pub fn response(response: Response) -> Result<worker::Response> {
-    let headers = Headers::new();
-    for (name, value) in &response.headers {
-        headers.append(name.as_str(), value.to_str().map_err(|error| error.to_string())?)?;
-    }
+thread_local! {
+    /// The second since the epoch of the last answer, and how its `Date` header says it.
+    static DATE: RefCell<(i64, String)> = RefCell::default();
+}
+
+fn date() -> String {
+    let second = clock::now().0.div_euclid(SECOND);
+    DATE.with_borrow_mut(|(known, text)| {
+        if *known != second {
+            (*known, *text) = (second, js_sys::Date::new_0().to_utc_string().into());
+        }
+        text.clone()
+    })
+}
+
+/// Headers are handed over as one text, in one call.
+fn sent(headers: &HeaderMap) -> Result<Headers> {
+    let mut pairs = Vec::with_capacity(headers.len() + 1);
+    let date = date();
     // Clients compare their clocks with this header. The platform's network adds it, but the runtime alone does not.
-    headers.set("date", &String::from(js_sys::Date::new_0().to_utc_string()))?;
+    pairs.push(("date", date.as_str()));
+    for (name, value) in headers {
+        pairs.push((name.as_str(), value.to_str().map_err(|error| error.to_string())?));
+    }
+    let pairs = js_sys::JSON::parse(&serde_json::to_string(&pairs)?)?;
+    Ok(Headers(web_sys::Headers::new_with_str_sequence_sequence(&pairs)?))
+}
+
+pub fn response(response: Response) -> Result<worker::Response> {
+    let headers = sent(&response.headers)?;
     let builder = ResponseBuilder::new().with_status(response.status.as_u16()).with_headers(headers);
     match response.body {
         Body::Bytes(bytes) if bytes.is_empty() => Ok(builder.empty()),

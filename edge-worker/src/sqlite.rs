@@ -6,9 +6,15 @@
 //!
 //! The table is made by the first successful write (decision invented-names-leave-nothing), so reading an object that
 //! nobody created leaves nothing behind.
+//!
+//! Rows that were looked up lately are remembered, also in vain: only this object writes them, and a look-up through
+//! SQLite costs twenty times as much. A send looks up some twenty rows that are the same with every message.
 
-use std::cell::{Cell, OnceCell};
+use std::cell::{Cell, OnceCell, RefCell};
+use std::rc::Rc;
+use std::sync::LazyLock;
 
+use heliograph_core::engine::generations::Generations;
 use heliograph_core::engine::kv::{
     Batch, Change, Direction, MAX_VALUE_BYTES, Pair, Range, Read, Room, Store, StoreError,
 };
@@ -25,8 +31,17 @@ const PUT_NAME: &str =
     "INSERT INTO object(one, name) VALUES (1, ?) ON CONFLICT(one) DO UPDATE SET name = excluded.name";
 const GET_NAME: &str = "SELECT name FROM object";
 const GET: &str = "SELECT v FROM kv WHERE k = ?";
-const PUT: &str = "INSERT INTO kv(k, v) VALUES (?, ?) ON CONFLICT(k) DO UPDATE SET v = excluded.v";
 const DELETE: &str = "DELETE FROM kv WHERE k = ?";
+/// Rows that one statement writes at most: each statement is a call out of wasm, and the platform binds at most 100
+/// values to one.
+const TOGETHER: usize = 8;
+/// The statements that write 1, 2, ... rows. There are few texts, so that the runtime's statement cache can hold them all.
+static PUTS: LazyLock<[String; TOGETHER]> = LazyLock::new(|| {
+    std::array::from_fn(|more| {
+        let rows = ", (?, ?)".repeat(more);
+        format!("INSERT INTO kv(k, v) VALUES (?, ?){rows} ON CONFLICT(k) DO UPDATE SET v = excluded.v")
+    })
+});
 
 /// Most bytes that one object may store (developers.cloudflare.com/durable-objects/platform/limits).
 const MAX_BYTES: u64 = 10_000_000_000;
@@ -46,6 +61,16 @@ extern "C" {
 
 type Result<T, E = StoreError> = std::result::Result<T, E>;
 
+/// Most bytes of rows that an object remembers. An isolate of 128 MB has many objects.
+const REMEMBERED: usize = 256 << 10;
+/// Rows larger than this are not remembered: small rows are those that are read again and again.
+const LARGEST: usize = 4_096;
+/// Memory that a row takes beside its key and value, in bytes. An estimate.
+const ROW: usize = 96;
+
+/// The value of a row; `None` if there is no such row.
+type Value = Option<Rc<[u8]>>;
+
 /// The key-value store of one object.
 pub struct Sqlite {
     storage: Storage,
@@ -53,12 +78,14 @@ pub struct Sqlite {
     /// True if the tables are known to exist. False only means that they have not been seen yet.
     table_seen: Cell<bool>,
     name: OnceCell<String>,
+    known: RefCell<Generations<Value>>,
 }
 
 impl Sqlite {
     pub fn new(storage: Storage) -> Self {
         let sql = storage.sql();
-        Sqlite { storage, sql, table_seen: Cell::new(false), name: OnceCell::new() }
+        let known = RefCell::new(Generations::of_bytes(REMEMBERED));
+        Sqlite { storage, sql, table_seen: Cell::new(false), name: OnceCell::new(), known }
     }
 
     /// Sets the name under which the object was reached; it is stored with the first write.
@@ -88,10 +115,22 @@ impl Sqlite {
             if !created {
                 self.create()?;
             }
-            batch.iter().try_for_each(|(key, change)| self.write(key, change))
+            self.write(batch)
         })?;
         self.table_seen.set(true);
+        self.remember(batch);
         Ok(())
+    }
+
+    fn remember(&self, batch: &Batch) {
+        let mut known = self.known.borrow_mut();
+        for (key, change) in batch.iter() {
+            match change {
+                Change::Put(value) if value.len() > LARGEST => known.forget(key),
+                Change::Put(value) => known.update(key, Some(value.as_slice().into())),
+                Change::Delete => known.update(key, None),
+            }
+        }
     }
 
     /// Proves that a write can be made durable, by writing the name again. It does nothing in an object without rows.
@@ -146,14 +185,29 @@ impl Sqlite {
         }
     }
 
-    fn write(&self, key: &[u8], change: &Change) -> Result<()> {
-        let key = SqlStorageValue::Blob(key.to_vec());
-        match change {
-            Change::Put(value) if value.len() > MAX_VALUE_BYTES => {
-                Err(StoreError::Refused(format!("a value of {} bytes exceeds the limit", value.len())))
+    fn write(&self, batch: &Batch) -> Result<()> {
+        let blob = |bytes: &[u8]| SqlStorageValue::Blob(bytes.to_vec());
+        let mut puts = Vec::with_capacity(2 * TOGETHER);
+        for (key, change) in batch.iter() {
+            match change {
+                Change::Put(value) if value.len() > MAX_VALUE_BYTES => {
+                    return Err(StoreError::Refused(format!("a value of {} bytes exceeds the limit", value.len())));
+                }
+                Change::Put(value) => puts.extend([blob(key), blob(value)]),
+                Change::Delete => self.execute(DELETE, vec![blob(key)])?,
             }
-            Change::Put(value) => self.execute(PUT, vec![key, SqlStorageValue::Blob(value.clone())]),
-            Change::Delete => self.execute(DELETE, vec![key]),
+            if puts.len() == 2 * TOGETHER {
+                self.put(std::mem::take(&mut puts))?;
+            }
+        }
+        self.put(puts)
+    }
+
+    /// Writes rows: a key, its value, the next key and so on.
+    fn put(&self, rows: Vec<SqlStorageValue>) -> Result<()> {
+        match (rows.len() / 2).checked_sub(1).and_then(|more| PUTS.get(more)) {
+            Some(statement) => self.execute(statement, rows),
+            None => Ok(()),
         }
     }
 
@@ -175,10 +229,16 @@ impl Read for Sqlite {
         if !self.has_table()? {
             return Ok(None);
         }
-        match self.sql.exec(GET, vec![SqlStorageValue::Blob(key.to_vec())]).map_err(fault)?.raw().next() {
-            None => Ok(None),
-            Some(row) => blob(row.map_err(fault)?.into_iter().next()).map(Some),
+        if let Some(value) = self.known.borrow_mut().get(key) {
+            return Ok(value.map(|value| value.to_vec()));
         }
+        let row = self.sql.exec(GET, vec![SqlStorageValue::Blob(key.to_vec())]).map_err(fault)?.raw().next();
+        let value = row.map(|row| blob(row.map_err(fault)?.into_iter().next())).transpose()?;
+        if value.as_ref().is_none_or(|value| value.len() <= LARGEST) {
+            let bytes = ROW + key.len() + value.as_ref().map_or(0, Vec::len);
+            self.known.borrow_mut().keep(key.to_vec(), value.as_deref().map(Rc::from), bytes);
+        }
+        Ok(value)
     }
 
     fn scan(&self, range: &Range, direction: Direction, limit: usize) -> Result<Vec<Pair>> {

@@ -9,6 +9,7 @@
 //! | [`deployment`] | what a deployment is set up with |
 //! | [`documents`] | published, cacheable bodies |
 //! | [`error`] | errors and their codes |
+//! | [`generations`] | values that were asked for lately |
 //! | [`http`] | the route table, the router, limits, OpenAPI |
 //! | [`kv`] | the ordered key-value seam, its codec, typed tables, overlay, memory backend, conformance functions |
 //! | [`layer`] | what the engine itself brings to the program |
@@ -32,6 +33,7 @@ pub mod csv;
 pub mod deployment;
 pub mod documents;
 pub mod error;
+pub mod generations;
 pub mod http;
 pub mod kv;
 pub mod layer;

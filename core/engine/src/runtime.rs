@@ -113,6 +113,11 @@ pub trait Runtime: MaybeSend + MaybeSync {
         None
     }
 
+    /// Answers that all processes of one place share for a while; `None` where there is one process.
+    fn shared_answers(&self) -> Option<&dyn SharedAnswers> {
+        None
+    }
+
     /// What is wrong with storage, for the health checks; nothing where the platform keeps the data.
     fn storage(&self) -> StorageHealth {
         StorageHealth::default()
@@ -139,6 +144,15 @@ pub trait Archive: MaybeSend + MaybeSync {
     fn put<'a>(&'a self, name: &'a str, body: Vec<u8>) -> BoxFuture<'a, Result<()>>;
 
     fn get<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<Vec<u8>>>>;
+}
+
+/// A cache beside the processes of one place: on the edge the Cache API. It may forget anything at any time, and fail
+/// like a cache that is empty.
+pub trait SharedAnswers: MaybeSend + MaybeSync {
+    fn get<'a>(&'a self, key: &'a [u8]) -> BoxFuture<'a, Option<Bytes>>;
+
+    /// Keeps an answer for so many seconds, at least 1.
+    fn put<'a>(&'a self, key: &'a [u8], answer: Vec<u8>, seconds: u32) -> BoxFuture<'a, ()>;
 }
 
 /// What an operator can do with a data file.

@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ use engine::deployment;
 use engine::http::Ready;
 use engine::kv::{Batch, MemoryStore, Store};
 use engine::program::Program;
-use engine::runtime::{self, Archive, BoxFuture, ByteStream, Environment, Runtime};
+use engine::runtime::{self, Archive, BoxFuture, ByteStream, Environment, Runtime, SharedAnswers};
 use engine::secrets::Secrets;
 use engine::settings::Settings;
 use engine::testing::START;
@@ -46,6 +46,42 @@ pub struct TestRuntime {
     memo: Memo,
     web: Mutex<Option<Arc<Web>>>,
     archive: Mutex<BTreeMap<String, Vec<u8>>>,
+    place: OnceLock<Arc<Place>>,
+}
+
+/// Answers that several deployments share. A key names a period, so none has to be forgotten.
+#[derive(Default)]
+pub struct Place(Mutex<BTreeMap<Vec<u8>, Bytes>>);
+
+impl Place {
+    fn answers(&self) -> MutexGuard<'_, BTreeMap<Vec<u8>, Bytes>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Number of answers.
+    pub fn len(&self) -> usize {
+        self.answers().len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Replaces every answer by bytes that are none.
+    pub fn spoil(&self) {
+        self.answers().values_mut().for_each(|answer| *answer = Bytes::from_static(b"\xff"));
+    }
+}
+
+impl SharedAnswers for Place {
+    fn get<'a>(&'a self, key: &'a [u8]) -> BoxFuture<'a, Option<Bytes>> {
+        Box::pin(std::future::ready(self.answers().get(key).cloned()))
+    }
+
+    fn put<'a>(&'a self, key: &'a [u8], answer: Vec<u8>, _seconds: u32) -> BoxFuture<'a, ()> {
+        self.answers().insert(key.to_vec(), answer.into());
+        Box::pin(std::future::ready(()))
+    }
 }
 
 /// Answers the requests of a deployment to other hosts.
@@ -151,7 +187,13 @@ impl TestRuntime {
             memo: Memo::default(),
             web: Mutex::default(),
             archive: Mutex::default(),
+            place: OnceLock::new(),
         })
+    }
+
+    /// From now on answers that may be late are shared with the other deployments of this place.
+    pub fn share_answers(&self, place: &Arc<Place>) {
+        let _ = self.place.set(place.clone());
     }
 
     /// From now on `web` answers the requests to other hosts. Without it they fail.
@@ -396,6 +438,10 @@ impl Archive for TestRuntime {
 }
 
 impl Runtime for TestRuntime {
+    fn shared_answers(&self) -> Option<&dyn SharedAnswers> {
+        self.place.get().map(|place| &**place as &dyn SharedAnswers)
+    }
+
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Vec<u8>>> {
         let mut state = self.state();
         state.calls.push((call.actor.clone(), call.name.clone()));

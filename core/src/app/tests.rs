@@ -1,5 +1,6 @@
 //! Tests of the assembled program.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures_util::FutureExt;
@@ -148,4 +149,36 @@ fn every_code_is_documented() {
         std::fs::write(path, &page).unwrap();
     }
     assert!(std::fs::read_to_string(path).unwrap() == page, "docs/errors.md is stale");
+}
+
+#[test]
+fn the_page_of_answers_explains_every_member() {
+    let page = include_str!("../../../docs/answers.md");
+    let document: serde_json::Value = serde_json::from_str(include_str!("../../openapi.json")).unwrap();
+    let answers = |path: &str, method: &str| {
+        let content = &document["paths"][path][method]["responses"]["200"]["content"]["application/json"];
+        content["schema"]["$ref"].as_str().unwrap().to_owned()
+    };
+    let mut left = vec![
+        answers("/hydra/v1/detect", "post"),
+        answers("/v1/accessibility/check", "get"),
+        answers("/data/incidents/{id}", "get"),
+    ];
+    // What an explanation has inside is the method, which has a page of its own.
+    let mut seen = BTreeSet::from(["#/components/schemas/RoleExplanation".to_owned()]);
+    let mut missing = BTreeSet::new();
+    while let Some(name) = left.pop() {
+        if !seen.insert(name.clone()) {
+            continue;
+        }
+        let schema = document.pointer(name.trim_start_matches('#')).unwrap();
+        for (member, of) in schema["properties"].as_object().into_iter().flatten() {
+            if !page.contains(&format!("`{member}`")) {
+                missing.insert(format!("{member} of {name}"));
+            }
+            let inside = [of, &of["items"]].into_iter().chain(of["anyOf"].as_array().into_iter().flatten());
+            left.extend(inside.filter_map(|inside| inside["$ref"].as_str().map(str::to_owned)));
+        }
+    }
+    assert!(missing.is_empty() && seen.len() > 10, "docs/answers.md lacks {missing:?}");
 }

@@ -5,9 +5,10 @@
 //! memory. A snapshot never changes, so what was read from it stays right; after a fold the next snapshot begins with
 //! what is known of this one and was not folded.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use heliograph_core::engine::generations::Generations;
 use heliograph_core::engine::kv::{Direction, Pair, Range, Read, Room, StoreError, Visit};
 
 use super::recent::Generation;
@@ -27,17 +28,13 @@ type Value = Option<Box<[u8]>>;
 #[derive(Debug)]
 pub struct KnownRows {
     parts: [Mutex<Part>; PARTS],
-    /// Most bytes of a part's young rows; the old ones are as many.
+    /// Most bytes of a part.
     most: usize,
 }
 
-/// What was not asked for in a whole generation is forgotten.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Part {
-    young: HashMap<Vec<u8>, Value>,
-    old: HashMap<Vec<u8>, Value>,
-    /// Of the young rows.
-    bytes: usize,
+    rows: Generations<Value>,
     /// Spaces, each with the number of a table that is empty.
     empty: HashSet<Vec<u8>>,
 }
@@ -46,35 +43,20 @@ struct Part {
 const EMPTY: usize = 1_024;
 
 impl Part {
-    fn get(&mut self, key: &[u8], most: usize) -> Option<Value> {
-        if let Some(value) = self.young.get(key) {
-            return Some(value.clone());
-        }
-        let (key, value) = self.old.remove_entry(key)?;
-        self.keep(key, value.clone(), most);
-        Some(value)
+    fn of_bytes(most: usize) -> Part {
+        Part { rows: Generations::of_bytes(most), empty: HashSet::new() }
     }
 
-    fn keep(&mut self, key: Vec<u8>, value: Value, most: usize) {
+    fn keep(&mut self, key: Vec<u8>, value: Value) {
         let bytes = ROW + key.len() + value.as_ref().map_or(0, |value| value.len());
-        if self.bytes + bytes > most {
-            (self.old, self.bytes) = (std::mem::take(&mut self.young), 0);
-        }
-        self.bytes += bytes;
-        self.young.insert(key, value);
+        self.rows.keep(key, value, bytes);
     }
 
     /// Takes over a row that changed, if it is known.
     fn update(&mut self, key: &[u8], value: Option<&[u8]>) {
-        let Part { young, old, .. } = self;
-        if let Some(known) = young.get_mut(key).or_else(|| old.get_mut(key)) {
-            match value {
-                Some(value) if value.len() > LARGEST => {
-                    young.remove(key);
-                    old.remove(key);
-                }
-                value => *known = value.map(Box::from),
-            }
+        match value {
+            Some(value) if value.len() > LARGEST => self.rows.forget(key),
+            value => self.rows.update(key, value.map(Box::from)),
         }
     }
 }
@@ -82,7 +64,8 @@ impl Part {
 impl KnownRows {
     /// At most `bytes` of rows.
     pub fn new(bytes: usize) -> Self {
-        KnownRows { parts: Default::default(), most: bytes / PARTS / 2 }
+        let most = bytes / PARTS;
+        KnownRows { parts: std::array::from_fn(|_| Mutex::new(Part::of_bytes(most))), most }
     }
 
     fn part(&self, key: &[u8]) -> MutexGuard<'_, Part> {
@@ -95,7 +78,10 @@ impl KnownRows {
 
     /// What is known after a fold of `folded`. Nothing is known of the snapshot before it any more.
     pub fn after(&self, folded: &Generation) -> KnownRows {
-        let take = |part: &Mutex<Part>| std::mem::take(&mut *part.lock().unwrap_or_else(PoisonError::into_inner));
+        let take = |part: &Mutex<Part>| {
+            let mut part = part.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::replace(&mut *part, Part::of_bytes(self.most))
+        };
         let next = KnownRows { parts: self.parts.each_ref().map(|part| Mutex::new(take(part))), most: self.most };
         for (space, changes) in folded.spaces() {
             changes.each(|key, value| {
@@ -130,12 +116,12 @@ impl<R: Read> Remembered<'_, R> {
 impl<R: Read> Read for Remembered<'_, R> {
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
         let full = [self.space, key].concat();
-        if let Some(value) = self.known.part(&full).get(&full, self.known.most) {
+        if let Some(value) = self.known.part(&full).rows.get(&full) {
             return Ok(value.map(Vec::from));
         }
         let found = self.rows.get(key)?;
         if found.as_ref().is_none_or(|value| value.len() <= LARGEST) {
-            self.known.part(&full).keep(full, found.as_deref().map(Box::from), self.known.most);
+            self.known.part(&full).keep(full, found.as_deref().map(Box::from));
         }
         Ok(found)
     }
@@ -201,11 +187,11 @@ mod tests {
                 // Some keys are asked for again and again.
                 let key = if dice.below(2) == 0 { dice.below(40) } else { dice.below(3_000) }.to_be_bytes();
                 let full = [space.as_slice(), &key].concat();
-                hits += usize::from(known.part(&full).young.contains_key(&full));
+                hits += usize::from(known.part(&full).rows.get(&full).is_some());
                 assert_eq!(rows.get(&key).unwrap(), store.get(&key).unwrap());
             }
         }
-        let kept: usize = known.parts.iter().map(|part| part.lock().unwrap().young.len()).sum();
+        let kept: usize = known.parts.iter().map(|part| part.lock().unwrap().rows.len()).sum();
         assert!(hits > 20_000 && kept < 3_000, "{hits} {kept}");
     }
 

@@ -38,7 +38,7 @@ pub fn configure(
     for module in MODULES {
         write(&run.join(module), read(&options.bundle.folder().join(module))?)?;
     }
-    for module in ["kv.mjs", "cron.mjs", "steps.mjs"] {
+    for module in ["cache.mjs", "kv.mjs", "cron.mjs", "steps.mjs"] {
         write(&run.join(module), read(&root().join("edge-worker/local").join(module))?)?;
     }
     write(&run.join("config.capnp"), config(state, settings, listen, bindings, options.steps)?)
@@ -67,6 +67,7 @@ const config :Workerd.Config = (
   services = [
     (name = "main", worker = .main),
     (name = "kv", worker = .kv),
+    (name = "cache", worker = .cache),
     (name = "cron", worker = .cron),
     (name = "actors-disk", disk = {actors}),
     (name = "kv-disk", disk = {kv}),
@@ -90,6 +91,11 @@ const main :Workerd.Worker = (
 {lines}  ],
   durableObjectNamespaces = [(className = "Actor", uniqueKey = "heliograph-actor", enableSql = true)],
   durableObjectStorage = (localDisk = "actors-disk"),
+  cacheApiOutbound = "cache",
+);
+const cache :Workerd.Worker = (
+  modules = [(name = "cache.mjs", esModule = embed "cache.mjs")],
+  compatibilityDate = "{date}",
 );
 const kv :Workerd.Worker = (
   modules = [(name = "kv.mjs", esModule = embed "kv.mjs")],

@@ -10,6 +10,7 @@ use bytes::Bytes;
 use super::ActorId;
 use crate::Result;
 use crate::documents::kept::KeptDocuments;
+use crate::generations::Generations;
 
 /// Most bytes of keys and answers that are kept, where nobody says how many.
 const MAX_BYTES: usize = 8 << 20;
@@ -19,7 +20,7 @@ const MAX_BYTES: usize = 8 << 20;
 pub struct Memo {
     /// Most bytes of keys and answers that are kept.
     most: usize,
-    answers: Mutex<Generations>,
+    answers: Mutex<Generations<Bytes>>,
     lists: Mutex<HashMap<&'static str, List>>,
     shared: Mutex<HashMap<ActorId, Shared>>,
     documents: KeptDocuments,
@@ -30,15 +31,6 @@ type List = (Vec<u8>, Arc<dyn Any + Send + Sync>);
 
 /// Of which revision, and what it is.
 type Shared = (u64, Arc<dyn Any + Send + Sync>);
-
-/// What was asked for since the last turn, and before. What is not asked for in a whole generation is forgotten.
-#[derive(Debug, Default)]
-struct Generations {
-    young: HashMap<Vec<u8>, Bytes>,
-    old: HashMap<Vec<u8>, Bytes>,
-    /// Of the young ones.
-    bytes: usize,
-}
 
 impl Default for Memo {
     fn default() -> Self {
@@ -51,14 +43,14 @@ impl Memo {
     pub fn of_bytes(most: usize) -> Self {
         Memo {
             most,
-            answers: Mutex::default(),
+            answers: Mutex::new(Generations::of_bytes(most)),
             lists: Mutex::default(),
             shared: Mutex::default(),
             documents: KeptDocuments::default(),
         }
     }
 
-    fn generations(&self) -> MutexGuard<'_, Generations> {
+    fn generations(&self) -> MutexGuard<'_, Generations<Bytes>> {
         self.answers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -105,39 +97,21 @@ impl Memo {
     /// How many answers are kept.
     #[cfg(any(test, feature = "conformance"))]
     pub fn answers(&self) -> usize {
-        let generations = self.generations();
-        generations.young.len() + generations.old.len()
+        self.generations().len()
     }
 
     /// The answer under a key.
     pub fn get(&self, key: &[u8]) -> Option<Bytes> {
-        let mut generations = self.generations();
-        if let Some(answer) = generations.young.get(key) {
-            return Some(answer.clone());
-        }
-        let (key, answer) = generations.old.remove_entry(key)?;
-        generations.add(key, answer.clone(), self.most);
-        Some(answer)
+        self.generations().get(key)
     }
 
     /// Keeps an answer. It must be a function of the key alone. It is shared, not copied, so it should not have room to
     /// grow, which nothing counts.
     pub fn put(&self, key: Vec<u8>, answer: Bytes) {
-        if key.len() + answer.len() <= self.most / 16 {
-            self.generations().add(key, answer, self.most);
-        }
-    }
-}
-
-impl Generations {
-    fn add(&mut self, key: Vec<u8>, answer: Bytes, most: usize) {
         let bytes = key.len() + answer.len();
-        if self.bytes + bytes > most / 2 {
-            self.old = std::mem::take(&mut self.young);
-            self.bytes = 0;
+        if bytes <= self.most / 16 {
+            self.generations().keep(key, answer, bytes);
         }
-        self.bytes += bytes;
-        self.young.insert(key, answer);
     }
 }
 
@@ -163,20 +137,11 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_bounded_and_what_is_asked_for_stays() {
+    fn an_answer_that_would_fill_the_memory_is_not_kept() {
         let most = 1 << 20;
         let memo = Memo::of_bytes(most);
-        memo.put(b"kept".to_vec(), vec![7; 1_000].into());
-        for n in 0..2_000_u32 {
-            memo.put(n.to_be_bytes().to_vec(), vec![0; 2_000].into());
-            assert!(memo.get(b"kept").is_some(), "{n}");
-        }
-        let generations = memo.generations();
-        let bytes = |all: &HashMap<Vec<u8>, Bytes>| all.iter().map(|(k, v)| k.len() + v.len()).sum::<usize>();
-        assert!(bytes(&generations.young) + bytes(&generations.old) <= most);
-        drop(generations);
-        assert!(memo.get(&0_u32.to_be_bytes()).is_none());
+        memo.put(b"small".to_vec(), vec![7; 1_000].into());
         memo.put(b"large".to_vec(), vec![0; most / 16].into());
-        assert!(memo.get(b"large").is_none());
+        assert!(memo.get(b"small").is_some() && memo.get(b"large").is_none());
     }
 }

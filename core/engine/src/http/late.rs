@@ -1,8 +1,9 @@
 //! Whole answers that may be late, kept where many readers ask (decision late-answers).
 //!
 //! In an isolate of the Worker every list would ask one object for the whole world, at every request. Where the route
-//! says that its answers may be late, one is kept until the publish interval ends, so the object is asked once per
-//! interval and isolate. What is exact is never kept: requests with a key, and questions about a moment.
+//! says that its answers may be late, one is kept until the publish interval ends: in the isolate, and behind it in the
+//! cache of the place. So the object is asked once per interval and place. What is exact is never kept: requests with a
+//! key, and questions about a moment.
 
 use std::collections::HashSet;
 use std::future::Future;
@@ -17,7 +18,7 @@ use super::budget::has_budget_headers;
 use super::document::holds;
 use super::{Body, Caller, Request, Response, Route};
 use crate::actor::{decode, encode};
-use crate::runtime::Runtime;
+use crate::runtime::{Runtime, SharedAnswers};
 use crate::time::SECOND;
 
 /// Headers that make an answer one for this caller.
@@ -86,8 +87,18 @@ impl Name {
             }
             if making.lock().insert(self.0.clone()) {
                 let _maker = Maker(&making, &self.0);
+                if let Some(shared) = rt.shared_answers()
+                    && let Some(kept) = self.of_this_place(rt, shared, tags.as_ref()).await
+                {
+                    return kept;
+                }
                 let response = make.await;
-                self.keep(rt, &response);
+                if let Some((head, body)) = self.keep(rt, &response)
+                    && let Some(shared) = rt.shared_answers()
+                    && let Ok(answer) = encode(&(head, &body[..]))
+                {
+                    shared.put(&self.0, answer, rt.environment().settings.publish_interval).await;
+                }
                 return response;
             }
             rt.sleep(LOOK).await;
@@ -112,17 +123,34 @@ impl Name {
         Some(Response { status, headers, body: Body::Bytes(body), cause: None })
     }
 
-    fn keep(&self, rt: &dyn Runtime, response: &Response) {
-        let Body::Bytes(body) = &response.body else { return };
+    /// The answer that another process of this place made; this one keeps it as well.
+    async fn of_this_place(
+        &self,
+        rt: &dyn Runtime,
+        shared: &dyn SharedAnswers,
+        tags: Option<&HeaderValue>,
+    ) -> Option<Response> {
+        let (head, body): (Vec<u8>, Vec<u8>) = decode(&shared.get(&self.0).await?).ok()?;
+        self.keep_parts(rt, head, body.into());
+        self.kept(rt, tags)
+    }
+
+    /// Head and body of what was kept; `None` for an answer that is none to keep.
+    fn keep(&self, rt: &dyn Runtime, response: &Response) -> Option<(Vec<u8>, Bytes)> {
+        let Body::Bytes(body) = &response.body else { return None };
         if response.status != StatusCode::OK || body.len() > LARGEST || has_budget_headers(response) {
-            return;
+            return None;
         }
         let headers = response.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
-        if let Ok(head) = encode(&headers.collect::<Vec<_>>()) {
-            let pages = &rt.environment().pages;
-            pages.put(self.part(0), head.into());
-            pages.put(self.part(1), body.clone());
-        }
+        let head = encode(&headers.collect::<Vec<_>>()).ok()?;
+        self.keep_parts(rt, head.clone(), body.clone());
+        Some((head, body.clone()))
+    }
+
+    fn keep_parts(&self, rt: &dyn Runtime, head: Vec<u8>, body: Bytes) {
+        let pages = &rt.environment().pages;
+        pages.put(self.part(0), head.into());
+        pages.put(self.part(1), body);
     }
 
     fn part(&self, number: u8) -> Vec<u8> {

@@ -9,7 +9,7 @@ use http::{HeaderMap, HeaderName, Method, StatusCode};
 use super::{ADMIN, HEADER, rows};
 use crate::testing::PROGRAM;
 use engine::http::{Body, Request, Response, serve};
-use relay::testing::TestRuntime;
+use relay::testing::{Place, TestRuntime};
 
 struct Edge(Arc<TestRuntime>);
 
@@ -91,4 +91,29 @@ fn a_kept_answer_has_the_tag_of_the_first_and_is_one_for_any_order_of_parameters
     for _ in 0..2 {
         assert_eq!(edge.ask("/data/incidents?limit=x", &[]).0, StatusCode::BAD_REQUEST);
     }
+}
+
+#[test]
+fn an_answer_that_another_process_of_the_place_made_is_given_again_and_one_that_is_damaged_is_made_anew() {
+    let (first, second, third) = (Edge::start(), Edge::start(), Edge::start());
+    let place = Arc::new(Place::default());
+    for edge in [&first, &second, &third] {
+        edge.0.share_answers(&place);
+    }
+    first.import("IT");
+    for edge in [&first, &second, &third] {
+        edge.0.advance(Duration::from_secs(120));
+    }
+    let (_, body, made) = first.ask(LIST, &[]);
+    assert!(body.contains("\"total\":1") && place.len() == 1, "{body}");
+    second.0.calls();
+    let (_, other, kept) = second.ask(LIST, &[]);
+    assert_eq!((other, &kept.headers["etag"]), (body, &made.headers["etag"]));
+    assert_eq!(second.0.calls(), [], "no object was asked");
+    place.spoil();
+    assert!(third.page(LIST).contains("\"total\":0"), "it has no incident of its own");
+    // What is exact is not shared.
+    first.ask(LIST, &[("x-api-key", ADMIN)]);
+    first.ask("/data/incidents/delta", &[]);
+    assert_eq!(place.len(), 1);
 }
