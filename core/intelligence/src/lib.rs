@@ -40,6 +40,7 @@ mod port;
 pub mod probe;
 pub mod reference;
 pub mod risk;
+mod sentences;
 pub mod sentinel;
 #[cfg(any(test, feature = "conformance"))]
 pub mod testing;

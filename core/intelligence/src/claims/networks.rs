@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::*;
+use facts::sentence::Parameter;
 
 const OPERATORS: &str = include_str!("operators.tsv");
 
@@ -27,6 +28,12 @@ impl Network {
             (Some(asn), None) => format!("AS{asn}"),
             (None, name) => name.clone().unwrap_or_default(),
         }
+    }
+
+    /// The same as a part of a sentence.
+    pub fn said(&self) -> facts::sentence::Sentence {
+        let network = facts::sentence::Sentence::new("network").with("asn", self.asn.map(Parameter::network));
+        network.with("name", self.name.as_ref())
     }
 
     /// Whether a network of this number and name is meant. A number says more than a name.
