@@ -11,6 +11,7 @@ use facts::sentence::template::{Placeholder, parameters};
 use facts::starter;
 
 pub const ROUTES: &[Route] = &[Route::get("/data/sentences", handler!(sentences))
+    .extension()
     .limit(Limit::Data)
     .returns::<SentencesBody>()
     .summary("All sentences that answers say: codes, English templates, and the types of their parameters.")];

@@ -90,7 +90,7 @@ fn a_sentence_is_its_english_in_json_and_its_code_beside_that() {
     let sentences = Sentences::new()
         .with("reason", &nested())
         .with("notes", vec![None, Some(Sentence::new("incident.unknown.end"))])
-        .with("title", None);
+        .with("title", None::<Sentence>);
     let found = serde_json::to_value(sentences).unwrap();
     let and = json!({
         "said": { "code": "what.subjects", "parameters": { "subjects": ["telegram"] } },

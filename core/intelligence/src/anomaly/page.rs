@@ -262,6 +262,6 @@ mod tests {
         let few: BTreeMap<u32, DayRow> = days(Counts::default()).split_off(&80);
         assert_eq!(judge(&few, at(100)), None);
         assert_eq!(judge(&BTreeMap::new(), at(100)), None);
-        assert!(METHOD.contains(&format!("{EPS_FACTOR} times")), "{METHOD}");
+        assert!(METHOD.english().contains(&format!("{EPS_FACTOR} times")), "{METHOD}");
     }
 }

@@ -22,15 +22,6 @@ pub struct Network {
 
 impl Network {
     /// For people: "AS33771 (Safaricom)".
-    pub fn label(&self) -> String {
-        match (self.asn, &self.name) {
-            (Some(asn), Some(name)) => format!("AS{asn} ({name})"),
-            (Some(asn), None) => format!("AS{asn}"),
-            (None, name) => name.clone().unwrap_or_default(),
-        }
-    }
-
-    /// The same as a part of a sentence.
     pub fn said(&self) -> facts::sentence::Sentence {
         let network = facts::sentence::Sentence::new("network").with("asn", self.asn.map(Parameter::network));
         network.with("name", self.name.as_ref())

@@ -209,7 +209,7 @@ async fn accuracy(cx: Cx) -> Result<Response> {
         let asked = Track { window: window_days, listed: 0 };
         let found = runtime::query(&*cx.rt, world::actor().name, &asked).await?;
         let why = reason(model, &found, window_days);
-        let mut notes = vec![Sentence::new("record.of_one_week"), Sentence::new("record.judged").to_owned()];
+        let mut notes = vec![Sentence::new("record.of_one_week"), Sentence::new("record.judged")];
         if found.reported > 0 {
             notes.push(Sentence::new("record.reported").with("count", found.reported));
         }
@@ -469,7 +469,7 @@ async fn track_page(cx: &Cx) -> Result<Response> {
     let found = runtime::query(&*cx.rt, world::actor().name, &asked).await?;
     let incidents = incidents(cx, &found.listed).await?;
     let mut honest_caveats =
-        vec![Sentence::new("record.countries_not_times").to_owned(), Sentence::new("record.lead_times")];
+        vec![Sentence::new("record.countries_not_times"), Sentence::new("record.lead_times")];
     honest_caveats.extend(reason(model, &found, window_days));
     honest_caveats.extend(warning(&found));
     let baseline = |(name, figures, alerts): &(String, Figures, Confusion)| BaselineBody {

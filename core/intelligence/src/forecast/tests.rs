@@ -438,7 +438,7 @@ fn the_drivers_of_a_stale_history_name_dates() {
         }
     }
     assert!(dated > 0, "no driver that counts days");
-    let first = super::routes::late(&model, today).unwrap();
+    let first = super::routes::late(&model, today).unwrap().english();
     assert!(first.contains(&table) && first.contains("days ago"), "{first}");
     // With a history that is not late, days are counted from today.
     let fresh = made_up(until);
