@@ -19,16 +19,13 @@ fn fill_into(out: &mut String, template: &str, parameters: &[(&'static str, Para
         out.push_str(before);
         rest = after;
         let (name, kind, style) = parts(inner);
-        match parameters.iter().find(|(known, _)| *known == name) {
-            Some((_, value)) => match kind {
-                "plural" | "select" => fill_into(out, choose(kind, style, value), parameters),
-                _ => show(out, kind, style, value),
-            },
+        let value = parameters.iter().find(|(known, _)| *known == name).map(|(_, value)| value);
+        debug_assert!(value.is_some(), "{name} is missing in {template}");
+        match (value, kind) {
+            (Some(value), "plural" | "select") => fill_into(out, choose(kind, style, value), parameters),
+            (Some(value), _) => show(out, kind, style, value),
             // Nobody may take it for a text without a gap.
-            None => {
-                debug_assert!(false, "{name} is missing in {template}");
-                let _ = write!(out, "{{{name}}}");
-            }
+            (None, _) => out.extend(["{", name, "}"]),
         }
     }
     out.push_str(rest);

@@ -329,7 +329,7 @@ impl Checked<'_> {
             (None, Some(deciding)) => reason::overall(deciding, &self.found, now),
             (None, None) => Said::new("claim.nothing_checked"),
         };
-        reason::unchecked_too(&said, &whole.unchecked)
+        reason::unchecked_too(said, &whole.unchecked)
     }
 }
 
