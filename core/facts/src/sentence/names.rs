@@ -1,6 +1,5 @@
 //! English names and dates for the data in sentences.
 
-use crate::Timestamp;
 use crate::starter::{Country, Platform};
 
 /// Abbreviations at the beginning of service names, whose capitals must stay.
@@ -44,11 +43,6 @@ pub fn the_country(code: &str) -> String {
     let name = country(code);
     let of_many = [" Islands", " Republic"].iter().any(|end| name.ends_with(end));
     if of_many || THE.contains(&code) { format!("the {name}") } else { name.to_owned() }
-}
-
-/// `24 Nov 2023`.
-pub fn plain_date(time: Timestamp) -> String {
-    plain(&time.to_date_text())
 }
 
 /// A date `2023-11-24` as `24 Nov 2023`.
