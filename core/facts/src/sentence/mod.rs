@@ -16,7 +16,7 @@ use std::fmt;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 pub use member::{Coded, Sentences};
 pub use parameter::Parameter;
@@ -52,16 +52,19 @@ impl Sentence {
         Sentence::of_text(text).unwrap_or_else(|| Sentence::written(text))
     }
 
-    /// Reads what [`Coded`] writes. `None` for a code or a parameter that the table does not have.
+    /// Reads what [`Coded`] writes, with the parameters in the order of the template. `None` for a code or a parameter
+    /// that the table does not have.
     pub fn from_json(value: &Value) -> Option<Sentence> {
         let code = table::known(value.get("code")?.as_str()?)?;
         let named = template::parameters(table::text(code)?);
-        let given = value.get("parameters").and_then(Value::as_object).into_iter().flatten();
-        let read = given.map(|(name, value)| {
-            let known = named.iter().find(|known| known.name == name)?;
-            Some((known.name, Parameter::from_json(value)?))
-        });
-        Some(Sentence { code, parameters: read.collect::<Option<_>>()? })
+        let given = value.get("parameters").and_then(Value::as_object);
+        let mut parameters = Vec::with_capacity(named.len());
+        for known in named {
+            if let Some(value) = given.and_then(|given| given.get(known.name)) {
+                parameters.push((known.name, Parameter::from_json(value)?));
+            }
+        }
+        (parameters.len() == given.map_or(0, Map::len)).then_some(Sentence { code, parameters })
     }
 
     /// Adds those of the parameters that the template names.
