@@ -95,6 +95,7 @@ mod relay_tasks;
 mod relay_transport;
 mod relay_webhooks;
 mod routes;
+mod sentences;
 mod sentinel;
 mod services;
 mod sources;
@@ -206,6 +207,7 @@ const MODULES: &[(&str, &[Case])] = &[
     ("relay_webhooks", relay_webhooks::CASES),
     ("routes", routes::CASES),
     ("services", services::CASES),
+    ("sentences", sentences::CASES),
     ("sentinel", sentinel::CASES),
     ("sources", sources::CASES),
     ("streams", streams::CASES),

@@ -55,7 +55,9 @@ impl Answer {
     #[track_caller]
     pub fn expect(&self, status: u16) -> Value {
         assert_eq!(self.status, status, "{}", String::from_utf8_lossy(&self.body));
-        self.json()
+        let body = self.json();
+        crate::sentences::check(&body);
+        body
     }
 
     /// Checks an error body with this status and code.

@@ -14,6 +14,7 @@
 //! | [`questions`] | every public endpoint with typical requests, for measurements under load |
 //! | [`races`] | an owner and attackers who want one DID at the same moment |
 //! | [`relay`] | agents of the relay, with and without their own keys |
+//! | [`sentences`] | the texts of answers, and the codes beside them |
 //! | [`simulation`] | a whole deployment in one thread, from a seed |
 //! | [`source`] | a server on loopback from which a deployment fetches |
 //! | [`synthetic`] | made-up measurements in real formats |
@@ -30,6 +31,7 @@ pub mod process;
 pub mod questions;
 pub mod races;
 pub mod relay;
+pub mod sentences;
 pub mod simulation;
 pub mod source;
 pub mod synthetic;

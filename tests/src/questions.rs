@@ -102,6 +102,7 @@ pub const QUESTIONS: &[Question] = &[
     get("GET /v1/censorship-index", "?format=csv"),
     get("GET /v1/censorship-index/{code}", "/v1/censorship-index/{country}"),
     get("GET /data/methodology", ""),
+    get("GET /data/sentences", ""),
     get("GET /data/sources", ""),
     get("GET /data/country/{code}", "/data/country/{country}"),
     get("GET /data/country/{code}/history", "/data/country/{country}/history?days=60"),

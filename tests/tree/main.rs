@@ -5,9 +5,11 @@
 //! |---|---|
 //! | `layers` | imports between the layers of the core |
 //! | `references` | decisions and files that comments name |
+//! | `sentences` | codes of sentences, in the sources and in the table |
 
 mod layers;
 mod references;
+mod sentences;
 
 use std::path::{Path, PathBuf};
 

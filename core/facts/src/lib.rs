@@ -8,6 +8,7 @@
 //! | [`licence`] | which of several licences holds for an answer |
 //! | [`measurement`] | formats of measurement sources and their importers |
 //! | [`reported`] | outages, shutdowns and blocks that others report |
+//! | [`sentence`] | what answers say in words: codes with parameters, and their English |
 //! | [`source`] | the sources of data, and their licences |
 //! | [`starter`] | the dated facts that ship inside the binary |
 //! | [`subject`] | what a question is about: a site, a service, a platform and its parts |
@@ -19,6 +20,7 @@ pub mod change;
 pub mod licence;
 pub mod measurement;
 pub mod reported;
+pub mod sentence;
 pub mod source;
 pub mod starter;
 pub mod subject;

@@ -118,6 +118,7 @@ const NEVER: &[&str] = &[
     "GET /data/evidence/{id}",
     "POST /data/incidents/{id}/dispute",
     "GET /data/incidents/{id}/report",
+    "GET /data/sentences",
     "GET /data/sources",
     "GET /health",
     "GET /hydra/v1/health",

@@ -2,7 +2,7 @@
 
 use super::{
     alert, analytics, anomaly, atlas, claims, classifier, computing, country, elections, forecast, import, incidents,
-    port, probe, reference, risk, sentinel, world,
+    port, probe, reference, risk, sentences, sentinel, world,
 };
 use engine::actor::Kind;
 use engine::actor::schema::Migration;
@@ -47,6 +47,7 @@ pub const LAYER: Layer = Layer {
         forecast::RECORD_ROUTES,
         forecast::REPORTING_ROUTES,
         import::ROUTES,
+        sentences::ROUTES,
     ],
     documents: &[
         world::FAMILIES,

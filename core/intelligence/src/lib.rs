@@ -18,6 +18,7 @@
 //! | [`probe`] | the probe network: nodes, their submissions and findings |
 //! | [`reference`](mod@reference) | imported reference data: fingerprints, categories, networks |
 //! | [`risk`] | threat levels and scores |
+//! | `sentences` | the table of all sentences, for translators |
 //! | [`sentinel`] | present risks with their evidence, a queue for reviewers, effects of events |
 //! | [`world`] | the actor that sums up all countries |
 //! | [`layer`], `port`, `computing` | what the intelligence brings to the program, and which of its routes compute |
@@ -40,6 +41,7 @@ mod port;
 pub mod probe;
 pub mod reference;
 pub mod risk;
+mod sentences;
 pub mod sentinel;
 #[cfg(any(test, feature = "conformance"))]
 pub mod testing;

@@ -33,6 +33,8 @@ pub struct Rule {
     pub technique: Option<Technique>,
     pub source: &'static str,
     pub meaning: &'static str,
+    /// The code of the sentence that says what it means.
+    pub sentence: &'static str,
 }
 
 macro_rules! rules {
@@ -64,6 +66,7 @@ macro_rules! rules {
                         technique: $technique,
                         source: $source,
                         meaning: $meaning,
+                        sentence: concat!("rule.", $id),
                     },)+
                 }
             }

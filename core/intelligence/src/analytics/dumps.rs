@@ -24,6 +24,7 @@ use engine::documents::{self, Family, Rendered};
 use engine::http::{Body, Cx, Response};
 use engine::runtime::{self, Runtime};
 use engine::time::DAY;
+use facts::sentence::{Sentence, Sentences};
 use facts::source::Source;
 use facts::starter::Country;
 
@@ -181,8 +182,9 @@ pub struct DumpsBody {
     countries: Vec<DumpCountry>,
     files: Vec<DumpFile>,
     codebook: &'static str,
-    caveat: &'static str,
+    caveat: Sentence,
     license: String,
+    sentences: Sentences,
 }
 
 /// Prefix of the keys of a country's list of files; the country code follows.
@@ -205,9 +207,9 @@ fn empty(now: Timestamp) -> DumpsBody {
         countries: Vec::new(),
         files: Vec::new(),
         codebook: "/data/dumps/codebook.json",
-        caveat: "Counts of measurements, not of people; rows carry the licence of their source. A month between the \
-            first and the last one may be empty.",
+        caveat: Sentence::new("report.dumps"),
         license: "per row".to_owned(),
+        sentences: Sentences::new().with("caveat", Sentence::new("report.dumps")),
     }
 }
 

@@ -7,15 +7,15 @@ use serde::Serialize;
 
 use super::constants as c;
 use super::facts::Isp;
-use super::reports::{NOTHING, ReportQuestion, Table, WORST_DEFAULT, World, camel};
+use super::reports::{NOTHING, Notes, ReportQuestion, Table, WORST_DEFAULT, World, camel};
 use super::store::Placed;
 use crate::{Error, Result, Timestamp, world};
 use engine::documents::Rendered;
 use engine::number::round;
 use engine::time::DAY;
+use facts::sentence::{Sentence, Sentences};
 
-pub const CAVEAT: &str = "A network is placed where its probes were. Rates are of the sites tested on it, which differ \
-    from network to network; a high rate on few sites says little about the network.";
+pub const CAVEAT: Sentence = Sentence::new("report.networks");
 
 /// Domains that a profile names, at most.
 const TOP: usize = 20;
@@ -171,7 +171,7 @@ pub struct IspIndex {
     /// False when there are no measurements inside the window.
     available: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<&'static str>,
+    pub reason: Option<Sentence>,
     /// Time of the newest measurement of the country; null if there is none.
     last_checked: Option<String>,
     /// When the newest measurement became too old to count; absent while any counts.
@@ -197,8 +197,7 @@ pub fn index(country: &str, mut isps: Vec<Isp>, (newest, recent): (Option<Timest
 }
 
 /// Stated when no network is ranked.
-const NO_NETWORK: &str = "No network with measurements enough is known to block anything inside the window. Older \
-    measurements are asked for with `as_of`; newer ones are imported: `heliograph import ooni-observations <file>`.";
+const NO_NETWORK: Sentence = Sentence::new("report.no_network");
 
 /// `/v1/isp/worst`
 #[derive(Debug, Serialize, JsonSchema)]
@@ -211,7 +210,7 @@ pub struct WorstBody {
     /// False when no network is ranked.
     available: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<&'static str>,
+    pub reason: Option<Sentence>,
     isps: Vec<IspRow>,
 }
 
@@ -235,7 +234,9 @@ pub fn limit(parameter: Option<&str>) -> u32 {
 pub fn worst_report(asked: &ReportQuestion<'_>, world: &World) -> Result<Rendered> {
     let limit = limit(asked.parameter);
     let isps = world.worst.get(..usize::try_from(limit).unwrap_or(usize::MAX)).unwrap_or(&world.worst);
-    camel(asked, world.stamp(), CAVEAT, &TABLE, worst(limit, isps))
+    let body = worst(limit, isps);
+    let notes = Notes::new(CAVEAT, Sentences::new().with("reason", &body.reason));
+    camel(asked, world.stamp(), notes, &TABLE, body)
 }
 
 #[derive(Debug, Serialize, JsonSchema)]

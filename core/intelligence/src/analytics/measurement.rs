@@ -8,11 +8,12 @@ use serde::Serialize;
 use super::coblocking::{self, Pair};
 use super::constants as c;
 use super::facts::{Block, Facts, focus_shares};
-use super::reports::{CO_BLOCKING, ReportQuestion, Table, World, chosen, snake};
+use super::reports::{CO_BLOCKING, Notes, ReportQuestion, Table, World, chosen, snake};
 use super::tabular::Tabular;
 use crate::{Error, Result, Timestamp, world};
 use engine::documents::Rendered;
 use engine::number::round;
+use facts::sentence::{Sentence, Sentences};
 use facts::starter::Country;
 use facts::starter::categories::{Category, current_code};
 
@@ -21,9 +22,7 @@ const MOST_ROWS: usize = 500;
 /// Domains that are named as examples in a row.
 const EXAMPLES: usize = 5;
 
-pub const TESTED_ONLY: &str = "Counts are of the tested sites, not of the web, and tested sites differ from country to \
-    country. Categories are those of the imported test lists, else of this project's basket; a site without one is \
-    counted nowhere.";
+pub const TESTED_ONLY: Sentence = Sentence::new("report.tested_only");
 
 pub fn share(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { round(part / whole) } else { 0.0 }
@@ -106,8 +105,7 @@ pub fn summary(asked: &ReportQuestion<'_>, world: &World) -> Result<Rendered> {
         sources: sources(facts),
     };
     let table = Table { list: "sources", columns: &["source", "measurements", "last_seen"] };
-    let caveat = "Domains and networks are summed over countries. Measurements are made by volunteers: neither places \
-        nor sites are a sample.";
+    let caveat = Sentence::new("report.summed");
     snake(asked, world, caveat, &table, body)
 }
 
@@ -163,8 +161,7 @@ struct Intent {
 }
 
 /// Stated when some blocked domains have no category.
-const UNTAGGED: &str = "Some nationally blocked domains have no category and are in no mix. Test lists give categories: \
-    `heliograph import test-list <file>`.";
+const UNTAGGED: Sentence = Sentence::new("report.untagged");
 
 /// `/v1/measurement/intent-profile`
 #[derive(Debug, Serialize, JsonSchema)]
@@ -172,7 +169,7 @@ pub struct IntentBody {
     n_countries: usize,
     /// Present when some blocked domains have no category: how to give them one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    untagged: Option<&'static str>,
+    untagged: Option<Sentence>,
     countries: Vec<Intent>,
 }
 
@@ -192,8 +189,9 @@ pub fn intent_profile(asked: &ReportQuestion<'_>, world: &World) -> Result<Rende
         "dominant_focus",
     ];
     let untagged = countries.iter().any(|row| row.n_tagged_domains < row.n_confirmed_domains).then_some(UNTAGGED);
+    let notes = Notes::new(TESTED_ONLY, Sentences::new().with("untagged", &untagged));
     let body = IntentBody { n_countries: countries.len(), untagged, countries };
-    snake(asked, world, TESTED_ONLY, &Table { list: "countries", columns }, body)
+    snake(asked, world, notes, &Table { list: "countries", columns }, body)
 }
 
 fn intent(facts: &Facts) -> Intent {
@@ -318,8 +316,7 @@ pub fn co_blocking(asked: &ReportQuestion<'_>, world: &World) -> Result<Rendered
         false_discovery_rate: c::FALSE_DISCOVERY_RATE,
         pairs,
     };
-    let caveat = "Only domains tested in both countries are compared. `expected` is what each domain's own rate and each \
-        country's total lead to; a shared list says that two countries block alike, not why.";
+    let caveat = Sentence::new("report.co_blocking");
     let Tabular { list, columns, .. } = PAIRS;
     snake(asked, world, caveat, &Table { list, columns }, body)
 }
@@ -482,8 +479,7 @@ pub fn techniques(asked: &ReportQuestion<'_>, world: &World) -> Result<Rendered>
         countries: asked.parameter.is_none().then(|| by_country.collect()),
     };
     let table = Table { list: "techniques", columns: &["technique", "label", "share", "n_observations"] };
-    let caveat = "Shares of the blocked votes of blocking networks, by the deepest technique that their \
-        evidence shows; what is measured more weighs more.";
+    let caveat = Sentence::new("report.techniques");
     snake(asked, world, caveat, &table, body)
 }
 

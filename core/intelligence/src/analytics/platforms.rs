@@ -11,23 +11,22 @@ use serde::Serialize;
 
 use super::constants::PLATFORM_PRIOR_COUNTRIES;
 use super::facts::PlatformFacts;
-use super::reports::{ReportQuestion, Table, World, camel};
+use super::reports::{Notes, ReportQuestion, Table, World, camel};
 use crate::country::{Detection, State};
 use crate::reference::{self};
 use crate::{Error, Result, Timestamp, world};
 use engine::documents::Rendered;
 use engine::http::Cx;
 use engine::number::round;
+use facts::sentence::{Sentence, Sentences};
 use facts::starter::Country;
 use facts::tracked::Tracked;
 use facts::verdict::constants::{KNOWN_LIST_AGE, KNOWN_LIST_CONFIDENCE};
 
-pub const CAVEAT: &str = "A score is the probability that the platform is blocked where it is measured. Countries without \
-    measurements are in no score; `known_list` rows are documented, not measured.";
+pub const CAVEAT: Sentence = Sentence::new("report.platforms");
 
 /// Stated when no platform has a score.
-const NO_PLATFORM: &str = "No platform is decided by measurements inside the window. Older measurements are asked for with \
-    `as_of`; newer ones are imported: `heliograph import ooni-observations <file>`.";
+const NO_PLATFORM: Sentence = Sentence::new("report.no_platform");
 
 fn unknown(text: &str) -> Error {
     Error::not_found(format!("{text:?} is not a platform that is tracked."))
@@ -90,7 +89,7 @@ pub struct ScoresBody {
     /// False when no platform is measured inside the window.
     available: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<&'static str>,
+    reason: Option<Sentence>,
     platforms: Vec<ScoreRow>,
 }
 
@@ -115,8 +114,10 @@ pub fn scores(asked: &ReportQuestion<'_>, world: &World) -> Result<Rendered> {
         "methods",
     ];
     let available = platforms.iter().any(|row| row.countries_measured > 0);
-    let body = ScoresBody { count: platforms.len(), available, reason: (!available).then_some(NO_PLATFORM), platforms };
-    camel(asked, world.stamp(), CAVEAT, &Table { list: "platforms", columns }, body)
+    let reason = (!available).then_some(NO_PLATFORM);
+    let notes = Notes::new(CAVEAT, Sentences::new().with("reason", &reason));
+    let body = ScoresBody { count: platforms.len(), available, reason, platforms };
+    camel(asked, world.stamp(), notes, &Table { list: "platforms", columns }, body)
 }
 
 fn score_row(platform: &Tracked, world: &World) -> ScoreRow {

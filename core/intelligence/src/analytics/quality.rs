@@ -10,6 +10,7 @@ use super::reports::{ReportQuestion, Table, World, chosen, snake};
 use crate::{Result, Timestamp, world};
 use engine::documents::Rendered;
 use engine::number::round;
+use facts::sentence::Sentence;
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct Depth {
@@ -49,7 +50,7 @@ pub fn network_depth(asked: &ReportQuestion<'_>, world: &World) -> Result<Render
     let countries: Vec<Depth> = (1..).zip(facts).map(row).collect();
     let columns = &["rank", "country", "country_name", "n_networks", "n_measurements", "can_confirm", "band"];
     let body = DepthBody { n_countries: countries.len(), countries };
-    let caveat = "Distinct networks with measurements: how deep the measurements go, not how much is blocked.";
+    let caveat = Sentence::new("report.depth");
     snake(asked, world, caveat, &Table { list: "countries", columns }, body)
 }
 
@@ -102,8 +103,7 @@ pub fn quality(asked: &ReportQuestion<'_>, world: &World) -> Result<Rendered> {
     let columns =
         &["rank", "country", "country_name", "score", "band", "components", "last_measured_at", "freshness_band"];
     let body = QualityBody { n_countries: countries.len(), countries, category_coverage: coverage };
-    let caveat = "How far the data of a country can be trusted, by their age, number, agreement and variety; not how \
-        much is blocked.";
+    let caveat = Sentence::new("report.quality");
     snake(asked, world, caveat, &Table { list: "countries", columns }, body)
 }
 

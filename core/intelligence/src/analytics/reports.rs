@@ -19,6 +19,7 @@ use crate::{Error, Result, Timestamp};
 use engine::actor::{Kind, View};
 use engine::csv;
 use engine::documents::{Family, Rendered};
+use facts::sentence::{self, Sentence, Sentences};
 use facts::starter;
 use facts::tracked::Tracked;
 
@@ -178,11 +179,12 @@ pub struct Answer<T> {
     /// False when there are no measurements inside the window.
     available: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<&'static str>,
+    reason: Option<Sentence>,
     license: String,
     source_licenses: Vec<SourceLicense>,
     #[serde(skip_serializing_if = "Option::is_none")]
     as_of: Option<String>,
+    sentences: Sentences,
     #[serde(flatten)]
     body: T,
 }
@@ -200,20 +202,38 @@ pub struct CamelAnswer<T> {
     source_licenses: Vec<SourceLicense>,
     #[serde(rename = "as_of", skip_serializing_if = "Option::is_none")]
     as_of: Option<String>,
+    sentences: Sentences,
 }
 
 /// The time that the numbers are about. It ends every caveat.
-pub const WINDOW: &str = "Numbers are of the 30 days (messaging services: 14 days) before the answer, or before `as_of`: what \
-    was not measured in them has no verdict and is in no ranking.";
+pub const WINDOW: Sentence = Sentence::new("report.window");
 
 /// A caveat, followed by the time that the numbers are about.
-pub fn caveat(text: &str) -> String {
-    format!("{text} {WINDOW}")
+pub fn caveat(caveat: Sentence) -> [Sentence; 2] {
+    [caveat, WINDOW]
+}
+
+/// The sentences of a report.
+pub struct Notes {
+    caveat: Sentence,
+    /// What the body says beside the caveat. Both are members of one object.
+    body: Sentences,
+}
+
+impl Notes {
+    pub fn new(caveat: Sentence, body: Sentences) -> Notes {
+        Notes { caveat, body }
+    }
+}
+
+impl From<Sentence> for Notes {
+    fn from(caveat: Sentence) -> Notes {
+        Notes::new(caveat, Sentences::new())
+    }
 }
 
 /// Stated when an answer is empty.
-pub const NOTHING: &str = "Nothing is measured inside the window. Older measurements are asked for with `as_of`; newer ones \
-    are imported: `heliograph import ooni-observations <file>`.";
+pub const NOTHING: Sentence = Sentence::new("report.nothing");
 
 /// Like [`NOTHING`], for an answer about one thing that has no measurements.
 pub fn nothing_in_window(place: &str) -> String {
@@ -226,32 +246,35 @@ pub fn nothing_in_window(place: &str) -> String {
 pub fn snake<T: Serialize>(
     asked: &ReportQuestion<'_>,
     world: &World,
-    caveat: &'static str,
+    notes: impl Into<Notes>,
     table: &Table,
     body: T,
 ) -> Result<Rendered> {
     let stamp = world.stamp_of(&chosen(asked, world));
     match asked.csv {
         true => tabulate(asked, table, &stamp.license, serde_json::to_value(&body)),
-        false => joined(around_snake(asked, world, stamp, caveat), Rendered::json(&body)),
+        false => joined(around_snake(asked, world, stamp, notes.into()), Rendered::json(&body)),
     }
 }
 
 /// Apart from the body, so that it is compiled once and not for every type of body.
-fn around_snake(asked: &ReportQuestion<'_>, world: &World, stamp: Stamp, caveat: &'static str) -> Result<Rendered> {
+fn around_snake(asked: &ReportQuestion<'_>, world: &World, stamp: Stamp, notes: Notes) -> Result<Rendered> {
     let Stamp { license, source_licenses, generated, as_of } = stamp;
+    let said = caveat(notes.caveat);
     let facts = chosen(asked, world);
     let measurements = facts.iter().map(|facts| facts.recent).sum();
+    let reason = (measurements == 0).then_some(NOTHING);
     Rendered::json(&Answer {
         schema: format!("heliograph.measurement.{}/1", asked.name),
         generated_at: generated.to_string(),
         window_days: WINDOW_DAYS,
         confirmation_rule: format!("{CONFIRMED_NETWORKS} networks"),
-        caveat: self::caveat(caveat),
+        caveat: sentence::text(&said),
         countries_measured: facts.iter().filter(|facts| facts.recent > 0).count(),
         measurements,
         available: measurements > 0,
-        reason: (measurements == 0).then_some(NOTHING),
+        sentences: notes.body.with_text("caveat", &said).with("reason", &reason),
+        reason,
         license,
         source_licenses,
         as_of: as_of.map(|at| at.to_string()),
@@ -263,27 +286,29 @@ fn around_snake(asked: &ReportQuestion<'_>, world: &World, stamp: Stamp, caveat:
 pub fn camel<T: Serialize>(
     asked: &ReportQuestion<'_>,
     stamp: Stamp,
-    caveat: &'static str,
+    notes: impl Into<Notes>,
     table: &Table,
     body: T,
 ) -> Result<Rendered> {
     match asked.csv {
         true => tabulate(asked, table, &stamp.license, serde_json::to_value(&body)),
-        false => joined(Rendered::json(&body), around_camel(stamp, caveat)),
+        false => joined(Rendered::json(&body), around_camel(stamp, notes.into())),
     }
 }
 
 /// Like [`around_snake`], for names in camel case.
-fn around_camel(stamp: Stamp, caveat: &'static str) -> Result<Rendered> {
+fn around_camel(stamp: Stamp, notes: Notes) -> Result<Rendered> {
+    let said = caveat(notes.caveat);
     let Stamp { license, source_licenses, generated, as_of } = stamp;
     Rendered::json(&CamelAnswer {
         body: (),
         generated_at: generated.to_string(),
         window_days: WINDOW_DAYS,
-        caveat: self::caveat(caveat),
+        caveat: sentence::text(&said),
         license,
         source_licenses,
         as_of: as_of.map(|at| at.to_string()),
+        sentences: notes.body.with_text("caveat", &said),
     })
 }
 
@@ -380,9 +405,10 @@ mod tests {
         assert_eq!(i64::from(WINDOW_DAYS) * DAY, AGE_LIMIT);
         assert!(
             WINDOW
+                .english()
                 .contains(&format!("the {WINDOW_DAYS} days (messaging services: {} days)", AGE_LIMIT_MESSAGING / DAY))
         );
-        assert!(caveat("x.").starts_with("x. Numbers are of the 30 days"));
+        assert!(sentence::text(&caveat(NOTHING)).contains(". Numbers are of the 30 days"));
     }
 
     /// After a first start there is no data, and every report says so.

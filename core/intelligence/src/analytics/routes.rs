@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::facts::{Facts, Isp, Site, categorise};
-use super::reports::{self, MAX_AGE, ReportQuestion, Stamp, Table, World};
+use super::reports::{self, MAX_AGE, Notes, ReportQuestion, Stamp, Table, World};
 use super::store::{CategoriesOf, FactsAt, IspsByNumber, IspsOf, Placed};
 use super::tabular::{self, generated, wants_csv};
 use super::{constants, isps, measurement, platforms, tools, topics};
@@ -22,6 +22,7 @@ use engine::documents::Rendered;
 use engine::http::{Cx, Response};
 use engine::runtime;
 use facts::licence;
+use facts::sentence::{Sentence, Sentences};
 use facts::source::Source;
 use facts::starter::Country;
 use facts::tracked::Tracked;
@@ -154,16 +155,17 @@ pub async fn by_region(cx: Cx) -> Result<Response> {
 pub struct InfoBody {
     schema: &'static str,
     endpoints: Vec<&'static str>,
-    definitions: BTreeMap<&'static str, &'static str>,
+    definitions: BTreeMap<&'static str, Sentence>,
     confirmation_rule: String,
     category_source: &'static str,
     /// Every number behind these answers, by name.
     constants: BTreeMap<&'static str, f64>,
     window_days: u32,
-    caveats: Vec<&'static str>,
+    caveats: [Sentence; 4],
     formats: [&'static str; 2],
     license: &'static str,
     generated_at: String,
+    sentences: Sentences,
 }
 
 /// Apart from the handler, since the table of routes names the handler.
@@ -173,22 +175,25 @@ fn endpoints() -> Vec<&'static str> {
 }
 
 pub async fn info(cx: Cx) -> Result<Response> {
+    let definitions = [
+        ("nationally blocked", Sentence::new("report.definition.nationally_blocked")),
+        ("decided", Sentence::new("report.definition.decided")),
+        ("importance", Sentence::new("report.definition.importance")),
+        ("window", reports::WINDOW),
+        ("expected", Sentence::new("report.definition.expected")),
+        ("block_fraction", Sentence::new("report.definition.block_fraction")),
+    ];
+    let caveats = [measurement::TESTED_ONLY, isps::CAVEAT, platforms::CAVEAT, reports::WINDOW];
     let body = InfoBody {
         schema: "heliograph.measurement.info/1",
         endpoints: endpoints(),
-        definitions: BTreeMap::from([
-            ("nationally blocked", "a domain that is measured as blocked on at least three networks of a country"),
-            ("decided", "a domain whose verdict from measurements is blocked or accessible"),
-            ("importance", "countries x ln(1 + blocked observations x exp(-age in days / 30)) x mean confidence"),
-            ("window", reports::WINDOW),
-            ("expected", "shared domains under fixed margins: each domain's own rate, each country's own total"),
-            ("block_fraction", "blocked of the decided domains, summed over countries"),
-        ]),
+        definitions: definitions.iter().cloned().collect(),
         confirmation_rule: format!("{} networks", constants::CONFIRMED_NETWORKS),
         category_source: "imported test lists, the global one first, else the basket of this project",
         constants: constants::TABLE.iter().copied().collect(),
         window_days: constants::WINDOW_DAYS,
-        caveats: vec![measurement::TESTED_ONLY, isps::CAVEAT, platforms::CAVEAT, reports::WINDOW],
+        sentences: Sentences::new().with("caveats", caveats.as_slice()).with_named("definitions", &definitions),
+        caveats,
         formats: ["json", "csv (?format=csv)"],
         license: LICENSE,
         generated_at: generated(&cx, None).to_string(),
@@ -259,11 +264,11 @@ fn networks<T: Serialize>(
     asked: &ReportQuestion<'_>,
     sources: Vec<SourceSummary>,
     table: &Table,
-    body: T,
+    (body, said): (T, Sentences),
 ) -> Result<Response> {
     let at = cx.as_of()?;
     let stamp = Stamp::new(sources, generated(cx, at), at);
-    respond(cx, reports::camel(asked, stamp, isps::CAVEAT, table, body)?, at)
+    respond(cx, reports::camel(asked, stamp, Notes::new(isps::CAVEAT, said), table, body)?, at)
 }
 
 pub async fn isp_index(cx: Cx) -> Result<Response> {
@@ -283,7 +288,8 @@ pub async fn isp_index(cx: Cx) -> Result<Response> {
     };
     let Facts { sources, newest, recent, .. } = facts.unwrap_or_default();
     let body = isps::index(country.code, isps, (newest, recent), at.unwrap_or(cx.now()));
-    networks(&cx, &asked, sources, &isps::TABLE, body)
+    let said = Sentences::new().with("reason", &body.reason);
+    networks(&cx, &asked, sources, &isps::TABLE, (body, said))
 }
 
 /// Networks with these numbers, in every country where they were measured.
@@ -340,7 +346,7 @@ pub async fn isp_profile(cx: Cx) -> Result<Response> {
     }
     let label = format!("AS{asn}");
     let asked = ReportQuestion { name: "isp", parameter: Some(&label), csv: wants_csv(&cx)? };
-    networks(&cx, &asked, sources, &isps::PROFILE_TABLE, body)
+    networks(&cx, &asked, sources, &isps::PROFILE_TABLE, (body, Sentences::new()))
 }
 
 pub async fn isp_worst(cx: Cx) -> Result<Response> {
@@ -364,7 +370,8 @@ pub async fn isp_compare(cx: Cx) -> Result<Response> {
     }
     let (sources, found) = Box::pin(places(&cx, &asns)).await?;
     let asked = ReportQuestion { name: "isps", parameter: None, csv: wants_csv(&cx)? };
-    networks(&cx, &asked, sources, &isps::COMPARE_TABLE, isps::compare(&asns, &found))
+    let body = isps::compare(&asns, &found);
+    networks(&cx, &asked, sources, &isps::COMPARE_TABLE, (body, Sentences::new()))
 }
 
 pub async fn topic_index(cx: Cx) -> Result<Response> {

@@ -16,6 +16,7 @@ use crate::{Error, Result};
 use engine::documents::Rendered;
 use engine::number::round;
 use engine::time::{DAY, HOUR};
+use facts::sentence::{self, Sentence, Sentences};
 
 /// Providers that clients ask for but that no test measures.
 const PROVIDERS: [&str; 4] = ["svc", "nordvpn", "protonvpn", "mullvad"];
@@ -90,7 +91,7 @@ pub struct ToolsBody {
     query: Asking,
     available: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<&'static str>,
+    reason: Option<Sentence>,
     window_days: u32,
     stats: Stats,
     by_provider: Vec<ProviderRow>,
@@ -100,6 +101,7 @@ pub struct ToolsBody {
     updated_at: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     as_of: Option<String>,
+    sentences: Sentences,
 }
 
 /// The parameter is `country~provider`. Either part may be empty.
@@ -136,23 +138,22 @@ pub fn accessibility(asked: &ReportQuestion<'_>, world: &World) -> Result<Render
         stats.total_blocked += row.blocked;
     }
     let Stamp { license, source_licenses, as_of, .. } = world.stamp();
+    let reason = by_provider.is_empty().then_some(match PROVIDERS.contains(&provider) {
+        _ if stats.targets_undecided > 0 => Sentence::new("report.tools.undecided"),
+        true => Sentence::new("report.tools.untested"),
+        false if world.facts.iter().all(|facts| facts.recent == 0) => NOTHING,
+        false => Sentence::new("report.tools.none"),
+    });
+    let said = caveat(Sentence::new("report.tools"));
     let body = ToolsBody {
         query: Asking { country: given(country), provider: given(provider) },
         available: !by_provider.is_empty(),
-        reason: by_provider.is_empty().then_some(match PROVIDERS.contains(&provider) {
-            _ if stats.targets_undecided > 0 => "Tested, but on no network often enough for a verdict.",
-            true => "Nothing tests this provider. Results exist for tor, torsf, psiphon, openvpn and riseupvpn once imported.",
-            false if world.facts.iter().all(|facts| facts.recent == 0) => NOTHING,
-            false => "No test of a circumvention tool that says anything is inside the window. Tests of tor, psiphon, openvpn \
-                and others come with OONI's measurements: `heliograph import ooni-measurements <file>`.",
-        }),
+        sentences: Sentences::new().with("reason", &reason).with_text("caveat", &said),
+        reason,
         window_days: WINDOW_DAYS,
         stats,
         by_provider,
-        caveat: caveat(
-            "Numbers are of the whole window; `stats.total_probes` alone is of the last 24 hours. Each test tries endpoints of its own choice; a \
-             tool may work where its public endpoints fail.",
-        ),
+        caveat: sentence::text(&said),
         license: license.clone(),
         source_licenses,
         updated_at: world.facts.iter().filter_map(|facts| facts.newest).max().unwrap_or(world.at).to_string(),

@@ -6,11 +6,12 @@ use serde::Serialize;
 use super::constants::TOPIC_MIN_SITES;
 use super::facts::Facts;
 use super::measurement::TESTED_ONLY;
-use super::reports::{ReportQuestion, Table, World, camel};
+use super::reports::{Notes, ReportQuestion, Table, World, camel};
 use crate::world::index::{PRIOR_BREADTH, PRIOR_SITES, level};
 use crate::{Error, Result, world};
 use engine::documents::Rendered;
 use engine::number::round;
+use facts::sentence::{Sentence, Sentences};
 use facts::starter::categories::{CIRCUMVENTION_TOOLING, POLITICAL_SPEECH, REGULATED_MORALITY, current_code};
 
 /// Topics and the categories that make them up. The grouping is our judgement. Each category code is a topic too.
@@ -80,7 +81,7 @@ pub struct TopicBody {
     categories: Vec<&'static str>,
     available: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<&'static str>,
+    reason: Option<Sentence>,
     metadata: TopicMetadata,
     countries: Vec<TopicRow>,
 }
@@ -96,10 +97,7 @@ pub fn index(asked: &ReportQuestion<'_>, world: &World) -> Result<Rendered> {
         topic,
         categories,
         available: !countries.is_empty(),
-        reason: countries.is_empty().then_some(
-            "No country has enough decided sites of this topic. Import measurements, and test lists for categories: \
-             `heliograph import test-list <file>`.",
-        ),
+        reason: countries.is_empty().then_some(Sentence::new("report.no_topic")),
         metadata: TopicMetadata {
             total_countries: countries.len(),
             insufficient_data: world.facts.iter().filter(|facts| facts.recent > 0).count() - countries.len(),
@@ -121,7 +119,8 @@ pub fn index(asked: &ReportQuestion<'_>, world: &World) -> Result<Rendered> {
         "blocked",
         "blockRate",
     ];
-    camel(asked, world.stamp(), TESTED_ONLY, &Table { list: "countries", columns }, body)
+    let notes = Notes::new(TESTED_ONLY, Sentences::new().with("reason", &body.reason));
+    camel(asked, world.stamp(), notes, &Table { list: "countries", columns }, body)
 }
 
 fn row(facts: &Facts, categories: &[&str]) -> Option<TopicRow> {

@@ -15,6 +15,7 @@ use crate::Timestamp;
 use engine::number::round;
 use engine::time::DAY;
 use facts::licence;
+use facts::sentence::{Sentence, Sentences};
 
 /// The cluster of domains that no country blocks.
 const NOBODY: &str = "none";
@@ -43,7 +44,7 @@ struct DriftRow {
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct DriftBody {
     available: bool,
-    reason: Option<&'static str>,
+    reason: Option<Sentence>,
     /// The last day of this week; null without data.
     week_ending: Option<String>,
     /// Domains that are ranked.
@@ -55,16 +56,16 @@ pub struct DriftBody {
     n_total: usize,
     /// Greatest drift first.
     results: Vec<DriftRow>,
-    method: &'static str,
-    interpretation: String,
-    honest_caveats: [&'static str; 2],
+    method: Sentence,
+    interpretation: Sentence,
+    honest_caveats: [Sentence; 2],
     generated_at: String,
     license: String,
+    sentences: Sentences,
 }
 
-const METHOD: &str = "Distance (L2) between a domain's blocked shares by country of the last seven whole days and of the \
-    seven before, over countries with enough votes in both. A cluster is the set of countries whose share is at least a half.";
-const TOO_LITTLE: &str = "No domain was measured enough in each of the last two weeks in any country.";
+const METHOD: Sentence = Sentence::new("drift.method");
+const TOO_LITTLE: Sentence = Sentence::new("drift.too_little");
 
 /// Sums of a domain over countries.
 #[derive(Default)]
@@ -150,17 +151,17 @@ pub fn leaderboard(countries: &[(String, Weeks)], now: Timestamp) -> DriftBody {
     rows.truncate(DRIFT_LISTED as usize);
     (1..).zip(&mut rows).for_each(|(rank, row)| row.rank = rank);
     let interpretation = match rows.first() {
-        Some(first) => format!(
-            "Of {total} domains, the blocking of {} changed most within a week, by {}; {} new clusters of countries.",
-            first.domain,
-            first.drift,
-            new.len()
-        ),
-        None => TOO_LITTLE.to_owned(),
+        Some(first) => Sentence::new("drift.most")
+            .with("domains", total)
+            .with("domain", &first.domain)
+            .with("drift", first.drift)
+            .with("clusters", new.len()),
+        None => TOO_LITTLE,
     };
+    let mut said = Sentences::new();
     DriftBody {
         available: total > 0,
-        reason: (total == 0).then_some(TOO_LITTLE),
+        reason: said.add("reason", (total == 0).then_some(TOO_LITTLE)),
         week_ending: until.map(|day| Timestamp(i64::from(day) * DAY).to_date_text()),
         n_domains: total,
         n_new_clusters: new.len(),
@@ -168,14 +169,12 @@ pub fn leaderboard(countries: &[(String, Weeks)], now: Timestamp) -> DriftBody {
         n_returned: rows.len(),
         n_total: total,
         results: rows,
-        method: METHOD,
-        interpretation,
-        honest_caveats: [
-            "A change of who measures a domain, or from which networks, moves its shares as a change of policy does.",
-            "Countries without enough votes in both weeks have no part in a drift.",
-        ],
+        method: said.add("method", METHOD),
+        interpretation: said.add("interpretation", interpretation),
+        honest_caveats: said.add("honest_caveats", [Sentence::new("drift.measurers"), Sentence::new("drift.left_out")]),
         generated_at: now.to_string(),
         license: licence::effective(current().map(|(_, weeks)| weeks.license.as_str())),
+        sentences: said,
     }
 }
 

@@ -16,6 +16,7 @@ use engine::actor::View;
 use engine::documents::Rendered;
 use engine::number::round;
 use engine::time::DAY;
+use facts::sentence::{Sentence, Sentences};
 
 /// The judgement of the last day of a window, compared with the other days of the window.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -93,7 +94,7 @@ pub struct DbscanBody {
     country_name: String,
     available: bool,
     /// Why there is no judgement; null otherwise.
-    reason: Option<String>,
+    reason: Option<Sentence>,
     /// The newest complete day with enough measurements; null without one.
     date: Option<String>,
     /// d / (d + `eps`), where d is the distance of that day to the nearest usual day: 0 to 1, the border is at 0.5.
@@ -117,42 +118,35 @@ pub struct DbscanBody {
     auc_vs_labels: Option<f64>,
     /// The features of that day, not standardised.
     features: BTreeMap<&'static str, f64>,
-    method: &'static str,
-    interpretation: String,
-    honest_caveats: Vec<String>,
+    method: Sentence,
+    interpretation: Sentence,
+    honest_caveats: Vec<Sentence>,
     generated_at: String,
     license: String,
+    sentences: Sentences,
 }
 
-const METHOD: &str = "DBSCAN over the days of the window. Features are in standard deviations of the window; eps is 1.5 \
-    times the median distance at which a day has min_samples days around it, itself counted.";
+const METHOD: Sentence = Sentence::new("anomaly.method");
 
 fn date(day: u32) -> String {
     Timestamp(i64::from(day) * DAY).to_date_text()
 }
 
-fn reason(thin: &Thin) -> String {
+fn reason(thin: &Thin) -> Sentence {
     match thin {
-        Thin::Days(days) => format!(
-            "{days} of the last {WINDOW_DAYS} days have at least {LEAST_RESULTS} results and enough days before them to \
-             compare with; {LEAST_DAYS} are needed."
-        ),
-        Thin::NoCore => "No day of the window has enough days like it: nothing is usual here.".to_owned(),
+        Thin::Days(days) => Sentence::new("anomaly.too_few_days")
+            .with("days", *days)
+            .with("window", WINDOW_DAYS)
+            .with("results", LEAST_RESULTS)
+            .with("needed", LEAST_DAYS),
+        Thin::NoCore => Sentence::new("anomaly.nothing_usual"),
     }
 }
 
-fn caveats(has_auc: bool) -> Vec<String> {
-    let mut found = vec![
-        "An unusual day is no proof of censorship: a new volunteer, another test list or an outage of a site is unusual \
-         too."
-        .to_owned(),
-        "Its own day is among those that its features are scaled by.".to_owned(),
-    ];
+fn caveats(has_auc: bool) -> Vec<Sentence> {
+    let mut found = vec![Sentence::new("anomaly.no_proof"), Sentence::new("anomaly.own_day")];
     if !has_auc {
-        found.push(format!(
-            "auc_vs_labels needs {AUC_LEAST_DAYS} days of the window with a reported shutdown or block, and as many \
-             without."
-        ));
+        found.push(Sentence::new("anomaly.no_auc").with("days", AUC_LEAST_DAYS));
     }
     found
 }
@@ -171,10 +165,11 @@ pub fn render(view: &View<'_>, code: &str) -> Result<Rendered> {
         Err(_) => None,
     };
     let name = world::name(code);
+    let mut said = Sentences::new();
     Rendered::json(&DbscanBody {
         country: code.to_owned(),
         available: looked.is_ok(),
-        reason: looked.as_ref().err().map(reason),
+        reason: said.add("reason", looked.as_ref().err().map(reason)),
         date: last.map(|last| date(last.day)),
         anomaly_score: last.map(|last| round(last.score)),
         is_anomaly: last.map(|last| last.noise),
@@ -195,16 +190,22 @@ pub fn render(view: &View<'_>, code: &str) -> Result<Rendered> {
             .map(|looked| looked.clusters.labels.iter().filter(|label| label.is_none()).count()),
         auc_vs_labels: auc,
         features: last.into_iter().flat_map(|last| FEATURES.into_iter().zip(last.point.map(round))).collect(),
-        method: METHOD,
-        interpretation: match last {
-            Some(last) if last.noise => format!("{name}: {} is unlike the days around it.", date(last.day)),
-            Some(last) => format!("{name}: {} is like other days of the window.", date(last.day)),
-            None => format!("{name}: too little is measured to say."),
-        },
+        method: said.add("method", METHOD),
+        interpretation: said.add(
+            "interpretation",
+            match last {
+                Some(last) => {
+                    let day = Sentence::new("anomaly.day").with("country", code).with("day", date(last.day));
+                    day.with("unlike", last.noise)
+                }
+                None => Sentence::new("anomaly.too_little").with("country", code),
+            },
+        ),
         country_name: name,
-        honest_caveats: caveats(auc.is_some()),
+        honest_caveats: said.add("honest_caveats", caveats(auc.is_some())),
         generated_at: view.now.to_string(),
         license: strictest(&summary(view, None)?.sources),
+        sentences: said,
     })
 }
 
@@ -261,6 +262,6 @@ mod tests {
         let few: BTreeMap<u32, DayRow> = days(Counts::default()).split_off(&80);
         assert_eq!(judge(&few, at(100)), None);
         assert_eq!(judge(&BTreeMap::new(), at(100)), None);
-        assert!(METHOD.contains(&format!("{EPS_FACTOR} times")), "{METHOD}");
+        assert!(METHOD.english().contains(&format!("{EPS_FACTOR} times")), "{METHOD}");
     }
 }

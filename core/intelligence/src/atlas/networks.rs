@@ -24,6 +24,7 @@ use engine::http::{Cx, Response};
 use engine::number::round;
 use engine::runtime;
 use facts::licence;
+use facts::sentence::{Parameter, Sentence, Sentences};
 use facts::source::Source;
 
 /// The exposure of a network within its country.
@@ -161,14 +162,12 @@ fn join(listed: &mut [Exposure], nodes: &BTreeMap<u32, Node<'_>>) -> u32 {
 const MODEL: &str = "network-exposure";
 const VERSION: &str = "network-exposure/1";
 const HORIZON: u32 = 7;
-const METHOD: &str = "Not a graph neural network: the country's seven-day risk times the network's exposure, the share of \
-    the country's blocked targets that the network blocks too, shrunk to the mean of the country's networks. Neighbours are \
-    networks that block mostly the same targets; they change no number.";
-const CAVEATS: [&str; 4] = [
-    "No graph network is trained or served, whatever the path is called.",
-    "It is assumed that the next event hits networks as what is blocked now does; a shutdown by area does not.",
-    "Networks without verdicts on at least three blocked targets of their country are not listed.",
-    "The country's risk comes from its own forecast or base rate, with the caveats of that.",
+const METHOD: Sentence = Sentence::new("networks.method");
+const CAVEATS: [Sentence; 4] = [
+    Sentence::new("networks.no_graph"),
+    Sentence::new("networks.assumed"),
+    Sentence::new("networks.left_out"),
+    Sentence::new("networks.country_risk"),
 ];
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -191,22 +190,23 @@ struct RiskRow {
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ForecastBody {
     available: bool,
-    reason: Option<&'static str>,
+    reason: Option<Sentence>,
     /// Version of the exposure, followed by that of the country's risk.
     model_version: String,
-    method: &'static str,
+    method: Sentence,
     generated_at: String,
     horizon_days: u32,
     /// Greatest risk first.
     results: Vec<RiskRow>,
     n_returned: usize,
     n_total: usize,
-    interpretation: String,
-    honest_caveats: Vec<&'static str>,
+    interpretation: Sentence,
+    honest_caveats: Vec<Sentence>,
     license: String,
+    sentences: Sentences,
 }
 
-const NOTHING: &str = "No such network has verdicts on enough blocked targets of its country.";
+const NOTHING: Sentence = Sentence::new("networks.nothing");
 
 fn number(text: &str) -> Result<u32> {
     let text = text.trim();
@@ -254,27 +254,28 @@ async fn forecast_page(cx: &Cx) -> Result<Response> {
     results.sort_by(|a, b| b.risk.total_cmp(&a.risk).then(b.exposure.total_cmp(&a.exposure)).then(a.asn.cmp(&b.asn)));
     results.truncate(limit);
     let interpretation = match results.first() {
-        Some(first) => format!(
-            "{total} networks with verdicts; the one most at risk is AS{} in {}, with {} within seven days.",
-            first.asn,
-            world::name(&first.country),
-            first.risk
-        ),
-        None => NOTHING.to_owned(),
+        Some(first) => Sentence::new("networks.most_at_risk")
+            .with("networks", total)
+            .with("asn", Parameter::network(first.asn))
+            .with("country", &first.country)
+            .with("risk", first.risk),
+        None => NOTHING,
     };
+    let mut said = Sentences::new();
     Response::json(&ForecastBody {
         available: total > 0,
-        reason: (total == 0).then_some(NOTHING),
+        reason: said.add("reason", (total == 0).then_some(NOTHING)),
         model_version: format!("{VERSION} {}", risks.version),
-        method: METHOD,
+        method: said.add("method", METHOD),
         generated_at: cx.now().to_string(),
         horizon_days: HORIZON,
         n_returned: results.len(),
         n_total: total,
         results,
-        interpretation,
-        honest_caveats: CAVEATS.to_vec(),
+        interpretation: said.add("interpretation", interpretation),
+        honest_caveats: said.add("honest_caveats", CAVEATS.to_vec()),
         license: licence::effective(licences.iter().map(String::as_str)),
+        sentences: said,
     })
 }
 
@@ -294,19 +295,20 @@ struct Metrics {
 pub struct InfoBody {
     model: &'static str,
     version: &'static str,
-    method: &'static str,
+    method: Sentence,
     /// Always null, since nothing is trained.
     trained_at: Option<String>,
     metrics: Metrics,
-    interpretation: &'static str,
+    interpretation: Sentence,
     n_nodes: u64,
     n_edges: u64,
     n_countries: usize,
     /// Always false, since there is no graph network that could be promoted.
     promoted: bool,
-    honest_caveats: Vec<&'static str>,
+    honest_caveats: Vec<Sentence>,
     generated_at: String,
     license: String,
+    sentences: Sentences,
 }
 
 pub async fn info(cx: Cx) -> Result<Response> {
@@ -326,10 +328,11 @@ async fn info_page(cx: &Cx) -> Result<Response> {
     let some = sums.pairs > 0;
     let mean = |squares: f64| some.then(|| round(squares / sums.pairs as f64));
     let skill = 1.0 - sums.squares / sums.squares_of_mean;
+    let mut said = Sentences::new();
     Response::json(&InfoBody {
         model: MODEL,
         version: VERSION,
-        method: METHOD,
+        method: said.add("method", METHOD),
         trained_at: None,
         metrics: Metrics {
             n_pairs: sums.pairs,
@@ -337,15 +340,15 @@ async fn info_page(cx: &Cx) -> Result<Response> {
             brier_country_mean: mean(sums.squares_of_mean),
             brier_skill: (some && sums.squares_of_mean > 0.0).then(|| round(skill)),
         },
-        interpretation: "Each target is left out in turn: how well the rest says which networks block it. It says nothing \
-                         about when an event begins.",
+        interpretation: said.add("interpretation", Sentence::new("networks.each_left_out")),
         n_nodes: rows.iter().map(|(_, exposed)| u64::from(exposed.networks.nodes)).sum(),
         n_edges: rows.iter().map(|(_, exposed)| u64::from(exposed.networks.edges)).sum(),
         n_countries: rows.iter().filter(|(_, exposed)| exposed.networks.nodes > 0).count(),
         promoted: false,
-        honest_caveats: CAVEATS.to_vec(),
+        honest_caveats: said.add("honest_caveats", CAVEATS.to_vec()),
         generated_at: cx.now().to_string(),
         license: licence::effective(rows.iter().map(|(_, exposed)| exposed.license.as_str())),
+        sentences: said,
     })
 }
 

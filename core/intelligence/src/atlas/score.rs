@@ -17,6 +17,7 @@ use crate::{Result, world};
 use engine::http::{Cx, Response};
 use engine::runtime;
 use facts::licence;
+use facts::sentence::{Sentence, Sentences};
 use facts::source::Source;
 use facts::starter::Country;
 
@@ -105,7 +106,7 @@ pub struct ScoreBody {
     country_name: String,
     available: bool,
     /// Why there is no score, or no grade; null otherwise.
-    reason: Option<&'static str>,
+    reason: Option<Sentence>,
     /// `A`, `B`, `C`, `D` or `F`; null without a score, and where the missing components could change the grade.
     grade: Option<&'static str>,
     /// 0 to 100, higher is worse: the sum of the components. Null when only incidents are known of the country.
@@ -113,21 +114,18 @@ pub struct ScoreBody {
     components: Components,
     /// Components without any data; they count 0 points.
     missing: Vec<&'static str>,
-    interpretation: String,
-    honest_caveats: Vec<&'static str>,
+    interpretation: Sentence,
+    honest_caveats: Vec<Sentence>,
     generated_at: String,
     license: String,
+    sentences: Sentences,
 }
 
-const NOTHING: &str = "Nothing is measured, forecast or reported of this country.";
-const TOO_LITTLE: &str = "Too few parts: nothing is forecast of this country and no measured day is judged. Incidents \
-                          alone make no score: where nobody looks there are few.";
-const UNGRADED: &str = "The parts in `missing` could make it another grade: the score is a lower bound.";
-const CAVEATS: [&str; 3] = [
-    "Weights are our choice and were not fitted to anything; the methodology names them.",
-    "Incidents are counted where they are found: a country that nobody measures or reports of scores low.",
-    "Components in `missing` count 0 points, so the score of such a country is a lower bound.",
-];
+const NOTHING: Sentence = Sentence::new("score.nothing");
+const TOO_LITTLE: Sentence = Sentence::new("score.too_few");
+const UNGRADED: Sentence = Sentence::new("score.ungraded");
+const CAVEATS: [Sentence; 3] =
+    [Sentence::new("score.weights"), Sentence::new("score.unseen"), Sentence::new("score.lower_bound")];
 
 impl ScoreFacts {
     fn missing(&self) -> Vec<&'static str> {
@@ -178,17 +176,17 @@ async fn known(cx: &Cx, country: Option<&str>) -> Result<(BTreeMap<String, Score
     Ok((found, licence::effective(licences.iter().map(String::as_str))))
 }
 
-fn interpretation(name: &str, known: &ScoreFacts, parts: &Components, score: f64) -> String {
+fn interpretation(country: &str, known: &ScoreFacts, parts: &Components, score: f64) -> Sentence {
     let named = [
-        (parts.base_rate, "incidents of the last year"),
-        (parts.forecast_7d, "the forecast for seven days"),
-        (parts.forecast_30d_avg, "the forecast for thirty days"),
-        (parts.anomaly, "an unusual last day"),
-        (parts.incident_density_24h, "incidents of the last 24 hours"),
+        (parts.base_rate, "base_rate"),
+        (parts.forecast_7d, "forecast_7d"),
+        (parts.forecast_30d_avg, "forecast_30d_avg"),
+        (parts.anomaly, "anomaly"),
+        (parts.incident_density_24h, "incident_density_24h"),
     ];
     let most = named.iter().fold((0.0, "nothing"), |most, part| if part.0 > most.0 { *part } else { most });
-    let lower = if known.missing().is_empty() { "" } else { "; parts are missing, so it is a lower bound" };
-    format!("{name}: {score} of 100 (higher is worse), most of it from {}{lower}.", most.1)
+    let said = Sentence::new("score.of").with("country", country).with("score", score).with("most", most.1);
+    said.with("lower_bound", !known.missing().is_empty())
 }
 
 pub async fn one(cx: Cx) -> Result<Response> {
@@ -202,27 +200,35 @@ async fn one_page(cx: &Cx) -> Result<Response> {
     let components = Components::of(&known);
     let score = Some(components.sum()).filter(|_| known.is_enough());
     let grade = score.and_then(|score| graded(score, &known));
+    let mut said = Sentences::new();
     Response::json(&ScoreBody {
         country: country.code.to_owned(),
         country_name: country.name.to_owned(),
         available: score.is_some(),
-        reason: match score {
-            None if known.is_something() => Some(TOO_LITTLE),
-            None => Some(NOTHING),
-            Some(_) => grade.is_none().then_some(UNGRADED),
-        },
+        reason: said.add(
+            "reason",
+            match score {
+                None if known.is_something() => Some(TOO_LITTLE),
+                None => Some(NOTHING),
+                Some(_) => grade.is_none().then_some(UNGRADED),
+            },
+        ),
         grade,
         score,
         components,
         missing: known.missing(),
-        interpretation: match score {
-            Some(score) => interpretation(country.name, &known, &components, score),
-            None if known.is_something() => format!("{}: too little is known for a score.", country.name),
-            None => format!("{}: nothing is known.", country.name),
-        },
-        honest_caveats: CAVEATS.to_vec(),
+        interpretation: said.add(
+            "interpretation",
+            match score {
+                Some(score) => interpretation(country.code, &known, &components, score),
+                None if known.is_something() => Sentence::new("score.too_little").with("country", country.code),
+                None => Sentence::new("score.unknown").with("country", country.code),
+            },
+        ),
+        honest_caveats: said.add("honest_caveats", CAVEATS.to_vec()),
         generated_at: cx.now().to_string(),
         license,
+        sentences: said,
     })
 }
 
@@ -249,9 +255,10 @@ pub struct ListBody {
     n_total: usize,
     /// Countries of which only incidents are known, so that they have no score.
     n_insufficient: usize,
-    interpretation: String,
-    honest_caveats: Vec<&'static str>,
+    interpretation: Sentence,
+    honest_caveats: Vec<Sentence>,
     license: String,
+    sentences: Sentences,
 }
 
 pub async fn all(cx: Cx) -> Result<Response> {
@@ -277,14 +284,13 @@ async fn all_page(cx: &Cx) -> Result<Response> {
     let mut results: Vec<Row> = found.into_iter().filter_map(row).collect();
     results.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| a.country.cmp(&b.country)));
     let interpretation = match results.first() {
-        Some(first) => format!(
-            "Of {} countries enough is known; {} is the worst, with {} of 100.",
-            results.len(),
-            first.country_name,
-            first.score
-        ),
-        None => "Of no country enough is known.".to_owned(),
+        Some(first) => Sentence::new("score.worst")
+            .with("countries", results.len())
+            .with("country", &first.country)
+            .with("score", first.score),
+        None => Sentence::new("score.none"),
     };
+    let mut said = Sentences::new();
     Response::json(&ListBody {
         count: results.len(),
         generated_at: cx.now().to_string(),
@@ -292,9 +298,10 @@ async fn all_page(cx: &Cx) -> Result<Response> {
         n_total: results.len(),
         n_insufficient,
         results,
-        interpretation,
-        honest_caveats: CAVEATS.to_vec(),
+        interpretation: said.add("interpretation", interpretation),
+        honest_caveats: said.add("honest_caveats", CAVEATS.to_vec()),
         license,
+        sentences: said,
     })
 }
 

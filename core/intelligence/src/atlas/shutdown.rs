@@ -17,6 +17,7 @@ use engine::http::{Cx, Response};
 use engine::number::round;
 use engine::runtime;
 use engine::time::DAY;
+use facts::sentence::{Sentence, Sentences};
 use facts::source::Source;
 use facts::starter;
 
@@ -33,7 +34,7 @@ pub struct RiskBody {
     /// Whether a forecast was learned from an imported shutdown history.
     covered: bool,
     /// Why it is not covered; null otherwise.
-    reason: Option<String>,
+    reason: Option<Sentence>,
     /// Probability that a shutdown begins, by horizon (`1d`, `7d`, `30d`); empty when the country is not covered.
     risk: BTreeMap<&'static str, RiskOf>,
     model_version: Option<String>,
@@ -47,10 +48,11 @@ pub struct RiskBody {
     last_start: Option<String>,
     /// The last day of the history of all countries; null without one.
     history_until: Option<String>,
-    interpretation: String,
-    honest_caveats: Vec<String>,
+    interpretation: Sentence,
+    honest_caveats: Vec<Sentence>,
     generated_at: String,
     license: String,
+    sentences: Sentences,
 }
 
 fn date(day: i32) -> String {
@@ -58,30 +60,20 @@ fn date(day: i32) -> String {
 }
 
 /// Why there is no forecast.
-async fn uncovered(cx: &Cx) -> Result<String> {
+async fn uncovered(cx: &Cx) -> Result<Sentence> {
     let said = forecast::said(cx).await?;
-    Ok(match said.as_str() {
-        NO_HISTORY => {
-            "No shutdown history is imported that a forecast could be learned from: `heliograph import shutdowns \
-            <file>`."
-                .to_owned()
-        }
+    Ok(match said.code {
+        NO_HISTORY => Sentence::new("shutdown.no_history"),
         _ => said,
     })
 }
 
 /// `late` is a sentence about the age of the forecast's history. `none` means that no start is known for the country.
-fn caveats(late: Option<String>, none: bool) -> Vec<String> {
-    let mut found: Vec<String> = late.into_iter().collect();
-    found.extend(
-        [
-            "What nobody reported is in no table: few starts may mean few reporters.",
-            "History tells where shutdowns begin far better than when.",
-        ]
-        .map(str::to_owned),
-    );
+fn caveats(late: Option<Sentence>, none: bool) -> Vec<Sentence> {
+    let mut found: Vec<Sentence> = late.into_iter().collect();
+    found.extend([Sentence::new("shutdown.unreported"), Sentence::new("forecast.where_not_when")]);
     if none {
-        found.push("No shutdown of this country is in the imported tables.".to_owned());
+        found.push(Sentence::new("shutdown.none_here"));
     }
     found
 }
@@ -116,19 +108,20 @@ async fn page(cx: &Cx) -> Result<Response> {
         true => Source::AccessNow.licence_under(cx.settings()).to_owned(),
         false => starter::LICENCE.to_owned(),
     };
-    let name = country.name;
+    let here = |code| Sentence::new(code).with("country", country.code).with("starts", years);
+    let mut said = Sentences::new();
     Response::json(&RiskBody {
         country: country.code.to_owned(),
-        country_name: name.to_owned(),
+        country_name: country.name.to_owned(),
         covered: found.is_some(),
-        reason: if found.is_none() { Some(uncovered(cx).await?) } else { None },
-        interpretation: match risk.get(Horizon::WEEK.name) {
-            Some(week) => format!(
-                "{name}: a shutdown begins within seven days with probability {}; {years} began in five years.",
-                week.probability
-            ),
-            None => format!("{name}: nothing is forecast; {years} shutdowns of five years are in the imported tables."),
-        },
+        reason: said.add("reason", if found.is_none() { Some(uncovered(cx).await?) } else { None }),
+        interpretation: said.add(
+            "interpretation",
+            match risk.get(Horizon::WEEK.name) {
+                Some(week) => here("shutdown.risk").with("probability", week.probability),
+                None => here("shutdown.no_forecast"),
+            },
+        ),
         risk,
         model_version: found.map(|(model, _)| model.version()),
         starts_5y: years,
@@ -137,8 +130,12 @@ async fn page(cx: &Cx) -> Result<Response> {
         structural_count: years + STRUCTURAL_WEEK_WEIGHT as usize * week,
         last_start: starts.last().map(|start| date(start.day)),
         history_until: found.map(|(model, _)| date(model.until)),
-        honest_caveats: caveats(found.and_then(|(model, _)| forecast::late(model, today)), starts.is_empty()),
+        honest_caveats: said.add(
+            "honest_caveats",
+            caveats(found.and_then(|(model, _)| forecast::late(model, today)), starts.is_empty()),
+        ),
         generated_at: cx.now().to_string(),
         license,
+        sentences: said,
     })
 }

@@ -39,20 +39,21 @@ pub enum Beyond {
 }
 
 impl Beyond {
-    pub const fn as_str(&self) -> &'static str {
+    /// The code of the sentence that names it.
+    pub const fn code(&self) -> &'static str {
         self.texts().0
     }
 
-    /// The end of "the data do not tell", and the list of words that say it.
+    /// That code, and the list of words that say it.
     pub const fn texts(&self) -> (&'static str, &'static str) {
         match self {
-            Beyond::HowMany(_) => ("on how many networks or services", "slots.shares"),
-            Beyond::Nationwide => ("that it was so in the whole country", "slots.reach"),
-            Beyond::Hours(_) => ("at what hours or on what days of the week", "slots.hours"),
-            Beyond::HowLong(_) => ("for how long", "slots.length"),
-            Beyond::Method(_) => ("by which method", "slots.methods"),
-            Beyond::Occasion(_) => ("for what reason or at what event", "slots.occasions"),
-            Beyond::Beginning => ("when it began or ended", "slots.beginning"),
+            Beyond::HowMany(_) => ("claim.detail.shares", "slots.shares"),
+            Beyond::Nationwide => ("claim.detail.reach", "slots.reach"),
+            Beyond::Hours(_) => ("claim.detail.times", "slots.hours"),
+            Beyond::HowLong(_) => ("claim.detail.duration", "slots.length"),
+            Beyond::Method(_) => ("claim.detail.methods", "slots.methods"),
+            Beyond::Occasion(_) => ("claim.detail.reason", "slots.occasions"),
+            Beyond::Beginning => ("claim.detail.dates", "slots.beginning"),
         }
     }
 }

@@ -77,7 +77,8 @@ fn pieces(mut words: Vec<Word<'_>>) -> String {
 
 fn detail(text: &str, words: &[Word<'_>]) -> Option<String> {
     let stance = Stance { deliberate: true, ..Stance::default() };
-    Some(beyond::beyond(words, &said(text, TUESDAY).days, stance).first()?.as_str().to_owned())
+    let found = beyond::beyond(words, &said(text, TUESDAY).days, stance);
+    Some(facts::sentence::Sentence::new(found.first()?.code()).english())
 }
 
 fn counted(text: &str) -> Option<String> {
@@ -170,7 +171,7 @@ fn found(what: &'static str, sentence: &str) -> String {
         "supposed" => yes(clauses::is_ahead(text, false)),
         "country" => places::choose(&places::mentions(&words)).map_or("", |country| country.code).to_owned(),
         "areas" => areas(&words),
-        "networks" => joined(networks::named(text), |network| network.label(), ", "),
+        "networks" => joined(networks::named(text), |network| network.said().english(), ", "),
         "home" => networks::home(sentence).map_or("", |country| country.code).to_owned(),
         "called" => networks::called(sentence).unwrap_or_default(),
         "stance" => stance(text).unwrap_or_default(),

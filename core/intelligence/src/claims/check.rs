@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::*;
+use facts::sentence::Sentence as Said;
 
 /// The five verdicts, the strongest first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
@@ -346,7 +347,7 @@ pub fn conclude(claim: &Claim, found: &[CheckedClaim<'_>]) -> Option<Conclusion>
     // Where only words are left that fill no slot of theirs, the details that nothing tells.
     if unchecked.is_empty() {
         let untold = found.iter().flat_map(|found| &found.untold);
-        unchecked = each_once(untold.map(|detail| detail.as_str().to_owned()), PartialEq::eq);
+        unchecked = each_once(untold.map(|detail| Said::new(detail.code()).english()), PartialEq::eq);
     }
     // "It was not blocked in schools": a denial of less than all of it is not contradicted by the whole.
     let partly = !unchecked.is_empty() && found.get(deciding)?.claim.stance.denies();

@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::world::{self, EventHistory};
+use facts::sentence::Sentence as Said;
 use facts::source::Source;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -83,7 +84,7 @@ pub fn figure(text: Reader<'_>, at: usize) -> Option<(usize, i64)> {
 }
 
 /// What the shutdown table says, with its reason; `None` where it does not cover the days, or there is none.
-pub async fn check(rt: &dyn Runtime, counting: &Counting) -> Result<Option<(Judgement, String)>> {
+pub async fn check(rt: &dyn Runtime, counting: &Counting) -> Result<Option<(Judgement, Said)>> {
     let history = runtime::query(rt, world::actor().name, &EventHistory { country: None }).await?;
     let table = history.into_iter().filter(|(_, source, _)| *source == Source::AccessNow.code());
     let mut rows: Vec<(String, i64)> = table.map(|(country, _, mark)| (country, i64::from(mark.start))).collect();
@@ -99,36 +100,40 @@ pub async fn check(rt: &dyn Runtime, counting: &Counting) -> Result<Option<(Judg
 }
 
 /// The answer from the country of each row of the table that began in the days.
-fn answer(counting: &Counting, table: Vec<String>) -> (Judgement, String) {
+fn answer(counting: &Counting, table: Vec<String>) -> (Judgement, Said) {
     let (source, own) = (Source::AccessNow.name(), counting.country);
     let of = |country: &Country| table.iter().filter(|code| *code == country.code).count() as f64;
-    let time = match counting.when {
-        Some(when) if when.is_one_day() => format!(" on {}", when.first),
-        Some(when) => format!(" from {} to {}", when.first, when.last),
-        None => String::new(),
-    };
+    let time = counting.when.map(|when| match when.is_one_day() {
+        true => Said::new("claim.count.on").with("day", when.first.to_string()),
+        false => {
+            let days = Said::new("claim.count.between").with("first", when.first.to_string());
+            days.with("last", when.last.to_string())
+        }
+    });
     let begun = of(own);
     let rows = |country: &Country| {
-        let count = of(country);
-        format!("{count} {} of {}", if count == 1.0 { "shutdown" } else { "shutdowns" }, country.name)
+        let rows = table.iter().filter(|code| *code == country.code).count();
+        Said::new("claim.count.rows").with("count", rows).with("country", country.code)
     };
+    let said = |code| Said::new(code).with("source", source).with("time", time.clone());
     let (holds, said) = match &counting.kind {
         Kind::Number(least, most) => {
-            (*least <= begun * (1.0 + OFF) && *most >= begun * (1.0 - OFF), format!("{} that began{time}", rows(own)))
+            let holds = *least <= begun * (1.0 + OFF) && *most >= begun * (1.0 - OFF);
+            (holds, said("claim.count.number").with("own", rows(own)))
         }
         Kind::Than(other, more) => {
             let holds = if *more { begun > of(other) } else { begun < of(other) };
-            (holds, format!("{} and {} that began{time}", rows(own), rows(other)))
+            (holds, said("claim.count.than").with("own", rows(own)).with("other", rows(other)))
         }
         Kind::Most(continent) => {
             let within = |country: &&Country| continent.is_none_or(|name| country.subregion.region == name);
             let most = |a: &&Country, b: &&Country| of(a).total_cmp(&of(b)).then(b.code.cmp(a.code));
             let first = Country::all().iter().filter(within).max_by(most).unwrap_or(own);
-            let known = if first.code == own.code { String::new() } else { format!("{} and ", rows(own)) };
+            let other = (first.code != own.code).then(|| rows(own));
             let holds = begun >= of(first) && begun > 0.0;
-            (holds, format!("{known}{} that began{time}, the most", rows(first)))
+            (holds, said("claim.count.most").with("own", other).with("first", rows(first)))
         }
     };
     let verdict = if holds { Verdict::Confirmed } else { Verdict::Unconfirmed };
-    (Judgement { verdict, confidence: SURE, contradicted: !holds, why: Why::Counted }, format!("{source} has {said}."))
+    (Judgement { verdict, confidence: SURE, contradicted: !holds, why: Why::Counted }, said)
 }

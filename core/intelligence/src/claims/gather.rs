@@ -259,9 +259,3 @@ impl<'c> Claimed<'c> {
         }
     }
 }
-
-/// The name of a topic for people.
-pub fn label(topic: &Topic) -> String {
-    let name = topic.name();
-    if name == INTERNET { "Internet access".to_owned() } else { incidents::label(name) }
-}

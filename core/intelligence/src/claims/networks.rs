@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::*;
+use facts::sentence::Parameter;
 
 const OPERATORS: &str = include_str!("operators.tsv");
 
@@ -21,12 +22,9 @@ pub struct Network {
 
 impl Network {
     /// For people: "AS33771 (Safaricom)".
-    pub fn label(&self) -> String {
-        match (self.asn, &self.name) {
-            (Some(asn), Some(name)) => format!("AS{asn} ({name})"),
-            (Some(asn), None) => format!("AS{asn}"),
-            (None, name) => name.clone().unwrap_or_default(),
-        }
+    pub fn said(&self) -> facts::sentence::Sentence {
+        let network = facts::sentence::Sentence::new("network").with("asn", self.asn.map(Parameter::network));
+        network.with("name", self.name.as_ref())
     }
 
     /// Whether a network of this number and name is meant. A number says more than a name.

@@ -8,7 +8,9 @@ use super::*;
 use crate::incidents::{EvidenceOf, IncidentBody};
 use crate::reference::{ListedPlatforms, Names};
 use engine::http::{Cx, Param, Response, Route, handler};
+use engine::settings::Settings;
 use facts::licence;
+use facts::sentence::{Parameter, Sentence as Said, Sentences};
 use facts::source::Source;
 
 /// Most characters of a claim. Our choice: a long paragraph.
@@ -133,11 +135,16 @@ struct IncidentRow {
     #[serde(skip_serializing_if = "Option::is_none")]
     last_confirmed_at: Option<String>,
     permalink: String,
+    /// The code of `title`, unless an operator wrote it.
+    #[serde(skip_serializing_if = "Sentences::is_empty")]
+    sentences: Sentences,
 }
 
 impl IncidentRow {
-    fn new(body: IncidentBody) -> IncidentRow {
+    fn new(incident: &Incident, settings: &Settings) -> IncidentRow {
+        let body = IncidentBody::new(incident, settings);
         IncidentRow {
+            sentences: Sentences::new().with("title", incidents::title_made(incident)),
             id: body.hash_id,
             title: body.title,
             kind: body.incident_type,
@@ -162,8 +169,9 @@ struct EvidenceBody {
     permalink: Option<String>,
     observed_at: String,
     /// What this row says.
-    claim: String,
+    claim: Said,
     confidence: f64,
+    sentences: Sentences,
 }
 
 /// What the data say to one of several topics, countries and statements.
@@ -179,12 +187,14 @@ struct TopicBody {
     verdict: Verdict,
     confidence: f64,
     contradicted: bool,
-    reason: String,
+    reason: Said,
+    sentences: Sentences,
 }
 
 impl TopicBody {
     fn new(found: &CheckedClaim<'_>, now: Timestamp) -> TopicBody {
         let judgement = found.judgement;
+        let reason = reason::reason(found, now);
         TopicBody {
             service: found.claim.topic.name().to_owned(),
             country_code: found.claim.country.code,
@@ -193,7 +203,8 @@ impl TopicBody {
             verdict: judgement.verdict,
             confidence: round(judgement.confidence),
             contradicted: judgement.contradicted,
-            reason: reason::reason(found, now),
+            sentences: Sentences::new().with("reason", &reason),
+            reason,
         }
     }
 }
@@ -207,7 +218,7 @@ pub struct ClaimBody {
     /// The data decide the opposite of the claim.
     contradicted: bool,
     /// One sentence.
-    reason: String,
+    reason: Said,
     /// What of the claim nobody checked, in its words: with any, `verdict` is `unconfirmed` at best.
     unchecked: Vec<String>,
     /// The verdict on the rest of the claim, where something is unchecked and nothing is contradicted.
@@ -222,6 +233,7 @@ pub struct ClaimBody {
     citation: Option<String>,
     license: String,
     generated_at: String,
+    sentences: Sentences,
 }
 
 async fn verify(cx: Cx) -> Result<Response> {
@@ -244,7 +256,7 @@ async fn verify(cx: Cx) -> Result<Response> {
     let overall = checked.conclusion(&claim).filter(|whole| unread.is_none() || whole.contradicted);
     let reason = match (&overall, unread) {
         (Some(whole), _) => checked.reason(whole, cx.now()),
-        (None, Some(unread)) => unread.to_owned(),
+        (None, Some(unread)) => Said::new(unread),
         (None, None) => reason::missing(&claim),
     };
     let citation = overall.as_ref().map(|whole| citation(&cx, text, whole.verdict));
@@ -261,6 +273,7 @@ async fn verify(cx: Cx) -> Result<Response> {
         verdict: whole.verdict,
         confidence: whole.confidence,
         contradicted: whole.contradicted,
+        sentences: Sentences::new().with("reason", &reason),
         reason,
         unchecked: whole.unchecked,
         core: whole.core,
@@ -268,8 +281,7 @@ async fn verify(cx: Cx) -> Result<Response> {
         topics: found.iter().map(|found| TopicBody::new(found, cx.now())).collect(),
         incidents: each_once(found.iter().flat_map(CheckedClaim::shown), |a, b| a.id == b.id)
             .into_iter()
-            .map(|incident| IncidentBody::new(incident, settings))
-            .map(IncidentRow::new)
+            .map(|incident| IncidentRow::new(incident, settings))
             .collect(),
         evidence,
         citation,
@@ -298,7 +310,8 @@ async fn locate(cx: &Cx, claim: &mut Claim) -> Result<()> {
 pub struct Checked<'c> {
     pub found: Vec<CheckedClaim<'c>>,
     /// What it counts, where a table answers that.
-    counted: Option<(Judgement, String)>,
+    counted: Option<(Judgement, Said)>,
+    /// A code of the table of sentences.
     unread: Option<&'static str>,
 }
 
@@ -310,13 +323,13 @@ impl Checked<'_> {
         }
     }
 
-    pub fn reason(&self, whole: &Conclusion, now: Timestamp) -> String {
+    pub fn reason(&self, whole: &Conclusion, now: Timestamp) -> Said {
         let said = match (&self.counted, self.found.get(whole.deciding)) {
             (Some((_, reason)), _) => reason.clone(),
             (None, Some(deciding)) => reason::overall(deciding, &self.found, now),
-            (None, None) => String::new(),
+            (None, None) => Said::new("claim.nothing_checked"),
         };
-        reason::unchecked_too(&said, &whole.unchecked)
+        reason::unchecked_too(said, &whole.unchecked)
     }
 }
 
@@ -334,16 +347,16 @@ pub async fn check<'c>(rt: &'c dyn Runtime, claim: &'c Claim, now: Timestamp) ->
     let readings = || claim.readings.iter().filter(ready);
     let parts = |reading: &Reading| reading.countries.len() * reading.topics.len() * reading.networks.len().max(1);
     if readings().map(parts).sum::<usize>() > MOST_CHECKS {
-        checked.unread = Some("The claim names more services and countries than are checked at once; divide it.");
+        checked.unread = Some("claim.too_many");
         return Ok(checked);
     }
     for reading in readings() {
         let ahead = reading.when.is_some_and(|when| when.start() > now);
         let why = reading.unread.or(match reading.mood {
-            Mood::Fact if ahead => Some("The claim speaks of a time that lies ahead."),
+            Mood::Fact if ahead => Some("claim.time_ahead"),
             Mood::Fact => None,
-            Mood::Ahead => Some("The claim is about what may or will be, and not about what is or was."),
-            Mood::Account => Some("The claim is about somebody's account, and not about access to a service."),
+            Mood::Ahead => Some("claim.not_fact"),
+            Mood::Account => Some("claim.account"),
         });
         checked.unread = checked.unread.or(why);
         let (Some(stance), None) = (reading.stance, why) else { continue };
@@ -359,15 +372,18 @@ pub async fn check<'c>(rt: &'c dyn Runtime, claim: &'c Claim, now: Timestamp) ->
 async fn evidence(cx: &Cx, found: &[CheckedClaim<'_>]) -> Result<Vec<EvidenceBody>> {
     let mut rows: Vec<EvidenceBody> = Vec::new();
     for found in found {
-        let country = found.claim.country.name;
-        let name = gather::label(found.claim.topic);
+        let country = found.claim.country.code;
+        let what = reason::what(found);
         for incident in found.shown() {
             let ids: Vec<String> = incident.draft.evidence_ids.iter().take(MOST_EVIDENCE).cloned().collect();
             for row in runtime::query(&*cx.rt, incidents::actor().name, &EvidenceOf { ids }).await? {
-                let network = row.asn.map(|asn| format!(" on AS{asn}")).unwrap_or_default();
-                let what = row.signal_type.unwrap_or_else(|| row.kind.clone());
+                let signal = row.signal_type.unwrap_or_else(|| row.kind.clone());
+                let claim = Said::new("claim.evidence.signal").with("signal", signal).with("domain", row.domain);
+                let claim = claim.with("what", what.clone()).with("country", country);
+                let claim = claim.with("asn", row.asn.map(Parameter::network));
                 rows.push(EvidenceBody {
-                    claim: format!("{what} of {} in {country}{network}", row.domain.as_deref().unwrap_or(&name)),
+                    sentences: Sentences::new().with("claim", &claim),
+                    claim,
                     source: row.source,
                     kind: row.kind,
                     permalink: row.permalink.or(row.source_url),
@@ -377,7 +393,7 @@ async fn evidence(cx: &Cx, found: &[CheckedClaim<'_>]) -> Result<Vec<EvidenceBod
             }
         }
         let asns = found.network.as_ref().map(|on| on.asns.as_slice());
-        rows.extend(found.detection.iter().flat_map(|(_, detection)| witnesses(detection, &name, country, asns)));
+        rows.extend(found.detection.iter().flat_map(|(_, detection)| witnesses(detection, &what, country, asns)));
     }
     let mut rows = each_once(rows, |a, b| a.permalink.is_some() && a.permalink == b.permalink);
     rows.truncate(MOST_EVIDENCE);
@@ -385,27 +401,32 @@ async fn evidence(cx: &Cx, found: &[CheckedClaim<'_>]) -> Result<Vec<EvidenceBod
 }
 
 /// Measurements and lists behind a verdict; of some networks alone when they are given.
-fn witnesses(detection: &Detection, name: &str, country: &str, asns: Option<&[u32]>) -> Vec<EvidenceBody> {
+fn witnesses(detection: &Detection, what: &Said, country: &str, asns: Option<&[u32]>) -> Vec<EvidenceBody> {
     let confidence = detection.confidence;
     let explained = detection.explanation.iter().flat_map(|explanation| &explanation.roles);
     let witnesses = explained.flat_map(|role| &role.witnesses);
     let witnesses = witnesses.filter(|witness| asns.is_none_or(|asns| asns.contains(&witness.asn)));
-    let links = witnesses.map(|witness| EvidenceBody {
+    let says = |code| Said::new(code).with("what", what.clone()).with("country", country);
+    let links = witnesses
+        .map(|witness| (says("claim.evidence.measurement").with("asn", Parameter::network(witness.asn)), witness));
+    let links = links.map(|(claim, witness)| EvidenceBody {
+        sentences: Sentences::new().with("claim", &claim),
+        claim,
         source: detection.sources.first().cloned().unwrap_or_default(),
         kind: "measurement".to_owned(),
         permalink: Some(witness.link.clone()),
         observed_at: witness.day.clone(),
-        claim: format!("{name} blocked in {country} on AS{}", witness.asn),
         confidence,
     });
     // A list speaks of the country.
     let lists = detection.lists.iter().filter(|list| asns.is_none() && list.source.is_some());
     let lists = lists.map(|list| EvidenceBody {
+        sentences: Sentences::new().with("claim", says("claim.evidence.list")),
+        claim: says("claim.evidence.list"),
         source: "known_list".to_owned(),
         kind: list.kind.clone(),
         permalink: list.source.clone(),
         observed_at: list.date.clone(),
-        claim: format!("{name} listed as blocked in {country}"),
         confidence,
     });
     links.chain(lists).collect()

@@ -1,6 +1,5 @@
 //! Sentences, and how a careful reader takes them.
 
-use super::networks::Network;
 use super::parse::{Reading, parse};
 use super::subjects::Topic;
 use crate::Timestamp;
@@ -40,7 +39,7 @@ fn read(about: &str, text: &str) -> String {
     let one = |reading: &Reading| {
         let countries: Vec<&str> = reading.countries.iter().map(|country| country.code).collect();
         let topics: Vec<&str> = reading.topics.iter().map(Topic::name).collect();
-        let networks: Vec<String> = reading.networks.iter().map(Network::label).collect();
+        let networks: Vec<String> = reading.networks.iter().map(|network| network.said().english()).collect();
         let not = if reading.stance.is_some_and(|stance| stance.negated) { "not " } else { "" };
         match (about, reading.when) {
             ("clauses", _) => format!("{not}{} {}", countries.join("+"), topics.join("+")),

@@ -88,11 +88,13 @@ fn with_a_shutdown_table(runtime: &TestRuntime) {
 fn verdict(runtime: &TestRuntime, claim: &str) -> (String, String) {
     let read = parse(claim, START, &[]);
     let checked = route::check(runtime, &read, START).now_or_never().unwrap().unwrap();
-    let Some(whole) = checked.conclusion(&read) else { return ("nothing".to_owned(), reason::missing(&read)) };
+    let Some(whole) = checked.conclusion(&read) else {
+        return ("nothing".to_owned(), reason::missing(&read).english());
+    };
     let contradicted = if whole.contradicted { " contradicted" } else { "" };
     let core = whole.core.filter(|core| core.verdict != whole.verdict);
     let core = core.map(|core| format!(" / {}", core.verdict.as_str())).unwrap_or_default();
-    (format!("{}{contradicted}{core}", whole.verdict.as_str()), checked.reason(&whole, START))
+    (format!("{}{contradicted}{core}", whole.verdict.as_str()), checked.reason(&whole, START).english())
 }
 
 /// What a claim is read as: countries, topics, days and stance of its statements.
@@ -155,7 +157,7 @@ fn claims_of_many_kinds_are_read_and_judged_and_no_false_one_is_supported() {
 /// A number alone tells no country, unless the name of its network does.
 #[test]
 fn a_network_of_no_known_country_is_said_to_be_one() {
-    let said = reason::missing(&parse("AS64500 blocks Telegram", START, &[]));
+    let said = reason::missing(&parse("AS64500 blocks Telegram", START, &[])).english();
     assert!(said.contains("AS64500") && said.contains("country"), "{said}");
 }
 

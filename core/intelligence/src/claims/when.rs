@@ -91,9 +91,9 @@ pub struct ClauseDays {
 }
 
 /// The calendar does not have a date, or it cannot be read.
-pub const NO_SUCH_DATE: &str = "The claim names a date that does not exist or cannot be read.";
+pub const NO_SUCH_DATE: &str = "claim.no_such_date";
 /// A date is another day of the week than the claim says.
-pub const OTHER_WEEKDAY: &str = "The claim names a date that is another day of the week than it says.";
+pub const OTHER_WEEKDAY: &str = "claim.other_weekday";
 
 struct NamedDays {
     at: usize,

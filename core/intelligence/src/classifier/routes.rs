@@ -17,6 +17,7 @@ use engine::number::round;
 use engine::runtime;
 use engine::time::DAY;
 use facts::licence;
+use facts::sentence::{Sentence, Sentences};
 use facts::source::Source;
 
 pub const ROUTES: &[Route] = &[
@@ -34,34 +35,30 @@ pub const ROUTES: &[Route] = &[
         .summary("When independent sources agree on an incident, and how often they do."),
 ];
 
-const UNTRAINED: &str = "Nothing is trained yet.";
+const UNTRAINED: Sentence = Sentence::new("classifier.untrained");
 
 fn date(day: u32) -> String {
     Timestamp(i64::from(day) * DAY).to_date_text()
 }
 
 /// The reason why no model is served.
-fn said(state: &State) -> String {
-    if state.said.is_empty() { UNTRAINED.to_owned() } else { format!("{UNTRAINED} {}", state.said) }
+fn untrained(state: &State) -> Sentence {
+    match state.said.as_str() {
+        "" => UNTRAINED,
+        why => Sentence::new("classifier.untrained.why").with("why", Sentence::stored(why)),
+    }
 }
 
-fn caveats(state: &State) -> Vec<String> {
-    let mut found = vec![
-        "Labels are shutdowns and ordered blocks that others report: what nobody reported counts as quiet.".to_owned(),
-        "It looks at one day that is over, and forecasts nothing.".to_owned(),
-    ];
+fn caveats(state: &State) -> Vec<Sentence> {
+    let mut found = vec![Sentence::new("classifier.labels"), Sentence::new("classifier.one_day")];
     match &state.served {
-        None => found.push(said(state)),
+        None => found.push(untrained(state)),
         Some(served) => {
             let (from, to) = served.held_out;
-            found.push(format!(
-                "Figures are of {} to {}, which training had not seen before the model was accepted; the served one \
-                 learned from all days.",
-                date(from),
-                date(to)
-            ));
+            let figures = Sentence::new("classifier.figures").with("from", date(from)).with("to", date(to));
+            found.push(figures);
             if !state.said.is_empty() {
-                found.push(format!("A newer model was not accepted: {}", state.said));
+                found.push(Sentence::new("classifier.not_accepted").with("why", Sentence::stored(&state.said)));
             }
         }
     }
@@ -89,7 +86,7 @@ pub struct ScoreBody {
     country_name: String,
     available: bool,
     /// Why there is no probability; null otherwise.
-    reason: Option<String>,
+    reason: Option<Sentence>,
     /// The last day with enough measurements; null without one.
     date: Option<String>,
     /// Probability that a shutdown or an ordered block is reported for this day, 0 to 1.
@@ -102,10 +99,11 @@ pub struct ScoreBody {
     /// The values as they were measured.
     features: BTreeMap<&'static str, f64>,
     top_features: Vec<TopFeature>,
-    interpretation: String,
-    honest_caveats: Vec<String>,
+    interpretation: Sentence,
+    honest_caveats: Vec<Sentence>,
     generated_at: String,
     license: String,
+    sentences: Sentences,
 }
 
 async fn score(cx: Cx) -> Result<Response> {
@@ -132,24 +130,23 @@ async fn score_page(cx: &Cx) -> Result<Response> {
     }
     let reason = match (&state.served, &last) {
         (Some(_), Some(_)) => None,
-        (None, _) => Some(said(&state)),
-        (_, None) => Some(format!("No day of this country was measured enough in the last {KEPT_DAYS} days.")),
+        (None, _) => Some(untrained(&state)),
+        (_, None) => Some(Sentence::new("classifier.no_day").with("days", KEPT_DAYS)),
     };
     let interpretation = match (&reason, probability, threshold) {
-        (None, Some(probability), Some(threshold)) => format!(
-            "The last measured day of {} looks {} one with a shutdown or an ordered block: {} against a threshold of {}.",
-            country.name,
-            if probability >= threshold { "like" } else { "unlike" },
-            round(probability),
-            round(threshold)
-        ),
-        (reason, ..) => reason.clone().unwrap_or_default(),
+        (None, Some(probability), Some(threshold)) => Sentence::new("classifier.score")
+            .with("country", country.code)
+            .with("like", probability >= threshold)
+            .with("probability", round(probability))
+            .with("threshold", round(threshold)),
+        (reason, ..) => reason.clone().unwrap_or(UNTRAINED),
     };
+    let mut said = Sentences::new();
     Response::json(&ScoreBody {
         country: country.code.to_owned(),
         country_name: country.name.to_owned(),
         available: reason.is_none(),
-        reason,
+        reason: said.add("reason", reason),
         date: last.as_ref().map(|(day, ..)| date(*day)),
         probability: probability.map(round),
         threshold: threshold.map(round),
@@ -157,9 +154,10 @@ async fn score_page(cx: &Cx) -> Result<Response> {
         version: state.version(),
         features: last.as_ref().map(|(_, point, _)| named(*point)).unwrap_or_default(),
         top_features: top,
-        interpretation,
-        honest_caveats: caveats(&state),
+        interpretation: said.add("interpretation", interpretation),
+        honest_caveats: said.add("honest_caveats", caveats(&state)),
         generated_at: cx.now().to_string(),
+        sentences: said,
         license: license(cx, last.as_ref().map(|(.., license)| license.as_str())),
     })
 }
@@ -170,7 +168,7 @@ pub struct InfoBody {
     /// Null before the first version.
     version: Option<String>,
     available: bool,
-    reason: Option<String>,
+    reason: Option<Sentence>,
     trained_at: Option<String>,
     /// Figures on the hold-out; null where a figure has no meaning.
     metrics: BTreeMap<&'static str, Option<f64>>,
@@ -182,10 +180,11 @@ pub struct InfoBody {
     weights: BTreeMap<&'static str, f64>,
     algorithm: &'static str,
     label: &'static str,
-    interpretation: String,
-    honest_caveats: Vec<String>,
+    interpretation: Sentence,
+    honest_caveats: Vec<Sentence>,
     generated_at: String,
     license: String,
+    sentences: Sentences,
 }
 
 async fn info(cx: Cx) -> Result<Response> {
@@ -197,11 +196,12 @@ async fn info_page(cx: &Cx) -> Result<Response> {
     let ServedClassifier { state, .. } = runtime::query(&*cx.rt, world::actor().name, &asked).await?;
     let served = state.served.as_ref();
     let figure = |name, value: fn(&super::train::Learned) -> Option<f64>| (name, served.and_then(value).map(round));
+    let mut said = Sentences::new();
     Response::json(&InfoBody {
         model: NAME,
         version: state.version(),
         available: served.is_some(),
-        reason: served.is_none().then(|| said(&state)),
+        reason: said.add("reason", served.is_none().then(|| untrained(&state))),
         trained_at: served.map(|_| state.trained.to_string()),
         metrics: [
             figure("auc", |served| served.figures.auc),
@@ -222,16 +222,17 @@ async fn info_page(cx: &Cx) -> Result<Response> {
         algorithm: "ridge logistic regression by iteratively reweighted least squares over the twelve features of a \
                     country's day",
         label: "a shutdown or an ordered block that others report goes on in the country on that day",
-        interpretation: match served.and_then(|served| served.figures.brier_skill) {
-            Some(skill) => format!(
-                "On days that it had not seen its squared error was {:.0}% less than that of the share of labelled days.",
-                100.0 * skill
-            ),
-            None => said(&state),
-        },
-        honest_caveats: caveats(&state),
+        interpretation: said.add(
+            "interpretation",
+            match served.and_then(|served| served.figures.brier_skill) {
+                Some(skill) => Sentence::new("classifier.skill").with("skill", skill),
+                None => untrained(&state),
+            },
+        ),
+        honest_caveats: said.add("honest_caveats", caveats(&state)),
         generated_at: cx.now().to_string(),
         license: license(cx, None),
+        sentences: said,
     })
 }
 
@@ -259,10 +260,11 @@ pub struct CorroborateBody {
     sources: Vec<SourceBody>,
     rule: &'static str,
     metrics: CorroborateMetrics,
-    interpretation: String,
-    honest_caveats: [&'static str; 3],
+    interpretation: Sentence,
+    honest_caveats: [Sentence; 3],
     generated_at: String,
     license: String,
+    sentences: Sentences,
 }
 
 async fn corroborate(cx: Cx) -> Result<Response> {
@@ -276,6 +278,7 @@ async fn corroborate_page(cx: &Cx) -> Result<Response> {
     let license = licence::effective(licences.map(Source::licence));
     let all = counts.incidents;
     let source = |(source, n_incidents, n_corroborated)| SourceBody { source, n_incidents, n_corroborated };
+    let mut said = Sentences::new();
     Response::json(&CorroborateBody {
         method: "Incidents found by measuring are joined with events that others report of the same country, time and \
                  subject; each incident names its sources.",
@@ -286,13 +289,20 @@ async fn corroborate_page(cx: &Cx) -> Result<Response> {
             share_corroborated: (all > 0).then(|| round(counts.corroborated as f64 / all as f64)),
         },
         sources: counts.by_source.into_iter().map(source).collect(),
-        interpretation: format!("At least two independent sources show {} of {all} incidents.", counts.corroborated),
-        honest_caveats: [
-            "No accuracy is stated: who was right about an incident is not known here.",
-            "Sources look at different things: that only one shows an incident is no sign against it.",
-            "Sources that learn of an event from each other are not independent, and nothing here can tell.",
-        ],
+        interpretation: said.add(
+            "interpretation",
+            Sentence::new("classifier.corroborated").with("corroborated", counts.corroborated).with("incidents", all),
+        ),
+        honest_caveats: said.add(
+            "honest_caveats",
+            [
+                Sentence::new("classifier.no_accuracy"),
+                Sentence::new("classifier.sources_differ"),
+                Sentence::new("classifier.sources_depend"),
+            ],
+        ),
         generated_at: cx.now().to_string(),
         license,
+        sentences: said,
     })
 }

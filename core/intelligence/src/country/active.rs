@@ -11,9 +11,13 @@ use crate::{Result, Timestamp};
 use engine::actor::{Kind, Operation, Turn, View};
 use engine::kv::{Direction, Row, Table};
 use engine::runtime::{self, Runtime};
+use facts::sentence::{Sentence, Sentences};
 
 /// The key is the year and the sequence of the id.
 const ACTIVE: Table<(u32, u32), Active> = Table::derived(54);
+/// The titles of the same incidents as sentences. An incident whose title an operator wrote has none, nor has one that
+/// last changed before titles were kept as sentences.
+const TITLES: Table<(u32, u32), Sentence> = Table::derived(138);
 /// The outage that the world was last told.
 const TOLD: Table<(), Outage> = Table::derived(55);
 /// Most incidents that a page lists, the newest first.
@@ -30,7 +34,8 @@ pub struct Active {
 }
 impl Row for Active {}
 
-/// An incident of this country became active, changed, or is no longer active.
+/// An incident of this country became active, changed, or is no longer active. Messages that wait since an earlier
+/// version of the program have this form; [`ShowActive`] says more.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SetActive {
     pub id: ReadableId,
@@ -43,7 +48,30 @@ impl Operation for SetActive {
     type Reply = ();
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        ShowActive { id: self.id, active: self.active, title: None }.run(turn)
+    }
+}
+
+/// An incident of this country became active, changed, or is no longer active.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ShowActive {
+    pub id: ReadableId,
+    pub active: Option<Active>,
+    /// The title as a sentence, unless an operator wrote it.
+    pub title: Option<Sentence>,
+}
+
+impl Operation for ShowActive {
+    const ACTOR: Kind = Kind::Country;
+    const NAME: &'static str = "show_active";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
         let key = (u32::from(self.id.year), self.id.sequence);
+        match self.title.as_ref().filter(|_| self.active.is_some()) {
+            Some(title) => TITLES.put(turn, &key, title)?,
+            None => TITLES.delete(turn, &key),
+        }
         match &self.active {
             Some(active) => ACTIVE.put(turn, &key, active)?,
             None => ACTIVE.delete(turn, &key),
@@ -74,6 +102,9 @@ pub struct ActiveBody {
     /// How much of the country the incident cuts off.
     #[serde(skip)]
     pub outage: Outage,
+    /// The code of `title`, unless an operator wrote it.
+    #[serde(skip_serializing_if = "Sentences::is_empty")]
+    pub sentences: Sentences,
 }
 
 /// How much of this country its active incidents cut off; `None` if there are none.
@@ -90,14 +121,17 @@ pub fn outage(view: &View<'_>) -> Result<Option<Outage>> {
 pub fn active(view: &View<'_>) -> Result<Vec<ActiveBody>> {
     let country = &view.actor().name;
     let rows = ACTIVE.scan(view, &ACTIVE.range(), Direction::Descending, LISTED as usize)?;
-    let body = |((year, sequence), active): ((u32, u32), Active)| ActiveBody {
-        id: format!("{country}-{year:04}-{sequence:04}"),
-        title: active.title,
-        kind: active.kind,
-        severity: active.severity,
-        outage: active.outage.unwrap_or(Outage::Degraded),
+    let body = |((year, sequence), active): ((u32, u32), Active)| {
+        Ok(ActiveBody {
+            id: format!("{country}-{year:04}-{sequence:04}"),
+            title: active.title,
+            kind: active.kind,
+            severity: active.severity,
+            outage: active.outage.unwrap_or(Outage::Degraded),
+            sentences: Sentences::new().with("title", TITLES.get(view, &(year, sequence))?),
+        })
     };
-    Ok(rows.into_iter().map(body).collect())
+    rows.into_iter().map(body).collect()
 }
 
 /// The incidents that were active in a country at a time, as far as they are known today (decision
@@ -113,6 +147,7 @@ pub async fn active_at(rt: &dyn Runtime, country: &str, at: Timestamp) -> Result
         kind: incident.kind(),
         severity: incident.severity(),
         outage: incidents::outage(&incident).unwrap_or(Outage::Degraded),
+        sentences: Sentences::new().with("title", incidents::title_made(&incident)),
     };
     Ok(found.incidents.into_iter().map(body).collect())
 }

@@ -16,6 +16,7 @@ use crate::{Error, Result, Timestamp};
 use engine::actor::{Kind, View};
 use engine::documents::{Family, Rendered};
 use engine::settings::Settings;
+use facts::sentence::Sentences;
 use facts::starter::Country;
 
 /// Prefixes of the keys of the two families; the country code follows.
@@ -91,6 +92,9 @@ pub struct CountryBody {
     stale_since: Option<String>,
     #[serde(rename = "as_of", skip_serializing_if = "Option::is_none")]
     pub as_of: Option<String>,
+    /// The code of `reason`.
+    #[serde(skip_serializing_if = "Sentences::is_empty")]
+    sentences: Sentences,
 }
 
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -166,6 +170,7 @@ pub fn country(summary: &CountrySummary, rank: Option<u64>, settings: &Settings,
         name: world::name(&summary.country),
         identifier: summary.country.clone(),
         score: index.score.map(|score| f64::from(score) / 100.0),
+        sentences: Sentences::new().with("reason", index.why()),
         reason: index.reason.clone(),
         ooni: measurements(summary),
         data: CountryData {

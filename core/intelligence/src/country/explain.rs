@@ -13,6 +13,7 @@ use engine::actor::View;
 use engine::kv::Direction;
 use engine::number::round;
 use engine::time::HOUR;
+use facts::sentence::{Sentence, Sentences};
 use facts::verdict::belief::{self, CALIBRATION, Step};
 use facts::verdict::national;
 use facts::verdict::network::Status;
@@ -26,6 +27,7 @@ const VOTE_LIMIT: usize = 24;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RuleUse {
     pub rule: String,
+    /// What it means; the code of the sentence is `rule.` and the name.
     pub meaning: String,
     /// log10 of the likelihood ratio.
     pub log10_lr: f64,
@@ -108,7 +110,23 @@ pub struct Explanation {
     pub calibration_source: String,
     pub roles: Vec<RoleExplanation>,
     /// What this answer does not know.
-    pub not_known: Vec<String>,
+    pub not_known: Vec<Sentence>,
+}
+
+/// An explanation in an answer, with the codes of its sentences.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Explanation")]
+pub struct ExplanationBody {
+    #[serde(flatten)]
+    pub explanation: Explanation,
+    #[serde(skip_serializing_if = "Sentences::is_empty")]
+    sentences: Sentences,
+}
+
+impl From<Explanation> for ExplanationBody {
+    fn from(explanation: Explanation) -> ExplanationBody {
+        ExplanationBody { sentences: Sentences::new().with("not_known", &explanation.not_known), explanation }
+    }
 }
 
 pub(super) fn explain(view: &View<'_>, judged: &[(bool, JudgedSeries)]) -> Result<Explanation> {
@@ -117,21 +135,18 @@ pub(super) fn explain(view: &View<'_>, judged: &[(bool, JudgedSeries)]) -> Resul
     for (essential, judged) in judged {
         let explanation = role(view, *essential, judged)?;
         if judged.evidence == 0 {
-            not_known.push(format!("{} was not measured within the age limit.", judged.key));
+            not_known.push(Sentence::new("explanation.not_measured").with("target", &judged.key));
         }
         if let Some(InstrumentFault { versions, measurements }) = judged.instrument {
-            not_known.push(format!(
-                "{measurements} failing measurements of {} follow {versions} software version(s) over several networks \
-                 where others work: they are left out as a fault of the software.",
-                judged.key
-            ));
+            let fault = Sentence::new("explanation.instrument_fault").with("target", &judged.key);
+            not_known.push(fault.with("measurements", measurements).with("versions", versions));
         }
         roles.push(explanation);
     }
     let mut networks =
         judged.iter().flat_map(|(_, judged)| &judged.networks).filter(|network| network.asn != 0).peekable();
     if networks.peek().is_some() && networks.all(|network| network.addresses.is_none()) {
-        not_known.push("No imported table has the addresses of these networks, so each weighs the same.".to_owned());
+        not_known.push(Sentence::new("explanation.no_weights"));
     }
     Ok(Explanation {
         rules_version: RULES_VERSION,
@@ -226,79 +241,42 @@ fn links(view: &View<'_>, key: &str, day: u32, asn: u32) -> Result<Vec<WitnessLi
     Ok(found.map(|(measurement, link)| WitnessLink { asn, day: date.clone(), measurement, link }).collect())
 }
 
-/// `24 Nov 2023`.
-pub(crate) fn plain_date(time: Timestamp) -> String {
-    const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-    let text = time.to_date_text();
-    let mut parts = text.split('-');
-    let (year, month, day) = (parts.next().unwrap_or(""), parts.next().unwrap_or(""), parts.next().unwrap_or(""));
-    let month = month.parse::<usize>().ok().and_then(|n| MONTHS.get(n.checked_sub(1)?)).copied().unwrap_or("");
-    format!("{} {month} {year}", day.trim_start_matches('0'))
+/// One plain sentence with numbers (decision plain-sentences-and-disputes). `country` is the code.
+pub fn sentence(answer: &Detection, country: &str) -> Sentence {
+    let about = |code| Sentence::new(code).with("subject", &answer.name).with("country", country);
+    let seen = |code| about(code).with("date", answer.last_checked);
+    let measured = |code| seen(code).with("networks", networks(answer));
+    match (answer.state, answer.basis.as_str()) {
+        (State::Blocked, "known_list") => seen("check.listed"),
+        (State::Blocked, _) => {
+            measured("check.blocked").with("method", answer.methods.first()).with("intermittent", answer.intermittent)
+        }
+        (State::Accessible, _) if answer.networks_blocked > 0 => measured("check.mostly_accessible"),
+        (State::Accessible, _) => measured("check.accessible"),
+        (State::Unknown, _) if answer.reason.is_some() => seen("check.site_down"),
+        (State::Unknown, "measured") => seen("check.too_little").with("measurements", answer.evidence_count),
+        (State::Unknown, _) if answer.stale_since.is_some() => seen("check.stale").with("list", uncounted(answer)),
+        (State::Unknown, _) => about("check.unmeasured").with("list", uncounted(answer)),
+    }
 }
 
-/// One plain sentence with numbers (decision plain-sentences-and-disputes).
-pub fn sentence(answer: &Detection, country: &str) -> String {
-    let name = &crate::incidents::label(&answer.name);
-    let networks = match (answer.networks_blocked, answer.networks_tested) {
-        (_, 0) => String::new(),
-        (blocked, tested) => {
-            let unit = if answer.weights_known { "of weight by addresses" } else { "of them, each weighing the same" };
-            let share = match blocked {
-                0 => String::new(),
-                _ => format!(" ({:.0}% {unit})", answer.blocked_weight * 100.0),
-            };
-            format!(" on {blocked} of {tested} networks with enough measurements{share}")
-        }
-    };
-    let seen = plain_date(answer.last_checked);
-    match (answer.state, answer.basis.as_str()) {
-        (State::Blocked, "known_list") => {
-            format!("{name} is listed as blocked in {country} by a list of {seen}; no measurement decides it.")
-        }
-        (State::Blocked, _) => {
-            let how = answer.methods.first().map(|method| format!(" by {method}")).unwrap_or_default();
-            let pattern = if answer.intermittent { ", intermittently" } else { "" };
-            format!("{name} is blocked in {country}{how}{networks}{pattern}; newest measurement {seen}.")
-        }
-        (State::Accessible, _) if answer.networks_blocked > 0 => {
-            format!("{name} is accessible for most of {country}, blocked{networks}; newest measurement {seen}.")
-        }
-        (State::Accessible, _) => {
-            format!("{name} is accessible in {country}: blocked{networks}; newest measurement {seen}.")
-        }
-        (State::Unknown, _) if answer.reason.is_some() => {
-            format!("{name} fails in {country} in ways that point at the site itself; newest measurement {seen}.")
-        }
-        (State::Unknown, "measured") => format!(
-            "Whether {name} is blocked in {country} is not known: {} not enough; newest {seen}.",
-            match answer.evidence_count {
-                1 => "1 measurement is".to_owned(),
-                count => format!("{count} measurements are"),
-            }
-        ),
-        (State::Unknown, _) if answer.stale_since.is_some() => {
-            let list = uncounted(answer).map(|list| format!(" It is named by {list}.")).unwrap_or_default();
-            format!("Whether {name} is blocked in {country} is not known: it was last measured on {seen}.{list}")
-        }
-        (State::Unknown, _) => match uncounted(answer) {
-            Some(list) => format!("{name} has not been measured in {country}. It is named by {list}."),
-            None => format!("{name} has not been measured in {country}."),
-        },
-    }
+/// How many networks block; nothing if no network has enough measurements.
+fn networks(answer: &Detection) -> Option<Sentence> {
+    let networks = Sentence::new("check.networks").with("blocked", answer.networks_blocked);
+    let networks = networks.with("tested", answer.networks_tested).with("share", answer.blocked_weight);
+    (answer.networks_tested > 0).then(|| networks.with("weighted", answer.weights_known))
 }
 
 /// A list that names a subject which is not known to be blocked, and the reason why the list does not decide: its kind
 /// or its date. A list that counts would have decided (decision kinds-of-lists).
-pub fn uncounted(answer: &Detection) -> Option<String> {
+pub fn uncounted(answer: &Detection) -> Option<Sentence> {
     let newest = |community: bool| {
         let lists = answer.lists.iter().filter(move |list| (list.kind == "community") == community);
         lists.max_by(|a, b| a.date.cmp(&b.date))
     };
     match (newest(false), newest(true)) {
-        (Some(list), _) => Some(format!("a list of {} (kind: {}), which is too old to count", list.date, list.kind)),
-        (None, Some(list)) => {
-            Some(format!("a community list of {}: lists of that kind are no evidence, whatever their date", list.date))
-        }
+        (Some(list), _) => Some(Sentence::new("check.list.old").with("date", &list.date).with("kind", &list.kind)),
+        (None, Some(list)) => Some(Sentence::new("check.list.community").with("date", &list.date)),
         (None, None) => None,
     }
 }

@@ -68,7 +68,7 @@ mod timeline;
 mod votes;
 mod witnesses;
 
-pub use active::{Active, SetActive, active_at};
+pub use active::{Active, SetActive, ShowActive, active_at};
 pub use answer::{Detect, Detection, Listing, MAX_SUBJECTS, NetworkAnswer, RoleAnswer, State};
 pub use attested::AttestationEvidence;
 pub use changes::{CountFailures, FailingElsewhere, SetElsewhere, SetFailing};
@@ -82,8 +82,8 @@ pub use dump::{Dump, DumpPage, DumpRow, dump_span};
 pub(crate) use events::ordered_days;
 pub use events::{AddEvents, EVENTS_AT_ONCE, Events, EventsPreview, EventsReport};
 pub(crate) use evidence::hours;
-pub use explain::{Explanation, sentence};
-pub(crate) use explain::{plain_date, uncounted};
+pub(crate) use explain::uncounted;
+pub use explain::{Explanation, ExplanationBody, sentence};
 pub(crate) use fold::needs_peers;
 pub use fold::{Cell, Fold, FoldPreview, FoldReport, MAX_COST};
 pub use inbox::{SetCatalogue, SetNetworks, SetOutside, SetPriors};
@@ -125,6 +125,7 @@ pub const ENTRIES: &[Entry] = &[
     operation::<SetPriors>(),
     operation::<SetShutdownTable>(),
     operation::<SetActive>(),
+    operation::<ShowActive>(),
     operation::<TellAllDays>(),
     operation::<past::JudgePastDays>(),
     operation::<noisy::JudgeFailing>(),

@@ -11,6 +11,7 @@ use crate::{Result, Timestamp};
 use engine::actor::{Kind, Operation, Turn, View};
 use engine::kv::{Direction, Table};
 use facts::reported::EventKind;
+use facts::sentence::Sentence;
 use facts::source::Source;
 
 /// The newest beginning of a shutdown in any country, in the imported table.
@@ -45,11 +46,11 @@ impl Operation for SetShutdownTable {
 
 /// The shutdown load at a time, 0-1, or why there is none. Having no table is not the same as having no shutdown
 /// (decision index-with-little-data).
-pub(super) fn load(view: &View<'_>, at: Timestamp) -> Result<std::result::Result<f64, &'static str>> {
-    let Some(newest) = NEWEST.get(view, &())? else { return Ok(Err("no shutdown table is imported")) };
+pub(super) fn load(view: &View<'_>, at: Timestamp) -> Result<std::result::Result<f64, Sentence>> {
+    let Some(newest) = NEWEST.get(view, &())? else { return Ok(Err(Sentence::new("index.no_table"))) };
     let today = at.day();
     if newest.day() <= today - LOAD_DAYS {
-        return Ok(Err("the imported shutdown table ends more than a year before"));
+        return Ok(Err(Sentence::new("index.old_table")));
     }
     let mut spans = Vec::new();
     let rows = EVENTS.prefix(&(Source::AccessNow.code(),));

@@ -5,10 +5,10 @@ use std::sync::OnceLock;
 use super::model::Election;
 use super::read::read;
 use crate::Timestamp;
+use facts::sentence::Sentence;
 
 /// A caveat that every answer with these dates states.
-pub const AGE: &str = "Dates of the calendar inside this program are as known at the end of February 2026. `source` says how \
-    each is known and what is in doubt; an imported calendar replaces them.";
+pub const AGE: Sentence = Sentence::new("election.calendar");
 
 pub(crate) use facts::starter::ELECTIONS as TEXT;
 

@@ -18,6 +18,7 @@ use engine::number::round;
 use engine::runtime;
 use engine::time::DAY;
 use facts::licence;
+use facts::sentence::{Sentence, Sentences};
 use facts::source::Source;
 use facts::starter;
 
@@ -129,7 +130,9 @@ struct ElectionBody {
     forecast_risk_day: Option<i32>,
     /// Whether the election lies within the seven days that the forecast covers.
     forecast_covers: bool,
-    key_drivers: Vec<String>,
+    key_drivers: Vec<Sentence>,
+    #[serde(skip_serializing_if = "Sentences::is_empty")]
+    sentences: Sentences,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -141,8 +144,9 @@ pub struct UpcomingBody {
     /// Elections in the countries with the highest risk first, then by date.
     elections: Vec<ElectionBody>,
     model_version: Option<String>,
-    caveats: Vec<String>,
+    caveats: Vec<Sentence>,
     license: String,
+    sentences: Sentences,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -161,13 +165,15 @@ pub struct CalendarBody {
     /// By date.
     elections: Vec<CalendarRow>,
     model_version: Option<String>,
-    caveats: Vec<String>,
+    caveats: Vec<Sentence>,
     license: String,
+    sentences: Sentences,
 }
 
 fn row(facts: &Facts, election: &Election, forecast: Option<&Ranked>) -> ElectionBody {
     let coming = !facts.is_past(election) && election.status != Status::Cancelled;
     let forecast = forecast.filter(|_| coming);
+    let key_drivers = forecast.map(Ranked::drivers).unwrap_or_default();
     let (days_until, (source, doubt)) = (facts.days_until(election), election.known());
     ElectionBody {
         country: election.country.clone(),
@@ -186,17 +192,17 @@ fn row(facts: &Facts, election: &Election, forecast: Option<&Ranked>) -> Electio
         forecast_risk: forecast.map(Ranked::most),
         forecast_risk_day: forecast.map(|forecast| forecast.max_risk_day),
         forecast_covers: forecast.is_some() && days_until.is_some_and(|days| (0..=FORECAST_DAYS).contains(&days)),
-        key_drivers: forecast.map(|forecast| forecast.drivers.clone()).unwrap_or_default(),
+        sentences: Sentences::new().with("keyDrivers", &key_drivers),
+        key_drivers,
     }
 }
 
 /// The forecasts by country code, and their caveats.
-fn overlay(all: &Everywhere) -> (BTreeMap<&str, &Ranked>, Vec<String>) {
-    let mut caveats = all.caveats.clone();
-    caveats.push(shipped::AGE.to_owned());
-    caveats.push(format!(
-        "A forecast speaks of the next {FORECAST_DAYS} days; of elections beyond it only says how the country stands now."
-    ));
+fn overlay(all: &Everywhere) -> (BTreeMap<&str, &Ranked>, Vec<Sentence>) {
+    let mut caveats = all.caveats();
+    caveats.push(shipped::AGE);
+    // A count of days.
+    caveats.push(Sentence::new("election.horizon").with("days", FORECAST_DAYS.unsigned_abs()));
     (all.countries.iter().map(|row| (row.country.as_str(), row)).collect(), caveats)
 }
 
@@ -220,6 +226,7 @@ async fn upcoming_page(cx: &Cx) -> Result<Response> {
     // The elections are in the order of dates, and this sort keeps that order among equal risks.
     let risk = |row: &ElectionBody| row.forecast_risk.unwrap_or(-1.0);
     elections.sort_by(|a, b| risk(b).total_cmp(&risk(a)));
+    let mut said = Sentences::new();
     Response::json(&UpcomingBody {
         days,
         count: elections.len(),
@@ -227,7 +234,8 @@ async fn upcoming_page(cx: &Cx) -> Result<Response> {
         elections,
         license: license(cx, &facts, all.model_version.as_ref().map(|_| all.license.as_str())),
         model_version: all.model_version,
-        caveats,
+        caveats: said.add("caveats", caveats),
+        sentences: said,
     })
 }
 
@@ -254,6 +262,7 @@ async fn calendar_page(cx: &Cx) -> Result<Response> {
             past: facts.is_past(election),
         })
         .collect();
+    let mut said = Sentences::new();
     Response::json(&CalendarBody {
         count: elections.len(),
         year,
@@ -261,7 +270,8 @@ async fn calendar_page(cx: &Cx) -> Result<Response> {
         elections,
         license: license(cx, &facts, all.model_version.as_ref().map(|_| all.license.as_str())),
         model_version: all.model_version,
-        caveats,
+        caveats: said.add("caveats", caveats),
+        sentences: said,
     })
 }
 
@@ -270,7 +280,8 @@ struct AssessmentBody {
     /// `critical`, `elevated` or `normal`.
     level: &'static str,
     /// In words.
-    factors: Vec<String>,
+    factors: Vec<Sentence>,
+    sentences: Sentences,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -296,7 +307,7 @@ struct PatternBody {
     incidents_around_elections: usize,
     avg_incidents_per_election: f64,
     /// In words; `unknown` without a past election in that time.
-    historical_risk: String,
+    historical_risk: Sentence,
     /// Shutdowns that sources reported around elections, and elections with such a shutdown.
     shutdowns_around_elections: u32,
     elections_with_shutdown: u32,
@@ -307,6 +318,7 @@ struct PatternBody {
     /// The days that reported shutdowns cover; null without any.
     covered_from: Option<String>,
     covered_until: Option<String>,
+    sentences: Sentences,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -315,8 +327,10 @@ struct ForecastSummaryBody {
     max_risk_day: i32,
     avg_risk: f64,
     risk_7day: f64,
-    key_drivers: Vec<String>,
+    key_drivers: Vec<Sentence>,
     model_version: String,
+    #[serde(skip_serializing_if = "Sentences::is_empty")]
+    sentences: Sentences,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -332,9 +346,10 @@ pub struct BriefingBody {
     historical_pattern: PatternBody,
     /// Made from base rates while no model is served; `model_version` says which.
     forecast_summary: ForecastSummaryBody,
-    caveats: Vec<String>,
+    caveats: Vec<Sentence>,
     generated_at: String,
     license: String,
+    sentences: Sentences,
 }
 
 fn date(day: i32) -> String {
@@ -349,14 +364,16 @@ fn pattern(facts: &Facts, country: &str, beginnings: &[Timestamp]) -> PatternBod
         own.days.iter().any(|day| (day - start).abs() <= AROUND)
     };
     let incidents = beginnings.iter().filter(around).count();
+    let historical_risk = match elections {
+        0 => Sentence::new("election.pattern.unknown"),
+        _ => Sentence::new("election.pattern").with("with", own.with).with("elections", elections),
+    };
     PatternBody {
         past_elections: elections,
         incidents_around_elections: incidents,
         avg_incidents_per_election: round(incidents as f64 / elections.max(1) as f64),
-        historical_risk: match elections {
-            0 => "unknown".to_owned(),
-            _ => format!("a shutdown began around {} of {elections} past elections", own.with),
-        },
+        sentences: Sentences::new().with("historicalRisk", &historical_risk),
+        historical_risk,
         shutdowns_around_elections: own.starts,
         elections_with_shutdown: own.with,
         shrunk_share: facts.known.share(country).map(round),
@@ -373,22 +390,17 @@ fn assess(facts: &Facts, country: &str, week: &Week, pattern: &PatternBody) -> A
     // 0 is normal, 1 elevated, 2 critical.
     let mut level = 0;
     if week.is_learned() {
-        factors.push(format!(
-            "The forecast gives {:.1}% for a shutdown to begin within seven days.",
-            100.0 * week.summary.risk_7day
-        ));
+        factors.push(Sentence::new("election.forecast").with("risk", week.summary.risk_7day));
         level = level.max(u8::from(risk >= 0.3) + u8::from(risk >= served::THRESHOLD));
     }
     let share = pattern.shrunk_share.unwrap_or(0.0);
     let tier = facts.tier(country);
     let severe = SEVERE_TIERS.contains(&tier);
     for election in facts.coming(BRIEFING_DAYS).filter(|election| election.country == country) {
-        let when = match facts.days_until(election) {
-            Some(0) => "today".to_owned(),
-            Some(days) => format!("in {days} days"),
-            None => format!("expected {}", election.when.text()),
-        };
-        factors.push(format!("{} ({}) {when}.", election.title, election.when.text()));
+        let coming = Sentence::new("election.coming").with("title", &election.title);
+        // A coming election is 0 or more days ahead.
+        let days = facts.days_until(election).map(i32::unsigned_abs);
+        factors.push(coming.with("date", election.when.text()).with("days", days));
         let within = |days: i32| facts.days_until(election).is_some_and(|until| until <= days);
         if !election.kind.is_national() {
             continue;
@@ -401,49 +413,45 @@ fn assess(facts: &Facts, country: &str, week: &Week, pattern: &PatternBody) -> A
         }
     }
     if pattern.past_elections > 0 {
-        factors.push(format!("In the time that reports cover, {}.", pattern.historical_risk));
+        let known = Sentence::new("election.reported").with("pattern", pattern.historical_risk.clone());
+        factors.push(known);
     }
     if severe {
-        factors.push(format!("The censorship index puts the country in risk tier {tier} of {MOST_TIER}."));
+        factors.push(Sentence::new("election.tier").with("tier", tier).with("of", MOST_TIER));
     }
     let level = match level {
         0 => "normal",
         1 => "elevated",
         _ => "critical",
     };
-    AssessmentBody { level, factors }
+    AssessmentBody { level, sentences: Sentences::new().with("factors", &factors), factors }
 }
 
 /// Statements about what is not known, and why.
-fn gaps(facts: &Facts, country: &str, week: &Week, pattern: &PatternBody) -> Vec<String> {
+fn gaps(facts: &Facts, country: &str, week: &Week, pattern: &PatternBody) -> Vec<Sentence> {
     let mut gaps = Vec::new();
     if facts.known.covered.is_none() {
-        gaps.push("No shutdown history is imported: nothing is known of earlier elections.".to_owned());
+        gaps.push(Sentence::new("election.no_history"));
     } else if pattern.past_elections == 0 {
-        gaps.push(
-            "No past election of this country is known in the time that reported shutdowns cover; `import elections` \
-             brings them."
-                .to_owned(),
-        );
+        gaps.push(Sentence::new("election.no_past"));
     }
     if !facts.known.elections.iter().any(|election| election.country == country && !facts.is_past(election)) {
-        gaps.push(
-            "No coming election of this country is in the calendar; that does not mean that there is none.".to_owned(),
-        );
+        gaps.push(Sentence::new("election.no_coming"));
     }
     if facts.tier(country) == 0 {
-        gaps.push("Too little is measured here for a score of the index, so there is no risk tier.".to_owned());
+        gaps.push(Sentence::new("election.no_tier"));
     }
     let vague = facts.known.elections.iter().find(|election| {
         election.country == country && !facts.is_past(election) && election.when.precision() != Precision::Day
     });
     if let Some(election) = vague {
-        gaps.push(format!("The day of an election is not fixed yet: {}, {}.", election.title, election.when.text()));
+        let vague = Sentence::new("election.vague").with("title", &election.title);
+        gaps.push(vague.with("date", election.when.text()));
     }
     if facts.coming(BRIEFING_DAYS).any(|election| election.country == country && shipped::all().contains(election)) {
-        gaps.push(shipped::AGE.to_owned());
+        gaps.push(shipped::AGE);
     }
-    gaps.extend(week.caveats.iter().cloned());
+    gaps.extend(week.caveats());
     gaps
 }
 
@@ -470,13 +478,14 @@ async fn briefing_page(cx: &Cx) -> Result<Response> {
         days_until: facts.days_until(election),
         importance: facts.importance(election),
     });
+    let mut said = Sentences::new();
     Response::json(&BriefingBody {
         country: country.code.to_owned(),
         country_name: country.name.to_owned(),
         risk_tier: facts.tier(country.code),
         risk_assessment: assess(&facts, country.code, &week, &pattern),
         upcoming_elections: coming.collect(),
-        caveats: gaps(&facts, country.code, &week, &pattern),
+        caveats: said.add("caveats", gaps(&facts, country.code, &week, &pattern)),
         historical_pattern: pattern,
         license: license(cx, &facts, Some(&week.license)),
         forecast_summary: ForecastSummaryBody {
@@ -484,9 +493,11 @@ async fn briefing_page(cx: &Cx) -> Result<Response> {
             max_risk_day: week.summary.max_risk_day,
             avg_risk: week.summary.avg_risk,
             risk_7day: week.summary.risk_7day,
-            key_drivers: week.summary.key_drivers,
+            sentences: Sentences::new().with("key_drivers", week.summary.drivers().as_slice()),
+            key_drivers: week.summary.drivers(),
             model_version: week.model_version,
         },
         generated_at: cx.now().to_string(),
+        sentences: said,
     })
 }

@@ -17,6 +17,7 @@ use crate::{Error, Result, Timestamp, world};
 use engine::http::{Cx, Param, Response, Route, handler};
 use engine::number::round;
 use engine::runtime;
+use facts::sentence::{Sentence, Sentences};
 
 pub const ROUTES: &[Route] = &[
     Route::get("/v1/atlas/changelog", handler!(changelog))
@@ -60,12 +61,13 @@ struct EntryBody {
     kind: &'static str,
     /// The time when the model was trained; for a rollback, the time of the rollback.
     trained_at: String,
-    change: String,
+    change: Sentence,
     metrics: BTreeMap<&'static str, Option<f64>>,
-    notes: Option<String>,
-    honest_caveats: Vec<String>,
+    notes: Option<Sentence>,
+    honest_caveats: Vec<Sentence>,
     live_endpoint: Option<&'static str>,
     top_features: BTreeMap<&'static str, f64>,
+    sentences: Sentences,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -73,8 +75,9 @@ pub struct ChangelogBody {
     schema: &'static str,
     source: &'static str,
     generated_at: String,
-    merge_note: &'static str,
+    merge_note: Sentence,
     entries: Vec<EntryBody>,
+    sentences: Sentences,
 }
 
 fn metrics(model: &Model) -> BTreeMap<&'static str, Option<f64>> {
@@ -99,17 +102,16 @@ fn metrics(model: &Model) -> BTreeMap<&'static str, Option<f64>> {
 fn entry(change: Change, models: &[Model]) -> EntryBody {
     let model = models.iter().find(|model| model.number == change.number);
     let mut honest_caveats =
-        vec!["The hard case is a week after 30 days without a start: look at hard_brier_skill first.".to_owned()];
+        vec![Sentence::new("changelog.hard_case")];
     if let Some(model) = model {
         let (from, to) = (date(model.held_out.from), date(model.held_out.to));
-        honest_caveats.push(format!("Figures are of a hold-out from {from} to {to} that training had not seen."));
+        honest_caveats.push(Sentence::new("risk.hold_out").with("from", from).with("to", to));
         if let Some((rate, own)) = model.held_out.better_rate() {
-            honest_caveats.push(format!(
-                "A plain rate of each country did better there: Brier score {rate:.6} against {own:.6}."
-            ));
+            let better = Sentence::new("changelog.rate_was_better");
+            honest_caveats.push(better.with("rate", rate).with("own", own));
         }
         if model.delay > 0 {
-            honest_caveats.push(format!("Trained and tested with a history that is {} days late.", model.delay));
+            honest_caveats.push(Sentence::new("changelog.late").with("delay", model.delay.unsigned_abs()));
         }
     }
     let weights = model.and_then(|model| model.horizons.get(1)).map(|week| week.weights.as_slice()).unwrap_or_default();
@@ -118,16 +120,23 @@ fn entry(change: Change, models: &[Model]) -> EntryBody {
         version: format!("{NAME}/{}", change.number),
         kind: "forecast",
         trained_at: model.map_or(change.at, |model| model.trained).to_string(),
-        change: change.reason,
+        change: Sentence::stored(&change.reason),
         metrics: model.map(metrics).unwrap_or_default(),
         notes: match change.action {
             Action::Promoted => None,
-            Action::RolledBack => Some(format!("Rolled back on {} from {NAME}/{}.", change.at, change.before)),
-            Action::Withdrawn => Some(format!("Withdrawn on {}: base rates are served.", change.at)),
+            Action::RolledBack => Some(
+                Sentence::new("changelog.rolled_back")
+                    .with("time", change.at.to_string())
+                    .with("version", format!("{NAME}/{}", change.before)),
+            ),
+            Action::Withdrawn => {
+                Some(Sentence::new("changelog.withdrawn").with("time", change.at.to_string()))
+            },
         },
         honest_caveats,
         live_endpoint: Some("/v1/forecast/{country}/7day"),
         top_features: FEATURES.iter().zip(weights).map(|((name, _), weight)| (*name, round(*weight))).collect(),
+        sentences: Sentences::new(),
     }
 }
 
@@ -135,22 +144,19 @@ fn entry(change: Change, models: &[Model]) -> EntryBody {
 fn classified(change: classifier::Change) -> EntryBody {
     let classifier::Change { at, number, learned } = change;
     let mut honest_caveats = vec![
-        "Labels are what others report: what nobody reported counts as quiet.".to_owned(),
-        "It looks at one day that is over, and forecasts nothing.".to_owned(),
+        Sentence::new("changelog.labels"),
+        Sentence::new("classifier.one_day"),
     ];
     if let Some(learned) = &learned {
         let day = |day: u32| date(i32::try_from(day).unwrap_or(i32::MAX));
         let (from, to) = learned.held_out;
-        honest_caveats.push(format!(
-            "Figures are of {} to {}, which training had not seen before it was accepted.",
-            day(from),
-            day(to)
-        ));
+        let figures = Sentence::new("changelog.figures").with("from", day(from));
+        honest_caveats.push(figures.with("to", day(to)));
     }
     let Some(Learned { figures, f1, threshold, rows, positives, logistic, .. }) = learned else {
         return EntryBody {
-            notes: Some("None is served until there is something to learn from.".to_owned()),
-            ..EntryBody::of_classifier(number, at, "Withdrawn: what it had learned from was removed.", honest_caveats)
+            notes: Some(Sentence::new("changelog.nothing_to_learn")),
+            ..EntryBody::of_classifier(number, at, Sentence::new("changelog.classifier_withdrawn"), honest_caveats)
         };
     };
     let Figures { auc, average_precision, brier, brier_skill, ece, .. } = figures;
@@ -172,26 +178,33 @@ fn classified(change: classifier::Change) -> EntryBody {
         ..EntryBody::of_classifier(
             number,
             at,
-            "Accepted: on the newest third of the days it is better than the share of labelled days.",
+            Sentence::new("changelog.classifier_accepted"),
             honest_caveats,
         )
     }
 }
 
 impl EntryBody {
-    fn of_classifier(number: u32, at: Timestamp, change: &str, honest_caveats: Vec<String>) -> EntryBody {
+    fn of_classifier(number: u32, at: Timestamp, change: Sentence, honest_caveats: Vec<Sentence>) -> EntryBody {
         EntryBody {
             model: classifier::NAME,
             version: format!("{}/{number}", classifier::NAME),
             kind: "classifier",
             trained_at: at.to_string(),
-            change: change.to_owned(),
+            change,
             metrics: BTreeMap::new(),
             notes: None,
             honest_caveats,
             live_endpoint: Some("/v1/classifier/score/{country}"),
             top_features: BTreeMap::new(),
+            sentences: Sentences::new(),
         }
+    }
+
+    /// With the codes of its texts.
+    fn coded(self) -> EntryBody {
+        let sentences = Sentences::new().with("change", &self.change).with("notes", &self.notes);
+        EntryBody { sentences: sentences.with("honest_caveats", &self.honest_caveats), ..self }
     }
 }
 
@@ -210,19 +223,19 @@ async fn changelog_page(cx: &Cx) -> Result<Response> {
     dated.extend(classifiers.into_iter().map(|change| (change.at, classified(change))));
     // Among changes of one moment the later one stays first.
     dated.sort_by_key(|(date, ..)| std::cmp::Reverse(*date));
-    let mut entries: Vec<EntryBody> = dated.into_iter().map(|(_, entry)| entry).collect();
+    let mut entries: Vec<EntryBody> = dated.into_iter().map(|(_, entry)| entry.coded()).collect();
     entries.retain(|entry| kind.as_deref().is_none_or(|kind| kind == entry.kind));
     entries.retain(|entry| model.as_deref().is_none_or(|model| model == entry.model));
     entries.truncate(limit);
+    let mut said = Sentences::new();
     Response::json(&ChangelogBody {
         schema: "model-changelog/v1",
         source: "the models that this deployment learned and served",
         generated_at: tabular::generated(cx, None).to_string(),
-        merge_note: "Newest first, the forecast and the classifier of measured days together. Figures are those of the \
-            hold-out of each model, never of its training rows. What learns nothing (anomalies, attribution, scores, topics, \
-            networks) has no versions; the methodology names its constants.",
+        merge_note: said.add("merge_note", Sentence::new("changelog.merge")),
         entries,
-    })
+        sentences: said,
+})
 }
 
 /// The result of a training, a promotion or a rollback.

@@ -8,6 +8,7 @@ use crate::world::{CountrySummary, EventHistory};
 use crate::{Error, Result, Timestamp, elections};
 use engine::actor::{Kind, Query, Turn, View};
 use engine::kv::{Direction, Row, Table};
+use facts::sentence::Sentence;
 use facts::source::Source;
 
 /// By country code: the last measurements by day, oldest first.
@@ -95,23 +96,21 @@ pub fn learnable(turn: &Turn<'_>) -> Result<History> {
     let view = turn.view();
     match history(&view)? {
         Some(history) => Ok(history),
-        None => Err(Error::bad_request(unlearned(&view)?)),
+        None => Err(Error::bad_request(unlearned(&view)?.english())),
     }
 }
 
-/// The reason that is stated before any start is known.
-pub const NO_HISTORY: &str = "There is no shutdown history.";
+/// The code of the reason that is stated before any start is known.
+pub const NO_HISTORY: &str = "forecast.no_history";
 
 /// Why no model has learned from the history, where training gave no reason.
-pub fn unlearned(view: &View<'_>) -> Result<&'static str> {
+pub fn unlearned(view: &View<'_>) -> Result<Sentence> {
     let (starts, _) = ReadStarts.run(view)?;
-    Ok(match (starts.is_empty(), History::new(starts, day(view.now)).is_some()) {
+    Ok(Sentence::new(match (starts.is_empty(), History::new(starts, day(view.now)).is_some()) {
         (true, _) => NO_HISTORY,
-        (_, false) => "The shutdown history that is here is too small to learn from: no year of it has 30 starts.",
-        (_, true) => {
-            "A shutdown history is here, and no model has learned from it yet: that begins a minute after an import."
-        }
-    })
+        (_, false) => "forecast.small_history",
+        (_, true) => "forecast.not_learned_yet",
+    }))
 }
 
 /// The day of a moment, since the epoch.

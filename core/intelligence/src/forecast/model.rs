@@ -9,9 +9,9 @@ use super::logistic::{Logistic, sigmoid};
 use super::metrics::{Confusion, Figures};
 use super::panel::{Horizon, Knowledge};
 use crate::Timestamp;
-use crate::country::plain_date;
 use engine::kv::{Row, StoreError, appended};
 use engine::time::DAY;
+use facts::sentence::Sentence;
 
 /// The name that stands before the number of every version.
 pub const NAME: &str = "hazard-logistic";
@@ -145,12 +145,29 @@ pub struct Forecast {
     /// What was known in addition to the starts.
     pub calendar: Calendar,
     pub drift: Option<Drift>,
+    /// The same descriptions as sentences. Absent in rows of versions 1 and 2.
+    said: Vec<Sentence>,
 }
+
+impl Forecast {
+    /// The descriptions of what raises the risk, the greatest first.
+    pub fn reasons(&self) -> impl Iterator<Item = Sentence> {
+        let said = |at: usize| self.said.get(at).cloned();
+        self.drivers
+            .iter()
+            .enumerate()
+            .map(move |(at, (_, words))| said(at).unwrap_or_else(|| Sentence::written(words)))
+    }
+}
+
 impl Row for Forecast {
-    const VERSION: u8 = 2;
+    const VERSION: u8 = 3;
 
     fn upgrade(version: u8, bytes: &[u8]) -> Result<Self, StoreError> {
-        appended(version, 1, bytes, &[0; 4])
+        match version {
+            1 => appended(version, 1, bytes, &[0; 5]),
+            _ => appended(version, 2, bytes, &[0]),
+        }
     }
 }
 
@@ -214,18 +231,20 @@ pub fn forecast(model: &Model, history: &History, country: usize, now: Timestamp
             Some(risk)
         })
         .collect();
-    let drivers = horizons.get(1).map(|week| drivers(history, &week.contributions, ask(1, 7))).unwrap_or_default();
+    let found = horizons.get(1).map(|week| drivers(history, &week.contributions, ask(1, 7))).unwrap_or_default();
+    let drivers = found.iter().map(|(family, said)| (*family, said.english())).collect();
+    let said = found.into_iter().map(|(_, said)| said).collect();
     let calendar = Calendar {
         known: history.any_election(),
         learned: model.learned(Family::Elections),
         next: history.election(country, today, today + 30),
     };
     let (days, drift) = (days.collect(), history.drift(country, today));
-    Forecast { at: now, today, known, number: model.number, days, horizons, drivers, calendar, drift }
+    Forecast { at: now, today, known, number: model.number, days, horizons, drivers, calendar, drift, said }
 }
 
 /// The families that raise a risk, the greatest first.
-fn drivers(history: &History, contributions: &[f64], asked: Question) -> Vec<(Family, String)> {
+fn drivers(history: &History, contributions: &[f64], asked: Question) -> Vec<(Family, Sentence)> {
     let sum = |family: Family| -> f64 {
         FEATURES.iter().zip(contributions).filter(|((_, of), _)| *of == family).map(|(_, value)| value).sum()
     };
@@ -235,60 +254,47 @@ fn drivers(history: &History, contributions: &[f64], asked: Question) -> Vec<(Fa
     found.into_iter().filter_map(|(family, _)| Some((family, words(history, family, asked)?))).collect()
 }
 
-/// A day since the epoch, as it is written in sentences.
-pub(super) fn in_words(day: i32) -> String {
-    plain_date(Timestamp(i64::from(day) * DAY))
-}
-
-/// A number of things, in words.
-fn counted(number: f64, one: &str) -> String {
-    format!("{number} {one}{}", if number == 1.0 { "" } else { "s" })
+/// A day since the epoch, as sentences have it.
+pub(super) fn date(day: i32) -> String {
+    Timestamp(i64::from(day) * DAY).to_date_text()
 }
 
 /// A sentence about a family; `None` when there is nothing to say.
-fn words(history: &History, family: Family, asked: Question) -> Option<String> {
+fn words(history: &History, family: Family, asked: Question) -> Option<Sentence> {
     let Question { country, known, .. } = asked;
     let month = history.starts(country, known - 29, known);
     // Readers count days from today, but the model counts them from the last known day. Where these differ, dates say
     // which one is meant (decision what-numbers-mean).
     let is_late = known < asked.at;
-    let table = history.newest().map_or(known, |newest| newest.min(known));
-    let end = if is_late { format!("; the table ends on {}", in_words(table)) } else { String::new() };
+    let table = date(history.newest().map_or(known, |newest| newest.min(known)));
     let days = |count: i32| match is_late {
-        true => format!("from {} to {}{end}", in_words(known - count + 1), in_words(known)),
-        false => format!("in the last {count} days"),
+        true => {
+            let span = Sentence::new("driver.days.until").with("from", date(known - count + 1));
+            span.with("to", date(known)).with("table", &table)
+        }
+        // Days are 0 or more.
+        false => Sentence::new("driver.days").with("days", count.unsigned_abs()),
     };
+    let began = |code, starts: f64, count| Sentence::new(code).with("starts", starts).with("days", days(count));
     Some(match family {
-        Family::Recent if month > 0.0 => format!("{} began {}", counted(month, "shutdown"), days(30)),
+        Family::Recent if month > 0.0 => began("driver.recent", month, 30),
         Family::Recent => {
-            let last = known - history.since(country, known)?;
-            format!("the last known shutdown began on {}{}", in_words(last), end)
+            let last = date(known - history.since(country, known)?);
+            Sentence::new("driver.last").with("day", last).with("table", Some(&table).filter(|_| is_late))
         }
-        Family::LongRun => {
-            let year = rate(history, asked) * 365.0;
-            format!("shutdowns begin here about {year:.1} times a year in the long run, the region considered")
-        }
+        Family::LongRun => Sentence::new("driver.long_run").with("per_year", rate(history, asked) * 365.0),
         Family::Exams => match exam_years(history, asked) {
-            0 => {
-                let starts = history.exams(country, known - 20, known);
-                format!("{} for exams {}", counted(starts, "shutdown"), days(21))
-            }
-            years => format!("shutdowns for exams at this time of the year in {years} of the last three years"),
+            0 => began("driver.exams", history.exams(country, known - 20, known), 21),
+            years => Sentence::new("driver.exam_years").with("years", years),
         },
-        Family::National => {
-            let starts = history.national(country, known - 364, known);
-            format!("{} of the whole country {}", counted(starts, "shutdown"), days(365))
-        }
+        Family::National => began("driver.national", history.national(country, known - 364, known), 365),
         Family::Elections => {
             let election = history.election(country, asked.from - 14, asked.to + 30)?;
-            format!("an election on {}", Timestamp(i64::from(election) * DAY).to_date_text())
+            Sentence::new("driver.election").with("day", date(election))
         }
         Family::Measured => {
             let Drift { blocked, volume } = history.drift(country, asked.at)?;
-            let (points, times) = (blocked * 100.0, volume.exp());
-            format!(
-                "blocked measurements changed by {points:+.1} points in a week, at {times:.1} times the usual volume"
-            )
+            Sentence::new("driver.measured").with("points", blocked * 100.0).with("times", volume.exp())
         }
     })
 }

@@ -18,6 +18,7 @@ use crate::incidents::{self, Filter, Select};
 use crate::{Result, Timestamp, world};
 use engine::http::{Cx, Limit, Param, Response, Route, handler};
 use engine::runtime;
+use facts::sentence::{self, Sentence, Sentences};
 use facts::starter::Country;
 
 pub const ROUTES: &[Route] = &[
@@ -117,8 +118,8 @@ pub struct AccuracyBody {
     generated_at: String,
     window_days: u32,
     degraded: bool,
-    degradation_reason: Option<String>,
-    published_warning: Option<String>,
+    degradation_reason: Option<Sentence>,
+    published_warning: Option<Sentence>,
     model_version: Option<String>,
     prod_rolling: RollingBody,
     /// Null while no model is served.
@@ -127,27 +128,28 @@ pub struct AccuracyBody {
     notes: String,
     methodology_url: &'static str,
     license: String,
+    sentences: Sentences,
 }
 
 /// Why there are no live figures, or few.
-fn reason(model: Option<&Model>, found: &Tracked, window: u32) -> Option<String> {
-    let Some(model) = model else { return Some("No model is served: forecasts are base rates.".to_owned()) };
+fn reason(model: Option<&Model>, found: &Tracked, window: u32) -> Option<Sentence> {
+    let Some(model) = model else { return Some(Sentence::new("record.no_model")) };
     if found.resolved >= LEAST_EVALUATED {
         return None;
     }
-    let known = found.known_until.map_or("none are known".to_owned(), |until| format!("known until {}", date(until)));
+    let until = found.known_until.map(date);
     Some(match (found.issued, model.delay) {
-        (0, _) => format!("No forecast was served in the last {window} days."),
-        (_, 0) => format!("Of few forecasts of the last {window} days is the week over; events are {known}."),
-        (_, delay) => format!("The history of events is {delay} days late ({known}): ask for a longer `window_days`."),
+        (0, _) => Sentence::new("record.none_served").with("days", window),
+        (_, 0) => Sentence::new("record.few_over").with("days", window).with("until", until),
+        (_, delay) => Sentence::new("record.late").with("delay", delay.unsigned_abs()).with("until", until),
     })
 }
 
 /// Stated when the served forecasts did worse than a rate that needs no model.
-fn warning(found: &Tracked) -> Option<String> {
+fn warning(found: &Tracked) -> Option<Sentence> {
     let rate = found.baselines.first().and_then(|(_, figures, _)| figures.brier)?;
     let ours = found.figures.brier.filter(|ours| *ours > rate && found.resolved >= LEAST_EVALUATED)?;
-    Some(format!("In this window the Brier score {ours:.6} is worse than that of the rate of each country, {rate:.6}."))
+    Some(Sentence::new("record.worse_than_rate").with("brier", ours).with("rate", rate))
 }
 
 fn rolling(found: &Tracked) -> RollingBody {
@@ -207,25 +209,25 @@ async fn accuracy(cx: Cx) -> Result<Response> {
         let asked = Track { window: window_days, listed: 0 };
         let found = runtime::query(&*cx.rt, world::actor().name, &asked).await?;
         let why = reason(model, &found, window_days);
-        let mut notes = vec![
-            "A forecast is of one country and day: that something begins in the seven days after.".to_owned(),
-            "Judged are forecasts that were served, against events and reports that came in later; never training rows."
-                .to_owned(),
-        ];
+        let mut notes = vec![Sentence::new("record.of_one_week"), Sentence::new("record.judged")];
         if found.reported > 0 {
-            notes.push(format!("{} of them were decided by reports.", found.reported));
+            notes.push(Sentence::new("record.reported").with("count", found.reported));
         }
         Response::json(&AccuracyBody {
             schema: cx.settings().schema("sentinel-accuracy/v1"),
             generated_at: tabular::generated(&cx, None).to_string(),
             window_days,
             degraded: why.is_some(),
+            sentences: Sentences::new()
+                .with("degradation_reason", &why)
+                .with("published_warning", warning(&found))
+                .with_text("notes", &notes),
             degradation_reason: why,
             published_warning: warning(&found),
             model_version: model.map(Model::version),
             prod_rolling: rolling(&found),
             training_holdout: model.map(holdout),
-            notes: notes.join(" "),
+            notes: sentence::text(&notes),
             methodology_url: METHODOLOGY,
             license: license(&cx),
         })
@@ -272,8 +274,9 @@ pub struct CalibrationBody {
     generated_at: String,
     /// Newest first.
     history: Vec<CalibrationRow>,
-    notes: Vec<&'static str>,
+    notes: Vec<Sentence>,
     license: String,
+    sentences: Sentences,
 }
 
 /// A class on the first of `days`, which are in descending order.
@@ -330,16 +333,15 @@ async fn calibration(cx: Cx) -> Result<Response> {
         let days = runtime::query(&*cx.rt, world::actor().name, &Calibrations { limit }).await?;
         let shown = 0..days.len().min(HISTORY_DAYS as usize);
         let history: Vec<CalibrationRow> = shown.filter_map(|at| calibrated(days.get(at..)?)).collect();
+        let mut said = Sentences::new();
         Response::json(&CalibrationBody {
             n: history.len(),
             target_coverage: 1.0 - TARGET_MISS,
             generated_at: tabular::generated(&cx, None).to_string(),
             history,
-            notes: vec![
-                "A day is here once its forecasts were judged: their week is over, and events are known that long.",
-                "Each class is judged apart: one pooled coverage is kept by being right about quiet weeks alone.",
-            ],
+            notes: said.add("notes", vec![Sentence::new("record.days"), Sentence::new("record.classes")]),
             license: license(&cx),
+            sentences: said,
         })
     };
     let page = cx.kept(page).await?;
@@ -393,9 +395,10 @@ pub struct TrackBody {
     baselines: Vec<BaselineBody>,
     /// Alerts and missed events, newest first.
     predictions: Vec<PredictionBody>,
-    interpretation: String,
-    honest_caveats: Vec<String>,
+    interpretation: Sentence,
+    honest_caveats: Vec<Sentence>,
     license: String,
+    sentences: Sentences,
 }
 
 const TRACK_TABLE: Tabular = Tabular {
@@ -465,11 +468,8 @@ async fn track_page(cx: &Cx) -> Result<Response> {
     let model = served.as_ref().map(|(model, _)| model);
     let found = runtime::query(&*cx.rt, world::actor().name, &asked).await?;
     let incidents = incidents(cx, &found.listed).await?;
-    let mut honest_caveats = vec![
-        "Most of the skill is telling countries apart; when something begins within a country is hardly known."
-            .to_owned(),
-        "Lead times are bound to the seven days that a forecast speaks of.".to_owned(),
-    ];
+    let mut honest_caveats =
+        vec![Sentence::new("record.countries_not_times"), Sentence::new("record.lead_times")];
     honest_caveats.extend(reason(model, &found, window_days));
     honest_caveats.extend(warning(&found));
     let baseline = |(name, figures, alerts): &(String, Figures, Confusion)| BaselineBody {
@@ -480,6 +480,7 @@ async fn track_page(cx: &Cx) -> Result<Response> {
         average_precision: figures.average_precision.map(fine),
     };
     let (hits, starts) = (found.leads.len(), found.starts);
+    let mut said = Sentences::new();
     Response::json(&TrackBody {
         window_days,
         generated_at: tabular::generated(cx, None).to_string(),
@@ -495,9 +496,13 @@ async fn track_page(cx: &Cx) -> Result<Response> {
         n_starts_with_alert: hits,
         median_lead_time_days: median(found.leads.iter().map(|days| f64::from(*days)).collect()),
         baselines: found.baselines.iter().map(baseline).collect(),
-        interpretation: format!("{hits} of {starts} days with a start had an alert at {ALERT} in the week before."),
+        interpretation: said.add(
+            "interpretation",
+            Sentence::new("record.alerts").with("hits", hits).with("starts", starts).with("threshold", ALERT),
+        ),
         predictions: found.listed.into_iter().map(|row| prediction(row, &incidents)).collect(),
-        honest_caveats,
+        honest_caveats: said.add("honest_caveats", honest_caveats),
         license: license(cx),
+        sentences: said,
     })
 }

@@ -12,7 +12,7 @@ use super::conformal::{Class, TARGET_MISS};
 use super::features::{FEATURES, Family};
 use super::known::NO_HISTORY;
 use super::metrics::ALERT;
-use super::model::{DAYS, Forecast, Model, in_words};
+use super::model::{DAYS, Forecast, Model};
 use super::panel::Horizon;
 use super::store::{Forecasts, Served, ServedModel};
 use crate::analytics::tabular::{self, Tabular};
@@ -22,6 +22,7 @@ use engine::http::{Cx, Limit, Param, Response, Route, handler};
 use engine::number::round;
 use engine::runtime;
 use engine::time::DAY;
+use facts::sentence::{Sentence, Sentences};
 use facts::source::Source;
 use facts::starter::{self, Country};
 
@@ -90,7 +91,9 @@ struct SummaryBody {
     /// combined from days.
     risk_7day: f64,
     /// In words.
-    key_drivers: Vec<String>,
+    key_drivers: Vec<Sentence>,
+    #[serde(skip_serializing_if = "Sentences::is_empty")]
+    sentences: Sentences,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -132,8 +135,9 @@ pub struct ForecastBody {
     top_features_per_day: Vec<DayFeatures>,
     /// The last day of the history that is used; null without a history.
     history_until: Option<String>,
-    caveats: Vec<String>,
+    caveats: Vec<Sentence>,
     license: String,
+    sentences: Sentences,
 }
 
 /// Rounds to a billionth, since quiet countries have small risks, and all runtimes must give the same number.
@@ -164,43 +168,39 @@ fn top(contributions: &[f64]) -> Vec<Feature> {
 }
 
 /// For a late history, a sentence about its age. It comes before all other caveats (decision what-numbers-mean).
-pub(crate) fn late(model: &Model, today: i32) -> Option<String> {
+pub(crate) fn late(model: &Model, today: i32) -> Option<Sentence> {
     let days = today - model.until;
     (model.delay > 0 && days > 0).then(|| {
-        format!(
-            "The shutdown table ends on {}, {days} days ago: what began since is not known, and confidence is lowered for \
-             it. The model was trained to forecast with a history that is {} days late.",
-            in_words(model.until),
-            model.delay
-        )
+        let late = Sentence::new("forecast.late").with("until", date(model.until)).with("days", days.unsigned_abs());
+        late.with("delay", model.delay.unsigned_abs())
     })
 }
 
 /// The caveats that a reader must know beside the numbers.
-fn caveats(model: &Model, forecast: &Forecast) -> Vec<String> {
-    let mut found: Vec<String> = late(model, forecast.today).into_iter().collect();
-    found.push("History tells where shutdowns begin far better than when.".to_owned());
+fn caveats(model: &Model, forecast: &Forecast) -> Vec<Sentence> {
+    let mut found: Vec<Sentence> = late(model, forecast.today).into_iter().collect();
+    let mut say = |code| found.push(Sentence::new(code));
+    say("forecast.where_not_when");
     let calendar = forecast.calendar;
     match (calendar.known, calendar.learned) {
-        (false, _) => found.push("No election calendar is here: elections are not considered.".to_owned()),
-        (true, false) => found.push(
-            "No past elections are known that training could learn from: elections do not move the risk.".to_owned(),
-        ),
+        (false, _) => say("forecast.no_calendar"),
+        (true, false) => say("forecast.no_past_elections"),
         (true, true) => {}
     }
     if let Some(next) = calendar.next.filter(|_| !calendar.learned) {
-        found.push(format!("An election is on {}; the risk does not consider it.", date(next)));
+        found.push(Sentence::new("forecast.election").with("day", date(next)));
     }
+    let mut say = |code| found.push(Sentence::new(code));
     if forecast.drift.is_none() {
-        found.push("Four weeks of measurements are not here: measured drift is not considered.".to_owned());
+        say("forecast.no_drift");
     } else if !model.learned(Family::Measured) {
-        found.push("Measured drift is known, but training had no time with it: it does not move the risk.".to_owned());
+        say("forecast.drift_not_learned");
     }
     if model.held_out.better_rate().is_some() {
-        found.push("On the days that it was tested on, a plain rate of each country did better.".to_owned());
+        say("forecast.rate_was_better");
     }
     if forecast.drivers.is_empty() {
-        found.push("Nothing raises the risk here above that of an average country.".to_owned());
+        say("forecast.no_drivers");
     }
     found
 }
@@ -230,6 +230,8 @@ fn body(cx: &Cx, country: &Country, model: &Model, forecast: &Forecast) -> Forec
             drivers: drivers.map(|family| family.name()).collect(),
         }
     });
+    let mut said = Sentences::new();
+    let caveats = caveats(model, forecast);
     let (max_risk, max_risk_day) = forecast.max_risk();
     let set = model.sets.set(forecast.risk(1)).names();
     let (event, quiet) = (class(&model.sets.event), class(&model.sets.quiet));
@@ -242,7 +244,8 @@ fn body(cx: &Cx, country: &Country, model: &Model, forecast: &Forecast) -> Forec
             max_risk_day,
             avg_risk: fine(forecast.days.iter().map(|day| day.risk).sum::<f64>() / f64::from(DAYS)),
             risk_7day: fine(forecast.risk(1)),
-            key_drivers: forecast.drivers.iter().map(|(_, words)| words.clone()).collect(),
+            key_drivers: said.add("key_drivers", forecast.reasons().collect()),
+            sentences: said,
         },
         forecast: days.collect(),
         confidence: confidence(model, forecast),
@@ -263,7 +266,8 @@ fn body(cx: &Cx, country: &Country, model: &Model, forecast: &Forecast) -> Forec
             .map(|(day, of)| DayFeatures { day, features: top(&of.contributions) })
             .collect(),
         history_until: Some(date(model.until)),
-        caveats: caveats(model, forecast),
+        sentences: Sentences::new().with("caveats", &caveats),
+        caveats,
         license: license(cx),
     }
 }
@@ -292,6 +296,7 @@ async fn base_rate(cx: &Cx, country: &Country) -> Result<ForecastBody> {
             avg_risk: fine(hazard),
             risk_7day: fine(by(Horizon::WEEK.days)),
             key_drivers: Vec::new(),
+            sentences: Sentences::new(),
         },
         confidence: 0.0,
         model_version: version.to_owned(),
@@ -299,21 +304,23 @@ async fn base_rate(cx: &Cx, country: &Country) -> Result<ForecastBody> {
         aci: None,
         top_features_per_day: Vec::new(),
         history_until: None,
+        sentences: Sentences::new().with("caveats", &caveats),
         caveats,
         license: starter::LICENCE.to_owned(),
     })
 }
 
 /// Why no model is served, in the words of the training.
-pub(crate) async fn said(cx: &Cx) -> Result<String> {
-    Ok(runtime::query(&*cx.rt, world::actor().name, &ServedModel).await?.1)
+pub(crate) async fn said(cx: &Cx) -> Result<Sentence> {
+    Ok(Sentence::stored(&runtime::query(&*cx.rt, world::actor().name, &ServedModel).await?.1))
 }
 
 /// Why base rates are served, in a sentence.
-pub(crate) async fn no_model(cx: &Cx) -> Result<String> {
-    Ok(match said(cx).await?.as_str() {
-        NO_HISTORY => "There is no shutdown history to learn from: these are base rates and nothing else.".to_owned(),
-        said => format!("No model is served, these are base rates and nothing else. {said}"),
+pub(crate) async fn no_model(cx: &Cx) -> Result<Sentence> {
+    let said = said(cx).await?;
+    Ok(match said.code {
+        NO_HISTORY => Sentence::new("forecast.base_rates"),
+        _ => Sentence::new("forecast.no_model").with("why", said),
     })
 }
 
@@ -354,10 +361,10 @@ pub(crate) struct Ahead {
     /// One-day hazards from tomorrow on.
     pub daily: Vec<f64>,
     /// For each factor: its name, its part of the log odds of the seven-day risk, and its description.
-    pub factors: Vec<(&'static str, f64, String)>,
+    pub factors: Vec<(&'static str, f64, Sentence)>,
     pub confidence: f64,
     pub version: String,
-    pub caveats: Vec<String>,
+    pub caveats: Vec<Sentence>,
     pub license: String,
 }
 
@@ -378,7 +385,8 @@ pub(crate) async fn ahead(cx: &Cx, country: &str, horizon: u32) -> Result<Option
         let of = FEATURES.iter().zip(week).filter(|((_, of), _)| *of == family);
         round(of.map(|(_, value)| value).sum())
     };
-    let factors = forecast.drivers.iter().map(|(family, words)| (family.name(), weight(*family), words.clone()));
+    let families = forecast.drivers.iter().zip(forecast.reasons());
+    let factors = families.map(|((family, _), said)| (family.name(), weight(*family), said));
     Ok(Some(Ahead {
         daily,
         factors: factors.collect(),
@@ -412,7 +420,9 @@ struct HighRisk {
     max_risk_day: usize,
     /// Risk of the next seven days together.
     risk_7day: f64,
-    drivers: Vec<String>,
+    drivers: Vec<Sentence>,
+    #[serde(skip_serializing_if = "Sentences::is_empty")]
+    sentences: Sentences,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -425,8 +435,9 @@ pub struct HighRiskBody {
     threshold: f64,
     generated_at: String,
     model_version: Option<String>,
-    caveats: Vec<String>,
+    caveats: Vec<Sentence>,
     license: String,
+    sentences: Sentences,
 }
 
 async fn high_risk(cx: Cx) -> Result<Response> {
@@ -454,19 +465,21 @@ async fn high_risk_page(cx: &Cx) -> Result<Response> {
     let mut rows = Vec::new();
     let mut caveats = Vec::new();
     match &found {
-        None => caveats.extend([no_model(cx).await?, "Nothing is called high risk by base rates.".to_owned()]),
+        None => caveats.extend([no_model(cx).await?, Sentence::new("forecast.nothing_high")]),
         Some(Served { model, forecasts }) => {
             let today = i32::try_from(cx.now().day()).unwrap_or(i32::MAX);
             caveats.extend(late(model, today));
             rows.extend(forecasts.iter().map(|(code, forecast)| {
                 let (max_risk, max_risk_day) = forecast.max_risk();
+                let mut said = Sentences::new();
                 HighRisk {
                     country: code.clone(),
                     country_name: world::name(code),
                     max_risk: fine(max_risk),
                     max_risk_day,
                     risk_7day: fine(forecast.risk(1)),
-                    drivers: forecast.drivers.iter().map(|(_, words)| words.clone()).collect(),
+                    drivers: said.add("drivers", forecast.reasons().collect()),
+                    sentences: said,
                 }
             }));
         }
@@ -474,6 +487,7 @@ async fn high_risk_page(cx: &Cx) -> Result<Response> {
     let most = |row: &HighRisk| row.max_risk.max(row.risk_7day);
     rows.retain(|row| most(row) >= threshold);
     rows.sort_by(|a, b| most(b).total_cmp(&most(a)).then_with(|| a.country.cmp(&b.country)));
+    let mut said = Sentences::new();
     Response::json(&HighRiskBody {
         count: rows.len(),
         countries: rows.clone(),
@@ -481,8 +495,9 @@ async fn high_risk_page(cx: &Cx) -> Result<Response> {
         threshold,
         generated_at: tabular::generated(cx, None).to_string(),
         model_version: found.map(|served| served.model.version()),
-        caveats,
+        caveats: said.add("caveats", caveats),
         license: license(cx),
+        sentences: said,
     })
 }
 
@@ -526,18 +541,15 @@ pub struct MultiBody {
     model_version: String,
     /// `1d`, `7d` and `30d`.
     horizons: BTreeMap<&'static str, HorizonBody>,
-    interpretation: String,
-    honest_caveats: Vec<String>,
+    interpretation: Sentence,
+    honest_caveats: Vec<Sentence>,
     license: String,
+    sentences: Sentences,
 }
 
-fn interpretation(country: &Country, week: f64, month: f64) -> String {
-    let (name, percent) = (country.name, |risk: f64| 100.0 * risk);
-    format!(
-        "{name}: a shutdown begins within 7 days with {:.1}%, within 30 with {:.1}%.",
-        percent(week),
-        percent(month)
-    )
+fn interpretation(country: &Country, week: f64, month: f64) -> Sentence {
+    let said = Sentence::new("forecast.horizons").with("country", country.code);
+    said.with("week", week).with("month", month)
 }
 
 async fn multi_horizon(cx: Cx) -> Result<Response> {
@@ -556,6 +568,7 @@ async fn multi_page(cx: &Cx) -> Result<Response> {
         loco_auc: None,
         threshold: ALERT,
     };
+    let mut said = Sentences::new();
     let body = match forecast {
         Some((model, forecast)) => MultiBody {
             country: country.code.to_owned(),
@@ -570,9 +583,10 @@ async fn multi_page(cx: &Cx) -> Result<Response> {
                     (of.name, horizon(risk.probability, interval, top(&risk.contributions)))
                 })
                 .collect(),
-            interpretation: interpretation(country, forecast.risk(1), forecast.risk(2)),
-            honest_caveats: caveats(model, forecast),
+            interpretation: said.add("interpretation", interpretation(country, forecast.risk(1), forecast.risk(2))),
+            honest_caveats: said.add("honest_caveats", caveats(model, forecast)),
             license: license(cx),
+            sentences: said,
         },
         None => {
             let base = Box::pin(base_rate(cx, country)).await?;
@@ -589,9 +603,11 @@ async fn multi_page(cx: &Cx) -> Result<Response> {
                 generated_at: base.generated_at,
                 model_version: base.model_version,
                 horizons: Horizon::ALL.map(of).into_iter().collect(),
-                interpretation: interpretation(country, base.summary.risk_7day, within(Horizon::MONTH)),
-                honest_caveats: base.caveats,
+                interpretation: said
+                    .add("interpretation", interpretation(country, base.summary.risk_7day, within(Horizon::MONTH))),
+                honest_caveats: said.add("honest_caveats", base.caveats),
                 license: base.license,
+                sentences: said,
             }
         }
     };

@@ -16,6 +16,7 @@ use crate::{Error, ErrorCode, Result, Timestamp, world};
 use engine::actor::{Entry, Kind, Operation, Query, Turn, View, operation, query};
 use engine::kv::{Direction, Read, Row, StoreError, Table, appended};
 use engine::time::{DAY, MINUTE};
+use facts::sentence::Sentence;
 use facts::starter::Country;
 
 pub const ENTRIES: &[Entry] = &[
@@ -91,8 +92,9 @@ impl State {
     /// Why no model is served, in a sentence. Older rows always give the reason that there is no history, so it is
     /// checked anew.
     fn why_none(self, view: &View<'_>) -> Result<String> {
-        match self.said.as_str() {
-            "" | NO_HISTORY => Ok(unlearned(view)?.to_owned()),
+        match Sentence::of_text(&self.said) {
+            _ if self.said.is_empty() => Ok(unlearned(view)?.english()),
+            Some(said) if said.code == NO_HISTORY => Ok(unlearned(view)?.english()),
             _ => Ok(self.said),
         }
     }
@@ -225,10 +227,10 @@ fn withdraw(turn: &mut Turn<'_>, state: &mut State, is_left: bool) -> Result<()>
     training::end(turn)?;
     if state.served != 0 {
         let reason = match is_left {
-            true => "A part of what it was learned from was removed.",
-            false => "The shutdown history it was learned from is not here any more.",
+            true => Sentence::new("forecast.change.part_removed"),
+            false => Sentence::new("forecast.change.history_gone"),
         };
-        change(turn, state, Action::Withdrawn, 0, reason.to_owned())?;
+        change(turn, state, Action::Withdrawn, 0, reason.english())?;
     }
     (state.starts, state.forgotten) = (0, false);
     state.said = String::new();

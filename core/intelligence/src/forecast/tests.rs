@@ -426,7 +426,7 @@ fn the_drivers_of_a_stale_history_name_dates() {
     let now = Timestamp(i64::from(today) * DAY);
     let model = learn(&history, now, 1, None).unwrap();
     assert!(model.delay >= 200, "{}", model.delay);
-    let table = super::model::in_words(history.newest().unwrap());
+    let table = facts::sentence::names::plain(&super::model::date(history.newest().unwrap()));
     let mut dated = 0;
     for code in ["IN", "KE", "IQ"] {
         for (family, words) in forecast(&model, &history, place(code), now).drivers {
@@ -438,7 +438,7 @@ fn the_drivers_of_a_stale_history_name_dates() {
         }
     }
     assert!(dated > 0, "no driver that counts days");
-    let first = super::routes::late(&model, today).unwrap();
+    let first = super::routes::late(&model, today).unwrap().english();
     assert!(first.contains(&table) && first.contains("days ago"), "{first}");
     // With a history that is not late, days are counted from today.
     let fresh = made_up(until);

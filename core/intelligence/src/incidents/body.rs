@@ -7,6 +7,7 @@ use super::model::{AffectedNetwork, Incident, IncidentType, Severity, Status};
 use super::text;
 use crate::world;
 use engine::settings::Settings;
+use facts::sentence::{Sentence, Sentences};
 
 /// An incident in a list, a detail, an export, the delta or a search result.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -103,6 +104,8 @@ pub struct IncidentBody {
     /// Why it was withdrawn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retracted: Option<String>,
+    /// The codes of `title`, `summary` and `notKnown`. A title that an operator wrote has none.
+    pub sentences: Sentences,
 }
 
 impl IncidentBody {
@@ -114,6 +117,7 @@ impl IncidentBody {
         let permalink = permalink(incident, settings);
         let goes_on = incident.is_end_unknown() && incident.status() == Status::Active;
         let summary = text::sentence(incident);
+        let not_known = text::not_known(incident);
         let written = incident.overrides.description.as_ref().filter(|text| !text.is_empty());
         IncidentBody {
             id: incident.hash.clone(),
@@ -127,8 +131,7 @@ impl IncidentBody {
             country_name_snake: country_name,
             flag: flag(&incident.id.country),
             title: text::title(incident),
-            description: written.cloned().unwrap_or_else(|| summary.clone()),
-            summary,
+            description: written.cloned().unwrap_or_else(|| summary.english()),
             severity: incident.severity(),
             incident_type: incident.kind(),
             status: incident.status(),
@@ -160,7 +163,6 @@ impl IncidentBody {
             pattern: draft.pattern.clone(),
             schedule: draft.schedule.clone(),
             citable: incident.is_citable(),
-            not_known: text::not_known(incident),
             citation_url: format!("{permalink}?version={}", incident.version),
             report_url: format!("{permalink}/report?format=markdown"),
             permalink,
@@ -168,6 +170,13 @@ impl IncidentBody {
             merged_into: incident.merged_into().map(ToString::to_string),
             merged_from: incident.parts.iter().map(ToString::to_string).collect(),
             retracted: incident.retracted().map(str::to_owned),
+            sentences: Sentences::new()
+                .with("title", text::title_made(incident))
+                .with("summary", &summary)
+                .with("notKnown", &not_known)
+                .with("retracted", incident.retracted().and_then(Sentence::of_text)),
+            summary: summary.english(),
+            not_known: not_known.iter().map(Sentence::english).collect(),
         }
     }
 }

@@ -109,7 +109,7 @@ impl Forget {
             // Parts of it still rest on the source. It is made anew when they change.
             return Ok(());
         }
-        next.change = Change { reason: Some(SOURCE_GONE.to_owned()), ..Change::measured(Action::Amended) };
+        next.change = Change { reason: Some(SOURCE_GONE.english()), ..Change::measured(Action::Amended) };
         save(turn, Some(before), next).map(|_| ())
     }
 
@@ -126,7 +126,7 @@ impl Forget {
         draft.licence = licence::effective(kept.iter().map(|row| row.licence.as_str()));
         if measured {
             empty(draft);
-            next.retracted = Some(SOURCE_GONE.to_owned());
+            next.retracted = Some(SOURCE_GONE.english());
             next.merged_into = None;
         }
         Ok(())

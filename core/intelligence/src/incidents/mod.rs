@@ -60,9 +60,11 @@ pub use model::{
 pub use query::{Beginnings, Changed, Changes, EvidenceOf, Filter, Find, LatestAbout, Select, Selected, VersionOf};
 pub use record::{MAX_REPORTS, Record, Report, outage};
 pub use routes::{ROUTES, admin, dispute};
-pub use schedule::offset;
-pub use text::{INTERNET, label, sentence, title};
+pub use schedule::{in_utc as schedule_in_utc, offset};
+pub use text::{INTERNET, sentence, title, title_made};
 pub use unknown::Unknown;
+
+pub use facts::sentence::names::subject as label;
 
 use engine::actor::{ActorId, Entry, Kind, operation, query};
 

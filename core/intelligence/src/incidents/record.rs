@@ -14,15 +14,16 @@ use super::tables::{
     BY_COUNTRY, BY_EVENT, BY_HAND, BY_HASH, BY_START, BY_UPDATED, CLOCK, Clock, EVIDENCE, Evidence, INCIDENTS, IdRow,
     Line, SEQUENCES, Sequence, VERSIONS, key,
 };
-use super::text::{INTERNET, title};
+use super::text::{INTERNET, title, title_made};
 use super::written;
-use crate::country::{Active, SetActive};
+use crate::country::{Active, ShowActive};
 use crate::world::Outage;
 use crate::{Error, Result, Timestamp, alert};
 use engine::actor::{Kind, Operation, Turn, View};
 use engine::kv::Direction;
 use engine::time::{DAY, HOUR};
 use facts::change::constants::MERGE_GAP;
+use facts::sentence::Sentence;
 
 /// The present state of one event of a country.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -86,7 +87,7 @@ fn create(turn: &mut Turn<'_>, country: &str, event: u64, draft: Draft) -> Resul
 
 /// Makes what the data show a part of an incident that an operator wrote.
 fn show_with(turn: &mut Turn<'_>, whole: &ReadableId, part: ReadableId) -> Result<()> {
-    let change = Change { reason: Some(SHOWN_TOO.to_owned()), ..Change::measured(Action::Amended) };
+    let change = Change { reason: Some(SHOWN_TOO.english()), ..Change::measured(Action::Amended) };
     rejoin(turn, whole, &change, |parts| parts.push(part))
 }
 
@@ -94,7 +95,7 @@ fn show_with(turn: &mut Turn<'_>, whole: &ReadableId, part: ReadableId) -> Resul
 const NEAR: i64 = MERGE_GAP * HOUR;
 
 /// The reason given when data show an incident that an operator wrote before.
-const SHOWN_TOO: &str = "The data show it too.";
+const SHOWN_TOO: Sentence = Sentence::new("incident.change.shown_too");
 
 /// The incident that an operator wrote about the same thing and time. What data show of it later becomes a part of that
 /// incident, and no second incident.
@@ -189,10 +190,10 @@ fn was_parted(view: &View<'_>, id: &ReadableId) -> Result<bool> {
 }
 
 /// The reason given when all data behind an incident was removed.
-pub(super) const SOURCE_GONE: &str = "A source that it rested on was removed.";
+pub(super) const SOURCE_GONE: Sentence = Sentence::new("incident.change.source_gone");
 
 /// The reason given when later data do not show an event any more.
-const VANISHED: &str = "The data do not show it any more.";
+const VANISHED: Sentence = Sentence::new("incident.change.vanished");
 
 fn withdraw(turn: &mut Turn<'_>, country: &str, incident: Incident, into: Option<u64>) -> Result<()> {
     let target = match into {
@@ -206,7 +207,7 @@ fn withdraw(turn: &mut Turn<'_>, country: &str, incident: Incident, into: Option
     };
     let mut next = incident.clone();
     let action = if target.is_some() { Action::Merged } else { Action::Retracted };
-    next.retracted = target.is_none().then(|| VANISHED.to_owned());
+    next.retracted = target.is_none().then(|| VANISHED.english());
     if let Some(target) = &target {
         hand_over(turn, &mut next, target)?;
     }
@@ -317,7 +318,10 @@ pub(super) fn replace(turn: &mut Turn<'_>, before: Option<&Incident>, incident: 
     written::keep(turn, incident)?;
     let active = active(incident);
     if before.and_then(self::active) != active {
-        turn.send(incident.id.country.clone(), &SetActive { id: incident.id.clone(), active })?;
+        turn.send(
+            incident.id.country.clone(),
+            &ShowActive { id: incident.id.clone(), active, title: title_made(incident) },
+        )?;
     }
     documents::changed(turn)
 }
@@ -340,9 +344,10 @@ impl Operation for OutageFades {
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
         let Some(incident) = INCIDENTS.get(turn, &key(&self.id))? else { return Ok(()) };
         let told = active(&incident);
+        let title = title_made(&incident);
         let now = active(&Incident { updated: turn.now.max(incident.updated), ..incident });
         match now != told {
-            true => turn.send(self.id.country.clone(), &SetActive { id: self.id, active: now }),
+            true => turn.send(self.id.country.clone(), &ShowActive { id: self.id, active: now, title }),
             false => Ok(()),
         }
     }

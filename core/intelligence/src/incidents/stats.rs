@@ -13,6 +13,7 @@ use crate::{Result, Timestamp};
 use engine::actor::View;
 use engine::kv::StoreError;
 use facts::licence;
+use facts::sentence::{Sentence, Sentences};
 use facts::source::Source;
 
 type Counts = BTreeMap<String, u64>;
@@ -35,7 +36,7 @@ pub struct StatsBody {
     pub citable_censorship: u64,
     pub citable_with_evidence: u64,
     pub citable_multi_source: u64,
-    pub citable_breakdown_note: &'static str,
+    pub citable_breakdown_note: Sentence,
     /// Rows that can be read at `/data/evidence/{id}`.
     pub total_evidence: u64,
     #[serde(rename = "totalEvidence")]
@@ -61,10 +62,10 @@ pub struct StatsBody {
     pub generated_at_utc: String,
     /// Strictest licence of the incidents and of their evidence.
     pub license: String,
+    pub sentences: Sentences,
 }
 
-const NOTE: &str = "Citable: type censorship or mixed, and not merely suspected. With evidence: at least one row of it \
-                    has a permalink. Multi-source: at least two independent sources.";
+const NOTE: Sentence = Sentence::new("incident.citable_note");
 
 /// Counts the shown incidents, from their lines alone.
 pub fn stats(view: &View<'_>) -> Result<StatsBody> {
@@ -90,6 +91,7 @@ pub fn stats(view: &View<'_>) -> Result<StatsBody> {
         dataset_version: dataset_version(changed, view.now),
         generated_at_utc: view.now.to_string(),
         license: String::new(),
+        sentences: Sentences::new().with("citable_breakdown_note", NOTE),
     };
     let count = |counts: &mut Counts, name: &str, by: u64| *counts.entry(name.to_owned()).or_default() += by;
     let mut licences: BTreeSet<String> = BTreeSet::new();

@@ -25,6 +25,7 @@ use engine::http::{Cx, Limit, Response, Route, handler};
 use engine::number::round;
 use engine::runtime;
 use facts::licence;
+use facts::sentence::{Sentence, Sentences};
 
 /// Names of the documents.
 pub(super) const ALL: &str = "v1/atlas/topics";
@@ -91,6 +92,11 @@ const TOPICS: [Topic; 9] = [
     topic("other", "Sites of no known category", &["MISC", "CTRL"]),
 ];
 
+/// What incidents of a topic are about, as a part of a sentence.
+fn topic_said(topic: usize) -> Sentence {
+    Sentence::new("topics.topic").with("topic", TOPICS.get(topic).map(|topic| topic.name))
+}
+
 const fn topic(name: &'static str, label: &'static str, codes: &'static [&'static str]) -> Topic {
     Topic { name, label, codes }
 }
@@ -151,19 +157,17 @@ pub struct TopicsBody {
     n_incidents: usize,
     model: &'static str,
     version: &'static str,
-    interpretation: String,
-    honest_caveats: Vec<&'static str>,
+    interpretation: Sentence,
+    honest_caveats: Vec<Sentence>,
     generated_at: String,
     license: String,
+    sentences: Sentences,
 }
 
-const CAVEATS: [&str; 3] = [
-    "Nothing is learned: a topic is the category of what was cut off, not what the text of an incident is about.",
-    "Categories are those of the project's own list of sites and platforms; a site outside of it is of no known category.",
-    "An incident that names things of several topics counts where it has the greatest share.",
-];
+const CAVEATS: [Sentence; 3] =
+    [Sentence::new("topics.not_learned"), Sentence::new("topics.categories"), Sentence::new("topics.several")];
 
-const NONE_HERE: &str = "No incident of this country is known.";
+const NONE_HERE: Sentence = Sentence::new("topics.none_here");
 
 /// The incidents that were considered: their words, their topics, and the licence.
 struct ConsideredIncidents {
@@ -186,17 +190,14 @@ fn read(view: &View<'_>) -> Result<ConsideredIncidents> {
 }
 
 impl ConsideredIncidents {
-    fn interpretation(&self) -> String {
+    fn interpretation(&self) -> Sentence {
         let most = (0..TOPICS.len()).max_by_key(|topic| (self.count(*topic), std::cmp::Reverse(*topic)));
-        match most.and_then(|topic| Some((TOPICS.get(topic)?, self.count(topic)))) {
+        match most.map(|topic| (topic, self.count(topic))) {
             Some((topic, count)) if count > 0 => {
-                format!(
-                    "Of {} incidents, {count} are about {}, more than about anything else.",
-                    self.topics.len(),
-                    topic.label
-                )
+                let most = Sentence::new("topics.most").with("incidents", self.topics.len()).with("count", count);
+                most.with("topic", topic_said(topic))
             }
-            _ => "No incident is known.".to_owned(),
+            _ => Sentence::new("topics.none"),
         }
     }
 
@@ -267,16 +268,18 @@ fn render_all(view: &View<'_>) -> Result<Rendered> {
         top_terms: read.terms(topic_id),
         n_incidents: read.count(topic_id) as u64,
     };
+    let mut said = Sentences::new();
     Rendered::json(&TopicsBody {
         n_topics: TOPICS.len(),
         topics: TOPICS.iter().enumerate().map(body).collect(),
         n_incidents: read.topics.len(),
         model: MODEL,
         version: VERSION,
-        interpretation: read.interpretation(),
-        honest_caveats: CAVEATS.to_vec(),
+        interpretation: said.add("interpretation", read.interpretation()),
+        honest_caveats: said.add("honest_caveats", CAVEATS.to_vec()),
         generated_at: view.now.to_string(),
         license: read.license.clone(),
+        sentences: said,
     })
 }
 
@@ -294,10 +297,11 @@ pub struct InfoBody {
     coherence_measure: &'static str,
     /// By the name of the topic; null for a topic with too few incidents.
     coherence_by_topic: BTreeMap<&'static str, Option<f64>>,
-    interpretation: String,
-    honest_caveats: Vec<&'static str>,
+    interpretation: Sentence,
+    honest_caveats: Vec<Sentence>,
     generated_at: String,
     license: String,
+    sentences: Sentences,
 }
 
 fn render_info(view: &View<'_>) -> Result<Rendered> {
@@ -305,6 +309,7 @@ fn render_info(view: &View<'_>) -> Result<Rendered> {
     let coherence: Vec<Option<f64>> = (0..TOPICS.len()).map(|topic| read.coherence(&read.terms(topic))).collect();
     let known: Vec<f64> = coherence.iter().copied().flatten().collect();
     let names = TOPICS.iter().map(|topic| topic.name);
+    let mut said = Sentences::new();
     Rendered::json(&InfoBody {
         model: MODEL,
         version: VERSION,
@@ -317,10 +322,11 @@ fn render_info(view: &View<'_>) -> Result<Rendered> {
         coherence: (!known.is_empty()).then(|| round(known.iter().sum::<f64>() / known.len() as f64)),
         coherence_measure: "normalised pointwise mutual information of the pairs of marking words over incidents, -1 to 1",
         coherence_by_topic: names.zip(coherence.into_iter().map(|value| value.map(round))).collect(),
-        interpretation: read.interpretation(),
-        honest_caveats: CAVEATS.to_vec(),
+        interpretation: said.add("interpretation", read.interpretation()),
+        honest_caveats: said.add("honest_caveats", CAVEATS.to_vec()),
         generated_at: view.now.to_string(),
         license: read.license,
+        sentences: said,
     })
 }
 
@@ -340,16 +346,17 @@ pub struct CountryBody {
     country: String,
     country_name: String,
     available: bool,
-    reason: Option<&'static str>,
+    reason: Option<Sentence>,
     /// At most the newest 2,000.
     n_incidents: usize,
     /// Greatest share first; topics without a share are left out.
     topics: Vec<ShareBody>,
     version: &'static str,
-    interpretation: String,
-    honest_caveats: Vec<&'static str>,
+    interpretation: Sentence,
+    honest_caveats: Vec<Sentence>,
     generated_at: String,
     license: String,
+    sentences: Sentences,
 }
 
 fn render_country(view: &View<'_>, code: &str) -> Result<Rendered> {
@@ -385,21 +392,26 @@ fn render_country(view: &View<'_>, code: &str) -> Result<Rendered> {
         .collect();
     topics.sort_by(|a, b| b.share.total_cmp(&a.share));
     let interpretation = match topics.first() {
-        Some(first) => format!("{:.0}% of {all} incidents are about {}.", 100.0 * first.share, first.label),
-        None => NONE_HERE.to_owned(),
+        Some(first) => Sentence::new("topics.share")
+            .with("share", first.share)
+            .with("incidents", all)
+            .with("topic", topic_said(first.topic_id)),
+        None => NONE_HERE,
     };
+    let mut said = Sentences::new();
     Rendered::json(&CountryBody {
         country: code.to_owned(),
         country_name: crate::world::name(code),
         available: all > 0,
-        reason: (all == 0).then_some(NONE_HERE),
+        reason: said.add("reason", (all == 0).then_some(NONE_HERE)),
         n_incidents: all,
         topics,
         version: VERSION,
-        interpretation,
-        honest_caveats: CAVEATS.to_vec(),
+        interpretation: said.add("interpretation", interpretation),
+        honest_caveats: said.add("honest_caveats", CAVEATS.to_vec()),
         generated_at: view.now.to_string(),
         license: licence::effective(licences.iter().map(String::as_str)),
+        sentences: said,
     })
 }
 
@@ -421,10 +433,11 @@ pub struct IncidentTopic {
     /// The other topics with a share.
     others: Vec<Other>,
     version: &'static str,
-    interpretation: String,
-    honest_caveats: Vec<&'static str>,
+    interpretation: Sentence,
+    honest_caveats: Vec<Sentence>,
     generated_at: String,
     license: String,
+    sentences: Sentences,
 }
 
 async fn topics(cx: Cx) -> Result<Response> {
@@ -460,17 +473,25 @@ async fn incident_page(cx: &Cx) -> Result<Response> {
     named.sort_by(|a, b| b.probability.total_cmp(&a.probability));
     let (label, share) =
         (TOPICS.get(first).map_or("", |topic| topic.label), shares.get(first).copied().unwrap_or_default());
+    let mut said = Sentences::new();
     Response::json(&IncidentTopic {
-        interpretation: format!("{:.0}% of what {} names is {label}.", 100.0 * share, incident.id),
+        interpretation: said.add(
+            "interpretation",
+            Sentence::new("topics.incident")
+                .with("share", share)
+                .with("incident", incident.id.to_string())
+                .with("topic", topic_said(first)),
+        ),
         incident_id: incident.id.to_string(),
         topic_id: first,
         label,
         probability: round(share),
         others: named,
         version: VERSION,
-        honest_caveats: CAVEATS.to_vec(),
+        honest_caveats: said.add("honest_caveats", CAVEATS.to_vec()),
         generated_at: cx.now().to_string(),
         license: incident.draft.licence.clone(),
+        sentences: said,
     })
 }
 

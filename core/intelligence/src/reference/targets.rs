@@ -21,6 +21,7 @@ use facts::measurement::json::whole;
 use facts::measurement::rows::for_each_separated;
 use facts::measurement::types::Rejection;
 use facts::measurement::{ImportCounts, Service, TargetKey};
+pub use facts::sentence::names::of_slug as label;
 use facts::starter::Platform;
 use facts::subject::{Role, Subject};
 use facts::tracked::Tracked;
@@ -87,13 +88,6 @@ impl TargetList {
         }
         platforms
     }
-}
-
-/// Turns a slug into a display name: `google_dns` becomes `Google dns`.
-pub fn label(slug: &str) -> String {
-    let words = slug.replace(['_', '-'], " ");
-    let mut letters = words.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
 /// Reads one of the two tables, separated by tabs or commas.

@@ -14,6 +14,7 @@ use crate::{Result, Timestamp};
 use engine::http::{Cx, Response};
 use engine::runtime;
 use engine::time::DAY;
+use facts::sentence::Sentences;
 use facts::starter::Country;
 
 /// Days in the answer to a request that states no number.
@@ -53,6 +54,8 @@ pub struct CountryHistoryBody {
     /// Newest first.
     timeline: Vec<Day>,
     license: String,
+    #[serde(skip_serializing_if = "Sentences::is_empty")]
+    sentences: Sentences,
 }
 
 fn share(score: u32) -> f64 {
@@ -95,6 +98,7 @@ async fn page(cx: &Cx, country: &'static Country, days: u32) -> Result<Response>
         days,
         generated: tabular::generated(cx, None).to_string(),
         score: summary.index.score.map(share),
+        sentences: Sentences::new().with("reason", summary.index.why()),
         reason: summary.index.reason.clone(),
         trend: level::trend(trend_delta),
         trend_delta,

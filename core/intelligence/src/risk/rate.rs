@@ -6,6 +6,7 @@
 //! countries but does not say when something begins, so its confidence stays low.
 
 use engine::number::round;
+use facts::sentence::Sentence;
 
 /// Description of the model that is served.
 pub struct Model {
@@ -13,7 +14,7 @@ pub struct Model {
     pub version: &'static str,
     pub algorithm: &'static str,
     pub features: &'static [&'static str],
-    pub caveats: &'static [&'static str],
+    pub caveats: [Sentence; 3],
 }
 
 pub const MODEL: Model = Model {
@@ -22,10 +23,10 @@ pub const MODEL: Model = Model {
     algorithm: "Poisson rate of incidents in the last 365 days, shrunk towards the rate of all countries, times the \
                 exponential of the measured change of the score",
     features: &["incidents_365d", "incidents_365d_all_countries", "score_change_7d"],
-    caveats: &[
-        "This is a base rate of past incidents with the measured trend: nothing about it is trained.",
-        "It tells countries apart, not days: history explains where blocks begin, not when.",
-        "No accuracy is stated, because none was measured.",
+    caveats: [
+        Sentence::new("risk.base_rate"),
+        Sentence::new("risk.countries_not_days"),
+        Sentence::new("risk.no_accuracy"),
     ],
 };
 
@@ -65,7 +66,7 @@ pub struct Factor {
     pub name: &'static str,
     /// Positive raises the risk.
     pub weight: f64,
-    pub description: String,
+    pub description: Sentence,
 }
 
 /// The risk that something begins.
@@ -75,7 +76,7 @@ pub struct Risk {
     pub daily: Vec<f64>,
     pub confidence: f64,
     pub factors: Vec<Factor>,
-    pub caveats: Vec<String>,
+    pub caveats: Vec<Sentence>,
 }
 
 /// The risk of each of the next `days` days.
@@ -87,27 +88,25 @@ pub fn estimate(known: &RateFacts, days: u32) -> Risk {
     let mut factors = vec![Factor {
         name: "base_rate",
         weight: round((own / everywhere).ln()),
-        description: format!(
-            "Incidents{} that began in the last 365 days: {} here, {} in all measured countries ({}).",
-            known.about.as_ref().map(|about| format!(" about {about}")).unwrap_or_default(),
-            known.incidents,
-            known.incidents_everywhere,
-            known.countries
-        ),
+        description: Sentence::new("risk.incidents")
+            .with("about", known.about.as_ref())
+            .with("here", known.incidents)
+            .with("everywhere", known.incidents_everywhere)
+            .with("countries", known.countries),
     }];
     if let Some(trend) = known.trend {
         factors.push(Factor {
             name: "measured_trend",
             weight: round(shift),
-            description: format!("The score changed by {trend:+.2} against the week before."),
+            description: Sentence::new("risk.trend").with("change", trend),
         });
     }
-    let mut caveats: Vec<String> = MODEL.caveats.iter().map(|caveat| (*caveat).to_owned()).collect();
+    let mut caveats = MODEL.caveats.to_vec();
     if !known.measured {
-        caveats.push("Nothing was measured here lately: only the rate of all countries speaks.".to_owned());
+        caveats.push(Sentence::new("risk.nothing_lately"));
     }
     if known.trend.is_none() {
-        caveats.push("The trend is not known: scores of two weeks are needed.".to_owned());
+        caveats.push(Sentence::new("risk.no_trend"));
     }
     let confidence = match (known.scored, known.measured) {
         (true, _) => SCORED,

@@ -19,6 +19,7 @@ use engine::http::{Cx, Limit, Param, Response, Route, handler};
 use engine::runtime;
 use engine::time::DAY;
 use facts::licence;
+use facts::sentence::{Sentence, Sentences};
 use facts::starter::Platform;
 use facts::subject::Subject;
 
@@ -85,7 +86,8 @@ struct FactorBody {
     weight: f64,
     /// `up` or `down`.
     direction: &'static str,
-    description: String,
+    description: Sentence,
+    sentences: Sentences,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -124,8 +126,9 @@ pub struct PredictBody {
     daily: Vec<DayBody>,
     model_version: String,
     generated_at: String,
-    caveats: Vec<String>,
+    caveats: Vec<Sentence>,
     license: String,
+    sentences: Sentences,
 }
 
 /// Counts the shown incidents that pass a filter.
@@ -199,6 +202,7 @@ async fn predict(cx: Cx) -> Result<Response> {
         daily,
         model_version,
         generated_at: cx.now().to_string(),
+        sentences: Sentences::new().with("caveats", &risk.caveats),
         caveats: risk.caveats,
         license,
     })
@@ -229,7 +233,7 @@ async fn learned_or_base(
     }
     let mut risk = estimate(cx, country, subject, looked, trend, horizon).await?;
     risk.caveats.push(match subject {
-        Some(_) => "Forecasts are learned for countries as a whole: of one target there is a base rate.".to_owned(),
+        Some(_) => Sentence::new("risk.of_one_target"),
         None => forecast::no_model(cx).await?,
     });
     let license = strictest(&looked.summary.sources);
@@ -260,7 +264,7 @@ async fn estimate(
 
 /// The base rate that is served for a country while no forecast is learned: the risk of one day, the version of the
 /// base rate, and its caveats.
-pub(crate) async fn base_rate(cx: &Cx, country: &str) -> Result<(f64, &'static str, Vec<String>)> {
+pub(crate) async fn base_rate(cx: &Cx, country: &str) -> Result<(f64, &'static str, Vec<Sentence>)> {
     let looked = runtime::query(&*cx.rt, country.to_owned(), &ReadRecentScores).await?;
     let trend = looked.trend_delta;
     let risk = estimate(cx, country, None, &looked, trend, 1).await?;
@@ -269,6 +273,7 @@ pub(crate) async fn base_rate(cx: &Cx, country: &str) -> Result<(f64, &'static s
 
 fn factor(factor: rate::Factor) -> FactorBody {
     FactorBody {
+        sentences: Sentences::new().with("description", &factor.description),
         name: factor.name,
         weight: factor.weight,
         direction: if factor.weight < 0.0 { "down" } else { "up" },
@@ -309,8 +314,8 @@ pub struct ThreatBody {
     /// Probability that `level` is right; 0 when it is unknown.
     confidence: f64,
     /// Why there is no score.
-    reason: Option<String>,
-    recommendations: Vec<&'static str>,
+    reason: Option<Sentence>,
+    recommendations: Vec<Sentence>,
     active_incidents: u64,
     top_methods: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -321,6 +326,7 @@ pub struct ThreatBody {
     /// Version of the forecast that is served beside the score.
     model_version: String,
     license: String,
+    sentences: Sentences,
 }
 
 /// The version of the model that makes the forecasts: the learned model, or else the base rate.
@@ -344,6 +350,7 @@ async fn threat_page(cx: &Cx) -> Result<Response> {
     let score = summary.index.score.map(|score| f64::from(score) / 100.0);
     let mut methods = summary.methods.clone();
     methods.truncate(TOP_METHODS);
+    let mut said = Sentences::new();
     Response::json(&ThreatBody {
         country: country.code.to_owned(),
         country_name: country.name.to_owned(),
@@ -352,8 +359,8 @@ async fn threat_page(cx: &Cx) -> Result<Response> {
         trend: level::trend(delta),
         trend_delta: delta,
         confidence: level::certainty(&summary.index),
-        reason: summary.index.reason.clone(),
-        recommendations: recommendations(score, &summary.methods, active),
+        reason: said.add("reason", summary.index.why()),
+        recommendations: said.add("recommendations", recommendations(score, &summary.methods, active)),
         active_incidents: active,
         top_methods: methods,
         history: with_history.then(|| history(&days, cx.now())),
@@ -362,6 +369,7 @@ async fn threat_page(cx: &Cx) -> Result<Response> {
         last_updated: summary.newest.unwrap_or(summary.at).to_string(),
         model_version: version(cx).await?,
         license: strictest(&summary.sources),
+        sentences: said,
     })
 }
 
@@ -375,32 +383,25 @@ fn history(days: &[Option<u32>], now: Timestamp) -> Vec<HistoryEntry> {
     entries.skip(days.len().saturating_sub(HISTORY)).collect()
 }
 
-/// Advice against blocking methods, found by the beginning of a method's name.
+/// Codes of advice against blocking methods, found by the beginning of a method's name.
 const ADVICE: [(&str, &str); 8] = [
-    ("dns", "Names are answered falsely or not at all: use a resolver over HTTPS or TLS outside the country."),
-    (
-        "tls",
-        "Connections are cut by the name of the site: use a VPN, Tor with a bridge, or another tool that hides it.",
-    ),
-    (
-        "sni",
-        "Connections are cut by the name of the site: use a VPN, Tor with a bridge, or another tool that hides it.",
-    ),
-    ("tcp", "Addresses are blocked: use a VPN, or Tor with a bridge."),
-    ("http-timeout", "Requests get no answer: use HTTPS where a site is asked for without it, else a VPN."),
-    ("http", "Unencrypted requests are answered by others: use HTTPS."),
-    ("blockpage", "Requests are answered with a block page: opening one may be logged; use a VPN or Tor."),
-    ("throttling", "Traffic is slowed down: plan for slow transfers and keep messages small."),
+    ("dns", "advice.dns"),
+    ("tls", "advice.name"),
+    ("sni", "advice.name"),
+    ("tcp", "advice.tcp"),
+    ("http-timeout", "advice.http_timeout"),
+    ("http", "advice.http"),
+    ("blockpage", "advice.blockpage"),
+    ("throttling", "advice.throttling"),
 ];
 
-fn recommendations(score: Option<f64>, methods: &[String], active: u64) -> Vec<&'static str> {
+fn recommendations(score: Option<f64>, methods: &[String], active: u64) -> Vec<Sentence> {
     let mut found: Vec<&'static str> = Vec::new();
     if score.is_none() {
-        found.push("Too little is measured to say: run measurements from this country, such as with OONI Probe.");
+        found.push("advice.measure");
     }
     if active > 0 {
-        found
-            .push("Something is going on now: read the active incidents of this country before you rely on a service.");
+        found.push("advice.incidents");
     }
     for method in methods {
         let advice = ADVICE.iter().find(|(beginning, _)| method.starts_with(beginning)).map(|(_, advice)| *advice);
@@ -409,15 +410,15 @@ fn recommendations(score: Option<f64>, methods: &[String], active: u64) -> Vec<&
         }
     }
     if score.is_some_and(|score| score >= 0.6) {
-        found.push("Much is blocked: install more than one circumvention tool before you need it.");
+        found.push("advice.several_tools");
     }
     if found.is_empty() && score.is_some_and(|score| score >= 0.2) {
-        found.push("Some of what was measured is blocked, nobody could tell how: have a VPN or Tor ready.");
+        found.push("advice.unknown_method");
     }
     if found.is_empty() {
-        found.push("Nothing that was measured calls for precautions.");
+        found.push("advice.none");
     }
-    found
+    found.into_iter().map(Sentence::new).collect()
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -526,12 +527,13 @@ pub struct ModelBody {
     countries: usize,
     features: Vec<&'static str>,
     metrics: Metrics,
-    caveats: Vec<String>,
+    caveats: Vec<Sentence>,
     sources: Vec<String>,
     /// Version of the rules that judge measurements.
     classifier_version: String,
     served_since: String,
     generated_at: String,
+    sentences: Sentences,
 }
 
 async fn model_info(cx: Cx) -> Result<Response> {
@@ -543,12 +545,12 @@ fn learned(cx: &Cx, model: &Model, since: Timestamp) -> ModelBody {
     let held = &model.held_out;
     let (from, to) = (forecast::date(held.from), forecast::date(held.to));
     let mut caveats = vec![
-        format!("Figures are of a hold-out from {from} to {to} that training had not seen."),
-        "Most of the skill is telling countries apart; see hardBrierSkill for weeks after 30 quiet days.".to_owned(),
-        "It speaks of countries as a whole: predictions of one target are base rates.".to_owned(),
+        Sentence::new("risk.hold_out").with("from", from).with("to", to),
+        Sentence::new("risk.skill"),
+        Sentence::new("risk.whole_countries"),
     ];
     if model.delay > 0 {
-        caveats.push(format!("It was trained to forecast with a history that is {} days late.", model.delay));
+        caveats.push(Sentence::new("risk.late_history").with("delay", model.delay.unsigned_abs()));
     }
     ModelBody {
         model: NAME,
@@ -568,6 +570,7 @@ fn learned(cx: &Cx, model: &Model, since: Timestamp) -> ModelBody {
             country_rate_brier: held.country_rate.brier,
             ..Metrics::default()
         },
+        sentences: Sentences::new().with("caveats", &caveats),
         caveats,
         sources: vec![facts::source::Source::AccessNow.id().to_owned()],
         classifier_version: classifier(),
@@ -590,7 +593,7 @@ async fn model_page(cx: &Cx) -> Result<Response> {
     let mut sources: Vec<String> = all.iter().flat_map(|(_, row)| row.sources.clone()).collect();
     sources.sort();
     sources.dedup();
-    let mut caveats: Vec<String> = MODEL.caveats.iter().map(|caveat| (*caveat).to_owned()).collect();
+    let mut caveats = MODEL.caveats.to_vec();
     caveats.push(forecast::no_model(cx).await?);
     Response::json(&ModelBody {
         model: MODEL.name,
@@ -601,6 +604,7 @@ async fn model_page(cx: &Cx) -> Result<Response> {
         countries: all.len(),
         features: MODEL.features.to_vec(),
         metrics: Metrics::default(),
+        sentences: Sentences::new().with("caveats", &caveats),
         caveats,
         sources,
         classifier_version: classifier(),

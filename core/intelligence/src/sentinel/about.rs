@@ -7,6 +7,7 @@ use super::served;
 use crate::{Result, Timestamp};
 use engine::http::{Auth, Cx, Response, Route};
 use engine::time::DAY;
+use facts::sentence::{Sentence, Sentences};
 use facts::source::Source;
 use facts::starter;
 
@@ -132,8 +133,9 @@ pub struct HealthBody {
     history_until: Option<String>,
     /// Countries with a forecast.
     countries: usize,
-    caveats: Vec<String>,
+    caveats: Vec<Sentence>,
     generated_at: String,
+    sentences: Sentences,
 }
 
 pub async fn health(cx: Cx) -> Result<Response> {
@@ -150,13 +152,15 @@ async fn health_page(cx: &Cx) -> Result<Response> {
         (true, true) => "ok",
         (true, false) => "stale",
     };
+    let mut said = Sentences::new();
     Response::json(&HealthBody {
         status,
         model_version: week.model_version,
         forecast_at: week.generated_at,
         history_until: week.history_until,
         countries: all.countries.len(),
-        caveats: all.caveats,
+        caveats: said.add("caveats", all.caveats()),
         generated_at: cx.now().to_string(),
+        sentences: said,
     })
 }

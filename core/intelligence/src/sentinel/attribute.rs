@@ -17,6 +17,7 @@ use engine::number::round;
 use engine::runtime;
 use engine::time::DAY;
 use facts::licence;
+use facts::sentence::{Sentence, Sentences};
 use facts::source::Source;
 
 /// Days before and after the date that are compared.
@@ -47,6 +48,8 @@ struct TriggerBody {
     r#type: String,
     importance: String,
     source: String,
+    #[serde(skip_serializing_if = "Sentences::is_empty")]
+    sentences: Sentences,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -76,11 +79,12 @@ pub struct AttributionBody {
     /// `significant`, `not_significant`, or `insufficient` with low confidence.
     evidence_class: &'static str,
     low_confidence: bool,
-    low_confidence_reason: Option<String>,
-    interpretation: String,
-    honest_caveats: Vec<String>,
+    low_confidence_reason: Option<Sentence>,
+    interpretation: Sentence,
+    honest_caveats: Vec<Sentence>,
     generated_at: String,
     license: String,
+    sentences: Sentences,
 }
 
 /// A comparison with its result.
@@ -168,6 +172,7 @@ async fn trigger(cx: &Cx, country: &str, date: i32) -> Result<Option<TriggerBody
     if let Some(nearest) = incidents.iter().min_by_key(|of| distance(of)).filter(|of| distance(of) <= INCIDENT_NEAR) {
         let IncidentBody { title, severity, permalink, .. } = IncidentBody::new(nearest, cx.settings());
         let body = TriggerBody {
+            sentences: Sentences::new().with("title", incidents::title_made(nearest)),
             title,
             date: text(began(nearest)),
             r#type: "incident".to_owned(),
@@ -180,6 +185,7 @@ async fn trigger(cx: &Cx, country: &str, date: i32) -> Result<Option<TriggerBody
     for election in elections.into_iter().filter(|of| of.country == country && of.status != Status::Cancelled) {
         let Some(on) = election.when.day().filter(|on| (on - date).abs() <= ELECTION_NEAR) else { continue };
         let body = TriggerBody {
+            sentences: Sentences::new(),
             title: election.title,
             date: text(on),
             r#type: election.kind.as_str().to_owned(),
@@ -193,70 +199,58 @@ async fn trigger(cx: &Cx, country: &str, date: i32) -> Result<Option<TriggerBody
 }
 
 /// Why the comparison cannot be relied on; `None` when it can.
-fn doubt(compared: Option<&Compared>, (before, after): (usize, usize), table: bool, eligible: usize) -> Option<String> {
+fn doubt(
+    compared: Option<&Compared>,
+    (before, after): (usize, usize),
+    table: bool,
+    eligible: usize,
+) -> Option<Sentence> {
     if before < LEAST_BEFORE || after < LEAST_AFTER {
-        return Some(format!(
-            "Enough was measured on {before} of {BEFORE} days before and on {after} of {AFTER} days from then on; at least \
-             {LEAST_BEFORE} and {LEAST_AFTER} are needed. Counts of days come with `import ooni-aggregation`."
-        ));
+        let days = Sentence::new("attribution.days").with("before", before).with("of_before", BEFORE);
+        let days = days.with("after", after).with("of_after", AFTER);
+        return Some(days.with("least_before", LEAST_BEFORE).with("least_after", LEAST_AFTER));
     }
     let Some(compared) = compared else {
-        return Some(format!("None of the {eligible} eligible donors was measured on all of these days."));
+        return Some(Sentence::new("attribution.no_donor").with("donors", eligible));
     };
     if compared.donors.len() < LEAST_DONORS {
-        return Some(format!(
-            "Only {} donors were measured on all of these days; at least {LEAST_DONORS} are needed.",
-            compared.donors.len()
-        ));
+        let few = Sentence::new("attribution.few_donors").with("donors", compared.donors.len());
+        return Some(few.with("least", LEAST_DONORS));
     }
     if !table {
-        return Some("No shutdown table is imported: nobody knows which donors had no shutdown.".to_owned());
+        return Some(Sentence::new("attribution.no_table"));
     }
-    if compared.control.before_error > WORST_FIT {
-        return Some(format!(
-            "Before the date the synthetic control is off by {:.3}: it does not follow the country.",
-            compared.control.before_error
-        ));
-    }
-    None
+    let error = compared.control.before_error;
+    (error > WORST_FIT).then(|| Sentence::new("attribution.no_fit").with("error", error))
 }
 
-fn caveats(compared: Option<&Compared>) -> Vec<String> {
-    let mut found = vec!["A difference to other countries is no proof of who or what caused it.".to_owned()];
+fn caveats(compared: Option<&Compared>) -> Vec<Sentence> {
+    let mut found = vec![Sentence::new("attribution.no_proof")];
     if let Some(compared) = compared {
-        let outcome = match compared.counted {
-            true => "measurements that look anomalous to their source",
-            false => "results that say blocked",
-        };
-        found.push(format!("The outcome is the share of {outcome}, of what volunteers chose to measure."));
-        found.push(format!(
-            "With {} donors no p-value under {:.3} is possible.",
-            compared.donors.len(),
-            1.0 / (compared.donors.len() as f64 + 1.0)
-        ));
+        let donors = compared.donors.len();
+        found.push(Sentence::new("attribution.outcome").with("counted", compared.counted));
+        let least = Sentence::new("attribution.least_p").with("donors", donors);
+        found.push(least.with("p", 1.0 / (donors as f64 + 1.0)));
         if compared.after < AFTER as usize {
-            found.push(format!("Only {} days after the date are measured so far.", compared.after));
+            found.push(Sentence::new("attribution.days_so_far").with("days", compared.after));
         }
     }
     found
 }
 
 /// States the numbers in a sentence.
-fn interpretation(name: &str, compared: Option<&Compared>, p_value: Option<f64>, doubt: Option<&str>) -> String {
+fn interpretation(
+    country: &str,
+    compared: Option<&Compared>,
+    p_value: Option<f64>,
+    doubt: Option<&Sentence>,
+) -> Sentence {
     let Some(Compared { control, donors, .. }) = compared else {
-        return format!("{name}: nothing could be compared. {}", doubt.unwrap_or_default());
+        return Sentence::new("attribution.nothing").with("country", country).with("why", doubt.cloned());
     };
-    let percent = |share: f64| 100.0 * share;
-    let mut text = format!(
-        "{name}: after the date {:.1}% of results were blocked or anomalous, where {} countries like it make {:.1}% expected",
-        percent(control.treated),
-        donors.len(),
-        percent(control.synthetic)
-    );
-    if let Some(p_value) = p_value {
-        text += &format!(" (p = {p_value:.3})");
-    }
-    text + if doubt.is_some() { "; confidence is low." } else { "." }
+    let found = Sentence::new("attribution.found").with("country", country).with("treated", control.treated);
+    let found = found.with("donors", donors.len()).with("expected", control.synthetic);
+    found.with("p", p_value).with("doubtful", doubt.is_some())
 }
 
 pub async fn attribute(cx: Cx) -> Result<Response> {
@@ -291,6 +285,7 @@ async fn page(cx: &Cx) -> Result<Response> {
     let p_value = compared.as_ref().and_then(|compared| compared.p_value);
     let settings = cx.settings();
     let events = [Source::AccessNow.licence_under(settings)];
+    let mut said = Sentences::new();
     Response::json(&AttributionBody {
         country_name: world::name(&country),
         date: text(on),
@@ -311,14 +306,16 @@ async fn page(cx: &Cx) -> Result<Response> {
             (Some(_), _) => "insufficient",
         },
         low_confidence: reason.is_some(),
-        interpretation: interpretation(&world::name(&country), compared.as_ref(), p_value, reason.as_deref()),
-        low_confidence_reason: reason,
-        honest_caveats: caveats(compared.as_ref()),
+        interpretation: said
+            .add("interpretation", interpretation(&country, compared.as_ref(), p_value, reason.as_ref())),
+        low_confidence_reason: said.add("low_confidence_reason", reason),
+        honest_caveats: said.add("honest_caveats", caveats(compared.as_ref())),
         generated_at: cx.now().to_string(),
         license: licence::effective(match compared.as_ref().map(|compared| compared.counted) {
             Some(false) => licenses.iter().map(String::as_str).chain(events).collect::<Vec<&str>>(),
             _ => [Source::OoniCounts.licence_under(settings)].into_iter().chain(events).collect(),
         }),
         country,
+        sentences: said,
     })
 }

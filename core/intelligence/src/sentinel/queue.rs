@@ -13,6 +13,7 @@ use engine::http::{Cx, Response};
 use engine::number::round;
 use engine::runtime;
 use engine::time::DAY;
+use facts::sentence::{self, Sentence, Sentences};
 
 const DEFAULT_LIMIT: u32 = 50;
 const MOST: u32 = 200;
@@ -50,12 +51,10 @@ impl Rank {
         }
     }
 
-    const fn formula(self) -> &'static str {
+    const fn formula(self) -> Sentence {
         match self {
-            Rank::Impact => "impact_score = uncertainty_score x volume_factor x drift_factor, descending",
-            Rank::Uncertainty => {
-                "uncertainty_score = 1 - distance_from_threshold / greatest possible distance, descending"
-            }
+            Rank::Impact => Sentence::new("queue.formula.impact"),
+            Rank::Uncertainty => Sentence::new("queue.formula.uncertainty"),
         }
     }
 }
@@ -109,7 +108,7 @@ pub struct QueueBody {
     country_filter: Option<String>,
     rank_by: &'static str,
     ranked_by: &'static str,
-    ranking_formula: &'static str,
+    ranking_formula: Sentence,
     method_ref: &'static str,
     note: String,
     findings_url: &'static str,
@@ -117,6 +116,7 @@ pub struct QueueBody {
     items: Vec<ItemBody>,
     /// The same list.
     queue: Vec<ItemBody>,
+    sentences: Sentences,
 }
 
 /// Maps a part of 0 to 1 to a factor between the floor and 1.
@@ -189,18 +189,19 @@ fn ranked(known: &Reviewed, rank: Rank, limit: usize) -> Vec<ItemBody> {
     items.into_iter().map(|(_, item)| item).collect()
 }
 
-fn note(known: &Reviewed) -> String {
-    let mut note = match &known.model {
-        None => "No model is served: base rates are no forecasts to review.".to_owned(),
-        Some(version) => format!("Forecasts that were served, by {version} and models before it."),
-    };
+fn note(known: &Reviewed) -> Vec<Sentence> {
+    let mut note = vec![match &known.model {
+        None => Sentence::new("queue.no_model"),
+        Some(version) => Sentence::new("queue.served").with("version", version),
+    }];
     if known.model.is_some() && known.volumes.is_empty() {
-        note += " Nothing is measured: every volume factor is the least.";
+        note.push(Sentence::new("queue.no_volume"));
     }
     if known.model.is_some() && known.drifts.is_empty() {
-        note += " No country has been measured for long enough to tell a drift: every drift factor is the least.";
+        note.push(Sentence::new("queue.no_drift"));
     }
-    note + " Report an outcome to `feedback_url` with the `forecast_id`; it resolves the candidate."
+    note.push(Sentence::new("queue.report"));
+    note
 }
 
 pub async fn queue(cx: Cx) -> Result<Response> {
@@ -223,6 +224,7 @@ async fn page(cx: &Cx) -> Result<Response> {
     let asked = Candidates { country: country_filter.clone(), days: max_age_days };
     let known = runtime::query(&*cx.rt, world::actor().name, &asked).await?;
     let items = ranked(&known, rank, limit as usize);
+    let note = note(&known);
     Response::json(&QueueBody {
         schema: cx.settings().schema("active-learning-queue/v2"),
         generated_at: tabular::generated(cx, None).to_string(),
@@ -233,8 +235,9 @@ async fn page(cx: &Cx) -> Result<Response> {
         rank_by: rank.as_str(),
         ranked_by: rank.as_str(),
         ranking_formula: rank.formula(),
+        sentences: Sentences::new().with("ranking_formula", rank.formula()).with_text("note", &note),
         method_ref: "/data/methodology",
-        note: note(&known),
+        note: sentence::text(&note),
         findings_url: "/v1/atlas/prediction-track-record",
         factor_coverage: CoverageBody {
             n_drift_countries: known.drifts.len(),

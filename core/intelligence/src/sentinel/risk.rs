@@ -17,6 +17,7 @@ use engine::http::{Body, Cx, Response};
 use engine::number::round;
 use engine::time::SECOND;
 use facts::licence;
+use facts::sentence::{self, Sentence, Sentences};
 
 /// Lower ends of the bands of a seven-day probability.
 const BANDS: [(f64, &str); 4] = [(0.5, "high"), (0.25, "elevated"), (0.05, "elevated_baseline"), (0.0, "low")];
@@ -31,7 +32,9 @@ struct SummaryBody {
     max_risk: f64,
     max_risk_day: i32,
     avg_risk: f64,
-    key_drivers: Vec<String>,
+    key_drivers: Vec<Sentence>,
+    #[serde(skip_serializing_if = "Sentences::is_empty")]
+    sentences: Sentences,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -59,7 +62,8 @@ struct FeatureBody {
     contribution: f64,
     /// `up` or `down`.
     direction: String,
-    note: String,
+    note: Sentence,
+    sentences: Sentences,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -109,8 +113,9 @@ pub struct RiskBody {
     forecast_window: Vec<DayBody>,
     honest_forecast: HonestBody,
     trust: TrustBody,
-    honest_caveats: Vec<String>,
+    honest_caveats: Vec<Sentence>,
     license: String,
+    sentences: Sentences,
 }
 
 /// The members of an incident that are read here.
@@ -184,13 +189,15 @@ async fn evidence(cx: &Cx, incident: &Incident) -> Result<(Vec<PermalinkBody>, B
 }
 
 fn feature(feature: &Feature) -> FeatureBody {
-    let effect = if feature.contribution < 0.0 { "lowers" } else { "raises" };
+    // The odds are multiplied by exp of the contribution to the log odds.
+    let note = Sentence::new("sentinel.odds").with("lowers", feature.contribution < 0.0);
+    let note = note.with("times", feature.contribution.exp());
     FeatureBody {
         name: feature.name.clone(),
         contribution: feature.contribution,
         direction: feature.direction.clone(),
-        // The odds are multiplied by exp of the contribution to the log odds.
-        note: format!("{effect} the odds to {:.2} times those of an average country", feature.contribution.exp()),
+        sentences: Sentences::new().with("note", &note),
+        note,
     }
 }
 
@@ -204,11 +211,12 @@ async fn risk(cx: &Cx, code: &str) -> Result<RiskBody> {
         None => Default::default(),
     };
     licences.insert(week.license.clone());
-    let mut honest_caveats = week.caveats.clone();
+    let mut honest_caveats = week.caveats();
+    let drivers = week.summary.drivers();
     let horizon = horizons.week();
     let interval = horizon.and_then(|week| week.interval_90);
     if interval.is_none() {
-        honest_caveats.push("No interval is known of a base rate: 0 to 1 is stated.".to_owned());
+        honest_caveats.push(Sentence::new("sentinel.no_interval"));
     }
     let probability = horizon.map_or(week.summary.risk_7day, |week| week.probability);
     let features = horizon.into_iter().flat_map(|week| week.top_features.iter()).take(TOP).map(feature);
@@ -221,7 +229,8 @@ async fn risk(cx: &Cx, code: &str) -> Result<RiskBody> {
             max_risk: week.summary.max_risk,
             max_risk_day: week.summary.max_risk_day,
             avg_risk: week.summary.avg_risk,
-            key_drivers: week.summary.key_drivers,
+            sentences: Sentences::new().with("key_drivers", &drivers),
+            key_drivers: drivers,
         },
         forecast_window: week
             .forecast
@@ -248,6 +257,7 @@ async fn risk(cx: &Cx, code: &str) -> Result<RiskBody> {
             model_version: week.model_version,
             computed_in_ms: round(cx.now().since(began) as f64 / (SECOND as f64 / 1_000.0)),
         },
+        sentences: Sentences::new().with("honest_caveats", &honest_caveats),
         honest_caveats,
         license: licence::effective(licences.iter().map(String::as_str)),
     })
@@ -275,7 +285,8 @@ struct DataBody<'a> {
 #[derive(Debug, Serialize, JsonSchema)]
 struct NextBody {
     tool: &'static str,
-    reason: String,
+    reason: Sentence,
+    sentences: Sentences,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -312,18 +323,13 @@ fn next(countries: &[&RawValue]) -> Result<Vec<NextBody>> {
     let told: Vec<RenderedRisk> = told.collect::<Result<_>>()?;
     let mut next = Vec::new();
     let elevated = told.iter().filter(|of| of.honest_forecast.probability >= 0.25);
-    next.extend(elevated.take(3).map(|of| NextBody {
-        tool: "attribute",
-        reason: format!(
-            "The risk of {} is {}: see whether a change is measured.",
-            of.country, of.honest_forecast.risk_band
-        ),
+    let hint = |tool, reason: Sentence| NextBody { tool, sentences: Sentences::new().with("reason", &reason), reason };
+    next.extend(elevated.take(3).map(|of| {
+        let reason = Sentence::new("sentinel.next.attribute").with("country", &of.country);
+        hint("attribute", reason.with("band", &of.honest_forecast.risk_band))
     }));
     if told.iter().any(|of| of.trust.conformal_coverage.is_none()) {
-        next.push(NextBody {
-            tool: "accuracy",
-            reason: "No coverage is measured yet: see how many forecasts are over.".to_owned(),
-        });
+        next.push(hint("accuracy", Sentence::new("sentinel.next.accuracy")));
     }
     Ok(next)
 }
@@ -359,7 +365,9 @@ struct HeatBody {
     max_risk_day: i32,
     threshold: f64,
     above_threshold: bool,
-    drivers: Vec<String>,
+    drivers: Vec<Sentence>,
+    #[serde(skip_serializing_if = "Sentences::is_empty")]
+    sentences: Sentences,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -371,6 +379,7 @@ pub struct HeatmapBody {
     countries: Vec<HeatBody>,
     model_version: Option<String>,
     license: String,
+    sentences: Sentences,
 }
 
 pub async fn heatmap(cx: Cx) -> Result<Response> {
@@ -398,15 +407,17 @@ async fn heatmap_page(cx: &Cx) -> Result<Response> {
             max_risk_day: row.max_risk_day,
             threshold: THRESHOLD,
             above_threshold: row.risk_7day >= THRESHOLD,
-            drivers: row.drivers.clone(),
+            drivers: row.drivers(),
+            sentences: Sentences::new().with("drivers", &row.drivers()),
         })
         .collect();
-    let mut caveats = all.caveats;
-    caveats.push("A rank says where shutdowns begin, hardly when.".to_owned());
+    let mut caveats = all.caveats();
+    caveats.push(Sentence::new("sentinel.rank"));
     Response::json(&HeatmapBody {
         eval_date: cx.now().to_date_text(),
         n: countries.len(),
-        honest_caveat: caveats.join(" "),
+        honest_caveat: sentence::text(&caveats),
+        sentences: Sentences::new().with_text("honest_caveat", &caveats),
         countries,
         model_version: all.model_version,
         license: all.license,

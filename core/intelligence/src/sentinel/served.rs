@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use crate::{Error, Result};
 use engine::http::Cx;
+use facts::sentence::Sentence;
 
 /// From this risk on a country is called elevated.
 pub const THRESHOLD: f64 = 0.5;
@@ -26,6 +28,14 @@ pub struct Summary {
     pub avg_risk: f64,
     pub risk_7day: f64,
     pub key_drivers: Vec<String>,
+    #[serde(default)]
+    sentences: Value,
+}
+
+impl Summary {
+    pub fn drivers(&self) -> Vec<Sentence> {
+        said(&self.key_drivers, &self.sentences, "key_drivers")
+    }
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -45,11 +55,17 @@ pub struct Week {
     pub aci: Option<Aci>,
     /// Null for base rates.
     pub history_until: Option<String>,
-    pub caveats: Vec<String>,
+    caveats: Vec<String>,
     pub license: String,
+    #[serde(default)]
+    sentences: Value,
 }
 
 impl Week {
+    pub fn caveats(&self) -> Vec<Sentence> {
+        said(&self.caveats, &self.sentences, "caveats")
+    }
+
     /// Whether the forecast comes from a model, and not from base rates.
     pub fn is_learned(&self) -> bool {
         self.aci.is_some()
@@ -90,10 +106,16 @@ pub struct Ranked {
     pub max_risk: f64,
     pub max_risk_day: i32,
     pub risk_7day: f64,
-    pub drivers: Vec<String>,
+    drivers: Vec<String>,
+    #[serde(default)]
+    sentences: Value,
 }
 
 impl Ranked {
+    pub fn drivers(&self) -> Vec<Sentence> {
+        said(&self.drivers, &self.sentences, "drivers")
+    }
+
     /// The risk by which countries are selected (decision hazard-and-week-risk).
     pub fn most(&self) -> f64 {
         self.max_risk.max(self.risk_7day)
@@ -106,8 +128,22 @@ pub struct Everywhere {
     pub countries: Vec<Ranked>,
     /// Null without a model.
     pub model_version: Option<String>,
-    pub caveats: Vec<String>,
+    caveats: Vec<String>,
     pub license: String,
+    #[serde(default)]
+    sentences: Value,
+}
+
+impl Everywhere {
+    pub fn caveats(&self) -> Vec<Sentence> {
+        said(&self.caveats, &self.sentences, "caveats")
+    }
+}
+
+/// The texts of a list as the sentences that they are.
+fn said(texts: &[String], sentences: &Value, member: &str) -> Vec<Sentence> {
+    let coded = |at: usize| Sentence::from_json(sentences.get(member)?.get(at)?);
+    texts.iter().enumerate().map(|(at, text)| coded(at).unwrap_or_else(|| Sentence::written(text))).collect()
 }
 
 /// The answer of an endpoint of this service.

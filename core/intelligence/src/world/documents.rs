@@ -16,6 +16,7 @@ use engine::csv;
 use engine::documents::{Family, Rendered};
 use engine::settings::Settings;
 use facts::licence;
+use facts::sentence::{Sentence, Sentences};
 use facts::source::Source;
 use facts::source::{TEST_LIST_LICENCE, licence_of};
 use facts::starter::{self, Country};
@@ -99,6 +100,8 @@ pub struct ComponentBody {
     pub weight: f64,
     pub value: Option<f64>,
     pub missing: Option<String>,
+    #[serde(skip_serializing_if = "Sentences::is_empty")]
+    pub sentences: Sentences,
 }
 
 /// A source of the numbers, and its licence.
@@ -109,8 +112,7 @@ pub struct SourceLicense {
 }
 
 /// Why the index is empty.
-const NO_SCORES: &str = "No country has enough measurements for a score inside the window. Ask for older measurements \
-    with `as_of`, or import newer ones: `heliograph import ooni-observations <file>`.";
+const NO_SCORES: Sentence = Sentence::new("index.no_scores");
 
 /// `/data/censorship-index.json`
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -134,7 +136,7 @@ pub struct IndexBody {
     /// False when no country has a score.
     pub available: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<&'static str>,
+    pub reason: Option<Sentence>,
     pub metadata: IndexMetadata,
     pub summary: LevelCounts,
     /// Parts of the score that no country has yet.
@@ -143,6 +145,8 @@ pub struct IndexBody {
     pub countries: Vec<IndexRow>,
     #[serde(rename = "as_of", skip_serializing_if = "Option::is_none")]
     pub as_of: Option<String>,
+    #[serde(skip_serializing_if = "Sentences::is_empty")]
+    pub sentences: Sentences,
 }
 
 #[derive(Debug, Clone, Default, Serialize, JsonSchema)]
@@ -245,6 +249,7 @@ pub fn components(summary: &CountrySummary) -> Vec<ComponentBody> {
         name: part.name.clone(),
         weight: part.weight,
         value: part.value,
+        sentences: Sentences::new().with("missing", part.why()),
         missing: part.missing.clone(),
     };
     summary.index.components.iter().map(body).collect()
@@ -276,6 +281,7 @@ pub fn index_json(summaries: &[CountrySummary], settings: &Settings, now: Timest
         effective_license: effective_license(&source_licenses),
         source_licenses,
         available: !rows.is_empty(),
+        sentences: Sentences::new().with("reason", rows.is_empty().then_some(NO_SCORES)),
         reason: rows.is_empty().then_some(NO_SCORES),
         date_modified: updated.clone(),
         generated: now.to_string(),

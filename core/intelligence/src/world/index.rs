@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::TargetSummary;
 use crate::country::State;
 use facts::reported::Scope;
+use facts::sentence::Sentence;
 use facts::starter::{self, categories::Focus};
 
 /// `breadthList` if the sites are those of the imported global test list.
@@ -45,6 +46,13 @@ pub struct Component {
     pub missing: Option<String>,
 }
 
+impl Component {
+    /// Why it is absent, as a sentence.
+    pub fn why(&self) -> Option<Sentence> {
+        self.missing.as_deref().map(Sentence::stored)
+    }
+}
+
 /// The index of a country at a time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Index {
@@ -74,7 +82,7 @@ pub struct Inputs<'a> {
     /// Networks with votes.
     pub networks: u32,
     /// The result of [`shutdown_load`], or why there is none.
-    pub shutdown_load: Result<f64, &'static str>,
+    pub shutdown_load: Result<f64, Sentence>,
 }
 
 /// The sites that the parts of the index are about.
@@ -180,20 +188,24 @@ pub fn compute(inputs: &Inputs<'_>) -> Index {
         };
         tally.add(&site, &lists);
     }
-    of(&tally, &lists, inputs.networks, inputs.shutdown_load)
+    of(&tally, &lists, inputs.networks, inputs.shutdown_load.clone())
 }
 
 /// The index of a tally. The tally must be made with these lists.
-pub fn of(tally: &Tally, lists: &Lists<'_>, networks: u32, shutdown_load: Result<f64, &'static str>) -> Index {
+pub fn of(tally: &Tally, lists: &Lists<'_>, networks: u32, shutdown_load: Result<f64, Sentence>) -> Index {
     let Tally { sessions, sites, listed, share, blocked, political, depth } = *tally;
     let shrunk = |sum: f64, n: u32, mean: f64| (sum + mean * PRIOR_SITES) / (f64::from(n) + PRIOR_SITES);
     let any = |value: f64| (blocked > 0).then_some(value);
-    let no_blocks = "nothing is measured as blocked";
+    let no_blocks = Sentence::new("index.no_blocks");
+    let (load, no_load) = match shutdown_load {
+        Ok(load) => (Some(load), no_blocks.clone()),
+        Err(missing) => (None, missing),
+    };
     let values = [
-        ((listed > 0).then(|| shrunk(share, listed, PRIOR_BREADTH)), "no site of the list is decided"),
-        (any(shrunk(f64::from(political), blocked, 0.0)), no_blocks),
+        ((listed > 0).then(|| shrunk(share, listed, PRIOR_BREADTH)), Sentence::new("index.no_site")),
+        (any(shrunk(f64::from(political), blocked, 0.0)), no_blocks.clone()),
         (any(shrunk(depth, blocked, 0.0)), no_blocks),
-        (shutdown_load.ok(), shutdown_load.err().unwrap_or_default()),
+        (load, no_load),
     ];
     let components: Vec<Component> = WEIGHTS
         .iter()
@@ -202,25 +214,16 @@ pub fn of(tally: &Tally, lists: &Lists<'_>, networks: u32, shutdown_load: Result
             name: (*name).to_owned(),
             weight: *weight,
             value: value.map(engine::number::round),
-            missing: value.is_none().then(|| missing.to_owned()),
+            missing: value.is_none().then(|| missing.english()),
         })
         .collect();
     let enough = sessions >= MIN_SESSIONS && sites as usize >= MIN_SITES;
     let score = score(&components).filter(|_| enough);
+    let breadth_list = if lists.is_imported { GLOBAL_LIST } else { "basket" };
     Index {
         score: score.map(percent),
         interval: score.map(|score| interval(score, &components, listed, blocked)),
-        reason: score.is_none().then(|| match enough {
-            false => format!(
-                "too little data: {sessions} measurements and {sites} sites with a verdict, at least {MIN_SESSIONS} and \
-                 {MIN_SITES} are needed"
-            ),
-            true => format!(
-                "no breadth: none of the {sites} sites with a verdict is of the {}; a global list is imported with \
-                 `heliograph import test-list global.csv`",
-                if lists.is_imported { "imported global list" } else { "project's own basket" }
-            ),
-        }),
+        reason: score.is_none().then(|| reason(sessions, sites, breadth_list).english()),
         grade: GRADES
             .iter()
             .find(|(_, least, of_networks)| score.is_some() && sessions >= *least && networks >= *of_networks)
@@ -228,7 +231,29 @@ pub fn of(tally: &Tally, lists: &Lists<'_>, networks: u32, shutdown_load: Result
         components,
         sessions,
         sites,
-        breadth_list: if lists.is_imported { GLOBAL_LIST } else { "basket" }.to_owned(),
+        breadth_list: breadth_list.to_owned(),
+    }
+}
+
+/// Why there is no score.
+fn reason(sessions: u64, sites: u32, breadth_list: &str) -> Sentence {
+    match sessions >= MIN_SESSIONS && sites as usize >= MIN_SITES {
+        false => Sentence::new("index.too_little")
+            .with("measurements", sessions)
+            .with("sites", sites)
+            .with("least_measurements", MIN_SESSIONS)
+            .with("least_sites", MIN_SITES),
+        true => Sentence::new("index.no_breadth").with("sites", sites).with("list", breadth_list),
+    }
+}
+
+impl Index {
+    /// Why there is no score, as a sentence. It is made from the numbers, since rows hold the text alone.
+    pub fn why(&self) -> Option<Sentence> {
+        let text = self.reason.as_deref()?;
+        let made = reason(self.sessions, self.sites, &self.breadth_list);
+        // The text of a row may be older than this program.
+        Some(if made.english() == text { made } else { Sentence::written(text) })
     }
 }
 
@@ -300,7 +325,7 @@ mod tests {
     }
 
     fn inputs(rows: &[TargetSummary]) -> Inputs<'_> {
-        let shutdown_load = Err("no shutdown table is imported");
+        let shutdown_load = Err(Sentence::new("index.no_table"));
         Inputs { rows: rows.iter().collect(), global: &[], political: &[], networks: 6, shutdown_load }
     }
 
@@ -316,8 +341,8 @@ mod tests {
     fn a_shutdown_load_of_zero_is_a_part_and_no_table_is_none() {
         let rows = basket(0, 40);
         let with = |shutdown_load| compute(&Inputs { shutdown_load, ..inputs(&rows) });
-        let (none, zero, half) = (with(Err("no table")), with(Ok(0.0)), with(Ok(0.5)));
-        assert_eq!(none.components[3].missing.as_deref(), Some("no table"));
+        let (none, zero, half) = (with(Err(Sentence::new("index.no_table"))), with(Ok(0.0)), with(Ok(0.5)));
+        assert_eq!(none.components[3].missing.as_deref(), Some("no shutdown table is imported"));
         assert_eq!((zero.components[3].value, zero.components[3].missing.as_ref()), (Some(0.0), None));
         let breadth = half.components[0].value.unwrap();
         assert_eq!(half.score, Some(percent((0.45 * breadth + 0.20 * 0.5) / 0.65)));

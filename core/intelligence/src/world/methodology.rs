@@ -15,6 +15,7 @@ use crate::{Timestamp, analytics, anomaly, atlas, classifier, forecast};
 use engine::settings::Settings;
 use engine::time::{DAY, HOUR};
 use facts::change;
+use facts::sentence::{Sentence, Sentences};
 use facts::source::Source;
 use facts::source::{TEST_LIST_LICENCE, licence_of};
 use facts::starter;
@@ -55,7 +56,7 @@ struct Author {
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Method {
-    overview: &'static str,
+    overview: Sentence,
     data_sources: BTreeMap<&'static str, DataSource>,
     data_sources_list: Vec<DataSource>,
     model: Model,
@@ -74,11 +75,12 @@ struct Method {
     focus_groups: BTreeMap<&'static str, Vec<&'static str>>,
     topics: BTreeMap<&'static str, Vec<&'static str>>,
     /// The meaning of the figures in answers, by their names.
-    figures: BTreeMap<&'static str, &'static str>,
+    figures: BTreeMap<&'static str, Sentence>,
     rules: Vec<RuleBody>,
     techniques: Vec<TechniqueBody>,
-    limitations: Vec<&'static str>,
+    limitations: [Sentence; 8],
     citation: &'static str,
+    sentences: Sentences,
 }
 
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -122,7 +124,8 @@ struct ModelPart {
     /// Null, because it is not measured on this deployment's data.
     f1: Option<f64>,
     auc_roc: Option<f64>,
-    validation_note: &'static str,
+    validation_note: Sentence,
+    sentences: Sentences,
 }
 
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -135,7 +138,8 @@ struct ForecastPart {
     /// Measured on the temporal hold-out of the served model.
     auc_roc: Option<f64>,
     recall: Option<f64>,
-    validation_note: &'static str,
+    validation_note: Sentence,
+    sentences: Sentences,
 }
 
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -183,6 +187,7 @@ struct RuleBody {
     needs_control: bool,
     source: &'static str,
     meaning: &'static str,
+    sentences: Sentences,
 }
 
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -192,59 +197,29 @@ struct TechniqueBody {
     block_type: &'static str,
 }
 
-const OVERVIEW: &str = "Every measurement is judged by one rule per target. The judgements of one network and hour \
-    make votes. A hidden Markov filter over the votes of all networks of a country gives the probability that a block \
-    is in force on each network. The probability for the country is the probability that the networks which block \
-    carry enough weight. The status and the confidence of every answer follow from these probabilities: blocked at 0.5 \
-    or more, accessible at 0.2 or less, otherwise unknown. Sums of likelihood ratios over the votes of a network tell \
-    when a block began and ended. A site that fails in most other countries at the same time is down, which is no \
-    block. Changes that belong together become one incident. Lists are used only where measurements do not decide. \
-    Every answer can be computed again for any past time.";
+const OVERVIEW: Sentence = Sentence::new("methodology.overview");
 
 /// The meaning of the shares and probabilities in answers.
-const FIGURES: [(&str, &str); 8] = [
-    (
-        "anomalyRate",
-        "The share of blocked votes among the votes on all networks that count: how often measurements fail.",
-    ),
-    (
-        "blockRate",
-        "For a network, a target or a tool: the share of blocked votes among its votes. For a country in the index: \
-         the share of blocked sites among the sites with a verdict by measurements.",
-    ),
-    (
-        "confidence",
-        "For a verdict: the probability that the status is right, 0 for unknown. For an incident: the same for its \
-         strongest network, lower where few networks or sources show it.",
-    ),
-    (
-        "confirmedRate",
-        "The share of targets blocked with a method that only interference shows (a block page, a forged answer or \
-         certificate) among the targets with a verdict by measurements.",
-    ),
-    ("evidenceStrength", "How many votes there are, 0 to 1. It does not say whether they agree."),
-    ("measurements", "Each measurement counts once, however many rows and targets it has."),
-    ("score", "The index of a country, 0 (free) to 100, with an interval of 90%."),
-    (
-        "votes",
-        "Measurements of one network, resolver, platform, software version and hour are one vote. A day of a network \
-         weighs at most eight votes.",
-    ),
+const FIGURES: [(&str, Sentence); 8] = [
+    ("anomalyRate", Sentence::new("methodology.figure.anomaly_rate")),
+    ("blockRate", Sentence::new("methodology.figure.block_rate")),
+    ("confidence", Sentence::new("methodology.figure.confidence")),
+    ("confirmedRate", Sentence::new("methodology.figure.confirmed_rate")),
+    ("evidenceStrength", Sentence::new("methodology.figure.evidence_strength")),
+    ("measurements", Sentence::new("methodology.figure.measurements")),
+    ("score", Sentence::new("methodology.figure.score")),
+    ("votes", Sentence::new("methodology.figure.votes")),
 ];
 
-const LIMITATIONS: &[&str] = &[
-    "Measurements are made by volunteers: where, when and what they measure is not a sample of the population.",
-    "The index is about the sites of its list, not about the web.",
-    "Weights of networks are IPv4 addresses, not users; no table of users is used.",
-    "Shutdowns enter the index only if a shutdown table is imported that reaches into the last year.",
-    "Tests of messengers have no control, and other tests have none when their helper fails. Successes on other \
-     networks and in other countries are used instead.",
-    "If fewer than five other countries measured a site at the same time, a site that is down cannot be told \
-     from a blocked one.",
-    "Lists made for routing around blocks set no status.",
-    "Evidence ages separately for each network. When the votes of the networks that do not block have passed the age \
-     limit, a new vote of a blocked network makes the country blocked, because weight is spread over the networks with \
-     a verdict. Without any new vote, the country becomes unknown.",
+const LIMITATIONS: [Sentence; 8] = [
+    Sentence::new("methodology.limit.volunteers"),
+    Sentence::new("methodology.limit.list"),
+    Sentence::new("methodology.limit.weights"),
+    Sentence::new("methodology.limit.shutdowns"),
+    Sentence::new("methodology.limit.controls"),
+    Sentence::new("methodology.limit.few_countries"),
+    Sentence::new("methodology.limit.routing"),
+    Sentence::new("methodology.limit.ages"),
 ];
 
 /// The methodology with the state of the data. `told` are the sources that gave events.
@@ -294,7 +269,11 @@ pub fn methodology(
             figures: FIGURES.into_iter().collect(),
             rules: RULES.iter().map(rule).collect(),
             techniques: Technique::ALL.iter().map(|technique| technique_body(*technique)).collect(),
-            limitations: LIMITATIONS.to_vec(),
+            limitations: LIMITATIONS,
+            sentences: Sentences::new()
+                .with("overview", OVERVIEW)
+                .with_named("figures", &FIGURES)
+                .with("limitations", &LIMITATIONS),
             citation: "Heliograph, censorship measurements and index, with the date of access",
         },
     }
@@ -386,8 +365,8 @@ fn forecasts(served: Option<&forecast::model::Model>) -> ForecastPart {
         version: served.map(forecast::model::Model::version),
         auc_roc: served.and_then(|model| model.held_out.candidate.auc),
         recall: served.and_then(|model| model.alerts).and_then(|alerts| alerts.recall()),
-        validation_note: "Figures are of a year that training had not seen. Recall is that of alerts at 0.5. \
-            `heliograph backtest` prints the figures of past years and of the hard cases.",
+        sentences: Sentences::new().with("validationNote", Sentence::new("methodology.validation.forecast")),
+        validation_note: Sentence::new("methodology.validation.forecast"),
     }
 }
 
@@ -398,9 +377,8 @@ fn model(served: Option<&forecast::model::Model>) -> Model {
             rules_version: crate::country::RULES_VERSION,
             f1: None,
             auc_roc: None,
-            validation_note: "Ratios marked as published come from 126 adjudicated measurements; all others are the \
-                project's choice. Probabilities were calibrated on simulated worlds; none is fitted on this \
-                deployment's data.",
+            sentences: Sentences::new().with("validationNote", Sentence::new("methodology.validation.rules")),
+            validation_note: Sentence::new("methodology.validation.rules"),
         },
         forecast: forecasts(served),
         calibration: CalibrationBody { source: belief::CALIBRATION, prior: belief::RATE },
@@ -518,6 +496,7 @@ fn rule(rule: &facts::verdict::Rule) -> RuleBody {
         needs_control: rule.needs_control,
         source: rule.source,
         meaning: rule.meaning,
+        sentences: Sentences::new().with("meaning", Sentence::new(rule.sentence)),
     }
 }
 

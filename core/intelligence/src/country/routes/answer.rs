@@ -5,10 +5,11 @@ use serde::Serialize;
 
 use super::input;
 use super::leads::{IncidentLead, Leads, PlatformLead};
-use crate::country::{Detect, Detection, Explanation, Listing, State, sentence};
+use crate::country::{Detect, Detection, ExplanationBody, Listing, State, sentence};
 use crate::{Result, Timestamp};
 use engine::runtime::{self, Runtime};
 use facts::licence;
+use facts::sentence::{self, Sentences};
 use facts::subject::Subject;
 
 /// What detections and checks both say about a subject in a country.
@@ -49,9 +50,11 @@ pub struct AnswerBody {
     /// The answer in one sentence, followed by sentences about the platform and the latest incident if there are any.
     summary: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub explanation: Option<Explanation>,
+    pub explanation: Option<ExplanationBody>,
     #[serde(rename = "as_of", skip_serializing_if = "Option::is_none")]
     as_of: Option<String>,
+    /// The code of `summary`, or the codes of its sentences.
+    sentences: Sentences,
 }
 
 impl AnswerBody {
@@ -59,9 +62,10 @@ impl AnswerBody {
     pub fn new(question: &Question, detection: &mut Detection, leads: Leads) -> AnswerBody {
         use std::mem::take;
         // The sentence reads members that are taken below.
-        let summary = leads.after(sentence(detection, &question.name));
+        let said = leads.after(sentence(detection, &question.code));
         AnswerBody {
-            summary,
+            summary: sentence::text(&said),
+            sentences: Sentences::new().with_text("summary", &said),
             platform: leads.platform,
             latest_incident: leads.latest_incident,
             country: question.code.clone(),
@@ -84,7 +88,7 @@ impl AnswerBody {
             networks_blocked: detection.networks_blocked,
             networks_tested: detection.networks_tested,
             reason: detection.reason.take(),
-            explanation: detection.explanation.take(),
+            explanation: detection.explanation.take().map(ExplanationBody::from),
             as_of: question.at.map(|at| at.to_string()),
         }
     }

@@ -19,6 +19,7 @@ use crate::{Result, Timestamp, country};
 use engine::http::{Cx, Response};
 use engine::number::round;
 use engine::runtime;
+use facts::sentence::{Sentence, Sentences};
 use facts::starter::Country;
 
 /// Countries that are or were measured: those that the world knows, and those that it will hear of within the publish
@@ -163,7 +164,7 @@ pub struct IspsBody {
     /// False if nothing was measured in the period.
     available: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<&'static str>,
+    reason: Option<Sentence>,
     /// Time of the newest measurement; null if there is none.
     #[serde(rename = "lastChecked")]
     last_checked: Option<String>,
@@ -175,6 +176,7 @@ pub struct IspsBody {
     license: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     as_of: Option<String>,
+    sentences: Sentences,
 }
 
 /// The level of a network that was measured, but whose measurements say nothing.
@@ -249,6 +251,7 @@ pub(in crate::country) fn isps_body(
         .to_string(),
         period: "30 days (messaging services 14 days)".to_owned(),
         available: !isps.is_empty(),
+        sentences: Sentences::new().with("reason", isps.is_empty().then_some(NOTHING)),
         reason: isps.is_empty().then_some(NOTHING),
         last_checked: overall.newest.map(|newest| newest.to_string()),
         stale_since: overall.stale_since().map(|since| since.to_string()),

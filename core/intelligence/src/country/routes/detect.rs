@@ -148,7 +148,7 @@ pub async fn detect(cx: Cx) -> Result<Response> {
     }
     if !may_see_networks(&cx.caller) {
         // The explanation names networks too.
-        for role in body.answer.explanation.iter_mut().flat_map(|explanation| &mut explanation.roles) {
+        for role in body.answer.explanation.iter_mut().flat_map(|body| &mut body.explanation.roles) {
             role.networks.clear();
             role.witnesses.clear();
         }

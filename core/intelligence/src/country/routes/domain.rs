@@ -9,10 +9,11 @@ use super::accessibility::{SubjectFactsIn, ask_all, known_of};
 use super::answer::{Question, StatusCounts, license};
 use super::leads::{self, IncidentLead, PlatformEverywhere};
 use crate::analytics::tabular::{self, Tabular};
-use crate::country::{Detection, Explanation, NetworkAnswer, State, sentence};
+use crate::country::{Detection, ExplanationBody, NetworkAnswer, State, sentence};
 use crate::world::Glance;
 use crate::{Result, Timestamp, reference};
 use engine::http::{Cx, Response};
+use facts::sentence::{Sentence, Sentences};
 use facts::source::Source;
 use facts::subject::Subject;
 use facts::subject::is_messaging;
@@ -35,10 +36,11 @@ struct BlockedIn {
     basis: String,
     methods: Vec<String>,
     last_checked: String,
-    summary: String,
+    summary: Sentence,
     isps: Vec<IspRow>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    explanation: Option<Explanation>,
+    explanation: Option<ExplanationBody>,
+    sentences: Sentences,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -309,8 +311,10 @@ fn blocking_networks(answer: &Detection) -> impl Iterator<Item = &NetworkAnswer>
 }
 
 fn blocked(question: &Question, answer: Detection) -> BlockedIn {
+    let summary = sentence(&answer, &question.code);
     BlockedIn {
-        summary: sentence(&answer, &question.name),
+        sentences: Sentences::new().with("summary", &summary),
+        summary,
         country: question.code.clone(),
         country_name: question.name.clone(),
         confidence: answer.confidence,
@@ -325,6 +329,6 @@ fn blocked(question: &Question, answer: Detection) -> BlockedIn {
         basis: answer.basis,
         methods: answer.methods,
         last_checked: answer.last_checked.to_string(),
-        explanation: answer.explanation,
+        explanation: answer.explanation.map(ExplanationBody::from),
     }
 }

@@ -10,6 +10,7 @@ use crate::incidents::{self, Incident, LatestAbout};
 use crate::reference::{self, Owner};
 use crate::{Result, Timestamp};
 use engine::runtime::{self, Runtime};
+use facts::sentence::{Sentence, Sentences};
 use facts::subject::Subject;
 
 /// The platform that a site belongs to, and its status in the asked country.
@@ -29,8 +30,9 @@ pub struct PlatformLead {
     last_checked: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     stale_since: Option<String>,
-    summary: String,
+    summary: Sentence,
     url: String,
+    sentences: Sentences,
 }
 
 /// The platform that a site belongs to, and its status in all countries.
@@ -85,13 +87,16 @@ pub struct IncidentLead {
     end_time: Option<String>,
     /// True if no source said when it ended. Then `endTime` is when it was last said to go on.
     end_unknown: bool,
-    summary: String,
+    summary: Sentence,
     url: String,
+    sentences: Sentences,
 }
 
 impl IncidentLead {
     fn new(incident: &Incident, at: Timestamp, base: &str) -> IncidentLead {
+        let summary = incidents::sentence(incident);
         IncidentLead {
+            sentences: Sentences::new().with("title", incidents::title_made(incident)).with("summary", &summary),
             id: incident.id.to_string(),
             country: incident.id.country.clone(),
             title: incidents::title(incident),
@@ -99,7 +104,7 @@ impl IncidentLead {
             start_time: incident.start().to_string(),
             end_time: incident.end().filter(|end| *end <= at).map(|end| end.to_string()),
             end_unknown: incident.is_end_unknown(),
-            summary: incidents::sentence(incident),
+            summary,
             url: format!("{base}/data/incidents/{}", incident.id),
         }
     }
@@ -114,14 +119,17 @@ pub struct Leads {
 
 impl Leads {
     /// The summary, followed by what it leads on to in words.
-    pub fn after(&self, mut summary: String) -> String {
+    pub fn after(&self, summary: Sentence) -> Vec<Sentence> {
+        let mut said = vec![summary];
         if let Some(platform) = &self.platform {
-            summary += &format!(" It is part of {}. {}", platform.label, platform.summary);
+            let lead = Sentence::new("check.platform").with("platform", &platform.label);
+            said.push(lead.with("summary", platform.summary.clone()));
         }
         if let Some(incident) = &self.latest_incident {
-            summary += &format!(" The latest incident known about it is {}: {}", incident.id, incident.summary);
+            let lead = Sentence::new("check.latest_incident").with("incident", &incident.id);
+            said.push(lead.with("summary", incident.summary.clone()));
         }
-        summary
+        said
     }
 }
 
@@ -145,8 +153,10 @@ pub async fn ask(rt: &dyn Runtime, question: &Question, subject: Subject, brief:
 
 fn platform(question: &Question, owner: Owner, of: Detection, base: &str) -> PlatformLead {
     let url = page(base, &owner.platform.slug);
+    let summary = sentence(&of, &question.code);
     PlatformLead {
-        summary: sentence(&of, &question.name),
+        sentences: Sentences::new().with("summary", &summary),
+        summary,
         slug: owner.platform.slug,
         label: owner.platform.label,
         role: owner.role,

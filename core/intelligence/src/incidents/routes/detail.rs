@@ -3,15 +3,16 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::country::{Detect, Detection, Explanation, State, sentence};
+use crate::country::{Detect, Detection, ExplanationBody, State, sentence};
 use crate::incidents::actor;
 use crate::incidents::body::{IncidentBody, NetworkBody};
 use crate::incidents::model::Incident;
 use crate::incidents::operate::Versions;
 use crate::incidents::query::{Find, VersionOf};
-use crate::{Error, Result, reference, world};
+use crate::{Error, Result, reference};
 use engine::http::{Cx, Response};
 use engine::runtime;
+use facts::sentence::{Sentence, Sentences};
 use facts::subject::Subject;
 
 /// Seconds for which a version may be kept, since it never changes.
@@ -32,9 +33,9 @@ pub struct DetailBody {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ExplainBody {
-    pub severity_rule: &'static str,
-    pub status_rule: &'static str,
-    pub confidence_rule: &'static str,
+    pub severity_rule: Sentence,
+    pub status_rule: Sentence,
+    pub confidence_rule: Sentence,
     /// Newest first, at most 200.
     pub history: Vec<HistoryBody>,
     /// The time of the verdicts below: the end, or else the last blocked vote, or else now.
@@ -42,6 +43,7 @@ pub struct ExplainBody {
     /// For each subject the rules with their weights, the votes of each network and witnesses, according to the
     /// measurements that are known today; empty when nothing is measured.
     pub verdicts: Vec<VerdictBody>,
+    pub sentences: Sentences,
 }
 
 /// A version and the change that made it.
@@ -53,6 +55,9 @@ pub struct HistoryBody {
     /// `data` or `operator`.
     pub by: &'static str,
     pub reason: Option<String>,
+    /// The code of `reason`, unless somebody wrote it.
+    #[serde(skip_serializing_if = "Sentences::is_empty")]
+    pub sentences: Sentences,
 }
 
 /// The verdict about one subject of the incident.
@@ -63,18 +68,14 @@ pub struct VerdictBody {
     pub status: State,
     pub confidence: f64,
     pub evidence_count: u32,
-    pub sentence: String,
-    pub explanation: Option<Explanation>,
+    pub sentence: Sentence,
+    pub explanation: Option<ExplanationBody>,
+    pub sentences: Sentences,
 }
 
-const SEVERITY: &str = "critical: a shutdown, or a platform blocked on at least half of the weight of tested networks; \
-                        high: a messaging, social or news platform on two networks or a quarter of the weight; medium: \
-                        other domains on three networks, or a platform on one; low: the rest.";
-const STATUS: &str = "suspected: one source on one network; active: more than that; resolved: 96 hours measured without \
-                      a blocked vote, or the end that a source names, or nothing newer for too long to say that it \
-                      goes on.";
-const CONFIDENCE: &str = "The largest probability of a block on any network, times 0.7 with one source, 0.85 with one \
-                          source on two networks, 1 with two sources.";
+const SEVERITY: Sentence = Sentence::new("incident.rule.severity");
+const STATUS: Sentence = Sentence::new("incident.rule.status");
+const CONFIDENCE: Sentence = Sentence::new("incident.rule.confidence");
 
 /// Subjects whose verdicts are explained, at most.
 const MAX_EXPLAINED: usize = 8;
@@ -86,6 +87,7 @@ async fn explain(cx: &Cx, incident: &Incident) -> Result<ExplainBody> {
         at: row.at.to_micros_text(),
         action: row.change.action.as_str(),
         by: if row.change.by.is_some() { "operator" } else { "data" },
+        sentences: Sentences::new().with("reason", row.change.reason.as_deref().and_then(Sentence::of_text)),
         reason: row.change.reason,
     });
     let at = incident.end().or_else(|| incident.last_seen()).unwrap_or_else(|| cx.now());
@@ -100,14 +102,17 @@ async fn explain(cx: &Cx, incident: &Incident) -> Result<ExplainBody> {
     }
     let detect = Detect { subjects, at: Some(at), explain: true, brief: true };
     let answers = runtime::query(&*cx.rt, incident.id.country.clone(), &detect).await?;
-    let country = world::name(&incident.id.country);
-    let verdict = |answer: Detection| VerdictBody {
-        sentence: sentence(&answer, &country),
-        subject: answer.name,
-        status: answer.state,
-        confidence: answer.confidence,
-        evidence_count: answer.evidence_count,
-        explanation: answer.explanation,
+    let verdict = |answer: Detection| {
+        let sentence = sentence(&answer, &incident.id.country);
+        VerdictBody {
+            sentences: Sentences::new().with("sentence", &sentence),
+            sentence,
+            subject: answer.name,
+            status: answer.state,
+            confidence: answer.confidence,
+            evidence_count: answer.evidence_count,
+            explanation: answer.explanation.map(ExplanationBody::from),
+        }
     };
     Ok(ExplainBody {
         severity_rule: SEVERITY,
@@ -116,6 +121,10 @@ async fn explain(cx: &Cx, incident: &Incident) -> Result<ExplainBody> {
         history: seen.collect(),
         as_of: at.to_string(),
         verdicts: answers.into_iter().filter(|answer| answer.evidence_count > 0).map(verdict).collect(),
+        sentences: Sentences::new()
+            .with("severityRule", SEVERITY)
+            .with("statusRule", STATUS)
+            .with("confidenceRule", CONFIDENCE),
     })
 }
 

@@ -20,6 +20,7 @@ use crate::{Error, Result};
 use engine::http::{Cx, Ready, Response};
 use engine::runtime;
 use facts::licence;
+use facts::sentence::{Sentence, Sentences};
 
 /// Number of results: the default, and the maximum.
 const DEFAULT_K: u32 = 5;
@@ -74,8 +75,10 @@ pub struct SimilarBody {
     pub indexed_at: String,
     /// Says which incidents cannot be found, when the index holds fewer than there are.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub note: Option<String>,
+    pub note: Option<Sentence>,
     pub license: String,
+    #[serde(skip_serializing_if = "Sentences::is_empty")]
+    pub sentences: Sentences,
 }
 
 pub async fn get(cx: Cx) -> Result<Response> {
@@ -131,13 +134,9 @@ async fn similar(cx: &Cx, request: SimilarRequest) -> Result<Response> {
 }
 
 /// A note about the incidents that do not fit into the index.
-fn left_out(incidents: u64) -> Option<String> {
-    (incidents > MAX_DOCUMENTS as u64).then(|| {
-        format!(
-            "Only the {MAX_DOCUMENTS} incidents that began last can be found, of {incidents}; /data/incidents and \
-             /data/incidents/export have all."
-        )
-    })
+fn left_out(incidents: u64) -> Option<Sentence> {
+    (incidents > MAX_DOCUMENTS as u64)
+        .then(|| Sentence::new("search.left_out").with("found", MAX_DOCUMENTS).with("incidents", incidents))
 }
 
 async fn found(cx: &Cx, document: &Ready, query: String, k: u32, filters: Filters) -> Result<Vec<u8>> {
@@ -159,6 +158,7 @@ async fn found(cx: &Cx, document: &Ready, query: String, k: u32, filters: Filter
         _ => None,
     };
     let page = SimilarBody {
+        sentences: Sentences::new().with("note", &note),
         note,
         query,
         k,

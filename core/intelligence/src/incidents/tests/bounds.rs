@@ -34,7 +34,7 @@ fn an_operators_end_closes_what_had_none_and_goes_on_is_an_operators_word_too() 
     report(&runtime, vec![seen(1, Draft { status: Status::Resolved, ..reported() })]);
     let over = find(&runtime, id).unwrap();
     assert_eq!(times(&over), (Status::Resolved, None, last));
-    assert!(sentence(&over).ends_with("last reported to go on at 22 Dec 2025; when it ended is not known."));
+    assert!(sentence(&over).english().ends_with("last reported to go on at 22 Dec 2025; when it ended is not known."));
 }
 
 #[test]
@@ -44,12 +44,12 @@ fn an_operators_beginning_is_a_known_one() {
     report(&runtime, vec![seen(1, Draft { unknown: BEGINNING, ..draft(90) })]);
     let id = "KE-2025-0001";
     let unseen = find(&runtime, id).unwrap();
-    assert!(unseen.is_start_unknown() && sentence(&unseen).contains("since before"), "{}", sentence(&unseen));
+    assert!(unseen.is_start_unknown() && sentence(&unseen).english().contains("since before"), "{}", sentence(&unseen).english());
     let start = Some(START.plus(-300 * DAY));
     let patch = Overrides { start, ..Overrides::default() };
     let known = operate(&runtime, id, Deed::Amend(Box::new(patch)));
-    assert!(!known.is_start_unknown() && !sentence(&known).contains("before"), "{}", sentence(&known));
-    assert!(!text::not_known(&known).iter().any(|said| said.contains("began")));
+    assert!(!known.is_start_unknown() && !sentence(&known).english().contains("before"), "{}", sentence(&known).english());
+    assert!(!text::not_known(&known).iter().any(|said| said.english().contains("began")));
 }
 
 /// For merged incidents the first beginning and the last end decide what is known of the times.

@@ -260,14 +260,14 @@ fn an_end_that_lies_ahead_resolves_the_incident_when_its_time_comes() {
     operate(&runtime, "KE-2025-0002", until(ahead));
     let announced = find(&runtime, "KE-2025-0001").unwrap();
     assert_eq!((announced.status(), announced.version), (Status::Active, 2));
-    assert!(sentence(&announced).contains(" is blocked "), "{}", sentence(&announced));
+    assert!(sentence(&announced).english().contains(" is blocked "), "{}", sentence(&announced).english());
     operate(&runtime, "KE-2025-0002", until(ahead.plus(10 * DAY)));
     let seen_so_far = changes(&runtime, crate::Timestamp::MIN, 10).next;
     runtime.advance(std::time::Duration::from_secs(3 * 86_400 + 60));
     let over = find(&runtime, "KE-2025-0001").unwrap();
     assert_eq!((over.status(), over.version, over.end()), (Status::Resolved, 3, Some(ahead)));
     assert!(over.updated >= ahead && over.change.by.is_none());
-    assert!(sentence(&over).contains(" was blocked "), "{}", sentence(&over));
+    assert!(sentence(&over).english().contains(" was blocked "), "{}", sentence(&over).english());
     let told: Vec<u32> = changes(&runtime, seen_so_far, 10).incidents.iter().map(|i| i.id.sequence).collect();
     assert_eq!(told, [1], "only what ended changed");
     let later = find(&runtime, "KE-2025-0002").unwrap();
@@ -285,7 +285,7 @@ fn what_is_announced_is_suspected_until_it_begins() {
     let state = |title: &str, says: &str| {
         let incident = find(&runtime, &id).unwrap();
         assert_eq!(text::title(&incident), title);
-        assert!(sentence(&incident).starts_with(says), "{}", sentence(&incident));
+        assert!(sentence(&incident).english().starts_with(says), "{}", sentence(&incident).english());
         (incident.status(), incident.is_citable(), incident.version)
     };
     let before = ("Internet to be shut down in Kenya (announced)", "Internet access is announced to be shut down in");
@@ -352,7 +352,7 @@ fn a_title_names_every_service_or_says_how_many_more() {
         report(&runtime, vec![seen(1, of(services))]);
         let incident = find(&runtime, "KE-2025-0001").unwrap();
         assert_eq!(text::title(&incident), title);
-        assert!(sentence(&incident).starts_with(verb), "{}", sentence(&incident));
+        assert!(sentence(&incident).english().starts_with(verb), "{}", sentence(&incident).english());
     }
 }
 
