@@ -1,8 +1,8 @@
 //! What the features of the intelligence bring to the program. A new feature is named here.
 
 use super::{
-    alert, analytics, anomaly, atlas, claims, classifier, computing, country, elections, forecast, import, incidents,
-    port, probe, reference, risk, sentinel, world,
+    aggregation, alert, analytics, anomaly, atlas, claims, classifier, computing, country, elections, forecast, import,
+    incidents, port, probe, reference, risk, sentinel, suggest, world,
 };
 use engine::actor::Kind;
 use engine::actor::schema::Migration;
@@ -25,6 +25,7 @@ pub const LAYER: Layer = Layer {
         sentinel::ENTRIES,
         anomaly::ENTRIES,
         classifier::ENTRIES,
+        aggregation::ENTRIES,
     ],
     routes: &[
         alert::ROUTES,
@@ -32,6 +33,7 @@ pub const LAYER: Layer = Layer {
         probe::results::ROUTES,
         probe::status::ROUTES,
         country::ROUTES,
+        aggregation::ROUTES,
         analytics::ROUTES,
         incidents::ROUTES,
         claims::ROUTES,
@@ -47,6 +49,7 @@ pub const LAYER: Layer = Layer {
         forecast::RECORD_ROUTES,
         forecast::REPORTING_ROUTES,
         import::ROUTES,
+        suggest::ROUTES,
     ],
     documents: &[
         world::FAMILIES,

@@ -3,6 +3,7 @@
 //!
 //! | Module | What |
 //! |---|---|
+//! | [`aggregation`] | counts of measurements over any range, and single measurements |
 //! | [`alert`] | news of incidents to subscribers, by webhook |
 //! | [`analytics`] | rankings and profiles over all countries |
 //! | [`anomaly`] | unusual days of countries, and domains whose blocking changed |
@@ -19,9 +20,11 @@
 //! | [`reference`](mod@reference) | imported reference data: fingerprints, categories, networks |
 //! | [`risk`] | threat levels and scores |
 //! | [`sentinel`] | present risks with their evidence, a queue for reviewers, effects of events |
+//! | [`suggest`] | suggestions for what a reader has typed |
 //! | [`world`] | the actor that sums up all countries |
 //! | [`layer`], `port`, `computing` | what the intelligence brings to the program, and which of its routes compute |
 
+pub mod aggregation;
 pub mod alert;
 pub mod analytics;
 pub mod anomaly;
@@ -41,6 +44,7 @@ pub mod probe;
 pub mod reference;
 pub mod risk;
 pub mod sentinel;
+pub mod suggest;
 #[cfg(any(test, feature = "conformance"))]
 pub mod testing;
 pub mod world;
