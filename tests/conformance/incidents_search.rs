@@ -22,6 +22,8 @@ cases![
     disputes_are_limited,
     only_operators_see_and_end_disputes,
     a_removed_source_leaves_no_evidence_and_no_version,
+    incidents_are_found_by_words_that_all_stand_in_them,
+    what_a_reader_has_typed_is_completed,
 ];
 
 /// Incidents with three causes in several countries.
@@ -313,4 +315,60 @@ fn a_removed_source_leaves_no_evidence_and_no_version(suite: &Suite) {
     assert!(!changes.to_string().contains("NC-SA") && changes["count"] == 2, "{changes}");
     let other = client.get(&format!("/data/incidents/{}", readable(&plain))).expect(200);
     assert_eq!(other["version"], 1, "what never rested on it is untouched");
+}
+
+/// Decision words-of-incidents.
+fn incidents_are_found_by_words_that_all_stand_in_them(suite: &Suite) {
+    let client = suite.prepared("causes", with_causes);
+    let countries = |query: &str| -> Vec<String> {
+        let body = client.get(&format!("/data/incidents?{query}")).expect(200);
+        let found: Vec<_> = body["incidents"].as_array().unwrap().clone();
+        found.iter().for_each(check_incident);
+        assert!(body["total"].as_u64().unwrap() >= found.len() as u64, "{body}");
+        let mut countries: Vec<String> =
+            found.iter().map(|incident| incident["country"].as_str().unwrap().to_owned()).collect();
+        countries.sort();
+        countries
+    };
+    assert_eq!(countries("q=exams"), ["IQ", "SY"]);
+    assert_eq!(countries("q=EXAM+education"), ["SY"], "each word begins a word of the incident");
+    assert_eq!(countries("q=%C3%89lection"), ["TZ", "UG"], "accents make no difference");
+    assert_eq!(countries("q=uganda"), ["UG"]);
+    assert_eq!(countries("q=exams+election"), [""; 0], "all of them must stand there");
+    assert_eq!(countries("q=exams&country=IQ"), ["IQ"], "the other filters hold");
+    assert_eq!(countries("q=exams&limit=1&offset=1").len(), 1);
+    let body = client.get("/data/incidents?q=exams&limit=1").expect(200);
+    assert_eq!((&body["total"], &body["count"], &body["next_offset"]), (&json!(2), &json!(1), &json!(1)), "{body}");
+    let csv = client.get("/data/incidents?q=exams&format=csv");
+    assert_eq!(csv.text().lines().count(), 3, "{}", csv.text());
+    let export = client.get("/data/incidents/export?q=exams").expect(200);
+    assert_eq!(export["count"], 2, "{export}");
+    let words = (0..11).map(|n| format!("word{n}")).collect::<Vec<_>>().join("+");
+    for query in ["q=-".to_owned(), format!("q={words}"), format!("q={}", "x".repeat(201))] {
+        client.get(&format!("/data/incidents?{query}")).expect_error(400, "BAD_REQUEST");
+        client.get(&format!("/data/incidents/export?{query}")).expect_error(400, "BAD_REQUEST");
+    }
+}
+
+fn what_a_reader_has_typed_is_completed(suite: &Suite) {
+    let client = suite.prepared("causes", with_causes);
+    let first = |typed: &str, kind: &str| -> Value {
+        let body = client.get(&format!("/v1/suggest?q={typed}")).expect(200);
+        let found = body["suggestions"].as_array().unwrap();
+        assert!(found.len() <= 10, "{body}");
+        found.iter().find(|one| one["kind"] == kind).cloned().unwrap_or(Value::Null)
+    };
+    assert_eq!(first("ugan", "country")["id"], "UG");
+    assert_eq!(first("cote", "country")["id"], "CI", "C\u{f4}te d'Ivoire");
+    assert_eq!(first("TELEG", "platform")["id"], "telegram");
+    let incident = first("SY-2024", "incident");
+    assert!(incident["id"].as_str().unwrap().starts_with("SY-2024-"), "{incident}");
+    for (typed, kind) in [("ugan", "country"), ("teleg", "platform"), ("SY-2024", "incident")] {
+        let path = first(typed, kind)["path"].as_str().unwrap().to_owned();
+        assert_ne!(client.get(&path).status, 404, "{path}");
+    }
+    assert_eq!(client.get("/v1/suggest?q=zzzzzz").expect(200)["suggestions"], json!([]));
+    for query in ["", "?q=", "?q=%20%20"] {
+        client.get(&format!("/v1/suggest{query}")).expect_error(400, "BAD_REQUEST");
+    }
 }

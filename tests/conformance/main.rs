@@ -13,6 +13,7 @@ use libtest_mimic::{Arguments, Trial};
 
 mod accessibility;
 mod agents;
+mod aggregation;
 mod alerts;
 mod analytics;
 mod atlas;
@@ -124,6 +125,7 @@ macro_rules! cases {
 const MODULES: &[(&str, &[Case])] = &[
     ("accessibility", accessibility::CASES),
     ("agents", agents::CASES),
+    ("aggregation", aggregation::CASES),
     ("alerts", alerts::CASES),
     ("analytics", analytics::CASES),
     ("atlas", atlas::CASES),

@@ -37,6 +37,8 @@ macro_rules! error_codes {
 error_codes! {
     /// A parameter or a body member is missing, has the wrong type or is out of range.
     BadRequest = "BAD_REQUEST" => BAD_REQUEST;
+    /// The question is about more than one answer may read or hold; `message` says the limit and what narrows it.
+    TooBroad = "TOO_BROAD" => BAD_REQUEST;
     /// The key for this route is missing, unknown, expired or revoked.
     Unauthorized = "UNAUTHORIZED" => UNAUTHORIZED;
     /// The thing exists and the caller may know it, but may not do this to it.

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | [`brands`] | sites and services by the names that people write |
 //! | [`change`] | when blocking began and ended |
+//! | [`folding`] | text without case and accents, for searches |
 //! | [`licence`] | which of several licences holds for an answer |
 //! | [`measurement`] | formats of measurement sources and their importers |
 //! | [`reported`] | outages, shutdowns and blocks that others report |
@@ -17,6 +18,7 @@
 
 pub mod brands;
 pub mod change;
+pub mod folding;
 pub mod licence;
 pub mod measurement;
 pub mod reported;

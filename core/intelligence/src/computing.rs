@@ -21,6 +21,7 @@ const ALWAYS: &[&str] = &[
 /// is not kept, and documents that nobody published yet.
 const SOMETIMES: &[&str] = &[
     "GET /api/alerts/stats",
+    "GET /api/v1/aggregation",
     "GET /data/censorship-index.csv",
     "GET /data/censorship-index.json",
     "GET /data/country/{code}",
@@ -36,11 +37,13 @@ const SOMETIMES: &[&str] = &[
     "GET /data/incidents/stats",
     "GET /data/incidents/{id}",
     "GET /data/incidents/{id}/evidence",
+    "GET /data/measurements",
     "GET /data/methodology",
     "POST /hydra/v1/detect",
     "POST /hydra/v1/detect/batch",
     "GET /hydra/v1/model/info",
     "POST /hydra/v1/predict",
+    "GET /data/network/{asn}/history",
     "GET /hydra/v1/scores",
     "GET /hydra/v1/threat-level/{country}",
     "POST /v1/accessibility/batch",
@@ -153,4 +156,5 @@ const NEVER: &[&str] = &[
     "GET /v1/probe/domains",
     "POST /v1/probe/results",
     "POST /v1/sentinel/report_miss",
+    "GET /v1/suggest",
 ];

@@ -1,8 +1,8 @@
 //! What the features of the intelligence bring to the program. A new feature is named here.
 
 use super::{
-    alert, analytics, anomaly, atlas, claims, classifier, computing, country, elections, forecast, import, incidents,
-    port, probe, reference, risk, sentences, sentinel, world,
+    aggregation, alert, analytics, anomaly, atlas, claims, classifier, computing, country, elections, forecast, import,
+    incidents, port, probe, reference, risk, sentences, sentinel, suggest, world,
 };
 use engine::actor::Kind;
 use engine::actor::schema::Migration;
@@ -25,6 +25,7 @@ pub const LAYER: Layer = Layer {
         sentinel::ENTRIES,
         anomaly::ENTRIES,
         classifier::ENTRIES,
+        aggregation::ENTRIES,
     ],
     routes: &[
         alert::ROUTES,
@@ -32,6 +33,7 @@ pub const LAYER: Layer = Layer {
         probe::results::ROUTES,
         probe::status::ROUTES,
         country::ROUTES,
+        aggregation::ROUTES,
         analytics::ROUTES,
         incidents::ROUTES,
         claims::ROUTES,
@@ -48,6 +50,7 @@ pub const LAYER: Layer = Layer {
         forecast::REPORTING_ROUTES,
         import::ROUTES,
         sentences::ROUTES,
+        suggest::ROUTES,
     ],
     documents: &[
         world::FAMILIES,

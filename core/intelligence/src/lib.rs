@@ -3,6 +3,7 @@
 //!
 //! | Module | What |
 //! |---|---|
+//! | [`aggregation`] | counts of measurements over any range, and single measurements |
 //! | [`alert`] | news of incidents to subscribers, by webhook |
 //! | [`analytics`] | rankings and profiles over all countries |
 //! | [`anomaly`] | unusual days of countries, and domains whose blocking changed |
@@ -20,9 +21,11 @@
 //! | [`risk`] | threat levels and scores |
 //! | `sentences` | the table of all sentences, for translators |
 //! | [`sentinel`] | present risks with their evidence, a queue for reviewers, effects of events |
+//! | [`suggest`] | suggestions for what a reader has typed |
 //! | [`world`] | the actor that sums up all countries |
 //! | [`layer`], `port`, `computing` | what the intelligence brings to the program, and which of its routes compute |
 
+pub mod aggregation;
 pub mod alert;
 pub mod analytics;
 pub mod anomaly;
@@ -43,6 +46,7 @@ pub mod reference;
 pub mod risk;
 mod sentences;
 pub mod sentinel;
+pub mod suggest;
 #[cfg(any(test, feature = "conformance"))]
 pub mod testing;
 pub mod world;

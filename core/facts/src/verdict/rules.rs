@@ -192,6 +192,12 @@ rules! {
 }
 
 impl RuleId {
+    /// Whether a known block page was recognised: by its address, or by its fingerprint.
+    pub const fn is_confirmed(self) -> bool {
+        use RuleId::{DnsFingerprint, FastpathConfirmed, HttpFingerprint, ProbeBlockpage};
+        matches!(self, DnsFingerprint | HttpFingerprint | FastpathConfirmed | ProbeBlockpage)
+    }
+
     /// The rule with this name.
     pub fn from_name(name: &str) -> Option<RuleId> {
         RULES.iter().find(|rule| rule.name == name).map(|rule| rule.id)

@@ -31,6 +31,7 @@ mod tools;
 mod topics;
 
 pub use dumps::FAMILIES as DUMPS;
+pub(crate) use isps::number as network_number;
 pub use reports::{FAMILIES, NOTHING};
 pub use store::{
     CategoriesChanged, CategoriesOf, DropCategories, ENTRIES, SetCategories, SetPlatforms, tell, tell_nothing,

@@ -8,6 +8,7 @@
 //! | `noise`, `noisy` | how often sessions fail where nobody blocks; new verdicts when that changed |
 //! | `kinds` | how much of each kind of site is blocked, towards which beliefs move |
 //! | `votes` | from entries to the votes and verdicts of networks |
+//! | `judged` | the measurements of a series with their votes, in blocks of days |
 //! | `evidence`, `timeline` | a judged series at any time, and at the end of each of many days |
 //! | `answer`, `explain` | the answer to a question, and its explanation |
 //! | `course` | the verdicts on a series at many moments |
@@ -48,6 +49,7 @@ mod explain;
 mod fold;
 mod inbox;
 mod instrument;
+pub(crate) mod judged;
 mod kinds;
 mod listed;
 mod lists;

@@ -19,6 +19,7 @@
 //! | `body` | the members of an incident that clients read |
 //! | `documents`, `stats`, `feeds` | the documents that many read: the first page, counts, RSS and Atom |
 //! | `search` | similar incidents |
+//! | `titles` | suggestions of incidents for what a reader has typed |
 //! | `topics` | the topics of incidents |
 //! | `counts` | counts by source and by country, for other answers |
 //! | `report` | reports in markdown, BibTeX and RIS |
@@ -45,6 +46,7 @@ mod tables;
 #[cfg(test)]
 mod tests;
 mod text;
+mod titles;
 pub mod topics;
 mod unknown;
 mod written;
@@ -62,6 +64,7 @@ pub use record::{MAX_REPORTS, Record, Report, outage};
 pub use routes::{ROUTES, admin, dispute};
 pub use schedule::{in_utc as schedule_in_utc, offset};
 pub use text::{INTERNET, sentence, title, title_made};
+pub use titles::Titled;
 pub use unknown::Unknown;
 
 pub use facts::sentence::names::subject as label;
@@ -96,6 +99,10 @@ pub const ENTRIES: &[Entry] = &[
     query::<Changes>(),
     query::<EvidenceOf>(),
     query::<VersionOf>(),
+    query::<search::words::Search>(),
+    query::<search::words::ListingOf>(),
+    query::<search::words::SelectedOf>(),
+    query::<titles::Titled>(),
 ];
 
 /// The one actor that holds the incidents.

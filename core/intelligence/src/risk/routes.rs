@@ -7,6 +7,7 @@ use super::days::{KEPT, ReadRecentScores, RecentScores};
 use super::level::{self, LEVELS, RISKS};
 use super::rate::{self, MODEL, RateFacts, Risk};
 use super::scores::{Score, Scores};
+use crate::aggregation::history::{BY, SINCE_DAY, UNTIL_DAY};
 use crate::analytics::FORMAT;
 use crate::country::routes::input;
 use crate::country::{Detect, State, strictest};
@@ -38,7 +39,7 @@ pub const ROUTES: &[Route] = &[
         .late()
         .extension()
         .limit(Limit::Data)
-        .params(&[Param::optional("days", "Default 30, at most 60."), FORMAT])
+        .params(&[Param::optional("days", "Default 30, at most 60."), SINCE_DAY, UNTIL_DAY, BY, FORMAT])
         .returns::<super::history::CountryHistoryBody>()
         .summary("The score of a country and its incidents by day."),
     Route::get("/hydra/v1/scores", handler!(scores))

@@ -45,7 +45,7 @@ pub use given::{
 pub use methodology::{Methodology, methodology};
 pub use outages::{Outage, SetOutage};
 use survey::Latest;
-pub use survey::{Glance, SurveyOf, Surveyed};
+pub use survey::{Glance, SitesBeginning, SurveyOf, Surveyed};
 pub use sweep::{ChangedAnswer, Forget, SourceEpoch, StartSweep, Sweep, SweepState, Swept, Task, Unlisted};
 
 use serde::{Deserialize, Serialize};
@@ -82,6 +82,7 @@ pub const ENTRIES: &[Entry] = &[
     query::<SourceEpoch>(),
     query::<Countries>(),
     query::<SurveyOf>(),
+    query::<SitesBeginning>(),
     query::<Chronicle>(),
     query::<Overview>(),
     operation::<GivenEvents>(),

@@ -8,6 +8,7 @@ use crate::{Result, Timestamp};
 use engine::actor::{Kind, Query, View};
 use engine::kv::{Direction, Row};
 use facts::source::Source;
+use facts::subject::is_role;
 
 /// The part of a series' latest summary in a country that the world keeps. The country itself keeps the whole summary.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -86,6 +87,38 @@ impl Query for SurveyOf {
             })?;
         }
         Ok(surveyed)
+    }
+}
+
+/// Asks for measured sites whose names begin with a text, in the order of their names.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SitesBeginning {
+    /// In lower case.
+    pub typed: String,
+    pub most: u32,
+}
+
+impl Query for SitesBeginning {
+    const ACTOR: Kind = Kind::World;
+    const NAME: &'static str = "sites_beginning";
+    type Reply = Vec<String>;
+
+    fn run(self, view: &View<'_>) -> Result<Vec<String>> {
+        // No host name has a character after the last of them.
+        let end = format!("{}\u{10ffff}", self.typed);
+        let mut range = TARGETS.between(&(self.typed,), &(end,));
+        let mut found = Vec::new();
+        // A site has a row for each country, so go on behind the last of them. A row of a service names no site; there
+        // are few of those.
+        while found.len() < self.most as usize
+            && let Some(((site, _), _)) = TARGETS.first(view, &range)?
+        {
+            range.start = TARGETS.prefix(&(site.clone(),)).end.unwrap_or_default();
+            if !is_role(&site) {
+                found.push(site);
+            }
+        }
+        Ok(found)
     }
 }
 

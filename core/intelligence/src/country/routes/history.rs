@@ -17,10 +17,11 @@ use super::accessibility::{AT_ONCE, ask_all};
 use super::answer::{StatusCounts, license};
 use super::domain::{Freshness, Survey, status, subject, survey};
 use super::input;
+use crate::aggregation::history::{self, About};
 use crate::analytics::tabular::{self, MAX_AGE};
 use crate::country::{Days, History, HistoryDay, State};
 use crate::world::{self, Chronicle};
-use crate::{Error, Result, Timestamp};
+use crate::{Error, ErrorCode, Result, Timestamp};
 use engine::csv;
 use engine::documents;
 use engine::http::{Body, Cx, Response};
@@ -80,13 +81,33 @@ pub struct HistoryBody {
 /// The list that is empty in the body. Its days are written from a [`Timeline`].
 const LIST: &str = "\"timeline\":[";
 
+/// Days of a history of all countries, at most.
+const MOST_DAYS: u32 = 366;
+
+/// The days of a history, and the moment at whose end it is judged: the last `days`, or those from `since` to `until`.
+fn days(cx: &Cx, everywhere: bool) -> Result<(u32, Option<Timestamp>)> {
+    let Some(range) = history::days_asked(cx)? else { return Ok((cx.count("days", 30, 365)?, cx.as_of()?)) };
+    let days = u32::try_from(range.hours() / 24).unwrap_or(u32::MAX);
+    if everywhere && days > MOST_DAYS {
+        let message = format!("A history of all countries has at most {MOST_DAYS} days. Name a `country`.");
+        return Err(Error::new(ErrorCode::TooBroad, message));
+    }
+    // The last instant of the last day, so that this day belongs to the history and the next does not.
+    let last = Timestamp(range.until().0 - 1);
+    Ok((days, (last < cx.now()).then_some(last)))
+}
+
 pub async fn history(cx: Cx) -> Result<Response> {
     let subject = subject(&cx).await?;
-    let days = cx.count("days", 30, 365)?;
-    let at = cx.as_of()?;
-    let csv = tabular::wants_csv(&cx)?;
     let country = input::query_country(&cx, "country")?;
+    if history::is_by_network(&cx)? {
+        let series = subject.roles.iter().map(|role| role.key.clone()).collect();
+        let about = About { subject: Some((subject.name.clone(), series)), country, ..About::default() };
+        return history::by_network(&cx, about).await;
+    }
     let everywhere = country.is_none();
+    let (days, at) = days(&cx, everywhere)?;
+    let csv = tabular::wants_csv(&cx)?;
     let survey = match country {
         Some(country) => Survey::one(country.code),
         None => survey(&cx, &subject, at).await?,
@@ -161,12 +182,36 @@ async fn asked(
     at: Option<Timestamp>,
 ) -> Result<Vec<(String, Days)>> {
     let work = codes.into_iter().map(|code| async move {
-        let history = History { subject: subject.clone(), days, at };
-        let days = runtime::query(&*cx.rt, code.clone(), &history).await?;
-        Ok((code, days.into_iter().collect()))
+        Ok((code.clone(), of_country(cx, subject, code, days, at).await?.into_iter().collect()))
     });
     let found: Vec<Result<_>> = stream::iter(work).buffered(AT_ONCE).collect().await;
     found.into_iter().collect()
+}
+
+/// The days of one country, asked for in pieces of a year, so that one operation stays bounded.
+async fn of_country(
+    cx: &Cx,
+    subject: &Subject,
+    code: String,
+    days: u32,
+    at: Option<Timestamp>,
+) -> Result<Vec<HistoryDay>> {
+    let (mut found, mut left, mut at) = (Vec::new(), days, at);
+    loop {
+        let piece = left.min(MOST_DAYS);
+        let history = History { subject: subject.clone(), days: piece, at };
+        let mut earlier = runtime::query(&*cx.rt, code.clone(), &history).await?;
+        earlier.append(&mut found);
+        (found, left) = (earlier, left - piece);
+        if left == 0 {
+            return Ok(found);
+        }
+        let first = at.unwrap_or_else(|| cx.now()).day() + 1 - i64::from(piece);
+        if first <= 0 {
+            return Ok(found);
+        }
+        at = Some(Timestamp(first * DAY - 1));
+    }
 }
 
 /// A day, and what each country says about it. A country is given by its place in the list of codes.

@@ -34,6 +34,7 @@ pub use classify::{ClassifyResult, classify_one};
 pub(super) use data::isps_body;
 pub(crate) use data::measured;
 
+use crate::aggregation::history::{BY, SINCE_DAY, UNTIL_DAY};
 use crate::analytics::FORMAT;
 use engine::http::{Limit, Param, Route, handler};
 
@@ -118,7 +119,10 @@ pub const ROUTES: &[Route] = &[
         .limit(Limit::Data)
         .params(&[
             Param::optional("days", "Default 30, at most 365."),
-            Param::optional("country", "Only this country."),
+            SINCE_DAY,
+            UNTIL_DAY,
+            Param::optional("country", "Only this country. A range of more than 366 days needs it."),
+            BY,
             FORMAT,
             AS_OF,
         ])

@@ -8,10 +8,11 @@ use bytes::Bytes;
 use futures_util::stream;
 use http::StatusCode;
 
-use super::list::filter;
+use super::list::{filter, words};
 use crate::incidents::body::IncidentBody;
 use crate::incidents::documents::{MAX_AGE, dataset_version, generated};
 use crate::incidents::query::{Filter, Page, PageOf};
+use crate::incidents::search::words::Words;
 use crate::incidents::tables::IdKey;
 use crate::incidents::{Incident, actor};
 use crate::{Error, Result, Timestamp};
@@ -76,13 +77,13 @@ pub async fn export(cx: Cx) -> Result<Response> {
         "csv" => (Format::Csv, "text/csv; charset=utf-8", "csv"),
         _ => return Err(Error::bad_request("`format` must be csv, jsonl or json.")),
     };
-    let filter = filter(&cx).await?;
+    let (filter, words) = (filter(&cx).await?, words(&cx)?);
     let first = page(&*cx.rt, &filter, None).await?;
     let at = generated(cx.now(), first.changed);
     // An export of the same rows under the same filter is equivalent, but not equal to the byte, so the tag is weak.
-    let tag = format!("W/{}", etag(format!("{format:?} {:?} {filter:?}", first.changed).as_bytes()));
+    let tag = format!("W/{}", etag(format!("{format:?} {:?} {filter:?} {words:?}", first.changed).as_bytes()));
     let suffix = filter.country.as_ref().map(|country| format!("-{country}")).unwrap_or_default();
-    let export = Export::new(&cx, format, filter, first, at);
+    let export = Export::new(&cx, format, (filter, words), first, at);
     let pieces = stream::unfold(export, |mut export| async move { Some((export.next().await?, export)) });
     let mut response = Response::new(StatusCode::OK, content_type, Bytes::new());
     response.body = Body::Stream(Box::pin(pieces));
@@ -102,6 +103,7 @@ struct Export {
     rt: Arc<dyn Runtime>,
     format: Format,
     filter: Filter,
+    words: Option<Words>,
     at: Timestamp,
     changed: Option<Timestamp>,
     rows: VecDeque<Incident>,
@@ -113,11 +115,12 @@ struct Export {
 }
 
 impl Export {
-    fn new(cx: &Cx, format: Format, filter: Filter, first: PageOf, at: Timestamp) -> Export {
+    fn new(cx: &Cx, format: Format, (filter, words): (Filter, Option<Words>), first: PageOf, at: Timestamp) -> Export {
         Export {
             rt: cx.rt.clone(),
             format,
             filter,
+            words,
             at,
             changed: first.changed,
             rows: first.incidents.into(),
@@ -154,8 +157,13 @@ impl Export {
                 }
             }
         }
+        let rt = self.rt.clone();
+        let settings = &rt.environment().settings;
         for incident in std::mem::take(&mut self.rows) {
-            let body = IncidentBody::new(&incident, &self.rt.environment().settings);
+            if self.words.as_ref().is_some_and(|words| !words.find(&incident, settings)) {
+                continue;
+            }
+            let body = IncidentBody::new(&incident, settings);
             self.row(&mut out, &body);
         }
         if self.after.is_none() {

@@ -6,8 +6,10 @@ use crate::analytics::{self, CategoriesChanged, CategoriesOf, FORMAT};
 use crate::country::routes::input;
 use crate::incidents::actor;
 use crate::incidents::documents::{self, DEFAULT_LIMIT, generated};
-use crate::incidents::model::{IncidentType, Severity, Status};
-use crate::incidents::query::{Domains, Filter, LastChange, Listing, Select};
+use crate::incidents::model::{Incident, IncidentType, Severity, Status};
+use crate::incidents::query::{Domains, Filter, LastChange, Listed, Listing, Select};
+use crate::incidents::search::words::{ListingOf, Search, SelectedOf, Words};
+use crate::incidents::tables::IdKey;
 use crate::incidents::written::MANNER;
 use crate::{Error, Result, reference, world};
 use engine::actor::{decode, encode};
@@ -18,6 +20,10 @@ use engine::runtime;
 const MAX_LIMIT: u32 = 200;
 
 pub const PARAMS: &[Param] = &[
+    Param::optional(
+        "q",
+        "Words that must all stand in the incident, or begin words of it, without regard to case and accents: at most 10.",
+    ),
     Param::optional("limit", "Default 50, at most 200."),
     Param::optional("offset", "Default 0."),
     Param::optional("country", "ISO 3166-1 alpha-2."),
@@ -40,22 +46,61 @@ pub async fn list(cx: Cx) -> Result<Response> {
         offset: cx.offset("offset")?,
         limit: cx.count("limit", DEFAULT_LIMIT, MAX_LIMIT)?,
     };
+    let words = words(&cx)?;
     if wants_csv(&cx)? {
-        let found = runtime::query(&*cx.rt, actor().name, &asked).await?;
+        let found = match &words {
+            Some(words) => with_words(&cx, &asked, words).await?.1,
+            None => runtime::query(&*cx.rt, actor().name, &asked).await?.incidents,
+        };
         let about = asked.filter.country.as_deref().unwrap_or_default();
-        let response = csv_answer("incidents", about, super::export::csv(&found.incidents, cx.settings()));
+        let response = csv_answer("incidents", about, super::export::csv(&found, cx.settings()));
         return cx.tagged(response, documents::MAX_AGE);
     }
-    if asked == Select::default() {
+    if asked == Select::default() && words.is_none() {
         return cx.document(documents::LIST).await;
     }
     let changed = runtime::query(&*cx.rt, actor().name, &LastChange).await?;
     let at = generated(cx.now(), changed);
     let page = async {
-        let found = runtime::query(&*cx.rt, actor().name, &Listing(asked.clone())).await?;
+        let found = match &words {
+            Some(words) => {
+                let (total, keys) = page_of(&cx, &asked, words).await?;
+                let incidents = runtime::query(&*cx.rt, actor().name, &ListingOf { keys }).await?;
+                Listed { total, changed, incidents }
+            }
+            None => runtime::query(&*cx.rt, actor().name, &Listing(asked.clone())).await?,
+        };
         Ok(Response::json_text(documents::list(&asked, &found, at)?))
     };
-    cx.kept_by(&("incidents", MANNER, changed, at, &asked), documents::MAX_AGE, page).await
+    cx.kept_by(&("incidents", MANNER, changed, at, &asked, &words), documents::MAX_AGE, page).await
+}
+
+/// The words that incidents must hold.
+pub fn words(cx: &Cx) -> Result<Option<Words>> {
+    cx.query("q")?.map(|text| Words::parse(&text)).transpose()
+}
+
+/// How many incidents pass a filter and hold some words, and those of the page.
+async fn page_of(cx: &Cx, asked: &Select, words: &Words) -> Result<(u64, Vec<IdKey>)> {
+    let (mut keys, mut read) = (Vec::new(), 0);
+    loop {
+        let search = Search { filter: asked.filter.clone(), words: words.clone(), read };
+        let (found, next) = runtime::query(&*cx.rt, actor().name, &search).await?;
+        keys.extend(found);
+        match next {
+            Some(next) => read = next,
+            None => break,
+        }
+    }
+    let total = keys.len() as u64;
+    let offset = usize::try_from(asked.offset).unwrap_or(usize::MAX);
+    Ok((total, keys.into_iter().skip(offset).take(asked.limit as usize).collect()))
+}
+
+/// The same with the incidents themselves.
+async fn with_words(cx: &Cx, asked: &Select, words: &Words) -> Result<(u64, Vec<Incident>)> {
+    let (total, keys) = page_of(cx, asked, words).await?;
+    Ok((total, runtime::query(&*cx.rt, actor().name, &SelectedOf { keys }).await?))
 }
 
 /// The filter of a list or an export. Unknown parameters are ignored.

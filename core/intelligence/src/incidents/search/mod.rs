@@ -12,6 +12,7 @@
 //! | [`rank`] | fusing the ranks of several methods |
 //! | `tokens` | the words of a text |
 //! | [`vectors`] | word vectors from a file of the operator |
+//! | [`words`] | incidents in which all words of a query stand |
 
 pub mod hits;
 pub mod index;
@@ -21,6 +22,7 @@ pub mod rank;
 mod tests;
 mod tokens;
 pub mod vectors;
+pub mod words;
 
 pub(super) use tokens::tokens;
 

@@ -1,0 +1,101 @@
+//! Counts of measurements over any range of time, by two axes, in the shape of OONI's aggregation endpoint; and single
+//! measurements of a target.
+//!
+//! | Module | What |
+//! |---|---|
+//! | `question` | reading the parameters, with every limit that can be checked at once |
+//! | `axis`, `grain` | what rows stand for, and their spans of time |
+//! | `count` | counting in a country, some blocks of days at a time |
+//! | `gather` | asking the countries and adding up |
+//! | `answer` | JSON, CSV and errors |
+//! | `history` | histories by network and day |
+//! | `page`, `measurements` | single measurements of a target, page by page |
+
+mod answer;
+mod axis;
+mod count;
+mod gather;
+mod grain;
+pub(crate) mod history;
+mod measurements;
+mod page;
+mod question;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use count::VoteCounts;
+pub(crate) use question::HourRange;
+
+use crate::analytics::FORMAT;
+use engine::actor::{Entry, query};
+use engine::http::{Limit, Param, Route, handler};
+
+pub const ENTRIES: &[Entry] =
+    &[query::<count::CountVotes>(), query::<count::MeasuredSeries>(), query::<page::MeasurementPage>()];
+
+const SINCE: Param = Param::optional("since", "A day or a full hour, included; without it half a year ago.");
+const UNTIL: Param = Param::optional("until", "A day or a full hour, not included; without it now.");
+
+pub const ROUTES: &[Route] = &[
+    Route::get("/api/v1/aggregation", handler!(answer::aggregation))
+        .limit(Limit::Data)
+        .extension()
+        .dressed(answer::dress)
+        .params(&[
+            Param::optional(
+                "probe_cc",
+                "Countries: ISO 3166-1 alpha-2, at most 20 with commas. This or `domain` is required.",
+            ),
+            Param::optional("domain", "Domains or services, at most 20 with commas."),
+            Param::optional("probe_asn", "Networks such as `AS33771`, at most 20 with commas."),
+            Param::optional("category_code", "Categories of the test lists such as `NEWS`, at most 20 with commas."),
+            Param::optional(
+                "test_name",
+                "`web_connectivity`, `facebook_messenger`, `signal`, `telegram`, `whatsapp`, with commas.",
+            ),
+            SINCE,
+            UNTIL,
+            Param::optional(
+                "time_grain",
+                "`hour` (up to 7 days), `day`, `week` (over 7 days), `month` (over 30 days), `year` (over 365 days), or \
+                 `auto`, the finest of those that fit.",
+            ),
+            Param::optional(
+                "axis_x",
+                "`measurement_start_day`, `probe_cc`, `probe_asn`, `domain`, `category_code`, `blocking_type` or \
+                 `test_name`.",
+            ),
+            Param::optional("axis_y", "As `axis_x`, and another one."),
+            Param::optional("format", "`JSON` (default) or `CSV`."),
+            Param::optional("download", "`true` makes a browser save the answer."),
+        ])
+        .returns::<answer::AggregationBody>()
+        .summary("Counts of measurements by their votes, in the shape of OONI's aggregation endpoint."),
+    Route::get("/data/measurements", handler!(measurements::measurements))
+        .limit(Limit::Data)
+        .extension()
+        .params(&[
+            Param::required("country", "ISO 3166-1 alpha-2."),
+            Param::required("target", "A domain, URL, service or role."),
+            Param::optional("asn", "Networks such as `AS33771`, at most 20 with commas."),
+            Param::optional("since", "A day or a full hour, included."),
+            Param::optional("until", "A day or a full hour, not included."),
+            Param::optional("limit", "Rows of a page: default 500, at most 5,000."),
+            Param::optional("cursor", "`next_cursor` of the page before."),
+            FORMAT,
+        ])
+        .returns::<measurements::MeasurementsBody>()
+        .summary("Every measurement of a target in a country: hour, network, rule and vote, oldest first."),
+    Route::get("/data/network/{asn}/history", handler!(history::network))
+        .limit(Limit::Data)
+        .extension()
+        .params(&[
+            Param::optional("country", "Only this country."),
+            Param::optional("days", "The last days: default 30, at most 365."),
+            history::SINCE_DAY,
+            history::UNTIL_DAY,
+            FORMAT,
+        ])
+        .returns::<history::NetworkHistoryBody>()
+        .summary("Measurements and blocked votes of a network by day."),
+];
