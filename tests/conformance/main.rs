@@ -59,6 +59,7 @@ mod ledger_statement;
 mod limits;
 mod mailbox;
 mod malformed;
+mod mcp;
 mod measured;
 mod messages;
 mod methodology;
@@ -169,6 +170,7 @@ const MODULES: &[(&str, &[Case])] = &[
     ("limits", limits::CASES),
     ("mailbox", mailbox::CASES),
     ("malformed", malformed::CASES),
+    ("mcp", mcp::CASES),
     ("measured", measured::CASES),
     ("messages", messages::CASES),
     ("methodology", methodology::CASES),
