@@ -19,6 +19,7 @@ cases![
     only_posts_are_messages,
     every_tool_about_sites_answers_with_what_its_route_says_and_a_citation_that_leads_there,
     every_tool_about_incidents_answers_with_a_citation_that_leads_there,
+    counts_of_measurements_are_those_of_their_route,
     what_a_tool_cannot_do_is_a_result_with_the_code_of_the_interface,
     tools_draw_on_the_budgets_of_their_routes,
     agents_write_to_each_other_with_their_keys,
@@ -331,6 +332,28 @@ fn every_tool_about_incidents_answers_with_a_citation_that_leads_there(suite: &S
     let (text, told) = call(&client, "search", json!({ "text": "Telegram blocked during exams in Kenya" }));
     assert_eq!(told["incidents"][0]["readableId"], "KE-2023-0001", "{told}");
     assert!(text.contains("KE-2023-0001"), "{text}");
+}
+
+fn counts_of_measurements_are_those_of_their_route(suite: &Suite) {
+    let client = suite.prepared("site", with_blocked_site);
+    let asked = json!({ "domain": [SITE], "probe_cc": ["fi"], "since": "2024-03-01", "until": "2024-04-01" });
+    let (text, whole) = call(&client, "aggregate", asked.clone());
+    let address = path(whole["citation"].as_str().unwrap());
+    assert_eq!(address, format!("/api/v1/aggregation?probe_cc=FI&domain={SITE}&since=2024-03-01&until=2024-04-01"));
+    let route = client.get(address).expect(200);
+    for member in ["measurement_count", "ok_count", "anomaly_count", "confirmed_count", "failure_count"] {
+        assert_eq!(whole[member], route["result"][member], "{member}");
+    }
+    assert!(text.contains(&format!("{} measurements", whole["measurement_count"])), "{text}");
+    assert!(whole.get("rows").is_none());
+    let mut by_network = asked;
+    by_network["axis_x"] = json!("probe_asn");
+    let (_, told) = call(&client, "aggregate", by_network);
+    let rows = told["rows"].as_array().unwrap();
+    assert_eq!((rows.len(), &told["measurement_count"]), (4, &whole["measurement_count"]));
+    assert_eq!(rows, client.get(path(told["citation"].as_str().unwrap())).expect(200)["result"].as_array().unwrap());
+    let refusal = refusal(&client, "aggregate", json!({ "since": "2024-03-01" }));
+    assert_eq!(refusal["error"], "TOO_BROAD");
 }
 
 /// A refusal of a tool.
