@@ -5,7 +5,7 @@
 
 use heliograph_core::Error;
 use http::uri::Authority;
-use http::{Version, header, request};
+use http::{HeaderValue, Version, header, request};
 
 /// The error if the host of a request is missing, doubled or malformed.
 pub fn wrong(head: &request::Parts) -> Option<Error> {
@@ -31,9 +31,30 @@ pub fn wrong(head: &request::Parts) -> Option<Error> {
     }
 }
 
+/// Has the `Host` header say the host that HTTP/2 says elsewhere, so that there is one place to read it.
+pub fn stated(head: &mut request::Parts) {
+    let authority = head.uri.authority().filter(|_| !head.headers.contains_key(header::HOST));
+    if let Some(host) = authority.and_then(|authority| HeaderValue::from_str(authority.as_str()).ok()) {
+        head.headers.insert(header::HOST, host);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_host_that_http_2_states_is_read_like_any_other() {
+        for (host, expected) in [(None, "a.example:80"), (Some("b.example"), "b.example")] {
+            let mut request = http::Request::builder().version(Version::HTTP_2).uri("http://a.example:80/x");
+            if let Some(host) = host {
+                request = request.header(header::HOST, host);
+            }
+            let (mut head, ()) = request.body(()).unwrap().into_parts();
+            stated(&mut head);
+            assert_eq!(head.headers[header::HOST], expected);
+        }
+    }
 
     /// True if a request of this version, to this address, with these hosts is refused.
     fn refused(version: Version, uri: &str, hosts: &[&str]) -> bool {

@@ -136,7 +136,8 @@ fn handle(
 }
 
 /// The request as the core takes it, before its body is read.
-fn bodiless(head: http::request::Parts, origin: &Origin) -> Request {
+fn bodiless(mut head: http::request::Parts, origin: &Origin) -> Request {
+    host::stated(&mut head);
     Request {
         path: head.uri.path().to_owned(),
         query: head.uri.query().unwrap_or_default().to_owned(),

@@ -60,6 +60,7 @@ mod ledger_statement;
 mod limits;
 mod mailbox;
 mod malformed;
+mod mcp;
 mod measured;
 mod messages;
 mod methodology;
@@ -172,6 +173,7 @@ const MODULES: &[(&str, &[Case])] = &[
     ("limits", limits::CASES),
     ("mailbox", mailbox::CASES),
     ("malformed", malformed::CASES),
+    ("mcp", mcp::CASES),
     ("measured", measured::CASES),
     ("messages", messages::CASES),
     ("methodology", methodology::CASES),

@@ -74,7 +74,12 @@ impl Probe {
         assert!(answer.status < 500, "{what}: {} {text}", answer.status);
         assert!(answer.status >= 200, "{what}: {}", answer.status);
         if answer.status >= 400 {
-            let error: Value = serde_json::from_slice(&answer.body).unwrap_or_else(|_| panic!("{what}: {text}"));
+            let mut error: Value = serde_json::from_slice(&answer.body).unwrap_or_else(|_| panic!("{what}: {text}"));
+            // What was read as a message is answered in JSON-RPC (decision mcp-errors).
+            if self.route.path == "/mcp" && error["error"].is_object() {
+                error["message"] = error["error"]["message"].take();
+                error["error"] = json!(error["error"]["code"].to_string());
+            }
             assert!(error["error"].as_str().is_some_and(|code| !code.is_empty()), "{what}: {error}");
             assert!(error["message"].as_str().is_some_and(|message| !message.is_empty()), "{what}: {error}");
             assert_eq!(answer.header("content-type"), Some("application/json"), "{what}");

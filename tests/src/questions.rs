@@ -250,7 +250,14 @@ pub const QUESTIONS: &[Question] = &[
     get("GET /v1/incidents/similar", "?query={occasion}+word{number}+word{number}&k=50"),
     get("GET /v1/incidents/similar", "?query={occasion}+word{number}&country={country}"),
     post("POST /v1/incidents/similar", r#"{"query":"{occasion} word{number} word{number}","k":20}"#),
+    post("POST /mcp", r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#),
+    post("POST /mcp", MODEL_CHECKS),
 ];
+
+const MODEL_CHECKS: &str = concat!(
+    r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":"#,
+    r#"{"name":"check","arguments":{"domain":"{site}","country":"{country}"}}}"#
+);
 
 const BATCH_TARGETS: &str = concat!(
     r#"{"country":"{country}","targets":["{site}","{site}","{site}","{site}","{site}","{site}","{site}","{site}","#,

@@ -2,7 +2,7 @@
 //!
 //! The Cargo registry provides worker-build (see `xtask/worker-build`) and the wasm-bindgen command (a small package of
 //! this project over the library, see `xtask/wasm-bindgen`), both in `tools/`. npm provides esbuild and workerd, and
-//! separately wrangler and the libraries of `tests/interop`, all in `node_modules`. No install script runs. The two
+//! separately wrangler and the libraries of `tests/interop` and `tests/mcp`, all in `node_modules`. No install script runs. The two
 //! Rust tools are debug builds: they compile in half the time and make the same bundle.
 
 use std::env::consts::{ARCH, OS};
@@ -125,6 +125,11 @@ pub fn wrangler() -> Result<PathBuf> {
 /// Installs the libraries for the agents of `tests/interop`.
 pub fn interop() -> Result<PathBuf> {
     npm("tests/interop")
+}
+
+/// Installs the clients of `tests/mcp`.
+pub fn mcp() -> Result<PathBuf> {
+    npm("tests/mcp")
 }
 
 /// Installs once exactly the packages in the lock file of `folder`; returns its `node_modules`.

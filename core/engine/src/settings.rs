@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use http::HeaderName;
 
-use crate::http::LARGEST_BODY;
+use crate::http::{LARGEST_BODY, PageOrigin};
 use crate::stream::PAGE_BYTES;
 use crate::web::Networks;
 use crypto::api_key::KeyForm;
@@ -157,6 +157,8 @@ settings! {
     extra_header_prefix: String = "";
     /// Address that links in answers begin with; empty means the listen address.
     public_url: String = "";
+    /// Origins of web pages that may use `/mcp`, by comma: `https://app.example.org`; `*` for all. Empty: all where `public_url` was set to an address that is not this machine's, else those of this machine.
+    allowed_origins: String = "";
     /// Address the native server listens on.
     listen: String = "127.0.0.1:8787";
     /// Addresses or networks of proxies, by comma, that may say for whom they ask, in `Forwarded` or `X-Forwarded-For`; from anybody else such headers count for nothing.
@@ -364,6 +366,9 @@ impl Settings {
         if !contact.is_empty() && (!is_contact || contact.chars().any(|c| c.is_control() || c.is_whitespace())) {
             return Err("security_contact must be a mailto: or https: address".to_owned());
         }
+        if let Some(text) = self.origins().find(|text| *text != "*" && PageOrigin::parse(text).is_none()) {
+            return Err(format!("allowed_origins takes origins such as https://app.example.org, by comma, not {text:?}"));
+        }
         if !matches!(self.agent_key_format.as_str(), "prefixed" | "hex") {
             return Err("agent_key_format must be prefixed or hex".to_owned());
         }
@@ -386,6 +391,16 @@ impl Settings {
             return Err("fetch_since must be a day such as 2026-01-31".to_owned());
         }
         Ok(())
+    }
+
+    /// What `allowed_origins` lists.
+    pub fn origins(&self) -> impl Iterator<Item = &str> {
+        self.allowed_origins.split(',').map(str::trim).filter(|text| !text.is_empty())
+    }
+
+    /// Whether somebody set this setting, be it to the default.
+    pub fn is_chosen(&self, name: &str) -> bool {
+        self.chosen.contains(name)
     }
 
     /// The public keys of `ledger_admin_keys`, each with the word of its role; `None` when the setting is of no such
@@ -529,6 +544,8 @@ mod tests {
             ("connections", "0"),
             ("body_bytes", "33554431"),
             ("head_bytes", "8191"),
+            ("allowed_origins", "app.example.org"),
+            ("allowed_origins", "https://app.example.org/path"),
             ("trusted_proxies", "10.0.0.1:443"),
             ("trusted_proxies", "proxy.example"),
             ("client_address_header", "no header"),
@@ -540,6 +557,7 @@ mod tests {
             assert!(settings.clone().set(name, value).is_err(), "{name}={value}");
         }
         settings.set("allow_outbound", "127.0.0.0/8, ::1/128").unwrap();
+        settings.set("allowed_origins", "https://app.example.org, http://[::1]:5173").unwrap();
         settings.set("brand", "acme2").unwrap();
         settings.set("fetch_sources", "ioda, ooni-aggregation").unwrap();
     }

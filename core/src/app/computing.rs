@@ -8,7 +8,8 @@ pub const LISTS: &[(Computes, &[&str])] = &[(Computes::Always, ALWAYS), (Compute
 /// Read or compute much, whatever is kept: they wait for room before their handler begins.
 const ALWAYS: &[&str] = &["GET /v1/admin/db", "GET /v1/admin/dump", "POST /v1/admin/load"];
 
-/// Read few rows, or write. Lists among them come in pages, and a search reads what it shows.
+/// Read few rows, or write. Lists among them come in pages, and a search reads what it shows. Whatever `/mcp` asks is a
+/// request of its own to another route, which computes or not.
 const NEVER: &[&str] = &[
     "GET /",
     "GET /.well-known/security.txt",
@@ -20,6 +21,7 @@ const NEVER: &[&str] = &[
     "GET /robots.txt",
     "GET /v1/admin/db/backup",
     "GET /v1/admin/dump/header",
+    "POST /mcp",
     "POST /v1/admin/load/check",
     "POST /v1/admin/master-key",
     "POST /v1/admin/scrub",

@@ -7,11 +7,13 @@
 //! | [`openapi`] | the document of the interface |
 //! | [`admin`] | the operator's routes and the health checks |
 //! | [`welcome`] | what clients look for at the root |
+//! | [`mcp`] | the Model Context Protocol |
 //! | [`dump`] | a whole deployment as one stream, and its way back |
 
 pub mod admin;
 mod computing;
 pub mod dump;
+pub mod mcp;
 pub mod openapi;
 mod program;
 pub mod welcome;

@@ -1,6 +1,6 @@
 //! Heliograph, assembled.
 
-use super::{admin, computing, dump, openapi, welcome};
+use super::{admin, computing, dump, mcp, openapi, welcome};
 use crate::engine::program::{Layer, Program};
 use crate::{engine, intelligence, ledger, relay};
 
@@ -15,7 +15,7 @@ pub static PROGRAM: Program = Program::new(&[
 
 /// What belongs to no feature.
 const APP: Layer = Layer {
-    routes: &[admin::ROUTES, dump::ROUTES, openapi::ROUTES, welcome::ROUTES],
+    routes: &[admin::ROUTES, dump::ROUTES, mcp::ROUTES, openapi::ROUTES, welcome::ROUTES],
     computing: computing::LISTS,
     ..Layer::EMPTY
 };

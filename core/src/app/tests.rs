@@ -131,7 +131,8 @@ fn what_is_wrong_with_an_input_is_an_answer() {
 fn every_code_is_documented() {
     let mut page = String::from(
         "# Error codes\n\nEvery error is JSON: `error` is one of these codes, `message` is a sentence for people. \
-         The list is closed.\n\n| `error` | Status | Meaning |\n|---|---|---|\n",
+         The list is closed.\n\nMessages at `/mcp` are the exception: they are answered in JSON-RPC, and what a tool cannot do \
+         is a result with `isError` and these members ([mcp.md](mcp.md)).\n\n| `error` | Status | Meaning |\n|---|---|---|\n",
     );
     for code in ErrorCode::ALL {
         let status = code.status();

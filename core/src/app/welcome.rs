@@ -93,6 +93,7 @@ With no data an answer says so: `unknown`, null, or confidence 0. It never means
 ## Everything
 
 - [OpenAPI document](/openapi.json): all routes with their parameters and answers
+- Model Context Protocol: POST /mcp, without sessions (2026-07-28, 2025-11-25); tools check, explain, country, incidents, claim and others
 ";
 
 const ICON: &[u8] = include_bytes!("favicon.ico");

@@ -73,6 +73,13 @@ pub enum Command {
     Peers(PeersCommand),
     /// Measure sites from this host's own network for the probe network of a server.
     Probe(Probe),
+    /// Serve the Model Context Protocol over standard input and output, by asking a running server. An agent's key comes
+    /// from HELIOGRAPH_AGENT_KEY, an API key from HELIOGRAPH_API_KEY.
+    Mcp {
+        /// The server that is asked.
+        #[arg(long, value_name = "URL", env = "HELIOGRAPH_URL", default_value = "http://127.0.0.1:8787")]
+        url: String,
+    },
     /// Inspect, check and copy the data file.
     #[command(subcommand)]
     Db(DbCommand),

@@ -97,7 +97,7 @@ impl Client {
 
     /// Prepares requests that anybody may make to the server at `url`.
     pub fn public(url: &str) -> Result<Client, String> {
-        Ok(Client::at(address(url)?, String::new()))
+        Ok(Client::at(address("--to", url)?, String::new()))
     }
 
     fn here(common: &Common, create: bool, closed: bool) -> Result<Client, String> {
@@ -118,7 +118,7 @@ impl Client {
     }
 
     fn there(common: &Common, url: &str) -> Result<Client, String> {
-        let base = address(url)?;
+        let base = address("--to", url)?;
         let admin_key = match common.config()?.settings.admin_key {
             key if !key.is_empty() => key,
             _ => keyfile::read(&common.data).map(|keys| keys.admin_key).map_err(|error| {
@@ -272,12 +272,12 @@ impl Client {
     }
 }
 
-/// The address of a server, without a slash at the end.
-fn address(url: &str) -> Result<String, String> {
+/// The address of a server, without a slash at the end. `flag` names it in the error.
+pub fn address(flag: &str, url: &str) -> Result<String, String> {
     let base = url.trim_end_matches('/');
     match base.starts_with("http://") || base.starts_with("https://") {
         true => Ok(base.to_owned()),
-        false => Err(format!("--to takes an address such as http://127.0.0.1:8787, not {url:?}")),
+        false => Err(format!("{flag} takes an address such as http://127.0.0.1:8787, not {url:?}")),
     }
 }
 

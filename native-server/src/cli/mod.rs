@@ -14,6 +14,7 @@
 //! | `incidents` | lists, creates and changes incidents |
 //! | `keys` | API keys and the master key |
 //! | `ledger` | the credit ledger |
+//! | `mcp` | the Model Context Protocol over standard input and output |
 //! | `moving` | `dump` and `load` |
 //! | `peers` | peers of the relay |
 //! | `probe` | a measuring probe |
@@ -51,6 +52,7 @@ mod import;
 mod incidents;
 mod keys;
 mod ledger;
+mod mcp;
 mod moving;
 mod peers;
 mod probe;
@@ -79,6 +81,7 @@ pub fn main() -> ExitCode {
         Some(Command::Keys(command)) => keys::run(&cli.common, command),
         Some(Command::Peers(command)) => peers::run(&cli.common, command),
         Some(Command::Probe(command)) => probe::run(command),
+        Some(Command::Mcp { url }) => mcp::run(url),
         Some(Command::Db(command)) => db::run(&cli.common, command),
         Some(Command::Incidents(command)) => incidents::run(&cli.common, command),
         Some(Command::Agents(command)) => agents::run(&cli.common, command),

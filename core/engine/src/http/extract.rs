@@ -11,11 +11,11 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::computing::Computes;
-use super::router::{Params, readable};
+use super::router::{self, Params, readable};
 use super::{Auth, Body, Caller, Request, Response, Route, budget, document};
 use crate::apart;
 use crate::documents;
-use crate::runtime::{self, Runtime};
+use crate::runtime::{self, BoxFuture, Runtime};
 use crate::settings::Settings;
 use crate::time::SECOND;
 use crate::{Error, Result, Timestamp};
@@ -77,6 +77,14 @@ impl Cx {
             Body::Bytes(bytes) => Ok(bytes),
             Body::Stream(_) => Err(Error::internal(format!("{path} is a stream"))),
         }
+    }
+
+    /// What the program answers to another request of the same client. It is checked, limited and counted as if the
+    /// client had sent it by itself, and carries only the headers that it is given.
+    pub fn pass_on(&self, request: Request) -> BoxFuture<'static, Response> {
+        let Request { client, forwarded, network, .. } = self.request;
+        let request = Request { client, forwarded, network, key: None, ..request };
+        Box::pin(router::serve(self.rt.clone(), request))
     }
 
     /// What a GET of this path answers, for what the deployment asks itself: on behalf of nobody, out of no budget.

@@ -16,6 +16,7 @@
 //! | `late` | whole answers that may be late |
 //! | [`document`] | published bodies as answers |
 //! | [`message`] | requests and responses |
+//! | [`page_origin`] | where web pages come from, and which names are this machine's |
 //! | [`proxy`] | the client's address behind proxies |
 
 mod budget;
@@ -26,6 +27,7 @@ mod extract;
 mod handed_on;
 mod late;
 mod message;
+mod page_origin;
 mod proxy;
 mod route;
 mod router;
@@ -37,6 +39,7 @@ pub use document::{Ready, revalidated};
 pub use extract::{Cx, known_time};
 pub use handed_on::handed_on;
 pub use message::{Body, Request, Response};
+pub use page_origin::{PageOrigin, host_name, is_this_machine};
 pub use proxy::{Origin, Proxies, Unheard, neighbourhood};
 pub use route::handler;
 pub use route::{Auth, BodyKind, Handler, LARGEST_BODY, Limit, Param, Route, SchemaOf};

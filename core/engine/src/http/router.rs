@@ -245,16 +245,26 @@ fn allow(methods: &Methods) -> String {
     allowed.join(", ")
 }
 
+/// Headers that a page may send (decision any-origin).
+const SENT_BY_PAGES: [&str; 14] = [
+    "X-Agent-Key",
+    "X-API-Key",
+    "Content-Type",
+    "Last-Event-ID",
+    "Idempotency-Key",
+    "Authorization",
+    "If-None-Match",
+    "MCP-Protocol-Version",
+    "Mcp-Method",
+    "Mcp-Name",
+    "Mcp-Session-Id",
+    "A2A-Version",
+    "traceparent",
+    "tracestate",
+];
+
 fn options(methods: &Methods, settings: &Settings) -> Response {
-    let mut names = vec![
-        "X-Agent-Key".to_owned(),
-        "X-API-Key".to_owned(),
-        "Content-Type".to_owned(),
-        "Last-Event-ID".to_owned(),
-        "Idempotency-Key".to_owned(),
-        "Authorization".to_owned(),
-        "If-None-Match".to_owned(),
-    ];
+    let mut names: Vec<String> = SENT_BY_PAGES.iter().map(|name| (*name).to_owned()).collect();
     for prefix in [&settings.brand, &settings.extra_header_prefix] {
         if !prefix.is_empty() {
             for name in ["Signature", "Subscriber-Key", "Proof"] {
