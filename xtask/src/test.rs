@@ -37,6 +37,7 @@ pub fn test(filter: &[&str]) -> Result<()> {
 /// Building the programs first would compile most libraries twice, since tests need other features of them.
 fn programs() -> Result<()> {
     tools::interop()?;
+    tools::clients()?;
     run("build", tests(&[]).arg("--no-run"))?;
     // Tests of the edge start this program, as it is beside them.
     run("build the task runner", runner_tests().arg("--no-run"))

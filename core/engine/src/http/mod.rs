@@ -16,6 +16,7 @@
 //! | `late` | whole answers that may be late |
 //! | [`document`] | published bodies as answers |
 //! | [`message`] | requests and responses |
+//! | `param` | what a route reads from its query and its path |
 //! | [`proxy`] | the client's address behind proxies |
 
 mod budget;
@@ -26,6 +27,7 @@ mod extract;
 mod handed_on;
 mod late;
 mod message;
+mod param;
 mod proxy;
 mod route;
 mod router;
@@ -37,8 +39,9 @@ pub use document::{Ready, revalidated};
 pub use extract::{Cx, known_time};
 pub use handed_on::handed_on;
 pub use message::{Body, Request, Response};
+pub use param::{Param, Shape};
 pub use proxy::{Origin, Proxies, Unheard, neighbourhood};
 pub use route::handler;
-pub use route::{Auth, BodyKind, Handler, LARGEST_BODY, Limit, Param, Route, SchemaOf};
+pub use route::{Auth, BodyKind, Handler, LARGEST_BODY, Limit, Route, SchemaOf};
 pub use router::Routes;
 pub use router::{Matched, Preflight, admit, answer, answer_admitted, preflight, refusal, serve, too_large};

@@ -12,6 +12,7 @@ use engine::documents::Rendered;
 use engine::number::round;
 
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "CountryDepth")]
 struct Depth {
     rank: usize,
     country: String,
@@ -76,6 +77,7 @@ struct QualityRow {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "CategoryCoverage")]
 struct Coverage {
     tagged: u64,
     untagged: u64,

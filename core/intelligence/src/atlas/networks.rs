@@ -189,6 +189,7 @@ struct RiskRow {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "NetworkForecast")]
 pub struct ForecastBody {
     available: bool,
     reason: Option<&'static str>,
@@ -279,6 +280,7 @@ async fn forecast_page(cx: &Cx) -> Result<Response> {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "NetworkForecastMetrics")]
 struct Metrics {
     /// Pairs of a network and a blocked target that it has a verdict on.
     n_pairs: u64,
@@ -291,6 +293,7 @@ struct Metrics {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "NetworkForecastMethod")]
 pub struct InfoBody {
     model: &'static str,
     version: &'static str,

@@ -8,6 +8,7 @@ use super::*;
 /// The five verdicts, the strongest first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(rename = "ClaimVerdict")]
 pub enum Verdict {
     Confirmed,
     Likely,

@@ -17,7 +17,7 @@ use engine::time::DAY;
 use facts::starter::Country;
 
 /// Days in the answer to a request that states no number.
-const DEFAULT_DAYS: u32 = 30;
+pub(super) const DEFAULT_DAYS: u32 = 30;
 /// Incidents that are counted, at most; the newest come first.
 const INCIDENTS: u32 = 200;
 
@@ -25,6 +25,7 @@ const TABLE: Tabular =
     Tabular { name: "country-history", list: "timeline", inner: None, columns: &["date", "score", "incidents"] };
 
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "CountryScoreDay")]
 struct Day {
     date: String,
     /// 0-1 at the end of the day; for today the present score. Null where too little was measured, or nothing is known

@@ -46,6 +46,7 @@ pub struct Methodology {
 }
 
 #[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(rename = "MethodologyAuthor")]
 struct Author {
     #[serde(rename = "@type")]
     kind: &'static str,
@@ -54,6 +55,7 @@ struct Author {
 
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "MethodologyMethod")]
 struct Method {
     overview: &'static str,
     data_sources: BTreeMap<&'static str, DataSource>,
@@ -107,6 +109,7 @@ struct ProbesPart {
 }
 
 #[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(rename = "MethodologyModel")]
 struct Model {
     classifier: ModelPart,
     forecast: ForecastPart,
@@ -139,6 +142,7 @@ struct ForecastPart {
 }
 
 #[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(rename = "VerdictCalibration")]
 struct CalibrationBody {
     /// The data that the probabilities were calibrated on.
     source: &'static str,
@@ -149,6 +153,7 @@ struct CalibrationBody {
 
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "MethodologyScoring")]
 struct Scoring {
     scale: &'static str,
     levels: BTreeMap<&'static str, u32>,

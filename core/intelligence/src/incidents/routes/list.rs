@@ -18,19 +18,22 @@ use engine::runtime;
 const MAX_LIMIT: u32 = 200;
 
 pub const PARAMS: &[Param] = &[
-    Param::optional("limit", "Default 50, at most 200."),
-    Param::optional("offset", "Default 0."),
-    Param::optional("country", "ISO 3166-1 alpha-2."),
-    Param::optional("status", "`active`, `resolved`, `suspected`, or `confirmed` for all but suspected ones."),
-    Param::optional("type", "`censorship`, `disruption` or `mixed`."),
-    Param::optional("severity", "At least `low`, `medium`, `high` or `critical`."),
-    Param::optional("topic", "A topic such as `news`, or a category code such as `NEWS`."),
-    Param::optional("citable", "`true` or `false`."),
-    Param::optional("min_sources", "At least so many independent sources."),
-    Param::optional("service", "A platform such as `telegram`, or a name as `affectedServices` has it."),
-    Param::optional("domain", "A domain; those of a platform mean the platform."),
-    Param::optional("since", "ISO 8601: still going on at that time or begun later."),
-    Param::optional("until", "ISO 8601: begun by then."),
+    Param::optional("limit", "Default 50, at most 200.").count(DEFAULT_LIMIT, MAX_LIMIT),
+    Param::optional("offset", "Default 0.").at_least(0).default("0"),
+    Param::optional("country", "ISO 3166-1 alpha-2.").country(),
+    Param::optional("status", "`active`, `resolved`, `suspected`, or `confirmed` for all but suspected ones.")
+        .one_of(&["active", "resolved", "suspected", "confirmed"]),
+    Param::optional("type", "`censorship`, `disruption` or `mixed`.").one_of(&["censorship", "disruption", "mixed"]),
+    Param::optional("severity", "At least `low`, `medium`, `high` or `critical`.")
+        .one_of(&["low", "medium", "high", "critical"]),
+    Param::optional("topic", "A topic such as `news`, or a category code such as `NEWS`.").such_as("news"),
+    Param::optional("citable", "`true` or `false`.").boolean(),
+    Param::optional("min_sources", "At least so many independent sources.").at_least(0).default("0"),
+    Param::optional("service", "A platform such as `telegram`, or a name as `affectedServices` has it.")
+        .such_as("telegram"),
+    Param::optional("domain", "A domain; those of a platform mean the platform.").such_as("x.com"),
+    Param::optional("since", "ISO 8601: still going on at that time or begun later.").date(),
+    Param::optional("until", "ISO 8601: begun by then.").date(),
     FORMAT,
 ];
 
