@@ -12,5 +12,7 @@ async fn main() {
     assert!(agent.did.starts_with("did:") && !agent.api_key.is_empty());
     let check = accessibility_api::check_accessibility(&configuration, "telegram.org", "KE", None, None).await;
     assert_eq!(check.expect("checked").country, "KE");
+    let summary = measurements_api::get_measurement_summary(&configuration, None, None).await.expect("summed up");
+    assert!(summary.window_days > 0);
     println!("called");
 }

@@ -33,5 +33,10 @@ func main() {
 	if check.GetCountry() != "KE" {
 		panic("another country")
 	}
+	summary, _, err := api.MeasurementsAPI.GetMeasurementSummary(ctx).Execute()
+	must(err)
+	if summary.GetWindowDays() <= 0 {
+		panic("no window")
+	}
 	fmt.Println("called")
 }
