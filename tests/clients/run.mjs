@@ -2,7 +2,7 @@
 // with it. FOLDER is kept between runs, so that compilers find there what did not change.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -35,14 +35,13 @@ function typescript(file) {
   writeFileSync(join(work, 'package.json'), '{"type":"module"}');
   const options = {
     target: 'es2022', module: 'nodenext', moduleResolution: 'nodenext', strict: true, skipLibCheck: true, types: ['node'],
-    typeRoots: [join(here, 'node_modules/@types')], outDir: join(work, 'out'), rootDir: work,
-    paths: { 'openapi-fetch': [join(here, 'node_modules/openapi-fetch')] },
+    outDir: join(work, 'out'), rootDir: work,
   };
   writeFileSync(join(work, 'tsconfig.json'), JSON.stringify({ compilerOptions: options, include: ['*.ts', 'client/**/*.ts'] }));
+  // The compiler and Node look for libraries there.
+  rmSync(join(work, 'node_modules'), { force: true });
+  symlinkSync(join(here, 'node_modules'), join(work, 'node_modules'));
   tsc(work);
-  // Node looks for libraries beside the compiled file.
-  const modules = join(work, 'out/node_modules/openapi-fetch');
-  cpSync(join(here, 'node_modules/openapi-fetch'), modules, { recursive: true });
   called(run(process.execPath, [join(work, 'out', file.replace('.ts', '.js')), base]));
 }
 

@@ -164,7 +164,7 @@ pub struct Table {
 
 /// The members around every body of the measurement group.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "{T}")]
+#[schemars(rename = "{T}Answer")]
 pub struct Answer<T> {
     schema: String,
     generated_at: String,
@@ -191,7 +191,7 @@ pub struct Answer<T> {
 /// The members around every body of the groups that write names in camel case.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(rename = "{T}")]
+#[schemars(rename = "{T}Answer")]
 pub struct CamelAnswer<T> {
     #[serde(flatten)]
     body: T,

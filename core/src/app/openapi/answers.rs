@@ -124,7 +124,7 @@ fn media(route: &Route) -> Vec<&'static str> {
     }
     let mut media = Vec::new();
     media.extend(route.response.map(|_| "application/json"));
-    let csv = |words: &[&str]| words.contains(&"csv");
+    let csv = |words: &[&str]| words.iter().any(|word| word.eq_ignore_ascii_case("csv"));
     if route
         .params
         .iter()

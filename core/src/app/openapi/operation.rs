@@ -50,7 +50,9 @@ pub fn operation(route: &Route, schemas: &mut Schemas) -> Value {
     }
     set("responses", answers::all(route, &name, schemas));
     set("security", security(route));
-    set("x-max-body-bytes", json!(route.max_body));
+    if route.body != BodyKind::None {
+        set("x-max-body-bytes", json!(route.max_body));
+    }
     if route.limit != Limit::None {
         set("x-limit", json!(format!("{:?}", route.limit)));
     }

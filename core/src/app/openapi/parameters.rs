@@ -25,8 +25,9 @@ const fn of(
     InPath { name, begins, doc, pattern, example }
 }
 
-/// The id of a row of an actor, as this service writes it.
-const ID: &str = "b7d1a2f0-3c44-4e1b-9a55-0d2f6c8e7a10";
+/// Ids as the relay and the ledger write them.
+const ID: &str = "WBwmMfPyhpetFdMQSGhVjA";
+const LEDGER_ID: &str = "581c2631-f3f2-8697-ad15-d3104868558c";
 
 /// The longest beginning that fits decides.
 const IN_PATH: &[InPath] = &[
@@ -41,19 +42,20 @@ const IN_PATH: &[InPath] = &[
     of("number", "/v1/admin/forecast/", "Number of the report.", "^[0-9]+$", "1"),
     of("account", "/v1/admin/keys/", "Account of the key, as the list of keys has it.", "", ID),
     of("peer", "/v1/admin/peers/", "Id of the peer.", "", ID),
-    of("nodeId", "/", "Id of the node.", "", "node_5f0c9a1be2d34786"),
+    of("nodeId", "/", "Id of the node.", "", "cp-2bd2c119cf3fa478"),
     of("name", "/v1/admin/sources/", "Id of the source.", "", "ooni"),
     of("name", "/v1/agent/username/", "A username.", "", "ada"),
     of("list", "/v1/agent/consent/", "`blocked` or `allowed`.", "^(blocked|allowed)$", "blocked"),
     of("namespace", "/v1/agent/memory/", "A namespace of the agent's memory.", "", "notes"),
     of("key", "/v1/agent/memory/", "A key; it may contain slashes.", "", "plan"),
-    of("escrow_id", "/", "Id of the escrow.", "", ID),
+    of("escrow_id", "/", "Id of the escrow.", "", LEDGER_ID),
     of("delivery_id", "/", "Id of the delivery.", "", ID),
     of("id", "/", "Id.", "", ID),
+    of("id", "/v1/pay/", "Id.", "", LEDGER_ID),
     of("id", "/data/incidents/", "Either id of the incident.", "", "KE-2023-0001"),
     of("id", "/v1/atlas/incidents/", "Either id of the incident.", "", "KE-2023-0001"),
     of("id", "/v1/admin/incidents/", "Either id of the incident.", "", "KE-2023-0001"),
-    of("id", "/data/evidence/", "Id of the evidence.", "", "ev_5f0c9a1be2d34786"),
+    of("id", "/data/evidence/", "Id of the evidence.", "", "581c2631f3f28697"),
     of("id", "/v1/pay/audit/proof/", "Id of a transfer or an escrow, or the place of an event in the log.", "", "0"),
 ];
 
