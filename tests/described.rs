@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use heliograph_tests::recorded;
+use heliograph_tests::{described, recorded};
 use serde_json::{Map, Value, json};
 
 /// Largest example, in bytes of compact JSON.
@@ -35,11 +35,13 @@ fn told(value: &Value) -> usize {
 }
 
 /// The example that tells the most of those that are small enough. Equal ones are taken in the order of their text, so
-/// that the choice does not depend on the order of the tests.
-fn best<'a>(all: impl Iterator<Item = &'a Value>) -> Option<Value> {
-    let fitting = all.filter(|value| value.is_object() || value.is_array()).map(cut);
-    fitting
-        .filter(|value| value.to_string().len() <= MOST)
+/// that the choice does not depend on the order of the tests. A list may be too short once it is cut.
+fn best(name: &str, part: &str, all: &[Value]) -> Option<Value> {
+    let schema = described::schema_of(name, part)?;
+    all.iter()
+        .filter(|value| value.is_object() || value.is_array())
+        .map(cut)
+        .filter(|value| value.to_string().len() <= MOST && described::fits(schema, value).is_ok())
         .max_by_key(|value| (told(value), std::cmp::Reverse(value.to_string())))
 }
 
@@ -59,8 +61,9 @@ fn examples_are_written_anew() {
     for (name, (requests, responses)) in &by_name {
         let mut example = Map::new();
         for (part, values) in [("request", requests), ("response", responses)] {
-            example
-                .extend(best(values.iter()).filter(|value| *value != json!({})).map(|value| (part.to_owned(), value)));
+            example.extend(
+                best(name, part, values).filter(|value| *value != json!({})).map(|value| (part.to_owned(), value)),
+            );
         }
         if !example.is_empty() {
             examples.insert(name.clone(), Value::Object(example));

@@ -51,6 +51,19 @@ pub fn operation(method: &str, path: &str) -> Option<&'static Value> {
     nearest.and_then(|(_, item)| item.get(method.to_lowercase()))
 }
 
+/// The schema of the `request` or the `response` of an operation by its name.
+pub fn schema_of(name: &str, part: &str) -> Option<&'static Value> {
+    let paths = DOCUMENT["paths"].as_object()?;
+    let mut all = paths.values().filter_map(Value::as_object).flat_map(Map::values);
+    let operation = all.find(|operation| operation["operationId"] == name)?;
+    let holder = match part {
+        "request" => &operation["requestBody"],
+        _ => operation["responses"].get("200").or_else(|| operation["responses"].get("201"))?,
+    };
+    let content = holder["content"].as_object()?;
+    content.iter().find(|(media, _)| media.ends_with("json")).map(|(_, media)| &media["schema"])
+}
+
 /// All examples of the document: where each stands, its schema and its value.
 pub fn examples() -> Vec<(String, &'static Value, &'static Value)> {
     let mut found = Vec::new();
