@@ -61,7 +61,10 @@ pub fn schema_of(name: &str, part: &str) -> Option<&'static Value> {
         _ => operation["responses"].get("200").or_else(|| operation["responses"].get("201"))?,
     };
     let content = holder["content"].as_object()?;
-    content.iter().find(|(media, _)| media.ends_with("json")).map(|(_, media)| &media["schema"])
+    content
+        .iter()
+        .find(|(media, _)| media.ends_with("json") && *media != "application/x-ndjson")
+        .map(|(_, media)| &media["schema"])
 }
 
 /// All examples of the document: where each stands, its schema and its value.

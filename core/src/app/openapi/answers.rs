@@ -95,14 +95,14 @@ fn success(route: &Route, name: &str, schemas: &mut Schemas) -> Value {
     };
     let mut content = Map::new();
     for media in media(route) {
-        let schema = match (media.ends_with("json"), route.response) {
+        let schema = match (is_json(media), route.response) {
             (true, Some(of)) => schemas.written(of),
             (true, None) => json!({ "type": "object" }),
             (false, _) if is_binary(media) => json!({ "type": "string", "format": "binary" }),
             (false, _) => json!({ "type": "string" }),
         };
         let mut body = json!({ "schema": schema });
-        if let Some(example) = examples::response(name).filter(|_| media.ends_with("json")) {
+        if let Some(example) = examples::response(name).filter(|_| is_json(media)) {
             body["example"] = example.clone();
         }
         content.insert(media.to_owned(), body);
@@ -111,6 +111,11 @@ fn success(route: &Route, name: &str, schemas: &mut Schemas) -> Value {
         true => json!({ "description": description }),
         false => json!({ "description": description, "content": content }),
     }
+}
+
+/// Lines of JSON are a text.
+fn is_json(media: &str) -> bool {
+    media.ends_with("json") && media != "application/x-ndjson"
 }
 
 fn is_binary(media: &str) -> bool {
