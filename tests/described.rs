@@ -12,7 +12,7 @@ const MOST: usize = 700;
 /// Longest text in an example, in characters.
 const TEXT: usize = 120;
 
-/// Lists with one entry, and maps with two where each entry is alike, since the document has all that the type says.
+/// Lists with one entry and shorter texts, since the schema says the rest.
 fn cut(value: &Value) -> Value {
     match value {
         Value::Array(all) => Value::Array(all.iter().take(1).map(cut).collect()),

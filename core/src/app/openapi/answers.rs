@@ -74,10 +74,19 @@ fn refuses(route: &Route, status: u16) -> bool {
     }
 }
 
+/// Routes that make something, or replace what was there already and answer 200.
+const REPLACING: &[&str] = &["/v1/agent/capabilities"];
+
 /// The answers of a route, by status.
 pub fn all(route: &Route, name: &str, schemas: &mut Schemas) -> Value {
     let mut out = Map::new();
-    out.insert(route.success.to_string(), success(route, name, schemas));
+    let done = success(route, name, schemas);
+    if route.success == 201 && REPLACING.contains(&route.path) {
+        let mut replaced = done.clone();
+        replaced["description"] = "Replaced.".into();
+        out.insert("200".into(), replaced);
+    }
+    out.insert(route.success.to_string(), done);
     for (component, status, _) in FAILURES {
         if refuses(route, *status) {
             out.insert(status.to_string(), json!({ "$ref": format!("#/components/responses/{component}") }));
