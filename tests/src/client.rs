@@ -13,6 +13,8 @@ use heliograph_core::engine::runtime::Runtime;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use serde_json::Value;
 
+use crate::{described, recorded};
+
 /// Longest time that a test waits for one answer.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -164,9 +166,19 @@ impl Client {
         self.send("DELETE", path, None, b"")
     }
 
-    /// Sends any request.
+    /// Sends any request. The answer must be one that the OpenAPI document declares.
     pub fn send(&self, method: &str, path: &str, content_type: Option<&str>, body: &[u8]) -> Answer {
-        self.try_send(method, path, content_type, body).unwrap_or_else(|error| panic!("{method} {path}: {error}"))
+        let answer =
+            self.try_send(method, path, content_type, body).unwrap_or_else(|error| panic!("{method} {path}: {error}"));
+        // Benches measure the server, not this check.
+        if cfg!(debug_assertions) {
+            let media = answer.header("content-type");
+            if let Err(problem) = described::differs(method, path, answer.status, media, &answer.body) {
+                panic!("{problem}");
+            }
+            recorded::keep(method, path, body, &answer);
+        }
+        answer
     }
 
     /// [`Client::send`] to a server that may die meanwhile.

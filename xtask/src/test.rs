@@ -38,6 +38,7 @@ pub fn test(filter: &[&str]) -> Result<()> {
 fn programs() -> Result<()> {
     tools::interop()?;
     tools::mcp()?;
+    tools::clients()?;
     run("build", tests(&[]).arg("--no-run"))?;
     // Tests of the edge start this program, as it is beside them.
     run("build the task runner", runner_tests().arg("--no-run"))

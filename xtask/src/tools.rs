@@ -2,7 +2,8 @@
 //!
 //! The Cargo registry provides worker-build (see `xtask/worker-build`) and the wasm-bindgen command (a small package of
 //! this project over the library, see `xtask/wasm-bindgen`), both in `tools/`. npm provides esbuild and workerd, and
-//! separately wrangler and the libraries of `tests/interop` and `tests/mcp`, all in `node_modules`. No install script runs. The two
+//! separately wrangler and the libraries of `tests/interop`, `tests/mcp` and `tests/clients`, all in `node_modules`. No
+//! install script runs. The two
 //! Rust tools are debug builds: they compile in half the time and make the same bundle.
 
 use std::env::consts::{ARCH, OS};
@@ -14,7 +15,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::project::{cargo, copy_folder, fingerprint, forget, read, read_text, root, write};
-use crate::run::{Result, output, tool};
+use crate::run::{Result, notice, output, tool};
 
 /// Keep equal to the build command of `wrangler.toml` and to `xtask/worker-build/Cargo.toml`.
 pub const WORKER_BUILD: &str = "worker-build@0.8.7";
@@ -130,6 +131,32 @@ pub fn interop() -> Result<PathBuf> {
 /// Installs the clients of `tests/mcp`.
 pub fn mcp() -> Result<PathBuf> {
     npm("tests/mcp")
+}
+
+/// Installs what generates clients of the interface and compiles them (`tests/clients`): npm packages, and Python packages
+/// in an environment of their own. Where Python or Java is missing, the tests of generated clients are skipped.
+pub fn clients() -> Result<()> {
+    npm("tests/clients")?;
+    let there = |program: &str, argument: &str| {
+        Command::new(program).arg(argument).output().is_ok_and(|output| output.status.success())
+    };
+    for (program, argument) in [("python3", "--version"), ("java", "-version")] {
+        if !there(program, argument) {
+            notice(&format!("{program} is missing: generated clients are not tested"));
+            return Ok(());
+        }
+    }
+    let wanted = root().join("tests/clients/requirements.txt");
+    let environment = root().join("tools/python");
+    install("python", &fingerprint(std::slice::from_ref(&wanted), "")?, &environment, || {
+        tool("make a Python environment", Command::new("python3").args(["-m", "venv"]).arg(&environment))?;
+        tool(
+            "install Python packages",
+            Command::new(environment.join("bin/pip"))
+                .args(["install", "--quiet", "--disable-pip-version-check", "--requirement"])
+                .arg(&wanted),
+        )
+    })
 }
 
 /// Installs once exactly the packages in the lock file of `folder`; returns its `node_modules`.

@@ -14,6 +14,7 @@ use crate::time::SECOND;
 /// The tier of an API key, which sets its rate limit and what it may see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[schemars(rename = "KeyTier")]
 pub enum Tier {
     /// The shared demo key.
     Demo,

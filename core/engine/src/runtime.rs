@@ -200,6 +200,7 @@ pub struct Scrub {
 
 /// A damaged page, and what it held. Keys are text with the escapes of a Rust byte string.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "StorageDamage")]
 pub struct Damage {
     /// Its place in the file: the first of its blocks of 4096 bytes, counted from 0 as the storage engine counts them.
     pub page: u64,

@@ -32,6 +32,7 @@ pub const ROUTES: &[Route] = &[
         .returns::<DbInfo>()
         .summary("Describe the data file; native only."),
     Route::get("/v1/admin/db/backup", handler!(db_backup))
+        .answers(&["application/octet-stream"])
         .admin()
         .extension()
         .effectful()
@@ -46,6 +47,7 @@ pub const ROUTES: &[Route] = &[
 
 /// The answer of a health check.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ProcessHealth")]
 pub struct Health {
     /// `ok` or `ready`.
     pub status: &'static str,
@@ -111,6 +113,7 @@ async fn db_info(cx: Cx) -> Result<Response> {
 
 /// The result of a scrub.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "StorageScrubbed")]
 pub struct Scrubbed {
     /// False if the platform keeps the data and checks it itself; then only `note` has a meaning.
     pub supported: bool,

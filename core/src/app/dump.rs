@@ -71,6 +71,7 @@ pub const ROUTES: &[Route] = &[
 
 /// The first line of a dump.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "DumpHeader")]
 pub struct Header {
     /// The version of the format.
     pub heliograph_dump: u32,
@@ -118,6 +119,7 @@ impl Totals {
 
 /// The place where a dump continues.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "DumpPlace")]
 pub struct Next {
     /// The last actor so far.
     pub actor: String,
@@ -135,6 +137,7 @@ pub struct DumpPage {
 
 /// The question whether a dump can be loaded.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "DumpCheck")]
 pub struct Check {
     pub header: Header,
     /// Load even if the deployment is not empty: actors of the dump replace those here, and others stay.
@@ -144,6 +147,7 @@ pub struct Check {
 
 /// The answer that a dump can be loaded.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "DumpChecked")]
 pub struct Checked {
     /// True if the deployment is empty.
     pub empty: bool,
@@ -151,12 +155,14 @@ pub struct Checked {
 
 /// Some lines of a dump.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "DumpLoad")]
 pub struct Load {
     pub lines: Vec<ActorRows>,
 }
 
 /// The lines and rows that were loaded.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "DumpLoaded")]
 pub struct Loaded {
     pub lines: u64,
     pub rows: u64,

@@ -16,11 +16,18 @@ pub const ROUTES: &[Route] = &[
         .extension()
         .returns::<Welcome>()
         .summary("What this server is, and where to go."),
-    Route::get("/robots.txt", handler!(robots)).extension().summary("What crawlers may read (RFC 9309)."),
-    Route::get("/llms.txt", handler!(llms)).extension().summary("An overview for language models, in Markdown."),
-    Route::get("/favicon.ico", handler!(favicon)).extension().summary("The icon."),
+    Route::get("/robots.txt", handler!(robots))
+        .extension()
+        .answers(&["text/plain"])
+        .summary("What crawlers may read (RFC 9309)."),
+    Route::get("/llms.txt", handler!(llms))
+        .extension()
+        .answers(&["text/markdown"])
+        .summary("An overview for language models, in Markdown."),
+    Route::get("/favicon.ico", handler!(favicon)).extension().answers(&["image/x-icon"]).summary("The icon."),
     Route::get("/.well-known/security.txt", handler!(security))
         .extension()
+        .answers(&["text/plain"])
         .summary("How to report a vulnerability (RFC 9116); 404 unless the operator set `security_contact`."),
 ];
 

@@ -17,6 +17,7 @@
 //! | [`document`] | published bodies as answers |
 //! | [`message`] | requests and responses |
 //! | [`page_origin`] | where web pages come from, and which names are this machine's |
+//! | `param` | what a route reads from its query and its path |
 //! | [`proxy`] | the client's address behind proxies |
 
 mod budget;
@@ -28,6 +29,7 @@ mod handed_on;
 mod late;
 mod message;
 mod page_origin;
+mod param;
 mod proxy;
 mod route;
 mod router;
@@ -40,8 +42,9 @@ pub use extract::{Cx, known_time};
 pub use handed_on::handed_on;
 pub use message::{Body, Request, Response};
 pub use page_origin::{PageOrigin, host_name, is_this_machine};
+pub use param::{Param, Shape};
 pub use proxy::{Origin, Proxies, Unheard, neighbourhood};
 pub use route::handler;
-pub use route::{Auth, BodyKind, Handler, LARGEST_BODY, Limit, Param, Route, SchemaOf};
+pub use route::{Auth, BodyKind, Handler, LARGEST_BODY, Limit, Route, SchemaOf};
 pub use router::Routes;
 pub use router::{Matched, Preflight, admit, answer, answer_admitted, preflight, refusal, serve, too_large};

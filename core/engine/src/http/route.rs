@@ -3,7 +3,7 @@
 use http::Method;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
-use super::{Cx, Response};
+use super::{Cx, Param, Response};
 use crate::Result;
 use crate::runtime::BoxFuture;
 
@@ -73,24 +73,6 @@ pub enum BodyKind {
     Raw,
 }
 
-/// A query parameter, for the documentation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Param {
-    pub name: &'static str,
-    pub required: bool,
-    pub doc: &'static str,
-}
-
-impl Param {
-    pub const fn optional(name: &'static str, doc: &'static str) -> Self {
-        Param { name, required: false, doc }
-    }
-
-    pub const fn required(name: &'static str, doc: &'static str) -> Self {
-        Param { name, required: true, doc }
-    }
-}
-
 pub type Handler = fn(Cx) -> BoxFuture<'static, Result<Response>>;
 pub type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
 
@@ -122,6 +104,8 @@ pub struct Route {
     pub params: &'static [Param],
     pub request: Option<SchemaOf>,
     pub response: Option<SchemaOf>,
+    /// Media types of its answers, where they are more or other than JSON (and CSV by `format`).
+    pub media: &'static [&'static str],
     /// Changes an answer before it goes; given the brand too.
     pub dress: Option<fn(&mut Response, &str)>,
     /// A registration that waits for its DID may call it too (decision signed-registrations).
@@ -154,6 +138,7 @@ impl Route {
             params: &[],
             request: None,
             response: None,
+            media: &[],
             dress: None,
             waiting: false,
             late: false,
@@ -279,6 +264,13 @@ impl Route {
         self
     }
 
+    /// Media types of its answers, for the documentation. Without this it is JSON where there is a schema, and CSV too
+    /// where the parameter `format` can be `csv`.
+    pub const fn answers(mut self, media: &'static [&'static str]) -> Self {
+        self.media = media;
+        self
+    }
+
     /// The JSON body it reads.
     pub const fn accepts<T: JsonSchema>(mut self) -> Self {
         self.request = schema::<T>();
@@ -288,6 +280,12 @@ impl Route {
     /// The JSON it answers with 200.
     pub const fn returns<T: JsonSchema>(mut self) -> Self {
         self.response = schema::<T>();
+        self
+    }
+
+    /// Answers success by changing the protocol.
+    pub const fn upgrades(mut self) -> Self {
+        self.success = 101;
         self
     }
 

@@ -20,6 +20,7 @@ const EXAMPLES: usize = 5;
 
 /// Two countries that both block at least one domain.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "CountryPair")]
 pub struct Pair {
     pub rank: usize,
     pub country_a: String,

@@ -38,6 +38,7 @@ pub fn freshness(facts: &Facts, at: Timestamp) -> &'static str {
 }
 
 #[derive(Debug, Default, Serialize, JsonSchema)]
+#[schemars(rename = "MeasurementFreshness")]
 struct Freshness {
     live: usize,
     recent: usize,
@@ -148,6 +149,7 @@ struct FocusShares {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "CountryIntent")]
 struct Intent {
     country: String,
     country_name: String,
@@ -226,6 +228,7 @@ pub fn category(text: &str) -> Result<&'static Category> {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "CategoryLeader")]
 struct Leader {
     rank: usize,
     country: String,
@@ -484,6 +487,7 @@ pub fn techniques(asked: &ReportQuestion<'_>, world: &World) -> Result<Rendered>
 }
 
 #[derive(Debug, Default, Serialize, JsonSchema)]
+#[schemars(rename = "MeasuredRegion")]
 struct Region {
     region: String,
     countries_measured: usize,

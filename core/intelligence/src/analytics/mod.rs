@@ -42,10 +42,12 @@ use reports::{Answer, CamelAnswer};
 
 use engine::http::{Limit, Param, Route, handler};
 
-const AS_OF: Param = Param::optional("as_of", "ISO 8601 time: what is known today about the world up to then.");
+const AS_OF: Param = Param::optional("as_of", "ISO 8601 time: what is known today about the world up to then.").date();
 pub(crate) const FORMAT: Param =
-    Param::optional("format", "`csv` gives the table of the answer as CSV; default `json`.");
-const COUNTRY: Param = Param::optional("country", "ISO 3166-1 alpha-2.");
+    Param::optional("format", "`csv` gives the table of the answer as CSV; default `json`.")
+        .one_of(&["json", "csv"])
+        .default("json");
+const COUNTRY: Param = Param::optional("country", "ISO 3166-1 alpha-2.").country();
 
 pub const ROUTES: &[Route] = &[
     Route::get("/v1/measurement/summary", handler!(routes::summary))
@@ -60,7 +62,7 @@ pub const ROUTES: &[Route] = &[
         .summary("What kinds of sites countries block."),
     Route::get("/v1/measurement/category-leaders", handler!(routes::category_leaders))
         .late()
-        .params(&[Param::required("category", "A content category code such as NEWS."), FORMAT, AS_OF])
+        .params(&[Param::required("category", "A content category code such as NEWS.").such_as("NEWS"), FORMAT, AS_OF])
         .returns::<Answer<measurement::LeadersBody>>()
         .summary("Countries by nationally blocked domains of a category."),
     Route::get("/v1/measurement/co-blocking", handler!(routes::co_blocking))
@@ -70,7 +72,7 @@ pub const ROUTES: &[Route] = &[
         .summary("Pairs of countries that block the same domains, with the overlap that chance leads to."),
     Route::get("/v1/measurement/most-blocked-domains", handler!(routes::most_blocked))
         .late()
-        .params(&[Param::optional("category", "Only domains of this category."), FORMAT, AS_OF])
+        .params(&[Param::optional("category", "Only domains of this category.").such_as("NEWS"), FORMAT, AS_OF])
         .returns::<Answer<measurement::MostBlockedBody>>()
         .summary("Domains by the number of countries that block them."),
     Route::get("/v1/measurement/network-depth", handler!(routes::network_depth))
@@ -85,12 +87,18 @@ pub const ROUTES: &[Route] = &[
         .summary("How far the data of each country can be trusted."),
     Route::get("/v1/measurement/techniques", handler!(routes::techniques))
         .late()
-        .params(&[COUNTRY, Param::optional("country_code", "The same."), FORMAT, AS_OF])
+        .params(&[COUNTRY, Param::optional("country_code", "The same.").country(), FORMAT, AS_OF])
         .returns::<Answer<measurement::TechniquesBody>>()
         .summary("Shares of blocking techniques."),
     Route::get("/v1/measurement/by-region", handler!(routes::by_region))
         .late()
-        .params(&[Param::optional("level", "`continent` (default) or `subregion`."), FORMAT, AS_OF])
+        .params(&[
+            Param::optional("level", "`continent` (default) or `subregion`.")
+                .one_of(&["continent", "subregion"])
+                .default("continent"),
+            FORMAT,
+            AS_OF,
+        ])
         .returns::<Answer<measurement::RegionsBody>>()
         .summary("Blocking by region of the world."),
     Route::get("/v1/measurement/info", handler!(routes::info))
@@ -118,7 +126,7 @@ pub const ROUTES: &[Route] = &[
         .summary("Platforms by risk in a country."),
     Route::get("/v1/isp/index", handler!(routes::isp_index))
         .late()
-        .params(&[Param::required("country", "ISO 3166-1 alpha-2."), FORMAT, AS_OF])
+        .params(&[Param::required("country", "ISO 3166-1 alpha-2.").country(), FORMAT, AS_OF])
         .returns::<CamelAnswer<isps::IspIndex>>()
         .summary("Networks of a country by score."),
     Route::get("/v1/isp/{asn}/profile", handler!(routes::isp_profile))
@@ -128,17 +136,30 @@ pub const ROUTES: &[Route] = &[
         .summary("What a network blocks."),
     Route::get("/v1/isp/worst", handler!(routes::isp_worst))
         .late()
-        .params(&[Param::optional("limit", "Default 20, at most 500."), FORMAT, AS_OF])
+        .params(&[
+            Param::optional("limit", "Default 20, at most 500.").count(reports::WORST_DEFAULT, routes::WORST_MOST),
+            FORMAT,
+            AS_OF,
+        ])
         .returns::<CamelAnswer<isps::WorstBody>>()
         .summary("Networks of the world by score."),
     Route::get("/v1/isp/compare", handler!(routes::isp_compare))
         .late()
-        .params(&[Param::required("asns", "2 to 10 networks, comma-separated, with or without `AS`."), FORMAT, AS_OF])
+        .params(&[
+            Param::required("asns", "2 to 10 networks, comma-separated, with or without `AS`.")
+                .such_as("AS64500,AS64501"),
+            FORMAT,
+            AS_OF,
+        ])
         .returns::<CamelAnswer<isps::Comparison>>()
         .summary("Networks side by side."),
     Route::get("/v1/topic-censorship-index", handler!(routes::topic_index))
         .late()
-        .params(&[Param::required("topic", "A topic such as news or lgbtq, or a category code."), FORMAT, AS_OF])
+        .params(&[
+            Param::required("topic", "A topic such as news or lgbtq, or a category code.").such_as("news"),
+            FORMAT,
+            AS_OF,
+        ])
         .returns::<CamelAnswer<topics::TopicBody>>()
         .summary("The index over the sites of one topic."),
     Route::get("/data/dumps", handler!(dumps::list))
@@ -148,14 +169,15 @@ pub const ROUTES: &[Route] = &[
         .returns::<dumps::DumpsBody>()
         .summary("Countries with monthly aggregates, or the files of one."),
     Route::get("/data/dumps/{file}", handler!(dumps::file))
+        .answers(&["text/csv", "application/x-ndjson", "text/plain", "application/json"])
         .limit(Limit::Data)
         .extension()
         .summary("Aggregates of a country and month as CSV or JSON lines, its checksum, or the codebook."),
     Route::get("/v1/vpn-accessibility", handler!(routes::vpn_accessibility))
         .late()
         .params(&[
-            Param::optional("country", "Where the test ran."),
-            Param::optional("provider", "A provider or tool."),
+            Param::optional("country", "Where the test ran.").country(),
+            Param::optional("provider", "A provider or tool.").such_as("tor"),
             FORMAT,
             AS_OF,
         ])

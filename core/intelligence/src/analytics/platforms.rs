@@ -63,6 +63,7 @@ fn global_score(world: &World, slug: &str) -> (f64, usize) {
 
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "PlatformScoreRow")]
 struct ScoreRow {
     rank: usize,
     platform: String,
@@ -143,6 +144,7 @@ fn score_row(platform: &Tracked, world: &World) -> ScoreRow {
 
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "PlatformBlockedIn")]
 struct BlockedIn {
     country: String,
     country_name: String,

@@ -13,6 +13,7 @@ use engine::number::round;
 use facts::sentence::Sentence;
 
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "CountryDepth")]
 struct Depth {
     rank: usize,
     country: String,
@@ -77,6 +78,7 @@ struct QualityRow {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "CategoryCoverage")]
 struct Coverage {
     tagged: u64,
     untagged: u64,

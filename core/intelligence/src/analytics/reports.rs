@@ -165,6 +165,7 @@ pub struct Table {
 
 /// The members around every body of the measurement group.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "{T}Answer")]
 pub struct Answer<T> {
     schema: String,
     generated_at: String,
@@ -192,6 +193,7 @@ pub struct Answer<T> {
 /// The members around every body of the groups that write names in camel case.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "{T}Answer")]
 pub struct CamelAnswer<T> {
     #[serde(flatten)]
     body: T,

@@ -30,7 +30,7 @@ use facts::tracked::Tracked;
 /// Networks in one comparison.
 const COMPARED: std::ops::RangeInclusive<usize> = 2..=10;
 /// Networks in the list of the worst, at most.
-const WORST_MOST: u32 = 500;
+pub(super) const WORST_MOST: u32 = 500;
 
 /// A report as published, or computed about the past.
 async fn report(cx: &Cx, name: &str, parameter: Option<&str>) -> Result<Response> {

@@ -31,6 +31,7 @@ pub fn provider(text: &str) -> Result<&'static str> {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ToolFilter")]
 struct Asking {
     #[serde(skip_serializing_if = "Option::is_none")]
     country: Option<String>,

@@ -32,9 +32,10 @@ pub const ROUTES: &[Route] = &[
     Route::get("/v1/forecast/asn-gnn", handler!(networks::forecast))
         .limit(Limit::Data)
         .params(&[
-            Param::optional("country", "ISO 3166-1 alpha-2."),
-            Param::optional("asn", "A network, with or without `AS`."),
-            Param::optional("limit", "Default 50, at most 500."),
+            Param::optional("country", "ISO 3166-1 alpha-2.").country(),
+            Param::optional("asn", "A network, with or without `AS`.").such_as("AS64500"),
+            Param::optional("limit", "Default 50, at most 500.")
+                .count(constants::NETWORKS_DEFAULT, constants::NETWORKS_MOST),
         ])
         .returns::<networks::ForecastBody>()
         .summary("The risk of networks within seven days: the country's risk times the network's exposure."),

@@ -188,6 +188,7 @@ struct RiskRow {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "NetworkForecast")]
 pub struct ForecastBody {
     available: bool,
     reason: Option<Sentence>,
@@ -280,6 +281,7 @@ async fn forecast_page(cx: &Cx) -> Result<Response> {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "NetworkForecastMetrics")]
 struct Metrics {
     /// Pairs of a network and a blocked target that it has a verdict on.
     n_pairs: u64,
@@ -292,6 +294,7 @@ struct Metrics {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "NetworkForecastMethod")]
 pub struct InfoBody {
     model: &'static str,
     version: &'static str,

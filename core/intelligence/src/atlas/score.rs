@@ -35,6 +35,7 @@ struct ScoreFacts {
 
 /// Points of each component, in multiples of a quarter.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "AtlasScoreComponents")]
 struct Components {
     /// Up to 10, for a last day that is unlike the others; 0 for a usual day.
     anomaly: f64,
@@ -101,6 +102,7 @@ fn grade(score: f64) -> &'static str {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "AtlasScore")]
 pub struct ScoreBody {
     country: String,
     country_name: String,
@@ -233,6 +235,7 @@ async fn one_page(cx: &Cx) -> Result<Response> {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "AtlasScoreRow")]
 struct Row {
     country: String,
     country_name: String,
@@ -246,6 +249,7 @@ struct Row {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "AtlasScoreList")]
 pub struct ListBody {
     count: usize,
     generated_at: String,

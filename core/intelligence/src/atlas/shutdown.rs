@@ -28,6 +28,7 @@ struct RiskOf {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ShutdownRisk")]
 pub struct RiskBody {
     country: String,
     country_name: String,

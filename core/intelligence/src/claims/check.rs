@@ -9,6 +9,7 @@ use facts::sentence::Sentence as Said;
 /// The five verdicts, the strongest first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(rename = "ClaimVerdict")]
 pub enum Verdict {
     Confirmed,
     Likely,

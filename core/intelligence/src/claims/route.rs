@@ -23,8 +23,8 @@ const MOST_EVIDENCE: usize = 20;
 pub const ROUTES: &[Route] = &[Route::post("/verify-claim", handler!(verify))
     .limit(engine::http::Limit::Data)
     .params(&[
-        Param::optional("explain", "`true` or `1` adds `evidence`."),
-        Param::optional("require_evidence", "The same."),
+        Param::optional("explain", "`true` or `1` adds `evidence`.").boolean().default("false"),
+        Param::optional("require_evidence", "The same.").boolean().default("false"),
     ])
     .accepts::<ClaimRequest>()
     .returns::<ClaimBody>()
@@ -43,6 +43,7 @@ pub struct ClaimRequest {
 /// `true` or `false`; `1` and `0` too, as numbers or as text, as in a query.
 #[derive(Debug, Clone, Copy, JsonSchema)]
 #[schemars(transparent)]
+#[schemars(rename = "ClaimFlag")]
 struct Flag(bool);
 
 impl<'de> Deserialize<'de> for Flag {
@@ -91,6 +92,7 @@ fn networks(claim: &Claim, found: &[CheckedClaim<'_>]) -> Vec<Network> {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ClaimDateRange")]
 struct DateRange {
     start: String,
     end: String,
@@ -176,6 +178,7 @@ struct EvidenceBody {
 
 /// What the data say to one of several topics, countries and statements.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ClaimTopic")]
 struct TopicBody {
     service: String,
     country_code: &'static str,

@@ -81,6 +81,7 @@ struct TopFeature {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ClassifierScore")]
 pub struct ScoreBody {
     country: String,
     country_name: String,
@@ -163,6 +164,7 @@ async fn score_page(cx: &Cx) -> Result<Response> {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ClassifierMethod")]
 pub struct InfoBody {
     model: &'static str,
     /// Null before the first version.
@@ -237,6 +239,7 @@ async fn info_page(cx: &Cx) -> Result<Response> {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "CorroborationSource")]
 struct SourceBody {
     source: String,
     /// Incidents that rest on this source, alone or with others.

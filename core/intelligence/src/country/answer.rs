@@ -33,6 +33,7 @@ pub const MAX_SUBJECTS: usize = 50;
 /// The three states as they are stored and carried.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[schemars(rename = "BlockingState")]
 pub enum State {
     Blocked,
     Accessible,

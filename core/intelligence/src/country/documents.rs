@@ -68,6 +68,7 @@ fn known(code: &str) -> Result<&'static Country> {
 
 /// `/data/country/{code}`
 #[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(rename = "CountryPage")]
 pub struct CountryBody {
     #[serde(rename = "@context")]
     context: &'static str,

@@ -24,11 +24,13 @@ use facts::starter;
 
 pub const ROUTES: &[Route] = &[
     Route::get("/v1/elections/upcoming", handler!(upcoming))
-        .params(&[Param::optional("days", "Days from today, default 90, at most 3,660.")])
+        .params(
+            &[Param::optional("days", "Days from today, default 90, at most 3,660.").count(DEFAULT_DAYS, MOST_DAYS)],
+        )
         .returns::<UpcomingBody>()
         .summary("Coming elections, those in countries with the highest shutdown risk first."),
     Route::get("/v1/elections/calendar", handler!(calendar))
-        .params(&[Param::optional("year", "Only elections of this year.")])
+        .params(&[Param::optional("year", "Only elections of this year.").integer(0, 9_999).such_as("2027")])
         .returns::<CalendarBody>()
         .summary("All elections that are known, by date, with the present shutdown risk."),
     Route::get("/v1/elections/{country}/briefing", handler!(briefing))

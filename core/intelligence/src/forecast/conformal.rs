@@ -164,6 +164,7 @@ fn scores(outcomes: impl IntoIterator<Item = Outcome>) -> (Vec<f64>, Vec<f64>) {
 
 /// Coverage of each class, and the size of the sets. Either figure alone can be made perfect easily.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "ConformalCoverage")]
 pub struct Coverage {
     /// 1 - the share that the sets may miss.
     pub target: f64,

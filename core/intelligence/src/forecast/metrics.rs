@@ -33,6 +33,7 @@ pub const ALERT: f64 = 0.5;
 
 /// Results of alerts at [`ALERT`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "ConfusionCounts")]
 pub struct Confusion {
     pub true_positive: u64,
     pub false_positive: u64,

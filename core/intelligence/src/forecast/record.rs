@@ -24,20 +24,23 @@ use facts::starter::Country;
 pub const ROUTES: &[Route] = &[
     Route::get("/v1/sentinel/accuracy", handler!(accuracy))
         .limit(Limit::Forecast)
-        .params(&[Param::optional("window_days", "1 to 365, default 30: forecasts made in so many days.")])
+        .params(&[
+            Param::optional("window_days", "1 to 365, default 30: forecasts made in so many days.").count(30, 365)
+        ])
         .returns::<AccuracyBody>()
         .summary("How right the forecasts were that were served: precision, recall, Brier score, calibration."),
     Route::get("/v1/sentinel/calibration/history", handler!(calibration))
         .limit(Limit::Forecast)
-        .params(&[Param::optional("format", "`json` (default) or `csv`.")])
+        .params(&[Param::optional("format", "`json` (default) or `csv`.").one_of(&["json", "csv"]).default("json")])
         .returns::<CalibrationBody>()
         .summary("Coverage of the forecasts' sets by day, of the last 90 judged days."),
     Route::get("/v1/atlas/prediction-track-record", handler!(track_record))
         .limit(Limit::Forecast)
         .params(&[
-            Param::optional("window_days", "1 to 1095, default 365: forecasts made in so many days."),
-            Param::optional("limit", "Default 100, at most 500: alerts and missed events that are listed."),
-            Param::optional("format", "`json` (default) or `csv`."),
+            Param::optional("window_days", "1 to 1095, default 365: forecasts made in so many days.").count(365, 1_095),
+            Param::optional("limit", "Default 100, at most 500: alerts and missed events that are listed.")
+                .count(100, 500),
+            Param::optional("format", "`json` (default) or `csv`.").one_of(&["json", "csv"]).default("json"),
         ])
         .returns::<TrackBody>()
         .summary("Every alert and every missed event with what came of it, lead times, and simpler ways beside."),
@@ -57,6 +60,7 @@ const METHODOLOGY: &str = "/data/methodology";
 
 /// Counts of one country.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ForecastCountryRecord")]
 struct CountryBody {
     n: u64,
     true_positive: u64,
@@ -241,6 +245,7 @@ const MAX_AGE: u32 = 60;
 
 /// One class on one day.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "CalibrationClass")]
 struct ClassBody {
     /// The 90% quantile of nonconformity (1 minus the probability of the class) that follows from alpha.
     q90: f64,
@@ -268,6 +273,7 @@ struct CalibrationRow {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "CalibrationHistory")]
 pub struct CalibrationBody {
     n: usize,
     target_coverage: f64,

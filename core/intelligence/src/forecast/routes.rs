@@ -34,7 +34,7 @@ pub const ROUTES: &[Route] = &[
         .summary("The risk that a shutdown begins in a country, for today and the seven days after."),
     Route::get("/v1/forecast/high-risk", handler!(high_risk))
         .limit(Limit::Forecast)
-        .params(&[Param::optional("threshold", "0 to 1, default 0.5."), FORMAT])
+        .params(&[Param::optional("threshold", "0 to 1, default 0.5.").number(0, 1).default("0.5"), FORMAT])
         .returns::<HighRiskBody>()
         .summary("Countries with a high risk of a shutdown, the highest first."),
     Route::post("/v1/forecast/batch", handler!(many))
@@ -48,13 +48,14 @@ pub const ROUTES: &[Route] = &[
         .summary("The risk within 1, 7 and 30 days, with intervals."),
 ];
 
-const FORMAT: Param = Param::optional("format", "`json` (default) or `csv`.");
+const FORMAT: Param = Param::optional("format", "`json` (default) or `csv`.").one_of(&["json", "csv"]).default("json");
 /// Features that are named for a day or a horizon, at most.
 const TOP: usize = 5;
 /// Days of delay of the history after which confidence is halved.
 const LATE: f64 = 365.0;
 
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ForecastFeature")]
 struct Feature {
     name: &'static str,
     /// Part of the log odds, compared with the mean over all countries and days.
@@ -70,6 +71,7 @@ struct DayFeatures {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ForecastDay")]
 struct DayBody {
     /// Days from today.
     day: i32,
@@ -82,6 +84,7 @@ struct DayBody {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "CountryForecastSummary")]
 struct SummaryBody {
     /// Greatest risk of a single day.
     max_risk: f64,
@@ -97,6 +100,7 @@ struct SummaryBody {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ConformalClass")]
 struct ClassBody {
     alpha: f64,
     /// Coverage over the served forecasts whose week is over; null while there are none.
@@ -106,6 +110,7 @@ struct ClassBody {
 
 /// The state of class-wise adaptive conformal inference.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ConformalState")]
 struct AciBody {
     alpha: f64,
     target_coverage: f64,
@@ -119,6 +124,7 @@ struct AciBody {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "CountryForecast")]
 pub struct ForecastBody {
     country: String,
     country_name: String,
@@ -502,6 +508,7 @@ async fn high_risk_page(cx: &Cx) -> Result<Response> {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ForecastBatch")]
 pub struct BatchBody<'a> {
     count: usize,
     generated_at: String,

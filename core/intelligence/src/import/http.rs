@@ -12,19 +12,23 @@ pub const ROUTES: &[Route] = &[Route::post("/v1/admin/import/{kind}", handler!(i
         Param::optional(
             "country",
             "Block lists: the country, required. All else: this country only, and the one of rows without any.",
-        ),
+        )
+        .country(),
         Param::optional(
             "list",
             "Test lists: `global` or the code the list is named after; default `global`. Fingerprints as JSON lines: \
              `blockpage_signatures` or `false_positive_signatures`, required.",
         ),
-        Param::optional("list_kind", "Block lists: official, court, leak or community (default)."),
-        Param::optional("date", "Block lists: the date the list speaks of, none ahead; default today."),
+        Param::optional("list_kind", "Block lists: official, court, leak or community (default).")
+            .one_of(&["official", "court", "leak", "community"])
+            .default("community"),
+        Param::optional("date", "Block lists: the date the list speaks of, none ahead; default today.").date(),
         Param::optional(
             "epoch",
             "What an earlier part of the same import answered: 409 when the source was removed since.",
-        ),
-        Param::optional("dry_run", "`true` counts and changes nothing."),
+        )
+        .at_least(0),
+        Param::optional("dry_run", "`true` counts and changes nothing.").boolean().default("false"),
     ])
     .returns::<Summary>()
     .summary("Import one self-contained chunk, raw or gzip, at most 4 MiB inflated.")];

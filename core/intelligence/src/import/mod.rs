@@ -256,6 +256,7 @@ pub struct CountryResult {
 
 /// The answer to an import.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "ImportSummary")]
 pub struct Summary {
     pub kind: String,
     pub dry_run: bool,

@@ -17,15 +17,19 @@ pub struct IncidentBody {
     pub id: String,
     /// The readable id, `<CC>-<year>-<sequence>` (conflict C3).
     pub hash_id: String,
+    /// Also as `readable_id`.
     pub readable_id: String,
     #[serde(rename = "readable_id")]
+    #[schemars(skip)]
     pub readable_id_snake: String,
     pub incident_hash: String,
     /// From 1. `permalink` with `?version=` leads to this version for ever.
     pub version: u32,
     pub country: String,
+    /// Also as `country_name`.
     pub country_name: String,
     #[serde(rename = "country_name")]
+    #[schemars(skip)]
     pub country_name_snake: String,
     pub flag: String,
     pub title: String,
@@ -62,8 +66,10 @@ pub struct IncidentBody {
     pub declared_time: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resolved_time: Option<String>,
+    /// Also as `created_at`.
     pub created_at: String,
     #[serde(rename = "created_at")]
+    #[schemars(skip)]
     pub created_at_snake: String,
     /// With six fractional digits, since it is the cursor of the delta.
     pub updated_at: String,

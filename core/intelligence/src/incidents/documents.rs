@@ -60,6 +60,7 @@ pub(super) fn dataset_version(changed: Option<Timestamp>, now: Timestamp) -> Str
 
 /// `GET /data/incidents`
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "IncidentList")]
 pub struct ListBody {
     pub incidents: Vec<IncidentBody>,
     /// Number of all matching incidents.

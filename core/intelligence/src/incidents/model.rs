@@ -75,6 +75,7 @@ impl Severity {
 /// The state of an incident (decision incident-grades).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[schemars(rename = "IncidentStatus")]
 pub enum Status {
     /// Seen by one source on one network, or a silence that no other source reports. Not citable.
     Suspected,

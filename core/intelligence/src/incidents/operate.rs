@@ -38,6 +38,7 @@ impl Operation for Create {
 /// A member of [`Overrides`], under its name in requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[schemars(rename = "IncidentField")]
 pub enum Field {
     Title,
     Description,

@@ -20,6 +20,7 @@ type Counts = BTreeMap<String, u64>;
 
 /// When the first and the last incident began; empty if there are none.
 #[derive(Debug, Default, Serialize, JsonSchema)]
+#[schemars(rename = "IncidentDateRange")]
 pub struct DateRange {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first: Option<String>,
@@ -37,9 +38,10 @@ pub struct StatsBody {
     pub citable_with_evidence: u64,
     pub citable_multi_source: u64,
     pub citable_breakdown_note: Sentence,
-    /// Rows that can be read at `/data/evidence/{id}`.
+    /// Rows that can be read at `/data/evidence/{id}`. Also as `totalEvidence`.
     pub total_evidence: u64,
     #[serde(rename = "totalEvidence")]
+    #[schemars(skip)]
     pub total_evidence_camel: u64,
     /// The sum equals `total_evidence`.
     pub evidence_by_source: Counts,

@@ -136,6 +136,7 @@ fn greatest(shares: &[f64; TOPICS.len()]) -> usize {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "IncidentTopicBody")]
 struct TopicBody {
     /// It never changes.
     topic_id: usize,
@@ -284,6 +285,7 @@ fn render_all(view: &View<'_>) -> Result<Rendered> {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "TopicMethod")]
 pub struct InfoBody {
     model: &'static str,
     version: &'static str,
@@ -342,6 +344,7 @@ struct ShareBody {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "CountryTopics")]
 pub struct CountryBody {
     country: String,
     country_name: String,
@@ -416,6 +419,7 @@ fn render_country(view: &View<'_>, code: &str) -> Result<Rendered> {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "TopicOther")]
 struct Other {
     topic_id: usize,
     label: &'static str,

@@ -33,12 +33,12 @@ pub const ROUTES: &[Route] = &[
         .returns::<ValidatedToken>()
         .summary("Whether a token is that of a node; with a handle, its owner claims it."),
     Route::get("/v1/community/nodes", handler!(nodes))
-        .params(&[Param::optional("limit", "Nodes, at most 500; default 50.")])
+        .params(&[Param::optional("limit", "Nodes, at most 500; default 50.").count(50, MAX_LIST)])
         .returns::<NodeList>()
         .summary("Community nodes that submitted in the last 30 days, latest first."),
     Route::get("/v1/community/nodes/{nodeId}", handler!(node)).returns::<OneNode>().summary("One node."),
     Route::get("/v1/community/leaderboard", handler!(leaderboard))
-        .params(&[Param::optional("limit", "Nodes, at most 500; default 50.")])
+        .params(&[Param::optional("limit", "Nodes, at most 500; default 50.").count(50, MAX_LIST)])
         .returns::<Contributors>()
         .summary("Nodes by what they contributed."),
     Route::patch("/v1/admin/probes/{nodeId}", handler!(operate))
@@ -72,11 +72,13 @@ pub struct NewNode {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RegisteredNode {
+    /// Also as `node_id`.
     pub node_id: String,
     /// Shown once; not recoverable.
     pub node_token: String,
     /// The same as `nodeId`.
     #[serde(rename = "node_id")]
+    #[schemars(skip)]
     pub node_id_too: String,
     /// The same as `nodeToken`.
     pub token: String,

@@ -29,7 +29,7 @@ pub const ROUTES: &[Route] = &[
         ),
     Route::get("/v1/probe/domains", handler!(domains))
         .limit(Limit::Data)
-        .params(&[Param::optional("country", "Adds the sites of this country's list.")])
+        .params(&[Param::optional("country", "Adds the sites of this country's list.").country()])
         .returns::<ProbeSites>()
         .summary("The sites that probes are asked to measure."),
 ];

@@ -36,8 +36,8 @@ pub const ROUTES: &[Route] = &[
     Route::get("/v1/probe/domain/{domain}/history", handler!(history))
         .limit(Limit::Data)
         .params(&[
-            Param::optional("days", "Days, at most 365; default 30."),
-            Param::optional("country", "Only this country."),
+            Param::optional("days", "Days, at most 365; default 30.").count(30, HISTORY_DAYS - 1),
+            Param::optional("country", "Only this country.").country(),
         ])
         .returns::<ProbeHistory>()
         .summary("What probes measured of a domain, by day and country."),
@@ -200,6 +200,7 @@ pub struct DomainNode {
 
 /// The findings of all nodes together.
 #[derive(Debug, Default, Serialize, JsonSchema)]
+#[schemars(rename = "ProbeAttribution")]
 pub struct Attribution {
     pub methods_seen: BTreeSet<&'static str>,
     pub entities_detected: BTreeSet<&'static str>,

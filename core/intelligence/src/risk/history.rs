@@ -22,7 +22,7 @@ use facts::sentence::Sentences;
 use facts::starter::Country;
 
 /// Days in the answer to a request that states no number.
-const DEFAULT_DAYS: u32 = 30;
+pub(super) const DEFAULT_DAYS: u32 = 30;
 /// Incidents that are read at a time.
 const INCIDENTS: u32 = 200;
 
@@ -33,6 +33,7 @@ const RANGE_TABLE: Tabular =
     Tabular { columns: &["date", "score", "incidents", "measurements", "votes", "blocked"], ..TABLE };
 
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "CountryScoreDay")]
 struct Day {
     date: String,
     /// 0-1 at the end of the day; for today the present score. Null where too little was measured, or nothing is known

@@ -32,21 +32,31 @@ pub const ROUTES: &[Route] = &[
         .summary("The risk of a new or wider block within some days."),
     Route::get("/hydra/v1/threat-level/{country}", handler!(threat_level))
         .key()
-        .params(&[Param::optional("includeHistory", "`true` adds the scores of the last 30 days.")])
+        .params(&[Param::optional("includeHistory", "`true` adds the scores of the last 30 days.")
+            .boolean()
+            .default("false")])
         .returns::<ThreatBody>()
         .summary("How much is blocked in a country, the trend, and what to do."),
     Route::get("/data/country/{code}/history", handler!(super::history::history))
         .late()
         .extension()
         .limit(Limit::Data)
-        .params(&[Param::optional("days", "Default 30, at most 60."), SINCE_DAY, UNTIL_DAY, BY, FORMAT])
+        .params(&[
+            Param::optional("days", "Default 30, at most 60.").count(super::history::DEFAULT_DAYS, KEPT),
+            SINCE_DAY,
+            UNTIL_DAY,
+            BY,
+            FORMAT,
+        ])
         .returns::<super::history::CountryHistoryBody>()
         .summary("The score of a country and its incidents by day."),
     Route::get("/hydra/v1/scores", handler!(scores))
         .key()
         .params(&[
-            Param::optional("minConfidence", "0 to 1, default 0.5: at least this certain that the level is right."),
-            Param::optional("limit", "Default 50, at most 300."),
+            Param::optional("minConfidence", "0 to 1, default 0.5: at least this certain that the level is right.")
+                .number(0, 1)
+                .default("0.5"),
+            Param::optional("limit", "Default 50, at most 300.").count(DEFAULT_LIMIT, MAX_LIMIT),
         ])
         .returns::<ScoresBody>()
         .summary("Scores of the measured countries, most censored first."),
@@ -92,6 +102,7 @@ struct FactorBody {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "PredictionDay")]
 struct DayBody {
     /// Days from today.
     day: u32,
@@ -424,6 +435,7 @@ fn recommendations(score: Option<f64>, methods: &[String], active: u64) -> Vec<S
 
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "CountryScoreRow")]
 struct ScoreRow {
     rank: usize,
     /// ISO 3166-1 alpha-2.
@@ -499,6 +511,7 @@ fn least_confidence(cx: &Cx) -> Result<f64> {
 /// Figures of the served model on its temporal hold-out. Null means that a figure was not measured.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "PredictionMetrics")]
 struct Metrics {
     /// Null: countries are never left out of training.
     loco_median_f1: Option<f64>,

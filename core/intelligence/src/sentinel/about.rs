@@ -123,6 +123,7 @@ async fn manifest_page(cx: &Cx) -> Result<Response> {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "SentinelHealth")]
 pub struct HealthBody {
     /// `ok`; `stale` when the daily forecast is overdue; `base_rates` without a model.
     status: &'static str,

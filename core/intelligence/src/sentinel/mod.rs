@@ -37,15 +37,20 @@ pub const ROUTES: &[Route] = &[
         .returns::<risk::BatchBody<'static>>()
         .summary("The same of up to 50 countries."),
     Route::get("/v1/sentinel/global_heatmap", handler!(risk::heatmap))
-        .params(&[Param::optional("min_risk", "Only countries with at least this risk, 0 to 1; default 0.")])
+        .params(&[Param::optional("min_risk", "Only countries with at least this risk, 0 to 1; default 0.")
+            .number(0, 1)
+            .default("0")])
         .returns::<risk::HeatmapBody>()
         .summary("The risk of every country, the highest first."),
     Route::get("/v1/sentinel/active-learning-queue", handler!(queue::queue))
         .params(&[
-            Param::optional("limit", "Default 50, at most 200."),
-            Param::optional("country", "ISO 3166-1 alpha-2."),
-            Param::optional("rank_by", "`impact` (default) or `uncertainty`."),
-            Param::optional("max_age_days", "Forecasts of so many days, default 21, at most 90."),
+            Param::optional("limit", "Default 50, at most 200.").count(queue::DEFAULT_LIMIT, queue::MOST),
+            Param::optional("country", "ISO 3166-1 alpha-2.").country(),
+            Param::optional("rank_by", "`impact` (default) or `uncertainty`.")
+                .one_of(&["impact", "uncertainty"])
+                .default("impact"),
+            Param::optional("max_age_days", "Forecasts of so many days, default 21, at most 90.")
+                .count(queue::DEFAULT_DAYS, queue::MOST_DAYS),
         ])
         .returns::<queue::QueueBody>()
         .summary("Recent forecasts in the order in which a review teaches the most."),
@@ -57,8 +62,8 @@ pub const ROUTES: &[Route] = &[
         .summary("What is served, and how fresh it is."),
     Route::get("/v1/sentinel/attribute", handler!(attribute::attribute))
         .params(&[
-            Param::required("country", "ISO 3166-1 alpha-2."),
-            Param::required("date", "The day from which on an effect is looked for, such as 2026-10-01."),
+            Param::required("country", "ISO 3166-1 alpha-2.").country(),
+            Param::required("date", "The day from which on an effect is looked for, such as 2026-10-01.").date(),
         ])
         .returns::<attribute::AttributionBody>()
         .summary("How much more is blocked since a day than in countries like it: a synthetic control."),

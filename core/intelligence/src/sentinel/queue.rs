@@ -15,10 +15,10 @@ use engine::runtime;
 use engine::time::DAY;
 use facts::sentence::{self, Sentence, Sentences};
 
-const DEFAULT_LIMIT: u32 = 50;
-const MOST: u32 = 200;
-const DEFAULT_DAYS: u32 = 21;
-const MOST_DAYS: u32 = 90;
+pub(super) const DEFAULT_LIMIT: u32 = 50;
+pub(super) const MOST: u32 = 200;
+pub(super) const DEFAULT_DAYS: u32 = 21;
+pub(super) const MOST_DAYS: u32 = 90;
 /// The least value of a factor, also used for countries without measurements: an unknown factor must not make the
 /// product zero. Our choice.
 const FLOOR: f64 = 0.1;

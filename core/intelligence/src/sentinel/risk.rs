@@ -27,6 +27,7 @@ const TOP: usize = 3;
 const LINKS: usize = 5;
 
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "CurrentRiskSummary")]
 struct SummaryBody {
     /// Greatest risk of a single day.
     max_risk: f64,
@@ -38,6 +39,7 @@ struct SummaryBody {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "RiskDay")]
 struct DayBody {
     date: String,
     day: i32,
@@ -67,6 +69,7 @@ struct FeatureBody {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "SimilarToRisk")]
 struct SimilarBody {
     readable_id: String,
     severity: String,
@@ -103,6 +106,7 @@ struct TrustBody {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "CurrentRisk")]
 pub struct RiskBody {
     country: String,
     country_name: String,
@@ -290,6 +294,7 @@ struct NextBody {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "CurrentRiskBatch")]
 pub struct BatchBody<'a> {
     /// Begins with the brand.
     schema: String,

@@ -413,6 +413,7 @@ pub struct OverviewRow {
 
 #[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "CountryStatusCounts")]
 pub struct StatusCounts {
     pub full_outage: usize,
     pub partial_outage: usize,

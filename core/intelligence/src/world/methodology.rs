@@ -47,6 +47,7 @@ pub struct Methodology {
 }
 
 #[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(rename = "MethodologyAuthor")]
 struct Author {
     #[serde(rename = "@type")]
     kind: &'static str,
@@ -55,6 +56,7 @@ struct Author {
 
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "MethodologyMethod")]
 struct Method {
     overview: Sentence,
     data_sources: BTreeMap<&'static str, DataSource>,
@@ -109,6 +111,7 @@ struct ProbesPart {
 }
 
 #[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(rename = "MethodologyModel")]
 struct Model {
     classifier: ModelPart,
     forecast: ForecastPart,
@@ -143,6 +146,7 @@ struct ForecastPart {
 }
 
 #[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(rename = "VerdictCalibration")]
 struct CalibrationBody {
     /// The data that the probabilities were calibrated on.
     source: &'static str,
@@ -153,6 +157,7 @@ struct CalibrationBody {
 
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "MethodologyScoring")]
 struct Scoring {
     scale: &'static str,
     levels: BTreeMap<&'static str, u32>,

@@ -172,6 +172,7 @@ async fn freeze_all(cx: Cx) -> Result<Response> {
 
 /// A key to add, or to end.
 #[derive(Deserialize, JsonSchema)]
+#[schemars(rename = "NewLedgerKey")]
 pub struct NewKey {
     /// Base64, Ed25519, 32 bytes.
     public_key: String,
@@ -182,6 +183,7 @@ pub struct NewKey {
 }
 
 #[derive(Serialize, JsonSchema)]
+#[schemars(rename = "LedgerKeyEntry")]
 pub struct KeyEntry {
     keyid: String,
     public_key: String,

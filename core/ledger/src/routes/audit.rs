@@ -34,22 +34,23 @@ pub const ROUTES: &[Route] = &[
         .summary("The size of the log of events and the root of its Merkle tree, signed by the deployment."),
     pay_route(Route::get("/v1/pay/audit/proof/{id}", handler!(prove)), Auth::None, Limit::PayRead)
         .extension()
-        .params(&[Param::optional("size", "Size of the log that the proof is for; the present size when left out.")])
+        .params(&[Param::optional("size", "Size of the log that the proof is for; the present size when left out.")
+            .at_least(1)])
         .returns::<Proof>()
         .summary("The proof that an event is in the log, by the id of a transfer or an escrow, or by its place."),
     pay_route(Route::get("/v1/pay/audit/consistency", handler!(consistency)), Auth::None, Limit::PayRead)
         .extension()
         .params(&[
-            Param::required("from", "An earlier size of the log, at least 1."),
-            Param::optional("to", "A later size; the present size when left out."),
+            Param::required("from", "An earlier size of the log, at least 1.").at_least(1),
+            Param::optional("to", "A later size; the present size when left out.").at_least(1),
         ])
         .returns::<Consistency>()
         .summary("The proof that the log begins with an earlier log."),
     pay_route(Route::get("/v1/pay/audit/log", handler!(export)), Auth::None, Limit::PayRead)
         .extension()
         .params(&[
-            Param::optional("from", "The first event, by its place; default 0."),
-            Param::optional("limit", "Events per page, at most 1,000; default 100."),
+            Param::optional("from", "The first event, by its place; default 0.").at_least(0).default("0"),
+            Param::optional("limit", "Events per page, at most 1,000; default 100.").rows("100"),
         ])
         .returns::<Log>()
         .summary("Events in order, with free texts as salted hashes. The operator sees the texts too."),
@@ -57,7 +58,7 @@ pub const ROUTES: &[Route] = &[
         .extension()
         .params(&[
             Param::optional("after", "The DID after which to begin."),
-            Param::optional("limit", "Wallets per page, at most 1,000; default 100."),
+            Param::optional("limit", "Wallets per page, at most 1,000; default 100.").rows("100"),
         ])
         .returns::<BalanceList>()
         .summary("All wallets with the size of the log that led to these balances."),
@@ -65,6 +66,7 @@ pub const ROUTES: &[Route] = &[
 
 /// A signed tree head.
 #[derive(Serialize, JsonSchema)]
+#[schemars(rename = "LogHead")]
 pub struct Head {
     schema: String,
     deployment: String,
@@ -98,6 +100,7 @@ async fn head(cx: Cx) -> Result<Response> {
 
 /// A text that the log shows as a hash.
 #[derive(Serialize, JsonSchema)]
+#[schemars(rename = "LedgerText")]
 pub struct Text {
     /// Its place in `signed.form`: names and places in lists, with `/` between them. `../hash` and `../signature` are
     /// beside it.
@@ -174,6 +177,7 @@ impl LogEntry {
 }
 
 #[derive(Serialize, JsonSchema)]
+#[schemars(rename = "EventProof")]
 pub struct Proof {
     schema: String,
     seq: u64,
@@ -245,6 +249,7 @@ async fn consistency(cx: Cx) -> Result<Response> {
 }
 
 #[derive(Serialize, JsonSchema)]
+#[schemars(rename = "LogPage")]
 pub struct Log {
     schema: String,
     /// Number of events in the whole log.
@@ -265,6 +270,7 @@ async fn export(cx: Cx) -> Result<Response> {
 }
 
 #[derive(Serialize, JsonSchema)]
+#[schemars(rename = "WalletBalance")]
 pub struct Balance {
     did: String,
     balance_micro: Micro,

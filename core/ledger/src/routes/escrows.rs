@@ -39,9 +39,11 @@ pub const ROUTES: &[Route] = &[
         .summary("An escrow as it is now."),
     pay_route(Route::get("/v1/pay/escrow/history/{did}", handler!(history)), Auth::None, Limit::PayRead)
         .params(&[
-            Param::optional("limit", "Rows per page, at most 200; default 20."),
-            Param::optional("before", "The `next_cursor` of the page before: only older rows."),
-            Param::optional("role", "`from`, `to` or `any`, the default."),
+            Param::optional("limit", "Rows per page, at most 200; default 20.").rows("20"),
+            Param::optional("before", "The `next_cursor` of the page before: only older rows.").date(),
+            Param::optional("role", "`from`, `to` or `any`, the default.")
+                .one_of(&["from", "to", "any"])
+                .default("any"),
         ])
         .returns::<EscrowHistoryAnswer>()
         .summary("Escrows of a DID, newest first."),
@@ -133,6 +135,7 @@ fn body(cx: &Cx, id: &Id, escrow: &Escrow, texts: Texts<'_>) -> EscrowBody {
 }
 
 #[derive(Serialize, JsonSchema)]
+#[schemars(rename = "EscrowOpened")]
 pub struct Opened {
     ok: bool,
     schema: String,
@@ -194,6 +197,7 @@ async fn open(cx: Cx) -> Result<Response> {
 }
 
 #[derive(Serialize, JsonSchema)]
+#[schemars(rename = "EscrowEnded")]
 pub struct Ended {
     ok: bool,
     schema: String,
@@ -298,6 +302,7 @@ async fn history(cx: Cx) -> Result<Response> {
 }
 
 #[derive(Serialize, JsonSchema)]
+#[schemars(rename = "SweptEscrows")]
 pub struct SweptAnswer {
     ok: bool,
     schema: String,

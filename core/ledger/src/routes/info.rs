@@ -26,6 +26,7 @@ pub const ROUTES: &[Route] = &[
 ];
 
 #[derive(Serialize, JsonSchema)]
+#[schemars(rename = "LedgerManifest")]
 pub struct Manifest {
     schema: String,
     service: &'static str,
@@ -46,6 +47,7 @@ pub struct Manifest {
 }
 
 #[derive(Serialize, JsonSchema)]
+#[schemars(rename = "LedgerDefaults")]
 pub struct Defaults {
     daily_cap_micro: Micro,
     per_tx_cap_micro: Micro,
@@ -55,6 +57,7 @@ pub struct Defaults {
 }
 
 #[derive(Serialize, JsonSchema)]
+#[schemars(rename = "LedgerEndpoint")]
 pub struct Endpoint {
     method: String,
     path: &'static str,
@@ -62,6 +65,7 @@ pub struct Endpoint {
 }
 
 #[derive(Serialize, JsonSchema)]
+#[schemars(rename = "LedgerTool")]
 pub struct Tool {
     name: &'static str,
     params: Vec<&'static str>,
@@ -163,6 +167,7 @@ async fn manifest(cx: Cx) -> Result<Response> {
 }
 
 #[derive(Serialize, JsonSchema)]
+#[schemars(rename = "LedgerHealth")]
 pub struct Health {
     schema: String,
     ok: bool,

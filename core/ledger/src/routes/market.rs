@@ -24,9 +24,15 @@ use engine::http::{Auth, Cx, Limit, Param, Response, Route, handler};
 use engine::runtime;
 
 const HIRES_PAGE: &[Param] = &[
-    Param::optional("state", "`requested`, `claimed`, `completed`, `disputed` or `expired`."),
-    Param::optional("limit", "Rows per page, at most 200; default 50."),
-    Param::optional("before", "The `next_cursor` of the page before: only older rows."),
+    Param::optional("state", "`requested`, `claimed`, `completed`, `disputed` or `expired`.").one_of(&[
+        "requested",
+        "claimed",
+        "completed",
+        "disputed",
+        "expired",
+    ]),
+    Param::optional("limit", "Rows per page, at most 200; default 50.").rows("50"),
+    Param::optional("before", "The `next_cursor` of the page before: only older rows.").date(),
 ];
 
 pub const ROUTES: &[Route] = &[
@@ -38,9 +44,9 @@ pub const ROUTES: &[Route] = &[
         .params(&[
             Param::optional("q", "Part of slug, name or description."),
             Param::optional("capability", "Exact slug."),
-            Param::optional("max_price_micro", "Highest price."),
+            Param::optional("max_price_micro", "Highest price.").at_least(0),
             Param::optional("provider_did", "Exact provider."),
-            Param::optional("limit", "Rows per page, at most 200; default 50."),
+            Param::optional("limit", "Rows per page, at most 200; default 50.").rows("50"),
             Param::optional("before", "The `next_cursor` of the page before."),
         ])
         .returns::<SearchAnswer>()
@@ -50,8 +56,8 @@ pub const ROUTES: &[Route] = &[
         .summary("One listing."),
     pay_route(Route::get("/v1/pay/capability/did/{did}", handler!(listings_of)), Auth::None, Limit::PayRead)
         .params(&[
-            Param::optional("limit", "Rows per page, at most 200; default 200."),
-            Param::optional("before", "The `next_cursor` of the page before: only earlier listings."),
+            Param::optional("limit", "Rows per page, at most 200; default 200.").rows("200"),
+            Param::optional("before", "The `next_cursor` of the page before: only earlier listings.").date(),
         ])
         .returns::<ListingsAnswer>()
         .summary("All listings of a provider, paused ones too, the latest first."),
@@ -140,6 +146,7 @@ pub async fn decided(cx: &Cx, fits: impl Fn(&Content) -> bool) -> Ruled<Submissi
 }
 
 #[derive(Serialize, JsonSchema)]
+#[schemars(rename = "ListingMade")]
 pub struct Listed {
     ok: bool,
     schema: String,
@@ -256,6 +263,7 @@ fn hire_body(cx: &Cx, id: &Id, hire: &Hire, texts: Texts<'_>, in_list: bool) -> 
 }
 
 #[derive(Serialize, JsonSchema)]
+#[schemars(rename = "HireMade")]
 pub struct Hired {
     ok: bool,
     schema: String,

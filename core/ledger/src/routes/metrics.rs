@@ -19,7 +19,10 @@ use engine::runtime;
 pub const ROUTES: &[Route] = &[Route::get("/v1/admin/ledger/metrics", handler!(metrics))
     .admin()
     .extension()
-    .params(&[Param::optional("format", "`json` (default) or `prometheus`.")])
+    .answers(&["application/json", "text/plain"])
+    .params(&[Param::optional("format", "`json` (default) or `prometheus`.")
+        .one_of(&["json", "prometheus"])
+        .default("json")])
     .returns::<MetricsBody>()
     .summary("Supply, locked money, refusals, how far behind the sweep is, and whether the books balance.")];
 

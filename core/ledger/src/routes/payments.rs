@@ -26,8 +26,8 @@ use engine::runtime;
 
 /// Parameters of lists.
 pub const PAGE: &[Param] = &[
-    Param::optional("limit", "Rows per page, at most 200; default 20."),
-    Param::optional("before", "The `next_cursor` of the page before: only older rows."),
+    Param::optional("limit", "Rows per page, at most 200; default 20.").rows("20"),
+    Param::optional("before", "The `next_cursor` of the page before: only older rows.").date(),
 ];
 
 pub const ROUTES: &[Route] = &[
@@ -334,6 +334,7 @@ async fn history(cx: Cx) -> Result<Response> {
 }
 
 #[derive(Serialize, JsonSchema)]
+#[schemars(rename = "CreditGranted")]
 pub struct Granted {
     ok: bool,
     schema: String,

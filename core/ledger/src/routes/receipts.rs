@@ -24,8 +24,8 @@ use engine::http::{Auth, Cx, Limit, Param, Response, Route, handler};
 use engine::runtime;
 
 const PAGE: &[Param] = &[
-    Param::optional("limit", "Rows per page, at most 200; default 50."),
-    Param::optional("before", "The `next_cursor` of the page before: only older rows."),
+    Param::optional("limit", "Rows per page, at most 200; default 50.").rows("50"),
+    Param::optional("before", "The `next_cursor` of the page before: only older rows.").date(),
 ];
 
 pub const ROUTES: &[Route] = &[
@@ -46,9 +46,11 @@ pub const ROUTES: &[Route] = &[
         .summary("Receipts of an escrow, newest first."),
     pay_route(Route::get("/v1/pay/receipt/did/{did}", handler!(of_did)), Auth::None, Limit::PayRead)
         .params(&[
-            Param::optional("role", "`from` (as requester), `to` (as provider) or `any`, the default."),
-            Param::optional("limit", "Rows per page, at most 200; default 50."),
-            Param::optional("before", "The `next_cursor` of the page before: only older rows."),
+            Param::optional("role", "`from` (as requester), `to` (as provider) or `any`, the default.")
+                .one_of(&["from", "to", "any"])
+                .default("any"),
+            Param::optional("limit", "Rows per page, at most 200; default 50.").rows("50"),
+            Param::optional("before", "The `next_cursor` of the page before: only older rows.").date(),
         ])
         .returns::<ReceiptsAnswer>()
         .summary("Receipts of a DID, newest first."),
@@ -141,6 +143,7 @@ fn body(cx: &Cx, id: &Id, receipt: &Receipt, texts: Texts<'_>) -> ReceiptBody {
 }
 
 #[derive(Serialize, JsonSchema)]
+#[schemars(rename = "ReceiptClaimed")]
 pub struct Claimed {
     ok: bool,
     schema: String,
@@ -178,6 +181,7 @@ async fn claim(cx: Cx) -> Result<Response> {
 }
 
 #[derive(Serialize, JsonSchema)]
+#[schemars(rename = "ReceiptAccepted")]
 pub struct Accepted {
     ok: bool,
     schema: String,
@@ -291,6 +295,7 @@ async fn of_did(cx: Cx) -> Result<Response> {
 }
 
 #[derive(Serialize, JsonSchema)]
+#[schemars(rename = "SweptReceipts")]
 pub struct SweptAnswer {
     ok: bool,
     schema: String,

@@ -29,7 +29,6 @@ pub struct SearchAnswer {
 }
 
 #[derive(Serialize, JsonSchema)]
-#[schemars(rename = "Asked")]
 pub struct SearchTerms {
     q: Option<String>,
     capability: Option<String>,

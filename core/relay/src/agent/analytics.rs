@@ -19,7 +19,9 @@ pub const ROUTES: &[Route] = &[Route::get("/v1/agent/analytics", handler!(read))
     .params(&[Param::optional(
         "period",
         "`1d`, `7d` (default), `30d` or `all`: so many whole UTC days before today, and today.",
-    )])
+    )
+    .one_of(&["1d", "7d", "30d", "all"])
+    .default("7d")])
     .returns::<Analytics>()
     .summary("What the calling agent did and received.")];
 

@@ -82,6 +82,7 @@ pub struct OperatorRequest {
 
 /// The new key.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "NewAgentKey")]
 pub struct NewKey {
     pub did: String,
     /// Shown once; cannot be retrieved later.

@@ -34,8 +34,8 @@ pub const ROUTES: &[Route] = &[
     Route::get("/v1/agent/tasks/broadcasts", handler!(list))
         .agent()
         .params(&[
-            Param::optional("status", "`active` or `completed`."),
-            Param::optional("limit", "1 to 100, default 50."),
+            Param::optional("status", "`active` or `completed`.").one_of(&["active", "completed"]),
+            Param::optional("limit", "1 to 100, default 50.").count(50, 100),
         ])
         .returns::<BroadcastList>()
         .summary("The caller's broadcasts, newest first."),
@@ -313,6 +313,7 @@ pub struct BroadcastedTask {
 
 /// A new broadcast.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "TaskBroadcasted")]
 pub struct Broadcasted {
     pub broadcast_id: String,
     pub capability: String,

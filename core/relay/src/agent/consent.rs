@@ -48,7 +48,7 @@ pub const ROUTES: &[Route] = &[
         .extension()
         .params(&[
             Param::optional("after", "Only agents after this DID, in the order of the list."),
-            Param::optional("limit", "1 to 1000, default 100."),
+            Param::optional("limit", "1 to 1000, default 100.").count(100, 1_000),
         ])
         .returns::<ConsentList>()
         .summary("The agents that are `blocked`, or those that are `allowed`."),

@@ -18,6 +18,7 @@ use engine::runtime::{self, Runtime};
 
 /// A message that the service decrypted, or tried to.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "OpenedMessage")]
 pub struct Message {
     pub id: String,
     /// DID of the sender.

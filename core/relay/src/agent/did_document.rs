@@ -13,6 +13,7 @@ use engine::http::{Cx, Response, Route, handler};
 use engine::runtime;
 
 pub const ROUTES: &[Route] = &[Route::get("/.well-known/did/{did}", handler!(document))
+    .answers(&["application/did+json"])
     .extension()
     .returns::<DidDocument>()
     .summary("An agent as a DID document.")];
@@ -50,6 +51,7 @@ pub struct VerificationMethod {
 /// The address where the agent is reached.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "DidService")]
 pub struct Service {
     pub id: String,
     #[serde(rename = "type")]

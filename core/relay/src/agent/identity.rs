@@ -16,12 +16,13 @@ use engine::http::{Cx, Param, Response, Route, handler};
 use engine::runtime;
 
 pub const ROUTES: &[Route] = &[Route::get("/v1/agent/identity/{did}", handler!(identity))
-    .params(&[Param::optional("local", "`true`: do not ask the peers of this relay.")])
+    .params(&[Param::optional("local", "`true`: do not ask the peers of this relay.").boolean().default("false")])
     .returns::<Identity>()
     .summary("Public keys and description of an agent, here or at a peer of this relay.")];
 
 /// The public data of an agent.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "AgentIdentity")]
 pub struct Identity {
     pub did: String,
     pub name: Option<String>,
@@ -54,6 +55,7 @@ pub struct Identity {
 
 /// A signed prekey.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "SignedPrekey")]
 pub struct Prekey {
     pub public_key: String,
     pub signature: String,

@@ -59,6 +59,7 @@ pub struct OneMessage {
 
 /// A read mark.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "MessageRead")]
 pub struct Read {
     pub id: String,
     pub read: bool,
@@ -101,6 +102,7 @@ pub struct SenderCount {
 
 /// A deletion.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "MessageDeleted")]
 pub struct Deleted {
     pub id: String,
     pub deleted: bool,

@@ -63,6 +63,7 @@ const WIPE: &str = "wipe";
 
 /// The result of resealing.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "AgentResealed")]
 pub struct Resealed {
     pub resealed: u64,
     /// Values that none of the master keys opens; they stay as they are.

@@ -235,6 +235,7 @@ impl Query for ReadStock {
 
 /// Prekeys of the calling agent.
 #[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "PrekeyUpload")]
 pub struct Upload {
     /// At most 100.
     pub prekeys: Vec<UploadedKey>,
@@ -262,6 +263,7 @@ pub struct UploadedSigned {
 
 /// The result of an upload.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "PrekeysUploaded")]
 pub struct Uploaded {
     /// How many of the uploaded one-time prekeys wait to be given away now; keys that were given earlier do not come
     /// back.
@@ -288,6 +290,7 @@ impl From<Stock> for OwnStock {
 
 /// The keys that begin a session.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "PrekeyBundle")]
 pub struct Bundle {
     pub did: String,
     /// Base64, X25519: the encryption key.

@@ -111,6 +111,7 @@ pub struct Pong {
 
 /// Time since the registration.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "AgentUptime")]
 pub struct Uptime {
     pub days: i64,
     /// The hours beyond the whole days, 0 to 23.

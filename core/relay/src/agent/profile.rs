@@ -38,6 +38,7 @@ pub const ROUTES: &[Route] = &[
 
 /// An agent's own profile.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "AgentProfile")]
 pub struct Profile {
     #[serde(flatten)]
     pub identity: Identity,
@@ -73,6 +74,7 @@ pub struct ProfileChange {
 
 /// An agent that was ended.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "AgentDeactivated")]
 pub struct Deactivated {
     pub did: String,
     pub status: &'static str,

@@ -17,17 +17,19 @@ use engine::http::{Body, Cx, Limit, Param, Response, Route, handler};
 use engine::runtime;
 
 const FILTERS: &[Param] = &[
-    Param::optional("since", "Only messages after this time; the `timestamp` of the last one seen."),
-    Param::optional("limit", "Most messages in the answer, 1 to 100, default 50."),
+    Param::optional("since", "Only messages after this time; the `timestamp` of the last one seen.").date(),
+    Param::optional("limit", "Most messages in the answer, 1 to 100, default 50.").count(LIMIT.0, LIMIT.1),
     Param::optional("from", "DID of the sender."),
     Param::optional("thread_id", "Thread."),
     Param::optional("content_type", "Content type."),
-    Param::optional("unread", "`false` for read messages too."),
+    Param::optional("unread", "`false` for read messages too.").boolean().default("true"),
     Param::optional("message_type", "Message type."),
     Param::optional(
         "wait",
         "Extension: seconds to wait for a message when there is none, at most 25; without it the answer comes at once.",
-    ),
+    )
+    .at_least(0)
+    .default("0"),
 ];
 
 pub const ROUTES: &[Route] = &[
@@ -47,15 +49,17 @@ pub const ROUTES: &[Route] = &[
         .returns::<RawReceived>()
         .summary("Messages as they were sent, oldest first. Marks nothing read, unless the operator set `receive_marks_read`."),
     Route::get("/v1/agent/receive/sse", handler!(events))
+        .answers(&["text/event-stream"])
         .agent()
         .limit(Limit::None)
         .effectful()
         .params(&[
-            Param::optional("since", "Only messages after this time; the header `Last-Event-ID` wins over it."),
+            Param::optional("since", "Only messages after this time; the header `Last-Event-ID` wins over it.").date(),
             Param::optional("from", "DID of the sender."),
         ])
         .summary("Unread messages, then new ones as they arrive, as server-sent events; ends after half a minute."),
     Route::get(websocket::PATH, handler!(no_upgrade))
+        .upgrades()
         .effectful()
         .extension()
         .summary("The same over a WebSocket. Key by header, or in the first frame: {\"api_key\", \"since\"}."),
@@ -68,6 +72,7 @@ pub(super) const PAGE_BYTES: usize = 4 * 1024 * 1024;
 
 /// Decrypted messages.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ReceivedMessages")]
 pub struct Received {
     #[schemars(with = "Vec<decrypt::Message>")]
     pub messages: Vec<Box<RawValue>>,

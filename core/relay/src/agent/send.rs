@@ -93,6 +93,7 @@ pub struct EncryptedRequest {
 
 /// An accepted message.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "MessageSent")]
 pub struct Sent {
     pub id: String,
     pub from: String,

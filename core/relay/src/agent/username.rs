@@ -149,6 +149,7 @@ pub struct Username {
 
 /// A username that was released.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "UsernameReleased")]
 pub struct Released {
     /// The released username; null when there was none.
     pub username: Option<String>,
@@ -158,7 +159,6 @@ pub struct Released {
 
 /// The agent that has a username.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "Found")]
 pub struct UsernameHolder {
     pub username: String,
     pub did: String,

@@ -29,6 +29,7 @@ pub struct VerifyRequest {
 
 /// The result. An invalid signature is a result, not an error.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "EnvelopeVerified")]
 pub struct Verified {
     pub valid: bool,
     pub sender_did: String,

@@ -30,8 +30,8 @@ use facts::starter::Country;
 use facts::subject::Subject;
 
 const FILTERS: [Param; 4] = [
-    Param::optional("country", "ISO 3166-1 alpha-2."),
-    Param::optional("domain", "The domain, exactly."),
+    Param::optional("country", "ISO 3166-1 alpha-2.").country(),
+    Param::optional("domain", "The domain, exactly.").such_as("telegram.org"),
     Param::optional("type", "The claim type, exactly."),
     Param::optional("claim_type", "The same as `type`."),
 ];
@@ -49,9 +49,9 @@ pub const ROUTES: &[Route] = &[
             FILTERS[2],
             FILTERS[3],
             Param::optional("agent", "DID of the author."),
-            Param::optional("min_consensus", "Least consensus, 0 to 1."),
-            Param::optional("since", "Only attestations made after this time."),
-            Param::optional("limit", "1 to 100, default 50."),
+            Param::optional("min_consensus", "Least consensus, 0 to 1.").number(0, 1).default("0"),
+            Param::optional("since", "Only attestations made after this time.").date(),
+            Param::optional("limit", "1 to 100, default 50.").count(50, 100),
         ])
         .returns::<List>()
         .summary("Attestations, newest first."),
@@ -93,6 +93,7 @@ pub struct AttestRequest {
 
 /// An attestation.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "AttestationItem")]
 pub struct Item {
     pub id: String,
     pub agent: String,
@@ -128,6 +129,7 @@ pub struct Item {
 
 /// Attestations.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "AttestationList")]
 pub struct List {
     pub attestations: Vec<Item>,
     pub count: usize,
@@ -135,6 +137,7 @@ pub struct List {
 
 /// An attestation with the votes on it.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "AttestationDetail")]
 pub struct Detail {
     #[serde(flatten)]
     pub item: Item,
@@ -143,6 +146,7 @@ pub struct Detail {
 
 /// A vote.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "AttestationVote")]
 pub struct Corroboration {
     pub agent: String,
     pub agent_name: Option<String>,
@@ -173,6 +177,7 @@ pub struct VoteRequest {
 
 /// A vote that was counted.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "AttestationVoted")]
 pub struct Voted {
     pub id: String,
     pub vote: &'static str,

@@ -37,8 +37,10 @@ pub const ROUTES: &[Route] = &[
             Param::optional(
                 "mine",
                 "`true`: the channels that the caller is in, private ones too; needs `X-Agent-Key`.",
-            ),
-            Param::optional("limit", "1 to 100, default 20."),
+            )
+            .boolean()
+            .default("false"),
+            Param::optional("limit", "1 to 100, default 20.").count(20, 100),
         ])
         .returns::<ChannelList>()
         .summary("Public channels, most recently active first. Their counts may be a minute old."),
@@ -61,9 +63,10 @@ pub const ROUTES: &[Route] = &[
     Route::get("/v1/agent/channels/{id}/messages", handler!(read))
         .agent()
         .params(&[
-            Param::optional("since", "Only later posts; the page begins with the oldest of them."),
-            Param::optional("before", "Only earlier posts; without `since` the page ends with the newest of them."),
-            Param::optional("limit", "1 to 100, default 50."),
+            Param::optional("since", "Only later posts; the page begins with the oldest of them.").date(),
+            Param::optional("before", "Only earlier posts; without `since` the page ends with the newest of them.")
+                .date(),
+            Param::optional("limit", "1 to 100, default 50.").count(50, 100),
         ])
         .returns::<PostList>()
         .summary("Posts of a channel that the caller is in, in the order in which they came."),
@@ -75,8 +78,9 @@ pub const ROUTES: &[Route] = &[
     Route::get("/v1/agent/invites", handler!(received))
         .agent()
         .params(&[
-            Param::optional("status", "`pending`, `accepted`, `declined` or `expired`."),
-            Param::optional("limit", "1 to 1000, default 100."),
+            Param::optional("status", "`pending`, `accepted`, `declined` or `expired`.")
+                .one_of(&["pending", "accepted", "declined", "expired"]),
+            Param::optional("limit", "1 to 1000, default 100.").count(100, 1_000),
         ])
         .returns::<InviteList>()
         .summary("Invites that the caller received, newest first."),
@@ -150,6 +154,7 @@ pub struct ChannelList {
 
 /// The result of joining.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ChannelJoined")]
 pub struct Joining {
     pub joined: bool,
     pub already_member: bool,
@@ -160,6 +165,7 @@ pub struct Joining {
 
 /// A channel that was left.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ChannelLeft")]
 pub struct Leaving {
     pub left: bool,
     pub channel_id: String,
@@ -253,6 +259,7 @@ pub struct RespondRequest {
 
 /// An answered invite.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "InviteResponded")]
 pub struct Responded {
     pub id: String,
     /// `accepted` or `declined`.

@@ -127,6 +127,7 @@ fn place(view: &(impl Read + ?Sized), did: Did) -> Result<Option<Placed>> {
 
 /// One agent of the leaderboard.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "RankedAgent")]
 pub struct Ranked {
     /// Place on the leaderboard, from 1.
     pub rank: usize,

@@ -39,6 +39,7 @@ pub const ROUTES: &[Route] = &[Route::post(relay_wire::PATH, handler!(deliver))
 
 /// A message that was accepted.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "MessageDelivered")]
 pub struct Delivered {
     /// The id that the recipient sees.
     pub id: String,

@@ -43,6 +43,7 @@ const FEATURES: [&str; 14] = [
 
 /// A relay.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "RelayInfo")]
 pub struct Info {
     /// The id of this deployment in texts that are signed for it.
     pub deployment_id: String,
@@ -53,6 +54,7 @@ pub struct Info {
 
 /// Name, version and features of a relay.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "RelayAbout")]
 pub struct About {
     pub name: String,
     pub version: &'static str,
@@ -67,6 +69,7 @@ pub struct About {
 
 /// Sums over the agents of this relay, as in `GET /v1/agent/stats`; a minute or two old.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "RelayCounts")]
 pub struct Stats {
     /// Active agents.
     pub agents: u64,

@@ -47,12 +47,16 @@ pub struct RouteRequest {
     /// Base64, Ed25519 over the compact JSON of `from`, `to`, `nonce` and `ciphertext_hash` (hex SHA-256 of the base64
     /// text of the ciphertext).
     pub signature: String,
+    /// Also read as `contentType`.
     #[serde(alias = "contentType")]
     pub content_type: Option<String>,
+    /// Also read as `messageType`.
     #[serde(alias = "messageType")]
     pub message_type: Option<String>,
+    /// Also read as `threadId`.
     #[serde(alias = "threadId")]
     pub thread_id: Option<String>,
+    /// Also read as `replyTo`.
     #[serde(alias = "replyTo")]
     pub reply_to: Option<String>,
     /// Seconds, 1 to 604800; 86400 when absent.
@@ -61,6 +65,7 @@ pub struct RouteRequest {
 
 /// A message and its state.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "MessageRouted")]
 pub struct Routed {
     /// True when it is in the recipient's mailbox, or on its way there.
     pub routed: bool,

@@ -18,7 +18,7 @@ pub const ROUTES: &[Route] = &[
         .extension()
         .params(&[
             Param::optional("after", "The `next` of the page before."),
-            Param::optional("limit", "Keys per page, at most 1,000; default 100."),
+            Param::optional("limit", "Keys per page, at most 1,000; default 100.").count(100, 1_000),
         ])
         .returns::<KeyPage>()
         .summary("List API keys, without their secrets."),
@@ -37,6 +37,7 @@ pub const ROUTES: &[Route] = &[
 
 /// A listed API key.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "ApiKeyEntry")]
 pub struct KeyEntry {
     /// Identifies the key, for revoking it.
     pub account: String,
@@ -81,6 +82,7 @@ async fn list_keys(cx: Cx) -> Result<Response> {
 
 /// The key to make.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "NewApiKey")]
 pub struct NewKey {
     pub tier: Tier,
     /// A label for the list of keys; at most 500 characters.
@@ -101,6 +103,7 @@ async fn create_key(cx: Cx) -> Result<Response> {
 
 /// A revoked key.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "ApiKeyRevoked")]
 pub struct Revoked {
     pub account: String,
     pub revoked: bool,

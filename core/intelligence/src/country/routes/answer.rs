@@ -143,6 +143,7 @@ pub fn license(licences: &[String]) -> String {
 }
 
 #[derive(Debug, Default, Serialize, JsonSchema)]
+#[schemars(rename = "AnswerCounts")]
 pub struct StatusCounts {
     pub blocked: usize,
     pub accessible: usize,

@@ -29,6 +29,7 @@ struct IspRow {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "DomainBlockedIn")]
 struct BlockedIn {
     country: String,
     country_name: String,
@@ -79,6 +80,7 @@ pub struct DomainBody {
 /// When a subject was last measured (decision answers-about-a-time).
 #[derive(Debug, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "DomainFreshness")]
 pub(super) struct Freshness {
     /// Time of the newest measurement anywhere, or date of the newest list that decided; null if there is neither.
     last_checked: Option<String>,

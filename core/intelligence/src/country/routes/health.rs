@@ -9,6 +9,7 @@ use engine::http::{Cx, Response};
 use engine::runtime;
 
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "DetectionHealth")]
 pub struct HealthBody {
     status: &'static str,
     version: &'static str,

@@ -44,6 +44,7 @@ struct CountryDay {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "DomainDay")]
 struct Day {
     date: String,
     countries: BTreeMap<String, CountryDay>,
@@ -61,6 +62,7 @@ struct HistorySummary {
 
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "DomainHistory")]
 pub struct HistoryBody {
     domain: String,
     period: String,

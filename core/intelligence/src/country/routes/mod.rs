@@ -38,8 +38,9 @@ use crate::aggregation::history::{BY, SINCE_DAY, UNTIL_DAY};
 use crate::analytics::FORMAT;
 use engine::http::{Limit, Param, Route, handler};
 
-const AS_OF: Param = Param::optional("as_of", "ISO 8601 time: what is known today about the world up to then.");
-const EXPLAIN: Param = Param::optional("explain", "`true` adds rules, weights, votes and witnesses.");
+const AS_OF: Param = Param::optional("as_of", "ISO 8601 time: what is known today about the world up to then.").date();
+const EXPLAIN: Param =
+    Param::optional("explain", "`true` adds rules, weights, votes and witnesses.").boolean().default("false");
 
 pub const ROUTES: &[Route] = &[
     Route::post("/hydra/v1/detect", handler!(detect::detect))
@@ -57,8 +58,8 @@ pub const ROUTES: &[Route] = &[
     Route::get("/v1/accessibility/check", handler!(accessibility::check))
         .limit(Limit::Accessibility)
         .params(&[
-            Param::required("domain", "A domain, URL or service name."),
-            Param::required("country", "ISO 3166-1 alpha-2."),
+            Param::required("domain", "A domain, URL or service name.").such_as("telegram.org"),
+            Param::required("country", "ISO 3166-1 alpha-2.").country(),
             AS_OF,
             EXPLAIN,
         ])
@@ -85,6 +86,7 @@ pub const ROUTES: &[Route] = &[
         .returns::<crate::world::IndexBody>()
         .summary("The censorship index."),
     Route::get("/data/censorship-index.csv", handler!(data::index_csv))
+        .answers(&["text/csv"])
         .late()
         .params(&[AS_OF])
         .summary("The index as CSV."),
@@ -118,10 +120,10 @@ pub const ROUTES: &[Route] = &[
     Route::get("/data/domain/{domain}/history", handler!(history::history))
         .limit(Limit::Data)
         .params(&[
-            Param::optional("days", "Default 30, at most 365."),
+            Param::optional("days", "Default 30, at most 365.").count(30, 365),
             SINCE_DAY,
             UNTIL_DAY,
-            Param::optional("country", "Only this country. A range of more than 366 days needs it."),
+            Param::optional("country", "Only this country. A range of more than 366 days needs it.").country(),
             BY,
             FORMAT,
             AS_OF,

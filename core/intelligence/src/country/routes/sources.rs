@@ -40,6 +40,7 @@ struct LastError {
 /// The state of fetching a source, which this deployment does by itself.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "SourceFetching")]
 struct Fetching {
     /// The name of the fetch in the setting `fetch_sources`.
     job: String,
@@ -78,6 +79,7 @@ impl From<SetAside> for SetAsideBody {
 
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "SourceState")]
 struct SourceBody {
     id: String,
     name: String,

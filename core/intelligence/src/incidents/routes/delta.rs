@@ -15,7 +15,7 @@ use facts::licence;
 
 /// Rows of an answer, both the default and the maximum. `has_more` says whether more rows wait. Our choice: as many as
 /// on a page of the list, so that the answer for one reader does not hold up others.
-const MAX_ROWS: u32 = 200;
+pub(super) const MAX_ROWS: u32 = 200;
 
 /// An incident that changed.
 #[derive(Debug, Serialize, JsonSchema)]

@@ -48,6 +48,7 @@ pub struct ExplainBody {
 
 /// A version and the change that made it.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "IncidentChange")]
 pub struct HistoryBody {
     pub version: u32,
     pub at: String,

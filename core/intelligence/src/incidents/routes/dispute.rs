@@ -24,6 +24,7 @@ pub struct NewDispute {
 
 /// Confirms that the dispute was received.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "DisputeReceived")]
 pub struct Received {
     pub dispute_id: String,
     /// The readable id of the disputed incident, and its version.

@@ -63,6 +63,7 @@ impl From<EvidenceRow> for EvidenceBody {
 /// How far independent sources agree about an incident.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "EvidenceCorroboration")]
 pub struct Corroboration {
     /// Two tests of one project are one source (decision incident-grades).
     pub independent_sources: usize,
@@ -76,8 +77,10 @@ pub struct Corroboration {
 /// The evidence of an incident, with the members that both generations of clients read (conflict C2).
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct EvidenceList {
+    /// Also as `incidentId`.
     pub incident_id: String,
     #[serde(rename = "incidentId")]
+    #[schemars(skip)]
     pub incident_id_camel: String,
     #[serde(rename = "readableId")]
     pub readable_id: String,
@@ -260,7 +263,9 @@ pub async fn list(cx: Cx) -> Result<Response> {
 pub struct EvidencePage {
     #[serde(flatten)]
     pub evidence: EvidenceBody,
+    /// The same as `signalType`.
     #[serde(rename = "signal_type")]
+    #[schemars(skip)]
     pub signal_type_snake: Option<String>,
     pub country: String,
     /// Incidents whose newest versions rest on it.

@@ -29,7 +29,8 @@ use crate::Result;
 use crate::analytics::FORMAT;
 use engine::http::{Cx, Limit, Param, Response, Route, handler};
 
-const VERSION: Param = Param::optional("version", "A whole number from 1: that version, which never changes.");
+const VERSION: Param =
+    Param::optional("version", "A whole number from 1: that version, which never changes.").integer(1, 4_294_967_295);
 
 async fn stats(cx: Cx) -> Result<Response> {
     cx.document(documents::STATS).await
@@ -55,7 +56,9 @@ pub const ROUTES: &[Route] = &[
         .limit(Limit::Incidents)
         .params(&[
             VERSION,
-            Param::optional("explain", "`true` adds rules, weights, votes, witnesses and the history of versions."),
+            Param::optional("explain", "`true` adds rules, weights, votes, witnesses and the history of versions.")
+                .boolean()
+                .default("false"),
         ])
         .returns::<detail::DetailBody>()
         .summary("One incident by either id."),
@@ -67,7 +70,8 @@ pub const ROUTES: &[Route] = &[
             Param::optional(
                 "limit",
                 "Rows of a page, 1 to 200; unless given, the first page has all that the incident keeps.",
-            ),
+            )
+            .at_least(1),
             Param::optional("cursor", "`next_cursor` of the page before."),
         ])
         .returns::<evidence::EvidenceList>()
@@ -77,9 +81,15 @@ pub const ROUTES: &[Route] = &[
         .returns::<evidence::EvidencePage>()
         .summary("One piece of evidence and the incidents that rest on it."),
     Route::get("/data/incidents/{id}/report", handler!(report::report))
+        .answers(&["text/markdown", "application/x-bibtex", "application/x-research-info-systems"])
         .late()
         .limit(Limit::Incidents)
-        .params(&[Param::optional("format", "`markdown` (default), `bibtex` or `ris`."), VERSION])
+        .params(&[
+            Param::optional("format", "`markdown` (default), `bibtex` or `ris`.")
+                .one_of(&["markdown", "bibtex", "ris"])
+                .default("markdown"),
+            VERSION,
+        ])
         .summary("A citable report, whatever the client accepts."),
     Route::get("/data/incidents/stats", handler!(stats))
         .late()
@@ -95,34 +105,44 @@ pub const ROUTES: &[Route] = &[
     Route::get("/data/incidents/delta", handler!(delta::delta))
         .limit(Limit::Incidents)
         .params(&[
-            Param::required("since", "ISO 8601: the `next_since` of the answer before."),
-            Param::optional("limit", "Default and most 200; `has_more` says that there are more."),
+            Param::required("since", "ISO 8601: the `next_since` of the answer before.").date(),
+            Param::optional("limit", "Default and most 200; `has_more` says that there are more.")
+                .count(delta::MAX_ROWS, delta::MAX_ROWS),
         ])
         .returns::<delta::DeltaBody>()
         .summary("Incidents changed since a time, withdrawn and merged ones too."),
     Route::get("/data/incidents/export", handler!(export::export))
+        .answers(&["application/json", "application/x-ndjson", "text/csv"])
         .limit(Limit::Incidents)
         .params(&[
-            Param::optional("format", "`json` (default), `jsonl` or `csv`."),
-            Param::optional("country", "ISO 3166-1 alpha-2. The other filters of the list hold too."),
+            Param::optional("format", "`json` (default), `jsonl` or `csv`.")
+                .one_of(&["json", "jsonl", "ndjson", "csv"])
+                .default("json"),
+            Param::optional("country", "ISO 3166-1 alpha-2. The other filters of the list hold too.").country(),
         ])
         .summary("All incidents in one stream."),
     Route::get("/data/incidents/feed.rss", handler!(rss))
+        .answers(&["application/rss+xml"])
         .late()
         .limit(Limit::Incidents)
         .summary("The 50 incidents that began last, as RSS 2.0."),
     Route::get("/data/incidents/feed.atom", handler!(atom))
+        .answers(&["application/atom+xml"])
         .late()
         .limit(Limit::Incidents)
         .summary("The 50 incidents that began last, as Atom."),
     Route::get("/v1/incidents/similar", handler!(similar::get))
         .limit(Limit::Incidents)
         .params(&[
-            Param::required("query", "Words, at most 2,000 characters."),
-            Param::optional("k", "Default 5, at most 50."),
-            Param::optional("country", "ISO 3166-1 alpha-2."),
-            Param::optional("incident_type", "`censorship`, `disruption` or `mixed`."),
-            Param::optional("min_confidence", "0 to 1."),
+            Param::required("query", "Words, at most 2,000 characters.").such_as("Telegram blocked during protests"),
+            Param::optional("k", "Default 5, at most 50.").count(similar::DEFAULT_K, similar::MAX_K),
+            Param::optional("country", "ISO 3166-1 alpha-2.").country(),
+            Param::optional("incident_type", "`censorship`, `disruption` or `mixed`.").one_of(&[
+                "censorship",
+                "disruption",
+                "mixed",
+            ]),
+            Param::optional("min_confidence", "0 to 1.").number(0, 1),
         ])
         .returns::<similar::SimilarBody>()
         .summary("Incidents similar to a text."),
@@ -142,9 +162,9 @@ pub const ROUTES: &[Route] = &[
         .admin()
         .extension()
         .params(&[
-            Param::optional("status", "`open` (default) or `resolved`."),
+            Param::optional("status", "`open` (default) or `resolved`.").one_of(&["open", "resolved"]).default("open"),
             Param::optional("after", "The `next` of the page before."),
-            Param::optional("limit", "At most 1,000; default 100."),
+            Param::optional("limit", "At most 1,000; default 100.").count(100, 1_000),
         ])
         .returns::<dispute::DisputePage>()
         .summary("What readers dispute, oldest first."),

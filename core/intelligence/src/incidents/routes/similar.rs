@@ -23,8 +23,8 @@ use facts::licence;
 use facts::sentence::{Sentence, Sentences};
 
 /// Number of results: the default, and the maximum.
-const DEFAULT_K: u32 = 5;
-const MAX_K: u32 = 50;
+pub(super) const DEFAULT_K: u32 = 5;
+pub(super) const MAX_K: u32 = 50;
 
 /// Longest query, in characters.
 const MAX_QUERY: usize = 2_000;
@@ -47,6 +47,7 @@ pub struct SimilarRequest {
 
 /// The filters of a request.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(rename = "SimilarFilters")]
 pub struct Filters {
     pub country: Option<String>,
     pub incident_type: Option<IncidentType>,
@@ -63,6 +64,7 @@ pub struct SimilarResult {
 
 /// Similar incidents, the most similar first.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "SimilarIncidents")]
 pub struct SimilarBody {
     pub query: String,
     pub k: u32,

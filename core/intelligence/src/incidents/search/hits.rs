@@ -15,6 +15,7 @@ const MOST_DESCRIPTION: usize = 500;
 
 /// The reasons for a result: its rank in each method, from 1; null where the method did not find it.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "MatchReason")]
 pub struct Why {
     /// Words that the query and the incident share, in stemmed form.
     pub terms: Vec<String>,

@@ -27,10 +27,14 @@ use engine::runtime;
 use engine::time::{DAY, HOUR};
 
 pub const ROUTES: &[Route] = &[
-    Route::post("/v1/agent/export", handler!(export)).agent().accepts::<ExportRequest>().summary(
-        "Everything that is stored for the calling agent, streamed as one JSON object: `identity`, the parts asked \
+    Route::post("/v1/agent/export", handler!(export))
+        .agent()
+        .accepts::<ExportRequest>()
+        .answers(&["application/json"])
+        .summary(
+            "Everything that is stored for the calling agent, streamed as one JSON object: `identity`, the parts asked \
              for, then `stats`. An object that is cut off is a failed export.",
-    ),
+        ),
     Route::get("/v1/agent/exports", handler!(list))
         .agent()
         .returns::<ExportList>()
@@ -63,6 +67,7 @@ pub struct ExportRequest {
 
 /// Parts of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "ExportParts")]
 pub struct Parts {
     pub messages: bool,
     pub channels: bool,

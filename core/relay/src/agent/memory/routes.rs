@@ -30,7 +30,7 @@ pub const ROUTES: &[Route] = &[
         .params(&[
             Param::optional("prefix", "Only keys that begin with this text."),
             Param::optional("after", "Only keys after this one, in the order of the list."),
-            Param::optional("limit", "1 to 1000, default 100."),
+            Param::optional("limit", "1 to 1000, default 100.").count(100, 1_000),
         ])
         .returns::<KeyList>()
         .summary("Keys of a namespace, without their values."),

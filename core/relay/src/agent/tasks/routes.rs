@@ -28,14 +28,24 @@ pub const ROUTES: &[Route] = &[
     Route::get("/v1/agent/tasks", handler!(list))
         .agent()
         .params(&[
-            Param::optional("role", "`assignee` (default): tasks asked of the caller; `requester`: tasks it asked."),
-            Param::optional("status", "Only tasks in this state."),
+            Param::optional("role", "`assignee` (default): tasks asked of the caller; `requester`: tasks it asked.")
+                .one_of(&["assignee", "requester"])
+                .default("assignee"),
+            Param::optional("status", "Only tasks in this state.").one_of(&[
+                "pending",
+                "accepted",
+                "in_progress",
+                "completed",
+                "failed",
+                "cancelled",
+            ]),
             Param::optional("capability", "Only tasks for this capability; case does not count."),
             Param::optional(
                 "before",
                 "Only tasks created before this time; the `created_at` of the last task gives the next page.",
-            ),
-            Param::optional("limit", "1 to 100, default 50."),
+            )
+            .date(),
+            Param::optional("limit", "1 to 100, default 50.").count(50, 100),
         ])
         .returns::<TaskList>()
         .summary("The caller's tasks, newest first, without input and output."),

@@ -17,8 +17,10 @@ use engine::runtime;
 pub const ROUTES: &[Route] = &[
     Route::get("/v1/agent/trust/leaderboard", handler!(best))
         .params(&[
-            Param::optional("limit", "1 to 100, default 25."),
-            Param::optional("min_level", "`new`, `low`, `medium`, `high` or `verified`."),
+            Param::optional("limit", "1 to 100, default 25.").count(leaderboard::DEFAULT_LIMIT, 100),
+            Param::optional("min_level", "`new`, `low`, `medium`, `high` or `verified`.")
+                .one_of(&["new", "low", "medium", "high", "verified"])
+                .default("new"),
             Param::optional("period", "Accepted and ignored: trust has no period."),
         ])
         .returns::<Leaderboard>()
@@ -36,6 +38,7 @@ pub const ROUTES: &[Route] = &[
 
 /// Parts of the score, 0 to 1 each; 0.5 when nothing is known.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(rename = "TrustComponents")]
 pub struct Components {
     pub task_completion_rate: f64,
     /// Mean rating, weighted by the anchored weight of the agents that rated.
@@ -59,6 +62,7 @@ pub struct Activity {
 
 /// An agent's trust.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "AgentTrust")]
 pub struct Trust {
     pub agent: String,
     pub agent_did: String,

@@ -1,0 +1,150 @@
+//! What a route answers, and its failures.
+
+use serde_json::{Map, Value, json};
+
+use super::examples;
+use super::generate::Schemas;
+use crate::ErrorCode;
+use crate::engine::http::{Auth, BodyKind, Limit, Route, Shape};
+
+/// Failures that the route table knows of: the name of the component, its status, and when it is answered.
+const FAILURES: &[(&str, u16, &str)] = &[
+    ("BadRequest", 400, "A parameter or the body is not what the route reads."),
+    ("Unauthorized", 401, "The key is missing, unknown or revoked."),
+    ("Forbidden", 403, "The caller may not do this."),
+    ("NotFound", 404, "There is no such thing, or it belongs to somebody else."),
+    ("TooLarge", 413, "The body, or a value in it, is too large."),
+    ("UnsupportedMediaType", 415, "The body is not of the media type that the route reads."),
+    ("RateLimited", 429, "Too many requests; `Retry-After` says how many seconds to wait."),
+];
+
+/// The failures as components, and the one of all others.
+pub fn components() -> Value {
+    let mut out = Map::new();
+    for (name, status, when) in FAILURES {
+        let codes: Vec<String> = of_status(*status).map(|code| format!("`{}`", code.as_str())).collect();
+        out.insert((*name).to_owned(), failure(&format!("{when} Codes: {}.", codes.join(", ")), *status == 429));
+    }
+    out.insert("Failure".into(), failure("Any other failure; the body names its code.", true));
+    Value::Object(out)
+}
+
+fn of_status(status: u16) -> impl Iterator<Item = &'static ErrorCode> {
+    ErrorCode::ALL.iter().filter(move |code| code.status().as_u16() == status)
+}
+
+fn failure(description: &str, waits: bool) -> Value {
+    let schema = json!({ "$ref": "#/components/schemas/ErrorAnswer" });
+    let mut out = json!({ "description": description, "content": { "application/json": { "schema": schema } } });
+    if waits {
+        out["headers"] = json!({ "Retry-After": {
+            "description": "Whole seconds to wait.",
+            "schema": { "type": "integer", "format": "int32", "minimum": 0 },
+        } });
+    }
+    out
+}
+
+/// The body of every failure.
+pub fn error_schema() -> Value {
+    let codes: Vec<&str> = ErrorCode::ALL.iter().map(|code| code.as_str()).collect();
+    json!({
+        "type": "object",
+        "description": "A failure. More members say more of some.",
+        "required": ["error", "message"],
+        "properties": {
+            "error": { "type": "string", "description": "The code, which stays the same.", "enum": codes },
+            "message": { "type": "string", "description": "What is wrong, in a sentence for people." },
+            "reason": { "type": "string", "description": "Ledger: why it refused." },
+        },
+    })
+}
+
+fn refuses(route: &Route, status: u16) -> bool {
+    let has_path = route.path.contains('{');
+    match status {
+        400 => has_path || !route.params.is_empty() || route.body != BodyKind::None,
+        401 => !matches!(route.auth, Auth::None),
+        403 => !matches!(route.auth, Auth::None | Auth::Admin),
+        404 => has_path,
+        413 => route.body != BodyKind::None,
+        415 => route.body == BodyKind::Json,
+        429 => !matches!(route.limit, Limit::None | Limit::AgentPatient),
+        _ => false,
+    }
+}
+
+/// Routes that make something, or replace what was there already and answer 200.
+const REPLACING: &[&str] = &["/v1/agent/capabilities"];
+
+/// The answers of a route, by status.
+pub fn all(route: &Route, name: &str, schemas: &mut Schemas) -> Value {
+    let mut out = Map::new();
+    let done = success(route, name, schemas);
+    if route.success == 201 && REPLACING.contains(&route.path) {
+        let mut replaced = done.clone();
+        replaced["description"] = "Replaced.".into();
+        out.insert("200".into(), replaced);
+    }
+    out.insert(route.success.to_string(), done);
+    for (component, status, _) in FAILURES {
+        if refuses(route, *status) {
+            out.insert(status.to_string(), json!({ "$ref": format!("#/components/responses/{component}") }));
+        }
+    }
+    out.insert("default".into(), json!({ "$ref": "#/components/responses/Failure" }));
+    Value::Object(out)
+}
+
+fn success(route: &Route, name: &str, schemas: &mut Schemas) -> Value {
+    let description = match route.success {
+        101 => "The protocol changes to WebSocket.",
+        201 => "Made.",
+        _ => "Success.",
+    };
+    let mut content = Map::new();
+    for media in media(route) {
+        let schema = match (is_json(media), route.response) {
+            (true, Some(of)) => schemas.written(of),
+            (true, None) => json!({ "type": "object" }),
+            (false, _) if is_binary(media) => json!({ "type": "string", "format": "binary" }),
+            (false, _) => json!({ "type": "string" }),
+        };
+        let mut body = json!({ "schema": schema });
+        if let Some(example) = examples::response(name).filter(|_| is_json(media)) {
+            body["example"] = example.clone();
+        }
+        content.insert(media.to_owned(), body);
+    }
+    match content.is_empty() {
+        true => json!({ "description": description }),
+        false => json!({ "description": description, "content": content }),
+    }
+}
+
+/// Lines of JSON are a text.
+fn is_json(media: &str) -> bool {
+    media.ends_with("json") && media != "application/x-ndjson"
+}
+
+fn is_binary(media: &str) -> bool {
+    media.starts_with("image/") || media == "application/octet-stream"
+}
+
+/// Media types of a route's answers, the usual one first.
+fn media(route: &Route) -> Vec<&'static str> {
+    if !route.media.is_empty() {
+        return route.media.to_vec();
+    }
+    let mut media = Vec::new();
+    media.extend(route.response.map(|_| "application/json"));
+    let csv = |words: &[&str]| words.iter().any(|word| word.eq_ignore_ascii_case("csv"));
+    if route
+        .params
+        .iter()
+        .any(|param| matches!(param.shape, Shape::OneOf(words) if param.name == "format" && csv(words)))
+    {
+        media.push("text/csv");
+    }
+    media
+}

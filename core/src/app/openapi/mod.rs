@@ -1,0 +1,54 @@
+//! The OpenAPI 3.1 document, written from the route table.
+//!
+//! | Module | What |
+//! |---|---|
+//! | `generate` | the document as a whole, and its components |
+//! | `operation` | one route: its name, its words, its body |
+//! | `parameters` | what stands in path, query and headers |
+//! | `answers` | what a route answers, and its failures |
+//! | `tags` | the groups of operations |
+//! | `tidy` | schemas as generators of clients read them |
+
+use std::sync::LazyLock;
+
+use crate::Result;
+use crate::engine::documents;
+use crate::engine::http::{Cx, Response, Route, handler};
+
+pub const ROUTES: &[Route] = &[Route::get("/openapi.json", handler!(document))
+    .extension()
+    .answers(&["application/json"])
+    .summary("This document, in OpenAPI 3.1.")];
+
+/// The committed document without its white space (`build.rs`); a test holds it equal to the route table. Committing it
+/// shows every change of the interface in the diff, and spares the Worker the generators.
+const DOCUMENT: &str = include_str!(concat!(env!("OUT_DIR"), "/openapi.json"));
+
+static TAG: LazyLock<String> = LazyLock::new(|| documents::etag(DOCUMENT.as_bytes()));
+
+async fn document(cx: Cx) -> Result<Response> {
+    Ok(cx.revalidated(Response::json_text(DOCUMENT), &TAG, 3_600))
+}
+
+#[cfg(not(target_arch = "wasm32"))]
+mod answers;
+#[cfg(not(target_arch = "wasm32"))]
+mod examples;
+#[cfg(not(target_arch = "wasm32"))]
+mod generate;
+#[cfg(not(target_arch = "wasm32"))]
+mod operation;
+#[cfg(not(target_arch = "wasm32"))]
+mod parameters;
+#[cfg(not(target_arch = "wasm32"))]
+mod tags;
+#[cfg(not(target_arch = "wasm32"))]
+mod tidy;
+
+#[cfg(not(target_arch = "wasm32"))]
+pub use generate::generate;
+#[cfg(not(target_arch = "wasm32"))]
+pub use operation::name as operation_id;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,96 @@
+//! Schemas as generators of clients read them: the same values, written so that each generator makes one type of them.
+
+use serde_json::{Map, Value, json};
+
+/// The schema with all schemas inside it in the plainest form.
+pub fn tidied(value: Value) -> Value {
+    match value {
+        Value::Array(all) => Value::Array(all.into_iter().map(tidied).collect()),
+        Value::Object(members) => object(members),
+        other => other,
+    }
+}
+
+fn object(members: Map<String, Value>) -> Value {
+    let mut out = Map::new();
+    for (name, value) in members {
+        let value = match name.as_str() {
+            // Real answers may have members of any name.
+            "example" | "default" | "enum" | "const" => value,
+            "properties" => properties(value),
+            "items" | "additionalProperties" => anything(value),
+            _ => tidied(value),
+        };
+        out.insert(name, value);
+    }
+    if let Some(constant) = out.remove("const") {
+        out.insert("enum".into(), json!([constant]));
+    }
+    words(&mut out);
+    numbers(&mut out);
+    Value::Object(out)
+}
+
+fn properties(value: Value) -> Value {
+    let Value::Object(members) = value else { return value };
+    Value::Object(members.into_iter().map(|(name, schema)| (name, anything(schema))).collect())
+}
+
+/// `true` allows anything, as `{}` does, which viewers can show.
+fn anything(schema: Value) -> Value {
+    match schema {
+        Value::Bool(true) => json!({}),
+        other => tidied(other),
+    }
+}
+
+/// A choice between constant texts is one list of words. What each means is said in the description.
+fn words(out: &mut Map<String, Value>) {
+    let Some(choices) = out.get("oneOf").or_else(|| out.get("anyOf")).and_then(Value::as_array) else { return };
+    let (mut words, mut said) = (Vec::new(), Vec::new());
+    for choice in choices {
+        let (Some(listed), Some("string")) = (choice["enum"].as_array(), choice["type"].as_str()) else { return };
+        words.extend(listed.iter().cloned());
+        if let (Some(description), [word]) = (choice["description"].as_str(), listed.as_slice()) {
+            said.push(format!("`{}`: {description}", word.as_str().unwrap_or_default()));
+        }
+    }
+    out.remove("oneOf");
+    out.remove("anyOf");
+    let own = out.get("description").and_then(Value::as_str).map(str::to_owned);
+    let description: Vec<String> = own.into_iter().chain(said).collect();
+    if !description.is_empty() {
+        out.insert("description".into(), description.join("\n\n").into());
+    }
+    out.insert("type".into(), "string".into());
+    out.insert("enum".into(), Value::Array(words));
+}
+
+/// The formats that the specification names. A number that may not fit into 32 bits has 64.
+fn numbers(out: &mut Map<String, Value>) {
+    let format = match out.get("format").and_then(Value::as_str) {
+        Some("uint8" | "uint16" | "int8" | "int16") => "int32",
+        Some("uint32" | "uint64" | "uint" | "int" | "usize") => "int64",
+        _ => return,
+    };
+    out.insert("format".into(), format.into());
+}
+
+/// One schema for a type that is read and written: members that may be left out in one direction are not required.
+pub fn joined(written: &Value, read: &Value) -> Option<Value> {
+    let without = |schema: &Value| {
+        let mut schema = schema.clone();
+        schema.as_object_mut().map(|members| members.remove("required"));
+        schema
+    };
+    let mut out = without(written);
+    if out != without(read) {
+        return None;
+    }
+    let names = |schema: &Value| schema["required"].as_array().cloned().unwrap_or_default();
+    let both: Vec<Value> = names(written).into_iter().filter(|name| names(read).contains(name)).collect();
+    if !both.is_empty() {
+        out["required"] = Value::Array(both);
+    }
+    Some(out)
+}

@@ -1,0 +1,42 @@
+// Three calls of the generated Go client: calls BASE_URL
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+
+	client "example.org/heliograph/client"
+)
+
+func must(err error) {
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+}
+
+func main() {
+	configuration := client.NewConfiguration()
+	configuration.Servers = client.ServerConfigurations{{URL: os.Args[1]}}
+	api, ctx := client.NewAPIClient(configuration), context.Background()
+	request := client.NewRegisterRequest()
+	request.SetCapabilities([]string{"reading"})
+	agent, _, err := api.AgentsAPI.RegisterAgent(ctx).RegisterRequest(*request).Execute()
+	must(err)
+	if !strings.HasPrefix(agent.GetDid(), "did:") {
+		panic("no DID")
+	}
+	check, _, err := api.AccessibilityAPI.CheckAccessibility(ctx).Domain("telegram.org").Country("KE").Execute()
+	must(err)
+	if check.GetCountry() != "KE" {
+		panic("another country")
+	}
+	summary, _, err := api.MeasurementsAPI.GetMeasurementSummary(ctx).Execute()
+	must(err)
+	if summary.GetWindowDays() <= 0 {
+		panic("no window")
+	}
+	fmt.Println("called")
+}
