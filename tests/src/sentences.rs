@@ -103,7 +103,9 @@ fn parameters(said: &Value, codes: &mut Vec<String>) {
     for value in given.into_iter().flat_map(Map::values) {
         match value {
             Value::Object(_) => parameters(value, codes),
-            Value::Array(values) => values.iter().filter(|value| value.is_object()).for_each(|value| parameters(value, codes)),
+            Value::Array(values) => {
+                values.iter().filter(|value| value.is_object()).for_each(|value| parameters(value, codes))
+            }
             _ => {}
         }
     }

@@ -7,8 +7,8 @@ use super::*;
 use crate::Timestamp;
 
 const TYPES: [&str; 13] = [
-    "choice", "count", "country", "date", "flag", "list", "network", "number", "sentence", "share", "subject", "subjects",
-    "text",
+    "choice", "count", "country", "date", "flag", "list", "network", "number", "sentence", "share", "subject",
+    "subjects", "text",
 ];
 
 /// What is between braces, at every depth.
@@ -35,7 +35,10 @@ fn every_template_can_be_filled_and_every_choice_has_a_last_resort() {
         }
         for parameter in parameters(text) {
             assert!(TYPES.contains(&parameter.kind), "{code}: {parameter:?}");
-            assert!(parameter.name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'), "{code}: {parameter:?}");
+            assert!(
+                parameter.name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'),
+                "{code}: {parameter:?}"
+            );
         }
     }
 }
@@ -74,19 +77,23 @@ fn templates_choose_plurals_and_cases_and_write_data_in_english() {
     assert_eq!(said("{x, subjects}", subjects(&["telegram"])), "Telegram");
     assert_eq!(said("{x, list}|{x, list, quoted}", subjects(&["a", "b"])), "a, b|\"a\", \"b\"");
     let inner = Sentence::new("incident.unknown.end");
-    assert_eq!(said("{x, sentence, clause}; {x, sentence}", inner.into()), "When it ended is not known; When it ended is not known.");
+    assert_eq!(
+        said("{x, sentence, clause}; {x, sentence}", inner.into()),
+        "When it ended is not known; When it ended is not known."
+    );
 }
 
 fn nested() -> Sentence {
     let what = Sentence::new("what.subjects").with("subjects", vec!["telegram".to_owned()]);
-    Sentence::new("claim.and")
-        .with("said", what)
-        .with("more", Sentence::new("claim.doubtful").with("confidence", 0.5))
+    Sentence::new("claim.and").with("said", what).with("more", Sentence::new("claim.doubtful").with("confidence", 0.5))
 }
 
 #[test]
 fn a_sentence_is_its_english_in_json_and_its_code_beside_that() {
-    assert_eq!(serde_json::to_value(nested()).unwrap(), json!("Telegram; that is doubtful, its confidence being 0.50."));
+    assert_eq!(
+        serde_json::to_value(nested()).unwrap(),
+        json!("Telegram; that is doubtful, its confidence being 0.50.")
+    );
     let sentences = Sentences::new()
         .with("reason", &nested())
         .with("notes", vec![None, Some(Sentence::new("incident.unknown.end"))])
@@ -119,7 +126,9 @@ fn stored_sentences_keep_their_parameters_and_stored_texts_find_their_code() {
 
 #[test]
 fn parameters_are_listed_with_the_type_that_says_most() {
-    let found = parameters("{n, plural, one {{n}} other {{n}}} {s, select, a {{m}} other {}} {o, select, null {} other {{o, date}}}");
+    let found = parameters(
+        "{n, plural, one {{n}} other {{n}}} {s, select, a {{m}} other {}} {o, select, null {} other {{o, date}}}",
+    );
     let of: Vec<(&str, &str)> = found.iter().map(|found| (found.name, found.kind)).collect();
     assert_eq!(of, [("n", "count"), ("s", "choice"), ("m", "text"), ("o", "date")]);
     assert_eq!(found[1].values, ["a"]);

@@ -101,8 +101,7 @@ fn metrics(model: &Model) -> BTreeMap<&'static str, Option<f64>> {
 
 fn entry(change: Change, models: &[Model]) -> EntryBody {
     let model = models.iter().find(|model| model.number == change.number);
-    let mut honest_caveats =
-        vec![Sentence::new("changelog.hard_case")];
+    let mut honest_caveats = vec![Sentence::new("changelog.hard_case")];
     if let Some(model) = model {
         let (from, to) = (date(model.held_out.from), date(model.held_out.to));
         honest_caveats.push(Sentence::new("risk.hold_out").with("from", from).with("to", to));
@@ -129,9 +128,7 @@ fn entry(change: Change, models: &[Model]) -> EntryBody {
                     .with("time", change.at.to_string())
                     .with("version", format!("{NAME}/{}", change.before)),
             ),
-            Action::Withdrawn => {
-                Some(Sentence::new("changelog.withdrawn").with("time", change.at.to_string()))
-            },
+            Action::Withdrawn => Some(Sentence::new("changelog.withdrawn").with("time", change.at.to_string())),
         },
         honest_caveats,
         live_endpoint: Some("/v1/forecast/{country}/7day"),
@@ -143,10 +140,7 @@ fn entry(change: Change, models: &[Model]) -> EntryBody {
 /// The entry for a change of the classifier of measured days.
 fn classified(change: classifier::Change) -> EntryBody {
     let classifier::Change { at, number, learned } = change;
-    let mut honest_caveats = vec![
-        Sentence::new("changelog.labels"),
-        Sentence::new("classifier.one_day"),
-    ];
+    let mut honest_caveats = vec![Sentence::new("changelog.labels"), Sentence::new("classifier.one_day")];
     if let Some(learned) = &learned {
         let day = |day: u32| date(i32::try_from(day).unwrap_or(i32::MAX));
         let (from, to) = learned.held_out;
@@ -175,12 +169,7 @@ fn classified(change: classifier::Change) -> EntryBody {
         .into_iter()
         .collect(),
         top_features: classifier::named(logistic.weights.iter().copied()),
-        ..EntryBody::of_classifier(
-            number,
-            at,
-            Sentence::new("changelog.classifier_accepted"),
-            honest_caveats,
-        )
+        ..EntryBody::of_classifier(number, at, Sentence::new("changelog.classifier_accepted"), honest_caveats)
     }
 }
 
@@ -235,7 +224,7 @@ async fn changelog_page(cx: &Cx) -> Result<Response> {
         merge_note: said.add("merge_note", Sentence::new("changelog.merge")),
         entries,
         sentences: said,
-})
+    })
 }
 
 /// The result of a training, a promotion or a rollback.

@@ -474,8 +474,7 @@ async fn track_page(cx: &Cx) -> Result<Response> {
     let model = served.as_ref().map(|(model, _)| model);
     let found = runtime::query(&*cx.rt, world::actor().name, &asked).await?;
     let incidents = incidents(cx, &found.listed).await?;
-    let mut honest_caveats =
-        vec![Sentence::new("record.countries_not_times"), Sentence::new("record.lead_times")];
+    let mut honest_caveats = vec![Sentence::new("record.countries_not_times"), Sentence::new("record.lead_times")];
     honest_caveats.extend(reason(model, &found, window_days));
     honest_caveats.extend(warning(&found));
     let baseline = |(name, figures, alerts): &(String, Figures, Confusion)| BaselineBody {

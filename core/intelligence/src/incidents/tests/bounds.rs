@@ -44,11 +44,19 @@ fn an_operators_beginning_is_a_known_one() {
     report(&runtime, vec![seen(1, Draft { unknown: BEGINNING, ..draft(90) })]);
     let id = "KE-2025-0001";
     let unseen = find(&runtime, id).unwrap();
-    assert!(unseen.is_start_unknown() && sentence(&unseen).english().contains("since before"), "{}", sentence(&unseen).english());
+    assert!(
+        unseen.is_start_unknown() && sentence(&unseen).english().contains("since before"),
+        "{}",
+        sentence(&unseen).english()
+    );
     let start = Some(START.plus(-300 * DAY));
     let patch = Overrides { start, ..Overrides::default() };
     let known = operate(&runtime, id, Deed::Amend(Box::new(patch)));
-    assert!(!known.is_start_unknown() && !sentence(&known).english().contains("before"), "{}", sentence(&known).english());
+    assert!(
+        !known.is_start_unknown() && !sentence(&known).english().contains("before"),
+        "{}",
+        sentence(&known).english()
+    );
     assert!(!text::not_known(&known).iter().any(|said| said.english().contains("began")));
 }
 
