@@ -26,7 +26,7 @@ const TAGS: &[(&str, &str, &[&str])] = &[
         "Measurements, counts of them, their sources and how they are judged.",
         &["/v1/measurement/", "/data/measurements", "/data/dumps", "/data/sources", "/data/methodology", "/api/v1/"],
     ),
-    ("Networks", "What networks block, and networks side by side.", &["/v1/isp/"]),
+    ("Networks", "What networks block, and networks side by side.", &["/v1/isp/", "/data/network/"]),
     ("Platforms", "Risks of platforms over all countries and in one.", &["/v1/platform/", "/v1/platforms/"]),
     ("Forecasts", "Forecasts of shutdowns by country and network.", &["/v1/forecast/", "/v1/shutdown-risk/"]),
     ("Sentinel", "What forecasts rest on, how they came out, and reports of outcomes.", &["/v1/sentinel/"]),
