@@ -367,7 +367,9 @@ impl Settings {
             return Err("security_contact must be a mailto: or https: address".to_owned());
         }
         if let Some(text) = self.origins().find(|text| *text != "*" && PageOrigin::parse(text).is_none()) {
-            return Err(format!("allowed_origins takes origins such as https://app.example.org, by comma, not {text:?}"));
+            return Err(format!(
+                "allowed_origins takes origins such as https://app.example.org, by comma, not {text:?}"
+            ));
         }
         if !matches!(self.agent_key_format.as_str(), "prefixed" | "hex") {
             return Err("agent_key_format must be prefixed or hex".to_owned());

@@ -28,9 +28,9 @@ pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 pub const HOUR: u32 = 3_600_000;
 
 /// What a model should know before it asks.
-const INSTRUCTIONS: &str = "Censorship measurements: is a site blocked in a country, since when, how is it known, what may come. \
-`unknown` means that too little was measured, never that a site is free. Name the confidence and cite `citation`. Countries \
-are ISO 3166-1 alpha-2 codes such as KE; times are ISO 8601 in UTC.";
+const INSTRUCTIONS: &str = "Censorship measurements: is a site blocked in a country, since when, how is it known, what \
+may come. `unknown` means that too little was measured, never that a site is free. Name the confidence and cite `citation`. \
+Countries are ISO 3166-1 alpha-2 codes such as KE; times are ISO 8601 in UTC.";
 
 /// Which form of the protocol a request is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

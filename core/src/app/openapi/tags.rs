@@ -81,6 +81,7 @@ const TAGS: &[(&str, &str, &[&str])] = &[
     ),
     ("Keys", "API keys.", &["/api-keys/"]),
     ("Administration", "What only the operator may do.", &["/v1/admin/"]),
+    ("Models", "Tools and resources for language models.", &["/mcp"]),
     ("Service", "The server itself.", &["/"]),
 ];
 

@@ -109,7 +109,8 @@ fn least_of(rows: &[Value]) -> u64 {
 fn counts(figures: &[(&str, u64); 5]) -> String {
     let [(_, all), (_, ok), (_, confirmed), (_, anomaly), (_, failure)] = figures;
     format!(
-        "{all} measurements, of which {ok} reached the site, {confirmed} met a known block page, {anomaly} were blocked otherwise, {failure} say nothing"
+        "{all} measurements, of which {ok} reached the site, {confirmed} met a known block page, {anomaly} were blocked \
+         otherwise, {failure} say nothing"
     )
 }
 

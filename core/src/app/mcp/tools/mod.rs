@@ -11,8 +11,8 @@
 //! | `input` | what a tool takes: its schema, and whether arguments fit it |
 //! | `told` | what a tool says |
 
-mod aggregation;
 mod agents;
+mod aggregation;
 mod checks;
 mod countries;
 mod incidents;
