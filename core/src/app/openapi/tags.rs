@@ -24,7 +24,15 @@ const TAGS: &[(&str, &str, &[&str])] = &[
     (
         "Measurements",
         "Measurements, counts of them, their sources and how they are judged.",
-        &["/v1/measurement/", "/data/measurements", "/data/dumps", "/data/sources", "/data/methodology", "/api/v1/"],
+        &[
+            "/v1/measurement/",
+            "/data/measurements",
+            "/data/dumps",
+            "/data/sources",
+            "/data/methodology",
+            "/data/sentences",
+            "/api/v1/",
+        ],
     ),
     ("Networks", "What networks block, and networks side by side.", &["/v1/isp/", "/data/network/"]),
     ("Platforms", "Risks of platforms over all countries and in one.", &["/v1/platform/", "/v1/platforms/"]),
