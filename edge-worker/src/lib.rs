@@ -15,6 +15,7 @@
 //! | [`kv_segments`] | sealed segments of the ledger's log in Workers KV |
 //! | [`place_cache`] | answers that all isolates of one place share |
 //! | [`shell`], [`clock`] | requests and responses; time and randomness |
+//! | [`coding`] | which answers the platform compresses |
 //!
 //! `guard.mjs` beside this crate is the Worker's main module. It limits the time of every request, because a panic
 //! inside wasm leaves its request without an answer. The feature `probe` adds routes for tests of the runtime itself;
@@ -24,6 +25,7 @@
 #![cfg(target_arch = "wasm32")]
 
 mod clock;
+mod coding;
 mod entry;
 mod environment;
 mod errand;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use heliograph_core::engine::actor::Call;
 use heliograph_core::engine::apart::{self, Asker};
 use heliograph_core::engine::documents::Recent;
-use heliograph_core::engine::http::Ready;
+use heliograph_core::engine::http::{Coder, Ready};
 use heliograph_core::engine::runtime::{Archive, BoxFuture, ByteStream, Environment, Runtime, SharedAnswers};
 use heliograph_core::engine::web::Incoming;
 use heliograph_core::engine::web::Outgoing;
@@ -16,6 +16,7 @@ use heliograph_core::relay::agent::stream::OpenStream;
 use heliograph_core::{Error, Result, Timestamp, engine::deployment};
 use worker::Env;
 
+use crate::coding::PlatformCoder;
 use crate::kv_documents::Documents;
 use crate::place_cache::PlaceCache;
 use crate::space::Space;
@@ -146,6 +147,10 @@ impl Runtime for EdgeRuntime {
             };
             web::send(outgoing).await
         })
+    }
+
+    fn coder(&self) -> Option<&dyn Coder> {
+        Some(&PlatformCoder)
     }
 
     fn archive(&self) -> Option<&dyn Archive> {

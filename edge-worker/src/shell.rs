@@ -11,6 +11,7 @@ use heliograph_core::Error;
 use heliograph_core::engine::http::{self as routes, Body, Matched, Origin, Proxies, Request, Response};
 use heliograph_core::engine::runtime::Runtime;
 use heliograph_core::engine::time::SECOND;
+use http::header::{CONTENT_ENCODING, CONTENT_LENGTH};
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use worker::js_sys::{self, Array};
 use worker::{Headers, ResponseBuilder, Result, web_sys};
@@ -188,7 +189,9 @@ fn sent(headers: &HeaderMap) -> Result<Headers> {
     let date = date();
     // Clients compare their clocks with this header. The platform's network adds it, but the runtime alone does not.
     pairs.push(("date", date.as_str()));
-    for (name, value) in headers {
+    // The platform compresses what says that it is compressed, so only the platform knows the length.
+    let coded = headers.contains_key(CONTENT_ENCODING);
+    for (name, value) in headers.iter().filter(|(name, _)| !coded || **name != CONTENT_LENGTH) {
         pairs.push((name.as_str(), value.to_str().map_err(|error| error.to_string())?));
     }
     let pairs = js_sys::JSON::parse(&serde_json::to_string(&pairs)?)?;

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fnv::FnvBuildHasher;
@@ -16,6 +17,8 @@ const PART: u64 = 4;
 pub struct Budget {
     most: u64,
     most_per_address: u64,
+    /// How often there was no room.
+    refused: AtomicU64,
     held: Mutex<BudgetUse>,
 }
 
@@ -36,7 +39,7 @@ pub struct Charge {
 
 impl Budget {
     pub fn new(most: u64, most_per_address: u64) -> Arc<Budget> {
-        Arc::new(Budget { most, most_per_address, held: Mutex::default() })
+        Arc::new(Budget { most, most_per_address, refused: AtomicU64::new(0), held: Mutex::default() })
     }
 
     fn held(&self) -> MutexGuard<'_, BudgetUse> {
@@ -51,15 +54,32 @@ impl Budget {
     }
 
     /// The amount that all clients together hold.
-    #[cfg(test)]
     pub fn all(&self) -> u64 {
         self.held().all
+    }
+
+    /// The amount that all clients together may hold.
+    pub fn most(&self) -> u64 {
+        self.most
+    }
+
+    /// How often there was no room.
+    pub fn refused(&self) -> u64 {
+        self.refused.load(Ordering::Relaxed)
     }
 }
 
 impl Charge {
     /// Takes `more`; false when there is no room for it.
     pub fn grow(&mut self, more: u64) -> bool {
+        let fits = self.fits(more);
+        if !fits {
+            self.budget.refused.fetch_add(1, Ordering::Relaxed);
+        }
+        fits
+    }
+
+    fn fits(&mut self, more: u64) -> bool {
         let mut held = self.budget.held();
         let all = held.all.saturating_add(more);
         if all > self.budget.most {

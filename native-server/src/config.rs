@@ -50,10 +50,9 @@ impl Config {
         let mut config = Config { settings: Settings::default(), sources: BTreeMap::new() };
         if let Some(path) = file {
             let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
-            for (number, name, value) in parse_file(&text).map_err(|error| format!("{}: {error}", path.display()))? {
-                config
-                    .set(&name, &value, Source::File)
-                    .map_err(|error| format!("{}, line {number}: {error}", path.display()))?;
+            let refuse = |(number, error)| format!("{}, line {number}: {error}. {FORM}", path.display());
+            for (number, name, value) in parse_file(&text).map_err(refuse)? {
+                config.set(&name, &value, Source::File).map_err(|error| refuse((number, error)))?;
             }
         }
         for setting in Settings::ALL {
@@ -72,10 +71,7 @@ impl Config {
     }
 
     fn set(&mut self, name: &str, value: &str, source: Source) -> Result<(), String> {
-        let setting = Settings::ALL
-            .iter()
-            .find(|setting| setting.name == name)
-            .ok_or_else(|| format!("there is no setting named {name}; `heliograph config` lists them"))?;
+        let setting = Settings::ALL.iter().find(|setting| setting.name == name).ok_or_else(|| unknown(name))?;
         self.settings.set(name, value)?;
         self.sources.insert(setting.name, source);
         Ok(())
@@ -125,19 +121,47 @@ pub fn is_loopback(listen: &str) -> bool {
     host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
+/// What a settings file is, for errors.
+const FORM: &str = "The file is TOML: one `name = value` a line, text in quotes";
+
+/// Names that differ from a setting's by more than a third of their letters are no misspelling of it.
+const ALIKE: f64 = 0.66;
+
+fn unknown(name: &str) -> String {
+    let likeness = |known: &str| strsim::normalized_damerau_levenshtein(known, &name.to_ascii_lowercase());
+    let names = Settings::ALL.iter().map(|setting| (likeness(setting.name), setting.name));
+    match names.max_by(|one, other| one.0.total_cmp(&other.0)) {
+        Some((likeness, known)) if likeness >= ALIKE => {
+            format!("there is no setting named `{name}`; the nearest is `{known}`")
+        }
+        _ => format!("there is no setting named `{name}`; `heliograph config` lists them"),
+    }
+}
+
 /// Parses lines `name = value`: the part of TOML that flat settings need, with comments, quoted strings, bare numbers
-/// and booleans.
-fn parse_file(text: &str) -> Result<Vec<(usize, String, String)>, String> {
-    let mut found = Vec::new();
+/// and booleans. An error comes with the number of its line, and quotes no value, since that may be a secret.
+fn parse_file(text: &str) -> Result<Vec<(usize, String, String)>, (usize, String)> {
+    let mut found: Vec<(usize, String, String)> = Vec::new();
     for (number, line) in text.lines().enumerate() {
         let (number, line) = (number + 1, line.trim());
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
-        let refuse = || format!("line {number} is not `name = value`");
-        let (name, rest) = line.split_once('=').ok_or_else(refuse)?;
-        let value = value(rest.trim()).ok_or_else(refuse)?;
-        found.push((number, name.trim().to_owned(), value));
+        if line.starts_with('[') {
+            return Err((number, "a table begins here, but settings are in none".to_owned()));
+        }
+        let Some((name, rest)) = line.split_once('=') else {
+            return Err((number, "there is no `=` between a name and a value".to_owned()));
+        };
+        let name = name.trim();
+        let Some(value) = value(rest.trim()) else {
+            let told = format!("the value of `{name}` is no text in quotes, whole number, true or false");
+            return Err((number, told));
+        };
+        if let Some((first, ..)) = found.iter().find(|(_, known, _)| known == name) {
+            return Err((number, format!("`{name}` was set in line {first} already")));
+        }
+        found.push((number, name.to_owned(), value));
     }
     Ok(found)
 }
@@ -227,16 +251,25 @@ mod tests {
         let folder = crate::testing::folder("config-errors");
         let path = folder.file("h.toml");
         for (text, part) in [
-            ("brand = svc2", "line 1"),
-            ("\nnonsense = 1", "nonsense"),
-            ("[server]", "line 1"),
-            ("brand = \"open", "line 1"),
-            ("agent_burst = -1", "line 1"),
+            ("brand = svc2", "line 1: the value of `brand` is no text in quotes"),
+            ("\nnonsense = 1", "line 2: there is no setting named `nonsense`; `heliograph config` lists them"),
+            ("# c\nagent_brust = 7", "line 2: there is no setting named `agent_brust`; the nearest is `agent_burst`"),
+            ("Access-Log = true", "the nearest is `access_log`"),
+            ("[server]", "line 1: a table begins here"),
+            ("brand", "line 1: there is no `=`"),
+            ("brand = \"open", "line 1: the value of `brand`"),
+            ("agent_burst = -1", "line 1: the value of `agent_burst`"),
+            ("agent_burst = \"-1\"", "line 1: agent_burst must be a whole number from 0 to 4294967295"),
+            ("brand = \"a1\"\nbrand = \"b2\"", "line 2: `brand` was set in line 1 already"),
         ] {
             std::fs::write(&path, text).unwrap();
             let error = Config::load(Some(&path), |_| None, &[]).unwrap_err();
-            assert!(error.contains(part), "{text}: {error}");
+            assert!(error.contains(part) && error.ends_with(FORM), "{text}: {error}");
+            assert!(error.starts_with(&format!("{}, line ", path.display())), "{text}: {error}");
         }
+        // What stands without quotes where a secret belongs is not repeated on the screen.
+        std::fs::write(&path, "admin_key = hunter2").unwrap();
+        assert!(!Config::load(Some(&path), |_| None, &[]).unwrap_err().contains("hunter2"));
         let error = Config::load(None, |_| Some("Bad!".into()), &[]).unwrap_err();
         assert!(error.starts_with("HELIOGRAPH_BRAND"), "{error}");
     }

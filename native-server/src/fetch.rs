@@ -25,6 +25,7 @@ use tokio::task::AbortHandle;
 use tokio_rustls::TlsConnector;
 
 use crate::clock;
+use crate::log;
 use crate::probe::Measurer;
 use crate::runtime::Native;
 
@@ -161,12 +162,12 @@ pub async fn run(native: Arc<Native>) {
         let wait = match apart::by_ourselves(native.clone(), step).await.flatten() {
             Ok(step) => {
                 if let Some(warning) = step.warning {
-                    eprintln!("warning: fetching {warning}");
+                    log::warning!("fetching {warning}");
                 }
                 if step.made { pause } else { IDLE }
             }
             Err(error) => {
-                eprintln!("warning: fetching goes on later: {}", error.message);
+                log::warning!("fetching goes on later: {}", error.message);
                 IDLE
             }
         };

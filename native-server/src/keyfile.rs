@@ -18,6 +18,7 @@ use heliograph_core::crypto::Secret;
 use heliograph_core::crypto::sealing::{KeyRing, MasterKey};
 
 use crate::clock;
+use crate::log;
 
 const FORMAT: &str = "heliograph-keys 1";
 
@@ -203,7 +204,7 @@ fn sync_folder(_path: &Path) -> std::io::Result<()> {
 fn warn_if_open(path: &Path) {
     use std::os::unix::fs::PermissionsExt;
     if std::fs::metadata(path).is_ok_and(|meta| meta.permissions().mode() & 0o077 != 0) {
-        eprintln!("warning: {} can be read by other users; run: chmod 600 {0}", path.display());
+        log::warning!("{} can be read by other users; run: chmod 600 {0}", path.display());
     }
 }
 

@@ -10,6 +10,7 @@
 //! | `outgoing` | the task that makes the requests that actors ask for |
 //! | [`pool`] | the threads that compute, apart from those that accept and answer |
 //! | `budgets`, `queue` | how much of the machine clients may hold |
+//! | `metrics` | what the server counts of itself, for `/metrics` |
 //! | `places` | how many requests to other hosts are in progress at once |
 //! | [`streams`] | receive streams: one task per listening agent |
 //! | `maintenance` | what the data file holds, and copies of it |
@@ -17,10 +18,12 @@
 //! | [`serve`] | the HTTP shell: from a request to the core's router and back |
 //! | `host` | the host that a request names |
 //! | `proxies` | warnings for the operator about proxies |
+//! | `coding` | compresses answers |
 //! | `connection` | below `serve`: accepts connections, and ends those whose client stalls |
 //! | [`websocket`] | the WebSocket part of `serve` |
 //! | [`server`] | starts and stops all of it |
 //! | [`config`] | settings from flags, environment, file and defaults |
+//! | `log` | lines for the operator on standard error |
 //! | [`keyfile`] | master keys and operator key beside the data file |
 //! | [`clock`] | time and randomness of the operating system |
 //! | [`testing`] | temporary folders |
@@ -33,13 +36,16 @@
 mod budgets;
 pub mod cli;
 pub mod clock;
+mod coding;
 pub mod config;
 mod connection;
 mod evaluate;
 mod fetch;
 mod host;
 pub mod keyfile;
+mod log;
 mod maintenance;
+mod metrics;
 mod outgoing;
 mod places;
 pub mod pool;

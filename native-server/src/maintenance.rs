@@ -18,6 +18,7 @@ use redb::ReadableTableMetadata;
 use tokio::io::AsyncReadExt;
 
 use crate::clock;
+use crate::log;
 use crate::runtime::Native;
 use crate::store::{self, DOCUMENTS, ROWS, Rows, Store, refused};
 
@@ -98,7 +99,7 @@ async fn send(draft: Draft) -> Result<FileCopy> {
             Ok(_) => Some((Bytes::from(piece), (file, draft))),
             Err(error) => {
                 // The receiver sees from the stated length that the copy is not complete.
-                eprintln!("error: a backup ended early: {error}");
+                log::error!("a backup ended early: {error}");
                 None
             }
         }

@@ -13,6 +13,7 @@ use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
+use crate::log;
 use crate::runtime::Native;
 
 /// Requests that are prepared, wait for a place ([`crate::places`]) or are in progress at once; a webhook has one at a
@@ -55,7 +56,7 @@ impl Starter {
             let (runtime, who) = (native.clone(), actor.clone());
             let attempt = Box::pin(async move { runtime::reach_out(runtime, &who, &key).await });
             if let Err(error) = apart::by_ourselves(native, attempt).await.flatten() {
-                eprintln!("warning: a delivery of {actor} is tried again later: {error}");
+                log::warning!("a delivery of {actor} is tried again later: {error}");
             }
             drop(place);
         });

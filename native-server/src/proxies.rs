@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use heliograph_core::engine::http::{Origin, Unheard, neighbourhood};
 use heliograph_core::engine::settings::Settings;
 
+use crate::log;
+
 /// If all of so many first requests come from one client, that is strange enough for a warning.
 const MANY: u32 = 1_000;
 
@@ -38,7 +40,7 @@ pub struct Watch {
 impl Watch {
     pub fn look(&self, peer: IpAddr, origin: &Origin) {
         for warning in self.warnings(peer, origin).into_iter().flatten() {
-            eprintln!("warning: {warning}");
+            log::warning!("{warning}");
         }
     }
 

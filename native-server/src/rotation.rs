@@ -20,6 +20,7 @@ use heliograph_core::{Error, Result, intelligence::alert, relay::channel, relay:
 use tokio::sync::{Mutex, Notify};
 
 use crate::keyfile;
+use crate::log;
 use crate::runtime::Native;
 use crate::store::{self, Store};
 
@@ -101,7 +102,7 @@ async fn seal_texts(native: &Arc<Native>) {
     }
     finish(native).await;
     if let Err(error) = runtime::call(&**native, deployment, &SetTextsSealed).await {
-        eprintln!("warning: all texts are sealed, but this cannot be recorded, so the next start looks again: {error}");
+        log::warning!("all texts are sealed, but this cannot be recorded, so the next start looks again: {error}");
     }
 }
 
@@ -112,7 +113,7 @@ async fn finish(native: &Arc<Native>) {
         match visit(native).await {
             Ok(done) => {
                 if done.unopened > 0 && !told {
-                    eprintln!("error: {} sealed values open under none of the master keys", done.unopened);
+                    log::error!("{} sealed values open under none of the master keys", done.unopened);
                     told = true;
                 }
                 if done.complete && done.resealed == 0 {
@@ -120,7 +121,7 @@ async fn finish(native: &Arc<Native>) {
                 }
             }
             Err(error) => {
-                eprintln!("warning: re-sealing pauses: {error}");
+                log::warning!("re-sealing pauses: {error}");
                 tokio::time::sleep(RETRY).await;
             }
         }

@@ -10,7 +10,7 @@ use heliograph_core::app::PROGRAM;
 use heliograph_core::engine::actor::{ActorId, Call, Memo, View, host};
 use heliograph_core::engine::apart::Asker;
 use heliograph_core::engine::documents::Document;
-use heliograph_core::engine::http::Ready;
+use heliograph_core::engine::http::{Coder, Ready};
 use heliograph_core::engine::kv::Read;
 use heliograph_core::engine::runtime::{BoxFuture, ByteStream, Environment, Maintenance, Runtime, StorageHealth};
 use heliograph_core::engine::settings::Settings;
@@ -20,6 +20,9 @@ use heliograph_core::relay::agent::stream::OpenStream;
 use heliograph_core::{Error, Result, Timestamp};
 use tokio::sync::mpsc::UnboundedSender;
 
+use crate::coding::Codings;
+use crate::log;
+use crate::metrics::Metrics;
 use crate::places::Places;
 use crate::pool::Pool;
 use crate::rotation::Rotation;
@@ -27,6 +30,16 @@ use crate::store::Store;
 use crate::streams::Streams;
 use crate::writer::{Listener, Writer};
 use crate::{clock, connection};
+
+/// Compressed answers have 1/`CODED` of the memory for answers.
+const CODED: usize = 4;
+
+/// Unpredictable while the system gives randomness; where it gives none, requests end the process.
+fn seed() -> u64 {
+    let mut seed = [0; 8];
+    let _ = getrandom::fill(&mut seed);
+    u64::from_le_bytes(seed)
+}
 
 /// The parts of the server that request handlers use.
 pub struct Native {
@@ -39,6 +52,8 @@ pub struct Native {
     /// Held by the scrub that runs, so that there is only one.
     pub(crate) scrubbing: tokio::sync::Mutex<()>,
     memo: Arc<Memo>,
+    codings: Codings,
+    metrics: Metrics,
     /// The threads that long computations run on.
     pub pool: Pool,
     /// Limits the requests to other hosts.
@@ -55,14 +70,34 @@ impl Native {
         pool: Pool,
     ) -> Self {
         let bytes = usize::try_from(environment.settings.answer_cache_bytes).unwrap_or(usize::MAX);
-        let (rotation, memo, writer) = (Rotation::default(), Arc::new(Memo::of_bytes(bytes)), Arc::new(writer));
+        let memo = Arc::new(Memo::of_bytes(bytes - bytes / CODED));
+        let codings = Codings::new(bytes / CODED, seed());
+        let (rotation, writer) = (Rotation::default(), Arc::new(writer));
         let places = Places::default();
         let scrubbing = tokio::sync::Mutex::default();
-        Native { store, writer, environment, documents, streams, rotation, scrubbing, memo, pool, places }
+        Native {
+            store,
+            writer,
+            environment,
+            documents,
+            streams,
+            rotation,
+            scrubbing,
+            memo,
+            codings,
+            metrics: Metrics::default(),
+            pool,
+            places,
+        }
     }
 
     pub fn streams(&self) -> &Arc<Streams> {
         &self.streams
+    }
+
+    /// What is counted where requests are answered.
+    pub(crate) fn counted(&self) -> &Metrics {
+        &self.metrics
     }
 
     fn answer(&self, call: &Call) -> Result<Vec<u8>> {
@@ -132,7 +167,7 @@ impl Runtime for Native {
         let mut bytes = [0; 32];
         if let Err(error) = getrandom::fill(&mut bytes) {
             // Without randomness every key and nonce could be guessed, so the process stops.
-            eprintln!("fatal: the operating system gives no randomness: {error}");
+            log::error!("the operating system gives no randomness: {error}");
             std::process::abort();
         }
         bytes
@@ -158,6 +193,14 @@ impl Runtime for Native {
             let _place = self.places.take(&outgoing.url).await?;
             crate::fetch::send(&outgoing).await
         })
+    }
+
+    fn coder(&self) -> Option<&dyn Coder> {
+        Some(&self.codings)
+    }
+
+    fn metrics(&self) -> BoxFuture<'_, Result<Option<String>>> {
+        Box::pin(async move { crate::metrics::text(self).await.map(Some) })
     }
 
     fn storage(&self) -> StorageHealth {
@@ -216,7 +259,7 @@ impl Listener for News {
     fn reopened(&self) {
         match self.store.documents() {
             Ok(documents) => self.documents.put(documents),
-            Err(error) => eprintln!("error: cannot read the documents again: {error}"),
+            Err(error) => log::error!("cannot read the documents again: {error}"),
         }
         self.streams.wake_all();
     }

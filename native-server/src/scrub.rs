@@ -8,6 +8,7 @@ use heliograph_core::engine::time::DAY;
 use heliograph_core::{Error, Result, Timestamp};
 
 use crate::clock;
+use crate::log;
 use crate::runtime::Native;
 use crate::store;
 
@@ -26,7 +27,7 @@ pub async fn now(native: &Native, rests: u32) -> Result<Scrub> {
     let work = tokio::task::spawn_blocking(move || store::scrub(&store, &|took| std::thread::sleep(took * rests)));
     let found = work.await.map_err(Error::internal)??;
     if found.damaged > 0 {
-        eprintln!("error: {} places of the data file are damaged; `heliograph db check` names them", found.damaged);
+        log::error!("{} places of the data file are damaged; `heliograph db check` names them", found.damaged);
     }
     Ok(found)
 }
@@ -41,7 +42,7 @@ pub async fn run(native: Arc<Native>) {
             continue;
         }
         if let Err(error) = look(&native, converting).await {
-            eprintln!("warning: the check of everything that is stored is put off: {error}");
+            log::warning!("the check of everything that is stored is put off: {error}");
         }
     }
 }

@@ -22,6 +22,8 @@ use tokio::net::TcpListener;
 
 use crate::budgets::{Budgets, Charge};
 use crate::connection::{self, Content};
+use crate::log;
+use crate::metrics::Slot;
 use crate::proxies::Watch;
 use crate::queue::Queue;
 use crate::runtime::Native;
@@ -70,6 +72,8 @@ impl Shell {
 pub async fn run(listener: TcpListener, native: Arc<Native>, descriptors: u64, shutdown: impl Future<Output = ()>) {
     let settings = &native.environment().settings;
     let budgets = Budgets::new(settings, descriptors);
+    // There is one listener for clients.
+    let _ = native.counted().budgets.set(budgets.clone());
     let queue = native.streams().queue().clone();
     let limits = connection::Limits::new(settings, budgets.clone(), queue.clone());
     let sweeping = tokio::spawn(sweep(queue, limits.patience));
@@ -78,7 +82,7 @@ pub async fn run(listener: TcpListener, native: Arc<Native>, descriptors: u64, s
     let last = connection::accept(listener, limits, answer, shutdown).await;
     native.streams().stop();
     if tokio::time::timeout(GRACE, last).await.is_err() {
-        eprintln!("warning: stopped with requests still open");
+        log::warning!("stopped with requests still open");
     }
     sweeping.abort();
 }
@@ -104,12 +108,12 @@ fn handle(
     let origin = runtime.environment().proxies.origin(peer, &head.headers);
     shell.watch.look(peer, &origin);
     let (method, uri) = (head.method.clone(), head.uri.clone());
-    let started = settings.access_log.then(Instant::now);
+    let (started, mut slot) = (Instant::now(), Slot::None);
     let answering: BoxFuture<'static, Response> = if let Some(error) = host::wrong(&head) {
         discard(body, &head.headers);
         Box::pin(std::future::ready(routes::refusal(error)))
     } else if websocket::is_upgrade(&head) {
-        return Either::Left(Box::pin(upgrade(shell.native.clone(), head)));
+        return Either::Left(Box::pin(upgrade(shell.native.clone(), head, started)));
     } else {
         match routes::preflight(&PROGRAM, &head.method, head.uri.path(), &head.headers, settings) {
             Preflight::Answer(response) => {
@@ -117,19 +121,26 @@ fn handle(
                 Box::pin(std::future::ready(*response))
             }
             Preflight::Read(matched) if body.is_end_stream() => {
+                slot = Slot::Route(matched.number());
                 routes::answer(runtime.clone(), matched, bodiless(head, &origin))
             }
-            Preflight::Read(matched) => Box::pin(reading(shell.clone(), matched, bodiless(head, &origin), body)),
+            Preflight::Read(matched) => {
+                slot = Slot::Route(matched.number());
+                Box::pin(reading(shell.clone(), matched, bodiless(head, &origin), body))
+            }
         }
     };
+    let native = shell.native.clone();
     Either::Right(async move {
         // A panic becomes a 500 of this request.
         let answered = AssertUnwindSafe(answering).catch_unwind().await;
         let response = answered.unwrap_or_else(|_| Response::error(Error::internal("panic in the handler")));
         report(&method, uri.path(), response.cause.as_deref());
-        if let Some(started) = started {
-            let micros = started.elapsed().as_micros();
-            eprintln!("{} {method} {} {} {micros} us", origin.client, uri.path(), response.status.as_u16());
+        let time = started.elapsed();
+        native.counted().requests.count(slot, response.status.as_u16(), time);
+        if log::has_requests() {
+            let micros = time.as_micros();
+            log::info!("{} {method} {} {} {micros} us", origin.client, uri.path(), response.status.as_u16());
         }
         outgoing(response)
     })
@@ -179,7 +190,14 @@ fn no_room() -> Error {
 }
 
 /// Turns the connection into a WebSocket, or answers with the reason why not.
-async fn upgrade(native: Arc<Native>, mut head: http::request::Parts) -> http::Response<Content> {
+async fn upgrade(native: Arc<Native>, head: http::request::Parts, started: Instant) -> http::Response<Content> {
+    let answer = upgraded(native.clone(), head).await;
+    let metrics = native.counted();
+    metrics.requests.count(metrics.websockets, answer.status().as_u16(), started.elapsed());
+    answer
+}
+
+async fn upgraded(native: Arc<Native>, mut head: http::request::Parts) -> http::Response<Content> {
     let upgrade = match WebSocketUpgrade::from_request_parts(&mut head, &()).await {
         Ok(upgrade) => upgrade,
         Err(rejection) => {
@@ -202,7 +220,7 @@ async fn upgrade(native: Arc<Native>, mut head: http::request::Parts) -> http::R
 /// Logs the cause of an error for the operator; the client never sees it.
 fn report(method: &Method, path: &str, cause: Option<&str>) {
     if let Some(cause) = cause {
-        eprintln!("error: {method} {path}: {cause}");
+        log::error!("{method} {path}: {cause}");
     }
 }
 
@@ -293,7 +311,7 @@ fn discard_rest(mut pieces: BodyDataStream<Incoming>, headers: &HeaderMap) {
     tokio::spawn(tokio::time::timeout(DISCARD_TIME, reading));
 }
 
-fn outgoing(response: Response) -> http::Response<Content> {
+pub(crate) fn outgoing(response: Response) -> http::Response<Content> {
     let mut answer = http::Response::new(match response.body {
         Body::Bytes(bytes) => Content::Whole(bytes),
         Body::Stream(stream) => Content::Pieces(stream),

@@ -19,6 +19,7 @@ use tokio::sync::mpsc::unbounded_channel;
 use tokio::task::JoinHandle;
 
 use crate::keyfile::{self, KeyFile};
+use crate::log;
 use crate::pool::Pool;
 use crate::queue::Queue;
 use crate::runtime::{Documents, Native, News};
@@ -136,7 +137,7 @@ async fn write_usage(native: Arc<Native>) {
 
 async fn flush(native: &Arc<Native>) {
     if let Err(error) = usage::flush(&**native).await {
-        eprintln!("warning: usage counters are kept for later: {error}");
+        log::warning!("usage counters are kept for later: {error}");
     }
 }
 

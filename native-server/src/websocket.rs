@@ -16,6 +16,7 @@ use heliograph_core::{Error, Result};
 use http::{HeaderMap, Method};
 use tokio::sync::Notify;
 
+use crate::log;
 use crate::runtime::Native;
 use crate::streams::Outlet;
 
@@ -115,7 +116,7 @@ async fn finish(mut socket: impl Stream<Item = Result<Message, axum::Error>> + U
 
 async fn close(mut socket: WebSocket, error: Error) {
     if let Some(cause) = &error.cause {
-        eprintln!("error: {PATH}: {cause}");
+        log::error!("{PATH}: {cause}");
     }
     let frame = CloseFrame { code: close_code(&error), reason: error.into_details().message.into_owned().into() };
     // A client that is gone needs no reason.

@@ -26,6 +26,7 @@ mod country;
 mod detect;
 mod domain;
 mod elections;
+mod encodings;
 mod fetching;
 mod forecasts;
 mod forecasts_record;
@@ -139,6 +140,7 @@ const MODULES: &[(&str, &[Case])] = &[
     ("detect", detect::CASES),
     ("domain", domain::CASES),
     ("elections", elections::CASES),
+    ("encodings", encodings::CASES),
     ("fetching", fetching::CASES),
     ("forecasts", forecasts::CASES),
     ("forecasts_record", forecasts_record::CASES),

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::actor::{ActorId, Call, Operation, Query, decode, encode};
 use crate::apart::{self, Asker};
 use crate::documents::{self, Document};
-use crate::http::{Proxies, Ready};
+use crate::http::{Coder, Proxies, Ready};
 use crate::limits::Buckets;
 use crate::program::Program;
 use crate::settings::Settings;
@@ -116,6 +116,17 @@ pub trait Runtime: MaybeSend + MaybeSync {
     /// Answers that all processes of one place share for a while; `None` where there is one process.
     fn shared_answers(&self) -> Option<&dyn SharedAnswers> {
         None
+    }
+
+    /// What compresses answers; `None`: they are sent as they are.
+    fn coder(&self) -> Option<&dyn Coder> {
+        None
+    }
+
+    /// What the process counts of itself, in the text format of Prometheus; `None` where there is no one process that
+    /// could count, as on the edge.
+    fn metrics(&self) -> BoxFuture<'_, Result<Option<String>>> {
+        Box::pin(std::future::ready(Ok(None)))
     }
 
     /// What is wrong with storage, for the health checks; nothing where the platform keeps the data.

@@ -4,6 +4,7 @@
 //! on the edge, from bindings of the same names.
 
 use std::collections::BTreeSet;
+use std::net::SocketAddr;
 
 use http::HeaderName;
 
@@ -24,6 +25,9 @@ pub const FETCH_SOURCES: [&str; 3] = ["ooni-aggregation", "ooni-measurements", "
 /// The roles that `ledger_admin_keys` may name; the ledger has a test that its roles are these.
 pub const ADMIN_ROLES: [&str; 4] = ["all", "grant", "freeze", "cap"];
 
+/// What `log_level` may be, the fewest lines first.
+pub const LOG_LEVELS: [&str; 3] = ["error", "warn", "info"];
+
 /// Most keys in `ledger_admin_keys`.
 pub const MAX_ADMIN_KEYS: usize = 100;
 
@@ -39,11 +43,14 @@ pub struct Setting {
 
 /// How a setting is read from text and written back.
 trait Value: Sized {
+    /// What is expected, in words for the operator.
+    const EXPECTED: &'static str;
     fn parse(text: &str) -> Option<Self>;
     fn text(&self) -> String;
 }
 
 impl Value for String {
+    const EXPECTED: &'static str = "a text";
     fn parse(text: &str) -> Option<Self> {
         Some(text.to_owned())
     }
@@ -53,6 +60,7 @@ impl Value for String {
 }
 
 impl Value for bool {
+    const EXPECTED: &'static str = "true or false";
     fn parse(text: &str) -> Option<Self> {
         match text {
             "true" | "1" | "yes" | "on" => Some(true),
@@ -66,8 +74,9 @@ impl Value for bool {
 }
 
 macro_rules! number_values {
-    ($($int:ty),*) => {$(
+    ($($int:ty: $most:literal),*) => {$(
         impl Value for $int {
+            const EXPECTED: &'static str = concat!("a whole number from 0 to ", $most);
             fn parse(text: &str) -> Option<Self> {
                 text.parse().ok()
             }
@@ -77,7 +86,7 @@ macro_rules! number_values {
         }
     )*};
 }
-number_values!(u32, u64);
+number_values!(u32: "4294967295", u64: "18446744073709551615");
 
 macro_rules! settings {
     ($($(#[doc = $doc:literal])+ $(#[$secret:ident])? $name:ident: $type:ty = $default:literal;)+) => {
@@ -112,7 +121,7 @@ macro_rules! settings {
                 match name {
                     $(stringify!($name) => {
                         self.$name = <$type as Value>::parse(text.trim())
-                            .ok_or_else(|| format!("{name} must be a {}", stringify!($type)))?;
+                            .ok_or_else(|| format!("{name} must be {}", <$type as Value>::EXPECTED))?;
                         self.chosen.insert(stringify!($name));
                     })+
                     _ => return Err(format!("there is no setting named {name}")),
@@ -318,8 +327,12 @@ settings! {
     journal_bytes: u64 = "8388608";
     /// Native: memory for answers that were computed lately and are kept until their rows change or the hour ends, in bytes.
     answer_cache_bytes: u64 = "50331648";
-    /// Write one line per request to standard error.
+    /// Write one line per request to the log, at the level `info`.
     access_log: bool = "false";
+    /// Lines that the log gets: `error`; `warn`, those too that need somebody some day; or `info`, all.
+    log_level: String = "info";
+    /// Native: one more address to listen on, which answers `/metrics` alone and to anybody: `127.0.0.1:9187`. Empty: none; `/metrics` on the usual address takes the operator's key.
+    metrics_listen: String = "";
 }
 
 impl Settings {
@@ -373,6 +386,12 @@ impl Settings {
         }
         if !matches!(self.agent_key_format.as_str(), "prefixed" | "hex") {
             return Err("agent_key_format must be prefixed or hex".to_owned());
+        }
+        if !LOG_LEVELS.contains(&self.log_level.as_str()) {
+            return Err(format!("log_level must be one of {}", LOG_LEVELS.join(", ")));
+        }
+        if !self.metrics_listen.is_empty() && self.metrics_listen.parse::<SocketAddr>().is_err() {
+            return Err("metrics_listen must be an address with a port, such as 127.0.0.1:9187".to_owned());
         }
         if !matches!(self.ledger_reads.as_str(), "open" | "parties") {
             return Err("ledger_reads must be open or parties".to_owned());
@@ -554,10 +573,14 @@ mod tests {
             ("memory_bytes", "0"),
             ("memory_value_bytes", "1800001"),
             ("channels_per_agent", "1001"),
+            ("log_level", "debug"),
+            ("metrics_listen", "localhost"),
             ("nonsense", "1"),
         ] {
             assert!(settings.clone().set(name, value).is_err(), "{name}={value}");
         }
+        let told = settings.clone().set("signups_per_day", "-1").unwrap_err();
+        assert_eq!(told, "signups_per_day must be a whole number from 0 to 4294967295");
         settings.set("allow_outbound", "127.0.0.0/8, ::1/128").unwrap();
         settings.set("allowed_origins", "https://app.example.org, http://[::1]:5173").unwrap();
         settings.set("brand", "acme2").unwrap();

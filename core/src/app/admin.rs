@@ -20,6 +20,10 @@ pub const ROUTES: &[Route] = &[
         .effectful()
         .returns::<Health>()
         .summary("Check that a write becomes durable right now; 503 if not."),
+    Route::get("/metrics", handler!(metrics))
+        .admin()
+        .extension()
+        .summary("What the process counts, in the text format of Prometheus; native only."),
     Route::post("/v1/admin/master-key", handler!(rotate_master))
         .admin()
         .extension()
@@ -60,6 +64,17 @@ async fn healthz(_cx: Cx) -> Result<Response> {
 async fn readyz(cx: Cx) -> Result<Response> {
     cx.rt.probe().await?;
     Response::json(&Health { status: "ready" })
+}
+
+/// What the process counts (decision metrics-of-a-process).
+async fn metrics(cx: Cx) -> Result<Response> {
+    let Some(text) = cx.rt.metrics().await? else {
+        let message = "This deployment is no one process that could count: its platform counts requests, errors and \
+                       times, and shows them to its operator.";
+        return Err(Error::new(ErrorCode::NotFound, message));
+    };
+    let response = Response::new(http::StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", text);
+    Ok(response.with("cache-control", "no-store"))
 }
 
 /// The master keys after a rotation.

@@ -16,6 +16,7 @@ const NEVER: &[&str] = &[
     "GET /favicon.ico",
     "GET /healthz",
     "GET /llms.txt",
+    "GET /metrics",
     "GET /openapi.json",
     "GET /readyz",
     "GET /robots.txt",

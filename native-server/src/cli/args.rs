@@ -22,7 +22,7 @@ pub struct Common {
     /// The data file; its keys are beside it, in FILE.key.
     #[arg(long, global = true, value_name = "FILE", env = "HELIOGRAPH_DATA", default_value = "heliograph.redb")]
     pub data: PathBuf,
-    /// A settings file with lines `name = value`.
+    /// A settings file: TOML with lines `name = value`.
     #[arg(long, global = true, value_name = "FILE", env = "HELIOGRAPH_CONFIG")]
     pub config: Option<PathBuf>,
     /// Any setting; `heliograph config` lists them.

@@ -67,6 +67,8 @@ use clap::Parser;
 
 pub use args::{Cli, Command};
 
+use crate::log;
+
 /// Runs the program and returns its exit code.
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
@@ -93,7 +95,7 @@ pub fn main() -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {error}");
+            log::error!("{error}");
             ExitCode::FAILURE
         }
     }

@@ -46,6 +46,7 @@ use tokio::sync::{Notify, Semaphore, watch};
 use tokio::time::Instant;
 
 use crate::budgets::{Budgets, Charge};
+use crate::log;
 use crate::queue::Queue;
 use answer::Answer;
 pub use answer::Content;
@@ -168,7 +169,7 @@ impl Door {
             };
             if self.quiet_until.is_none_or(|until| until <= Instant::now()) {
                 self.quiet_until = Some(Instant::now() + QUIET);
-                eprintln!("warning: no more connections can be accepted for now, those that are open go on: {error}");
+                log::warning!("no more connections can be accepted for now, those that are open go on: {error}");
             }
             tokio::time::sleep(PAUSE).await;
         }

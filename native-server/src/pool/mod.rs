@@ -6,7 +6,7 @@
 //! keeps the line.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use async_task::{Builder, Runnable};
@@ -27,6 +27,8 @@ pub struct Pool {
 struct Shared {
     /// Most work that is accepted at once.
     most: usize,
+    /// How much work was not accepted, or gave way to other work.
+    refused: AtomicU64,
     state: Mutex<State>,
     /// Notified when work was put into the line.
     more: Condvar,
@@ -62,7 +64,10 @@ impl Shared {
         let mut state = self.state();
         let turned_out = match state.inside < self.most {
             true => None,
-            false => Some(state.line.give_way(name).ok_or_else(apart::busy)?),
+            false => {
+                self.refused.fetch_add(1, Ordering::Relaxed);
+                Some(state.line.give_way(name).ok_or_else(apart::busy)?)
+            }
         };
         state.inside += 1;
         drop(state);
@@ -149,7 +154,8 @@ impl Pool {
     pub fn start(settings: &Settings, runtime: &Handle) -> std::io::Result<Pool> {
         let threads = threads(settings);
         let most = threads + settings.computing_queue as usize;
-        let shared = Arc::new(Shared { most, state: Mutex::default(), more: Condvar::new() });
+        let shared =
+            Arc::new(Shared { most, refused: AtomicU64::new(0), state: Mutex::default(), more: Condvar::new() });
         let pool = Pool { shared };
         for _ in 0..threads {
             let (shared, runtime) = (pool.shared.clone(), runtime.clone());
@@ -198,6 +204,16 @@ impl Pool {
     /// The amount of accepted work that has not ended: it runs, waits in line, or waits for something else.
     pub fn inside(&self) -> usize {
         self.shared.state().inside
+    }
+
+    /// Most work that is accepted at once.
+    pub fn most(&self) -> usize {
+        self.shared.most
+    }
+
+    /// How much work was not accepted, or gave way to other work.
+    pub fn refused(&self) -> u64 {
+        self.shared.refused.load(Ordering::Relaxed)
     }
 
     /// Stops the threads, each after its present work; waiting work is dropped.

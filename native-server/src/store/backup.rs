@@ -15,6 +15,7 @@ use redb::{Database, Durability, ReadTransaction, ReadableDatabase, ReadableTabl
 use tokio::runtime::Handle;
 
 use super::{DOCUMENTS, DUE, Fault, PROBE, ROWS, SNAPSHOT_LIMIT, Store, TIMERS, open, refused};
+use crate::log;
 use crate::writer::Writer;
 
 /// How long the copy holds one snapshot, and how many rows it copies from it.
@@ -108,7 +109,7 @@ pub fn backup(store: &Store, writer: &Writer, runtime: &Handle, target: &Path) -
         return Err(Error::internal(format!("{} exists already", target.display())));
     }
     let copy = open::new_file(target, CACHE).map_err(|reason| {
-        eprintln!("error: cannot write {}: {reason}", target.display());
+        log::error!("cannot write {}: {reason}", target.display());
         Error::storage(&format!("the copy cannot be written ({reason})"))
     })?;
     copy_rows(store, &copy)?;
@@ -214,7 +215,7 @@ fn finish(frozen: &Frozen, copy: &Database) -> Result<()> {
     copy_table!(TIMERS, DUE, DOCUMENTS, PROBE);
     let held = started.elapsed();
     if held > SNAPSHOT_LIMIT {
-        eprintln!("warning: the last snapshot of the backup was held for {} ms", held.as_millis());
+        log::warning!("the last snapshot of the backup was held for {} ms", held.as_millis());
     }
     transaction.commit().map_err(unwritable)
 }

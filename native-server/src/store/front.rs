@@ -13,6 +13,8 @@ use super::replay::{FoldedState, Loaded, ReplayError};
 use super::view::View;
 use super::{Fault, Store};
 
+use crate::log;
+
 /// After so long without a commit the rows in memory are folded, so that a quiet server has one file.
 const REST: Duration = Duration::from_secs(1);
 /// Most time that a commit waits while two generations are nearly full.
@@ -308,7 +310,7 @@ impl Front {
         self.folds.lock().ending = true;
         self.folds.news.notify_all();
         if self.thread.take().is_some_and(|thread| thread.join().is_err()) {
-            eprintln!("error: the folding thread ended in a panic");
+            log::error!("the folding thread ended in a panic");
         }
         let why = match &folded {
             Err(fault) => fault.reason(),
@@ -321,8 +323,8 @@ impl Front {
                 return;
             }
         };
-        eprintln!(
-            "warning: {} keeps a journal beside it, because its last changes could not be put into it: {why}",
+        log::warning!(
+            "{} keeps a journal beside it, because its last changes could not be put into it: {why}",
             self.store.path().display()
         );
     }
@@ -350,12 +352,14 @@ fn run(store: &Store, folds: &Folds) {
         let (ending, carried) = (state.ending, state.carried);
         let Some(fold) = state.job.clone() else { continue };
         drop(state);
+        let started = Instant::now();
         match attempt(store, &fold, carried) {
             Ok(refused) => {
+                store.counts().folds.took(started.elapsed());
                 pause = Duration::ZERO;
                 if std::mem::take(&mut failing) {
                     store.condition().recovers();
-                    eprintln!("{} takes what is in its journal again", store.path().display());
+                    log::info!("{} takes what is in its journal again", store.path().display());
                 }
                 fold.ends(refused.is_none() && !carried);
                 let mut state = folds.lock();
@@ -391,7 +395,7 @@ fn tell(store: &Store, fault: &Fault) {
         return;
     }
     if store.condition().fails(fault.public_reason()) {
-        eprintln!("error: {} does not take what is in its journal: {}", store.path().display(), fault.reason());
+        log::error!("{} does not take what is in its journal: {}", store.path().display(), fault.reason());
     }
 }
 

@@ -63,6 +63,8 @@ use heliograph_core::{Error, Result, Timestamp};
 use redb::backends::FileBackend;
 use redb::{ReadTransaction, ReadableDatabase, StorageBackend, TableDefinition, WriteTransaction};
 
+use crate::metrics::StoreCounts;
+
 pub use backup::{Changed, Frozen, backup};
 pub(crate) use condition::refused;
 pub use condition::{Condition, Fault};
@@ -141,6 +143,7 @@ pub struct Store {
     /// What readers see where a journal stands in front of the tree.
     shared: RwLock<Option<Shared>>,
     condition: Condition,
+    counts: StoreCounts,
     /// Held by whoever closes the file and opens it again.
     reopening: Mutex<()>,
 }
@@ -159,7 +162,7 @@ impl Store {
         let opened = open::open(&options)?;
         let (opened, shared) = (RwLock::new(Some(opened)), RwLock::default());
         let (condition, reopening) = (Condition::default(), Mutex::default());
-        Ok(Store { options, opened, shared, condition, reopening })
+        Ok(Store { options, opened, shared, condition, counts: StoreCounts::default(), reopening })
     }
 
     pub fn path(&self) -> &Path {
@@ -169,6 +172,11 @@ impl Store {
     /// Whether the file accepts writes.
     pub fn condition(&self) -> &Condition {
         &self.condition
+    }
+
+    /// What its writer and its folding thread count.
+    pub(crate) fn counts(&self) -> &StoreCounts {
+        &self.counts
     }
 
     fn lock(&self) -> RwLockReadGuard<'_, Option<Opened>> {

@@ -14,6 +14,8 @@ use super::pages::{Pages, Shared, mend};
 use super::replay::{ReplayError, replay};
 use super::{DOCUMENTS, DUE, Fault, Options, PROBE, ROWS, TIMERS};
 
+use crate::log;
+
 /// The reason why the file could not be opened.
 #[derive(Debug)]
 pub enum OpenError {
@@ -139,7 +141,7 @@ fn attempt(options: &Options, pages: &Arc<Pages>) -> Result<Opened, Refusal> {
         move |session| {
             pages.set_repairing(true);
             unclean.store(true, Ordering::Release);
-            eprintln!("the data file was not closed cleanly; checking it: {:.0} %", session.progress() * 100.0);
+            log::info!("the data file was not closed cleanly; checking it: {:.0} %", session.progress() * 100.0);
         }
     });
     // The engine may panic on damaged pages.

@@ -10,6 +10,8 @@ use super::journal::{Folder, Header, JournalError, header_of, read};
 use super::recent::Generation;
 use super::{Fault, Options};
 
+use crate::log;
+
 /// Which commits are in the tree, and of which data file it is. Absent in a file that never had a journal, and in a
 /// copy that a backup made. The second place is for a file that is damaged at the first.
 pub const FOLDED: [TableDefinition<(), &[u8]>; 2] =
@@ -114,7 +116,7 @@ impl Loaded {
         }
         if !journals.is_empty() {
             let only = folded.commit - before.commit;
-            eprintln!("the data file was not closed cleanly; commits that are only in its journal: {only}");
+            log::info!("the data file was not closed cleanly; commits that are only in its journal: {only}");
         }
         Ok(Some(Loaded { generation: all, folded, journals, needless }))
     }

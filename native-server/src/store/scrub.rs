@@ -13,6 +13,7 @@ use redb::ReadableDatabase;
 use super::pages::{Bad, Reading, Walk, WalkResult, current_roots};
 use super::{Store, actor_of};
 use crate::clock;
+use crate::log;
 
 /// How long the scrub holds one snapshot.
 const SLICE: Duration = Duration::from_millis(100);
@@ -144,7 +145,7 @@ pub fn convert(store: &Store, rest: &dyn Fn(Duration)) -> Result<()> {
         at = if same { at } else { 0 };
         if at >= opened.pages.before() {
             opened.pages.end_conversion().map_err(unreadable)?;
-            eprintln!("every page of {} has a checksum now", store.path().display());
+            log::info!("every page of {} has a checksum now", store.path().display());
             return Ok(());
         }
         while at < opened.pages.before() && began.elapsed() < SLICE {

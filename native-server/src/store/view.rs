@@ -15,6 +15,8 @@ use super::tree::{
     DOCUMENTS_SPACE, DUE_SPACE, DocumentRows, DueRows, TIMERS_SPACE, TimerRows, Tree, number_of, timer_of,
 };
 
+use crate::log;
+
 /// One value that is swapped whole, so no reader sees a newer part beside an older one.
 #[derive(Clone)]
 pub struct View {
@@ -79,6 +81,11 @@ impl View {
         Ok(first.first().and_then(|key| timer_of(key)).map(|(due, _)| Timestamp(due)))
     }
 
+    /// Bytes of the rows that are not in the tree.
+    pub fn unfolded(&self) -> usize {
+        self.generations.iter().flatten().map(|generation| generation.bytes()).sum()
+    }
+
     /// The due time of an actor.
     pub fn due(&self, name: &str, pending: Option<&Batch>) -> Result<Option<i64>> {
         let get = |due: &dyn Read| due.get(name.as_bytes());
@@ -98,7 +105,7 @@ impl View {
         };
         let read = self.under(&DocumentRows(&self.tree.documents), DOCUMENTS_SPACE, None, all);
         match read.map_err(Error::from) {
-            Err(error) if error.code == ErrorCode::Damaged => eprintln!("error: some documents are damaged: {error}"),
+            Err(error) if error.code == ErrorCode::Damaged => log::error!("some documents are damaged: {error}"),
             read => read?,
         }
         Ok(found)

@@ -7,7 +7,7 @@
 mod slot;
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -19,6 +19,7 @@ use heliograph_core::{Error, Result, Timestamp};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 use crate::clock;
+use crate::log;
 use crate::queue::Queue;
 use crate::store::Store;
 use slot::Inlet;
@@ -38,6 +39,8 @@ pub struct Streams {
     /// Places for streams, and for clients that wait for one.
     places: Arc<Semaphore>,
     waiting: Semaphore,
+    /// How many streams there was no place for.
+    refused: AtomicU64,
     queue: Arc<Queue>,
 }
 
@@ -56,6 +59,7 @@ impl Streams {
         Arc::new(Streams {
             places: Arc::new(Semaphore::new(places(settings.streams))),
             waiting: Semaphore::new(places(settings.streams_waiting)),
+            refused: AtomicU64::new(0),
             store,
             settings,
             agents: Mutex::default(),
@@ -79,7 +83,10 @@ impl Streams {
         if let Ok(place) = self.places.clone().try_acquire_owned() {
             return Ok(place);
         }
-        let busy = || Error::busy("The server has as many streams open as it may.");
+        let busy = || {
+            self.refused.fetch_add(1, Ordering::Relaxed);
+            Error::busy("The server has as many streams open as it may.")
+        };
         let _waiting = self.waiting.try_acquire().map_err(|_| busy())?;
         match tokio::time::timeout(CONNECT_PATIENCE, self.places.clone().acquire_owned()).await {
             Ok(Ok(place)) => Ok(place),
@@ -140,6 +147,13 @@ impl Streams {
         self.wake_all();
     }
 
+    /// How many streams are open, how many there may be, and how many there was no place for.
+    pub fn places(&self) -> (usize, usize, u64) {
+        let most = usize::try_from(self.settings.streams).unwrap_or(Semaphore::MAX_PERMITS);
+        let used = most.saturating_sub(self.places.available_permits());
+        (used, most, self.refused.load(Ordering::Relaxed))
+    }
+
     /// Number of agents that listen now.
     pub fn listening(&self) -> usize {
         self.agents().len()
@@ -187,7 +201,7 @@ async fn serve(streams: Arc<Streams>, agent: Arc<Agent>) {
             Ok(Some(deadline)) => clock::now().until(deadline),
             Ok(None) => Duration::MAX,
             Err(error) => {
-                eprintln!("error: cannot read for the streams of {}: {error}", agent.id);
+                log::error!("cannot read for the streams of {}: {error}", agent.id);
                 RETRY
             }
         };

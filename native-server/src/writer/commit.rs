@@ -18,6 +18,7 @@ use tokio::sync::oneshot;
 use super::base::Base;
 use super::queue::Job;
 use crate::clock;
+use crate::log;
 use crate::store::{ChangedRows, Fault, Frozen};
 
 /// Most deliveries that one operation may cause inside its own commit; the rest is due work of later commits.
@@ -103,7 +104,7 @@ impl Penalties {
         let failures = self.by.get(actor).map_or(0, |(failures, _)| *failures).saturating_add(1);
         let wait = (SECOND << failures.min(6).saturating_sub(1)).min(MINUTE);
         self.by.insert(actor.clone(), (failures, now.plus(wait)));
-        eprintln!("error: {actor} waits {} s after {failures} failures of its due work", wait / SECOND);
+        log::error!("{actor} waits {} s after {failures} failures of its due work", wait / SECOND);
     }
 
     pub(super) fn begin(&mut self) {
@@ -248,7 +249,7 @@ impl<'t> Commit<'t> {
         let receipt = self.run(target, |space| host::receive(space, delivery))?;
         let receipt = receipt.unwrap_or_else(Receipt::Retry);
         if let Receipt::Retry(error) = &receipt {
-            eprintln!("warning: {} to {target} is tried again later: {error}", delivery.call.name);
+            log::warning!("{} to {target} is tried again later: {error}", delivery.call.name);
         }
         self.run(&delivery.source, |space| host::settle(space, target, delivery.sequence, &receipt))
     }
@@ -286,7 +287,7 @@ impl<'t> Commit<'t> {
         if complete && next.is_some_and(|next| next <= now) {
             penalties.put_off(&actor, now);
         }
-        eprintln!("error: due work of {actor} failed: {error}");
+        log::error!("due work of {actor} failed: {error}");
         self.dues.insert(actor, next);
         Ok(true)
     }

@@ -41,6 +41,7 @@ use heliograph_core::{Error, Result, Timestamp};
 use tokio::sync::oneshot;
 
 use crate::clock;
+use crate::log;
 use crate::store::{Changed, ChangedRows, Fault, Front, Frozen, Store};
 use base::Base;
 use commit::{AfterCommit, Commit, Penalties, PendingReply};
@@ -150,6 +151,11 @@ impl Writer {
         answer.await.unwrap_or_else(|_| Err(undecided()))
     }
 
+    /// How much work waits for a commit, by who waits for it.
+    pub fn waiting(&self) -> [(&'static str, usize); 3] {
+        self.queues.waiting()
+    }
+
     pub fn changed(&self) -> &Arc<Changed> {
         &self.changed
     }
@@ -166,7 +172,7 @@ impl WriterThread {
         if let Some(handle) = self.handle.take()
             && handle.join().is_err()
         {
-            eprintln!("error: the writer thread ended in a panic");
+            log::error!("the writer thread ended in a panic");
         }
     }
 }
@@ -279,6 +285,7 @@ impl Thread {
     }
 
     fn refuse(&self, fault: Fault, jobs: impl Iterator<Item = Job>) -> Fault {
+        self.store.counts().failed.add(1);
         self.tell(&fault);
         let error = self.store.condition().refusal();
         jobs.for_each(|job| job.refuse(error.clone()));
@@ -291,8 +298,8 @@ impl Thread {
             return;
         }
         if self.store.condition().fails(fault.public_reason()) {
-            eprintln!(
-                "error: {} takes no writes: {}; the server opens it again until it does",
+            log::error!(
+                "{} takes no writes: {}; the server opens it again until it does",
                 self.store.path().display(),
                 fault.reason()
             );
@@ -344,7 +351,7 @@ impl Thread {
             Some(front) => {
                 // Whoever is not answered learns that the writer gave up.
                 if let Err(fault) = front.fold(Box::new(answer)) {
-                    eprintln!("error: the tree does not get what is in the journal: {}", fault.reason());
+                    log::error!("the tree does not get what is in the journal: {}", fault.reason());
                 }
             }
         }
@@ -378,8 +385,11 @@ impl Thread {
             None => self.write_tree(jobs, answers, fill)?,
         };
         if written {
-            self.pace.committed(started, Instant::now(), served, followed);
+            let ended = Instant::now();
+            self.store.counts().commits.took(ended.duration_since(started));
+            self.pace.committed(started, ended, served, followed);
         }
+        self.store.counts().answered.add(answers.len() as u64);
         if followed {
             (self.rests_until, self.rest) = (None, Duration::ZERO);
         }
@@ -484,7 +494,7 @@ impl Thread {
         }
         self.store.condition().recovers();
         self.next_due = Some(Timestamp::MIN);
-        eprintln!("{} takes writes again", self.store.path().display());
+        log::info!("{} takes writes again", self.store.path().display());
     }
 
     fn probe(&mut self) -> Result<(), Fault> {

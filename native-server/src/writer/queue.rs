@@ -124,6 +124,12 @@ impl Queues {
         }
     }
 
+    /// The lengths of the queues.
+    pub(super) fn waiting(&self) -> [(&'static str, usize); 3] {
+        let waiting = self.lock();
+        [("interactive", waiting.interactive.len()), ("bulk", waiting.bulk.len()), ("follows", waiting.follows.len())]
+    }
+
     pub(super) fn pop_bulk(&self) -> Option<Job> {
         self.lock().bulk.pop_front()
     }

@@ -5,6 +5,8 @@
 mod descriptors;
 mod incidents;
 #[cfg(unix)]
+mod operating;
+#[cfg(unix)]
 mod storage;
 
 use std::io::{BufRead, BufReader, Read};

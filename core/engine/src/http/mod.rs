@@ -11,6 +11,7 @@
 //! | [`caller`] | who calls, and how that is checked |
 //! | [`budget`] | budgets of routes and callers: where most 429 are decided |
 //! | [`computing`] | which answers must be computed, and how many a client may ask for |
+//! | [`coding`] | which answers are compressed, and how |
 //! | [`extract`] | what a handler reads from its request |
 //! | [`handed_on`] | a request that another part of the deployment goes on with |
 //! | `late` | whole answers that may be late |
@@ -22,6 +23,7 @@
 
 mod budget;
 mod caller;
+mod coding;
 mod computing;
 mod document;
 mod extract;
@@ -36,6 +38,7 @@ mod router;
 
 pub use budget::{address, budget_headers, figures, over_budget, public_budget, spent, within};
 pub use caller::{Admit, Admitted, Caller, Check, Gate, MadeKey, ShownKey, is_operator, operator};
+pub use coding::{Coder, Coding};
 pub use computing::Computes;
 pub use document::{Ready, revalidated};
 pub use extract::{Cx, known_time};

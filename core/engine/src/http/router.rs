@@ -9,6 +9,7 @@ use percent_encoding::percent_decode_str;
 
 use super::budget;
 use super::caller::{self, Admitted};
+use super::coding;
 use super::computing::{self, Computes, Who};
 use super::late;
 use super::{Auth, Body, BodyKind, Cx, MadeKey, Request, Response, Route, message};
@@ -17,8 +18,11 @@ use crate::runtime::{BoxFuture, Runtime};
 use crate::settings::Settings;
 use crate::{Error, ErrorCode};
 
-/// The routes of a path, each with whether it computes.
-type Methods = Vec<(&'static Route, Computes)>;
+/// A route, whether it computes, and its number.
+type Listed = (&'static Route, Computes, usize);
+
+/// The routes of a path.
+type Methods = Vec<Listed>;
 
 /// Path parameters in order, percent-decoded.
 pub(super) type Params = Vec<(&'static str, String)>;
@@ -29,8 +33,8 @@ pub struct Routes(Router<Methods>);
 impl Routes {
     pub fn of(program: &Program) -> Self {
         let mut by_path: BTreeMap<&'static str, Methods> = BTreeMap::new();
-        for route in program.routes() {
-            by_path.entry(route.path).or_default().push((route, program.computes(route)));
+        for (number, route) in program.routes().enumerate() {
+            by_path.entry(route.path).or_default().push((route, program.computes(route), number));
         }
         let mut router = Router::new();
         for (path, methods) in by_path {
@@ -61,8 +65,8 @@ fn find(program: &'static Program, method: &Method, path: &str) -> PathMatch {
     let Ok(matched) = program.router().0.at(trimmed(path)) else { return PathMatch::Nothing };
     let head = method == Method::HEAD;
     let wanted = if head { &Method::GET } else { method };
-    match matched.value.iter().find(|(route, _)| route.method == *wanted) {
-        Some((route, computes)) if !(head && route.effectful) => {
+    match matched.value.iter().find(|(route, ..)| route.method == *wanted) {
+        Some((route, computes, number)) if !(head && route.effectful) => {
             let mut params = Params::new();
             for (name, value) in matched.params.iter() {
                 match percent_decode_str(value).decode_utf8() {
@@ -70,7 +74,7 @@ fn find(program: &'static Program, method: &Method, path: &str) -> PathMatch {
                     Err(_) => return PathMatch::Nothing,
                 }
             }
-            PathMatch::Route(Matched { route, computes: *computes, params })
+            PathMatch::Route(Matched { route, number: *number, computes: *computes, params })
         }
         _ => PathMatch::Methods(matched.value),
     }
@@ -98,6 +102,7 @@ pub(super) fn readable(program: &'static Program, path: &str) -> Option<(&'stati
 /// The route of a request, looked up once.
 pub struct Matched {
     route: &'static Route,
+    number: usize,
     computes: Computes,
     params: Params,
 }
@@ -121,6 +126,11 @@ impl Matched {
     /// The path of the route in the table of routes.
     pub fn path(&self) -> &'static str {
         self.route.path
+    }
+
+    /// The place of the route among [`Program::routes`], counted from 0.
+    pub fn number(&self) -> usize {
+        self.number
     }
 
     /// The values of the path parameters.
@@ -193,7 +203,7 @@ fn look(program: &'static Program, method: &Method, path: &str, settings: &Setti
         }
         PathMatch::Methods(methods) => {
             let error = Error::new(ErrorCode::MethodNotAllowed, format!("{method} is not a method of this path."));
-            let response = dressed(Response::error(error), methods.first().map(|(route, _)| *route), settings);
+            let response = dressed(Response::error(error), methods.first().map(|(route, ..)| *route), settings);
             finished(response.with(header::ALLOW, &allow(methods)), is_open(methods))
         }
         PathMatch::Nothing => {
@@ -216,7 +226,7 @@ pub fn refusal(error: Error) -> Response {
 }
 
 fn is_open(methods: &Methods) -> bool {
-    methods.iter().any(|(route, _)| route.auth != Auth::Admin)
+    methods.iter().any(|(route, ..)| route.auth != Auth::Admin)
 }
 
 /// A body of a media type the route does not read. An empty body has no type, whatever the header says.
@@ -237,8 +247,8 @@ fn unsupported(route: &Route, headers: &HeaderMap) -> Option<Error> {
 }
 
 fn allow(methods: &Methods) -> String {
-    let mut allowed: Vec<&str> = methods.iter().map(|(route, _)| route.method.as_str()).collect();
-    if methods.iter().any(|(route, _)| route.method == Method::GET && !route.effectful) {
+    let mut allowed: Vec<&str> = methods.iter().map(|(route, ..)| route.method.as_str()).collect();
+    if methods.iter().any(|(route, ..)| route.method == Method::GET && !route.effectful) {
         allowed.push("HEAD");
     }
     allowed.push("OPTIONS");
@@ -323,8 +333,8 @@ pub async fn admit(rt: &dyn Runtime, matched: &Matched, request: &Request) -> Re
         Ok(admitted) => return Ok(admitted),
         Err(refusal) => *refusal,
     };
-    let head = request.method == Method::HEAD;
-    Err(Box::new(finish(refusal, matched.route, &rt.environment().settings.brand, head)))
+    let refusal = finish(refusal, matched.route, &rt.environment().settings.brand);
+    Err(Box::new(if request.method == Method::HEAD { without_body(refusal) } else { refusal }))
 }
 
 /// Answers a request whose head passed [`preflight`] and whose body, if it has one, is within the limit.
@@ -350,7 +360,7 @@ fn respond(
     request: Request,
 ) -> BoxFuture<'static, Response> {
     Box::pin(async move {
-        let (head, Matched { route, computes, params }) = (request.method == Method::HEAD, matched);
+        let (head, Matched { route, computes, params, .. }) = (request.method == Method::HEAD, matched);
         let brand = route.dress.map(|_| rt.environment().settings.brand.clone()).unwrap_or_default();
         let admitted = match admitted {
             Some(admitted) => Ok(admitted),
@@ -360,6 +370,7 @@ fn respond(
             Ok(admitted) => caller::still(&*rt, route, &request, admitted).await,
             refused => refused,
         };
+        let coded = coding::Asked::of(route, &request);
         let response = match admitted {
             Err(refusal) => *refusal,
             Ok(admitted) => {
@@ -384,26 +395,25 @@ fn respond(
                 response
             }
         };
-        finish(response, route, &brand, head)
+        let response = coding::encoded(&*rt, route, coded, finish(response, route, &brand)).await;
+        if head { without_body(response) } else { response }
     })
 }
 
 /// An answer of a route as it goes to the client.
-fn finish(mut response: Response, route: &Route, brand: &str, head: bool) -> Response {
+fn finish(mut response: Response, route: &Route, brand: &str) -> Response {
     if let Some(dress) = route.dress {
         dress(&mut response, brand);
     }
     cors(&mut response, route.auth != Auth::Admin);
-    if head {
-        without_body(&mut response);
-    }
     response
 }
 
 /// What HEAD gets of the answer to GET (RFC 9110 section 9.3.2).
-fn without_body(response: &mut Response) {
+fn without_body(mut response: Response) -> Response {
     if let Body::Bytes(bytes) = &response.body {
         response.headers.insert(header::CONTENT_LENGTH, HeaderValue::from(bytes.len()));
     }
     response.body = Body::Bytes(bytes::Bytes::new());
+    response
 }

@@ -107,13 +107,21 @@ async fn one(rt: &dyn Runtime, job: Job, row: FetchRow) -> Result<Option<String>
             }
         },
     };
-    let warning = after.set_aside.last().filter(|window| row.set_aside.last() != Some(window)).map(|window| {
-        let SetAside { from, until, error, .. } = window;
-        format!("{} goes on without {from} to {until}, which failed {} times: {error}", job.as_str(), row.failures + 1)
-    });
+    let warning = told(job, &row, &after);
     let note = NoteFetch { job: job.as_str().to_owned(), before: row, after };
     runtime::call(rt, world::actor().name, &note).await?;
     Ok(warning)
+}
+
+/// A text for the log about a request that failed; `None` if it did not.
+fn told(job: Job, before: &FetchRow, after: &FetchRow) -> Option<String> {
+    let (job, times) = (job.as_str(), before.failures.saturating_add(1));
+    if let Some(window) = after.set_aside.last().filter(|window| before.set_aside.last() != Some(window)) {
+        let SetAside { from, until, error, .. } = window;
+        return Some(format!("{job} goes on without {from} to {until}, which failed {times} times: {error}"));
+    }
+    let (_, error) = after.error.as_ref().filter(|_| after.failures > before.failures)?;
+    Some(format!("{job} failed, {times} times in a row; the next try is at {}: {error}", after.next))
 }
 
 fn failed(row: FetchRow, error: String, asked: Option<i64>, now: Timestamp) -> FetchRow {

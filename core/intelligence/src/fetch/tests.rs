@@ -75,11 +75,14 @@ fn a_window_that_always_fails_is_set_aside_and_told_and_the_rest_goes_on() {
         let warnings = run(&rt, "2024-05-01T06:00:00Z", 60);
         let tries = heard.lock().unwrap().iter().filter(|url| url.contains("since=2024-05-01T02:00:00")).count();
         assert_eq!(tries, 5, "bounded");
-        assert_eq!(warnings.len(), 1, "{warnings:?}");
-        assert!(
-            warnings[0].contains("2024-05-01T02:00:00") && warnings[0].contains("ooni-measurements"),
-            "{warnings:?}"
-        );
+        // Every failure is told, and the last one that the window is given up.
+        assert_eq!(warnings.len(), 5, "{warnings:?}");
+        for (told, times) in warnings.iter().zip(1..5) {
+            let failed = format!("ooni-measurements failed, {times} times in a row; the next try is at 2");
+            assert!(told.starts_with(&failed), "{told}");
+        }
+        let given_up = "ooni-measurements goes on without 2024-05-01T02:00:00";
+        assert!(warnings[4].starts_with(given_up) && warnings[4].contains("failed 5 times"), "{warnings:?}");
         let row = row(&rt);
         let windows: Vec<(String, String)> =
             row.set_aside.iter().map(|window| (window.from.to_string(), window.until.to_string())).collect();
@@ -133,7 +136,7 @@ fn a_source_that_is_asked_too_often_loses_no_window() {
     for _ in 0..30 {
         rt.advance(Duration::from_secs(7 * 3600));
         let made = step(&*rt).now_or_never().unwrap().unwrap();
-        assert_eq!(made.warning, None);
+        assert!(made.warning.unwrap().ends_with(": status 429"));
     }
     assert_eq!((row(&rt).set_aside.len(), row(&rt).cursor.to_date_text().as_str()), (0, "2024-05-01"));
 }

@@ -34,6 +34,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use redb::{BackendError, StorageBackend};
 
+use crate::log;
+
 pub use layout::BLOCK;
 use layout::{ENGINE, ENGINE_MAGIC, Head, Layout};
 pub use mend::mend;
@@ -116,7 +118,7 @@ impl Pages {
                 tree::trust_synced(&mut head.engine, head.synced);
                 self.adopt(head, on_disk);
                 if !sound {
-                    eprintln!("error: one copy of the head of {} is damaged; using the other", self.path.display());
+                    log::error!("one copy of the head of {} is damaged; using the other", self.path.display());
                     self.write_head(&locked(&self.head))?;
                 }
             }
@@ -197,8 +199,8 @@ impl Pages {
         if damaged.insert(block, blocks).is_none() {
             self.damaged_count.store(damaged.len() as u64, Ordering::Release);
             let offset = self.offset(block);
-            eprintln!(
-                "error: {} is damaged: page {block}, at byte {offset}, is not what was written; requests for it get \
+            log::error!(
+                "{} is damaged: page {block}, at byte {offset}, is not what was written; requests for it get \
                  503 DAMAGED, and `heliograph db check` names the rows on it",
                 self.path.display()
             );

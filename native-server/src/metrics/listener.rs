@@ -1,0 +1,51 @@
+//! The listener of the setting `metrics_listen`: it answers `/metrics` alone, to whoever reaches it.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use heliograph_core::engine::http::{Response, refusal};
+use heliograph_core::engine::runtime::Runtime;
+use heliograph_core::{Error, ErrorCode};
+use http::{Method, StatusCode};
+use tokio::net::TcpListener;
+
+use super::{MEDIA_TYPE, PATH};
+use crate::budgets::Budgets;
+use crate::connection::{self, Content};
+use crate::queue::Queue;
+use crate::runtime::Native;
+use crate::serve::outgoing;
+
+/// Connections at once.
+const CONNECTIONS: u64 = 16;
+
+/// Answers until the task ends.
+pub async fn run(listener: TcpListener, native: Arc<Native>) {
+    let settings = &native.environment().settings;
+    let (budgets, queue) = (Budgets::new(settings, CONNECTIONS), Queue::new(settings.streams_bytes));
+    let limits = connection::Limits::new(settings, budgets, queue);
+    let answer = move |_peer, request: http::Request<_>| {
+        let native = native.clone();
+        async move { answer(&native, request.method(), request.uri().path()).await }
+    };
+    connection::accept(listener, limits, answer, std::future::pending()).await.await;
+}
+
+async fn answer(native: &Native, method: &Method, path: &str) -> http::Response<Content> {
+    let reads = matches!(*method, Method::GET | Method::HEAD);
+    let response = match (reads, path) {
+        (true, PATH) => match super::text(native).await {
+            Ok(text) if *method == Method::HEAD => {
+                Response::new(StatusCode::OK, MEDIA_TYPE, Bytes::new()).with("content-length", &text.len().to_string())
+            }
+            Ok(text) => Response::new(StatusCode::OK, MEDIA_TYPE, text),
+            Err(error) => Response::error(error),
+        },
+        (false, PATH) => {
+            let error = Error::new(ErrorCode::MethodNotAllowed, format!("{method} is not a method of this path."));
+            refusal(error).with("allow", "GET, HEAD")
+        }
+        _ => refusal(Error::new(ErrorCode::NoRoute, "This address answers /metrics alone.")),
+    };
+    outgoing(response)
+}

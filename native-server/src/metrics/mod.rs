@@ -1,0 +1,75 @@
+//! What the server counts of itself, for `/metrics` (decision metrics-of-a-process).
+//!
+//! Counting costs some atomic additions, nothing is locked and nothing is looked up by name. Labels are closed lists:
+//! templates of routes, status codes, names of budgets and sources. So the text has a bounded length, and says nothing
+//! about who asked for what.
+//!
+//! | Module | What |
+//! |---|---|
+//! | `counts` | counters, and times in buckets |
+//! | `requests` | requests by route and status code |
+//! | `process` | what the system says of the process |
+//! | `text` | everything in the text format of Prometheus |
+//! | `listener` | the listener that answers `/metrics` alone |
+
+mod counts;
+pub mod listener;
+mod process;
+mod requests;
+mod text;
+
+use std::sync::OnceLock;
+
+use heliograph_core::app::PROGRAM;
+use heliograph_core::engine::runtime;
+use heliograph_core::intelligence::fetch::FetchRows;
+use heliograph_core::intelligence::world;
+use heliograph_core::relay::agent::websocket;
+use heliograph_core::{Error, Result};
+
+pub use counts::{Counter, Times};
+pub use requests::{Requests, Slot};
+
+use crate::budgets::Budgets;
+use crate::runtime::Native;
+
+/// Path of the metrics, and the media type of their text.
+pub const PATH: &str = "/metrics";
+pub const MEDIA_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// What is counted where requests are answered.
+pub struct Metrics {
+    pub requests: Requests,
+    /// Where WebSockets are counted, which pass by the router.
+    pub websockets: Slot,
+    /// Those of the listener; absent in a command that serves nobody.
+    pub budgets: OnceLock<Budgets>,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        let routes = PROGRAM.routes().map(|route| (route.method.to_string(), route.path));
+        let websockets = PROGRAM.routes().position(|route| route.path == websocket::PATH);
+        let websockets = websockets.map_or(Slot::None, Slot::Route);
+        Metrics { requests: Requests::of(routes), websockets, budgets: OnceLock::new() }
+    }
+}
+
+/// What the writer and the folding thread count.
+#[derive(Debug, Default)]
+pub struct StoreCounts {
+    /// Commits that changed something.
+    pub commits: Times,
+    /// Operations, probes and the like that were answered out of commits.
+    pub answered: Counter,
+    /// Commits that failed, with everything in them.
+    pub failed: Counter,
+    /// Folds of the journal into the tree.
+    pub folds: Times,
+}
+
+/// The text of everything that is counted.
+pub async fn text(native: &Native) -> Result<String> {
+    let sources = runtime::query(native, world::actor().name, &FetchRows).await.unwrap_or_default();
+    text::of(native, sources).map_err(Error::internal)
+}
