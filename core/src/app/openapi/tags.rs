@@ -88,7 +88,7 @@ const TAGS: &[(&str, &str, &[&str])] = &[
         &["/v1/pay/", "/v1/agent/ledger-notices"],
     ),
     ("Keys", "API keys.", &["/api-keys/"]),
-    ("Administration", "What only the operator may do.", &["/v1/admin/"]),
+    ("Administration", "What only the operator may do.", &["/v1/admin/", "/metrics"]),
     ("Models", "Tools and resources for language models.", &["/mcp"]),
     ("Service", "The server itself.", &["/"]),
 ];
