@@ -220,14 +220,14 @@ fn new_measurements_are_listed_one_by_one_with_their_links(suite: &Suite) {
     for number in 0..6 {
         let time = format!("{day} 05:{number:02}:00");
         let session =
-            Session { country: COUNTRY, asn: BLOCKING, host: SITE, time: &time, number, seen: SiteResult::Works };
+            Session { country: COUNTRY, asn: BLOCKING, host: SITE, time: &time, number, seen: SiteResult::TlsReset };
         observation(&mut text, &session);
     }
     data::import(&client.admin(), "ooni-observations", "", text.as_bytes());
     let (rows, _) = pages(&client, &format!("country={COUNTRY}&target={SITE}&limit=4"));
     assert_eq!(rows.len(), 6, "{rows:?}");
     let links: Vec<&str> = rows.iter().filter_map(|row| row["link"].as_str()).collect();
-    assert_eq!(links.len(), 3, "as many as are kept of an hour: {rows:?}");
+    assert_eq!(links.len(), 3, "as many failures as are kept of a day: {rows:?}");
     assert!(links.iter().all(|link| link.starts_with("https://explorer.ooni.org/m/")), "{links:?}");
     assert!(rows.iter().all(|row| row["time"] == format!("{day}T05:00:00.000Z")), "{rows:?}");
 }

@@ -32,7 +32,14 @@ pub fn differs(method: &str, path: &str, status: u16, content_type: Option<&str>
     if !media.ends_with("json") || media == "application/x-ndjson" {
         return Ok(());
     }
-    let value = serde_json::from_slice(body).map_err(|error| format!("{method} {path}: {error}"))?;
+    let value = match serde_json::from_slice(body) {
+        Ok(value) => value,
+        // What others wrote is given back as it is, also what this reader takes for too large or too deep.
+        Err(error) if ["number out of range", "recursion limit"].iter().any(|it| error.to_string().starts_with(it)) => {
+            return Ok(());
+        }
+        Err(error) => return Err(format!("{method} {path}: {error}")),
+    };
     fits(&declared["schema"], &value).or_else(|problem| fail(format!("{problem}: {}", short(&value))))
 }
 

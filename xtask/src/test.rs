@@ -44,11 +44,13 @@ fn programs() -> Result<()> {
     run("build the task runner", runner_tests().arg("--no-run"))
 }
 
-/// The tests of everything but the Worker, which compiles for wasm32 alone, and this program.
+/// The tests of everything but the Worker, which compiles for wasm32 alone, and this program. One run names all that
+/// fails.
 fn tests(targets: &[&str]) -> Command {
     let mut command = cargo();
     command
-        .args(["test", "--locked", "--workspace", "--exclude", "heliograph-edge", "--exclude", "xtask"])
+        .args(["test", "--locked", "--no-fail-fast", "--workspace"])
+        .args(["--exclude", "heliograph-edge", "--exclude", "xtask"])
         .args(targets);
     command
 }

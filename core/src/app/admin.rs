@@ -23,6 +23,7 @@ pub const ROUTES: &[Route] = &[
     Route::get("/metrics", handler!(metrics))
         .admin()
         .extension()
+        .answers(&["text/plain"])
         .summary("What the process counts, in the text format of Prometheus; native only."),
     Route::post("/v1/admin/master-key", handler!(rotate_master))
         .admin()

@@ -106,6 +106,8 @@ pub struct Route {
     pub response: Option<SchemaOf>,
     /// Media types of its answers, where they are more or other than JSON (and CSV by `format`).
     pub media: &'static [&'static str],
+    /// Whether failures have the type of the answer (JSON-RPC), for the documentation.
+    pub own_failures: bool,
     /// Changes an answer before it goes; given the brand too.
     pub dress: Option<fn(&mut Response, &str)>,
     /// A registration that waits for its DID may call it too (decision signed-registrations).
@@ -139,6 +141,7 @@ impl Route {
             request: None,
             response: None,
             media: &[],
+            own_failures: false,
             dress: None,
             waiting: false,
             late: false,
@@ -289,6 +292,18 @@ impl Route {
         self
     }
 
+    /// The JSON it answers with 200: one of two types, by what is asked.
+    pub const fn returns_either<A: JsonSchema, B: JsonSchema>(mut self) -> Self {
+        self.response = either::<A, B>();
+        self
+    }
+
+    /// Its failures have the type of its answers, and a message without an answer is taken with 202.
+    pub const fn own_failures(mut self) -> Self {
+        self.own_failures = true;
+        self
+    }
+
     /// The JSON it answers with 201.
     pub const fn creates<T: JsonSchema>(mut self) -> Self {
         self.response = schema::<T>();
@@ -310,5 +325,20 @@ const fn schema<T: JsonSchema>() -> Option<SchemaOf> {
 #[cfg(target_arch = "wasm32")]
 #[allow(clippy::extra_unused_type_parameters)]
 const fn schema<T: JsonSchema>() -> Option<SchemaOf> {
+    None
+}
+
+#[cfg(not(target_arch = "wasm32"))]
+const fn either<A: JsonSchema, B: JsonSchema>() -> Option<SchemaOf> {
+    fn of<A: JsonSchema, B: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
+        let (one, other) = (generator.subschema_for::<A>(), generator.subschema_for::<B>());
+        schemars::json_schema!({ "anyOf": [one, other] })
+    }
+    Some(of::<A, B>)
+}
+
+#[cfg(target_arch = "wasm32")]
+#[allow(clippy::extra_unused_type_parameters)]
+const fn either<A: JsonSchema, B: JsonSchema>() -> Option<SchemaOf> {
     None
 }

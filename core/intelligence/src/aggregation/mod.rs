@@ -66,7 +66,7 @@ pub const ROUTES: &[Route] = &[
                  `test_name`.",
             ),
             Param::optional("axis_y", "As `axis_x`, and another one."),
-            Param::optional("format", "`JSON` (default) or `CSV`."),
+            Param::optional("format", "`JSON` (default) or `CSV`.").one_of(&["JSON", "CSV"]),
             Param::optional("download", "`true` makes a browser save the answer."),
         ])
         .returns::<answer::AggregationBody>()

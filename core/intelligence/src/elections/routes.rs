@@ -374,7 +374,7 @@ fn pattern(facts: &Facts, country: &str, beginnings: &[Timestamp]) -> PatternBod
         past_elections: elections,
         incidents_around_elections: incidents,
         avg_incidents_per_election: round(incidents as f64 / elections.max(1) as f64),
-        sentences: Sentences::new().with("historicalRisk", &historical_risk),
+        sentences: Sentences::new().with("historical_risk", &historical_risk),
         historical_risk,
         shutdowns_around_elections: own.starts,
         elections_with_shutdown: own.with,

@@ -48,7 +48,7 @@ pub const ROUTES: &[Route] = &[
             BY,
             FORMAT,
         ])
-        .returns::<super::history::CountryHistoryBody>()
+        .returns_either::<super::history::CountryHistoryBody, crate::aggregation::history::NetworkHistoryBody>()
         .summary("The score of a country and its incidents by day."),
     Route::get("/hydra/v1/scores", handler!(scores))
         .key()

@@ -13,7 +13,7 @@ use engine::http::{Cx, Response};
 use engine::number::round;
 use engine::runtime;
 use engine::time::DAY;
-use facts::sentence::{self, Sentence, Sentences};
+use facts::sentence::{self, Sentence};
 
 pub(super) const DEFAULT_LIMIT: u32 = 50;
 pub(super) const MOST: u32 = 200;
@@ -116,7 +116,6 @@ pub struct QueueBody {
     items: Vec<ItemBody>,
     /// The same list.
     queue: Vec<ItemBody>,
-    sentences: Sentences,
 }
 
 /// Maps a part of 0 to 1 to a factor between the floor and 1.
@@ -235,7 +234,6 @@ async fn page(cx: &Cx) -> Result<Response> {
         rank_by: rank.as_str(),
         ranked_by: rank.as_str(),
         ranking_formula: rank.formula(),
-        sentences: Sentences::new().with("ranking_formula", rank.formula()).with_text("note", &note),
         method_ref: "/data/methodology",
         note: sentence::text(&note),
         findings_url: "/v1/atlas/prediction-track-record",

@@ -39,6 +39,7 @@ pub const ROUTES: &[Route] = &[Route::post(PATH, handler!(mcp))
     .max_body(MAX_BODY)
     .accepts::<message::Received>()
     .returns::<message::Reply<'static>>()
+    .own_failures()
     .summary(
         "The Model Context Protocol, versions 2026-07-28 and 2025-11-25, without sessions. What was read as a message is \
          answered in JSON-RPC, errors too.",

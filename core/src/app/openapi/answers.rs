@@ -86,6 +86,20 @@ pub fn all(route: &Route, name: &str, schemas: &mut Schemas) -> Value {
         replaced["description"] = "Replaced.".into();
         out.insert("200".into(), replaced);
     }
+    if route.own_failures {
+        let answer = &done["content"]["application/json"]["schema"];
+        let either = json!({ "anyOf": [answer, { "$ref": "#/components/schemas/ErrorAnswer" }] });
+        out.insert("202".into(), json!({ "description": "Taken. There is no answer." }));
+        out.insert(
+            "default".into(),
+            json!({
+                "description": "A failure, as the route's own answer or as one of the server.",
+                "content": { "application/json": { "schema": either } },
+            }),
+        );
+        out.insert(route.success.to_string(), done);
+        return Value::Object(out);
+    }
     out.insert(route.success.to_string(), done);
     for (component, status, _) in FAILURES {
         if refuses(route, *status) {

@@ -128,7 +128,7 @@ pub const ROUTES: &[Route] = &[
             FORMAT,
             AS_OF,
         ])
-        .returns::<history::HistoryBody>()
+        .returns_either::<history::HistoryBody, crate::aggregation::history::NetworkHistoryBody>()
         .summary("Blocking of a domain or service by day."),
     Route::get("/data/methodology", handler!(data::methodology))
         .late()
