@@ -35,8 +35,8 @@ impl Grain {
     pub const fn fitting(hours: i64) -> &'static [Grain] {
         match hours {
             ..=168 => &[Grain::Hour, Grain::Day],
-            ..=720 => &[Grain::Day, Grain::Week],
-            ..=8_760 => &[Grain::Day, Grain::Week, Grain::Month],
+            169..=720 => &[Grain::Day, Grain::Week],
+            721..=8_760 => &[Grain::Day, Grain::Week, Grain::Month],
             _ => &[Grain::Day, Grain::Week, Grain::Month, Grain::Year],
         }
     }

@@ -30,9 +30,11 @@ pub fn offset(country: &str) -> Option<i32> {
     OFFSETS.iter().find(|(_, countries)| countries.split(' ').any(|code| code == country)).map(|(minutes, _)| *minutes)
 }
 
-/// A schedule such as "weekdays 04-14 UTC": its days, and its first and last hour in UTC. `None` where it has another
-/// form.
-fn parts(words: &str) -> Option<(Option<&'static str>, Option<(&str, &str)>)> {
+/// The days of a schedule, and its first and last hour in UTC.
+type Parts<'w> = (Option<&'static str>, Option<(&'w str, &'w str)>);
+
+/// The parts of a schedule such as "weekdays 04-14 UTC". `None` where it has another form.
+fn parts(words: &str) -> Option<Parts<'_>> {
     if words == "weekdays" {
         return Some((Some("weekdays"), None));
     }
