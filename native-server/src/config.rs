@@ -138,9 +138,12 @@ fn unknown(name: &str) -> String {
     }
 }
 
+/// A line of a file: its number, name and value.
+type Line = (usize, String, String);
+
 /// Parses lines `name = value`: the part of TOML that flat settings need, with comments, quoted strings, bare numbers
 /// and booleans. An error comes with the number of its line, and quotes no value, since that may be a secret.
-fn parse_file(text: &str) -> Result<Vec<(usize, String, String)>, (usize, String)> {
+fn parse_file(text: &str) -> Result<Vec<Line>, (usize, String)> {
     let mut found: Vec<(usize, String, String)> = Vec::new();
     for (number, line) in text.lines().enumerate() {
         let (number, line) = (number + 1, line.trim());

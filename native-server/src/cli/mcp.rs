@@ -127,7 +127,7 @@ impl Bridge {
     fn answer(&self, line: &[u8]) -> Option<String> {
         let message: Value = serde_json::from_slice(line).unwrap_or_default();
         let id = message.get("id").filter(|id| id.is_string() || id.is_number());
-        let answered = self.sent(line, &message).unwrap_or_else(|error| Some(error));
+        let answered = self.sent(line, &message).unwrap_or_else(Some);
         if id.is_some_and(|id| locked(&self.cancelled).remove(&id.to_string())) {
             return None;
         }

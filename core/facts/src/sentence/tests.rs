@@ -95,7 +95,7 @@ fn a_sentence_is_its_english_in_json_and_its_code_beside_that() {
         json!("Telegram; that is doubtful, its confidence being 0.50.")
     );
     let sentences = Sentences::new()
-        .with("reason", &nested())
+        .with("reason", nested())
         .with("notes", vec![None, Some(Sentence::new("incident.unknown.end"))])
         .with("title", None::<Sentence>);
     let found = serde_json::to_value(sentences).unwrap();

@@ -45,9 +45,9 @@ impl Refusal {
 /// Which keys go along with a request. One that a route does not read would only keep its answer from being shared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum With {
-    NoKey,
-    ApiKey,
-    AgentKey,
+    Nothing,
+    Api,
+    Agent,
 }
 
 /// Asks on behalf of one caller.
@@ -122,9 +122,9 @@ impl<'a> Asking<'a> {
 
     async fn send(&self, mut request: Request, with: With) -> Result<Bytes, Refusal> {
         let key = match with {
-            With::NoKey => None,
-            With::ApiKey => Some((API_KEY, &self.api_key)),
-            With::AgentKey => Some((AGENT_KEY, &self.agent_key)),
+            With::Nothing => None,
+            With::Api => Some((API_KEY, &self.api_key)),
+            With::Agent => Some((AGENT_KEY, &self.agent_key)),
         };
         if let Some((name, Some(key))) = key {
             request.headers.insert(HeaderName::from_static(name), key.clone());

@@ -22,7 +22,7 @@ pub async fn list(asking: &Asking<'_>, params: &Map<String, Value>) -> Result<An
     let offset = cursor(params)?.unwrap_or(0);
     let (limit, skipped) = (PAGE.to_string(), offset.to_string());
     let asked = query(&[("limit", Some(&limit)), ("offset", Some(&skipped))]);
-    let page = asking.get(INCIDENTS, &asked, With::NoKey).await.map_err(refused)?;
+    let page = asking.get(INCIDENTS, &asked, With::Nothing).await.map_err(refused)?;
     let mut resources = Vec::new();
     if offset == 0 {
         resources.push(json!({
@@ -70,7 +70,7 @@ pub async fn read(asking: &Asking<'_>, era: Era, params: &Map<String, Value>) ->
         METHOD => (METHOD.to_owned(), "application/json"),
         _ => (report_of(path).ok_or_else(no_resource)?, "text/markdown"),
     };
-    let body = asking.text(&path, "", With::NoKey).await.map_err(|refusal| match refusal.code.as_str() {
+    let body = asking.text(&path, "", With::Nothing).await.map_err(|refusal| match refusal.code.as_str() {
         "NOT_FOUND" | "BAD_REQUEST" => no_resource(),
         _ => refused(refusal),
     })?;

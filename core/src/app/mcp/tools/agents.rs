@@ -71,7 +71,7 @@ async fn discover(asking: &Asking<'_>, arguments: &Arguments) -> Result<Told, Re
         ("capability", arguments.optional("capability")),
         ("limit", Some(&limit)),
     ]);
-    let answer = asking.get(PATH, &asked, With::NoKey).await?;
+    let answer = asking.get(PATH, &asked, With::Nothing).await?;
     let (mut said, mut rows) = (String::new(), Vec::new());
     for agent in list(&answer, "agents") {
         let name = if text(agent, "name").is_empty() { "without a name" } else { text(agent, "name") };
@@ -98,7 +98,7 @@ async fn send(asking: &Asking<'_>, arguments: &Arguments) -> Result<Told, Refusa
         }
     }
     let key = arguments.optional("idempotency_key");
-    let answer = asking.post("/v1/agent/send", &Value::Object(body), With::AgentKey, key).await?;
+    let answer = asking.post("/v1/agent/send", &Value::Object(body), With::Agent, key).await?;
     let mut said = format!("Sent to {} as {}.", text(&answer, "to"), text(&answer, "id"));
     if answer.get("key_changed") == Some(&json!(true)) {
         said += " The recipient's keys changed since your agent pinned them.";
@@ -115,7 +115,7 @@ async fn receive(asking: &Asking<'_>, arguments: &Arguments) -> Result<Told, Ref
         ("unread", arguments.flag("unread").map(|flag| if flag { "true" } else { "false" })),
         ("limit", Some(&limit)),
     ]);
-    let answer = asking.get("/v1/agent/receive", &asked, With::AgentKey).await?;
+    let answer = asking.get("/v1/agent/receive", &asked, With::Agent).await?;
     let messages = list(&answer, "messages");
     let more = if answer.get("has_more") == Some(&json!(true)) { " There are more." } else { "" };
     let mut said = match messages.len() {

@@ -58,7 +58,7 @@ async fn aggregate(asking: &Asking<'_>, arguments: &Arguments) -> Result<Told, R
         ("axis_y", arguments.optional("axis_y")),
         ("time_grain", arguments.optional("time_grain")),
     ]);
-    let answer = asking.get(PATH, &asked, With::NoKey).await?;
+    let answer = asking.get(PATH, &asked, With::Nothing).await?;
     let mut rows = match answer.get("result") {
         Some(Value::Array(rows)) => rows.clone(),
         Some(row) => vec![row.clone()],

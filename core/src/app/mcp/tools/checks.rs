@@ -97,9 +97,9 @@ async fn ask(
             if let Some(time) = as_of {
                 body["as_of"] = json!(time);
             }
-            asking.post(DETECT, &body, With::ApiKey, None).await?
+            asking.post(DETECT, &body, With::Api, None).await?
         }
-        false => asking.get(CHECK, &asked, With::NoKey).await?,
+        false => asking.get(CHECK, &asked, With::Nothing).await?,
     };
     Ok((answer, asking.address(CHECK, &asked)))
 }
@@ -193,7 +193,7 @@ async fn compare(asking: &Asking<'_>, arguments: &Arguments) -> Result<Told, Ref
             }
             None => {
                 let (path, asked) = (format!("/v1/censorship-index/{}", encoded(&country)), query(&[("as_of", as_of)]));
-                let answer = asking.get(&path, &asked, With::NoKey).await?;
+                let answer = asking.get(&path, &asked, With::Nothing).await?;
                 let score = number(&answer, "score").map_or("no score".to_owned(), |score| format!("score {score}"));
                 let (incidents, status) = (list(&answer, "activeIncidents").len(), text(&answer, "status"));
                 let line = format!("{}: {score}, {status}, {incidents} active incidents.", text(&answer, "name"));

@@ -42,7 +42,7 @@ const INCIDENTS: usize = 5;
 async fn country(asking: &Asking<'_>, arguments: &Arguments) -> Result<Told, Refusal> {
     let path = format!("/data/country/{}", encoded(&arguments.country("country").unwrap_or_default()));
     let asked = query(&[("as_of", arguments.optional("as_of"))]);
-    let answer = asking.get(&path, &asked, With::NoKey).await?;
+    let answer = asking.get(&path, &asked, With::Nothing).await?;
     let none = Value::Null;
     let data = answer.get("data").unwrap_or(&none);
     let mut members = picked(
@@ -118,7 +118,7 @@ fn about_country(answer: &Value, data: &Value) -> String {
 
 async fn forecast(asking: &Asking<'_>, arguments: &Arguments) -> Result<Told, Refusal> {
     let path = format!("/v1/forecast/{}/7day", encoded(&arguments.country("country").unwrap_or_default()));
-    let answer = asking.get(&path, "", With::NoKey).await?;
+    let answer = asking.get(&path, "", With::Nothing).await?;
     let none = Value::Null;
     let summary = answer.get("summary").unwrap_or(&none);
     let days = list(&answer, "forecast");

@@ -111,7 +111,7 @@ async fn incidents(asking: &Asking<'_>, arguments: &Arguments) -> Result<Told, R
         ("limit", Some(&limit)),
         ("offset", offset.as_deref()),
     ]);
-    let answer = asking.get(LIST, &asked, With::NoKey).await?;
+    let answer = asking.get(LIST, &asked, With::Nothing).await?;
     let found = list(&answer, "incidents");
     let total = answer.get("total").and_then(Value::as_u64).unwrap_or_default();
     let mut said = match (total, found.len()) {
@@ -127,7 +127,7 @@ async fn incidents(asking: &Asking<'_>, arguments: &Arguments) -> Result<Told, R
 
 async fn incident(asking: &Asking<'_>, arguments: &Arguments) -> Result<Told, Refusal> {
     let path = format!("{LIST}/{}", encoded(arguments.text("id")));
-    let answer = asking.get(&path, "", With::NoKey).await?;
+    let answer = asking.get(&path, "", With::Nothing).await?;
     let mut members = picked(
         &answer,
         &[
@@ -190,7 +190,7 @@ async fn search(asking: &Asking<'_>, arguments: &Arguments) -> Result<Told, Refu
     let country = arguments.country("country");
     let limit = arguments.number("limit").unwrap_or(FEW).to_string();
     let asked = query(&[("query", arguments.optional("text")), ("k", Some(&limit)), ("country", country.as_deref())]);
-    let answer = asking.get(SIMILAR, &asked, With::NoKey).await?;
+    let answer = asking.get(SIMILAR, &asked, With::Nothing).await?;
     let (mut said, mut rows) = (String::new(), Vec::new());
     for result in list(&answer, "results") {
         let Some(incident) = result.get("incident") else { continue };
@@ -209,7 +209,8 @@ async fn search(asking: &Asking<'_>, arguments: &Arguments) -> Result<Told, Refu
 }
 
 async fn claim(asking: &Asking<'_>, arguments: &Arguments) -> Result<Told, Refusal> {
-    let answer = asking.post("/verify-claim", &json!({ "claim": arguments.text("claim") }), With::NoKey, None).await?;
+    let answer =
+        asking.post("/verify-claim", &json!({ "claim": arguments.text("claim") }), With::Nothing, None).await?;
     let mut said = format!(
         "{}{} (confidence {}): {}",
         text(&answer, "verdict").replace('_', " "),
