@@ -3,8 +3,7 @@
 //! The Cargo registry provides worker-build (see `xtask/worker-build`) and the wasm-bindgen command (a small package of
 //! this project over the library, see `xtask/wasm-bindgen`), both in `tools/`. npm provides esbuild and workerd, and
 //! separately wrangler and the libraries of `tests/interop`, `tests/mcp` and `tests/clients`, all in `node_modules`. No
-//! install script runs. The two
-//! Rust tools are debug builds: they compile in half the time and make the same bundle.
+//! install script runs. The two Rust tools are debug builds: they compile in half the time and make the same bundle.
 
 use std::env::consts::{ARCH, OS};
 use std::fs::{self, Permissions};
