@@ -7,8 +7,10 @@ use std::path::Path;
 use heliograph_tests::{described, recorded};
 use serde_json::{Map, Value, json};
 
+/// An example that tells much has at most so many bytes of compact JSON.
+const ENOUGH: usize = 700;
 /// Largest example, in bytes of compact JSON.
-const MOST: usize = 700;
+const MOST: usize = 4_000;
 /// Longest text in an example, in characters.
 const TEXT: usize = 120;
 
@@ -34,15 +36,21 @@ fn told(value: &Value) -> usize {
     }
 }
 
-/// The example that tells the most of those that are small enough. Equal ones are taken in the order of their text, so
-/// that the choice does not depend on the order of the tests. A list may be too short once it is cut.
+/// The example that tells the most of those that are short; the shortest if there is none. Equal ones are taken in the order
+/// of their text, so that the choice does not depend on the order of the tests. A list may be too short once it is cut.
 fn best(name: &str, part: &str, all: &[Value]) -> Option<Value> {
     let schema = described::schema_of(name, part)?;
-    all.iter()
+    let fitting: Vec<(usize, Value)> = all
+        .iter()
         .filter(|value| value.is_object() || value.is_array())
         .map(cut)
-        .filter(|value| value.to_string().len() <= MOST && described::fits(schema, value).is_ok())
-        .max_by_key(|value| (told(value), std::cmp::Reverse(value.to_string())))
+        .map(|value| (value.to_string().len(), value))
+        .filter(|(length, value)| *length <= MOST && described::fits(schema, value).is_ok())
+        .collect();
+    let short = fitting.iter().filter(|(length, _)| *length <= ENOUGH);
+    let best = short.max_by_key(|(_, value)| (told(value), std::cmp::Reverse(value.to_string())));
+    let best = best.or_else(|| fitting.iter().min_by_key(|(length, value)| (*length, value.to_string())));
+    best.map(|(_, value)| value.clone())
 }
 
 #[test]

@@ -78,7 +78,7 @@ pub struct Sqlite {
     /// True if the tables are known to exist. False only means that they have not been seen yet.
     table_seen: Cell<bool>,
     name: OnceCell<String>,
-    known: RefCell<Generations<Value>>,
+    known: RefCell<Generations<Vec<u8>, Value>>,
 }
 
 impl Sqlite {

@@ -1,12 +1,12 @@
-// node run.mjs DOCUMENT BASE_URL FOLDER LANGUAGE: generates a client of the document, compiles it and makes three calls
-// with it. FOLDER is kept between runs, so that compilers find there what did not change.
+// node run.mjs DOCUMENT FOLDER LANGUAGE BASE_URL...: generates a client of the document, compiles it, and makes three calls
+// with it to each server. FOLDER is kept between runs, so that compilers find there what did not change.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const [document, base, folder, language] = process.argv.slice(2);
+const [document, folder, language, ...servers] = process.argv.slice(2);
 const here = dirname(fileURLToPath(import.meta.url));
 const tools = join(here, '../../tools/python/bin');
 const work = join(folder, language);
@@ -27,7 +27,13 @@ function generate(generator, properties, out) {
   });
 }
 
-const called = (said) => assert.ok(said.endsWith('called\n'), said);
+function call(program, args, options) {
+  for (const server of servers) {
+    const said = run(program, [...args, server], options);
+    assert.ok(said.endsWith('called\n'), said);
+  }
+}
+
 const tsc = (project) => run(process.execPath, [join(here, 'node_modules/typescript/bin/tsc'), '-p', project]);
 
 function typescript(file) {
@@ -42,7 +48,7 @@ function typescript(file) {
   rmSync(join(work, 'node_modules'), { force: true });
   symlinkSync(join(here, 'node_modules'), join(work, 'node_modules'));
   tsc(work);
-  called(run(process.execPath, [join(work, 'out', file.replace('.ts', '.js')), base]));
+  call(process.execPath, [join(work, 'out', file.replace('.ts', '.js'))]);
 }
 
 const LANGUAGES = {
@@ -50,7 +56,7 @@ const LANGUAGES = {
     const out = join(work, 'client');
     generate('python', 'packageName=heliograph_client', out);
     run(join(tools, 'python'), ['-m', 'compileall', '-q', '-j', '2', join(out, 'heliograph_client')]);
-    called(run(join(tools, 'python'), [join(here, 'calls/call.py'), out, base]));
+    call(join(tools, 'python'), [join(here, 'calls/call.py'), out]);
   },
 
   fetch() {
@@ -66,7 +72,7 @@ const LANGUAGES = {
 
   rust() {
     const out = join(work, 'client');
-    generate('rust', 'packageName=heliograph-client,library=reqwest', out);
+    generate('rust', 'packageName=heliograph-client,library=reqwest,useSingleRequestParameter=true', out);
     const caller = join(work, 'calls');
     mkdirSync(join(caller, 'src'), { recursive: true });
     cpSync(join(here, 'calls/call.rs'), join(caller, 'src/main.rs'));
@@ -78,22 +84,26 @@ const LANGUAGES = {
       'heliograph-client = { path = "../client" }', 'tokio = { version = "1", features = ["rt", "macros"] }', '[workspace]', '',
     ].join('\n'));
     const env = { ...process.env, CARGO_TARGET_DIR: join(work, 'target'), CARGO_PROFILE_DEV_DEBUG: '0', RUSTFLAGS: '-Awarnings' };
-    called(run('cargo', ['run', '--quiet', '--', base], { cwd: caller, env }));
+    call('cargo', ['run', '--quiet', '--'], { cwd: caller, env });
   },
 
   go() {
     const out = join(work, 'client');
     generate('go', 'packageName=client,isGoSubmodule=true,withGoMod=false', out);
-    writeFileSync(join(work, 'go.mod'), readFileSync(join(here, 'calls/go.mod')));
-    if (existsSync(join(here, 'calls/go.sum'))) cpSync(join(here, 'calls/go.sum'), join(work, 'go.sum'));
+    // Where its library was unpacked, Go asks nobody for it.
+    const library = join(here, '../../tools/go/usr/share/gocode/src/gopkg.in/validator.v2');
+    const manifest = readFileSync(join(here, 'calls/go.mod'), 'utf8');
+    const local = existsSync(library);
+    writeFileSync(join(work, 'go.mod'), local ? `${manifest}\nreplace gopkg.in/validator.v2 => ${library}\n` : manifest);
     mkdirSync(join(work, 'calls'), { recursive: true });
     cpSync(join(here, 'calls/main.go'), join(work, 'calls/main.go'));
     const env = { ...process.env, GOCACHE: join(folder, 'go-cache'), GOPATH: join(folder, 'go'), GOFLAGS: '-mod=mod' };
-    called(run(join(tools, 'go'), ['run', './calls', base], { cwd: work, env }));
+    run(join(tools, 'go'), ['build', '-o', 'caller', './calls'], { cwd: work, env: { ...env, ...(local && { GOPROXY: 'off' }) } });
+    call(join(work, 'caller'), []);
   },
 };
 
-assert.ok(LANGUAGES[language], `usage: node run.mjs DOCUMENT BASE_URL FOLDER ${Object.keys(LANGUAGES).join('|')}`);
+assert.ok(LANGUAGES[language], `usage: node run.mjs DOCUMENT FOLDER ${Object.keys(LANGUAGES).join('|')} BASE_URL...`);
 mkdirSync(work, { recursive: true });
 LANGUAGES[language]();
 console.log(`ok ${language}`);

@@ -170,7 +170,7 @@ fn pages_name_the_incidents_that_go_on_and_no_others(suite: &Suite) {
         let mut body = wait(&client, path, |body| of(body) != &json!([]));
         let pointer = if path.starts_with("/data") { "/data/activeIncidents/0" } else { "/activeIncidents/0" };
         let sentences = body.pointer_mut(pointer).and_then(|one| one.as_object_mut()?.remove("sentences"));
-        assert_eq!(sentences.unwrap()["title"]["code"], "incident.title");
+        assert_eq!(sentences.unwrap()[0]["code"], "incident.title");
         assert_eq!(of(&body), &expected, "{body}");
         // Decision answers-about-a-time: a page about the past names the incidents that were active then.
         assert_eq!(of(&page(&client, &format!("{path}?as_of={INSIDE}"))), &json!([]), "{path}");

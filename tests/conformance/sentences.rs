@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use heliograph_core::facts::sentence::table;
 use heliograph_tests::questions::{QUESTIONS, WordValues};
-use heliograph_tests::sentences::check;
+use heliograph_tests::sentences::{check, of};
 use serde_json::{Value, json};
 
 use crate::incidents::{create, site, telegram, with_three};
@@ -116,14 +116,15 @@ fn a_title_of_an_operator_has_no_code(suite: &Suite) {
     written["title"] = json!("Written by hand");
     let body = create(&client, &written);
     assert_eq!(body["title"], "Written by hand");
-    assert_eq!(body["sentences"].get("title"), None, "{body}");
-    assert_eq!(body["sentences"]["summary"]["code"], "incident.summary", "{body}");
+    assert_eq!(of(&body, "/title"), &Value::Null, "{body}");
+    assert_eq!(of(&body, "/summary")["code"], "incident.summary", "{body}");
     let body = create(&client, &site("IR", "nytimes.com", "2025-03-01"));
     let title = json!({
         "what": { "code": "what.subjects", "parameters": { "subjects": ["nytimes.com"] } },
         "deed": "blocked", "tense": "now", "country": "IR", "areas": null, "number_of_areas": 0,
     });
-    assert_eq!(body["sentences"]["title"], json!({ "code": "incident.title", "parameters": title }), "{body}");
+    let said = json!({ "text": "/title", "code": "incident.title", "parameters": title });
+    assert_eq!(of(&body, "/title"), &said, "{body}");
     assert_eq!(body["title"], "nytimes.com blocked in Iran");
     check(&body);
 }
@@ -134,7 +135,7 @@ fn reasons_for_claims_have_codes(suite: &Suite) {
     let ask = |claim: &str| {
         let body = client.post("/verify-claim", &json!({ "claim": claim, "explain": true })).expect(200);
         let codes = check(&body);
-        assert!(body["sentences"]["reason"]["code"].is_string(), "{body}");
+        assert!(of(&body, "/reason")["code"].is_string(), "{body}");
         codes
     };
     let codes = ask("Kenya blocked Telegram on 15 November 2023");

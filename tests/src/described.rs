@@ -9,6 +9,10 @@ static DOCUMENT: LazyLock<Value> = LazyLock::new(openapi::generate);
 
 static NOTHING: Value = Value::Null;
 
+/// Errors of the reader of JSON about values that JSON allows.
+const NOT_READ: &[&str] =
+    &["number out of range", "recursion limit", "unexpected end of hex escape", "lone leading surrogate"];
+
 /// Keywords of schemas that say nothing about which values are allowed, or that only clients need.
 const SILENT: &[&str] = &["description", "default", "example", "examples", "format", "title", "deprecated", "readOnly"];
 
@@ -34,10 +38,8 @@ pub fn differs(method: &str, path: &str, status: u16, content_type: Option<&str>
     }
     let value = match serde_json::from_slice(body) {
         Ok(value) => value,
-        // What others wrote is given back as it is, also what this reader takes for too large or too deep.
-        Err(error) if ["number out of range", "recursion limit"].iter().any(|it| error.to_string().starts_with(it)) => {
-            return Ok(());
-        }
+        // What others wrote is given back as it is, also what this reader refuses: too large, too deep, half a pair.
+        Err(error) if NOT_READ.iter().any(|it| error.to_string().starts_with(it)) => return Ok(()),
         Err(error) => return Err(format!("{method} {path}: {error}")),
     };
     fits(&declared["schema"], &value).or_else(|problem| fail(format!("{problem}: {}", short(&value))))
@@ -271,8 +273,9 @@ mod tests {
     fn every_example_is_what_its_schema_allows() {
         let all = examples();
         assert!(all.len() > 100, "{}", all.len());
-        for (place, schema, example) in all {
-            assert_eq!(fits(schema, example), Ok(()), "{place}");
-        }
+        let wrong = all.iter().filter_map(|(place, schema, example)| {
+            fits(schema, example).err().map(|problem| format!("{place}: {problem}"))
+        });
+        assert_eq!(wrong.collect::<Vec<_>>(), Vec::<String>::new());
     }
 }

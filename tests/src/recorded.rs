@@ -26,10 +26,12 @@ pub fn keep(method: &str, path: &str, body: &[u8], answer: &Answer) {
     }
     let plain = path.split('?').next().unwrap_or_default();
     let Some(operation) = described::operation(method, plain) else { return };
+    // Not JSON lines, nor numbers and depths that this reader refuses.
+    let Ok(response) = serde_json::from_slice::<Value>(&answer.body) else { return };
     let line = json!({
         "operation": operation["operationId"],
         "request": serde_json::from_slice::<Value>(body).ok(),
-        "response": answer.json(),
+        "response": response,
     });
     let file = folder.join(format!("{}.jsonl", std::process::id()));
     let mut file = std::fs::File::options().create(true).append(true).open(file).unwrap();
@@ -40,7 +42,8 @@ pub fn keep(method: &str, path: &str, body: &[u8], answer: &Answer) {
 pub fn all(folder: &Path) -> Vec<(String, Value, Value)> {
     let files = std::fs::read_dir(folder).unwrap().map(|entry| std::fs::read_to_string(entry.unwrap().path()).unwrap());
     let texts: Vec<String> = files.collect();
-    let lines = texts.iter().flat_map(|text| text.lines()).map(|line| serde_json::from_str::<Value>(line).unwrap());
+    // One test sends what this reader takes for a mark of its own.
+    let lines = texts.iter().flat_map(|text| text.lines()).filter_map(|line| serde_json::from_str::<Value>(line).ok());
     lines
         .map(|mut line| {
             let name = line["operation"].as_str().unwrap().to_owned();

@@ -1,5 +1,7 @@
 //! Checks the sentences of answers: the English of each text is its template, filled with the parameters beside it.
 
+use std::collections::BTreeMap;
+
 use heliograph_core::facts::sentence::{Sentence, table, template};
 use serde_json::{Map, Value};
 
@@ -41,18 +43,21 @@ fn visit(value: &Value, codes: &mut Vec<String>) {
     match value {
         Value::Array(values) => values.iter().for_each(|value| visit(value, codes)),
         Value::Object(object) => {
-            let sentences = object.get("sentences").and_then(Value::as_object);
-            for (member, said) in sentences.into_iter().flatten() {
-                one(object, member, said, codes);
+            let said = texts(object);
+            for (place, said) in &said {
+                let text = value.pointer(place).and_then(Value::as_str);
+                let parts: Vec<String> = said.iter().map(|said| english(said, codes)).collect();
+                assert_eq!(text, Some(parts.join(" ").as_str()), "{place}: {said:?}");
             }
             for member in ALWAYS {
-                let shown = object.get(member).is_some_and(|text| match text {
-                    Value::String(_) => true,
-                    Value::Array(texts) => !texts.is_empty(),
-                    _ => false,
-                });
-                let coded = sentences.is_some_and(|sentences| sentences.contains_key(member));
-                assert!(!shown || coded, "{member} has no code: {}", Value::from(object.clone()));
+                let shown: Vec<String> = match object.get(member) {
+                    Some(Value::String(_)) => vec![format!("/{member}")],
+                    Some(Value::Array(texts)) => (0..texts.len()).map(|at| format!("/{member}/{at}")).collect(),
+                    _ => Vec::new(),
+                };
+                for place in shown {
+                    assert!(said.contains_key(place.as_str()), "{place} has no code: {value}");
+                }
             }
             object.iter().filter(|(member, _)| *member != "sentences").for_each(|(_, value)| visit(value, codes));
         }
@@ -60,29 +65,24 @@ fn visit(value: &Value, codes: &mut Vec<String>) {
     }
 }
 
-#[track_caller]
-fn one(object: &Map<String, Value>, member: &str, said: &Value, codes: &mut Vec<String>) {
-    let text = object.get(member).unwrap_or_else(|| panic!("no {member} beside its sentence: {object:?}"));
-    match (text, said) {
-        (Value::String(text), Value::Object(_)) => assert_eq!(*text, english(said, codes), "{member}: {said}"),
-        (Value::String(text), Value::Array(all)) => {
-            let parts: Vec<String> = all.iter().map(|said| english(said, codes)).collect();
-            assert_eq!(*text, parts.join(" "), "{member}: {said}");
+/// The first sentence of a text of an object, by the JSON Pointer of the text; null if it has none.
+pub fn of<'a>(object: &'a Value, place: &str) -> &'a Value {
+    let all = object["sentences"].as_array();
+    all.into_iter().flatten().find(|said| said["text"] == place).unwrap_or(&Value::Null)
+}
+
+/// The sentences of an object, by the JSON Pointers of their texts.
+fn texts(object: &Map<String, Value>) -> BTreeMap<&str, Vec<&Value>> {
+    let mut texts: BTreeMap<&str, Vec<&Value>> = BTreeMap::new();
+    for said in object.get("sentences").and_then(Value::as_array).into_iter().flatten() {
+        // A row of the table of all sentences.
+        if said.get("english").is_some() {
+            continue;
         }
-        (Value::Array(texts), Value::Array(all)) => {
-            assert_eq!(texts.len(), all.len(), "{member}: {texts:?} {said}");
-            for (text, said) in texts.iter().zip(all).filter(|(_, said)| !said.is_null()) {
-                assert_eq!(text.as_str(), Some(english(said, codes).as_str()), "{member}: {said}");
-            }
-        }
-        (Value::Object(texts), Value::Object(all)) => {
-            assert!(texts.keys().eq(all.keys()), "{member}: {texts:?} {said}");
-            for (name, said) in all {
-                assert_eq!(texts[name].as_str(), Some(english(said, codes).as_str()), "{member}: {said}");
-            }
-        }
-        (text, said) => panic!("{member}: {text} is not said by {said}"),
+        let Some(place) = said["text"].as_str() else { panic!("no pointer: {said}") };
+        texts.entry(place).or_default().push(said);
     }
+    texts
 }
 
 /// The English of a sentence, after a check of its parameters and of those of the sentences within it.
@@ -126,15 +126,17 @@ mod tests {
     #[test]
     fn a_text_that_its_sentence_does_not_say_is_noticed() {
         let end = "When it ended is not known.";
-        let said = json!({ "code": "incident.unknown.end" });
-        assert!(!fails(json!({ "notKnown": [end], "sentences": { "notKnown": [said] } })));
-        assert!(fails(json!({ "notKnown": ["Another text."], "sentences": { "notKnown": [said] } })));
-        assert!(fails(json!({ "notKnown": [end], "sentences": { "notKnown": [said, said] } })));
-        assert!(fails(json!({ "notKnown": [end] })), "a text without a code");
-        assert!(fails(json!({ "text": end, "sentences": { "other": said } })), "a sentence without its text");
-        let days = json!({ "code": "driver.days", "parameters": { "days": 7 } });
-        assert!(!fails(json!({ "text": "in the last 7 days", "sentences": { "text": days } })));
-        let more = json!({ "code": "driver.days", "parameters": { "days": 7, "weeks": 1 } });
-        assert!(fails(json!({ "text": "in the last 7 days", "sentences": { "text": more } })), "a parameter too many");
+        let said = |text: &str| json!({ "text": text, "code": "incident.unknown.end" });
+        let first = said("/notKnown/0");
+        assert!(!fails(json!({ "notKnown": [end], "sentences": [first] })));
+        assert!(fails(json!({ "notKnown": ["Another text."], "sentences": [first] })));
+        assert!(fails(json!({ "notKnown": [end], "sentences": [first, said("/notKnown/1")] })));
+        assert!(fails(json!({ "notKnown": [end], "sentences": [first, first] })), "a text of two sentences");
+        assert!(fails(json!({ "notKnown": [end, end], "sentences": [first] })), "a text without a code");
+        assert!(fails(json!({ "text": end, "sentences": [said("/other")] })), "a sentence without its text");
+        let days = |parameters: Value| json!({ "text": "/text", "code": "driver.days", "parameters": parameters });
+        assert!(!fails(json!({ "text": "in the last 7 days", "sentences": [days(json!({ "days": 7 }))] })));
+        let more = days(json!({ "days": 7, "weeks": 1 }));
+        assert!(fails(json!({ "text": "in the last 7 days", "sentences": [more] })), "a parameter too many");
     }
 }

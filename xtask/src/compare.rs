@@ -4,11 +4,10 @@
 //! there is no `apt-get`, the table names what is missing. Comparisons with itself and of the Worker need none of them.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-use crate::edge;
 use crate::project::{cargo, root};
-use crate::run::{Result, notice, run, tool};
+use crate::run::{Result, notice, run};
+use crate::{debian, edge};
 
 /// A program, and the packages that it comes from with the libraries that a small system lacks.
 const PEERS: [(&str, &[&str]); 4] = [
@@ -37,7 +36,7 @@ pub fn compare(args: &[&str]) -> Result<()> {
 fn find_or_unpack(peers: &Path) {
     for (program, packages) in PEERS {
         if !is_there(program, peers)
-            && let Err(error) = unpack(packages, peers)
+            && let Err(error) = debian::unpack(packages, peers)
         {
             notice(&format!("{program} takes no part: {error}"));
         }
@@ -55,18 +54,4 @@ fn is_there(program: &str, peers: &Path) -> bool {
         folders.extend(versions.map(|version| version.path().join("bin")));
     }
     folders.iter().any(|folder| folder.join(program).exists())
-}
-
-fn unpack(packages: &[&str], peers: &Path) -> Result<()> {
-    let downloads = peers.join("packages");
-    std::fs::create_dir_all(&downloads).map_err(|error| error.to_string())?;
-    tool(
-        "apt-get download",
-        Command::new("apt-get").args(["download", "--quiet"]).args(packages).current_dir(&downloads),
-    )?;
-    let files = std::fs::read_dir(&downloads).map_err(|error| error.to_string())?;
-    for file in files.flatten() {
-        tool("unpack", Command::new("dpkg-deb").arg("--extract").arg(file.path()).arg(peers))?;
-    }
-    Ok(())
 }

@@ -29,6 +29,7 @@ mod cache;
 mod check;
 mod ci;
 mod compare;
+mod debian;
 mod edge;
 mod licences;
 mod packages;

@@ -17,20 +17,21 @@ pub fn test(filter: &[&str]) -> Result<()> {
     // longer than one.
     let (bundles, units) = std::thread::scope(|scope| {
         let bundles = scope.spawn(|| build::build().and_then(|()| build::ensure(Bundle::Probe)));
-        let units = programs().and_then(|()| run("tests of units", tests(UNITS).arg("--").args(filter)));
+        let units = programs().map(|()| run("tests of units", tests(UNITS).arg("--").args(filter)));
         (bundles.join(), units)
     });
-    units?;
+    let units = units?;
     bundles.map_err(|_| "building the bundles panicked")??;
     // The task runner's tests start workerd and wait for its timers most of the time, so they cost the other ones little.
-    std::thread::scope(|scope| {
+    let (programs, runner) = std::thread::scope(|scope| {
         let runner =
             scope.spawn(|| run("tests of the task runner and of workerd", runner_tests().arg("--").args(filter)));
         let mut programs = tests(PROGRAMS);
         let programs = programs.env("HELIOGRAPH_TEST_TARGETS", "memory,native,edge").arg("--").args(filter);
-        let result = run("tests of programs", programs);
-        result.and(runner.join().map_err(|_| "testing the task runner panicked")?)
-    })
+        (run("tests of programs", programs), runner.join())
+    });
+    // One run names all that fails.
+    units.and(programs).and(runner.map_err(|_| "testing the task runner panicked")?)
 }
 
 /// Runs the tests together with the programs that they start: Cargo builds the programs of a package with its tests.
@@ -44,8 +45,7 @@ fn programs() -> Result<()> {
     run("build the task runner", runner_tests().arg("--no-run"))
 }
 
-/// The tests of everything but the Worker, which compiles for wasm32 alone, and this program. One run names all that
-/// fails.
+/// The tests of everything but the Worker, which compiles for wasm32 alone, and this program.
 fn tests(targets: &[&str]) -> Command {
     let mut command = cargo();
     command

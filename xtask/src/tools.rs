@@ -13,6 +13,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
+use crate::debian;
 use crate::project::{cargo, copy_folder, fingerprint, forget, read, read_text, root, write};
 use crate::run::{Result, notice, output, tool};
 
@@ -132,8 +133,9 @@ pub fn mcp() -> Result<PathBuf> {
     npm("tests/mcp")
 }
 
-/// Installs what generates clients of the interface and compiles them (`tests/clients`): npm packages, and Python packages
-/// in an environment of their own. Where Python or Java is missing, the tests of generated clients are skipped.
+/// Installs what generates clients of the interface and compiles them (`tests/clients`): npm packages, Python packages in
+/// an environment of their own, and the library of the client in Go. Where Python or Java is missing, the tests of
+/// generated clients are skipped.
 pub fn clients() -> Result<()> {
     npm("tests/clients")?;
     let there = |program: &str, argument: &str| {
@@ -155,6 +157,21 @@ pub fn clients() -> Result<()> {
                 .args(["install", "--quiet", "--disable-pip-version-check", "--requirement"])
                 .arg(&wanted),
         )
+    })?;
+    go_library()
+}
+
+/// The one library of a generated client in Go, from Debian. Elsewhere Go gets it from its proxy.
+fn go_library() -> Result<()> {
+    const PACKAGE: &str = "golang-gopkg-validator.v2-dev";
+    let folder = root().join("tools/go");
+    if !debian::is_here() {
+        return Ok(());
+    }
+    install("go", PACKAGE, &folder, || {
+        debian::unpack(&[PACKAGE], &folder)?;
+        let manifest = folder.join("usr/share/gocode/src/gopkg.in/validator.v2/go.mod");
+        write(&manifest, "module gopkg.in/validator.v2\n\ngo 1.24\n")
     })
 }
 

@@ -11,7 +11,6 @@
 //! registered key from which the DID follows is tried. Nothing that a registration does, or that is done to it, changes
 //! a settled key.
 
-use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -26,15 +25,16 @@ use crate::{Result, Timestamp};
 use crypto::encoding::{did_bytes, parse_did};
 use crypto::signing::PublicKey;
 use engine::actor::{Kind, Operation, Query, Turn, View};
+use engine::generations::Generations;
 use engine::runtime::Environment;
 
 /// Remembered rows and keys of signers, so that a signature can be verified without asking the ledger first.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Signers {
     /// Rows as they were read last. A row may be older than the ledger's; an envelope that was verified under such a
     /// row must be verified again.
-    rows: Remembered<Name, KeyRow>,
-    keys: Remembered<[u8; 32], PublicKey>,
+    rows: Mutex<Generations<Name, KeyRow>>,
+    keys: Mutex<Generations<[u8; 32], PublicKey>>,
 }
 
 impl Signers {
@@ -44,59 +44,43 @@ impl Signers {
     }
 
     pub fn get(&self, name: &Name) -> Option<KeyRow> {
-        self.rows.get(name)
+        locked(&self.rows).get(name)
     }
 
     pub fn put(&self, name: &Name, row: &KeyRow) {
-        self.rows.put(name, row);
+        keep(&self.rows, name.clone(), row.clone());
     }
 
     /// The key of these bytes; `None` if they are no key.
     pub fn key(&self, bytes: &[u8; 32]) -> Option<PublicKey> {
-        self.keys.get(bytes).or_else(|| {
+        let known = locked(&self.keys).get(bytes);
+        known.or_else(|| {
             let key = PublicKey::of(bytes)?;
-            self.keys.put(bytes, &key);
+            keep(&self.keys, *bytes, key.clone());
             Some(key)
         })
     }
 }
 
-/// Entries of one generation of [`Remembered`].
-const REMEMBERED: usize = 20_000;
+/// Most bytes of each of the two, as [`keep`] counts them: some 40,000 entries.
+const MAX_BYTES: usize = 8 << 20;
 
-/// A map of recent entries, which keeps between one and two generations of them.
-#[derive(Debug)]
-struct Remembered<K, V>(Mutex<Generations<K, V>>);
-
-#[derive(Debug)]
-struct Generations<K, V> {
-    young: HashMap<K, V>,
-    old: HashMap<K, V>,
-}
-
-impl<K, V> Default for Remembered<K, V> {
+impl Default for Signers {
     fn default() -> Self {
-        Remembered(Mutex::new(Generations { young: HashMap::new(), old: HashMap::new() }))
+        Signers {
+            rows: Mutex::new(Generations::of_bytes(MAX_BYTES)),
+            keys: Mutex::new(Generations::of_bytes(MAX_BYTES)),
+        }
     }
 }
 
-impl<K: Hash + Eq + Clone, V: Clone> Remembered<K, V> {
-    fn generations(&self) -> MutexGuard<'_, Generations<K, V>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
-    fn get(&self, key: &K) -> Option<V> {
-        let generations = self.generations();
-        generations.young.get(key).or_else(|| generations.old.get(key)).cloned()
-    }
-
-    fn put(&self, key: &K, value: &V) {
-        let mut generations = self.generations();
-        if generations.young.len() >= REMEMBERED {
-            generations.old = std::mem::take(&mut generations.young);
-        }
-        generations.young.insert(key.clone(), value.clone());
-    }
+fn keep<K: Hash + Eq, V: Clone>(all: &Mutex<Generations<K, V>>, key: K, value: V) {
+    // With the room that a table takes for an entry.
+    locked(all).keep(key, value, 2 * size_of::<(K, V)>());
 }
 
 /// The keys of an agent changed, or it ended.

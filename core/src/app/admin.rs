@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::crypto::encoding::encode_hex;
 use crate::engine::deployment::{self, WhoAmI};
-use crate::engine::http::{Body, Cx, Response, Route, handler};
+use crate::engine::http::{Body, Cx, METRICS_TEXT, Response, Route, handler};
 use crate::engine::runtime::{self, FileInfo, Maintenance, Scrub};
 use crate::{Error, ErrorCode, Result};
 
@@ -74,7 +74,7 @@ async fn metrics(cx: Cx) -> Result<Response> {
                        times, and shows them to its operator.";
         return Err(Error::new(ErrorCode::NotFound, message));
     };
-    let response = Response::new(http::StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", text);
+    let response = Response::new(http::StatusCode::OK, METRICS_TEXT, text);
     Ok(response.with("cache-control", "no-store"))
 }
 

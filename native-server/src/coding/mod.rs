@@ -12,11 +12,10 @@
 mod encoder;
 mod pieces;
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
-use fnv::FnvBuildHasher;
+use heliograph_core::engine::generations::Generations;
 use heliograph_core::engine::http::{Coder, Coding};
 use heliograph_core::engine::runtime::{BoxFuture, ByteStream};
 use tokio::sync::{OnceCell, Semaphore};
@@ -35,7 +34,7 @@ pub struct Codings {
     /// Names bodies by their content. Nobody outside knows it, so nobody can prepare bodies with one name; and every
     /// body found by its name is compared.
     seed: u64,
-    kept: Mutex<Generations>,
+    kept: Mutex<Generations<u64, Arc<Forms>>>,
     /// Long bodies that are compressed at once.
     threads: Semaphore,
 }
@@ -47,34 +46,27 @@ struct Forms {
     gzip: OnceCell<Option<Bytes>>,
 }
 
-/// What was asked for since the last turn, and before. What is not asked for in a whole generation is forgotten.
-#[derive(Default)]
-struct Generations {
-    young: HashMap<u64, Arc<Forms>, FnvBuildHasher>,
-    old: HashMap<u64, Arc<Forms>, FnvBuildHasher>,
-    /// Charged for the young ones.
-    bytes: usize,
-}
-
 impl Codings {
     /// Keeps at most so many bytes.
     pub fn new(most: usize, seed: u64) -> Codings {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        Codings { most, seed, kept: Mutex::default(), threads: Semaphore::new(threads) }
+        Codings { most, seed, kept: Mutex::new(Generations::of_bytes(most)), threads: Semaphore::new(threads) }
     }
 
     /// The forms of this body, those that are kept if there are any.
     fn forms(&self, body: &Bytes) -> Arc<Forms> {
         let name = xxh3_64_with_seed(body, self.seed);
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(forms) = kept.young.get(&name).filter(|forms| same(&forms.body, body)) {
-            return forms.clone();
+        if let Some(forms) = kept.get(&name).filter(|forms| same(&forms.body, body)) {
+            return forms;
         }
-        let forms = match kept.old.remove(&name).filter(|forms| same(&forms.body, body)) {
-            Some(forms) => forms,
-            None => Arc::new(Forms { body: body.clone(), brotli: OnceCell::new(), gzip: OnceCell::new() }),
-        };
-        kept.add(name, &forms, self.most);
+        let forms = Arc::new(Forms { body: body.clone(), brotli: OnceCell::new(), gzip: OnceCell::new() });
+        // Both forms together are seldom longer than the body.
+        let bytes = body.len().saturating_mul(2);
+        // The document of the interface, the longest body that is often asked for, takes a megabyte.
+        if bytes <= self.most / 4 {
+            kept.keep(name, forms.clone(), bytes);
+        }
         forms
     }
 
@@ -86,23 +78,6 @@ impl Codings {
         let _place = self.threads.acquire().await.ok()?;
         let body = body.clone();
         tokio::task::spawn_blocking(move || compressed(coding, &body)).await.ok()?
-    }
-}
-
-impl Generations {
-    fn add(&mut self, name: u64, forms: &Arc<Forms>, most: usize) {
-        // Both forms together are seldom longer than the body.
-        let bytes = forms.body.len().saturating_mul(2);
-        // The document of the interface, the longest body that is often asked for, takes a megabyte.
-        if bytes > most / 4 {
-            return;
-        }
-        if self.bytes + bytes > most / 2 {
-            self.old = std::mem::take(&mut self.young);
-            self.bytes = 0;
-        }
-        self.bytes += bytes;
-        self.young.insert(name, forms.clone());
     }
 }
 
@@ -197,10 +172,10 @@ mod tests {
         let other = text(2, 5_000);
         let forged =
             Forms { body: other.clone(), brotli: OnceCell::new(), gzip: OnceCell::new_with(Some(Some(first))) };
-        codings.kept.lock().unwrap().young.insert(name, Arc::new(forged));
+        codings.kept.lock().unwrap().keep(name, Arc::new(forged), 10_000);
         let changed = Bytes::from([&body[..4_999], b"!"].concat());
         let known = codings.forms(&body);
-        codings.kept.lock().unwrap().young.insert(xxh3_64_with_seed(&changed, 7), known);
+        codings.kept.lock().unwrap().keep(xxh3_64_with_seed(&changed, 7), known, 10_000);
         assert_eq!(decoded(Coding::Gzip, &whole(&changed)), changed);
     }
 
@@ -214,9 +189,8 @@ mod tests {
             codings.forms(&text(seed, 2_000));
             assert!(Arc::ptr_eq(&codings.forms(&kept), &first), "{seed}");
         }
-        let generations = codings.kept.lock().unwrap();
-        let all = generations.young.values().chain(generations.old.values());
-        assert!(all.map(|forms| 2 * forms.body.len()).sum::<usize>() <= most);
+        let kept = codings.kept.lock().unwrap();
+        assert!(kept.len() > 100 && kept.bytes() <= most, "{} {}", kept.len(), kept.bytes());
     }
 
     #[test]

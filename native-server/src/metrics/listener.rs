@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use heliograph_core::engine::http::{Response, refusal};
+use heliograph_core::engine::http::{METRICS_TEXT, Response, refusal};
 use heliograph_core::engine::runtime::Runtime;
 use heliograph_core::{Error, ErrorCode};
 use http::{Method, StatusCode};
 use tokio::net::TcpListener;
 
-use super::{MEDIA_TYPE, PATH};
+use super::PATH;
 use crate::budgets::Budgets;
 use crate::connection::{self, Content};
 use crate::queue::Queue;
@@ -35,10 +35,9 @@ async fn answer(native: &Native, method: &Method, path: &str) -> http::Response<
     let reads = matches!(*method, Method::GET | Method::HEAD);
     let response = match (reads, path) {
         (true, PATH) => match super::text(native).await {
-            Ok(text) if *method == Method::HEAD => {
-                Response::new(StatusCode::OK, MEDIA_TYPE, Bytes::new()).with("content-length", &text.len().to_string())
-            }
-            Ok(text) => Response::new(StatusCode::OK, MEDIA_TYPE, text),
+            Ok(text) if *method == Method::HEAD => Response::new(StatusCode::OK, METRICS_TEXT, Bytes::new())
+                .with("content-length", &text.len().to_string()),
+            Ok(text) => Response::new(StatusCode::OK, METRICS_TEXT, text),
             Err(error) => Response::error(error),
         },
         (false, PATH) => {

@@ -33,9 +33,8 @@ pub use requests::{Requests, Slot};
 use crate::budgets::Budgets;
 use crate::runtime::Native;
 
-/// Path of the metrics, and the media type of their text.
+/// Path of the metrics.
 pub const PATH: &str = "/metrics";
-pub const MEDIA_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// What is counted where requests are answered.
 pub struct Metrics {

@@ -34,7 +34,7 @@ pub struct KnownRows {
 
 #[derive(Debug)]
 struct Part {
-    rows: Generations<Value>,
+    rows: Generations<Vec<u8>, Value>,
     /// Spaces, each with the number of a table that is empty.
     empty: HashSet<Vec<u8>>,
 }
@@ -116,7 +116,7 @@ impl<R: Read> Remembered<'_, R> {
 impl<R: Read> Read for Remembered<'_, R> {
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
         let full = [self.space, key].concat();
-        if let Some(value) = self.known.part(&full).rows.get(&full) {
+        if let Some(value) = self.known.part(&full).rows.get(full.as_slice()) {
             return Ok(value.map(Vec::from));
         }
         let found = self.rows.get(key)?;
@@ -187,7 +187,7 @@ mod tests {
                 // Some keys are asked for again and again.
                 let key = if dice.below(2) == 0 { dice.below(40) } else { dice.below(3_000) }.to_be_bytes();
                 let full = [space.as_slice(), &key].concat();
-                hits += usize::from(known.part(&full).rows.get(&full).is_some());
+                hits += usize::from(known.part(&full).rows.get(full.as_slice()).is_some());
                 assert_eq!(rows.get(&key).unwrap(), store.get(&key).unwrap());
             }
         }

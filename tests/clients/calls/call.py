@@ -12,6 +12,6 @@ with client.ApiClient(client.Configuration(host=base)) as api:
     assert agent.did.startswith("did:") and agent.api_key, agent
     check = client.AccessibilityApi(api).check_accessibility(domain="telegram.org", country="KE")
     assert check.country == "KE", check
-    summary = client.MeasurementsApi(api).get_measurement_summary()
-    assert summary.window_days > 0, summary
+    counts = client.MeasurementsApi(api).aggregate_measurements(probe_cc="KE", axis_x="probe_asn", since="2023-11-08")
+    assert counts.dimension_count == 1 and counts.result.actual_instance == [], counts
 print("called")

@@ -7,6 +7,7 @@ const agent = await new AgentsApi(configuration).registerAgent({ registerRequest
 assert.ok(agent.did.startsWith('did:') && agent.apiKey);
 const check = await new AccessibilityApi(configuration).checkAccessibility({ domain: 'telegram.org', country: 'KE' });
 assert.equal(check.country, 'KE');
-const summary = await new MeasurementsApi(configuration).getMeasurementSummary();
-assert.ok(summary.windowDays > 0);
+const counts = await new MeasurementsApi(configuration).aggregateMeasurements({ probeCc: 'KE', axisX: 'probe_asn' });
+assert.equal(counts.dimensionCount, 1);
+assert.deepEqual(counts.result, []);
 console.log('called');

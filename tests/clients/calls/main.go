@@ -33,10 +33,10 @@ func main() {
 	if check.GetCountry() != "KE" {
 		panic("another country")
 	}
-	summary, _, err := api.MeasurementsAPI.GetMeasurementSummary(ctx).Execute()
+	counts, _, err := api.MeasurementsAPI.AggregateMeasurements(ctx).ProbeCc("KE").AxisX("probe_asn").Execute()
 	must(err)
-	if summary.GetWindowDays() <= 0 {
-		panic("no window")
+	if counts.GetDimensionCount() != 1 || counts.Result.AggregationRow != nil {
+		panic("not by network")
 	}
 	fmt.Println("called")
 }

@@ -1,10 +1,7 @@
 //! `cargo xtask edge plain`: runs the smallest JavaScript Worker and object under workerd, to compare with. Its second
 //! socket only completes the pair.
 
-use std::io::Write;
 use std::net::SocketAddr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::edge::serve;
@@ -16,18 +13,12 @@ use crate::run::Result;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 pub fn plain() -> Result<()> {
-    let ended = Arc::new(AtomicBool::new(false));
-    let signal = ended.clone();
-    ctrlc::set_handler(move || signal.store(true, Ordering::SeqCst)).map_err(|error| error.to_string())?;
+    let ended = serve::told_to_end()?;
     let state = State::open(None)?;
     let (process, ports) = start(&state)?;
     let address = SocketAddr::from(([127, 0, 0, 1], ports.http));
     serve::wait_until_it_answers(address)?;
-    println!("listening on http://{address}");
-    std::io::stdout().flush().map_err(|error| error.to_string())?;
-    while !ended.load(Ordering::SeqCst) && process.watch(Duration::from_millis(100)) {}
-    process.stop();
-    Ok(())
+    serve::until_told(&ended, process, address, || {})
 }
 
 pub fn start(state: &State) -> Result<(Process, Ports)> {

@@ -43,9 +43,7 @@ impl Default for Options {
 
 pub fn serve(args: &[&str]) -> Result<()> {
     let options = options(args)?;
-    let ended = Arc::new(AtomicBool::new(false));
-    let signal = ended.clone();
-    ctrlc::set_handler(move || signal.store(true, Ordering::SeqCst)).map_err(|error| error.to_string())?;
+    let ended = told_to_end()?;
     build::ensure(options.bundle)?;
     let state = State::open(options.state.as_deref())?;
     let (process, ports) = start(&state, &options)?;
@@ -53,18 +51,37 @@ pub fn serve(args: &[&str]) -> Result<()> {
     wait_until_it_answers(address)?;
     let cron = SocketAddr::from(([127, 0, 0, 1], ports.cron));
     eprintln!("cron trigger: curl -X POST 'http://{cron}/?cron={CRON}'");
-    println!("listening on http://{address}");
-    std::io::stdout().flush().map_err(|error| error.to_string())?;
-
     let mut next_cron = Instant::now() + options.cron;
-    while !ended.load(Ordering::SeqCst) {
-        if !process.watch(Duration::from_millis(100)) {
-            return Err("workerd ended by itself".into());
-        }
+    until_told(&ended, process, address, || {
         if Instant::now() >= next_cron {
             next_cron += options.cron;
             std::thread::spawn(move || request(cron, "POST", &format!("/?cron={CRON}")));
         }
+    })
+}
+
+/// True once this program is asked to end.
+pub fn told_to_end() -> Result<Arc<AtomicBool>> {
+    let ended = Arc::new(AtomicBool::new(false));
+    let signal = ended.clone();
+    ctrlc::set_handler(move || signal.store(true, Ordering::SeqCst)).map_err(|error| error.to_string())?;
+    Ok(ended)
+}
+
+/// Says where the Worker listens, and runs it until this program is told to end. Calls `meanwhile` ten times a second.
+pub fn until_told(
+    ended: &AtomicBool,
+    process: Process,
+    address: SocketAddr,
+    mut meanwhile: impl FnMut(),
+) -> Result<()> {
+    println!("listening on http://{address}");
+    std::io::stdout().flush().map_err(|error| error.to_string())?;
+    while !ended.load(Ordering::SeqCst) {
+        if !process.watch(Duration::from_millis(100)) {
+            return Err("workerd ended by itself".into());
+        }
+        meanwhile();
     }
     process.stop();
     Ok(())

@@ -20,7 +20,7 @@ const MAX_BYTES: usize = 8 << 20;
 pub struct Memo {
     /// Most bytes of keys and answers that are kept.
     most: usize,
-    answers: Mutex<Generations<Bytes>>,
+    answers: Mutex<Generations<Vec<u8>, Bytes>>,
     lists: Mutex<HashMap<&'static str, List>>,
     shared: Mutex<HashMap<ActorId, Shared>>,
     documents: KeptDocuments,
@@ -50,7 +50,7 @@ impl Memo {
         }
     }
 
-    fn generations(&self) -> MutexGuard<'_, Generations<Bytes>> {
+    fn generations(&self) -> MutexGuard<'_, Generations<Vec<u8>, Bytes>> {
         self.answers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
+use crate::generations::Generations;
 use crate::{Result, Timestamp};
 
 /// Most bytes of keys and documents that are kept: the longest list in all its lengths, and every report.
@@ -29,20 +30,17 @@ pub struct Basis {
 type RenderedDocument = (Basis, Bytes);
 
 /// Documents by key, bounded in bytes. One per runtime; on the edge one per object.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct KeptDocuments {
-    known: Mutex<Generations>,
+    known: Mutex<Generations<String, RenderedDocument>>,
     /// Those that are being rendered, with what came of it.
     making: Mutex<HashMap<String, Arc<Mutex<Option<RenderedDocument>>>>>,
 }
 
-/// What was asked for since the last turn, and before. What is not asked for in a whole generation is forgotten.
-#[derive(Debug, Default)]
-struct Generations {
-    young: HashMap<String, RenderedDocument>,
-    old: HashMap<String, RenderedDocument>,
-    /// Of the young ones.
-    bytes: usize,
+impl Default for KeptDocuments {
+    fn default() -> Self {
+        KeptDocuments { known: Mutex::new(Generations::of_bytes(MAX_BYTES)), making: Mutex::default() }
+    }
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -53,15 +51,8 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl KeptDocuments {
     /// The document, if it was made of this.
     pub fn get(&self, key: &str, basis: &Basis) -> Option<Bytes> {
-        let mut known = locked(&self.known);
-        if let Some((of, document)) = known.young.get(key) {
-            return (of == basis).then(|| document.clone());
-        }
-        let (key, (of, document)) = known.old.remove_entry(key)?;
-        (of == *basis).then(|| {
-            known.add(key, (of, document.clone()));
-            document
-        })
+        let (of, document) = locked(&self.known).get(key)?;
+        (of == *basis).then_some(document)
     }
 
     /// The document, or what `make` makes of this basis. Whoever comes while it is made waits, in its own thread, and gets
@@ -90,26 +81,10 @@ impl KeptDocuments {
     }
 
     fn keep(&self, key: &str, basis: &Basis, document: &Bytes) {
-        if key.len() + document.len() <= MAX_BYTES / 16 {
-            locked(&self.known).add(key.to_owned(), (*basis, document.clone()));
+        let bytes = key.len() + document.len();
+        if bytes <= MAX_BYTES / 16 {
+            locked(&self.known).keep(key.to_owned(), (*basis, document.clone()), bytes);
         }
-    }
-}
-
-impl Generations {
-    fn add(&mut self, key: String, known: RenderedDocument) {
-        let size = |key: &str, (_, document): &RenderedDocument| key.len() + document.len();
-        if self.bytes + size(&key, &known) > MAX_BYTES / 2 {
-            self.old = std::mem::take(&mut self.young);
-            self.bytes = 0;
-        }
-        // Made of rows that are no more.
-        self.old.remove(&key);
-        if let Some(before) = self.young.remove(&key) {
-            self.bytes -= size(&key, &before);
-        }
-        self.bytes += size(&key, &known);
-        self.young.insert(key, known);
     }
 }
 
@@ -124,10 +99,6 @@ mod tests {
 
     fn basis(revision: u64) -> Basis {
         Basis { rows: (revision, 0), generation: 0, at: Timestamp(0) }
-    }
-
-    fn bytes(all: &HashMap<String, RenderedDocument>) -> usize {
-        all.iter().map(|(key, (_, document))| key.len() + document.len()).sum()
     }
 
     #[test]
@@ -194,9 +165,7 @@ mod tests {
             // Of some there are many revisions.
             put(&format!("{}", n % 700), n, 40_000);
             assert!(kept.get("asked", &basis(1)).is_some(), "{n}");
-            let known = locked(&kept.known);
-            assert_eq!(known.bytes, bytes(&known.young));
-            assert!(bytes(&known.young) + bytes(&known.old) <= MAX_BYTES);
+            assert!(locked(&kept.known).bytes() <= MAX_BYTES);
         }
         assert!(kept.get("0", &basis(0)).is_none());
     }

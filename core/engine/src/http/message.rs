@@ -36,6 +36,14 @@ impl Request {
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
     }
+
+    /// The token of the `Authorization` header, unless it is empty; the name of the scheme in any case (RFC 9110 section
+    /// 11.1).
+    pub fn bearer(&self) -> Option<&str> {
+        let (scheme, token) = self.header("authorization")?.split_once(' ')?;
+        let token = token.trim();
+        (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
+    }
 }
 
 /// What a response carries.
@@ -136,8 +144,12 @@ pub(super) fn set(headers: &mut HeaderMap, name: impl IntoHeaderName, value: &st
 
 /// What a page of any origin may read of an answer.
 const EXPOSED: HeaderValue = HeaderValue::from_static(
-    "Retry-After, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, ETag, Content-Disposition, Date, X-Generated-At",
+    "Retry-After, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, ETag, Content-Disposition, Date, Link, \
+     X-Generated-At, X-License",
 );
+
+/// The media type of metrics in the text format of Prometheus.
+pub const METRICS_TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// The headers of an answer that any page may read (decision any-origin).
 pub(super) fn open_to_all(headers: &mut HeaderMap) {

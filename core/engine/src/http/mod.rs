@@ -43,7 +43,7 @@ pub use computing::Computes;
 pub use document::{Ready, revalidated};
 pub use extract::{Cx, known_time};
 pub use handed_on::handed_on;
-pub use message::{Body, Request, Response};
+pub use message::{Body, METRICS_TEXT, Request, Response};
 pub use page_origin::{PageOrigin, host_name, is_this_machine};
 pub use param::{Param, Shape};
 pub use proxy::{Origin, Proxies, Unheard, neighbourhood};

@@ -20,6 +20,8 @@ pub enum Shape {
     Boolean,
     /// A time or a day, as `Timestamp::parse` reads them.
     Time,
+    /// A day, `2026-10-01`.
+    Day,
     /// Two letters of ISO 3166-1.
     Country,
 }
@@ -90,6 +92,11 @@ impl Param {
         self.shape(Shape::Time)
     }
 
+    /// A day in ISO 8601.
+    pub const fn day(self) -> Self {
+        self.shape(Shape::Day)
+    }
+
     /// An ISO 3166-1 alpha-2 code, in capitals or not.
     pub const fn country(self) -> Self {
         self.shape(Shape::Country)
@@ -126,6 +133,7 @@ impl Param {
             Shape::Number(min, max) => json!({ "type": "number", "format": "double", "minimum": min, "maximum": max }),
             Shape::Boolean => json!({ "type": "boolean" }),
             Shape::Time => json!({ "type": "string", "format": "date-time" }),
+            Shape::Day => json!({ "type": "string", "format": "date" }),
             Shape::Country => json!({ "type": "string", "pattern": "^[A-Za-z]{2}$" }),
         };
         if let Some(default) = self.default {
@@ -139,6 +147,7 @@ impl Param {
         self.given.or(match self.shape {
             Shape::Country => Some("KE"),
             Shape::Time => Some("2026-10-01T00:00:00Z"),
+            Shape::Day => Some("2026-10-01"),
             _ => None,
         })
     }
@@ -149,7 +158,7 @@ impl Param {
             Shape::Integer(..) | Shape::Count { .. } | Shape::Number(..) | Shape::Boolean => {
                 serde_json::from_str(text).ok()
             }
-            Shape::Text | Shape::OneOf(_) | Shape::Time | Shape::Country => None,
+            Shape::Text | Shape::OneOf(_) | Shape::Time | Shape::Day | Shape::Country => None,
         };
         read.unwrap_or_else(|| text.into())
     }

@@ -332,7 +332,7 @@ const fn schema<T: JsonSchema>() -> Option<SchemaOf> {
 const fn either<A: JsonSchema, B: JsonSchema>() -> Option<SchemaOf> {
     fn of<A: JsonSchema, B: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
         let (one, other) = (generator.subschema_for::<A>(), generator.subschema_for::<B>());
-        schemars::json_schema!({ "anyOf": [one, other] })
+        schemars::json_schema!({ "oneOf": [one, other] })
     }
     Some(of::<A, B>)
 }

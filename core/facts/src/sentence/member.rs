@@ -1,10 +1,10 @@
 //! The member `sentences` of an answer: the code and the parameters of each text beside it.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::fmt::Display;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::ser::SerializeMap;
+use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 
 use super::{Parameter, Sentence};
@@ -22,7 +22,9 @@ pub enum Said {
     One(Sentence),
     /// The texts of an object, by the names of its members.
     Named(Vec<(&'static str, Sentence)>),
-    /// The sentences of a list, or those of one text with spaces between. A text that somebody wrote is `None`.
+    /// The sentences of one text, with spaces between.
+    Text(Vec<Sentence>),
+    /// The texts of a list. One that somebody wrote is `None`.
     Several(Vec<Option<Sentence>>),
 }
 
@@ -36,7 +38,6 @@ impl Sentences {
     pub fn with(mut self, member: &'static str, said: impl Into<Said>) -> Sentences {
         match said.into() {
             Said::Nothing => {}
-            Said::Several(said) if said.is_empty() => {}
             said => self.0.push((member, said)),
         }
         self
@@ -60,14 +61,29 @@ impl Sentences {
     /// Adds a text of one sentence or several.
     #[must_use]
     pub fn with_text(self, member: &'static str, sentences: &[Sentence]) -> Sentences {
-        match sentences {
-            [one] => self.with(member, one),
-            several => self.with(member, several),
-        }
+        self.with(member, Said::Text(sentences.to_vec()))
+    }
+
+    /// Each sentence with its place: the member, and within that a name or a number.
+    fn each(&self) -> impl Iterator<Item = Placed<'_>> {
+        self.0.iter().flat_map(|(member, said)| -> Box<dyn Iterator<Item = Placed<'_>>> {
+            let whole = move |sentence| Placed { text: format!("/{member}"), sentence };
+            let part = move |name: &dyn Display, sentence| Placed { text: format!("/{member}/{name}"), sentence };
+            match said {
+                Said::Nothing => Box::new(std::iter::empty()),
+                Said::One(sentence) => Box::new(std::iter::once(whole(sentence))),
+                Said::Text(sentences) => Box::new(sentences.iter().map(whole)),
+                Said::Named(named) => Box::new(named.iter().map(move |(name, sentence)| part(name, sentence))),
+                Said::Several(texts) => {
+                    let coded = texts.iter().enumerate().filter_map(|(at, said)| Some((at, said.as_ref()?)));
+                    Box::new(coded.map(move |(at, sentence)| part(&at, sentence)))
+                }
+            }
+        })
     }
 
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.each().next().is_none()
     }
 }
 
@@ -121,21 +137,26 @@ impl From<Vec<Option<Sentence>>> for Said {
 
 impl Serialize for Sentences {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(self.0.len()))?;
-        for (member, said) in &self.0 {
-            match said {
-                Said::Nothing => {}
-                Said::Named(named) => {
-                    let coded: BTreeMap<_, _> = named.iter().map(|(name, said)| (*name, Coded(said))).collect();
-                    map.serialize_entry(member, &coded)?;
-                }
-                Said::One(sentence) => map.serialize_entry(member, &Coded(sentence))?,
-                Said::Several(sentences) => {
-                    let coded: Vec<Option<Coded<'_>>> = sentences.iter().map(|said| said.as_ref().map(Coded)).collect();
-                    map.serialize_entry(member, &coded)?;
-                }
-            }
+        let mut list = serializer.serialize_seq(None)?;
+        for placed in self.each() {
+            list.serialize_element(&placed)?;
         }
+        list.end()
+    }
+}
+
+/// A sentence with the JSON Pointer (RFC 6901) of its text, in the object that has the member `sentences`. No name of a
+/// member has a character that a pointer escapes.
+struct Placed<'a> {
+    text: String,
+    sentence: &'a Sentence,
+}
+
+impl Serialize for Placed<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("text", &self.text)?;
+        coded(self.sentence, &mut map)?;
         map.end()
     }
 }
@@ -148,14 +169,15 @@ struct Parameters<'a>(&'a [(&'static str, Parameter)]);
 
 impl Serialize for Coded<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Coded(Sentence { code, parameters }) = self;
         let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("code", code)?;
-        if !parameters.is_empty() {
-            map.serialize_entry("parameters", &Parameters(parameters))?;
-        }
+        coded(self.0, &mut map)?;
         map.end()
     }
+}
+
+fn coded<M: SerializeMap>(Sentence { code, parameters }: &Sentence, map: &mut M) -> Result<(), M::Error> {
+    map.serialize_entry("code", code)?;
+    if parameters.is_empty() { Ok(()) } else { map.serialize_entry("parameters", &Parameters(parameters)) }
 }
 
 impl Serialize for Parameters<'_> {
@@ -179,7 +201,7 @@ impl Serialize for Parameters<'_> {
     }
 }
 
-impl JsonSchema for Coded<'_> {
+impl JsonSchema for Placed<'_> {
     fn schema_name() -> Cow<'static, str> {
         "Sentence".into()
     }
@@ -189,10 +211,11 @@ impl JsonSchema for Coded<'_> {
             "type": "object",
             "description": "A sentence of `/data/sentences`, which has the template and the types of the parameters.",
             "properties": {
+                "text": { "type": "string", "description": "Its text: a JSON Pointer in the object beside." },
                 "code": { "type": "string" },
                 "parameters": { "type": "object", "additionalProperties": true },
             },
-            "required": ["code"],
+            "required": ["text", "code"],
         })
     }
 }
@@ -203,18 +226,11 @@ impl JsonSchema for Sentences {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let sentence = generator.subschema_for::<Coded<'_>>();
-        let one_of_list = json_schema!({ "anyOf": [sentence.clone(), { "type": "null" }] });
         json_schema!({
-            "type": "object",
-            "description": "The code and the parameters of each text of this object, by the name of the member: one \
-                sentence, or those of a list (or of a text of several sentences, with spaces between), or of an object of \
-                texts. A text without a code was written by somebody.",
-            "additionalProperties": { "anyOf": [
-                sentence,
-                { "type": "array", "items": one_of_list },
-                { "type": "object", "additionalProperties": sentence },
-            ] },
+            "type": "array",
+            "description": "The code and the parameters of each text of this object. A text of several sentences has \
+                them in their order, with spaces between. A text without a code was written by somebody.",
+            "items": generator.subschema_for::<Placed<'_>>(),
         })
     }
 }

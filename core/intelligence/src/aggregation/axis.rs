@@ -20,6 +20,17 @@ impl Axis {
     const ALL: [Axis; 7] =
         [Axis::Day, Axis::Country, Axis::Network, Axis::Domain, Axis::Category, Axis::BlockingType, Axis::TestName];
 
+    /// The names of all axes.
+    pub const NAMES: [&'static str; Axis::ALL.len()] = {
+        let mut names = [""; Axis::ALL.len()];
+        let mut at = 0;
+        while at < names.len() {
+            names[at] = Axis::ALL[at].as_str();
+            at += 1;
+        }
+        names
+    };
+
     /// The name of the axis, and of its column.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -35,10 +46,10 @@ impl Axis {
 
     /// Reads the value of a parameter.
     pub fn parse(name: &str, text: &str) -> Result<Axis> {
-        Axis::ALL.into_iter().find(|axis| axis.as_str() == text).ok_or_else(|| {
-            let names: Vec<&str> = Axis::ALL.into_iter().map(Axis::as_str).collect();
-            Error::bad_request(format!("`{name}` must be one of {}.", names.join(", ")))
-        })
+        Axis::ALL
+            .into_iter()
+            .find(|axis| axis.as_str() == text)
+            .ok_or_else(|| Error::bad_request(format!("`{name}` must be one of {}.", Axis::NAMES.join(", "))))
     }
 }
 

@@ -8,9 +8,10 @@ use super::axis::{Axis, AxisValue};
 use super::count::VoteCounts;
 use super::gather::gather;
 use super::grain::Grain;
-use super::question::{HourRange, Question, countries};
+use super::question::{HourRange, Question};
 use crate::analytics::network_number;
 use crate::analytics::tabular::{MAX_AGE, Tabular, as_csv, wants_csv};
+use crate::country::routes::input;
 use crate::reference::{self, CountriesOf};
 use crate::{Error, Result};
 use engine::http::{Cx, Param, Response};
@@ -18,12 +19,15 @@ use engine::number::round;
 use engine::runtime;
 use facts::starter::Country;
 
-pub const SINCE_DAY: Param = Param::optional("since", "A day, included: the first of the history. Instead of `days`.");
-pub const UNTIL_DAY: Param = Param::optional("until", "A day, not included; without it the history ends now.");
+pub const SINCE_DAY: Param =
+    Param::optional("since", "A day, included: the first of the history. Instead of `days`.").day();
+pub const UNTIL_DAY: Param = Param::optional("until", "A day, not included; without it the history ends now.").day();
 pub const BY: Param = Param::optional(
     "by",
     "`network` gives a row for each day, country and network, in the form of `/data/network/{asn}/history`.",
-);
+)
+.one_of(&["day", "network"])
+.default("day");
 
 /// A day of a network in a country.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -124,14 +128,12 @@ fn range(cx: &Cx) -> Result<HourRange> {
 /// `GET /data/network/{asn}/history`
 pub async fn network(cx: Cx) -> Result<Response> {
     let asn = network_number(cx.path("asn")?)?;
-    let among = match countries(&cx, "country")?.as_slice() {
-        [] => {
-            let codes = runtime::query(&*cx.rt, reference::actor().name, &CountriesOf { asn }).await?;
-            codes.iter().filter_map(|code| Country::by_code(code)).collect()
-        }
-        [one] => return by_network(&cx, About { country: Some(one), asn: Some(asn), ..About::default() }).await,
-        _ => return Err(Error::bad_request("`country` takes one code.")),
-    };
+    if let Some(code) = cx.query("country")? {
+        let country = Some(input::known(&code)?);
+        return by_network(&cx, About { country, asn: Some(asn), ..About::default() }).await;
+    }
+    let codes = runtime::query(&*cx.rt, reference::actor().name, &CountriesOf { asn }).await?;
+    let among = codes.iter().filter_map(|code| Country::by_code(code)).collect();
     by_network(&cx, About { asn: Some(asn), among, ..About::default() }).await
 }
 

@@ -18,8 +18,8 @@ use facts::licence;
 use facts::source::Source;
 
 /// Rows of a page: the default and the maximum.
-const DEFAULT_ROWS: u32 = 500;
-const MOST_ROWS: u32 = 5_000;
+pub const DEFAULT_ROWS: u32 = 500;
+pub const MOST_ROWS: u32 = 5_000;
 
 /// What the rows are.
 const METHOD: &str = "One row is one measurement of the target, with the rule that decided it and its vote. Of days more \

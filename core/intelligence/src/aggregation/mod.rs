@@ -33,8 +33,8 @@ use engine::http::{Limit, Param, Route, handler};
 pub const ENTRIES: &[Entry] =
     &[query::<count::CountVotes>(), query::<count::MeasuredSeries>(), query::<page::MeasurementPage>()];
 
-const SINCE: Param = Param::optional("since", "A day or a full hour, included; without it half a year ago.");
-const UNTIL: Param = Param::optional("until", "A day or a full hour, not included; without it now.");
+const SINCE: Param = Param::optional("since", "A day or a full hour, included; without it half a year ago.").date();
+const UNTIL: Param = Param::optional("until", "A day or a full hour, not included; without it now.").date();
 
 pub const ROUTES: &[Route] = &[
     Route::get("/api/v1/aggregation", handler!(answer::aggregation))
@@ -59,15 +59,14 @@ pub const ROUTES: &[Route] = &[
                 "time_grain",
                 "`hour` (up to 7 days), `day`, `week` (over 7 days), `month` (over 30 days), `year` (over 365 days), or \
                  `auto`, the finest of those that fit.",
-            ),
-            Param::optional(
-                "axis_x",
-                "`measurement_start_day`, `probe_cc`, `probe_asn`, `domain`, `category_code`, `blocking_type` or \
-                 `test_name`.",
-            ),
-            Param::optional("axis_y", "As `axis_x`, and another one."),
-            Param::optional("format", "`JSON` (default) or `CSV`.").one_of(&["JSON", "CSV"]),
-            Param::optional("download", "`true` makes a browser save the answer."),
+            )
+            .one_of(&["auto", "hour", "day", "week", "month", "year"])
+            .default("auto"),
+            Param::optional("axis_x", "A row for each of its values. Without axes there is one row.")
+                .one_of(&axis::Axis::NAMES),
+            Param::optional("axis_y", "Another one: a row for each pair of values.").one_of(&axis::Axis::NAMES),
+            Param::optional("format", "Of the answer.").one_of(&["JSON", "CSV"]).default("JSON"),
+            Param::optional("download", "A browser saves the answer.").boolean().default("false"),
         ])
         .returns::<answer::AggregationBody>()
         .summary("Counts of measurements by their votes, in the shape of OONI's aggregation endpoint."),
@@ -75,12 +74,13 @@ pub const ROUTES: &[Route] = &[
         .limit(Limit::Data)
         .extension()
         .params(&[
-            Param::required("country", "ISO 3166-1 alpha-2."),
+            Param::required("country", "ISO 3166-1 alpha-2.").country(),
             Param::required("target", "A domain, URL, service or role."),
             Param::optional("asn", "Networks such as `AS33771`, at most 20 with commas."),
-            Param::optional("since", "A day or a full hour, included."),
-            Param::optional("until", "A day or a full hour, not included."),
-            Param::optional("limit", "Rows of a page: default 500, at most 5,000."),
+            Param::optional("since", "A day or a full hour, included.").date(),
+            Param::optional("until", "A day or a full hour, not included.").date(),
+            Param::optional("limit", "Rows of a page, at most 5,000.")
+                .count(measurements::DEFAULT_ROWS, measurements::MOST_ROWS),
             Param::optional("cursor", "`next_cursor` of the page before."),
             FORMAT,
         ])
@@ -90,8 +90,8 @@ pub const ROUTES: &[Route] = &[
         .limit(Limit::Data)
         .extension()
         .params(&[
-            Param::optional("country", "Only this country."),
-            Param::optional("days", "The last days: default 30, at most 365."),
+            Param::optional("country", "Only this country.").country(),
+            Param::optional("days", "The last days, at most 365.").count(30, 365),
             history::SINCE_DAY,
             history::UNTIL_DAY,
             FORMAT,

@@ -22,7 +22,7 @@ use facts::sentence::{Sentence, Sentences};
 pub const ROUTES: &[Route] = &[
     Route::get("/v1/atlas/changelog", handler!(changelog))
         .params(&[
-            Param::optional("kind", "Only entries of this kind: `forecast` or `classifier`.").such_as("forecast"),
+            Param::optional("kind", "Only entries of this kind.").one_of(&["forecast", "classifier"]),
             Param::optional("model", "Only entries of this model."),
             Param::optional("limit", "Default 50, at most 200.").count(50, 200),
         ])

@@ -148,12 +148,6 @@ async fn register(cx: Cx) -> Result<Response> {
     })
 }
 
-/// The token after `Authorization: Bearer`.
-pub fn bearer(request: &Request) -> Option<&str> {
-    let (scheme, token) = request.header("authorization")?.split_once(' ')?;
-    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
-}
-
 /// The answer to a wrong token or a wrong signature.
 pub fn refused() -> Error {
     Error::unauthorized("The node token or the signature is not valid.")
@@ -167,7 +161,7 @@ pub async fn admit(rt: &dyn Runtime, route: &Route, request: &Request) -> Result
 
 async fn check(rt: &dyn Runtime, request: &Request) -> Result<()> {
     let token =
-        bearer(request).ok_or_else(|| Error::unauthorized("This route needs Authorization: Bearer <token>."))?;
+        request.bearer().ok_or_else(|| Error::unauthorized("This route needs Authorization: Bearer <token>."))?;
     let key = node_of(token).ok_or_else(refused)?;
     let check = Check { key, token_hash: sha256(token.as_bytes()) };
     runtime::query(rt, record::shard(&key), &check).await?.map(|_| ()).ok_or_else(refused)
@@ -214,7 +208,7 @@ fn handle(text: String) -> Result<Option<String>> {
 
 async fn validate(cx: Cx) -> Result<Response> {
     let request: NodeToken = cx.json()?;
-    let token = request.node_token.as_deref().or(bearer(&cx.request)).filter(|token| !token.is_empty());
+    let token = request.node_token.as_deref().filter(|token| !token.is_empty()).or(cx.request.bearer());
     let (Some(id), Some(token)) = (request.node_id.as_deref().filter(|id| !id.is_empty()), token) else {
         return Err(Error::bad_request("`nodeId` and `nodeToken` are required."));
     };

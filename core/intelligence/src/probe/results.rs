@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::community::{bearer, country, node_of, refused};
+use super::community::{country, node_of, refused};
 use super::record::{self, Submit};
 use super::wire::{Reading, Submission};
 use super::{ID, MAX_ROWS, block, named};
@@ -62,7 +62,7 @@ fn signature(cx: &Cx) -> Option<[u8; 32]> {
 }
 
 async fn submit(cx: Cx) -> Result<Response> {
-    let token = bearer(&cx.request).ok_or_else(refused)?;
+    let token = cx.request.bearer().ok_or_else(refused)?;
     let key = node_of(token).ok_or_else(refused)?;
     let signature = signature(&cx).ok_or_else(refused)?;
     // The signature is over the bytes as they came, since clients format JSON in different ways.

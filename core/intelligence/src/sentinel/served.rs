@@ -142,7 +142,10 @@ impl Everywhere {
 
 /// The texts of a list as the sentences that they are.
 fn said(texts: &[String], sentences: &Value, member: &str) -> Vec<Sentence> {
-    let coded = |at: usize| Sentence::from_json(sentences.get(member)?.get(at)?);
+    let coded = |at: usize| {
+        let place = format!("/{member}/{at}");
+        Sentence::from_json(sentences.as_array()?.iter().find(|said| said["text"] == place)?)
+    };
     texts.iter().enumerate().map(|(at, text)| coded(at).unwrap_or_else(|| Sentence::written(text))).collect()
 }
 

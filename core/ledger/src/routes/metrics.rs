@@ -13,7 +13,7 @@ use crate::reason::Reason;
 use crate::reason::Tally;
 use crate::rows::Micro;
 use crate::{Error, Result};
-use engine::http::{Cx, Param, Response, Route, handler};
+use engine::http::{Cx, METRICS_TEXT, Param, Response, Route, handler};
 use engine::runtime;
 
 pub const ROUTES: &[Route] = &[Route::get("/v1/admin/ledger/metrics", handler!(metrics))
@@ -25,9 +25,6 @@ pub const ROUTES: &[Route] = &[Route::get("/v1/admin/ledger/metrics", handler!(m
         .default("json")])
     .returns::<MetricsBody>()
     .summary("Supply, locked money, refusals, how far behind the sweep is, and whether the books balance.")];
-
-/// The text form of Prometheus.
-const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// Numbers of the ledger. Amounts are whole micro-credits.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
@@ -78,7 +75,7 @@ async fn metrics(cx: Cx) -> Result<Response> {
     };
     match text {
         false => Response::json(&body),
-        true => Ok(Response::new(http::StatusCode::OK, TEXT, body.to_text())),
+        true => Ok(Response::new(http::StatusCode::OK, METRICS_TEXT, body.to_text())),
     }
 }
 

@@ -25,7 +25,7 @@ pub const ROUTES: &[Route] = &[
         .summary("Remember a peer's keys, or compare them with those remembered; `accept` takes new ones."),
     Route::get("/v1/agent/keys/pins", handler!(pins))
         .agent()
-        .params(&[Param::optional("status", "`verified` or `changed`.")])
+        .params(&[Param::optional("status", "Only pins of this status.").one_of(&["verified", "changed"])])
         .returns::<PinList>()
         .summary("All pins of the calling agent."),
     Route::get("/v1/agent/keys/verify/{did}", handler!(verify))

@@ -60,7 +60,7 @@ pub struct Asking<'a> {
 impl<'a> Asking<'a> {
     pub fn of(cx: &'a Cx) -> Asking<'a> {
         let header = |name: &str| cx.request.headers.get(name).cloned();
-        let bearer = cx.request.header("authorization").and_then(bearer);
+        let bearer = cx.request.bearer();
         // Clients that know only bearer tokens send either key as one.
         let environment = cx.rt.environment();
         let is_agents = |key: &str| environment.secrets.parse_key(&environment.settings.brand, KEY_KIND, key).is_some();
@@ -146,10 +146,4 @@ impl<'a> Asking<'a> {
 
 fn read(body: &[u8]) -> Result<Value, Refusal> {
     serde_json::from_slice(body).map_err(|_| Refusal::new("INTERNAL", "The answer was not JSON."))
-}
-
-/// The token of an `Authorization` header; the name of the scheme in any case (RFC 9110 section 11.1).
-fn bearer(header: &str) -> Option<&str> {
-    let (scheme, token) = header.split_once(' ')?;
-    scheme.eq_ignore_ascii_case("bearer").then_some(token.trim()).filter(|token| !token.is_empty())
 }

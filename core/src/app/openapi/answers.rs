@@ -88,7 +88,7 @@ pub fn all(route: &Route, name: &str, schemas: &mut Schemas) -> Value {
     }
     if route.own_failures {
         let answer = &done["content"]["application/json"]["schema"];
-        let either = json!({ "anyOf": [answer, { "$ref": "#/components/schemas/ErrorAnswer" }] });
+        let either = json!({ "oneOf": [answer, { "$ref": "#/components/schemas/ErrorAnswer" }] });
         out.insert("202".into(), json!({ "description": "Taken. There is no answer." }));
         out.insert(
             "default".into(),

@@ -27,6 +27,7 @@ fn object(members: Map<String, Value>) -> Value {
         out.insert("enum".into(), json!([constant]));
     }
     words(&mut out);
+    kinds(&mut out);
     numbers(&mut out);
     Value::Object(out)
 }
@@ -64,6 +65,17 @@ fn words(out: &mut Map<String, Value>) {
     }
     out.insert("type".into(), "string".into());
     out.insert("enum".into(), Value::Array(words));
+}
+
+/// A choice between kinds of values, which exclude each other. Generators make a union of it, where they take `anyOf` for one
+/// type with the members of all.
+fn kinds(out: &mut Map<String, Value>) {
+    let is_kinds = |choices: &Value| choices.as_array().is_some_and(|all| all.iter().all(|one| one["type"] != "null"));
+    if out.get("anyOf").is_some_and(is_kinds)
+        && let Some(choices) = out.remove("anyOf")
+    {
+        out.insert("oneOf".into(), choices);
+    }
 }
 
 /// The formats that the specification names. A number that may not fit into 32 bits has 64.

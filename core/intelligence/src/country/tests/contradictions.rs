@@ -90,7 +90,9 @@ const NOTHING: [&str; 3] = ["/data/dumps/{file}", "/v1/probe/domain/{domain}", "
 /// The parameters that a route requires, and those that make it say more.
 fn query(path: &str) -> &'static str {
     match path {
+        "/api/v1/aggregation" => "?probe_cc=IT&axis_x=domain",
         "/data/domain/{domain}" => "?explain=1",
+        "/data/measurements" => "?country=IT&target=news.example",
         "/v1/accessibility/check" => "?domain=news.example&country=IT&explain=1",
         "/data/incidents/delta" => "?since=2025-01-01",
         "/v1/incidents/similar" => "?query=news",
@@ -98,6 +100,7 @@ fn query(path: &str) -> &'static str {
         "/v1/isp/index" => "?country=IT",
         "/v1/measurement/intent-profile" => "?country=IT",
         "/v1/measurement/category-leaders" | "/v1/topic-censorship-index" => "?category=NEWS&topic=news",
+        "/v1/suggest" => "?q=news",
         "/v1/sentinel/attribute" => "?country=IT&domain=news.example&date=2025-12-20",
         _ => "",
     }

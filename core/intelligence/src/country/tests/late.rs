@@ -36,7 +36,12 @@ impl Edge {
         body
     }
 
-    /// Imports a block in a country; what follows from it is done within this interval.
+    /// What follows from an import is done in turns, some at moments that are drawn at random.
+    fn settle(&self) {
+        self.0.advance(Duration::from_secs(600));
+    }
+
+    /// Imports a block in a country.
     fn import(&self, country: &str) {
         let data: String = (1..4).map(|asn| rows(country, asn, "example.org", "2025-12-20", 0..48, true)).collect();
         let mut map = HeaderMap::new();
@@ -59,7 +64,7 @@ const LIST: &str = "/data/incidents?country=it&limit=5";
 fn a_list_is_as_old_as_the_interval_at_most_and_a_key_or_a_moment_makes_it_exact() {
     let edge = Edge::start();
     edge.import("IT");
-    edge.0.advance(Duration::from_secs(120));
+    edge.settle();
     let sources = |headers: &[(&'static str, &str)]| edge.ask("/data/sources", headers).1;
     let before = sources(&[]);
     edge.import("ES");
@@ -74,7 +79,7 @@ fn a_list_is_as_old_as_the_interval_at_most_and_a_key_or_a_moment_makes_it_exact
 fn a_kept_answer_has_the_tag_of_the_first_and_is_one_for_any_order_of_parameters() {
     let edge = Edge::start();
     edge.import("IT");
-    edge.0.advance(Duration::from_secs(120));
+    edge.settle();
     let (_, body, first) = edge.ask(LIST, &[]);
     let tag = first.headers["etag"].to_str().unwrap().to_owned();
     let (_, other, kept) = edge.ask("/data/incidents?limit=5&country=it", &[]);
@@ -102,7 +107,7 @@ fn an_answer_that_another_process_of_the_place_made_is_given_again_and_one_that_
     }
     first.import("IT");
     for edge in [&first, &second, &third] {
-        edge.0.advance(Duration::from_secs(120));
+        edge.settle();
     }
     let (_, body, made) = first.ask(LIST, &[]);
     assert!(body.contains("\"total\":1") && place.len() == 1, "{body}");
