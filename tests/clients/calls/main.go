@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	client "example.org/heliograph/client"
 )
@@ -28,15 +29,16 @@ func main() {
 	if !strings.HasPrefix(agent.GetDid(), "did:") {
 		panic("no DID")
 	}
+	since := time.Date(2023, 11, 8, 0, 0, 0, 0, time.UTC)
 	check, _, err := api.AccessibilityAPI.CheckAccessibility(ctx).Domain("telegram.org").Country("KE").Execute()
 	must(err)
 	if check.GetCountry() != "KE" {
 		panic("another country")
 	}
-	counts, _, err := api.MeasurementsAPI.AggregateMeasurements(ctx).ProbeCc("KE").AxisX("probe_asn").Execute()
+	counts, _, err := api.MeasurementsAPI.AggregateMeasurements(ctx).ProbeCc("KE").Since(since).Execute()
 	must(err)
-	if counts.GetDimensionCount() != 1 || counts.Result.AggregationRow != nil {
-		panic("not by network")
+	if counts.GetDimensionCount() != 0 || counts.Result.AggregationCounts.GetMeasurementCount() != 0 {
+		panic("counts of nothing")
 	}
 	fmt.Println("called")
 }

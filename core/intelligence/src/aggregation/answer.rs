@@ -27,9 +27,9 @@ pub const METHOD: &str = "Counts are votes of this service, made from its rules:
 pub const LEFT_OUT: &str = "Left out: counts of days that others summed up and published. They cannot be judged or told \
     apart by domain and network.";
 
-/// One row: its values on the axes, and its counts.
-#[derive(Debug, Default, Serialize, JsonSchema)]
-pub struct AggregationRow {
+/// What measurements vote. The other four sum to `measurement_count`.
+#[derive(Debug, Default, Clone, Copy, Serialize, JsonSchema)]
+pub struct AggregationCounts {
     /// Measurements that vote blocked without a known block page.
     anomaly_count: u64,
     /// Measurements that vote blocked because a known block page was recognised.
@@ -39,6 +39,13 @@ pub struct AggregationRow {
     measurement_count: u64,
     /// Measurements that vote accessible.
     ok_count: u64,
+}
+
+/// One row: its values on the axes, and its counts.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+pub struct AggregationRow {
+    #[serde(flatten)]
+    counts: AggregationCounts,
     /// The beginning of a span of the grain: a day, or an hour such as `2023-11-08T11:00:00Z`.
     #[serde(skip_serializing_if = "Option::is_none")]
     measurement_start_day: Option<String>,
@@ -64,14 +71,14 @@ pub struct AggregationRow {
 
 impl AggregationRow {
     fn new(counts: &VoteCounts) -> AggregationRow {
-        AggregationRow {
+        let counts = AggregationCounts {
             anomaly_count: counts.anomaly,
             confirmed_count: counts.confirmed,
             failure_count: counts.failure,
             measurement_count: counts.sum(),
             ok_count: counts.ok,
-            ..AggregationRow::default()
-        }
+        };
+        AggregationRow { counts, ..AggregationRow::default() }
     }
 
     fn set(&mut self, axis: Axis, value: &AxisValue, question: &Question) {
@@ -91,11 +98,11 @@ impl AggregationRow {
     fn cell(&self, column: &str) -> String {
         let text = |text: &Option<String>| csv::harmless(text.as_deref().unwrap_or_default()).into_owned();
         match column {
-            "anomaly_count" => self.anomaly_count.to_string(),
-            "confirmed_count" => self.confirmed_count.to_string(),
-            "failure_count" => self.failure_count.to_string(),
-            "measurement_count" => self.measurement_count.to_string(),
-            "ok_count" => self.ok_count.to_string(),
+            "anomaly_count" => self.counts.anomaly_count.to_string(),
+            "confirmed_count" => self.counts.confirmed_count.to_string(),
+            "failure_count" => self.counts.failure_count.to_string(),
+            "measurement_count" => self.counts.measurement_count.to_string(),
+            "ok_count" => self.counts.ok_count.to_string(),
             "measurement_start_day" => text(&self.measurement_start_day),
             "probe_cc" => text(&self.probe_cc),
             "probe_asn" => self.probe_asn.unwrap_or_default().to_string(),
@@ -107,11 +114,11 @@ impl AggregationRow {
     }
 }
 
-/// One row without axes, else a list of rows.
+/// Counts without axes, else a list of rows.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 enum AggregationResult {
-    One(AggregationRow),
+    One(AggregationCounts),
     Many(Vec<AggregationRow>),
 }
 
@@ -191,7 +198,7 @@ fn body(question: &Question, mut rows: Vec<AggregationRow>, read: u64, license: 
         v: 0,
         dimension_count: question.axes.len(),
         result: match question.axes.is_empty() {
-            true => AggregationResult::One(rows.pop().unwrap_or_default()),
+            true => AggregationResult::One(rows.pop().unwrap_or_default().counts),
             false => AggregationResult::Many(rows),
         },
         db_stats: DbStats { row_count: read },
