@@ -4,13 +4,11 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::run::{Result, tool};
+use crate::run::{Result, is_installed, tool};
 
 /// Whether there is what downloads and unpacks packages.
 pub fn is_here() -> bool {
-    ["apt-get", "dpkg-deb"]
-        .into_iter()
-        .all(|program| Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success()))
+    ["apt-get", "dpkg-deb"].into_iter().all(|program| is_installed(program, "--version"))
 }
 
 /// Unpacks packages into a folder, as Debian would install them at `/`.

@@ -54,6 +54,11 @@ pub fn tool(name: &str, command: &mut Command) -> Result<()> {
     run(name, command.stdout(std::io::stderr()))
 }
 
+/// Whether a program is installed: with this argument it runs and ends well.
+pub fn is_installed(program: &str, argument: &str) -> bool {
+    Command::new(program).arg(argument).output().is_ok_and(|output| output.status.success())
+}
+
 /// Runs `command` and returns its output on stdout.
 pub fn output(name: &str, command: &mut Command) -> Result<Vec<u8>> {
     let output = command

@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use crate::debian;
 use crate::project::{cargo, copy_folder, fingerprint, forget, read, read_text, root, write};
-use crate::run::{Result, notice, output, tool};
+use crate::run::{Result, is_installed, notice, output, tool};
 
 /// Keep equal to the build command of `wrangler.toml` and to `xtask/worker-build/Cargo.toml`.
 pub const WORKER_BUILD: &str = "worker-build@0.8.7";
@@ -138,11 +138,8 @@ pub fn mcp() -> Result<PathBuf> {
 /// generated clients are skipped.
 pub fn clients() -> Result<()> {
     npm("tests/clients")?;
-    let there = |program: &str, argument: &str| {
-        Command::new(program).arg(argument).output().is_ok_and(|output| output.status.success())
-    };
     for (program, argument) in [("python3", "--version"), ("java", "-version")] {
-        if !there(program, argument) {
+        if !is_installed(program, argument) {
             notice(&format!("{program} is missing: generated clients are not tested"));
             return Ok(());
         }

@@ -1,10 +1,9 @@
 //! The member `sentences` of an answer: the code and the parameters of each text beside it.
 
 use std::borrow::Cow;
-use std::fmt::Display;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::ser::{SerializeMap, SerializeSeq};
+use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use super::{Parameter, Sentence};
@@ -12,7 +11,7 @@ use super::{Parameter, Sentence};
 /// What the texts of an object say, by the names of its members. A text that somebody wrote has no code and is left
 /// out.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Sentences(Vec<(&'static str, Said)>);
+pub struct Sentences(Vec<Placed>);
 
 /// What one member says.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,9 +35,16 @@ impl Sentences {
     /// Adds a member by its name in JSON.
     #[must_use]
     pub fn with(mut self, member: &'static str, said: impl Into<Said>) -> Sentences {
+        let mut add = |text: String, sentence| self.0.push(Placed { text, sentence });
         match said.into() {
             Said::Nothing => {}
-            said => self.0.push((member, said)),
+            Said::One(sentence) => add(format!("/{member}"), sentence),
+            Said::Text(sentences) => sentences.into_iter().for_each(|sentence| add(format!("/{member}"), sentence)),
+            Said::Named(named) => named.into_iter().for_each(|(name, said)| add(format!("/{member}/{name}"), said)),
+            Said::Several(texts) => {
+                let coded = texts.into_iter().enumerate().filter_map(|(at, said)| Some((at, said?)));
+                coded.for_each(|(at, said)| add(format!("/{member}/{at}"), said));
+            }
         }
         self
     }
@@ -64,26 +70,8 @@ impl Sentences {
         self.with(member, Said::Text(sentences.to_vec()))
     }
 
-    /// Each sentence with its place: the member, and within that a name or a number.
-    fn each(&self) -> impl Iterator<Item = Placed<'_>> {
-        self.0.iter().flat_map(|(member, said)| -> Box<dyn Iterator<Item = Placed<'_>>> {
-            let whole = move |sentence| Placed { text: format!("/{member}"), sentence };
-            let part = move |name: &dyn Display, sentence| Placed { text: format!("/{member}/{name}"), sentence };
-            match said {
-                Said::Nothing => Box::new(std::iter::empty()),
-                Said::One(sentence) => Box::new(std::iter::once(whole(sentence))),
-                Said::Text(sentences) => Box::new(sentences.iter().map(whole)),
-                Said::Named(named) => Box::new(named.iter().map(move |(name, sentence)| part(name, sentence))),
-                Said::Several(texts) => {
-                    let coded = texts.iter().enumerate().filter_map(|(at, said)| Some((at, said.as_ref()?)));
-                    Box::new(coded.map(move |(at, sentence)| part(&at, sentence)))
-                }
-            }
-        })
-    }
-
     pub fn is_empty(&self) -> bool {
-        self.each().next().is_none()
+        self.0.is_empty()
     }
 }
 
@@ -137,26 +125,23 @@ impl From<Vec<Option<Sentence>>> for Said {
 
 impl Serialize for Sentences {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut list = serializer.serialize_seq(None)?;
-        for placed in self.each() {
-            list.serialize_element(&placed)?;
-        }
-        list.end()
+        self.0.serialize(serializer)
     }
 }
 
 /// A sentence with the JSON Pointer (RFC 6901) of its text, in the object that has the member `sentences`. No name of a
 /// member has a character that a pointer escapes.
-struct Placed<'a> {
+#[derive(Debug, Clone, PartialEq)]
+struct Placed {
     text: String,
-    sentence: &'a Sentence,
+    sentence: Sentence,
 }
 
-impl Serialize for Placed<'_> {
+impl Serialize for Placed {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("text", &self.text)?;
-        coded(self.sentence, &mut map)?;
+        coded(&self.sentence, &mut map)?;
         map.end()
     }
 }
@@ -201,7 +186,7 @@ impl Serialize for Parameters<'_> {
     }
 }
 
-impl JsonSchema for Placed<'_> {
+impl JsonSchema for Placed {
     fn schema_name() -> Cow<'static, str> {
         "Sentence".into()
     }
@@ -230,7 +215,7 @@ impl JsonSchema for Sentences {
             "type": "array",
             "description": "The code and the parameters of each text of this object. A text of several sentences has \
                 them in their order, with spaces between. A text without a code was written by somebody.",
-            "items": generator.subschema_for::<Placed<'_>>(),
+            "items": generator.subschema_for::<Placed>(),
         })
     }
 }
