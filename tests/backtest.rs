@@ -1,17 +1,10 @@
-//! `heliograph backtest` on made-up tables, and the time that forecasts take.
+//! `heliograph backtest` on made-up tables and on the real one.
 
 use std::io::Write;
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 use heliograph_core::Timestamp;
 use heliograph_core::engine::time::DAY;
-use heliograph_core::facts::starter::Country;
-use heliograph_core::intelligence::anomaly::dbscan::{Point, cluster, core_distance, reach, standardise};
-use heliograph_core::intelligence::forecast::history::{History, Start};
-use heliograph_core::intelligence::forecast::learning::learn;
-use heliograph_core::intelligence::forecast::model::forecast;
-use heliograph_core::intelligence::sentinel::synthetic::{Unit, control, p_value};
 use heliograph_tests::data;
 use heliograph_tests::process::built;
 use serde_json::Value;
@@ -67,24 +60,6 @@ fn a_backtest_has_every_member_that_is_asked_of_it() {
     assert_eq!(found, backtest(table().as_bytes(), "2018", "2019"), "another run tells the same");
 }
 
-/// The forecast for all countries takes less than 2 s natively. The history is also made again, as it is every day.
-#[test]
-fn all_countries_are_forecast_in_two_seconds() {
-    let until = 18_900;
-    let code = |at: i32| Country::all()[(at * at % 97) as usize].code.to_owned();
-    let start =
-        |at: i32| Start { day: 17_000 + at % 1_900, place: at as u32 % 5, exams: at % 7 == 0, national: at % 3 == 0 };
-    let history = || History::new((0..1_500).map(|at| (code(at), start(at))), until).unwrap();
-    let now = Timestamp(i64::from(until) * DAY);
-    let model = learn(&history(), now, 1, None).unwrap();
-    let began = Instant::now();
-    let history = history();
-    let found: Vec<_> = (0..Country::all().len()).map(|at| forecast(&model, &history, at, now)).collect();
-    let took = began.elapsed();
-    eprintln!("{} forecasts in {took:?}", found.len());
-    assert!(took < Duration::from_secs(2), "{took:?}");
-}
-
 fn at_least(part: &Value, name: &str, floor: f64) {
     let value = part[name].as_f64().unwrap_or_else(|| panic!("no {name} in {part}"));
     assert!(value >= floor, "{name} {value} is under {floor}");
@@ -107,9 +82,7 @@ fn documented(name: &str, part: &Value) -> String {
 #[test]
 fn and_19_the_floors_hold_on_the_real_table_and_the_documents_tell_its_figures() {
     let Some(table) = data::real("shutdowns/stop_2016_2024.csv.gz") else { return };
-    let began = Instant::now();
     let found = backtest(&table, "2019", "2024");
-    eprintln!("six tested years in {:?}", began.elapsed());
     let (hard, frozen) = (&found["hard"], &found["known_at_1_january"]);
     // The floor, and the value that is actually reached.
     for (part, name, floor, reached) in [
@@ -191,42 +164,4 @@ fn the_penalty_of_exams_is_what_the_years_before_the_tested_ones_choose() {
     let best = rows.iter().map(skill).fold(f64::MIN, f64::max);
     let chosen = rows.iter().find(|row| skill(row) >= best - 1e-3).unwrap();
     assert_eq!(chosen["is_used"], true, "{found}");
-}
-
-/// Attribution and the search for unusual days are cheap for any data: 20 donors and as many placebos, and the days of
-/// a window.
-#[test]
-fn detectors_take_milliseconds() {
-    let wave = |of: usize, day: usize| ((of * 37 + day * 101 + of * day * 13) % 97) as f64 / 970.0;
-    let unit = |of: usize| Unit {
-        before: (0..14).map(|day| 0.05 + wave(of, day)).collect(),
-        after: (14..21).map(|day| 0.05 + wave(of, day)).collect(),
-    };
-    let units: Vec<Unit> = (0..21).map(unit).collect();
-    let donors: Vec<&Unit> = units[1..].iter().collect();
-    let began = Instant::now();
-    let found = control(&units[0], &donors);
-    assert!(p_value(&found, &donors).is_some_and(|p| p > 0.0 && p <= 1.0));
-    let attribution = began.elapsed();
-    let points: Vec<Point> = (0..45).map(|day| std::array::from_fn(|at| wave(at, day))).collect();
-    let began = Instant::now();
-    let scaled = standardise(&points);
-    let eps = 1.5 * core_distance(&scaled, 5).unwrap();
-    let clusters = cluster(&scaled, eps, 5);
-    assert_eq!(reach(&scaled, &clusters).len(), 45);
-    let days = began.elapsed();
-    eprintln!("attribution {attribution:?}, DBSCAN {days:?}");
-    assert!(attribution < Duration::from_secs(1) && days < Duration::from_millis(200), "{attribution:?} {days:?}");
-}
-
-/// Ten years and 240 countries take less than 60 s.
-#[test]
-#[ignore = "times an optimised build: cargo test --release -p heliograph-tests --test backtest -- --ignored"]
-fn a_backtest_of_the_real_table_takes_less_than_a_minute() {
-    let Some(table) = data::real("shutdowns/stop_2016_2024.csv.gz") else { return };
-    let began = Instant::now();
-    let found = backtest(&table, "2017", "2024");
-    let took = began.elapsed();
-    eprintln!("eight tested years in {took:?}: {}", found["brier_skill"]);
-    assert!(took < Duration::from_secs(60), "{took:?}");
 }

@@ -153,6 +153,8 @@ type Place = (usize, usize);
 impl Match<'_> {
     /// Takes the rest of a pattern; the length of what is taken ends at its last place.
     fn fits(&self, rest: PatternRest<'_>, (at, back): Place) -> Option<PatternMatch> {
+        #[cfg(test)]
+        COMPARED.set(COMPARED.get() + 1);
         let (first, pattern) = rest.pattern.split_once(' ').unwrap_or((rest.pattern, ""));
         let behind = PatternRest { pattern, ..rest };
         let on = |more: usize| self.fits(behind, (at + more, back));
@@ -254,8 +256,16 @@ fn read(name: &str, text: Reader<'_>, at: usize) -> Option<(usize, i64, &'static
     }
 }
 
+#[cfg(test)]
+thread_local! {
+    /// How many elements of patterns this thread has compared with words: what reading costs, told without a clock.
+    pub static COMPARED: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+}
+
 /// Whether the word at a place is one of several.
 fn is(of: &str, text: Reader<'_>, at: usize) -> bool {
+    #[cfg(test)]
+    COMPARED.set(COMPARED.get() + 1);
     let Some(word) = text.word(at) else { return false };
     let one = |one: &str| {
         let mut letters = one.chars();

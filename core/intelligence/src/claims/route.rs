@@ -14,7 +14,7 @@ use facts::sentence::{Parameter, Sentence as Said, Sentences};
 use facts::source::Source;
 
 /// Most characters of a claim. Our choice: a long paragraph.
-const MOST_CHARACTERS: usize = 2_000;
+pub const MOST_CHARACTERS: usize = 2_000;
 /// Checks of one claim: each of one topic in one country.
 const MOST_CHECKS: usize = 20;
 /// Rows of evidence in one answer.

@@ -1,6 +1,8 @@
 //! Sentences, and how a careful reader takes them.
 
+use super::lexicon::COMPARED;
 use super::parse::{Reading, parse};
+use super::route::MOST_CHARACTERS;
 use super::subjects::Topic;
 use crate::Timestamp;
 use facts::starter;
@@ -65,4 +67,41 @@ fn each_clause_is_read_for_itself_with_its_dates_and_networks() {
         count += 1;
     }
     assert!(count > 120 && wrong.is_empty(), "{count}: {}", wrong.join("\n"));
+}
+
+/// What a claim costs may grow with the square of its length, but not with the cube, for every kind of text: the longest
+/// accepted claim must not be costly.
+#[test]
+fn what_a_claim_costs_grows_with_no_cube_of_its_length() {
+    /// The factor between the longest claim and a shorter one.
+    const TIMES: usize = 5;
+    const MOST_COMPARED: u64 = 10_000_000;
+    let now = Timestamp::parse("2026-11-20T09:00:00Z").unwrap();
+    let cost = |part: &str, length: usize| {
+        let text: String = part.chars().cycle().take(length).collect();
+        let before = COMPARED.get();
+        parse(&text, now, &[]);
+        COMPARED.get() - before
+    };
+    for part in [
+        "Telegram was blocked in Kenya on 15 November 2023. ",
+        "Kenya blocked Telegram and Uganda did not, but Signal is slow, ",
+        "to stop it because it was blocked since they cut it ",
+        "Telegram, WhatsApp and Signal, ",
+        "in Kenya, Uganda (UG), like Ghana, ",
+        "after Telegram was blocked when Signal ",
+        "blocked ",
+        "not ",
+        "a ",
+        "X ",
+        "5 May, ",
+        "2025? ",
+        "for the ",
+        "and ",
+    ] {
+        let (longest, shorter) = (cost(part, MOST_CHARACTERS), cost(part, MOST_CHARACTERS / TIMES));
+        // Half of the growth that the cube would have.
+        assert!(longest < shorter * TIMES.pow(3) as u64 / 2, "{part}: {shorter} and {longest}");
+        assert!(longest < MOST_COMPARED, "{part}: {longest}");
+    }
 }
