@@ -204,17 +204,17 @@ fn two_hundred_fresh_nodes_on_one_network_change_nothing() {
     assert_eq!((&before["status"], network(&before, 50)), (&json!("accessible"), Some("accessible")), "{before}");
     // Each node has an address far from the others.
     let crowd: Vec<Probe> = (10..210).map(|place| server.probe(50, place, true)).collect();
-    for _ in 0..6 {
+    for _ in 0..2 {
         crowd.iter().chain(&honest).for_each(|probe| server.measures(probe, &[(SITE, false)]));
-        server.hours(2);
+        server.hours(6);
     }
     let after = server.detect("NO", SITE, None);
     assert_eq!((&after["status"], network(&after, 50)), (&json!("accessible"), Some("accessible")), "{after}");
     // Behind one block of addresses they count as one node, even when they are no longer fresh.
     let crowd: Vec<Probe> = (0..200).map(|_| server.probe(60, 300, true)).collect();
-    for _ in 0..5 {
+    for _ in 0..2 {
         crowd.iter().for_each(|probe| server.measures(probe, &[(SITE, false)]));
-        server.hours(24);
+        server.hours(60);
     }
     let after = server.detect("NO", SITE, None);
     assert!([None, Some("unknown")].contains(&network(&after, 60)), "{after}");
@@ -254,7 +254,7 @@ fn with_liars(seed: u64) {
 /// Decision probes-confirm-probes: with 20% liars, every verdict is right or unknown.
 #[test]
 fn a_fifth_of_liars_turns_no_verdict() {
-    (1..=2).for_each(with_liars);
+    with_liars(1);
 }
 
 /// A block of addresses stands for one network, so one machine cannot be on many.
