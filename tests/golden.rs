@@ -77,14 +77,14 @@ fn demanded() -> Option<Vec<Vec<String>>> {
 }
 
 fn built() -> BTreeMap<MethodPath, &'static Route> {
-    PROGRAM.routes().map(|route| (place(route.method.as_str(), route.path), route)).collect()
+    PROGRAM.interface().map(|route| (place(route.method.as_str(), route.path), route)).collect()
 }
 
 #[test]
 fn the_route_table_is_the_golden_one() {
     let extension = |route: &Route| if route.extension { "yes" } else { "no" };
     let rows = PROGRAM
-        .routes()
+        .interface()
         .map(|route| format!("{}\t{}\t{}\t{}", route.path, route.method, auth(route), extension(route)));
     compare("routes.tsv", "path\tmethod\tauth\textension", rows.collect());
 }
@@ -98,10 +98,10 @@ fn the_routes_whose_answers_may_be_late_are_those_that_the_decision_names() {
     let page = std::fs::read_to_string(LATE).unwrap();
     let part = page.split("### ").find(|part| part.starts_with("late-answers")).unwrap();
     let named: Vec<&str> = part.lines().filter_map(|line| line.strip_prefix("- `")?.strip_suffix('`')).collect();
-    let mut late: Vec<&str> = PROGRAM.routes().filter(|route| route.late).map(|route| route.path).collect();
+    let mut late: Vec<&str> = PROGRAM.interface().filter(|route| route.late).map(|route| route.path).collect();
     late.sort_unstable();
     assert_eq!(named, late);
-    assert!(PROGRAM.routes().filter(|route| route.late).all(|route| route.method == "GET" && !route.effectful));
+    assert!(PROGRAM.interface().filter(|route| route.late).all(|route| route.method == "GET" && !route.effectful));
 }
 
 /// Decision listed-extensions.

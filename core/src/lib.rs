@@ -12,12 +12,13 @@
 //! | [`relay`] | the agent relay: identity, messages, channels, federation, keys |
 //! | [`ledger`] | credit: wallets, transfers, escrow, a marketplace |
 //! | [`intelligence`] | what is blocked where, since when, how we know, what may come; never the ledger |
+//! | [`pages`] | pages for people |
 //! | [`app`] | the assembled program: what belongs to no feature, and what lists them all |
 #![forbid(unsafe_code)]
 
 pub mod app;
 
-pub use {crypto, engine, facts, intelligence, ledger, relay};
+pub use {crypto, engine, facts, intelligence, ledger, pages, relay};
 
 pub use engine::error::{Error, ErrorCode, Result};
 pub use engine::time::Timestamp;

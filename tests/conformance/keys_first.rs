@@ -21,7 +21,7 @@ cases![
 
 /// Routes that need a key and read a body, one for each kind of key.
 fn keyed() -> impl Iterator<Item = &'static Route> {
-    PROGRAM.routes().filter(|route| {
+    PROGRAM.interface().filter(|route| {
         let keyed = matches!(route.auth, Auth::Key | Auth::Agent | Auth::Admin | Auth::Sentinel | Auth::Probe);
         keyed && route.body != BodyKind::None
     })
@@ -114,7 +114,7 @@ fn a_right_key_is_asked_for_its_body_and_answered(suite: &Suite) {
     for (path, key, body, status) in
         [("/v1/agent/send", &agent.api_key, &message, 201), ("/hydra/v1/detect", &ADMIN_KEY.to_owned(), &detect, 200)]
     {
-        let route = PROGRAM.routes().find(|route| route.path == path).unwrap();
+        let route = PROGRAM.interface().find(|route| route.path == path).unwrap();
         let mut socket = TcpStream::connect(address).unwrap();
         socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
         let framing = format!("content-length: {}", body.len());

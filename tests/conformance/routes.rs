@@ -36,7 +36,7 @@ fn a_path_that_nobody_serves_is_no_route(suite: &Suite) {
 /// Decision any-origin.
 fn every_open_route_may_be_called_from_any_page(suite: &Suite) {
     let client = suite.client().with("origin", "https://app.example.org");
-    for route in PROGRAM.routes() {
+    for route in PROGRAM.interface() {
         let admin = route.auth == Auth::Admin;
         let path = sample(route.path);
         let preflight = client
@@ -79,7 +79,7 @@ fn head_answers_like_get_without_a_body_and_never_runs_an_effect(suite: &Suite) 
     let (head, get) = (client.send("HEAD", "/openapi.json", None, b""), client.get("/openapi.json"));
     assert_eq!((head.status, head.body.len()), (200, 0));
     assert_eq!(head.header("content-type"), get.header("content-type"));
-    for route in PROGRAM.routes().filter(|route| route.effectful) {
+    for route in PROGRAM.interface().filter(|route| route.effectful) {
         let answer = client.send("HEAD", &sample(route.path), None, b"");
         assert_eq!(answer.status, 405, "{}", route.path);
         assert!(!answer.header("allow").unwrap().contains("HEAD"));
@@ -88,7 +88,7 @@ fn head_answers_like_get_without_a_body_and_never_runs_an_effect(suite: &Suite) 
 
 fn a_body_of_another_media_type_is_415(suite: &Suite) {
     let client = suite.client();
-    for route in PROGRAM.routes().filter(|route| route.body == BodyKind::Json) {
+    for route in PROGRAM.interface().filter(|route| route.body == BodyKind::Json) {
         let answer = client.send(route.method.as_str(), &sample(route.path), Some("text/xml"), b"<a/>");
         answer.expect_error(415, "UNSUPPORTED_MEDIA_TYPE");
     }
@@ -107,7 +107,7 @@ pub fn with_every_key(suite: &Suite) -> Client {
 /// Decision request-size-limits.
 fn a_body_over_its_limit_is_413(suite: &Suite) {
     let client = with_every_key(suite);
-    for route in PROGRAM.routes().filter(|route| route.body != BodyKind::None && route.max_body <= 1024 * 1024) {
+    for route in PROGRAM.interface().filter(|route| route.body != BodyKind::None && route.max_body <= 1024 * 1024) {
         let body = vec![b' '; route.max_body + 1];
         let answer = client.send(route.method.as_str(), &sample(route.path), Some("application/json"), &body);
         answer.expect_error(413, "PAYLOAD_TOO_LARGE");
@@ -116,7 +116,7 @@ fn a_body_over_its_limit_is_413(suite: &Suite) {
 
 fn a_missing_or_wrong_key_is_401_on_every_route_that_needs_one(suite: &Suite) {
     let client = suite.client();
-    for route in PROGRAM.routes().filter(|route| matches!(route.auth, Auth::Key | Auth::Agent | Auth::Admin)) {
+    for route in PROGRAM.interface().filter(|route| matches!(route.auth, Auth::Key | Auth::Agent | Auth::Admin)) {
         let header = match route.auth {
             Auth::Key => "x-api-key",
             Auth::Agent => "x-agent-key",

@@ -297,7 +297,7 @@ pub fn unasked() -> Vec<String> {
     let asked = |name: &str| QUESTIONS.iter().any(|question| question.route == name);
     let apart = |name: &str| APART.iter().any(|(other, _)| *other == name);
     let names =
-        PROGRAM.routes().filter(|route| is_public(route)).map(|route| format!("{} {}", route.method, route.path));
+        PROGRAM.interface().filter(|route| is_public(route)).map(|route| format!("{} {}", route.method, route.path));
     names.filter(|name| !asked(name) && !apart(name)).collect()
 }
 
@@ -310,7 +310,7 @@ mod tests {
     fn every_public_endpoint_is_asked_under_load() {
         assert_eq!(unasked(), Vec::<String>::new());
         let known: BTreeSet<String> =
-            PROGRAM.routes().map(|route| format!("{} {}", route.method, route.path)).collect();
+            PROGRAM.interface().map(|route| format!("{} {}", route.method, route.path)).collect();
         let named = QUESTIONS.iter().map(|question| question.route).chain(APART.iter().map(|(route, _)| *route));
         for route in named {
             assert!(known.contains(route), "{route} is no route");

@@ -165,11 +165,15 @@ fn go_library() -> Result<()> {
     if !debian::is_here() {
         return Ok(());
     }
-    install("go", PACKAGE, &folder, || {
+    let installed = install("go", PACKAGE, &folder, || {
         debian::unpack(&[PACKAGE], &folder)?;
         let manifest = folder.join("usr/share/gocode/src/gopkg.in/validator.v2/go.mod");
         write(&manifest, "module gopkg.in/validator.v2\n\ngo 1.24\n")
-    })
+    });
+    if let Err(error) = installed {
+        notice(&format!("Go asks its proxy for its library: {error}"));
+    }
+    Ok(())
 }
 
 /// Installs once exactly the packages in the lock file of `folder`; returns its `node_modules`.

@@ -92,6 +92,11 @@ impl Program {
         self.layers().flat_map(|layer| layer.routes.iter()).flat_map(|list| list.iter())
     }
 
+    /// The routes of the interface: all but the pages for people.
+    pub fn interface(&self) -> impl Iterator<Item = &'static Route> {
+        self.routes().filter(|route| !route.page)
+    }
+
     /// The routes by their paths.
     pub(crate) fn router(&'static self) -> &'static Routes {
         self.routes.get_or_init(|| Routes::of(self))

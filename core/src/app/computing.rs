@@ -41,7 +41,7 @@ mod tests {
         let listed: Vec<&str> = PROGRAM.computing().map(|(route, _)| route).collect();
         let once: BTreeSet<&str> = listed.iter().copied().collect();
         assert_eq!(listed.len(), once.len(), "a route is on two lists");
-        let routes: Vec<String> = PROGRAM.routes().map(|route| format!("{} {}", route.method, route.path)).collect();
+        let routes: Vec<String> = PROGRAM.interface().map(|route| format!("{} {}", route.method, route.path)).collect();
         for route in &routes {
             assert!(once.contains(route.as_str()), "{route} is on no list of the computing.rs of its layer");
         }
@@ -52,7 +52,7 @@ mod tests {
 
     #[test]
     fn whatever_can_be_asked_about_the_past_may_compute() {
-        for route in PROGRAM.routes().filter(|route| route.params.iter().any(|param| param.name == "as_of")) {
+        for route in PROGRAM.interface().filter(|route| route.params.iter().any(|param| param.name == "as_of")) {
             assert!(PROGRAM.computes(route) != Computes::Never, "{} {}", route.method, route.path);
         }
     }

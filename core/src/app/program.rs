@@ -2,7 +2,7 @@
 
 use super::{admin, computing, dump, mcp, openapi, welcome};
 use crate::engine::program::{Layer, Program};
-use crate::{engine, intelligence, ledger, relay};
+use crate::{engine, intelligence, ledger, pages, relay};
 
 /// All layers, from the lowest to the highest. What a layer brings stands in its `layer.rs`.
 pub static PROGRAM: Program = Program::new(&[
@@ -10,6 +10,7 @@ pub static PROGRAM: Program = Program::new(&[
     &relay::layer::LAYER,
     &ledger::layer::LAYER,
     &intelligence::layer::LAYER,
+    &pages::layer::LAYER,
     &APP,
 ]);
 

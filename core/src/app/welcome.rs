@@ -1,10 +1,8 @@
-//! What people, crawlers and programs look for at the root of a server: what it is, and where everything else lies.
+//! What crawlers and programs look for at the root of a server. The first page for people is among the pages.
 
 use std::sync::LazyLock;
 
 use http::StatusCode;
-use schemars::JsonSchema;
-use serde::Serialize;
 
 use crate::engine::documents;
 use crate::engine::http::{Cx, Response, Route, handler};
@@ -12,10 +10,6 @@ use crate::engine::time::DAY;
 use crate::{Error, Result};
 
 pub const ROUTES: &[Route] = &[
-    Route::get("/", handler!(welcome))
-        .extension()
-        .returns::<Welcome>()
-        .summary("What this server is, and where to go."),
     Route::get("/robots.txt", handler!(robots))
         .extension()
         .answers(&["text/plain"])
@@ -34,44 +28,9 @@ pub const ROUTES: &[Route] = &[
 /// How long any cache may keep these texts, in seconds.
 const FRESH: u32 = 3_600;
 
-/// What this server is.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct Welcome {
-    pub service: &'static str,
-    pub description: &'static str,
-    /// The version of the program.
-    pub version: &'static str,
-    /// The document of the interface, in OpenAPI 3.1.
-    pub document: &'static str,
-    /// An overview for language models.
-    pub overview: &'static str,
-    pub health: &'static str,
-    /// How statuses, incidents and forecasts are made.
-    pub methodology: &'static str,
-    /// A first question to each part.
-    pub examples: [&'static str; 3],
-}
-
-async fn welcome(_cx: Cx) -> Result<Response> {
-    Response::json(&Welcome {
-        service: "Heliograph",
-        description: "Censorship intelligence from real measurements, and a relay for software agents.",
-        version: env!("CARGO_PKG_VERSION"),
-        document: "/openapi.json",
-        overview: "/llms.txt",
-        health: "/health",
-        methodology: "/data/methodology",
-        examples: [
-            "/v1/accessibility/check?domain=example.com&country=KE",
-            "/data/incidents?country=KE",
-            "/v1/relay/info",
-        ],
-    })
-}
-
 /// Questions about the past compute, and what agents say to each other is nobody else's.
 const ROBOTS: &str =
-    "User-agent: *\nDisallow: /v1/agent/\nDisallow: /v1/admin/\nDisallow: /v1/pay/\nDisallow: /*as_of=\n";
+    "User-agent: *\nDisallow: /v1/agent/\nDisallow: /v1/admin/\nDisallow: /v1/pay/\nDisallow: /*as_of=\nDisallow: /*since=\nDisallow: /*days=\n";
 
 /// The form is that of llmstxt.org: a title, a summary in a quotation, and lists of links.
 const LLMS: &str = "\

@@ -112,6 +112,8 @@ pub struct Route {
     pub dress: Option<fn(&mut Response, &str)>,
     /// A registration that waits for its DID may call it too (decision signed-registrations).
     pub waiting: bool,
+    /// A page for people, or an image or a file of one. It is no part of the interface (decision pages).
+    pub page: bool,
     /// Where many readers ask, an answer may be as old as the publish interval (decision late-answers).
     pub late: bool,
     /// Status of success, for the documentation.
@@ -144,6 +146,7 @@ impl Route {
             own_failures: false,
             dress: None,
             waiting: false,
+            page: false,
             late: false,
             success: 200,
         }
@@ -167,6 +170,20 @@ impl Route {
 
     pub const fn delete(path: &'static str, handler: Handler) -> Self {
         Route::new(Method::DELETE, path, handler, BodyKind::None)
+    }
+
+    /// A page for people, or an image or a file of one.
+    pub const fn page(path: &'static str, handler: Handler) -> Self {
+        let mut route = Route::get(path, handler).extension();
+        route.page = true;
+        route
+    }
+
+    /// A form of a page.
+    pub const fn form(path: &'static str, handler: Handler) -> Self {
+        let mut route = Route::new(Method::POST, path, handler, BodyKind::Raw).extension();
+        route.page = true;
+        route
     }
 
     /// Needs `X-API-Key` and draws on its tier.

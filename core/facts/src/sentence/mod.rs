@@ -1,6 +1,7 @@
 //! Sentences with a code: everything that answers say in words is a code with typed parameters, and its English is made
 //! from one table (decision sentences-with-a-code).
 
+pub mod language;
 pub mod member;
 pub mod names;
 pub mod parameter;
@@ -18,6 +19,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
+pub use language::Language;
 pub use member::{Coded, Sentences};
 pub use parameter::Parameter;
 
@@ -83,7 +85,12 @@ impl Sentence {
 
     /// The text of the table, filled in.
     pub fn english(&self) -> String {
-        template::fill(table::text(self.code).unwrap_or(self.code), &self.parameters)
+        self.text_in(Language::English)
+    }
+
+    /// The text in a language; a code that the language lacks is said in English.
+    pub fn text_in(&self, language: Language) -> String {
+        template::fill(language, language.template(self.code).unwrap_or(self.code), &self.parameters)
     }
 }
 

@@ -2,18 +2,16 @@
 //! `{count, plural, one {network} other {networks}}` or `{state, select, blocked {...} other {...}}`, which choose a text
 //! that may hold further parameters. Braces have no other use in a template.
 
-use std::fmt::Write;
+use super::{Language, Parameter, names};
 
-use super::{Parameter, names};
-
-/// The text of a template with its parameters filled in.
-pub fn fill(template: &str, parameters: &[(&'static str, Parameter)]) -> String {
+/// The text of a template of a language, with its parameters filled in.
+pub fn fill(language: Language, template: &str, parameters: &[(&'static str, Parameter)]) -> String {
     let mut out = String::with_capacity(template.len() * 2);
-    fill_into(&mut out, template, parameters);
+    fill_into(&mut out, language, template, parameters);
     out
 }
 
-fn fill_into(out: &mut String, template: &str, parameters: &[(&'static str, Parameter)]) {
+fn fill_into(out: &mut String, language: Language, template: &str, parameters: &[(&'static str, Parameter)]) {
     let mut rest = template;
     while let Some((before, inner, after)) = next(rest) {
         out.push_str(before);
@@ -22,8 +20,10 @@ fn fill_into(out: &mut String, template: &str, parameters: &[(&'static str, Para
         let value = parameters.iter().find(|(known, _)| *known == name).map(|(_, value)| value);
         debug_assert!(value.is_some(), "{name} is missing in {template}");
         match (value, kind) {
-            (Some(value), "plural" | "select") => fill_into(out, choose(kind, style, value), parameters),
-            (Some(value), _) => show(out, kind, style, value),
+            (Some(value), "plural" | "select") => {
+                fill_into(out, language, choose(language, kind, style, value), parameters);
+            }
+            (Some(value), _) => show(out, language, kind, style, value),
             // Nobody may take it for a text without a gap.
             (None, _) => out.extend(["{", name, "}"]),
         }
@@ -66,65 +66,65 @@ fn cases(style: &str) -> impl Iterator<Item = (&str, &str)> {
 }
 
 /// The text that is chosen: an exact number (`=0`) before a plural form, and `other` if nothing fits.
-fn choose<'t>(kind: &str, style: &'t str, value: &Parameter) -> &'t str {
+fn choose<'t>(language: Language, kind: &str, style: &'t str, value: &Parameter) -> &'t str {
     let of = |key: &str| cases(style).find(|(known, _)| *known == key).map(|(_, text)| text);
     let found = match kind {
         "plural" => {
             let count = value.key();
-            of(&format!("={count}")).or_else(|| of(if count == "1" { "one" } else { "other" }))
+            let form = |count: u64| language.plural(count);
+            of(&format!("={count}")).or_else(|| of(count.parse().map_or("other", form)))
         }
         _ => of(&value.key()),
     };
     found.or_else(|| of("other")).unwrap_or_default()
 }
 
-fn show(out: &mut String, kind: &str, style: &str, value: &Parameter) {
+fn show(out: &mut String, language: Language, kind: &str, style: &str, value: &Parameter) {
+    let (last_joint, joint) = language.joints();
     match (kind, value) {
         (_, Parameter::None) => {}
-        ("date", Parameter::Text(date)) if style != "iso" => out.push_str(&names::plain(date)),
-        ("country", Parameter::Text(code)) if style == "the" => out.push_str(&names::the_country(code)),
-        ("country", Parameter::Text(code)) => out.push_str(names::country(code)),
+        ("date", Parameter::Text(date)) if style != "iso" => out.push_str(&language.date(date)),
+        ("country", Parameter::Text(code)) => out.push_str(&language.country_styled(code, style)),
         ("subject", Parameter::Text(subject)) => out.push_str(&names::subject(subject)),
         ("subjects", Parameter::Texts(subjects)) => {
             let mut subjects: Vec<String> = subjects.iter().map(|subject| names::subject(subject)).collect();
             let last = if style == "commas" { None } else { subjects.pop() };
-            out.push_str(&subjects.join(", "));
+            out.push_str(&subjects.join(joint));
             match last {
-                Some(last) if !subjects.is_empty() => out.extend([" and ", &last]),
+                Some(last) if !subjects.is_empty() => out.extend([last_joint, &last]),
                 last => out.push_str(&last.unwrap_or_default()),
             }
         }
-        ("number", value) => number(out, style, value.number()),
+        ("number", value) => out.push_str(&language.decimal(&number(style, value.number()))),
         ("share", value) => {
-            number(out, if style.is_empty() { "0" } else { style }, 100.0 * value.number());
-            out.push('%');
+            let figure = number(if style.is_empty() { "0" } else { style }, 100.0 * value.number());
+            out.push_str(&language.percent(&language.decimal(&figure)));
         }
         (_, Parameter::Sentence(sentence)) => {
-            let english = sentence.english();
+            let text = sentence.text_in(language);
             // A clause stands within another sentence.
-            out.push_str(if style == "clause" { english.trim_end_matches('.') } else { &english });
+            out.push_str(if style == "clause" { text.trim_end_matches('.') } else { &text });
         }
         (_, Parameter::Sentences(sentences)) => {
-            let english: Vec<String> = sentences.iter().map(super::Sentence::english).collect();
-            out.push_str(&english.join(if style == "commas" { ", " } else { " " }));
+            let texts: Vec<String> = sentences.iter().map(|sentence| sentence.text_in(language)).collect();
+            out.push_str(&texts.join(if style == "commas" { joint } else { " " }));
         }
         (_, Parameter::Texts(texts)) if style == "quoted" => {
             let quoted: Vec<String> = texts.iter().map(|text| format!("\"{text}\"")).collect();
-            out.push_str(&quoted.join(", "));
+            out.push_str(&quoted.join(joint));
         }
-        (_, Parameter::Texts(texts)) => out.push_str(&texts.join(", ")),
+        (_, Parameter::Texts(texts)) => out.push_str(&texts.join(joint)),
         (_, value) => out.push_str(&value.key()),
     }
 }
 
 /// A number with the digits of the style; `+1` also shows its sign.
-fn number(out: &mut String, style: &str, number: f64) {
-    let digits = style.trim_start_matches('+').parse::<usize>().ok();
-    let _ = match digits {
-        Some(digits) if style.starts_with('+') => write!(out, "{number:+.digits$}"),
-        Some(digits) => write!(out, "{number:.digits$}"),
-        None => write!(out, "{number}"),
-    };
+fn number(style: &str, number: f64) -> String {
+    match style.trim_start_matches('+').parse::<usize>() {
+        Ok(digits) if style.starts_with('+') => format!("{number:+.digits$}"),
+        Ok(digits) => format!("{number:.digits$}"),
+        Err(_) => number.to_string(),
+    }
 }
 
 /// A parameter of a template.

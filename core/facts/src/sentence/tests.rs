@@ -57,7 +57,7 @@ fn every_code_is_there_once_and_every_row_has_two_fields() {
 
 #[test]
 fn templates_choose_plurals_and_cases_and_write_data_in_english() {
-    let said = |template: &str, value: Parameter| fill(template, &[("x", value)]);
+    let said = |template: &str, value: Parameter| fill(Language::English, template, &[("x", value)]);
     let plural = "{x, plural, =0 {none} one {{x} network} other {{x} networks}}";
     assert_eq!([0_u32, 1, 7].map(|count| said(plural, count.into())), ["none", "1 network", "7 networks"]);
     assert_eq!(said(plural, 1.0.into()), "1 network");

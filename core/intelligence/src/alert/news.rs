@@ -3,10 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::{RECENT, desk};
-use crate::incidents::{Incident, Severity, Status, permalink, title};
+use crate::incidents::{Incident, Severity, Status, permalink, title, title_made};
 use crate::{Error, Result, Timestamp, world};
 use engine::actor::Turn;
 use engine::kv::Table;
+use facts::sentence::Sentences;
 
 /// The kind of news about an incident.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,6 +71,9 @@ struct NewsIncident<'a> {
     /// The readable id of the incident that it was merged into.
     #[serde(skip_serializing_if = "Option::is_none")]
     merged_into: Option<String>,
+    /// What the title says.
+    #[serde(skip_serializing_if = "Sentences::is_empty")]
+    sentences: Sentences,
 }
 
 /// In the incident actor: incidents that subscribers have heard of.
@@ -101,6 +105,7 @@ pub fn tell(turn: &mut Turn<'_>, before: Option<&Incident>, incident: &Incident)
             report_url: format!("{report}/report?format=markdown"),
             retracted: incident.retracted(),
             merged_into: incident.merged_into().map(ToString::to_string),
+            sentences: Sentences::new().with("title", title_made(incident)),
         },
     };
     let body = serde_json::to_string(&payload).map_err(Error::internal)?;
@@ -125,6 +130,7 @@ pub fn test(now: Timestamp, base_url: &str) -> Result<String> {
             report_url: format!("{base_url}/data/methodology"),
             retracted: None,
             merged_into: None,
+            sentences: Sentences::new(),
         },
     };
     serde_json::to_string(&payload).map_err(Error::internal)

@@ -72,7 +72,7 @@ fn unreachable(name: &str) -> Value {
 pub fn generate() -> Value {
     let mut schemas = Schemas::new();
     let mut paths: Map<String, Value> = Map::new();
-    for route in PROGRAM.routes() {
+    for route in PROGRAM.interface() {
         let item = paths.entry(path(route)).or_insert_with(|| json!({}));
         item[route.method.as_str().to_lowercase()] = tidy::tidied(operation::operation(route, &mut schemas));
     }

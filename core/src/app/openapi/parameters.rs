@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn every_parameter_of_a_path_is_described() {
-        for route in crate::app::PROGRAM.routes() {
+        for route in crate::app::PROGRAM.interface() {
             for parameter in all(route).iter().filter(|one| one["in"] == "path" && one["name"] != "kind") {
                 assert!(parameter["description"].is_string(), "{} {parameter}", route.path);
             }
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn examples_and_defaults_are_what_the_schema_allows() {
-        for param in crate::app::PROGRAM.routes().flat_map(|route| route.params) {
+        for param in crate::app::PROGRAM.interface().flat_map(|route| route.params) {
             let schema = param.schema();
             for value in param.example().iter().chain(&param.default).map(|text| param.value(text)) {
                 let typed = match schema["type"].as_str() {

@@ -113,7 +113,7 @@ mod tests {
     #[test]
     fn every_tag_has_an_operation() {
         for (name, ..) in TAGS {
-            assert!(crate::app::PROGRAM.routes().any(|route| of(route.path) == *name), "{name}");
+            assert!(crate::app::PROGRAM.interface().any(|route| of(route.path) == *name), "{name}");
         }
     }
 }

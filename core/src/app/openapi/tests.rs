@@ -57,7 +57,7 @@ fn every_operation_has_a_name_of_its_own_that_begins_with_a_small_letter() {
 #[test]
 fn every_line_of_the_names_is_a_route() {
     let routes: BTreeSet<String> =
-        crate::app::PROGRAM.routes().map(|route| format!("{} {}", route.method, route.path)).collect();
+        crate::app::PROGRAM.interface().map(|route| format!("{} {}", route.method, route.path)).collect();
     for line in include_str!("names.tsv").lines() {
         let (route, name) = line.split_once('\t').unwrap();
         assert!(routes.contains(route), "{name} names {route}, which is no route");

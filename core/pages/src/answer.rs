@@ -1,0 +1,144 @@
+//! What the program's own routes answer, read by name.
+
+use std::sync::Arc;
+
+use engine::http::{Body, Cx};
+use engine::runtime::Runtime;
+use engine::{Error, ErrorCode, Result};
+use facts::sentence::{Language, Sentence};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::Value;
+
+/// What is encoded in a path or a query: all but what RFC 3986 calls unreserved, and colons, so that times stay readable.
+const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b':');
+
+/// A text as a part of a path or a query.
+pub fn encoded(text: &str) -> String {
+    utf8_percent_encode(text, ENCODED).to_string()
+}
+
+/// A query of those members that have a value.
+pub fn query(members: &[(&str, Option<&str>)]) -> String {
+    let given = members.iter().filter_map(|(name, value)| Some(format!("{name}={}", encoded((*value)?))));
+    given.collect::<Vec<_>>().join("&")
+}
+
+/// JSON of an answer, or a part of it.
+#[derive(Debug, Clone, Default)]
+pub struct Answer(pub Value);
+
+/// Asks one of the program's routes, on behalf of nobody and out of no budget: the page itself drew on one.
+pub async fn ask(cx: &Cx, path: &str, query: &str) -> Result<Answer> {
+    let body = text(cx, path, query).await?;
+    serde_json::from_slice(&body).map(Answer).map_err(Error::internal)
+}
+
+/// As [`ask`], but what there is not is empty.
+pub async fn ask_if_any(cx: &Cx, path: &str, query: &str) -> Result<Answer> {
+    match ask(cx, path, query).await {
+        Err(error) if matches!(error.code, ErrorCode::NotFound | ErrorCode::BadRequest | ErrorCode::TooBroad) => {
+            Ok(Answer::default())
+        }
+        answer => answer,
+    }
+}
+
+/// The body that a route answers.
+pub async fn text(cx: &Cx, path: &str, query: &str) -> Result<Vec<u8>> {
+    let rt: Arc<dyn Runtime> = cx.rt.clone();
+    let response = Cx::ask_ourselves(rt, path, query).await?;
+    let Body::Bytes(body) = response.body else {
+        return Err(Error::internal(format!("{path} is a stream")));
+    };
+    if response.status.is_success() {
+        return Ok(body.to_vec());
+    }
+    let said = Answer(serde_json::from_slice(&body).unwrap_or_default());
+    let code = ErrorCode::ALL.iter().copied().find(|code| code.as_str() == said.text("error"));
+    Err(Error::new(code.unwrap_or(ErrorCode::Internal), said.text("message").to_owned()))
+}
+
+impl Answer {
+    fn at(&self, pointer: &str) -> Option<&Value> {
+        if pointer.starts_with('/') { self.0.pointer(pointer) } else { self.0.get(pointer) }
+    }
+
+    /// A member by its name or JSON Pointer; empty if it is no text.
+    pub fn text(&self, pointer: &str) -> &str {
+        self.at(pointer).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    pub fn number(&self, pointer: &str) -> Option<f64> {
+        self.at(pointer)?.as_f64()
+    }
+
+    pub fn count(&self, pointer: &str) -> u64 {
+        self.at(pointer).and_then(Value::as_u64).unwrap_or_default()
+    }
+
+    pub fn is(&self, pointer: &str) -> bool {
+        self.at(pointer).and_then(Value::as_bool).unwrap_or_default()
+    }
+
+    pub fn has(&self, pointer: &str) -> bool {
+        self.at(pointer).is_some_and(|value| !value.is_null())
+    }
+
+    pub fn part(&self, pointer: &str) -> Answer {
+        Answer(self.at(pointer).cloned().unwrap_or_default())
+    }
+
+    /// The parts of a list.
+    pub fn list(&self, pointer: &str) -> Vec<Answer> {
+        self.at(pointer)
+            .and_then(Value::as_array)
+            .map(|all| all.iter().cloned().map(Answer).collect())
+            .unwrap_or_default()
+    }
+
+    /// The texts of a list.
+    pub fn texts(&self, pointer: &str) -> Vec<String> {
+        let all = self.at(pointer).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        all.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+    }
+
+    /// The text of a member in a language: its sentences if they have codes, else as somebody wrote it.
+    pub fn said(&self, language: Language, member: &str) -> String {
+        let pointer = format!("/{member}");
+        let sentences = self.list("sentences");
+        let coded = sentences.iter().filter(|sentence| sentence.text("text") == pointer);
+        let said: Option<Vec<String>> =
+            coded.map(|sentence| Some(Sentence::from_json(&sentence.0)?.text_in(language))).collect();
+        match said {
+            Some(said) if !said.is_empty() => said.join(" "),
+            _ => self.text(&pointer).to_owned(),
+        }
+    }
+
+    /// The texts of a list in a language.
+    pub fn all_said(&self, language: Language, member: &str) -> Vec<String> {
+        (0..self.list(member).len()).map(|at| self.said(language, &format!("{member}/{at}"))).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_text_with_a_code_is_said_in_the_language_and_another_as_it_was_written() {
+        let answer = Answer(json!({
+            "summary": "x.org has not been measured in Kenya.", "title": "Written by an operator",
+            "sentences": [{ "text": "/summary", "code": "check.unmeasured",
+                "parameters": { "country": "KE", "list": null, "subject": "x.org" } }],
+        }));
+        assert!(
+            answer.said(Language::French, "summary").contains("Kenya"),
+            "{}",
+            answer.said(Language::French, "summary")
+        );
+        assert_ne!(answer.said(Language::French, "summary"), answer.said(Language::English, "summary"));
+        assert_eq!(answer.said(Language::Arabic, "title"), "Written by an operator");
+    }
+}

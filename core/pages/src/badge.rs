@@ -1,0 +1,49 @@
+//! Badges: the status of a site in a country as a small image, for pages elsewhere.
+
+use engine::Result;
+use engine::http::{Cx, Response};
+
+use crate::answer;
+use crate::image::{country, name, svg};
+
+/// Width of a letter of the badge's font, about.
+const LETTER: usize = 7;
+
+pub async fn badge(cx: Cx) -> Result<Response> {
+    let (site, code) = (name(&cx)?.to_owned(), country(cx.path("country")?)?);
+    let asked = answer::query(&[("domain", Some(&site)), ("country", Some(code))]);
+    let check = answer::ask(&cx, "/v1/accessibility/check", &asked).await?;
+    Ok(svg(&cx, image(&format!("{site} · {code}"), check.text("status"))))
+}
+
+/// The badge of a label and a status.
+fn image(label: &str, status: &str) -> String {
+    let (text, colour) = match status {
+        "blocked" => ("blocked", "#a3231c"),
+        "accessible" => ("accessible", "#22664a"),
+        _ => ("not known", "#565c64"),
+    };
+    let (left, right) = (label.chars().count() * LETTER + 14, text.len() * LETTER + 14);
+    let label = label.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;");
+    let width = left + right;
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"22\" role=\"img\" \
+         aria-label=\"{label}: {text}\"><title>{label}: {text}</title>\
+         <rect width=\"{left}\" height=\"22\" fill=\"#2b3036\"/><rect x=\"{left}\" width=\"{right}\" height=\"22\" \
+         fill=\"{colour}\"/><g fill=\"#fff\" font-family=\"system-ui,sans-serif\" font-size=\"12\" \
+         text-anchor=\"middle\"><text x=\"{}\" y=\"15\">{label}</text><text x=\"{}\" y=\"15\">{text}</text></g></svg>",
+        left / 2,
+        left + right / 2
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_badge_says_its_status_in_words_and_escapes_its_label() {
+        let badge = image("a<b · KE", "unknown");
+        assert!(badge.contains("not known") && badge.contains("a&lt;b") && !badge.contains("a<b"), "{badge}");
+    }
+}

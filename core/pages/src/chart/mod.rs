@@ -1,0 +1,67 @@
+//! Charts and the map as SVG images, without words, so that one image serves all languages; the page beside says it in
+//! words and in a table.
+//!
+//! | Module | What |
+//! |---|---|
+//! | [`days`] | a bar for each day: the share of blocked votes |
+//! | [`grid`] | networks by days |
+//! | [`line`] | the score of a country and its incidents |
+//! | [`map`] | the index of all countries |
+
+pub mod days;
+pub mod grid;
+pub mod line;
+pub mod map;
+
+use std::fmt::Write;
+
+/// Colours of all charts, for light and dark. Those of states differ in brightness too, and blocked days are hatched, so
+/// that nothing is said by colour alone.
+const STYLE: &str = "\
+text{font:11px system-ui,sans-serif;fill:#555}\
+.axis{stroke:#8a8f98;fill:none}.none{fill:#e4e7eb}.open{fill:#2f7d5b}.blocked{fill:#b3261e}.mixed{fill:#d98a1f}\
+.line{fill:none;stroke:#1f5fa8;stroke-width:2}.mark{fill:#b3261e;opacity:.35}\
+.s0{fill:#d9e6f2}.s1{fill:#a9c6e3}.s2{fill:#e6c067}.s3{fill:#d27a3c}.s4{fill:#a3231c}.sx{fill:url(#x)}\
+path.c{stroke:#fff;stroke-width:.4}\
+@media(prefers-color-scheme:dark){text{fill:#c3c8cf}.none{fill:#3a4049}.open{fill:#5cb58c}.blocked{fill:#f2766b}\
+.mixed{fill:#e8ac55}.line{stroke:#7db4f0}.mark{fill:#f2766b}.s0{fill:#274158}.s1{fill:#3f6d99}.s2{fill:#b8913a}\
+.s3{fill:#d9824a}.s4{fill:#f0685e}path.c{stroke:#14181d}}";
+
+/// An SVG image of this size in its own units.
+fn image(width: u32, height: u32, inside: &str) -> String {
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" \
+         height=\"{height}\"><style>{STYLE}</style><defs><pattern id=\"x\" width=\"6\" height=\"6\" \
+         patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\"><rect class=\"none\" width=\"6\" height=\"6\"/>\
+         <rect width=\"1.5\" height=\"6\" fill=\"#8a8f98\"/></pattern></defs>{inside}</svg>"
+    )
+}
+
+/// A label of an axis.
+fn label(out: &mut String, x: f64, y: f64, anchor: &str, text: &str) {
+    // Writing to a String never fails.
+    let _ = write!(out, "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{}</text>", escaped(text));
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+/// Which of so many days get a label: at most six, the first and the last among them.
+fn labelled(days: usize) -> Vec<usize> {
+    let steps = days.saturating_sub(1).min(5);
+    let mut at: Vec<usize> = (0..=steps).map(|step| if steps == 0 { 0 } else { step * (days - 1) / steps }).collect();
+    at.dedup();
+    at
+}
+
+/// A label at the first or the last place stays within the image.
+const fn anchor(at: usize, last: usize) -> &'static str {
+    if at == 0 {
+        "start"
+    } else if at == last {
+        "end"
+    } else {
+        "middle"
+    }
+}

@@ -1,0 +1,348 @@
+//! A site in a country: the answer in one sentence, since when, on which networks, how it is known, and what is not.
+
+use askama::Template;
+use engine::http::Cx;
+use engine::time::DAY;
+use engine::{Error, Result, Timestamp};
+
+use crate::answer::{self, Answer, encoded};
+use crate::country::{of_path, web_address};
+use crate::incident::Line;
+use crate::page::{Frame, Page};
+use crate::words::Words;
+
+/// Days that the charts show at first, and those that a reader may choose.
+const DAYS: i64 = 90;
+const CHOICES: [u64; 3] = [30, 90, 365];
+/// Networks and measurements that are shown.
+const NETWORKS: usize = 30;
+const MEASUREMENTS: &str = "20";
+
+#[derive(Template)]
+#[template(path = "check.html")]
+struct CheckPage {
+    frame: Frame,
+    w: Words,
+    address: String,
+    code: String,
+    name: String,
+    as_of: String,
+    as_of_value: String,
+    status: String,
+    status_word: String,
+    summary: String,
+    facts: Vec<(String, String)>,
+    platform: Option<(String, String, String)>,
+    lists: Vec<(String, String)>,
+    networks: Vec<Network>,
+    rules: Vec<(String, String, u64, String)>,
+    witnesses: Vec<(String, String, String)>,
+    not_known: Vec<String>,
+    prior: String,
+    nothing_measured: String,
+    days_alt: String,
+    elsewhere: String,
+    range: Range,
+    days: Vec<DayRow>,
+    measurements: Vec<Measurement>,
+    incidents: Vec<Line>,
+    licence: String,
+    cited: String,
+}
+
+struct Network {
+    asn: u64,
+    name: String,
+    status: String,
+    word: String,
+    votes: u64,
+    blocked: u64,
+    probability: String,
+    carries: bool,
+}
+
+struct DayRow {
+    date: String,
+    measurements: u64,
+    share: String,
+}
+
+struct Measurement {
+    time: String,
+    asn: String,
+    rule: String,
+    vote: String,
+    link: String,
+}
+
+/// The days that charts are about.
+pub struct Range {
+    /// Days, the first included and the last not.
+    pub since: Timestamp,
+    pub until: Timestamp,
+    /// Whether the reader chose dates.
+    pub chosen: bool,
+}
+
+impl Range {
+    /// As the query says: `since` and `until`, or `days`, which end at `now`.
+    pub fn of(cx: &Cx, now: Timestamp) -> Result<Range> {
+        let day = |name: &str| -> Result<Option<Timestamp>> {
+            let Some(text) = cx.query(name)? else { return Ok(None) };
+            let time = Timestamp::parse(&format!("{}T00:00:00Z", text.trim()));
+            time.map(Some).ok_or_else(|| Error::bad_request(format!("`{name}` must be a day such as 2023-11-08.")))
+        };
+        let (since, until) = (day("since")?, day("until")?);
+        let end = until.unwrap_or_else(|| Range::last(1, now).until);
+        let days = match cx.query("days")? {
+            None => DAYS,
+            Some(text) => text
+                .parse()
+                .ok()
+                .filter(|days| (1..=366).contains(days))
+                .ok_or_else(|| Error::bad_request("`days` must be a whole number from 1 to 366."))?,
+        };
+        let begin = since.unwrap_or_else(|| end.plus(-days * DAY));
+        if begin >= end || end.since(begin) > 366 * DAY {
+            return Err(Error::bad_request("`since` must lie before `until`, by at most 366 days."));
+        }
+        Ok(Range { since: begin, until: end, chosen: since.is_some() || until.is_some() })
+    }
+
+    /// The last days, today among them.
+    pub fn last(days: i64, now: Timestamp) -> Range {
+        let end = Timestamp(now.0.div_euclid(DAY) * DAY + DAY);
+        Range { since: end.plus(-days * DAY), until: end, chosen: false }
+    }
+
+    /// The query of routes that answer about the range.
+    pub fn query(&self) -> String {
+        format!("since={}&until={}", self.since.to_date_text(), self.until.to_date_text())
+    }
+
+    pub fn first(&self) -> String {
+        self.since.to_date_text()
+    }
+
+    pub fn end(&self) -> String {
+        self.until.to_date_text()
+    }
+
+    /// The days as dates, oldest first.
+    pub fn dates(&self) -> Vec<String> {
+        let days = self.until.since(self.since) / DAY;
+        (0..days).map(|day| self.since.plus(day * DAY).to_date_text()).collect()
+    }
+}
+
+/// A row of a history by network: its date, network, votes and blocked ones among them.
+pub struct NetworkDay {
+    pub date: String,
+    pub asn: String,
+    pub measurements: u64,
+    pub votes: u64,
+    pub blocked: u64,
+}
+
+/// What was measured of a site in a country, by network and day.
+pub async fn by_network(cx: &Cx, site: &str, country: &str, range: &Range) -> Result<Vec<NetworkDay>> {
+    let query = format!("country={country}&by=network&{}", range.query());
+    let history = answer::ask_if_any(cx, &format!("/data/domain/{}/history", encoded(site)), &query).await?;
+    let row = |row: &Answer| NetworkDay {
+        date: row.text("date").to_owned(),
+        asn: row.text("asn").to_owned(),
+        measurements: row.count("measurements"),
+        votes: row.count("votes"),
+        blocked: row.count("blocked"),
+    };
+    Ok(history.list("timeline").iter().map(row).collect())
+}
+
+pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
+    let site = cx.path("domain")?.to_owned();
+    let code = of_path(cx, "country")?.code;
+    let as_of = cx.query("as_of")?;
+    // A day stands for its end, as readers mean it.
+    let moment =
+        as_of.as_deref().map(|text| if text.len() == 10 { format!("{text}T23:59:59Z") } else { text.to_owned() });
+    let asked = answer::query(&[
+        ("domain", Some(&site)),
+        ("country", Some(code)),
+        ("explain", Some("true")),
+        ("as_of", moment.as_deref()),
+    ]);
+    let check = answer::ask(cx, "/v1/accessibility/check", &asked).await?;
+    let now = moment.as_deref().and_then(Timestamp::parse).unwrap_or_else(|| cx.now());
+    let range = Range::of(cx, now)?;
+    let history = by_network(cx, &site, code, &range).await?;
+    let address = encoded(&site);
+    let wanted = format!("country={code}&target={address}&limit={MEASUREMENTS}&{}", range.query());
+    let measurements = answer::ask_if_any(cx, "/data/measurements", &wanted).await?;
+    let about = if site.contains('.') { "domain" } else { "service" };
+    let wanted = format!("country={code}&{about}={address}&limit=20");
+    let incidents = answer::ask_if_any(cx, "/data/incidents", &wanted).await?;
+    let mut lines: Vec<Line> = incidents.list("incidents").iter().map(|incident| Line::new(incident, w)).collect();
+    if lines.is_empty() && check.has("latestIncident") {
+        lines.push(Line::of_lead(&check.part("latestIncident"), w));
+    }
+    let shown = if moment.is_some() || range.chosen || cx.query("days")?.is_some() {
+        cx.request.query.clone()
+    } else {
+        String::new()
+    };
+    let computed = !shown.is_empty();
+    let path = format!("/site/{address}/{code}{}{shown}", if computed { "?" } else { "" });
+    let days = days(&history, w);
+    let title = w.with("check.title", &[("site", site.as_str().into()), ("country", code.into())]);
+    let summary = check.said(w.0, "summary");
+    let platform = check.part("platform");
+    let page = CheckPage {
+        frame: Frame::new(cx, w, path, title).about(summary.clone()).unlisted(computed),
+        w,
+        code: code.to_owned(),
+        name: w.country(code),
+        as_of: moment.as_deref().map(|time| w.with("check.as_of", &[("day", w.day(time).into())])).unwrap_or_default(),
+        as_of_value: moment.as_deref().and_then(|time| time.get(..10)).unwrap_or_default().to_owned(),
+        status: check.text("status").to_owned(),
+        status_word: w.value("status", check.text("status")),
+        summary,
+        facts: facts(&check, w),
+        platform: check.has("platform").then(|| {
+            (platform.text("slug").to_owned(), platform.text("label").to_owned(), platform.said(w.0, "summary"))
+        }),
+        lists: check
+            .list("lists")
+            .iter()
+            .map(|list| {
+                let (kind, day) = (w.value("list", list.text("kind")), w.day(list.text("date")));
+                let text = w.with("check.listed", &[("kind", kind.into()), ("day", day.into())]);
+                (text, web_address(list.text("source")))
+            })
+            .collect(),
+        networks: networks(&check, w),
+        rules: rules(&check, w),
+        witnesses: witnesses(&check, w),
+        not_known: check.part("explanation").all_said(w.0, "not_known"),
+        prior: {
+            let prior = w.percent(check.number("/explanation/prior").unwrap_or_default());
+            w.with("check.prior", &[("prior", prior.into())])
+        },
+        nothing_measured: w.with(
+            "check.nothing_measured",
+            &[("from", w.day(&range.first()).into()), ("to", w.day(&range.end()).into())],
+        ),
+        elsewhere: w.with("check.elsewhere", &[("site", site.as_str().into())]),
+        days_alt: w.count("check.days_alt", days.len() as u64),
+        days,
+        measurements: measurements.list("measurements").iter().map(|row| measurement(row, w)).collect(),
+        incidents: lines,
+        licence: check.text("license").to_owned(),
+        cited: w.day(&cx.now().to_string()),
+        address,
+        range,
+    };
+    Ok(Page::of(&page)?.computed(computed))
+}
+
+/// The figures of an answer, each with its name.
+fn facts(check: &Answer, w: Words) -> Vec<(String, String)> {
+    let mut facts = Vec::new();
+    let mut add = |name: &str, value: String| {
+        if !value.is_empty() {
+            facts.push((w.t(name).to_owned(), value));
+        }
+    };
+    if check.text("status") != "unknown" {
+        add("check.confidence", w.percent(check.number("confidence").unwrap_or_default()));
+    }
+    add("check.basis", w.value("basis", check.text("basis")));
+    let tested = check.count("networksTested");
+    if tested > 0 {
+        let networks = [("n", check.count("networksBlocked").into()), ("tested", tested.into())];
+        add("check.networks_blocked", w.with("check.of_networks", &networks));
+    }
+    add("check.measurements", w.number(check.count("evidenceCount")));
+    add("check.last", w.day(check.text("lastChecked")));
+    add("check.stale", w.day(check.text("staleSince")));
+    let methods = check.texts("methods");
+    add("check.methods", methods.iter().map(|method| w.value("method", method)).collect::<Vec<_>>().join(", "));
+    add(
+        "check.reason",
+        if check.text("reason") == "site_down" { w.t("reason.site_down").to_owned() } else { String::new() },
+    );
+    add("check.sources", check.texts("sources").join(", "));
+    facts
+}
+
+fn networks(check: &Answer, w: Words) -> Vec<Network> {
+    let roles = check.list("/explanation/roles");
+    let all = roles.iter().flat_map(|role| role.list("networks"));
+    let mut networks: Vec<Network> = all
+        .map(|network| Network {
+            asn: network.count("asn"),
+            name: network.text("name").to_owned(),
+            status: network.text("status").to_owned(),
+            word: w.value("status", network.text("status")),
+            votes: network.count("votes"),
+            blocked: network.count("blocked_votes"),
+            probability: w.percent(network.number("p_blocked").unwrap_or_default()),
+            carries: network.is("carries"),
+        })
+        .collect();
+    networks.sort_by_key(|network| (std::cmp::Reverse(network.blocked), std::cmp::Reverse(network.votes)));
+    networks.truncate(NETWORKS);
+    networks
+}
+
+fn rules(check: &Answer, w: Words) -> Vec<(String, String, u64, String)> {
+    let roles = check.list("/explanation/roles");
+    let all = roles.iter().flat_map(|role| role.list("rules"));
+    all.map(|rule| {
+        let meaning = rule.said(w.0, "meaning");
+        let weight = format!("{:+.2}", rule.number("log10_lr").unwrap_or_default());
+        (rule.text("rule").to_owned(), meaning, rule.count("count"), weight)
+    })
+    .collect()
+}
+
+fn witnesses(check: &Answer, w: Words) -> Vec<(String, String, String)> {
+    let roles = check.list("/explanation/roles");
+    let all = roles.iter().flat_map(|role| role.list("witnesses"));
+    all.map(|witness| {
+        (w.day(witness.text("day")), format!("AS{}", witness.count("asn")), web_address(witness.text("link")))
+    })
+    .filter(|(_, _, link)| !link.is_empty())
+    .take(20)
+    .collect()
+}
+
+/// Days with measurements, newest first.
+fn days(history: &[NetworkDay], w: Words) -> Vec<DayRow> {
+    let mut sums: std::collections::BTreeMap<&str, (u64, u64, u64)> = std::collections::BTreeMap::new();
+    for row in history {
+        let sum = sums.entry(&row.date).or_default();
+        *sum = (sum.0 + row.measurements, sum.1 + row.votes, sum.2 + row.blocked);
+    }
+    let row = |(date, (measurements, votes, blocked)): (&&str, &(u64, u64, u64))| DayRow {
+        date: (*date).to_owned(),
+        measurements: *measurements,
+        share: if *votes == 0 { String::new() } else { w.percent(*blocked as f64 / *votes as f64) },
+    };
+    sums.iter().rev().map(row).collect()
+}
+
+fn measurement(row: &Answer, w: Words) -> Measurement {
+    Measurement {
+        time: row.text("time").to_owned(),
+        asn: row.text("asn").to_owned(),
+        rule: row.text("rule").to_owned(),
+        vote: w.value("vote", row.text("vote")),
+        link: web_address(row.text("link")),
+    }
+}
+
+impl CheckPage {
+    fn choices(&self) -> [u64; 3] {
+        CHOICES
+    }
+}

@@ -1,0 +1,174 @@
+//! A country: its score with what it rests on, what is blocked, incidents, forecast, networks.
+
+use askama::Template;
+use engine::Result;
+use engine::http::Cx;
+use facts::starter::Country;
+
+use crate::answer::{self, Answer, encoded};
+use crate::incident::Line;
+use crate::page::{Frame, Page};
+use crate::words::Words;
+use engine::Error;
+
+#[derive(Template)]
+#[template(path = "country.html")]
+struct CountryPage {
+    frame: Frame,
+    w: Words,
+    code: String,
+    name: String,
+    as_of: String,
+    history_alt: String,
+    score: Option<u64>,
+    interval: String,
+    grade: String,
+    level: String,
+    reason: String,
+    components: Vec<(String, String, String)>,
+    measurements: u64,
+    networks_known: u64,
+    last: String,
+    blocked: Vec<(String, String, String)>,
+    listed: Vec<Listed>,
+    platforms: Vec<(String, String, String, String)>,
+    incidents: Vec<Line>,
+    forecast: Forecast,
+    networks: Vec<Network>,
+    license: String,
+}
+
+struct Listed {
+    target: String,
+    label: String,
+    kind: String,
+    date: String,
+    source: String,
+}
+
+struct Forecast {
+    risk: String,
+    model: String,
+    caveats: Vec<String>,
+    history_until: String,
+}
+
+struct Network {
+    asn: String,
+    name: String,
+    measurements: u64,
+    rate: String,
+}
+
+/// The country of a path: the code in either case.
+pub fn of_path(cx: &Cx, name: &str) -> Result<&'static Country> {
+    let code = cx.path(name)?;
+    Country::by_code(code).ok_or_else(|| Error::not_found(format!("No country has the code `{code}`.")))
+}
+
+/// An address of data, if it is one that a browser may follow.
+pub fn web_address(text: &str) -> String {
+    let is_web = ["https://", "http://"].iter().any(|scheme| text.starts_with(scheme));
+    if is_web { text.to_owned() } else { String::new() }
+}
+
+pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
+    let code = of_path(cx, "code")?.code;
+    let as_of = cx.query("as_of")?;
+    let past = answer::query(&[("as_of", as_of.as_deref())]);
+    let country = answer::ask(cx, &format!("/data/country/{code}"), &past).await?;
+    let summary = answer::ask_if_any(cx, &format!("/v1/accessibility/country/{code}/summary"), &past).await?;
+    let networks = answer::ask_if_any(cx, &format!("/data/country/{code}/isps"), &past).await?;
+    let platforms = answer::ask_if_any(cx, &format!("/v1/platforms/country/{code}"), &past).await?;
+    let incidents = answer::ask(cx, "/data/incidents", &format!("country={code}&limit=20")).await?;
+    let forecast = answer::ask_if_any(cx, &format!("/v1/forecast/{code}/7day"), "").await?;
+    let name = w.country(code);
+    let title = w.with("country.title", &[("country", code.into())]);
+    let feed =
+        (w.with("feed.country", &[("country", code.into())]), format!("/data/incidents/feed.atom?country={code}"));
+    let address = if past.is_empty() { format!("/country/{code}") } else { format!("/country/{code}?{past}") };
+    let data = country.part("data");
+    let ends = data.list("confidenceInterval");
+    let end = |at: usize| ends.get(at).and_then(|end| end.0.as_u64()).unwrap_or_default();
+    let page = CountryPage {
+        frame: Frame::new(cx, w, address, title.clone()).unlisted(as_of.is_some()).feed(feed.0, feed.1),
+        w,
+        code: code.to_owned(),
+        name,
+        as_of: match as_of.as_deref() {
+            Some(time) => w.with("check.as_of", &[("day", w.day(time).into())]),
+            None => String::new(),
+        },
+        history_alt: w.with("country.history_alt", &[("country", code.into())]),
+        score: data.has("score").then(|| data.count("score")),
+        interval: if ends.len() == 2 { format!("{}–{}", end(0), end(1)) } else { String::new() },
+        grade: data.text("grade").to_owned(),
+        level: if data.has("level") { w.value("level", data.text("level")) } else { String::new() },
+        reason: country.said(w.0, "reason"),
+        components: data.list("components").iter().map(|part| component(part, w)).collect(),
+        measurements: summary.count("measurements"),
+        networks_known: data.count("networks"),
+        last: w.day(data.text("lastChecked")),
+        blocked: summary
+            .list("topBlocked")
+            .iter()
+            .map(|row| {
+                let rate = w.percent(row.number("blockRate").unwrap_or_default());
+                (row.text("domain").to_owned(), rate, w.value("method", row.text("method")))
+            })
+            .collect(),
+        listed: data.list("listedBlocked").iter().map(|row| listed(row, w)).collect(),
+        platforms: platforms
+            .list("platforms")
+            .iter()
+            .map(|row| {
+                let text = |name: &str| row.text(name).to_owned();
+                (text("platform"), text("label"), w.value("status", row.text("status")), text("status"))
+            })
+            .collect(),
+        incidents: incidents.list("incidents").iter().map(|incident| Line::new(incident, w)).collect(),
+        forecast: Forecast {
+            risk: match forecast.number("/summary/risk_7day") {
+                Some(risk) => w.with("country.risk", &[("risk", w.percent(risk).into())]),
+                None => String::new(),
+            },
+            model: forecast.text("model_version").to_owned(),
+            caveats: forecast.all_said(w.0, "caveats"),
+            history_until: match forecast.text("history_until") {
+                "" => String::new(),
+                until => w.with("country.history_until", &[("day", w.day(until).into())]),
+            },
+        },
+        networks: networks
+            .list("isps")
+            .iter()
+            .take(20)
+            .map(|row| Network {
+                asn: row.text("asn").to_owned(),
+                name: row.text("name").to_owned(),
+                measurements: row.count("measurements"),
+                rate: w.percent(row.number("block_rate").unwrap_or_default()),
+            })
+            .collect(),
+        license: country.text("effectiveLicense").to_owned(),
+    };
+    Ok(Page::of(&page)?.computed(as_of.is_some()))
+}
+
+fn component(part: &Answer, w: Words) -> (String, String, String) {
+    let value = match part.number("value") {
+        Some(value) => w.percent(value),
+        None => part.said(w.0, "missing"),
+    };
+    (w.value("component", part.text("name")), value, w.percent(part.number("weight").unwrap_or_default()))
+}
+
+fn listed(row: &Answer, w: Words) -> Listed {
+    Listed {
+        target: encoded(row.text("target")),
+        label: row.text("label").to_owned(),
+        kind: w.value("list", row.text("kind")),
+        date: w.day(row.text("date")),
+        source: web_address(row.text("source")),
+    }
+}

@@ -1,0 +1,259 @@
+//! An incident: what happened, how it is known, who else reports it, its versions, and how to cite it. And the list of
+//! all incidents.
+
+use askama::Template;
+use engine::Result;
+use engine::http::Cx;
+use facts::sentence::Language;
+
+use crate::answer::{self, Answer, encoded};
+use crate::country::web_address;
+use crate::page::{Frame, Page};
+use crate::words::Words;
+
+/// Incidents on a page of the list, and rows of evidence that are shown.
+const ON_A_PAGE: u64 = 50;
+const EVIDENCE: &str = "50";
+
+/// An incident in a list.
+pub struct Line {
+    pub id: String,
+    pub title: String,
+    pub country: String,
+    pub country_name: String,
+    pub status: String,
+    pub status_word: String,
+    pub start: String,
+    pub end: String,
+    pub summary: String,
+}
+
+impl Line {
+    pub fn new(incident: &Answer, w: Words) -> Line {
+        Line { id: incident.text("readableId").to_owned(), ..Line::of_lead(incident, w) }
+    }
+
+    /// The lead of a check to its latest incident.
+    pub fn of_lead(incident: &Answer, w: Words) -> Line {
+        Line {
+            id: incident.text("id").to_owned(),
+            title: incident.said(w.0, "title"),
+            country: incident.text("country").to_owned(),
+            country_name: w.country(incident.text("country")),
+            status: incident.text("status").to_owned(),
+            status_word: w.value("incident", incident.text("status")),
+            start: started(incident, w),
+            end: ended(incident, w),
+            summary: incident.said(w.0, "summary"),
+        }
+    }
+}
+
+fn started(incident: &Answer, w: Words) -> String {
+    let day = w.day(incident.text("startTime"));
+    if incident.is("startUnknown") { w.with("incident.before", &[("day", day.into())]) } else { day }
+}
+
+fn ended(incident: &Answer, w: Words) -> String {
+    if !incident.has("endTime") {
+        return w.t("incident.goes_on").to_owned();
+    }
+    let day = w.day(incident.text("endTime"));
+    if incident.is("endUnknown") { w.with("incident.end_unknown", &[("day", day.into())]) } else { day }
+}
+
+#[derive(Template)]
+#[template(path = "incident.html")]
+struct IncidentPage {
+    frame: Frame,
+    w: Words,
+    line: Line,
+    description: String,
+    retracted: String,
+    merged_into: String,
+    facts: Vec<(String, String)>,
+    not_known: Vec<String>,
+    services: Vec<(String, String)>,
+    networks: Vec<(String, String, u64, u64)>,
+    evidence: Vec<Evidence>,
+    evidence_count: u64,
+    independent: u64,
+    other_sources: Vec<String>,
+    rules: Vec<(String, String)>,
+    versions: Vec<(u64, String, String, String)>,
+    cite_version: String,
+    permalink: String,
+    citations: Vec<(String, String)>,
+    licence: String,
+}
+
+struct Evidence {
+    time: String,
+    source: String,
+    kind: String,
+    signal: String,
+    asn: String,
+    link: String,
+}
+
+pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
+    let id = encoded(cx.path("id")?);
+    let version = cx.query("version")?;
+    let asked = answer::query(&[("version", version.as_deref()), ("explain", Some("true"))]);
+    let incident = answer::ask(cx, &format!("/data/incidents/{id}"), &asked).await?;
+    let id = incident.text("readableId").to_owned();
+    let of_version = answer::query(&[("version", version.as_deref()), ("limit", Some(EVIDENCE))]);
+    let evidence = answer::ask(cx, &format!("/data/incidents/{id}/evidence"), &of_version).await?;
+    let line = Line::new(&incident, w);
+    let description = incident.text("description");
+    let (list, services) = (evidence.list("evidence"), incident.texts("affectedServices"));
+    let domains = incident.texts("affectedDomains");
+    let explain = incident.part("explain");
+    let query = if version.is_some() { format!("?{}", cx.request.query) } else { String::new() };
+    let frame = Frame::new(cx, w, format!("/incident/{id}{query}"), line.title.clone());
+    let page = IncidentPage {
+        frame: frame.about(line.summary.clone()).unlisted(version.is_some()),
+        w,
+        description: if description == incident.text("summary") { String::new() } else { description.to_owned() },
+        retracted: incident.said(w.0, "retracted"),
+        merged_into: incident.text("mergedInto").to_owned(),
+        facts: facts(&incident, w),
+        not_known: incident.all_said(w.0, "notKnown"),
+        services: services.iter().chain(&domains).map(|name| (encoded(name), name.clone())).collect(),
+        networks: incident
+            .list("networks")
+            .iter()
+            .map(|row| {
+                let asn = row.0.get("asn").map(|asn| asn.to_string().replace('"', "")).unwrap_or_default();
+                (asn, row.text("name").to_owned(), row.count("votes"), row.count("blocked"))
+            })
+            .collect(),
+        evidence_count: evidence.count("evidenceCount"),
+        independent: evidence.count("/corroboration/independentSources"),
+        other_sources: evidence.texts("/corroboration/sources"),
+        evidence: list.iter().map(|row| one_evidence(row, w)).collect(),
+        rules: ["severityRule", "statusRule", "confidenceRule"]
+            .iter()
+            .map(|rule| (w.t(&format!("incident.{rule}")).to_owned(), explain.said(w.0, rule)))
+            .collect(),
+        versions: explain.list("history").iter().map(|row| one_version(row, w)).collect(),
+        cite_version: w.with("incident.cite_version", &[("version", incident.count("version").into())]),
+        permalink: incident.text("permalink").to_owned(),
+        citations: citations(cx, &incident).await?,
+        licence: incident.text("license").to_owned(),
+        line,
+    };
+    Ok(Page::of(&page)?.computed(version.is_some()))
+}
+
+fn facts(incident: &Answer, w: Words) -> Vec<(String, String)> {
+    let mut facts = Vec::new();
+    let mut add = |name: &str, value: String| {
+        if !value.is_empty() {
+            facts.push((w.t(name).to_owned(), value));
+        }
+    };
+    add("incident.type", w.value("type", incident.text("incidentType")));
+    add("incident.severity", w.value("severity", incident.text("severity")));
+    add("incident.confidence", w.percent(incident.number("confidence").unwrap_or_default()));
+    add("incident.start", started(incident, w));
+    add("incident.end", ended(incident, w));
+    add("incident.confirmed", w.day(incident.text("lastConfirmedAt")));
+    let tested = incident.count("networksTested");
+    if tested > 0 {
+        let networks = [("n", incident.count("networksBlocked").into()), ("tested", tested.into())];
+        add("check.networks_blocked", w.with("check.of_networks", &networks));
+    }
+    add("check.measurements", w.number(incident.count("measurementCount")));
+    let methods = incident.texts("blockingMethods");
+    add("check.methods", methods.iter().map(|method| w.value("method", method)).collect::<Vec<_>>().join(", "));
+    add("incident.areas", incident.texts("areas").join(", "));
+    add("incident.occasion", incident.text("occasion").to_owned());
+    add("check.sources", incident.texts("sources").join(", "));
+    facts
+}
+
+fn one_evidence(row: &Answer, w: Words) -> Evidence {
+    let link = [row.text("permalink"), row.text("sourceUrl")].map(web_address);
+    Evidence {
+        time: w.day(row.text("observedAt")),
+        source: row.text("source").to_owned(),
+        kind: w.value("evidence", row.text("kind")),
+        signal: row.text("signalType").to_owned(),
+        asn: row.text("asn").to_owned(),
+        link: link.into_iter().find(|link| !link.is_empty()).unwrap_or_default(),
+    }
+}
+
+fn one_version(row: &Answer, w: Words) -> (u64, String, String, String) {
+    (row.count("version"), w.day(row.text("at")), w.value("action", row.text("action")), row.said(w.0, "reason"))
+}
+
+/// The incident in five formats of citation. The style of a citation is English everywhere.
+async fn citations(cx: &Cx, incident: &Answer) -> Result<Vec<(String, String)>> {
+    let text = |name: &str| incident.text(name).to_owned();
+    let (title, id, url, version) = (text("title"), text("readableId"), text("citationUrl"), incident.count("version"));
+    let year = text("updatedAt").get(..4).unwrap_or_default().to_owned();
+    let (updated, today) = (text("updatedAt").get(..10).unwrap_or_default().to_owned(), cx.now().to_date_text());
+    let english = |date: &str| Language::English.date(date);
+    let (updated, today) = (english(&updated), english(&today));
+    let mut all = vec![
+        ("APA".to_owned(), format!("Heliograph. ({year}). {title} ({id}, version {version}) [Data set]. {url}")),
+        (
+            "MLA".to_owned(),
+            format!(
+                "\u{201c}{title}.\u{201d} Heliograph, {id}, version {version}, {updated}, {url}. Accessed {today}."
+            ),
+        ),
+        (
+            "Chicago".to_owned(),
+            format!("Heliograph. \u{201c}{title}.\u{201d} {id}, version {version}. Last modified {updated}. {url}."),
+        ),
+    ];
+    for (name, format) in [("BibTeX", "bibtex"), ("RIS", "ris")] {
+        let query = format!("version={version}&format={format}");
+        let body = answer::text(cx, &format!("/data/incidents/{id}/report"), &query).await?;
+        all.push((name.to_owned(), String::from_utf8_lossy(&body).into_owned()));
+    }
+    Ok(all)
+}
+
+#[derive(Template)]
+#[template(path = "incidents.html")]
+struct ListPage {
+    frame: Frame,
+    w: Words,
+    words: String,
+    total: u64,
+    incidents: Vec<Line>,
+    next: String,
+    before: String,
+}
+
+/// All incidents, newest first, or those that some words find.
+pub async fn list(cx: &Cx, w: Words) -> Result<Page> {
+    let words = cx.query("q")?.unwrap_or_default();
+    let from: u64 = cx.query("from")?.and_then(|text| text.parse().ok()).unwrap_or_default();
+    let searched = Some(words.as_str()).filter(|words| !words.is_empty());
+    let (limit, offset) = (ON_A_PAGE.to_string(), from.to_string());
+    let query = answer::query(&[("q", searched), ("limit", Some(&limit)), ("offset", Some(&offset))]);
+    let found = answer::ask(cx, "/data/incidents", &query).await?;
+    let at = |from: u64| {
+        let from = from.to_string();
+        format!("{}?{}", w.to("/incidents"), answer::query(&[("q", searched), ("from", Some(&from))]))
+    };
+    let total = found.count("total");
+    let feed = (w.t("feed.all").to_owned(), "/data/incidents/feed.atom".to_owned());
+    let query = &cx.request.query;
+    let path = if query.is_empty() { "/incidents".to_owned() } else { format!("/incidents?{query}") };
+    let page = ListPage {
+        frame: Frame::new(cx, w, path, w.t("incidents.title")).unlisted(!query.is_empty()).feed(feed.0, feed.1),
+        w,
+        total,
+        incidents: found.list("incidents").iter().map(|incident| Line::new(incident, w)).collect(),
+        next: if from + ON_A_PAGE < total { at(from + ON_A_PAGE) } else { String::new() },
+        before: if from > 0 { at(from.saturating_sub(ON_A_PAGE)) } else { String::new() },
+        words,
+    };
+    Ok(Page::of(&page)?.computed(!query.is_empty()))
+}

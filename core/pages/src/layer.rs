@@ -1,0 +1,60 @@
+//! The pages and their addresses. A new page is named here.
+
+use engine::http::{Limit, Route};
+use engine::program::Layer;
+use facts::sentence::Language;
+
+use crate::{
+    about, badge, check, country, data, docs, front, image, incident, key, method, page, site, sitemap, style,
+};
+
+pub const LAYER: Layer = Layer { routes: &[PAGES, FILES], ..Layer::EMPTY };
+
+/// A page in every language: English at its path, the others below the tag of their language.
+macro_rules! pages {
+    ($($path:literal $french:literal $arabic:literal => $make:path;)+) => {
+        &[$(
+            page!($path, Language::English, $make),
+            page!($french, Language::French, $make),
+            page!($arabic, Language::Arabic, $make),
+        )+]
+    };
+}
+
+macro_rules! page {
+    ($path:expr, $language:expr, $make:path) => {
+        Route::page($path, |cx| Box::pin(page::answer(cx, $language, |cx, w| Box::pin($make(cx, w)))))
+            .limit(Limit::Data)
+    };
+}
+
+const PAGES: &[Route] = pages! {
+    "/" "/fr" "/ar" => front::page;
+    "/country/{code}" "/fr/country/{code}" "/ar/country/{code}" => country::page;
+    "/site/{domain}" "/fr/site/{domain}" "/ar/site/{domain}" => site::page;
+    "/site/{domain}/{country}" "/fr/site/{domain}/{country}" "/ar/site/{domain}/{country}" => check::page;
+    "/incident/{id}" "/fr/incident/{id}" "/ar/incident/{id}" => incident::page;
+    "/incidents" "/fr/incidents" "/ar/incidents" => incident::list;
+    "/open-data" "/fr/open-data" "/ar/open-data" => data::page;
+    "/method" "/fr/method" "/ar/method" => method::page;
+    "/about" "/fr/about" "/ar/about" => about::page;
+    "/api-key" "/fr/api-key" "/ar/api-key" => key::page;
+};
+
+const FILES: &[Route] = &[
+    Route::page("/is-it-blocked", |cx| Box::pin(front::question(cx, Language::English))),
+    Route::page("/fr/is-it-blocked", |cx| Box::pin(front::question(cx, Language::French))),
+    Route::page("/ar/is-it-blocked", |cx| Box::pin(front::question(cx, Language::Arabic))),
+    Route::form("/api-key", |cx| Box::pin(key::form(cx, Language::English))),
+    Route::form("/fr/api-key", |cx| Box::pin(key::form(cx, Language::French))),
+    Route::form("/ar/api-key", |cx| Box::pin(key::form(cx, Language::Arabic))),
+    page!("/docs", Language::English, docs::page),
+    page!("/docs/{operation}", Language::English, docs::operation),
+    Route::page("/image/world.svg", |cx| Box::pin(image::world(cx))).limit(Limit::Data),
+    Route::page("/image/site/{country}/{file}", |cx| Box::pin(image::days(cx))).limit(Limit::Data),
+    Route::page("/image/networks/{country}/{file}", |cx| Box::pin(image::networks(cx))).limit(Limit::Data),
+    Route::page("/image/country/{file}", |cx| Box::pin(image::score(cx))).limit(Limit::Data),
+    Route::page("/badge/{country}/{file}", |cx| Box::pin(badge::badge(cx))).limit(Limit::Data),
+    Route::page("/assets/{file}", |cx| Box::pin(style::sheet(cx))),
+    Route::page("/sitemap.xml", |cx| Box::pin(sitemap::sitemap(cx))).limit(Limit::Data),
+];

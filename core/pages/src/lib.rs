@@ -1,0 +1,37 @@
+//! Pages for people: "is it blocked?" answered without scripts, in several languages, the same bytes on both runtimes.
+//!
+//! A page asks the program's own routes and shows what they answer, so it says what the interface says, and links to the
+//! same evidence. Charts and the map are images with addresses of their own (decision pages).
+//!
+//! | Module | What |
+//! |---|---|
+//! | [`layer`] | the pages and their addresses |
+//! | `page` | what every page has: language, frame, headers, errors |
+//! | `words` | the words of pages in every language |
+//! | `answer` | what the program's routes answer |
+//! | `front`, `country`, `site`, `check`, `incident` | pages about the state of things |
+//! | `data`, `method`, `about`, `key`, `docs` | pages about this service |
+//! | [`chart`] | charts and the map, as SVG |
+//! | `image`, `badge` | addresses of charts, the map and badges |
+//! | `sitemap` | the list of pages for search engines |
+//! | `style` | the style sheet |
+
+mod about;
+mod answer;
+mod badge;
+pub mod chart;
+mod check;
+mod country;
+mod data;
+mod docs;
+mod front;
+mod image;
+mod incident;
+mod key;
+pub mod layer;
+mod method;
+mod page;
+mod site;
+mod sitemap;
+mod style;
+mod words;

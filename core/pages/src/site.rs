@@ -1,0 +1,92 @@
+//! A site or a service: where it is blocked, and since when.
+
+use askama::Template;
+use engine::Result;
+use engine::http::Cx;
+
+use crate::answer::{self, encoded};
+use crate::front::countries;
+use crate::incident::Line;
+use crate::page::{Frame, Page};
+use crate::words::Words;
+
+#[derive(Template)]
+#[template(path = "site.html")]
+struct SitePage {
+    frame: Frame,
+    w: Words,
+    site: String,
+    /// As a part of an address.
+    address: String,
+    platform: Option<(String, String, String)>,
+    countries: Vec<(String, String)>,
+    blocked: Vec<Row>,
+    lead: String,
+    last: String,
+    incidents: Vec<Line>,
+    license: String,
+}
+
+struct Row {
+    code: String,
+    name: String,
+    summary: String,
+    basis: String,
+    confidence: String,
+    last: String,
+}
+
+pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
+    let site = cx.path("domain")?.to_owned();
+    let address = encoded(&site);
+    let answer = answer::ask(cx, &format!("/data/domain/{address}"), "").await?;
+    let about = if answer.text("domain").contains('.') { "domain" } else { "service" };
+    let incidents =
+        answer::ask_if_any(cx, "/data/incidents", &format!("{about}={}&limit=20", encoded(answer.text("domain"))))
+            .await?;
+    let platform = answer.has("platform").then(|| {
+        let platform = answer.part("platform");
+        (
+            platform.text("slug").to_owned(),
+            platform.text("label").to_owned(),
+            w.value("status", platform.text("status")),
+        )
+    });
+    let title = w.with("site.title", &[("site", site.as_str().into())]);
+    let feed = (
+        w.with("feed.site", &[("site", site.as_str().into())]),
+        format!("/data/incidents/feed.atom?{about}={address}"),
+    );
+    let page = SitePage {
+        frame: Frame::new(cx, w, format!("/site/{address}"), title).feed(feed.0, feed.1),
+        w,
+        platform,
+        countries: countries(w),
+        blocked: answer
+            .list("blocked_in")
+            .iter()
+            .map(|row| Row {
+                code: row.text("country").to_owned(),
+                name: w.country(row.text("country")),
+                summary: row.said(w.0, "summary"),
+                basis: w.value("basis", row.text("basis")),
+                confidence: w.percent(row.number("confidence").unwrap_or_default()),
+                last: w.day(row.text("last_checked")),
+            })
+            .collect(),
+        lead: w.with(
+            "site.lead",
+            &[
+                ("blocked", answer.count("/summary/blocked_in_countries").into()),
+                ("open", answer.count("/summary/accessible_in_countries").into()),
+                ("unknown", answer.count("/summary/unknown_in_countries").into()),
+            ],
+        ),
+        last: w.day(answer.text("lastChecked")),
+        incidents: incidents.list("incidents").iter().map(|incident| Line::new(incident, w)).collect(),
+        license: answer.text("license").to_owned(),
+        site,
+        address,
+    };
+    Page::of(&page)
+}
