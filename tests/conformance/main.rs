@@ -66,6 +66,7 @@ mod measured;
 mod messages;
 mod methodology;
 mod outlook;
+mod pages;
 mod pins;
 mod probes;
 mod rates;
@@ -180,6 +181,7 @@ const MODULES: &[(&str, &[Case])] = &[
     ("messages", messages::CASES),
     ("methodology", methodology::CASES),
     ("outlook", outlook::CASES),
+    ("pages", pages::CASES),
     ("pins", pins::CASES),
     ("probes", probes::CASES),
     ("rates", rates::CASES),

@@ -1,28 +1,13 @@
-//! What people, crawlers and programs look for at the root of a server.
+//! What crawlers and programs look for at the root of a server.
 
 use heliograph_core::engine::time::Timestamp;
 
 use crate::{Suite, cases};
 
 cases![
-    the_root_says_what_this_is_and_every_address_that_it_names_answers,
     crawlers_and_models_find_their_texts,
     a_contact_for_vulnerabilities_is_there_where_the_operator_names_one,
 ];
-
-fn the_root_says_what_this_is_and_every_address_that_it_names_answers(suite: &Suite) {
-    let client = suite.client();
-    let root = client.get("/").expect(200);
-    assert_eq!(root["service"], "Heliograph");
-    let examples = root["examples"].as_array().unwrap();
-    let named = ["document", "overview", "health", "methodology"].map(|name| &root[name]);
-    for path in named.into_iter().chain(examples).map(|path| path.as_str().unwrap()) {
-        assert_eq!(client.get(path).status, 200, "{path}");
-    }
-    // Other unknown addresses answer as before.
-    client.get("/index.html").expect_error(404, "NO_ROUTE");
-    client.send("POST", "/", Some("application/json"), b"{}").expect_error(405, "METHOD_NOT_ALLOWED");
-}
 
 fn crawlers_and_models_find_their_texts(suite: &Suite) {
     let client = suite.client();

@@ -4,13 +4,14 @@
 use crate::{root, text};
 
 /// A layer, and the layers that its package may depend on.
-const LAYERS: [(&str, &[&str]); 6] = [
+const LAYERS: [(&str, &[&str]); 7] = [
     ("crypto", &[]),
     ("engine", &["crypto"]),
     ("facts", &["crypto", "engine"]),
     ("relay", &["crypto", "engine", "facts"]),
     ("ledger", &["crypto", "engine", "facts", "relay"]),
     ("intelligence", &["crypto", "engine", "facts", "relay"]),
+    ("pages", &["engine", "facts"]),
 ];
 
 /// The packages of the workspace that a manifest names as a dependency, for the program or for tests.

@@ -11,7 +11,6 @@ const ALWAYS: &[&str] = &["GET /v1/admin/db", "GET /v1/admin/dump", "POST /v1/ad
 /// Read few rows, or write. Lists among them come in pages, and a search reads what it shows. Whatever `/mcp` asks is a
 /// request of its own to another route, which computes or not.
 const NEVER: &[&str] = &[
-    "GET /",
     "GET /.well-known/security.txt",
     "GET /favicon.ico",
     "GET /healthz",

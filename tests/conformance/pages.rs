@@ -1,0 +1,244 @@
+//! Pages for people (decision pages).
+
+use std::collections::{BTreeSet, VecDeque};
+
+use heliograph_tests::client::{Answer, Client};
+use heliograph_tests::synthetic::{HALF_BLOCKED, INSIDE, SITE};
+
+use crate::incidents::with_three;
+use crate::detect::with_blocked_site;
+use crate::{Suite, cases};
+
+cases![
+    the_form_of_the_first_page_leads_to_the_answer_without_scripts,
+    the_page_of_a_site_in_a_country_says_what_the_interface_says,
+    a_journalist_clicks_from_the_first_page_to_the_citation,
+    every_page_that_pages_link_to_is_whole_in_every_language,
+    pages_are_safe_to_open,
+    a_country_a_site_and_an_incident_that_are_not_there_have_a_page_that_says_so,
+    what_is_asked_of_the_past_is_not_kept_and_not_listed,
+    images_and_badges_are_images,
+    an_operation_of_the_interface_has_a_page_with_a_request_to_paste,
+    the_form_for_a_key_gives_a_key_that_works,
+];
+
+#[track_caller]
+fn page(client: &Client, path: &str) -> String {
+    let answer = client.get(path);
+    assert_eq!((answer.status, answer.header("content-type")), (200, Some("text/html; charset=utf-8")), "{path}");
+    answer.text().to_owned()
+}
+
+/// The values of an attribute in a page.
+fn attributes<'p>(page: &'p str, name: &str) -> Vec<&'p str> {
+    let begin = format!(" {name}=\"");
+    page.split(begin.as_str()).skip(1).filter_map(|rest| rest.split('"').next()).collect()
+}
+
+/// Addresses of this server that a page links to or shows, without those of the interface and without fragments.
+fn pages_of(page: &str) -> BTreeSet<String> {
+    let all = attributes(page, "href").into_iter().chain(attributes(page, "src"));
+    let own = all.filter(|address| address.starts_with('/')).map(|address| address.replace("&#38;", "&").replace("&amp;", "&"));
+    own.map(|address| address.split('#').next().unwrap().to_owned()).collect()
+}
+
+fn the_form_of_the_first_page_leads_to_the_answer_without_scripts(suite: &Suite) {
+    let client = suite.client();
+    let front = page(&client, "/");
+    assert!(front.contains("action=\"/is-it-blocked\"") && front.contains("name=\"site\""), "{front}");
+    for (query, to) in [
+        ("site=https%3A%2F%2Ftelegram.org%2Fpath&country=KE", "/site/telegram.org/KE"),
+        ("site=telegram&country=", "/site/telegram"),
+        ("site=&country=KE", "/country/KE"),
+        ("site=&country=", "/"),
+        ("site=a%2F..%2Fb&country=KE", "/site/a/KE"),
+    ] {
+        let answer = client.get(&format!("/is-it-blocked?{query}"));
+        assert_eq!((answer.status, answer.header("location")), (303, Some(to)), "{query}");
+    }
+    let french = client.get("/fr/is-it-blocked?site=telegram&country=KE");
+    assert_eq!(french.header("location"), Some("/fr/site/telegram/KE"));
+}
+
+fn the_page_of_a_site_in_a_country_says_what_the_interface_says(suite: &Suite) {
+    let client = suite.prepared("site", with_blocked_site);
+    let asked = format!("/v1/accessibility/check?domain={SITE}&country={HALF_BLOCKED}&as_of={INSIDE}");
+    let check = client.get(&asked).expect(200);
+    assert_eq!(check["status"], "blocked");
+    let english =
+        page(&client, &format!("/site/{SITE}/{HALF_BLOCKED}?as_of={INSIDE}&since=2024-03-01&until=2024-03-13"));
+    assert!(english.contains(check["summary"].as_str().unwrap()), "{}\n{english}", check["summary"]);
+    assert!(english.contains("class=\"status blocked\"") && english.contains("tls-reset"), "{english}");
+    let french = page(&client, &format!("/fr/site/{SITE}/{HALF_BLOCKED}?as_of={INSIDE}"));
+    assert!(french.contains("lang=\"fr\" dir=\"ltr\"") && french.contains("Finlande"), "{french}");
+    let arabic = page(&client, &format!("/ar/site/{SITE}/{HALF_BLOCKED}"));
+    assert!(arabic.contains("lang=\"ar\" dir=\"rtl\"") && arabic.contains("فنلندا"), "{arabic}");
+}
+
+/// Follows a link of a page whose address contains this text.
+#[track_caller]
+fn follow(client: &Client, from: &str, part: &str) -> (String, String) {
+    let links = pages_of(from);
+    let to = links.iter().find(|to| to.contains(part)).unwrap_or_else(|| panic!("no link to {part} in {links:?}"));
+    (to.clone(), page(client, to))
+}
+
+fn a_journalist_clicks_from_the_first_page_to_the_citation(suite: &Suite) {
+    let client = suite.prepared("incidents", with_three);
+    let asked = client.get("/is-it-blocked?site=telegram.org&country=KE");
+    let answer = page(&client, asked.header("location").unwrap());
+    // It says that it is a part of a platform, that nobody measured lately, and that there was a block.
+    assert!(answer.contains("Telegram") && answer.contains("KE-2023-0001"), "{answer}");
+    let (_, incident) = follow(&client, &answer, "/incident/KE-2023-0001");
+    for text in ["APA", "MLA", "Chicago", "BibTeX", "RIS", "Networks", "AS33771", "version"] {
+        assert!(incident.contains(text), "{text}\n{incident}");
+    }
+    let csv = pages_of(&incident).into_iter().find(|address| address.contains("format=csv")).unwrap();
+    assert_eq!(client.get(&csv).status, 200, "{csv}");
+}
+
+/// Walks all pages that can be reached from the first one, and looks at each. Countries are many and alike: a few do.
+fn every_page_that_pages_link_to_is_whole_in_every_language(suite: &Suite) {
+    let client = suite.prepared("incidents", with_three);
+    let few = |path: &str| {
+        let country = path.split("/country/").nth(1).or_else(|| path.split("/image/country/").nth(1));
+        let docs = path.strip_prefix("/docs/");
+        country.is_none_or(|code| ["KE", "IR"].iter().any(|known| code.starts_with(known)))
+            && docs.is_none_or(|operation| operation.starts_with("get"))
+            && path.matches("/site/").count() <= 1
+    };
+    let starts = ["/", "/fr", "/ar", "/country/KE", "/site/telegram", "/site/telegram/KE", "/ar/site/telegram/KE"];
+    let mut waiting: VecDeque<String> = starts.map(str::to_owned).into();
+    let mut seen: BTreeSet<String> = waiting.iter().cloned().collect();
+    let mut pages = 0;
+    while let Some(path) = waiting.pop_front() {
+        let answer = client.get(&path);
+        assert!(answer.status == 200, "{path}: {} {}", answer.status, answer.text());
+        if !answer.header("content-type").unwrap().starts_with("text/html") {
+            continue;
+        }
+        pages += 1;
+        check_form(&path, answer.text());
+        let links = pages_of(answer.text());
+        for link in links.into_iter().filter(|link| few(link)) {
+            if seen.len() < 220 && seen.insert(link.clone()) {
+                waiting.push_back(link);
+            }
+        }
+    }
+    assert!(pages > 40, "{pages}");
+}
+
+/// What every page must have.
+#[track_caller]
+fn check_form(path: &str, page: &str) {
+    for part in ["<!doctype html>", "<html lang=\"", "<title>", "<main id=\"main\">", "<h1>", "</html>"] {
+        assert!(page.contains(part), "{path} lacks {part}");
+    }
+    for part in ["<script", " style=\"", "<style", " onclick", "javascript:", "http://127.0.0.1:8787http"] {
+        assert!(!page.contains(part), "{path} has {part}");
+    }
+    // No code of a word, nor a gap in a sentence, is shown.
+    for part in ["{n", "{day", "{country", "{site", "word.", "check.title"] {
+        assert!(!page.contains(part), "{path} shows {part}");
+    }
+    let ids = attributes(page, "id");
+    assert_eq!(ids.len(), ids.iter().collect::<BTreeSet<_>>().len(), "{path} has an id twice: {ids:?}");
+    assert_eq!(page.matches("<img ").count(), page.matches(" alt=\"").count(), "{path} has an image without words");
+}
+
+fn pages_are_safe_to_open(suite: &Suite) {
+    let client = suite.prepared("incidents", with_three);
+    for path in ["/", "/site/telegram/KE", "/incident/KE-2023-0001", "/docs", "/country/KE"] {
+        let answer = client.get(path);
+        let policy = answer.header("content-security-policy").unwrap();
+        assert!(policy.contains("default-src 'none'") && !policy.contains("unsafe"), "{path}: {policy}");
+        assert_eq!((answer.header("set-cookie"), answer.header("referrer-policy")), (None, Some("no-referrer")), "{path}");
+        assert!(answer.header("etag").is_some(), "{path}");
+        let again = client.with("if-none-match", answer.header("etag").unwrap()).get(path);
+        assert_eq!(again.status, 304, "{path}");
+    }
+    // What somebody writes is text.
+    let answer = client.get("/site/%3Cscript%3Ealert(1)%3C%2Fscript%3E/KE");
+    assert!(!answer.text().contains("<script"), "{}", answer.text());
+    let answer = client.get("/incidents?q=%22%3E%3Cscript%3E");
+    assert!(answer.status == 200 && !answer.text().contains("<script"), "{}", answer.text());
+}
+
+#[track_caller]
+fn expect_page(answer: &Answer, status: u16, language: &str) {
+    assert_eq!((answer.status, answer.header("content-type")), (status, Some("text/html; charset=utf-8")), "{}", answer.text());
+    assert!(answer.text().contains(&format!("<html lang=\"{language}\"")), "{}", answer.text());
+    assert_eq!(answer.header("cache-control"), Some("no-store"));
+}
+
+fn a_country_a_site_and_an_incident_that_are_not_there_have_a_page_that_says_so(suite: &Suite) {
+    let client = suite.client();
+    for (path, status, language) in [
+        ("/country/ZZ", 404, "en"),
+        ("/fr/country/ZZ", 404, "fr"),
+        ("/ar/incident/KE-1999-9999", 404, "ar"),
+        ("/site/telegram/ZZ", 404, "en"),
+        ("/site/telegram/KE?days=0", 400, "en"),
+        ("/site/telegram/KE?since=yesterday", 400, "en"),
+        ("/site/telegram/KE?as_of=never", 400, "en"),
+        ("/docs/noSuchOperation", 404, "en"),
+    ] {
+        expect_page(&client.get(path), status, language);
+    }
+    // Elsewhere errors are as they were.
+    client.get("/index.html").expect_error(404, "NO_ROUTE");
+    client.get("/fr/nothing").expect_error(404, "NO_ROUTE");
+    client.send("POST", "/", Some("application/json"), b"{}").expect_error(405, "METHOD_NOT_ALLOWED");
+}
+
+fn what_is_asked_of_the_past_is_not_kept_and_not_listed(suite: &Suite) {
+    let client = suite.prepared("site", with_blocked_site);
+    let now = client.get(&format!("/site/{SITE}/{HALF_BLOCKED}"));
+    assert!(now.header("cache-control").unwrap().contains("max-age") && !now.text().contains("noindex"));
+    for query in ["as_of=2024-03-12", "days=30", "since=2024-03-01&until=2024-03-13"] {
+        let then = client.get(&format!("/site/{SITE}/{HALF_BLOCKED}?{query}"));
+        assert_eq!((then.status, then.header("cache-control")), (200, Some("no-store")), "{query}: {}", then.text());
+        assert!(then.text().contains("noindex"), "{query}");
+    }
+    let robots = client.get("/robots.txt");
+    assert!(robots.text().contains("as_of="), "{}", robots.text());
+}
+
+fn images_and_badges_are_images(suite: &Suite) {
+    let client = suite.prepared("site", with_blocked_site);
+    let range = "since=2024-03-01&until=2024-03-13";
+    for path in [
+        "/image/world.svg".to_owned(),
+        format!("/image/country/{HALF_BLOCKED}.svg"),
+        format!("/image/site/{HALF_BLOCKED}/{SITE}.svg?{range}"),
+        format!("/image/networks/{HALF_BLOCKED}/{SITE}.svg?{range}"),
+        format!("/badge/{HALF_BLOCKED}/{SITE}.svg"),
+    ] {
+        let answer = client.get(&path);
+        assert_eq!((answer.status, answer.header("content-type")), (200, Some("image/svg+xml; charset=utf-8")), "{path}");
+        assert!(answer.text().starts_with("<svg xmlns=") && answer.text().ends_with("</svg>"), "{path}");
+    }
+    let days = client.get(&format!("/image/site/{HALF_BLOCKED}/{SITE}.svg?{range}"));
+    assert!(days.text().contains("class=\"blocked\"") && days.text().contains("class=\"sx\""), "{}", days.text());
+    assert_eq!(client.get("/badge/FI/x.png").status, 404);
+}
+
+fn an_operation_of_the_interface_has_a_page_with_a_request_to_paste(suite: &Suite) {
+    let client = suite.client();
+    let all = page(&client, "/docs");
+    let (path, operation) = follow(&client, &all, "/docs/");
+    assert!(operation.contains("curl") && operation.contains("200"), "{path}\n{operation}");
+    assert!(all.matches("/docs/").count() > 250, "{}", all.matches("/docs/").count());
+}
+
+fn the_form_for_a_key_gives_a_key_that_works(suite: &Suite) {
+    let client = suite.client();
+    let form = Some("application/x-www-form-urlencoded");
+    let made = client.send("POST", "/api-key", form, b"email=ada%40example.org");
+    assert_eq!((made.status, made.header("cache-control")), (200, Some("no-store")), "{}", made.text());
+    let key = made.text().split("tabindex=\"0\">").nth(1).unwrap().split('<').next().unwrap().to_owned();
+    assert_eq!(client.key(&key).get("/hydra/v1/model/info").status, 200, "{key}");
+    let refused = client.send("POST", "/fr/api-key", form, b"email=nobody");
+    expect_page(&refused, 400, "fr");
+}
