@@ -5,8 +5,8 @@ use std::collections::{BTreeSet, VecDeque};
 use heliograph_tests::client::{Answer, Client};
 use heliograph_tests::synthetic::{HALF_BLOCKED, INSIDE, SITE};
 
-use crate::incidents::with_three;
 use crate::detect::with_blocked_site;
+use crate::incidents::with_three;
 use crate::{Suite, cases};
 
 cases![
@@ -38,7 +38,9 @@ fn attributes<'p>(page: &'p str, name: &str) -> Vec<&'p str> {
 /// Addresses of this server that a page links to or shows, without those of the interface and without fragments.
 fn pages_of(page: &str) -> BTreeSet<String> {
     let all = attributes(page, "href").into_iter().chain(attributes(page, "src"));
-    let own = all.filter(|address| address.starts_with('/')).map(|address| address.replace("&#38;", "&").replace("&amp;", "&"));
+    let own = all
+        .filter(|address| address.starts_with('/'))
+        .map(|address| address.replace("&#38;", "&").replace("&amp;", "&"));
     own.map(|address| address.split('#').next().unwrap().to_owned()).collect()
 }
 
@@ -153,7 +155,11 @@ fn pages_are_safe_to_open(suite: &Suite) {
         let answer = client.get(path);
         let policy = answer.header("content-security-policy").unwrap();
         assert!(policy.contains("default-src 'none'") && !policy.contains("unsafe"), "{path}: {policy}");
-        assert_eq!((answer.header("set-cookie"), answer.header("referrer-policy")), (None, Some("no-referrer")), "{path}");
+        assert_eq!(
+            (answer.header("set-cookie"), answer.header("referrer-policy")),
+            (None, Some("no-referrer")),
+            "{path}"
+        );
         assert!(answer.header("etag").is_some(), "{path}");
         let again = client.with("if-none-match", answer.header("etag").unwrap()).get(path);
         assert_eq!(again.status, 304, "{path}");
@@ -167,7 +173,12 @@ fn pages_are_safe_to_open(suite: &Suite) {
 
 #[track_caller]
 fn expect_page(answer: &Answer, status: u16, language: &str) {
-    assert_eq!((answer.status, answer.header("content-type")), (status, Some("text/html; charset=utf-8")), "{}", answer.text());
+    assert_eq!(
+        (answer.status, answer.header("content-type")),
+        (status, Some("text/html; charset=utf-8")),
+        "{}",
+        answer.text()
+    );
     assert!(answer.text().contains(&format!("<html lang=\"{language}\"")), "{}", answer.text());
     assert_eq!(answer.header("cache-control"), Some("no-store"));
 }
@@ -216,7 +227,11 @@ fn images_and_badges_are_images(suite: &Suite) {
         format!("/badge/{HALF_BLOCKED}/{SITE}.svg"),
     ] {
         let answer = client.get(&path);
-        assert_eq!((answer.status, answer.header("content-type")), (200, Some("image/svg+xml; charset=utf-8")), "{path}");
+        assert_eq!(
+            (answer.status, answer.header("content-type")),
+            (200, Some("image/svg+xml; charset=utf-8")),
+            "{path}"
+        );
         assert!(answer.text().starts_with("<svg xmlns=") && answer.text().ends_with("</svg>"), "{path}");
     }
     let days = client.get(&format!("/image/site/{HALF_BLOCKED}/{SITE}.svg?{range}"));

@@ -4,10 +4,7 @@ use heliograph_core::engine::time::Timestamp;
 
 use crate::{Suite, cases};
 
-cases![
-    crawlers_and_models_find_their_texts,
-    a_contact_for_vulnerabilities_is_there_where_the_operator_names_one,
-];
+cases![crawlers_and_models_find_their_texts, a_contact_for_vulnerabilities_is_there_where_the_operator_names_one,];
 
 fn crawlers_and_models_find_their_texts(suite: &Suite) {
     let client = suite.client();

@@ -4,6 +4,7 @@ use askama::Template;
 use engine::http::Cx;
 use engine::time::DAY;
 use engine::{Error, Result, Timestamp};
+use facts::sentence::names::subject;
 
 use crate::answer::{self, Answer, encoded};
 use crate::country::{of_path, web_address};
@@ -115,6 +116,18 @@ impl Range {
         Range { since: end.plus(-days * DAY), until: end, chosen: false }
     }
 
+    /// What the charts of a page show: what the query says, else the days before the moment; or before the last
+    /// measurement, where nothing newer was measured.
+    fn shown(cx: &Cx, moment: Option<Timestamp>, last: Option<Timestamp>) -> Result<Range> {
+        let range = Range::of(cx, moment.unwrap_or_else(|| cx.now()))?;
+        match last {
+            Some(last) if last < range.since && !range.chosen && cx.query("days")?.is_none() => {
+                Ok(Range::last(DAYS, last))
+            }
+            _ => Ok(range),
+        }
+    }
+
     /// The query of routes that answer about the range.
     pub fn query(&self) -> String {
         format!("since={}&until={}", self.since.to_date_text(), self.until.to_date_text())
@@ -162,9 +175,7 @@ pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
     let site = cx.path("domain")?.to_owned();
     let code = of_path(cx, "country")?.code;
     let as_of = cx.query("as_of")?;
-    // A day stands for its end, as readers mean it.
-    let moment =
-        as_of.as_deref().map(|text| if text.len() == 10 { format!("{text}T23:59:59Z") } else { text.to_owned() });
+    let moment = as_of.as_deref().map(|text| end_of_day(text, cx.now()));
     let asked = answer::query(&[
         ("domain", Some(&site)),
         ("country", Some(code)),
@@ -172,8 +183,8 @@ pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
         ("as_of", moment.as_deref()),
     ]);
     let check = answer::ask(cx, "/v1/accessibility/check", &asked).await?;
-    let now = moment.as_deref().and_then(Timestamp::parse).unwrap_or_else(|| cx.now());
-    let range = Range::of(cx, now)?;
+    let last = Timestamp::parse(check.text("lastChecked"));
+    let range = Range::shown(cx, moment.as_deref().and_then(Timestamp::parse), last)?;
     let history = by_network(cx, &site, code, &range).await?;
     let address = encoded(&site);
     let wanted = format!("country={code}&target={address}&limit={MEASUREMENTS}&{}", range.query());
@@ -193,7 +204,7 @@ pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
     let computed = !shown.is_empty();
     let path = format!("/site/{address}/{code}{}{shown}", if computed { "?" } else { "" });
     let days = days(&history, w);
-    let title = w.with("check.title", &[("site", site.as_str().into()), ("country", code.into())]);
+    let title = w.with("check.title", &[("site", subject(&site).into()), ("country", code.into())]);
     let summary = check.said(w.0, "summary");
     let platform = check.part("platform");
     let page = CheckPage {
@@ -231,7 +242,7 @@ pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
             "check.nothing_measured",
             &[("from", w.day(&range.first()).into()), ("to", w.day(&range.end()).into())],
         ),
-        elsewhere: w.with("check.elsewhere", &[("site", site.as_str().into())]),
+        elsewhere: w.with("check.elsewhere", &[("site", subject(&site).into())]),
         days_alt: w.count("check.days_alt", days.len() as u64),
         days,
         measurements: measurements.list("measurements").iter().map(|row| measurement(row, w)).collect(),
@@ -242,6 +253,16 @@ pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
         range,
     };
     Ok(Page::of(&page)?.computed(computed))
+}
+
+/// A day stands for its end, or for now if that is still to come. Other texts are times, which the route reads.
+fn end_of_day(text: &str, now: Timestamp) -> String {
+    let end = format!("{text}T23:59:59Z");
+    match Timestamp::parse(&end) {
+        Some(time) if time > now => now.to_string(),
+        Some(_) => end,
+        None => text.to_owned(),
+    }
 }
 
 /// The figures of an answer, each with its name.
@@ -264,8 +285,7 @@ fn facts(check: &Answer, w: Words) -> Vec<(String, String)> {
     add("check.measurements", w.number(check.count("evidenceCount")));
     add("check.last", w.day(check.text("lastChecked")));
     add("check.stale", w.day(check.text("staleSince")));
-    let methods = check.texts("methods");
-    add("check.methods", methods.iter().map(|method| w.value("method", method)).collect::<Vec<_>>().join(", "));
+    add("check.methods", check.texts("methods").join(", "));
     add(
         "check.reason",
         if check.text("reason") == "site_down" { w.t("reason.site_down").to_owned() } else { String::new() },

@@ -114,7 +114,7 @@ pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
             .iter()
             .map(|row| {
                 let rate = w.percent(row.number("blockRate").unwrap_or_default());
-                (row.text("domain").to_owned(), rate, w.value("method", row.text("method")))
+                (row.text("domain").to_owned(), rate, row.text("method").to_owned())
             })
             .collect(),
         listed: data.list("listedBlocked").iter().map(|row| listed(row, w)).collect(),

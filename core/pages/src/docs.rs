@@ -111,7 +111,7 @@ pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
             });
         }
     }
-    let frame = Frame::new(cx, w, "/docs", w.t("docs.title"));
+    let frame = Frame::new(cx, w, "/docs", w.t("docs.title")).english_only();
     Page::of(&DocsPage { frame, version: document.text("/info/version").to_owned(), groups })
 }
 
@@ -137,8 +137,12 @@ pub async fn operation(cx: &Cx, w: Words) -> Result<Page> {
     let keys = keys(operation);
     let page = OperationPage {
         frame: Frame::new(cx, w, format!("/docs/{id}"), format!("{} {}", line.method, line.path))
-            .about(line.summary.clone()),
-        about: text(operation, "description").to_owned(),
+            .about(line.summary.clone())
+            .english_only(),
+        about: Some(text(operation, "description"))
+            .filter(|about| *about != line.summary)
+            .unwrap_or_default()
+            .to_owned(),
         tag: tag(operation).to_owned(),
         parameters: given.iter().map(|parameter| one_parameter(parameter)).collect(),
         request: request(&cx.settings().base_url(), &line, &given, &keys, &body),

@@ -2,8 +2,9 @@
 //! all incidents.
 
 use askama::Template;
-use engine::Result;
 use engine::http::Cx;
+use engine::time::DAY;
+use engine::{Result, Timestamp};
 use facts::sentence::Language;
 
 use crate::answer::{self, Answer, encoded};
@@ -69,6 +70,9 @@ struct IncidentPage {
     w: Words,
     line: Line,
     description: String,
+    occasion: String,
+    /// The days of the incident as a query, where charts can show them.
+    days: String,
     retracted: String,
     merged_into: String,
     facts: Vec<(String, String)>,
@@ -115,6 +119,8 @@ pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
         frame: frame.about(line.summary.clone()).unlisted(version.is_some()),
         w,
         description: if description == incident.text("summary") { String::new() } else { description.to_owned() },
+        occasion: incident.text("occasion").to_owned(),
+        days: days(&incident),
         retracted: incident.said(w.0, "retracted"),
         merged_into: incident.text("mergedInto").to_owned(),
         facts: facts(&incident, w),
@@ -146,6 +152,17 @@ pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
     Ok(Page::of(&page)?.computed(version.is_some()))
 }
 
+/// Days that charts show of an incident: those from its beginning to its end, with a week around.
+fn days(incident: &Answer) -> String {
+    let time = |name: &str| Timestamp::parse(incident.text(name));
+    let (Some(start), Some(end)) = (time("startTime"), time("endTime")) else { return String::new() };
+    let (start, end) = (start.plus(-7 * DAY), end.plus(8 * DAY));
+    if end.since(start) > 366 * DAY {
+        return String::new();
+    }
+    format!("?since={}&until={}", start.to_date_text(), end.to_date_text())
+}
+
 fn facts(incident: &Answer, w: Words) -> Vec<(String, String)> {
     let mut facts = Vec::new();
     let mut add = |name: &str, value: String| {
@@ -165,10 +182,8 @@ fn facts(incident: &Answer, w: Words) -> Vec<(String, String)> {
         add("check.networks_blocked", w.with("check.of_networks", &networks));
     }
     add("check.measurements", w.number(incident.count("measurementCount")));
-    let methods = incident.texts("blockingMethods");
-    add("check.methods", methods.iter().map(|method| w.value("method", method)).collect::<Vec<_>>().join(", "));
+    add("check.methods", incident.texts("blockingMethods").join(", "));
     add("incident.areas", incident.texts("areas").join(", "));
-    add("incident.occasion", incident.text("occasion").to_owned());
     add("check.sources", incident.texts("sources").join(", "));
     facts
 }

@@ -51,6 +51,8 @@ pub struct Frame {
     pub style: &'static str,
     /// Whether search engines may list it.
     pub listed: bool,
+    /// Whether it is in every language; else in English alone.
+    pub translated: bool,
     /// A feed about the same: title and address.
     pub feed: Option<(String, String)>,
 }
@@ -65,6 +67,7 @@ impl Frame {
             base: cx.settings().base_url(),
             style: style::address(),
             listed: true,
+            translated: true,
             feed: None,
             title,
         }
@@ -85,9 +88,16 @@ impl Frame {
         Frame { feed: Some((title, address)), ..self }
     }
 
+    /// A page in English alone.
+    #[must_use]
+    pub fn english_only(self) -> Frame {
+        Frame { translated: false, ..self }
+    }
+
     /// The same page in each language: language, address, whether it is this one.
     pub fn languages(&self) -> Vec<(Language, String, bool)> {
-        Language::ALL.iter().map(|of| (*of, Words(*of).to(&self.path), *of == self.w.0)).collect()
+        let all = if self.translated { &Language::ALL[..] } else { &Language::ALL[..1] };
+        all.iter().map(|of| (*of, Words(*of).to(&self.path), *of == self.w.0)).collect()
     }
 }
 

@@ -3,6 +3,7 @@
 use askama::Template;
 use engine::Result;
 use engine::http::Cx;
+use facts::sentence::names::subject;
 
 use crate::answer::{self, encoded};
 use crate::front::countries;
@@ -52,9 +53,9 @@ pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
             w.value("status", platform.text("status")),
         )
     });
-    let title = w.with("site.title", &[("site", site.as_str().into())]);
+    let title = w.with("site.title", &[("site", subject(&site).into())]);
     let feed = (
-        w.with("feed.site", &[("site", site.as_str().into())]),
+        w.with("feed.site", &[("site", subject(&site).into())]),
         format!("/data/incidents/feed.atom?{about}={address}"),
     );
     let page = SitePage {

@@ -29,8 +29,7 @@ pub const ROUTES: &[Route] = &[
 const FRESH: u32 = 3_600;
 
 /// Questions about the past compute, and what agents say to each other is nobody else's.
-const ROBOTS: &str =
-    "User-agent: *\nDisallow: /v1/agent/\nDisallow: /v1/admin/\nDisallow: /v1/pay/\nDisallow: /*as_of=\nDisallow: /*since=\nDisallow: /*days=\n";
+const ROBOTS: &str = "User-agent: *\nDisallow: /v1/agent/\nDisallow: /v1/admin/\nDisallow: /v1/pay/\nDisallow: /*as_of=\nDisallow: /*since=\nDisallow: /*days=\n";
 
 /// The form is that of llmstxt.org: a title, a summary in a quotation, and lists of links.
 const LLMS: &str = "\

@@ -49,8 +49,8 @@ fn escaped(text: &str) -> String {
 
 /// Which of so many days get a label: at most six, the first and the last among them.
 fn labelled(days: usize) -> Vec<usize> {
-    let steps = days.saturating_sub(1).min(5);
-    let mut at: Vec<usize> = (0..=steps).map(|step| if steps == 0 { 0 } else { step * (days - 1) / steps }).collect();
+    let (last, steps) = (days.saturating_sub(1), days.saturating_sub(1).min(5));
+    let mut at: Vec<usize> = (0..=steps).map(|step| (step * last).checked_div(steps).unwrap_or(0)).collect();
     at.dedup();
     at
 }
