@@ -92,7 +92,7 @@ fn a_journalist_clicks_from_the_first_page_to_the_citation(suite: &Suite) {
     // It says that it is a part of a platform, that nobody measured lately, and that there was a block.
     assert!(answer.contains("Telegram") && answer.contains("KE-2023-0001"), "{answer}");
     let (_, incident) = follow(&client, &answer, "/incident/KE-2023-0001");
-    for text in ["APA", "MLA", "Chicago", "BibTeX", "RIS", "Networks", "AS33771", "version"] {
+    for text in ["APA", "MLA", "Chicago", "BibTeX", "RIS", "Affected networks", "AS33771", "version"] {
         assert!(incident.contains(text), "{text}\n{incident}");
     }
     let csv = pages_of(&incident).into_iter().find(|address| address.contains("format=csv")).unwrap();
@@ -141,8 +141,8 @@ fn check_form(path: &str, page: &str) {
         assert!(!page.contains(part), "{path} has {part}");
     }
     // No code of a word, nor a gap in a sentence, is shown.
-    for part in ["{n", "{day", "{country", "{site", "word.", "check.title"] {
-        assert!(!page.contains(part), "{path} shows {part}");
+    for part in ["{n}", "{day", "{country", "{site", "word.", "check.title"] {
+        assert!(path.starts_with("/docs") || !page.contains(part), "{path} shows {part}");
     }
     let ids = attributes(page, "id");
     assert_eq!(ids.len(), ids.iter().collect::<BTreeSet<_>>().len(), "{path} has an id twice: {ids:?}");

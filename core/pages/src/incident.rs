@@ -183,6 +183,7 @@ fn facts(incident: &Answer, w: Words) -> Vec<(String, String)> {
     }
     add("check.measurements", w.number(incident.count("measurementCount")));
     add("check.methods", incident.texts("blockingMethods").join(", "));
+    add("incident.networks", incident.texts("affectedAsns").join(", "));
     add("incident.areas", incident.texts("areas").join(", "));
     add("check.sources", incident.texts("sources").join(", "));
     facts
