@@ -73,7 +73,11 @@ impl Probe {
         let text = String::from_utf8_lossy(&answer.body).chars().take(300).collect::<String>();
         assert!(answer.status < 500, "{what}: {} {text}", answer.status);
         assert!(answer.status >= 200, "{what}: {}", answer.status);
-        if answer.status >= 400 {
+        // A page says what is wrong as a page.
+        let is_page = self.route.page && answer.header("content-type") == Some("text/html; charset=utf-8");
+        if answer.status >= 400 && is_page {
+            assert!(text.starts_with("<!doctype html>"), "{what}: {text}");
+        } else if answer.status >= 400 {
             let mut error: Value = serde_json::from_slice(&answer.body).unwrap_or_else(|_| panic!("{what}: {text}"));
             // What was read as a message is answered in JSON-RPC (decision mcp-errors).
             if self.route.path == "/mcp" && error["error"].is_object() {
