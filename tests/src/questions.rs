@@ -87,7 +87,6 @@ fn holds(text: &str, word: &str) -> bool {
 /// All questions. A word in braces without a value in [`WordValues`] is sent as it is, which no endpoint answers with
 /// 200.
 pub const QUESTIONS: &[Question] = &[
-    get("GET /", ""),
     get("GET /robots.txt", ""),
     get("GET /llms.txt", ""),
     get("GET /favicon.ico", ""),
