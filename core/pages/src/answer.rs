@@ -1,9 +1,9 @@
 //! What the program's own routes answer, read by name.
 
-use std::sync::Arc;
+use std::borrow::Cow;
 
-use engine::http::{Body, Cx};
-use engine::runtime::Runtime;
+use bytes::Bytes;
+use engine::http::{Body, Cx, Response};
 use engine::{Error, ErrorCode, Result};
 use facts::sentence::{Language, Sentence};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -23,18 +23,18 @@ pub fn query(members: &[(&str, Option<&str>)]) -> String {
     given.collect::<Vec<_>>().join("&")
 }
 
-/// JSON of an answer, or a part of it.
+/// JSON of an answer, or a part of it, which is borrowed.
 #[derive(Debug, Clone, Default)]
-pub struct Answer(pub Value);
+pub struct Answer<'a>(pub Cow<'a, Value>);
 
 /// Asks one of the program's routes, on behalf of nobody and out of no budget: the page itself drew on one.
-pub async fn ask(cx: &Cx, path: &str, query: &str) -> Result<Answer> {
+pub async fn ask(cx: &Cx, path: &str, query: &str) -> Result<Answer<'static>> {
     let body = text(cx, path, query).await?;
-    serde_json::from_slice(&body).map(Answer).map_err(Error::internal)
+    serde_json::from_slice(&body).map(Answer::whole).map_err(Error::internal)
 }
 
 /// As [`ask`], but what there is not is empty.
-pub async fn ask_if_any(cx: &Cx, path: &str, query: &str) -> Result<Answer> {
+pub async fn ask_if_any(cx: &Cx, path: &str, query: &str) -> Result<Answer<'static>> {
     match ask(cx, path, query).await {
         Err(error) if matches!(error.code, ErrorCode::NotFound | ErrorCode::BadRequest | ErrorCode::TooBroad) => {
             Ok(Answer::default())
@@ -44,21 +44,36 @@ pub async fn ask_if_any(cx: &Cx, path: &str, query: &str) -> Result<Answer> {
 }
 
 /// The body that a route answers.
-pub async fn text(cx: &Cx, path: &str, query: &str) -> Result<Vec<u8>> {
-    let rt: Arc<dyn Runtime> = cx.rt.clone();
-    let response = Cx::ask_ourselves(rt, path, query).await?;
+pub async fn text(cx: &Cx, path: &str, query: &str) -> Result<Bytes> {
+    body(path, Cx::ask_ourselves(cx.rt.clone(), path, query).await?)
+}
+
+/// The body of an answer; what it refuses is an error with the same code and words.
+pub fn body(path: &str, response: Response) -> Result<Bytes> {
     let Body::Bytes(body) = response.body else {
         return Err(Error::internal(format!("{path} is a stream")));
     };
     if response.status.is_success() {
-        return Ok(body.to_vec());
+        return Ok(body);
     }
-    let said = Answer(serde_json::from_slice(&body).unwrap_or_default());
+    let said = Answer::whole(serde_json::from_slice(&body).unwrap_or_default());
     let code = ErrorCode::ALL.iter().copied().find(|code| code.as_str() == said.text("error"));
     Err(Error::new(code.unwrap_or(ErrorCode::Internal), said.text("message").to_owned()))
 }
 
-impl Answer {
+/// An address of data, if it is one that a browser may follow.
+pub fn web_address(text: &str) -> String {
+    let is_web = ["https://", "http://"].iter().any(|scheme| text.starts_with(scheme));
+    if is_web { text.to_owned() } else { String::new() }
+}
+
+impl Answer<'static> {
+    pub fn whole(value: Value) -> Self {
+        Answer(Cow::Owned(value))
+    }
+}
+
+impl Answer<'_> {
     fn at(&self, pointer: &str) -> Option<&Value> {
         if pointer.starts_with('/') { self.0.pointer(pointer) } else { self.0.get(pointer) }
     }
@@ -84,22 +99,30 @@ impl Answer {
         self.at(pointer).is_some_and(|value| !value.is_null())
     }
 
-    pub fn part(&self, pointer: &str) -> Answer {
-        Answer(self.at(pointer).cloned().unwrap_or_default())
+    pub fn part(&self, pointer: &str) -> Answer<'_> {
+        self.at(pointer).map(|value| Answer(Cow::Borrowed(value))).unwrap_or_default()
+    }
+
+    fn values(&self, pointer: &str) -> &[Value] {
+        self.at(pointer).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
     }
 
     /// The parts of a list.
-    pub fn list(&self, pointer: &str) -> Vec<Answer> {
-        self.at(pointer)
-            .and_then(Value::as_array)
-            .map(|all| all.iter().cloned().map(Answer).collect())
-            .unwrap_or_default()
+    pub fn list(&self, pointer: &str) -> Vec<Answer<'_>> {
+        self.values(pointer).iter().map(|value| Answer(Cow::Borrowed(value))).collect()
+    }
+
+    /// The interval of a score, such as `12–34`; empty without a score.
+    pub fn interval(&self) -> String {
+        match self.values("confidenceInterval") {
+            [low, high] => format!("{low}–{high}"),
+            _ => String::new(),
+        }
     }
 
     /// The texts of a list.
     pub fn texts(&self, pointer: &str) -> Vec<String> {
-        let all = self.at(pointer).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-        all.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+        self.values(pointer).iter().filter_map(Value::as_str).map(str::to_owned).collect()
     }
 
     /// The text of a member in a language: its sentences if they have codes, else as somebody wrote it.
@@ -117,7 +140,7 @@ impl Answer {
 
     /// The texts of a list in a language.
     pub fn all_said(&self, language: Language, member: &str) -> Vec<String> {
-        (0..self.list(member).len()).map(|at| self.said(language, &format!("{member}/{at}"))).collect()
+        (0..self.values(member).len()).map(|at| self.said(language, &format!("{member}/{at}"))).collect()
     }
 }
 
@@ -128,7 +151,7 @@ mod tests {
 
     #[test]
     fn a_text_with_a_code_is_said_in_the_language_and_another_as_it_was_written() {
-        let answer = Answer(json!({
+        let answer = Answer::whole(json!({
             "summary": "x.org has not been measured in Kenya.", "title": "Written by an operator",
             "sentences": [{ "text": "/summary", "code": "check.unmeasured",
                 "parameters": { "country": "KE", "list": null, "subject": "x.org" } }],

@@ -4,13 +4,15 @@ use engine::Result;
 use engine::http::{Cx, Response};
 
 use crate::answer;
-use crate::image::{country, name, svg};
+use crate::chart::escaped;
+use crate::country::known;
+use crate::image::{name, svg};
 
 /// Width of a letter of the badge's font, about.
 const LETTER: usize = 7;
 
 pub async fn badge(cx: Cx) -> Result<Response> {
-    let (site, code) = (name(&cx)?.to_owned(), country(cx.path("country")?)?);
+    let (site, code) = (name(&cx)?.to_owned(), known(cx.path("country")?)?);
     let asked = answer::query(&[("domain", Some(&site)), ("country", Some(code))]);
     let check = answer::ask(&cx, "/v1/accessibility/check", &asked).await?;
     Ok(svg(&cx, image(&format!("{site} · {code}"), check.text("status"))))
@@ -24,7 +26,7 @@ fn image(label: &str, status: &str) -> String {
         _ => ("not known", "#565c64"),
     };
     let (left, right) = (label.chars().count() * LETTER + 14, text.len() * LETTER + 14);
-    let label = label.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;");
+    let label = escaped(label);
     let width = left + right;
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"22\" role=\"img\" \

@@ -1,13 +1,15 @@
 //! A site in a country: the answer in one sentence, since when, on which networks, how it is known, and what is not.
 
+use std::collections::BTreeMap;
+
 use askama::Template;
 use engine::http::Cx;
 use engine::time::DAY;
 use engine::{Error, Result, Timestamp};
 use facts::sentence::names::subject;
 
-use crate::answer::{self, Answer, encoded};
-use crate::country::{of_path, web_address};
+use crate::answer::{self, Answer, encoded, web_address};
+use crate::country::known;
 use crate::incident::Line;
 use crate::page::{Frame, Page};
 use crate::words::Words;
@@ -173,7 +175,7 @@ pub async fn by_network(cx: &Cx, site: &str, country: &str, range: &Range) -> Re
 
 pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
     let site = cx.path("domain")?.to_owned();
-    let code = of_path(cx, "country")?.code;
+    let code = known(cx.path("country")?)?;
     let as_of = cx.query("as_of")?;
     let moment = as_of.as_deref().map(|text| end_of_day(text, cx.now()));
     let asked = answer::query(&[
@@ -336,19 +338,24 @@ fn witnesses(check: &Answer, w: Words) -> Vec<(String, String, String)> {
     .collect()
 }
 
-/// Days with measurements, newest first.
-fn days(history: &[NetworkDay], w: Words) -> Vec<DayRow> {
-    let mut sums: std::collections::BTreeMap<&str, (u64, u64, u64)> = std::collections::BTreeMap::new();
+/// Measurements, votes and blocked ones among these, by day.
+pub fn by_day(history: &[NetworkDay]) -> BTreeMap<&str, (u64, u64, u64)> {
+    let mut sums: BTreeMap<&str, (u64, u64, u64)> = BTreeMap::new();
     for row in history {
         let sum = sums.entry(&row.date).or_default();
         *sum = (sum.0 + row.measurements, sum.1 + row.votes, sum.2 + row.blocked);
     }
+    sums
+}
+
+/// Days with measurements, newest first.
+fn days(history: &[NetworkDay], w: Words) -> Vec<DayRow> {
     let row = |(date, (measurements, votes, blocked)): (&&str, &(u64, u64, u64))| DayRow {
         date: (*date).to_owned(),
         measurements: *measurements,
         share: if *votes == 0 { String::new() } else { w.percent(*blocked as f64 / *votes as f64) },
     };
-    sums.iter().rev().map(row).collect()
+    by_day(history).iter().rev().map(row).collect()
 }
 
 fn measurement(row: &Answer, w: Words) -> Measurement {

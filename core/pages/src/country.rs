@@ -1,15 +1,14 @@
 //! A country: its score with what it rests on, what is blocked, incidents, forecast, networks.
 
 use askama::Template;
-use engine::Result;
 use engine::http::Cx;
+use engine::{Error, Result};
 use facts::starter::Country;
 
-use crate::answer::{self, Answer, encoded};
+use crate::answer::{self, Answer, encoded, web_address};
 use crate::incident::Line;
 use crate::page::{Frame, Page};
 use crate::words::Words;
-use engine::Error;
 
 #[derive(Template)]
 #[template(path = "country.html")]
@@ -60,20 +59,14 @@ struct Network {
     rate: String,
 }
 
-/// The country of a path: the code in either case.
-pub fn of_path(cx: &Cx, name: &str) -> Result<&'static Country> {
-    let code = cx.path(name)?;
-    Country::by_code(code).ok_or_else(|| Error::not_found(format!("No country has the code `{code}`.")))
-}
-
-/// An address of data, if it is one that a browser may follow.
-pub fn web_address(text: &str) -> String {
-    let is_web = ["https://", "http://"].iter().any(|scheme| text.starts_with(scheme));
-    if is_web { text.to_owned() } else { String::new() }
+/// The code of a country, given in either case.
+pub fn known(code: &str) -> Result<&'static str> {
+    let country = Country::by_code(code);
+    country.map(|country| country.code).ok_or_else(|| Error::not_found(format!("No country has the code `{code}`.")))
 }
 
 pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
-    let code = of_path(cx, "code")?.code;
+    let code = known(cx.path("code")?)?;
     let as_of = cx.query("as_of")?;
     let past = answer::query(&[("as_of", as_of.as_deref())]);
     let country = answer::ask(cx, &format!("/data/country/{code}"), &past).await?;
@@ -88,8 +81,6 @@ pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
         (w.with("feed.country", &[("country", code.into())]), format!("/data/incidents/feed.atom?country={code}"));
     let address = if past.is_empty() { format!("/country/{code}") } else { format!("/country/{code}?{past}") };
     let data = country.part("data");
-    let ends = data.list("confidenceInterval");
-    let end = |at: usize| ends.get(at).and_then(|end| end.0.as_u64()).unwrap_or_default();
     let page = CountryPage {
         frame: Frame::new(cx, w, address, title.clone()).unlisted(as_of.is_some()).feed(feed.0, feed.1),
         w,
@@ -101,7 +92,7 @@ pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
         },
         history_alt: w.with("country.history_alt", &[("country", code.into())]),
         score: data.has("score").then(|| data.count("score")),
-        interval: if ends.len() == 2 { format!("{}–{}", end(0), end(1)) } else { String::new() },
+        interval: data.interval(),
         grade: data.text("grade").to_owned(),
         level: if data.has("level") { w.value("level", data.text("level")) } else { String::new() },
         reason: country.said(w.0, "reason"),

@@ -4,8 +4,7 @@ use askama::Template;
 use engine::Result;
 use engine::http::Cx;
 
-use crate::answer;
-use crate::country::web_address;
+use crate::answer::{self, web_address};
 use crate::page::{Frame, Page};
 use crate::words::Words;
 

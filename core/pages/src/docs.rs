@@ -62,12 +62,12 @@ struct Status {
     example: String,
 }
 
-async fn document(cx: &Cx) -> Result<Answer> {
+async fn document(cx: &Cx) -> Result<Answer<'static>> {
     answer::ask(cx, "/openapi.json", "").await
 }
 
 /// All operations: path, method, operation.
-fn operations(document: &Answer) -> Vec<(&str, &str, &Value)> {
+fn operations<'d>(document: &'d Answer<'_>) -> Vec<(&'d str, &'d str, &'d Value)> {
     const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
     let paths = document.0.get("paths").and_then(Value::as_object);
     let all = paths.into_iter().flatten().flat_map(|(path, item)| {
@@ -116,7 +116,7 @@ pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
 }
 
 /// What a reference of the document stands for.
-fn resolved<'d>(document: &'d Answer, value: &'d Value) -> &'d Value {
+fn resolved<'d>(document: &'d Answer<'_>, value: &'d Value) -> &'d Value {
     let pointer = value.get("$ref").and_then(Value::as_str).and_then(|path| path.strip_prefix('#'));
     pointer.and_then(|pointer| document.0.pointer(pointer)).unwrap_or(value)
 }
@@ -134,7 +134,7 @@ pub async fn operation(cx: &Cx, w: Words) -> Result<Page> {
     let given = operation.get("parameters").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let given: Vec<&Value> = given.iter().map(|parameter| resolved(&document, parameter)).collect();
     let body = operation.pointer("/requestBody/content/application~1json").map(example).unwrap_or_default();
-    let keys = keys(operation);
+    let keys = keys(&document, operation);
     let page = OperationPage {
         frame: Frame::new(cx, w, format!("/docs/{id}"), format!("{} {}", line.method, line.path))
             .about(line.summary.clone())
@@ -153,13 +153,17 @@ pub async fn operation(cx: &Cx, w: Words) -> Result<Page> {
     Page::of(&page)
 }
 
-/// The header of each key that the operation reads.
-fn keys(operation: &Value) -> Vec<String> {
+/// The header of each key that the operation reads; any one of them is enough.
+fn keys(document: &Answer, operation: &Value) -> Vec<String> {
     let schemes = operation.get("security").and_then(Value::as_array).into_iter().flatten();
     let names = schemes.filter_map(Value::as_object).flat_map(|scheme| scheme.keys());
-    let mut names: Vec<String> = names.cloned().collect();
-    names.dedup();
-    names
+    let header = |name: &String| {
+        let scheme = document.part("components").part("securitySchemes").part(name).text("name").to_owned();
+        if scheme.is_empty() { "Authorization".to_owned() } else { scheme }
+    };
+    let mut headers: Vec<String> = names.map(header).collect();
+    headers.dedup();
+    headers
 }
 
 fn one_parameter(parameter: &Value) -> Parameter {
@@ -212,8 +216,10 @@ fn request(base: &str, line: &Line, parameters: &[&Value], keys: &[String], body
     if line.method != "GET" {
         out += &format!(" -X {}", line.method);
     }
-    for key in keys {
-        out += &format!(" \\\n  -H '{key}: YOUR_KEY'");
+    match keys.first().map(String::as_str) {
+        Some("Authorization") => out += " \\\n  -H 'Authorization: Bearer YOUR_KEY'",
+        Some(key) => out += &format!(" \\\n  -H '{key}: YOUR_KEY'"),
+        None => {}
     }
     if !body.is_empty() {
         out += &format!(" \\\n  -H 'Content-Type: application/json' \\\n  -d '{}'", body.replace('\'', "'\\''"));

@@ -3,6 +3,7 @@
 use askama::Template;
 use engine::Result;
 use engine::http::{Cx, Response};
+use facts::folding;
 use facts::sentence::Language;
 use facts::starter::Country;
 use http::StatusCode;
@@ -50,21 +51,8 @@ struct Measured {
 pub fn countries(w: Words) -> Vec<(String, String)> {
     let mut all: Vec<_> =
         Country::all().iter().map(|country| (country.code.to_owned(), w.country(country.code))).collect();
-    all.sort_by_key(|(_, name)| folded(name));
+    all.sort_by_key(|(_, name)| folding::fold(name));
     all
-}
-
-/// Letters with accents among those without.
-fn folded(name: &str) -> String {
-    let plain = |letter: char| match letter {
-        'É' | 'È' | 'Ê' | 'é' | 'è' | 'ê' => 'e',
-        'Î' | 'î' | 'ï' => 'i',
-        'Å' | 'à' | 'â' | 'å' => 'a',
-        'ô' | 'ö' => 'o',
-        'أ' | 'إ' | 'آ' => 'ا',
-        letter => letter.to_lowercase().next().unwrap_or(letter),
-    };
-    name.chars().map(plain).collect()
 }
 
 pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
@@ -107,12 +95,10 @@ pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
 
 fn scored(row: &answer::Answer, w: Words) -> Scored {
     let code = row.text("code").to_owned();
-    let ends = row.list("confidenceInterval");
-    let end = |at: usize| ends.get(at).and_then(|end| end.0.as_u64()).unwrap_or_default();
     Scored {
         name: w.country(&code),
         score: row.count("score"),
-        interval: if ends.len() == 2 { format!("{}–{}", end(0), end(1)) } else { String::new() },
+        interval: row.interval(),
         level: w.value("level", row.text("level")),
         code,
     }

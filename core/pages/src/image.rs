@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use engine::documents;
 use engine::http::{Cx, Response};
 use engine::{Error, Result};
-use facts::starter::Country;
 use http::StatusCode;
 use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY};
 
@@ -14,7 +13,8 @@ use crate::chart::days::{self, Day};
 use crate::chart::grid::{self, Row};
 use crate::chart::line::{self, Point};
 use crate::chart::map;
-use crate::check::{NetworkDay, Range, by_network};
+use crate::check::{NetworkDay, Range, by_day, by_network};
+use crate::country::known;
 
 /// An image has a style of its own and nothing else.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
@@ -36,12 +36,6 @@ pub fn name(cx: &Cx) -> Result<&str> {
     file.strip_suffix(".svg").ok_or_else(|| Error::not_found("Images have names that end in `.svg`."))
 }
 
-/// The country of the path or the name.
-pub fn country(code: &str) -> Result<&'static str> {
-    let country = Country::by_code(code);
-    country.map(|country| country.code).ok_or_else(|| Error::not_found(format!("No country has the code `{code}`.")))
-}
-
 pub async fn world(cx: Cx) -> Result<Response> {
     let index = answer::ask(&cx, "/data/censorship-index.json", "").await?;
     let rows = index.list("countries");
@@ -52,7 +46,7 @@ pub async fn world(cx: Cx) -> Result<Response> {
 
 /// The measurements of a site that an image is about.
 async fn measured(cx: &Cx) -> Result<(Range, Vec<NetworkDay>)> {
-    let (country, range) = (country(cx.path("country")?)?, Range::of(cx, cx.now())?);
+    let (country, range) = (known(cx.path("country")?)?, Range::of(cx, cx.now())?);
     let rows = by_network(cx, name(cx)?, country, &range).await?;
     Ok((range, rows))
 }
@@ -60,12 +54,8 @@ async fn measured(cx: &Cx) -> Result<(Range, Vec<NetworkDay>)> {
 /// The share of blocked votes on each day.
 pub async fn days(cx: Cx) -> Result<Response> {
     let (range, rows) = measured(&cx).await?;
-    let mut sums: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
-    for row in &rows {
-        let sum = sums.entry(&row.date).or_default();
-        *sum = (sum.0 + row.votes, sum.1 + row.blocked);
-    }
-    let share = |date: &String| sums.get(date.as_str()).and_then(|(votes, blocked)| share(*votes, *blocked));
+    let sums = by_day(&rows);
+    let share = |date: &String| sums.get(date.as_str()).and_then(|(_, votes, blocked)| share(*votes, *blocked));
     let all: Vec<Day> = range.dates().into_iter().map(|date| Day { share: share(&date), date }).collect();
     Ok(svg(&cx, days::chart(&all)))
 }
@@ -99,7 +89,7 @@ pub async fn networks(cx: Cx) -> Result<Response> {
 
 /// The score of a country over the last 60 days.
 pub async fn score(cx: Cx) -> Result<Response> {
-    let code = country(name(&cx)?)?;
+    let code = known(name(&cx)?)?;
     let history = answer::ask_if_any(&cx, &format!("/data/country/{code}/history"), "days=60").await?;
     let rows = history.list("timeline");
     let known: BTreeMap<&str, &answer::Answer> = rows.iter().map(|row| (row.text("date"), row)).collect();

@@ -7,8 +7,7 @@ use engine::time::DAY;
 use engine::{Result, Timestamp};
 use facts::sentence::Language;
 
-use crate::answer::{self, Answer, encoded};
-use crate::country::web_address;
+use crate::answer::{self, Answer, encoded, web_address};
 use crate::page::{Frame, Page};
 use crate::words::Words;
 
@@ -206,7 +205,7 @@ fn one_version(row: &Answer, w: Words) -> (u64, String, String, String) {
 }
 
 /// The incident in five formats of citation. The style of a citation is English everywhere.
-async fn citations(cx: &Cx, incident: &Answer) -> Result<Vec<(String, String)>> {
+async fn citations(cx: &Cx, incident: &Answer<'_>) -> Result<Vec<(String, String)>> {
     let text = |name: &str| incident.text(name).to_owned();
     let (title, id, url, version) = (text("title"), text("readableId"), text("citationUrl"), incident.count("version"));
     let year = text("updatedAt").get(..4).unwrap_or_default().to_owned();

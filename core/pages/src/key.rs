@@ -1,15 +1,15 @@
 //! A form for an API key.
 
 use askama::Template;
-use engine::http::{Body, Cx, Request, Response};
-use engine::{Error, ErrorCode, Result};
+use engine::http::{Cx, Request, Response};
+use engine::{Error, Result};
 use facts::sentence::Language;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method};
 use percent_encoding::percent_decode_str;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::answer::Answer;
+use crate::answer::{self, Answer};
 use crate::page::{self, Frame, Page};
 use crate::words::Words;
 
@@ -41,12 +41,8 @@ async fn made(cx: &Cx, w: Words) -> Result<Page> {
     let body = json!({ "email": email }).to_string().into();
     let (method, path) = (Method::POST, "/api-keys/signup".to_owned());
     let response = cx.pass_on(Request { method, path, headers, body, ..Request::default() }).await;
-    let Body::Bytes(body) = &response.body else { return Err(Error::internal("a sign-up answered a stream")) };
-    let said = Answer(serde_json::from_slice::<Value>(body).unwrap_or_default());
-    if !response.status.is_success() {
-        let code = ErrorCode::ALL.iter().copied().find(|code| code.as_str() == said.text("error"));
-        return Err(Error::new(code.unwrap_or(ErrorCode::Internal), said.text("message").to_owned()));
-    }
+    let body = answer::body("/api-keys/signup", response)?;
+    let said = Answer::whole(serde_json::from_slice(&body).map_err(Error::internal)?);
     let frame = Frame::new(cx, w, "/api-key", w.t("key.title")).unlisted(true);
     Page::of(&KeyPage { frame, w, key: said.text("api_key").to_owned() })
 }

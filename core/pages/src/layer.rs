@@ -1,6 +1,6 @@
 //! The pages and their addresses. A new page is named here.
 
-use engine::http::{Limit, Route};
+use engine::http::{Limit, Route, handler};
 use engine::program::Layer;
 use facts::sentence::Language;
 
@@ -50,11 +50,11 @@ const FILES: &[Route] = &[
     Route::form("/ar/api-key", |cx| Box::pin(key::form(cx, Language::Arabic))),
     page!("/docs", Language::English, docs::page),
     page!("/docs/{operation}", Language::English, docs::operation),
-    Route::page("/image/world.svg", |cx| Box::pin(image::world(cx))).limit(Limit::Data),
-    Route::page("/image/site/{country}/{file}", |cx| Box::pin(image::days(cx))).limit(Limit::Data),
-    Route::page("/image/networks/{country}/{file}", |cx| Box::pin(image::networks(cx))).limit(Limit::Data),
-    Route::page("/image/country/{file}", |cx| Box::pin(image::score(cx))).limit(Limit::Data),
-    Route::page("/badge/{country}/{file}", |cx| Box::pin(badge::badge(cx))).limit(Limit::Data),
-    Route::page("/assets/{file}", |cx| Box::pin(style::sheet(cx))),
-    Route::page("/sitemap.xml", |cx| Box::pin(sitemap::sitemap(cx))).limit(Limit::Data),
+    Route::page("/image/world.svg", handler!(image::world)).limit(Limit::Data),
+    Route::page("/image/site/{country}/{file}", handler!(image::days)).limit(Limit::Data),
+    Route::page("/image/networks/{country}/{file}", handler!(image::networks)).limit(Limit::Data),
+    Route::page("/image/country/{file}", handler!(image::score)).limit(Limit::Data),
+    Route::page("/badge/{country}/{file}", handler!(badge::badge)).limit(Limit::Data),
+    Route::page("/assets/{file}", handler!(style::sheet)),
+    Route::page("/sitemap.xml", handler!(sitemap::sitemap)).limit(Limit::Data),
 ];

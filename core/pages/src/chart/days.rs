@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use super::{anchor, image, label, labelled};
+use super::{anchor, class, image, label, labelled};
 
 /// A day of a chart.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,13 +32,9 @@ pub fn chart(days: &[Day]) -> String {
         let x = LEFT + at as f64 * step;
         // Bars of many days touch each other.
         let gap = if step > 4.0 { 1.0 } else { 0.0 };
-        let (class, top) = match day.share {
-            None => ("sx", TOP),
-            // A day without any blocked vote still shows that it was measured.
-            Some(share) if share <= 0.0 => ("open", FLOOR - 3.0),
-            Some(share) if share < 0.5 => ("mixed", height_of(share).min(FLOOR - 3.0)),
-            Some(share) => ("blocked", height_of(share)),
-        };
+        let class = class(day.share);
+        // A day without any blocked vote still shows that it was measured.
+        let top = day.share.map_or(TOP, |share| height_of(share).min(FLOOR - 3.0));
         let (wide, high) = ((step - gap).max(0.5), FLOOR - top);
         let _ = write!(
             out,

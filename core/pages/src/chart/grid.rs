@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{anchor, image, label, labelled};
+use super::{anchor, class, image, label, labelled};
 
 /// A network of a chart: its number, and the share of blocked votes of each day (`None`: nobody measured).
 #[derive(Debug, Clone, PartialEq)]
@@ -23,12 +23,7 @@ pub fn chart(days: &[String], rows: &[Row]) -> String {
         let y = 4.0 + at as f64 * CELL;
         label(&mut out, LEFT - 6.0, y + 11.0, "end", &row.name);
         for (day, share) in row.shares.iter().enumerate() {
-            let class = match share {
-                None => "sx",
-                Some(share) if *share <= 0.0 => "open",
-                Some(share) if *share < 0.5 => "mixed",
-                Some(_) => "blocked",
-            };
+            let class = class(*share);
             let x = LEFT + day as f64 * step;
             let wide = (step - if step > 4.0 { 1.0 } else { 0.0 }).max(0.5);
             let _ = write!(

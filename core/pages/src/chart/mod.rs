@@ -37,13 +37,24 @@ fn image(width: u32, height: u32, inside: &str) -> String {
     )
 }
 
+/// The class of a share of blocked votes; hatched where nobody measured.
+const fn class(share: Option<f64>) -> &'static str {
+    match share {
+        None => "sx",
+        Some(share) if share <= 0.0 => "open",
+        Some(share) if share < 0.5 => "mixed",
+        Some(_) => "blocked",
+    }
+}
+
 /// A label of an axis.
 fn label(out: &mut String, x: f64, y: f64, anchor: &str, text: &str) {
     // Writing to a String never fails.
     let _ = write!(out, "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{}</text>", escaped(text));
 }
 
-fn escaped(text: &str) -> String {
+/// A text within an image.
+pub fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
