@@ -20,6 +20,9 @@ cases![
     images_and_badges_are_images,
     an_operation_of_the_interface_has_a_page_with_a_request_to_paste,
     the_form_for_a_key_gives_a_key_that_works,
+    a_browser_is_led_from_the_address_of_an_incident_to_its_page_and_a_program_is_not,
+    a_feed_about_a_country_or_a_site_has_its_incidents_alone_and_leads_to_pages,
+    each_guide_has_requests_that_work,
 ];
 
 #[track_caller]
@@ -256,4 +259,76 @@ fn the_form_for_a_key_gives_a_key_that_works(suite: &Suite) {
     assert_eq!(client.key(&key).get("/hydra/v1/model/info").status, 200, "{key}");
     let refused = client.send("POST", "/fr/api-key", form, b"email=nobody");
     expect_page(&refused, 400, "fr");
+}
+
+fn a_browser_is_led_from_the_address_of_an_incident_to_its_page_and_a_program_is_not(suite: &Suite) {
+    const BROWSER: &str = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
+    let client = suite.prepared("incidents", with_three);
+    let id = client.get("/data/incidents?limit=1").json()["incidents"][0]["readableId"].as_str().unwrap().to_owned();
+    let path = format!("/data/incidents/{id}");
+    let browser = client.with("accept", BROWSER);
+    let led = browser.get(&format!("{path}?version=1"));
+    let to = format!("/incident/{id}?version=1");
+    assert_eq!((led.status, led.header("location")), (303, Some(to.as_str())), "{}", led.text());
+    assert_eq!(led.header("cache-control"), Some("no-store"));
+    assert!(led.header("vary").is_some_and(|vary| vary.contains("Accept")), "{:?}", led.header("vary"));
+    assert!(page(&browser, &to).contains(&id));
+    for accept in ["*/*", "application/json", "text/html", "application/json, text/html, application/xhtml+xml;q=0.9"] {
+        let answer = client.with("accept", accept).get(&path);
+        assert_eq!((answer.status, answer.header("content-type")), (200, Some("application/json")), "{accept}");
+        assert!(answer.header("vary").is_some_and(|vary| vary.contains("Accept")), "{accept}");
+    }
+    assert_eq!(browser.get(&format!("{path}?format=json")).status, 200);
+    assert_eq!(browser.get("/data/incidents?limit=1").header("content-type"), Some("application/json"));
+}
+
+fn a_feed_about_a_country_or_a_site_has_its_incidents_alone_and_leads_to_pages(suite: &Suite) {
+    let client = suite.prepared("incidents", with_three);
+    let listed = |query: &str| -> BTreeSet<String> {
+        let list = client.get(&format!("/data/incidents?limit=50&{query}")).json();
+        let ids = list["incidents"].as_array().unwrap().iter();
+        ids.map(|incident| incident["readableId"].as_str().unwrap().to_owned()).collect()
+    };
+    let all = listed("");
+    let first = client.get("/data/incidents?limit=1").json()["incidents"][0].clone();
+    let country = first["country"].as_str().unwrap();
+    let site = first["affectedDomains"][0].as_str().unwrap_or("nothing.example");
+    for query in ["".to_owned(), format!("country={country}"), format!("domain={site}"), "country=ZW".to_owned()] {
+        for format in ["rss", "atom"] {
+            let feed = client.get(&format!("/data/incidents/feed.{format}?{query}"));
+            assert_eq!(feed.status, 200, "{query}: {}", feed.text());
+            let shown: BTreeSet<String> =
+                all.iter().filter(|id| feed.text().contains(&format!("/incident/{id}"))).cloned().collect();
+            assert_eq!(shown, listed(&query), "{format} {query}: {}", feed.text());
+            let itself = format!("feed.{format}{}{query}", if query.is_empty() { "" } else { "?" });
+            assert!(feed.text().contains(&itself), "{itself}: {}", feed.text());
+        }
+    }
+    let unknown = client.get("/data/incidents/feed.atom?country=XX");
+    assert_eq!(unknown.status, 400, "{}", unknown.text());
+    let tag = client.get(&format!("/data/incidents/feed.atom?country={country}"));
+    let again = client.with("if-none-match", tag.header("etag").unwrap());
+    assert_eq!(again.get(&format!("/data/incidents/feed.atom?country={country}")).status, 304);
+}
+
+/// What a guide says can be pasted, if it needs no key of the reader's own.
+fn each_guide_has_requests_that_work(suite: &Suite) {
+    let client = suite.client();
+    for reader in ["journalist", "researcher", "agent"] {
+        for language in ["", "/fr", "/ar"] {
+            let guide = page(&client, &format!("{language}/guide/{reader}"));
+            let requests = guide.split("<pre").skip(1).filter_map(|rest| rest.split("</pre>").next());
+            for request in requests.filter(|request| !request.contains("YOUR_KEY") && !request.contains("-X POST")) {
+                let request = request.replace("&#38;", "&").replace("&#39;", "'").replace("&#61;", "=");
+                for address in request.split("http").skip(1) {
+                    let path = address.split_once("://").unwrap().1.split_once('/').unwrap().1;
+                    let path = path.split(['\'', '\n', ' ']).next().unwrap();
+                    let status = client.get(&format!("/{path}")).status;
+                    // Model clients post to their address.
+                    assert!(status == 200 || path == "mcp" && status == 405, "{path}: {status}");
+                }
+            }
+        }
+    }
+    assert_eq!(client.get("/guide/nobody").status, 404);
 }

@@ -68,7 +68,7 @@ fn browser() -> Option<PathBuf> {
 fn pages_are_right_in_a_real_browser() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("pages");
     let Some(browser) = browser().filter(|_| folder.join("node_modules").exists()) else {
-        println!("skipped: there is no Chromium, or `npm ci` was not run in tests/pages");
+        println!("skipped: there is no Chromium (`CHROMIUM` names it), or `npm ci` was not run in tests/pages");
         return;
     };
     for target in servers() {

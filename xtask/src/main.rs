@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `advisories` | security advisories about packages |
 //! | `bench` | benchmarks |
+//! | `browser` | the browser that looks at pages, and pictures of them |
 //! | `cache` | the build folder in the user's cache |
 //! | `check` | formatting, lints and policies |
 //! | `ci` | everything that a change must pass |
@@ -25,6 +26,7 @@
 
 mod advisories;
 mod bench;
+mod browser;
 mod cache;
 mod check;
 mod ci;
@@ -65,6 +67,7 @@ cargo xtask <task>
                         run counts only if the rate of fdatasync stays within 1.3 times; --older lets an earlier build
                         of the program take part; --edge compares the Worker with a plain one in JavaScript, and
                         --grown a file with ten million messages with an almost empty one
+  pictures FOLDER       write a picture of every page into a folder
   edge build            bundle the Worker into build/ and print its size
   edge size             size of the present bundle; fails above the limit
   edge start            time to the first answer, beside that of a bare JavaScript Worker
@@ -92,6 +95,7 @@ fn dispatch(args: &[&str]) -> Result<()> {
         ["check"] => check::check(),
         ["ci"] => ci::ci(),
         ["test", filter @ ..] => test::test(filter),
+        ["pictures", folder] => browser::pictures(folder),
         ["sim", rest @ ..] => sim::sim(rest),
         ["bench", rest @ ..] => bench::bench(rest),
         ["compare", rest @ ..] => compare::compare(rest),

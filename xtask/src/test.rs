@@ -2,6 +2,7 @@
 
 use std::process::Command;
 
+use crate::browser;
 use crate::edge::build::{self, Bundle};
 use crate::project::cargo;
 use crate::run::{Result, run};
@@ -27,8 +28,9 @@ pub fn test(filter: &[&str]) -> Result<()> {
         let runner =
             scope.spawn(|| run("tests of the task runner and of workerd", runner_tests().arg("--").args(filter)));
         let mut programs = tests(PROGRAMS);
-        let programs = programs.env("HELIOGRAPH_TEST_TARGETS", "memory,native,edge").arg("--").args(filter);
-        (run("tests of programs", programs), runner.join())
+        programs.env("HELIOGRAPH_TEST_TARGETS", "memory,native,edge").arg("--").args(filter);
+        browser::provide(&mut programs);
+        (run("tests of programs", &mut programs), runner.join())
     });
     // One run names all that fails.
     units.and(programs).and(runner.map_err(|_| "testing the task runner panicked")?)
@@ -40,6 +42,7 @@ fn programs() -> Result<()> {
     tools::interop()?;
     tools::mcp()?;
     tools::clients()?;
+    tools::pages()?;
     run("build", tests(&[]).arg("--no-run"))?;
     // Tests of the edge start this program, as it is beside them.
     run("build the task runner", runner_tests().arg("--no-run"))

@@ -2,8 +2,9 @@
 //!
 //! The Cargo registry provides worker-build (see `xtask/worker-build`) and the wasm-bindgen command (a small package of
 //! this project over the library, see `xtask/wasm-bindgen`), both in `tools/`. npm provides esbuild and workerd, and
-//! separately wrangler and the libraries of `tests/interop`, `tests/mcp` and `tests/clients`, all in `node_modules`. No
-//! install script runs. The two Rust tools are debug builds: they compile in half the time and make the same bundle.
+//! separately wrangler and the libraries of `tests/interop`, `tests/mcp`, `tests/clients` and `tests/pages`, all in
+//! `node_modules`. No install script runs. The two Rust tools are debug builds: they compile in half the time and make the
+//! same bundle.
 
 use std::env::consts::{ARCH, OS};
 use std::fs::{self, Permissions};
@@ -133,6 +134,11 @@ pub fn mcp() -> Result<PathBuf> {
     npm("tests/mcp")
 }
 
+/// Installs what drives the browser of `tests/pages`.
+pub fn pages() -> Result<PathBuf> {
+    npm("tests/pages")
+}
+
 /// Installs what generates clients of the interface and compiles them (`tests/clients`): npm packages, Python packages in
 /// an environment of their own, and the library of the client in Go. Where Python or Java is missing, the tests of
 /// generated clients are skipped.
@@ -195,7 +201,7 @@ fn npm(folder: &str) -> Result<PathBuf> {
 }
 
 /// Runs `action` unless `result` exists and was made from the same `version`.
-fn install(name: &str, version: &str, result: &Path, action: impl FnOnce() -> Result<()>) -> Result<()> {
+pub fn install(name: &str, version: &str, result: &Path, action: impl FnOnce() -> Result<()>) -> Result<()> {
     let stamp = root().join("tools/installed").join(name);
     if result.exists() && std::fs::read_to_string(&stamp).is_ok_and(|installed| installed == version) {
         return Ok(());

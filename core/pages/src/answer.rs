@@ -6,22 +6,7 @@ use bytes::Bytes;
 use engine::http::{Body, Cx, Response};
 use engine::{Error, ErrorCode, Result};
 use facts::sentence::{Language, Sentence};
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
-
-/// What is encoded in a path or a query: all but what RFC 3986 calls unreserved, and colons, so that times stay readable.
-const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b':');
-
-/// A text as a part of a path or a query.
-pub fn encoded(text: &str) -> String {
-    utf8_percent_encode(text, ENCODED).to_string()
-}
-
-/// A query of those members that have a value.
-pub fn query(members: &[(&str, Option<&str>)]) -> String {
-    let given = members.iter().filter_map(|(name, value)| Some(format!("{name}={}", encoded((*value)?))));
-    given.collect::<Vec<_>>().join("&")
-}
 
 /// JSON of an answer, or a part of it, which is borrowed.
 #[derive(Debug, Clone, Default)]
@@ -56,9 +41,14 @@ pub fn body(path: &str, response: Response) -> Result<Bytes> {
     if response.status.is_success() {
         return Ok(body);
     }
-    let said = Answer::whole(serde_json::from_slice(&body).unwrap_or_default());
-    let code = ErrorCode::ALL.iter().copied().find(|code| code.as_str() == said.text("error"));
-    Err(Error::new(code.unwrap_or(ErrorCode::Internal), said.text("message").to_owned()))
+    Err(refusal(&body).unwrap_or_else(|| Error::internal(format!("{path} is refused without a code"))))
+}
+
+/// The error that a body of the interface says.
+pub fn refusal(body: &[u8]) -> Option<Error> {
+    let said = Answer::whole(serde_json::from_slice(body).ok()?);
+    let code = ErrorCode::ALL.iter().copied().find(|code| code.as_str() == said.text("error"))?;
+    Some(Error::new(code, said.text("message").to_owned()))
 }
 
 /// An address of data, if it is one that a browser may follow.

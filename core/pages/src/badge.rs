@@ -1,7 +1,7 @@
 //! Badges: the status of a site in a country as a small image, for pages elsewhere.
 
 use engine::Result;
-use engine::http::{Cx, Response};
+use engine::http::{Cx, Response, query};
 
 use crate::answer;
 use crate::chart::escaped;
@@ -13,7 +13,7 @@ const LETTER: usize = 7;
 
 pub async fn badge(cx: Cx) -> Result<Response> {
     let (site, code) = (name(&cx)?.to_owned(), known(cx.path("country")?)?);
-    let asked = answer::query(&[("domain", Some(&site)), ("country", Some(code))]);
+    let asked = query(&[("domain", Some(&site)), ("country", Some(code))]);
     let check = answer::ask(&cx, "/v1/accessibility/check", &asked).await?;
     Ok(svg(&cx, image(&format!("{site} · {code}"), check.text("status"))))
 }

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use askama::Template;
-use engine::http::Cx;
+use engine::http::{Cx, encoded, query};
 use engine::time::DAY;
 use engine::{Error, Result, Timestamp};
 use facts::sentence::names::subject;
+use facts::sentence::{Sentence, table};
 
-use crate::answer::{self, Answer, encoded, web_address};
+use crate::answer::{self, Answer, web_address};
 use crate::country::known;
 use crate::incident::Line;
 use crate::page::{Frame, Page};
@@ -17,8 +18,9 @@ use crate::words::Words;
 /// Days that the charts show at first, and those that a reader may choose.
 const DAYS: i64 = 90;
 const CHOICES: [u64; 3] = [30, 90, 365];
-/// Networks and measurements that are shown.
+/// Networks, votes and measurements that are shown.
 const NETWORKS: usize = 30;
+const VOTES: usize = 60;
 const MEASUREMENTS: &str = "20";
 
 #[derive(Template)]
@@ -39,6 +41,7 @@ struct CheckPage {
     lists: Vec<(String, String)>,
     networks: Vec<Network>,
     rules: Vec<(String, String, u64, String)>,
+    votes: Vec<Vote>,
     witnesses: Vec<(String, String, String)>,
     not_known: Vec<String>,
     prior: String,
@@ -62,6 +65,15 @@ struct Network {
     blocked: u64,
     probability: String,
     carries: bool,
+}
+
+/// A vote, and what it did to the probability of a block on its network.
+struct Vote {
+    hour: String,
+    asn: u64,
+    word: String,
+    weight: String,
+    probability: String,
 }
 
 struct DayRow {
@@ -114,8 +126,14 @@ impl Range {
 
     /// The last days, today among them.
     pub fn last(days: i64, now: Timestamp) -> Range {
-        let end = Timestamp(now.0.div_euclid(DAY) * DAY + DAY);
-        Range { since: end.plus(-days * DAY), until: end, chosen: false }
+        let end = now.plus(DAY);
+        Range::whole(end.plus(-days * DAY), end)
+    }
+
+    /// Whole days: from that of the one time to that of the other, which is not in it.
+    pub fn whole(since: Timestamp, until: Timestamp) -> Range {
+        let day = |time: Timestamp| Timestamp(time.0.div_euclid(DAY) * DAY);
+        Range { since: day(since), until: day(until), chosen: false }
     }
 
     /// What the charts of a page show: what the query says, else the days before the moment; or before the last
@@ -141,6 +159,11 @@ impl Range {
 
     pub fn end(&self) -> String {
         self.until.to_date_text()
+    }
+
+    /// The last day in it.
+    pub fn last_day(&self) -> String {
+        self.until.plus(-DAY).to_date_text()
     }
 
     /// The days as dates, oldest first.
@@ -173,44 +196,53 @@ pub async fn by_network(cx: &Cx, site: &str, country: &str, range: &Range) -> Re
     Ok(history.list("timeline").iter().map(row).collect())
 }
 
-pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
-    let site = cx.path("domain")?.to_owned();
-    let code = known(cx.path("country")?)?;
-    let as_of = cx.query("as_of")?;
-    let moment = as_of.as_deref().map(|text| end_of_day(text, cx.now()));
-    let asked = answer::query(&[
-        ("domain", Some(&site)),
+/// What a page asks the program's routes.
+struct Asked {
+    /// The moment that the query names.
+    moment: Option<String>,
+    check: Answer<'static>,
+    range: Range,
+    history: Vec<NetworkDay>,
+    measurements: Answer<'static>,
+    incidents: Answer<'static>,
+    /// Whether the query chooses a moment or a range.
+    computed: bool,
+}
+
+async fn asked(cx: &Cx, site: &str, code: &str) -> Result<Asked> {
+    let moment = cx.query("as_of")?.map(|text| end_of_day(&text, cx.now()));
+    let explained = query(&[
+        ("domain", Some(site)),
         ("country", Some(code)),
         ("explain", Some("true")),
         ("as_of", moment.as_deref()),
     ]);
-    let check = answer::ask(cx, "/v1/accessibility/check", &asked).await?;
+    let check = answer::ask(cx, "/v1/accessibility/check", &explained).await?;
     let last = Timestamp::parse(check.text("lastChecked"));
     let range = Range::shown(cx, moment.as_deref().and_then(Timestamp::parse), last)?;
-    let history = by_network(cx, &site, code, &range).await?;
-    let address = encoded(&site);
+    let history = by_network(cx, site, code, &range).await?;
+    let address = encoded(site);
     let wanted = format!("country={code}&target={address}&limit={MEASUREMENTS}&{}", range.query());
     let measurements = answer::ask_if_any(cx, "/data/measurements", &wanted).await?;
     let about = if site.contains('.') { "domain" } else { "service" };
     let wanted = format!("country={code}&{about}={address}&limit=20");
     let incidents = answer::ask_if_any(cx, "/data/incidents", &wanted).await?;
-    let mut lines: Vec<Line> = incidents.list("incidents").iter().map(|incident| Line::new(incident, w)).collect();
-    if lines.is_empty() && check.has("latestIncident") {
-        lines.push(Line::of_lead(&check.part("latestIncident"), w));
-    }
-    let shown = if moment.is_some() || range.chosen || cx.query("days")?.is_some() {
-        cx.request.query.clone()
-    } else {
-        String::new()
-    };
-    let computed = !shown.is_empty();
-    let path = format!("/site/{address}/{code}{}{shown}", if computed { "?" } else { "" });
-    let days = days(&history, w);
-    let title = w.with("check.title", &[("site", subject(&site).into()), ("country", code.into())]);
+    let computed = moment.is_some() || range.chosen || cx.query("days")?.is_some();
+    Ok(Asked { moment, check, range, history, measurements, incidents, computed })
+}
+
+pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
+    let site = cx.path("domain")?.to_owned();
+    let code = known(cx.path("country")?)?;
+    let Asked { moment, check, range, history, measurements, incidents, computed } = asked(cx, &site, code).await?;
+    let address = encoded(&site);
+    let named = [("site", subject(&site).into()), ("country", code.into())];
     let summary = check.said(w.0, "summary");
-    let platform = check.part("platform");
+    let shown = if computed { format!("?{}", cx.request.query) } else { String::new() };
+    let frame = Frame::new(cx, w, format!("/site/{address}/{code}{shown}"), w.with("check.title", &named));
+    let days = days(&history, w);
     let page = CheckPage {
-        frame: Frame::new(cx, w, path, title).about(summary.clone()).unlisted(computed),
+        frame: frame.about(summary.clone()).unlisted(computed),
         w,
         code: code.to_owned(),
         name: w.country(code),
@@ -220,20 +252,11 @@ pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
         status_word: w.value("status", check.text("status")),
         summary,
         facts: facts(&check, w),
-        platform: check.has("platform").then(|| {
-            (platform.text("slug").to_owned(), platform.text("label").to_owned(), platform.said(w.0, "summary"))
-        }),
-        lists: check
-            .list("lists")
-            .iter()
-            .map(|list| {
-                let (kind, day) = (w.value("list", list.text("kind")), w.day(list.text("date")));
-                let text = w.with("check.listed", &[("kind", kind.into()), ("day", day.into())]);
-                (text, web_address(list.text("source")))
-            })
-            .collect(),
+        platform: platform(&check, w),
+        lists: check.list("lists").iter().map(|list| listed(list, w)).collect(),
         networks: networks(&check, w),
         rules: rules(&check, w),
+        votes: votes(&check, w),
         witnesses: witnesses(&check, w),
         not_known: check.part("explanation").all_said(w.0, "not_known"),
         prior: {
@@ -244,17 +267,39 @@ pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
             "check.nothing_measured",
             &[("from", w.day(&range.first()).into()), ("to", w.day(&range.end()).into())],
         ),
-        elsewhere: w.with("check.elsewhere", &[("site", subject(&site).into())]),
+        elsewhere: w.with("check.elsewhere", &named[..1]),
         days_alt: w.count("check.days_alt", days.len() as u64),
         days,
         measurements: measurements.list("measurements").iter().map(|row| measurement(row, w)).collect(),
-        incidents: lines,
+        incidents: lines(&incidents, &check, w),
         licence: check.text("license").to_owned(),
         cited: w.day(&cx.now().to_string()),
         address,
         range,
     };
     Ok(Page::of(&page)?.computed(computed))
+}
+
+/// The platform that the site is a role of: its name in addresses, its label, and how it is.
+fn platform(check: &Answer, w: Words) -> Option<(String, String, String)> {
+    let platform = check.part("platform");
+    let text = |name: &str| platform.text(name).to_owned();
+    check.has("platform").then(|| (text("slug"), text("label"), platform.said(w.0, "summary")))
+}
+
+/// A list that names the site, and its address.
+fn listed(list: &Answer, w: Words) -> (String, String) {
+    let (kind, day) = (w.value("list", list.text("kind")), w.day(list.text("date")));
+    (w.with("check.listed", &[("kind", kind.into()), ("day", day.into())]), web_address(list.text("source")))
+}
+
+/// Incidents about the site; without any, the one that the answer leads to.
+fn lines(incidents: &Answer, check: &Answer, w: Words) -> Vec<Line> {
+    let found: Vec<Line> = incidents.list("incidents").iter().map(|incident| Line::new(incident, w)).collect();
+    if found.is_empty() && check.has("latestIncident") {
+        return vec![Line::of_lead(&check.part("latestIncident"), w)];
+    }
+    found
 }
 
 /// A day stands for its end, or for now if that is still to come. Other texts are times, which the route reads.
@@ -320,11 +365,39 @@ fn rules(check: &Answer, w: Words) -> Vec<(String, String, u64, String)> {
     let roles = check.list("/explanation/roles");
     let all = roles.iter().flat_map(|role| role.list("rules"));
     all.map(|rule| {
-        let meaning = rule.said(w.0, "meaning");
-        let weight = format!("{:+.2}", rule.number("log10_lr").unwrap_or_default());
-        (rule.text("rule").to_owned(), meaning, rule.count("count"), weight)
+        let name = rule.text("rule");
+        (name.to_owned(), meaning(name, w), rule.count("count"), weight(&rule, "log10_lr"))
     })
     .collect()
+}
+
+/// What a rule means; its name if nothing says so.
+fn meaning(rule: &str, w: Words) -> String {
+    let sentence = table::known(&format!("rule.{rule}")).map(Sentence::new);
+    sentence.map_or_else(|| rule.to_owned(), |sentence| sentence.text_in(w.0))
+}
+
+/// A decimal logarithm with its sign.
+fn weight(row: &Answer, name: &str) -> String {
+    format!("{:+.2}", row.number(name).unwrap_or_default())
+}
+
+/// The newest votes of all networks, newest first.
+fn votes(check: &Answer, w: Words) -> Vec<Vote> {
+    let roles = check.list("/explanation/roles");
+    let mut votes = Vec::new();
+    for network in roles.iter().flat_map(|role| role.list("networks")) {
+        votes.extend(network.list("newest_votes").iter().map(|vote| Vote {
+            hour: vote.text("hour").get(..16).unwrap_or_default().replace('T', " "),
+            asn: network.count("asn"),
+            word: w.value("vote", if vote.is("failed") { "blocked" } else { "clear" }),
+            weight: weight(vote, "log10_weight"),
+            probability: w.percent(vote.number("p_blocked").unwrap_or_default()),
+        }));
+    }
+    votes.sort_by(|one, other| other.hour.cmp(&one.hour).then(one.asn.cmp(&other.asn)));
+    votes.truncate(VOTES);
+    votes
 }
 
 fn witnesses(check: &Answer, w: Words) -> Vec<(String, String, String)> {

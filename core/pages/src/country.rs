@@ -1,14 +1,18 @@
 //! A country: its score with what it rests on, what is blocked, incidents, forecast, networks.
 
 use askama::Template;
-use engine::http::Cx;
-use engine::{Error, Result};
+use engine::http::{Cx, encoded, query};
+use engine::{Error, Result, Timestamp};
 use facts::starter::Country;
 
-use crate::answer::{self, Answer, encoded, web_address};
+use crate::answer::{self, Answer, web_address};
+use crate::check::Range;
 use crate::incident::Line;
 use crate::page::{Frame, Page};
 use crate::words::Words;
+
+/// Days before the last measurement that are counted by category.
+const CATEGORY_DAYS: i64 = 30;
 
 #[derive(Template)]
 #[template(path = "country.html")]
@@ -30,11 +34,20 @@ struct CountryPage {
     last: String,
     blocked: Vec<(String, String, String)>,
     listed: Vec<Listed>,
+    categories: Vec<Category>,
+    categories_when: String,
     platforms: Vec<(String, String, String, String)>,
     incidents: Vec<Line>,
     forecast: Forecast,
     networks: Vec<Network>,
     license: String,
+}
+
+/// What was measured of a category of sites.
+struct Category {
+    name: String,
+    measurements: u64,
+    share: String,
 }
 
 struct Listed {
@@ -68,13 +81,16 @@ pub fn known(code: &str) -> Result<&'static str> {
 pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
     let code = known(cx.path("code")?)?;
     let as_of = cx.query("as_of")?;
-    let past = answer::query(&[("as_of", as_of.as_deref())]);
+    let past = query(&[("as_of", as_of.as_deref())]);
     let country = answer::ask(cx, &format!("/data/country/{code}"), &past).await?;
     let summary = answer::ask_if_any(cx, &format!("/v1/accessibility/country/{code}/summary"), &past).await?;
     let networks = answer::ask_if_any(cx, &format!("/data/country/{code}/isps"), &past).await?;
     let platforms = answer::ask_if_any(cx, &format!("/v1/platforms/country/{code}"), &past).await?;
     let incidents = answer::ask(cx, "/data/incidents", &format!("country={code}&limit=20")).await?;
     let forecast = answer::ask_if_any(cx, &format!("/v1/forecast/{code}/7day"), "").await?;
+    let range = Range::last(CATEGORY_DAYS, Timestamp::parse(country.text("/data/lastChecked")).unwrap_or(cx.now()));
+    let wanted = format!("probe_cc={code}&axis_x=category_code&{}", range.query());
+    let counted = answer::ask_if_any(cx, "/api/v1/aggregation", &wanted).await?;
     let name = w.country(code);
     let title = w.with("country.title", &[("country", code.into())]);
     let feed =
@@ -109,6 +125,11 @@ pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
             })
             .collect(),
         listed: data.list("listedBlocked").iter().map(|row| listed(row, w)).collect(),
+        categories: categories(&counted, w),
+        categories_when: w.with(
+            "country.categories_when",
+            &[("from", w.day(&range.first()).into()), ("to", w.day(&range.last_day()).into())],
+        ),
         platforms: platforms
             .list("platforms")
             .iter()
@@ -152,6 +173,26 @@ fn component(part: &Answer, w: Words) -> (String, String, String) {
         None => part.said(w.0, "missing"),
     };
     (w.value("component", part.text("name")), value, w.percent(part.number("weight").unwrap_or_default()))
+}
+
+/// Categories of sites with votes, the most blocked ones first.
+fn categories(counted: &Answer, w: Words) -> Vec<Category> {
+    let mut found: Vec<(f64, Category)> = Vec::new();
+    for row in counted.list("result") {
+        let blocked = row.count("confirmed_count") + row.count("anomaly_count");
+        let votes = blocked + row.count("ok_count");
+        let code = row.text("category_code");
+        if votes > 0 && !code.is_empty() {
+            let share = blocked as f64 / votes as f64;
+            let name = w.value("category", code);
+            found.push((
+                share,
+                Category { name, measurements: row.count("measurement_count"), share: w.percent(share) },
+            ));
+        }
+    }
+    found.sort_by(|one, other| other.0.total_cmp(&one.0).then(other.1.measurements.cmp(&one.1.measurements)));
+    found.into_iter().map(|(_, category)| category).collect()
 }
 
 fn listed(row: &Answer, w: Words) -> Listed {

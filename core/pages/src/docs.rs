@@ -115,6 +115,11 @@ pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
     Page::of(&DocsPage { frame, version: document.text("/info/version").to_owned(), groups })
 }
 
+/// The pieces of a text of the document, each with whether it is code, which stands between backticks.
+pub fn pieces(text: &str) -> Vec<(bool, &str)> {
+    text.split('`').enumerate().map(|(at, piece)| (at % 2 == 1, piece)).collect()
+}
+
 /// What a reference of the document stands for.
 fn resolved<'d>(document: &'d Answer<'_>, value: &'d Value) -> &'d Value {
     let pointer = value.get("$ref").and_then(Value::as_str).and_then(|path| path.strip_prefix('#'));

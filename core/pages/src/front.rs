@@ -2,14 +2,14 @@
 
 use askama::Template;
 use engine::Result;
-use engine::http::{Cx, Response};
+use engine::http::{Cx, Response, encoded};
 use facts::folding;
 use facts::sentence::Language;
 use facts::starter::Country;
 use http::StatusCode;
 use http::header::{CACHE_CONTROL, LOCATION};
 
-use crate::answer::{self, encoded};
+use crate::answer;
 use crate::chart::map;
 use crate::incident::Line;
 use crate::page::{Frame, Page};

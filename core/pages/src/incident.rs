@@ -2,18 +2,24 @@
 //! all incidents.
 
 use askama::Template;
-use engine::http::Cx;
+use engine::http::{Cx, encoded, query};
 use engine::time::DAY;
 use engine::{Result, Timestamp};
 use facts::sentence::Language;
 
-use crate::answer::{self, Answer, encoded, web_address};
+use crate::answer::{self, Answer, web_address};
+use crate::check::Range;
 use crate::page::{Frame, Page};
 use crate::words::Words;
 
 /// Incidents on a page of the list, and rows of evidence that are shown.
 const ON_A_PAGE: u64 = 50;
 const EVIDENCE: &str = "50";
+
+/// Other incidents that are asked for.
+const OTHERS: u32 = 6;
+/// Days from the beginning in which all measurements of the country are counted.
+const COUNTED: i64 = 7;
 
 /// An incident in a list.
 pub struct Line {
@@ -82,6 +88,10 @@ struct IncidentPage {
     evidence_count: u64,
     independent: u64,
     other_sources: Vec<String>,
+    /// Incidents of the country in the same days.
+    same_days: Vec<Line>,
+    /// Whether the country's networks worked in these days.
+    power: String,
     rules: Vec<(String, String)>,
     versions: Vec<(u64, String, String, String)>,
     cite_version: String,
@@ -102,16 +112,17 @@ struct Evidence {
 pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
     let id = encoded(cx.path("id")?);
     let version = cx.query("version")?;
-    let asked = answer::query(&[("version", version.as_deref()), ("explain", Some("true"))]);
+    let asked = query(&[("version", version.as_deref()), ("explain", Some("true"))]);
     let incident = answer::ask(cx, &format!("/data/incidents/{id}"), &asked).await?;
     let id = incident.text("readableId").to_owned();
-    let of_version = answer::query(&[("version", version.as_deref()), ("limit", Some(EVIDENCE))]);
+    let of_version = query(&[("version", version.as_deref()), ("limit", Some(EVIDENCE))]);
     let evidence = answer::ask(cx, &format!("/data/incidents/{id}/evidence"), &of_version).await?;
     let line = Line::new(&incident, w);
     let description = incident.text("description");
     let (list, services) = (evidence.list("evidence"), incident.texts("affectedServices"));
     let domains = incident.texts("affectedDomains");
     let explain = incident.part("explain");
+    let (same_days, power) = beside(cx, &incident, w).await?;
     let query = if version.is_some() { format!("?{}", cx.request.query) } else { String::new() };
     let frame = Frame::new(cx, w, format!("/incident/{id}{query}"), line.title.clone());
     let page = IncidentPage {
@@ -136,6 +147,8 @@ pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
         evidence_count: evidence.count("evidenceCount"),
         independent: evidence.count("/corroboration/independentSources"),
         other_sources: evidence.texts("/corroboration/sources"),
+        same_days,
+        power,
         evidence: list.iter().map(|row| one_evidence(row, w)).collect(),
         rules: ["severityRule", "statusRule", "confidenceRule"]
             .iter()
@@ -149,6 +162,30 @@ pub async fn page(cx: &Cx, w: Words) -> Result<Page> {
         line,
     };
     Ok(Page::of(&page)?.computed(version.is_some()))
+}
+
+/// Was it a power cut? Other incidents of the country in the same days, and what was measured there of any site.
+async fn beside(cx: &Cx, incident: &Answer<'_>, w: Words) -> Result<(Vec<Line>, String)> {
+    let code = incident.text("country");
+    let Some(start) = Timestamp::parse(incident.text("startTime")) else { return Ok(Default::default()) };
+    let end = Timestamp::parse(incident.text("endTime")).unwrap_or(cx.now()).max(start);
+    let between = [("since", start), ("until", end)].map(|(name, time)| format!("{name}={time}")).join("&");
+    let wanted = format!("country={code}&limit={OTHERS}&{between}");
+    let others = answer::ask_if_any(cx, "/data/incidents", &wanted).await?;
+    let others = others.list("incidents").iter().map(|other| Line::new(other, w)).collect::<Vec<_>>();
+    let others = others.into_iter().filter(|other| other.id != incident.text("readableId")).collect();
+    let days = Range::whole(start, end.min(start.plus(COUNTED * DAY)).plus(DAY));
+    let wanted = format!("probe_cc={code}&{}", days.query());
+    let counted = answer::ask_if_any(cx, "/api/v1/aggregation", &wanted).await?;
+    let (all, worked) = (counted.count("/result/measurement_count"), counted.count("/result/ok_count"));
+    let code = match (all, worked) {
+        (0, _) => "incident.power_unmeasured",
+        (_, 0) => "incident.power_none_worked",
+        _ => "incident.power_worked",
+    };
+    let days = [("from", w.day(&days.first()).into()), ("to", w.day(&days.last_day()).into())];
+    let counts = [("all", w.number(all).into()), ("worked", w.number(worked).into())];
+    Ok((others, w.with(code, &[days, counts].concat())))
 }
 
 /// Days that charts show of an incident: those from its beginning to its end, with a week around.
@@ -251,18 +288,18 @@ pub async fn list(cx: &Cx, w: Words) -> Result<Page> {
     let from: u64 = cx.query("from")?.and_then(|text| text.parse().ok()).unwrap_or_default();
     let searched = Some(words.as_str()).filter(|words| !words.is_empty());
     let (limit, offset) = (ON_A_PAGE.to_string(), from.to_string());
-    let query = answer::query(&[("q", searched), ("limit", Some(&limit)), ("offset", Some(&offset))]);
-    let found = answer::ask(cx, "/data/incidents", &query).await?;
+    let asked = query(&[("q", searched), ("limit", Some(&limit)), ("offset", Some(&offset))]);
+    let found = answer::ask(cx, "/data/incidents", &asked).await?;
     let at = |from: u64| {
         let from = from.to_string();
-        format!("{}?{}", w.to("/incidents"), answer::query(&[("q", searched), ("from", Some(&from))]))
+        format!("{}?{}", w.to("/incidents"), query(&[("q", searched), ("from", Some(&from))]))
     };
     let total = found.count("total");
     let feed = (w.t("feed.all").to_owned(), "/data/incidents/feed.atom".to_owned());
-    let query = &cx.request.query;
-    let path = if query.is_empty() { "/incidents".to_owned() } else { format!("/incidents?{query}") };
+    let given = &cx.request.query;
+    let path = if given.is_empty() { "/incidents".to_owned() } else { format!("/incidents?{given}") };
     let page = ListPage {
-        frame: Frame::new(cx, w, path, w.t("incidents.title")).unlisted(!query.is_empty()).feed(feed.0, feed.1),
+        frame: Frame::new(cx, w, path, w.t("incidents.title")).unlisted(!given.is_empty()).feed(feed.0, feed.1),
         w,
         total,
         incidents: found.list("incidents").iter().map(|incident| Line::new(incident, w)).collect(),
@@ -270,5 +307,5 @@ pub async fn list(cx: &Cx, w: Words) -> Result<Page> {
         before: if from > 0 { at(from.saturating_sub(ON_A_PAGE)) } else { String::new() },
         words,
     };
-    Ok(Page::of(&page)?.computed(!query.is_empty()))
+    Ok(Page::of(&page)?.computed(!given.is_empty()))
 }

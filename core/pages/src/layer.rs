@@ -5,7 +5,7 @@ use engine::program::Layer;
 use facts::sentence::Language;
 
 use crate::{
-    about, badge, check, country, data, docs, front, image, incident, key, method, page, site, sitemap, style,
+    about, badge, check, country, data, docs, front, guide, image, incident, key, method, page, site, sitemap, style,
 };
 
 pub const LAYER: Layer = Layer { routes: &[PAGES, FILES], ..Layer::EMPTY };
@@ -25,6 +25,14 @@ macro_rules! page {
     ($path:expr, $language:expr, $make:path) => {
         Route::page($path, |cx| Box::pin(page::answer(cx, $language, |cx, w| Box::pin($make(cx, w)))))
             .limit(Limit::Data)
+            .dressed(|response, _| page::dress(response, $language))
+    };
+}
+
+/// A form, or what a form leads to, in a language.
+macro_rules! said {
+    ($route:path, $path:literal, $language:expr, $handler:path) => {
+        $route($path, |cx| Box::pin($handler(cx, $language))).dressed(|response, _| page::dress(response, $language))
     };
 }
 
@@ -38,16 +46,17 @@ const PAGES: &[Route] = pages! {
     "/open-data" "/fr/open-data" "/ar/open-data" => data::page;
     "/method" "/fr/method" "/ar/method" => method::page;
     "/about" "/fr/about" "/ar/about" => about::page;
+    "/guide/{reader}" "/fr/guide/{reader}" "/ar/guide/{reader}" => guide::page;
     "/api-key" "/fr/api-key" "/ar/api-key" => key::page;
 };
 
 const FILES: &[Route] = &[
-    Route::page("/is-it-blocked", |cx| Box::pin(front::question(cx, Language::English))),
-    Route::page("/fr/is-it-blocked", |cx| Box::pin(front::question(cx, Language::French))),
-    Route::page("/ar/is-it-blocked", |cx| Box::pin(front::question(cx, Language::Arabic))),
-    Route::form("/api-key", |cx| Box::pin(key::form(cx, Language::English))),
-    Route::form("/fr/api-key", |cx| Box::pin(key::form(cx, Language::French))),
-    Route::form("/ar/api-key", |cx| Box::pin(key::form(cx, Language::Arabic))),
+    said!(Route::page, "/is-it-blocked", Language::English, front::question),
+    said!(Route::page, "/fr/is-it-blocked", Language::French, front::question),
+    said!(Route::page, "/ar/is-it-blocked", Language::Arabic, front::question),
+    said!(Route::form, "/api-key", Language::English, key::form),
+    said!(Route::form, "/fr/api-key", Language::French, key::form),
+    said!(Route::form, "/ar/api-key", Language::Arabic, key::form),
     page!("/docs", Language::English, docs::page),
     page!("/docs/{operation}", Language::English, docs::operation),
     Route::page("/image/world.svg", handler!(image::world)).limit(Limit::Data),

@@ -10,7 +10,7 @@
 //! | `words` | the words of pages in every language |
 //! | `answer` | what the program's routes answer |
 //! | `front`, `country`, `site`, `check`, `incident` | pages about the state of things |
-//! | `data`, `method`, `about`, `key`, `docs` | pages about this service |
+//! | `data`, `method`, `about`, `guide`, `key`, `docs` | pages about this service |
 //! | [`chart`] | charts and the map, as SVG |
 //! | `image`, `badge` | addresses of charts, the map and badges |
 //! | `sitemap` | the list of pages for search engines |
@@ -25,6 +25,7 @@ mod country;
 mod data;
 mod docs;
 mod front;
+mod guide;
 mod image;
 mod incident;
 mod key;

@@ -2,13 +2,14 @@
 
 use askama::Template;
 use engine::documents;
-use engine::http::{Cx, Response};
+use engine::http::{Body, Cx, Response};
 use engine::runtime::BoxFuture;
 use engine::{Error, ErrorCode, Result};
 use facts::sentence::Language;
 use http::StatusCode;
-use http::header::{CACHE_CONTROL, CONTENT_LANGUAGE, CONTENT_SECURITY_POLICY, REFERRER_POLICY};
+use http::header::{CACHE_CONTROL, CONTENT_LANGUAGE, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY};
 
+use crate::answer::refusal;
 use crate::style;
 use crate::words::Words;
 
@@ -47,6 +48,7 @@ pub struct Frame {
     pub description: String,
     /// The address without language, with its query.
     pub path: String,
+    /// The server's own address; empty for errors, which have no address to name.
     pub base: String,
     pub style: &'static str,
     /// Whether search engines may list it.
@@ -59,12 +61,15 @@ pub struct Frame {
 
 impl Frame {
     pub fn new(cx: &Cx, w: Words, path: impl Into<String>, title: impl Into<String>) -> Frame {
-        let title = title.into();
+        Frame::at(cx.settings().base_url(), w, path.into(), title.into())
+    }
+
+    fn at(base: String, w: Words, path: String, title: String) -> Frame {
         Frame {
             w,
             description: w.t("frame.description").to_owned(),
-            path: path.into(),
-            base: cx.settings().base_url(),
+            path,
+            base,
             style: style::address(),
             listed: true,
             translated: true,
@@ -109,35 +114,73 @@ struct ErrorPage {
     message: String,
 }
 
-/// Runs the maker of a page, and answers errors as pages too.
+/// Runs the maker of a page. [`dress`] shows what it refuses.
 pub async fn answer(cx: Cx, language: Language, make: Make) -> Result<Response> {
-    let w = Words(language);
-    let (status, page, failure) = match make(&cx, w).await {
-        Ok(page) => (StatusCode::OK, page, None),
-        Err(error) => (error.code.status(), error_page(&cx, w, &error)?, Some(error)),
-    };
-    let mut response = Response::new(status, "text/html; charset=utf-8", page.html.into_bytes());
-    response = response.with(CONTENT_SECURITY_POLICY, POLICY).with(REFERRER_POLICY, "no-referrer");
-    response = response.with(CONTENT_LANGUAGE, language.tag());
-    if let Some(error) = failure {
-        response.cause = error.cause.clone();
+    let page = make(&cx, Words(language)).await?;
+    let computed = page.computed;
+    let response = html(StatusCode::OK, language, page);
+    if computed {
         return Ok(response.with(CACHE_CONTROL, "no-store"));
     }
-    if page.computed {
-        return Ok(response.with(CACHE_CONTROL, "no-store"));
-    }
-    let engine::http::Body::Bytes(body) = &response.body else { return Ok(response) };
+    let Body::Bytes(body) = &response.body else { return Ok(response) };
     let etag = documents::etag(body);
     Ok(cx.revalidated(response, &etag, FRESH))
 }
 
-fn error_page(cx: &Cx, w: Words, error: &Error) -> Result<Page> {
-    let code = match error.code {
+/// Shows errors as pages, also those of what is refused before a page is made, such as too many requests.
+pub fn dress(response: &mut Response, language: Language) {
+    if response.status.is_success() || response.headers.get(CONTENT_TYPE).is_none_or(|kind| kind != "application/json")
+    {
+        return;
+    }
+    let Body::Bytes(body) = &response.body else { return };
+    let Some(error) = refusal(body) else { return };
+    if let Ok(page) = error_page(Words(language), &error) {
+        let page = html(response.status, language, page).with(CACHE_CONTROL, "no-store");
+        response.headers.extend(page.headers);
+        response.body = page.body;
+    }
+}
+
+fn html(status: StatusCode, language: Language, page: Page) -> Response {
+    let response = Response::new(status, "text/html; charset=utf-8", page.html.into_bytes());
+    let response = response.with(CONTENT_SECURITY_POLICY, POLICY).with(REFERRER_POLICY, "no-referrer");
+    response.with(CONTENT_LANGUAGE, language.tag())
+}
+
+fn error_page(w: Words, error: &Error) -> Result<Page> {
+    let title = match error.code {
         ErrorCode::NotFound | ErrorCode::NoRoute => "error.not_found",
         ErrorCode::BadRequest | ErrorCode::TooBroad => "error.bad_request",
         ErrorCode::RateLimited | ErrorCode::Busy | ErrorCode::Unavailable => "error.busy",
         _ => "error.internal",
     };
-    let frame = Frame::new(cx, w, "/", w.t(code)).unlisted(true);
+    let frame = Frame::at(String::new(), w, "/".to_owned(), w.t(title).to_owned()).unlisted(true);
     Page::of(&ErrorPage { frame, status: error.code.status().as_u16(), message: error.message.to_string() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_are_shown_as_pages_whoever_refuses() {
+        let refused = || Response::error(Error::new(ErrorCode::RateLimited, "Too many <requests>; wait."));
+        let mut response = refused().with(http::header::RETRY_AFTER, "7");
+        dress(&mut response, Language::French);
+        let Body::Bytes(body) = &response.body else { panic!("a stream") };
+        let text = String::from_utf8_lossy(body);
+        assert!(text.contains("Trop de questions") && text.contains("&#60;requests&#62;; wait."), "{text}");
+        assert!(text.contains("429") && !text.contains("canonical"), "{text}");
+        assert_eq!(response.status, StatusCode::TOO_MANY_REQUESTS);
+        assert_eq!(response.headers[CONTENT_TYPE], "text/html; charset=utf-8");
+        assert_eq!(
+            (&response.headers["retry-after"], response.headers.get_all(CONTENT_TYPE).iter().count()),
+            (&"7".parse().unwrap(), 1)
+        );
+        // What is no refusal stays as it is.
+        let mut image = Response::new(StatusCode::OK, "image/svg+xml", "<svg/>".to_owned());
+        dress(&mut image, Language::French);
+        assert_eq!(image.headers[CONTENT_TYPE], "image/svg+xml");
+    }
 }

@@ -2,10 +2,10 @@
 
 use askama::Template;
 use engine::Result;
-use engine::http::Cx;
+use engine::http::{Cx, encoded};
 use facts::sentence::names::subject;
 
-use crate::answer::{self, encoded};
+use crate::answer;
 use crate::front::countries;
 use crate::incident::Line;
 use crate::page::{Frame, Page};

@@ -107,6 +107,11 @@ impl Words {
         self.to(&format!("/country/{country}"))
     }
 
+    /// The guide of a reader.
+    pub fn guide(self, reader: &str) -> String {
+        self.to(&format!("/guide/{reader}"))
+    }
+
     /// The page of an incident.
     pub fn incident(self, id: &str) -> String {
         self.to(&format!("/incident/{id}"))

@@ -7,6 +7,8 @@
 //! | Module | What |
 //! |---|---|
 //! | [`route`] | one row of the route table |
+//! | `accept` | whether a browser asks for a page |
+//! | `addresses` | addresses of the program's own routes, written |
 //! | [`router`] | a request's way to its handler, and the answer's way back |
 //! | [`caller`] | who calls, and how that is checked |
 //! | [`budget`] | budgets of routes and callers: where most 429 are decided |
@@ -21,6 +23,8 @@
 //! | `param` | what a route reads from its query and its path |
 //! | [`proxy`] | the client's address behind proxies |
 
+mod accept;
+mod addresses;
 mod budget;
 mod caller;
 mod coding;
@@ -36,6 +40,7 @@ mod proxy;
 mod route;
 mod router;
 
+pub use addresses::{encoded, query};
 pub use budget::{address, budget_headers, figures, over_budget, public_budget, spent, within};
 pub use caller::{Admit, Admitted, Caller, Check, Gate, MadeKey, ShownKey, is_operator, operator};
 pub use coding::{Coder, Coding};

@@ -199,6 +199,16 @@ pub fn permalink(incident: &Incident, settings: &Settings) -> String {
     format!("{}/data/incidents/{}", settings.base_url(), incident.id)
 }
 
+/// The address of its page for people.
+pub fn page(incident: &Incident, settings: &Settings) -> String {
+    format!("{}{}", settings.base_url(), page_path(&incident.id.to_string()))
+}
+
+/// The same as a path of this server.
+pub fn page_path(id: &str) -> String {
+    format!("/incident/{id}")
+}
+
 /// The two regional indicator letters of a country code.
 fn flag(code: &str) -> String {
     code.bytes()

@@ -31,8 +31,8 @@ pub const FAMILIES: &[Family] = &[
         Ok(Rendered::json_text(list(&first, &found, view.now)?))
     }),
     family(STATS, |view, _| Rendered::json(&stats(view)?)),
-    family(RSS, |view, _| feeds::rss(view)),
-    family(ATOM, |view, _| feeds::atom(view)),
+    family(RSS, |view, _| feeds::latest(view, feeds::Format::Rss)),
+    family(ATOM, |view, _| feeds::latest(view, feeds::Format::Atom)),
     family(search::KEY, |view, _| search::render(view)),
 ];
 

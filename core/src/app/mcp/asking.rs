@@ -3,7 +3,6 @@
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
 use crate::engine::http::{Body, Cx, Request};
@@ -11,21 +10,6 @@ use crate::relay::agent::KEY_KIND;
 
 const AGENT_KEY: &str = "x-agent-key";
 const API_KEY: &str = "x-api-key";
-
-/// What is encoded in a path or a query: all but what RFC 3986 calls unreserved, and colons, so that addresses with times
-/// and DIDs stay readable.
-const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b':');
-
-/// A text as a part of a path or a query.
-pub fn encoded(text: &str) -> String {
-    utf8_percent_encode(text, ENCODED).to_string()
-}
-
-/// A query of those members that have a value.
-pub fn query(members: &[(&str, Option<&str>)]) -> String {
-    let given = members.iter().filter_map(|(name, value)| Some(format!("{name}={}", encoded((*value)?))));
-    given.collect::<Vec<_>>().join("&")
-}
 
 /// What a route refused, in the words of the interface.
 #[derive(Debug)]

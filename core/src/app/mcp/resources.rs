@@ -3,10 +3,11 @@
 
 use serde_json::{Map, Value, json};
 
-use super::asking::{Asking, Refusal, With, encoded, query};
+use super::asking::{Asking, Refusal, With};
 use super::message::Failure;
 use super::protocol::{Era, HOUR};
 use super::{Answer, Scope, cursor, no_cursor};
+use crate::engine::http::{encoded, query};
 
 const METHOD: &str = "/data/methodology";
 const INCIDENTS: &str = "/data/incidents";

@@ -1,16 +1,18 @@
 //! `GET /data/incidents/{id}`
 
+use http::StatusCode;
+use http::header::{CACHE_CONTROL, LOCATION, VARY};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::country::{Detect, Detection, ExplanationBody, State, sentence};
 use crate::incidents::actor;
-use crate::incidents::body::{IncidentBody, NetworkBody};
+use crate::incidents::body::{IncidentBody, NetworkBody, page_path};
 use crate::incidents::model::Incident;
 use crate::incidents::operate::Versions;
 use crate::incidents::query::{Find, VersionOf};
 use crate::{Error, Result, reference};
-use engine::http::{Cx, Response};
+use engine::http::{Cx, Response, encoded};
 use engine::runtime;
 use facts::sentence::{Sentence, Sentences};
 use facts::subject::Subject;
@@ -130,6 +132,27 @@ async fn explain(cx: &Cx, incident: &Incident) -> Result<ExplainBody> {
 }
 
 pub async fn detail(cx: Cx) -> Result<Response> {
+    if cx.request.is_for_a_page() && cx.query("format")?.is_none() {
+        return to_page(&cx);
+    }
+    as_json(cx).await
+}
+
+/// What is answered here depends on what the client would rather read.
+pub fn dress(response: &mut Response, _: &str) {
+    response.set(VARY, "Accept");
+}
+
+/// Leads a browser to the page: people share the addresses of incidents (decision shared-addresses).
+fn to_page(cx: &Cx) -> Result<Response> {
+    let query = &cx.request.query;
+    let mark = if query.is_empty() { "" } else { "?" };
+    let to = format!("{}{mark}{query}", page_path(&encoded(cx.path("id")?)));
+    let response = Response::new(StatusCode::SEE_OTHER, "text/plain; charset=utf-8", to.clone());
+    Ok(response.with(LOCATION, &to).with(CACHE_CONTROL, "no-store"))
+}
+
+async fn as_json(cx: Cx) -> Result<Response> {
     let (incident, max_age) = asked(&cx).await?;
     let (explain, max_age) = match cx.flag("explain")?.unwrap_or(false) {
         true => (Some(explain(&cx, &incident).await?), 0),

@@ -9,6 +9,7 @@
 //! | [`dispute`] | disputes |
 //! | `evidence` | the evidence of an incident |
 //! | `export` | all incidents in one body |
+//! | `feed` | RSS and Atom |
 //! | `list` | a page of incidents |
 //! | `report` | reports to cite |
 //! | `similar` | similar incidents |
@@ -20,6 +21,7 @@ mod detail;
 pub mod dispute;
 mod evidence;
 mod export;
+mod feed;
 mod list;
 mod report;
 mod similar;
@@ -36,14 +38,6 @@ async fn stats(cx: Cx) -> Result<Response> {
     cx.document(documents::STATS).await
 }
 
-async fn rss(cx: Cx) -> Result<Response> {
-    cx.document(documents::RSS).await
-}
-
-async fn atom(cx: Cx) -> Result<Response> {
-    cx.document(documents::ATOM).await
-}
-
 pub const ROUTES: &[Route] = &[
     Route::get("/data/incidents", handler!(list::list))
         .late()
@@ -53,6 +47,7 @@ pub const ROUTES: &[Route] = &[
         .summary("Incidents, newest first."),
     Route::get("/data/incidents/{id}", handler!(detail::detail))
         .late()
+        .dressed(detail::dress)
         .limit(Limit::Incidents)
         .params(&[
             VERSION,
@@ -121,16 +116,18 @@ pub const ROUTES: &[Route] = &[
             Param::optional("country", "ISO 3166-1 alpha-2. The other filters of the list hold too.").country(),
         ])
         .summary("All incidents in one stream."),
-    Route::get("/data/incidents/feed.rss", handler!(rss))
+    Route::get("/data/incidents/feed.rss", handler!(feed::rss))
         .answers(&["application/rss+xml"])
         .late()
         .limit(Limit::Incidents)
-        .summary("The 50 incidents that began last, as RSS 2.0."),
-    Route::get("/data/incidents/feed.atom", handler!(atom))
+        .params(feed::PARAMS)
+        .summary("The 50 incidents that began last, of all or about a country or a site, as RSS 2.0."),
+    Route::get("/data/incidents/feed.atom", handler!(feed::atom))
         .answers(&["application/atom+xml"])
         .late()
         .limit(Limit::Incidents)
-        .summary("The 50 incidents that began last, as Atom."),
+        .params(feed::PARAMS)
+        .summary("The 50 incidents that began last, of all or about a country or a site, as Atom."),
     Route::get("/v1/incidents/similar", handler!(similar::get))
         .limit(Limit::Incidents)
         .params(&[

@@ -7,7 +7,8 @@ use serde_json::{Map, Value, json};
 use super::input::{Arguments, Input, Kind};
 use super::told::{Told, joined, list, picked, text};
 use super::{Tool, run};
-use crate::app::mcp::asking::{Asking, Refusal, With, encoded, query};
+use crate::app::mcp::asking::{Asking, Refusal, With};
+use crate::engine::http::{encoded, query};
 
 const DID: Kind = Kind::Text(64);
 /// Most characters of ids of threads and messages.

@@ -5,7 +5,8 @@ use serde_json::{Map, Value, json};
 use super::input::{Arguments, Input, Kind};
 use super::told::{Told, picked, shorten, text};
 use super::{Tool, run};
-use crate::app::mcp::asking::{Asking, Refusal, With, query};
+use crate::app::mcp::asking::{Asking, Refusal, With};
+use crate::engine::http::query;
 
 /// Most rows of one answer; those with the most measurements, where there are more.
 const ROWS: usize = 30;

@@ -7,7 +7,8 @@ use serde_json::{Map, Value, json};
 use super::input::{Arguments, Input, Kind};
 use super::told::{Told, list, number, picked, shorten, text};
 use super::{Tool, run};
-use crate::app::mcp::asking::{Asking, Refusal, With, encoded, query};
+use crate::app::mcp::asking::{Asking, Refusal, With};
+use crate::engine::http::{encoded, query};
 
 const DOMAIN: Input =
     Input::required("domain", Kind::Text(2_000), "A domain, URL or service, such as bbc.com or telegram.");

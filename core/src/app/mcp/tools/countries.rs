@@ -7,7 +7,8 @@ use serde_json::{Map, Value, json};
 use super::input::{Arguments, Input, Kind};
 use super::told::{Told, joined, list, number, picked, shorten, text};
 use super::{Tool, run};
-use crate::app::mcp::asking::{Asking, Refusal, With, encoded, query};
+use crate::app::mcp::asking::{Asking, Refusal, With};
+use crate::engine::http::{encoded, query};
 
 const COUNTRY: Input = Input::required("country", Kind::Country, "ISO 3166-1 alpha-2, such as KE.");
 
