@@ -57,6 +57,8 @@ struct CheckPage {
 }
 
 struct Network {
+    /// The part of the service, where it has several.
+    part: String,
     asn: u64,
     name: String,
     status: String,
@@ -222,7 +224,11 @@ async fn asked(cx: &Cx, site: &str, code: &str) -> Result<Asked> {
     let range = Range::shown(cx, moment.as_deref().and_then(Timestamp::parse), last)?;
     let history = by_network(cx, site, code, &range).await?;
     let address = encoded(site);
-    let wanted = format!("country={code}&target={address}&limit={MEASUREMENTS}&{}", range.query());
+    // Those of the newest day that was measured.
+    let newest =
+        history.iter().map(|row| row.date.as_str()).max().and_then(|day| Timestamp::parse(&format!("{day}T00:00:00Z")));
+    let of_day = newest.map_or_else(|| range.query(), |day| Range::whole(day, day.plus(DAY)).query());
+    let wanted = format!("country={code}&target={address}&limit={MEASUREMENTS}&{of_day}");
     let measurements = answer::ask_if_any(cx, "/data/measurements", &wanted).await?;
     let about = if site.contains('.') { "domain" } else { "service" };
     let wanted = format!("country={code}&{about}={address}&limit=20");
@@ -343,9 +349,15 @@ fn facts(check: &Answer, w: Words) -> Vec<(String, String)> {
 
 fn networks(check: &Answer, w: Words) -> Vec<Network> {
     let roles = check.list("/explanation/roles");
-    let all = roles.iter().flat_map(|role| role.list("networks"));
+    // A site with one part has no need to name it.
+    let several = roles.len() > 1;
+    let part = |role: &Answer| if several { role.text("key").to_owned() } else { String::new() };
+    let all = roles
+        .iter()
+        .flat_map(|role| role.list("networks").into_iter().map(|network| (part(role), network)).collect::<Vec<_>>());
     let mut networks: Vec<Network> = all
-        .map(|network| Network {
+        .map(|(part, network)| Network {
+            part,
             asn: network.count("asn"),
             name: network.text("name").to_owned(),
             status: network.text("status").to_owned(),

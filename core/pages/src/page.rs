@@ -151,8 +151,8 @@ fn html(status: StatusCode, language: Language, page: Page) -> Response {
 fn error_page(w: Words, error: &Error) -> Result<Page> {
     let title = match error.code {
         ErrorCode::NotFound | ErrorCode::NoRoute => "error.not_found",
-        ErrorCode::BadRequest | ErrorCode::TooBroad => "error.bad_request",
         ErrorCode::RateLimited | ErrorCode::Busy | ErrorCode::Unavailable => "error.busy",
+        code if code.status().is_client_error() => "error.bad_request",
         _ => "error.internal",
     };
     let frame = Frame::at(String::new(), w, "/".to_owned(), w.t(title).to_owned()).unlisted(true);

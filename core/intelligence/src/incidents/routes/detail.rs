@@ -148,7 +148,7 @@ fn to_page(cx: &Cx) -> Result<Response> {
     let query = &cx.request.query;
     let mark = if query.is_empty() { "" } else { "?" };
     let to = format!("{}{mark}{query}", page_path(&encoded(cx.path("id")?)));
-    let response = Response::new(StatusCode::SEE_OTHER, "text/plain; charset=utf-8", to.clone());
+    let response = Response::new(StatusCode::SEE_OTHER, "text/plain; charset=utf-8", Vec::new());
     Ok(response.with(LOCATION, &to).with(CACHE_CONTROL, "no-store"))
 }
 

@@ -56,7 +56,7 @@ pub const ROUTES: &[Route] = &[
                 .default("false"),
         ])
         .returns::<detail::DetailBody>()
-        .summary("One incident by either id."),
+        .summary("One incident by either id; browsers are led to its page."),
     Route::get("/data/incidents/{id}/evidence", handler!(evidence::list))
         .limit(Limit::Incidents)
         .params(&[
