@@ -41,7 +41,8 @@ impl std::fmt::Display for OpenError {
             OpenError::Missing(path) => write!(f, "there is no data file {}", path.display()),
             OpenError::Damaged(path, cause) => write!(
                 f,
-                "{} is damaged where everything else hangs on it ({cause}): put a backup in its place",
+                "{} is damaged where everything else hangs on it ({cause}): put a backup in its place, with `heliograph \
+                 db restore FILE --replace`",
                 path.display()
             ),
             OpenError::Journal(path, cause) => write!(
