@@ -118,6 +118,13 @@ impl Tls {
         }
     }
 
+    /// When the certificate of files ends, in seconds since 1970. An authority gives a new one in time.
+    pub fn ends(&self) -> Option<i64> {
+        let shown = self.files.as_ref()?.0.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let (_, certificate) = x509_parser::parse_x509_certificate(shown.cert.first()?).ok()?;
+        Some(certificate.validity().not_after.timestamp())
+    }
+
     /// The stream after the handshake; `None` when an authority only looked whether the name leads here.
     pub async fn accept(&self, socket: TcpStream) -> std::io::Result<Option<TlsStream<TcpStream>>> {
         let mut stream = self.acceptor.accept(socket).await?;

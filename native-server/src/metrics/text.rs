@@ -168,6 +168,9 @@ impl Moment {
         self.push((Form::Gauge, "heliograph_budget_limit", "How much a budget has"), family(1));
         let help = "How often a budget had no room and the client was refused";
         self.push((Form::Counter, "heliograph_budget_refusals", help), family(2));
+        let help = "When the certificate of tls_certificate ends";
+        let ends = native.tls.get().and_then(|tls| tls.ends()).map(|at| ([], at as f64));
+        self.push((Form::Gauge, "heliograph_tls_certificate_ends_timestamp_seconds", help), ends);
         let help = "Bytes of streams and large answers that clients have not read yet";
         self.one("heliograph_unread_bytes", help, [], native.streams().queue().bytes() as f64);
     }

@@ -10,6 +10,7 @@ use heliograph::testing::Folder;
 use heliograph_core::Timestamp;
 use serde_json::json;
 
+use super::outside::program;
 use super::{Server, bad, data, good, heliograph, post};
 
 const ADMIN_KEY: &str = "operator-key-of-this-test";
@@ -172,34 +173,12 @@ fn metrics_count_what_happened_and_take_the_operators_key_or_a_listener_of_their
     read_by_prometheus(&text);
 }
 
-/// The parser of the Python client of Prometheus.
-const PARSER: &str =
-    "import sys, prometheus_client.parser as p; list(p.text_string_to_metric_families(sys.stdin.read()))";
-
-/// Has programs of Prometheus itself read the text: `promtool`, which has rules for names too, or the parser of its
-/// Python client.
+/// Has Prometheus' own tool read the text, which has rules for names too.
 fn read_by_prometheus(text: &str) {
-    let unpacked = std::env::var_os("HELIOGRAPH_PEERS").map(|peers| PathBuf::from(peers).join("usr/bin/promtool"));
-    let promtool = unpacked.filter(|path| path.is_file()).unwrap_or_else(|| "promtool".into());
+    let Some(promtool) = program("promtool", &["prometheus"]) else { return };
     let mut checking = Command::new(promtool);
-    checking.args(["check", "metrics"]);
-    let mut parsing = Command::new("python3");
-    parsing.args(["-c", PARSER]);
-    let has_parser = || {
-        let found = Command::new("python3").args(["-c", "import prometheus_client"]).output();
-        found.is_ok_and(|found| found.status.success())
-    };
-    let started = checking.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
-    let mut reader = match started {
-        Ok(reader) => reader,
-        Err(_) if has_parser() => {
-            parsing.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
-        }
-        Err(_) => {
-            println!("skipped: there is neither promtool nor a python3 with prometheus_client");
-            return;
-        }
-    };
+    checking.args(["check", "metrics"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut reader = checking.spawn().unwrap();
     reader.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
     let read = reader.wait_with_output().unwrap();
     let told = String::from_utf8_lossy(&read.stdout).into_owned() + &String::from_utf8_lossy(&read.stderr);

@@ -14,7 +14,7 @@ use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
 use super::Server;
-use super::operating::{hang_up, line, logged, with_config};
+use super::operating::{hang_up, line, logged, text_of, with_config};
 
 /// A certificate for `localhost` that vouches for itself, as files. Returns the certificate.
 pub fn certificate(name: &str, certificate: &Path, key: &Path) -> CertificateDer<'static> {
@@ -136,10 +136,16 @@ fn a_server_with_a_certificate_speaks_both_versions_and_takes_a_new_certificate_
     let (file, key) = (folder.file("c.pem"), folder.file("k.pem"));
     let first = certificate("localhost", &file, &key);
     let settings = format!(
-        "tls_certificate = {file:?}\ntls_key = {key:?}\npublic_url = \"https://localhost\"\nredirect_listen = \"127.0.0.1:0\"\n"
+        "tls_certificate = {file:?}\ntls_key = {key:?}\npublic_url = \"https://localhost\"\nredirect_listen = \"127.0.0.1:0\"\n\
+         metrics_listen = \"127.0.0.1:0\"\n"
     );
     std::fs::write(&config, &settings).unwrap();
     let (server, lines) = logged(&path, &config);
+    let figures =
+        line(&lines, "metrics_listen: http://").split_once("metrics_listen: ").unwrap().1.to_owned() + "/metrics";
+    let ends = text_of(&figures, None).2;
+    let ends = ends.lines().find_map(|line| line.strip_prefix("heliograph_tls_certificate_ends_timestamp_seconds "));
+    assert!(ends.unwrap().parse::<f64>().unwrap() > 1.7e9);
     let plain = line(&lines, "redirect_listen: http://").split_once("redirect_listen: http://").unwrap().1.to_owned();
     let at = address(&server);
     let one = trusting(&first, &[b"http/1.1"]);
