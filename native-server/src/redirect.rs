@@ -56,6 +56,6 @@ mod tests {
         assert_eq!(asked(base, "http://evil.example/a"), (308, Some("https://a.example/a".to_owned())));
         assert_eq!(asked(base, "http://evil.example"), (308, Some("https://a.example/".to_owned())));
         assert_eq!(asked("http://a.example", "/x"), (404, None));
-        assert_eq!(asked(base, "evil.example:80").0, 404);
+        assert_eq!(asked(base, "evil.example:80"), (308, Some("https://a.example/".to_owned())));
     }
 }
